@@ -768,7 +768,7 @@ describe("docs/sessions.md", function()
       end
       return names
     end
-    assert.same(keys_in("lua/agenthost/resource.lua", "KNOWN"),
+    assert.same({ provide = true, scope = true, close = true },
       names_in(SESSIONS, "## Resources", 1))
     assert.same(keys_in("lua/agenthost/resources.lua", "__index"),
       names_in(SESSIONS, "## Resources", 2))

@@ -1,32 +1,8 @@
---- What the built-in tools (lua/agenthost/tools) share: options, the file system of a call,
--- numbers and lines as a model is shown them. Holds no tool and keeps no state.
+--- What the built-in tools (lua/agenthost/tools) share: the file system of a call, numbers
+-- and lines as a model is shown them. Holds no tool and keeps no state.
 local ah = ...
 
 local M = {}
-
-local function is_a(value, kind)
-  if kind == "integer" then
-    return math.type(value) == "integer" and value >= 1
-  end
-  return kind == "any" or type(value) == kind
-end
-
---- Raises, at the line of the script, for an option that is not known or of another type.
--- `known` is { name = type }; an integer is 1 or more.
-function M.check_options(tool, options, known)
-  local names = {}
-  for name in pairs(known) do
-    names[#names + 1] = name
-  end
-  table.sort(names)
-  ah._check_fields(options, "ah.builtin: " .. tool, names)
-  for name, value in pairs(options) do
-    if not is_a(value, known[name]) then
-      ah._raise(("ah.builtin: %s: option '%s' must be of type %s, found %s"):format(
-        tool, name, known[name], tostring(value)))
-    end
-  end
-end
 
 --- The file system of the call; nil and why where none is bound.
 function M.filesystem(ctx)

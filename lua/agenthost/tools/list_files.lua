@@ -3,6 +3,12 @@
 local ah = ...
 local files = ah._module "agenthost.tools.files"
 
+local read = ah._reader {
+  what = "ah.builtin: list_files", type = "ah.ListFilesOptions", rows = {
+    { name = "max", kinds = "integer", least = 1, default = 200, doc = "entries shown" },
+  },
+}
+
 local function entry(name, kind, size)
   if kind == "folder" then
     return name .. "/"
@@ -57,8 +63,7 @@ local function list_glob(fs, path, glob, max)
 end
 
 return function(options)
-  files.check_options("list_files", options, { max = "integer" })
-  local max = options.max or 200
+  local max = read(options).max
   return ah.tool {
     name = "list_files",
     description = "Lists a folder, or with `glob` the files below it that match, such as "
