@@ -39,7 +39,7 @@ static unsigned kind_of(lua_State *L, ah_slice word)
     for (unsigned i = 0; i < AH_OPT_KINDS; i++)
         if (ah_slice_is(word, ah_option_kind_name[i]))
             return 1U << i;
-    return (unsigned)luaL_error(L, "'%s' is no kind of option", word.p);
+    return (unsigned)luaL_error(L, "'%s' is no kind of option", lua_pushlstring(L, word.p, word.n));
 }
 
 /* "string list" */
@@ -77,7 +77,8 @@ static const char *show_default(lua_State *L)
 /* Of the row on top. */
 static void read_row(lua_State *L, ah_option *o)
 {
-    o->name = text_of(L, "name");
+    if (!(o->name = text_of(L, "name")))
+        luaL_error(L, "an option without a name");
     o->kinds = kinds_of(L, text_of(L, "kinds"));
     o->least = number_of(L, "least");
     o->most = number_of(L, "most");

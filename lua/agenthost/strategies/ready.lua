@@ -45,8 +45,8 @@ read.phases = ah._reader {
     { name = "start", kinds = "string", otherwise = "the first",
       doc = "the phase in which a conversation begins" },
     { name = "hide", kinds = "boolean", default = false,
-      doc = "only the tools of the current phase are declared; they come and go with it. Else all are "
-        .. "visible all the time, which keeps the provider's cache" },
+      doc = "only the tools of the current phase are declared; they come and go with it. Else all "
+        .. "are visible all the time, which keeps the provider's cache" },
     { name = "name", kinds = "string", default = "phases",
       doc = "as of [any strategy](strategies.md#writing-one)" },
   },
@@ -66,11 +66,13 @@ read.unfold = ah._reader {
   what = "ah.unfold", type = "ah.UnfoldConfig", rows = {
     { name = "name", kinds = "string", needed = true,
       doc = "of the facade, as of any tool; the strategy's is `unfold.` and this" },
-    { name = "description", kinds = "string", needed = true, doc = "of the facade: what is behind it" },
-    { name = "full_description", kinds = "string", doc = "likewise, as in [`ah.tool`](lua.md#ahtool)" },
+    { name = "description", kinds = "string", needed = true,
+      doc = "of the facade: what is behind it" },
+    { name = "full_description", kinds = "string",
+      doc = "likewise, as in [`ah.tool`](lua.md#ahtool)" },
     { name = "tools", kinds = "list object", is = "list", type = "(ah.Tool|ah.StrategyObject)[]",
-      doc = "tools, and facades made by `ah.unfold`, which are unfolded in their turn, 16 levels at "
-        .. "most; this or `categories`" },
+      doc = "tools, and facades made by `ah.unfold`, which are unfolded in their turn, 16 levels "
+        .. "at most; this or `categories`" },
     { name = "categories", kinds = "table",
       type = "table<string, (ah.Tool|ah.StrategyObject)[]>",
       doc = "such lists by name: the facade then takes a `category` and opens that" },

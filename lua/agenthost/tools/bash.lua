@@ -26,7 +26,8 @@ end
 
 local read = ah._reader {
   what = WHAT, type = "ah.BashOptions", rows = {
-    seconds("timeout", 60, "after which a command is ended, where the model asks for no other time"),
+    seconds("timeout", 60,
+      "after which a command is ended, where the model asks for no other time"),
     seconds("max_timeout", 600, "that the model may ask for"),
     seconds("grace", 2, "between TERM and KILL"),
     { name = "cwd", kinds = "string", otherwise = "that of the run's files",
@@ -61,8 +62,8 @@ local read = ah._reader {
     { name = "writable", kinds = "list", type = "string[]",
       doc = "in a sandbox: folders that may be written to beside the one at work; 15 at most" },
     { name = "owners", kinds = "boolean", default = false,
-      doc = "in a sandbox of `landlock`, for root: true if it keeps its rights over owners (`chown`, "
-        .. "files and processes of others, becoming another user)" },
+      doc = "in a sandbox of `landlock`, for root: true if it keeps its rights over owners "
+        .. "(`chown`, files and processes of others, becoming another user)" },
   },
 }
 

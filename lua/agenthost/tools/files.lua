@@ -1,7 +1,5 @@
 --- What the built-in tools (lua/agenthost/tools) share: the file system of a call, numbers
 -- and lines as a model is shown them. Holds no tool and keeps no state.
-local ah = ...
-
 local M = {}
 
 --- The file system of the call; nil and why where none is bound.

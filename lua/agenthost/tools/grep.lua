@@ -5,7 +5,8 @@ local files = ah._module "agenthost.tools.files"
 
 local read = ah._reader {
   what = "ah.builtin: grep", type = "ah.GrepToolOptions", rows = {
-    { name = "max", kinds = "integer", least = 1, default = 100, doc = "lines shown, those around included" },
+    { name = "max", kinds = "integer", least = 1, default = 100,
+      doc = "lines shown, those around included" },
   },
 }
 

@@ -11,10 +11,10 @@ local read = ah._reader {
     { name = "allow", kinds = "list string", needed = true, words = "public",
       is = "list of hosts, or `\"public\"`", type = "string[]|\"public\"",
       doc = "which may be asked, said below; `\"public\"`: any, at the ports 80 and 443" },
-    { name = "private", kinds = "list", is = "list of networks", type = "string[]", 
+    { name = "private", kinds = "list", is = "list of networks", type = "string[]",
       doc = "that may be connected to although they are not public: `\"10.1.0.0/16\"`, "
         .. "`\"127.0.0.1\"`" },
-    { name = "post", kinds = "boolean", default = false, 
+    { name = "post", kinds = "boolean", default = false,
       doc = "true: the model may send POST requests" },
     { name = "timeout", kinds = "number", least = 0.001, default = 30, unit = "seconds",
       doc = "for all of it, redirects included" },
@@ -22,7 +22,7 @@ local read = ah._reader {
       doc = "of a response; a longer one is given up while it comes" },
     { name = "shown", kinds = "integer", least = 1, default = 32 << 10, unit = "bytes",
       doc = "of the text in an answer" },
-    { name = "redirects", kinds = "integer", least = 1, default = 5, 
+    { name = "redirects", kinds = "integer", least = 1, default = 5,
       doc = "how many are followed, each checked as the first request is" },
   },
 }

@@ -5,7 +5,8 @@ local files = ah._module "agenthost.tools.files"
 
 local read = ah._reader {
   what = "ah.builtin: write_file", type = "ah.WriteFileOptions", rows = {
-    { name = "overwrite", kinds = "boolean", default = false, doc = "true: as if every call said so" },
+    { name = "overwrite", kinds = "boolean", default = false,
+      doc = "true: as if every call said so" },
   },
 }
 
