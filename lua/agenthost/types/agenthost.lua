@@ -1008,13 +1008,17 @@ function ah.error(what) end
 ---@field done fun() raises unless every turn was taken
 ---@field requests fun(): (table|false)[]
 
+-- fields of ah.Expect (make generate)
 ---@class ah.Expect what a request must hold
----@field user? string
----@field system? string
----@field tools? string[]
----@field result? string
----@field model? string
+---@field user? string the text of the last user message
+---@field system? string the system text, empty where there is none
+---@field tools? string[] each is offered
+---@field result? string the last entry is a tool result with this content
+---@field model? string the model's name (`script`)
+---the calls of the turn before, all of them: `{ name = ..., arguments = ..., result = ..., success
+---= ... }` each; what is left out may be anything
 ---@field calls? ah.TestCall[]
+-- end of ah.Expect
 
 ---@class ah.TestCall what it leaves out may be anything
 ---@field name string
@@ -1022,30 +1026,85 @@ function ah.error(what) end
 ---@field result? string
 ---@field success? boolean
 
+-- fields of ah.ScriptedCall (make generate)
 ---@class ah.ScriptedCall
----@field name string
----@field arguments? table|string
----@field id? string
----@field returns? any in place of what the handler gives; a function(args, ctx) in its place
----@field wrong? boolean
+---@field name string of the tool
+---@field arguments? string|table what it is called with
+---@field id? string by which its result names it
+---the tool's handler does not run: this is its result, or what this `function(args, ctx)` gives;
+---see Doubles
+---@field returns? any
+---@field wrong? boolean not looked at by `strict`
+-- end of ah.ScriptedCall
 
+-- fields of ah.Turn (make generate)
 ---@class ah.Turn
----@field text? string|string[]
----@field calls? ah.ScriptedCall[]
----@field refusal? string
----@field stop? string
+---@field text? string|string[] the answer; a list comes piece by piece
+---@field calls? ah.ScriptedCall[] calls of tools
+---@field refusal? string the model refuses with these words
+---@field stop? string why the answer ends
+---tokens: `input`, `cached_read`, `cached_write`, `output`, `reasoning`, integers; `cost`, a
+---number, US dollars
 ---@field usage? table<string, number>
----@field delay? number seconds
----@field cut? boolean
----@field fail? ah.Failure
+---@field delay? number seconds: before the answer and between its pieces
+---@field cut? boolean the answer breaks off before its end: an error of code `http`, retried
+---@field fail? ah.Failure an error instead of an answer
+---bytes in place of everything else, for answers that are broken in some other way
 ---@field raw? string
----@field expect? ah.Expect
+---@field expect? ah.Expect what the request must hold, see below
+---`check(request)`: returns `false, message`, or raises, to refuse the request
 ---@field check? fun(request: table): boolean?, string?
+-- end of ah.Turn
+
+-- fields of ah.When (make generate)
+---@class ah.When
+---@field user? string met when the user spoke last, and this is part of it
+---@field result? string met when a tool's result came last, and this is part of it
+---@field system? string this is part of the system text
+---@field tools? string[] each is offered
+---@field model? string this is the model's name
+-- end of ah.When
+
+-- fields of ah.ScriptedRule (make generate)
+---@class ah.ScriptedRule
+---@field text? string|string[] the answer; a list comes piece by piece
+---@field calls? ah.ScriptedCall[] calls of tools
+---@field refusal? string the model refuses with these words
+---@field stop? string why the answer ends
+---tokens: `input`, `cached_read`, `cached_write`, `output`, `reasoning`, integers; `cost`, a
+---number, US dollars
+---@field usage? table<string, number>
+---@field delay? number seconds: before the answer and between its pieces
+---@field cut? boolean the answer breaks off before its end: an error of code `http`, retried
+---@field fail? ah.Failure an error instead of an answer
+---bytes in place of everything else, for answers that are broken in some other way
+---@field raw? string
+---@field expect? ah.Expect what the request must hold, see below
+---`check(request)`: returns `false, message`, or raises, to refuse the request
+---@field check? fun(request: table): boolean?, string?
+---@field when? ah.When what must hold; absent: nothing
+-- end of ah.ScriptedRule
+
+-- fields of ah.Script (make generate)
+---@class ah.Script
+---@field answer? fun(request: table): ah.Answer in place of turns: gives one for each request
+---@field rules? ah.ScriptedRule[] in place of both: the first rule that is met answers
+---@field returns? table<string, any> doubles of tools, by name
+---a turn whose calls are not of tools that the request offers, with arguments that these take, is
+---an error that says in what they have drifted
+---@field strict? boolean
+---how tools that come in mid-conversation reach this model, see below
+---@field tool_change_mode? ah.ToolChangeMode
+---it cannot go on with a conversation in which another model has spoken: as a fallback it is passed
+---over there
+---@field begins_only? boolean
+---@field [integer] ah.Answer
+-- end of ah.Script
 
 ---@alias ah.Answer string|ah.Turn|fun(request: table): string|ah.Turn
 
 ---A model that says what a test tells it to (docs/scripted.md).
----@param turns ah.Answer[]|{ rules: ah.Turn[] }|fun(request: table): ah.Answer
+---@param turns ah.Script|fun(request: table): ah.Answer
 ---@return ah.Adapter
 function ah.scripted(turns) end
 
