@@ -45,8 +45,8 @@ local TURN = {
   { name = "stop", kinds = "string", otherwise = "`end`, or `tool_calls` with calls",
     doc = "why the answer ends" },
   { name = "usage", kinds = "table", type = "table<string, number>",
-    doc = "tokens: `input`, `cached_read`, `cached_write`, `output`, `reasoning`, integers; `cost`, "
-      .. "a number, US dollars" },
+    doc = "tokens: `input`, `cached_read`, `cached_write`, `output`, `reasoning`, integers; "
+      .. "`cost`, a number, US dollars" },
   { name = "delay", kinds = "number", least = 0, most = 1e9, unit = "seconds",
     doc = "before the answer and between its pieces" },
   { name = "cut", kinds = "boolean", default = false,
