@@ -178,6 +178,12 @@ describe("a reader of the library's own Lua", function()
     for i = 1, 65 do
       many[i] = { name = "a" .. i, kinds = "any" }
     end
-    assert.matches("no subject", told(reader, many))
+    assert.matches("too many rows", told(reader, many))
+    assert.matches("no subject", told(ah._reader, { rows = {} }))
+    local spoiled = { { name = "a" .. math.random(1e9), kinds = "string" } }
+    local reads = reader(spoiled)
+    spoiled[1].name, spoiled[1] = nil, nil
+    collectgarbage()
+    assert.matches("unknown field 'b'; there are a%d+", told(reads, { b = 1 }))
   end)
 end)

@@ -5,7 +5,7 @@
 #include "lua/lua_open.h"
 #include "lua/lua_options.h"
 
-/* Its texts are held by the table that it was made of, its user value. */
+/* Its texts are held by its user value. */
 typedef struct reader {
     ah_subject subject;
     ah_option row[]; /* the last one has no name */
@@ -13,15 +13,29 @@ typedef struct reader {
 
 static const char READERS[] = "agenthost.readers"; /* registry: a list of them; also type -> place */
 
+enum { SUBJECT = 1, TEXTS, DEFAULTS, READER, ROWS }; /* the stack of make_reader */
+
+/* The text on top is popped, and held. */
+static const char *hold(lua_State *L)
+{
+    const char *text = lua_tostring(L, -1);
+
+    lua_pushboolean(L, 1);
+    lua_rawset(L, TEXTS);
+    return text;
+}
+
+/* Of the table on top. */
 static const char *text_of(lua_State *L, const char *name)
 {
     int type = lua_getfield(L, -1, name);
-    const char *text = type == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
 
-    lua_pop(L, 1);
-    if (!text && type != LUA_TNIL)
+    if (type == LUA_TSTRING)
+        return hold(L);
+    if (type != LUA_TNIL)
         luaL_error(L, "'%s' of a row is no text", name);
-    return text;
+    lua_pop(L, 1);
+    return NULL;
 }
 
 static double number_of(lua_State *L, const char *name)
@@ -55,7 +69,7 @@ static unsigned kinds_of(lua_State *L, const char *words)
     return kinds ? kinds : (unsigned)luaL_error(L, "an option without kinds");
 }
 
-/* The default as pages show it, where the row says nothing else: pushed, and held by the row. */
+/* As pages show it, where the row says nothing else. */
 static const char *show_default(lua_State *L)
 {
     int type = lua_getfield(L, -1, "default");
@@ -69,9 +83,9 @@ static const char *show_default(lua_State *L)
         lua_pushfstring(L, "`\"%s\"`", lua_tostring(L, -1));
     else
         lua_pushvalue(L, -1);
-    lua_setfield(L, -4, "otherwise");
-    lua_pop(L, 2);
-    return text_of(L, "otherwise");
+    lua_replace(L, -3);
+    lua_pop(L, 1);
+    return hold(L);
 }
 
 /* Of the row on top. */
@@ -130,24 +144,23 @@ static int read(lua_State *L)
     return 1;
 }
 
-/* Pushes a reader without rows yet, of the subject on top, which has a list of n. */
+/* A reader of the subject, its rows still to be filled. */
 static reader *push_reader(lua_State *L, size_t n)
 {
     size_t size = sizeof(reader) + (n + 1) * sizeof(ah_option);
-    ah_subject s = {.what = text_of(L, "what"),
-                    .type = text_of(L, "type"),
-                    .doc = text_of(L, "doc"),
-                    .list = text_of(L, "list")};
-    reader *r;
+    reader *r = lua_newuserdatauv(L, size, 1);
 
-    luaL_argcheck(L, s.what && s.type && n <= AH_MOST_OPTIONS, 1, "no subject");
-    lua_pushvalue(L, -1);
-    r = lua_newuserdatauv(L, size, 1);
     memset(r, 0, size);
-    r->subject = s;
-    r->subject.row = r->row;
-    lua_insert(L, -2);
+    lua_pushvalue(L, TEXTS);
     lua_setiuservalue(L, -2, 1);
+    lua_pushvalue(L, SUBJECT);
+    r->subject.what = text_of(L, "what");
+    r->subject.type = text_of(L, "type");
+    r->subject.doc = text_of(L, "doc");
+    r->subject.list = text_of(L, "list");
+    r->subject.row = r->row;
+    lua_pop(L, 1);
+    luaL_argcheck(L, r->subject.what && r->subject.type, 1, "no subject");
     return r;
 }
 
@@ -176,21 +189,23 @@ static int make_reader(lua_State *L)
     if (lua_type(L, 1) == LUA_TSTRING)
         return reader_of_type(L);
     luaL_checktype(L, 1, LUA_TTABLE);
-    lua_getfield(L, 1, "rows");
-    n = luaL_len(L, 2);
-    lua_newtable(L); /* of defaults */
-    lua_pushvalue(L, 1);
+    lua_newtable(L); /* texts */
+    lua_newtable(L); /* defaults */
+    lua_getfield(L, SUBJECT, "rows");
+    n = luaL_len(L, -1);
+    luaL_argcheck(L, n <= AH_MOST_OPTIONS, 1, "too many rows");
     r = push_reader(L, (size_t)n);
-    lua_replace(L, 4); /* -- subject rows defaults reader */
+    lua_insert(L, READER);
     for (lua_Integer i = 0; i < n; i++) {
-        lua_geti(L, 2, i + 1);
+        lua_geti(L, ROWS, i + 1);
         read_row(L, &r->row[i]);
         lua_getfield(L, -1, "default");
-        lua_setfield(L, 3, r->row[i].name);
+        lua_setfield(L, DEFAULTS, r->row[i].name);
         lua_pop(L, 1);
     }
+    lua_settop(L, READER);
     note(L, r->subject.type);
-    lua_insert(L, 3);
+    lua_insert(L, DEFAULTS);
     lua_pushcclosure(L, read, 2);
     return 1;
 }
