@@ -188,14 +188,14 @@ local function say_calls(missing, any, on)
     quoted(missing, any and "or" or "and"), on and "; " .. it .. " must allow this" or "")
 end
 
-local function say_missing(missing, t)
+-- `alone`: what is said of the condition where the calls do not stand for it.
+local function say_needs(keys, t, alone)
   local words = {}
-  if #missing > 0 then
-    words[1] = say_calls(missing, t.any, t.on)
+  if #keys > 0 then
+    words[1] = say_calls(keys, t.any, t.on)
   end
   if t.when then
-    words[#words + 1] = #missing > 0 and t.any and "Or its condition must hold."
-      or "Its condition does not hold."
+    words[#words + 1] = #keys > 0 and t.any and "Or its condition must hold." or alone
   end
   return table.concat(words, " ")
 end
@@ -203,15 +203,7 @@ end
 -- What stands in the description of a locked tool. It is true before and after, so that nothing has
 -- to be told anew.
 local function say_lock(keys, t)
-  local words = {}
-  if #keys > 0 then
-    words[1] = say_calls(keys, t.any, t.on)
-  end
-  if t.when then
-    words[#words + 1] = #keys > 0 and t.any and "Or its condition must hold."
-      or "Its condition must hold."
-  end
-  return "Not available at once. " .. (t.missing or table.concat(words, " "))
+  return "Not available at once. " .. (t.missing or say_needs(keys, t, "Its condition must hold."))
 end
 
 -- Words about what keeps the tool shut, or nil where it is open.
@@ -224,7 +216,8 @@ local function shut(keys, t, m)
   if not t.any and #missing == 0 and (holds or not t.when) then
     return nil
   end
-  return say_missing(missing, { any = t.any, on = t.on, when = t.when and not holds })
+  return say_needs(missing, { any = t.any, on = t.on, when = t.when and not holds },
+    "Its condition does not hold.")
 end
 
 local function check_not_among(names, locked)

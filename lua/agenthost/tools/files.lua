@@ -22,10 +22,16 @@ function M.count(n, word, many)
   return M.number(n) .. " " .. (n == 1 and word or many or word .. "s")
 end
 
---- What a list of entries leaves out, in words; nil where that is nothing.
-function M.left_out(found)
+-- What a list of entries leaves out, in words; nil where that is nothing.
+local function left_out(found)
   return found.left_out and ("%s left out: no path can name or reach %s"):format(
     M.count(found.left_out, "entry", "entries"), found.left_out == 1 and "it" or "them")
+end
+
+--- Behind an answer: the notes, and what its list leaves out; "" where there is nothing to say.
+function M.notes(notes, found)
+  notes[#notes + 1] = left_out(found)
+  return #notes > 0 and ("\n[%s]"):format(table.concat(notes, "; ")) or ""
 end
 
 --- Bytes of a line that are shown.

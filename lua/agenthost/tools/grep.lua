@@ -25,8 +25,7 @@ local function rest(found, max)
     notes[#notes + 1] = ("%s left out: binary or too large"):format(
       files.count(found.skipped, "file"))
   end
-  notes[#notes + 1] = files.left_out(found)
-  return #notes > 0 and ("\n[%s]"):format(table.concat(notes, "; ")) or ""
+  return files.notes(notes, found)
 end
 
 local function show_counts(found)

@@ -27,8 +27,7 @@ local function rest(found, max)
   if found.truncated then
     notes[1] = ("there are more than the %d shown; narrow it with path and glob"):format(max)
   end
-  notes[#notes + 1] = files.left_out(found)
-  return #notes > 0 and ("\n[%s]"):format(table.concat(notes, "; ")) or ""
+  return files.notes(notes, found)
 end
 
 local function list_folder(fs, path, max)
