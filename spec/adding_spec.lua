@@ -240,10 +240,24 @@ describe(PAGE, function()
     assert.matches("^agenthost count: count the words of files.\n\nUsage: .*%-%-json",
       select(2, run_it "count --help"))
     assert.matches("Did you mean agenthost count", select(2, run_it "cuont"))
-    assert.matches("%-%-model is not for agenthost count", select(2, run_it "count --model=x"))
-    assert.same({ 1, true }, (function(code, out)
-      return { code, out:find("none.txt", 1, true) ~= nil }
-    end)(run_it "count none.txt"))
+    assert.matches("\n  %-n, %-%-least N +only files of N words or more\n",
+      select(2, run_it "count --help"))
+    for words, refusal in pairs { ["count --model=x f"] = "--model is not for agenthost count",
+      ["count --laest 1 f"] = "'--laest' (did you mean --least?)",
+      ["check --least 1 f"] = "--least is not for agenthost check",
+      ["count -n x f"] = "--least needs a number from 0 to 999999999, found 'x'",
+      count = "no file given" } do
+      local code, out = run_it(words)
+      assert.equal(2, code, words)
+      assert.truthy(out:find(refusal, 1, true), out)
+    end
+    for shell, words in pairs { bash = "count:-*) COMPREPLY=($(compgen -W '--json -n --least ",
+      zsh = "'count:count the words of files'",
+      fish = "'__fish_seen_subcommand_from count' -s n -l least -x" } do
+      assert.truthy(select(2, run_it("completion " .. shell)):find(words, 1, true), shell)
+    end
+    assert.same({ 1, "agenthost: cannot count: none.txt: No such file or directory\n" },
+      { run_it "count none.txt" })
   end)
 
   it("counts the files of its recipes", function()

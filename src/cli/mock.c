@@ -162,14 +162,6 @@ static void serve(ah_host *host, const ah_mock *m, ah_mock_server *server)
     }
 }
 
-static ah_status start(ah_host *host, const ah_mock *m)
-{
-    const char *args[] = {m->script, m->format ? m->format : "all", m->lenient ? "lenient" : "strict",
-                          m->log ? m->log : ""};
-
-    return ah_program_call(host, "mock", "start", 4, args);
-}
-
 ah_status ah_mock_serve(ah_host *host, const ah_mock *m, char *fault, size_t size)
 {
     serving s = {host, m};
@@ -185,7 +177,7 @@ ah_status ah_mock_serve(ah_host *host, const ah_mock *m, char *fault, size_t siz
                  "Install libmicrohttpd with its header (Debian: libmicrohttpd-dev), then make again.");
         return AH_INTERNAL;
     }
-    if ((st = start(host, m)) != AH_OK || (st = listen_on(m, &fd, fault, size)) != AH_OK)
+    if ((st = listen_on(m, &fd, fault, size)) != AH_OK)
         return st;
     if (!(server = ah_mock_server_new(fd, &script))) {
         close(fd);

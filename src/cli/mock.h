@@ -10,19 +10,15 @@
 #include "agenthost.h"
 
 typedef struct ah_mock {
-    const char *script;  /* a path, "-": standard input */
     const char *address; /* to listen on, numbers only; NULL: 127.0.0.1 */
     int port;            /* 0: any that is free */
-    const char *format;  /* "openai", ...; NULL: all */
-    const char *log;     /* a file for what comes in; NULL: none */
-    bool lenient;        /* nothing is refused that can be read */
     size_t once;         /* ends after so many requests; 0: with a signal */
     FILE *out;           /* gets the address, one line */
     ah_log_fn say;       /* a line a request */
     void *ud;
 } ah_mock;
 
-/* Serves until a signal or `once`. AH_OK; a failure of the script's start, kept by the host
+/* Serves until a signal or `once`; the program has read its script. AH_OK; a failure that the host keeps
  * (ah_errmsg), with fault ""; or AH_INTERNAL with words in fault. */
 ah_status ah_mock_serve(ah_host *host, const ah_mock *mock, char *fault, size_t size);
 

@@ -32,7 +32,7 @@ void ah_settings_init(ah_settings *s, const ah_options *o)
 
 bool ah_settings_needed(const ah_settings *s, const ah_options *o)
 {
-    if (o->env_file || o->command == AH_COMMAND_CONFIG)
+    if (o->env_file)
         return true;
     return *s->path && (access(s->path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR));
 }
@@ -74,7 +74,7 @@ static bool put_variable(char *pair)
     return setenv(pair, equals + 1, 1) == 0;
 }
 
-static bool take_line(ah_settings *s, char *name, char *value)
+static bool take_line(ah_settings *s, const char *name, char *value)
 {
     if (strcmp(name, "put") == 0)
         return put_variable(value);
@@ -84,45 +84,45 @@ static bool take_line(ah_settings *s, char *name, char *value)
         s->color = value;
     else if (strcmp(name, "models") == 0)
         s->models = value;
+    else if (strcmp(name, "file") == 0)
+        s->file = atoi(value);
+    s->json |= strcmp(name, "json") == 0;
+    s->is_run |= strcmp(name, "script") == 0;
+    s->is_apart |= strcmp(name, "apart") == 0;
     return true;
 }
 
-/* The first line is "ok" or "fault". */
-static ah_status take(ah_settings *s)
+/* Lines NAME or NAME VALUE; behind the last one all is a text. */
+bool ah_settings_take(ah_settings *s, const char *said)
 {
-    char *line = strchr(s->text, '\n') + 1, *end, *value;
+    char *line = s->text = strdup(said), *end, *value;
 
-    if (strncmp(s->text, "fault", 5) == 0) {
-        s->fault = line;
-        return AH_OK;
-    }
-    for (; (end = strchr(line, '\n')); line = end + 1) {
+    for (; line && (end = strchr(line, '\n')); line = end + 1) {
         *end = '\0';
-        if (strcmp(line, "show") == 0) {
+        value = line + strcspn(line, " ");
+        if (strcmp(line, "fault") == 0)
+            s->fault = end + 1;
+        else if (strcmp(line, "show") == 0)
             s->show = end + 1;
-            return AH_OK;
-        }
-        value = strchr(line, ' ');
-        *value = '\0';
-        if (!take_line(s, line, value + 1))
-            return AH_NOMEM;
+        if (s->fault || s->show)
+            return true;
+        if (*value)
+            *value++ = '\0';
+        if (!take_line(s, line, value))
+            return false;
     }
-    return AH_OK;
+    return line != NULL;
 }
 
 ah_status ah_settings_load(ah_settings *s, const ah_options *o, ah_host *programs)
 {
-    bool show = o->command == AH_COMMAND_CONFIG;
-    const char *argv[2 + MAX_FLAGS] = {s->path, !show                                 ? ""
-                                                : ah_options_given(o, AH_OPTION_JSON) ? "json"
-                                                                                      : "text"};
+    const char *argv[2 + MAX_FLAGS] = {s->path, ""};
     int n = put_flags(argv + 2, o);
     ah_status st = ah_program_call(programs, "settings", "", n + 2, argv);
 
-    if (st != AH_OK)
-        return st;
-    s->text = strdup(ah_returned(programs));
-    return s->text ? take(s) : AH_NOMEM;
+    if (st == AH_OK && !ah_settings_take(s, ah_returned(programs)))
+        st = AH_NOMEM;
+    return st;
 }
 
 void ah_settings_clear(ah_settings *s)

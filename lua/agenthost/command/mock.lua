@@ -12,6 +12,19 @@ local foreign = use "foreign"
 
 local FORMATS = { "openai", "responses", "anthropic", "gemini", "ollama" }
 
+local FLAGS = {
+  { name = "port", value = "N", kind = "integer", most = 65535,
+    doc = "listen on this port (0, as without it: any)" },
+  { name = "listen", value = "ADDR", doc = "listen on this address; others can reach it then" },
+  { name = "format", value = "NAME", words = "all " .. table.concat(FORMATS, " "),
+    doc = "speak as one provider only, such as anthropic" },
+  { name = "strict", instead = "lenient",
+    doc = "refuse what strict providers refuse (as without it)" },
+  { name = "lenient", instead = "strict", doc = "refuse only what cannot be read" },
+  { name = "once", value = "N", kind = "integer", doc = "end after N requests" },
+  { name = "log", value = "FILE", doc = "append each request to FILE, as a line of JSON" },
+}
+
 -- Which requests are whose; `kind` says what is wanted. The first that fits is taken.
 local ROUTES = {
   { "POST", "/chat/completions$", "openai" },
@@ -557,4 +570,32 @@ local function start(script, format, strict, log_path)
   end
 end
 
-return { start = start, answer = answer, go_on = go_on, forget = forget }
+local function defects()
+  local names = {}
+  for _, row in ipairs(use "mock.fields") do
+    names[#names + 1] = row.defect and row.name or nil
+  end
+  return table.concat(names, " ")
+end
+
+return {
+  name = "mock",
+  doc = "be a model server that says what a script tells it to",
+  usage = "script.lua",
+  help = [[
+Speaks as OpenAI, Anthropic, Gemini and Ollama do, refuses what strict providers
+refuse, prints its address as one line; a signal or --once ends it. The script
+returns turns as for ah.scripted, or as JSON; they may fail, wait or break by
+]] .. "  " .. defects() .. "\n",
+  operand = { name = "script", least = 1, most = 1, file = true, complete = "lua|json" },
+  flags = FLAGS,
+  apart = true,
+  -- The C side serves: port, number of requests, address.
+  run = function(flags, scripts)
+    start(scripts[1], flags.format or "all", flags.lenient and "lenient" or "strict",
+      flags.log or "")
+    return ("%d %d %s"):format(flags.port or 0, flags.once or 0, flags.listen or "")
+  end,
+  tell = "serve",
+  start = start, answer = answer, go_on = go_on, forget = forget,
+}

@@ -1,0 +1,24 @@
+--- agenthost config: what settings.lua found, and where.
+local _, use = ...
+
+return {
+  name = "config",
+  doc = "show each setting and where it comes from",
+  help = [[
+A flag wins over the script, the script over AGENTHOST_MODEL, that over the
+configuration: lines NAME = VALUE in $XDG_CONFIG_HOME/agenthost/config (or
+~/.config/agenthost/config). Names: model, color, env-file, log (error,
+warning, info or debug), models.NAME (a model, or what is known of one, as a
+JSON object). Secrets are never shown.
+]],
+  flags = { "model", "env-file", "json",
+    { name = "show", doc = "show the settings (as without it)" } },
+  run = function(flags, _, out, line)
+    local said = use "line".settings(line, flags.json and "json" or "text")
+    local words = said:match "^fault\n(.*)$"
+    if words then
+      return 2, words
+    end
+    out:write(said:match "\nshow\n(.*)$")
+  end,
+}
