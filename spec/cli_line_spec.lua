@@ -165,10 +165,16 @@ describe("what a command writes", function()
       "tools examples/quickstart.lua", "--json check examples/quickstart.lua" } do
       local r = shell(('"$A" %s >/dev/full'):format(line))
       assert.equal(1, r.code, line)
-      has(r.err, "agenthost: cannot write to standard output: ")
+      assert.matches("^agenthost: cannot write to standard output: [^\n]+\n$", r.err)
       r = shell(('{ "$A" %s; echo "code $?" >&2; } | true'):format(line))
       assert.truthy(r.err == "code 0\n", line .. r.err)
     end
+  end)
+
+  it("goes behind what a file has", function()
+    local path = temp("before\n")
+    shell(('"$A" tools examples/quickstart.lua >>%s; echo after >>%s'):format(path, path))
+    assert.matches("^before\nexamples/quickstart.lua:%d+: .*\nafter\n$", command.contents(path))
   end)
 
   it("goes where stdout went, what a script prints to stderr", function()

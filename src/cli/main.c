@@ -96,10 +96,13 @@ static bool given(const session *s, ah_option_id id)
 /* A host for the command's programs, opened when one is first needed. */
 static ah_status programs_of(session *s, ah_host **out)
 {
-    ah_config cfg = {.size = sizeof cfg, .log = ah_terminal_log, .log_ud = &s->terminal};
+    ah_config cfg = {.size = sizeof cfg,
+                     .log = ah_terminal_log,
+                     .log_ud = &s->terminal,
+                     .log_level = s->level,
+                     .tty = ah_terminal_tty(&s->terminal)};
     ah_status st = AH_OK;
 
-    cfg.log_level = s->level;
     if (!s->programs && (st = ah_open(&cfg, &s->programs)) == AH_OK)
         st = ah_program_open(s->programs);
     *out = s->programs;
@@ -500,6 +503,25 @@ static int run_apart(session *s)
     return code;
 }
 
+/* In the host of the programs, which is opened anew where it was to log less or more than the line says. */
+static int run_here(session *s)
+{
+    ah_host *host;
+    ah_status st;
+    int code;
+
+    if (s->level != s->options.log_level) {
+        ah_close(s->programs);
+        s->programs = NULL;
+    }
+    if ((st = programs_of(s, &host)) != AH_OK)
+        return cannot_start(s, st);
+    ah_signals_watch(host);
+    code = command_in(s, host);
+    ah_signals_forget();
+    return code;
+}
+
 static int run_command(session *s)
 {
     const char *file = s->settings.file ? s->line.argv[s->settings.file - 1] : NULL;
@@ -509,12 +531,7 @@ static int run_command(session *s)
         return cannot_take(s);
     if (file && (code = ah_unreadable(file)))
         return cannot_open(s, file, code);
-    if (s->settings.is_apart)
-        return run_apart(s);
-    ah_signals_watch(s->programs);
-    code = command_in(s, s->programs);
-    ah_signals_forget();
-    return code;
+    return s->settings.is_apart ? run_apart(s) : run_here(s);
 }
 
 /* -- lines ---------------------------------------------------------------------------------- */
