@@ -9,7 +9,7 @@ local ah, use = ...
 local commands, flags_of = use "commands", use "flags"
 local text = use "text"
 
-local failure, writer = ah.error, ah._writer -- held here, as a script may take them away
+local writer = ah._writer -- held here, as a script may take it away
 local SHOWN = 60 -- bytes of a word that a message repeats
 local LEVELS = { "info", "debug" }
 
@@ -311,12 +311,14 @@ function M.read(...)
   return head .. file .. "apart\n" .. M.settings(line, "")
 end
 
+-- An error that is told without a traceback.
+local LOST = { __name = "agenthost.fault", __tostring = function(fault) return fault.words end }
+
 -- Where a program writes: what could not be written raises.
 local function output(descriptor)
   local file = descriptor == "1" and io.stdout or writer(math.tointeger(descriptor))
   local function fine(ok, why)
-    return ok or error(failure { code = "internal",
-      message = "cannot write to standard output: " .. why }, 0)
+    return ok or error(setmetatable({ words = "cannot write to standard output: " .. why }, LOST))
   end
   local out = {}
   function out.write(self, ...)
