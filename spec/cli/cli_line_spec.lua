@@ -2,6 +2,7 @@
 -- and behind it; that C, which reads the runs of scripts, and the program in Lua read alike; and
 -- what is told where there is no Lua state to tell more.
 local command = require "support.command"
+local descriptors = require "support.descriptors"
 local flags = require "support.flags"
 local programs = require "support.programs"
 local random = require "support.random"
@@ -187,6 +188,31 @@ describe("what a command writes", function()
     end
     has(command.contents(out), "no faults")
     has_not(command.contents(out), "mine")
+  end)
+end)
+
+describe("a file that writes to a descriptor", function()
+  local ah = require "agenthost"
+
+  it("is refused for what is none", function()
+    for _, bad in ipairs { -1, 1 << 31, math.mininteger, 1.5, "x", {}, 65000 } do
+      assert.is_false((pcall(ah._writer, bad)), tostring(bad))
+    end
+    assert.is_false((pcall(ah._writer)))
+  end)
+
+  it("has a descriptor of its own, which the collector closes, too", function()
+    collectgarbage()
+    local before = descriptors()
+    for _ = 1, 20 do
+      ah._writer(2)
+    end
+    collectgarbage()
+    assert.equal(before, descriptors())
+    local w <close> = ah._writer(2)
+    assert.equal("file", io.type(w))
+    assert.is_true(w:close())
+    assert.is_false((pcall(w.write, w, "x")))
   end)
 end)
 

@@ -567,17 +567,18 @@ static void heed_settings(session *s)
     s->level = s->settings.log;
 }
 
-/* AH_OK, and what of the settings is wrong in s->settings.fault. */
-static ah_status load_settings(session *s)
+/* Has the program read the line: a member that says settings. AH_OK, also where s->settings.fault tells what is
+ * wrong. */
+static ah_status read_line(session *s, const char *member)
 {
     ah_host *host;
-    ah_status st;
+    ah_status st = programs_of(s, &host);
 
-    ah_settings_init(&s->settings, &s->options);
-    if (!ah_settings_needed(&s->settings, &s->options))
-        return AH_OK;
-    st = programs_of(s, &host);
-    return st == AH_OK ? ah_settings_load(&s->settings, &s->options, host) : st;
+    if (st == AH_OK)
+        st = ah_line_call(host, member, 0, NULL, &s->line);
+    if (st == AH_OK && !ah_settings_take(&s->settings, ah_returned(host)))
+        st = AH_NOMEM;
+    return st;
 }
 
 static int serve_script(session *s)
@@ -593,7 +594,7 @@ static int serve_script(session *s)
         return show_version(s);
     if (!o->script && !o->eval)
         return refuse(s, "no script given\nTry:  " TRY "\nHelp: agenthost --help");
-    if ((st = load_settings(s)) != AH_OK)
+    if (ah_settings_needed(&s->settings, o) && (st = read_line(s, "settings_of")) != AH_OK)
         return cannot_start(s, st);
     if (s->settings.fault)
         return fail(s, EXIT_USAGE, "usage", s->settings.fault);
@@ -601,22 +602,10 @@ static int serve_script(session *s)
     return run(s);
 }
 
-static ah_status read_line(session *s)
-{
-    ah_host *host;
-    ah_status st = programs_of(s, &host);
-
-    if (st == AH_OK)
-        st = ah_line_call(host, "read", 0, NULL, &s->line);
-    if (st == AH_OK && !ah_settings_take(&s->settings, ah_returned(host)))
-        st = AH_NOMEM;
-    return st;
-}
-
 /* A line that is not the plain run of a script. */
 static int serve_line(session *s)
 {
-    ah_status st = read_line(s);
+    ah_status st = read_line(s, "read");
 
     if (st != AH_OK && given(s, AH_OPTION_HELP)) {
         ah_help(stdout);
@@ -626,6 +615,7 @@ static int serve_line(session *s)
         return cannot_start(s, st);
     if (s->settings.is_run) {
         ah_settings_clear(&s->settings);
+        ah_settings_init(&s->settings, &s->options);
         return serve_script(s);
     }
     heed_settings(s);

@@ -1,4 +1,4 @@
-/* Finds the file, asks the program, and does what it says, line by line. */
+/* Finds the file, and does what the program says, line by line. */
 #include "cli/settings.h"
 
 #include <errno.h>
@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "cli/programs.h"
-
-enum { MAX_FLAGS = 8, LEVELS = 4 };
-
-static const char *const levels[LEVELS] = {"debug", "info", "warning", "error"};
 
 /* XDG Base Directory Specification: a relative path counts as none. */
 static void find_file(ah_settings *s)
@@ -37,27 +31,10 @@ bool ah_settings_needed(const ah_settings *s, const ah_options *o)
     return *s->path && (access(s->path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR));
 }
 
-static int put_flag(const char **argv, int n, const char *name, const char *value)
-{
-    if (!value)
-        return n;
-    argv[n] = name;
-    argv[n + 1] = value;
-    return n + 2;
-}
-
-static int put_flags(const char **argv, const ah_options *o)
-{
-    bool said = ah_options_given(o, AH_OPTION_QUIET) || ah_options_given(o, AH_OPTION_VERBOSE);
-    int n = put_flag(argv, 0, "model", o->model);
-
-    n = put_flag(argv, n, "color", o->color);
-    n = put_flag(argv, n, "env-file", o->env_file);
-    return put_flag(argv, n, "log", said ? levels[o->log_level] : NULL);
-}
-
 static ah_log_level level_of(const char *name)
 {
+    static const char *const levels[] = {"debug", "info", "warning", "error"};
+    enum { LEVELS = sizeof levels / sizeof *levels };
     int i = 0;
 
     while (i < LEVELS - 1 && strcmp(name, levels[i]) != 0)
@@ -112,17 +89,6 @@ bool ah_settings_take(ah_settings *s, const char *said)
             return false;
     }
     return line != NULL;
-}
-
-ah_status ah_settings_load(ah_settings *s, const ah_options *o, ah_host *programs)
-{
-    const char *argv[2 + MAX_FLAGS] = {s->path, ""};
-    int n = put_flags(argv + 2, o);
-    ah_status st = ah_program_call(programs, "settings", "", n + 2, argv);
-
-    if (st == AH_OK && !ah_settings_take(s, ah_returned(programs)))
-        st = AH_NOMEM;
-    return st;
 }
 
 void ah_settings_clear(ah_settings *s)

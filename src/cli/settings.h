@@ -25,10 +25,8 @@ typedef struct ah_settings {
 void ah_settings_init(ah_settings *s, const ah_options *o);
 /* True if there is anything to read. */
 bool ah_settings_needed(const ah_settings *s, const ah_options *o);
-/* Has it read in a host of the command's programs, and sets the environment. AH_OK, also where `fault` tells
- * what is wrong; AH_NOMEM, or as ah_program_call. */
-ah_status ah_settings_load(ah_settings *s, const ah_options *o, ah_host *programs);
-/* Takes what a program said into settings as ah_settings_init left them. False: there is no memory. */
+/* Takes what a program said into settings as ah_settings_init left them, and sets the environment. `fault` then
+ * tells what is wrong. False: there is no memory. */
 bool ah_settings_take(ah_settings *s, const char *said);
 void ah_settings_clear(ah_settings *s);
 

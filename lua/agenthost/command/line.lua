@@ -311,8 +311,13 @@ function M.read(...)
   return head .. file .. "apart\n" .. M.settings(line, "")
 end
 
+--- The settings for the run of a script, as `read` has them of a command.
+function M.settings_of(...)
+  return M.settings(opened(...), "")
+end
+
 -- An error that is told without a traceback.
-local LOST = { __name = "agenthost.fault", __tostring = function(fault) return fault.words end }
+local LOST = { __name = "agenthost.fault", __tostring = function(lost) return lost.words end }
 
 -- Where a program writes: what could not be written raises.
 local function output(descriptor)
