@@ -131,6 +131,14 @@ describe("the man page", function()
     end
   end)
 
+  it("tells what each command takes as its help does", function()
+    local synopsis = man("SYNOPSIS"):gsub("[*_]", "")
+    for i = 2, #COMMANDS do
+      local usage = agenthost(COMMANDS[i], "--help").out:match "\nUsage: ([^\n]+)\n"
+      has(synopsis, usage .. "\n")
+    end
+  end)
+
   it("has the variables, exit codes and examples of --help", function()
     local help = agenthost("--help").out
     assert.same(set(section(help, "Environment:", "Exit"), "  ([%u_]+)%f[ ,]", ", ([%u_]+)  "),

@@ -63,7 +63,7 @@ end
 
 local function number_of(line, row, value)
   local least, most = row.least or 0, row.most or 999999999
-  local n = value:find "^%d+$" and #value < 16 and math.tointeger(value)
+  local n = value:find "^%d+$" and #value < 16 and math.tointeger(tonumber(value))
   if not n or n < least or n > most then
     fault(line, "option --%s needs a number from %d to %d, found '%s'", row.name, least, most,
       shown(value))
@@ -249,9 +249,10 @@ end
 ---@param n string how many strings tell of the flags of running
 ---@param ... string these, then the words of the line
 local function opened(settings, n, ...)
-  local running, named = flags_of.running { table.unpack({ ... }, 1, math.tointeger(n)) }
+  local told = math.tointeger(tonumber(n))
+  local running, named = flags_of.running { table.unpack({ ... }, 1, told) }
   local line = { settings = settings, running = running, named = named,
-    words = { select(math.tointeger(n) + 1, ...) } }
+    words = { select(told + 1, ...) } }
   begin(line)
   local ok, err = pcall(function()
     read_line(line)
@@ -321,7 +322,7 @@ local LOST = { __name = "agenthost.fault", __tostring = function(lost) return lo
 
 -- Where a program writes: what could not be written raises.
 local function output(descriptor)
-  local file = descriptor == "1" and io.stdout or writer(math.tointeger(descriptor))
+  local file = descriptor == "1" and io.stdout or writer(tonumber(descriptor))
   local function fine(ok, why)
     return ok or error(setmetatable({ words = "cannot write to standard output: " .. why }, LOST))
   end
