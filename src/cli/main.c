@@ -16,8 +16,6 @@
 #include "cli/help.h"
 #include "cli/line.h"
 #include "cli/missing.h"
-#include "cli/mock.h"
-#include "cli/mock_server.h"
 #include "cli/options.h"
 #include "cli/programs.h"
 #include "cli/report.h"
@@ -367,33 +365,6 @@ static int run_in(session *s, ah_host *host)
     return EXIT_OK;
 }
 
-/* What the mock tells of a request, at the level that was asked for. */
-static void say_request(void *ud, ah_log_level level, const char *line)
-{
-    session *s = ud;
-
-    if (level >= s->level)
-        ah_terminal_log(&s->terminal, level, line);
-}
-
-/* said: port, number of requests, address. */
-static int mock_in(session *s, ah_host *host, const char *said)
-{
-    char address[128] = "", fault[512];
-    ah_mock mock = {.out = s->terminal.out, .say = say_request, .ud = s};
-    ah_status st;
-
-    sscanf(said, "%d %zu %127s", &mock.port, &mock.once, address);
-    mock.address = *address ? address : NULL;
-    if (mock.address && !is_quiet(s))
-        ah_terminal_log(&s->terminal, AH_LOG_WARNING,
-                        "--listen: others may reach this server; it is for tests and guards nothing");
-    st = ah_mock_serve(host, &mock, fault, sizeof fault);
-    if (*fault)
-        return fail(s, EXIT_SCRIPT, "internal", fault);
-    return st == AH_OK ? EXIT_OK : explain(s, st, host);
-}
-
 /* Tells that a `models.` line of the settings file is wrong, and returns the exit code. */
 static int wrong_models(session *s, ah_host *host)
 {
@@ -471,14 +442,12 @@ static int tell_found(session *s, const char *found)
 
 static int command_in(session *s, ah_host *host)
 {
-    static const char found[] = "found\n", serve[] = "serve\n";
+    static const char found[] = "found\n";
     ah_status st = call_command(s, host, "run", NULL);
     const char *said = st == AH_OK && !ah_signals_caught() ? ah_returned(host) : NULL;
 
     if (said && strncmp(said, found, sizeof found - 1) == 0)
         return tell_found(s, said + sizeof found - 1);
-    if (said && strncmp(said, serve, sizeof serve - 1) == 0)
-        return mock_in(s, host, said + sizeof serve - 1);
     return end_command(s, host, st);
 }
 
@@ -536,7 +505,7 @@ static int run_command(session *s)
 
 /* -- lines ---------------------------------------------------------------------------------- */
 
-/* With -v: all lines of ah_about, the first of which is this one, and the command's own. */
+/* With -v: all lines of ah_about, the first of which is this one. */
 static int show_version(session *s)
 {
     ah_host *host = NULL;
@@ -549,7 +518,6 @@ static int show_version(session *s)
     if ((st = ah_open(NULL, &host)) != AH_OK)
         return cannot_start(s, st);
     fputs(ah_about(host), stdout);
-    printf("libmicrohttpd %s\n", ah_mock_server_version() ? ah_mock_server_version() : "none");
     ah_close(host);
     return EXIT_OK;
 }

@@ -87,6 +87,11 @@ ah_slice ah_hit_body(const ah_hit *hit)
     return ah_buf_slice(&hit->body);
 }
 
+ah_refusal ah_hit_refusal(const ah_hit *hit)
+{
+    return (ah_refusal){hit->refused, hit->why, 0};
+}
+
 void ah_hit_drop_body(ah_hit *hit)
 {
     if (hit->held)
@@ -117,8 +122,7 @@ static bool is_token(ah_slice s)
 /* These follow from the body, or are the connection's. */
 static bool is_ours(ah_slice name)
 {
-    static const char *const ours[] = {"Content-Length", "Transfer-Encoding", "Connection",
-                                       "Keep-Alive",     "Upgrade",           "Trailer"};
+    static const char *const ours[] = {"Content-Length", "Transfer-Encoding", "Connection"};
 
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         if (name.n == strlen(ours[i]) && strncasecmp(name.p, ours[i], name.n) == 0)
@@ -205,9 +209,19 @@ void ah_hit_break(ah_hit *hit)
         hit->go_on(hit);
 }
 
+bool ah_hit_broken(const ah_hit *hit)
+{
+    return hit->broken;
+}
+
 bool ah_hit_over(const ah_hit *hit)
 {
     return !hit->connection;
+}
+
+bool ah_hit_out(const ah_hit *hit)
+{
+    return hit->out_whole;
 }
 
 void ah_hit_free(ah_hit *hit)

@@ -353,8 +353,7 @@ function M.run(descriptor, ...)
   local command = line.command
   local words = { table.unpack(line.words, line.at) }
   if command.tell then
-    local name = command.tell == "serve" and "serve" or "found"
-    return name .. "\n" .. command.run(line.flags, words, out)
+    return "found\n" .. command.run(line.flags, words, out)
   end
   return ended(out, command.run(line.flags, words, out, line))
 end
