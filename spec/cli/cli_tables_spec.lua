@@ -1,5 +1,6 @@
 -- The tables of commands and options (src/cli/options.c) and all that tells of them: --help,
 -- the man page, the completions, which are also tried in their shells.
+local ah = require "agenthost"
 local command = require "support.command"
 
 local agenthost, contents, has, quote, temp = command.agenthost, command.contents, command.has,
@@ -47,7 +48,7 @@ local COMMANDS, OPTIONS = tables()
 -- Does the command take the option, by the words of the table?
 local function takes(name, option)
   local who = { [""] = "RUN", tools = "INSPECT", check = "INSPECT", config = "CONFIG",
-    mock = "MOCK", models = "MODELS", completion = "-" }
+    mock = "MOCK", models = "MODELS", trust = "TRUST", completion = "-" }
   return option.who == "ALL" or option.who:find(who[name], 1, true) ~= nil
 end
 
@@ -72,9 +73,10 @@ after_each(command.tidy)
 
 describe("the table of options", function()
   it("is read whole by this spec", function()
-    assert.same({ "", "tools", "check", "mock", "models", "config", "completion" }, COMMANDS)
-    assert.equal(21, #OPTIONS)
-    assert.equal("auto always never", OPTIONS[16].words)
+    assert.same({ "", "tools", "check", "mock", "models", "config", "trust",
+      "completion" }, COMMANDS)
+    assert.equal(24, #OPTIONS)
+    assert.equal("auto always never", OPTIONS[19].words)
   end)
 
   it("is what --help of each command shows, values included", function()
@@ -143,14 +145,17 @@ describe("the man page", function()
 
   it("has the settings of the configuration", function()
     local settings = {}
-    local rows = contents("lua/agenthost/command/settings.lua"):match "local ROWS = (%b{})"
-    for name in rows:gmatch('name = "([%l-]+)"') do
+    for name in pairs(ah.json.decode(agenthost("config", "--json").out).settings) do
       settings[name] = true
     end
-    assert.same(settings, set("\n" .. man("CONFIGURATION"), "\n%*([%l-]+)%*\n"))
-    for name in pairs(settings) do
-      has(agenthost("config", "--help").out, name)
+    local part = "\n" .. man("CONFIGURATION")
+    local told = set(part, "\n%*([%l-]+)%*\n")
+    for of, names in part:gmatch "\n%*\\%[(%l+)%]%* ([%l\\_, ]+)\n" do
+      for name in names:gsub("\\", ""):gmatch "[%l_]+" do
+        told[of .. "." .. name] = true
+      end
     end
+    assert.same(settings, told)
   end)
 end)
 

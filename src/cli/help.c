@@ -26,8 +26,7 @@ void ah_help(FILE *out)
     fputs("agenthost runs LLM agents whose tools are written in Lua.\n\n"
           "Usage: agenthost [options] script.lua [args...]     (- reads standard input)\n"
           "       agenthost [options] -e CODE [args...]\n"
-          "       agenthost COMMAND [options] ...              (agenthost COMMAND --help)\n\n"
-          "Commands:\n",
+          "\nCommands: agenthost COMMAND [options] ...            (agenthost COMMAND --help)\n",
           out);
     for (int i = AH_COMMAND_RUN + 1; i < AH_COMMANDS; i++)
         fprintf(out, "  %-20s%s\n", ah_command_table[i].name, ah_command_table[i].help);
@@ -37,8 +36,8 @@ void ah_help(FILE *out)
           "  AGENTHOST_MODEL   the model where neither --model nor the script names one\n"
           "  OPENAI_API_KEY, ANTHROPIC_API_KEY    the providers' keys\n"
           "  OPENAI_BASE_URL, ANTHROPIC_BASE_URL  servers that speak as theirs do\n"
-          "  AGENTHOST_CLAUDE  the claude command, where it is not the one in PATH\n"
-          "  XDG_CONFIG_HOME, NO_COLOR  holds agenthost/config (~/.config); no colours\n\n"
+          "  AGENTHOST_CLAUDE, NO_COLOR       the claude command (else by PATH); no colours\n"
+          "  XDG_CONFIG_HOME, XDG_STATE_HOME  hold agenthost/config and agenthost/trusted\n\n"
           "Exit codes:\n"
           "  0         the script ended well\n"
           "  1         the script failed, or standard output could not be written\n"

@@ -406,6 +406,30 @@ static int run_program(session *s)
     return code;
 }
 
+/* The program writes by itself: it said the exit code, a line end, and what went wrong. */
+static int run_trust(session *s)
+{
+    static const ah_option_id known[] = {AH_OPTION_JSON, AH_OPTION_LIST, AH_OPTION_REMOVE,
+                                         AH_OPTION_YES};
+    char flags[64] = "";
+    const char *said;
+    ah_host *host;
+    ah_status st = programs_of(s, &host);
+    int code;
+
+    if (st != AH_OK)
+        return cannot_start(s, st);
+    for (size_t i = 0, n = 0; i < sizeof known / sizeof *known; i++)
+        if (given(s, known[i]))
+            n += (size_t)snprintf(flags + n, sizeof flags - n, "%s ", ah_option_table[known[i]].name);
+    st = call_with_words(s, host, "trust", flags);
+    said = ah_returned(host);
+    if (st != AH_OK || !said)
+        return explain(s, st, host);
+    code = *said - '0';
+    return said[2] ? fail(s, code, code == EXIT_USAGE ? "usage" : "internal", said + 2) : code;
+}
+
 static int inspect_in(session *s, ah_host *host)
 {
     ah_status st = call_with_words(s, host, "inspect", s->options.model ? s->options.model : "");
@@ -471,12 +495,16 @@ static int work_in(session *s, ah_host *host)
     return s->options.command == AH_COMMAND_MODELS ? models_in(s, host) : inspect_in(s, host);
 }
 
-/* Tells that a `models.` line of the settings file is wrong, and returns the exit code. */
-static int wrong_models(session *s, ah_host *host)
+/* Gives the host what the settings say of models and runs. Where that is wrong: the exit code, else 0. */
+static int settle(session *s, ah_host *host)
 {
+    const ah_settings *said = &s->settings;
     char text[1400];
 
-    snprintf(text, sizeof text, "%.300s: %.1000s", s->settings.path, ah_errmsg(host));
+    if ((!said->models || ah_alias(host, said->models) == AH_OK) &&
+        (!said->defaults || ah_defaults(host, said->defaults) == AH_OK))
+        return 0;
+    snprintf(text, sizeof text, "%.300s: %.1000s", said->path, ah_errmsg(host));
     return fail(s, EXIT_USAGE, "usage", text);
 }
 
@@ -499,8 +527,8 @@ static int run(session *s)
     if ((st = open_host(s, &host)) != AH_OK)
         return cannot_start(s, st);
     ah_signals_watch(host);
-    code = s->settings.models && ah_alias(host, s->settings.models) != AH_OK ? wrong_models(s, host)
-                                                                             : work_in(s, host);
+    if (!(code = settle(s, host)))
+        code = work_in(s, host);
     ah_signals_forget();
     ah_close(host);
     return code;
@@ -552,6 +580,8 @@ static int with_settings(session *s)
     } else {
         ah_terminal_colour(&s->terminal, s->settings.color);
         s->level = s->settings.log;
+        if (s->settings.warning && !is_quiet(s))
+            ah_terminal_log(&s->terminal, AH_LOG_WARNING, s->settings.warning);
         if (s->settings.show)
             fputs(s->settings.show, stdout);
         else
@@ -601,6 +631,8 @@ static int serve(session *s, int argc, char **argv)
         return show_version(s);
     if (o->command == AH_COMMAND_COMPLETION)
         return tell_tables(s, "completion", o->script);
+    if (o->command == AH_COMMAND_TRUST)
+        return run_trust(s);
     if (ah_command_table[o->command].program)
         return run_program(s);
     return with_settings(s);

@@ -24,6 +24,7 @@ enum {
 #define MOCK    (1u << AH_COMMAND_MOCK)
 #define MODELS  (1u << AH_COMMAND_MODELS)
 #define CONFIG  (1u << AH_COMMAND_CONFIG)
+#define TRUST   (1u << AH_COMMAND_TRUST)
 #define ALL     ((1u << AH_COMMANDS) - 1)
 
 const ah_command_row ah_command_table[AH_COMMANDS] = {
@@ -33,6 +34,7 @@ const ah_command_row ah_command_table[AH_COMMANDS] = {
     [AH_COMMAND_MOCK] = {"mock", "be a model server that says what a script tells it to", false},
     [AH_COMMAND_MODELS] = {"models", "show who has a key, and what the models can do", false},
     [AH_COMMAND_CONFIG] = {"config", "show each setting and where it comes from", false},
+    [AH_COMMAND_TRUST] = {"trust", "let all that a project's settings say hold", false},
     [AH_COMMAND_COMPLETION] = {"completion", "print what completes words in that shell", false},
 };
 
@@ -43,7 +45,7 @@ const ah_option_row ah_option_table[AH_OPTIONS] = {
                          "use this model (provider/model), whatever the script names"},
     [AH_OPTION_ENV_FILE] = {0, "env-file", "FILE", NULL, RUN | INSPECT | MODELS | CONFIG,
                             "set variables from lines NAME=VALUE where they are not set"},
-    [AH_OPTION_JSON] = {0, "json", NULL, NULL, RUN | INSPECT | MODELS | CONFIG,
+    [AH_OPTION_JSON] = {0, "json", NULL, NULL, RUN | INSPECT | MODELS | CONFIG | TRUST,
                         "print one JSON object: reply or error, tools, faults"},
     [AH_OPTION_JSONL] = {0, "jsonl", NULL, NULL, RUN,
                          "print each event as a line of JSON, as it happens"},
@@ -52,6 +54,9 @@ const ah_option_row ah_option_table[AH_OPTIONS] = {
     [AH_OPTION_REPLAY] = {0, "replay", "FILE", NULL, RUN,
                           "take the answers from such a file: no network, no key"},
     [AH_OPTION_SHOW] = {0, "show", NULL, NULL, CONFIG, "show the settings (as without it)"},
+    [AH_OPTION_LIST] = {0, "list", NULL, NULL, TRUST, "list the folders that are trusted"},
+    [AH_OPTION_REMOVE] = {0, "remove", NULL, NULL, TRUST, "trust the folder no more"},
+    [AH_OPTION_YES] = {'y', "yes", NULL, NULL, TRUST, "do not ask"},
     [AH_OPTION_PORT] = {0, "port", "N", NULL, MOCK, "listen on this port (0, as without it: any)"},
     [AH_OPTION_LISTEN] = {0, "listen", "ADDR", NULL, MOCK,
                           "listen on this address; others can reach it then"},
@@ -287,6 +292,9 @@ static void apply(ah_options *o, ah_option_id id, const char *value)
     case AH_OPTION_JSON:
     case AH_OPTION_JSONL:
     case AH_OPTION_SHOW:
+    case AH_OPTION_LIST:
+    case AH_OPTION_REMOVE:
+    case AH_OPTION_YES:
     case AH_OPTION_PORT:
     case AH_OPTION_LISTEN:
     case AH_OPTION_FORMAT:
@@ -430,6 +438,9 @@ static bool check_operand(ah_options *o)
         return fail(o, "no script given");
     if (c == AH_COMMAND_MODELS && o->argc)
         return fail(o, "agenthost models takes one model, found '%.*s' besides",
+                    shown(o->argv[0], strlen(o->argv[0])), o->argv[0]);
+    if (c == AH_COMMAND_TRUST && o->argc)
+        return fail(o, "agenthost trust takes one folder, found '%.*s' besides",
                     shown(o->argv[0], strlen(o->argv[0])), o->argv[0]);
     if (c == AH_COMMAND_CONFIG && o->script)
         return fail(o, "agenthost config takes no operand, found '%.*s'",

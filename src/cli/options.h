@@ -17,6 +17,7 @@ typedef enum ah_command {
     AH_COMMAND_MOCK,
     AH_COMMAND_MODELS,
     AH_COMMAND_CONFIG,
+    AH_COMMAND_TRUST,
     AH_COMMAND_COMPLETION,
     AH_COMMANDS
 } ah_command;
@@ -36,6 +37,9 @@ typedef enum ah_option_id {
     AH_OPTION_RECORD,
     AH_OPTION_REPLAY,
     AH_OPTION_SHOW,
+    AH_OPTION_LIST,
+    AH_OPTION_REMOVE,
+    AH_OPTION_YES,
     AH_OPTION_PORT,
     AH_OPTION_LISTEN,
     AH_OPTION_FORMAT,

@@ -105,6 +105,7 @@ $(VALUES)  esac
   case $command:$cur in
 $(FLAGS)    completion:*) COMPREPLY=($(compgen -W 'bash zsh fish' -- "$cur")) ;;
     config:*) ;;
+    trust:*) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- "$cur")) ;;
     models:*) $(MODELS) ;;
     mock:*) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$cur")) ;;
     *) compopt -o filenames 2>/dev/null
@@ -155,6 +156,7 @@ local ZSH_CASES = {
   { "mock", [['1:script:_files -g "*.(lua|json)"']] },
   { "models", "'1:provider/model:(" .. MODELS .. ")'" },
   { "config" },
+  { "trust", "'1:folder:_files -/'" },
   { "completion", "'1:shell:(bash zsh fish)'" },
   { "", [['1:script or command:{ _files -g "*.lua"; _describe command commands }']]
     .. [[ '*:argument:_files']] },

@@ -42,11 +42,21 @@ listed. Of a model that is named it is told what it holds and costs, and
 where each answer comes from.
 ]] },
   config = { [[
-A flag wins over the script, the script over AGENTHOST_MODEL, that over the
-configuration: lines NAME = VALUE in $XDG_CONFIG_HOME/agenthost/config (or
-~/.config/agenthost/config). Names: model, color, env-file, log (error,
-warning, info or debug), models.NAME (a model, or what is known of one, as a
-JSON object). Secrets are never shown.
+A flag wins over the script, the script over the environment, that over the
+project's settings, these over the user's: lines NAME = VALUE below [SECTION] in
+agenthost.conf of this folder or the nearest above it, and in
+$XDG_CONFIG_HOME/agenthost/config (or ~/.config/agenthost/config). The names are
+those that are shown, models.NAME (a model, or what is known of one, as a JSON
+object), providers.NAME.base_url and .api_key_env. log is error, warning, info
+or debug. Secrets are never shown.
+]] },
+  trust = { operands = "[FOLDER]", [[
+Shows the settings in agenthost.conf of the folder (else of this one, or the
+nearest above it), and asks whether all of them are to hold: those, too, that
+send elsewhere, set variables, name a model or raise a limit, which are left out
+before. What is kept is the hash of the file, and of the file of variables that
+it names, in $XDG_STATE_HOME/agenthost/trusted (~/.local/state): once one of
+them changes, it is to be said anew. Without a terminal it needs --yes.
 ]] },
   completion = { operands = "bash|zsh|fish", [[
 bash:  source <(agenthost completion bash)
