@@ -1,6 +1,7 @@
 -- The rows of flags, of running (src/cli/options.c) and of the commands (lua/agenthost/command),
 -- and all that tells of them: --help, the man page, the completions, which are also tried in their
 -- shells.
+local ah = require "agenthost"
 local command = require "support.command"
 local flags = require "support.flags"
 local programs = require "support.programs"
@@ -73,8 +74,9 @@ after_each(command.tidy)
 
 describe("the table of options", function()
   it("is read whole by this spec", function()
-    assert.same({ "", "tools", "check", "mock", "models", "config", "completion" }, COMMANDS)
-    assert.equal(21, #OPTIONS)
+    assert.same({ "", "tools", "check", "mock", "models", "config", "trust",
+      "completion" }, COMMANDS)
+    assert.equal(24, #OPTIONS)
     assert.equal("auto always never", OPTIONS.color.words)
     assert.same({ "N", 65535 }, { OPTIONS.port.value, OPTIONS.port.most })
   end)
@@ -153,14 +155,17 @@ describe("the man page", function()
 
   it("has the settings of the configuration", function()
     local settings = {}
-    local rows = contents("lua/agenthost/command/settings.lua"):match "local ROWS = (%b{})"
-    for name in rows:gmatch('name = "([%l-]+)"') do
+    for name in pairs(ah.json.decode(agenthost("config", "--json").out).settings) do
       settings[name] = true
     end
-    assert.same(settings, set("\n" .. man("CONFIGURATION"), "\n%*([%l-]+)%*\n"))
-    for name in pairs(settings) do
-      has(agenthost("config", "--help").out, name)
+    local part = "\n" .. man("CONFIGURATION")
+    local told = set(part, "\n%*([%l-]+)%*\n")
+    for of, names in part:gmatch "\n%*\\%[(%l+)%]%* ([%l\\_, ]+)\n" do
+      for name in names:gsub("\\", ""):gmatch "[%l_]+" do
+        told[of .. "." .. name] = true
+      end
     end
+    assert.same(settings, told)
   end)
 end)
 

@@ -18,7 +18,7 @@ local TRANSCRIPT = markdown.read("docs/transcript.md")
 local PAGES = {
   "adapters", "asks", "builtin", "builtin_files", "claude", "embedding", "entities", "events",
   "filesystem", "images", "limits", "lua", "models", "planning", "processes", "prompts", "recipes",
-  "registry", "scripted", "search", "sessions", "strategies", "terminal", "testing",
+  "registry", "scripted", "search", "sessions", "settings", "strategies", "terminal", "testing",
   "transcript", "watch",
 }
 PAGES[#PAGES + 1] = require("support.mock").is_built() and "mock" or nil

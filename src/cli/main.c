@@ -365,12 +365,16 @@ static int run_in(session *s, ah_host *host)
     return EXIT_OK;
 }
 
-/* Tells that a `models.` line of the settings file is wrong, and returns the exit code. */
-static int wrong_models(session *s, ah_host *host)
+/* Gives the host what the settings say of models and runs. Where that is wrong: the exit code, else 0. */
+static int settle(session *s, ah_host *host)
 {
+    const ah_settings *said = &s->settings;
     char text[1400];
 
-    snprintf(text, sizeof text, "%.300s: %.1000s", s->settings.path, ah_errmsg(host));
+    if ((!said->models || ah_alias(host, said->models) == AH_OK) &&
+        (!said->defaults || ah_defaults(host, said->defaults) == AH_OK))
+        return 0;
+    snprintf(text, sizeof text, "%.300s: %.1000s", said->path, ah_errmsg(host));
     return fail(s, EXIT_USAGE, "usage", text);
 }
 
@@ -393,8 +397,8 @@ static int run(session *s)
     if ((st = open_host(s, true, &host)) != AH_OK)
         return cannot_start(s, st);
     ah_signals_watch(host);
-    code = s->settings.models && ah_alias(host, s->settings.models) != AH_OK ? wrong_models(s, host)
-                                                                             : run_in(s, host);
+    if (!(code = settle(s, host)))
+        code = run_in(s, host);
     ah_signals_forget();
     ah_close(host);
     return code;
@@ -461,12 +465,8 @@ static int run_apart(session *s)
     if ((st = open_host(s, false, &host)) != AH_OK)
         return cannot_start(s, st);
     ah_signals_watch(host);
-    if (s->settings.models && ah_alias(host, s->settings.models) != AH_OK)
-        code = wrong_models(s, host);
-    else if ((st = ah_program_open(host)) != AH_OK)
-        code = explain(s, st, host);
-    else
-        code = command_in(s, host);
+    if (!(code = settle(s, host)))
+        code = (st = ah_program_open(host)) == AH_OK ? command_in(s, host) : explain(s, st, host);
     ah_signals_forget();
     ah_close(host);
     return code;
@@ -533,6 +533,8 @@ static void heed_settings(session *s)
 {
     ah_terminal_colour(&s->terminal, s->settings.color);
     s->level = s->settings.log;
+    if (s->settings.warning && !is_quiet(s))
+        ah_terminal_log(&s->terminal, AH_LOG_WARNING, s->settings.warning);
 }
 
 /* Has the program read the line: a member that says settings. AH_OK, also where s->settings.fault tells what is

@@ -5,7 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define PROJECT "/agenthost.conf"
+
+enum { PATH_ROOM = 4096 };
 
 /* XDG Base Directory Specification: a relative path counts as none. */
 static void find_file(ah_settings *s)
@@ -24,11 +29,36 @@ void ah_settings_init(ah_settings *s, const ah_options *o)
     find_file(s);
 }
 
+static bool is_there(const char *path)
+{
+    struct stat st;
+
+    return *path && (lstat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR));
+}
+
+/* Is there a project's file above us, whether or not it counts? */
+static bool may_have_project(void)
+{
+    char path[PATH_ROOM], *slash;
+    bool found = false;
+
+    if (!getcwd(path, sizeof path - sizeof PROJECT))
+        return errno == ERANGE;
+    while (!found && (slash = strrchr(path, '/'))) {
+        size_t n = strlen(path);
+
+        memcpy(path + n, PROJECT, sizeof PROJECT);
+        found = is_there(path);
+        *slash = '\0';
+    }
+    return found;
+}
+
 bool ah_settings_needed(const ah_settings *s, const ah_options *o)
 {
     if (o->env_file)
         return true;
-    return *s->path && (access(s->path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR));
+    return is_there(s->path) || may_have_project();
 }
 
 static ah_log_level level_of(const char *name)
@@ -61,6 +91,10 @@ static bool take_line(ah_settings *s, const char *name, char *value)
         s->color = value;
     else if (strcmp(name, "models") == 0)
         s->models = value;
+    else if (strcmp(name, "defaults") == 0)
+        s->defaults = value;
+    else if (strcmp(name, "warn") == 0)
+        s->warning = value;
     else if (strcmp(name, "file") == 0)
         s->file = atoi(value);
     s->json |= strcmp(name, "json") == 0;

@@ -1,4 +1,4 @@
-/* What the configuration, a file of variables and flags say. It is read by a program in Lua
+/* What the files of user and project, a file of variables and flags say. It is read by a program in Lua
  * (lua/agenthost/command/settings.lua), once, before the script's host is opened, and only where there is
  * anything to read; what the files say of variables is then in the environment, where the library and scripts
  * look. What the program of the command line says (line.lua) comes in the same form. */
@@ -8,12 +8,14 @@
 #include "cli/options.h"
 
 typedef struct ah_settings {
-    char path[1024];    /* of the configuration; "" where there can be none (no HOME) */
-    char *text;         /* what the program said; the others are parts of it, or NULL */
-    const char *color;  /* NULL: nobody said */
-    const char *models; /* the lines models.NAME, for ah_alias; NULL: none */
-    const char *show;   /* a text for stdout; NULL: none */
-    const char *fault;  /* what is wrong with a file or the line, and what to do; NULL: nothing */
+    char path[1024];      /* of the configuration; "" where there can be none (no HOME) */
+    char *text;           /* what the program said; the others are parts of it, or NULL */
+    const char *color;    /* NULL: nobody said */
+    const char *models;   /* the settings models.NAME, for ah_alias; NULL: none */
+    const char *defaults; /* of runs, for ah_defaults; NULL: none */
+    const char *warning;  /* what of the project's file does not hold; NULL: nothing */
+    const char *show;     /* a text for stdout; NULL: none */
+    const char *fault;    /* what is wrong with a file or the line, and what to do; NULL: nothing */
     ah_log_level log;
     bool json;     /* of a line: the command tells programs */
     bool is_run;   /* a script is to be run: the line is none of a command */

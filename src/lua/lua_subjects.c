@@ -53,6 +53,8 @@ static void push_row(lua_State *L, const ah_option *o)
     lua_setfield(L, -2, "needed");
     lua_pushboolean(L, o->where & AH_IN_JSON);
     lua_setfield(L, -2, "json");
+    lua_pushboolean(L, (o->where & AH_IN_SETTINGS) != 0);
+    lua_setfield(L, -2, "settings");
 }
 
 /* ah._options(): the subjects, { what, type, doc, list, rows = { { name, kinds, ... } } } each. */

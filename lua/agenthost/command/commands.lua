@@ -7,8 +7,8 @@
 --   operand   what may stand behind the options: { name = "script", least, most, words, file,
 --             complete }. least, most: how many (nil: none need be, any may); words: those there
 --             are; file: the first is a path that must be readable, "-" is standard input;
---             complete: "file", "models", endings of files ("lua|json"), or a function that
---             returns names
+--             complete: "file", "folder", "models", endings of files ("lua|json"), or a function
+--             that returns names
 --   flags     a list of rows (flags.lua), or the names of flags that a script is run with
 --   apart     true: it may run code of others. It is run in a state of its own, which knows what
 --             the settings say of models and variables; what such code prints goes to stderr
@@ -23,7 +23,7 @@ local _, use = ...
 local M = {}
 
 --- Help tells of them in this order.
-M.names = { "tools", "check", "mock", "models", "config", "completion" }
+M.names = { "tools", "check", "mock", "models", "config", "trust", "completion" }
 
 --- What the command of this name is; nil where there is none.
 function M.find(name)

@@ -135,6 +135,8 @@ local function bash_operand(command)
     reply = filled(BASH_MODELS, { NAMES = names })
   elseif names then
     reply = filled([[COMPREPLY=($(compgen -W '$(NAMES)' -- "$cur"))]], { NAMES = names })
+  elseif operand.complete == "folder" then
+    reply = [[compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- "$cur"))]]
   elseif command.operand then
     reply = [[compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$cur"))]]
   end
@@ -178,6 +180,8 @@ end
 local function zsh_files(endings)
   if endings == "file" then
     return "_files"
+  elseif endings == "folder" then
+    return "_files -/"
   end
   return ('_files -g "*.%s"'):format(endings:gsub(".+|.+", "(%0)"))
 end

@@ -5,11 +5,13 @@ return {
   name = "config",
   doc = "show each setting and where it comes from",
   help = [[
-A flag wins over the script, the script over AGENTHOST_MODEL, that over the
-configuration: lines NAME = VALUE in $XDG_CONFIG_HOME/agenthost/config (or
-~/.config/agenthost/config). Names: model, color, env-file, log (error,
-warning, info or debug), models.NAME (a model, or what is known of one, as a
-JSON object). Secrets are never shown.
+A flag wins over the script, the script over the environment, that over the
+project's settings, these over the user's: lines NAME = VALUE below [SECTION] in
+agenthost.conf of this folder or the nearest above it, and in
+$XDG_CONFIG_HOME/agenthost/config (or ~/.config/agenthost/config). The names are
+those that are shown, models.NAME (a model, or what is known of one, as a JSON
+object), providers.NAME.base_url and .api_key_env. log is error, warning, info
+or debug. Secrets are never shown.
 ]],
   flags = { "model", "env-file", "json",
     { name = "show", doc = "show the settings (as without it)" } },

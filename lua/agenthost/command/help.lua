@@ -7,9 +7,8 @@ agenthost runs LLM agents whose tools are written in Lua.
 
 Usage: agenthost [options] script.lua [args...]     (- reads standard input)
        agenthost [options] -e CODE [args...]
-       agenthost COMMAND [options] ...              (agenthost COMMAND --help)
 
-Commands:
+Commands: agenthost COMMAND [options] ...            (agenthost COMMAND --help)
 ]]
 
 local MORE = [[
@@ -19,8 +18,8 @@ Environment:
   AGENTHOST_MODEL   the model where neither --model nor the script names one
   OPENAI_API_KEY, ANTHROPIC_API_KEY    the providers' keys
   OPENAI_BASE_URL, ANTHROPIC_BASE_URL  servers that speak as theirs do
-  AGENTHOST_CLAUDE  the claude command, where it is not the one in PATH
-  XDG_CONFIG_HOME, NO_COLOR  holds agenthost/config (~/.config); no colours
+  AGENTHOST_CLAUDE, NO_COLOR       the claude command (else by PATH); no colours
+  XDG_CONFIG_HOME, XDG_STATE_HOME  hold agenthost/config and agenthost/trusted
 
 Exit codes:
   0         the script ended well
