@@ -353,8 +353,11 @@ static enum MHD_Result send_answer(ah_hit *x)
 
 static enum MHD_Result take_line(void *ud, enum MHD_ValueKind kind, const char *name, const char *value)
 {
+    ah_hit *x = ud;
+
     (void)kind;
-    return ah_hit_keep_line(ud, name, value) ? MHD_YES : MHD_NO;
+    x->lost = !ah_hit_keep_line(x, name, value);
+    return x->lost ? MHD_NO : MHD_YES;
 }
 
 /* Two ways to tell where a body ends are a request inside another one for somebody. */
@@ -398,8 +401,9 @@ static void take_head(ah_hit *x, struct MHD_Connection *c, const char *method, c
     snprintf(x->method, sizeof x->method, "%s", method);
     ah_visit_begin(x->visit, AH_VISIT_BODY, now_of(s));
     s->mhd.get_connection_values(c, MHD_HEADER_KIND, take_line, x);
-    if (!ah_buf_ok(&x->head) || !ah_buf_ok(&x->target) ||
-        x->head.len + 2 * x->n_lines + x->target.len > s->limits.header_bytes)
+    if (!ah_buf_ok(&x->target) || x->lost)
+        r = (ah_refusal){503, "there is no memory for the request", 0};
+    else if (x->head.len + 2 * x->n_lines + x->target.len > s->limits.header_bytes)
         r = (ah_refusal){431, "the request's head is larger than", s->limits.header_bytes};
     else if ((odd = odd_framing(x)))
         r = (ah_refusal){400, odd, 0};

@@ -21,11 +21,14 @@ bool ah_hit_keep_line(ah_hit *x, const char *name, const char *value)
     if (!line)
         return false;
     x->line = line;
-    line[x->n_lines++] = (ah_place){(uint32_t)x->head.len, (uint32_t)n};
+    line[x->n_lines] = (ah_place){(uint32_t)x->head.len, (uint32_t)n};
     ah_buf_add(&x->head, name, n);
-    line[x->n_lines++] = (ah_place){(uint32_t)x->head.len, (uint32_t)k};
+    line[x->n_lines + 1] = (ah_place){(uint32_t)x->head.len, (uint32_t)k};
     ah_buf_add(&x->head, value ? value : "", k);
-    return ah_buf_ok(&x->head);
+    if (!ah_buf_ok(&x->head))
+        return false;
+    x->n_lines += 2;
+    return true;
 }
 
 void ah_hit_destroy(ah_hit *x)

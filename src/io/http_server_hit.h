@@ -25,6 +25,7 @@ struct ah_hit {
     ah_buf target, head, body; /* head: names and values of the header lines */
     ah_place *line;            /* by turns in head */
     size_t n_lines, cap_lines;
+    bool lost;      /* of its head: there was no memory */
     size_t held;    /* of the body, as the server counts it */
     bool asked;     /* it was handed to its owner */
     bool owned;     /* who has not freed it */

@@ -576,7 +576,7 @@ local function on_refusal(refusal, request)
   local p = failed(q, route, { status = refusal.status, message = refusal.message })
   tell(q, route, p)
   local head = head_of(p, q, route)
-  head.length, head.body = nil, p.bytes
+  head.body = p.bytes
   return head
 end
 
