@@ -128,9 +128,8 @@ local function wrong_at(path, n)
 end
 
 --- Calls take(name, value, line) for each pair of variables; `line` is the number from 1. A value
--- is
--- what stands behind "=", without blanks around it, and without its quotes where it stands in them
--- as a whole; nothing in it is expanded.
+-- is what stands behind "=", without blanks around it, and without its quotes where it stands in
+-- them as a whole; nothing in it is expanded.
 ---@param text string
 ---@param path string for messages
 ---@param take fun(name: string, value: string, line: integer)
@@ -146,8 +145,7 @@ function M.variables(text, path, take)
 end
 
 --- The same for settings, whose names may hold `-./:@`: behind the header [SECTION] the name of
--- each
--- is SECTION.NAME. open(section, line) is called for each header.
+-- each is SECTION.NAME. open(section, line) is called for each header.
 ---@param text string
 ---@param path string
 ---@param open fun(section: string, line: integer)

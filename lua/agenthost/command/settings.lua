@@ -1,7 +1,6 @@
 --- Where each setting comes from: a flag, the environment, a file of variables, the project's file
 -- (settings/file.lua), the user's, or nowhere. In this order, but that a script's own words win
--- over
--- all but flags. What a project's file says holds as far as settings/judge.lua lets it.
+-- over all but flags. What a project's file says holds as far as settings/judge.lua lets it.
 local ah, use = ...
 local file, judge, pairs_of, rows = use "settings.file", use "settings.judge", use "pairs",
   use "settings.rows"

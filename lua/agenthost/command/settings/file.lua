@@ -2,8 +2,8 @@
 --
 -- A project's is agenthost.conf, in the current folder or the nearest above it that has one. The
 -- search ends before HOME, at the root of the files, and at a folder of somebody else, of which
--- that
--- file alone is looked at: nobody is to say something by a file in a folder that many can write to.
+-- that file alone is looked at: nobody is to say something by a file in a folder that many can
+-- write to.
 local ah, use = ...
 local pairs_of, rows = use "pairs", use "settings.rows"
 
@@ -84,8 +84,7 @@ end
 -- -- where a project's is ---------------------------------------------------------------------
 
 --- That of this very folder: { path, folder, text, mine }, `why` in place of text where it cannot
--- be
--- read; nil where there is none.
+-- be read; nil where there is none.
 function M.at(folder)
   local path = (folder == "/" and "" or folder) .. "/" .. M.NAME
   local text, more, missing = pairs_of.read(path, "file")

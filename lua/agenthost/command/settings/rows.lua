@@ -1,11 +1,10 @@
 --- All settings that there are, as data: where they come from, what they may be, and what of a
 -- project's file holds only after `agenthost trust`.
 --
--- A row: name ("run.timeout"), `read`: a function of the text that gives its value or nil and
--- what it
--- must be, default (a text), needs: why a project that is not trusted cannot say it, limit: true
--- where it can only say less than would hold without it, field: { part, name } of what runs are
--- given (ah_defaults), sets: what becomes of the environment (see `variables`).
+-- A row: name ("run.timeout"), `read`: a function of the text that gives its value or nil and what
+-- it must be, default (a text), needs: why a project that is not trusted cannot say it, limit:
+-- true where it can only say less than would hold without it, field: { part, name } of what runs
+-- are given (ah_defaults), sets: what becomes of the environment (see `variables`).
 local ah = ...
 
 local M = {}
