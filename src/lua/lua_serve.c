@@ -19,9 +19,9 @@ enum { MAX_NAMES = 64, NAMES_BYTES = 16 << 10, SHUT_MS = 2000 };
 
 enum { HANDLER = 1, REFUSER }; /* the functions of a server, as its user values */
 
-/* What its fields say, beside what they are for in C. */
+/* What a script gives, but for functions and names. */
 typedef struct fields {
-    ah_slice listen;
+    ah_slice listen; /* Lua's, good while it is opened */
     ah_server_limits limits;
     size_t requests;
     size_t memory;   /* bytes that a handler may take */
@@ -827,7 +827,6 @@ static ah_status open_server(server *s, bool refuses, ah_err *err)
     return ah_buf_ok(&s->url) ? AH_OK : ah_err_nomem(err);
 }
 
-/* The listen of what is read is the script's. */
 static void read_fields(lua_State *L, fields *out)
 {
     ah_server_limits *l = &out->limits;
