@@ -2,6 +2,7 @@
 -- `agenthost trust`, what of it is kept; and files that want to do harm.
 local ah = require "agenthost"
 local command = require "support.command"
+local typing = require "support.typing"
 
 local has, has_not, quote, shell = command.has, command.has_not, command.quote, command.shell
 
@@ -164,6 +165,49 @@ describe("settings", function()
     has(at(".", "unset SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE; " .. env_of "SSL_CERT_FILE").out,
       root .. "/home/.config/agenthost/ca.pem")
     has_not(at(".", '"$A" config').out, "very")
+  end)
+end)
+
+describe("docs/settings.md", function()
+  local PAGE = command.contents "docs/settings.md"
+
+  it("has each setting, and whether a project may say it before it is trusted", function()
+    local told, values = {}, { ["env-file"] = ".env", ["http.proxy"] = "http://h:1",
+      color = "auto", log = "error", model = "x/y", ["run.on_max"] = "answer",
+      ["run.on_empty"] = "retry", ["options.cache"] = "1h" }
+    for cells, before in PAGE:gmatch "\n| (`[^|]+) |[^\n]*| ([^|\n]+) |" do
+      for name in cells:gmatch "`([^`]+)`" do
+        told[name] = before:match "^%a+"
+      end
+    end
+    local names = { "models.NAME", "providers.NAME.base_url", "providers.NAME.api_key_env" }
+    for name in pairs(settings ".") do
+      names[#names + 1] = name
+    end
+    table.sort(names)
+    local found = {}
+    for name in pairs(told) do
+      found[#found + 1] = name
+    end
+    table.sort(found)
+    assert.same(names, found)
+    local user_says, project_says = {}, {}
+    for _, name in ipairs(names) do
+      if not name:find "NAME" then
+        local limit = told[name] == "if"
+        user_says[#user_says + 1] = limit and name .. " = 100" or nil
+        project_says[#project_says + 1] = name .. " = " .. (values[name] or limit and 101 or 5)
+      end
+    end
+    user(table.concat(user_says, "\n"))
+    conf(table.concat(project_says, "\n"))
+    for _, one in ipairs(configured().project.left_out) do
+      assert.truthy(({ no = true, ["if"] = true, of = true })[told[one.name]], one.name)
+      told[one.name] = "left out"
+    end
+    for name, before in pairs(told) do
+      assert.truthy(name:find "NAME" or before == "left out" or before == "yes", name)
+    end
   end)
 end)
 
@@ -342,14 +386,22 @@ describe("agenthost trust", function()
     assert.same({ "MINE", "HIS" }, told.settings[1].sets)
   end)
 
-  it("asks on a terminal", function()
-    for answer, holds in pairs { ["y\r"] = true, ["YES\r"] = true, ["n\r"] = false, ["\r"] =
-      false } do
+  -- A person who is asked, in the project's folder.
+  local function asked()
+    local line = ("cd %s && exec %s trust"):format(project, quote(command.BINARY))
+    local t = typing.start({ "/bin/sh", "-c", line }, { env = { "HOME=" .. root .. "/home" } })
+    return typing.read(t, "[y/N]")
+  end
+
+  typing.it(it, pending)("asks on a terminal", function()
+    for answer, holds in pairs { ["y\r"] = true, ["YES\r"] = true, ["n\r"] = false,
+      ["\r"] = false, ["\4"] = false, ["\3"] = false } do
       trust "--remove"
-      local seen = at("project",
-        ("printf '%s' | { sleep 0.3; cat; sleep 0.3; } | timeout 20 script -qec %s /dev/null")
-        :format(answer, quote(quote(command.BINARY) .. " trust")))
-      has(seen.out, "[y/N]")
+      local t = asked()
+      has(t.all, "(sends elsewhere)")
+      t.pty:write(answer)
+      local code = typing.finish(t)
+      assert.equal(holds and 0 or answer == "\3" and 130 or 1, code)
       assert.equal(holds and "1\n" or "nil\n", at("project", env_of "MINE").out, answer)
     end
   end)
@@ -379,14 +431,13 @@ describe("agenthost trust", function()
     assert.equal("nil\n", at("project", env_of "MINE").out)
   end)
 
-  it("keeps the hash of what was shown, whatever the file is by then", function()
-    local r = at("project", ([[(sleep 0.3
-      printf '[http]\nproxy = http://evil:1\n' > agenthost.conf; sleep 0.2
-      printf 'y\n'; sleep 0.3) | timeout 20 script -qec %s /dev/null]]):format(
-      quote(quote(command.BINARY) .. " trust")))
-    has(r.out, "It is trusted, as it is now.")
-    assert.equal("nil\n", at("project", "unset http_proxy all_proxy ALL_PROXY; "
-      .. env_of "http_proxy").out)
+  typing.it(it, pending)("keeps the hash of what was shown, whatever there is by then", function()
+    local t = asked()
+    conf "[http]\nproxy = http://evil:1\n"
+    t.pty:write "y\r"
+    has(select(2, typing.finish(t)), "It is trusted, as it is now.")
+    assert.equal("nil\n",
+      at("project", "unset http_proxy all_proxy ALL_PROXY; " .. env_of "http_proxy").out)
     assert.is_true(configured().project.changed)
     conf(DANGEROUS)
     assert.equal("1\n", at("project", env_of "MINE").out)
@@ -519,6 +570,25 @@ describe("hostile files", function()
     at(".",
       "chown 65534 project; rm project/agenthost.conf; echo 'color = always' > agenthost.conf")
     assert.equal("auto", settings("project/sub").color.value) -- the search has ended at project
+  end)
+
+  it("of any bytes hold, or are refused with their line", function()
+    local PARTS = { "[", "]", "=", "#", '"', "'", "\n", "\r", " ", "\t", "model", "run", "timeout",
+      "models.", "providers.openai", "base_url", "http://h", "{}", "5", "-1", "é", "\255", "\1",
+        "." }
+    local random = require("support.random")(5)
+    for i = 1, tonumber(os.getenv "AGENTHOST_SETTINGS") or 60 do
+      local parts = {}
+      for n = 1, random(30) do
+        parts[n] = PARTS[random(#PARTS)]
+      end
+      local content = table.concat(parts)
+      conf(content)
+      local r = at("project", '"$A" config')
+      assert.is_true(r.code == 0 or r.code == 2, ("%d: %q"):format(i, content))
+      assert.equal(r.code == 2, r.out == "")
+      assert.is_true(r.code == 0 or r.err:find "/agenthost%.conf:%d+: " ~= nil, r.err)
+    end
   end)
 
   it("cannot say who is trusted", function()
