@@ -12,6 +12,19 @@ local foreign = use "foreign"
 
 local FORMATS = { "openai", "responses", "anthropic", "gemini", "ollama" }
 
+local FLAGS = {
+  { name = "port", value = "N", kind = "integer", most = 65535,
+    doc = "listen on this port (0, as without it: any)" },
+  { name = "listen", value = "ADDR", doc = "listen on this address; others can reach it then" },
+  { name = "format", value = "NAME", words = "all " .. table.concat(FORMATS, " "),
+    doc = "speak as one provider only, such as anthropic" },
+  { name = "strict", instead = "lenient",
+    doc = "refuse what strict providers refuse (as without it)" },
+  { name = "lenient", instead = "strict", doc = "refuse only what cannot be read" },
+  { name = "once", value = "N", kind = "integer", doc = "end after N requests" },
+  { name = "log", value = "FILE", doc = "append each request to FILE, as a line of JSON" },
+}
+
 -- Which requests are whose; `kind` says what is wanted. The first that fits is taken.
 local ROUTES = {
   { "POST", "/chat/completions$", "openai" },
@@ -597,21 +610,21 @@ end
 
 --- Listens, and gives the address in words.
 ---@param address string numbers only
----@param port string
----@param once string requests after which it ends; "0": never
+---@param port integer
+---@param once integer requests after which it ends; 0: never
 ---@return string
 local function listen(address, port, once)
   local fields = { on_request = foreign.door(on_request), on_refusal = foreign.door(on_refusal) }
   for name, value in pairs(BOUNDS) do
     fields[name] = value
   end
-  fields.listen = (address:find ":" and "[%s]:%s" or "%s:%s"):format(address, port)
+  fields.listen = (address:find ":" and "[%s]:%d" or "%s:%d"):format(address, port)
   local ok, http, err = pcall(ah.serve, fields)
   if not ok then
-    refuse("cannot listen on %s port %s: %s", address, port,
+    refuse("cannot listen on %s port %d: %s", address, port,
       (http.message:gsub("^ah%.serve: listen: ", "")))
   end
-  server.http, server.once = http, math.tointeger(once)
+  server.http, server.once = http, once
   return http and http.url or error(ah.error { code = "internal", message = err.message }, 0)
 end
 
@@ -620,4 +633,37 @@ local function serve()
   server.http:wait()
 end
 
-return { start = start, listen = listen, serve = serve, answer = answer, refuse = on_refusal }
+local function run(flags, scripts, out)
+  if flags.listen then
+    ah.log("warning",
+      "--listen: others may reach this server; it is for tests and guards nothing")
+  end
+  start(scripts[1], flags.format or "all", flags.lenient and "lenient" or "strict",
+    flags.log or "")
+  out:write(listen(flags.listen or "127.0.0.1", flags.port or 0, flags.once or 0), "\n"):flush()
+  serve()
+end
+
+local function defects()
+  local names = {}
+  for _, row in ipairs(use "mock.fields") do
+    names[#names + 1] = row.defect and row.name or nil
+  end
+  return table.concat(names, " ")
+end
+
+return {
+  name = "mock",
+  doc = "be a model server that says what a script tells it to",
+  usage = "script.lua",
+  help = [[
+Speaks as OpenAI, Anthropic, Gemini and Ollama do, refuses what strict providers
+refuse, prints its address as one line; a signal or --once ends it. The script
+returns turns as for ah.scripted, or as JSON; they may fail, wait or break by
+]] .. "  " .. defects() .. "\n",
+  operand = { name = "script", least = 1, most = 1, file = true, complete = "lua|json" },
+  flags = FLAGS,
+  apart = true,
+  run = run,
+  start = start, listen = listen, serve = serve, answer = answer, refuse = on_refusal,
+}
