@@ -1,5 +1,6 @@
 -- Adapters written in Lua, and the kit that tries adapters.
 local ah = require "agenthost"
+local sound = require "support.sound"
 
 local ALL = { "streaming", "usage", "refusal", "length", "errors", "images", "cut" }
 
@@ -50,6 +51,31 @@ local function play(turns, change)
       out:stop(turn.stop)
     end
   end
+end
+
+--- An adapter that owns its loop: it asks for the results of its calls.
+local function looping(turns, mode)
+  local at = 0
+  local say = play(setmetatable({}, { __index = function()
+    return turns[at]
+  end }))
+  return {
+    model = ah.adapter {
+      name = "acme/loop",
+      tool_change_mode = mode,
+      images = true,
+      answer = function(request, out)
+        repeat
+          at = at + 1
+          local calls = type(turns[at]) == "table" and turns[at].calls
+          say(request, out)
+          if calls then
+            request = select(2, out:results())
+          end
+        until not calls
+      end,
+    },
+  }
 end
 
 local function in_lua(turns, mode, change)
@@ -104,6 +130,18 @@ describe("ah.conformance", function()
       end,
     }
     assert.equal(1, report.passed)
+  end)
+
+  it("finds no fault in an adapter that makes its calls within one answer", function()
+    for _, mode in ipairs { "restart", "append", "list_changed" } do
+      local report = quietly {
+        capabilities = { "streaming", "usage", "refusal", "length", "errors", "images" },
+        serve = function(turns)
+          return looping(turns, mode)
+        end,
+      }
+      assert.equal(0, report.failed, tostring(report))
+    end
   end)
 
   it("tells what an adapter does wrong", function()
@@ -285,6 +323,150 @@ describe("ah.adapter", function()
       assert.equal(case[3], err.status)
       has(err.message, case[2])
     end
+  end)
+
+  local function add_tool(seen)
+    return ah.tool { name = "add", description = "Adds.", params = { a = "integer", b = "integer" },
+      handler = function(args)
+        seen[#seen + 1] = args.a .. "+" .. args.b
+        return args.a + args.b
+      end }
+  end
+
+  it("has its calls made within an answer, as those of any model", function()
+    local seen, events, answers, more = {}, {}, 0, nil
+    local reply = assert(run(function(_, out)
+      answers = answers + 1
+      out:text "Let me see."
+      local result = out:invoke { name = "add", id = "one", arguments = { a = 1, b = 2 } }
+      assert.same({ "one", "add", true, "3" },
+        { result.id, result.name, result.success, result.content })
+      out:call { name = "add", arguments = { a = 3, b = 4 } }
+      out:call { name = "add", arguments = { a = "x", b = 4 } }
+      local list, request = out:results()
+      more = { list[1].content, list[2].success, request.entries[#request.entries].type }
+      return "All done."
+    end, { tools = { add_tool(seen) }, on = function(e)
+      events[#events + 1] = e.type ~= "content" and e.type or nil
+    end }))
+    assert.equal("All done.", reply.text)
+    assert.equal(1, answers)
+    assert.same({ "1+2", "3+4" }, seen)
+    assert.same({ "7", false, "tool_result" }, more)
+    assert.same({ 3, 3 }, { reply.iterations, reply.tool_calls })
+    assert.equal("Let me see.", reply.messages[2].content)
+    sound.check(reply:transcript())
+    local invoked = 0
+    for _, kind in ipairs(events) do
+      invoked = invoked + (kind == "tool_invoked" and 1 or 0)
+    end
+    assert.equal(3, invoked)
+  end)
+
+  it("sees notes and new tools in the request that comes with results", function()
+    local told
+    local reply = assert(run(function(_, out)
+      local _, request = out:invoke { name = "open" }
+      told = { request.entries[#request.entries].text, #request.tools }
+      return "open"
+    end, { tools = { ah.tool { name = "open", description = "Opens.", handler = function(_, ctx)
+      ctx:note "It is dark."
+      return "opened"
+    end } } }))
+    assert.equal("open", reply.text)
+    assert.same({ "It is dark.", 1 }, told)
+  end)
+
+  it("is ended where the results do not come, and its values are closed", function()
+    local closed, after, agent = 0, 0, nil
+    local function slow(handler, fields)
+      local t = { name = "slow", description = "Is slow.", handler = handler }
+      for k, v in pairs(fields or {}) do
+        t[k] = v
+      end
+      return ah.tool(t)
+    end
+    local ways = {
+      cancelled = { slow(function() agent:cancel() ah.sleep(5) end) },
+      deadline_exceeded = { slow(function() ah.sleep(5) end), timeout = 0.2 },
+      max_iterations_exceeded = { slow(function() end), max_iterations = 1 },
+      budget_exceeded = { slow(function() end), budget = { tool_calls = 0 } },
+      [""] = { slow(function() return "x" end, { return_direct = true }) },
+    }
+    local count = 0
+    for code, way in pairs(ways) do
+      count = count + 1
+      agent = ah.agent { log = function() end, tools = { way[1] }, timeout = way.timeout,
+        max_iterations = way.max_iterations, budget = way.budget,
+        model = ah.adapter { name = "acme/large", answer = function(request, out)
+          local guard <close> = setmetatable({}, { __close = function() closed = closed + 1 end })
+          if request.entries[#request.entries].content[1].text == "Second" then
+            return "right"
+          end
+          out:invoke { name = "slow" }
+          after = after + 1
+          return tostring(guard)
+        end } }
+      local reply, err = agent:run "First"
+      assert.equal(code, reply and "" or err.code, tostring(err))
+      assert.equal(2 * count - 1, closed)
+      sound.check(agent:transcript())
+      agent:close()
+      agent = ah.agent { model = ah.scripted { "x" } }
+      closed = 2 * count
+    end
+    assert.equal(0, after)
+  end)
+
+  it("cannot wait for results of no calls, nor behind its end", function()
+    for words, answer in pairs {
+      ["the message has no calls"] = function(_, out) out:results() end,
+      ["the answer has ended"] = function(_, out) out:call { name = "x" } out:stop "tool_calls"
+        out:results() end,
+      ["out:invoke: unknown field 'nam'"] = function(_, out) out:invoke { nam = "x" } end,
+    } do
+      local reply, err = run(answer, { retries = 0 })
+      assert.is_nil(reply)
+      assert.equal("provider", err.code)
+      has(err.message, words)
+    end
+  end)
+
+  it("waits for results in a coroutine of its own, too", function()
+    local seen = {}
+    local reply = assert(run(function(_, out)
+      return coroutine.wrap(function()
+        return out:invoke { name = "add", arguments = { a = 1, b = 2 } }.content
+      end)()
+    end, { tools = { add_tool(seen) } }))
+    assert.equal("3", reply.text)
+    local agent
+    agent = ah.agent { tools = { ah.tool { name = "slow", description = "Is slow.",
+      handler = function() agent:cancel() ah.sleep(5) end } },
+      model = ah.adapter { name = "acme/large", answer = function(_, out)
+        return coroutine.wrap(function()
+          return out:invoke { name = "slow" }.content
+        end)()
+      end } }
+    local _, err = agent:run "x"
+    assert.equal("cancelled", err.code)
+    sound.check(agent:transcript())
+  end)
+
+  it("is asked anew, with the results, where a later message fails and is tried again", function()
+    local seen, answers = {}, {}
+    local reply = assert(run(function(request, out)
+      answers[#answers + 1] = #request.entries
+      if #answers == 1 then
+        out:invoke { name = "add", arguments = { a = 1, b = 2 } }
+        out:fail { message = "busy", status = 503, retryable = true, retry_after = 0.01 }
+        return
+      end
+      return "It is " .. request.entries[#request.entries].content
+    end, { tools = { add_tool(seen) }, retries = 1, log = function() end }))
+    assert.equal("It is 3", reply.text)
+    assert.same({ "1+2" }, seen)
+    assert.same({ 1, 3 }, answers)
   end)
 
   it("is refused where its fields make no sense", function()

@@ -42,7 +42,7 @@ return {
     { "prompt", "prompt prompt_fields section" },
     -- what a run asks of scripts while it is at work
     { "hooks", "gate hooks inject moment policy search" },
-    { "adapter", "adapter fallback" },
+    { "adapter", "adapter exchange fallback" },
     { "agent", "agent agent_fields book direct discover keep post registry resources run_options "
       .. "setup" },
     -- what is made of agents: conversations that last, and people who are asked

@@ -1,175 +1,30 @@
-/* Adapters written in Lua: a function that is given an exchange and writes pieces
- * of the answer into it. ah.scripted and demo/ models stand on it. */
+/* Adapters as objects of Lua: those written in Lua, which ah.adapter, ah.scripted and demo/ models stand
+ * on, and those of names. How a function answers is in lua_exchange.c. */
 #include "lua/lua_adapter.h"
 
 #include <stdlib.h>
 
 #include "host/claude_process.h"
 #include "lua/lua_error.h"
+#include "lua/lua_exchange.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_host.h"
 #include "lua/lua_models.h"
 #include "lua/lua_modules.h"
-#include "lua/lua_task.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
 #include "wire/providers.h"
-#include "wire/scripted.h"
 #include "lua/lua_options.h"
 
 static const char ADAPTER[] = "agenthost.adapter";
-static const char EXCHANGE[] = "agenthost.exchange";
 
-enum { MAX_PIECE = 64 << 20, MAX_KNOWN = 2 << 10 };
-
-typedef struct lua_adapter {
-    ah_scripted scripted;
-    ah_lua *lua;
-    int ref;       /* function(exchange) */
-    int asks;      /* function(name, arguments, call_id): is there a double? LUA_NOREF: never */
-    ah_tool *runs; /* doubles: a tool of any arguments */
-} lua_adapter;
-
-/* What the function sees of an exchange. */
-typedef struct exchange {
-    ah_exchange *x; /* NULL once it is over */
-    ah_task *task;
-} exchange;
-
-/* -- the exchange as an object ----------------------------------------------------------- */
-
-static ah_exchange *check_exchange(lua_State *L)
-{
-    exchange *e = luaL_checkudata(L, 1, EXCHANGE);
-
-    if (!e->x)
-        ah_lua_raise(L, AH_USAGE, "exchange: it is over");
-    return e->x;
-}
-
-/* x:request(): the request, decoded. */
-static int exchange_request(lua_State *L)
-{
-    ah_buf *b = ah_lua_push_buf(L, MAX_PIECE);
-    ah_exchange *x = check_exchange(L);
-    ah_slice body[3];
-    size_t n = ah_lowered_body(ah_run_cfg(ah_driven_run(x->of))->wire, body);
-
-    for (size_t i = 0; i < n; i++)
-        ah_buf_put(b, body[i]);
-    if (!ah_buf_ok(b))
-        return ah_lua_raise_nomem(L);
-    ah_lua_push_json(L, ah_buf_slice(b));
-    ah_buf_clear(b); /* now, not when the collector comes: it may be large */
-    return 1;
-}
-
-/* x:write(piece): one piece, a table as in wire/scripted.c. */
-static int exchange_write(lua_State *L)
-{
-    ah_buf *b = ah_lua_push_buf(L, MAX_PIECE);
-    ah_exchange *x = check_exchange(L);
-    ah_err err;
-
-    if (ah_lua_to_json(L, 2, b->mem, b, &err) != AH_OK)
-        return ah_lua_raise_err(L, &err);
-    ah_buf_char(b, '\n');
-    if (!ah_buf_ok(b))
-        return ah_lua_raise_nomem(L);
-    ah_exchange_feed(x, ah_buf_slice(b));
-    ah_buf_clear(b);
-    return 0;
-}
-
-/* x:raw(bytes): bytes of the answer as they are, for tests of cut and broken answers. */
-static int exchange_raw(lua_State *L)
-{
-    ah_exchange *x = check_exchange(L);
-    ah_slice bytes;
-
-    bytes.p = luaL_checklstring(L, 2, &bytes.n);
-    ah_exchange_feed(x, bytes);
-    return 0;
-}
-
-static void end_exchange(ah_task *t, const ah_err *err)
-{
-    exchange *e = t->ud;
-    ah_exchange *x = e->x;
-
-    e->x = NULL;
-    ah_exchange_end(x, err);
-}
-
-static void settled(ah_task *t, int nresults)
-{
-    (void)nresults;
-    end_exchange(t, NULL);
-}
-
-static void failed(ah_task *t, const ah_err *err)
-{
-    ah_err e = *err;
-
-    if (e.status == AH_INTERNAL || e.status == AH_USAGE)
-        e.status = AH_PROVIDER;
-    e.phase = AH_PHASE_RESPONSE;
-    end_exchange(t, &e);
-}
-
-/* -- starting and stopping ----------------------------------------------------------------- */
-
-static int make_task(lua_State *L)
-{
-    ah_exchange *x = lua_touserdata(L, 1);
-    const lua_adapter *a = (const lua_adapter *)ah_run_cfg(ah_driven_run(x->of))->adapter;
-    exchange *e = lua_newuserdatauv(L, sizeof *e, 0); /* -- x e */
-    ah_task *t;
-
-    *e = (exchange){.x = x};
-    luaL_setmetatable(L, EXCHANGE);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, a->ref);
-    lua_pushvalue(L, 2); /* -- x e f e */
-    t = ah_task_new(a->lua, L, 1, x->of);
-    ah_task_keep(L, t);
-    t->settled = settled;
-    t->failed = failed;
-    t->ud = e;
-    e->task = t;
-    x->task = e;
-    return 0;
-}
-
-/* In a job of its own: an answer must not come while the exchange is being started. */
-static void start(ah_scripted *s, ah_exchange *x)
-{
-    ah_lua *h = ((lua_adapter *)s)->lua;
-    lua_State *L = h->caller;
-    ah_err err;
-
-    lua_pushcfunction(L, make_task);
-    lua_pushlightuserdata(L, x);
-    if (ah_lua_call(h, L, 1, 0, &err) == AH_OK)
-        ah_job_post(h->host, &((exchange *)x->task)->task->job);
-    else
-        ah_exchange_end(x, &err);
-}
-
-static void stop(ah_scripted *s, ah_exchange *x)
-{
-    exchange *e = x->task;
-
-    (void)s;
-    if (!e || !e->x)
-        return;
-    e->x = NULL;
-    ah_task_stop(e->task);
-}
+enum { MAX_KNOWN = 2 << 10 };
 
 static void release(ah_scripted *s)
 {
-    lua_adapter *a = (lua_adapter *)s;
+    ah_lua_adapter *a = (ah_lua_adapter *)s;
 
+    ah_lua_exchange_release(a);
     ah_lua_unref(a->lua, &a->ref);
     ah_lua_unref(a->lua, &a->asks);
     ah_tool_unref(a->runs);
@@ -179,7 +34,7 @@ static void release(ah_scripted *s)
 /* (asks, call) -- boolean */
 static int ask(lua_State *L)
 {
-    const lua_adapter *a = lua_touserdata(L, 1);
+    const ah_lua_adapter *a = lua_touserdata(L, 1);
     const ah_slot *slot = ((const ah_call *)lua_touserdata(L, 2))->slot;
 
     lua_rawgeti(L, LUA_REGISTRYINDEX, a->asks);
@@ -192,7 +47,7 @@ static int ask(lua_State *L)
 
 static ah_status stand_in(ah_scripted *s, const ah_call *call, ah_tool **out, ah_err *err)
 {
-    lua_adapter *a = (lua_adapter *)s;
+    ah_lua_adapter *a = (ah_lua_adapter *)s;
     lua_State *L = a->lua->caller;
     ah_status st;
 
@@ -212,16 +67,19 @@ static ah_status stand_in(ah_scripted *s, const ah_call *call, ah_tool **out, ah
 
 static ah_adapter *new_adapter(ah_lua *h, ah_slice provider, ah_slice model, int mode)
 {
-    lua_adapter *a = ah_alloc(&h->mem, sizeof *a);
+    ah_lua_adapter *a = ah_alloc(&h->mem, sizeof *a);
     ah_adapter *base;
 
     if (!a)
         return NULL;
-    *a = (lua_adapter){
-        .scripted = {.start = start, .stop = stop, .release = release, .stand_in = stand_in},
-        .lua = h,
-        .ref = LUA_NOREF,
-        .asks = LUA_NOREF};
+    *a = (ah_lua_adapter){.scripted = {.start = ah_lua_exchange_start,
+                                       .stop = ah_lua_exchange_stop,
+                                       .rest = ah_lua_exchange_rest,
+                                       .release = release,
+                                       .stand_in = stand_in},
+                          .lua = h,
+                          .ref = LUA_NOREF,
+                          .asks = LUA_NOREF};
     base = &a->scripted.base;
     *base = (ah_adapter){.vt = &ah_scripted_vt,
                          .mem = &h->mem,
@@ -238,7 +96,7 @@ static ah_adapter *new_adapter(ah_lua *h, ah_slice provider, ah_slice model, int
 }
 
 /* The functions at 8 and 9; the adapter's object on top. */
-static void read_doubles(lua_State *L, lua_adapter *a)
+static void read_doubles(lua_State *L, ah_lua_adapter *a)
 {
     luaL_checktype(L, 8, LUA_TFUNCTION);
     lua_pushliteral(L, "double");
@@ -274,9 +132,9 @@ static int lua_new_adapter(lua_State *L)
     lua_pushvalue(L, 4);
     lua_setiuservalue(L, -2, 1);
     lua_pushvalue(L, 3);
-    ((lua_adapter *)*box)->ref = ah_lua_ref(L);
+    ((ah_lua_adapter *)*box)->ref = ah_lua_ref(L);
     if (!lua_isnoneornil(L, 8))
-        read_doubles(L, (lua_adapter *)*box);
+        read_doubles(L, (ah_lua_adapter *)*box);
     return 1;
 }
 
@@ -576,15 +434,11 @@ void ah_lua_open_adapter(lua_State *L)
                                             {"__tostring", adapter_tostring},
                                             {"__index", adapter_index},
                                             {NULL, NULL}};
-    static const luaL_Reg methods[] = {
-        {"request", exchange_request}, {"write", exchange_write}, {"raw", exchange_raw}, {NULL, NULL}};
 
+    ah_lua_open_exchange(L);
     luaL_newmetatable(L, ADAPTER);
     luaL_setfuncs(L, adapter_meta, 0);
-    luaL_newmetatable(L, EXCHANGE);
-    luaL_newlib(L, methods);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 2);
+    lua_pop(L, 1);
     lua_pushcfunction(L, lua_new_adapter);
     lua_setfield(L, -2, "_adapter");
     lua_pushcfunction(L, capabilities);

@@ -350,6 +350,14 @@ static ah_status stand_in(ah_adapter *a, const struct ah_call *call, ah_tool **o
     return s->stand_in ? s->stand_in(s, call, out, err) : AH_OK;
 }
 
+static void rest(ah_adapter *a, const ah_lowered *w)
+{
+    ah_scripted *s = (ah_scripted *)a;
+
+    if (s->rest)
+        s->rest(s, w);
+}
+
 static void release(ah_adapter *a)
 {
     ((ah_scripted *)a)->release((ah_scripted *)a);
@@ -368,5 +376,6 @@ const ah_adapter_vt ah_scripted_vt = {
     .stand_in = stand_in,
     .exchange = start_exchange,
     .stop = stop_exchange,
+    .rest = rest,
     .free = release,
 };

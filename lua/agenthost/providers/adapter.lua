@@ -13,6 +13,8 @@
 --   out:text "..."                         the next words
 --   local n = out:call { name, id, arguments }   a call; arguments: a table, or JSON text
 --   out:arguments(n, "...")                more text of that call's arguments
+--   local list, request = out:results()    the message ends; the run makes its calls meanwhile
+--   local result = out:invoke { name, id, arguments }   out:call and out:results at once
 --   out:opaque(value)                      comes back in later requests as it is, to this adapter
 --   out:usage { input, output, cached_read, cached_write, reasoning, cost }
 --   out:refusal "..."                      the model refuses
@@ -106,6 +108,42 @@ function Out:arguments(call, text)
   end
   check(text, "string", "out:arguments")
   self.x:write { call = { index = call - 1, arguments = text } }
+end
+
+--- The tool results behind the last message of the model, in the order of its calls.
+local function results_in(request)
+  local list, entries = {}, request.entries
+  for i = #entries, 1, -1 do
+    if entries[i].type == "assistant" then
+      break
+    elseif entries[i].type == "tool_result" then
+      table.insert(list, 1, entries[i])
+    end
+  end
+  return list
+end
+
+--- Ends the message, waits while the run makes its calls, and gives their results and the request as
+-- it is then. What is written from then on is the next message.
+function Out:results()
+  if self.ended then
+    ah._raise "out:results: the answer has ended: it was out:stop or out:fail that ended it"
+  elseif self.calls == 0 then
+    ah._raise "out:results: the message has no calls; make some with out:call"
+  end
+  self.x:write { stop = "tool_calls" }
+  self.calls = 0
+  self.x:pause()
+  local request = self.x:request()
+  return results_in(request), request
+end
+
+--- One call and its result.
+function Out:invoke(call)
+  check_fields(call, CALL, "out:invoke")
+  self:call(call)
+  local list, request = self:results()
+  return list[#list], request
 end
 
 function Out:opaque(value)

@@ -1036,6 +1036,8 @@ function ah.scripted(turns) end
 ---@field text fun(self: ah.Out, text: string)
 ---@field call fun(self: ah.Out, call: ah.OutCall): integer
 ---@field arguments fun(self: ah.Out, call: integer, text: string)
+---@field results fun(self: ah.Out): ah.CallResult[], table of the message's calls; the request now
+---@field invoke fun(self: ah.Out, call: ah.OutCall): ah.CallResult, table one call and its result
 ---@field opaque fun(self: ah.Out, value: any)
 ---@field usage fun(self: ah.Out, usage: table<string, number>)
 ---@field refusal fun(self: ah.Out, text: string)
@@ -1046,6 +1048,13 @@ function ah.scripted(turns) end
 ---@field name string
 ---@field id? string
 ---@field arguments? table|string
+
+---@class ah.CallResult
+---@field id string of the call
+---@field name string
+---@field success boolean
+---@field content string what a model is told
+---@field images? table[]
 
 ---@class ah.AdapterSpec
 ---@field name string provider/model

@@ -1,0 +1,299 @@
+/* The exchange as an object, and the task that writes into it; see lua_exchange.h. A task that waits for
+ * the results of its calls is between two exchanges of one run: it goes on with the second, or is ended
+ * where there comes none. */
+#include "lua/lua_exchange.h"
+
+#include "lua/lua_error.h"
+#include "lua/lua_host.h"
+#include "lua/lua_task.h"
+#include "lua/lua_value.h"
+
+static const char EXCHANGE[] = "agenthost.exchange";
+
+enum { MAX_PIECE = 64 << 20 };
+
+/* What the function sees of an exchange. */
+struct ah_lua_exchange {
+    ah_exchange *x; /* NULL: it is over, or the results of calls are waited for */
+    ah_task *task;
+    ah_lua_adapter *of;
+    const ah_lowered *wire; /* of which conversation; only compared */
+    int64_t run;            /* its number */
+    uint64_t head;          /* hash of what stood before the entries when it began */
+    ah_waiter waiter;       /* for the results of calls */
+    bool over;              /* nothing will come of it any more */
+    ah_lua_exchange *next;  /* in of->paused */
+};
+
+/* -- the exchange as an object ----------------------------------------------------------- */
+
+static ah_lua_exchange *check_open(lua_State *L)
+{
+    ah_lua_exchange *e = luaL_checkudata(L, 1, EXCHANGE);
+
+    if (!e->x)
+        ah_lua_raise(L, AH_USAGE, "exchange: it is over");
+    return e;
+}
+
+static ah_exchange *check_exchange(lua_State *L)
+{
+    return check_open(L)->x;
+}
+
+/* x:request(): the request, decoded. */
+static int exchange_request(lua_State *L)
+{
+    ah_buf *b = ah_lua_push_buf(L, MAX_PIECE);
+    ah_exchange *x = check_exchange(L);
+    ah_slice body[3];
+    size_t n = ah_lowered_body(ah_run_cfg(ah_driven_run(x->of))->wire, body);
+
+    for (size_t i = 0; i < n; i++)
+        ah_buf_put(b, body[i]);
+    if (!ah_buf_ok(b))
+        return ah_lua_raise_nomem(L);
+    ah_lua_push_json(L, ah_buf_slice(b));
+    ah_buf_clear(b); /* now, not when the collector comes: it may be large */
+    return 1;
+}
+
+/* x:write(piece): one piece, a table as in wire/scripted.c. */
+static int exchange_write(lua_State *L)
+{
+    ah_buf *b = ah_lua_push_buf(L, MAX_PIECE);
+    ah_exchange *x = check_exchange(L);
+    ah_err err;
+
+    if (ah_lua_to_json(L, 2, b->mem, b, &err) != AH_OK)
+        return ah_lua_raise_err(L, &err);
+    ah_buf_char(b, '\n');
+    if (!ah_buf_ok(b))
+        return ah_lua_raise_nomem(L);
+    ah_exchange_feed(x, ah_buf_slice(b));
+    ah_buf_clear(b);
+    return 0;
+}
+
+/* x:raw(bytes): bytes of the answer as they are, for tests of cut and broken answers. */
+static int exchange_raw(lua_State *L)
+{
+    ah_exchange *x = check_exchange(L);
+    ah_slice bytes;
+
+    bytes.p = luaL_checklstring(L, 2, &bytes.n);
+    ah_exchange_feed(x, bytes);
+    return 0;
+}
+
+/* -- waiting for results ------------------------------------------------------------------- */
+
+static void unlink_paused(ah_lua_exchange *e)
+{
+    ah_lua_exchange **link = &e->of->paused;
+
+    while (*link && *link != e)
+        link = &(*link)->next;
+    if (*link)
+        *link = e->next;
+}
+
+static ah_lua_exchange *from_waiter(ah_waiter *w)
+{
+    return (ah_lua_exchange *)(void *)((char *)w - offsetof(ah_lua_exchange, waiter));
+}
+
+static void left(ah_waiter *w)
+{
+    unlink_paused(from_waiter(w));
+}
+
+static int go_on(lua_State *L, int status, lua_KContext ctx)
+{
+    const ah_lua_exchange *e = lua_touserdata(L, 1);
+
+    (void)status;
+    (void)ctx;
+    if (e->over)
+        return ah_lua_raise(L, AH_CANCELLED, "out:results: the run is over");
+    return 0;
+}
+
+/* x:pause(): the message is complete, and has calls; the exchange from here on is the one that comes with
+ * their results. */
+static int exchange_pause(lua_State *L)
+{
+    ah_lua_exchange *e = check_open(L);
+    ah_exchange *x = e->x;
+    ah_run *run = ah_driven_run(x->of);
+    int answered = ah_run_iterations(run);
+
+    lua_settop(L, 1);
+    ah_lua_can_await(L);
+    e->waiter = (ah_waiter){.within = x->of, .leave = left};
+    e->next = e->of->paused;
+    e->of->paused = e;
+    e->x = NULL;
+    ah_exchange_end(x, NULL);
+    if (ah_run_iterations(run) == answered) {
+        unlink_paused(e);
+        return ah_lua_raise(L, AH_PROVIDER, "out:results: the message was not one");
+    }
+    return ah_lua_await(L, &e->waiter, 0, go_on);
+}
+
+/* Its results will not come. */
+static void give_up(ah_lua_exchange *e)
+{
+    unlink_paused(e);
+    e->over = true;
+    if (e->task->running) /* it drives below us: it is told when that comes back */
+        ah_waiter_done(&e->waiter);
+    ah_task_stop(e->task);
+}
+
+static ah_lua_exchange *find_paused(const ah_lua_adapter *a, const ah_lowered *w)
+{
+    ah_lua_exchange *e = a->paused;
+
+    while (e && e->wire != w)
+        e = e->next;
+    return e;
+}
+
+void ah_lua_exchange_rest(ah_scripted *s, const ah_lowered *w)
+{
+    ah_lua_exchange *e = find_paused((ah_lua_adapter *)s, w);
+
+    if (e)
+        give_up(e);
+}
+
+void ah_lua_exchange_release(ah_lua_adapter *a)
+{
+    while (a->paused)
+        give_up(a->paused);
+}
+
+/* -- starting and stopping ----------------------------------------------------------------- */
+
+static void end_exchange(ah_task *t, const ah_err *err)
+{
+    ah_lua_exchange *e = t->ud;
+    ah_exchange *x = e->x;
+
+    e->x = NULL;
+    if (x)
+        ah_exchange_end(x, err);
+}
+
+static void settled(ah_task *t, int nresults)
+{
+    (void)nresults;
+    end_exchange(t, NULL);
+}
+
+static void failed(ah_task *t, const ah_err *err)
+{
+    ah_err e = *err;
+
+    if (e.status == AH_INTERNAL || e.status == AH_USAGE)
+        e.status = AH_PROVIDER;
+    e.phase = AH_PHASE_RESPONSE;
+    end_exchange(t, &e);
+}
+
+static uint64_t head_of(const ah_lowered *w)
+{
+    return ah_slice_hash(ah_buf_slice(&w->head));
+}
+
+static int make_task(lua_State *L)
+{
+    ah_exchange *x = lua_touserdata(L, 1);
+    const ah_run_config *cfg = ah_run_cfg(ah_driven_run(x->of));
+    ah_lua_adapter *a = (ah_lua_adapter *)cfg->adapter;
+    ah_lua_exchange *e = lua_newuserdatauv(L, sizeof *e, 0); /* -- x e */
+    ah_task *t;
+
+    *e = (ah_lua_exchange){
+        .x = x, .of = a, .wire = cfg->wire, .run = cfg->id, .head = head_of(cfg->wire)};
+    luaL_setmetatable(L, EXCHANGE);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, a->ref);
+    lua_pushvalue(L, 2); /* -- x e f e */
+    t = ah_task_new(a->lua, L, 1, x->of);
+    ah_task_keep(L, t);
+    t->settled = settled;
+    t->failed = failed;
+    t->ud = e;
+    e->task = t;
+    x->task = e;
+    return 0;
+}
+
+/* In a job of its own: an answer must not come while the exchange is being started. */
+static void start_task(ah_lua_adapter *a, ah_exchange *x)
+{
+    ah_lua *h = a->lua;
+    lua_State *L = h->caller;
+    ah_err err;
+
+    lua_pushcfunction(L, make_task);
+    lua_pushlightuserdata(L, x);
+    if (ah_lua_call(h, L, 1, 0, &err) == AH_OK)
+        ah_job_post(h->host, &((ah_lua_exchange *)x->task)->task->job);
+    else
+        ah_exchange_end(x, &err);
+}
+
+/* It goes on in its own run only, and one that must restart where tools change only with the same ones. */
+static bool may_go_on(const ah_lua_exchange *e, const ah_run_config *cfg)
+{
+    bool restarts = cfg->adapter->tool_change_mode == AH_TOOLS_RESTART;
+
+    return e->run == cfg->id && (!restarts || e->head == head_of(cfg->wire));
+}
+
+void ah_lua_exchange_start(ah_scripted *s, ah_exchange *x)
+{
+    ah_lua_adapter *a = (ah_lua_adapter *)s;
+    const ah_run_config *cfg = ah_run_cfg(ah_driven_run(x->of));
+    ah_lua_exchange *e = find_paused(a, cfg->wire);
+
+    if (e && may_go_on(e, cfg)) {
+        unlink_paused(e);
+        e->x = x;
+        x->task = e;
+        ah_waiter_done(&e->waiter);
+        return;
+    }
+    if (e)
+        give_up(e);
+    start_task(a, x);
+}
+
+void ah_lua_exchange_stop(ah_scripted *s, ah_exchange *x)
+{
+    ah_lua_exchange *e = x->task;
+
+    (void)s;
+    if (!e || e->x != x)
+        return;
+    e->x = NULL;
+    e->over = true;
+    ah_task_stop(e->task);
+}
+
+void ah_lua_open_exchange(lua_State *L)
+{
+    static const luaL_Reg methods[] = {{"request", exchange_request},
+                                       {"write", exchange_write},
+                                       {"raw", exchange_raw},
+                                       {"pause", exchange_pause},
+                                       {NULL, NULL}};
+
+    luaL_newmetatable(L, EXCHANGE);
+    luaL_newlib(L, methods);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+}
