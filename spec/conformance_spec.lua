@@ -469,9 +469,168 @@ describe("ah.adapter", function()
     assert.same({ 1, 3 }, answers)
   end)
 
+  --- An adapter whose states are told of: their ends, as "number why", in a list.
+  local function keeping(answer, more)
+    local told, opened = {}, 0
+    local spec = { name = "acme/kept", answer = answer,
+      open = function()
+        opened = opened + 1
+        return { number = opened, answers = 0 }
+      end,
+      close = function(state, why)
+        ah.sleep(0.01) -- it may wait
+        told[#told + 1] = state.number .. " " .. why
+      end }
+    for k, v in pairs(more or {}) do
+      spec[k] = v
+    end
+    return ah.adapter(spec), told
+  end
+
+  local function wait_for(told, n)
+    for _ = 1, 500 do
+      if #told >= n then
+        break
+      end
+      ah.sleep(0.01)
+    end
+    return told
+  end
+
+  local function count(_, _, state)
+    state.answers = state.answers + 1
+    return state.number .. "." .. state.answers
+  end
+
+  it("keeps a state for each conversation, and closes it with that", function()
+    local model, told = keeping(count)
+    local first, second = ah.agent { model = model }, ah.agent { model = model }
+    assert.equal("1.1", assert(first:run "a").text)
+    assert.equal("2.1", assert(second:run "a").text)
+    assert.equal("1.2", assert(first:run "b").text)
+    local fork = first:fork()
+    assert.equal("3.1", assert(fork:run "c").text)
+    first:close()
+    assert.same({ "1 over" }, wait_for(told, 1))
+    assert.equal("2.2", assert(second:run "b").text)
+    second = nil -- luacheck: ignore
+    collectgarbage()
+    collectgarbage()
+    assert.same({ "1 over", "2 over" }, wait_for(told, 2))
+    assert(fork:use "demo/echo")
+    assert(fork:run "d")
+    assert.equal("3 over", wait_for(told, 3)[3])
+    assert.equal("4.1", assert(ah.run { model = model, "x" }).text)
+    collectgarbage()
+    collectgarbage()
+    assert.equal("4 over", wait_for(told, 4)[4])
+  end)
+
+  it("closes all states where the adapter itself goes", function()
+    local model, told = keeping(count)
+    local agent = ah.agent { model = model }
+    assert(agent:run "a")
+    agent, model = nil, nil -- luacheck: ignore
+    collectgarbage()
+    collectgarbage()
+    assert.same({ "1 over" }, wait_for(told, 1))
+  end)
+
+  it("closes the state of an answer that is stopped, fails, or has lost its run", function()
+    local agent
+    local how
+    local ways = {
+      waits = function() agent:cancel() ah.sleep(5) end,
+      raises = function() error "broken" end,
+      fails = function(_, out) out:fail { message = "busy", status = 400 } end,
+      lost = function(_, out) out:invoke { name = "slow" } end,
+      answers = function() return "fine" end,
+    }
+    local model, told = keeping(function(...) return ways[how](...) end)
+    agent = ah.agent { model = model, log = function() end, retries = 0, max_iterations = 1,
+      tools = { ah.tool { name = "slow", description = "Slow.", handler = function() end } } }
+    for i, case in ipairs { { "waits", "stopped" }, { "raises", "failed" }, { "fails", "failed" },
+      { "lost", "stopped" } } do
+      how = case[1]
+      assert.is_nil((agent:run "x"))
+      assert.equal(i .. " " .. case[2], wait_for(told, i)[i])
+      sound.check(agent:transcript())
+    end
+    how = "answers"
+    assert(agent:run "x")
+    assert(agent:run "y")
+    ah.sleep(0.05)
+    assert.equal(4, #told)
+    agent:close()
+    assert.equal("5 over", wait_for(told, 5)[5])
+  end)
+
+  it("closes states that nobody asks for, and the oldest of too many", function()
+    local model, told = keeping(count, { idle = 0.1 })
+    local agent = ah.agent { model = model }
+    assert.equal("1.1", assert(agent:run "a").text)
+    assert.same({ "1 idle" }, wait_for(told, 1))
+    assert.equal("2.1", assert(agent:run "a").text)
+    agent:close()
+    assert.equal("2 over", wait_for(told, 2)[2])
+    model, told = keeping(count, { keep = 2 })
+    local agents = {}
+    for i = 1, 3 do
+      agents[i] = ah.agent { model = model }
+      assert(agents[i]:run "a")
+      ah.sleep(0.01)
+    end
+    assert.same({ "1 room" }, wait_for(told, 1))
+    for _, each in ipairs(agents) do
+      each:close()
+    end
+    wait_for(told, 3)
+  end)
+
+  it("stops a close that takes too long, and an open that is not waited for", function()
+    local at_work, closed = 0, 0
+    local function guard()
+      at_work = at_work + 1
+      return setmetatable({}, { __close = function() closed = closed + 1 end })
+    end
+    local opened
+    opened = ah.adapter { name = "acme/slow", answer = function() return "x" end,
+      open = function() local g <close> = guard() ah.sleep(20) return g end }
+    local _, err = ah.run { model = opened, timeout = 0.1, "x" }
+    assert.equal("deadline_exceeded", err.code)
+    assert.same({ 1, 1 }, { at_work, closed })
+    local agent = ah.agent { model = keeping(count, { close = function()
+      local g <close> = guard() ah.sleep(60) return g
+    end }) }
+    assert(agent:run "x")
+    agent:close()
+    local began = ah.now()
+    while closed < 2 and ah.now() - began < 30 do
+      ah.sleep(0.1)
+    end
+    assert.same({ 2, 2 }, { at_work, closed })
+    assert.is_true(ah.now() - began >= 4)
+  end)
+
+  it("knows that it is cancelled while it works", function()
+    local agent, before, after
+    agent = ah.agent { on = { content = function() agent:cancel() end },
+      model = ah.adapter { name = "acme/large", answer = function(_, out)
+        before = out:cancelled()
+        out:text "x"
+        after = out:cancelled()
+        return "y"
+      end } }
+    agent:run "x" -- the answer was whole before anybody looked
+    assert.same({ false, true }, { before, after })
+  end)
+
   it("is refused where its fields make no sense", function()
     local function answer() end
     for wrong, words in pairs {
+      [{ name = "acme/x", answer = answer, close = answer }] = "need 'open'",
+      [{ name = "acme/x", answer = answer, open = answer, idle = 0 }] = "seconds above 0",
+      [{ name = "acme/x", answer = answer, open = answer, keep = 0 }] = "1 or more",
       [{ answer = answer }] = "field 'name': expected string, found nil",
       [{ name = "acme", answer = answer }] = "must be of the form provider/model",
       [{ name = "acme/x" }] = "field 'answer': expected function, found nil",

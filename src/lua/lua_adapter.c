@@ -27,6 +27,7 @@ static void release(ah_scripted *s)
     ah_lua_exchange_release(a);
     ah_lua_unref(a->lua, &a->ref);
     ah_lua_unref(a->lua, &a->asks);
+    ah_lua_unref(a->lua, &a->told);
     ah_tool_unref(a->runs);
     ah_free(s->base.mem, a);
 }
@@ -75,11 +76,13 @@ static ah_adapter *new_adapter(ah_lua *h, ah_slice provider, ah_slice model, int
     *a = (ah_lua_adapter){.scripted = {.start = ah_lua_exchange_start,
                                        .stop = ah_lua_exchange_stop,
                                        .rest = ah_lua_exchange_rest,
+                                       .leave = ah_lua_exchange_leave,
                                        .release = release,
                                        .stand_in = stand_in},
                           .lua = h,
                           .ref = LUA_NOREF,
-                          .asks = LUA_NOREF};
+                          .asks = LUA_NOREF,
+                          .told = LUA_NOREF};
     base = &a->scripted.base;
     *base = (ah_adapter){.vt = &ah_scripted_vt,
                          .mem = &h->mem,
@@ -108,15 +111,15 @@ static void read_doubles(lua_State *L, ah_lua_adapter *a)
 }
 
 /* _adapter(provider, model, function(exchange), methods, tool_change_mode = "append", begins_only,
- * images = true, asks, runs): asks(name, arguments as text, call_id) says whether runs(args, ctx) stands in for
- * the handler. */
+ * images = true, asks, runs, told): asks(name, arguments as text, call_id) says whether runs(args, ctx) stands
+ * in for the handler; told(what, conversation) is called where what is kept for it goes, for all without one. */
 static int lua_new_adapter(lua_State *L)
 {
     ah_slice provider, model;
     ah_adapter **box;
     int mode;
 
-    lua_settop(L, 9);
+    lua_settop(L, 10);
     provider.p = luaL_checklstring(L, 1, &provider.n);
     model.p = luaL_checklstring(L, 2, &model.n);
     luaL_checktype(L, 3, LUA_TFUNCTION);
@@ -135,6 +138,10 @@ static int lua_new_adapter(lua_State *L)
     ((ah_lua_adapter *)*box)->ref = ah_lua_ref(L);
     if (!lua_isnoneornil(L, 8))
         read_doubles(L, (ah_lua_adapter *)*box);
+    if (lua_isfunction(L, 10)) {
+        lua_pushvalue(L, 10);
+        ((ah_lua_adapter *)*box)->told = ah_lua_ref(L);
+    }
     return 1;
 }
 

@@ -86,6 +86,62 @@ static int exchange_raw(lua_State *L)
     return 0;
 }
 
+/* x:conversation(): what stands for it, as a key. */
+static int exchange_conversation(lua_State *L)
+{
+    const ah_lua_exchange *e = luaL_checkudata(L, 1, EXCHANGE);
+
+    lua_pushlightuserdata(L, (void *)(uintptr_t)e->wire);
+    return 1;
+}
+
+/* x:cancelled(): true if nobody waits for the answer any more. */
+static int exchange_cancelled(lua_State *L)
+{
+    const ah_lua_exchange *e = luaL_checkudata(L, 1, EXCHANGE);
+    ah_host *host = e->of->lua->host;
+    ah_status why;
+
+    lua_pushboolean(L, e->over || ah_driven_ended(host, e->run, ah_host_now(host), &why) != 0);
+    return 1;
+}
+
+/* -- telling ------------------------------------------------------------------------------- */
+
+static int call_told(lua_State *L)
+{
+    const ah_lua_adapter *a = lua_touserdata(L, 1);
+
+    lua_rawgeti(L, LUA_REGISTRYINDEX, a->told);
+    lua_pushstring(L, lua_touserdata(L, 2));
+    lua_pushvalue(L, 3);
+    lua_call(L, 2, 0);
+    return 0;
+}
+
+/* What is kept for the conversation goes: "stopped", "failed", "over". w NULL: of all. */
+static void tell(ah_lua_adapter *a, const char *what, const ah_lowered *w)
+{
+    lua_State *L = a->lua->caller;
+
+    if (a->told == LUA_NOREF || !lua_checkstack(L, 4))
+        return;
+    lua_pushcfunction(L, call_told);
+    lua_pushlightuserdata(L, a);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)what);
+    if (w)
+        lua_pushlightuserdata(L, (void *)(uintptr_t)w);
+    else
+        lua_pushnil(L);
+    ah_lua_call(a->lua, L, 3, 0, NULL);
+}
+
+void ah_lua_exchange_leave(ah_scripted *s, const ah_lowered *w)
+{
+    ah_lua_exchange_rest(s, w);
+    tell((ah_lua_adapter *)s, "over", w);
+}
+
 /* -- waiting for results ------------------------------------------------------------------- */
 
 static void unlink_paused(ah_lua_exchange *e)
@@ -150,6 +206,7 @@ static void give_up(ah_lua_exchange *e)
     if (e->task->running) /* it drives below us: it is told when that comes back */
         ah_waiter_done(&e->waiter);
     ah_task_stop(e->task);
+    tell(e->of, "stopped", e->wire);
 }
 
 static ah_lua_exchange *find_paused(const ah_lua_adapter *a, const ah_lowered *w)
@@ -173,6 +230,7 @@ void ah_lua_exchange_release(ah_lua_adapter *a)
 {
     while (a->paused)
         give_up(a->paused);
+    tell(a, "over", NULL);
 }
 
 /* -- starting and stopping ----------------------------------------------------------------- */
@@ -195,8 +253,10 @@ static void settled(ah_task *t, int nresults)
 
 static void failed(ah_task *t, const ah_err *err)
 {
+    const ah_lua_exchange *at = t->ud;
     ah_err e = *err;
 
+    tell(at->of, "failed", at->wire);
     if (e.status == AH_INTERNAL || e.status == AH_USAGE)
         e.status = AH_PROVIDER;
     e.phase = AH_PHASE_RESPONSE;
@@ -276,12 +336,12 @@ void ah_lua_exchange_stop(ah_scripted *s, ah_exchange *x)
 {
     ah_lua_exchange *e = x->task;
 
-    (void)s;
     if (!e || e->x != x)
         return;
     e->x = NULL;
     e->over = true;
     ah_task_stop(e->task);
+    tell((ah_lua_adapter *)s, "stopped", e->wire);
 }
 
 void ah_lua_open_exchange(lua_State *L)
@@ -290,6 +350,8 @@ void ah_lua_open_exchange(lua_State *L)
                                        {"write", exchange_write},
                                        {"raw", exchange_raw},
                                        {"pause", exchange_pause},
+                                       {"conversation", exchange_conversation},
+                                       {"cancelled", exchange_cancelled},
                                        {NULL, NULL}};
 
     luaL_newmetatable(L, EXCHANGE);

@@ -14,6 +14,7 @@ typedef struct ah_lua_adapter {
     int ref;       /* function(exchange) */
     int asks;      /* function(name, arguments, call_id): is there a double? LUA_NOREF: never */
     ah_tool *runs; /* doubles: a tool of any arguments */
+    int told;      /* function(what, conversation): see ah_lua_exchange_tell; LUA_NOREF: none */
     ah_lua_exchange *paused; /* those that wait for results */
 } ah_lua_adapter;
 
@@ -21,7 +22,9 @@ typedef struct ah_lua_adapter {
 void ah_lua_exchange_start(ah_scripted *s, struct ah_exchange *x);
 void ah_lua_exchange_stop(ah_scripted *s, struct ah_exchange *x);
 void ah_lua_exchange_rest(ah_scripted *s, const ah_lowered *w);
-/* Ends all that waits, before the adapter goes. */
+/* The conversation is over. */
+void ah_lua_exchange_leave(ah_scripted *s, const ah_lowered *w);
+/* Ends all that waits, and tells of all conversations, before the adapter goes. */
 void ah_lua_exchange_release(ah_lua_adapter *a);
 
 void ah_lua_open_exchange(lua_State *L);

@@ -358,6 +358,14 @@ static void rest(ah_adapter *a, const ah_lowered *w)
         s->rest(s, w);
 }
 
+static void leave(ah_adapter *a, const ah_lowered *w)
+{
+    ah_scripted *s = (ah_scripted *)a;
+
+    if (s->leave)
+        s->leave(s, w);
+}
+
 static void release(ah_adapter *a)
 {
     ((ah_scripted *)a)->release((ah_scripted *)a);
@@ -377,5 +385,6 @@ const ah_adapter_vt ah_scripted_vt = {
     .exchange = start_exchange,
     .stop = stop_exchange,
     .rest = rest,
+    .leave = leave,
     .free = release,
 };

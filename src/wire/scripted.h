@@ -12,7 +12,9 @@ typedef struct ah_scripted {
     void (*start)(struct ah_scripted *s, struct ah_exchange *x);
     void (*stop)(struct ah_scripted *s, struct ah_exchange *x);
     void (*release)(struct ah_scripted *s); /* frees the struct */
-    void (*rest)(struct ah_scripted *s, const ah_lowered *w); /* as in the vtable; NULL: nothing to do */
+    /* As in the vtable; NULL: nothing to do. */
+    void (*rest)(struct ah_scripted *s, const ah_lowered *w);
+    void (*leave)(struct ah_scripted *s, const ah_lowered *w);
     /* As in the vtable; NULL: never. */
     ah_status (*stand_in)(struct ah_scripted *s, const struct ah_call *call, ah_tool **out, ah_err *err);
 } ah_scripted;
