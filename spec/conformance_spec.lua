@@ -188,6 +188,70 @@ describe("ah.conformance", function()
     end
   end)
 
+  --- The same turns as events of the Messages API, from a loop of the adapter's own.
+  local function in_events(turns)
+    local at = 0
+    local function say(turn, out)
+      local n = 0
+      local function block(start, delta)
+        out:line { type = "content_block_start", index = n, content_block = start }
+        if delta then
+          out:line { type = "content_block_delta", index = n, delta = delta }
+        end
+        out:line { type = "content_block_stop", index = n }
+        n = n + 1
+      end
+      local usage = turn.usage or {}
+      out:line { type = "message_start", message = { id = "m" .. at, usage = {
+        input_tokens = usage.input } } }
+      for _, piece in ipairs(type(turn.text) == "table" and turn.text or { turn.text }) do
+        block({ type = "text", text = "" }, { type = "text_delta", text = piece })
+      end
+      for i, call in ipairs(turn.calls or {}) do
+        block({ type = "tool_use", id = ("c%d_%d"):format(at, i), name = call.name,
+          input = ah.object {} }, { type = "input_json_delta",
+          partial_json = ah.json.encode(call.arguments or ah.object {}) })
+      end
+      if turn.cut then
+        return
+      end
+      out:line { type = "message_delta", usage = { output_tokens = usage.output },
+        delta = { stop_reason = turn.calls and "tool_use" or turn.stop and "max_tokens"
+          or "end_turn" } }
+      out:line(ah.json.encode { type = "message_stop" })
+    end
+    return {
+      model = ah.adapter {
+        name = "acme/lines", reads = "anthropic", images = true,
+        answer = function(_, out)
+          repeat
+            at = at + 1
+            local turn = type(turns[at]) == "string" and { text = turns[at] } or turns[at]
+            if turn.delay then
+              ah.sleep(turn.delay)
+            end
+            if turn.fail then
+              return out:fail(turn.fail)
+            end
+            say(turn, out)
+            if turn.calls then
+              out:results()
+            end
+          until not turn.calls
+        end,
+      },
+    }
+  end
+
+  it("finds no fault in an adapter that hands on another wire's lines", function()
+    local report = quietly {
+      capabilities = { "streaming", "usage", "length", "errors", "images", "cut" },
+      serve = in_events,
+    }
+    assert.equal(0, report.failed, tostring(report))
+    assert.equal(2, report.skipped, tostring(report))
+  end)
+
   it("closes what it served after each case", function()
     local open = 0
     local report = quietly {
@@ -612,6 +676,96 @@ describe("ah.adapter", function()
     assert.is_true(ah.now() - began >= 4)
   end)
 
+  local DONE = {
+    anthropic = { '{"type":"message_start","message":{"id":"m","usage":{"input_tokens":1}}}',
+      '{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Hi"}}',
+      '{"type":"content_block_stop","index":0}',
+      '{"type":"message_delta","delta":{"stop_reason":"end_turn"}}' },
+    openai = { '{"choices":[{"index":0,"delta":{"content":"Hi"}}]}',
+      '{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}' },
+    responses = { '{"type":"response.output_text.delta","output_index":0,"content_index":0,'
+      .. '"item_id":"a","delta":"Hi"}',
+      '{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}' },
+    gemini = { '{"candidates":[{"content":{"role":"model","parts":[{"text":"Hi"}]},'
+      .. '"finishReason":"STOP"}]}' },
+    ollama = { '{"message":{"role":"assistant","content":"Hi"},"done":false}',
+      '{"message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}' },
+  }
+
+  local function reading(wire, lines, ends)
+    return ah.adapter { name = "acme/lines", reads = wire, answer = function(_, out)
+      for _, line in ipairs(lines) do
+        out:line(line)
+      end
+      return ends and ends(out)
+    end }
+  end
+
+  it("hands on lines of each wire that is read here", function()
+    for wire, lines in pairs(DONE) do
+      local reply, err = ah.run { model = reading(wire, lines), retries = 0, "Hello?" }
+      assert.equal("Hi", reply and reply.text, wire .. ": " .. tostring(err))
+      local cut = table.move(lines, 1, #lines - 1, 1, {})
+      reply, err = ah.run { model = reading(wire, cut), retries = 0, "Hello?" }
+      assert.is_nil(reply)
+      assert.equal("http", err.code, wire)
+    end
+  end)
+
+  it("fails by lines that are none of the wire, and by what is no line", function()
+    for line, words in pairs {
+      ["Welcome!"] = "is not JSON",
+      ["[1]"] = "JSON object",
+      ['{"type":"message_start","message":7}'] = "message must be",
+      ['{"type":"error","error":{"type":"overloaded_error","message":"busy"}}'] = "busy",
+      ['{"type":"error","error":{"type":"authentication_error","message":"who?"}}'] =
+        "the key of this adapter",
+      ["a\nb"] = "one line at a time",
+      [7] = "expected string or table, found integer",
+    } do
+      local reply, err = ah.run { model = reading("anthropic", { line }), retries = 0,
+        log = function() end, "Hello?" }
+      assert.is_nil(reply)
+      assert.equal("provider", err.code)
+      has(err.message, words)
+    end
+  end)
+
+  it("keeps pieces of our own and lines apart", function()
+    for words, f in pairs {
+      ["out:text: the adapter reads anthropic"] = function(out) out:text "x" end,
+      ["out:call: the adapter reads anthropic"] = function(out) out:call { name = "x" } end,
+      ["out:text: the adapter reads anthropic: its"] = function() return "x" end,
+    } do
+      local _, err = ah.run { model = reading("anthropic", {}, f), retries = 0,
+        log = function() end, "Hello?" }
+      has(err.message, words)
+    end
+    local _, err = run(function(_, out) out:line "{}" end, { retries = 0, log = function() end })
+    has(err.message, "the adapter reads no wire")
+  end)
+
+  it("tells failures beside lines, and when to try again", function()
+    local delays, tries = {}, 0
+    local reply = assert(ah.run { retries = 1, log = function() end, "Hello?",
+      on = { retry = function(e) delays[#delays + 1] = e.delay end },
+      model = ah.adapter { name = "acme/lines", reads = "openai", answer = function(_, out)
+        tries = tries + 1
+        if tries == 1 then
+          return out:fail { message = "busy", status = 429, retryable = true, retry_after = 0.02 }
+        end
+        out:line(DONE.openai[1])
+        out:line(DONE.openai[2])
+      end } })
+    assert.equal("Hi", reply.text)
+    assert.same({ 0.02 }, delays)
+    local _, err = ah.run { retries = 0, log = function() end, "Hello?",
+      model = reading("gemini", {}, function(out)
+        out:fail { message = "too long", code = "context_full", window = 5, used = 9 }
+      end) }
+    assert.same({ "context_full", 5 }, { err.code, err.window })
+  end)
+
   it("knows that it is cancelled while it works", function()
     local agent, before, after
     agent = ah.agent { on = { content = function() agent:cancel() end },
@@ -631,6 +785,7 @@ describe("ah.adapter", function()
       [{ name = "acme/x", answer = answer, close = answer }] = "need 'open'",
       [{ name = "acme/x", answer = answer, open = answer, idle = 0 }] = "seconds above 0",
       [{ name = "acme/x", answer = answer, open = answer, keep = 0 }] = "1 or more",
+      [{ name = "acme/x", answer = answer, reads = "x" }] = "invalid option 'x'",
       [{ answer = answer }] = "field 'name': expected string, found nil",
       [{ name = "acme", answer = answer }] = "must be of the form provider/model",
       [{ name = "acme/x" }] = "field 'answer': expected function, found nil",

@@ -29,7 +29,7 @@ static void release(ah_scripted *s)
     ah_lua_unref(a->lua, &a->asks);
     ah_lua_unref(a->lua, &a->told);
     ah_tool_unref(a->runs);
-    ah_free(s->base.mem, a);
+    ah_free(s->native.base.mem, a);
 }
 
 /* (asks, call) -- boolean */
@@ -83,7 +83,7 @@ static ah_adapter *new_adapter(ah_lua *h, ah_slice provider, ah_slice model, int
                           .ref = LUA_NOREF,
                           .asks = LUA_NOREF,
                           .told = LUA_NOREF};
-    base = &a->scripted.base;
+    base = &a->scripted.native.base;
     *base = (ah_adapter){.vt = &ah_scripted_vt,
                          .mem = &h->mem,
                          .refs = 1,
@@ -110,16 +110,23 @@ static void read_doubles(lua_State *L, ah_lua_adapter *a)
     a->asks = ah_lua_ref(L);
 }
 
+/* The wire at 11, whose lines are the answer. */
+static void read_wire(lua_State *L, ah_lua_adapter *a)
+{
+    ah_scripted_read(&a->scripted, (size_t)luaL_checkoption(L, 11, NULL, ah_scripted_wires));
+    a->reads = true;
+}
+
 /* _adapter(provider, model, function(exchange), methods, tool_change_mode = "append", begins_only,
- * images = true, asks, runs, told): asks(name, arguments as text, call_id) says whether runs(args, ctx) stands
- * in for the handler; told(what, conversation) is called where what is kept for it goes, for all without one. */
+ * images = true, asks, runs, told, reads): asks(name, arguments as text, call_id) says whether runs(args, ctx) stands
+ * in for the handler; told(what, conversation) is called where what is kept for it goes, for all without one; reads: the wire of x:line. */
 static int lua_new_adapter(lua_State *L)
 {
     ah_slice provider, model;
     ah_adapter **box;
     int mode;
 
-    lua_settop(L, 10);
+    lua_settop(L, 11);
     provider.p = luaL_checklstring(L, 1, &provider.n);
     model.p = luaL_checklstring(L, 2, &model.n);
     luaL_checktype(L, 3, LUA_TFUNCTION);
@@ -138,6 +145,8 @@ static int lua_new_adapter(lua_State *L)
     ((ah_lua_adapter *)*box)->ref = ah_lua_ref(L);
     if (!lua_isnoneornil(L, 8))
         read_doubles(L, (ah_lua_adapter *)*box);
+    if (!lua_isnil(L, 11))
+        read_wire(L, (ah_lua_adapter *)*box);
     if (lua_isfunction(L, 10)) {
         lua_pushvalue(L, 10);
         ((ah_lua_adapter *)*box)->told = ah_lua_ref(L);

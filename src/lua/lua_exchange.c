@@ -75,6 +75,47 @@ static int exchange_write(lua_State *L)
     return 0;
 }
 
+/* x:line(text): a line in the wire that the adapter reads. */
+static int exchange_line(lua_State *L)
+{
+    ah_buf *b = ah_lua_push_buf(L, MAX_PIECE);
+    ah_exchange *x = check_exchange(L);
+    ah_slice line;
+
+    line.p = luaL_checklstring(L, 2, &line.n);
+    if (memchr(line.p, '\n', line.n))
+        return ah_lua_raise(L, AH_USAGE, "out:line: one line at a time; this has an end of line in it");
+    ah_buf_put(b, line);
+    ah_buf_char(b, '\n');
+    if (!ah_buf_ok(b))
+        return b->status == AH_NOMEM ? ah_lua_raise_nomem(L)
+                                     : ah_lua_raise(L, AH_USAGE, "out:line: more than 64 MiB");
+    ah_exchange_feed(x, ah_buf_slice(b));
+    ah_buf_clear(b);
+    return 0;
+}
+
+/* x:fail(failure): the exchange ends with it, a table as in wire/scripted.c. */
+static int exchange_fail(lua_State *L)
+{
+    ah_buf *b = ah_lua_push_buf(L, MAX_PIECE);
+    ah_lua_exchange *e = check_open(L);
+    ah_exchange *x = e->x;
+    int64_t retry_after;
+    ah_err err;
+
+    if (ah_lua_to_json(L, 2, b->mem, b, &err) != AH_OK)
+        return ah_lua_raise_err(L, &err);
+    if (!ah_buf_ok(b))
+        return ah_lua_raise_nomem(L);
+    ah_scripted_failure(b->mem, ah_buf_slice(b), &retry_after, &err);
+    ah_buf_clear(b);
+    ah_run_advise(ah_driven_run(x->of), x->id, retry_after);
+    e->x = NULL;
+    ah_exchange_end(x, &err);
+    return 0;
+}
+
 /* x:raw(bytes): bytes of the answer as they are, for tests of cut and broken answers. */
 static int exchange_raw(lua_State *L)
 {
@@ -263,6 +304,21 @@ static void failed(ah_task *t, const ah_err *err)
     end_exchange(t, &e);
 }
 
+static ah_slice header(const void *ud, const char *name)
+{
+    (void)ud;
+    return ah_slice_of(strcmp(name, "content-type") == 0 ? "application/x-ndjson" : NULL);
+}
+
+/* A reader of a provider's wire wants to know what it will read. */
+static void tell_head(const ah_lua_adapter *a, ah_exchange *x)
+{
+    ah_response_head head = {.status = 200, .header = header, .wall_ms = ah_host_wall(a->lua->host)};
+
+    if (a->reads)
+        ah_run_head(ah_driven_run(x->of), x->id, &head);
+}
+
 static uint64_t head_of(const ah_lowered *w)
 {
     return ah_slice_hash(ah_buf_slice(&w->head));
@@ -300,6 +356,7 @@ static void start_task(ah_lua_adapter *a, ah_exchange *x)
 
     lua_pushcfunction(L, make_task);
     lua_pushlightuserdata(L, x);
+    tell_head(a, x);
     if (ah_lua_call(h, L, 1, 0, &err) == AH_OK)
         ah_job_post(h->host, &((ah_lua_exchange *)x->task)->task->job);
     else
@@ -324,6 +381,7 @@ void ah_lua_exchange_start(ah_scripted *s, ah_exchange *x)
         unlink_paused(e);
         e->x = x;
         x->task = e;
+        tell_head(a, x);
         ah_waiter_done(&e->waiter);
         return;
     }
@@ -349,6 +407,8 @@ void ah_lua_open_exchange(lua_State *L)
     static const luaL_Reg methods[] = {{"request", exchange_request},
                                        {"write", exchange_write},
                                        {"raw", exchange_raw},
+                                       {"line", exchange_line},
+                                       {"fail", exchange_fail},
                                        {"pause", exchange_pause},
                                        {"conversation", exchange_conversation},
                                        {"cancelled", exchange_cancelled},

@@ -11,6 +11,7 @@ typedef struct ah_lua_exchange ah_lua_exchange;
 typedef struct ah_lua_adapter {
     ah_scripted scripted;
     ah_lua *lua;
+    bool reads;    /* its answers are lines of a provider's wire */
     int ref;       /* function(exchange) */
     int asks;      /* function(name, arguments, call_id): is there a double? LUA_NOREF: never */
     ah_tool *runs; /* doubles: a tool of any arguments */

@@ -8,6 +8,7 @@
 --     open = function(request) ... end,    gives the state that is kept for a conversation
 --     close = function(state, why) ... end,    why: "over", "stopped", "failed", "idle", "room"
 --     idle = 300, keep = 8,                seconds without a question, and conversations, at most
+--     reads = "anthropic",                 the answer is lines of that wire, by out:line alone
 --   }
 --
 -- `answer` is asked for each answer of the model; it may wait (ah.http, ah.sleep). A request is
@@ -19,6 +20,7 @@
 --   local list, request = out:results()    the message ends; the run makes its calls meanwhile
 --   local result = out:invoke { name, id, arguments }   out:call and out:results at once
 --   out:cancelled()                        true if nobody waits for the answer any more
+--   out:line(event)                        with `reads`: JSON text, or a table
 --   out:opaque(value)                      comes back in later requests as it is, to this adapter
 --   out:usage { input, output, cached_read, cached_write, reasoning, cost }
 --   out:refusal "..."                      the model refuses
@@ -36,6 +38,7 @@ local FIELDS = {
   close = "function",
   idle = "number",
   keep = "integer",
+  reads = "string",
 }
 local GOODBYE = 5 -- seconds that `close` may take
 local CALL = { id = "string", name = "string", arguments = "string or table" }
@@ -88,12 +91,22 @@ local Out = {}
 Out.__index = Out
 Out.__name = "agenthost.answer"
 
+--- Writes a piece in our own form.
+function Out:piece(piece, what)
+  if self.reads then
+    ah._raise(
+      ("out:%s: the adapter reads %s: its answer comes by out:line"):format(what, self.reads)
+    )
+  end
+  self.x:write(piece)
+end
+
 function Out:text(text)
-  self.x:write { text = check(text, "string", "out:text") }
+  self:piece({ text = check(text, "string", "out:text") }, "text")
 end
 
 function Out:refusal(text)
-  self.x:write { refusal = check(text, "string", "out:refusal") }
+  self:piece({ refusal = check(text, "string", "out:refusal") }, "refusal")
 end
 
 --- Gives the number of the call, for out:arguments.
@@ -104,14 +117,14 @@ function Out:call(call)
     arguments = ah.json.encode(next(arguments) == nil and ah.object {} or arguments)
   end
   self.calls = self.calls + 1
-  self.x:write {
+  self:piece({
     call = {
       index = self.calls - 1,
       id = call.id,
       arguments = arguments or "",
       name = check(call.name, "string", "out:call: field 'name'"),
     },
-  }
+  }, "call")
   return self.calls
 end
 
@@ -120,7 +133,7 @@ function Out:arguments(call, text)
     ah._raise "out:arguments: there is no such call; give what out:call gave"
   end
   check(text, "string", "out:arguments")
-  self.x:write { call = { index = call - 1, arguments = text } }
+  self:piece({ call = { index = call - 1, arguments = text } }, "arguments")
 end
 
 --- The tool results behind the last message of the model, in the order of its calls.
@@ -141,10 +154,12 @@ end
 function Out:results()
   if self.ended then
     ah._raise "out:results: the answer has ended: it was out:stop or out:fail that ended it"
-  elseif self.calls == 0 then
+  elseif not self.reads and self.calls == 0 then
     ah._raise "out:results: the message has no calls; make some with out:call"
   end
-  self.x:write { stop = "tool_calls" }
+  if not self.reads then
+    self.x:write { stop = "tool_calls" }
+  end
   self.calls = 0
   self.x:pause()
   local request = self.x:request()
@@ -160,21 +175,35 @@ function Out:invoke(call)
 end
 
 function Out:opaque(value)
-  self.x:write { opaque = value }
+  self:piece({ opaque = value }, "opaque")
 end
 
 function Out:usage(usage)
-  self.x:write { usage = check_fields(usage, USAGE, "out:usage") }
+  self:piece({ usage = check_fields(usage, USAGE, "out:usage") }, "usage")
 end
 
 function Out:stop(word)
   self.ended = true
-  self.x:write { stop = check(word, "string", "out:stop") }
+  self:piece({ stop = check(word, "string", "out:stop") }, "stop")
 end
 
 function Out:fail(failure)
   self.ended, self.failed = true, true
-  self.x:write { error = check_fields(failure, FAILURE, "out:fail") }
+  check_fields(failure, FAILURE, "out:fail")
+  if self.reads then
+    self.x:fail(failure)
+  else
+    self.x:write { error = failure }
+  end
+end
+
+--- A line of the wire that the adapter reads.
+function Out:line(event)
+  if not self.reads then
+    ah._raise "out:line: the adapter reads no wire; it says which one in `reads`"
+  end
+  check(event, "string or table", "out:line")
+  self.x:line(type(event) == "table" and ah.json.encode(event) or event)
 end
 
 function Out:cancelled()
@@ -295,7 +324,8 @@ return function(spec)
   local states = setmetatable({ spec = spec, of = {} }, States)
 
   local function exchange(x)
-    local out = setmetatable({ x = x, calls = 0, ended = false, failed = false }, Out)
+    local out = setmetatable({ x = x, calls = 0, ended = false, failed = false,
+      reads = spec.reads }, Out)
     local conversation, request = x:conversation(), x:request()
     local state = states:take(conversation, request)
     local text = spec.answer(request, out, state and state.value)
@@ -305,7 +335,7 @@ return function(spec)
     if state then
       states:give_back(conversation, state, out.failed)
     end
-    if not out.ended then
+    if not out.ended and not spec.reads then
       x:write { stop = out.calls > 0 and "tool_calls" or "end" }
     end
   end
@@ -313,5 +343,5 @@ return function(spec)
   return ah._adapter(provider, model, exchange, {}, spec.tool_change_mode or "restart", false,
     spec.images == true, nil, nil, spec.open and function(why, conversation)
       states:told(why, conversation)
-    end or nil)
+    end or nil, spec.reads)
 end

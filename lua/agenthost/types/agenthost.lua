@@ -1038,6 +1038,7 @@ function ah.scripted(turns) end
 ---@field arguments fun(self: ah.Out, call: integer, text: string)
 ---@field results fun(self: ah.Out): ah.CallResult[], table of the message's calls; the request now
 ---@field invoke fun(self: ah.Out, call: ah.OutCall): ah.CallResult, table one call and its result
+---@field line fun(self: ah.Out, event: string|table) with `reads`: an event of that wire
 ---@field cancelled fun(self: ah.Out): boolean true if nobody waits for the answer any more
 ---@field opaque fun(self: ah.Out, value: any)
 ---@field usage fun(self: ah.Out, usage: table<string, number>)
@@ -1064,6 +1065,7 @@ function ah.scripted(turns) end
 ---@field close? fun(state: any, why: "over"|"stopped"|"failed"|"idle"|"room")
 ---@field idle? number seconds without a question, then the state is closed
 ---@field keep? integer conversations whose state is kept
+---@field reads? "anthropic"|"openai"|"responses"|"gemini"|"ollama" the wire of `out:line`
 ---@field images? boolean
 ---@field tool_change_mode? ah.ToolChangeMode
 
