@@ -14,7 +14,6 @@ return {
     { "ollama", "ollama ollama_read" },
     { "openai", "openai openai_read responses responses_read" },
     { "scripted", "scripted" },
-    { "claude", "claude claude_options claude_read claude_talk" },
     { "providers", "providers" },
   },
   run = {
@@ -34,8 +33,8 @@ return {
     { "call", "now resource_end staged" },
     -- objects that scripts hold and that know no agent
     { "handle", "budget builtin bytes child child_output command file file_watch fs http image "
-      .. "launch limits models observe process reply schema serve serve_answer stream terminal "
-      .. "terminal_show type yaml" },
+      .. "launch limits models observe outside process reply schema serve serve_answer stream "
+      .. "terminal terminal_show type yaml" },
     { "tool", "entity entity_call entity_json expansion group render result tool tool_fields "
       .. "undo" },
     { "session", "dispatcher reduce session subscribe" },

@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "host/claude_process.h"
 #include "lua/lua_error.h"
 #include "lua/lua_exchange.h"
 #include "lua/lua_fields.h"
@@ -118,7 +117,7 @@ static void read_wire(lua_State *L, ah_lua_adapter *a)
 }
 
 /* _adapter(provider, model, function(exchange), methods, tool_change_mode = "append", begins_only,
- * images = true, asks, runs, told, reads): asks(name, arguments as text, call_id) says whether runs(args, ctx) stands
+ * images = true, asks, runs, told, reads, annotated): asks(name, arguments as text, call_id) says whether runs(args, ctx) stands
  * in for the handler; told(what, conversation) is called where what is kept for it goes, for all without one; reads: the wire of x:line. */
 static int lua_new_adapter(lua_State *L)
 {
@@ -126,7 +125,7 @@ static int lua_new_adapter(lua_State *L)
     ah_adapter **box;
     int mode;
 
-    lua_settop(L, 11);
+    lua_settop(L, 12);
     provider.p = luaL_checklstring(L, 1, &provider.n);
     model.p = luaL_checklstring(L, 2, &model.n);
     luaL_checktype(L, 3, LUA_TFUNCTION);
@@ -147,6 +146,7 @@ static int lua_new_adapter(lua_State *L)
         read_doubles(L, (ah_lua_adapter *)*box);
     if (!lua_isnil(L, 11))
         read_wire(L, (ah_lua_adapter *)*box);
+    ((ah_lua_adapter *)*box)->scripted.annotated = lua_toboolean(L, 12);
     if (lua_isfunction(L, 10)) {
         lua_pushvalue(L, 10);
         ((ah_lua_adapter *)*box)->told = ah_lua_ref(L);
@@ -233,6 +233,85 @@ static ah_status open_demo(lua_State *L, ah_slice name, ah_adapter **out, ah_err
     return box ? AH_OK : ah_err_set(err, AH_USAGE, "model: there is no demo/%.*s", AH_FMT(name));
 }
 
+static const ah_service claude = {
+    .name = AH_CLAUDE,
+    .url = "https://api.anthropic.com", /* where the command asks unless told otherwise */
+    .url_env = {"ANTHROPIC_BASE_URL"},
+    .key_env = {"ANTHROPIC_API_KEY"},
+    .keyless = true, /* who is logged in needs none */
+};
+
+/* What is known of a model of the command, before there is its adapter. */
+typedef struct commanded {
+    ah_native native;
+    ah_tool_change_mode mode;
+} commanded;
+
+/* (commanded) -- adapter object */
+static int make_claude(lua_State *L)
+{
+    const commanded *c = lua_touserdata(L, 1);
+    ah_slice key = c->native.key ? ah_secret_reveal(c->native.key) : (ah_slice){NULL, 0};
+
+    lua_pushcfunction(L, ah_lua_load_module_once);
+    lua_pushliteral(L, "agenthost.providers.claude");
+    lua_call(L, 1, 1);
+    lua_createtable(L, 0, 5); /* -- c module given */
+    lua_pushstring(L, c->native.base.model->data);
+    lua_setfield(L, -2, "model");
+    lua_pushstring(L, ah_tool_change_mode_names[c->mode]);
+    lua_setfield(L, -2, "tool_change_mode");
+    if (key.p) {
+        lua_pushlstring(L, key.p, key.n);
+        lua_setfield(L, -2, "key");
+    }
+    if (!ah_slice_is(ah_text_slice(c->native.base.endpoint), claude.url)) {
+        lua_pushstring(L, c->native.base.endpoint->data);
+        lua_setfield(L, -2, "url");
+    }
+    lua_pushnumber(L, (lua_Number)c->native.limits.idle_ms / 1000);
+    lua_setfield(L, -2, "idle");
+    lua_call(L, 1, 1);
+    luaL_checkudata(L, -1, ADAPTER);
+    return 1;
+}
+
+static void take_claude(const commanded *c, ah_adapter *a)
+{
+    ah_text_set(&a->endpoint, ah_text_ref(c->native.base.endpoint));
+    a->images = AH_IMAGES_USER | AH_IMAGES_RESULT_DATA;
+    a->cost_told = AH_COST_AT_LAST;
+    ((ah_scripted *)a)->service.key_env[0] = claude.key_env[0];
+}
+
+/* claude_agent_sdk/NAME: the module makes an adapter in Lua of what is said here. */
+static ah_status open_claude(lua_State *L, ah_slice name, const ah_provider_options *o, ah_adapter **out,
+                             ah_err *err)
+{
+    commanded c = {.mode = AH_TOOLS_RESTART};
+    ah_status st = ah_provider_mode(o, AH_CLAUDE, 1 << AH_TOOLS_RESTART | 1 << AH_TOOLS_LIST_CHANGED,
+                                    AH_TOOLS_RESTART, &c.mode, err);
+
+    if (st == AH_OK)
+        st = ah_native_fill(&c.native, &claude, name, o, err);
+    if (st == AH_OK && !lua_checkstack(L, 2))
+        st = ah_err_nomem(err);
+    if (st == AH_OK) {
+        lua_pushcfunction(L, make_claude);
+        lua_pushlightuserdata(L, &c);
+        st = ah_lua_call(ah_lua_of(L), L, 1, 1, err);
+    }
+    if (st == AH_OK) {
+        *out = ah_adapter_ref(*(ah_adapter **)lua_touserdata(L, -1));
+        take_claude(&c, *out);
+        lua_pop(L, 1);
+    }
+    ah_text_unref(c.native.base.provider);
+    ah_text_unref(c.native.base.model);
+    ah_text_unref(c.native.base.endpoint);
+    return st;
+}
+
 /* -- names --------------------------------------------------------------------------- */
 
 static ah_status open_named(lua_State *L, ah_slice s, ah_provider_options *o, ah_adapter **out,
@@ -257,8 +336,7 @@ static ah_status open_named(lua_State *L, ah_slice s, ah_provider_options *o, ah
     o->ud = ah_lua_of(L);
     o->models = ah_lua_of(L)->models;
     if (ah_slice_is((ah_slice){s.p, (size_t)(slash - s.p)}, AH_CLAUDE))
-        return ah_claude_new(ah_lua_of(L)->host, (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)},
-                             o, out, err);
+        return open_claude(L, (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, o, out, err);
     return ah_provider_open((ah_slice){s.p, (size_t)(slash - s.p)},
                             (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, o, out, err);
 }

@@ -95,6 +95,17 @@ static int exchange_line(lua_State *L)
     return 0;
 }
 
+/* x:warn(text): a `warning` event of the run. */
+static int exchange_warn(lua_State *L)
+{
+    ah_exchange *x = check_exchange(L);
+    ah_slice text;
+
+    text.p = luaL_checklstring(L, 2, &text.n);
+    ah_run_warn(ah_driven_run(x->of), text);
+    return 0;
+}
+
 /* x:fail(failure): the exchange ends with it, a table as in wire/scripted.c. */
 static int exchange_fail(lua_State *L)
 {
@@ -298,9 +309,11 @@ static void failed(ah_task *t, const ah_err *err)
     ah_err e = *err;
 
     tell(at->of, "failed", at->wire);
-    if (e.status == AH_INTERNAL || e.status == AH_USAGE)
-        e.status = AH_PROVIDER;
-    e.phase = AH_PHASE_RESPONSE;
+    if (e.phase != AH_PHASE_REQUEST) {
+        if (e.status == AH_INTERNAL || e.status == AH_USAGE)
+            e.status = AH_PROVIDER;
+        e.phase = AH_PHASE_RESPONSE;
+    }
     end_exchange(t, &e);
 }
 
@@ -381,6 +394,7 @@ void ah_lua_exchange_start(ah_scripted *s, ah_exchange *x)
         unlink_paused(e);
         e->x = x;
         x->task = e;
+        e->task->watch.us = 0; /* an answer of its own: its time begins anew */
         tell_head(a, x);
         ah_waiter_done(&e->waiter);
         return;
@@ -408,6 +422,7 @@ void ah_lua_open_exchange(lua_State *L)
                                        {"write", exchange_write},
                                        {"raw", exchange_raw},
                                        {"line", exchange_line},
+                                       {"warn", exchange_warn},
                                        {"fail", exchange_fail},
                                        {"pause", exchange_pause},
                                        {"conversation", exchange_conversation},

@@ -161,6 +161,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_file(L);
     ah_lua_open_launch(L);
     ah_lua_open_command(L);
+    ah_lua_open_outside(L);
     ah_lua_open_process(L);
     ah_lua_open_terminal(L);
     ah_lua_open_image(L);

@@ -22,11 +22,8 @@
 #include "wire/responses_read.h"
 #include "wire/shape.h"
 
-static void head(const ah_adapter *a, ah_lowered *w);
-
 enum { MAX_LINE = 64 << 20, MAX_SAID = 4 << 10 };
 
-/* A wire that stands on this one (claude.c) reads the specifications itself. */
 static void put_tools(const ah_adapter *a, ah_lowered *w)
 {
     ah_buf *b = &w->head;
@@ -37,10 +34,10 @@ static void put_tools(const ah_adapter *a, ah_lowered *w)
     while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) {
         ah_buf_str(b, n++ ? "," : "");
         start = ah_segment_begin(b);
-        if (a->vt->head == head)
-            ah_spec_put_told(spec, b);
+        if (((const ah_scripted *)a)->annotated)
+            ah_spec_put_annotated(spec, b);
         else
-            ah_buf_put(b, spec);
+            ah_spec_put_told(spec, b);
         ah_segment_end(w, kind, entry, b, start);
     }
 }

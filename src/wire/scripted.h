@@ -1,6 +1,6 @@
 /* The wire of scripted models and of adapters written in Lua: our own form. The request is the
  * transcript's entries as one JSON object, the response a line of JSON a piece (see scripted.c). Its
- * answers come from an owner of the floors above, which makes the adapter; claude.c lowers by it. */
+ * answers come from an owner of the floors above, which makes the adapter. */
 #ifndef AH_WIRE_SCRIPTED_H
 #define AH_WIRE_SCRIPTED_H
 
@@ -16,6 +16,7 @@ typedef struct ah_scripted {
     /* As in the vtable; NULL: nothing to do. */
     void (*rest)(struct ah_scripted *s, const ah_lowered *w);
     void (*leave)(struct ah_scripted *s, const ah_lowered *w);
+    bool annotated; /* requests have the annotations of tools */
     /* As in the vtable; NULL: never. */
     ah_status (*stand_in)(struct ah_scripted *s, const struct ah_call *call, ah_tool **out, ah_err *err);
 } ah_scripted;

@@ -19,6 +19,7 @@
 --   out:arguments(n, "...")                more text of that call's arguments
 --   local list, request = out:results()    the message ends; the run makes its calls meanwhile
 --   local result = out:invoke { name, id, arguments }   out:call and out:results at once
+--   out:warn "..."                         a `warning` event of the run
 --   out:cancelled()                        true if nobody waits for the answer any more
 --   out:line(event)                        with `reads`: JSON text, or a table
 --   out:opaque(value)                      comes back in later requests as it is, to this adapter
@@ -206,6 +207,10 @@ function Out:line(event)
   self.x:line(type(event) == "table" and ah.json.encode(event) or event)
 end
 
+function Out:warn(text)
+  self.x:warn(check(text, "string", "out:warn"))
+end
+
 function Out:cancelled()
   return self.x:cancelled()
 end
@@ -277,6 +282,10 @@ function States:take(conversation, request)
   if not self.spec.open then
     return nil
   end
+  if state and state.busy then -- there was no memory to close it
+    self:part(conversation, "failed")
+    state = nil
+  end
   state = state or self:open(conversation, request)
   state.busy = true
   return state
@@ -343,5 +352,5 @@ return function(spec)
   return ah._adapter(provider, model, exchange, {}, spec.tool_change_mode or "restart", false,
     spec.images == true, nil, nil, spec.open and function(why, conversation)
       states:told(why, conversation)
-    end or nil, spec.reads)
+    end or nil, spec.reads, true)
 end

@@ -1039,6 +1039,7 @@ function ah.scripted(turns) end
 ---@field results fun(self: ah.Out): ah.CallResult[], table of the message's calls; the request now
 ---@field invoke fun(self: ah.Out, call: ah.OutCall): ah.CallResult, table one call and its result
 ---@field line fun(self: ah.Out, event: string|table) with `reads`: an event of that wire
+---@field warn fun(self: ah.Out, text: string) a `warning` event
 ---@field cancelled fun(self: ah.Out): boolean true if nobody waits for the answer any more
 ---@field opaque fun(self: ah.Out, value: any)
 ---@field usage fun(self: ah.Out, usage: table<string, number>)
