@@ -1,7 +1,10 @@
--- The tables of commands and options (src/cli/options.c) and all that tells of them: --help,
--- the man page, the completions, which are also tried in their shells.
+-- The rows of flags, of running (src/cli/options.c) and of the commands (lua/agenthost/command),
+-- and all that tells of them: --help, the man page, the completions, which are also tried in their
+-- shells.
 local ah = require "agenthost"
 local command = require "support.command"
+local flags = require "support.flags"
+local programs = require "support.programs"
 
 local agenthost, contents, has, quote, temp = command.agenthost, command.contents, command.has,
   command.quote, command.temp
@@ -26,30 +29,28 @@ local function man(part)
   return section(MAN .. "\n# ", "# " .. part, "# ")
 end
 
--- The rows of the tables: { name } of commands; { letter, name, value, words, commands }.
-local function tables()
-  local source = contents("src/cli/options.c")
-  local commands, options = { "" }, {}
-  for name in source:gmatch("%[AH_COMMAND_%u+%] =%s*{\"(%l+)\"") do
-    commands[#commands + 1] = name
-  end
-  local body = source:match("ah_option_table%[AH_OPTIONS%] = (%b{})")
-  local row = "%[AH_OPTION_[%u_]+%] =%s*{([^,]+), \"([%l-]*)\",%s*([^\n]+)"
-  for letter, name, rest in body:gmatch(row) do
-    local value, words, who = rest:match("^([^,]+), ([^,]+), ([^,]+),")
-    options[#options + 1] = { letter = letter:match("'(.)'"), name = name,
-      value = value:match('"(.*)"'), words = words:match('"(.*)"'), who = who }
-  end
-  return commands, options
+-- What each command is, as its program says it; the first is running a script.
+local COMMANDS = { "", table.unpack(programs("commands").names) }
+
+local RUNNING, NAMED = flags.running()
+
+local function flags_of(name)
+  return programs("flags").of(programs("commands").find(name), RUNNING, NAMED)
 end
 
-local COMMANDS, OPTIONS = tables()
+-- Every flag once.
+local OPTIONS, taken_by = {}, {}
+for _, name in ipairs(COMMANDS) do
+  taken_by[name] = {}
+  for _, row in ipairs(flags_of(name)) do
+    taken_by[name][row.name] = row
+    OPTIONS[#OPTIONS + 1] = not OPTIONS[row.name] and row or nil
+    OPTIONS[row.name] = row
+  end
+end
 
--- Does the command take the option, by the words of the table?
 local function takes(name, option)
-  local who = { [""] = "RUN", tools = "INSPECT", check = "INSPECT", config = "CONFIG",
-    mock = "MOCK", models = "MODELS", trust = "TRUST", completion = "-" }
-  return option.who == "ALL" or option.who:find(who[name], 1, true) ~= nil
+  return taken_by[name][option.name] ~= nil
 end
 
 local function names_of(option)
@@ -76,7 +77,8 @@ describe("the table of options", function()
     assert.same({ "", "tools", "check", "mock", "models", "config", "trust",
       "completion" }, COMMANDS)
     assert.equal(24, #OPTIONS)
-    assert.equal("auto always never", OPTIONS[19].words)
+    assert.equal("auto always never", OPTIONS.color.words)
+    assert.same({ "N", 65535 }, { OPTIONS.port.value, OPTIONS.port.most })
   end)
 
   it("is what --help of each command shows, values included", function()
@@ -128,6 +130,14 @@ describe("the man page", function()
       if option.value then
         has(part, ("*--%s* _%s_"):format(option.name, option.value))
       end
+    end
+  end)
+
+  it("tells what each command takes as its help does", function()
+    local synopsis = man("SYNOPSIS"):gsub("[*_]", "")
+    for i = 2, #COMMANDS do
+      local usage = agenthost(COMMANDS[i], "--help").out:match "\nUsage: ([^\n]+)\n"
+      has(synopsis, usage .. "\n")
     end
   end)
 

@@ -1,8 +1,12 @@
 /* Files of the command and of the Lua half, which scripts do not call: ah._read_file, ah._real_path,
  * ah._is_mine, ah._is_terminal; and what is for its owner alone (io/file.h has the rule), ah._make_folder,
- * ah._write_private, ah._append_private, for the log of the mock server and the folders a user trusts. */
-#define _GNU_SOURCE /* fdopen, realpath */
+ * ah._write_private, ah._append_private, for the log of the mock server and the folders a user trusts.
+ * ah._writer: a file of Lua's io for the command's programs, whose answers go where stdout went though what
+ * scripts print goes elsewhere. */
+#define _GNU_SOURCE /* fdopen, realpath, F_DUPFD_CLOEXEC */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,18 +127,26 @@ static int close_file(lua_State *L)
     return luaL_fileresult(L, fclose(s->f) == 0, NULL);
 }
 
+/* Pushes a file, which is closed as long as closef is NULL. */
+static luaL_Stream *push_file(lua_State *L)
+{
+    luaL_Stream *s = lua_newuserdatauv(L, sizeof *s, 0);
+
+    *s = (luaL_Stream){0};
+    luaL_setmetatable(L, LUA_FILEHANDLE);
+    return s;
+}
+
 /* ah._append_private(path, alone) -> a file of Lua's io that is appended to. `alone`: nil where another one that was opened
  * so is not closed yet. Raises `usage` where the file cannot be that. */
 static int append_private(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
     bool alone = lua_toboolean(L, 2);
-    luaL_Stream *s = lua_newuserdatauv(L, sizeof *s, 0);
+    luaL_Stream *s = push_file(L);
     ah_err err;
     int fd;
 
-    *s = (luaL_Stream){0}; /* closed, as long as closef is NULL */
-    luaL_setmetatable(L, LUA_FILEHANDLE);
     if (ah_file_private(&ah_lua_of(L)->mem, "append to", path, AH_FILE_APPEND, &fd, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);
     if (alone && flock(fd, LOCK_EX | LOCK_NB) != 0) {
@@ -149,6 +161,25 @@ static int append_private(lua_State *L)
     return 1;
 }
 
+/* ah._writer(descriptor) -> a file of Lua's io that writes there, through a descriptor of its own */
+static int writer(lua_State *L)
+{
+    lua_Integer of = luaL_checkinteger(L, 1);
+    luaL_Stream *s = push_file(L);
+    int fd;
+
+    luaL_argcheck(L, of >= 0 && of <= INT_MAX, 1, "is no descriptor");
+    fd = fcntl((int)of, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (fd == -1 || !(s->f = fdopen(fd, "w"))) {
+        luaL_fileresult(L, 0, NULL);
+        if (fd != -1)
+            close(fd);
+        return luaL_error(L, "cannot write there: %s", lua_tostring(L, -2));
+    }
+    s->closef = close_file;
+    return 1;
+}
+
 void ah_lua_open_file(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"_read_file", read_file},
@@ -158,6 +189,7 @@ void ah_lua_open_file(lua_State *L)
                                          {"_make_folder", make_folder},
                                          {"_write_private", write_private},
                                          {"_append_private", append_private},
+                                         {"_writer", writer},
                                          {NULL, NULL}};
 
     luaL_setfuncs(L, functions, 0);

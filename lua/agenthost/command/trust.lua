@@ -224,15 +224,22 @@ local function carefully(...)
   error(code, 0)
 end
 
---- The exit code, a line end, and what went wrong.
----@param given string names of flags, a blank behind each
----@param folder string|nil
----@return string
-return function(given, folder)
-  local flags = {}
-  for name in given:gmatch "%S+" do
-    flags[name] = true
-  end
-  local code, words = carefully(flags, { folder }, io.stdout)
-  return ("%d\n%s"):format(code or 0, words or "")
-end
+return {
+  name = "trust",
+  doc = "let all that a project's settings say hold",
+  usage = "[FOLDER]",
+  help = [[
+Shows the settings in agenthost.conf of the folder (else of this one, or the
+nearest above it), and asks whether all of them are to hold: those, too, that
+send elsewhere, set variables, name a model or raise a limit, which are left out
+before. What is kept is the hash of the file, and of the file of variables that
+it names, in $XDG_STATE_HOME/agenthost/trusted (~/.local/state): once one of
+them changes, it is to be said anew. Without a terminal it needs --yes.
+]],
+  operand = { name = "folder", most = 1, complete = "folder" },
+  flags = { "json",
+    { name = "list", doc = "list the folders that are trusted" },
+    { name = "remove", doc = "trust the folder no more" },
+    { name = "yes", letter = "y", doc = "do not ask" } },
+  run = carefully,
+}
