@@ -110,7 +110,7 @@ describe("the types", function()
   it("of scripted models have the fields that docs/scripted.md has", function()
     local page = markdown.read("docs/scripted.md")
     assert.same(markdown.names_in(page, "## Turns", 1), fields_of("ah.Turn"))
-    assert.same(markdown.names_in(page, "## Turns", 2), fields_of("ah.Expect"))
+    assert.same(markdown.names_in(page, "## Turns", 3), fields_of("ah.Expect"))
     local model = ah.scripted {}
     for name in pairs(fields_of("ah.Adapter")) do
       assert.equal("function", type(model[name]), name)

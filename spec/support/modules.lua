@@ -52,6 +52,6 @@ return {
     { "ctx", "ctx" },
     -- what puts all of it together, and the door of C programs
     { "embed", "api api_agent api_ask api_call api_given api_loop api_tool open "
-      .. "subjects" },
+      .. "reader subjects" },
   },
 }

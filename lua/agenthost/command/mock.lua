@@ -621,10 +621,11 @@ local function listen(address, port, once)
   fields.listen = (address:find ":" and "[%s]:%d" or "%s:%d"):format(address, port)
   local ok, http, err = pcall(ah.serve, fields)
   if not ok then
-    refuse("cannot listen on %s port %d: %s", address, port, http.message)
+    refuse("cannot listen on %s port %d: %s", address, port,
+      (http.message:gsub("^ah%.serve: listen: ", "")))
   end
   server.http, server.once = http, once
-  return http and http.url or error(err.message, 0)
+  return http and http.url or error(ah.error { code = "internal", message = err.message }, 0)
 end
 
 --- Serves until the last request or a signal.
