@@ -17,7 +17,7 @@ ZSH_COMPLETION = $(call to,$(PREFIX)/share/zsh/site-functions/_agenthost)
 FISH_COMPLETION = $(call to,$(PREFIX)/share/fish/vendor_completions.d/agenthost.fish)
 
 # In the folders that they have here, so that links lead to the same files: a page may link to any of these.
-DOCUMENTS := LICENSE README.md CHANGELOG.md $(wildcard docs/*.md docs/internals/*.md examples/* include/*.h bench/*.[ch] bench/*.lua) \
+DOCUMENTS := LICENSE README.md CHANGELOG.md $(wildcard docs/*.md docs/*/*.md examples/* include/*.h bench/*.[ch] bench/*.lua) \
   man/agenthost.1.scd lua/agenthost/types/agenthost.lua
 
 install: all man

@@ -42,8 +42,8 @@ return {
     -- what a run asks of scripts while it is at work
     { "hooks", "gate hooks inject moment policy search" },
     { "adapter", "adapter exchange fallback" },
-    { "agent", "agent agent_fields book direct discover keep post registry resources run_options "
-      .. "setup" },
+    { "agent", "agent agent_fields book defaults direct discover keep post registry resources "
+      .. "run_options setup" },
     -- what is made of agents: conversations that last, and people who are asked
     { "conversation", "conversation definition" },
     { "ask", "approve ask front" },
@@ -51,6 +51,6 @@ return {
     { "ctx", "ctx" },
     -- what puts all of it together, and the door of C programs
     { "embed", "api api_agent api_ask api_call api_given api_loop api_tool open "
-      .. "subjects" },
+      .. "reader subjects" },
   },
 }

@@ -157,6 +157,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_resources(L);
     ah_lua_open_embed(L);
     ah_lua_open_builtin(L);
+    ah_lua_open_reader(L);
     ah_lua_open_subjects(L);
     ah_lua_open_file(L);
     ah_lua_open_launch(L);

@@ -11,7 +11,16 @@
 -- hold has failed. What the adapter says of itself (ah.capabilities) need not be declared.
 local ah = ...
 
-local FIELDS = { serve = "function", capabilities = "table", only = "string" }
+local read = ah._reader {
+  what = "ah.conformance", type = "ah.ConformanceSpec", rows = {
+    { name = "serve", kinds = "function", needed = true, type = "fun(turns: ah.Answer[]): table",
+      doc = "`serve(turns)`: sets up a model that says these turns, as "
+        .. "[scripted ones](scripted.md#turns) do, through the adapter under test" },
+    { name = "capabilities", kinds = "list", is = "list of strings", type = "string[]",
+      doc = "what the adapter does beyond what all do" },
+    { name = "only", kinds = "string", doc = "tries the cases whose name holds it" },
+  },
+}
 
 --- What may be declared beyond what every adapter does.
 local CAPABILITIES = {
@@ -479,7 +488,6 @@ local function declared(list)
   for _, name in ipairs(CAPABILITIES) do
     known[name] = true
   end
-  ah._check_list(list or {}, "ah.conformance: capabilities")
   for _, name in ipairs(list or {}) do
     if not known[name] then
       error(
@@ -517,21 +525,9 @@ local function judge(c, t, can)
   return ok and "passed" or "failed", not ok and tostring(err) or nil
 end
 
-local function check_spec(spec)
-  ah._check_fields(spec, "ah.conformance", { "serve", "capabilities", "only" })
-  for key, value in pairs(spec) do
-    if type(value) ~= FIELDS[key] then
-      ah._raise(("ah.conformance: field '%s' must be a %s"):format(key, FIELDS[key]))
-    end
-  end
-  if not spec.serve then
-    ah._raise "ah.conformance: field 'serve' is missing"
-  end
-end
-
 --- Runs all cases, or those whose name holds `only`.
 return function(spec)
-  check_spec(spec)
+  spec = read(spec)
   local can = declared(spec.capabilities)
   local told = told_by(spec.serve)
   local report = setmetatable({ cases = {}, passed = 0, failed = 0, skipped = 0 }, Report)
