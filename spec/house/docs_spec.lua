@@ -18,7 +18,7 @@ local TRANSCRIPT = markdown.read("docs/transcript.md")
 local PAGES = {
   "adapters", "asks", "builtin", "builtin_files", "claude", "embedding", "entities", "events",
   "filesystem", "images", "limits", "lua", "models", "planning", "processes", "prompts", "recipes",
-  "registry", "scripted", "search", "sessions", "strategies", "terminal", "testing",
+  "registry", "scripted", "search", "sessions", "settings", "strategies", "terminal", "testing",
   "transcript", "tutorial/1-tool", "tutorial/2-conversation", "tutorial/3-files",
   "tutorial/4-tools-that-come-and-go", "watch",
 }

@@ -43,8 +43,8 @@ return {
     -- what a run asks of scripts while it is at work
     { "hooks", "gate hooks inject moment policy search" },
     { "adapter", "adapter fallback" },
-    { "agent", "agent agent_fields book direct discover keep post registry resources run_options "
-      .. "setup" },
+    { "agent", "agent agent_fields book defaults direct discover keep post registry resources "
+      .. "run_options setup" },
     -- what is made of agents: conversations that last, and people who are asked
     { "conversation", "conversation definition" },
     { "ask", "approve ask front" },

@@ -1980,11 +1980,17 @@ flows["a server"] = {
       on_request = function(q, r)
         if q.path == "/stream" then
           r:begin { headers = { ["X-A"] = { "1", "2" } } }
-          return r:write "a" and r:event { data = "b", id = "7" }
+          local ok = r:write "a" and r:event { data = "b", id = "7" }
+          r:close()
+          s.waited = r:wait()
+          return ok
         elseif q.path == "/close" then
           s.server:close()
         end
         return { status = 201, headers = { ["X-A"] = "b" }, body = { q = q.query.a, b = q.body } }
+      end,
+      on_refusal = function(refusal, q)
+        return { headers = { ["X-A"] = "b" }, body = { r = refusal.status, m = q.method } }
       end }
     s.err = err
     if s.server then
@@ -2000,7 +2006,8 @@ flows["a server"] = {
   judge = function(s, exact)
     if exact then
       assert(s.whole.status == 201 and s.whole.body == '{"b":"body","q":["1"]}', s.whole.body)
-      assert(s.refused.status == 403 and s.stream == "adata: b\nid: 7\n\n" or s.stream
+      assert(s.refused.status == 403 and s.refused.body == '{"m":"GET","r":403}', s.refused.body)
+      assert(s.waited and s.stream == "adata: b\nid: 7\n\n" or s.stream
         == "aid: 7\ndata: b\n\n", s.stream)
       assert(s.last.status == 201 and s.closed, "closed")
     end

@@ -65,6 +65,8 @@ static void push_row(lua_State *L, const ah_option *o)
     lua_setfield(L, -2, "needed");
     lua_pushboolean(L, o->where & AH_IN_JSON);
     lua_setfield(L, -2, "json");
+    lua_pushboolean(L, (o->where & AH_IN_SETTINGS) != 0);
+    lua_setfield(L, -2, "settings");
 }
 
 static void push_subject(lua_State *L, const ah_subject *s)

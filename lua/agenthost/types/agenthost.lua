@@ -1757,6 +1757,8 @@ function ah.http(request) end
 ---@class ah.ServerConfig
 ---of a request and a response
 ---@field on_request fun(request: ah.ServerRequest, response: ah.ServerResponse): any
+---of what the server refuses itself: answers in its place
+---@field on_refusal? fun(refusal: ah.ServerRefusal, request: ah.ServerRequest): any
 ---an address and a port, `[::1]:8080`, `localhost:8080`. Port 0: any that is free
 ---@field listen? string
 ---@field hosts? string[] further names that the server answers to. `*`: any
@@ -1765,6 +1767,10 @@ function ah.http(request) end
 ---@field max_connections? integer
 ---@field max_header? integer bytes: of a request's target and headers
 ---@field max_body? integer bytes: of a request's body
+---@field max_bodies? integer bytes: of all bodies that no handler has yet
+---@field memory? number bytes: of memory that one handler may take
+---seconds: at work, of one handler, from one piece that it writes to the next
+---@field work_timeout? number
 ---@field header_timeout? number seconds: until a new connection has sent its first head
 ---@field body_timeout? number seconds: from the head to the end of the body
 ---seconds: in which nothing is read or written, and between two requests
@@ -1777,12 +1783,16 @@ function ah.http(request) end
 ---@field query table<string, string[]>
 ---@field target string path and query as they came
 ---@field headers table<string, string[]> names in lower case
----@field body string
+---@field body string nil where the request is refused
 ---@field remote string the client's address and port
+
+---@class ah.ServerRefusal
+---@field status integer
+---@field message string why, for people
 
 -- fields of ah.ServerAnswer (make generate)
 ---@class ah.ServerAnswer
----@field status? integer
+---@field status? integer of a refused request: that of the refusal
 ---strings by name, or lists where a name stands more than once
 ---@field headers? table<string, string|string[]>
 ---a string is `text/plain` where `headers` do not say otherwise; a table is sent as JSON
@@ -1811,6 +1821,7 @@ function ah.http(request) end
 ---@field begin fun(self, head?: ah.ServerHead): true?, ah.Error?
 ---@field write fun(self, piece: string): true?, ah.Error?
 ---@field event fun(self, event: ah.ServerEvent): true?, ah.Error?
+---@field wait fun(self): true?, ah.Error? true once what was written is taken, or all went out
 ---@field close fun(self)
 ---@field abort fun(self)
 
