@@ -1927,6 +1927,29 @@ flows["claude"] = {
   end,
 }
 
+-- It makes its call within the answer; its state is closed where that fails.
+flows["an adapter that keeps a state"] = {
+  text = "warm",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = ah.agent { retries = 0, tools = { weather_tool() }, model = ah.adapter {
+      name = "acme/kept", idle = 60,
+      open = function() return { answers = 0 } end,
+      answer = function(request, out, state)
+        local last = request.entries[#request.entries]
+        state.answers = state.answers + 1
+        if last.type == "user" and last.content[1].text == "again" then
+          return "fine"
+        end
+        local result = out:invoke { name = "weather", arguments = { city = "Rome" } }
+        return result.success and "warm" or error("out of memory: " .. result.content)
+      end,
+      close = function(state) state.closed = true end,
+    } }
+    s.reply, s.err = s.agent:run("how is it in Rome?")
+  end,
+}
+
 flows["http"] = {
   network = true,
   attempt = function(s)

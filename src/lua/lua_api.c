@@ -20,7 +20,7 @@
 #include "lua/lua_memory.h"
 #include "lua/lua_watch.h"
 #include "schema/schema.h"
-#include "wire/claude.h"
+#include "wire/providers.h"
 #include "wire/providers.h"
 
 enum { MAX_WORDS = 64 << 10, MAX_STDIN = 64 << 20, MAX_EVENTS = 4096, MAX_EVENT = 1 << 30 };

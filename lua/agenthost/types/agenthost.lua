@@ -1113,6 +1113,11 @@ function ah.scripted(turns) end
 ---@field text fun(self: ah.Out, text: string)
 ---@field call fun(self: ah.Out, call: ah.OutCall): integer
 ---@field arguments fun(self: ah.Out, call: integer, text: string)
+---@field results fun(self: ah.Out): ah.CallResult[], table of the message's calls; the request now
+---@field invoke fun(self: ah.Out, call: ah.OutCall): ah.CallResult, table one call and its result
+---@field line fun(self: ah.Out, event: string|table) with `reads`: an event of that wire
+---@field warn fun(self: ah.Out, text: string) a `warning` event
+---@field cancelled fun(self: ah.Out): boolean true if nobody waits for the answer any more
 ---@field opaque fun(self: ah.Out, value: any)
 ---@field usage fun(self: ah.Out, usage: table<string, number>)
 ---@field refusal fun(self: ah.Out, text: string)
@@ -1124,9 +1129,21 @@ function ah.scripted(turns) end
 ---@field id? string
 ---@field arguments? table|string
 
+---@class ah.CallResult
+---@field id string of the call
+---@field name string
+---@field success boolean
+---@field content string what a model is told
+---@field images? table[]
+
 ---@class ah.AdapterSpec
 ---@field name string provider/model
----@field answer fun(request: table, out: ah.Out): string?
+---@field answer fun(request: table, out: ah.Out, state: any): string?
+---@field open? fun(request: table): any the state that is kept for a conversation
+---@field close? fun(state: any, why: "over"|"stopped"|"failed"|"idle"|"room")
+---@field idle? number seconds without a question, then the state is closed
+---@field keep? integer conversations whose state is kept
+---@field reads? "anthropic"|"openai"|"responses"|"gemini"|"ollama" the wire of `out:line`
 ---@field images? boolean
 ---@field tool_change_mode? ah.ToolChangeMode
 
