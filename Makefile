@@ -403,6 +403,13 @@ check-schema-suite: $(BUILD)/agenthost.so
 	@if [ -z "$(SUITE)" ]; then echo "check-schema-suite: say where the suite is: SUITE=path" >&2; exit 1; fi
 	@AGENTHOST_BUILD=$(BUILD) $(LUA) spec/support/schema_suite.lua $(SUITE)
 
+# Random regular expressions by ours, by JavaScript and by PCRE2 with its own options, printed where they disagree.
+PATTERNS ?= 20000
+PATTERN_SEED ?= 15
+check-patterns: $(BUILD)/ahtest.so
+	@if [ -z "$(PCRE2)" ] || ! command -v node >/dev/null; then echo "check-patterns: skipped, needs PCRE2 and node (Debian: libpcre2-dev, nodejs)"; \
+	else $(LUA) spec/patterns/patterns.lua $(BUILD) $(PATTERNS) $(PATTERN_SEED); fi
+
 # The work of compiling and checking, counted in basic blocks, at sizes up to 4 * GROWTH.
 GROWTH ?= 1000
 check-schema-growth:
@@ -534,6 +541,7 @@ help:
 	@echo "make bench-ajv    checking a tool call, beside Ajv   (where node and npm are)"
 	@echo "make check-clients the npm clients of providers, agents among them, against agenthost mock (where node and npm are)"
 	@echo "make check-schema-suite SUITE=path  JSON-Schema-Test-Suite, required part, of which a copy is at path"
+	@echo "make check-patterns PATTERNS=$(PATTERNS) PATTERN_SEED=$(PATTERN_SEED)  regular expressions as JavaScript takes them (where node is)"
 	@echo "make check-schema-growth  the work of hostile schemas, counted exactly   (GROWTH=$(GROWTH))"
 	@echo "make check-live    a short run at each provider whose key is set (asks real servers, which may cost)"
 	@echo "make dist         the sources of the last commit and the manual page as a tar file in $(BUILD)/"
@@ -543,5 +551,5 @@ help:
 	@echo "make ci           check, check-compilers, check-poll, check-tsan, check-asan, check-torture, fuzz, a quick bench"
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
-.PHONY: all always examples programs test check check-compilers check-headers check-32 check-13 check-musl musl-programs check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients check-schema-suite check-schema-growth run-schema-growth check-live lint generate format ci man install uninstall dist rock install-rock clean distclean help
+.PHONY: all always examples programs test check check-compilers check-headers check-32 check-13 check-musl musl-programs check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients check-schema-suite check-patterns check-schema-growth run-schema-growth check-live lint generate format ci man install uninstall dist rock install-rock clean distclean help
 .SECONDARY:
