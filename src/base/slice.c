@@ -92,3 +92,18 @@ size_t ah_flatten(char *p, size_t n)
     }
     return to;
 }
+
+bool ah_slice_among(ah_slice s, const char *words)
+{
+    ah_slice in = ah_slice_of(words);
+    const char *found;
+
+    if (!s.n || memchr(s.p, ' ', s.n))
+        return false;
+    while ((found = ah_slice_find(in, s))) {
+        if (found[-1] == ' ' && found[s.n] == ' ')
+            return true;
+        in = (ah_slice){found + 1, (size_t)(in.p + in.n - found - 1)};
+    }
+    return false;
+}

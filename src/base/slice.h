@@ -47,6 +47,8 @@ int ah_slice_cmp(ah_slice a, ah_slice b);
 
 /* The first place of `what` in `in`, or NULL. */
 const char *ah_slice_find(ah_slice in, ah_slice what);
+/* True if s is one of the words of a list: " one two ", each between two blanks. */
+bool ah_slice_among(ah_slice s, const char *words);
 
 static inline bool ah_is_blank(char c)
 {
