@@ -1,10 +1,7 @@
 /* Parameters and arguments as wires want them; see dialect.h. */
 #include "wire/dialect.h"
 
-enum {
-    MAX_ARGUMENTS = 64 << 20,
-    ARGUMENTS_DEPTH = AH_JSON_MAX_DEPTH - 16 /* with room for what is around them in a request */
-};
+enum { MAX_ARGUMENTS = 64 << 20 };
 
 /* -- roots ------------------------------------------------------------------------------ */
 
@@ -95,21 +92,32 @@ void ah_dialect_unwrap(const ah_mem *mem, ah_buf *arguments)
     ah_buf_drop(arguments, at);
 }
 
-void ah_dialect_put_arguments(const ah_lowered *w, ah_slice name, ah_slice arguments, ah_buf *out)
+/* Of an entry that came from elsewhere. */
+static void put_judged(ah_slice arguments, ah_buf *out)
 {
-    bool wrapped = ah_offers_wrap(&w->offers, name), sound;
     ah_buf text;
+    bool sound;
 
     ah_buf_init(&text, out->mem, MAX_ARGUMENTS);
     ah_json_string(arguments, &text);
-    sound = ah_json_check(out->mem, ah_buf_slice(&text), ARGUMENTS_DEPTH, NULL) == AH_OK &&
+    sound = ah_json_check(out->mem, ah_buf_slice(&text), AH_ARGUMENTS_DEPTH, NULL) == AH_OK &&
             ah_json_kind_of(ah_buf_slice(&text)) == AH_JSON_OBJECT;
-    ah_buf_str(out, wrapped ? "{\"" AH_WRAPPED "\":" : "");
     ah_buf_put(out, sound ? ah_buf_slice(&text) : ah_slice_of("{}"));
-    ah_buf_str(out, wrapped ? "}" : "");
     if (text.status == AH_NOMEM)
         out->status = text.status;
     ah_buf_clear(&text);
+}
+
+void ah_dialect_put_arguments(const ah_lowered *w, ah_slice name, ah_slice arguments, ah_buf *out)
+{
+    bool wrapped = ah_offers_wrap(&w->offers, name);
+
+    ah_buf_str(out, wrapped ? "{\"" AH_WRAPPED "\":" : "");
+    if (w->transcript->entry[w->done].objects)
+        ah_json_string(arguments, out);
+    else
+        put_judged(arguments, out);
+    ah_buf_str(out, wrapped ? "}" : "");
 }
 
 void ah_dialect_put_text(const ah_lowered *w, ah_slice name, ah_slice arguments, ah_buf *out)
