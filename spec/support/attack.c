@@ -1,4 +1,4 @@
-/* What a command may try against others, one attempt a word, for spec/attacks_process_spec.lua.
+/* What a command may try against others, one attempt a word, for spec/lua/attacks_process_spec.lua.
  *
  *   attack try PID FILE    each attempt against the process, the file outside, and the machine: lines of
  *                          a name and an errno, 0 for what went through

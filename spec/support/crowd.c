@@ -1,4 +1,4 @@
-/* Many clients of one server at once, in one process, for spec/mock_server_spec.lua.
+/* Many clients of one server at once, in one process, for spec/cli/mock_server_spec.lua.
  *
  *   crowd ask PORT N RESET FILE          N connections send what is in FILE, a request; the first RESET
  *                                        of them are reset after their first bytes, the others read on

@@ -3,9 +3,12 @@
 -- A comment before a block says what it is; a ```text block right behind it is its output.
 --   <!-- script: NAME -->   a file, run by the command: what it prints on stdout
 --   <!-- file: NAME -->     a file that other blocks use
+--   <!-- script: NAME, from: WORDS -->   the file as it was shown last; the block takes the place
+--                           of all from the line that begins with these words; `file:` likewise
 --   <!-- shell -->          a command line: stdout; `shell: both` stdout and stderr
 --   <!-- json: NAME -->, <!-- command: NAME -->   for the spec to look at; not run here
--- Blocks run in a folder of their own that looks like the source folder after `make`.
+-- Blocks run in a folder of their own that looks like the source folder after `make`. Where a
+-- page shows a file several times, as it grows, each block has it as it was shown last above it.
 local markdown = {}
 
 local function absolute(path)
@@ -50,9 +53,19 @@ local function next_text(lines, n)
   return n
 end
 
+-- A block that continues a file becomes the whole file.
+local function complete(block, files)
+  local name, from = block.name:match("^(.-), from: (.+)$")
+  if name then
+    local at = assert(("\n" .. files[name]):find("\n" .. from, 1, true), block.at)
+    block.name, block.text = name, files[name]:sub(1, at - 1) .. block.text
+  end
+  files[block.name] = block.text
+end
+
 --- The marked blocks: { kind, name, lang, text, output, at = "README.md:12" }.
 function markdown.blocks(path)
-  local lines, blocks, n = lines_of(read(path)), {}, 1
+  local lines, blocks, files, n = lines_of(read(path)), {}, {}, 1
   while lines[n] do
     local kind, name = lines[n]:match("^<!%-%- (%a+):? ?(.-) %-%->$")
     local opens = kind and lines[n + 1] and lines[n + 1]:match("^```%w+$")
@@ -63,6 +76,7 @@ function markdown.blocks(path)
       if lines[behind] == "```text" then
         block.output, n = select(2, read_block(lines, behind))
       end
+      complete(block, files)
       blocks[#blocks + 1] = block
     else
       n = n + 1
@@ -180,12 +194,17 @@ function markdown.folder(blocks)
     write(path .. "/bin/cc", CC)
     assert(os.execute(("chmod +x %s/bin/cc"):format(path)))
   end
-  for _, block in ipairs(blocks) do
-    if block.kind == "script" or block.kind == "file" then
-      write(path .. "/" .. block.name, block.text)
+  self:write_files(blocks, #blocks)
+  return self
+end
+
+--- Writes the files of the first n blocks, each as it is shown last.
+function Folder:write_files(blocks, n)
+  for i = 1, n do
+    if blocks[i].kind == "script" or blocks[i].kind == "file" then
+      write(self.path .. "/" .. blocks[i].name, blocks[i].text)
     end
   end
-  return self
 end
 
 local CLEAN = "unset AGENTHOST_MODEL OPENAI_API_KEY OPENAI_BASE_URL LUA_CPATH LUA_PATH LUA_INIT"
@@ -224,10 +243,13 @@ function markdown.describe(path)
     local blocks, folder = markdown.blocks(path), nil
     busted.setup(function() folder = markdown.folder(blocks) end)
     busted.teardown(function() folder:close() end)
-    for _, block in ipairs(blocks) do
+    for i, block in ipairs(blocks) do
       if block.kind == "script" or block.kind == "shell" then
         local line = block.at:match("%d+$")
-        busted.it(("line %s does what it says"):format(line), function() folder:check(block) end)
+        busted.it(("line %s does what it says"):format(line), function()
+          folder:write_files(blocks, i)
+          folder:check(block)
+        end)
       end
     end
   end)

@@ -36,7 +36,7 @@ static const int others[] = {401, 402, 403, 404, 405, 407, 408, 409, 425, 429, 4
 
 /* Forms of messages; the first that fits decides. Letters in either case; #w is the window, #u what is
  * used of it, #a what the answer was asked to be at most, #- another number, * any text. In front of
- * each, whose words they are: as they were recorded (spec/full_spec.lua has them whole), as the server's
+ * each, whose words they are: as they were recorded (spec/wire/full_spec.lua has them whole), as the server's
  * own source or documentation has them, or as their users report them. */
 #define SAID(by, form) form
 #define OPENAI_MAX     "this model's maximum context length is #w tokens"

@@ -353,6 +353,32 @@ local function check_limits(one)
   end
 end
 
+local function offer(offered, tools)
+  for _, tool in ipairs(tools or {}) do
+    offered[type(tool) == "userdata" and tool.name or tool] = true
+  end
+end
+
+local function offer_section(offered, section)
+  offer(offered, section.tools)
+  for _, child in ipairs(section.children) do
+    offer_section(offered, child)
+  end
+end
+
+--- Tools that a model gets later: of sections that are summarised, and of strategies.
+local function offer_later(offered, fields)
+  for name in pairs(fields.prompt and fields.prompt:hashes().tools or {}) do
+    offered[name] = true
+  end
+  for i = 1, select(2, text_of(fields)) - 1 do
+    offer_section(offered, fields[i])
+  end
+  for _, strategy in ipairs(fields.strategies or {}) do
+    offer(offered, type(strategy) == "table" and strategy.later)
+  end
+end
+
 --- Tools that were declared and that nothing offers.
 local function note_unoffered()
   local offered = {}
@@ -365,6 +391,9 @@ local function note_unoffered()
     end
   end
   local sound = #seen.met > 0 and #seen.faults == 0 -- else lists are not what they were meant to be
+  for _, one in ipairs(sound and seen.met or {}) do
+    offer_later(offered, one.fields)
+  end
   for _, declared in ipairs(sound and seen.declared or {}) do
     if not offered[declared.tool.name] then
       note(declared.at, "tool '%s' is offered by nothing that was met: name it in a list of tools",

@@ -47,6 +47,20 @@ local function word_of(text)
     or "example"
 end
 
+--- The first choice that is a word of the user's, else the first one.
+local function choice_of(choices, text)
+  local words = {}
+  for word in text:gmatch "[%w_-]+" do
+    words[word] = true
+  end
+  for _, choice in ipairs(choices) do
+    if words[choice] then
+      return choice
+    end
+  end
+  return choices[1]
+end
+
 local argument
 
 local function object_of(schema, text)
@@ -76,7 +90,7 @@ function argument(schema, text)
   elseif schema.const ~= nil then
     return schema.const
   elseif schema.enum then
-    return schema.enum[1]
+    return choice_of(schema.enum, text)
   elseif schema.anyOf then
     return argument(schema.anyOf[1], text)
   elseif schema.type == "object" then

@@ -22,7 +22,7 @@ local function refused(words, ...)
   assert.is_false(ok)
   assert.equal("usage", err.code)
   assert.is_truthy(err.message:find(words, 1, true), err.message)
-  assert.is_truthy(err.message:find("^spec/bytes_spec.lua:%d+: "), err.message)
+  assert.is_truthy(err.message:find("^spec/base/bytes_spec.lua:%d+: "), err.message)
 end
 
 -- FIPS 180-2, appendix B, and NIST's examples of SHA-256.

@@ -510,6 +510,23 @@ describe("agenthost", function()
   end)
 end)
 
+describe("demo/tools", function()
+  local buy = ah.tool { name = "buy", description = "Buys tea.",
+    params = { tea = "green|black|dark-mint" },
+    handler = function(args) return args.tea end }
+
+  local function bought(text)
+    return ah.run({ model = "demo/tools", tools = { buy }, text }).text:match "buy: (.*)"
+  end
+
+  it("takes the choice that is a word of the user's, else the first one", function()
+    assert.equal("black", bought "Some black tea, please.")
+    assert.equal("dark-mint", bought 'Is there "dark-mint"?')
+    assert.equal("green", bought "Some tea, please.")
+    assert.equal("green", bought "Blackberries, please.")
+  end)
+end)
+
 describe("a path that begins with /", function()
   it("is answered with the path below the root", function()
     local root = command.temp()
@@ -569,7 +586,7 @@ end)
 
 describe("the pages", function()
   it("never write fields of a table as if they were values of a list", function()
-    local pipe <close> = assert(io.popen "ls docs/*.md README.md")
+    local pipe <close> = assert(io.popen "ls docs/*.md docs/tutorial/*.md README.md")
     for path in pipe:lines() do
       local f <close> = assert(io.open(path))
       local text = f:read "a":gsub("```.-\n```", "")

@@ -625,7 +625,7 @@ describe("what a process is given", function()
       local ok, err = pcall(ah.process, config)
       assert.is_false(ok, said)
       has(err, said)
-      has(err, "spec/process_public_spec.lua:")
+      has(err, "spec/io/process_public_spec.lua:")
     end
     local p <close> = start "cat"
     for _, mistake in ipairs {

@@ -19,9 +19,12 @@ local PAGES = {
   "adapters", "asks", "builtin", "builtin_files", "claude", "embedding", "entities", "events",
   "filesystem", "images", "limits", "lua", "models", "planning", "processes", "prompts", "recipes",
   "registry", "scripted", "search", "sessions", "strategies", "terminal", "testing",
-  "transcript", "watch",
+  "transcript", "tutorial/1-tool", "tutorial/2-conversation", "tutorial/3-files",
+  "tutorial/4-tools-that-come-and-go", "watch",
 }
-PAGES[#PAGES + 1] = require("support.mock").is_built() and "mock" or nil
+if require("support.mock").is_built() then
+  table.move({ "mock", "tutorial/5-tests" }, 1, 2, #PAGES + 1, PAGES)
+end
 PAGES[#PAGES + 1] = ah.yaml.decode "here" and "yaml" or nil
 
 for _, name in ipairs(PAGES) do
@@ -42,6 +45,27 @@ describe("docs/performance.md", function()
       described[markdown.names(row[1])[1]] = true
     end
     assert.same(measures, described)
+  end)
+end)
+
+describe("docs/terms.md", function()
+  local terms = markdown.tables(markdown.read "docs/terms.md")[1]
+
+  it("has each term once, in alphabetical order, with a link to its page", function()
+    local before = ""
+    for _, row in ipairs(terms) do
+      local term = assert(row[1]:match "^%[([%l -]+)%]%([%w_/#.-]+%)$", row[1])
+      assert(before < term, term .. " does not come after " .. before)
+      before = term
+    end
+    assert.is_true(#terms > 100)
+  end)
+
+  it("has one or two plain sentences for each", function()
+    for _, row in ipairs(terms) do
+      local sentences = select(2, (row[2]:gsub("`[^`]*`", "") .. " "):gsub("%. ", ""))
+      assert(row[2]:find "^[%u`].+%.$" and #row[2] <= 200 and sentences <= 2, row[1])
+    end
   end)
 end)
 

@@ -199,6 +199,26 @@ describe("agenthost check", function()
       notes[3])
   end)
 
+  it("knows that tools of closed sections and of strategies come later", function()
+    local found, code = check(HEAD .. [[
+      local function tool(name) return ah.tool { name = name, description = "A." } end
+      local function section(key, ...)
+        return ah.section { key = key, template = "T", visibility = "summary", summary = "S",
+          tools = { tool(key) }, ... }
+      end
+      local fields = { model = "demo/echo", strategies = {
+        ah.unfold { name = "f", description = "F.", tools = { tool "unfolded" } },
+        ah.phases { hide = true, phases = { { name = "p", tools = { tool "first" },
+          next = { first = "q" } }, { name = "q", tools = { tool "second" } } } },
+        { later = { tool "later" }, after = function() end } } }
+      local prompt = ah.prompt { section("a", section "b") }
+      local agent = ah.agent { prompt = prompt, model = "demo/echo" }
+      fields[1] = section("c", section "d")
+      return ah.agent(fields)]])
+    assert.equal(0, code)
+    assert.same({}, found.notes)
+  end)
+
   it("stops at the first run, whatever the script does about it", function()
     local touched = temp()
     os.remove(touched)

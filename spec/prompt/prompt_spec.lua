@@ -28,7 +28,7 @@ local function raised(f, code)
   local ok, err = pcall(f)
   assert.is_false(ok)
   assert.equal(code, err.code, tostring(err))
-  assert.truthy(err.message:find("^spec/prompt_spec.lua:%d+: "), err.message)
+  assert.truthy(err.message:find("^spec/prompt/prompt_spec.lua:%d+: "), err.message)
   return err
 end
 

@@ -138,7 +138,7 @@ describe("a mistake is told at the script's line:", function()
       assert.is_false(ok)
       assert.equal("agenthost.error", getmetatable(err) and getmetatable(err).__name)
       command.has(err.message, words)
-      assert.matches("^spec/mistakes_spec.lua:%d+: ", err.message)
+      assert.matches("^spec/people/mistakes_spec.lua:%d+: ", err.message)
     end)
   end
 end)
