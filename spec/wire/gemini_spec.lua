@@ -294,6 +294,10 @@ describe("a schema for gemini", function()
       type = "object", prefixItems = 5, properties = { a = { ["$defs"] = server.array { 1 } } } }
     assert.matches('"prefixItems":5', got.description, 1, true)
     assert.equal('It must fit {"$defs":[1]}.', got.properties.a.description)
+    got = parameters_of { type = "object", properties = { a = { const = "x",
+      enum = server.array { "x", "y" } } } }
+    assert.same({ enum = { "x", "y" }, description = 'It must fit {"const":"x"}.' },
+      got.properties.a)
     got = parameters_of { type = "object", ["$defs"] = 5, anyOf = server.array { true } }
     assert.equal(5, got["$defs"])
   end)

@@ -20,6 +20,16 @@ const char *ah_slice_find(ah_slice in, ah_slice what)
     return memmem(in.p, in.n, what.p, what.n);
 }
 
+ah_slice ah_slice_line(ah_slice *rest)
+{
+    const char *nl = memchr(rest->p, '\n', rest->n);
+    ah_slice line = {rest->p, nl ? (size_t)(nl - rest->p) : rest->n};
+    size_t past = line.n + (nl != NULL);
+
+    *rest = (ah_slice){rest->p + past, rest->n - past};
+    return line;
+}
+
 ah_slice ah_slice_trim(ah_slice s)
 {
     while (s.n && ah_is_blank(s.p[0])) {

@@ -203,10 +203,11 @@ static void put_member(rewriting *w, ah_json_token key, ah_slice value)
     const ah_rewrite_row *row = row_of(w->target->rows, key, value);
     bool again = w->target->all_required && ah_json_token_is(key, "required") &&
                  ah_json_member(w->schema, "properties").p; /* it is written anew */
+    bool taken = row->as && ah_json_member(w->schema, row->as).p;
 
     if (row->how == AH_REWRITE_DROP || again || ah_json_token_is(key, "description"))
         return;
-    if (row->how == AH_REWRITE_TELL) {
+    if (row->how == AH_REWRITE_TELL || taken) {
         tell(w, key, value);
     } else if (row->how == AH_REWRITE_REFERENCE) {
         put_reference(w, value);

@@ -23,8 +23,8 @@ typedef enum ah_rewrite_how {
 
 typedef struct ah_rewrite_row {
     ah_rewrite_how how;
-    const char *keywords;          /* each between two blanks; NULL: any others, in the last row */
-    const char *as;                /* their name there; NULL: the same */
+    const char *keywords; /* each between two blanks; NULL: any others, in the last row */
+    const char *as;       /* their name there, told where the schema has it, too; NULL: the same */
     bool (*if_it)(ah_slice value); /* only then, else a later row says it; NULL: always */
 } ah_rewrite_row;
 

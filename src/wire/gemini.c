@@ -372,8 +372,7 @@ static void put_path(ah_buf *b, ah_slice name)
 {
     for (size_t i = 0; i < name.n; i++) {
         char c = name.p[i];
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                     strchr("-._~/@", c);
+        bool plain = ah_is_letter(c) || ah_is_digit(c) || strchr("-._~/@", c);
 
         ah_buf_fmt(b, plain && c ? "%c" : "%%%02X", (unsigned char)c);
     }
