@@ -53,8 +53,12 @@ endif
 # where it is an archive; the libraries open it when it is needed.
 MICROHTTPD ?= $(shell $(PKG_CONFIG) --exists libmicrohttpd && echo libmicrohttpd)
 MICROHTTPD := $(MICROHTTPD)
-CLI_CFLAGS := $(if $(MICROHTTPD),-DAH_WITH_MICROHTTPD $(shell $(PKG_CONFIG) --cflags $(MICROHTTPD)))
-CLI_LIBS := $(if $(MICROHTTPD),-u MHD_start_daemon $(shell $(PKG_CONFIG) --libs $(MICROHTTPD)))
+ifneq ($(MICROHTTPD),)
+  CLI_CFLAGS := -DAH_WITH_MICROHTTPD $(shell $(PKG_CONFIG) --cflags $(MICROHTTPD))
+  # Its only references are weak ones, for which no linker keeps a library.
+  CLI_LIBS := -u MHD_start_daemon -Wl,--push-state,--no-as-needed \
+    $(shell $(PKG_CONFIG) --libs $(MICROHTTPD)) -Wl,--pop-state
+endif
 DEP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libcurl libcjson) $(PCRE2_CFLAGS) $(YAML_CFLAGS)
 DEP_LIBS := $(shell $(PKG_CONFIG) --libs libcurl libcjson) $(PCRE2_LIBS) $(YAML_LIBS)
 # For distributions whose folders are others, such as lib64 or lib/x86_64-linux-gnu.

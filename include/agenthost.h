@@ -19,8 +19,8 @@
  *                      ah_tool_done, ah_tool_refuse, ah_ask_next, ah_ask_close, ah_transport_*,
  *                      ah_agent_start, ah_agent_send, ah_agent_cancel
  *     never            what waits, steps, opens, closes or declares: ah_close, ah_script, ah_load,
- *                      ah_add_tool, ah_remove_tool, ah_call_tool, ah_agent_open, ah_agent_find,
- *                      ah_agent_close, ah_agent_run, ah_step
+ *                      ah_add_tool, ah_remove_tool, ah_alias, ah_defaults, ah_call_tool,
+ *                      ah_agent_open, ah_agent_find, ah_agent_close, ah_agent_run, ah_step
  *   So those that only look on (of the watcher, log, clock, wall, random, tty, a tool's release) may
  *   call the first kind alone, and `alloc` nothing at all. What may not be called is refused and
  *   not done: AH_USAGE (ah_step: below 0); what returns nothing logs an error. The last kind is
@@ -275,6 +275,12 @@ AH_API const char *ah_returned(const ah_host *host);
  * (ah.alias) take their place. AH_USAGE, and ah_errmsg, where one is wrong: those before it may have
  * been taken. */
 AH_API ah_status ah_alias(ah_host *host, const char *json);
+/* Fields of ah.run for all runs and agents of this host that are begun from now on: a JSON object of max_iterations,
+ * on_max, on_empty, max_tools, timeout, retries, and of the objects http (its times), options (temperature, max_tokens,
+ * top_p, seed, reasoning, cache) and budget (without prices), as docs/lua.md has them. A script's own win, member by member
+ * in these three; so do the options that a conversation is held with. Each call takes the place of the one before: {} takes all away.
+ * AH_USAGE, and ah_errmsg, where one is wrong: then nothing has changed. */
+AH_API ah_status ah_defaults(ah_host *host, const char *json);
 
 /* -- tools --------------------------------------------------------------------------------- */
 

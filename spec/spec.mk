@@ -110,7 +110,7 @@ check-13:
 # (.ci/musl; no TLS). busted and its module are the machine's own.
 MUSL := $(CURDIR)/build/musl
 MUSL_BUILD := build/musl/build
-MUSL_SPECS := cli/cli cli/cli_output cli/cli_tables cli/cli_models cli/cli_settings host/embed host/stack
+MUSL_SPECS := cli/cli cli/cli_output cli/cli_tables cli/cli_line cli/cli_models cli/cli_settings host/embed host/stack
 check-musl: all $(BUILD)/ahtest.so $(BUILD)/older_kernel.so $(BUILD)/httpd
 	+@.ci/musl; made=$$?; [ $$made = 77 ] && exit 0; [ $$made = 0 ] && $(CHECKED) musl-programs BUILD=$(MUSL_BUILD) CC=musl-gcc \
 	  CXX=no-compiler-of-cpp CPPFLAGS="-idirafter '$(MUSL)/kernel'" LDFLAGS=-static EXTRA= \

@@ -8,7 +8,7 @@ local ah = require "agenthost"
 local TYPES = "lua/agenthost/types/agenthost.lua"
 local WIDTH, LONGEST_CELL = 100, 200
 local SOME_TIME = 0.001 -- the least of seconds: any but none
-local NO_LIMIT = { [1e15] = true, [2147483647] = true }
+local NO_LIMIT = { [1e15] = true, [2 ^ 40] = true, [2147483647] = true }
 
 local subjects = {} -- by type
 

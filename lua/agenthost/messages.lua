@@ -141,21 +141,34 @@ function M.parts(content)
   return ah.json.encode(parts)
 end
 
--- Raises for a field that is none of these, as in every other table that a run is given.
-local function check(at, what, t, fields)
-  ah._check_fields(t, ("messages[%d]%s"):format(at, what), fields)
-end
-
-local CALL = { "id", "name", "arguments" }
+local read_call = ah._reader {
+  what = "messages: tool_calls", type = "ah.MessageCall", rows = {
+    { name = "id", kinds = "string", needed = true, doc = "by which its result names it" },
+    { name = "name", kinds = "string", needed = true, doc = "of the tool" },
+    { name = "arguments", kinds = "string table", default = "{}", is = "JSON text or table",
+      doc = "JSON text in what a run returns" },
+  },
+}
+local read_message = ah._reader {
+  what = "messages", type = "ah.Message", rows = {
+    { name = "role", kinds = "string", words = "system user assistant tool", needed = true,
+      doc = "who says it" },
+    { name = "content", kinds = "any",
+      type = "string|(string|ah.Image|{ type: string, text: string? })[]",
+      doc = "what is said; a list of parts where there is more than text" },
+    { name = "tool_calls", kinds = "list", type = "ah.MessageCall[]", doc = "of an assistant" },
+    { name = "tool_call_id", kinds = "string", doc = "of a tool: the call whose result this is" },
+    { name = "name", kinds = "string", doc = "likewise: the tool's" },
+    { name = "success", kinds = "boolean", default = true,
+      doc = "likewise: false where it failed" },
+    { name = "timestamp", kinds = "number", least = 0, most = 1e12, unit = "seconds",
+      doc = "since 1970" },
+  },
+}
 
 local function call_of(at, i, call)
-  if type(call) == "table" then
-    check(at, (": tool_calls[%d]"):format(i), call, CALL)
-  end
-  if type(call) ~= "table" or type(call.id) ~= "string" or type(call.name) ~= "string" then
-    fail(at, "a tool call needs id and name")
-  end
-  local arguments = call.arguments or "{}"
+  call = read_call(call, ("messages[%d]: tool_calls[%d]"):format(at, i))
+  local arguments = call.arguments
   if type(arguments) == "table" then
     arguments = ah.json.encode(arguments)
   end
@@ -178,7 +191,6 @@ end
 
 function to.assistant(at, m)
   local calls
-  check_list(at, "tool_calls", m.tool_calls or {})
   for i, call in ipairs(m.tool_calls or {}) do
     calls = calls or ah.array {}
     calls[i] = call_of(at, i, call)
@@ -188,7 +200,7 @@ function to.assistant(at, m)
 end
 
 function to.tool(at, m)
-  if type(m.tool_call_id) ~= "string" or m.content == nil then
+  if not m.tool_call_id or m.content == nil then
     fail(at, "a tool message needs tool_call_id and content")
   end
   local texts, images = {}, ah.array {}
@@ -201,22 +213,16 @@ function to.tool(at, m)
     name = m.name or "",
     content = table.concat(texts),
     images = images[1] and images or nil,
-    success = m.success ~= false,
+    success = m.success,
   }
 end
-
-local MESSAGE = { "role", "content", "tool_calls", "tool_call_id", "name", "success", "timestamp" }
 
 --- Entries (type name and JSON text, alternating) of a list of messages.
 function M.to_entries(messages)
   local out, prompted = {}, false
   for i, m in ipairs(messages) do
-    local convert = type(m) == "table" and to[m.role]
-    if not convert then
-      fail(i, "role must be system, user, assistant or tool")
-    end
-    check(i, "", m, MESSAGE)
-    local entry = convert(i, m, prompted)
+    m = read_message(m, ("messages[%d]"):format(i))
+    local entry = to[m.role](i, m, prompted)
     prompted = prompted or m.role == "system"
     entry.time = m.timestamp and math.floor(m.timestamp * 1000) or nil
     out[#out + 1] = entry.type

@@ -1,26 +1,22 @@
 --- ah.resource: how something that tools use is made, how long it lives, and how it is closed.
 -- Nothing is made here; resources.lua does that when a handler asks for it.
-local SCOPES = { singleton = true, tool_call = true, prototype = true }
-local KNOWN = { provide = "function", scope = "string", close = "function" }
-local FIELDS = { "provide", "scope", "close" }
 local META = { __name = "agenthost.resource" }
 local ah = ...
 
+local read = ah._reader {
+  what = "ah.resource", type = "ah.ResourceConfig", rows = {
+    { name = "provide", kinds = "function", needed = true, type = "fun(ctx: ah.Ctx): any",
+      doc = "`function(ctx)`: makes it. `ctx.resources` has the others; for `tool_call` and "
+        .. "`prototype` it is the handler's own `ctx`" },
+    { name = "scope", kinds = "string", words = "singleton tool_call prototype",
+      default = "singleton",
+      doc = "one for a run; one for a call; a new one whenever it is asked for" },
+    { name = "close", kinds = "function", type = "fun(value: any)",
+      doc = "`function(value)`: gives it back" },
+  },
+}
+
 --- ah.resource { provide = function(ctx), scope = "singleton", close = function(value) }
 return function(def)
-  ah._check_fields(def, "ah.resource", FIELDS)
-  for key, value in pairs(def) do
-    local kind = KNOWN[key]
-    if type(value) ~= kind then
-      ah._raise(("ah.resource: field '%s' must be a %s, found a %s"):format(key, kind, type(value)))
-    end
-  end
-  local scope = def.scope or "singleton"
-  if not def.provide then
-    ah._raise "ah.resource: field 'provide' is missing"
-  elseif not SCOPES[scope] then
-    ah._raise(('ah.resource: scope must be "singleton", "tool_call" or "prototype", found "%s"')
-      :format(scope))
-  end
-  return setmetatable({ provide = def.provide, scope = scope, close = def.close }, META)
+  return setmetatable(read(def), META)
 end

@@ -38,7 +38,7 @@ describe("agenthost config", function()
   it("parts each name from its value", function()
     local told = with(nil, "env -u ANTHROPIC_AUTH_TOKEN $A config").out
     for line in told:match("^(.-)\n\n"):gmatch("[^\n]+") do
-      assert.matches("^[%w_-]+ +%S.* +%a", line)
+      assert.matches("^[%w_.-]+ +%S.* +%a", line)
       assert.equal(23, line:find("%S", (line:find(" ", 1, true))), line)
     end
   end)

@@ -80,7 +80,8 @@ describe("the options", function()
   end)
 
   it("the help has at most 50 lines of 80 columns, and that of a command 24", function()
-    for _, word in ipairs { "", "tools", "check", "mock", "models", "config", "completion" } do
+    for _, word in ipairs { "", "tools", "check", "mock", "models", "config", "trust",
+      "completion" } do
       local help = shell(('"$A" %s --help'):format(word)).out
       assert.is_true(lines(help) <= (word == "" and 50 or 24), word)
       has(help, ("Usage: agenthost %s"):format(word))

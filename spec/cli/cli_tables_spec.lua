@@ -1,6 +1,10 @@
--- The tables of commands and options (src/cli/options.c) and all that tells of them: --help,
--- the man page, the completions, which are also tried in their shells.
+-- The rows of flags, of running (src/cli/options.c) and of the commands (lua/agenthost/command),
+-- and all that tells of them: --help, the man page, the completions, which are also tried in their
+-- shells.
+local ah = require "agenthost"
 local command = require "support.command"
+local flags = require "support.flags"
+local programs = require "support.programs"
 
 local agenthost, contents, has, quote, temp = command.agenthost, command.contents, command.has,
   command.quote, command.temp
@@ -25,30 +29,28 @@ local function man(part)
   return section(MAN .. "\n# ", "# " .. part, "# ")
 end
 
--- The rows of the tables: { name } of commands; { letter, name, value, words, commands }.
-local function tables()
-  local source = contents("src/cli/options.c")
-  local commands, options = { "" }, {}
-  for name in source:gmatch("%[AH_COMMAND_%u+%] =%s*{\"(%l+)\"") do
-    commands[#commands + 1] = name
-  end
-  local body = source:match("ah_option_table%[AH_OPTIONS%] = (%b{})")
-  local row = "%[AH_OPTION_[%u_]+%] =%s*{([^,]+), \"([%l-]*)\",%s*([^\n]+)"
-  for letter, name, rest in body:gmatch(row) do
-    local value, words, who = rest:match("^([^,]+), ([^,]+), ([^,]+),")
-    options[#options + 1] = { letter = letter:match("'(.)'"), name = name,
-      value = value:match('"(.*)"'), words = words:match('"(.*)"'), who = who }
-  end
-  return commands, options
+-- What each command is, as its program says it; the first is running a script.
+local COMMANDS = { "", table.unpack(programs("commands").names) }
+
+local RUNNING, NAMED = flags.running()
+
+local function flags_of(name)
+  return programs("flags").of(programs("commands").find(name), RUNNING, NAMED)
 end
 
-local COMMANDS, OPTIONS = tables()
+-- Every flag once.
+local OPTIONS, taken_by = {}, {}
+for _, name in ipairs(COMMANDS) do
+  taken_by[name] = {}
+  for _, row in ipairs(flags_of(name)) do
+    taken_by[name][row.name] = row
+    OPTIONS[#OPTIONS + 1] = not OPTIONS[row.name] and row or nil
+    OPTIONS[row.name] = row
+  end
+end
 
--- Does the command take the option, by the words of the table?
 local function takes(name, option)
-  local who = { [""] = "RUN", tools = "INSPECT", check = "INSPECT", config = "CONFIG",
-    mock = "MOCK", models = "MODELS", completion = "-" }
-  return option.who == "ALL" or option.who:find(who[name], 1, true) ~= nil
+  return taken_by[name][option.name] ~= nil
 end
 
 local function names_of(option)
@@ -72,9 +74,11 @@ after_each(command.tidy)
 
 describe("the table of options", function()
   it("is read whole by this spec", function()
-    assert.same({ "", "tools", "check", "mock", "models", "config", "completion" }, COMMANDS)
-    assert.equal(21, #OPTIONS)
-    assert.equal("auto always never", OPTIONS[16].words)
+    assert.same({ "", "tools", "check", "mock", "models", "config", "trust",
+      "completion" }, COMMANDS)
+    assert.equal(24, #OPTIONS)
+    assert.equal("auto always never", OPTIONS.color.words)
+    assert.same({ "N", 65535 }, { OPTIONS.port.value, OPTIONS.port.most })
   end)
 
   it("is what --help of each command shows, values included", function()
@@ -129,6 +133,14 @@ describe("the man page", function()
     end
   end)
 
+  it("tells what each command takes as its help does", function()
+    local synopsis = man("SYNOPSIS"):gsub("[*_]", "")
+    for i = 2, #COMMANDS do
+      local usage = agenthost(COMMANDS[i], "--help").out:match "\nUsage: ([^\n]+)\n"
+      has(synopsis, usage .. "\n")
+    end
+  end)
+
   it("has the variables, exit codes and examples of --help", function()
     local help = agenthost("--help").out
     assert.same(set(section(help, "Environment:", "Exit"), "  ([%u_]+)%f[ ,]", ", ([%u_]+)  "),
@@ -143,14 +155,17 @@ describe("the man page", function()
 
   it("has the settings of the configuration", function()
     local settings = {}
-    local rows = contents("lua/agenthost/command/settings.lua"):match "local ROWS = (%b{})"
-    for name in rows:gmatch('name = "([%l-]+)"') do
+    for name in pairs(ah.json.decode(agenthost("config", "--json").out).settings) do
       settings[name] = true
     end
-    assert.same(settings, set("\n" .. man("CONFIGURATION"), "\n%*([%l-]+)%*\n"))
-    for name in pairs(settings) do
-      has(agenthost("config", "--help").out, name)
+    local part = "\n" .. man("CONFIGURATION")
+    local told = set(part, "\n%*([%l-]+)%*\n")
+    for of, names in part:gmatch "\n%*\\%[(%l+)%]%* ([%l\\_, ]+)\n" do
+      for name in names:gsub("\\", ""):gmatch "[%l_]+" do
+        told[of .. "." .. name] = true
+      end
     end
+    assert.same(settings, told)
   end)
 end)
 

@@ -27,37 +27,25 @@ local function started(script)
   os.remove(path)
 end
 
-local function header_lines(x, format)
-  local lines = {}
+local function headers_of(x, format)
+  local headers = {}
   for name, value in pairs(x.request.headers or {}) do
-    lines[#lines + 1] = ("%s: %s\n"):format(name, type(value) == "table" and value[1] or value)
+    headers[name:lower()] = type(value) == "table" and value[1] or value
   end
   if format == "anthropic" then -- recorders leave the betas out
-    lines[#lines + 1] = "anthropic-version: 2023-06-01\n"
-    lines[#lines + 1] = "anthropic-beta: inline-tools-2026-09-15\n"
+    headers["anthropic-version"] = "2023-06-01"
+    headers["anthropic-beta"] = "inline-tools-2026-09-15"
   end
-  return table.concat(lines)
+  return headers
 end
 
--- The mock's plan for a recorded request.
+-- The mock's answer to a recorded request.
 local function answered(x, format)
   local url = x.request.url ~= server.null and x.request.url or nil
   local target = url and url:match("^https?://[^/]+(.*)$") or DEFAULT_URL[format]
   local body = x.request.body
   body = type(body) == "string" and body or server.encode(body)
-  return mock.plan(program.answer("POST", target, header_lines(x, format), body))
-end
-
--- The whole body; of a stream the rest is asked for, as the server does.
-local function body_of(plan)
-  local parts, batch = {}, plan
-  while batch do
-    for _, step in ipairs(batch.steps) do
-      parts[#parts + 1] = step.bytes or ""
-    end
-    batch = batch.more and mock.plan(program.go_on(tostring(plan.n))) or nil
-  end
-  return table.concat(parts)
+  return mock.answer(program, "POST", target, headers_of(x, format), body)
 end
 
 -- Exchanges that went well, with a request.
@@ -239,7 +227,7 @@ describe("agenthost mock and recorded answers", function()
       started(("return { { %s } }"):format(case[3]))
       local p = answered(x, case[2])
       assert.equal(200, p.status, p.say)
-      local theirs, ours = documents(x.body), documents(body_of(p))
+      local theirs, ours = documents(x.body), documents(p:body())
       assert.same({}, lacking(paths_of(theirs), paths_of(ours), case.less))
       assert.same({}, lacking(paths_of(ours), paths_of(theirs), case.more))
       if case.order ~= false then

@@ -198,9 +198,9 @@ local function put(root, path, value)
 end
 
 local function answer(name, body, headers)
-  local lines = name == "anthropic" and (headers or "anthropic-version: 2023-06-01\n") or ""
-  local p = mock.plan(program.answer("POST", TARGET[name], lines, server.encode(body)))
-  return p.status, p.steps[1].bytes
+  local all = name == "anthropic" and (headers or { ["anthropic-version"] = "2023-06-01" })
+  local a = mock.answer(program, "POST", TARGET[name], all or nil, server.encode(body))
+  return a.status, a:body()
 end
 
 local function message_of(bytes)
@@ -281,7 +281,7 @@ describe("a strict agenthost mock", function()
   end)
 
   it("asks Anthropic's clients for their version, and for at most 4 marks", function()
-    local status, bytes = answer("anthropic", FINE.anthropic(), "x: y\n")
+    local status, bytes = answer("anthropic", FINE.anthropic(), { x = "y" })
     assert.equal(400, status)
     assert.truthy(bytes:find("anthropic-version", 1, true))
     local body, mark = FINE.anthropic(), { type = "ephemeral" }
@@ -296,8 +296,8 @@ describe("a strict agenthost mock", function()
 
   it("takes tools that come in mid-conversation with their beta, and where they are known",
     function()
-      local beta = "anthropic-version: x\n"
-        .. "anthropic-beta: mid-conversation-tool-changes-2026-07-01\n"
+      local beta = { ["anthropic-version"] = "x",
+        ["anthropic-beta"] = "mid-conversation-tool-changes-2026-07-01" }
       local body = FINE.anthropic()
       table.insert(body.tools, { name = "g", input_schema = schema(), defer_loading = true })
       body.messages[4] = { role = "system", content = { { type = "tool_addition",
@@ -410,8 +410,8 @@ describe("agenthost mock, sent what is of no type that it expects", function()
             at[1][at[2]] = odd[random(#odd)]
           end
           local text = server.encode(body)
-          local _, bytes = answer(name, body, "anthropic-version: x\n"
-            .. "anthropic-beta: message-threads-2026-08-12\n")
+          local _, bytes = answer(name, body, { ["anthropic-version"] = "x",
+            ["anthropic-beta"] = "message-threads-2026-08-12" })
           local bad = of_lua(bytes) or how == "strict" and bytes:match "cannot be read"
           assert.is_nil(bad or nil, ("%s: %s: %s"):format(name, tostring(bad), text))
         end

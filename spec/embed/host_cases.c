@@ -202,6 +202,70 @@ static void takes_null_where_there_is_nothing(void)
     shut(host);
 }
 
+/* How a run with these fields ends; its model would call a tool twice before it answers. */
+static const char *ending(ah_host *host, const char *fields)
+{
+    char text[1024];
+    int n = snprintf(
+        text, sizeof text,
+        "local ah = require 'agenthost' "
+        "local t = ah.tool { name = 't', description = 'T.', handler = function() return 1 end } "
+        "local call = { calls = { { name = 't', arguments = ah.object {} } } } "
+        "local r, e = ah.run { model = ah.scripted { call, call, 'end' }, tools = { t }, %s 'x' } "
+        "return r and r.text or e.code .. ' ' .. e.message",
+        fields);
+
+    STATUS(host, ah_load(host, "run.lua", text, (size_t)n, 0, NULL), AH_OK);
+    return ah_returned(host);
+}
+
+static void gives_runs_their_defaults(void)
+{
+    ah_host *host = open_plain();
+
+    STATUS(host, ah_defaults(host, "{\"max_iterations\":1,\"http\":{\"idle_timeout\":5}}"), AH_OK);
+    HAS(ending(host, ""), "max_iterations_exceeded");
+    HAS(ending(host, "max_iterations = 3, http = { connect_timeout = 1 },"), "end");
+    STATUS(host, ah_defaults(host, "{\"budget\":{\"tool_calls\":1},\"max_iterations\":1}"), AH_OK);
+    HAS(ending(host, ""), "max_iterations_exceeded");
+    HAS(ending(host, "max_iterations = 9,"), "budget_exceeded");
+    HAS(ending(host, "max_iterations = 9, budget = { requests = 50 },"), "budget_exceeded");
+    HAS(ending(host, "max_iterations = 9, budget = { tool_calls = 2 },"), "end");
+    HAS(ending(host, "max_iterations = 9, budget = require('agenthost').budget {},"), "end");
+    STATUS(host, ah_defaults(host, "{}"), AH_OK);
+    HAS(ending(host, ""), "end");
+    shut(host);
+}
+
+static void refuses_defaults_that_are_none(void)
+{
+    static const struct {
+        const char *json, *why;
+    } wrong[] = {
+        {"[1]", "expected a JSON object"},
+        {"{\"max_iterations\":1", "defaults of runs"},
+        {"{\"max_iteration\":1}", "'max_iteration' (did you mean 'max_iterations'?)"},
+        {"{\"max_iterations\":0}", "must be an integer of at least 1, found 0"},
+        {"{\"timeout\":\"1\"}", "field 'timeout' must be a number"},
+        {"{\"api_key\":\"k\"}", "field 'api_key' can be given by a script only"},
+        {"{\"http\":{\"max_body\":1}}", "http: field 'max_body' can be given by a script only"},
+        {"{\"http\":1}", "field 'http' must be a table"},
+        {"{\"budget\":true}", "defaults of runs: budget"},
+        {"{\"options\":{\"reasoning\":null}}", "options: field 'reasoning' must be a string"},
+    };
+    ah_host *host = open_plain();
+
+    STATUS(host, ah_defaults(host, "{\"max_iterations\":1}"), AH_OK);
+    STATUS(host, ah_defaults(host, NULL), AH_USAGE);
+    HAS(ah_errmsg(host), "ah_defaults: json must not be NULL");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        CHECK(ah_defaults(host, wrong[i].json) != AH_OK);
+        HAS(ah_errmsg(host), wrong[i].why);
+    }
+    HAS(ending(host, ""), "max_iterations_exceeded");
+    shut(host);
+}
+
 const a_case host_cases[] = {
     {"a host takes NULL where there is nothing", takes_null_where_there_is_nothing},
     {"a host takes no config of another size", takes_no_config_of_another_size},
@@ -212,5 +276,7 @@ const a_case host_cases[] = {
     {"a host keeps Lua within its memory", keeps_lua_within_its_memory},
     {"a host does not notice another", does_not_notice_another_host},
     {"a host has the clocks that it was given", has_the_clocks_it_was_given},
+    {"a host gives its runs their defaults", gives_runs_their_defaults},
+    {"a host refuses defaults that are none", refuses_defaults_that_are_none},
     {NULL, NULL},
 };

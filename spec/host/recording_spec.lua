@@ -323,6 +323,23 @@ describe("a replay", function()
     assert.equal("It is 5. Your key: [secret]\n", replay(file, url).out)
   end)
 
+  it("takes a head as a server may send it, and no more", function()
+    local file, url = record()
+    local list = lines(file)
+    local function with(line, headers)
+      local before, behind = line:match '^(.-"response":{"status":200,"headers":)%[.-%](,"body".*)$'
+      return before .. headers .. behind
+    end
+
+    local odd = '["X-Odd: a\\u0000b","no colon","","' .. ("x"):rep(2000) .. ': y"]'
+    write(file, { list[1], with(list[2], odd) })
+    local r = replay(file, url)
+    assert.same({ "It is 5. Your key: [secret]\n", "" }, { r.out, r.err })
+
+    write(file, { with(list[1], '["Content-Encoding: gzip"]') })
+    has(replay(file, url).err, "the response is compressed")
+  end)
+
   it("shows where a request parts from the recorded one", function()
     local file, url = record()
     local r = replay(file, url, "4+4?")

@@ -113,6 +113,36 @@ end
 local CALL = { id = "1", name = "colour", arguments = server.encode { bird = "me" } }
 local ASK = [[assert(require "agenthost".run { model = "parrot/p", retries = 0, "x" })]]
 
+-- One more, for what a sub-command may do beside what the page's one does: it ends in the way that
+-- it is told.
+local ODD = [[
+--- agenthost odd: for the specs.
+local ah = ...
+return { name = "odd", doc = "end in some way", operand = { name = "way", least = 1 },
+  flags = { "env-file", { name = "apart", doc = "do nothing" } },
+  run = function(flags, words, out)
+    if words[1] == "code" then
+      print("printed", flags.verbose, flags.quiet)
+      return tonumber(words[2]), words[3]
+    elseif words[1] == "raise" then
+      error(ah.error { code = words[2], message = "was raised" })
+    elseif words[1] == "wait" then
+      out:write("ready\n"):flush()
+      ah.sleep(60)
+    end
+    while true do
+      out:write(("x"):rep(4096))
+    end
+  end }
+]]
+
+local function add_odd(root)
+  local path = root .. "/lua/agenthost/command/"
+  write(path .. "odd.lua", ODD)
+  local list = markdown.read(path .. "commands.lua"):gsub('"count" }', '"count", "odd" }')
+  write(path .. "commands.lua", list)
+end
+
 local function follow(blocks, root, build)
   copy_tree(root, build)
   for _, block in ipairs(blocks) do
@@ -122,6 +152,7 @@ local function follow(blocks, root, build)
       change(root, block)
     end
   end
+  add_odd(root)
   make(root, build)
 end
 
@@ -240,10 +271,47 @@ describe(PAGE, function()
     assert.matches("^agenthost count: count the words of files.\n\nUsage: .*%-%-json",
       select(2, run_it "count --help"))
     assert.matches("Did you mean agenthost count", select(2, run_it "cuont"))
-    assert.matches("%-%-model is not for agenthost count", select(2, run_it "count --model=x"))
-    assert.same({ 1, true }, (function(code, out)
-      return { code, out:find("none.txt", 1, true) ~= nil }
-    end)(run_it "count none.txt"))
+    assert.matches("\n  %-n, %-%-least N +only files of N words or more\n",
+      select(2, run_it "count --help"))
+    for words, refusal in pairs { ["count --model=x f"] = "--model is not for agenthost count",
+      ["count --laest 1 f"] = "'--laest' (did you mean --least?)",
+      ["check --least 1 f"] = "--least is not for agenthost check",
+      ["count -n x f"] = "--least needs a number from 0 to 999999999, found 'x'",
+      count = "no file given" } do
+      local code, out = run_it(words)
+      assert.equal(2, code, words)
+      assert.truthy(out:find(refusal, 1, true), out)
+    end
+    for shell, words in pairs { bash = "count:-*) COMPREPLY=($(compgen -W '--json -n --least ",
+      zsh = "'count:count the words of files'",
+      fish = "'__fish_seen_subcommand_from count' -s n -l least -x" } do
+      assert.truthy(select(2, run_it("completion " .. shell)):find(words, 1, true), shell)
+    end
+    assert.same({ 1, "agenthost: cannot count: none.txt: No such file or directory\n" },
+      { run_it "count none.txt" })
+  end)
+
+  it("gives a sub-command that ends as it says, or as it is told to", function()
+    local function ends(words, code, out)
+      local line = ("cd %s\n%s/agenthost %s"):format(root, build, words)
+      assert.same({ code, out }, { run(line) }, words)
+    end
+    ends("odd -vv code 0", 0, "printed\t2\tnil\n")
+    ends("-q -v odd code 7", 7, "printed\t1\tnil\n")
+    ends("-v odd -q code 3 'so it is'", 3, "printed\tnil\ttrue\nagenthost: so it is\n")
+    ends("odd raise budget_exceeded", 4, "agenthost: budget_exceeded: was raised\n")
+    ends("odd raise http", 3, "agenthost: http: was raised\n")
+    ends("odd", 2, "agenthost: no way given\nSee agenthost odd --help.\n")
+    ends("odd pour | head -c 3; exit ${PIPESTATUS:-0}", 0, "xxx")
+    ends("odd pour >/dev/full", 1,
+      "agenthost: cannot write to standard output: No space left on device\n"
+      .. "agenthost: cannot write to standard output: a write failed (disk full?); "
+      .. "what was printed is incomplete\n")
+    for signal, code in pairs { INT = 130, TERM = 143 } do
+      ends(([[odd wait >out.txt & p=$!
+        for i in $(seq 200); do [ -s out.txt ] && break; sleep 0.05; done
+        kill -%s $p; wait $p; code=$?; cat out.txt; exit $code]]):format(signal), code, "ready\n")
+    end
   end)
 
   it("counts the files of its recipes", function()

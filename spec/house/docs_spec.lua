@@ -18,7 +18,7 @@ local TRANSCRIPT = markdown.read("docs/transcript.md")
 local PAGES = {
   "adapters", "asks", "builtin", "builtin_files", "claude", "embedding", "entities", "events",
   "filesystem", "images", "limits", "lua", "models", "planning", "processes", "prompts", "recipes",
-  "registry", "scripted", "search", "sessions", "strategies", "terminal", "testing",
+  "registry", "scripted", "search", "sessions", "settings", "strategies", "terminal", "testing",
   "transcript", "tutorial/1-tool", "tutorial/2-conversation", "tutorial/3-files",
   "tutorial/4-tools-that-come-and-go", "watch",
 }
@@ -792,7 +792,7 @@ describe("docs/sessions.md", function()
       end
       return names
     end
-    assert.same(keys_in("lua/agenthost/resource.lua", "KNOWN"),
+    assert.same({ provide = true, scope = true, close = true }, -- of ah.ResourceConfig
       names_in(SESSIONS, "## Resources", 1))
     assert.same(keys_in("lua/agenthost/resources.lua", "__index"),
       names_in(SESSIONS, "## Resources", 2))
@@ -823,33 +823,31 @@ end)
 
 -- -- scripted models ---------------------------------------------------------------------
 
+-- The names of the fields that are read.
+local function rows_of(type_name)
+  local names = {}
+  for _, subject in ipairs(ah._options()) do
+    for _, row in ipairs(subject.type == type_name and subject.rows or {}) do
+      names[row.name] = true
+    end
+  end
+  return names
+end
+
 describe("docs/scripted.md", function()
   it("has the fields of a turn and of what it expects", function()
-    local source = markdown.read("lua/agenthost/providers/scripted.lua")
-    local known = {}
-    for name in source:match("\nlocal FIELDS = (%b{})"):gmatch("([%a_]+) = true") do
-      known[name] = true
-    end
-    assert.same(known, names_in(SCRIPTED, "## Turns", 1))
+    assert.same(rows_of "ah.Turn", names_in(SCRIPTED, "## Turns", 1))
+    assert.same(rows_of "ah.Expect", names_in(SCRIPTED, "## Turns", 3))
     local meets = { user = "x", system = "s", tools = { "t" }, model = "script", calls = {} }
-    local fields = names_in(SCRIPTED, "## Turns", 2)
-    for name in pairs(fields) do
+    for name in pairs(rows_of "ah.Expect") do
       local turn = { expect = { [name] = meets[name] or "1" }, text = "done" }
       local turns = name == "result" and { CALL, turn } or { turn }
       assert(run { model = ah.scripted(turns), system = "s", tools = { echo_tool() }, "x" })
     end
-    for name in source:match("function check_expect(.-)\nend\n"):gmatch('key == "([^"]+)"') do
-      assert.truthy(fields[name], name)
-    end
   end)
 
   it("has the fields of a rule's `when`", function()
-    local known = {}
-    for name in markdown.read("lua/agenthost/providers/scripted.lua"):match("WHEN_FIELDS = (%b{})")
-      :gmatch("([%a_]+) = true") do
-      known[name] = true
-    end
-    assert.same(known, names_in(SCRIPTED, "## Rules"))
+    assert.same(rows_of "ah.When", names_in(SCRIPTED, "## Rules"))
   end)
 
   it("has the fields of a request", function()

@@ -11,7 +11,7 @@ describe("the rows of options", function()
     for _, subject in ipairs(ah._options()) do
       local seen = {}
       assert.matches("^ah%.%u%w+$", subject.type)
-      assert.is_true(#subject.rows > 0 and #subject.rows <= 64, subject.what)
+      assert.is_true(#subject.rows <= 64, subject.what)
       for _, row in ipairs(subject.rows) do
         local name = subject.what .. ": " .. row.name
         assert.matches("^%l[%l_]*$", row.name, name)
@@ -90,5 +90,100 @@ describe("a table that is read by rows", function()
     end })
     assert.is_nil(http(t))
     assert.equal(5, asked)
+  end)
+end)
+
+describe("a reader of the library's own Lua", function()
+  local made = 0
+  local function reader(rows, more)
+    made = made + 1
+    local subject = { what = "ah.x", type = "ah.SpecOnly" .. made, rows = rows }
+    for key, value in pairs(more or {}) do
+      subject[key] = value
+    end
+    return ah._reader(subject)
+  end
+
+  local function told(read, t, what)
+    local ok, err = pcall(read, t, what)
+    return not ok and tostring(err) or nil
+  end
+
+  local read = reader {
+    { name = "size", kinds = "integer", least = 2, most = 33, default = 4 },
+    { name = "way", kinds = "string list", words = "here there" },
+    { name = "done", kinds = "function", needed = true, doc = "what comes last" },
+  }
+
+  it("tells the script's line, and what is wrong in the words of all readers", function()
+    for words, t in pairs {
+      ["options_spec.lua:%d+: ah.x: unknown field 'sise' %(did you mean 'size'%?%)"] = { sise = 1 },
+      ["ah.x: field 'size' must be an integer from 2 to 33, found 1"] = { size = 1, done = print },
+      ["ah.x: field 'size' must be an integer from 2 to 33, found 2.5"] = { size = 2.5 },
+      ["ah.x: field 'way' must be \"here\", \"there\" or a list, { ... }, found \"hree\""] =
+        { way = "hree" },
+      ["ah.x: way%[2%] is nil; a list has no holes"] = { way = { "a", nil, "b" } },
+      ["ah.x: way: unexpected name 'a'"] = { way = { "a", a = 1 } },
+      ["ah.x: field 'done' is missing: what comes last"] = { size = 3 },
+      ["ah.x: found a value without a name"] = { 3 },
+      ["ah.x: expected a table of fields, found string"] = "x",
+    } do
+      assert.matches(words, told(read, t))
+    end
+    assert.matches("expected a table of fields, found nil", told(read))
+    assert.matches("ah.other: unknown field", told(read, { x = 1 }, "ah.other"))
+  end)
+
+  it("gives a table of its own, with what is inherited and the defaults", function()
+    local given = setmetatable({ size = 7 }, { __index = { done = print } })
+    local own = read(given)
+    assert.same({ size = 7, done = print }, own)
+    assert.is_nil(getmetatable(own))
+    own.size = 8
+    assert.equal(7, given.size)
+    assert.equal(4, read { done = print }.size)
+    local flag = reader { { name = "flag", kinds = "boolean", default = true } }
+    assert.is_true(flag {}.flag)
+    assert.is_false(flag { flag = false }.flag)
+  end)
+
+  it("is shown by ah._options, once, with the default as pages show it", function()
+    local words = {}
+    for _ = 1, 2 do
+      reader({ { name = "a", kinds = "string", default = "x" }, { name = "b", kinds = "any",
+        otherwise = "none of them" }, { name = "c", kinds = "boolean", default = false } },
+        { type = "ah.SpecOnlyShown", doc = "a text" })
+    end
+    for _, subject in ipairs(ah._options()) do
+      for _, row in ipairs(subject.type == "ah.SpecOnlyShown" and subject.rows or {}) do
+        words[#words + 1] = ("%s %s %s"):format(row.name, row.kinds[1], row.otherwise)
+      end
+    end
+    assert.same({ 'a string `"x"`', "b any none of them", "c boolean false" }, words)
+  end)
+
+  it("may be that of a subject of C", function()
+    assert.matches("ah.y: field 'read_only' must be a boolean, found string",
+      told(ah._reader "ah.Annotations", { read_only = "x" }, "ah.y"))
+    assert.matches("no subject has that type", told(ah._reader, "ah.Nothing"))
+  end)
+
+  it("is not made of rows that make no sense", function()
+    for words, rows in pairs { ["'strng' is no kind"] = { { name = "a", kinds = "strng" } },
+      ["without kinds"] = { { name = "a" } }, ["without a name"] = { { kinds = "any" } },
+      ["'doc' of a row is no text"] = { { name = "a", kinds = "any", doc = 5 } } } do
+      assert.matches(words, told(reader, rows))
+    end
+    local many = {}
+    for i = 1, 65 do
+      many[i] = { name = "a" .. i, kinds = "any" }
+    end
+    assert.matches("too many rows", told(reader, many))
+    assert.matches("no subject", told(ah._reader, { rows = {} }))
+    local spoiled = { { name = "a" .. math.random(1e9), kinds = "string" } }
+    local reads = reader(spoiled)
+    spoiled[1].name, spoiled[1] = nil, nil
+    collectgarbage()
+    assert.matches("unknown field 'b'; there are a%d+", told(reads, { b = 1 }))
   end)
 end)

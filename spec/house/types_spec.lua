@@ -96,6 +96,7 @@ describe("the types", function()
     ["ah.Server"] = { "## ah.serve", 2, SERVING },
     ["ah.ServerRequest"] = { "## Requests", 1, SERVING },
     ["ah.ServerResponse"] = { "## Answers", 2, SERVING },
+    ["ah.ServerRefusal"] = { "## Refusals", 2, SERVING },
     ["ah.Terminal"] = { "## Methods", 1, TERMINAL }, ["ah.Key"] = { "### Events", 1, TERMINAL },
     ["ah.Styled"] = { "### Texts", 1, TERMINAL },
     ["ah.Registry"] = { "## ah.registry", 1, REGISTRY },
@@ -109,7 +110,7 @@ describe("the types", function()
   it("of scripted models have the fields that docs/scripted.md has", function()
     local page = markdown.read("docs/scripted.md")
     assert.same(markdown.names_in(page, "## Turns", 1), fields_of("ah.Turn"))
-    assert.same(markdown.names_in(page, "## Turns", 2), fields_of("ah.Expect"))
+    assert.same(markdown.names_in(page, "## Turns", 3), fields_of("ah.Expect"))
     local model = ah.scripted {}
     for name in pairs(fields_of("ah.Adapter")) do
       assert.equal("function", type(model[name]), name)

@@ -433,6 +433,274 @@ describe("the clients of ah.serve", function()
   end)
 end)
 
+-- -- refusals ----------------------------------------------------------------------------------
+
+-- The words of a protocol, and functions that fail, by path.
+local REFUSE = [[on_refusal = function(refusal, q)
+  if q.path == "/raise" then error "a secret" end
+  if q.path == "/nil" then return nil, "another secret" end
+  if q.path == "/none" then return end
+  if q.path == "/text" then return "a text" end
+  if q.path == "/odd" then return 5 end
+  if q.path == "/large" then return { body = ("x"):rep(16385) } end
+  if q.path == "/largest" then return { body = ("x"):rep(16384) } end
+  if q.path == "/head" then return { headers = { ["X-A"] = "b\r\nX-C: d" } } end
+  if q.path == "/heads" then return { headers = { ["X-A"] = ("x"):rep(32000) } } end
+  if q.path == "/sleep" then
+    local mark <close> = setmetatable({}, { __close = function() SEEN[#SEEN + 1] = "closed" end })
+    ah.sleep(60)
+  end
+  if q.path == "/close" then SERVER:close() end
+  if q.path == "/other" then return { status = 418, headers = { ["X-Two"] = { "a", "b" } } } end
+  return { body = { status = refusal.status, words = refusal.message, path = q.path,
+    query = q.query.a, agent = q.headers["x-agent"], method = q.method, target = q.target,
+    body = q.body, remote = q.remote:match "^127" } }
+end]]
+
+-- A request with a body that is told to be too large.
+local function too_large(path, headers)
+  return asked("POST " .. path, "Host: localhost\r\n" .. (headers or "")
+    .. "Content-Length: 2000000\r\n")
+end
+
+describe("what ah.serve refuses", function()
+  local FINE = [[function(q)
+    if q.path == "/seen" then return table.concat(SEEN, " ") end
+    if q.path == "/work" then ah.sleep(60) end
+    return "fine"
+  end]]
+  local function serving(more)
+    return start(FINE, "max_body = 1048576, max_header = 2048, " .. REFUSE
+      .. (more and ", " .. more or ""))
+  end
+
+  it("is answered by on_refusal, in its words and with the refusal's status", function()
+    local p <close> = serving "body_timeout = 0.3"
+    for bytes, expected in pairs {
+      [too_large("/a%20b?a=1", "X-Agent: me\r\n")] = { 413, "the request is larger than 1 MiB" },
+      [asked("GET /x", "Host: evil.example\r\n")] =
+        { 403, "this server does not answer to this Host" },
+      [asked("GET /x", "X: y\r\n")] = { 400, "the request has no Host" },
+      [asked("GET /x", "Host: localhost\r\nX: " .. ("x"):rep(2100) .. "\r\n")] =
+        { 431, "the request's head is larger than 2 KiB" },
+      [asked("POST /x", "Host: localhost\r\nContent-Length: 9\r\n", "x")] =
+        { 408, "the request did not come in time" },
+    } do
+      local head, body = say(p, bytes):match "^(.-)\r\n\r\n(.*)$"
+      local told = ah.json.decode(body)
+      assert.matches("^HTTP/1.1 " .. expected[1] .. " %a", head)
+      has(head, "Content-Type: application/json")
+      has(head, "Connection: close")
+      has(head, "Content-Length: " .. #body)
+      assert.same(expected, { told.status, told.words })
+      assert.same({ "127", bytes:match "^%u+" }, { told.remote, told.method })
+      assert.is_nil(told.body)
+      if told.status == 413 then
+        assert.same({ "/a b", "/a%20b?a=1", { "1" }, { "me" } },
+          { told.path, told.target, told.query, told.agent })
+      end
+    end
+    local told = say(p, too_large "/text")
+    assert.matches("^HTTP/1.1 413 .*\r\n\r\na text$", told)
+    told = say(p, too_large "/other")
+    assert.matches("^HTTP/1.1 418 .*X%-Two: a\r\nX%-Two: b", told)
+    told = say(p, "HEAD /a HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert.matches("^HTTP/1.1 403 .*\r\n\r\n$", told)
+    assert.matches("\r\n\r\n" .. ("x"):rep(100), say(p, too_large "/largest"))
+    assert.equal("", p:errors())
+    assert.equal("fine", get(p, "/").body)
+  end)
+
+  it("is answered where the body is on its way, and where bodies are too much together", function()
+    local p <close> = serving "max_bodies = 3000"
+    local pipe <close> = crowd(p, "flood",
+      command.temp(asked("POST /", "Host: localhost\r\nTransfer-Encoding: chunked\r\n")))
+    local sent, line = pipe:read("l"):match "^(%d+) (.*)$"
+    assert.matches("^HTTP/1.1 503 ", line)
+    assert.is_true(tonumber(sent) < 64 << 20, sent)
+    local told = say(p, asked("POST /", "Host: localhost\r\nContent-Length: 4000\r\n",
+      ("x"):rep(4000)))
+    has(told, "the requests under way are larger than 3000 bytes")
+    assert.equal(200, get(p, "/", { method = "POST", body = ("x"):rep(2000) }).status)
+  end)
+
+  it("is a line of text where on_refusal fails, is odd, too long or too late", function()
+    local p <close> = serving()
+    for _, path in ipairs { "/none", "/raise", "/nil", "/odd", "/large", "/head", "/heads",
+      "/sleep" } do
+      local told = say(p, too_large(path .. "?key=12345"))
+      assert.matches("^HTTP/1.1 413 .*text/plain.*\r\n\r\nthe request is larger than 1 MiB\n$",
+        told, path)
+      assert.equal("fine", get(p, "/").body)
+    end
+    local errors = p:errors()
+    has(errors, "ah.serve: on_refusal of POST /raise failed: ")
+    has(errors, "another secret")
+    has(errors, "or a text, found number")
+    has(errors, "to a refused request may have 16384 bytes of body, found 16385")
+    has(errors, "header 'X-A' cannot be sent")
+    command.has_not(errors, "12345")
+    local seen
+    for _ = 1, 200 do
+      seen = get(p, "/seen").body
+      if seen == "closed" then
+        break
+      end
+      ah.sleep(0.05)
+    end
+    assert.equal("closed", seen)
+  end)
+
+  it("waits for no handler, however many are at work or refused", function()
+    local p <close> = serving "max_requests = 1"
+    local work = crowd(p, "hold", 1, command.temp(asked "GET /work"), 1, 20)
+    work:read "l"
+    ah.sleep(0.3)
+    local pipe <close> = crowd(p, "ask", 200, 100, command.temp(too_large "/x"))
+    local first, _, bytes = pipe:read("l"):match "^(%d+) (%d+) (%d+)"
+    assert.is_true(tonumber(first) < 20000 and tonumber(bytes) > 100 * 150, bytes)
+    has(say(p, too_large "/x"), "the request is larger than 1 MiB")
+    os.execute("kill -TERM " .. p.pid)
+    work:close()
+  end)
+
+  it("has its answer though the function closes the server", function()
+    local p = serving()
+    has(say(p, too_large "/close"), '"path":"/close"')
+    assert.equal(0, select(3, p.pipe:close()))
+    p.pipe = nil
+  end)
+
+  it("is none without a head to tell of", function()
+    local p <close> = serving "header_timeout = 0.3"
+    for _, bytes in ipairs { "GET / HT", "GET /x HTTP/1.1\r\nHost: localhost\r\nX" } do
+      assert.matches("^HTTP/1.1 408 .*the request did not come in time\n$", say(p, bytes))
+    end
+    assert.matches("^HTTP/1.1 4%d%d ", say(p, "GET /" .. ("x"):rep(9000) .. " HTTP/1.1\r\n\r\n"))
+    crowd(p, "garble", 60, command.temp(too_large("/x")), 11):close()
+    assert.equal("fine", get(p, "/").body)
+  end)
+
+  it("is not a body whose length stands before digits", function()
+    local p <close> = serving()
+    local told = say(p, asked("POST /", "Host: localhost\r\nConnection: close\r\n"
+      .. "Content-Length: 4\r\n99999999999: x\r\n", "body"))
+    assert.matches("^HTTP/1.1 200 ", told)
+    for _, length in ipairs { "1048577", "18446744073709551617", ("9"):rep(300) } do
+      assert.matches("^HTTP/1.1 413 ", say(p, asked("POST /",
+        "Host: localhost\r\nContent-Length: " .. length .. "\r\n")))
+    end
+  end)
+end)
+
+-- -- when the answer is out ------------------------------------------------------------------
+
+describe("response:wait", function()
+  local WAITS = [[function(q, r)
+    if q.path == "/seen" then return table.concat(SEEN, " ") end
+    SEEN = { q.path }
+    local mark <close> = setmetatable({}, { __close = function() SEEN[#SEEN + 1] = "closed" end })
+    if q.path == "/before" then
+      SEEN[#SEEN + 1] = tostring(r:wait())
+      return "fine"
+    elseif q.path == "/length" then
+      r:begin { length = 4 }
+      SEEN[#SEEN + 1] = tostring(r:write "fine")
+      SEEN[#SEEN + 1] = tostring(r:write "more")
+    elseif q.path == "/abort" then
+      r:write "half"
+      r:abort()
+      SEEN[#SEEN + 1] = tostring(r:wait())
+      SEEN[#SEEN + 1] = tostring(r:write "more")
+    elseif q.path == "/nothing" then
+      r:abort()
+    else
+      for _ = 1, tonumber(q.query.n and q.query.n[1] or 1) do
+        r:write(("fine"):rep(16384))
+      end
+      r:close()
+      SEEN[#SEEN + 1] = tostring(r:wait())
+      ah.sleep(0.01)
+      SEEN[#SEEN + 1] = tostring(r:wait())
+    end
+  end]]
+
+  local function seen(p, expected)
+    local text
+    for _ = 1, 300 do
+      text = get(p, "/seen").body
+      if text == expected then
+        break
+      end
+      ah.sleep(0.02)
+    end
+    assert.equal(expected, text)
+  end
+
+  it("waits until the answer is out, and lets the handler go on", function()
+    local p <close> = start(WAITS)
+    assert.equal(65536, #get(p, "/whole").body)
+    seen(p, "/whole true true closed")
+    assert.equal("", get(p, "/whole", { method = "HEAD" }).body)
+    seen(p, "/whole true true closed")
+    assert.equal("fine", get(p, "/before").body)
+    seen(p, "/before true closed")
+    assert.equal("fine", get(p, "/length").body)
+    seen(p, "/length true true closed")
+    assert.equal("", p:errors())
+  end)
+
+  it("waits for a slow client, and not for one that is gone", function()
+    local p <close> = start(WAITS)
+    local r = assert(ah.http { url = p.url .. "/slow?n=64", stream = "bytes" })
+    ah.sleep(0.3)
+    assert.equal("/slow", get(p, "/seen").body)
+    assert.equal(64 * 65536, #assert(r:read_all()))
+    seen(p, "/slow true true closed")
+    r = assert(ah.http { url = p.url .. "/gone?n=64", stream = "bytes" })
+    r:read()
+    r:close()
+    seen(p, "/gone closed")
+    assert.is_nil(ah.http { url = p.url .. "/abort" })
+    seen(p, "/abort nil nil closed")
+    assert.equal("", say(p, asked "GET /nothing"))
+    seen(p, "/nothing closed")
+    assert.equal("", p:errors())
+  end)
+end)
+
+describe("a handler of ah.serve", function()
+  it("is held to the time at work and the memory that it is given", function()
+    local p <close> = start([[function(q)
+      if q.path == "/fine" then return "fine" end
+      local t = {}
+      repeat
+        t[#t + 1] = q.path == "/memory" and ("x"):rep(65536) .. #t or nil
+      until false
+    end]], "work_timeout = 0.2, memory = 4000000")
+    for path, words in pairs { ["/memory"] = "memory = bytes of ah.serve sets another one",
+      ["/work"] = "work_timeout = seconds of ah.serve sets another limit" } do
+      assert.equal(500, get(p, path).status)
+      has(p:errors(), words)
+      assert.equal("fine", get(p, "/fine").body)
+    end
+    for _, wrong in ipairs { { memory = 1 }, { work_timeout = 0 }, { max_bodies = 0 },
+      { on_refusal = "x" }, { memory = "x" } } do
+      wrong.on_request = print
+      assert.has_error(function() ah.serve(wrong) end)
+    end
+  end)
+
+  it("may say headers that the connection does not need", function()
+    local p <close> = start [[function()
+      return { status = 426, headers = { Upgrade = "h2c", ["Keep-Alive"] = "timeout=5" } }
+    end]]
+    local r = get(p, "/")
+    assert.same({ 426, "h2c", "timeout=5" },
+      { r.status, r.headers.upgrade, r.headers["keep-alive"] })
+  end)
+end)
+
 -- -- how it ends ----------------------------------------------------------------------------------
 
 describe("a server of ah.serve", function()

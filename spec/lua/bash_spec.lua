@@ -361,8 +361,11 @@ describe("bash as a tool", function()
   it("refuses options that are wrong, with the nearest name", function()
     for _, case in ipairs {
       { { timout = 5 }, "did you mean 'timeout'?" }, { { timeout = "5" }, "must be a number" },
-      { { timeout = 0 }, "above 0" }, { { env = { ["A=B"] = "x" } }, "no name of a variable" },
-      { { env = { A = 5 } }, "must be a string" }, { { output_folder = 5 }, "or false" },
+      { { timeout = 0 }, "at least 0.001, found 0" },
+      { { env = { ["A=B"] = "x" } }, "no name of a variable" },
+      { { env = { A = 5 } }, "must be a string" }, { { output_folder = true }, "or false" },
+      { { output_folder = 5 }, "a boolean or a string" }, { { sandbox = "al" }, 'or "bubblewrap"' },
+      { { readable = { "/x", a = 1 } }, "unexpected name 'a'" }, { { owners = 1 }, "a boolean" },
     } do
       local ok, err = pcall(ah.builtin, { bash = case[1] })
       assert.is_false(ok)

@@ -228,7 +228,7 @@ describe("ah.builtin", function()
     for words, wrong in pairs {
       ["there is no tool 'raed_file' (did you mean 'read_file'?)"] = { "raed_file" },
       ["read_file: unknown field 'line' (did you mean 'lines'?)"] = { read_file = { line = 1 } },
-      ["option 'lines' must be of type integer, found 0"] = { read_file = { lines = 0 } },
+      ["field 'lines' must be an integer of at least 1, found 0"] = { read_file = { lines = 0 } },
     } do
       local ok, err = pcall(function()
         local tools = ah.builtin(wrong)
@@ -298,11 +298,10 @@ describe("docs/builtin_files.md", function()
         params[param] = true
       end
       assert.same(params, names_in("## " .. name, 1))
-      local source = markdown.read("lua/agenthost/tools/" .. file)
-      local known = source:match('check_options%("[%l_]+", options, (%b{})')
-        or source:match("\nlocal OPTIONS = (%b{})")
-      for option in known:gmatch("([%l_]+) =") do
-        options[option] = true
+      for _, subject in ipairs(ah._options()) do
+        for _, row in ipairs(subject.what == "ah.builtin: " .. name and subject.rows or {}) do
+          options[row.name] = true
+        end
       end
       assert.same(options, names_in("## " .. name, 2))
       assert.equal(tool.name, name)

@@ -209,7 +209,7 @@ describe("ah.planning_section", function()
     for words, fields in pairs {
       ["unknown field 'sesion'"] = { sesion = session },
       ["field 'session' is missing"] = {},
-      ['one of "goal_decompose_route_synthesise", "plan_act_reflect", "react", found cot'] = {
+      ['"plan_act_reflect" or "goal_decompose_route_synthesise", found "cot"'] = {
         session = session,
         strategy = "cot",
       },

@@ -106,7 +106,7 @@ describe("a double", function()
   end)
 
   it("is refused where it is no table of doubles", function()
-    assert.matches("returns is a table", raised(ah.scripted, { returns = 1 }))
+    assert.matches("field 'returns' must be a table", raised(ah.scripted, { returns = 1 }))
   end)
 end)
 

@@ -116,7 +116,7 @@ local MISTAKES = {
   ["ah.policies.requires: unknown field 'befor'"] = function()
     ah.policies.requires { befor = "x" }
   end,
-  ["ah.scripted: unknown field 'call' in turn 1 (did you mean 'calls'?)"] = function()
+  ["ah.scripted: turn 1: unknown field 'call' (did you mean 'calls'?)"] = function()
     ah.scripted { { call = {} } }
   end,
   ["ah.conformance: unknown field 'server' (did you mean 'serve'?)"] = function()

@@ -1477,7 +1477,7 @@ describe("declarations", function()
     }
     assert.matches("has no answer", message(ah.run, { model = "demo/echo", messages = m, "x" }))
     assert.matches(
-      "messages%[1%]: role",
+      "messages%[1%]: field 'role' is missing",
       message(ah.run, { model = "demo/echo", messages = { {} }, "x" })
     )
   end)

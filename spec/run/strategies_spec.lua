@@ -1061,7 +1061,7 @@ describe("what is given to a strategy", function()
     ["ah.unlock: 'a' would have to be called before it is unlocked"] = function()
       ah.unlock { tools = a, after = "a" }
     end,
-    ["ah.unlock: field 'on' must be a function, found a string"] = function()
+    ["ah.unlock: field 'on' must be a function, found string"] = function()
       ah.unlock { tools = a, on = "x" }
     end,
     ["ah.unlock: expected a table of fields, found number"] = function()
@@ -1103,7 +1103,7 @@ describe("what is given to a strategy", function()
     ["ah.unfold: there are two tools named 'a'"] = function()
       ah.unfold { name = "d", description = "x", categories = { b = { a }, c = { other } } }
     end,
-    ["ah.tool: field 'description' is missing"] = function()
+    ["ah.unfold: field 'description' is missing"] = function()
       ah.unfold { name = "d", tools = { a } }
     end,
     ["more than 16 facades inside one another"] = function()

@@ -22,7 +22,6 @@ AH_API int luaopen_ahtest(lua_State *L)
     ahtest_open_process(L);
     ahtest_open_pattern(L);
     ahtest_open_plant(L);
-    ahtest_open_claude(L);
     ahtest_open_terminal(L);
     return 1;
 }

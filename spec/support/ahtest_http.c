@@ -32,6 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/record.h"
 #include "io/http_transfer.h"
 #include "io/loop.h"
 
@@ -158,7 +159,7 @@ static int http_client(lua_State *L)
     counter_init(L, &c->counter, 1);
     luaL_setmetatable(L, CLIENT);
     if (ah_loop_new(&c->counter.mem, NULL, NULL, &c->loop, &err) != AH_OK ||
-        ah_http_new(&c->counter.mem, c->loop, NULL, &c->http, &err) != AH_OK)
+        ah_http_new(&c->counter.mem, c->loop, NULL, NULL, &c->http, &err) != AH_OK)
         return fail(L, &err);
     return 1;
 }

@@ -3,7 +3,7 @@
  *   p = process({ word, ... }, { env = { "NAME=value", ... }, cwd, input, merge, timeout_ms,
  *                                grace_ms, max_pending })         | nil, message
  *   p:wait(seconds) -> result | nil when it has not ended in time; takes and counts the output
- *   p:line(seconds[, "stderr"]) -> line | nil, "none" | nil, "long"
+ *   p:line(seconds[, "stderr"]) -> line | nothing
  *   p:read([ "stderr" ]) -> what has come and was not taken
  *   p:write(text) -> true | nil, message       p:unwritten()      p:close_input()
  *   p:stop()   p:close()
@@ -184,24 +184,33 @@ static ah_process_stream stream_of(lua_State *L, int arg)
     return lua_isnoneornil(L, arg) ? AH_STDOUT : AH_STDERR;
 }
 
+/* Pushes the next line and takes it; false: there is none yet. */
+static bool push_line(lua_State *L, process *p, ah_process_stream s)
+{
+    ah_slice all = ah_process_output(p->p, s);
+    const char *end = memchr(all.p, '\n', all.n);
+    size_t n = end ? (size_t)(end - all.p) : all.n;
+
+    if (!end && (!all.n || !ah_process_ended(p->p, NULL)))
+        return false;
+    lua_pushlstring(L, all.p, n && end && all.p[n - 1] == '\r' ? n - 1 : n);
+    ah_process_take(p->p, s, end ? n + 1 : n);
+    return true;
+}
+
 static int process_line(lua_State *L)
 {
     process *p = check(L);
     int64_t end = until(L, p), left;
     ah_process_stream s = stream_of(L, 3);
-    ah_slice line;
-    ah_line got;
 
-    while ((got = ah_process_line(p->p, s, &line)) == AH_LINE_NONE && !ah_process_at_end(p->p, s) &&
-           (left = end - ah_loop_now(p->loop)) > 0)
+    for (;;) {
+        if (push_line(L, p, s))
+            return 1;
+        if (ah_process_at_end(p->p, s) || (left = end - ah_loop_now(p->loop)) <= 0)
+            return 0;
         ah_loop_wait(p->loop, (int)left);
-    if (got == AH_LINE_WHOLE) {
-        lua_pushlstring(L, line.p, line.n);
-        return 1;
     }
-    lua_pushnil(L);
-    lua_pushstring(L, got == AH_LINE_NONE ? "none" : "long");
-    return 2;
 }
 
 static int process_read(lua_State *L)

@@ -359,6 +359,24 @@ kind["close"] = function(f, limit)
     tools = { tool { handler = function(_, ctx) return ctx.resources:get "r" and "used" end } } })
 end
 
+-- Where there is no library for a server, as a tool's handler.
+local function serve(f, limit, config, headers)
+  config.work_timeout = limit
+  local server <close>, err = ah.serve(config)
+  if not server and err.reason == "missing" then
+    return kind.handler(f, limit)
+  end
+  return ah.http { url = server.url, headers = headers, timeout = 30 }
+end
+
+kind["on_request"] = function(f, limit)
+  return serve(f, limit, { on_request = f })
+end
+
+kind["on_refusal"] = function(f, limit)
+  return serve(f, limit, { on_request = quiet, on_refusal = f }, { Host = "elsewhere" })
+end
+
 kind["metamethods"] = function(f, limit)
   return run(limit, { model = calls "t", tools = { tool {
     handler = function() return nil, with("__tostring", f) end } } })

@@ -257,12 +257,12 @@ static void line_of_a_process(void)
     ah_process_config cfg = {.argv = argv, .env = env, .news = nothing};
     ah_host *host = open_with(NULL);
     ah_process *p = NULL;
-    ah_slice line;
+    ah_slice line = {NULL, 0};
     ah_err err;
 
     if (ah_process_start(host->mem, host->loop, &cfg, &p, &err) != AH_OK)
         exit(3);
-    for (int i = 0; i < 1000 && ah_process_line(p, AH_STDOUT, &line) != AH_LINE_WHOLE; i++)
+    for (int i = 0; i < 1000 && !(line = ah_process_output(p, AH_STDOUT)).n; i++)
         ah_loop_wait(host->loop, 100);
     line = take(line);
     call_out(lua_of(host));

@@ -32,28 +32,43 @@ function mock.program()
   return programs "mock"
 end
 
---- What the program hands over for a request, decoded: a table, its steps with their bytes.
-function mock.plan(text)
-  local head, behind = text:match("^(.-\n)\n(.*)$")
-  local p, at = { steps = {}, headers = {} }, 1
-  for key, value in head:gmatch("(%l+) ([^\n]*)\n") do
-    local wait, close, n, hex = value:match("^(%d+) (%d) (%d+) (%x*)$")
-    value = value:gsub("%%(%x%x)", function(code) return string.char(tonumber(code, 16)) end)
-    if key == "step" then
-      local bytes = hex:gsub("%x%x", function(code) return string.char(tonumber(code, 16)) end)
-      p.steps[#p.steps + 1] = { wait = tonumber(wait), close = close == "1",
-        bytes = hex ~= "" and bytes or behind:sub(at, at + tonumber(n) - 1) }
-      at = at + tonumber(n)
-    elseif key == "name" then
-      p.headers[#p.headers + 1] = { value }
-    elseif key == "value" then
-      p.headers[#p.headers][2] = value
-    else
-      p[key] = key ~= "type" and key ~= "say" and tonumber(value) or value
-    end
+local Answer = {}
+Answer.__index = Answer
+
+function Answer:begin(head)
+  self.status, self.headers, self.length = head.status, head.headers, head.length
+  return true
+end
+
+function Answer:write(piece)
+  table.insert(self.pieces, piece)
+  return true
+end
+
+function Answer:abort()
+  self.broken = true
+end
+
+function Answer:body()
+  return table.concat(self.pieces)
+end
+
+--- A request as ah.serve gives it; headers: by name, or nil.
+function mock.request(method, target, headers, body)
+  local lists = {}
+  for name, value in pairs(headers or {}) do
+    lists[name:lower()] = { value }
   end
-  assert(at == #behind + 1, "bytes of no step")
-  return p
+  return { method = method, target = target, path = target:match "^[^?]*", headers = lists,
+    body = body }
+end
+
+--- What the program answers in this process: { status, headers (lists), length, pieces, broken,
+-- body() }.
+function mock.answer(program, ...)
+  local answer = setmetatable({ pieces = {} }, Answer)
+  program.answer(mock.request(...), answer)
+  return answer
 end
 
 --- Starts one with this script and further words of the command line.

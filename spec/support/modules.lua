@@ -14,7 +14,6 @@ return {
     { "ollama", "ollama ollama_read" },
     { "openai", "openai openai_read responses responses_read" },
     { "scripted", "scripted" },
-    { "claude", "claude claude_options claude_read claude_talk" },
     { "providers", "providers" },
   },
   run = {
@@ -29,22 +28,22 @@ return {
     -- values and texts of a Lua state: conversion, errors, strict tables
     { "value", "data error fields open.h options sources state value words" },
     -- the two ways into Lua, and what watches over them
-    { "door", "coroutine fence host memory modules task watch" },
+    { "door", "coroutine fence host later memory modules task watch" },
     -- in which call code works, and what ends with it
     { "call", "now resource_end staged" },
     -- objects that scripts hold and that know no agent
     { "handle", "budget builtin bytes child child_output command file file_watch fs http image "
-      .. "launch limits models observe process reply schema serve serve_answer stream terminal "
-      .. "terminal_show type yaml" },
+      .. "launch limits models observe outside process reply schema serve serve_answer stream "
+      .. "terminal terminal_show type yaml" },
     { "tool", "entity entity_call entity_json expansion group render result tool tool_fields "
       .. "undo" },
     { "session", "dispatcher reduce session subscribe" },
     { "prompt", "prompt prompt_fields section" },
     -- what a run asks of scripts while it is at work
     { "hooks", "gate hooks inject moment policy search" },
-    { "adapter", "adapter fallback" },
-    { "agent", "agent agent_fields book direct discover keep post registry resources run_options "
-      .. "setup" },
+    { "adapter", "adapter exchange fallback" },
+    { "agent", "agent agent_fields book defaults direct discover keep post registry resources "
+      .. "run_options setup" },
     -- what is made of agents: conversations that last, and people who are asked
     { "conversation", "conversation definition" },
     { "ask", "approve ask front" },
@@ -52,6 +51,6 @@ return {
     { "ctx", "ctx" },
     -- what puts all of it together, and the door of C programs
     { "embed", "api api_agent api_ask api_call api_given api_loop api_tool open "
-      .. "subjects" },
+      .. "reader subjects" },
   },
 }

@@ -1927,6 +1927,29 @@ flows["claude"] = {
   end,
 }
 
+-- It makes its call within the answer; its state is closed where that fails.
+flows["an adapter that keeps a state"] = {
+  text = "warm",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = ah.agent { retries = 0, tools = { weather_tool() }, model = ah.adapter {
+      name = "acme/kept", idle = 60,
+      open = function() return { answers = 0 } end,
+      answer = function(request, out, state)
+        local last = request.entries[#request.entries]
+        state.answers = state.answers + 1
+        if last.type == "user" and last.content[1].text == "again" then
+          return "fine"
+        end
+        local result = out:invoke { name = "weather", arguments = { city = "Rome" } }
+        return result.success and "warm" or error("out of memory: " .. result.content)
+      end,
+      close = function(state) state.closed = true end,
+    } }
+    s.reply, s.err = s.agent:run("how is it in Rome?")
+  end,
+}
+
 flows["http"] = {
   network = true,
   attempt = function(s)
@@ -1980,11 +2003,17 @@ flows["a server"] = {
       on_request = function(q, r)
         if q.path == "/stream" then
           r:begin { headers = { ["X-A"] = { "1", "2" } } }
-          return r:write "a" and r:event { data = "b", id = "7" }
+          local ok = r:write "a" and r:event { data = "b", id = "7" }
+          r:close()
+          s.waited = r:wait()
+          return ok
         elseif q.path == "/close" then
           s.server:close()
         end
         return { status = 201, headers = { ["X-A"] = "b" }, body = { q = q.query.a, b = q.body } }
+      end,
+      on_refusal = function(refusal, q)
+        return { headers = { ["X-A"] = "b" }, body = { r = refusal.status, m = q.method } }
       end }
     s.err = err
     if s.server then
@@ -2000,7 +2029,8 @@ flows["a server"] = {
   judge = function(s, exact)
     if exact then
       assert(s.whole.status == 201 and s.whole.body == '{"b":"body","q":["1"]}', s.whole.body)
-      assert(s.refused.status == 403 and s.stream == "adata: b\nid: 7\n\n" or s.stream
+      assert(s.refused.status == 403 and s.refused.body == '{"m":"GET","r":403}', s.refused.body)
+      assert(s.waited and s.stream == "adata: b\nid: 7\n\n" or s.stream
         == "aid: 7\ndata: b\n\n", s.stream)
       assert(s.last.status == 201 and s.closed, "closed")
     end

@@ -126,6 +126,7 @@ static const flow flows[] = {
     {"streams of http", IN_SCRIPT, true},
     {"a server", IN_SCRIPT, true},
     {"claude", IN_SCRIPT, true},
+    {"an adapter that keeps a state", IN_SCRIPT, false},
     {"http in a stopped call", IN_SCRIPT, true},
     {"embed: tools", IN_SCRIPT, false},
     {"embed: an agent", IN_SCRIPT, false},

@@ -70,7 +70,6 @@ describe("a claude command that", function()
 
   --- Runs it; afterwards nothing of it is left.
   local function run(program, fields, shell)
-    before = fds()
     numbers = hostile(program, shell)
     local o = { model = "claude_agent_sdk/x", api_key = "k", retries = 0, timeout = 20, "Hello",
       http = { idle_timeout = 5 }, tools = { add_tool {} } }
@@ -80,6 +79,13 @@ describe("a claude command that", function()
     return ah.run(o)
   end
 
+  --- Goodbyes to earlier commands are over when nothing is closed any more.
+  before_each(function()
+    repeat
+      before = fds()
+      ah.sleep(0.05)
+    until fds() == before
+  end)
   after_each(function()
     for _ = 1, 100 do
       if not alive(numbers) and fds() == before then
@@ -240,7 +246,6 @@ describe("a claude command that", function()
 
   it("asks on after its answer", function()
     local agent = ah.agent { model = "claude_agent_sdk/x", tools = { add_tool {} } }
-    before = fds()
     numbers = hostile [[answer "one" call("q1", "late") ask("q2", '{"subtype":"dance"}')
       rpc("q3", '{"jsonrpc":"2.0","id":5,"method":"tools/list"}')
       local asked, told -- in either order

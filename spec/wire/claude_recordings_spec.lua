@@ -1,7 +1,7 @@
 -- The claude protocol beside recorded talks of the real command: every line of the command is fed,
 -- every request of its own is answered as the recorded host answered it, and each message and
 -- error comes out. Where no partial messages were recorded, they are made from the whole ones.
-local ahtest = require "ahtest"
+local ah = require "agenthost"
 local server = require "support.server"
 
 local ROOT = "../shared/wire/claude-cli/"
@@ -54,6 +54,57 @@ local function text_of(v)
   end
   table.sort(parts)
   return "{" .. table.concat(parts, ",") .. "}"
+end
+
+-- -- our side: the protocol without a process ---------------------------------------------------
+
+local talks = ah._module "agenthost.providers.claude_talk"
+local Ours = {}
+Ours.__index = Ours
+
+local function new_ours()
+  return setmetatable({ talk = talks.new(false) }, Ours)
+end
+
+function Ours:ask(request)
+  self.talk:ask(ah.json.decode(request))
+  return true
+end
+
+function Ours:fits(request)
+  return self.talk:fits(ah.json.decode(request))
+end
+
+function Ours:interrupt()
+  self.talk:interrupt()
+end
+
+function Ours:out()
+  return self.talk:take_out()
+end
+
+--- What a line means: { event, hold, ended, warning }, or nil, message, status.
+function Ours:line(line)
+  local news, failure = { warning = "" }, nil
+  local out = {
+    line = function(_, event)
+      news.event = type(event) == "table" and ah.json.encode(event) or event
+    end,
+    warn = function(_, text) news.warning = text end,
+    fail = function(_, f) failure = f end,
+  }
+  local kind = ah.json.decode(line).type
+  if (kind == "stream_event" or kind == "result") and not self.talk.listening then
+    return { hold = true, warning = "" } -- it is read when the next message is asked for
+  end
+  local ok, what = pcall(self.talk.line, self.talk, line, out)
+  if not ok then
+    return nil, what.message, what.status
+  elseif failure then
+    return nil, failure.message, failure.status
+  end
+  news.ended = what == "calls" or what == "answer"
+  return news
 end
 
 -- -- a talk: what the recorded host knew, in the form of our requests ---------------------------
@@ -195,11 +246,11 @@ local function user_text(content)
 end
 
 function Talk:play()
-  self.claude = ahtest.claude(false)
+  self.claude = new_ours()
   for _, x in ipairs(self.list) do
     local m = x.msg
     if x.dir == "argv" then
-      self.claude, self.entries = ahtest.claude(false), server.array {}
+      self.claude, self.entries = new_ours(), server.array {}
     elseif x.dir == "host->cli" and m.type == "user" then
       self.entries[#self.entries + 1] = { type = "user",
         content = { { type = "text", text = user_text(m.message.content) } } }

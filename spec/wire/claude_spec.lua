@@ -570,6 +570,23 @@ describe("claude_agent_sdk", function()
     agent:close()
   end)
 
+  it("works in a script that destroyed everything", function()
+    local log = fake [[{ { { calls = { { name = "look" } } }, { text = "trees" } } }]]
+    local path = command.temp([[
+local ah = require "agenthost"
+local run, print = ah.run, print
+local look = ah.tool { name = "look", description = "Looks.", handler = function() return 1 end }
+local function empty(t) for key in pairs(t) do t[key] = nil end end
+for _, name in ipairs { "io", "os", "math", "table", "utf8", "coroutine" } do empty(_G[name]) end
+empty(_G)
+print(run { model = "claude_agent_sdk/sonnet", tools = { look }, "What is there?" })
+]])
+    local r = command.agenthost(path)
+    assert.same({ "trees\n", 0 }, { r.out, r.code }, r.err)
+    assert.equal(1, #logged(log).results)
+    assert.is_true(gone(log))
+  end)
+
   it("restarts with the conversation as text when a section is opened", function()
     local log = fake [[{ { { calls = { { name = "read_section",
       arguments = { section_key = "math" } } } } },

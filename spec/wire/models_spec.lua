@@ -348,7 +348,7 @@ describe("what a program says of a model", function()
       .providers[1].models[1].model)
     local config = ah.json.decode(models(text, "config --json").out)
     assert.equal("groq/some", config.models.fast)
-    for line, words in pairs { ['models.a = {"like"}'] = ":1: what is said of the model is no JSON",
+    for line, words in pairs { ['models.a = {"like"}'] = ":1: models.a must be a model, or a JSON",
       ['models.openai/a = {"lik":"x"}'] = "did you mean 'like'?", ["models. = a"] = ":1:",
       ["models.a = b"] = "must be", ["model.a = openai/b"] = "no such setting" } do
       local r = models(line .. "\n", "models")

@@ -25,7 +25,10 @@ enum {
 };
 
 /* Places beside Lua in which a field may stand. */
-enum { AH_IN_JSON = 1 /* the config of ah_agent_open */ };
+enum {
+    AH_IN_JSON = 1,    /* the config of ah_agent_open */
+    AH_IN_SETTINGS = 2 /* ah_defaults, and the command's settings */
+};
 
 enum { AH_MOST_OPTIONS = 64 /* of a subject */ };
 /* The most of a number that has no other limit: integers stay exact in a double. */

@@ -3,6 +3,8 @@
 #define _GNU_SOURCE /* memmem */
 #include "base/slice.h"
 
+#include <strings.h>
+
 int ah_slice_cmp(ah_slice a, ah_slice b)
 {
     size_t n = a.n < b.n ? a.n : b.n;
@@ -39,6 +41,11 @@ ah_slice ah_slice_trim(ah_slice s)
     while (s.n && ah_is_blank(s.p[s.n - 1]))
         s.n--;
     return s;
+}
+
+bool ah_slice_is_word(ah_slice a, const char *word)
+{
+    return a.n == strlen(word) && strncasecmp(a.p, word, a.n) == 0;
 }
 
 uint64_t ah_slice_hash_on(uint64_t before, ah_slice s)

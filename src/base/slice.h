@@ -86,7 +86,8 @@ static inline bool ah_is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-ah_slice ah_slice_trim(ah_slice s); /* without blanks around it */
+ah_slice ah_slice_trim(ah_slice s);                  /* without blanks around it */
+bool ah_slice_is_word(ah_slice a, const char *word); /* case ignored */
 
 /* FNV-1a: the same text has the same hash in every version and on every machine. No
  * defence against those who look for two texts of one hash. */

@@ -1,4 +1,4 @@
-/* The text of agenthost --help, from the tables of options.h. */
+/* What agenthost --help says where there is no Lua state to say more. */
 #ifndef AH_CLI_HELP_H
 #define AH_CLI_HELP_H
 

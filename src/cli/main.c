@@ -14,9 +14,8 @@
 #include "agenthost.h"
 #include "cli/agent.h"
 #include "cli/help.h"
+#include "cli/line.h"
 #include "cli/missing.h"
-#include "cli/mock.h"
-#include "cli/mock_server.h"
 #include "cli/options.h"
 #include "cli/programs.h"
 #include "cli/report.h"
@@ -28,6 +27,7 @@
 typedef struct session {
     ah_terminal terminal;
     ah_options options;
+    ah_line line;
     ah_settings settings;
     ah_report report;
     ah_log_level level;
@@ -45,6 +45,8 @@ enum {
     EXIT_WAITING = 5,
     EXIT_SIGNAL = 128
 };
+
+#define TRY "agenthost -e 'print(ah.run { model = \"demo/echo\", \"Hello\" })'"
 
 enum { MAX_CODE = 8 << 20 }; /* bytes of -e: more than a system lets through */
 
@@ -87,6 +89,43 @@ static bool given(const session *s, ah_option_id id)
     return ah_options_given(&s->options, id);
 }
 
+/* -- programs -------------------------------------------------------------------------------- */
+
+/* A host for the command's programs, opened when one is first needed. */
+static ah_status programs_of(session *s, ah_host **out)
+{
+    ah_config cfg = {.size = sizeof cfg,
+                     .log = ah_terminal_log,
+                     .log_ud = &s->terminal,
+                     .log_level = s->level,
+                     .tty = ah_terminal_tty(&s->terminal)};
+    ah_status st = AH_OK;
+
+    if (!s->programs && (st = ah_open(&cfg, &s->programs)) == AH_OK)
+        st = ah_program_open(s->programs);
+    *out = s->programs;
+    return st;
+}
+
+static ah_host *program_host(void *ud)
+{
+    ah_host *host;
+
+    return programs_of(ud, &host) == AH_OK ? host : NULL;
+}
+
+/* The command or option that was meant; NULL: none is near. */
+static const char *near_word(session *s, const char *word)
+{
+    const ah_line none = {.settings = ""};
+    const char *near = NULL;
+    ah_host *host;
+
+    if (programs_of(s, &host) == AH_OK && ah_line_call(host, "near", 1, &word, &none) == AH_OK)
+        near = ah_returned(host);
+    return near && *near ? near : NULL;
+}
+
 /* -- how it ended -------------------------------------------------------------------------- */
 
 static bool is_quiet(const session *s)
@@ -126,7 +165,7 @@ static int cannot_open(session *s, const char *path, int why)
     char advice[700] = "Give a file that --record has written.", text[1400];
 
     if (path != s->options.replay)
-        ah_advise(path, &s->door, advice, sizeof advice);
+        ah_advise(path, near_word(s, path), &s->door, advice, sizeof advice);
     snprintf(text, sizeof text, "cannot open '%.500s': %s\n%s", path, strerror(why), advice);
     return fail(s, EXIT_USAGE, "usage", text);
 }
@@ -197,15 +236,13 @@ static void on_leaving(void *ud, int code)
     report(s, code ? "internal" : "ok", code ? words : "");
 }
 
-/* Nobody looks on where nobody would see it. */
+/* Of the run of a script; nobody looks on where nobody would see it. */
 static ah_watcher watcher_of(session *s)
 {
     bool machine = given(s, AH_OPTION_JSON) || given(s, AH_OPTION_JSONL);
     bool people = s->terminal.people && !is_quiet(s);
     ah_watcher w = {.ud = s, .content = given(s, AH_OPTION_JSONL), .leaving = on_leaving};
 
-    if (s->options.command != AH_COMMAND_RUN)
-        return (ah_watcher){.ud = s};
     if (machine || people || s->level == AH_LOG_INFO)
         w.event = on_event;
     if (people && s->terminal.cursor)
@@ -213,40 +250,23 @@ static ah_watcher watcher_of(session *s)
     return w;
 }
 
-static ah_status open_host(session *s, ah_host **out)
+/* For a script, or for a command that stands apart. */
+static ah_status open_host(session *s, bool script, ah_host **out)
 {
     ah_config cfg = {.size = sizeof cfg,
                      .log = ah_terminal_log,
                      .log_ud = &s->terminal,
                      .log_level = s->level,
-                     .model = s->options.command == AH_COMMAND_RUN ? s->options.model : NULL,
-                     .watcher = watcher_of(s),
-                     .record = s->options.record,
-                     .replay = s->options.replay};
+                     .watcher = {.ud = s}};
 
-    if (s->options.command == AH_COMMAND_RUN)
+    if (script) {
+        cfg.model = s->options.model;
+        cfg.watcher = watcher_of(s);
+        cfg.record = s->options.record;
+        cfg.replay = s->options.replay;
         cfg.tty = ah_terminal_tty(&s->terminal);
+    }
     return ah_open(&cfg, out);
-}
-
-/* A host for the command's programs, opened when one is first needed. */
-static ah_status programs_of(session *s, ah_host **out)
-{
-    ah_config cfg = {.size = sizeof cfg, .log = ah_terminal_log, .log_ud = &s->terminal};
-    ah_status st = AH_OK;
-
-    cfg.log_level = s->level;
-    if (!s->programs && (st = ah_open(&cfg, &s->programs)) == AH_OK)
-        st = ah_program_open(s->programs);
-    *out = s->programs;
-    return st;
-}
-
-static ah_host *program_host(void *ud)
-{
-    ah_host *host;
-
-    return programs_of(ud, &host) == AH_OK ? host : NULL;
 }
 
 /* -- running a script ------------------------------------------------------------------------ */
@@ -345,138 +365,16 @@ static int run_in(session *s, ah_host *host)
     return EXIT_OK;
 }
 
-/* Prints the text of a program and returns its exit code: it said the code, a line end, and the text. */
-static int tell(session *s, ah_host *host, ah_status st)
+/* Gives the host what the settings say of models and runs. Where that is wrong: the exit code, else 0. */
+static int settle(session *s, ah_host *host)
 {
-    const char *said;
-
-    if (ah_signals_caught()) /* whatever was found until then */
-        return EXIT_SCRIPT;
-    said = ah_returned(host);
-    if (st != AH_OK || !said)
-        return explain(s, st, host);
-    fputs(said + 2, s->terminal.out);
-    return *said == '0' ? EXIT_OK : EXIT_SCRIPT;
-}
-
-/* Findings of the script's state are told in another state. */
-static int tell_found(session *s, const char *found)
-{
-    const char *argv[] = {ah_command_table[s->options.command].name,
-                          given(s, AH_OPTION_JSON) ? "json" : "text", found};
-    ah_host *host;
-    ah_status st = programs_of(s, &host);
-
-    return st == AH_OK ? tell(s, host, ah_program_call(host, "inspected", "", 3, argv))
-                       : cannot_start(s, st);
-}
-
-/* Calls a program with this word and those that stand behind the command. */
-static ah_status call_with_words(const session *s, ah_host *host, const char *program, const char *word)
-{
-    const ah_options *o = &s->options;
-    const char **argv = malloc(((size_t)o->argc + 2) * sizeof *argv);
-    ah_status st;
-
-    if (!argv)
-        return AH_NOMEM;
-    argv[0] = word;
-    argv[1] = o->script;
-    for (int i = 0; i < o->argc; i++)
-        argv[i + 2] = o->argv[i];
-    st = ah_program_call(host, program, "", o->script ? o->argc + 2 : 1, argv);
-    free(argv);
-    return st;
-}
-
-/* All of a command that is a program. */
-static int run_program(session *s)
-{
-    ah_host *host;
-    ah_status st = programs_of(s, &host);
-    int code;
-
-    if (st != AH_OK)
-        return cannot_start(s, st);
-    ah_signals_watch(host);
-    st = call_with_words(s, host, ah_command_table[s->options.command].name,
-                         given(s, AH_OPTION_JSON) ? "json" : "text");
-    code = tell(s, host, st);
-    ah_signals_forget();
-    return code;
-}
-
-static int inspect_in(session *s, ah_host *host)
-{
-    ah_status st = call_with_words(s, host, "inspect", s->options.model ? s->options.model : "");
-
-    if (ah_signals_caught()) /* whatever was found until then */
-        return EXIT_SCRIPT;
-    return st == AH_OK && ah_returned(host) ? tell_found(s, ah_returned(host)) : explain(s, st, host);
-}
-
-/* What the mock tells of a request, at the level that was asked for. */
-static void say_request(void *ud, ah_log_level level, const char *line)
-{
-    session *s = ud;
-
-    if (level >= s->level)
-        ah_terminal_log(&s->terminal, level, line);
-}
-
-static int mock_in(session *s, ah_host *host)
-{
-    const ah_options *o = &s->options;
-    ah_mock mock = {.script = o->script,
-                    .address = o->listen,
-                    .port = o->port,
-                    .format = o->format,
-                    .log = o->log,
-                    .lenient = o->lenient,
-                    .once = o->once,
-                    .out = s->terminal.out,
-                    .say = say_request,
-                    .ud = s};
-    char fault[512];
-    ah_status st;
-
-    if (o->listen && !is_quiet(s))
-        ah_terminal_log(&s->terminal, AH_LOG_WARNING,
-                        "--listen: others may reach this server; it is for tests and guards nothing");
-    st = ah_mock_serve(host, &mock, fault, sizeof fault);
-    if (*fault)
-        return fail(s, EXIT_SCRIPT, "internal", fault);
-    return st == AH_OK ? EXIT_OK : explain(s, st, host);
-}
-
-static int models_in(session *s, ah_host *host)
-{
-    const ah_options *o = &s->options;
-    const char *argv[] = {given(s, AH_OPTION_JSON) ? "json" : "text", o->script ? o->script : "",
-                          o->eval ? o->eval : ""};
-
-    return tell(s, host, ah_program_call(host, "models", "", 3, argv));
-}
-
-static int work_in(session *s, ah_host *host)
-{
-    ah_status st;
-
-    if (s->options.command == AH_COMMAND_RUN)
-        return run_in(s, host);
-    if ((st = ah_program_open(host)) != AH_OK)
-        return explain(s, st, host);
-    if (s->options.command == AH_COMMAND_MOCK)
-        return mock_in(s, host);
-    return s->options.command == AH_COMMAND_MODELS ? models_in(s, host) : inspect_in(s, host);
-}
-
-/* Tells that a `models.` line of the settings file is wrong, and returns the exit code. */
-static int wrong_models(session *s, ah_host *host)
-{
+    const ah_settings *said = &s->settings;
     char text[1400];
 
-    snprintf(text, sizeof text, "%.300s: %.1000s", s->settings.path, ah_errmsg(host));
+    if ((!said->models || ah_alias(host, said->models) == AH_OK) &&
+        (!said->defaults || ah_defaults(host, said->defaults) == AH_OK))
+        return 0;
+    snprintf(text, sizeof text, "%.300s: %.1000s", said->path, ah_errmsg(host));
     return fail(s, EXIT_USAGE, "usage", text);
 }
 
@@ -488,27 +386,126 @@ static int run(session *s)
     int code;
     ah_status st;
 
-    if ((machine || o->command != AH_COMMAND_RUN) && !ah_terminal_take_stdout(&s->terminal))
+    if (machine && !ah_terminal_take_stdout(&s->terminal))
         return cannot_take(s);
-    if (!o->eval && o->command != AH_COMMAND_MODELS && (code = ah_unreadable(o->script)))
+    if (!o->eval && (code = ah_unreadable(o->script)))
         return cannot_open(s, o->script, code);
     if (o->replay && (code = ah_unreadable(o->replay)))
         return cannot_replay(s, o->replay, code);
     if (machine && (st = programs_of(s, &host)) != AH_OK) /* a script may leave nothing for it */
         return cannot_start(s, st);
-    if ((st = open_host(s, &host)) != AH_OK)
+    if ((st = open_host(s, true, &host)) != AH_OK)
         return cannot_start(s, st);
     ah_signals_watch(host);
-    code = s->settings.models && ah_alias(host, s->settings.models) != AH_OK ? wrong_models(s, host)
-                                                                             : work_in(s, host);
+    if (!(code = settle(s, host)))
+        code = run_in(s, host);
     ah_signals_forget();
     ah_close(host);
     return code;
 }
 
-/* -- the other commands --------------------------------------------------------------------- */
+/* -- commands ------------------------------------------------------------------------------- */
 
-/* With -v: all lines of ah_about, the first of which is this one, and the command's own. */
+/* The program said the exit code, a line end, and words for people, where there are any. */
+static int end_command(session *s, ah_host *host, ah_status st)
+{
+    const char *said, *words;
+    int code;
+
+    if (ah_signals_caught()) /* whatever was found until then */
+        return EXIT_SCRIPT;
+    if (ah_signals_reader_gone())
+        return EXIT_OK;
+    said = ah_returned(host);
+    if (st != AH_OK || !said)
+        return explain(s, st, host);
+    code = atoi(said);
+    words = strchr(said, '\n') + 1;
+    return *words ? fail(s, code, code == EXIT_USAGE ? "usage" : "internal", words) : code;
+}
+
+/* Calls a member of the program with where it writes to and one word more, or NULL. */
+static ah_status call_command(session *s, ah_host *host, const char *member, const char *word)
+{
+    char descriptor[16];
+    const char *argv[] = {descriptor, word};
+
+    snprintf(descriptor, sizeof descriptor, "%d", fileno(s->terminal.out));
+    return ah_line_call(host, member, word ? 2 : 1, argv, &s->line);
+}
+
+/* What was found in the state of a script is told in another state. */
+static int tell_found(session *s, const char *found)
+{
+    ah_host *host;
+    ah_status st = programs_of(s, &host);
+
+    return st == AH_OK ? end_command(s, host, call_command(s, host, "tell", found))
+                       : cannot_start(s, st);
+}
+
+static int command_in(session *s, ah_host *host)
+{
+    static const char found[] = "found\n";
+    ah_status st = call_command(s, host, "run", NULL);
+    const char *said = st == AH_OK && !ah_signals_caught() ? ah_returned(host) : NULL;
+
+    if (said && strncmp(said, found, sizeof found - 1) == 0)
+        return tell_found(s, said + sizeof found - 1);
+    return end_command(s, host, st);
+}
+
+/* In a host of its own, where it may run a script, whose prints go to stderr. */
+static int run_apart(session *s)
+{
+    ah_host *host;
+    ah_status st;
+    int code;
+
+    if ((st = open_host(s, false, &host)) != AH_OK)
+        return cannot_start(s, st);
+    ah_signals_watch(host);
+    if (!(code = settle(s, host)))
+        code = (st = ah_program_open(host)) == AH_OK ? command_in(s, host) : explain(s, st, host);
+    ah_signals_forget();
+    ah_close(host);
+    return code;
+}
+
+/* In the host of the programs, which is opened anew where it was to log less or more than the line says. */
+static int run_here(session *s)
+{
+    ah_host *host;
+    ah_status st;
+    int code;
+
+    if (s->level != s->options.log_level) {
+        ah_close(s->programs);
+        s->programs = NULL;
+    }
+    if ((st = programs_of(s, &host)) != AH_OK)
+        return cannot_start(s, st);
+    ah_signals_watch(host);
+    code = command_in(s, host);
+    ah_signals_forget();
+    return code;
+}
+
+static int run_command(session *s)
+{
+    const char *file = s->settings.file ? s->line.argv[s->settings.file - 1] : NULL;
+    int code;
+
+    if (s->settings.is_apart && !ah_terminal_take_stdout(&s->terminal))
+        return cannot_take(s);
+    if (file && (code = ah_unreadable(file)))
+        return cannot_open(s, file, code);
+    return s->settings.is_apart ? run_apart(s) : run_here(s);
+}
+
+/* -- lines ---------------------------------------------------------------------------------- */
+
+/* With -v: all lines of ah_about, the first of which is this one. */
 static int show_version(session *s)
 {
     ah_host *host = NULL;
@@ -521,89 +518,100 @@ static int show_version(session *s)
     if ((st = ah_open(NULL, &host)) != AH_OK)
         return cannot_start(s, st);
     fputs(ah_about(host), stdout);
-    printf("libmicrohttpd %s\n", ah_mock_server_version() ? ah_mock_server_version() : "none");
     ah_close(host);
     return EXIT_OK;
 }
 
-/* AH_OK, and what of the settings is wrong in s->settings.fault. */
-static ah_status load_settings(session *s)
+/* A line that makes no sense is for people alone. */
+static int refuse(session *s, const char *text)
 {
-    ah_host *host;
-    ah_status st;
-
-    ah_settings_init(&s->settings, &s->options);
-    if (!ah_settings_needed(&s->settings, &s->options))
-        return AH_OK;
-    st = programs_of(s, &host);
-    return st == AH_OK ? ah_settings_load(&s->settings, &s->options, host) : st;
+    ah_terminal_error(&s->terminal, text);
+    return EXIT_USAGE;
 }
 
-/* What needs the settings. */
-static int with_settings(session *s)
+static void heed_settings(session *s)
 {
-    ah_status st = load_settings(s);
-    int code = EXIT_OK;
-
-    if (st != AH_OK) {
-        code = cannot_start(s, st);
-    } else if (s->settings.fault) {
-        code = fail(s, EXIT_USAGE, "usage", s->settings.fault);
-    } else {
-        ah_terminal_colour(&s->terminal, s->settings.color);
-        s->level = s->settings.log;
-        if (s->settings.show)
-            fputs(s->settings.show, stdout);
-        else
-            code = run(s);
-    }
-    ah_settings_clear(&s->settings);
-    return code;
+    ah_terminal_colour(&s->terminal, s->settings.color);
+    s->level = s->settings.log;
+    if (s->settings.warning && !is_quiet(s))
+        ah_terminal_log(&s->terminal, AH_LOG_WARNING, s->settings.warning);
 }
 
-/* A program about the tables: `word` is the shell that completes, or the command that is told of. */
-static int tell_tables(session *s, const char *program, const char *word)
+/* Has the program read the line: a member that says settings. AH_OK, also where s->settings.fault tells what is
+ * wrong. */
+static ah_status read_line(session *s, const char *member)
 {
-    const char *argv[AH_TOLD + 1] = {word};
     ah_host *host;
-    ah_told told;
+    ah_status st = programs_of(s, &host);
+
+    if (st == AH_OK)
+        st = ah_line_call(host, member, 0, NULL, &s->line);
+    if (st == AH_OK && !ah_settings_take(&s->settings, ah_returned(host)))
+        st = AH_NOMEM;
+    return st;
+}
+
+static int serve_script(session *s)
+{
+    const ah_options *o = &s->options;
     ah_status st;
 
-    ah_options_tell(&told);
-    memcpy(argv + 1, told.word, sizeof told.word);
-    if ((st = programs_of(s, &host)) != AH_OK)
+    if (given(s, AH_OPTION_JSON) && given(s, AH_OPTION_JSONL))
+        return refuse(s, "--json and --jsonl: give one of them\nSee agenthost --help.");
+    if (o->record && o->replay)
+        return refuse(s, "--record and --replay: give one of them\nSee agenthost --help.");
+    if (given(s, AH_OPTION_VERSION))
+        return show_version(s);
+    if (!o->script && !o->eval)
+        return refuse(s, "no script given\nTry:  " TRY "\nHelp: agenthost --help");
+    if (ah_settings_needed(&s->settings, o) && (st = read_line(s, "settings_of")) != AH_OK)
         return cannot_start(s, st);
-    return tell(s, host, ah_program_call(host, program, "", AH_TOLD + 1, argv));
+    if (s->settings.fault)
+        return fail(s, EXIT_USAGE, "usage", s->settings.fault);
+    heed_settings(s);
+    return run(s);
 }
 
-static int show_help(session *s)
+/* A line that is not the plain run of a script. */
+static int serve_line(session *s)
 {
-    if (s->options.command != AH_COMMAND_RUN)
-        return tell_tables(s, "help", ah_command_table[s->options.command].name);
-    ah_help(stdout);
-    return EXIT_OK;
+    ah_status st = read_line(s, "read");
+
+    if (st != AH_OK && given(s, AH_OPTION_HELP)) {
+        ah_help(stdout);
+        return EXIT_OK;
+    }
+    if (st != AH_OK)
+        return cannot_start(s, st);
+    if (s->settings.is_run) {
+        ah_settings_clear(&s->settings);
+        ah_settings_init(&s->settings, &s->options);
+        return serve_script(s);
+    }
+    heed_settings(s);
+    s->options.given |= s->settings.json ? 1u << AH_OPTION_JSON : 0;
+    if (s->settings.fault)
+        return s->settings.is_apart ? fail(s, EXIT_USAGE, "usage", s->settings.fault)
+                                    : refuse(s, s->settings.fault);
+    if (s->settings.show) {
+        fputs(s->settings.show, stdout);
+        return EXIT_OK;
+    }
+    return run_command(s);
 }
 
 static int serve(session *s, int argc, char **argv)
 {
     ah_options *o = &s->options;
-    bool fine = ah_options_parse(o, argc, argv, &s->door);
+    bool plain = ah_options_parse(o, argc, argv);
+    int code;
 
-    ah_terminal_colour(&s->terminal, o->color);
-    s->level = o->log_level;
-    if (!fine) {
-        ah_terminal_error(&s->terminal, o->fault);
-        return EXIT_USAGE;
-    }
-    if (given(s, AH_OPTION_HELP))
-        return show_help(s);
-    if (given(s, AH_OPTION_VERSION))
-        return show_version(s);
-    if (o->command == AH_COMMAND_COMPLETION)
-        return tell_tables(s, "completion", o->script);
-    if (ah_command_table[o->command].program)
-        return run_program(s);
-    return with_settings(s);
+    ah_settings_init(&s->settings, o);
+    heed_settings(s);
+    s->line = (ah_line){s->settings.path, argc > 0 ? argc - 1 : 0, argv + 1};
+    code = plain ? serve_script(s) : serve_line(s);
+    ah_settings_clear(&s->settings);
+    return code;
 }
 
 /* An answer that did not get out is a failure, but for a reader who had enough. */

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "cli/bytes.h"
-#include "cli/options.h"
 
 enum {
     MAX_ENTRIES = 10000, /* of a folder that are compared */
@@ -65,12 +64,13 @@ static void near_file(const char *path, const ah_program_door *programs, char ou
     closedir(dir);
 }
 
-void ah_advise(const char *path, const ah_program_door *programs, char *out, size_t size)
+void ah_advise(const char *path, const char *near, const ah_program_door *programs, char *out,
+               size_t size)
 {
     char lua[MAX_PATH], file[MAX_PATH];
 
-    if (ah_options_near(path, programs, lua, sizeof lua)) {
-        snprintf(out, size, "Did you mean %s?", lua);
+    if (near) {
+        snprintf(out, size, "Did you mean %s?", near);
         return;
     }
     snprintf(lua, sizeof lua, "%.500s.lua", path);

@@ -235,6 +235,14 @@ static void serve(ah_driven *d, const ah_need *need)
     }
 }
 
+static void rest(const ah_driven *d)
+{
+    ah_adapter *a = ah_run_cfg(d->run)->adapter;
+
+    if (a->vt->rest)
+        a->vt->rest(a, ah_run_cfg(d->run)->wire);
+}
+
 /* Serves what it needs, up to its end where that comes. */
 static void work(ah_driven *d)
 {
@@ -251,6 +259,7 @@ static void work(ah_driven *d)
         return;
     d->told = true;
     ah_timer_unset(&d->timer);
+    rest(d);
     d->done(d->ud, d);
 }
 
@@ -315,15 +324,19 @@ static void orphan_children(ah_driven *d)
 void ah_driven_free(ah_driven *d)
 {
     ah_need need;
+    bool told;
 
     if (!d)
         return;
+    told = d->told;
     d->told = true;
     ah_run_mute(d->run);
     ah_run_cancel(d->run, AH_CANCELLED, "the run was dropped");
     while (ah_run_next(d->run, &need))
         serve(d, &need);
     stop_exchange(d);
+    if (!told)
+        rest(d);
     orphan_children(d);
     ah_job_cancel(&d->job);
     ah_timer_unset(&d->timer);

@@ -8,6 +8,7 @@
 #include "base/lent.h"
 #include "io/clock.h"
 #include "host/driver.h"
+#include "host/record.h"
 
 /* -- functions of the program ----------------------------------------------------------- */
 
@@ -73,6 +74,16 @@ static bool copy_path(const ah_mem *mem, const char *path, ah_text **out)
     return !path || (*out = ah_text_new(mem, ah_slice_of(path)));
 }
 
+static void close_http(ah_host *h)
+{
+    ah_http_free(h->http);
+    ah_recorder_free(h->recorder);
+    ah_replay_free(h->player);
+    h->http = NULL;
+    h->recorder = NULL;
+    h->player = NULL;
+}
+
 static void free_paths(ah_host *h)
 {
     ah_text_unref(h->record);
@@ -83,7 +94,7 @@ static void free_paths(ah_host *h)
 static void tell_unused(ah_host *h)
 {
     const char *path = "";
-    size_t line = 0, n = ah_http_unused(h->http, &path, &line);
+    size_t line = 0, n = h->player ? ah_replay_unused(h->player, &path, &line) : 0;
 
     if (n)
         ah_log_put(
@@ -128,7 +139,7 @@ void ah_host_free(ah_host *h)
         return;
     tell_unused(h);
     ah_calling_out();
-    ah_http_free(h->http);
+    close_http(h);
     free_paths(h);
     ah_loop_free(h->loop);
     ah_secrets_clear(&h->secrets);
@@ -178,20 +189,23 @@ double ah_host_random(void *host)
 }
 
 /* The program's transport, with the host standing between. */
-static ah_status start_foreign(void *ud, ah_host *h, const ah_transport_request *request)
+static ah_status start_foreign(void *ud, ah_http *http, const ah_transport_request *request, ah_err *err)
 {
+    ah_host *h = ud;
     ah_status st;
 
-    (void)ud;
+    (void)http;
+    (void)err;
     ah_host_call_out(h, false);
     st = h->cfg.transport.start(h->cfg.transport.ud, h, request);
     ah_host_came_back(h, false);
     return st;
 }
 
-static void cancel_foreign(void *ud, ah_host *h, uint64_t id)
+static void cancel_foreign(void *ud, uint64_t id)
 {
-    (void)ud;
+    ah_host *h = ud;
+
     if (!h->cfg.transport.cancel)
         return;
     ah_host_call_out(h, false);
@@ -201,18 +215,24 @@ static void cancel_foreign(void *ud, ah_host *h, uint64_t id)
 
 static ah_status open_http(ah_host *h, ah_err *err)
 {
-    ah_transport foreign = {start_foreign, cancel_foreign, h};
-    ah_status st;
+    ah_http_carrier carrier = {0};
+    ah_http_tap tap = {0};
+    ah_status st = AH_OK;
 
-    if (h->replay)
-        return ah_http_new_replay(h->mem, h->loop, h->replay->data, &h->http, err);
-    st = ah_http_new(h->mem, h->loop, h->cfg.transport.start ? &foreign : NULL, &h->http, err);
-    if (st == AH_OK && h->record)
-        st = ah_http_record(h->http, h->record->data, &h->secrets, err);
-    if (st != AH_OK) {
-        ah_http_free(h->http);
-        h->http = NULL;
+    if (h->replay) {
+        st = ah_replay_open(h->mem, h->replay->data, &h->player, err);
+        carrier = ah_replay_carrier(h->player);
+    } else if (h->cfg.transport.start) {
+        carrier = (ah_http_carrier){start_foreign, cancel_foreign, h, .connects = true};
     }
+    if (st == AH_OK && h->record) {
+        st = ah_recorder_open(h->mem, h->record->data, &h->secrets, &h->recorder, err);
+        tap = ah_recorder_tap(h->recorder);
+    }
+    if (st == AH_OK)
+        st = ah_http_new(h->mem, h->loop, &carrier, &tap, &h->http, err);
+    if (st != AH_OK)
+        close_http(h);
     return st;
 }
 

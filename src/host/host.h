@@ -42,6 +42,8 @@ typedef struct ah_host {
     ah_loop *loop;
     ah_http *http;            /* made when first needed */
     ah_text *record, *replay; /* paths; NULL: not */
+    struct ah_recorder *recorder;
+    struct ah_replay *player; /* of `http`, like the recorder */
     ah_job *first, *last;     /* in the order of their numbers */
     uint64_t posted;          /* the number given last */
     ah_driven *runs;          /* all that are served */

@@ -38,19 +38,23 @@ static ssize_t read_some(int fd, ah_buf *out)
     return n;
 }
 
-ah_status ah_file_read(const char *path, ah_buf *out, ah_err *err)
+ah_status ah_file_look(const char *path, bool follow, ah_buf *out, ah_file_found *found, ah_err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (follow ? 0 : O_NOFOLLOW));
     ah_status st = AH_OK;
     struct stat s;
     ssize_t n = 1;
 
+    *found = (ah_file_found){.why = fd < 0 ? errno : 0};
+    if (fd < 0 && errno == ELOOP && !follow)
+        return ah_err_set(err, AH_USAGE, "cannot read '%.300s': it is a symbolic link", path);
     if (fd < 0)
         return failed("read", path, err);
     if (fstat(fd, &s) != 0)
         st = failed("read", path, err);
     else if (!S_ISREG(s.st_mode))
         st = ah_err_set(err, AH_USAGE, "cannot read '%.300s': it is no regular file", path);
+    found->mine = st == AH_OK && s.st_uid == geteuid();
     while (st == AH_OK && n > 0)
         n = read_some(fd, out);
     if (st == AH_OK && n < 0)
@@ -59,6 +63,13 @@ ah_status ah_file_read(const char *path, ah_buf *out, ah_err *err)
         st = ah_buf_error(out, path, err);
     close(fd);
     return st;
+}
+
+ah_status ah_file_read(const char *path, ah_buf *out, ah_err *err)
+{
+    ah_file_found found;
+
+    return ah_file_look(path, true, out, &found, err);
 }
 
 static bool write_all(int fd, ah_slice bytes)

@@ -8,6 +8,15 @@
  * be read, with the path and why. */
 ah_status ah_file_read(const char *path, ah_buf *out, ah_err *err);
 
+/* As it was found. */
+typedef struct ah_file_found {
+    int why;   /* errno, where it could not be opened */
+    bool mine; /* it belongs to the user of this process */
+} ah_file_found;
+
+/* The same, and tells how it was found. `follow` false: a link at the end of the path is refused. */
+ah_status ah_file_look(const char *path, bool follow, ah_buf *out, ah_file_found *found, ah_err *err);
+
 /* Private files: conversations, recordings, logs. Whatever this program writes for later is for its
  * owner alone, and goes through one of these two. They follow no link at the end of a path, wait
  * for no pipe, and refuse what is there and no regular file. AH_USAGE with the path and why. */

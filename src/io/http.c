@@ -129,6 +129,23 @@ static void leave(ah_transfer *t)
     t->headers = NULL;
 }
 
+ah_status ah_transfer_tap(ah_transfer *t, const ah_http_request *req, ah_err *err)
+{
+    const ah_http_tap *tap = &t->http->tap;
+
+    return tap->begin ? tap->begin(tap->ud, req, &t->tapped, err) : AH_OK;
+}
+
+/* Once an exchange. */
+static void tell_end(ah_transfer *t)
+{
+    void *exchange = t->tapped;
+
+    t->tapped = NULL;
+    if (exchange)
+        t->http->tap.end(exchange, t);
+}
+
 void ah_transfer_end(ah_transfer *t, CURLcode result)
 {
     curl_off_t first_byte = 0;
@@ -147,7 +164,7 @@ void ah_transfer_end(ah_transfer *t, CURLcode result)
     t->answered = first_byte > 0;
     leave(t);
     t->ended = true;
-    ah_record_end(t);
+    tell_end(t);
     ah_transfer_note_news(t);
 }
 
@@ -560,9 +577,7 @@ ah_status ah_http_start(ah_http *http, const ah_http_request *req, ah_http_news_
     ah_transfer *t;
     ah_status st;
 
-    if (http->replay)
-        return ah_replay_start(http, req, news, ud, out, err);
-    if (http->transport.start)
+    if (http->carrier.start)
         return ah_foreign_start(http, req, news, ud, out, err);
     if (!renew_multi(http) || !(t = take_kept(http)))
         return ah_err_nomem(err);
@@ -570,11 +585,11 @@ ah_status ah_http_start(ah_http *http, const ah_http_request *req, ah_http_news_
     t->ud = ud;
     st = ah_request_set(t, req, err);
     if (st == AH_OK)
-        st = ah_record_begin(t, req, err);
+        st = ah_transfer_tap(t, req, err);
     if (st == AH_OK && curl_multi_add_handle(http->multi, t->easy) != CURLM_OK)
         st = ah_err_nomem(err);
     if (st != AH_OK) {
-        ah_record_end(t);
+        tell_end(t);
         keep(t);
         return st;
     }
@@ -588,7 +603,7 @@ void ah_http_free_transfer(ah_transfer *t)
     if (!t)
         return;
     leave(t);
-    ah_record_end(t);
+    tell_end(t);
     leave_news(t);
     keep(t);
 }
@@ -659,32 +674,18 @@ static ah_http *make_http(const ah_mem *mem, ah_loop *loop)
     return http;
 }
 
-ah_status ah_http_new_replay(const ah_mem *mem, ah_loop *loop, const char *path, ah_http **out,
-                             ah_err *err)
-{
-    ah_http *http = make_http(mem, loop);
-    ah_status st;
-
-    if (!http)
-        return ah_err_nomem(err);
-    st = ah_replay_open(mem, path, &http->replay, err);
-    if (st == AH_OK)
-        *out = http;
-    else
-        ah_http_free(http);
-    return st;
-}
-
-ah_status ah_http_new(const ah_mem *mem, ah_loop *loop, const ah_transport *transport, ah_http **out,
-                      ah_err *err)
+ah_status ah_http_new(const ah_mem *mem, ah_loop *loop, const ah_http_carrier *carrier,
+                      const ah_http_tap *tap, ah_http **out, ah_err *err)
 {
     ah_http *http = make_http(mem, loop);
 
     if (!http)
         return ah_err_nomem(err);
-    if (transport)
-        http->transport = *transport;
-    if (!http->transport.start && !set_up_curl(http)) {
+    if (carrier)
+        http->carrier = *carrier;
+    if (tap)
+        http->tap = *tap;
+    if (!http->carrier.start && !set_up_curl(http)) {
         ah_http_free(http);
         return ah_err_nomem(err);
     }
@@ -705,8 +706,6 @@ void ah_http_free(ah_http *http)
     if (http->multi)
         curl_multi_cleanup(http->multi);
     ah_timer_unset(&http->timer);
-    ah_recorder_free(http->recorder);
-    ah_replay_free(http->replay);
     ah_free(http->mem, http->sockets);
     ah_free(http->mem, http->ca_file);
     ah_free(http->mem, http->ca_dir);

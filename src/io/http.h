@@ -1,5 +1,4 @@
-/* HTTP over libcurl's multi interface, or over a transport of the program's own
- * (agenthost.h); only http*.c know curl. Transfers
+/* HTTP over libcurl's multi interface, or over whoever carries requests in its place; only http*.c know curl. Transfers
  * run inside ah_loop_wait of the loop given; what arrives is kept in the
  * transfer until its owner takes it, so no caller's code runs inside a curl
  * callback. Redirects, compression, netrc and cookies are off; http and https only;
@@ -10,7 +9,7 @@
 #define AH_IO_HTTP_H
 
 #include "base/request.h"
-#include "base/secret.h"
+#include "base/buf.h"
 #include "io/address.h"
 #include "io/loop.h"
 
@@ -38,23 +37,36 @@ ah_status ah_http_read_url(const char *url, const char *base, ah_url *out, ah_er
  * take note of it (post a job). */
 typedef void (*ah_http_news_fn)(void *ud, ah_transfer *t);
 
-/* transport: copied, its ud is the host it is called with; NULL, or without `start`: libcurl. */
-ah_status ah_http_new(const ah_mem *mem, ah_loop *loop, const ah_transport *transport, ah_http **out,
-                      ah_err *err);
-/* One whose answers come from a recording: no curl, no network. AH_USAGE where the file is none. */
-ah_status ah_http_new_replay(const ah_mem *mem, ah_loop *loop, const char *path, ah_http **out,
-                             ah_err *err);
-/* From now on each exchange becomes a line of the file (made anew), secrets taken out. */
-ah_status ah_http_record(ah_http *http, const char *path, const ah_secrets *secrets, ah_err *err);
-/* How many recorded exchanges were not asked for; of the first of them: file and line. 0 for all
- * but replays. */
-size_t ah_http_unused(const ah_http *http, const char **path, size_t *line);
+/* Carries requests in place of curl, as an ah_transport (agenthost.h) does: it feeds what comes through
+ * ah_http_head, ah_http_body and ah_http_end, in `start` or later. */
+typedef struct ah_http_carrier {
+    /* Where *err is left as it is, the words are made of the status. */
+    ah_status (*start)(void *ud, ah_http *http, const ah_transport_request *request, ah_err *err);
+    void (*cancel)(void *ud, uint64_t id);
+    void *ud;
+    bool connects; /* to addresses that we do not see: requests with `only` are refused */
+} ah_http_carrier;
+
+/* Is told of each exchange: its checked request, the bytes of the body as they come, and the end,
+ * before the transfer's owner gets to know. `begin` sets *exchange for the other two, which are not called
+ * where it leaves that NULL; a failure of it fails the request. */
+typedef struct ah_http_tap {
+    ah_status (*begin)(void *ud, const ah_http_request *req, void **exchange, ah_err *err);
+    void (*body)(void *exchange, ah_slice bytes);
+    void (*end)(void *exchange, const ah_transfer *t);
+    void *ud;
+} ah_http_tap;
+
+/* Both are copied. carrier: NULL, or without `start`: libcurl. tap: NULL: nobody looks on. */
+ah_status ah_http_new(const ah_mem *mem, ah_loop *loop, const ah_http_carrier *carrier,
+                      const ah_http_tap *tap, ah_http **out, ah_err *err);
 void ah_http_free(ah_http *http); /* all transfers must have been freed */
 
-/* What a transport feeds (ah_transport_head and so on); an id that is over changes nothing. */
+/* Fed by a carrier; an id that is over changes nothing. error NULL: the response is complete; final: and no
+ * other try goes better. */
 void ah_http_head(ah_http *http, uint64_t id, int status, const char *const *headers, size_t n);
 void ah_http_body(ah_http *http, uint64_t id, ah_slice bytes);
-void ah_http_end(ah_http *http, uint64_t id, const char *error, const char *reason);
+void ah_http_end(ah_http *http, uint64_t id, const char *error, const char *reason, bool final);
 
 /* A bad URL or an impossible header is AH_USAGE. News never come before it returns. */
 ah_status ah_http_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news, void *ud,

@@ -79,7 +79,7 @@ static ah_status check_header(ah_slice line, size_t i, ah_err *err)
         return ah_err_set(err, AH_USAGE,
                           "the value of the request header '%.*s' holds a line break or NUL",
                           AH_FMT(name));
-    if (same_word(name, "Content-Length") || same_word(name, "Transfer-Encoding"))
+    if (ah_slice_is_word(name, "Content-Length") || ah_slice_is_word(name, "Transfer-Encoding"))
         return ah_err_set(err, AH_USAGE,
                           "the request header '%.*s' follows from the body, it cannot be given",
                           AH_FMT(name));
@@ -89,7 +89,7 @@ static ah_status check_header(ah_slice line, size_t i, ah_err *err)
 /* curl's notation: "Name:" takes a header of its own away, "Name;" sends an empty one. */
 static char *copy_header(char *to, ah_slice line, ah_slice name)
 {
-    bool empty = trim((ah_slice){line.p + name.n + 1, line.n - name.n - 1}).n == 0;
+    bool empty = ah_slice_trim((ah_slice){line.p + name.n + 1, line.n - name.n - 1}).n == 0;
 
     memcpy(to, line.p, line.n);
     if (empty) {
@@ -123,7 +123,7 @@ static size_t headers_off(const ah_http_request *req, size_t body, ah_slice off[
     size_t n = 0;
 
     for (size_t i = 0; i < req->n_headers; i++)
-        typed |= same_word(header_name(req->headers[i]), "Content-Type");
+        typed |= ah_slice_is_word(header_name(req->headers[i]), "Content-Type");
     if (!typed)
         off[n++] = type;
     if (body > JOINED_BODY)
@@ -214,7 +214,7 @@ static CURLUcode read_port(CURLU *u, bool tls, int *out)
 /* A transport of the program's may have TLS where libcurl has none. */
 static ah_status read_url(ah_transfer *t, CURLU *u, const char *url, ah_err *err)
 {
-    unsigned any = t->http->transport.start ? CURLU_NON_SUPPORT_SCHEME : 0;
+    unsigned any = t->http->carrier.start ? CURLU_NON_SUPPORT_SCHEME : 0;
     CURLUcode code = curl_url_set(u, CURLUPART_URL, url, CURLU_DISALLOW_USER | any);
     char *name = NULL;
     int port = 0;

@@ -24,10 +24,11 @@ static bool is_uncoded(const ah_transfer *t)
         const header_line *l = &t->lines[i];
         ah_slice name = head_part(t, l->name, l->name_n), value = head_part(t, l->value, l->value_n);
 
-        if (same_word(name, "Content-Encoding") && value.n && !same_word(value, "identity"))
+        if (ah_slice_is_word(name, "Content-Encoding") && value.n &&
+            !ah_slice_is_word(value, "identity"))
             return false;
-        if (same_word(name, "Transfer-Encoding") && !same_word(value, "chunked") &&
-            !same_word(value, "identity"))
+        if (ah_slice_is_word(name, "Transfer-Encoding") && !ah_slice_is_word(value, "chunked") &&
+            !ah_slice_is_word(value, "identity"))
             return false;
     }
     return true;
@@ -49,10 +50,10 @@ static bool keep_line(ah_transfer *t, ah_slice line)
         return false;
     t->lines = lines;
     ah_buf_put(&t->head, line);
-    value = trim((ah_slice){colon + 1, line.n - (size_t)(colon + 1 - line.p)});
+    value = ah_slice_trim((ah_slice){colon + 1, line.n - (size_t)(colon + 1 - line.p)});
     lines[t->n_lines++] = (header_line){
         .name = (uint32_t)start,
-        .name_n = (uint32_t)trim((ah_slice){line.p, (size_t)(colon - line.p)}).n,
+        .name_n = (uint32_t)ah_slice_trim((ah_slice){line.p, (size_t)(colon - line.p)}).n,
         .value = (uint32_t)(start + (size_t)(value.p - line.p)),
         .value_n = (uint32_t)value.n,
     };
@@ -98,7 +99,7 @@ static bool take_line(ah_transfer *t, ah_slice line)
     bool first = line.n >= 5 && memcmp(line.p, "HTTP/", 5) == 0;
     long status = 0;
 
-    if (t->head_done || (!first && trim(line).n > 0))
+    if (t->head_done || (!first && ah_slice_trim(line).n > 0))
         return ah_response_line(t, line);
     if (!count_line(t, line))
         return false;
@@ -146,7 +147,8 @@ bool ah_response_body(ah_transfer *t, ah_slice bytes)
     if (too_much(t, bytes.n))
         return refuse(t, FAULT_BODY);
     drop_taken(t);
-    ah_record_body(t, bytes);
+    if (t->tapped)
+        t->http->tap.body(t->tapped, bytes);
     ah_buf_put(&t->body, bytes);
     if (!ah_buf_ok(&t->body))
         return refuse(t, FAULT_NOMEM);
@@ -203,7 +205,7 @@ ah_slice ah_transfer_header(const ah_transfer *t, const char *name)
     ah_slice found = {NULL, 0}, n, v;
 
     for (size_t i = 0; ah_transfer_header_at(t, i, &n, &v); i++)
-        if (same_word(n, name))
+        if (ah_slice_is_word(n, name))
             found = v;
     return found;
 }

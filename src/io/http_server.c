@@ -92,13 +92,14 @@ const char *ah_server_version(void)
 
 enum {
     MAX_HEADER = 256 << 10, /* the most that can be asked for */
-    UNSENT = 64 << 10,      /* that the system takes of a connection and keeps, about */
-    REFUSED_MS = 2000,      /* the rest of a request that was refused is read for so long */
-    SHUT_MS = 100,          /* nobody is accepted for so long where there is no room */
-    SWEEP_MS = 250,         /* between looks for connections whose time is over */
-    ROUND_MS = 10,          /* between rounds where libmicrohttpd has no descriptor */
-    MOST_NEW = 64,          /* that are let in between two rounds */
-    BLOCK = 16 << 10        /* of an answer */
+    POOL = 2, /* a connection's memory, in heads of requests: there is a piece of its answer, too */
+    UNSENT = 64 << 10, /* that the system takes of a connection and keeps, about */
+    REFUSED_MS = 2000, /* the rest of a request that was refused is read for so long */
+    SHUT_MS = 100,     /* nobody is accepted for so long where there is no room */
+    SWEEP_MS = 250,    /* between looks for connections whose time is over */
+    ROUND_MS = 10,     /* between rounds where libmicrohttpd has no descriptor */
+    MOST_NEW = 64,     /* that are let in between two rounds */
+    BLOCK = 16 << 10   /* of an answer */
 };
 
 struct ah_server {
@@ -135,7 +136,14 @@ static void turn_soon(ah_server *s)
     ah_timer_set(s->loop, &s->timer, now_of(s));
 }
 
-static void go_on(ah_hit *x)
+static enum MHD_Result suspend(ah_hit *x)
+{
+    x->suspended = true;
+    x->server->mhd.suspend_connection(x->connection);
+    return MHD_YES;
+}
+
+static void resume(ah_hit *x)
 {
     if (!x->suspended)
         return;
@@ -152,7 +160,7 @@ static void tell_moved(ah_hit *x)
 
 /* -- words without libmicrohttpd ------------------------------------------------------------------- */
 
-static const char *reason_of(int status)
+static const char *reason_of(const ah_server *s, int status)
 {
     static const struct {
         int status;
@@ -165,44 +173,123 @@ static const char *reason_of(int status)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].status == status)
             return known[i].words;
-    return "Internal Server Error";
+    return s->mhd.get_reason_phrase_for((unsigned)status);
 }
 
 /* An answer where libmicrohttpd takes none: in the middle of a body, before the end of a head. What
  * does not fit into the socket at once is left unsaid. */
-static void tell(const ah_visit *v, int status, const char *why)
+static void tell(const ah_server *s, const ah_visit *v, int status, const char *why)
 {
     char text[512];
     int n = snprintf(text, sizeof text,
                      "HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n"
                      "Content-Length: %zu\r\n\r\n%s\n",
-                     status, reason_of(status), strlen(why) + 1, why);
+                     status, reason_of(s, status), strlen(why) + 1, why);
 
     if (n > 0 && (size_t)n < sizeof text)
         send(v->fd, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The rest of its request is read and dropped for a moment: with bytes unread, closing would take the
- * answer away from a client that is still sending. */
-static void refuse(ah_hit *x, int status, const char *why)
+/* The same for what its owner answers. False: it cannot be said so. */
+static bool tell_answer(const ah_hit *x)
 {
-    tell(x->visit, status, why);
-    shutdown(x->visit->fd, SHUT_WR);
+    const char *at = x->lines.data, *end = x->lines.len ? at + x->lines.len : at;
+    bool ok = x->status && ah_buf_ok(&x->lines) && ah_buf_ok(&x->out);
+    ah_buf text;
+
+    ah_buf_init(&text, x->mem, AH_REFUSAL_BYTES);
+    ah_buf_fmt(&text, "HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Length: %zu\r\n", x->status,
+               reason_of(x->server, x->status), x->out.len);
+    while (ok && at < end) {
+        const char *value = at + strlen(at) + 1;
+
+        ah_buf_fmt(&text, "%s: %s\r\n", at, value);
+        at = value + strlen(value) + 1;
+    }
+    ah_buf_str(&text, "\r\n");
+    if (ok)
+        ah_buf_put(&text, ah_buf_slice(&x->out));
+    if ((ok = ah_buf_ok(&text) && ok))
+        send(x->visit->fd, text.data, text.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ah_buf_clear(&text);
+    return ok;
+}
+
+/* Once, when its owner has ended the answer or given it up. The rest of the request is read and dropped
+ * for a moment: with bytes unread, closing would take the answer away from a client that is still
+ * sending. */
+static void tell_refusal(ah_hit *x)
+{
+    if (x->told || !(x->ended || x->broken))
+        return;
+    x->told = true;
+    if (x->broken || !tell_answer(x))
+        tell(x->server, x->visit, x->refused, x->why);
+    shutdown(x->visit->fd, x->leaving ? SHUT_RDWR : SHUT_WR);
+    x->visit->sent_off = x->leaving;
+}
+
+/* Something was said. */
+static void go_on(ah_hit *x)
+{
+    if (x->refused)
+        tell_refusal(x);
+    if (!x->refused || x->told)
+        resume(x);
+}
+
+/* "..., larger than 64 MiB" */
+static void put_why(const ah_refusal *r, char *out, size_t size)
+{
+    static const char *const unit[] = {"bytes", "KiB", "MiB"};
+    size_t n = r->limit, u = 0;
+
+    for (; u < 2 && n && n % 1024 == 0; u++)
+        n /= 1024;
+    if (n)
+        snprintf(out, size, "%s %zu %s", r->why, n, unit[u]);
+    else
+        snprintf(out, size, "%s", r->why);
+}
+
+static void refuse(ah_hit *x, ah_refusal r)
+{
+    const ah_server_owner *owner = &x->server->owner;
+
+    x->refused = r.status;
+    put_why(&r, x->why, sizeof x->why);
     ah_visit_begin(x->visit, AH_VISIT_REFUSED, now_of(x->server));
     ah_hit_drop_body(x);
+    if (owner->refuses) {
+        x->asked = x->owned = true;
+        owner->asked(owner->ud, x);
+    } else {
+        x->broken = true;
+        tell_refusal(x);
+    }
 }
 
 /* Lets a client go: libmicrohttpd finds the socket closed. */
-static void send_off(ah_visit *v)
+static void send_off(ah_server *s, ah_visit *v)
 {
+    static const ah_refusal late = {408, "the request did not come in time", 0};
     ah_hit *x = v->exchange;
 
-    if (v->phase == AH_VISIT_FRESH || v->phase == AH_VISIT_BODY)
-        tell(v, 408, "the request did not come in time");
+    if (v->phase == AH_VISIT_BODY && x && x->connection) {
+        x->leaving = true;
+        refuse(x, late);
+        return;
+    }
+    if (v->phase == AH_VISIT_REFUSED && x && !x->told) {
+        x->broken = true;
+        tell_refusal(x);
+    } else if (v->phase == AH_VISIT_FRESH || v->phase == AH_VISIT_BODY) {
+        tell(s, v, late.status, late.why);
+    }
     v->sent_off = true;
     shutdown(v->fd, SHUT_RDWR);
     if (x)
-        go_on(x);
+        resume(x);
 }
 
 /* -- the answer -------------------------------------------------------------------------------- */
@@ -227,8 +314,7 @@ static ssize_t read_body(void *ud, uint64_t pos, char *out, size_t max)
         return MHD_CONTENT_READER_END_OF_STREAM;
     ah_buf_reset(&x->out, 0);
     x->sent = 0;
-    x->suspended = true;
-    x->server->mhd.suspend_connection(x->connection);
+    suspend(x);
     tell_moved(x);
     return 0;
 }
@@ -259,7 +345,7 @@ static enum MHD_Result send_answer(ah_hit *x)
     if (r)
         m->destroy_response(r);
     if (done == MHD_NO)
-        tell(x->visit, 500, "this answer cannot be sent");
+        tell(x->server, x->visit, 500, "this answer cannot be sent");
     return done;
 }
 
@@ -267,8 +353,11 @@ static enum MHD_Result send_answer(ah_hit *x)
 
 static enum MHD_Result take_line(void *ud, enum MHD_ValueKind kind, const char *name, const char *value)
 {
+    ah_hit *x = ud;
+
     (void)kind;
-    return ah_hit_keep_line(ud, name, value) ? MHD_YES : MHD_NO;
+    x->lost = !ah_hit_keep_line(x, name, value);
+    return x->lost ? MHD_NO : MHD_YES;
 }
 
 /* Two ways to tell where a body ends are a request inside another one for somebody. */
@@ -288,19 +377,23 @@ static const char *odd_framing(const ah_hit *x)
     return NULL;
 }
 
+/* Of digits alone. */
 static bool is_large(const ah_hit *x)
 {
     size_t n;
     ah_slice length = ah_hit_header(x, "Content-Length", &n);
+    uint64_t bytes = 0;
 
-    return n && strtoull(length.p, NULL, 10) > x->server->limits.body_bytes;
+    for (size_t i = 0; i < length.n && bytes <= x->server->limits.body_bytes; i++)
+        bytes = 10 * bytes + (uint64_t)(length.p[i] - '0');
+    return bytes > x->server->limits.body_bytes;
 }
 
 /* The head is there: what can be refused by it alone is. */
 static void take_head(ah_hit *x, struct MHD_Connection *c, const char *method, const char *version)
 {
     ah_server *s = x->server;
-    ah_refusal r = {0, NULL};
+    ah_refusal r = {0, NULL, 0};
     const char *odd;
     size_t hosts;
 
@@ -308,21 +401,22 @@ static void take_head(ah_hit *x, struct MHD_Connection *c, const char *method, c
     snprintf(x->method, sizeof x->method, "%s", method);
     ah_visit_begin(x->visit, AH_VISIT_BODY, now_of(s));
     s->mhd.get_connection_values(c, MHD_HEADER_KIND, take_line, x);
-    if (!ah_buf_ok(&x->head) || !ah_buf_ok(&x->target) ||
-        x->head.len + 2 * x->n_lines + x->target.len > s->limits.header_bytes)
-        r = (ah_refusal){431, "the request's head is too large"};
+    if (!ah_buf_ok(&x->target) || x->lost)
+        r = (ah_refusal){503, "there is no memory for the request", 0};
+    else if (x->head.len + 2 * x->n_lines + x->target.len > s->limits.header_bytes)
+        r = (ah_refusal){431, "the request's head is larger than", s->limits.header_bytes};
     else if ((odd = odd_framing(x)))
-        r = (ah_refusal){400, odd};
+        r = (ah_refusal){400, odd, 0};
     else if (!ah_hit_header(x, "Host", &hosts).p && strcmp(version, "HTTP/1.0") != 0)
-        r = (ah_refusal){400, "the request has no Host"};
+        r = (ah_refusal){400, "the request has no Host", 0};
     else if (strlen(method) >= sizeof x->method)
-        r = (ah_refusal){400, "the request's method is too long"};
+        r = (ah_refusal){400, "the request's method is too long", 0};
     else if (s->owner.judge)
         r = s->owner.judge(s->owner.ud, x);
     if (!r.status && is_large(x))
-        r = (ah_refusal){413, "the request is too large"};
+        r = (ah_refusal){413, "the request is larger than", s->limits.body_bytes};
     if (r.status)
-        refuse(x, r.status, r.why);
+        refuse(x, r);
 }
 
 /* A piece of the body. */
@@ -331,14 +425,14 @@ static void take_bytes(ah_hit *x, const char *data, size_t n)
     ah_server *s = x->server;
 
     if (x->body.len + n > s->limits.body_bytes) {
-        refuse(x, 413, "the request is too large");
+        refuse(x, (ah_refusal){413, "the request is larger than", s->limits.body_bytes});
         return;
     }
     ah_buf_add(&x->body, data, n);
     x->held += n;
     s->bodies += n;
     if (s->bodies > s->limits.bodies_bytes || !ah_buf_ok(&x->body))
-        refuse(x, 503, "the requests under way are too large together");
+        refuse(x, (ah_refusal){503, "the requests under way are larger than", s->limits.bodies_bytes});
 }
 
 /* All of it is there. It is its owner's now, who is told when libmicrohttpd waits for it. */
@@ -346,9 +440,9 @@ static enum MHD_Result hand_over(ah_hit *x)
 {
     ah_server *s = x->server;
 
-    x->asked = x->owned = x->suspended = true;
+    x->asked = x->owned = true;
     ah_visit_begin(x->visit, AH_VISIT_ANSWER, now_of(s));
-    s->mhd.suspend_connection(x->connection);
+    suspend(x);
     s->owner.asked(s->owner.ud, x);
     return MHD_YES;
 }
@@ -362,7 +456,7 @@ static enum MHD_Result on_request(void *ud, struct MHD_Connection *c, const char
 
     (void)ud;
     (void)url;
-    if (!x || x->visit->sent_off || (x->broken && x->asked))
+    if (!x || x->visit->sent_off || (x->broken && x->asked && !x->refused))
         return MHD_NO;
     if (!x->connection) {
         take_head(x, c, method, version);
@@ -374,8 +468,8 @@ static enum MHD_Result on_request(void *ud, struct MHD_Connection *c, const char
         *n = 0;
         return MHD_YES;
     }
-    if (x->visit->phase == AH_VISIT_REFUSED)
-        return MHD_NO;
+    if (x->refused)
+        return x->told ? MHD_NO : suspend(x);
     if (!x->asked)
         return hand_over(x);
     return x->status ? send_answer(x) : MHD_NO;
@@ -410,8 +504,8 @@ static void *on_target(void *ud, const char *target, struct MHD_Connection *c)
     if (!x)
         return NULL;
     *x = (ah_hit){.server = s, .visit = v, .go_on = go_on, .mem = s->mem, .bodies = &s->bodies};
-    ah_buf_init(&x->target, s->mem, s->limits.header_bytes + 1);
-    ah_buf_init(&x->head, s->mem, s->limits.header_bytes + 1);
+    ah_buf_init(&x->target, s->mem, POOL * s->limits.header_bytes);
+    ah_buf_init(&x->head, s->mem, POOL * s->limits.header_bytes);
     ah_buf_init(&x->body, s->mem, s->limits.body_bytes);
     ah_buf_init(&x->lines, s->mem, s->limits.header_bytes);
     ah_buf_init(&x->out, s->mem, SIZE_MAX / 2);
@@ -430,10 +524,10 @@ static void on_over(void *ud, struct MHD_Connection *c, void **state,
     ah_server *s = ud;
 
     (void)c;
-    (void)why;
     if (!x)
         return;
     *state = NULL;
+    x->out_whole = why == MHD_REQUEST_TERMINATED_COMPLETED_OK;
     s->bodies -= x->held;
     x->held = 0;
     x->visit->exchange = NULL;
@@ -489,7 +583,7 @@ static void make_room(ah_server *s, int64_t now)
 
     s->shut = now + SHUT_MS;
     if (v)
-        send_off(v);
+        send_off(s, v);
 }
 
 /* The system would take some MiB for a client that does not read: all of it made for nobody, and each
@@ -541,7 +635,7 @@ static void sweep(ah_server *s, int64_t now)
 
         if (!v->sent_off &&
             (ah_visit_overdue(&s->door, v, now) || (x && x->suspended && ah_visit_gone(v, now))))
-            send_off(v);
+            send_off(s, v);
     }
 }
 
@@ -709,7 +803,6 @@ static ah_status open_socket(ah_server *s, const char *listen, ah_err *err)
 
 /* -- the server ---------------------------------------------------------------------------------- */
 
-/* The pool of a connection holds the head of a request and a piece of its answer. */
 static struct MHD_Daemon *start(ah_server *s)
 {
     bool epoll = s->mhd.is_feature_supported(MHD_FEATURE_EPOLL) == MHD_YES;
@@ -718,7 +811,7 @@ static struct MHD_Daemon *start(ah_server *s)
     return s->mhd.start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_CONNECTION_LIMIT,
                                (unsigned)s->limits.connections, MHD_OPTION_CONNECTION_TIMEOUT,
                                (unsigned)((s->limits.idle_ms + 999) / 1000),
-                               MHD_OPTION_CONNECTION_MEMORY_LIMIT, 2 * s->limits.header_bytes,
+                               MHD_OPTION_CONNECTION_MEMORY_LIMIT, POOL * s->limits.header_bytes,
                                MHD_OPTION_URI_LOG_CALLBACK, on_target, s, MHD_OPTION_NOTIFY_COMPLETED,
                                on_over, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
                                MHD_OPTION_END);
@@ -806,7 +899,7 @@ void ah_server_shut(ah_server *s, int64_t ms)
     stop_listening(s);
     for (ah_visit *v = s->door.first; v; v = v->next)
         if (v->phase < AH_VISIT_BODY && v->phase != AH_VISIT_REFUSED)
-            send_off(v);
+            send_off(s, v);
     turn_soon(s);
 }
 

@@ -32,13 +32,20 @@ extern const ah_server_limits ah_server_limits_default;
 typedef struct ah_refusal {
     int status; /* 0: it is not */
     const char *why;
+    size_t limit; /* bytes, which its words end with; 0: none */
 } ah_refusal;
+
+enum { AH_REFUSAL_BYTES = 32 << 10 /* of an answer to a request that was refused, head and body */ };
 
 /* Calls of the owner. ud is its own. */
 typedef struct ah_server_owner {
     /* The head is there. Only looks. NULL: nothing is refused by it. */
     ah_refusal (*judge)(void *ud, const ah_hit *hit);
-    void (*asked)(void *ud, ah_hit *hit); /* all of a request is there */
+    /* All of a request is there. With `refuses`, too, where a head is there and the server refuses its
+     * request (ah_hit_refusal): what is answered then is said, and the server's own words where that
+     * breaks off, is too large, or comes too late. */
+    void (*asked)(void *ud, ah_hit *hit);
+    bool refuses;
     void (*moved)(void *ud, ah_hit *hit); /* all that was written is taken, or the hit is over */
     void (*closed)(void *ud);             /* after ah_server_shut: the last answer is out */
     void *ud;
@@ -66,6 +73,8 @@ bool ah_hit_header_at(const ah_hit *hit, size_t i, ah_slice *name, ah_slice *val
 /* The first of them, case ignored, and how many there are; .p NULL: none. */
 ah_slice ah_hit_header(const ah_hit *hit, const char *name, size_t *n);
 ah_slice ah_hit_body(const ah_hit *hit);
+/* Its words are good until the hit is freed. */
+ah_refusal ah_hit_refusal(const ah_hit *hit);
 void ah_hit_drop_body(ah_hit *hit); /* its owner has what it needs of it */
 void ah_hit_set_owner(ah_hit *hit, void *p);
 void *ah_hit_owner(const ah_hit *hit);
@@ -81,8 +90,10 @@ bool ah_hit_write(ah_hit *hit, ah_slice bytes); /* copied; false: no memory, and
 bool ah_hit_taken(const ah_hit *hit);           /* all that was written was taken, or it is over */
 void ah_hit_end(ah_hit *hit);                   /* of the body */
 bool ah_hit_ended(const ah_hit *hit);
-void ah_hit_break(ah_hit *hit);      /* the connection closes where it is */
+void ah_hit_break(ah_hit *hit); /* the connection closes where it is */
+bool ah_hit_broken(const ah_hit *hit);
 bool ah_hit_over(const ah_hit *hit); /* it went out, or its client is gone */
+bool ah_hit_out(const ah_hit *hit);  /* it is over, and all of the answer went out */
 void ah_hit_free(ah_hit *hit);       /* one that did not end breaks off; NULL is fine */
 
 #endif

@@ -21,11 +21,14 @@ bool ah_hit_keep_line(ah_hit *x, const char *name, const char *value)
     if (!line)
         return false;
     x->line = line;
-    line[x->n_lines++] = (ah_place){(uint32_t)x->head.len, (uint32_t)n};
+    line[x->n_lines] = (ah_place){(uint32_t)x->head.len, (uint32_t)n};
     ah_buf_add(&x->head, name, n);
-    line[x->n_lines++] = (ah_place){(uint32_t)x->head.len, (uint32_t)k};
+    line[x->n_lines + 1] = (ah_place){(uint32_t)x->head.len, (uint32_t)k};
     ah_buf_add(&x->head, value ? value : "", k);
-    return ah_buf_ok(&x->head);
+    if (!ah_buf_ok(&x->head))
+        return false;
+    x->n_lines += 2;
+    return true;
 }
 
 void ah_hit_destroy(ah_hit *x)
@@ -87,6 +90,11 @@ ah_slice ah_hit_body(const ah_hit *hit)
     return ah_buf_slice(&hit->body);
 }
 
+ah_refusal ah_hit_refusal(const ah_hit *hit)
+{
+    return (ah_refusal){hit->refused, hit->why, 0};
+}
+
 void ah_hit_drop_body(ah_hit *hit)
 {
     if (hit->held)
@@ -117,8 +125,7 @@ static bool is_token(ah_slice s)
 /* These follow from the body, or are the connection's. */
 static bool is_ours(ah_slice name)
 {
-    static const char *const ours[] = {"Content-Length", "Transfer-Encoding", "Connection",
-                                       "Keep-Alive",     "Upgrade",           "Trailer"};
+    static const char *const ours[] = {"Content-Length", "Transfer-Encoding", "Connection"};
 
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         if (name.n == strlen(ours[i]) && strncasecmp(name.p, ours[i], name.n) == 0)
@@ -205,9 +212,19 @@ void ah_hit_break(ah_hit *hit)
         hit->go_on(hit);
 }
 
+bool ah_hit_broken(const ah_hit *hit)
+{
+    return hit->broken;
+}
+
 bool ah_hit_over(const ah_hit *hit)
 {
     return !hit->connection;
+}
+
+bool ah_hit_out(const ah_hit *hit)
+{
+    return hit->out_whole;
 }
 
 void ah_hit_free(ah_hit *hit)

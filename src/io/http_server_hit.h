@@ -6,7 +6,7 @@
 
 struct MHD_Connection;
 
-enum { AH_HIT_METHOD = 24 };
+enum { AH_HIT_METHOD = 24, AH_HIT_WHY = 96 };
 
 typedef struct ah_place {
     uint32_t at, n;
@@ -25,6 +25,7 @@ struct ah_hit {
     ah_buf target, head, body; /* head: names and values of the header lines */
     ah_place *line;            /* by turns in head */
     size_t n_lines, cap_lines;
+    bool lost;      /* of its head: there was no memory */
     size_t held;    /* of the body, as the server counts it */
     bool asked;     /* it was handed to its owner */
     bool owned;     /* who has not freed it */
@@ -33,6 +34,11 @@ struct ah_hit {
     int64_t length; /* of its body */
     bool bodyless;  /* an answer without a body */
     bool ended, broken;
+    bool out_whole; /* all of it went out */
+    int refused;    /* the status; 0: it is not */
+    char why[AH_HIT_WHY];
+    bool told;    /* of its refusal */
+    bool leaving; /* its connection closes with that */
     ah_buf lines; /* header lines of the answer: a NUL behind each name and value */
     size_t n_answer_lines;
     ah_buf out; /* of the body */

@@ -22,6 +22,7 @@
 #pragma weak MHD_queue_response
 #pragma weak MHD_destroy_response
 #pragma weak MHD_is_feature_supported
+#pragma weak MHD_get_reason_phrase_for
 #pragma weak MHD_get_version
 
 static void *open_library(void)

@@ -25,6 +25,7 @@
     F(queue_response)                                                                                   \
     F(destroy_response)                                                                                 \
     F(is_feature_supported)                                                                             \
+    F(get_reason_phrase_for)                                                                            \
     F(get_version)
 
 #define AH_MHD_MEMBER(name) __typeof__(&MHD_##name) name;

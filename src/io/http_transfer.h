@@ -4,10 +4,7 @@
  *   http_response.c  what came, as curl hands it over and as owners take it
  *   http_words.c     why a transfer failed, in words
  *   http_proxy.c     which proxy the environment sets for a request
- *   http_transport.c transfers that a transport of the program carries in place of curl
- *   http_record.c    exchanges kept in a file
- *   http_pieces.c    keys in pieces taken out of what is recorded
- *   http_replay.c    transfers that are answered from such a file
+ *   http_transport.c transfers that somebody else carries in place of curl
  */
 #ifndef AH_IO_HTTP_TRANSFER_H
 #define AH_IO_HTTP_TRANSFER_H
@@ -49,8 +46,9 @@ typedef struct socket_state {
 struct ah_http {
     const ah_mem *mem;
     ah_loop *loop;
-    ah_transport transport; /* start NULL: curl. Its ud is the host */
-    uint64_t last_id;       /* of its requests */
+    ah_http_carrier carrier; /* start NULL: curl */
+    uint64_t last_id;        /* of its requests */
+    ah_http_tap tap;         /* begin NULL: nobody looks on */
     CURLM *multi;
     char *ca_file, *ca_dir; /* that the environment names, or NULL */
     const char *ca_from;    /* the variable that named them, or NULL; a literal */
@@ -64,15 +62,13 @@ struct ah_http {
     ah_transfer *news, **last_news;
     ah_transfer *kept;
     int n_kept;
-    size_t kept_bytes;            /* of their response buffers */
-    struct ah_recorder *recorder; /* NULL: nothing is kept */
-    struct ah_replay *replay;     /* NULL: requests go out */
+    size_t kept_bytes; /* of their response buffers */
 };
 
 struct ah_transfer {
     ah_http *http;
-    CURL *easy;                  /* NULL: a transport carries it */
-    uint64_t id;                 /* of the transport's request */
+    CURL *easy;                  /* NULL: a carrier has it */
+    uint64_t id;                 /* of the carrier's request */
     ah_transfer *next;           /* in http->news or http->kept */
     ah_transfer *beside, **link; /* in http->running */
     bool in_news, running, ended;
@@ -107,7 +103,7 @@ struct ah_transfer {
 
     fault fault;
     CURLcode result;
-    char *broke;              /* what a transport says, or NULL */
+    char *broke;              /* what a carrier says, or NULL */
     char reason[REASON_SIZE]; /* likewise in one word, or "" */
     bool final;               /* and another try goes no better */
     int os_error;
@@ -115,29 +111,8 @@ struct ah_transfer {
     char proxy[HOST_SIZE]; /* "name:port" of the proxy that it went through, as far as is known; "" */
     bool answered;         /* a byte of a response came */
     char curl_says[CURL_ERROR_SIZE];
-    struct ah_recorded *recorded; /* NULL: it is not */
+    void *tapped; /* the tap's; NULL: it is not told of this one */
 };
-
-static inline bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-static inline ah_slice trim(ah_slice s)
-{
-    while (s.n && is_blank(*s.p)) {
-        s.p++;
-        s.n--;
-    }
-    while (s.n && is_blank(s.p[s.n - 1]))
-        s.n--;
-    return s;
-}
-
-static inline bool same_word(ah_slice a, const char *b) /* case ignored */
-{
-    return a.n == strlen(b) && strncasecmp(a.p, b, a.n) == 0;
-}
 
 /* http.c: there is something new to look at; and: we end the transfer, for that reason. */
 void ah_transfer_note_news(ah_transfer *t);
@@ -148,6 +123,8 @@ void ah_transfer_enter(ah_transfer *t);
 void ah_transfer_end(ah_transfer *t, CURLcode result);
 /* http.c: what is paused goes on, as soon as the loop waits. */
 void ah_transfer_thaw(ah_transfer *t);
+/* http.c: the tap, if there is one, hears of a request that is about to go out. */
+ah_status ah_transfer_tap(ah_transfer *t, const ah_http_request *req, ah_err *err);
 
 /* http_request.c: what is set once for a handle, what a request sets (AH_USAGE where it
  * cannot be sent), and what a request leaves behind. */
@@ -176,23 +153,5 @@ bool ah_response_body(ah_transfer *t, ah_slice bytes);
 ah_status ah_foreign_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news, void *ud,
                            ah_transfer **out, ah_err *err);
 void ah_foreign_cancel(ah_transfer *t); /* unless it has ended */
-
-/* http_record.c: a request that is about to go out, bytes that came, and the end of it, told
- * before the transfer's owner gets it. Nothing happens where nothing is recorded. */
-typedef struct ah_recorder ah_recorder;
-ah_status ah_record_begin(ah_transfer *t, const ah_http_request *req, ah_err *err);
-void ah_record_body(ah_transfer *t, ah_slice bytes);
-void ah_record_end(ah_transfer *t);
-void ah_recorder_free(ah_recorder *r);
-
-/* http_pieces.c: the body of a response without the keys that its pieces make; false: no memory. */
-bool ah_record_clean(const ah_mem *mem, const ah_secrets *secrets, ah_buf *body);
-
-/* http_replay.c */
-typedef struct ah_replay ah_replay;
-ah_status ah_replay_open(const ah_mem *mem, const char *path, ah_replay **out, ah_err *err);
-void ah_replay_free(ah_replay *r);
-ah_status ah_replay_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news, void *ud,
-                          ah_transfer **out, ah_err *err);
 
 #endif

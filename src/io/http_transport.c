@@ -1,8 +1,7 @@
-/* Transfers that the program's own HTTP stack carries in place of curl (ah_transport in
- * agenthost.h). Limits, headers, bodies and news are those of every transfer; the
- * program begins requests and feeds what comes, under ids, so that what it feeds for a
- * request that is over does no harm. News are told by a timer that is due at once: never
- * from inside the program's own calls. */
+/* Transfers that somebody else carries in place of curl (ah_http_carrier). Limits, headers, bodies
+ * and news are those of every transfer; the carrier begins requests and feeds what comes, under ids,
+ * so that what it feeds for a request that is over does no harm. News are told by a timer that is due
+ * at once: never from inside the carrier's own calls. */
 #include "base/json.h"
 #include "io/http_transfer.h"
 
@@ -75,13 +74,16 @@ static ah_status begin(ah_transfer *t, const ah_http_request *req, ah_err *err)
     r.body_len = t->joined.len;
     t->id = r.id;
     ah_transfer_enter(t);
-    st = http->transport.start(http->transport.ud, http->transport.ud, &r);
+    err->status = AH_OK;
+    st = http->carrier.start(http->carrier.ud, http, &r, err);
     ah_free(http->mem, headers);
     if (st == AH_OK)
         return AH_OK;
     t->id = 0; /* it never began: nothing to cancel */
     if (st == AH_NOMEM)
         return ah_err_nomem(err);
+    if (err->status != AH_OK)
+        return st;
     ah_err_set(err, st, "%s: the program's transport cannot begin: %s", t->host, ah_status_name(st));
     if (st == AH_HTTP)
         ah_json_detail(err, "reason", ah_slice_of("broken"));
@@ -94,7 +96,7 @@ ah_status ah_foreign_start(ah_http *http, const ah_http_request *req, ah_http_ne
     ah_transfer *t;
     ah_status st;
 
-    if (req->only)
+    if (req->only && http->carrier.connects)
         return ah_err_set(err, AH_USAGE,
                           "addresses cannot be limited here: this program carries HTTP itself");
     if (!(t = ah_transfer_make(http)))
@@ -103,7 +105,7 @@ ah_status ah_foreign_start(ah_http *http, const ah_http_request *req, ah_http_ne
     t->ud = ud;
     st = ah_request_check(t, req, err);
     if (st == AH_OK)
-        st = ah_record_begin(t, req, err);
+        st = ah_transfer_tap(t, req, err);
     if (st == AH_OK)
         st = begin(t, req, err);
     if (st == AH_OK)
@@ -115,12 +117,12 @@ ah_status ah_foreign_start(ah_http *http, const ah_http_request *req, ah_http_ne
 
 void ah_foreign_cancel(ah_transfer *t)
 {
-    ah_transport *transport = &t->http->transport;
+    ah_http_carrier *carrier = &t->http->carrier;
     uint64_t id = t->id;
 
     t->id = 0;
     if (id)
-        transport->cancel(transport->ud, transport->ud, id);
+        carrier->cancel(carrier->ud, id);
 }
 
 /* -- the response --------------------------------------------------------------------------- */
@@ -166,8 +168,8 @@ static char *copy_words(const ah_http *http, const char *error)
     return words;
 }
 
-/* Without a head there was no response, whatever the program thinks of it. */
-void ah_http_end(ah_http *http, uint64_t id, const char *error, const char *reason)
+/* Without a head there was no response, whatever the carrier thinks of it. */
+void ah_http_end(ah_http *http, uint64_t id, const char *error, const char *reason, bool final)
 {
     ah_transfer *t = find(http, id);
 
@@ -179,6 +181,7 @@ void ah_http_end(ah_http *http, uint64_t id, const char *error, const char *reas
         t->broke = copy_words(http, error);
     if (reason)
         ah_transfer_reason(t, ah_slice_of(reason));
+    t->final = final;
     t->id = 0;
     ah_transfer_end(t, error ? CURLE_RECV_ERROR : CURLE_OK);
     tell_soon(http);

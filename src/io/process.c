@@ -43,8 +43,7 @@ enum {
 typedef struct stream {
     int fd; /* -1: at its end */
     ah_buf buf;
-    size_t taken;  /* of buf, from its beginning */
-    size_t looked; /* behind that, without an end of line */
+    size_t taken; /* of buf, from its beginning */
 } stream;
 
 struct ah_process {
@@ -238,7 +237,6 @@ void ah_process_take(ah_process *p, ah_process_stream which, size_t n)
 
     assert(n <= pending(s));
     s->taken += n;
-    s->looked = 0;
     if (s->fd >= 0 && n > 0)
         ah_loop_watch(p->loop, s->fd, AH_IN, on_output, p, NULL);
 }
@@ -246,31 +244,6 @@ void ah_process_take(ah_process *p, ah_process_stream which, size_t n)
 bool ah_process_at_end(const ah_process *p, ah_process_stream which)
 {
     return p->out[which].fd < 0 && pending(&p->out[which]) == 0;
-}
-
-static ah_slice without_end(const char *p, size_t n)
-{
-    return (ah_slice){p, n > 0 && p[n - 1] == '\r' ? n - 1 : n};
-}
-
-ah_line ah_process_line(ah_process *p, ah_process_stream which, ah_slice *out)
-{
-    stream *s = &p->out[which];
-    ah_slice all = bytes_of(s);
-    const char *end = memchr(all.p + s->looked, '\n', all.n - s->looked);
-
-    if (end) {
-        *out = ah_lend(without_end(all.p, (size_t)(end - all.p)));
-        ah_process_take(p, which, (size_t)(end - all.p) + 1);
-        return AH_LINE_WHOLE;
-    }
-    s->looked = all.n;
-    if (s->fd < 0 && all.n > 0) {
-        *out = ah_lend(all);
-        ah_process_take(p, which, all.n);
-        return AH_LINE_WHOLE;
-    }
-    return all.n >= p->max_pending ? AH_LINE_TOO_LONG : AH_LINE_NONE;
 }
 
 /* -- input ------------------------------------------------------------------------------------------ */

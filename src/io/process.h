@@ -104,13 +104,6 @@ ah_slice ah_process_output(const ah_process *p, ah_process_stream s);
 void ah_process_take(ah_process *p, ah_process_stream s, size_t n);
 bool ah_process_at_end(const ah_process *p, ah_process_stream s); /* nothing more will come */
 
-typedef enum ah_line { AH_LINE_NONE, AH_LINE_WHOLE, AH_LINE_TOO_LONG } ah_line;
-
-/* Takes the next line, without its end (\n or \r\n); at the end of the stream also one without
- * any. NONE: not yet. TOO_LONG: max_pending bytes without an end; nothing is taken. Valid as
- * above. */
-ah_line ah_process_line(ah_process *p, ah_process_stream s, ah_slice *out);
-
 /* -- the end --------------------------------------------------------------------------------- */
 
 typedef enum ah_process_end {

@@ -1,185 +1,40 @@
-/* Adapters written in Lua: a function that is given an exchange and writes pieces
- * of the answer into it. ah.scripted and demo/ models stand on it. */
+/* Adapters as objects of Lua: those written in Lua, which ah.adapter, ah.scripted and demo/ models stand
+ * on, and those of names. How a function answers is in lua_exchange.c. */
 #include "lua/lua_adapter.h"
 
 #include <stdlib.h>
 
-#include "host/claude_process.h"
 #include "lua/lua_error.h"
+#include "lua/lua_exchange.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_host.h"
 #include "lua/lua_models.h"
 #include "lua/lua_modules.h"
-#include "lua/lua_task.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_value.h"
 #include "wire/providers.h"
-#include "wire/scripted.h"
 #include "lua/lua_options.h"
 
 static const char ADAPTER[] = "agenthost.adapter";
-static const char EXCHANGE[] = "agenthost.exchange";
 
-enum { MAX_PIECE = 64 << 20, MAX_KNOWN = 2 << 10 };
-
-typedef struct lua_adapter {
-    ah_scripted scripted;
-    ah_lua *lua;
-    int ref;       /* function(exchange) */
-    int asks;      /* function(name, arguments, call_id): is there a double? LUA_NOREF: never */
-    ah_tool *runs; /* doubles: a tool of any arguments */
-} lua_adapter;
-
-/* What the function sees of an exchange. */
-typedef struct exchange {
-    ah_exchange *x; /* NULL once it is over */
-    ah_task *task;
-} exchange;
-
-/* -- the exchange as an object ----------------------------------------------------------- */
-
-static ah_exchange *check_exchange(lua_State *L)
-{
-    exchange *e = luaL_checkudata(L, 1, EXCHANGE);
-
-    if (!e->x)
-        ah_lua_raise(L, AH_USAGE, "exchange: it is over");
-    return e->x;
-}
-
-/* x:request(): the request, decoded. */
-static int exchange_request(lua_State *L)
-{
-    ah_buf *b = ah_lua_push_buf(L, MAX_PIECE);
-    ah_exchange *x = check_exchange(L);
-    ah_slice body[3];
-    size_t n = ah_lowered_body(ah_run_cfg(ah_driven_run(x->of))->wire, body);
-
-    for (size_t i = 0; i < n; i++)
-        ah_buf_put(b, body[i]);
-    if (!ah_buf_ok(b))
-        return ah_lua_raise_nomem(L);
-    ah_lua_push_json(L, ah_buf_slice(b));
-    ah_buf_clear(b); /* now, not when the collector comes: it may be large */
-    return 1;
-}
-
-/* x:write(piece): one piece, a table as in wire/scripted.c. */
-static int exchange_write(lua_State *L)
-{
-    ah_buf *b = ah_lua_push_buf(L, MAX_PIECE);
-    ah_exchange *x = check_exchange(L);
-    ah_err err;
-
-    if (ah_lua_to_json(L, 2, b->mem, b, &err) != AH_OK)
-        return ah_lua_raise_err(L, &err);
-    ah_buf_char(b, '\n');
-    if (!ah_buf_ok(b))
-        return ah_lua_raise_nomem(L);
-    ah_exchange_feed(x, ah_buf_slice(b));
-    ah_buf_clear(b);
-    return 0;
-}
-
-/* x:raw(bytes): bytes of the answer as they are, for tests of cut and broken answers. */
-static int exchange_raw(lua_State *L)
-{
-    ah_exchange *x = check_exchange(L);
-    ah_slice bytes;
-
-    bytes.p = luaL_checklstring(L, 2, &bytes.n);
-    ah_exchange_feed(x, bytes);
-    return 0;
-}
-
-static void end_exchange(ah_task *t, const ah_err *err)
-{
-    exchange *e = t->ud;
-    ah_exchange *x = e->x;
-
-    e->x = NULL;
-    ah_exchange_end(x, err);
-}
-
-static void settled(ah_task *t, int nresults)
-{
-    (void)nresults;
-    end_exchange(t, NULL);
-}
-
-static void failed(ah_task *t, const ah_err *err)
-{
-    ah_err e = *err;
-
-    if (e.status == AH_INTERNAL || e.status == AH_USAGE)
-        e.status = AH_PROVIDER;
-    e.phase = AH_PHASE_RESPONSE;
-    end_exchange(t, &e);
-}
-
-/* -- starting and stopping ----------------------------------------------------------------- */
-
-static int make_task(lua_State *L)
-{
-    ah_exchange *x = lua_touserdata(L, 1);
-    const lua_adapter *a = (const lua_adapter *)ah_run_cfg(ah_driven_run(x->of))->adapter;
-    exchange *e = lua_newuserdatauv(L, sizeof *e, 0); /* -- x e */
-    ah_task *t;
-
-    *e = (exchange){.x = x};
-    luaL_setmetatable(L, EXCHANGE);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, a->ref);
-    lua_pushvalue(L, 2); /* -- x e f e */
-    t = ah_task_new(a->lua, L, 1, x->of);
-    ah_task_keep(L, t);
-    t->settled = settled;
-    t->failed = failed;
-    t->ud = e;
-    e->task = t;
-    x->task = e;
-    return 0;
-}
-
-/* In a job of its own: an answer must not come while the exchange is being started. */
-static void start(ah_scripted *s, ah_exchange *x)
-{
-    ah_lua *h = ((lua_adapter *)s)->lua;
-    lua_State *L = h->caller;
-    ah_err err;
-
-    lua_pushcfunction(L, make_task);
-    lua_pushlightuserdata(L, x);
-    if (ah_lua_call(h, L, 1, 0, &err) == AH_OK)
-        ah_job_post(h->host, &((exchange *)x->task)->task->job);
-    else
-        ah_exchange_end(x, &err);
-}
-
-static void stop(ah_scripted *s, ah_exchange *x)
-{
-    exchange *e = x->task;
-
-    (void)s;
-    if (!e || !e->x)
-        return;
-    e->x = NULL;
-    ah_task_stop(e->task);
-}
+enum { MAX_KNOWN = 2 << 10 };
 
 static void release(ah_scripted *s)
 {
-    lua_adapter *a = (lua_adapter *)s;
+    ah_lua_adapter *a = (ah_lua_adapter *)s;
 
+    ah_lua_exchange_release(a);
     ah_lua_unref(a->lua, &a->ref);
     ah_lua_unref(a->lua, &a->asks);
+    ah_lua_unref(a->lua, &a->told);
     ah_tool_unref(a->runs);
-    ah_free(s->base.mem, a);
+    ah_free(s->native.base.mem, a);
 }
 
 /* (asks, call) -- boolean */
 static int ask(lua_State *L)
 {
-    const lua_adapter *a = lua_touserdata(L, 1);
+    const ah_lua_adapter *a = lua_touserdata(L, 1);
     const ah_slot *slot = ((const ah_call *)lua_touserdata(L, 2))->slot;
 
     lua_rawgeti(L, LUA_REGISTRYINDEX, a->asks);
@@ -192,7 +47,7 @@ static int ask(lua_State *L)
 
 static ah_status stand_in(ah_scripted *s, const ah_call *call, ah_tool **out, ah_err *err)
 {
-    lua_adapter *a = (lua_adapter *)s;
+    ah_lua_adapter *a = (ah_lua_adapter *)s;
     lua_State *L = a->lua->caller;
     ah_status st;
 
@@ -212,17 +67,22 @@ static ah_status stand_in(ah_scripted *s, const ah_call *call, ah_tool **out, ah
 
 static ah_adapter *new_adapter(ah_lua *h, ah_slice provider, ah_slice model, int mode)
 {
-    lua_adapter *a = ah_alloc(&h->mem, sizeof *a);
+    ah_lua_adapter *a = ah_alloc(&h->mem, sizeof *a);
     ah_adapter *base;
 
     if (!a)
         return NULL;
-    *a = (lua_adapter){
-        .scripted = {.start = start, .stop = stop, .release = release, .stand_in = stand_in},
-        .lua = h,
-        .ref = LUA_NOREF,
-        .asks = LUA_NOREF};
-    base = &a->scripted.base;
+    *a = (ah_lua_adapter){.scripted = {.start = ah_lua_exchange_start,
+                                       .stop = ah_lua_exchange_stop,
+                                       .rest = ah_lua_exchange_rest,
+                                       .leave = ah_lua_exchange_leave,
+                                       .release = release,
+                                       .stand_in = stand_in},
+                          .lua = h,
+                          .ref = LUA_NOREF,
+                          .asks = LUA_NOREF,
+                          .told = LUA_NOREF};
+    base = &a->scripted.native.base;
     *base = (ah_adapter){.vt = &ah_scripted_vt,
                          .mem = &h->mem,
                          .refs = 1,
@@ -238,7 +98,7 @@ static ah_adapter *new_adapter(ah_lua *h, ah_slice provider, ah_slice model, int
 }
 
 /* The functions at 8 and 9; the adapter's object on top. */
-static void read_doubles(lua_State *L, lua_adapter *a)
+static void read_doubles(lua_State *L, ah_lua_adapter *a)
 {
     luaL_checktype(L, 8, LUA_TFUNCTION);
     lua_pushliteral(L, "double");
@@ -249,16 +109,23 @@ static void read_doubles(lua_State *L, lua_adapter *a)
     a->asks = ah_lua_ref(L);
 }
 
+/* The wire at 11, whose lines are the answer. */
+static void read_wire(lua_State *L, ah_lua_adapter *a)
+{
+    ah_scripted_read(&a->scripted, (size_t)luaL_checkoption(L, 11, NULL, ah_scripted_wires));
+    a->reads = true;
+}
+
 /* _adapter(provider, model, function(exchange), methods, tool_change_mode = "append", begins_only,
- * images = true, asks, runs): asks(name, arguments as text, call_id) says whether runs(args, ctx) stands in for
- * the handler. */
+ * images = true, asks, runs, told, reads, annotated): asks(name, arguments as text, call_id) says whether runs(args, ctx) stands
+ * in for the handler; told(what, conversation) is called where what is kept for it goes, for all without one; reads: the wire of x:line. */
 static int lua_new_adapter(lua_State *L)
 {
     ah_slice provider, model;
     ah_adapter **box;
     int mode;
 
-    lua_settop(L, 9);
+    lua_settop(L, 12);
     provider.p = luaL_checklstring(L, 1, &provider.n);
     model.p = luaL_checklstring(L, 2, &model.n);
     luaL_checktype(L, 3, LUA_TFUNCTION);
@@ -274,9 +141,16 @@ static int lua_new_adapter(lua_State *L)
     lua_pushvalue(L, 4);
     lua_setiuservalue(L, -2, 1);
     lua_pushvalue(L, 3);
-    ((lua_adapter *)*box)->ref = ah_lua_ref(L);
+    ((ah_lua_adapter *)*box)->ref = ah_lua_ref(L);
     if (!lua_isnoneornil(L, 8))
-        read_doubles(L, (lua_adapter *)*box);
+        read_doubles(L, (ah_lua_adapter *)*box);
+    if (!lua_isnil(L, 11))
+        read_wire(L, (ah_lua_adapter *)*box);
+    ((ah_lua_adapter *)*box)->scripted.annotated = lua_toboolean(L, 12);
+    if (lua_isfunction(L, 10)) {
+        lua_pushvalue(L, 10);
+        ((ah_lua_adapter *)*box)->told = ah_lua_ref(L);
+    }
     return 1;
 }
 
@@ -359,6 +233,85 @@ static ah_status open_demo(lua_State *L, ah_slice name, ah_adapter **out, ah_err
     return box ? AH_OK : ah_err_set(err, AH_USAGE, "model: there is no demo/%.*s", AH_FMT(name));
 }
 
+static const ah_service claude = {
+    .name = AH_CLAUDE,
+    .url = "https://api.anthropic.com", /* where the command asks unless told otherwise */
+    .url_env = {"ANTHROPIC_BASE_URL"},
+    .key_env = {"ANTHROPIC_API_KEY"},
+    .keyless = true, /* who is logged in needs none */
+};
+
+/* What is known of a model of the command, before there is its adapter. */
+typedef struct commanded {
+    ah_native native;
+    ah_tool_change_mode mode;
+} commanded;
+
+/* (commanded) -- adapter object */
+static int make_claude(lua_State *L)
+{
+    const commanded *c = lua_touserdata(L, 1);
+    ah_slice key = c->native.key ? ah_secret_reveal(c->native.key) : (ah_slice){NULL, 0};
+
+    lua_pushcfunction(L, ah_lua_load_module_once);
+    lua_pushliteral(L, "agenthost.providers.claude");
+    lua_call(L, 1, 1);
+    lua_createtable(L, 0, 5); /* -- c module given */
+    lua_pushstring(L, c->native.base.model->data);
+    lua_setfield(L, -2, "model");
+    lua_pushstring(L, ah_tool_change_mode_names[c->mode]);
+    lua_setfield(L, -2, "tool_change_mode");
+    if (key.p) {
+        lua_pushlstring(L, key.p, key.n);
+        lua_setfield(L, -2, "key");
+    }
+    if (!ah_slice_is(ah_text_slice(c->native.base.endpoint), claude.url)) {
+        lua_pushstring(L, c->native.base.endpoint->data);
+        lua_setfield(L, -2, "url");
+    }
+    lua_pushnumber(L, (lua_Number)c->native.limits.idle_ms / 1000);
+    lua_setfield(L, -2, "idle");
+    lua_call(L, 1, 1);
+    luaL_checkudata(L, -1, ADAPTER);
+    return 1;
+}
+
+static void take_claude(const commanded *c, ah_adapter *a)
+{
+    ah_text_set(&a->endpoint, ah_text_ref(c->native.base.endpoint));
+    a->images = AH_IMAGES_USER | AH_IMAGES_RESULT_DATA;
+    a->cost_told = AH_COST_AT_LAST;
+    ((ah_scripted *)a)->service.key_env[0] = claude.key_env[0];
+}
+
+/* claude_agent_sdk/NAME: the module makes an adapter in Lua of what is said here. */
+static ah_status open_claude(lua_State *L, ah_slice name, const ah_provider_options *o, ah_adapter **out,
+                             ah_err *err)
+{
+    commanded c = {.mode = AH_TOOLS_RESTART};
+    ah_status st = ah_provider_mode(o, AH_CLAUDE, 1 << AH_TOOLS_RESTART | 1 << AH_TOOLS_LIST_CHANGED,
+                                    AH_TOOLS_RESTART, &c.mode, err);
+
+    if (st == AH_OK)
+        st = ah_native_fill(&c.native, &claude, name, o, err);
+    if (st == AH_OK && !lua_checkstack(L, 2))
+        st = ah_err_nomem(err);
+    if (st == AH_OK) {
+        lua_pushcfunction(L, make_claude);
+        lua_pushlightuserdata(L, &c);
+        st = ah_lua_call(ah_lua_of(L), L, 1, 1, err);
+    }
+    if (st == AH_OK) {
+        *out = ah_adapter_ref(*(ah_adapter **)lua_touserdata(L, -1));
+        take_claude(&c, *out);
+        lua_pop(L, 1);
+    }
+    ah_text_unref(c.native.base.provider);
+    ah_text_unref(c.native.base.model);
+    ah_text_unref(c.native.base.endpoint);
+    return st;
+}
+
 /* -- names --------------------------------------------------------------------------- */
 
 static ah_status open_named(lua_State *L, ah_slice s, ah_provider_options *o, ah_adapter **out,
@@ -383,8 +336,7 @@ static ah_status open_named(lua_State *L, ah_slice s, ah_provider_options *o, ah
     o->ud = ah_lua_of(L);
     o->models = ah_lua_of(L)->models;
     if (ah_slice_is((ah_slice){s.p, (size_t)(slash - s.p)}, AH_CLAUDE))
-        return ah_claude_new(ah_lua_of(L)->host, (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)},
-                             o, out, err);
+        return open_claude(L, (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, o, out, err);
     return ah_provider_open((ah_slice){s.p, (size_t)(slash - s.p)},
                             (ah_slice){slash + 1, (size_t)(s.p + s.n - slash - 1)}, o, out, err);
 }
@@ -576,15 +528,11 @@ void ah_lua_open_adapter(lua_State *L)
                                             {"__tostring", adapter_tostring},
                                             {"__index", adapter_index},
                                             {NULL, NULL}};
-    static const luaL_Reg methods[] = {
-        {"request", exchange_request}, {"write", exchange_write}, {"raw", exchange_raw}, {NULL, NULL}};
 
+    ah_lua_open_exchange(L);
     luaL_newmetatable(L, ADAPTER);
     luaL_setfuncs(L, adapter_meta, 0);
-    luaL_newmetatable(L, EXCHANGE);
-    luaL_newlib(L, methods);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 2);
+    lua_pop(L, 1);
     lua_pushcfunction(L, lua_new_adapter);
     lua_setfield(L, -2, "_adapter");
     lua_pushcfunction(L, capabilities);

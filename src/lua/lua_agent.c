@@ -169,12 +169,29 @@ static void drop_driven(run *r)
     ah_text_set(&r->said, NULL);
 }
 
+/* What this adapter keeps for the conversation may go. */
+static void leave(const ah_lua_agent *a, ah_adapter *from)
+{
+    if (from && from->vt->leave)
+        from->vt->leave(from, &a->wire);
+}
+
+/* The same for all but the one in use. */
+static void leave_others(const ah_lua_agent *a)
+{
+    if (a->before != a->adapter)
+        leave(a, a->before);
+    for (size_t i = 0; i < a->fallback.n; i++)
+        if (a->fallback.item[i] != a->adapter)
+            leave(a, a->fallback.item[i]);
+}
+
 void ah_lua_agent_close(ah_lua_agent *a)
 {
     a->closed = true;
     a->session = NULL;
-    if (a->adapter && a->adapter->vt->leave)
-        a->adapter->vt->leave(a->adapter, &a->wire);
+    leave_others(a);
+    leave(a, a->adapter);
     ah_lowered_clear(&a->wire);
     ah_observer_clear(&a->observer);
     ah_registry_clear(&a->registry);
@@ -525,12 +542,18 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, const ah_overl
     };
 }
 
+static void change_adapter(ah_lua_agent *a)
+{
+    leave_others(a);
+    ah_lowered_use(&a->wire, a->adapter, AH_BREAK_MODEL);
+}
+
 static void prepare_wire(ah_lua_agent *a)
 {
     if (!a->wire.mem)
         ah_lowered_init(&a->wire, &a->lua->mem, a->adapter, a->transcript);
     else if (a->wire.adapter != a->adapter)
-        ah_lowered_use(&a->wire, a->adapter, AH_BREAK_MODEL);
+        change_adapter(a);
     ah_adapter_unref(a->before);
     a->before = NULL;
 }

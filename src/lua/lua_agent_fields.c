@@ -6,6 +6,7 @@
 #include "lua/lua_adapter.h"
 #include "lua/lua_agent.h"
 #include "lua/lua_budget.h"
+#include "lua/lua_defaults.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_host.h"
@@ -35,7 +36,9 @@ static void read_fields(lua_State *L, const char *what, ah_lua_agent *a)
         .on_drift = -1,
     };
 
-    ah_options_read_as(L, 1, &ah_subject_run, what, &f);
+    ah_options_read_as(L, 1, &ah_subject_run, what, NULL);
+    ah_lua_fill_defaults(L, 1, a->transcript && a->transcript->settings.options.text.p);
+    ah_options_take(L, 1, &ah_subject_run, &f);
     a->limits = f.limits;
     a->timeout = f.timeout;
     a->deadline = f.deadline;

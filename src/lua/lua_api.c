@@ -9,6 +9,7 @@
 
 #include "agenthost_lua.h"
 #include "base/lent.h"
+#include "io/http_server.h"
 #include "io/sandbox.h"
 #include "io/yaml.h"
 #include "base/json.h"
@@ -19,7 +20,7 @@
 #include "lua/lua_memory.h"
 #include "lua/lua_watch.h"
 #include "schema/schema.h"
-#include "wire/claude.h"
+#include "wire/providers.h"
 #include "wire/providers.h"
 
 enum { MAX_WORDS = 64 << 10, MAX_STDIN = 64 << 20, MAX_EVENTS = 4096, MAX_EVENT = 1 << 30 };
@@ -721,6 +722,7 @@ AH_API const char *ah_about(ah_host *host)
                ah_http_version(), ah_http_tls(), ah_json_version());
     ah_buf_fmt(&b, "pcre2 %s\n", ah_schema_regex_version(pcre2, sizeof pcre2));
     ah_buf_fmt(&b, "libyaml %s\n", ah_yaml_version(yaml, sizeof yaml));
+    ah_buf_fmt(&b, "libmicrohttpd %s\n", ah_server_version() ? ah_server_version() : "none");
     ah_buf_str(&b, "providers");
     put_providers(&b);
     ah_buf_fmt(&b, "\nevents %s\n", ah_loop_kind());

@@ -1,11 +1,12 @@
 /* What a program and its scripts hand each other, by name: tools that the program adds or
  * a script returns, agents and adapters that a script returns; ah.host_tool. All of it
- * lives in one Lua table of the host, so that it is collected as any other value. And ah_alias. */
+ * lives in one Lua table of the host, so that it is collected as any other value. And ah_alias and ah_defaults. */
 #include "base/lent.h"
 #include "base/near.h"
 #include "lua/lua_adapter.h"
 #include "lua/lua_api.h"
 #include "lua/lua_error.h"
+#include "lua/lua_defaults.h"
 #include "lua/lua_models.h"
 #include "lua/lua_open.h"
 #include "lua/lua_tool.h"
@@ -222,19 +223,29 @@ AH_API const char *ah_tools(ah_host *host)
     return ah_embed_call(e, list_tools, NULL) == AH_OK ? e->tools->data : NULL;
 }
 
-/* -- names of models ------------------------------------------------------------------------- */
+/* -- names of models, defaults of runs ------------------------------------------------------------------------- */
 
-AH_API ah_status ah_alias(ah_host *host, const char *json)
+static ah_status take_json(ah_host *host, const char *what, lua_CFunction take, const char *json)
 {
     ah_embed *e = ah_embed_of(host);
-    ah_status st = ah_embed_enter(e, "ah_alias");
+    ah_status st = ah_embed_enter(e, what);
     ah_err err;
 
     if (st != AH_OK)
         return st;
     if (!json)
-        return ah_embed_fail(e, (ah_err_set(&err, AH_USAGE, "ah_alias: json must not be NULL"), &err));
-    return ah_embed_call(e, ah_lua_set_models, (void *)(uintptr_t)ah_lend_text(json));
+        return ah_embed_fail(e, (ah_err_set(&err, AH_USAGE, "%s: json must not be NULL", what), &err));
+    return ah_embed_call(e, take, (void *)(uintptr_t)ah_lend_text(json));
+}
+
+AH_API ah_status ah_alias(ah_host *host, const char *json)
+{
+    return take_json(host, "ah_alias", ah_lua_set_models, json);
+}
+
+AH_API ah_status ah_defaults(ah_host *host, const char *json)
+{
+    return take_json(host, "ah_defaults", ah_lua_set_defaults, json);
 }
 
 /* -- ah.host_tool ---------------------------------------------------------------------------- */

@@ -134,13 +134,13 @@ AH_API void ah_transport_body(ah_host *host, uint64_t id, const void *bytes, siz
 AH_API void ah_transport_end(ah_host *host, uint64_t id, const char *error)
 {
     if (ah_embed_may(ah_embed_of(host), "ah_transport_end") == AH_OK)
-        ah_http_end(host->http, id, error, NULL);
+        ah_http_end(host->http, id, error, NULL, false);
 }
 
 AH_API void ah_transport_fail(ah_host *host, uint64_t id, const char *reason, const char *error)
 {
     if (ah_embed_may(ah_embed_of(host), "ah_transport_fail") == AH_OK)
-        ah_http_end(host->http, id, error ? error : "the transfer failed", reason);
+        ah_http_end(host->http, id, error ? error : "the transfer failed", reason, false);
 }
 
 /* -- events ------------------------------------------------------------------------------------ */

@@ -1,9 +1,10 @@
 /* ah._command, for built-in tools: a command, waited for by a handler. It is below supervisors
  * (io/process.h) and, where that is wanted, in a sandbox. A call that is stopped, and a host
- * that is closed, kill it. Beside it: ah._sandbox, ah._warn, ah._repair. */
+ * that is closed, kill it. Beside it: ah._sandbox, ah._warn, ah._repair, ah._harmless. */
 #include <stdio.h>
 
 #include "base/ends.h"
+#include "base/harmless.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_launch.h"
@@ -392,14 +393,28 @@ static int repair(lua_State *L)
     return 1;
 }
 
+/* ah._harmless(bytes) -> the same as UTF-8, with what would be a command to a terminal spelled out */
+static int harmless(lua_State *L)
+{
+    ah_slice s;
+    ah_buf *b;
+
+    s.p = luaL_checklstring(L, 1, &s.n);
+    b = ah_lua_push_buf(L, AH_CONTROL_CODE * s.n + 4);
+    ah_harmless(s, false, b);
+    if (!ah_buf_ok(b))
+        return ah_lua_raise_nomem(L);
+    lua_pushlstring(L, ah_buf_slice(b).p, b->len);
+    ah_buf_clear(b);
+    return 1;
+}
+
 void ah_lua_open_command(lua_State *L)
 {
     static const luaL_Reg meta[] = {{"__gc", command_gc}, {NULL, NULL}};
-    static const luaL_Reg functions[] = {{"_command", run_command},
-                                         {"_sandbox", describe_sandbox},
-                                         {"_warn", warn},
-                                         {"_repair", repair},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"_command", run_command}, {"_sandbox", describe_sandbox},
+                                         {"_warn", warn},           {"_repair", repair},
+                                         {"_harmless", harmless},   {NULL, NULL}};
 
     luaL_newmetatable(L, COMMAND);
     luaL_setfuncs(L, meta, 0);

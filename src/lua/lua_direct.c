@@ -70,7 +70,7 @@ static void release(ah_scripted *s)
     caller *c = (caller *)s;
 
     ah_text_unref(c->lines);
-    ah_free(s->base.mem, c);
+    ah_free(s->native.base.mem, c);
 }
 
 /* Its id goes by that of the call in which it is made. */
@@ -102,7 +102,7 @@ static ah_adapter *new_caller(ah_lua *h, const ah_overlay *around, const ah_tool
     if (!c)
         return NULL;
     *c = (caller){.scripted = {.start = start, .stop = stop, .release = release}, .host = h->host};
-    a = &c->scripted.base;
+    a = &c->scripted.native.base;
     *a = (ah_adapter){.vt = &ah_scripted_vt, .mem = &h->mem, .refs = 1, .stream = true};
     a->provider = ah_text_new(&h->mem, ah_slice_of("host"));
     a->model = ah_text_new(&h->mem, ah_slice_of("call"));

@@ -21,6 +21,7 @@ static int host_gc(lua_State *L)
         h->end_children(h);
     while (h->held)
         h->held->drop(h->held);
+    ah_tasks_forget(h);
     ah_host_free(h->host);
     h->host = NULL;
     ah_text_set(&h->model, NULL);

@@ -13,6 +13,7 @@
 #include "lua/lua_host.h"
 #include "lua/lua_image.h"
 #include "lua/lua_inject.h"
+#include "lua/lua_later.h"
 #include "lua/lua_models.h"
 #include "lua/lua_modules.h"
 #include "lua/lua_moment.h"
@@ -136,6 +137,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_prompt(L);
     ah_lua_open_models(L);
     ah_lua_open_adapter(L);
+    ah_lua_open_later(L);
     ah_lua_open_inject(L);
     ah_lua_open_moment(L);
     ah_lua_open_metrics(L);
@@ -155,10 +157,12 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_resources(L);
     ah_lua_open_embed(L);
     ah_lua_open_builtin(L);
+    ah_lua_open_reader(L);
     ah_lua_open_subjects(L);
     ah_lua_open_file(L);
     ah_lua_open_launch(L);
     ah_lua_open_command(L);
+    ah_lua_open_outside(L);
     ah_lua_open_process(L);
     ah_lua_open_terminal(L);
     ah_lua_open_image(L);

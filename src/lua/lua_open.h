@@ -15,7 +15,9 @@ void ah_lua_open_file(lua_State *L);     /* _append_private */
 void ah_lua_open_http(lua_State *L);     /* http */
 void ah_lua_open_load(lua_State *L);     /* load; agent:save, fork, use. After ah_lua_open_agent. */
 void ah_lua_open_launch(lua_State *L);   /* _folder, _environment */
+void ah_lua_open_outside(lua_State *L);  /* _members, _excerpt, _full, _variables */
 void ah_lua_open_process(lua_State *L);  /* process */
+void ah_lua_open_reader(lua_State *L);   /* _reader */
 void ah_lua_open_serve(lua_State *L);    /* serve */
 void ah_lua_open_subjects(lua_State *L); /* _options */
 void ah_lua_open_terminal(lua_State *L); /* terminal */

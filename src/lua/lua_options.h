@@ -84,6 +84,10 @@ void ah_options_read(lua_State *L, int idx, const ah_subject *s, void *to);
 void ah_options_read_as(lua_State *L, int idx, const ah_subject *s, const char *what, void *to);
 /* The first field of the table at idx that may not stand in that place (AH_IN_...); NULL: none. */
 const char *ah_options_out_of(lua_State *L, int idx, const ah_subject *s, unsigned where);
+/* The subject of C of that type, or NULL. */
+const ah_subject *ah_subject_of_type(const char *type);
+/* The n-th subject that the library's Lua has made a reader of (ah._reader), from 1; NULL: there are less. */
+const ah_subject *ah_reader_subject(lua_State *L, int n);
 /* Stores what rows store of a table that was read, or of a plain copy of it. */
 void ah_options_take(lua_State *L, int idx, const ah_subject *s, void *to);
 

@@ -15,7 +15,20 @@ static const char RESPONSE[] = "agenthost.response";
 static const char WRITING[] = "agenthost.response.writing";
 static const char WAITING[] = "agenthost.server.waiting";
 
-enum { MAX_NAMES = 64, NAMES_BYTES = 16 << 10, REQUESTS = 128, SHUT_MS = 2000, HANDLER = 1 };
+enum { MAX_NAMES = 64, NAMES_BYTES = 16 << 10, SHUT_MS = 2000 };
+
+enum { HANDLER = 1, REFUSER }; /* the functions of a server, as its user values */
+
+/* What a script gives, but for functions and names. */
+typedef struct fields {
+    ah_slice listen; /* Lua's, good while it is opened */
+    ah_server_limits limits;
+    size_t requests;
+    size_t memory;   /* bytes that a handler may take */
+    int64_t work_ms; /* that it may be at work for a piece */
+} fields;
+
+static const fields usual = {.requests = 128, .memory = AH_TOOL_MEMORY};
 
 typedef struct server server;
 
@@ -29,6 +42,7 @@ typedef struct work {
     struct box *box;   /* the object that its handler has; NULL: none yet */
     int ref;           /* which keeps it */
     bool started;
+    bool refused;              /* its request: it takes no one's turn */
     struct work *next, **link; /* in the order in which they came */
 } work;
 
@@ -56,7 +70,8 @@ struct server {
     ah_job job;
     int ref; /* its object, while it is open */
     work *first, **last;
-    size_t active, most; /* handlers at work */
+    size_t active; /* handlers at work */
+    fields fields;
     bool closing, ended;
     waiting *waits;
     ah_buf text; /* of the names */
@@ -103,7 +118,7 @@ static void end_work(work *w)
         w->next->link = w->link;
     else
         s->last = w->link;
-    s->active -= w->started;
+    s->active -= w->started && !w->refused;
     ah_hit_free(w->hit);
     ah_free(&s->lua->mem, w);
     if (s->http)
@@ -128,9 +143,9 @@ static void fail_work(work *w, const char *why)
 
     if (query)
         target.n = (size_t)(query - target.p);
-    ah_log_put(&w->s->lua->host->log, AH_LOG_WARNING, "ah.serve: the handler of %s %.*s failed: %s",
-               ah_hit_method(w->hit), AH_FMT(target), why);
-    if (ah_hit_begun(w->hit)) {
+    ah_log_put(&w->s->lua->host->log, AH_LOG_WARNING, "ah.serve: %s of %s %.*s failed: %s",
+               w->refused ? "on_refusal" : "the handler", ah_hit_method(w->hit), AH_FMT(target), why);
+    if (w->refused || ah_hit_begun(w->hit)) {
         ah_hit_break(w->hit);
     } else {
         static const char words[] = "Internal Server Error\n";
@@ -167,30 +182,46 @@ static void settled(ah_task *t, int n)
     end_work(w);
 }
 
+/* Of a limit of its memory the error tells more than what was raised. */
 static void failed(ah_task *t, const ah_err *err)
 {
-    fail_work(t->ud, t->failure ? t->failure->data : err->message);
+    fail_work(t->ud, t->failure && !t->fence.asked ? t->failure->data : err->message);
     ah_text_set(&t->failure, NULL);
+}
+
+/* -- request response */
+static void push_asked(lua_State *L, work *w)
+{
+    box *b;
+
+    ah_lua_push_hit(L, w->hit);
+    ah_hit_drop_body(w->hit);
+    b = lua_newuserdatauv(L, sizeof *b, 0);
+    b->w = w;
+    luaL_setmetatable(L, RESPONSE);
+    lua_pushvalue(L, -1);
+    w->ref = ah_lua_ref(L);
+    w->box = b;
 }
 
 /* work */
 static int make_task(lua_State *L)
 {
     work *w = lua_touserdata(L, 1);
-    box *b;
+    const fields *f = &w->s->fields;
     ah_task *t;
 
     lua_rawgeti(L, LUA_REGISTRYINDEX, w->s->ref);
-    lua_getiuservalue(L, -1, HANDLER); /* -- w s f */
-    ah_lua_push_hit(L, w->hit);
-    ah_hit_drop_body(w->hit);
-    b = lua_newuserdatauv(L, sizeof *b, 0); /* -- w s f request response */
-    b->w = w;
-    luaL_setmetatable(L, RESPONSE);
-    lua_pushvalue(L, -1);
-    w->ref = ah_lua_ref(L);
-    w->box = b;
+    lua_getiuservalue(L, -1, w->refused ? REFUSER : HANDLER); /* -- w s f */
+    if (w->refused)
+        ah_lua_push_refused(L, w->hit);
+    else
+        push_asked(L, w);
     t = ah_task_new(w->s->lua, L, 2, NULL); /* -- w s */
+    t->fence.memory = f->memory;
+    t->fence.advice = ", and memory = bytes of ah.serve sets another one";
+    t->watch.work_ms = f->work_ms ? f->work_ms : t->watch.work_ms;
+    t->watch.advice = "; work_timeout = seconds of ah.serve sets another limit";
     t->settled = settled;
     t->failed = failed;
     t->ud = w;
@@ -204,7 +235,7 @@ static void start_work(work *w)
     ah_err err;
 
     w->started = true;
-    w->s->active++;
+    w->s->active += !w->refused;
     lua_pushcfunction(h->caller, make_task);
     lua_pushlightuserdata(h->caller, w);
     if (ah_lua_call(h, h->caller, 1, 0, &err) == AH_OK || w->task) /* made, if late */
@@ -213,11 +244,12 @@ static void start_work(work *w)
         fail_work(w, err.message);
 }
 
+/* Whose answer is out goes on with what it has to do. */
 static void on_work(ah_job *job)
 {
     work *w = (work *)(void *)((char *)job - offsetof(work, job));
 
-    if (ah_hit_over(w->hit))
+    if (ah_hit_over(w->hit) && !ah_hit_out(w->hit))
         stop_work(w);
     else if (ah_hit_taken(w->hit))
         wake_writer(w);
@@ -232,12 +264,12 @@ static ah_refusal judge(void *ud, const ah_hit *hit)
     ah_slice host = ah_hit_header(hit, "Host", &hosts), origin = ah_hit_header(hit, "Origin", &origins);
 
     if (hosts > 1 || origins > 1)
-        return (ah_refusal){400, "the request has more than one Host or Origin"};
+        return (ah_refusal){400, "the request has more than one Host or Origin", 0};
     if (hosts && !ah_server_is_named(&s->names, host))
-        return (ah_refusal){403, "this server does not answer to this Host"};
+        return (ah_refusal){403, "this server does not answer to this Host", 0};
     if (origins && !ah_server_takes(&s->names, origin, host))
-        return (ah_refusal){403, "this server does not answer to this Origin"};
-    return (ah_refusal){0, NULL};
+        return (ah_refusal){403, "this server does not answer to this Origin", 0};
+    return (ah_refusal){0, NULL, 0};
 }
 
 static void asked(void *ud, ah_hit *hit)
@@ -250,6 +282,7 @@ static void asked(void *ud, ah_hit *hit)
         return;
     }
     *w = (work){.s = s, .hit = hit, .job.fn = on_work, .ref = LUA_NOREF, .link = s->last};
+    w->refused = ah_hit_refusal(hit).status != 0;
     *s->last = w;
     s->last = &w->next;
     ah_hit_set_owner(hit, w);
@@ -289,9 +322,10 @@ static void leave_waiting(waiting *w)
 /* Whose turn it is. */
 static work *next_work(const server *s)
 {
-    work *w = s->active < s->most ? s->first : NULL;
+    bool room = s->active < s->fields.requests;
+    work *w = s->first;
 
-    while (w && w->started)
+    while (w && (w->started || !(room || w->refused)))
         w = w->next;
     return w;
 }
@@ -453,7 +487,9 @@ static int push_gone(lua_State *L)
 {
     ah_err err;
 
-    ah_err_set(&err, AH_CANCELLED, "the request is over: its client is gone, or its handler has ended");
+    ah_err_set(
+        &err, AH_CANCELLED,
+        "the request is over: its client is gone, its answer was aborted, or its handler has ended");
     lua_pushnil(L);
     ah_lua_push_error(L, &err);
     return 2;
@@ -474,14 +510,30 @@ static int writing_gc(lua_State *L)
     return 0;
 }
 
+static int wait_taken(lua_State *L, work *w);
+
+/* True while what was written is on its way; of an answer that was ended, all of it. */
+static bool is_going_out(const work *w)
+{
+    return ah_hit_begun(w->hit) && !ah_hit_over(w->hit) &&
+           (ah_hit_ended(w->hit) || !ah_hit_taken(w->hit));
+}
+
+static bool is_lost(const work *w)
+{
+    return ah_hit_broken(w->hit) || (ah_hit_over(w->hit) && !ah_hit_out(w->hit));
+}
+
 static int write_end(lua_State *L, int status, lua_KContext ctx)
 {
-    const work *w = check_work(L);
+    work *w = check_work(L);
 
     (void)status;
     (void)ctx;
-    if (!w || ah_hit_over(w->hit))
+    if (!w || is_lost(w))
         return push_gone(L);
+    if (is_going_out(w))
+        return wait_taken(L, w);
     lua_pushboolean(L, 1);
     return 1;
 }
@@ -499,13 +551,18 @@ static int wait_taken(lua_State *L, work *w)
     return ah_lua_await(L, &own->waiter, 0, write_end);
 }
 
+static void check_writer(lua_State *L, const work *w)
+{
+    if (w->writer)
+        ah_lua_raise(L, AH_USAGE, "response: another task writes or waits; one at a time can");
+}
+
 /* The text on top; type: of an answer that was not begun. */
 static int write_piece(lua_State *L, work *w, const char *type)
 {
     ah_slice piece;
 
-    if (w->writer)
-        return ah_lua_raise(L, AH_USAGE, "response: another task writes; one at a time can");
+    check_writer(L, w);
     if (ah_hit_ended(w->hit))
         return ah_lua_raise(L, AH_USAGE, "response: it was closed: nothing more can be written");
     ah_lua_can_await(L);
@@ -516,7 +573,7 @@ static int write_piece(lua_State *L, work *w, const char *type)
         return ah_lua_raise_nomem(L);
     if (w->task)
         w->task->watch.us = 0; /* what a handler writes may be long: its limit is of one piece */
-    return ah_hit_taken(w->hit) ? write_end(L, LUA_OK, 0) : wait_taken(L, w);
+    return write_end(L, LUA_OK, 0);
 }
 
 /* response:write(piece) -> true once it is taken; nil, err: nobody takes it any more */
@@ -555,6 +612,20 @@ static int response_begin(lua_State *L)
     return 1;
 }
 
+/* response:wait() -> true once all that was written is taken, of an answer that was ended: once it is out;
+ * nil, err: nobody takes it any more */
+static int response_wait(lua_State *L)
+{
+    work *w = check_work(L);
+
+    lua_settop(L, 1);
+    if (!w)
+        return push_gone(L);
+    check_writer(L, w);
+    ah_lua_can_await(L);
+    return write_end(L, LUA_OK, 0);
+}
+
 static int response_close(lua_State *L)
 {
     work *w = check_work(L);
@@ -582,18 +653,16 @@ static int response_abort(lua_State *L)
 
 /* -- ah.serve -------------------------------------------------------------------------------------- */
 
-typedef struct fields {
-    ah_slice listen;
-    ah_server_limits limits;
-    size_t requests;
-} fields;
-
 static const ah_option serve_rows[] = {
     {.name = "on_request",
      .kinds = AH_OPT_FUNCTION,
      .needed = true,
      .type = "fun(request: ah.ServerRequest, response: ah.ServerResponse): any",
      .doc = "of a [request](#requests) and a [response](#answers)"},
+    {.name = "on_refusal",
+     .kinds = AH_OPT_FUNCTION,
+     .type = "fun(refusal: ah.ServerRefusal, request: ah.ServerRequest): any",
+     .doc = "of what the server [refuses itself](#refusals): answers in its place"},
     {.name = "listen",
      .kinds = AH_OPT_STRING,
      .otherwise = "`127.0.0.1:0`",
@@ -636,6 +705,27 @@ static const ah_option serve_rows[] = {
      .otherwise = "8388608",
      .to = AH_TO_SIZE(fields, limits.body_bytes),
      .doc = "of a request's body"},
+    {.name = "max_bodies",
+     .kinds = AH_OPT_INTEGER,
+     .least = 1,
+     .unit = "bytes",
+     .otherwise = "268435456, or twice `max_body`",
+     .to = AH_TO_SIZE(fields, limits.bodies_bytes),
+     .doc = "of all bodies that no handler has yet"},
+    {.name = "memory",
+     .kinds = AH_OPT_NUMBER,
+     .least = AH_TOOL_LEAST_MEMORY,
+     .unit = "bytes",
+     .otherwise = "268435456",
+     .to = AH_TO_SIZE(fields, memory),
+     .doc = "of [memory](limits.md#memory) that one handler may take"},
+    {.name = "work_timeout",
+     .kinds = AH_OPT_NUMBER,
+     .least = 0.001,
+     .unit = "seconds",
+     .otherwise = "10",
+     .to = AH_TO_MS(fields, work_ms),
+     .doc = "[at work](limits.md#time), of one handler, from one piece that it writes to the next"},
     {.name = "header_timeout",
      .kinds = AH_OPT_NUMBER,
      .least = 0.001,
@@ -698,13 +788,13 @@ static void place_names(server *s)
 static server *push_server(lua_State *L)
 {
     ah_lua *h = ah_lua_of(L);
-    handle *p = lua_newuserdatauv(L, sizeof *p, 1);
+    handle *p = lua_newuserdatauv(L, sizeof *p, REFUSER);
     server *s;
 
     p->s = NULL;
     if (!(s = ah_alloc(&h->mem, sizeof *s)))
         ah_lua_raise_nomem(L);
-    *s = (server){.held.drop = drop, .lua = h, .job.fn = on_job, .ref = LUA_NOREF, .most = REQUESTS};
+    *s = (server){.held.drop = drop, .lua = h, .job.fn = on_job, .ref = LUA_NOREF};
     s->last = &s->first;
     ah_buf_init(&s->text, &h->mem, NAMES_BYTES);
     ah_buf_init(&s->url, &h->mem, NAMES_BYTES);
@@ -724,12 +814,12 @@ static void note_open(server *s)
                ah_server_port(s->http));
 }
 
-static ah_status open_server(server *s, const char *listen, const ah_server_limits *limits, ah_err *err)
+static ah_status open_server(server *s, bool refuses, ah_err *err)
 {
     const ah_server_owner owner = {
-        .judge = judge, .asked = asked, .moved = moved, .closed = closed, .ud = s};
-    ah_status st =
-        ah_server_new(&s->lua->mem, s->lua->host->loop, listen, limits, &owner, &s->http, err);
+        .judge = judge, .asked = asked, .refuses = refuses, .moved = moved, .closed = closed, .ud = s};
+    ah_status st = ah_server_new(&s->lua->mem, s->lua->host->loop, s->fields.listen.p, &s->fields.limits,
+                                 &owner, &s->http, err);
 
     if (st != AH_OK)
         return st;
@@ -737,21 +827,34 @@ static ah_status open_server(server *s, const char *listen, const ah_server_limi
     return ah_buf_ok(&s->url) ? AH_OK : ah_err_nomem(err);
 }
 
+static void read_fields(lua_State *L, fields *out)
+{
+    ah_server_limits *l = &out->limits;
+    size_t bodies = ah_server_limits_default.bodies_bytes;
+
+    *out = usual;
+    out->listen = ah_slice_of("127.0.0.1:0");
+    *l = ah_server_limits_default;
+    l->bodies_bytes = 0;
+    ah_options_read(L, 1, &ah_subject_serve, out);
+    if (!l->bodies_bytes)
+        l->bodies_bytes = l->body_bytes > bodies / 2 ? 2 * l->body_bytes : bodies;
+}
+
 /* ah.serve { listen, on_request, ... } -> server, or nil, err where it cannot be listened */
 static int ah_serve(lua_State *L)
 {
-    fields f = {ah_slice_of("127.0.0.1:0"), ah_server_limits_default, REQUESTS};
     server *s;
+    bool refuses;
     ah_err err;
 
     lua_settop(L, 1);
-    ah_options_read(L, 1, &ah_subject_serve, &f);
     s = push_server(L); /* -- t s */
+    read_fields(L, &s->fields);
     lua_getfield(L, 1, "on_request");
     lua_setiuservalue(L, 2, HANDLER);
-    s->most = f.requests;
-    if (f.limits.bodies_bytes < 2 * f.limits.body_bytes)
-        f.limits.bodies_bytes = 2 * f.limits.body_bytes;
+    refuses = lua_getfield(L, 1, "on_refusal") != LUA_TNIL;
+    lua_setiuservalue(L, 2, REFUSER);
     s->names.n_hosts = read_names(L, s, "hosts", s->host);
     s->names.n_origins = read_names(L, s, "origins", s->origin);
     s->names.host = s->host;
@@ -763,7 +866,7 @@ static int ah_serve(lua_State *L)
     place_names(s);
     lua_pushvalue(L, 2);
     s->ref = ah_lua_ref(L);
-    if (open_server(s, f.listen.p, &f.limits, &err) == AH_OK)
+    if (open_server(s, refuses, &err) == AH_OK)
         return 1;
     ah_lua_unref(s->lua, &s->ref);
     if (err.status == AH_USAGE)
@@ -808,9 +911,13 @@ static int server_tostring(lua_State *L)
 
 static void open_response(lua_State *L)
 {
-    static const luaL_Reg methods[] = {{"begin", response_begin}, {"write", response_write},
-                                       {"event", response_event}, {"close", response_close},
-                                       {"abort", response_abort}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"begin", response_begin},
+                                       {"write", response_write},
+                                       {"event", response_event},
+                                       {"wait", response_wait},
+                                       {"close", response_close},
+                                       {"abort", response_abort},
+                                       {NULL, NULL}};
     static const luaL_Reg meta[] = {{"__gc", writing_gc}, {NULL, NULL}};
 
     luaL_newmetatable(L, WRITING);

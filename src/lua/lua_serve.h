@@ -9,10 +9,10 @@
 
 /* Pushes { method, target, path, query, headers, body, remote }. Raises when out of memory. */
 void ah_lua_push_hit(lua_State *L, const ah_hit *hit);
-/* The same without a body, for a request that is refused. */
-void ah_lua_push_head(lua_State *L, const ah_hit *hit);
-/* Says what a handler returned, at idx: { status, headers, body }, a text, or nothing. Raises what
- * is wrong with it before anything was said. */
+/* Pushes { status, message } and the same without a body, for a request that is refused. */
+void ah_lua_push_refused(lua_State *L, const ah_hit *hit);
+/* Says what a handler returned, at idx: { status, headers, body }, a text, or nothing, which leaves a
+ * refusal to the server's own words. Raises what is wrong with it before anything was said. */
 void ah_lua_answer(lua_State *L, int idx, ah_hit *hit);
 /* Begins a streamed answer with { status, headers } at idx, or with nothing there; type: of an answer that
  * does not say one, or NULL. Raises likewise. */

@@ -6,7 +6,7 @@
 #include "lua/lua_options.h"
 #include "lua/lua_value.h"
 
-enum { MAX_JSON = 64 << 20, MAX_EVENT = 64 << 20 };
+enum { MAX_JSON = 64 << 20, MAX_EVENT = 64 << 20, REFUSAL_BODY = AH_REFUSAL_BYTES / 2 };
 
 static const char WHAT[] = "ah.serve: an answer";
 
@@ -122,7 +122,7 @@ static ah_slice path_of(ah_slice target)
     return path;
 }
 
-void ah_lua_push_head(lua_State *L, const ah_hit *hit)
+static void push_head(lua_State *L, const ah_hit *hit)
 {
     ah_slice target = ah_hit_target(hit);
 
@@ -146,9 +146,21 @@ void ah_lua_push_hit(lua_State *L, const ah_hit *hit)
 {
     ah_slice body = ah_hit_body(hit);
 
-    ah_lua_push_head(L, hit);
+    push_head(L, hit);
     lua_pushlstring(L, body.p, body.n);
     lua_setfield(L, -2, "body");
+}
+
+void ah_lua_push_refused(lua_State *L, const ah_hit *hit)
+{
+    ah_refusal r = ah_hit_refusal(hit);
+
+    lua_createtable(L, 0, 2);
+    lua_pushinteger(L, r.status);
+    lua_setfield(L, -2, "status");
+    lua_pushstring(L, r.why);
+    lua_setfield(L, -2, "message");
+    push_head(L, hit);
 }
 
 /* -- the answer ---------------------------------------------------------------------------------- */
@@ -158,10 +170,10 @@ typedef struct head {
     double length; /* -1: not known */
 } head;
 
-#define STATUS_ROW                                                                                      \
+#define STATUS_ROW(words)                                                                               \
     {                                                                                                   \
         .name = "status", .kinds = AH_OPT_INTEGER, .least = 200, .most = 599, .otherwise = "200",       \
-        .to = AH_TO_INT(head, status)                                                                   \
+        .to = AH_TO_INT(head, status), .doc = (words)                                                   \
     }
 #define HEADERS_ROW                                                                                     \
     {                                                                                                   \
@@ -170,7 +182,7 @@ typedef struct head {
     }
 
 static const ah_option answer_rows[] = {
-    STATUS_ROW,
+    STATUS_ROW("of a [refused request](#refusals): that of the refusal"),
     HEADERS_ROW,
     {.name = "body",
      .kinds = AH_OPT_STRING | AH_OPT_TABLE,
@@ -181,7 +193,7 @@ const ah_subject ah_subject_server_answer = {
     .what = WHAT, .type = "ah.ServerAnswer", .row = answer_rows};
 
 static const ah_option head_rows[] = {
-    STATUS_ROW,
+    STATUS_ROW(NULL),
     HEADERS_ROW,
     {.name = "length",
      .kinds = AH_OPT_NUMBER,
@@ -291,15 +303,26 @@ static void say_whole(lua_State *L, ah_hit *hit, int status)
     size_t n;
     const char *body = lua_tolstring(L, -1, &n);
 
+    if (ah_hit_refusal(hit).status && n > REFUSAL_BODY)
+        ah_lua_raise(L, AH_USAGE, "%s to a refused request may have %d bytes of body, found %d", WHAT,
+                     REFUSAL_BODY, (int)n);
     ah_hit_begin(hit, status, (int64_t)n);
     if (!ah_hit_write(hit, (ah_slice){body, n}))
         ah_lua_raise_nomem(L);
     ah_hit_end(hit);
 }
 
+/* Of an answer that does not say one. */
+static int usual_status(const ah_hit *hit)
+{
+    int refused = ah_hit_refusal(hit).status;
+
+    return refused ? refused : 200;
+}
+
 static void answer_with_table(lua_State *L, int idx, ah_hit *hit)
 {
-    head h = {.status = 200};
+    head h = {.status = usual_status(hit)};
     const char *type;
     bool typed;
 
@@ -321,13 +344,15 @@ void ah_lua_answer(lua_State *L, int idx, ah_hit *hit)
         return;
     case LUA_TNIL:
     case LUA_TNONE:
+        if (ah_hit_refusal(hit).status)
+            return;
         lua_pushliteral(L, "");
         say_whole(L, hit, 204);
         return;
     case LUA_TSTRING:
         add_type(L, hit, "text/plain; charset=utf-8");
         lua_pushvalue(L, idx);
-        say_whole(L, hit, 200);
+        say_whole(L, hit, usual_status(hit));
         return;
     default:
         ah_lua_raise(L, AH_USAGE, "%s is { status, headers, body } or a text, found %s", WHAT,

@@ -2,11 +2,23 @@
  * docs of them. */
 #include <lauxlib.h>
 
+#include "base/slice.h"
+#include "lua/lua_modules.h"
 #include "lua/lua_open.h"
 #include "lua/lua_options.h"
+#include "lua/lua_sources.h"
 
 #define AH_SUBJECT_OF(name) &ah_subject_##name,
 static const ah_subject *const subjects[] = {AH_SUBJECTS(AH_SUBJECT_OF) NULL};
+
+const ah_subject *ah_subject_of_type(const char *type)
+{
+    int i = 0;
+
+    while (subjects[i] && strcmp(subjects[i]->type, type) != 0)
+        i++;
+    return subjects[i];
+}
 
 static void set_text(lua_State *L, const char *name, const char *text)
 {
@@ -53,28 +65,55 @@ static void push_row(lua_State *L, const ah_option *o)
     lua_setfield(L, -2, "needed");
     lua_pushboolean(L, o->where & AH_IN_JSON);
     lua_setfield(L, -2, "json");
+    lua_pushboolean(L, (o->where & AH_IN_SETTINGS) != 0);
+    lua_setfield(L, -2, "settings");
+}
+
+static void push_subject(lua_State *L, const ah_subject *s)
+{
+    lua_newtable(L);
+    set_text(L, "what", s->what);
+    set_text(L, "type", s->type);
+    set_text(L, "doc", s->doc);
+    set_text(L, "list", s->list);
+    set_text(L, "base", s->base ? s->base->type : NULL);
+    lua_newtable(L);
+    for (int k = 0; s->row[k].name; k++) {
+        push_row(L, &s->row[k]);
+        lua_rawseti(L, -2, k + 1);
+    }
+    lua_setfield(L, -2, "rows");
+}
+
+/* A module of the library's Lua makes its readers when it is loaded. */
+static void load_those_with_readers(lua_State *L)
+{
+    static const ah_slice sign = AH_LIT("ah._reader {");
+
+    for (const ah_lua_source *s = ah_lua_sources; s->name; s++) {
+        if (!ah_slice_find((ah_slice){s->text, s->len}, sign))
+            continue;
+        lua_pushcfunction(L, ah_lua_load_module_once);
+        lua_pushstring(L, s->name);
+        lua_call(L, 1, 0);
+    }
 }
 
 /* ah._options(): the subjects, { what, type, doc, list, rows = { { name, kinds, ... } } } each. */
 static int show(lua_State *L)
 {
+    const ah_subject *s;
+    int n = 0;
+
+    load_those_with_readers(L);
     lua_newtable(L);
     for (int i = 0; subjects[i]; i++) {
-        const ah_subject *s = subjects[i];
-
-        lua_newtable(L);
-        set_text(L, "what", s->what);
-        set_text(L, "type", s->type);
-        set_text(L, "doc", s->doc);
-        set_text(L, "list", s->list);
-        set_text(L, "base", s->base ? s->base->type : NULL);
-        lua_newtable(L);
-        for (int k = 0; s->row[k].name; k++) {
-            push_row(L, &s->row[k]);
-            lua_rawseti(L, -2, k + 1);
-        }
-        lua_setfield(L, -2, "rows");
-        lua_rawseti(L, -2, i + 1);
+        push_subject(L, subjects[i]);
+        lua_rawseti(L, -2, ++n);
+    }
+    for (int i = 1; (s = ah_reader_subject(L, i)); i++) {
+        push_subject(L, s);
+        lua_rawseti(L, -2, ++n);
     }
     return 1;
 }

@@ -80,6 +80,12 @@ static int task_gc(lua_State *L)
     return 0;
 }
 
+void ah_tasks_forget(ah_lua *h)
+{
+    while (h->tasks)
+        detach(h->tasks, true);
+}
+
 /* Runs what is left to close in the coroutine, and lets the collector have the task. */
 static void bury(ah_task *t)
 {

@@ -72,6 +72,9 @@ void ah_task_begin(ah_task *t);
 /* Ends it wherever it is: its pending closes run, nothing is told. */
 void ah_task_stop(ah_task *t);
 
+/* For the end of the host: forgets those that finalizers have made, which nobody finalizes. */
+void ah_tasks_forget(ah_lua *h);
+
 void ah_lua_open_task(lua_State *L); /* sleep, now, interactive */
 
 #endif

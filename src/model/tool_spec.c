@@ -116,13 +116,15 @@ bool ah_spec_put_description(const char *before, ah_slice spec, ah_buf *out)
     return true;
 }
 
-void ah_spec_put_told(ah_slice spec, ah_buf *out)
+static void put_told(ah_slice spec, ah_slice annotations, ah_buf *out)
 {
     ah_slice name, parameters, strict;
     const ah_json_wanted want[] = {{"name", &name}, {"parameters", &parameters}, {"strict", &strict}};
 
     ah_json_members(spec, want, 3);
     ah_buf_char(out, '{');
+    if (annotations.p)
+        ah_buf_fmt(out, "\"annotations\":%.*s,", AH_FMT(annotations));
     if (ah_spec_put_description("\"description\":", spec, out))
         ah_buf_char(out, ',');
     ah_buf_fmt(out, "\"name\":%.*s,\"parameters\":", AH_FMT(name));
@@ -130,6 +132,16 @@ void ah_spec_put_told(ah_slice spec, ah_buf *out)
     if (strict.p)
         ah_buf_fmt(out, ",\"strict\":%.*s", AH_FMT(strict));
     ah_buf_char(out, '}');
+}
+
+void ah_spec_put_told(ah_slice spec, ah_buf *out)
+{
+    put_told(spec, (ah_slice){NULL, 0}, out);
+}
+
+void ah_spec_put_annotated(ah_slice spec, ah_buf *out)
+{
+    put_told(spec, ah_json_member(spec, "annotations"), out);
 }
 
 void ah_spec_put_told_list(ah_slice specs, ah_buf *out)

@@ -14,6 +14,8 @@ ah_status ah_spec_make(const ah_tool *t, ah_slice description, ah_slice params, 
 /* Appends what a model is told of it: the description with the examples behind it, the name, the
  * parameters, and `strict` where it is said. Annotations and versions are for programs. */
 void ah_spec_put_told(ah_slice spec, ah_buf *out);
+/* The same with the annotations: what an adapter in Lua is told. */
+void ah_spec_put_annotated(ah_slice spec, ah_buf *out);
 void ah_spec_put_told_list(ah_slice specs, ah_buf *out); /* the same of a JSON list of them */
 /* Appends `before`, then the description with the examples behind it, as a JSON string. False, and
  * nothing: there is no description. */

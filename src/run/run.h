@@ -32,6 +32,8 @@ bool ah_run_next(ah_run *run, ah_need *need);
 void ah_run_head(ah_run *run, uint32_t id, const ah_response_head *head);
 void ah_run_feed(ah_run *run, uint32_t id, ah_slice bytes);
 void ah_run_end(ah_run *run, uint32_t id, const ah_err *err); /* err NULL or AH_OK: complete */
+/* The server asks to wait so long before the next try, ms; -1: it does not. */
+void ah_run_advise(ah_run *run, uint32_t id, int64_t retry_after_ms);
 /* Once the message is complete: how long the rest of the response is worth waiting for, ms; else -1. */
 int64_t ah_run_linger(const ah_run *run, uint32_t id);
 /* For AH_NEED_SETUP and AH_NEED_STOP_SETUP: calls the functions of the config. */

@@ -215,6 +215,12 @@ void ah_run_feed(ah_run *run, uint32_t id, ah_slice bytes)
         exchange_failed(run);
 }
 
+void ah_run_advise(ah_run *run, uint32_t id, int64_t retry_after_ms)
+{
+    if (id == run->exchange && run->reader)
+        run->reader->retry_after_ms = retry_after_ms;
+}
+
 int64_t ah_run_linger(const ah_run *run, uint32_t id)
 {
     return id == run->exchange && run->reader ? run->reader->linger_ms : -1;

@@ -94,6 +94,8 @@ typedef struct ah_adapter_vt {
     /* The owner's own exchange, started and stopped by the driver. */
     void (*exchange)(ah_adapter *a, struct ah_exchange *x);
     void (*stop)(ah_adapter *a, struct ah_exchange *x);
+    /* A run of the conversation has ended: nothing goes on in it. May be NULL. */
+    void (*rest)(ah_adapter *a, const ah_lowered *w);
     /* The conversation is over: what its owner kept for it may go. May be NULL. */
     void (*leave)(ah_adapter *a, const ah_lowered *w);
     void (*free)(ah_adapter *a);

@@ -360,7 +360,7 @@ static void put_assistant(const ah_adapter *a, ah_lowered *w, ah_slice json)
     put_calls(w, &calls, &at, SIZE_MAX);
 }
 
-void ah_put_anthropic_image(ah_buf *b, const ah_image *image)
+static void put_image_block(ah_buf *b, const ah_image *image)
 {
     if (image->url.p) {
         ah_buf_fmt(b, "{\"type\":\"image\",\"source\":{\"type\":\"url\",\"url\":%.*s}}",
@@ -392,7 +392,7 @@ static void put_result_content(const ah_adapter *a, ah_buf *b, ah_slice json)
     }
     do {
         ah_buf_str(b, n++ ? "," : "");
-        ah_put_anthropic_image(b, &image);
+        put_image_block(b, &image);
     } while (ah_next_shown(a, &r, &image));
     ah_buf_char(b, ']');
 }
@@ -457,7 +457,7 @@ static void put_user(ah_lowered *w, ah_slice content)
 
         if (ah_image_of(part, &image)) {
             begin_block(w, GROUP_USER);
-            ah_put_anthropic_image(&w->body, &image);
+            put_image_block(&w->body, &image);
         } else {
             put_text(w, GROUP_USER, ah_json_member(part, "text"));
         }

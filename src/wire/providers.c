@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/near.h"
-#include "wire/claude.h"
 #include "wire/openai.h"
 
 /* Each in its own file. */

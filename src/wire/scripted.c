@@ -12,13 +12,18 @@
 
 #include "base/seconds.h"
 #include "model/tool_spec.h"
+#include "wire/anthropic.h"
 #include "wire/full.h"
+#include "wire/gemini_read.h"
 #include "wire/lower.h"
+#include "wire/ollama_read.h"
+#include "wire/openai_read.h"
+#include "wire/reading.h"
+#include "wire/responses_read.h"
 #include "wire/shape.h"
 
 enum { MAX_LINE = 64 << 20, MAX_SAID = 4 << 10 };
 
-/* A wire that stands on this one (claude.c) reads the specifications itself. */
 static void put_tools(const ah_adapter *a, ah_lowered *w)
 {
     ah_buf *b = &w->head;
@@ -29,10 +34,10 @@ static void put_tools(const ah_adapter *a, ah_lowered *w)
     while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) {
         ah_buf_str(b, n++ ? "," : "");
         start = ah_segment_begin(b);
-        if (a->vt == &ah_scripted_vt)
-            ah_spec_put_told(spec, b);
+        if (((const ah_scripted *)a)->annotated)
+            ah_spec_put_annotated(spec, b);
         else
-            ah_buf_put(b, spec);
+            ah_spec_put_told(spec, b);
         ah_segment_end(w, kind, entry, b, start);
     }
 }
@@ -169,20 +174,21 @@ static ah_status read_call(reader *r, ah_slice came, ah_err *err)
     return st;
 }
 
-static ah_status read_error(reader *r, ah_slice error, ah_err *err)
+ah_status ah_scripted_failure(const ah_mem *mem, ah_slice error, int64_t *retry_after_ms, ah_err *err)
 {
     ah_slice message = ah_json_member(error, "message");
     ah_json_num after;
     ah_buf b;
 
-    ah_buf_init(&b, r->base.adapter->mem, message.n + 64);
+    *retry_after_ms = -1;
+    ah_buf_init(&b, mem, message.n + 64);
     if (!ah_json_string(message, &b) || !ah_buf_ok(&b))
         ah_buf_str(&b, "the scripted model failed");
     b.len = ah_flatten(b.data, b.len);
     ah_err_set(err, AH_PROVIDER, "%.*s", AH_FMT(ah_buf_slice(&b)));
     ah_buf_clear(&b);
     if (ah_json_number(ah_json_member(error, "retry_after"), &after) && after.d > 0 && after.d < 3600)
-        r->base.retry_after_ms = ah_ms_of(after.d);
+        *retry_after_ms = ah_ms_of(after.d);
     err->phase = AH_PHASE_RESPONSE;
     err->http_status = (int)integer(error, "status");
     err->retryable = ah_json_kind_of(ah_json_member(error, "retryable")) == AH_JSON_TRUE;
@@ -190,6 +196,11 @@ static ah_status read_error(reader *r, ah_slice error, ah_err *err)
         ah_full_tell(&(ah_full){.window = integer(error, "window"), .used = integer(error, "used")},
                      err);
     return err->status;
+}
+
+static ah_status read_error(reader *r, ah_slice error, ah_err *err)
+{
+    return ah_scripted_failure(r->base.adapter->mem, error, &r->base.retry_after_ms, err);
 }
 
 static void read_usage(reader *r, ah_slice u)
@@ -350,23 +361,55 @@ static ah_status stand_in(ah_adapter *a, const struct ah_call *call, ah_tool **o
     return s->stand_in ? s->stand_in(s, call, out, err) : AH_OK;
 }
 
+static void rest(ah_adapter *a, const ah_lowered *w)
+{
+    ah_scripted *s = (ah_scripted *)a;
+
+    if (s->rest)
+        s->rest(s, w);
+}
+
+static void leave(ah_adapter *a, const ah_lowered *w)
+{
+    ah_scripted *s = (ah_scripted *)a;
+
+    if (s->leave)
+        s->leave(s, w);
+}
+
 static void release(ah_adapter *a)
 {
     ((ah_scripted *)a)->release((ah_scripted *)a);
 }
 
+/* All but the reader. */
+#define SLOTS                                                                                           \
+    .name = "scripted", .head = head, .entry = entry, .tail = "]}", .stand_in = stand_in,               \
+    .exchange = start_exchange, .stop = stop_exchange, .rest = rest, .leave = leave, .free = release
+
 const ah_adapter_vt ah_scripted_vt = {
-    .name = "scripted",
-    .head = head,
-    .entry = entry,
-    .tail = "]}",
-    .open = open_reader,
-    .head_came = head_came,
-    .feed = feed,
-    .end = end,
-    .close = close_reader,
-    .stand_in = stand_in,
-    .exchange = start_exchange,
-    .stop = stop_exchange,
-    .free = release,
+    SLOTS, .open = open_reader, .head_came = head_came, .feed = feed, .end = end, .close = close_reader,
 };
+
+/* -- lines of other wires ----------------------------------------------------------------------- */
+
+#define READS(open_it)                                                                                  \
+    {                                                                                                   \
+        SLOTS, .open = open_it, .head_came = ah_reading_head_came, .feed = ah_reading_feed,             \
+               .end = ah_reading_end, .close = ah_reading_close                                         \
+    }
+
+const char *const ah_scripted_wires[] = {"anthropic", "openai", "responses", "gemini", "ollama", NULL};
+static const ah_adapter_vt wires[] = {READS(ah_anthropic_open), READS(ah_openai_open),
+                                      READS(ah_responses_open), READS(ah_gemini_open),
+                                      READS(ah_ollama_open)}; /* in their order */
+
+void ah_scripted_read(ah_scripted *s, size_t n)
+{
+    s->service = (ah_service){.name = s->native.base.provider->data,
+                              .key_env = {"the key of this adapter"},
+                              .keyless = true,
+                              .lines = true};
+    s->native.service = &s->service;
+    s->native.base.vt = &wires[n];
+}

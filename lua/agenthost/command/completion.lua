@@ -3,7 +3,7 @@
 -- the shell's own files. Help texts hold no single quotes (bash and fish quote with them) and no
 -- brackets or colons in zsh's sense, which are escaped.
 local ah, use = ...
-local tables = use "tables"
+local commands, flags_of = use "commands", use "flags"
 
 -- Models to complete by name: one or more of each provider that is asked by itself, and the demos.
 local NAMED = "demo/echo demo/tools demo/quickstart openai/gpt-6.1-sol openai/gpt-4o "
@@ -12,7 +12,7 @@ local NAMED = "demo/echo demo/tools demo/quickstart openai/gpt-6.1-sol openai/gp
   .. "claude_agent_sdk/"
 
 --- With the providers whose models only their server knows.
-local function models_to_complete()
+local function models()
   local names = { NAMED }
   for _, provider in ipairs(ah.providers()) do
     local start = provider.name .. "/"
@@ -21,24 +21,38 @@ local function models_to_complete()
   return table.concat(names, " ")
 end
 
-local MODELS = models_to_complete()
-
---- Those of a command, in the order of the table, without the one that ends the options.
-local function options_of(options, name)
-  local own = {}
-  for _, option in ipairs(options) do
-    own[#own + 1] = option.name and tables.takes(name, option) and option or nil
+--- Without the one that ends the flags.
+local function named(rows)
+  local some = {}
+  for _, row in ipairs(rows) do
+    some[#some + 1] = row.name ~= "" and row or nil
   end
-  return own
+  return some
 end
 
---- "a b" of the names of commands.
-local function names_of(commands, between)
-  local names = {}
-  for i = 2, #commands do
-    names[i - 1] = commands[i].name
+--- What there is to complete: { name, doc, operand, rows = flags }. The first, which has no name,
+-- is running a script.
+local function all_of(line)
+  local list = { { name = "", rows = named(line.running),
+    operand = { name = "script or command", complete = "lua" } } }
+  for i, name in ipairs(commands.names) do
+    local command = commands.find(name)
+    list[i + 1] = { name = name, doc = command.doc, operand = command.operand,
+      rows = named(flags_of.of(command, line.running, line.named)) }
   end
-  return table.concat(names, between)
+  return list
+end
+
+--- The words that an operand may be, with blanks between; nil: it is a file, or there is none.
+local function choices(operand)
+  if not operand then
+    return nil
+  elseif operand.complete == "models" then
+    return models()
+  elseif type(operand.complete) == "function" then
+    return table.concat(operand.complete(), " ")
+  end
+  return operand.words
 end
 
 --- "-v --verbose" of each option.
@@ -55,7 +69,7 @@ end
 
 --- The values to complete, though there may be others.
 local function values_of(option)
-  return option.words or option.name == "model" and MODELS or nil
+  return option.words or option.name == "model" and models() or nil
 end
 
 -- A template's $(name) is replaced by the text of that name.
@@ -103,11 +117,7 @@ _agenthost() {
   case $prev in
 $(VALUES)  esac
   case $command:$cur in
-$(FLAGS)    completion:*) COMPREPLY=($(compgen -W 'bash zsh fish' -- "$cur")) ;;
-    config:*) ;;
-    models:*) $(MODELS) ;;
-    mock:*) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$cur")) ;;
-    *) compopt -o filenames 2>/dev/null
+$(FLAGS)$(OPERANDS)    *) compopt -o filenames 2>/dev/null
       COMPREPLY=($(compgen -f -X '!*.lua' -- "$cur") $(compgen -d -- "$cur"))
       [ -z "$command" ] && COMPREPLY+=($(compgen -W '$(COMMANDS)' -- "$cur")) ;;
   esac
@@ -115,19 +125,38 @@ $(FLAGS)    completion:*) COMPREPLY=($(compgen -W 'bash zsh fish' -- "$cur")) ;;
 complete -F _agenthost agenthost
 ]=]
 
-local function bash(commands, options)
-  local values, of_commands = {}, {}
-  for _, option in ipairs(options) do
+-- What stands behind the options of a command; where it is a script of Lua, what does anywhere.
+local function bash_operand(command)
+  local operand, reply = command.operand or {}, ""
+  local names = choices(operand)
+  if operand.complete == "lua" then
+    return ""
+  elseif operand.complete == "models" then
+    reply = filled(BASH_MODELS, { NAMES = names })
+  elseif names then
+    reply = filled([[COMPREPLY=($(compgen -W '$(NAMES)' -- "$cur"))]], { NAMES = names })
+  elseif operand.complete == "folder" then
+    reply = [[compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- "$cur"))]]
+  elseif command.operand then
+    reply = [[compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$cur"))]]
+  end
+  return ("    %s:*) %s ;;\n"):format(command.name, reply)
+end
+
+local function bash(list, all)
+  local values, of_commands, operands = {}, {}, {}
+  for _, option in ipairs(all) do
     values[#values + 1] = option.value and bash_value(option) or nil
   end
-  for i, command in ipairs(commands) do
+  for i, command in ipairs(list) do
     of_commands[i] = ("    %s:-*) COMPREPLY=($(compgen -W '%s' -- \"$cur\")) ;;\n"):format(
-      command.name, flags(options_of(options, command.name), " "))
+      command.name, flags(command.rows, " "))
+    operands[i] = bash_operand(command)
   end
-  return filled(BASH, { WITH_VALUE = flags(options, "|", "value"),
-    COMMANDS = names_of(commands, " "), COMMANDS_OR = names_of(commands, "|"),
+  return filled(BASH, { WITH_VALUE = flags(all, "|", "value"),
+    COMMANDS = table.concat(commands.names, " "), COMMANDS_OR = table.concat(commands.names, "|"),
     VALUES = table.concat(values), FLAGS = table.concat(of_commands),
-    MODELS = filled(BASH_MODELS, { NAMES = MODELS }) })
+    OPERANDS = table.concat(operands) })
 end
 
 -- -- zsh --------------------------------------------------------------------------------------
@@ -145,20 +174,37 @@ local function zsh_option(option)
   elseif option.value then
     value = (":%s:%s"):format(option.value, option.value == "FILE" and "_files" or " ")
   end
-  return (" \\\n      %s%s]%s'"):format(left, option.help:gsub("[%[%]:\\]", "\\%0"), value)
+  return (" \\\n      %s%s]%s'"):format(left, option.doc:gsub("[%[%]:\\]", "\\%0"), value)
 end
 
--- In the order of the function's cases, and what follows the options.
-local ZSH_CASES = {
-  { "tools", [['1:script:_files -g "*.lua"' '*:argument:_files']] },
-  { "check", [['1:script:_files -g "*.lua"' '*:argument:_files']] },
-  { "mock", [['1:script:_files -g "*.(lua|json)"']] },
-  { "models", "'1:provider/model:(" .. MODELS .. ")'" },
-  { "config" },
-  { "completion", "'1:shell:(bash zsh fish)'" },
-  { "", [['1:script or command:{ _files -g "*.lua"; _describe command commands }']]
-    .. [[ '*:argument:_files']] },
-}
+local function zsh_files(endings)
+  if endings == "file" then
+    return "_files"
+  elseif endings == "folder" then
+    return "_files -/"
+  end
+  return ('_files -g "*.%s"'):format(endings:gsub(".+|.+", "(%0)"))
+end
+
+-- What follows the options.
+local function zsh_operand(command)
+  local operand = command.operand
+  local names = choices(operand)
+  if not operand then
+    return ""
+  elseif command.name == "" then
+    return [[ '1:script or command:{ _files -g "*.lua"; _describe command commands }']]
+      .. [[ '*:argument:_files']]
+  end
+  local first = ("%s:%s"):format(operand.name,
+    names and "(" .. names .. ")" or zsh_files(operand.complete or "file"))
+  if operand.most == 1 then
+    return (" '1:%s'"):format(first)
+  elseif operand.least == 1 then -- what stands behind it is its own
+    return (" '1:%s' '*:argument:_files'"):format(first)
+  end
+  return (" '*:%s'"):format(first)
+end
 
 local ZSH = [=[
 #compdef agenthost
@@ -178,48 +224,48 @@ $(CASES)  esac
 if [ "$funcstack[1]" = _agenthost ]; then _agenthost "$@"; else compdef _agenthost agenthost; fi
 ]=]
 
-local function zsh(commands, options)
+local function zsh(list)
   local listed, cases = {}, {}
-  for i = 2, #commands do
-    listed[i - 1] = ("    '%s:%s'\n"):format(commands[i].name, commands[i].help)
-  end
-  for i, case in ipairs(ZSH_CASES) do
+  for i, command in ipairs(list) do
     local own = {}
-    for k, option in ipairs(options_of(options, case[1])) do
+    for k, option in ipairs(command.rows) do
       own[k] = zsh_option(option)
     end
-    cases[i] = ("    %s) _arguments%s%s ;;\n"):format(case[1] ~= "" and case[1] or "*",
-      table.concat(own), case[2] and " \\\n      " .. case[2] or "")
+    listed[i] = command.doc and ("    '%s:%s'\n"):format(command.name, command.doc) or ""
+    cases[i] = ("    %s) _arguments%s%s ;;\n"):format(command.name ~= "" and command.name or "*",
+      table.concat(own), zsh_operand(command))
   end
+  table.insert(cases, table.remove(cases, 1)) -- what else there is comes last
   return filled(ZSH, { COMMANDS = table.concat(listed), CASES = table.concat(cases) })
 end
 
 -- -- fish -------------------------------------------------------------------------------------
 
-local function fish_option(option, command, commands)
+local function fish_option(option, command)
   local seen = command.name ~= "" and "__fish_seen_subcommand_from " .. command.name
-    or "not __fish_seen_subcommand_from " .. names_of(commands, " ")
+    or "not __fish_seen_subcommand_from " .. table.concat(commands.names, " ")
   local value = option.value and (option.value == "FILE" and " -r -F" or " -x") or ""
   if values_of(option) then
     value = (" -x -a '%s'"):format(values_of(option))
   end
   return ("complete -c agenthost -n '%s'%s -l %s%s -d '%s'\n"):format(seen,
-    option.letter and " -s " .. option.letter or "", option.name, value, option.help)
+    option.letter and " -s " .. option.letter or "", option.name, value, option.doc)
 end
 
-local function fish(commands, options)
+local function fish(list)
   local lines = { "# fish completion of agenthost\n" }
-  for i = 2, #commands do
+  for i = 2, #list do
     lines[i] = ("complete -c agenthost -n __fish_is_first_token -a %s -d '%s'\n"):format(
-      commands[i].name, commands[i].help)
+      list[i].name, list[i].doc)
   end
-  for _, of in ipairs { { "completion", "bash zsh fish" }, { "models", MODELS } } do
-    lines[#lines + 1] = ("complete -c agenthost -n '__fish_seen_subcommand_from %s' -x -a '%s'\n")
-      :format(of[1], of[2])
+  for i = 2, #list do
+    local names = choices(list[i].operand)
+    lines[#lines + 1] = names and ("complete -c agenthost -n '__fish_seen_subcommand_from %s' "
+      .. "-x -a '%s'\n"):format(list[i].name, names)
   end
-  for _, command in ipairs(commands) do
-    for _, option in ipairs(options_of(options, command.name)) do
-      lines[#lines + 1] = fish_option(option, command, commands)
+  for _, command in ipairs(list) do
+    for _, option in ipairs(command.rows) do
+      lines[#lines + 1] = fish_option(option, command)
     end
   end
   return table.concat(lines)
@@ -227,15 +273,17 @@ end
 
 local SHELLS = { bash = bash, zsh = zsh, fish = fish }
 
---- The exit code, a line end, and what to print.
----@param shell "bash"|"zsh"|"fish"
----@param ... string the tables
----@return string
-return function(shell, ...)
-  local commands, options = tables.read(...)
-  local named = {}
-  for _, option in ipairs(options) do
-    named[#named + 1] = option.name and option or nil
-  end
-  return "0\n" .. SHELLS[shell](commands, named)
-end
+return {
+  name = "completion",
+  doc = "print what completes words in that shell",
+  usage = "bash|zsh|fish",
+  help = [[
+bash:  source <(agenthost completion bash)
+zsh:   agenthost completion zsh >~/.zfunc/_agenthost  (a folder of $fpath)
+fish:  agenthost completion fish | source
+]],
+  operand = { name = "shell", least = 1, most = 1, words = "bash zsh fish" },
+  run = function(_, words, out, line)
+    out:write(SHELLS[words[1]](all_of(line), named(flags_of.all(line.running))))
+  end,
+}

@@ -94,7 +94,7 @@ function foreign.run_text(text, name)
   end
 end
 
---- A function of theirs as one for us to call.
+--- A function of theirs as one for us to call; so is one of ours that waits, and lets theirs work.
 function foreign.called(fn)
   return function(...)
     to_them()

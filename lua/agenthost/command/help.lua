@@ -1,82 +1,74 @@
---- agenthost COMMAND --help. What the tables do not hold of a command stands here.
+--- agenthost --help, and that of each command.
 local _, use = ...
-local tables = use "tables"
+local commands, flags_of = use "commands", use "flags"
 
-local function defects()
-  local names = {}
-  for _, row in ipairs(use "mock.fields") do
-    names[#names + 1] = row.defect and row.name or nil
+local RUN = [[
+agenthost runs LLM agents whose tools are written in Lua.
+
+Usage: agenthost [options] script.lua [args...]     (- reads standard input)
+       agenthost [options] -e CODE [args...]
+
+Commands: agenthost COMMAND [options] ...            (agenthost COMMAND --help)
+]]
+
+local MORE = [[
+Words behind a script are its own or its agent's. Messages go to stderr.
+
+Environment:
+  AGENTHOST_MODEL   the model where neither --model nor the script names one
+  OPENAI_API_KEY, ANTHROPIC_API_KEY    the providers' keys
+  OPENAI_BASE_URL, ANTHROPIC_BASE_URL  servers that speak as theirs do
+  AGENTHOST_CLAUDE, NO_COLOR       the claude command (else by PATH); no colours
+  XDG_CONFIG_HOME, XDG_STATE_HOME  hold agenthost/config and agenthost/trusted
+
+Exit codes:
+  0         the script ended well
+  1         the script failed, or standard output could not be written
+  2         wrong usage, or a file that was named cannot be read
+  3         the provider or the network failed
+  4         a limit was reached: iterations, deadline, budget, loop
+  5         a person was to respond to an ask, and nobody was there
+  130, 143  ended by SIGINT (Ctrl-C) or SIGTERM; a second one ends at once
+
+Examples:
+    agenthost -e 'print(ah.run { model = "demo/echo", "Hello" })'
+    OPENAI_API_KEY=... agenthost --model openai/gpt-4o agent.lua "What is new?"
+    agenthost check agent.lua && agenthost --json agent.lua | jq -r .reply.text
+]]
+
+local function flag_line(row)
+  local left = ("%s--%s%s"):format(row.letter and "-" .. row.letter .. ", " or "    ",
+    row.name, row.value and " " .. row.value or "")
+  return ("  %-20s%s\n"):format(left, row.doc)
+end
+
+local function flag_lines(command, running, named)
+  local lines = {}
+  for i, row in ipairs(flags_of.of(command, running, named)) do
+    lines[i] = flag_line(row)
   end
-  return table.concat(names, " ")
+  return "\nOptions:\n" .. table.concat(lines)
 end
 
-local INSPECTED = "script.lua [args...]"
-
--- operands: what follows the options.
-local MORE = {
-  tools = { operands = INSPECTED, [[
-The script's top level runs, up to its first ah.run or agent:run, and `setup` of
-its agents; no model is asked. For each agent and run that was met: the model,
-the tools with their parameters in short form. --json has the exact
-specifications. What the script prints until then goes to stderr.
-]] },
-  check = { operands = INSPECTED, [[
-The script's top level runs, up to its first ah.run or agent:run, and `setup` of
-its agents, as for agenthost tools: what they do is done.
-All faults that can be seen so are told with their line, not only the first:
-syntax, fields, names, schemas and their examples, tools declared twice, the
-limits of the model's provider. What stands behind that run, and what handlers
-do, is not looked at. The exit code is 1 when there are faults.
-]] },
-  mock = { operands = "script.lua", [[
-Speaks as OpenAI, Anthropic, Gemini and Ollama do, refuses what strict providers
-refuse, prints its address as one line; a signal or --once ends it. The script
-returns turns as for ah.scripted, or as JSON; they may fail, wait or break by
-]] .. "  " .. defects() .. "\n" },
-  models = { operands = "[provider/model]", [[
-For each provider: whether a model of it can be asked, the variable that its
-key comes from, its address or the variable that has it; keys are never shown.
-Then what the adapters can do, or that of the model that is named. No provider
-is asked. Names that CODE gives with ah.alias, and the configuration, are
-listed. Of a model that is named it is told what it holds and costs, and
-where each answer comes from.
-]] },
-  config = { [[
-A flag wins over the script, the script over AGENTHOST_MODEL, that over the
-configuration: lines NAME = VALUE in $XDG_CONFIG_HOME/agenthost/config (or
-~/.config/agenthost/config). Names: model, color, env-file, log (error,
-warning, info or debug), models.NAME (a model, or what is known of one, as a
-JSON object). Secrets are never shown.
-]] },
-  completion = { operands = "bash|zsh|fish", [[
-bash:  source <(agenthost completion bash)
-zsh:   agenthost completion zsh >~/.zfunc/_agenthost  (a folder of $fpath)
-fish:  agenthost completion fish | source
-]] },
-}
-
-local function option_line(option)
-  local left = ("%s--%s%s"):format(option.letter and "-" .. option.letter .. ", " or "    ",
-    option.name or "", option.value and " " .. option.value or "")
-  return ("  %-20s%s\n"):format(left, option.help)
+local function of_running(running, named)
+  local lines = {}
+  for i, name in ipairs(commands.names) do
+    lines[i] = ("  %-20s%s\n"):format(name, commands.find(name).doc)
+  end
+  return RUN .. table.concat(lines) .. flag_lines(nil, running, named) .. MORE
 end
 
---- The exit code, a line end, and what to print.
----@param name string of the command
----@param ... string the tables
+---@param command table nil: all of agenthost
+---@param running table the flags of running a script, as a list
+---@param named table and by name
 ---@return string
-return function(name, ...)
-  local commands, options = tables.read(...)
-  local more, parts = MORE[name] or { operands = "[args...]", "" }, {}
-  for _, command in ipairs(commands) do
-    parts[1] = command.name == name and command.help or parts[1]
+return function(command, running, named)
+  if not command then
+    return of_running(running, named)
   end
-  parts[1] = ("agenthost %s: %s.\n\nUsage: agenthost %s [options]%s\n%s\nOptions:\n"):format(name,
-    parts[1], name, more.operands and " " .. more.operands or "",
-    more[1] ~= "" and "\n" .. more[1] or "")
-  for _, option in ipairs(options) do
-    parts[#parts + 1] = tables.takes(name, option) and option_line(option) or nil
-  end
-  parts[#parts + 1] = "\nExit codes: 0 ok, 1 faults or a failure, 2 wrong usage.\n"
-  return "0\n" .. table.concat(parts)
+  return ("agenthost %s: %s.\n\nUsage: agenthost %s [options]%s\n%s"):format(command.name,
+    command.doc, command.name, command.usage and " " .. command.usage or "",
+    command.help and "\n" .. command.help or "")
+    .. flag_lines(command, running, named)
+    .. "\nExit codes: 0 ok, 1 faults or a failure, 2 wrong usage.\n"
 end

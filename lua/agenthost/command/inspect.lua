@@ -1,4 +1,4 @@
---- agenthost tools and agenthost check: what a script would run, without asking a model.
+--- For agenthost tools and agenthost check: what a script would run, without asking a model.
 --
 -- The script's top level is run, in a coroutine, with ah.tool, ah.agent, ah.run and os.exit
 -- replaced. Its first ah.run, agent:run or registry:execute ends it there: the coroutine yields,

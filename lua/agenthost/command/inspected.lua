@@ -115,18 +115,20 @@ local function tools_text(seen)
   return table.concat(texts, "\n") .. lines_of(seen.notes, "note: ")
 end
 
---- The exit code, a line end, and what to print.
+--- Tells it, and returns the exit code.
 ---@param command "tools"|"check"
----@param format "text"|"json"
+---@param flags table of the command line
 ---@param found string what inspect.lua gave
----@return string
-return function(command, format, found)
+---@param out table
+---@return integer
+return function(command, flags, found, out)
   local seen = ah.json.decode(found)
-  local code = #seen.faults == 0 and "0\n" or "1\n"
-  if format == "json" then
-    return code .. as_json(seen, command == "tools")
+  local text = check_text
+  if flags.json then
+    text = as_json
   elseif command == "tools" and #seen.faults == 0 then
-    return code .. tools_text(seen)
+    text = tools_text
   end
-  return code .. check_text(seen)
+  out:write(text(seen, command == "tools"))
+  return #seen.faults == 0 and 0 or 1
 end

@@ -1,7 +1,7 @@
 --- agenthost mock: a server on this machine that speaks as the providers do and says what a
 -- script tells it to. Each request is checked as a strict provider checks it, put into the form
--- of scripted models, answered by the script's turn, and said in the provider's words. The
--- command's C side owns the sockets; it asks here for the steps of each answer.
+-- of scripted models, answered by the script's turn, and said in the provider's words, over
+-- ah.serve.
 local ah, use = ...
 local check = use "mock.check"
 local plan = use "mock.plan"
@@ -11,6 +11,19 @@ local new_cache = use "mock.cache"
 local foreign = use "foreign"
 
 local FORMATS = { "openai", "responses", "anthropic", "gemini", "ollama" }
+
+local FLAGS = {
+  { name = "port", value = "N", kind = "integer", most = 65535,
+    doc = "listen on this port (0, as without it: any)" },
+  { name = "listen", value = "ADDR", doc = "listen on this address; others can reach it then" },
+  { name = "format", value = "NAME", words = "all " .. table.concat(FORMATS, " "),
+    doc = "speak as one provider only, such as anthropic" },
+  { name = "strict", instead = "lenient",
+    doc = "refuse what strict providers refuse (as without it)" },
+  { name = "lenient", instead = "strict", doc = "refuse only what cannot be read" },
+  { name = "once", value = "N", kind = "integer", doc = "end after N requests" },
+  { name = "log", value = "FILE", doc = "append each request to FILE, as a line of JSON" },
+}
 
 -- Which requests are whose; `kind` says what is wanted. The first that fits is taken.
 local ROUTES = {
@@ -49,6 +62,12 @@ local SECRET = { authorization = true, ["x-api-key"] = true, ["x-goog-api-key"] 
   ["api-key"] = true, cookie = true }
 
 local GC_PAUSE = 110 -- texts of many answers are large, and what is left of them is to go soon
+
+-- Whoever reaches the server is served, by whichever name. Large requests take their memory, and
+-- functions of the script may be at work for as long as they like.
+local BOUNDS = { hosts = { "*" }, origins = { "*" }, max_connections = 256, max_requests = 256,
+  max_header = 32 << 10, max_body = 64 << 20, max_bodies = 256 << 20, header_timeout = 10,
+  body_timeout = 3600, idle_timeout = 60, work_timeout = 3600, memory = 1 << 31 }
 
 local server -- what was started: one a process
 
@@ -161,10 +180,11 @@ local function refuse_path(q, route)
       table.concat(paths, ", ")) }
 end
 
-local function headers_of(lines)
+-- The last one of each name.
+local function headers_of(lists)
   local headers = {}
-  for name, value in lines:gmatch("([^:\n]+): ([^\n]*)") do
-    headers[name:lower()] = value
+  for name, values in pairs(lists) do
+    headers[name] = values[#values]
   end
   return headers
 end
@@ -202,7 +222,7 @@ local function failure_plan(q, route, fault)
   end
   fault.request_id = q.id
   return { status = fault.status, type = "application/json", headers = headers,
-    steps = { { bytes = ah.json.encode(route.provider.error(fault)) } } }
+    bytes = ah.json.encode(route.provider.error(fault)) }
 end
 
 -- What was raised, as a fault: ours, one of the script, or a mistake.
@@ -296,12 +316,18 @@ local function take_headers(turn, q, route)
   table.sort(q.said, function(x, y) return x[1] < y[1] end)
 end
 
--- Adds what stands in the head of every answer: the id of the request, the same in all of it, and
--- what the turn says.
-local function add_headers(p, q, route)
-  p.headers, p.type = p.headers or {}, q.type or p.type
-  table.insert(p.headers, { id_header(route), q.id })
-  table.move(q.said or {}, 1, #(q.said or {}), #p.headers + 1, p.headers)
+-- The head of an answer: in every one the id of the request, the same in all of it, and what the
+-- turn says. A name may stand in it more than once.
+local function head_of(p, q, route)
+  local headers = { ["Content-Type"] = { q.type or p.type } }
+  local lists = { p.headers or {}, { { id_header(route), q.id } }, q.said or {} }
+  for _, list in ipairs(lists) do
+    for _, pair in ipairs(list) do
+      headers[pair[1]] = headers[pair[1]] or {}
+      table.insert(headers[pair[1]], pair[2])
+    end
+  end
+  return { status = p.status, headers = headers, length = p.length }
 end
 
 -- What is said only to be counted leaves nothing behind in the provider's memory.
@@ -310,34 +336,22 @@ local function forgetful(a)
   return setmetatable({ memory = memory }, { __index = a })
 end
 
--- Adds the first steps of a body to its head. They are made here, so that a stream that cannot be
--- said is a failure like any other.
-local function begin(p, stream, n)
-  local going
-  p.steps, going = plan.pull(stream)
-  server.streams[n] = going and stream or nil
-  p.more = going or nil
-  return p
-end
-
 local function stream_plan(turn, q, route, a, fault)
   local provider = route.provider
   a.fault = fault
   if fault then
     fault.request_id = q.id
   end
-  local stream = plan.stream(turn, function(out, counts)
+  local body = plan.stream(turn, function(out, counts)
     provider.stream(counts and forgetful(a) or a, out)
   end, provider.line_end)
   local type_of = provider.stream_type
-  return begin({ status = 200, type = type_of and type_of(q.query) or "text/event-stream",
-    streamed = true }, stream, q.n)
+  return { status = 200, type = type_of and type_of(q.query) or "text/event-stream", body = body }
 end
 
-local function whole_plan(turn, q, route, a)
-  local steps, length = plan.whole(turn, ah.json.encode(route.provider.whole(a)))
-  return begin({ status = 200, type = "application/json", length = length }, plan.stream_of(steps),
-    q.n)
+local function whole_plan(turn, route, a)
+  local body, length = plan.whole(turn, ah.json.encode(route.provider.whole(a)))
+  return { status = 200, type = "application/json", length = length, body = body }
 end
 
 -- What the cache has of a request. Only one that is answered counts for those after it.
@@ -359,14 +373,14 @@ local function turn_plan(turn, q, route)
     p = failure_plan(q, route, fault)
   else
     local a = answer_of(turn, q, route, taken_of(q, route))
-    p = q.read.stream and stream_plan(turn, q, route, a, fault) or whole_plan(turn, q, route, a)
+    p = q.read.stream and stream_plan(turn, q, route, a, fault) or whole_plan(turn, route, a)
   end
-  p.wait = turn.delay and math.floor(turn.delay * 1000) or nil
+  p.wait = turn.delay
   return p
 end
 
 local function json_plan(value)
-  return { status = 200, type = "application/json", steps = { { bytes = ah.json.encode(value) } } }
+  return { status = 200, type = "application/json", bytes = ah.json.encode(value) }
 end
 
 local function decoded(body)
@@ -407,9 +421,6 @@ end
 -- The plan for a request; raises what is wrong with it.
 local function respond(q, route)
   local provider = route.provider
-  if q.refused then
-    check.refuse(q.refused)
-  end
   if not route.kind then
     refuse_path(q, route)
   end
@@ -449,7 +460,7 @@ local function hidden(headers)
   return shown
 end
 
-local function log(q, route, p, fault)
+local function log(q, route, p)
   if not server.log then
     return
   end
@@ -460,14 +471,14 @@ local function log(q, route, p, fault)
     format = route.kind and route.format, status = p.status, stream = q.read and q.read.stream,
     body = q.decoded or plan.legible(q.body),
     input = taken.input, cached_read = taken.read, cached_write = taken.write,
-    cache_break = taken.broke, fault = fault and fault.message }, "\n")
+    cache_break = taken.broke, fault = p.fault and p.fault.message }, "\n")
   server.log:flush()
 end
 
-local function words(q, p, fault)
+local function words(q, p)
   local text = ("%d %s %s: %d"):format(q.n, q.method, q.path, p.status)
-  if fault then
-    return text .. ", " .. fault.message
+  if p.fault then
+    return text .. ", " .. p.fault.message
   elseif q.taken then
     text = ("%s, %d tokens, %d of them cached"):format(text, q.taken.input, q.taken.read)
     text = q.taken.broke and text .. ", a cache break: other " .. q.taken.broke or text
@@ -475,58 +486,98 @@ local function words(q, p, fault)
   return text
 end
 
---- The plan (plan.encode) for a request. Never raises for what a client or the script does wrong.
----@param method string
----@param target string path and query
----@param lines string "Name: value" lines
----@param body string
----@param status? string the server itself refuses the request with it
----@param why? string what it says then
----@return string
-local function answer(method, target, lines, body, status, why)
-  local path, query = target:match("^([^?]*)(.*)$")
-  path = path:gsub("%%(%x%x)", function(code) return string.char(tonumber(code, 16)) end)
+local function tell(q, route, p)
+  log(q, route, p)
+  ah.log(p.fault and "warning" or "info", plan.legible(words(q, p)))
+end
+
+-- -- requests ----------------------------------------------------------------------------
+
+-- A request as it is read here, and whose it is.
+local function question(request)
   server.n = server.n + 1
-  local q = { n = server.n, id = "req_mock" .. server.n, method = method, path = path,
-    query = query, body = body, headers = headers_of(lines),
-    refused = status and { status = tonumber(status), message = why } }
-  local route = route_of(method, path, q.headers) or asker_of(path, q.headers)
+  local q = { n = server.n, id = "req_mock" .. server.n, method = request.method,
+    path = request.path, query = request.target:match("^[^?]*(.*)$"), body = request.body or "",
+    headers = headers_of(request.headers) }
+  return q, route_of(q.method, q.path, q.headers) or asker_of(q.path, q.headers)
+end
+
+local function failed(q, route, fault)
+  fault.message = plan.legible(fault.message)
+  local p = failure_plan(q, route, fault)
+  p.fault = fault
+  return p
+end
+
+-- As plan.say.
+local function say(p, q, route, response)
+  local function head()
+    tell(q, route, p)
+    plan.sleep(p.wait or 0)
+    response:begin(head_of(p, q, route))
+  end
+  if p.bytes then
+    p.body, p.length = plan.whole({}, p.bytes)
+  end
+  return plan.say(p.body, response, head)
+end
+
+local function drop(p, q, route, response)
+  tell(q, route, p)
+  plan.sleep(p.wait or 0)
+  response:abort()
+end
+
+local function break_off(q, why, response)
+  local text = ("%d: the stream broke off, %s"):format(q.n, fault_of(why).message)
+  ah.log("warning", plan.legible(text))
+  response:abort()
+end
+
+-- Answers a request, whatever a client or the script does wrong.
+local function answer(request, response)
+  local q, route = question(request)
   local ok, p = pcall(respond, q, route)
-  local fault = not ok and fault_of(p) or nil
-  if fault then
-    fault.message = plan.legible(fault.message)
-    p = failure_plan(q, route, fault)
+  p = ok and p or failed(q, route, fault_of(p))
+  if p.drop then
+    return drop(p, q, route, response)
   end
-  add_headers(p, q, route)
-  log(q, route, p, fault)
-  p.n, p.say, p.warn = q.n, plan.legible(words(q, p, fault)), fault ~= nil
-  return plan.encode(p)
+  local said, why, begun = say(p, q, route, response)
+  if begun and not said then
+    break_off(q, why, response)
+  elseif not said then
+    say(failed(q, route, fault_of(why)), q, route, response)
+  end
 end
 
---- The next steps of the answer to request n, as a plan; one that cannot be said on breaks off.
----@param n string
----@return string
-local function go_on(n)
-  local id, p = tonumber(n), {}
-  local ok, steps, going = pcall(plan.pull, server.streams[id])
-  if ok then
-    p.steps, p.more = steps, going or nil
-  else
-    p.steps, p.warn = { { close = true } }, true
-    p.say = plan.legible(("%d: the stream broke off, %s"):format(id, fault_of(steps).message))
-  end
-  server.streams[id] = going and server.streams[id] or nil
-  return plan.encode(p)
+-- What is to be closed when a request is over, however it ended: the last one ends the server.
+local function counted()
+  return setmetatable({}, { __close = function()
+    server.over = server.over + 1
+    if server.over == server.once then
+      server.http:close()
+    end
+  end })
 end
 
---- Nobody wants the rest of the answer to request n.
----@param n string
-local function forget(n)
-  local stream = server.streams[tonumber(n)]
-  server.streams[tonumber(n)] = nil
-  if stream then
-    coroutine.close(stream.made)
-  end
+local wait = foreign.called(function(response) return response:wait() end)
+
+local function on_request(request, response)
+  local _ <close> = counted()
+  answer(request, response)
+  response:close()
+  wait(response)
+end
+
+--- What the server refuses by itself, in the words of the protocol that the request is of.
+local function on_refusal(refusal, request)
+  local _ <close> = counted()
+  local q, route = question(request)
+  local p = failed(q, route, { status = refusal.status, message = refusal.message })
+  tell(q, route, p)
+  local head = head_of(p, q, route)
+  head.body = p.bytes
+  return head
 end
 
 -- -- starting ----------------------------------------------------------------------------
@@ -548,7 +599,7 @@ local function start(script, format, strict, log_path)
   collectgarbage("incremental", GC_PAUSE)
   foreign.keep_globals()
   server = { n = 0, turn = foreign.called(turns_of(script)), serves = formats_of(format),
-    cache = new_cache(), strict = strict == "strict", memory = {}, streams = {} }
+    cache = new_cache(), strict = strict == "strict", memory = {}, over = 0 }
   for _, name in ipairs(FORMATS) do
     server.memory[name] = {}
   end
@@ -557,4 +608,62 @@ local function start(script, format, strict, log_path)
   end
 end
 
-return { start = start, answer = answer, go_on = go_on, forget = forget }
+--- Listens, and gives the address in words.
+---@param address string numbers only
+---@param port integer
+---@param once integer requests after which it ends; 0: never
+---@return string
+local function listen(address, port, once)
+  local fields = { on_request = foreign.door(on_request), on_refusal = foreign.door(on_refusal) }
+  for name, value in pairs(BOUNDS) do
+    fields[name] = value
+  end
+  fields.listen = (address:find ":" and "[%s]:%d" or "%s:%d"):format(address, port)
+  local ok, http, err = pcall(ah.serve, fields)
+  if not ok then
+    refuse("cannot listen on %s port %d: %s", address, port,
+      (http.message:gsub("^ah%.serve: listen: ", "")))
+  end
+  server.http, server.once = http, once
+  return http and http.url or error(ah.error { code = "internal", message = err.message }, 0)
+end
+
+--- Serves until the last request or a signal.
+local function serve()
+  server.http:wait()
+end
+
+local function run(flags, scripts, out)
+  if flags.listen then
+    ah.log("warning",
+      "--listen: others may reach this server; it is for tests and guards nothing")
+  end
+  start(scripts[1], flags.format or "all", flags.lenient and "lenient" or "strict",
+    flags.log or "")
+  out:write(listen(flags.listen or "127.0.0.1", flags.port or 0, flags.once or 0), "\n"):flush()
+  serve()
+end
+
+local function defects()
+  local names = {}
+  for _, row in ipairs(use "mock.fields") do
+    names[#names + 1] = row.defect and row.name or nil
+  end
+  return table.concat(names, " ")
+end
+
+return {
+  name = "mock",
+  doc = "be a model server that says what a script tells it to",
+  usage = "script.lua",
+  help = [[
+Speaks as OpenAI, Anthropic, Gemini and Ollama do, refuses what strict providers
+refuse, prints its address as one line; a signal or --once ends it. The script
+returns turns as for ah.scripted, or as JSON; they may fail, wait or break by
+]] .. "  " .. defects() .. "\n",
+  operand = { name = "script", least = 1, most = 1, file = true, complete = "lua|json" },
+  flags = FLAGS,
+  apart = true,
+  run = run,
+  start = start, listen = listen, serve = serve, answer = answer, refuse = on_refusal,
+}

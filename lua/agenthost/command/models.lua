@@ -4,8 +4,6 @@
 -- Of the environment only names of variables are told, never their values: an address may hold a
 -- password, and a key is one. No provider is asked: which models it has is not known here. Names
 -- that ah.alias gave are told where the host has any.
---
--- The chunk gives one function; see the end of the file.
 local ah, use = ...
 local foreign = use "foreign"
 
@@ -187,21 +185,34 @@ local function text_of(list)
   return table_of_where .. legend .. "\n" .. columns(can)
 end
 
---- The exit code, a line end, and what to print.
----@param format "text"|"json"
----@param model string "provider/model" or an alias; "": all providers
----@param code string what -e gives: it runs first, as it may give models names; "": nothing
----@return string
-return function(format, model, code)
-  if code ~= "" then
-    foreign.run_text("local ah = require 'agenthost' " .. code, "@-e")
+local function told(flags, model)
+  local list = model and only(model) or all()
+  if flags.json then
+    return encode { providers = list, aliases = aliases() } .. "\n"
   end
-  local list = model ~= "" and only(model) or all()
-  if format == "json" then
-    local told = { providers = list, aliases = aliases() }
-    return "0\n" .. encode(told) .. "\n"
-  end
-  local one = model ~= "" and list[1].models[1]
-  local known = one and one.known and known_lines(one) or ""
-  return "0\n" .. text_of(list) .. known .. alias_lines()
+  local one = model and list[1].models[1]
+  return text_of(list) .. (one and one.known and known_lines(one) or "") .. alias_lines()
 end
+
+return {
+  name = "models",
+  doc = "show who has a key, and what the models can do",
+  usage = "[provider/model]",
+  help = [[
+For each provider: whether a model of it can be asked, the variable that its
+key comes from, its address or the variable that has it; keys are never shown.
+Then what the adapters can do, or that of the model that is named. No provider
+is asked. Names that CODE gives with ah.alias, and the configuration, are
+listed. Of a model that is named it is told what it holds and costs, and
+where each answer comes from.
+]],
+  operand = { name = "model", most = 1, complete = "models" },
+  flags = { "eval", "env-file", "json" },
+  apart = true, -- for the code of --eval
+  run = function(flags, words, out)
+    if flags.eval then
+      foreign.run_text("local ah = require 'agenthost' " .. flags.eval, "@-e")
+    end
+    out:write(told(flags, words[1]))
+  end,
+}

@@ -1,10 +1,13 @@
---- Files of lines NAME = VALUE: the configuration and what --env-file names. Read strictly: every
--- line is a pair, empty, or a comment (#). Messages tell file and line and never a word of the
--- line, which may be a key.
+--- Files of lines NAME = VALUE: settings, and what --env-file names. Read strictly: every line is a
+-- pair, empty, a comment (#) or, in settings, the header of a section. Messages tell file and line
+-- and never a word of the line, which may be a key.
+local ah = ...
+
 local M = {}
 
-local MAX_FILE = 1 << 20
+M.MAX_FILE = 1 << 20
 local MISSING = { [2] = true, [20] = true } -- ENOENT, ENOTDIR
+local BOM = "\u{FEFF}"
 
 --- Words for a person who is to mend a file.
 function M.fault(text, ...)
@@ -12,27 +15,56 @@ function M.fault(text, ...)
 end
 
 local function shown(path)
-  return path:sub(1, 300)
+  return ah._harmless(path:sub(1, 300))
 end
+M.shown = shown
 
-local function read(path)
+-- -- files -----------------------------------------------------------------------------------
+
+-- A pipe, too, of which the end is waited for.
+local function read_any(path)
   local f <close>, why, code = io.open(path, "rb")
   if not f then
     return nil, why:sub(#path + 3), code
   end
   local text
-  text, why = f:read(MAX_FILE + 1)
+  text, why = f:read(M.MAX_FILE + 1)
   if not text and why then
-    return nil, why
+    return nil, why, 0
   end
   text = text or "" -- the end of an empty file
-  if #text > MAX_FILE then
-    return nil, "it is larger than 1 MiB"
-  elseif text:find("\0", 1, true) then
-    return nil, "it is no text (it holds NUL)"
+  if #text > M.MAX_FILE then
+    return nil, "it is larger than 1 MiB", 0
   end
-  return text
+  return text, nil, 0
 end
+
+--- The text of a file, and whether it is the user's own; or nil, why not, and whether it is
+-- missing.
+---@param path string
+---@param how "file"|"link"|"any" a regular file; or a link to one; or a pipe, too
+function M.read(path, how)
+  local text, more, code
+  if how == "any" then
+    text, more, code = read_any(path)
+  else
+    text, more, code = ah._read_file(path, M.MAX_FILE, how == "link")
+    if not text then -- "cannot read 'path': why"
+      more = more:sub(#path:sub(1, 300) + 17):gsub("1048576 bytes", "1 MiB")
+    end
+  end
+  if text and text:find("\0", 1, true) then
+    return nil, "it is no text (it holds NUL)", false
+  end
+  return text, more, MISSING[code] or false
+end
+
+--- Raises that the file cannot be read.
+function M.unreadable(what, path, why)
+  M.fault("cannot read the %s '%s': %s", what, shown(path), why)
+end
+
+-- -- lines -----------------------------------------------------------------------------------
 
 local function strip(s)
   return s:match "^[ \t]*(.-)[ \t\r]*$"
@@ -66,33 +98,73 @@ local function read_line(line, wrong)
   return name, value
 end
 
---- Calls take(name, value, line) for each pair; `line` is the number from 1. A value is what stands
--- behind "=", without blanks around it, and without its quotes where it stands in them as a whole;
--- nothing in it is expanded. Names may hold `-./:@` beside letters, digits and _.
----@param path string
----@param what string the file, in messages
----@param may_miss boolean|nil a file that is not there is none
----@param take fun(name: string, value: string, line: integer)
----@return boolean # there is such a file
-function M.each(path, what, may_miss, take)
-  local text, why, code = read(path)
-  if not text and may_miss and MISSING[code] then
-    return false
-  elseif not text then
-    M.fault("cannot read the %s '%s': %s", what, shown(path), why)
+local function read_header(line, wrong)
+  local name = line:match "^%[[ \t]*([%a_][%w_.-]*)[ \t]*%]$"
+  if not name then
+    wrong "a line that begins with '[' is the header of a section: [name], and nothing else"
   end
+  return name
+end
+
+-- Calls take(line, number) for each that is neither empty nor a comment.
+local function each_line(text, take)
   local n = 0
+  if text:sub(1, #BOM) == BOM then
+    text = text:sub(#BOM + 1)
+  end
   for line in (text:find "\n$" and text or text .. "\n"):gmatch "([^\n]*)\n" do
     n = n + 1
     line = strip(line)
     if line ~= "" and line:sub(1, 1) ~= "#" then
-      local name, value = read_line(line, function(words)
-        M.fault("%s:%d: %s", shown(path), n, words)
-      end)
-      take(name, value, n)
+      take(line, n)
     end
   end
-  return true
+end
+
+local function wrong_at(path, n)
+  return function(words)
+    M.fault("%s:%d: %s", shown(path), n, words)
+  end
+end
+
+--- Calls take(name, value, line) for each pair of variables; `line` is the number from 1. A value
+-- is what stands behind "=", without blanks around it, and without its quotes where it stands in
+-- them as a whole; nothing in it is expanded.
+---@param text string
+---@param path string for messages
+---@param take fun(name: string, value: string, line: integer)
+function M.variables(text, path, take)
+  each_line(text, function(line, n)
+    local name, value = read_line(line, wrong_at(path, n))
+    local odd = name:match "[^%w_]"
+    if odd then
+      M.fault("%s:%d: a variable's name has no '%s'", shown(path), n, odd)
+    end
+    take(name, value, n)
+  end)
+end
+
+--- The same for settings, whose names may hold `-./:@`: behind the header [SECTION] the name of
+-- each is SECTION.NAME. open(section, line) is called for each header.
+---@param text string
+---@param path string
+---@param open fun(section: string, line: integer)
+---@param take fun(name: string, value: string, line: integer)
+function M.settings(text, path, open, take)
+  local section = ""
+  each_line(text, function(line, n)
+    local wrong = wrong_at(path, n)
+    if not utf8.len(line) then
+      wrong "it is no UTF-8"
+    elseif line:sub(1, 1) == "[" then
+      section = read_header(line, wrong)
+      open(section, n)
+      section = section .. "."
+    else
+      local name, value = read_line(line, wrong)
+      take(section .. name, value, n)
+    end
+  end)
 end
 
 return M

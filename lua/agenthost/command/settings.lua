@@ -1,19 +1,10 @@
---- Where each setting comes from: a flag, the environment, a file of variables (--env-file), the
--- configuration file, or nowhere. The configuration is read from one place, the user's own folder:
--- never from the folder a script or a shell happens to be in, which may be somebody else's.
+--- Where each setting comes from: a flag, the environment, a file of variables, the project's file
+-- (settings/file.lua), the user's, or nowhere. In this order, but that a script's own words win
+-- over all but flags. What a project's file says holds as far as settings/judge.lua lets it.
 local ah, use = ...
-local pairs_of = use "pairs"
+local file, judge, pairs_of, rows = use "settings.file", use "settings.judge", use "pairs",
+  use "settings.rows"
 local text = use "text"
-
-local fault = pairs_of.fault
-
--- words: the values there are; default: what there is where nobody said.
-local ROWS = {
-  { name = "model" },
-  { name = "color", words = "auto always never", default = "auto" },
-  { name = "env-file" },
-  { name = "log", words = "error warning info debug", default = "warning" },
-}
 
 -- What the library and the command look at in the environment.
 local VARIABLES = {
@@ -23,150 +14,180 @@ local VARIABLES = {
   { name = "ANTHROPIC_BASE_URL" }, { name = "NO_COLOR" },
 }
 
-local BY_NAME = {}
-for _, row in ipairs(ROWS) do
-  BY_NAME[row.name] = row
-end
+-- -- the environment -----------------------------------------------------------------------------
 
-local function is_word(words, word)
-  return (" " .. words .. " "):find(" " .. word .. " ", 1, true) ~= nil and not word:find " "
-end
-
--- -- reading ------------------------------------------------------------------------------
-
--- { path, found, set = { NAME = { value, from, line } }, models = { "\"NAME\":JSON" },
---   variables = { NAME = { value, from } }, put = { { NAME, VALUE } } }
-local function nothing(path)
-  return { path = path, found = false, set = {}, models = {}, variables = {}, put = {} }
-end
-
-local function unknown(s, name, line)
-  local names = { "models.NAME" }
-  for i, row in ipairs(ROWS) do
-    names[i + 1] = row.name
-  end
-  local near = ah.nearest(name, names)
-  fault("%s:%d: there is no such setting%s\nSee agenthost config --help.", s.path:sub(1, 300), line,
-    near and (" (did you mean '%s'?)"):format(near) or "")
-end
-
--- models.NAME = provider/model, or a JSON object of what is known of one. What it says is for the
--- library to judge, which knows models.
-local function take_model(s, name, value, line)
-  local is_object = value:sub(1, 1) == "{"
-  if is_object and ah.json.decode(value) == nil then
-    fault("%s:%d: what is said of the model is no JSON object", s.path:sub(1, 300), line)
-  end
-  s.models[#s.models + 1] = ah.json.encode(name) .. ":"
-    .. (is_object and value or ah.json.encode(text.repaired(value)))
-end
-
-local function take(s, name, value, line)
-  local row, model = BY_NAME[name], name:match "^models%.(.+)$"
-  if model then
-    return take_model(s, model, value, line)
-  elseif not row then
-    unknown(s, name, line)
-  elseif s.set[name] then
-    fault("%s:%d: %s is set twice", s.path:sub(1, 300), line, name)
-  elseif row.words and not is_word(row.words, value) then
-    fault("%s:%d: %s must be one of: %s", s.path:sub(1, 300), line, name, row.words)
-  end
-  s.set[name] = { value = value, from = "file", line = line }
-end
-
--- A path in the configuration: ~/ is HOME, a relative one begins where the file is.
-local function env_path(s)
-  local set = s.set["env-file"]
-  local value = set.value
-  if set.from ~= "file" or value:sub(1, 1) == "/" then
-    return value
-  elseif value:sub(1, 2) == "~/" then
-    return (os.getenv "HOME" or "") .. value:sub(2)
-  end
-  return s.path:match "^(.*)/" .. "/" .. value
+local function put(s, name, value, from)
+  s.put_order[#s.put_order + 1] = not s.put[name] and name or nil
+  s.put[name] = { value = value, from = from }
 end
 
 -- What is set already stays, so that a variable in front of the command counts.
-local function load_variables(s)
-  local path, seen = env_path(s), {}
-  pairs_of.each(path, "variables' file", false, function(name, value, line)
-    local odd = name:match "[^%w_]"
-    if odd then
-      fault("%s:%d: a variable's name has no '%s'", path:sub(1, 300), line, odd)
-    elseif not os.getenv(name) and not seen[name] then
-      seen[name] = true
-      s.put[#s.put + 1] = { name, value }
+local function load_variables(s, content, path)
+  pairs_of.variables(content, path, function(name, value)
+    if not os.getenv(name) and not s.put[name] then
+      put(s, name, value, "env-file")
     end
   end)
 end
 
-local function note_variables(s)
-  local put = {}
-  for _, pair in ipairs(s.put) do
-    put[pair[1]] = pair[2]
+local function load_file(s, path)
+  local content, why = pairs_of.read(path, "any")
+  if not content then
+    pairs_of.unreadable("variables' file", path, why)
   end
-  for _, variable in ipairs(VARIABLES) do
-    local name = variable.name
-    local here = os.getenv(name)
-    s.variables[name] = here and { value = here, from = "environment" }
-      or put[name] and { value = put[name], from = "env-file" } or { from = "default" }
+  load_variables(s, content, path)
+end
+
+-- A flag's takes the place of those that files name; of these both count, the project's first.
+local function load_all_variables(s, flag, own)
+  if flag then
+    return load_file(s, flag)
+  elseif s.project and s.project.variables then
+    load_variables(s, s.project.variables.text, s.project.variables.path)
+  end
+  if own["env-file"] then
+    load_file(s, rows.path_in(own["env-file"].path, own["env-file"].text))
   end
 end
 
--- The model of the environment stands before that of the configuration, which the library is told
--- in the same way: as AGENTHOST_MODEL.
+-- The value of a variable as it will be; nil where it has none.
+local function variable(s, name)
+  local here = os.getenv(name) or s.put[name] and s.put[name].value
+  return here ~= "" and here or nil
+end
+
+-- The first variable of each list, where none of the list is set.
+local function put_first(s, entry, value)
+  for _, names in ipairs(entry.row.sets) do
+    local taken = false
+    for _, name in ipairs(names) do
+      taken = taken or variable(s, name) ~= nil
+    end
+    if not taken then
+      put(s, names[1], value, entry.from)
+    end
+  end
+end
+
+local function put_settings(s)
+  for _, entry in ipairs(s.entries) do
+    local value = entry.text
+    if entry.row.is_path then
+      value = rows.path_in(entry.path, value)
+    elseif entry.row.is_key then -- which adapters look up where it is not set yet
+      value = variable(s, value) or "os.environ/" .. value
+    end
+    if entry.row.sets then
+      put_first(s, entry, value)
+    end
+  end
+end
+
+local function note_variables(s)
+  for _, row in ipairs(VARIABLES) do
+    local name = row.name
+    local here = os.getenv(name)
+    s.variables[name] = here and { value = here, from = "environment" } or s.put[name]
+      or { from = "default" }
+  end
+end
+
+-- The model of the environment stands before that of the files, which the library is told in the
+-- same way: as AGENTHOST_MODEL.
 local function settle_model(s)
-  local model, variable = s.set.model, s.variables.AGENTHOST_MODEL
+  local model = s.set.model
   if model and model.from == "flag" then
     return
-  elseif (variable.value or "") ~= "" then
-    s.set.model = { value = variable.value, from = variable.from }
+  elseif variable(s, "AGENTHOST_MODEL") then
+    local here = s.variables.AGENTHOST_MODEL
+    s.set.model = { text = here.value, from = here.from }
   elseif model then
-    s.put[#s.put + 1] = { "AGENTHOST_MODEL", model.value }
+    put(s, "AGENTHOST_MODEL", model.text, model.from)
   end
 end
 
--- flags: { NAME = VALUE }
+-- -- the whole -----------------------------------------------------------------------------------
+
+-- The project's settings first: of those that set variables the first counts.
+local function collect(s)
+  for _, of in ipairs { { s.project and s.project.holds or {}, "project" },
+    { s.user.settings, "file" } } do
+    for _, entry in ipairs(of[1]) do
+      if not s.set[entry.name] then
+        entry.from, s.set[entry.name] = of[2], entry
+        s.entries[#s.entries + 1] = entry
+      end
+    end
+  end
+end
+
+-- What flags, files and the environment come to. flags: { NAME = VALUE }
 local function load_settings(path, flags)
-  local s = nothing(path)
-  if path ~= "" then
-    s.found = pairs_of.each(path, "configuration", true, function(...)
-      take(s, ...)
-    end)
-  end
+  local s = { set = {}, entries = {}, variables = {}, put = {}, put_order = {},
+    user = file.user(path) }
+  local own = file.by_name(s.user.settings)
+  s.project = judge.project(own)
+  collect(s)
   for name, value in pairs(flags) do
-    s.set[name] = { value = value, from = "flag" }
+    s.set[name] = { text = value, from = "flag" }
   end
-  if s.set["env-file"] then
-    load_variables(s)
-  end
+  load_all_variables(s, flags["env-file"], own)
   note_variables(s)
   settle_model(s)
+  put_settings(s)
+  note_variables(s)
   return s
 end
 
+-- "{ NAME: MODEL }" of the settings models.NAME, as the library reads them; nil: there are none.
 local function models_of(s)
-  return "{" .. table.concat(s.models, ",") .. "}"
-end
-
--- -- showing ------------------------------------------------------------------------------
-
--- Without control characters; what an address holds between "//" and "@" is a password's place.
-local function clean(value, secret)
-  if secret then
-    return "[secret]"
+  local parts = {}
+  for _, entry in ipairs(s.entries) do
+    local said = entry.text
+    parts[#parts + 1] = entry.row.model and ah.json.encode(entry.row.model) .. ":"
+      .. (said:sub(1, 1) == "{" and said or ah.json.encode(said)) or nil
   end
-  value = value:gsub("^(.-://)[^@/]*@", "%1[secret]@", 1)
-  return (text.repaired(value):gsub("[%z\1-\31\127]", "?"))
+  return parts[1] and "{" .. table.concat(parts, ",") .. "}" or nil
 end
 
+-- What runs are given that do not say it themselves, as JSON; nil: nothing.
+local function defaults_of(s)
+  local defaults
+  for _, entry in ipairs(s.entries) do
+    local field = entry.row.field
+    if field then
+      defaults = defaults or {}
+      local part = defaults
+      if field[1] then
+        part = defaults[field[1]] or {}
+        defaults[field[1]] = part
+      end
+      part[field[2]] = entry.value
+    end
+  end
+  return defaults and ah.json.encode(defaults)
+end
+
+-- -- showing ----------------------------------------------------------------------------------
+
+local function clean(value, secret)
+  return secret and "[secret]" or text.clean(value)
+end
+
+local function shown_setting(name, set, default)
+  set = set or { text = default, from = "default" }
+  return { name = name, from = set.from, line = set.line, value = set.text and clean(set.text) }
+end
+
+-- The rows, and behind them what files say of providers.
 local function shown_of(s)
   local settings, variables = {}, {}
-  for i, row in ipairs(ROWS) do
-    local set = s.set[row.name] or { value = row.default, from = "default" }
-    settings[i] = { name = row.name, from = set.from, line = set.line,
-      value = set.value and clean(set.value) }
+  for _, row in ipairs(rows.list()) do
+    settings[#settings + 1] = shown_setting(row.name, s.set[row.name], row.default)
+  end
+  for _, entry in ipairs(s.entries) do
+    settings[#settings + 1] = entry.name:find "^providers%." and shown_setting(entry.name, entry)
+      or nil
   end
   for i, row in ipairs(VARIABLES) do
     local v = s.variables[row.name]
@@ -177,8 +198,24 @@ local function shown_of(s)
 end
 
 local function line_of(v)
-  return ("%-22s%-26s %s%s\n"):format(v.name, v.value or "-", v.from,
+  return ("%-21s %-26s %s%s\n"):format(v.name, v.value or "-", v.from,
     v.line and ", line " .. v.line or "")
+end
+
+local function project_text(project)
+  if not project then
+    return ("project's file: none (%s)\n"):format(file.NAME)
+  end
+  local lines = { ("project's file: %s (%s)\n"):format(pairs_of.shown(project.path),
+    project.trusted and "trusted" or project.changed and "changed since it was trusted"
+    or "not trusted") }
+  for _, one in ipairs(project.left) do
+    lines[#lines + 1] = ("  left out: %s, line %d: %s\n"):format(one.name, one.line, one.why)
+  end
+  if not project.mine and not project.trusted then
+    lines[#lines + 1] = "  left out: all of it, as it is in somebody else's folder\n"
+  end
+  return table.concat(lines)
 end
 
 local function as_text(s)
@@ -188,14 +225,19 @@ local function as_text(s)
       parts[#parts + 1] = line_of(v)
     end
   end
-  if #s.models > 0 then
-    parts[#parts + 1] = "models.NAME            as agenthost models tells  file\n"
+  if models_of(s) then
+    parts[#parts + 1] = "models.NAME           as agenthost models tells  file\n"
   end
   parts[#parts + 1] = ("\nconfiguration file: %s%s\n"):format(
-    s.path ~= "" and s.path or "none (HOME is not set)",
-    (s.found or s.path == "") and "" or " (not there)")
-  return table.concat(parts)
-    .. "A script's own model wins over environment and configuration, a flag over all.\n"
+    s.user.path ~= "" and pairs_of.shown(s.user.path) or "none (HOME is not set)",
+    (s.user.found or s.user.path == "") and "" or " (not there)")
+  return table.concat(parts) .. project_text(s.project)
+    .. "A script's own words win over environment and files, a flag over all.\n"
+end
+
+local function project_json(project)
+  return project and { path = text.repaired(project.path), trusted = project.trusted,
+    changed = project.changed, mine = project.mine, left_out = ah.array(project.left) } or ah.null
 end
 
 local function as_json(s)
@@ -207,16 +249,21 @@ local function as_json(s)
     return object
   end
   local settings, variables = shown_of(s)
-  return ah.json.encode { configuration = { found = s.found, path = text.repaired(s.path) },
-    models = ah.json.decode(models_of(s)) or ah.object {}, settings = members(settings),
+  return ah.json.encode { configuration = { found = s.user.found,
+    path = text.repaired(s.user.path) }, models = ah.json.decode(models_of(s) or "{}"),
+    project = project_json(s.project), settings = members(settings),
     variables = members(variables) } .. "\n"
 end
 
--- -- for the command ----------------------------------------------------------------------
+-- -- for the command --------------------------------------------------------------------------
+
+local function add(lines, name, value)
+  lines[#lines + 1] = value and name .. " " .. value or nil
+end
 
 --- Settings as lines "NAME VALUE" for the command, the first of which is `ok`: `log` and `color`
--- where somebody says them, `models` (JSON), `put NAME=VALUE` of each variable to be set, and
--- behind a line `show` what is to be printed. Or `fault` and words.
+-- where somebody says them, `models` and `defaults` (JSON), `warn` and words, `put NAME=VALUE` of
+-- each variable to be set, and behind a line `show` what is to be printed. Or `fault` and words.
 ---@param path string of the configuration; "": there can be none
 ---@param show "text"|"json"|""
 ---@param ... string names and values of flags
@@ -232,12 +279,13 @@ return function(path, show, ...)
     return type(s) == "table" and "fault\n" .. s.words or error(s, 0)
   end
   local lines = { "ok" }
-  for _, name in ipairs { "log", "color" } do
-    lines[#lines + 1] = s.set[name] and name .. " " .. s.set[name].value
-  end
-  lines[#lines + 1] = #s.models > 0 and "models " .. models_of(s) or nil
-  for _, pair in ipairs(s.put) do
-    lines[#lines + 1] = ("put %s=%s"):format(pair[1], pair[2])
+  add(lines, "log", s.set.log and s.set.log.text)
+  add(lines, "color", s.set.color and s.set.color.text)
+  add(lines, "models", models_of(s))
+  add(lines, "defaults", defaults_of(s))
+  add(lines, "warn", s.project and show == "" and judge.warning(s.project))
+  for _, name in ipairs(s.put_order) do
+    add(lines, "put", name .. "=" .. s.put[name].value)
   end
   if show ~= "" then
     lines[#lines + 1] = "show\n" .. (show == "json" and as_json or as_text)(s)

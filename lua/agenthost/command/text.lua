@@ -1,4 +1,6 @@
 --- Texts of anybody, for JSON and for people.
+local ah = ...
+
 local M = {}
 
 --- Valid UTF-8: each byte that is none becomes U+FFFD.
@@ -19,6 +21,12 @@ function M.cut(s, n)
     n = n - 1
   end
   return s:sub(1, n)
+end
+
+--- For people: nothing that a terminal would obey, and [secret] for what an address holds between
+-- "//" and "@", which is a password's place.
+function M.clean(s)
+  return ah._harmless((s:gsub("^(.-://)[^/]*@", "%1[secret]@", 1)))
 end
 
 return M

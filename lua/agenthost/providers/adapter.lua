@@ -4,7 +4,11 @@
 --     name = "acme/large",                 provider/model, in events, errors and transcripts
 --     tool_change_mode = "append",         absent: "restart", as for all that declare nothing
 --     images = true,                       it sends images on; absent: they are refused before
---     answer = function(request, out) ... end,
+--     answer = function(request, out, state) ... end,
+--     open = function(request) ... end,    gives the state that is kept for a conversation
+--     close = function(state, why) ... end,    why: "over", "stopped", "failed", "idle", "room"
+--     idle = 300, keep = 8,                seconds without a question, and conversations, at most
+--     reads = "anthropic",                 the answer is lines of that wire, by out:line alone
 --   }
 --
 -- `answer` is asked for each answer of the model; it may wait (ah.http, ah.sleep). A request is
@@ -13,6 +17,11 @@
 --   out:text "..."                         the next words
 --   local n = out:call { name, id, arguments }   a call; arguments: a table, or JSON text
 --   out:arguments(n, "...")                more text of that call's arguments
+--   local list, request = out:results()    the message ends; the run makes its calls meanwhile
+--   local result = out:invoke { name, id, arguments }   out:call and out:results at once
+--   out:warn "..."                         a `warning` event of the run
+--   out:cancelled()                        true if nobody waits for the answer any more
+--   out:line(event)                        with `reads`: JSON text, or a table
 --   out:opaque(value)                      comes back in later requests as it is, to this adapter
 --   out:usage { input, output, cached_read, cached_write, reasoning, cost }
 --   out:refusal "..."                      the model refuses
@@ -21,8 +30,18 @@
 --            { code = "context_full", window, used }       where it did not fit into the model
 local ah = ...
 
-local FIELDS =
-  { name = "string", tool_change_mode = "string", images = "boolean", answer = "function" }
+local FIELDS = {
+  name = "string",
+  tool_change_mode = "string",
+  images = "boolean",
+  answer = "function",
+  open = "function",
+  close = "function",
+  idle = "number",
+  keep = "integer",
+  reads = "string",
+}
+local GOODBYE = 5 -- seconds that `close` may take
 local CALL = { id = "string", name = "string", arguments = "string or table" }
 local FAILURE =
   { message = "string", status = "integer", retryable = "boolean", retry_after = "number",
@@ -73,12 +92,22 @@ local Out = {}
 Out.__index = Out
 Out.__name = "agenthost.answer"
 
+--- Writes a piece in our own form.
+function Out:piece(piece, what)
+  if self.reads then
+    ah._raise(
+      ("out:%s: the adapter reads %s: its answer comes by out:line"):format(what, self.reads)
+    )
+  end
+  self.x:write(piece)
+end
+
 function Out:text(text)
-  self.x:write { text = check(text, "string", "out:text") }
+  self:piece({ text = check(text, "string", "out:text") }, "text")
 end
 
 function Out:refusal(text)
-  self.x:write { refusal = check(text, "string", "out:refusal") }
+  self:piece({ refusal = check(text, "string", "out:refusal") }, "refusal")
 end
 
 --- Gives the number of the call, for out:arguments.
@@ -89,14 +118,14 @@ function Out:call(call)
     arguments = ah.json.encode(next(arguments) == nil and ah.object {} or arguments)
   end
   self.calls = self.calls + 1
-  self.x:write {
+  self:piece({
     call = {
       index = self.calls - 1,
       id = call.id,
       arguments = arguments or "",
       name = check(call.name, "string", "out:call: field 'name'"),
     },
-  }
+  }, "call")
   return self.calls
 end
 
@@ -105,44 +134,223 @@ function Out:arguments(call, text)
     ah._raise "out:arguments: there is no such call; give what out:call gave"
   end
   check(text, "string", "out:arguments")
-  self.x:write { call = { index = call - 1, arguments = text } }
+  self:piece({ call = { index = call - 1, arguments = text } }, "arguments")
+end
+
+--- The tool results behind the last message of the model, in the order of its calls.
+local function results_in(request)
+  local list, entries = {}, request.entries
+  for i = #entries, 1, -1 do
+    if entries[i].type == "assistant" then
+      break
+    elseif entries[i].type == "tool_result" then
+      table.insert(list, 1, entries[i])
+    end
+  end
+  return list
+end
+
+--- Ends the message, waits while the run makes its calls, and gives their results and the request
+-- as it is then. What is written after it is the next message.
+function Out:results()
+  if self.ended then
+    ah._raise "out:results: the answer has ended: it was out:stop or out:fail that ended it"
+  elseif not self.reads and self.calls == 0 then
+    ah._raise "out:results: the message has no calls; make some with out:call"
+  end
+  if not self.reads then
+    self.x:write { stop = "tool_calls" }
+  end
+  self.calls = 0
+  self.x:pause()
+  local request = self.x:request()
+  return results_in(request), request
+end
+
+--- One call and its result.
+function Out:invoke(call)
+  check_fields(call, CALL, "out:invoke")
+  self:call(call)
+  local list, request = self:results()
+  return list[#list], request
 end
 
 function Out:opaque(value)
-  self.x:write { opaque = value }
+  self:piece({ opaque = value }, "opaque")
 end
 
 function Out:usage(usage)
-  self.x:write { usage = check_fields(usage, USAGE, "out:usage") }
+  self:piece({ usage = check_fields(usage, USAGE, "out:usage") }, "usage")
 end
 
 function Out:stop(word)
   self.ended = true
-  self.x:write { stop = check(word, "string", "out:stop") }
+  self:piece({ stop = check(word, "string", "out:stop") }, "stop")
 end
 
 function Out:fail(failure)
-  self.ended = true
-  self.x:write { error = check_fields(failure, FAILURE, "out:fail") }
+  self.ended, self.failed = true, true
+  check_fields(failure, FAILURE, "out:fail")
+  if self.reads then
+    self.x:fail(failure)
+  else
+    self.x:write { error = failure }
+  end
+end
+
+--- A line of the wire that the adapter reads.
+function Out:line(event)
+  if not self.reads then
+    ah._raise "out:line: the adapter reads no wire; it says which one in `reads`"
+  end
+  check(event, "string or table", "out:line")
+  self.x:line(type(event) == "table" and ah.json.encode(event) or event)
+end
+
+function Out:warn(text)
+  self.x:warn(check(text, "string", "out:warn"))
+end
+
+function Out:cancelled()
+  return self.x:cancelled()
+end
+
+-- -- what is kept for conversations ---------------------------------------------------------------
+
+local States = {}
+States.__index = States
+
+--- Its state goes: `close` is called in a task of its own, which may wait for a while.
+function States:part(conversation, why)
+  local state = self.of[conversation]
+  if not state then
+    return
+  end
+  self.of[conversation] = nil
+  if state.timer and why ~= "idle" then
+    state.timer:stop()
+  end
+  local close = self.spec.close
+  if close then
+    ah._later(function()
+      close(state.value, why)
+    end, GOODBYE)
+  end
+end
+
+--- The one that was not asked for the longest time loses its state, where there are too many.
+function States:make_room()
+  local n, oldest = 0, nil
+  for conversation, state in pairs(self.of) do
+    n = n + 1
+    if not state.busy and (not oldest or state.used < self.of[oldest].used) then
+      oldest = conversation
+    end
+  end
+  if self.spec.keep and n >= self.spec.keep and oldest then
+    self:part(oldest, "room")
+  end
+end
+
+--- Waits until nobody has asked for too long.
+function States:watch(conversation, state)
+  local idle = self.spec.idle
+  while self.of[conversation] == state do
+    local left = state.busy and idle or state.used + idle - ah.now()
+    if left <= 0 then
+      return self:part(conversation, "idle")
+    end
+    ah.sleep(left)
+  end
+end
+
+function States:open(conversation, request)
+  local state = { value = self.spec.open(request), busy = true, used = ah.now() }
+  self:make_room()
+  self.of[conversation] = state
+  if self.spec.idle then
+    state.timer = ah._later(function()
+      self:watch(conversation, state)
+    end)
+  end
+  return state
+end
+
+--- The state of this conversation, for an answer; nil where the adapter keeps none.
+function States:take(conversation, request)
+  local state = self.of[conversation]
+  if not self.spec.open then
+    return nil
+  end
+  if state and state.busy then -- there was no memory to close it
+    self:part(conversation, "failed")
+    state = nil
+  end
+  state = state or self:open(conversation, request)
+  state.busy = true
+  return state
+end
+
+function States:give_back(conversation, state, failed)
+  state.busy, state.used = false, ah.now()
+  if failed then
+    self:part(conversation, "failed")
+  end
+end
+
+--- For the host: what is kept for this conversation goes, or all of it.
+function States:told(why, conversation)
+  if conversation then
+    return self:part(conversation, why)
+  end
+  for each in pairs(self.of) do
+    self:part(each, why)
+  end
+end
+
+-- -- the adapter ----------------------------------------------------------------------------------
+
+local function check_spec(spec)
+  check_fields(spec, FIELDS, "ah.adapter")
+  check(spec.answer, "function", "ah.adapter: field 'answer'")
+  if not spec.open and (spec.close or spec.idle or spec.keep) then
+    ah._raise "ah.adapter: fields 'close', 'idle' and 'keep' need 'open', which gives what is kept"
+  elseif spec.idle and not (spec.idle > 0 and spec.idle <= 1e9) then
+    ah._raise "ah.adapter: field 'idle' must be a number of seconds above 0"
+  elseif spec.keep and spec.keep < 1 then
+    ah._raise "ah.adapter: field 'keep' must be an integer of 1 or more"
+  end
 end
 
 return function(spec)
-  check_fields(spec, FIELDS, "ah.adapter")
-  check(spec.answer, "function", "ah.adapter: field 'answer'")
+  check_spec(spec)
   local provider, model =
     check(spec.name, "string", "ah.adapter: field 'name'"):match("^([^/]+)/(.+)$")
   if not provider then
     ah._raise "ah.adapter: field 'name' must be of the form provider/model, such as acme/large"
   end
 
-  return ah._adapter(provider, model, function(x)
-    local out = setmetatable({ x = x, calls = 0, ended = false }, Out)
-    local text = spec.answer(x:request(), out)
+  local states = setmetatable({ spec = spec, of = {} }, States)
+
+  local function exchange(x)
+    local out = setmetatable({ x = x, calls = 0, ended = false, failed = false,
+      reads = spec.reads }, Out)
+    local conversation, request = x:conversation(), x:request()
+    local state = states:take(conversation, request)
+    local text = spec.answer(request, out, state and state.value)
     if text ~= nil then
       out:text(text)
     end
-    if not out.ended then
+    if state then
+      states:give_back(conversation, state, out.failed)
+    end
+    if not out.ended and not spec.reads then
       x:write { stop = out.calls > 0 and "tool_calls" or "end" }
     end
-  end, {}, spec.tool_change_mode or "restart", false, spec.images == true)
+  end
+
+  return ah._adapter(provider, model, exchange, {}, spec.tool_change_mode or "restart", false,
+    spec.images == true, nil, nil, spec.open and function(why, conversation)
+      states:told(why, conversation)
+    end or nil, spec.reads, true)
 end

@@ -37,83 +37,136 @@
 -- it raises unless every turn was taken; adapter:requests() lists what was sent.
 local ah = ...
 
-local FIELDS = {
-  text = true,
-  calls = true,
-  refusal = true,
-  stop = true,
-  usage = true,
-  delay = true,
-  cut = true,
-  fail = true,
-  raw = true,
-  expect = true,
-  check = true,
+local TURN = {
+  { name = "text", kinds = "string list", is = "string or list of strings",
+    type = "string|string[]", doc = "the answer; a list comes piece by piece" },
+  { name = "calls", kinds = "list", type = "ah.ScriptedCall[]", doc = "calls of tools" },
+  { name = "refusal", kinds = "string", doc = "the model refuses with these words" },
+  { name = "stop", kinds = "string", otherwise = "`end`, or `tool_calls` with calls",
+    doc = "why the answer ends" },
+  { name = "usage", kinds = "table", type = "table<string, number>",
+    doc = "tokens: `input`, `cached_read`, `cached_write`, `output`, `reasoning`, integers; "
+      .. "`cost`, a number, US dollars" },
+  { name = "delay", kinds = "number", least = 0, most = 1e9, unit = "seconds",
+    doc = "before the answer and between its pieces" },
+  { name = "cut", kinds = "boolean", default = false,
+    doc = "the answer breaks off before its end: an error of code `http`, retried" },
+  { name = "fail", kinds = "table", type = "ah.Failure", doc = "an error instead of an answer" },
+  { name = "raw", kinds = "string",
+    doc = "bytes in place of everything else, for answers that are broken in some other way" },
+  { name = "expect", kinds = "table", type = "ah.Expect",
+    doc = "what the request must hold, see below" },
+  { name = "check", kinds = "function", type = "fun(request: table): boolean?, string?",
+    doc = "`check(request)`: returns `false, message`, or raises, to refuse the request" },
 }
-local SPEC_FIELDS = {
-  answer = true,
-  rules = true,
-  tool_change_mode = true,
-  begins_only = true,
-  returns = true,
-  strict = true,
+
+local read = {}
+read.spec = ah._reader {
+  what = "ah.scripted", type = "ah.Script", list = "ah.Answer", rows = {
+    { name = "answer", kinds = "function", type = "fun(request: table): ah.Answer",
+      doc = "in place of turns: gives one for each request" },
+    { name = "rules", kinds = "list", type = "ah.ScriptedRule[]",
+      doc = "in place of both: the first [rule](scripted.md#rules) that is met answers" },
+    { name = "returns", kinds = "table", type = "table<string, any>",
+      doc = "[doubles](testing.md#doubles) of tools, by name" },
+    { name = "strict", kinds = "boolean", default = false,
+      doc = "a turn whose calls are not of tools that the request offers, with arguments that "
+        .. "these take, is an error that says in what they have drifted" },
+    { name = "tool_change_mode", kinds = "string", otherwise = "`append`",
+      type = "ah.ToolChangeMode",
+      doc = "how tools that come in mid-conversation reach this model, see below" },
+    { name = "begins_only", kinds = "boolean", default = false,
+      doc = "it cannot go on with a conversation in which another model has spoken: as a fallback "
+        .. "it is passed over there" },
+  },
 }
-local WHEN_FIELDS = { user = true, system = true, tools = true, result = true, model = true }
-local CALL_FIELDS = { id = true, name = true, arguments = true, returns = true, wrong = true }
+read.call = ah._reader {
+  what = "ah.scripted: calls", type = "ah.ScriptedCall", rows = {
+    { name = "name", kinds = "string", needed = true, doc = "of the tool" },
+    { name = "arguments", kinds = "string table", default = "{}", is = "table or JSON text",
+      doc = "what it is called with" },
+    { name = "id", kinds = "string", otherwise = "made up", doc = "by which its result names it" },
+    { name = "returns", kinds = "any",
+      doc = "the tool's handler does not run: this is its result, or what this "
+        .. "`function(args, ctx)` gives; see [Doubles](testing.md#doubles)" },
+    { name = "wrong", kinds = "boolean", default = false, doc = "not looked at by `strict`" },
+  },
+}
+read.when = ah._reader {
+  what = "ah.scripted: when", type = "ah.When", rows = {
+    { name = "user", kinds = "string",
+      doc = "met when the user spoke last, and this is part of it" },
+    { name = "result", kinds = "string",
+      doc = "met when a tool's result came last, and this is part of it" },
+    { name = "system", kinds = "string", doc = "this is part of the system text" },
+    { name = "tools", kinds = "list", is = "list of names", type = "string[]",
+      doc = "each is offered" },
+    { name = "model", kinds = "string", doc = "this is the model's name" },
+  },
+}
+read.expect = ah._reader {
+  what = "ah.scripted: expect", type = "ah.Expect", doc = "what a request must hold", rows = {
+    { name = "user", kinds = "string", doc = "the text of the last user message" },
+    { name = "system", kinds = "string", doc = "the system text, empty where there is none" },
+    { name = "tools", kinds = "list", is = "list of names", type = "string[]",
+      doc = "each is offered" },
+    { name = "result", kinds = "string",
+      doc = "the last entry is a tool result with this content" },
+    { name = "model", kinds = "string", doc = "the model's name (`script`)" },
+    { name = "calls", kinds = "list", type = "ah.TestCall[]",
+      doc = "the calls of the turn before, all of them: `{ name = ..., arguments = ..., "
+        .. "result = ..., success = ... }` each; what is left out may be anything" },
+  },
+}
+
+local WHEN = { name = "when", kinds = "table", type = "ah.When",
+  doc = "what must hold; absent: nothing" }
+
+-- The readers of turns, and of turns that are rules.
+local function readers_of(rows, turn_type, rule_type)
+  local of_rule = table.move(rows, 1, #rows, 1, {})
+  of_rule[#of_rule + 1] = WHEN
+  return {
+    turn = ah._reader { what = "ah.scripted: turn", type = turn_type, rows = rows },
+    rule = ah._reader { what = "ah.scripted: rule", type = rule_type, rows = of_rule },
+  }
+end
+
+local PLAIN = readers_of(TURN, "ah.Turn", "ah.ScriptedRule")
+
+-- `given`: the names of further fields, and of those that may be more than here, a set. Whoever
+-- gives it has checked them.
+local function readers_with(given)
+  local rows = {}
+  for _, row in ipairs(TURN) do
+    rows[#rows + 1] = not given[row.name] and row or nil
+  end
+  for name in pairs(given) do
+    rows[#rows + 1] = { name = name, kinds = "any" }
+  end
+  return readers_of(rows, "ah.ServedTurn", "ah.ServedRule")
+end
 
 local function refuse(text, ...)
   error(ah.error { code = "provider", message = ("scripted model: " .. text):format(...) }, 0)
 end
 
-local function names_of(set)
-  local names = {}
-  for name in pairs(set) do
-    names[#names + 1] = name
+-- Of a table, by the reader of turns or of rules.
+local function read_turn(reader, turn, what)
+  turn = reader(turn, what)
+  turn.expect = turn.expect and read.expect(turn.expect, what .. ": expect")
+  local calls = {}
+  for i = 1, turn.calls and ah._check_list(turn.calls, what .. ": calls") or 0 do
+    calls[i] = read.call(turn.calls[i], ("%s: calls[%d]"):format(what, i))
   end
-  table.sort(names)
-  return names
+  turn.calls = turn.calls and calls
+  return turn
 end
 
-local function check_fields(t, known, what)
-  for key in pairs(t) do
-    if not known[key] then
-      local near = ah.nearest(tostring(key), names_of(known))
-      ah._raise(("ah.scripted: unknown field '%s' in %s%s"):format(tostring(key), what,
-        near and (" (did you mean '%s'?)"):format(near) or ""))
-    end
-  end
-end
-
-local function check_list(list, what)
-  return list == nil or ah._check_list(list, "ah.scripted: " .. what)
-end
-
-local function both(set, more)
-  local all = {}
-  for _, each in ipairs { set, more } do
-    for name in pairs(each) do
-      all[name] = true
-    end
-  end
-  return all
-end
-
--- `more`: fields that a turn may have beside FIELDS, or nil.
-local function check_turn(turn, at, more)
+local function check_turn(turn, at, readers)
   local kind = type(turn)
   if kind == "table" then
-    check_fields(turn, both(FIELDS, more), ("turn %d"):format(at))
-    check_list(turn.calls, ("turn %d: calls"):format(at))
-    if type(turn.text) == "table" then
-      check_list(turn.text, ("turn %d: text"):format(at))
-    end
-    for i, call in ipairs(turn.calls or {}) do
-      if type(call) ~= "table" then
-        ah._raise(("ah.scripted: turn %d, call %d of calls must be a table, found %s"):format(at, i,
-          type(call)))
-      end
-      check_fields(call, CALL_FIELDS, ("turn %d, call %d"):format(at, i))
-    end
+    return read_turn(readers.turn, turn, ("ah.scripted: turn %d"):format(at))
   elseif kind ~= "string" and kind ~= "function" then
     ah._raise(("ah.scripted: turn %d must be a string, a table or a function, found %s"):format(at,
       kind))
@@ -154,7 +207,6 @@ local function check_expect(expect, request, at)
   for key, wanted in pairs(expect) do
     local found
     if key == "tools" then
-      check_list(wanted, "expect: tools")
       for _, name in ipairs(wanted) do
         if not has_tool(request, name) then
           refuse("request %d does not offer the tool '%s'", at, name)
@@ -172,10 +224,8 @@ local function check_expect(expect, request, at)
         refuse("request %d: %s", at, wrong)
       end
       found = wanted
-    elseif key == "system" or key == "model" then
-      found = request[key]
     else
-      refuse("unknown expectation '%s'", tostring(key))
+      found = request[key]
     end
     if found ~= wanted then
       refuse("request %d: expected %s '%s', found '%s'", at, key, tostring(wanted), tostring(found))
@@ -215,22 +265,17 @@ local function is_met(when, request)
 end
 
 --- Rules as a function of the request; a rule is given without its `when`.
-local function answer_by(rules, more)
-  local turns = {}
-  check_list(rules, "rules")
+local function answer_by(rules, readers)
+  local turns, whens = {}, {}
   for i, rule in ipairs(rules) do
-    local turn, when = {}, rule.when or {}
-    check_fields(when, WHEN_FIELDS, ("when of rule %d"):format(i))
-    check_list(when.tools, ("when of rule %d: tools"):format(i))
-    for key, value in pairs(rule) do
-      turn[key] = key ~= "when" and value or nil
-    end
-    turns[i] = check_turn(turn, i, more)
+    local what = ("ah.scripted: rule %d"):format(i)
+    turns[i] = read_turn(readers.rule, rule, what)
+    whens[i], turns[i].when = read.when(turns[i].when or {}, what .. ": when"), nil
   end
   return function(request)
-    for i, rule in ipairs(rules) do
-      if is_met(rule.when or {}, request) then
-        return turns[i]
+    for i, turn in ipairs(turns) do
+      if is_met(whens[i], request) then
+        return turn
       end
     end
     refuse("no rule (of %d) is met by '%s'", #rules, tostring(last_user(request)))
@@ -334,59 +379,37 @@ function Doubles:run(args, ctx)
   return value
 end
 
-local function as_table(turn, request, at, more)
+local function as_table(turn, request, at, readers)
   while type(turn) == "function" do
-    turn = check_turn(turn(request), at, more)
+    turn = check_turn(turn(request), at, readers)
   end
   return type(turn) == "string" and { text = turn } or turn
 end
 
-local function check_spec(spec)
-  local turns = {}
-  for key, value in pairs(spec) do
-    if type(key) == "number" then
-      turns[key] = value
-    elseif not SPEC_FIELDS[key] then
-      local near = ah.nearest(tostring(key), names_of(SPEC_FIELDS))
-      ah._raise(("ah.scripted: unknown field '%s' (%s)"):format(tostring(key), near
-        and ("did you mean '%s'?"):format(near) or "a turn is a table in the list: { { ... } }"))
-    end
-  end
-  check_list(turns, "turns")
-  if spec.answer ~= nil and (type(spec.answer) ~= "function" or #spec > 0) then
-    ah._raise "ah.scripted: answer is a function and takes the place of turns"
-  end
-  if spec.rules ~= nil and (type(spec.rules) ~= "table" or spec.answer or #spec > 0) then
-    ah._raise "ah.scripted: rules are a list and take the place of turns and answer"
-  end
-  if spec.returns ~= nil and type(spec.returns) ~= "table" then
-    ah._raise "ah.scripted: returns is a table, values by the names of tools"
-  end
-end
-
 -- The turns, as a list or a function, and the fields beside them.
-local function read_spec(spec, more)
-  local beside = {}
-  if type(spec) == "table" then
-    check_spec(spec)
-    beside = spec
-    spec = spec.answer or spec.rules and answer_by(spec.rules, more) or spec
-  end
-  if type(spec) == "table" then
-    for i, turn in ipairs(spec) do
-      check_turn(turn, i, more)
-    end
-  elseif type(spec) ~= "function" then
+local function read_spec(spec, readers)
+  if type(spec) == "function" then
+    return spec, {}
+  elseif type(spec) ~= "table" then
     ah._raise("ah.scripted: expected a list of turns or a function, found " .. type(spec))
   end
-  return spec, beside
+  spec = read.spec(spec)
+  if (spec.answer and 1 or 0) + (spec.rules and 1 or 0) + (#spec > 0 and 1 or 0) > 1 then
+    ah._raise "ah.scripted: give turns, or answer or rules in their place"
+  end
+  for i, turn in ipairs(spec) do
+    spec[i] = check_turn(turn, i, readers)
+  end
+  return spec.answer or spec.rules and answer_by(spec.rules, readers) or spec, spec
 end
 
 --- Makes the adapter. `spec` is a list of turns or a function; the names are those of
--- model and provider in events and errors; `more` are further fields of a turn (a set).
+-- model and provider in events and errors; `more` are names of fields of turns that the
+-- caller has checked, a set.
 local function scripted(spec, name, provider, more)
   local taken, requests = 0, {}
-  local turns, beside = read_spec(spec, more)
+  local readers = more and readers_with(more) or PLAIN
+  local turns, beside = read_spec(spec, readers)
   local doubles = new_doubles(beside.returns)
 
   -- The next turn, as a table; ask() gives the request, and is called only where it matters.
@@ -404,7 +427,7 @@ local function scripted(spec, name, provider, more)
     local needs_request = type(turn) ~= "string"
     local request = needs_request and ask() or nil
     requests[at] = keeps and request or false
-    turn = as_table(turn, request, at, more)
+    turn = as_table(turn, request, at, readers)
     check_request(turn, request, at)
     local drift = beside.strict and request and ah._calls.drift(turn, request)
     if drift then

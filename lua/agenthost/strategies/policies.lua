@@ -2,23 +2,41 @@
 -- at the calls of the conversation itself, so they hold across runs, saving and loading.
 local ah = ...
 
-local function as_set(list)
-  local set = {}
-  for _, name in ipairs(type(list) == "table" and list or { list }) do
-    set[name] = true
-  end
-  return set
-end
+local NAMES = "string|string[]"
 
-local function check_names(what, field, value)
-  local ok = type(value) == "string"
-    or (type(value) == "table" and ah._check_list(value, ("%s: %s"):format(what, field)) > 0)
-  for _, name in ipairs(type(value) == "table" and value or {}) do
+local read_annotations = ah._reader "ah.Annotations"
+local read_requires = ah._reader {
+  what = "ah.policies.requires", type = "ah.Requires", rows = {
+    { name = "tool", kinds = "string list", needed = true, type = NAMES,
+      doc = "the tools that wait, by their names" },
+    { name = "after", kinds = "string list", needed = true, type = NAMES,
+      doc = "the tools each of which must have succeeded before" },
+  },
+}
+local read_before_write = ah._reader {
+  what = "ah.policies.read_before_write", type = "ah.ReadBeforeWrite", rows = {
+    { name = "read", kinds = "string list", needed = true, type = NAMES,
+      doc = "the tools that read, by their names" },
+    { name = "write", kinds = "string list", needed = true, type = NAMES,
+      doc = "the tools that write" },
+    { name = "argument", kinds = "string", default = "path", doc = "which says what is read" },
+    { name = "creates", kinds = "function", type = "fun(value: any): boolean",
+      doc = "true where there is nothing to be read yet" },
+  },
+}
+
+--- The names of a field as a set.
+local function set_of(what, t, field)
+  local set, list = {}, type(t[field]) == "table" and t[field] or { t[field] }
+  local ok = #list > 0
+  for _, name in ipairs(list) do
     ok = ok and type(name) == "string"
+    set[name] = true
   end
   if not ok then
     ah._raise(("%s: field '%s' must be a tool's name or a list of names"):format(what, field))
   end
+  return set
 end
 
 local function names(set)
@@ -34,18 +52,6 @@ end
 
 local ANNOTATIONS = { "read_only", "destructive", "idempotent", "open_world", "untrusted" }
 
-local function check_annotations(t, what)
-  ah._check_fields(t, what, ANNOTATIONS)
-  if next(t) == nil then
-    ah._raise(what .. ": give at least one annotation, such as destructive = true")
-  end
-  for name, value in pairs(t) do
-    if type(value) ~= "boolean" then
-      ah._raise(("%s: field '%s' must be a boolean, found a %s"):format(what, name, type(value)))
-    end
-  end
-end
-
 --- What of the tool is as the rule has it, in words; nil: nothing. What a tool does not say of
 -- itself counts as false.
 local function matching(t, annotations)
@@ -57,7 +63,11 @@ local function matching(t, annotations)
 end
 
 local function by_annotations(verdict, t)
-  check_annotations(t, "ah.policies." .. verdict)
+  local what = "ah.policies." .. verdict
+  t = read_annotations(t, what)
+  if next(t) == nil then
+    ah._raise(what .. ": give at least one annotation, such as destructive = true")
+  end
   return {
     name = verdict,
     before = function(_, m)
@@ -83,10 +93,9 @@ end
 
 --- `tool` runs only after each of `after` has succeeded in this conversation.
 function M.requires(t)
-  ah._check_fields(t, "ah.policies.requires", { "tool", "after" })
-  check_names("ah.policies.requires", "tool", t.tool)
-  check_names("ah.policies.requires", "after", t.after)
-  local tools, needed = as_set(t.tool), as_set(t.after)
+  t = read_requires(t)
+  local tools = set_of("ah.policies.requires", t, "tool")
+  local needed = set_of("ah.policies.requires", t, "after")
   return {
     name = "requires",
     before = function(_, m)
@@ -112,10 +121,8 @@ end
 -- say that there is nothing to be read yet.
 function M.read_before_write(t)
   local what = "ah.policies.read_before_write"
-  ah._check_fields(t, what, { "read", "write", "argument", "creates" })
-  check_names(what, "read", t.read)
-  check_names(what, "write", t.write)
-  local read, write, argument = as_set(t.read), as_set(t.write), t.argument or "path"
+  t = read_before_write(t)
+  local read, write, argument = set_of(what, t, "read"), set_of(what, t, "write"), t.argument
   return {
     name = "read_before_write",
     before = function(_, m)

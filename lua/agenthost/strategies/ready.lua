@@ -11,21 +11,75 @@ local function refuse(text, ...)
   ah._raise(text:format(...))
 end
 
-local function check_fields(what, t, known)
-  local names = {}
-  for name in known:gmatch "%S+" do
-    names[#names + 1] = name
-  end
-  ah._check_fields(t, what, names)
-end
+local TOOLS = "string|ah.Tool|(string|ah.Tool)[]"
+local NAMED = "tool, name, or list of them"
 
-local function check_type(what, t, field, wanted)
-  local found = type(t[field])
-  if t[field] ~= nil and not (" " .. wanted .. " "):find(" " .. found .. " ", 1, true) then
-    local words = wanted:gsub(" ", " or ")
-    refuse("%s: field '%s' must be a %s, found a %s", what, field, words, found)
-  end
-end
+local read = {} -- the tables of scripts
+
+read.unlock = ah._reader {
+  what = "ah.unlock", type = "ah.UnlockConfig", rows = {
+    { name = "tools", kinds = "string list object", needed = true, is = NAMED, type = TOOLS,
+      doc = "what is locked. Tools are declared by this, names are of tools that are declared "
+        .. "elsewhere" },
+    { name = "after", kinds = "string list object", is = NAMED, type = TOOLS,
+      doc = "each must have succeeded once in this conversation" },
+    { name = "on", kinds = "function", type = "fun(value: any, m: ah.Outcome): any",
+      doc = "`on(value, m)`: looks at the value of a success of one of `after` (of any tool, where "
+        .. "there is none); true where the call counts" },
+    { name = "when", kinds = "function", type = "fun(m: ah.Outcome): any",
+      doc = "`when(m)`: asked at each call of a locked tool, as "
+        .. "[`before`](strategies.md#before-a-call) is; true lets it through" },
+    { name = "any", kinds = "boolean", default = false,
+      doc = "one of these is enough; else all must be" },
+    { name = "missing", kinds = "string", otherwise = "made from these",
+      doc = "what the model is told behind `This tool is not yet available. `, and in the "
+        .. "description behind `Not available at once. `" },
+    { name = "name", kinds = "string", default = "unlock",
+      doc = "as of [any strategy](strategies.md#writing-one)" },
+  },
+}
+read.phases = ah._reader {
+  what = "ah.phases", type = "ah.PhasesConfig", rows = {
+    { name = "phases", kinds = "list", needed = true, is = "list of tables", type = "ah.Phase[]",
+      doc = "at least one; what each may have is said below" },
+    { name = "start", kinds = "string", otherwise = "the first",
+      doc = "the phase in which a conversation begins" },
+    { name = "hide", kinds = "boolean", default = false,
+      doc = "only the tools of the current phase are declared; they come and go with it. Else all "
+        .. "are visible all the time, which keeps the provider's cache" },
+    { name = "name", kinds = "string", default = "phases",
+      doc = "as of [any strategy](strategies.md#writing-one)" },
+  },
+}
+read.phase = ah._reader {
+  what = "ah.phases: phases", type = "ah.Phase", rows = {
+    { name = "name", kinds = "string", needed = true, doc = "that no other phase has" },
+    { name = "tools", kinds = "string list object", is = NAMED, type = TOOLS,
+      doc = "as in `ah.unlock`; with `hide` only tools. A tool may be in several phases" },
+    { name = "next", kinds = "table function",
+      type = "table<string, string>|fun(m: ah.Outcome): string?",
+      doc = "names of tools, and the phase to which a success of each leads; or `next(m)`, asked "
+        .. "after each success in this phase: the phase to go to, or nothing" },
+  },
+}
+read.unfold = ah._reader {
+  what = "ah.unfold", type = "ah.UnfoldConfig", rows = {
+    { name = "name", kinds = "string", needed = true,
+      doc = "of the facade, as of any tool; the strategy's is `unfold.` and this" },
+    { name = "description", kinds = "string", needed = true,
+      doc = "of the facade: what is behind it" },
+    { name = "full_description", kinds = "string",
+      doc = "likewise, as in [`ah.tool`](lua.md#ahtool)" },
+    { name = "tools", kinds = "list object", is = "list", type = "(ah.Tool|ah.StrategyObject)[]",
+      doc = "tools, and facades made by `ah.unfold`, which are unfolded in their turn, 16 levels "
+        .. "at most; this or `categories`" },
+    { name = "categories", kinds = "table",
+      type = "table<string, (ah.Tool|ah.StrategyObject)[]>",
+      doc = "such lists by name: the facade then takes a `category` and opens that" },
+    { name = "exclusive", kinds = "boolean", default = false,
+      doc = "one category is open at a time: another one takes its place" },
+  },
+}
 
 local function is_tool(value)
   return type(value) == "userdata" and (getmetatable(value) or {}).__name == "agenthost.tool"
@@ -134,14 +188,14 @@ local function say_calls(missing, any, on)
     quoted(missing, any and "or" or "and"), on and "; " .. it .. " must allow this" or "")
 end
 
-local function say_missing(missing, t)
+-- `alone`: what is said of the condition where the calls do not stand for it.
+local function say_needs(keys, t, alone)
   local words = {}
-  if #missing > 0 then
-    words[1] = say_calls(missing, t.any, t.on)
+  if #keys > 0 then
+    words[1] = say_calls(keys, t.any, t.on)
   end
   if t.when then
-    words[#words + 1] = #missing > 0 and t.any and "Or its condition must hold."
-      or "Its condition does not hold."
+    words[#words + 1] = #keys > 0 and t.any and "Or its condition must hold." or alone
   end
   return table.concat(words, " ")
 end
@@ -149,15 +203,7 @@ end
 -- What stands in the description of a locked tool. It is true before and after, so that nothing has
 -- to be told anew.
 local function say_lock(keys, t)
-  local words = {}
-  if #keys > 0 then
-    words[1] = say_calls(keys, t.any, t.on)
-  end
-  if t.when then
-    words[#words + 1] = #keys > 0 and t.any and "Or its condition must hold."
-      or "Its condition must hold."
-  end
-  return "Not available at once. " .. (t.missing or table.concat(words, " "))
+  return "Not available at once. " .. (t.missing or say_needs(keys, t, "Its condition must hold."))
 end
 
 -- Words about what keeps the tool shut, or nil where it is open.
@@ -170,23 +216,8 @@ local function shut(keys, t, m)
   if not t.any and #missing == 0 and (holds or not t.when) then
     return nil
   end
-  return say_missing(missing, { any = t.any, on = t.on, when = t.when and not holds })
-end
-
-local function check_unlock(t)
-  local what = "ah.unlock"
-  check_fields(what, t, "name tools after on when any missing")
-  check_type(what, t, "name", "string")
-  check_type(what, t, "on", "function")
-  check_type(what, t, "when", "function")
-  check_type(what, t, "any", "boolean")
-  check_type(what, t, "missing", "string")
-  if t.tools == nil then
-    refuse("%s: field 'tools' is missing: which tools are locked", what)
-  end
-  if t.after == nil and not t.on and not t.when then
-    refuse("%s: one of 'after', 'on' and 'when' must say what unlocks the tools", what)
-  end
+  return say_needs(missing, { any = t.any, on = t.on, when = t.when and not holds },
+    "Its condition does not hold.")
 end
 
 local function check_not_among(names, locked)
@@ -199,30 +230,32 @@ end
 
 --- Tools that are there, but may be called only after something has happened.
 local function unlock(t)
-  check_unlock(t)
-  local locked = set_of(names_of("ah.unlock", "tools", t.tools, 2))
+  t = read.unlock(t)
+  if t.after == nil and not t.on and not t.when then
+    refuse "ah.unlock: one of 'after', 'on' and 'when' must say what unlocks the tools"
+  end
+  local locked = set_of(names_of("ah.unlock", "tools", t.tools))
   local keys = names_of("ah.unlock", "after", t.after)
   check_not_among(keys, locked)
-  local given = { any = t.any, on = t.on, when = t.when, missing = t.missing }
   if #keys == 0 and t.on then
     keys = { ANY_CALL }
   end
   local wanted = set_of(keys)
 
-  local S = { name = t.name or "unlock", tools = tools_among(t.tools), describe = {} }
+  local S = { name = t.name, tools = tools_among(t.tools), describe = {} }
   for name in pairs(locked) do
-    S.describe[name] = say_lock(keys, given)
+    S.describe[name] = say_lock(keys, t)
   end
   function S.before(_, m)
-    local why = locked[m.name] and shut(keys, given, m)
-    return why and "This tool is not yet available. " .. (given.missing or why) or nil
+    local why = locked[m.name] and shut(keys, t, m)
+    return why and "This tool is not yet available. " .. (t.missing or why) or nil
   end
   function S.after(_, m)
     local key = wanted[ANY_CALL] and ANY_CALL or m.name
     if not m.success or not wanted[key] or (m.state and m.state[key]) then
       return
     end
-    if not given.on or given.on(m.value, m) then
+    if not t.on or t.on(m.value, m) then
       local state = m.state or {}
       state[key] = true
       m.state = state
@@ -235,7 +268,6 @@ end
 
 local function check_next(phases, phase)
   local what = ("ah.phases: phase '%s'"):format(phase.name)
-  check_type(what, phase, "next", "table function")
   for tool, target in pairs(type(phase.next) == "table" and phase.next or {}) do
     if type(tool) ~= "string" or not phases[target] then
       refuse("%s: next maps names of tools to phases, and '%s' is none", what, tostring(target))
@@ -243,19 +275,15 @@ local function check_next(phases, phase)
   end
 end
 
-local function check_phase(at, phase, phases)
-  local what = ("ah.phases: phases[%d]"):format(at)
-  check_fields(what, phase, "name tools next")
-  if type(phase.name) ~= "string" or phases[phase.name] then
-    refuse("%s: field 'name' must be a string that no other phase has", what)
-  end
-end
-
 -- The phases by name, each { name, names (set), tools, next }, and in order.
 local function read_phases(t)
   local phases, order = {}, {}
   for i, p in ipairs(t.phases) do
-    check_phase(i, p, phases)
+    local what = ("ah.phases: phases[%d]"):format(i)
+    p = read.phase(p, what)
+    if phases[p.name] then
+      refuse("%s: field 'name' must be a string that no other phase has", what)
+    end
     local names = names_of("ah.phases", ("phase '%s': tools"):format(p.name), p.tools)
     local tools = tools_among(p.tools)
     if t.hide and #tools < #names then
@@ -303,20 +331,12 @@ local function say_wrong_phase(tool, current, required)
     tool, table.concat(required, " and "), current.name, say_ways(current))
 end
 
-local function check_phases(t)
-  local what = "ah.phases"
-  check_fields(what, t, "name start phases hide")
-  check_type(what, t, "name", "string")
-  check_type(what, t, "start", "string")
-  check_type(what, t, "hide", "boolean")
-  if type(t.phases) ~= "table" or ah._check_list(t.phases, what .. ": phases") == 0 then
-    refuse("%s: field 'phases' must be a list of { name, tools, next }", what)
-  end
-end
-
 --- Tools that belong to phases of the work; successes move on from one to the next.
 local function phases_of(t)
-  check_phases(t)
+  t = read.phases(t)
+  if #t.phases == 0 then
+    refuse "ah.phases: field 'phases' must be a list of { name, tools, next }"
+  end
   local phases, order = read_phases(t)
   local start = phases[t.start or order[1].name]
   if not start then
@@ -338,7 +358,7 @@ local function phases_of(t)
     return phase
   end
 
-  local S = { name = t.name or "phases", tools = hide and start.tools or all, later = all }
+  local S = { name = t.name, tools = hide and start.tools or all, later = all }
   function S.before(_, m)
     local now = required[m.name] and current(m)
     if now and not now.names[m.name] then
@@ -526,19 +546,11 @@ local function say_open(facade, group, m)
 end
 
 local function check_unfold(t)
-  local what = "ah.unfold"
-  check_fields(what, t, "name description full_description tools categories exclusive")
-  check_type(what, t, "name", "string")
-  check_type(what, t, "categories", "table")
-  check_type(what, t, "exclusive", "boolean")
-  if not t.name then
-    refuse("%s: field 'name' is missing", what)
-  end
   if (t.tools == nil) == (t.categories == nil) then
-    refuse("%s: %s: one of 'tools' and 'categories' says what there is to unfold", what, t.name)
+    refuse("ah.unfold: %s: one of 'tools' and 'categories' says what there is to unfold", t.name)
   end
   if t.exclusive and not t.categories then
-    refuse("%s: %s: 'exclusive' is for categories: only one of them is open", what, t.name)
+    refuse("ah.unfold: %s: 'exclusive' is for categories: only one of them is open", t.name)
   end
 end
 
@@ -555,6 +567,7 @@ end
 
 --- One tool that stands for many, and is replaced by them when it is called.
 local function unfold(t)
+  t = read.unfold(t)
   check_unfold(t)
   local root = { name = t.name, groups = {}, exclusive = t.exclusive }
   root.order = read_groups(root, t)

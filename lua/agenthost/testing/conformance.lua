@@ -11,7 +11,16 @@
 -- hold has failed. What the adapter says of itself (ah.capabilities) need not be declared.
 local ah = ...
 
-local FIELDS = { serve = "function", capabilities = "table", only = "string" }
+local read = ah._reader {
+  what = "ah.conformance", type = "ah.ConformanceSpec", rows = {
+    { name = "serve", kinds = "function", needed = true, type = "fun(turns: ah.Answer[]): table",
+      doc = "`serve(turns)`: sets up a model that says these turns, as "
+        .. "[scripted ones](scripted.md#turns) do, through the adapter under test" },
+    { name = "capabilities", kinds = "list", is = "list of strings", type = "string[]",
+      doc = "what the adapter does beyond what all do" },
+    { name = "only", kinds = "string", doc = "tries the cases whose name holds it" },
+  },
+}
 
 --- What may be declared beyond what every adapter does.
 local CAPABILITIES = {
@@ -305,6 +314,79 @@ case("a run that is stopped, and the next one", nil, function(t)
   same(tostring(assert(agent:run "And now?")), "In time.", "the next answer")
 end)
 
+--- A tool that a run is stopped in.
+local function waiting_tool(seconds)
+  return ah.tool {
+    name = "wait",
+    description = "Takes its time.",
+    handler = function()
+      ah.sleep(seconds)
+      return "waited"
+    end,
+  }
+end
+
+case("a run that is stopped while a call is at work, and the next one", nil, function(t)
+  local turns = { { calls = { { name = "wait" } } }, "In time." }
+  local agent = ah.agent(
+    fields(t, turns, { tools = { waiting_tool(5) }, timeout = 0.3, retries = 0 })
+  )
+  local reply, err = agent:run "Now?"
+  expect(
+    not reply and err.code == "deadline_exceeded",
+    "expected deadline_exceeded, found %s",
+    tostring(err or reply)
+  )
+  same(tostring(assert(agent:run "And now?")), "In time.", "the next answer")
+end)
+
+case("calls that are at work together, answered in their order", nil, function(t)
+  local turns = { { calls = { { name = "slow" }, { name = "quick" } } }, "Both." }
+  local reply = run(t, turns, {
+    tools = {
+      ah.tool { name = "slow", description = "Is slow.", parallel = true, handler = function()
+        ah.sleep(0.05)
+        return "slow"
+      end },
+      ah.tool { name = "quick", description = "Is quick.", parallel = true, handler = function()
+        return "quick"
+      end },
+    },
+  })
+  same(table.concat(results(reply), " "), "slow quick", "results")
+  same(reply.text, "Both.", "text")
+end)
+
+case("a call that a policy denies", nil, function(t)
+  local seen = {}
+  local turns = { { calls = { { name = "add", arguments = { a = 1, b = 1 } } } }, "I see." }
+  local reply = run(t, turns, {
+    tools = { add_tool(seen) },
+    policies = { function()
+      return "deny", "not today"
+    end },
+  })
+  same(#seen, 0, "calls that were denied and made")
+  expect(results(reply)[1]:find("not today", 1, true), "result: %s", results(reply)[1])
+  same(reply.text, "I see.", "text")
+end)
+
+case("a result that is the answer, and the next question", nil, function(t)
+  local direct = ah.tool {
+    name = "direct",
+    description = "Answers.",
+    return_direct = true,
+    handler = function()
+      return "from the tool"
+    end,
+  }
+  local agent = ah.agent(
+    fields(t, { { calls = { { name = "direct" } } }, "From the model." }, { tools = { direct } })
+  )
+  same(tostring(assert(agent:run "First?")), "from the tool", "the tool's answer")
+  same(tostring(assert(agent:run "Second?")), "From the model.", "the next answer")
+end)
+
 case("pieces of an answer as they come", "streaming", function(t)
   local pieces = {}
   local reply = run(
@@ -406,7 +488,6 @@ local function declared(list)
   for _, name in ipairs(CAPABILITIES) do
     known[name] = true
   end
-  ah._check_list(list or {}, "ah.conformance: capabilities")
   for _, name in ipairs(list or {}) do
     if not known[name] then
       error(
@@ -444,21 +525,9 @@ local function judge(c, t, can)
   return ok and "passed" or "failed", not ok and tostring(err) or nil
 end
 
-local function check_spec(spec)
-  ah._check_fields(spec, "ah.conformance", { "serve", "capabilities", "only" })
-  for key, value in pairs(spec) do
-    if type(value) ~= FIELDS[key] then
-      ah._raise(("ah.conformance: field '%s' must be a %s"):format(key, FIELDS[key]))
-    end
-  end
-  if not spec.serve then
-    ah._raise "ah.conformance: field 'serve' is missing"
-  end
-end
-
 --- Runs all cases, or those whose name holds `only`.
 return function(spec)
-  check_spec(spec)
+  spec = read(spec)
   local can = declared(spec.capabilities)
   local told = told_by(spec.serve)
   local report = setmetatable({ cases = {}, passed = 0, failed = 0, skipped = 0 }, Report)

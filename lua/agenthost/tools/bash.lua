@@ -12,47 +12,67 @@ local TAIL = 64 * 1024 -- kept of what goes beyond `keep`
 local MAX_WRITABLE = 15 -- one more is the folder at work
 local MAX_READABLE = 15
 
-local DEFAULTS = {
-  timeout = 60, max_timeout = 600, grace = 2, max_output = 32 * 1024, keep = 4 * MIB,
-  output_folder = "bash-output", sandbox = "auto", network = false,
-}
-local KIND = {
-  timeout = "number", max_timeout = "number", grace = "number", max_output = "number",
-  keep = "number", memory = "number", file_size = "number", cpu = "number", processes = "number",
-  cwd = "string", shell = "string", sandbox = "string", env = "table", writable = "table",
-  readable = "table",
-  network = "boolean", owners = "boolean", merge = "boolean",
-}
-local NAMES = { "output_folder" }
-for name in pairs(KIND) do
-  NAMES[#NAMES + 1] = name
+local MOST = 2 ^ 40
+
+local function seconds(name, default, doc)
+  return { name = name, kinds = "number", least = 0.001, most = MOST, default = default,
+    unit = "seconds", doc = doc }
 end
+
+local function bytes(name, default, doc)
+  return { name = name, kinds = "number", least = 1, most = MOST, default = default,
+    unit = "bytes", doc = doc }
+end
+
+local read = ah._reader {
+  what = WHAT, type = "ah.BashOptions", rows = {
+    seconds("timeout", 60,
+      "after which a command is ended, where the model asks for no other time"),
+    seconds("max_timeout", 600, "that the model may ask for"),
+    seconds("grace", 2, "between TERM and KILL"),
+    { name = "cwd", kinds = "string", otherwise = "that of the run's files",
+      doc = "the folder at work, opened when the tool is made" },
+    { name = "env", kinds = "table", type = "table<string, string|boolean>",
+      doc = "variables beside the usual ones: a string; `true` for the value that the host has; "
+        .. "`false` for none" },
+    { name = "shell", kinds = "string", otherwise = "bash or sh",
+      doc = "a program that is called with `-c` and the text" },
+    bytes("max_output", 32 * 1024, "of output that are shown; of more, head and tail"),
+    bytes("keep", 4 * MIB, "of longer output that are kept in a file, with the last 64 KiB of what "
+      .. "goes beyond"),
+    { name = "merge", kinds = "boolean", default = false,
+      doc = "both streams are one, in which what was written has its very order; the value has no "
+        .. "`stdout` and `stderr` then" },
+    { name = "output_folder", kinds = "string boolean", default = "bash-output",
+      is = "string or false", type = "string|false",
+      doc = "where that file is in the run's filesystem; false, and runs without files: nothing is "
+        .. "kept" },
+    bytes("memory", nil, "of address space of each process"),
+    bytes("file_size", nil, "of each file that is written"),
+    seconds("cpu", nil, "of processor time of each process"),
+    { name = "processes", kinds = "number", least = 1, most = MOST,
+      doc = "of the user, all of them counted; has no effect for root" },
+    { name = "sandbox", kinds = "string", words = "none auto require landlock bubblewrap",
+      default = "auto", doc = "said [below](builtin.md#what-it-can-reach)" },
+    { name = "readable", kinds = "list", otherwise = "everything", type = "string[]",
+      doc = "in a sandbox: folders that may be read beside those that may be written to, and "
+        .. "[the system's](processes.md#sandbox); 15 at most" },
+    { name = "network", kinds = "boolean", default = false,
+      doc = "in a sandbox: true if the internet may be reached" },
+    { name = "writable", kinds = "list", type = "string[]",
+      doc = "in a sandbox: folders that may be written to beside the one at work; 15 at most" },
+    { name = "owners", kinds = "boolean", default = false,
+      doc = "in a sandbox of `landlock`, for root: true if it keeps its rights over owners "
+        .. "(`chown`, files and processes of others, becoming another user)" },
+  },
+}
 
 -- -- options ------------------------------------------------------------------------------
 
-local function check(options)
-  ah._check_fields(options, WHAT, NAMES)
-  for name, kind in pairs(KIND) do
-    local value = options[name]
-    if value ~= nil and type(value) ~= kind then
-      ah._raise(("%s: field '%s' must be a %s, found a %s"):format(WHAT, name, kind, type(value)))
-    elseif kind == "number" and value and not (value > 0 and value <= 2 ^ 40) then
-      ah._raise(("%s: field '%s' must be a number above 0"):format(WHAT, name))
-    end
-  end
-  local folder = options.output_folder
-  if folder and type(folder) ~= "string" then
+local function read_options(options)
+  local o = read(options)
+  if o.output_folder == true then
     ah._raise(WHAT .. ": field 'output_folder' must be a string, or false")
-  end
-end
-
-local function with_defaults(options)
-  local o = {}
-  for name, value in pairs(DEFAULTS) do
-    o[name] = value
-  end
-  for name, value in pairs(options) do
-    o[name] = value
   end
   o.max_timeout = math.max(o.max_timeout, o.timeout)
   return o
@@ -80,7 +100,6 @@ end
 -- place; the list, or nil and an error.
 local function open_list(paths, name, most)
   local folders = {}
-  ah._check_list(paths, WHAT .. ": " .. name)
   for i, path in ipairs(paths) do
     if type(path) ~= "string" or path:sub(1, 1) ~= "/" then
       ah._raise(("%s: %s: '%s' is no absolute path"):format(WHAT, name, tostring(path)))
@@ -269,8 +288,7 @@ end
 
 --- options: docs/builtin.md.
 return function(options)
-  check(options)
-  local o = with_defaults(options)
+  local o = read_options(options)
   local text, kind = ah._sandbox { sandbox = o.sandbox, network = o.network }
   if not text then
     return nil, kind

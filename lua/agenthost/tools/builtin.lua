@@ -1,6 +1,6 @@
 --- ah.builtin: the tools that come with agenthost, by name. None is there unless it is asked for.
 -- Each is a module of its own, lua/agenthost/tools/NAME.lua, that returns
--- function(options) -> tool, or nil, err; it checks its options itself (ah._check_fields).
+-- function(options) -> tool, or nil, err; it reads its options itself (ah._reader).
 local ah = ...
 
 -- In the order in which a model is told of them.

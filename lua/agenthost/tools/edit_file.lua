@@ -4,6 +4,8 @@
 local ah = ...
 local files = ah._module "agenthost.tools.files"
 
+local read = ah._reader { what = "ah.builtin: edit_file", type = "ah.EditFileOptions", rows = {} }
+
 local MAX_EDITS = 100
 -- A hint costs no more than a look at so many bytes and so many pairs of lines.
 local HINT_BYTES = 256 * 1024
@@ -122,7 +124,7 @@ local function edit_all(fs, path, edits)
 end
 
 return function(options)
-  files.check_options("edit_file", options, {})
+  read(options)
   return ah.tool {
     name = "edit_file",
     description = "Replaces a text in a file by another; it must stand there exactly so, and "

@@ -1,32 +1,6 @@
---- What the built-in tools (lua/agenthost/tools) share: options, the file system of a call,
--- numbers and lines as a model is shown them. Holds no tool and keeps no state.
-local ah = ...
-
+--- What the built-in tools (lua/agenthost/tools) share: the file system of a call, numbers
+-- and lines as a model is shown them. Holds no tool and keeps no state.
 local M = {}
-
-local function is_a(value, kind)
-  if kind == "integer" then
-    return math.type(value) == "integer" and value >= 1
-  end
-  return kind == "any" or type(value) == kind
-end
-
---- Raises, at the line of the script, for an option that is not known or of another type.
--- `known` is { name = type }; an integer is 1 or more.
-function M.check_options(tool, options, known)
-  local names = {}
-  for name in pairs(known) do
-    names[#names + 1] = name
-  end
-  table.sort(names)
-  ah._check_fields(options, "ah.builtin: " .. tool, names)
-  for name, value in pairs(options) do
-    if not is_a(value, known[name]) then
-      ah._raise(("ah.builtin: %s: option '%s' must be of type %s, found %s"):format(
-        tool, name, known[name], tostring(value)))
-    end
-  end
-end
 
 --- The file system of the call; nil and why where none is bound.
 function M.filesystem(ctx)
@@ -48,10 +22,16 @@ function M.count(n, word, many)
   return M.number(n) .. " " .. (n == 1 and word or many or word .. "s")
 end
 
---- What a list of entries leaves out, in words; nil where that is nothing.
-function M.left_out(found)
+-- What a list of entries leaves out, in words; nil where that is nothing.
+local function left_out(found)
   return found.left_out and ("%s left out: no path can name or reach %s"):format(
     M.count(found.left_out, "entry", "entries"), found.left_out == 1 and "it" or "them")
+end
+
+--- Behind an answer: the notes, and what its list leaves out; "" where there is nothing to say.
+function M.notes(notes, found)
+  notes[#notes + 1] = left_out(found)
+  return #notes > 0 and ("\n[%s]"):format(table.concat(notes, "; ")) or ""
 end
 
 --- Bytes of a line that are shown.

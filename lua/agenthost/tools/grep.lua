@@ -3,6 +3,13 @@
 local ah = ...
 local files = ah._module "agenthost.tools.files"
 
+local read = ah._reader {
+  what = "ah.builtin: grep", type = "ah.GrepToolOptions", rows = {
+    { name = "max", kinds = "integer", least = 1, default = 100,
+      doc = "lines shown, those around included" },
+  },
+}
+
 local function where(args)
   return (args.path and (" in '%s'"):format(args.path) or "")
     .. (args.glob and (" in files named '%s'"):format(args.glob) or "")
@@ -18,8 +25,7 @@ local function rest(found, max)
     notes[#notes + 1] = ("%s left out: binary or too large"):format(
       files.count(found.skipped, "file"))
   end
-  notes[#notes + 1] = files.left_out(found)
-  return #notes > 0 and ("\n[%s]"):format(table.concat(notes, "; ")) or ""
+  return files.notes(notes, found)
 end
 
 local function show_counts(found)
@@ -60,8 +66,7 @@ local function search(fs, args, max)
 end
 
 return function(options)
-  files.check_options("grep", options, { max = "integer" })
-  local max = options.max or 100
+  local max = read(options).max
   return ah.tool {
     name = "grep",
     description = "Searches the contents of files: lines that match a regular expression, with "

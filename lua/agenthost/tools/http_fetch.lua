@@ -6,9 +6,25 @@ local ah = ...
 local files = ah._module "agenthost.tools.files"
 local html = ah._module "agenthost.tools.html"
 
-local OPTIONS = {
-  allow = "any", private = "table", post = "boolean", timeout = "number", max_bytes = "integer",
-  shown = "integer", redirects = "integer",
+local read = ah._reader {
+  what = "ah.builtin: http_fetch", type = "ah.HttpFetchOptions", rows = {
+    { name = "allow", kinds = "list string", needed = true, words = "public",
+      is = "list of hosts, or `\"public\"`", type = "string[]|\"public\"",
+      doc = "which may be asked, said below; `\"public\"`: any, at the ports 80 and 443" },
+    { name = "private", kinds = "list", is = "list of networks", type = "string[]",
+      doc = "that may be connected to although they are not public: `\"10.1.0.0/16\"`, "
+        .. "`\"127.0.0.1\"`" },
+    { name = "post", kinds = "boolean", default = false,
+      doc = "true: the model may send POST requests" },
+    { name = "timeout", kinds = "number", least = 0.001, default = 30, unit = "seconds",
+      doc = "for all of it, redirects included" },
+    { name = "max_bytes", kinds = "integer", least = 1, default = 2 << 20, unit = "bytes",
+      doc = "of a response; a longer one is given up while it comes" },
+    { name = "shown", kinds = "integer", least = 1, default = 32 << 10, unit = "bytes",
+      doc = "of the text in an answer" },
+    { name = "redirects", kinds = "integer", least = 1, default = 5,
+      doc = "how many are followed, each checked as the first request is" },
+  },
 }
 local WEB_PORTS = { [80] = true, [443] = true }
 local REDIRECT = { [301] = true, [302] = true, [303] = true, [307] = true, [308] = true }
@@ -33,7 +49,7 @@ end
 local function read_allow(allow)
   if allow == "public" then
     return { { host = "*", text = "public" } }
-  elseif type(allow) ~= "table" or ah._check_list(allow, "ah.builtin: http_fetch: allow") == 0 then
+  elseif #allow == 0 then
     ah._raise("ah.builtin: http_fetch needs the option allow: a list of hosts, or \"public\"")
   end
   local patterns = {}
@@ -236,7 +252,6 @@ end
 
 local function addresses_of(private)
   local list = { "public" }
-  ah._check_list(private or {}, "ah.builtin: http_fetch: private")
   for i, network in ipairs(private or {}) do
     if type(network) ~= "string" or not ah._is_network(network) then
       ah._raise(("ah.builtin: http_fetch: '%s' in private is no network such as 10.0.0.0/8"):format(
@@ -262,21 +277,15 @@ local function params_of(options)
 end
 
 return function(options)
-  files.check_options("http_fetch", options, OPTIONS)
-  if options.timeout and options.timeout <= 0 then
-    ah._raise("ah.builtin: http_fetch: timeout must be more than 0")
-  end
-  local settings = {
-    allow = read_allow(options.allow), addresses = addresses_of(options.private),
-    timeout = options.timeout or 30, max_bytes = options.max_bytes or 2 << 20,
-    shown = options.shown or 32 << 10, redirects = options.redirects or 5,
-  }
+  local settings = read(options)
+  settings.allow = read_allow(settings.allow)
+  settings.addresses = addresses_of(settings.private)
   return ah.tool {
     name = "http_fetch",
     description = "Fetches a text from the web by its URL; HTML is reduced to what a reader sees.",
-    params = params_of(options),
-    annotations = { read_only = not options.post, destructive = options.post == true,
-      idempotent = not options.post, open_world = true },
+    params = params_of(settings),
+    annotations = { read_only = not settings.post, destructive = settings.post == true,
+      idempotent = not settings.post, open_world = true },
     parallel = true,
     handler = function(args)
       local response, url = request(settings, args)

@@ -3,6 +3,12 @@
 local ah = ...
 local files = ah._module "agenthost.tools.files"
 
+local read = ah._reader {
+  what = "ah.builtin: list_files", type = "ah.ListFilesOptions", rows = {
+    { name = "max", kinds = "integer", least = 1, default = 200, doc = "entries shown" },
+  },
+}
+
 local function entry(name, kind, size)
   if kind == "folder" then
     return name .. "/"
@@ -21,8 +27,7 @@ local function rest(found, max)
   if found.truncated then
     notes[1] = ("there are more than the %d shown; narrow it with path and glob"):format(max)
   end
-  notes[#notes + 1] = files.left_out(found)
-  return #notes > 0 and ("\n[%s]"):format(table.concat(notes, "; ")) or ""
+  return files.notes(notes, found)
 end
 
 local function list_folder(fs, path, max)
@@ -57,8 +62,7 @@ local function list_glob(fs, path, glob, max)
 end
 
 return function(options)
-  files.check_options("list_files", options, { max = "integer" })
-  local max = options.max or 200
+  local max = read(options).max
   return ah.tool {
     name = "list_files",
     description = "Lists a folder, or with `glob` the files below it that match, such as "

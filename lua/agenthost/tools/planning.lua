@@ -240,40 +240,28 @@ Keep a plan of the work with the planning tools whenever it takes more than one 
   finished, and adds notes to it.
 - `planning_read_plan` shows the plan as it is. It is completed when all of its steps are done.]]
 
-local FIELDS = { "session", "strategy", "accepts_overrides" }
-
-local function strategies()
-  local names = {}
-  for name in pairs(MINDSET) do
-    names[#names + 1] = '"' .. name .. '"'
-  end
-  table.sort(names)
-  return table.concat(names, ", ")
-end
-
-local function check_fields(t)
-  ah._check_fields(t, "ah.planning_section", FIELDS)
-  if t.session == nil then
-    ah._raise "ah.planning_section: field 'session' is missing: the plan is kept in it"
-  end
-  if not MINDSET[t.strategy or "react"] then
-    local found = tostring(t.strategy)
-    ah._raise(("ah.planning_section: strategy must be one of %s, found %s"):format(strategies(),
-      found))
-  end
-end
+local read = ah._reader {
+  what = "ah.planning_section", type = "ah.PlanningConfig", rows = {
+    { name = "session", kinds = "object", needed = true, is = "session", type = "ah.Session",
+      doc = "the plan is kept in it; the section registers its types and reducers there" },
+    { name = "strategy", kinds = "string", default = "react",
+      words = "react plan_act_reflect goal_decompose_route_synthesise",
+      doc = "how the model is told to think; the rest of the text is the same for all" },
+    { name = "accepts_overrides", kinds = "boolean", default = true,
+      doc = "whether [overrides](prompts.md#overrides) may change its words" },
+  },
+}
 
 --- The section with the planning tools; registers the types' reducers on the session.
 local function section(t)
-  check_fields(t)
-  local accepts = t.accepts_overrides ~= false
+  t = read(t)
   register(t.session)
   return ah.section {
     key = "planning",
     title = "Planning",
-    template = TEMPLATE:format(MINDSET[t.strategy or "react"]),
-    tools = tools_for(t.session, accepts),
-    accepts_overrides = accepts,
+    template = TEMPLATE:format(MINDSET[t.strategy]),
+    tools = tools_for(t.session, t.accepts_overrides),
+    accepts_overrides = t.accepts_overrides,
   }
 end
 

@@ -3,7 +3,16 @@
 local ah = ...
 local files = ah._module "agenthost.tools.files"
 
-local MAX_LINES, MAX_BYTES = 2000, 48 * 1024 -- below what a model sees of one result
+local read = ah._reader {
+  what = "ah.builtin: read_file", type = "ah.ReadFileOptions", rows = {
+    { name = "lines", kinds = "integer", least = 1, default = 500,
+      doc = "lines of an answer where the model names no `limit`" },
+    { name = "max_bytes", kinds = "integer", least = 1, default = 48 * 1024, unit = "bytes",
+      doc = "of an answer; it ends with a whole line, and says where to go on" },
+  },
+}
+
+local MAX_LINES = 2000 -- below what a model sees of one result
 
 local function describe(path, lines)
   local notes = { path .. ": " }
@@ -107,8 +116,7 @@ local function search(fs, args, settings)
 end
 
 return function(options)
-  files.check_options("read_file", options, { lines = "integer", max_bytes = "integer" })
-  local settings = { lines = options.lines or 500, max_bytes = options.max_bytes or MAX_BYTES }
+  local settings = read(options)
   return ah.tool {
     name = "read_file",
     description = "Reads a text file: its lines with their numbers, from `offset` on, the last "

@@ -3,6 +3,13 @@
 local ah = ...
 local files = ah._module "agenthost.tools.files"
 
+local read = ah._reader {
+  what = "ah.builtin: write_file", type = "ah.WriteFileOptions", rows = {
+    { name = "overwrite", kinds = "boolean", default = false,
+      doc = "true: as if every call said so" },
+  },
+}
+
 -- After these, with this path, the model knows what it replaces.
 local KNOWS = { read_file = true, write_file = true, edit_file = true }
 
@@ -40,7 +47,7 @@ local function write(fs, args, may_overwrite)
 end
 
 return function(options)
-  files.check_options("write_file", options, { overwrite = "boolean" })
+  options = read(options)
   return ah.tool {
     name = "write_file",
     description = "Writes a whole file, with the folders that are missing. To change a part of "

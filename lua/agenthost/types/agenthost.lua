@@ -231,14 +231,24 @@ function ah.image(from) end
 ---@class ah.Request: ah.Config with the user's text behind the sections in the array part
 ---@field [integer] ah.Section|string|ah.Parts
 
+-- fields of ah.MessageCall (make generate)
+---@class ah.MessageCall
+---@field id string by which its result names it
+---@field name string of the tool
+---@field arguments? string|table JSON text in what a run returns
+-- end of ah.MessageCall
+
+-- fields of ah.Message (make generate)
 ---@class ah.Message
----@field role "system"|"user"|"assistant"|"tool"
+---@field role "system"|"user"|"assistant"|"tool" who says it
+---what is said; a list of parts where there is more than text
 ---@field content? string|(string|ah.Image|{ type: string, text: string? })[]
----@field tool_calls? { id: string, name: string, arguments: string }[]
----@field tool_call_id? string
----@field name? string
----@field success? boolean
----@field timestamp? number seconds since 1970
+---@field tool_calls? ah.MessageCall[] of an assistant
+---@field tool_call_id? string of a tool: the call whose result this is
+---@field name? string likewise: the tool's
+---@field success? boolean likewise: false where it failed
+---@field timestamp? number seconds: since 1970
+-- end of ah.Message
 
 ---@class ah.Usage tokens
 ---@field input integer
@@ -593,15 +603,23 @@ function ah.policies.deny(rule) end
 ---@param config ah.GateConfig
 function ah.gate(config) end
 
----@param rule { tool: string|string[], after: string|string[] }
+-- fields of ah.Requires (make generate)
+---@class ah.Requires
+---@field tool string|string[] the tools that wait, by their names
+---@field after string|string[] the tools each of which must have succeeded before
+-- end of ah.Requires
+
+---@param rule ah.Requires
 ---@return ah.BeforeObject
 function ah.policies.requires(rule) end
 
+-- fields of ah.ReadBeforeWrite (make generate)
 ---@class ah.ReadBeforeWrite
----@field read string|string[] tools
----@field write string|string[] tools
----@field argument? string "path"
----@field creates? fun(value: any): boolean
+---@field read string|string[] the tools that read, by their names
+---@field write string|string[] the tools that write
+---@field argument? string which says what is read
+---@field creates? fun(value: any): boolean true where there is nothing to be read yet
+-- end of ah.ReadBeforeWrite
 
 ---@param rule ah.ReadBeforeWrite
 ---@return ah.BeforeObject
@@ -990,13 +1008,17 @@ function ah.error(what) end
 ---@field done fun() raises unless every turn was taken
 ---@field requests fun(): (table|false)[]
 
+-- fields of ah.Expect (make generate)
 ---@class ah.Expect what a request must hold
----@field user? string
----@field system? string
----@field tools? string[]
----@field result? string
----@field model? string
+---@field user? string the text of the last user message
+---@field system? string the system text, empty where there is none
+---@field tools? string[] each is offered
+---@field result? string the last entry is a tool result with this content
+---@field model? string the model's name (`script`)
+---the calls of the turn before, all of them: `{ name = ..., arguments = ..., result = ..., success
+---= ... }` each; what is left out may be anything
 ---@field calls? ah.TestCall[]
+-- end of ah.Expect
 
 ---@class ah.TestCall what it leaves out may be anything
 ---@field name string
@@ -1004,30 +1026,85 @@ function ah.error(what) end
 ---@field result? string
 ---@field success? boolean
 
+-- fields of ah.ScriptedCall (make generate)
 ---@class ah.ScriptedCall
----@field name string
----@field arguments? table|string
----@field id? string
----@field returns? any in place of what the handler gives; a function(args, ctx) in its place
----@field wrong? boolean
+---@field name string of the tool
+---@field arguments? string|table what it is called with
+---@field id? string by which its result names it
+---the tool's handler does not run: this is its result, or what this `function(args, ctx)` gives;
+---see Doubles
+---@field returns? any
+---@field wrong? boolean not looked at by `strict`
+-- end of ah.ScriptedCall
 
+-- fields of ah.Turn (make generate)
 ---@class ah.Turn
----@field text? string|string[]
----@field calls? ah.ScriptedCall[]
----@field refusal? string
----@field stop? string
+---@field text? string|string[] the answer; a list comes piece by piece
+---@field calls? ah.ScriptedCall[] calls of tools
+---@field refusal? string the model refuses with these words
+---@field stop? string why the answer ends
+---tokens: `input`, `cached_read`, `cached_write`, `output`, `reasoning`, integers; `cost`, a
+---number, US dollars
 ---@field usage? table<string, number>
----@field delay? number seconds
----@field cut? boolean
----@field fail? ah.Failure
+---@field delay? number seconds: before the answer and between its pieces
+---@field cut? boolean the answer breaks off before its end: an error of code `http`, retried
+---@field fail? ah.Failure an error instead of an answer
+---bytes in place of everything else, for answers that are broken in some other way
 ---@field raw? string
----@field expect? ah.Expect
+---@field expect? ah.Expect what the request must hold, see below
+---`check(request)`: returns `false, message`, or raises, to refuse the request
 ---@field check? fun(request: table): boolean?, string?
+-- end of ah.Turn
+
+-- fields of ah.When (make generate)
+---@class ah.When
+---@field user? string met when the user spoke last, and this is part of it
+---@field result? string met when a tool's result came last, and this is part of it
+---@field system? string this is part of the system text
+---@field tools? string[] each is offered
+---@field model? string this is the model's name
+-- end of ah.When
+
+-- fields of ah.ScriptedRule (make generate)
+---@class ah.ScriptedRule
+---@field text? string|string[] the answer; a list comes piece by piece
+---@field calls? ah.ScriptedCall[] calls of tools
+---@field refusal? string the model refuses with these words
+---@field stop? string why the answer ends
+---tokens: `input`, `cached_read`, `cached_write`, `output`, `reasoning`, integers; `cost`, a
+---number, US dollars
+---@field usage? table<string, number>
+---@field delay? number seconds: before the answer and between its pieces
+---@field cut? boolean the answer breaks off before its end: an error of code `http`, retried
+---@field fail? ah.Failure an error instead of an answer
+---bytes in place of everything else, for answers that are broken in some other way
+---@field raw? string
+---@field expect? ah.Expect what the request must hold, see below
+---`check(request)`: returns `false, message`, or raises, to refuse the request
+---@field check? fun(request: table): boolean?, string?
+---@field when? ah.When what must hold; absent: nothing
+-- end of ah.ScriptedRule
+
+-- fields of ah.Script (make generate)
+---@class ah.Script
+---@field answer? fun(request: table): ah.Answer in place of turns: gives one for each request
+---@field rules? ah.ScriptedRule[] in place of both: the first rule that is met answers
+---@field returns? table<string, any> doubles of tools, by name
+---a turn whose calls are not of tools that the request offers, with arguments that these take, is
+---an error that says in what they have drifted
+---@field strict? boolean
+---how tools that come in mid-conversation reach this model, see below
+---@field tool_change_mode? ah.ToolChangeMode
+---it cannot go on with a conversation in which another model has spoken: as a fallback it is passed
+---over there
+---@field begins_only? boolean
+---@field [integer] ah.Answer
+-- end of ah.Script
 
 ---@alias ah.Answer string|ah.Turn|fun(request: table): string|ah.Turn
 
 ---A model that says what a test tells it to (docs/scripted.md).
----@param turns ah.Answer[]|{ rules: ah.Turn[] }|fun(request: table): ah.Answer
+---@param turns ah.Script|fun(request: table): ah.Answer
 ---@return ah.Adapter
 function ah.scripted(turns) end
 
@@ -1036,6 +1113,11 @@ function ah.scripted(turns) end
 ---@field text fun(self: ah.Out, text: string)
 ---@field call fun(self: ah.Out, call: ah.OutCall): integer
 ---@field arguments fun(self: ah.Out, call: integer, text: string)
+---@field results fun(self: ah.Out): ah.CallResult[], table of the message's calls; the request now
+---@field invoke fun(self: ah.Out, call: ah.OutCall): ah.CallResult, table one call and its result
+---@field line fun(self: ah.Out, event: string|table) with `reads`: an event of that wire
+---@field warn fun(self: ah.Out, text: string) a `warning` event
+---@field cancelled fun(self: ah.Out): boolean true if nobody waits for the answer any more
 ---@field opaque fun(self: ah.Out, value: any)
 ---@field usage fun(self: ah.Out, usage: table<string, number>)
 ---@field refusal fun(self: ah.Out, text: string)
@@ -1047,9 +1129,21 @@ function ah.scripted(turns) end
 ---@field id? string
 ---@field arguments? table|string
 
+---@class ah.CallResult
+---@field id string of the call
+---@field name string
+---@field success boolean
+---@field content string what a model is told
+---@field images? table[]
+
 ---@class ah.AdapterSpec
 ---@field name string provider/model
----@field answer fun(request: table, out: ah.Out): string?
+---@field answer fun(request: table, out: ah.Out, state: any): string?
+---@field open? fun(request: table): any the state that is kept for a conversation
+---@field close? fun(state: any, why: "over"|"stopped"|"failed"|"idle"|"room")
+---@field idle? number seconds without a question, then the state is closed
+---@field keep? integer conversations whose state is kept
+---@field reads? "anthropic"|"openai"|"responses"|"gemini"|"ollama" the wire of `out:line`
 ---@field images? boolean
 ---@field tool_change_mode? ah.ToolChangeMode
 
@@ -1057,10 +1151,14 @@ function ah.scripted(turns) end
 ---@return ah.Adapter
 function ah.adapter(spec) end
 
+-- fields of ah.ConformanceSpec (make generate)
 ---@class ah.ConformanceSpec
+---`serve(turns)`: sets up a model that says these turns, as scripted ones do, through the adapter
+---under test
 ---@field serve fun(turns: ah.Answer[]): table
----@field capabilities? string[]
----@field only? string
+---@field capabilities? string[] what the adapter does beyond what all do
+---@field only? string tries the cases whose name holds it
+-- end of ah.ConformanceSpec
 
 ---Tries an adapter (docs/adapters.md); the report prints as a line a case.
 ---@param spec ah.ConformanceSpec
@@ -1273,41 +1371,64 @@ function ah.session(config) end
 ---@field AddStep ah.Type
 ---@field UpdateStep ah.Type
 
+-- fields of ah.UnlockConfig (make generate)
 ---@class ah.UnlockConfig
+---what is locked. Tools are declared by this, names are of tools that are declared elsewhere
 ---@field tools string|ah.Tool|(string|ah.Tool)[]
+---each must have succeeded once in this conversation
 ---@field after? string|ah.Tool|(string|ah.Tool)[]
+---`on(value, m)`: looks at the value of a success of one of `after` (of any tool, where there is
+---none); true where the call counts
 ---@field on? fun(value: any, m: ah.Outcome): any
+---`when(m)`: asked at each call of a locked tool, as `before` is; true lets it through
 ---@field when? fun(m: ah.Outcome): any
----@field any? boolean
+---@field any? boolean one of these is enough; else all must be
+---what the model is told behind `This tool is not yet available. `, and in the description behind
+---`Not available at once. `
 ---@field missing? string
----@field name? string
+---@field name? string as of any strategy
+-- end of ah.UnlockConfig
 
 ---@param config ah.UnlockConfig
 ---@return ah.StrategyObject
 function ah.unlock(config) end
 
+-- fields of ah.Phase (make generate)
 ---@class ah.Phase
----@field name string
----@field tools string|ah.Tool|(string|ah.Tool)[]
+---@field name string that no other phase has
+---as in `ah.unlock`; with `hide` only tools. A tool may be in several phases
+---@field tools? string|ah.Tool|(string|ah.Tool)[]
+---names of tools, and the phase to which a success of each leads; or `next(m)`, asked after each
+---success in this phase: the phase to go to, or nothing
 ---@field next? table<string, string>|fun(m: ah.Outcome): string?
+-- end of ah.Phase
 
+-- fields of ah.PhasesConfig (make generate)
 ---@class ah.PhasesConfig
----@field phases ah.Phase[]
----@field start? string
+---@field phases ah.Phase[] at least one; what each may have is said below
+---@field start? string the phase in which a conversation begins
+---only the tools of the current phase are declared; they come and go with it. Else all are visible
+---all the time, which keeps the provider's cache
 ---@field hide? boolean
----@field name? string
+---@field name? string as of any strategy
+-- end of ah.PhasesConfig
 
 ---@param config ah.PhasesConfig
 ---@return ah.StrategyObject
 function ah.phases(config) end
 
+-- fields of ah.UnfoldConfig (make generate)
 ---@class ah.UnfoldConfig
----@field name string
----@field description string
----@field full_description? string
+---@field name string of the facade, as of any tool; the strategy's is `unfold.` and this
+---@field description string of the facade: what is behind it
+---@field full_description? string likewise, as in `ah.tool`
+---tools, and facades made by `ah.unfold`, which are unfolded in their turn, 16 levels at most; this
+---or `categories`
 ---@field tools? (ah.Tool|ah.StrategyObject)[]
+---such lists by name: the facade then takes a `category` and opens that
 ---@field categories? table<string, (ah.Tool|ah.StrategyObject)[]>
----@field exclusive? boolean
+---@field exclusive? boolean one category is open at a time: another one takes its place
+-- end of ah.UnfoldConfig
 
 ---@param config ah.UnfoldConfig
 ---@return ah.StrategyObject
@@ -1330,35 +1451,109 @@ function ah.search(config) end
 ah.planning = {}
 
 ---@class ah.Builtins : string[] names, and options by name
----@field read_file? { lines: integer?, max_bytes: integer? }
----@field write_file? { overwrite: boolean? }
----@field edit_file? {}
----@field list_files? { max: integer? }
----@field grep? { max: integer? }
+---@field read_file? ah.ReadFileOptions
+---@field write_file? ah.WriteFileOptions
+---@field edit_file? ah.EditFileOptions
+---@field list_files? ah.ListFilesOptions
+---@field grep? ah.GrepToolOptions
+---@field bash? ah.BashOptions
 ---@field http_fetch? ah.HttpFetchOptions
 
----@class ah.HttpFetchOptions
----@field allow string[]|"public"
----@field private? string[] networks
----@field post? boolean
----@field timeout? number
----@field max_bytes? integer
----@field shown? integer
----@field redirects? integer
+-- fields of ah.ReadFileOptions (make generate)
+---@class ah.ReadFileOptions
+---@field lines? integer lines of an answer where the model names no `limit`
+---@field max_bytes? integer bytes: of an answer; it ends with a whole line, and says where to go on
+-- end of ah.ReadFileOptions
 
+-- fields of ah.WriteFileOptions (make generate)
+---@class ah.WriteFileOptions
+---@field overwrite? boolean true: as if every call said so
+-- end of ah.WriteFileOptions
+
+-- fields of ah.EditFileOptions (make generate)
+---@class ah.EditFileOptions
+-- end of ah.EditFileOptions
+
+-- fields of ah.ListFilesOptions (make generate)
+---@class ah.ListFilesOptions
+---@field max? integer entries shown
+-- end of ah.ListFilesOptions
+
+-- fields of ah.GrepToolOptions (make generate)
+---@class ah.GrepToolOptions
+---@field max? integer lines shown, those around included
+-- end of ah.GrepToolOptions
+
+-- fields of ah.BashOptions (make generate)
+---@class ah.BashOptions
+---seconds: after which a command is ended, where the model asks for no other time
+---@field timeout? number
+---@field max_timeout? number seconds: that the model may ask for
+---@field grace? number seconds: between TERM and KILL
+---@field cwd? string the folder at work, opened when the tool is made
+---variables beside the usual ones: a string; `true` for the value that the host has; `false` for
+---none
+---@field env? table<string, string|boolean>
+---@field shell? string a program that is called with `-c` and the text
+---@field max_output? number bytes: of output that are shown; of more, head and tail
+---bytes: of longer output that are kept in a file, with the last 64 KiB of what goes beyond
+---@field keep? number
+---both streams are one, in which what was written has its very order; the value has no `stdout` and
+---`stderr` then
+---@field merge? boolean
+---where that file is in the run's filesystem; false, and runs without files: nothing is kept
+---@field output_folder? string|false
+---@field memory? number bytes: of address space of each process
+---@field file_size? number bytes: of each file that is written
+---@field cpu? number seconds: of processor time of each process
+---@field processes? number of the user, all of them counted; has no effect for root
+---@field sandbox? "none"|"auto"|"require"|"landlock"|"bubblewrap" said below
+---in a sandbox: folders that may be read beside those that may be written to, and the system's; 15
+---at most
+---@field readable? string[]
+---@field network? boolean in a sandbox: true if the internet may be reached
+---in a sandbox: folders that may be written to beside the one at work; 15 at most
+---@field writable? string[]
+---in a sandbox of `landlock`, for root: true if it keeps its rights over owners (`chown`, files and
+---processes of others, becoming another user)
+---@field owners? boolean
+-- end of ah.BashOptions
+
+-- fields of ah.HttpFetchOptions (make generate)
+---@class ah.HttpFetchOptions
+---which may be asked, said below; `"public"`: any, at the ports 80 and 443
+---@field allow string[]|"public"
+---that may be connected to although they are not public: `"10.1.0.0/16"`, `"127.0.0.1"`
+---@field private? string[]
+---@field post? boolean true: the model may send POST requests
+---@field timeout? number seconds: for all of it, redirects included
+---@field max_bytes? integer bytes: of a response; a longer one is given up while it comes
+---@field shown? integer bytes: of the text in an answer
+---@field redirects? integer how many are followed, each checked as the first request is
+-- end of ah.HttpFetchOptions
+
+-- fields of ah.PlanningConfig (make generate)
 ---@class ah.PlanningConfig
+---the plan is kept in it; the section registers its types and reducers there
 ---@field session ah.Session
+---how the model is told to think; the rest of the text is the same for all
 ---@field strategy? "react"|"plan_act_reflect"|"goal_decompose_route_synthesise"
----@field accepts_overrides? boolean
+---@field accepts_overrides? boolean whether overrides may change its words
+-- end of ah.PlanningConfig
 
 ---@param config ah.PlanningConfig
 ---@return ah.Section
 function ah.planning_section(config) end
 
+-- fields of ah.ResourceConfig (make generate)
 ---@class ah.ResourceConfig
+---`function(ctx)`: makes it. `ctx.resources` has the others; for `tool_call` and `prototype` it is
+---the handler's own `ctx`
 ---@field provide fun(ctx: ah.Ctx): any
+---one for a run; one for a call; a new one whenever it is asked for
 ---@field scope? "singleton"|"tool_call"|"prototype"
----@field close? fun(value: any)
+---@field close? fun(value: any) `function(value)`: gives it back
+-- end of ah.ResourceConfig
 
 ---@class ah.Resources
 ---@field get fun(self: ah.Resources, name: string|ah.Type): any
@@ -1579,6 +1774,8 @@ function ah.http(request) end
 ---@class ah.ServerConfig
 ---of a request and a response
 ---@field on_request fun(request: ah.ServerRequest, response: ah.ServerResponse): any
+---of what the server refuses itself: answers in its place
+---@field on_refusal? fun(refusal: ah.ServerRefusal, request: ah.ServerRequest): any
 ---an address and a port, `[::1]:8080`, `localhost:8080`. Port 0: any that is free
 ---@field listen? string
 ---@field hosts? string[] further names that the server answers to. `*`: any
@@ -1587,6 +1784,10 @@ function ah.http(request) end
 ---@field max_connections? integer
 ---@field max_header? integer bytes: of a request's target and headers
 ---@field max_body? integer bytes: of a request's body
+---@field max_bodies? integer bytes: of all bodies that no handler has yet
+---@field memory? number bytes: of memory that one handler may take
+---seconds: at work, of one handler, from one piece that it writes to the next
+---@field work_timeout? number
 ---@field header_timeout? number seconds: until a new connection has sent its first head
 ---@field body_timeout? number seconds: from the head to the end of the body
 ---seconds: in which nothing is read or written, and between two requests
@@ -1599,12 +1800,16 @@ function ah.http(request) end
 ---@field query table<string, string[]>
 ---@field target string path and query as they came
 ---@field headers table<string, string[]> names in lower case
----@field body string
+---@field body string nil where the request is refused
 ---@field remote string the client's address and port
+
+---@class ah.ServerRefusal
+---@field status integer
+---@field message string why, for people
 
 -- fields of ah.ServerAnswer (make generate)
 ---@class ah.ServerAnswer
----@field status? integer
+---@field status? integer of a refused request: that of the refusal
 ---strings by name, or lists where a name stands more than once
 ---@field headers? table<string, string|string[]>
 ---a string is `text/plain` where `headers` do not say otherwise; a table is sent as JSON
@@ -1633,6 +1838,7 @@ function ah.http(request) end
 ---@field begin fun(self, head?: ah.ServerHead): true?, ah.Error?
 ---@field write fun(self, piece: string): true?, ah.Error?
 ---@field event fun(self, event: ah.ServerEvent): true?, ah.Error?
+---@field wait fun(self): true?, ah.Error? true once what was written is taken, or all went out
 ---@field close fun(self)
 ---@field abort fun(self)
 

@@ -1,17 +1,19 @@
 --- What the server sends in answer to one request, in steps: bytes, waits, and how it ends.
--- The C side plays it; this file makes it, cuts texts into pieces, and breaks answers as a
--- script asks for it. A stream is made piece by piece, when the client takes it: no more of it is
--- ever there than what is on its way. It knows no provider.
-local ah = ...
+-- This file makes them, cuts texts into pieces, breaks answers as a script asks for it, and sends
+-- them. A stream is made piece by piece, when the client takes it: no more of it is ever there than
+-- what is on its way. It knows no provider.
+local ah, use = ...
+local foreign = use "foreign"
 
 local plan = {}
 
 local PIECE = 12 -- bytes of a text that the script did not cut itself
-local COUNTED = 64 -- steps between two turns for others
-local SLICE = 32768 -- bytes of a step that are handed over together
+local COUNTED = 1024 -- steps between two turns for others
+local SLICE = 32768 -- bytes of a step that are sent together
 local LARGE = 1 << 18 -- bytes of a step that leaves much behind
 local HOLE = ("%%s %p"):format(plan) -- what stands for a piece, and in no text of others
 local LEAST_ROOM, MOST_ROOM = 256, 32768 -- bytes that are made together, after the first event
+local OVER = {} -- raised where nothing more is to be made
 
 -- The end of the piece that begins at `at`: after PIECE bytes, or where their last character ends.
 local function end_of(text, at)
@@ -199,129 +201,109 @@ local function write_broken(turn, write, line_end, give)
   write(new_stream(give, line_end), false)
 end
 
---- A streamed body, made as it is asked for. `write(out, counts)` says all of it; where `counts` is
--- true, only to count its steps.
+--- A streamed body: a function that gives its steps. `write(out, counts)` says all of it; where
+-- `counts` is true, only to count its steps.
 ---@param line_end? string of its events; nil: "\n"
 function plan.stream(turn, write, line_end)
-  return { room = 0, made = coroutine.create(function()
-    write_broken(turn, write, line_end or "\n", coroutine.yield)
-  end) }
-end
-
---- A body that is there at once, and still goes out piece by piece.
----@param steps table list of steps
-function plan.stream_of(steps)
-  return { room = 0, made = coroutine.create(function()
-    for _, step in ipairs(steps) do
-      coroutine.yield(step)
-    end
-  end) }
-end
-
-local function sliced(stream)
-  local bytes, at = stream.rest, stream.at
-  stream.at = at + SLICE
-  stream.rest = stream.at <= #bytes and bytes or nil
-  return { bytes = bytes:sub(at, at + SLICE - 1) }
-end
-
--- The next step, or a slice of one that is large; nil: there is none.
-local function next_step(stream)
-  if stream.rest then
-    return sliced(stream)
+  return function(give)
+    write_broken(turn, write, line_end or "\n", give)
   end
-  local ok, step = coroutine.resume(stream.made)
-  if not ok then
-    error(step, 0)
-  elseif coroutine.status(stream.made) == "dead" then
-    return nil
-  elseif step.bytes and #step.bytes > SLICE then
-    if #step.bytes > LARGE then
-      collectgarbage() -- what it was made from is as large
-    end
-    stream.rest, stream.at = step.bytes, 1
-    return sliced(stream)
-  end
-  return step
 end
 
---- The next steps of a stream, and true if there may be more. What is said at once comes together,
--- up to a size that begins with a single event and grows: so the first is out soon, and many cost
--- little. May have no steps. Raises what the writer raised.
-function plan.pull(stream)
-  local bytes, size = {}, 0
-  local step
-  repeat
-    step = next_step(stream)
-    bytes[#bytes + 1] = step and step.bytes
-    size = size + (step and step.bytes and #step.bytes or 0)
-  until not (step and step.bytes) or size >= stream.room
-  stream.room = math.min(math.max(stream.room * 2, LEAST_ROOM), MOST_ROOM)
-  local steps = { size > 0 and { bytes = table.concat(bytes) } or nil }
-  if step and (step.wait or step.close) then
-    steps[#steps + 1] = step
-  end
-  return steps, step ~= nil and not step.close
-end
-
---- The steps of a body that is there at once, as the turn breaks it, and the length that its head
+--- The same of a body that is there at once, as the turn breaks it, and the length that its head
 -- tells.
 function plan.whole(turn, bytes)
   bytes = turn.raw or turn.garbage or bytes
-  if breaks_off(turn) then
-    return { { bytes = bytes:sub(1, #bytes // 2) }, { close = true } }, #bytes
-  end
-  return { { bytes = bytes } }, #bytes
+  local cut = breaks_off(turn)
+  return function(give)
+    give { bytes = cut and bytes:sub(1, #bytes // 2) or bytes }
+    return cut and give { close = true }
+  end, #bytes
 end
 
--- -- handing it over ----------------------------------------------------------------------
+-- -- sending it ---------------------------------------------------------------------------
 
-local function hex(bytes)
-  return (bytes:gsub(".", function(c) return ("%02x"):format(c:byte()) end))
+local sleep = foreign.called(ah.sleep)
+
+local write = foreign.called(function(response, bytes) return response:write(bytes) end)
+
+--- An answer on its way out. What is said at once goes out together, up to a size that begins with
+-- a single event and grows: so the first is out soon, and many cost little.
+local Out = {}
+Out.__index = Out
+
+function Out:write(bytes)
+  return write(self.response, bytes) or error(OVER, 0)
 end
 
--- Texts stand in a line: what would end it is %XX there.
-local function line_of(key, value)
-  return key .. " " .. (tostring(value):gsub("[%%\n%z]", function(c)
-    return ("%%%02X"):format(c:byte())
-  end))
+-- Its head goes out with the first bytes: what cannot be said at all has none yet.
+function Out:begin()
+  if self.begun then
+    return
+  end
+  self.begun = true
+  self.head()
 end
 
-local function whole_number(value)
-  return math.tointeger(value) or 0
+function Out:flush()
+  local bytes = table.concat(self.pieces, "", 1, self.n)
+  self.pieces, self.n, self.size = {}, 0, 0
+  self.room = math.min(math.max(self.room * 2, LEAST_ROOM), MOST_ROOM)
+  self:begin()
+  return bytes ~= "" and self:write(bytes)
 end
 
--- "step WAIT CLOSE BYTES [HEX]"; HEX in place of bytes behind the head.
-local function step_line(step, behind)
-  local bytes = step.bytes or ""
-  local has_nul = bytes:find("\0", 1, true)
-  behind[#behind + 1] = not has_nul and bytes or nil
-  return ("step %d %d %d %s"):format(whole_number(step.wait), step.close and 1 or 0,
-    has_nul and 0 or #bytes, has_nul and hex(bytes) or "")
+function Out:put_large(bytes)
+  self:flush()
+  if #bytes > LARGE then
+    collectgarbage() -- what it was made from is as large
+  end
+  for at = 1, #bytes, SLICE do
+    self:write(bytes:sub(at, at + SLICE - 1))
+  end
 end
 
---- The plan as lines "KEY VALUE", an empty line, and behind it the bytes of all steps. The whole is
--- handed over as a C string: bytes with a NUL stand in the line of their step, as hex.
----@param p table { status, type, headers = list of { name, value }, wait, steps, streamed, drop }
-function plan.encode(p)
-  local lines, behind = {}, {}
-  for _, key in ipairs { "n", "status", "length", "wait" } do
-    lines[#lines + 1] = ("%s %d"):format(key, whole_number(p[key]))
+function Out:put(bytes)
+  if #bytes > SLICE then
+    return self:put_large(bytes)
   end
-  for _, key in ipairs { "drop", "streamed", "more", "warn" } do
-    lines[#lines + 1] = p[key] and key .. " 1" or nil
+  self.n = self.n + 1
+  self.pieces[self.n] = bytes
+  self.size = self.size + #bytes
+  if self.size >= self.room then
+    return self:flush()
   end
-  for _, key in ipairs { "type", "say" } do
-    lines[#lines + 1] = p[key] and line_of(key, p[key]) or nil
-  end
-  for _, pair in ipairs(p.headers or {}) do
-    lines[#lines + 1] = line_of("name", pair[1])
-    lines[#lines + 1] = line_of("value", pair[2])
-  end
-  for _, step in ipairs(p.steps or {}) do
-    lines[#lines + 1] = step_line(step, behind)
-  end
-  return table.concat(lines, "\n") .. "\n\n" .. table.concat(behind)
 end
+
+-- A step { bytes } or { wait } or { close }, or one without anything: others have a turn.
+function Out:give(step)
+  if step.bytes then
+    return self:put(step.bytes)
+  elseif step.wait or step.close then
+    self:flush()
+  end
+  if step.close then
+    self.response:abort()
+    error(OVER, 0)
+  end
+  return sleep((step.wait or 0) / 1000)
+end
+
+--- Says a body. Returns true; or false, why it cannot be said, and true where it had begun.
+---@param body fun(give: fun(step: table))
+---@param response ah.ServerResponse
+---@param head fun() begins the answer; called once, when its first bytes are there
+function plan.say(body, response, head)
+  local out = setmetatable({ response = response, head = head, pieces = {}, n = 0, size = 0,
+    room = 0 }, Out)
+  local ok, why = pcall(function()
+    body(function(step) return out:give(step) end)
+    out:flush()
+  end)
+  return ok or why == OVER, why, out.begun
+end
+
+--- Waits before an answer.
+plan.sleep = sleep
 
 return plan

@@ -1,14 +1,14 @@
-/* Recorded exchanges (http_record.c) in place of a network. A request is answered by the
+/* Recorded exchanges (record.c) in place of a network. A request is answered by the
  * first recorded one of the same method, URL and body that was not asked for yet; where
  * there is none, the error shows where it parts from the one that was next. Header lines
  * are not compared. */
 #include <stdio.h>
 
 #include "base/differ.h"
+#include "host/record.h"
 #include "io/file.h"
-#include "io/http_transfer.h"
 
-enum { MAX_FILE = 1 << 30, MAX_BODY = 512 << 20, MAX_POINTER = 4 << 10, SHOWN = 160 };
+enum { MAX_FILE = 1 << 30, MAX_BODY = 512 << 20, MAX_POINTER = 4 << 10, MAX_REASON = 100, SHOWN = 160 };
 
 /* A line of the file; everything points into it. */
 typedef struct exchange {
@@ -115,7 +115,7 @@ static ah_status read_all(ah_replay *r, ah_err *err)
     for (size_t line = 1; left.n && st == AH_OK; line++) {
         const char *end = memchr(left.p, '\n', left.n);
         size_t n = end ? (size_t)(end - left.p) : left.n;
-        ah_slice text = trim((ah_slice){left.p, n});
+        ah_slice text = ah_slice_trim((ah_slice){left.p, n});
 
         if (text.n)
             st = read_line(r, text, line, err);
@@ -148,7 +148,7 @@ ah_status ah_replay_open(const ah_mem *mem, const char *path, ah_replay **out, a
 
 /* -- finding the exchange ------------------------------------------------------------------------ */
 
-static bool same_place(const exchange *e, const ah_http_request *req)
+static bool same_place(const exchange *e, const ah_transport_request *req)
 {
     return ah_json_string_is(e->method, req->method) && ah_json_string_is(e->url, req->url);
 }
@@ -167,7 +167,7 @@ static bool same_body(const ah_replay *r, const exchange *e, ah_slice body)
     return same;
 }
 
-static exchange *next_unused(const ah_replay *r, const ah_http_request *req)
+static exchange *next_unused(const ah_replay *r, const ah_transport_request *req)
 {
     for (size_t i = 0; i < r->n; i++)
         if (!r->item[i].used && (!req || same_place(&r->item[i], req)))
@@ -219,8 +219,8 @@ static ah_status compare(const ah_replay *r, const exchange *e, ah_slice body, a
     return st;
 }
 
-static ah_status explain(const ah_replay *r, const ah_http_request *req, ah_slice body, exchange **out,
-                         ah_err *err)
+static ah_status explain(const ah_replay *r, const ah_transport_request *req, ah_slice body,
+                         exchange **out, ah_err *err)
 {
     exchange *e = next_unused(r, req);
     bool json = ah_json_check(r->mem, body, AH_JSON_MAX_DEPTH, NULL) == AH_OK;
@@ -244,7 +244,7 @@ static ah_status explain(const ah_replay *r, const ah_http_request *req, ah_slic
     return st;
 }
 
-static ah_status find(const ah_replay *r, const ah_http_request *req, ah_slice body, exchange **out,
+static ah_status find(const ah_replay *r, const ah_transport_request *req, ah_slice body, exchange **out,
                       ah_err *err)
 {
     for (size_t i = 0; i < r->n; i++) {
@@ -258,9 +258,8 @@ static ah_status find(const ah_replay *r, const ah_http_request *req, ah_slice b
     return explain(r, req, body, out, err);
 }
 
-size_t ah_http_unused(const ah_http *http, const char **path, size_t *line)
+size_t ah_replay_unused(const ah_replay *r, const char **path, size_t *line)
 {
-    const ah_replay *r = http ? http->replay : NULL;
     size_t n = 0;
 
     for (size_t i = r ? r->n : 0; i-- > 0;) {
@@ -274,20 +273,6 @@ size_t ah_http_unused(const ah_http *http, const char **path, size_t *line)
 }
 
 /* -- the answer ------------------------------------------------------------------------------------ */
-
-static bool feed_headers(ah_transfer *t, ah_slice list, ah_buf *scratch)
-{
-    ah_json_reader r = ah_json_read(list);
-    ah_json_token token = ah_json_next(&r);
-
-    while ((token = ah_json_next(&r)).kind == AH_JSON_STRING) {
-        ah_buf_reset(scratch, 0);
-        ah_json_unescape(token.raw, scratch);
-        if (!ah_buf_ok(scratch) || !ah_response_line(t, ah_buf_slice(scratch)))
-            return false;
-    }
-    return true;
-}
 
 /* U+0000 to U+00FF back to bytes, in place. */
 static void narrow(ah_buf *b)
@@ -304,93 +289,97 @@ static void narrow(ah_buf *b)
     b->len = to;
 }
 
-static bool feed_response(ah_transfer *t, ah_slice response, ah_buf *scratch)
+/* The lines in `text`, a NUL behind each, and *lines point to them: the caller's to free. */
+static bool read_headers(const ah_replay *r, ah_slice list, ah_buf *text, const char ***lines, size_t *n)
 {
-    ah_slice text = ah_json_member(response, "body");
+    ah_json_reader reader = ah_json_read(list);
+    const char *line;
+
+    ah_json_next(&reader);
+    for (ah_json_token t; (t = ah_json_next(&reader)).kind == AH_JSON_STRING; ++*n) {
+        ah_json_unescape(t.raw, text);
+        ah_buf_char(text, '\0');
+    }
+    *lines = ah_buf_ok(text) ? ah_resize(r->mem, NULL, (*n + 1) * sizeof **lines) : NULL;
+    if (!*lines)
+        return false;
+    line = text->data;
+    for (size_t i = 0; i < *n; line += strlen(line) + 1)
+        (*lines)[i++] = line;
+    return true;
+}
+
+static bool feed_head(const ah_replay *r, ah_http *http, uint64_t id, ah_slice response, ah_buf *scratch)
+{
+    const char **lines = NULL;
     ah_json_num status = {0};
+    size_t n = 0;
+    bool ok = read_headers(r, ah_json_member(response, "headers"), scratch, &lines, &n);
 
     ah_json_number(ah_json_member(response, "status"), &status);
-    if (!feed_headers(t, ah_json_member(response, "headers"), scratch) ||
-        !ah_response_head(t, (int)status.i))
-        return false;
+    if (ok)
+        ah_http_head(http, id, (int)status.i, lines, n);
+    ah_free(r->mem, lines);
+    return ok;
+}
+
+static bool feed_body(ah_http *http, uint64_t id, ah_slice response, ah_buf *scratch)
+{
+    ah_slice text = ah_json_member(response, "body");
+
     ah_buf_reset(scratch, 0);
     ah_json_string(text.p ? text : ah_json_member(response, "latin1"), scratch);
     if (!text.p)
         narrow(scratch);
-    return ah_buf_ok(scratch) && (scratch->len == 0 || ah_response_body(t, ah_buf_slice(scratch)));
+    if (ah_buf_ok(scratch))
+        ah_http_body(http, id, ah_buf_slice(scratch));
+    return ah_buf_ok(scratch);
 }
 
-/* The error's words without the host's name, which the transfer puts before them. */
-static char *words_of(const ah_transfer *t, ah_slice error)
+/* The error's words begin without the host's name, which the transfer puts before them. */
+static bool feed_end(ah_http *http, uint64_t id, const exchange *e, ah_buf *scratch)
 {
-    ah_buf b;
-    char *words = NULL;
+    char reason[MAX_REASON] = "";
+    bool why = ah_json_kind_of(e->reason) == AH_JSON_STRING;
 
-    ah_buf_init(&b, t->http->mem, MAX_POINTER);
-    ah_json_string(error, &b);
-    b.len = ah_flatten(b.data, b.len);
-    if (ah_buf_ok(&b) && (words = ah_alloc(t->http->mem, b.len + 1)))
-        memcpy(words, b.data ? b.data : "", b.len);
-    ah_buf_clear(&b);
-    return words;
-}
-
-static void answer(ah_transfer *t, const exchange *e)
-{
-    ah_buf scratch;
-
-    ah_buf_init(&scratch, t->http->mem, MAX_BODY);
-    if (e->response.p && !feed_response(t, e->response, &scratch) && t->fault == FAULT_NONE)
-        ah_transfer_set_fault(t, FAULT_NOMEM);
-    ah_buf_clear(&scratch);
+    ah_buf_reset(scratch, 0);
     if (e->error.p)
-        t->broke = words_of(t, e->error);
-    if (ah_json_kind_of(e->reason) == AH_JSON_STRING)
-        ah_transfer_reason(t, ah_json_inside(e->reason));
-    t->final = e->final;
-    ah_transfer_end(t, e->error.p ? CURLE_RECV_ERROR : CURLE_OK);
+        ah_json_string(e->error, scratch);
+    ah_buf_char(scratch, '\0');
+    if (!ah_buf_ok(scratch))
+        return false;
+    if (why)
+        ah_print(reason, sizeof reason, "%.*s", AH_FMT(ah_json_inside(e->reason)));
+    ah_http_end(http, id, e->error.p ? scratch->data : NULL, why ? reason : NULL, e->final);
+    return true;
 }
 
-static ah_status find_and_answer(ah_transfer *t, const ah_http_request *req, ah_err *err)
+static ah_status start(void *ud, ah_http *http, const ah_transport_request *req, ah_err *err)
 {
+    ah_replay *r = ud;
     exchange *e = NULL;
-    ah_buf body;
-    ah_status st = AH_OK;
+    ah_buf scratch;
+    bool ok;
 
-    ah_buf_init(&body, t->http->mem, MAX_BODY);
-    for (size_t i = 0; i < req->n_body; i++)
-        ah_buf_put(&body, req->body[i]);
-    if (!ah_buf_ok(&body))
-        st = ah_err_nomem(err);
-    if (st == AH_OK)
-        st = find(t->http->replay, req, ah_buf_slice(&body), &e, err);
-    ah_buf_clear(&body);
-    if (st != AH_OK)
-        return st;
+    if (find(r, req, (ah_slice){req->body, req->body_len}, &e, err) != AH_OK)
+        return err->status;
     e->used = true;
-    ah_transfer_enter(t);
-    answer(t, e);
-    return AH_OK;
+    ah_buf_init(&scratch, r->mem, MAX_BODY);
+    ok = !e->response.p || (feed_head(r, http, req->id, e->response, &scratch) &&
+                            feed_body(http, req->id, e->response, &scratch));
+    ok = ok && feed_end(http, req->id, e, &scratch);
+    ah_buf_clear(&scratch);
+    return ok ? AH_OK : ah_err_nomem(err);
 }
 
-ah_status ah_replay_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news, void *ud,
-                          ah_transfer **out, ah_err *err)
+/* What is found is over at once. */
+static void cancel(void *ud, uint64_t id)
 {
-    ah_transfer *t = ah_transfer_make(http);
-    ah_status st;
+    (void)ud;
+    (void)id;
+}
 
-    if (!t)
-        return ah_err_nomem(err);
-    t->news = news;
-    t->ud = ud;
-    st = ah_request_check(t, req, err);
-    if (st == AH_OK)
-        st = find_and_answer(t, req, err);
-    if (st == AH_OK)
-        *out = t;
-    else
-        ah_http_free_transfer(t);
-    if (st == AH_OK)
-        ah_timer_set(http->loop, &http->timer, ah_loop_now(http->loop));
-    return st;
+ah_http_carrier ah_replay_carrier(ah_replay *r)
+{
+    return (ah_http_carrier){.start = start, .cancel = cancel, .ud = r};
 }

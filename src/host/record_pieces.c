@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "io/http_transfer.h"
+#include "host/record.h"
 
 enum { MAX_DEPTH = 64, MAX_TEXT = 512 << 20 };
 
@@ -119,7 +119,7 @@ static const char *take_string(scan *s, const char *quote, const char *end)
     if (!close)
         return quote + 1;
     raw = (ah_slice){quote + 1, (size_t)(close - quote - 1)};
-    for (p = close + 1; p < end && is_blank(*p);)
+    for (p = close + 1; p < end && ah_is_blank(*p);)
         p++;
     if (p < end && *p == ':')
         take_key(s, raw);

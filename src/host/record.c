@@ -1,13 +1,13 @@
 /* Exchanges kept in a file, a line of JSON each, written when the exchange is over
  * (docs/recording.md has the form). Keys and other secrets are taken out before a byte is
- * written. What http_replay.c reads; nothing is compared or judged here. */
+ * written. What replay.c reads; nothing is compared or judged here. */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/json.h"
+#include "host/record.h"
 #include "io/file.h"
-#include "io/http_transfer.h"
 
 enum { MAX_LINE = 512 << 20 };
 
@@ -20,26 +20,28 @@ struct ah_recorder {
 };
 
 /* One exchange at work. */
-struct ah_recorded {
+typedef struct exchange {
+    ah_recorder *recorder;
     ah_buf request; /* its object */
     ah_buf body;    /* what came */
-};
+} exchange;
 
-ah_status ah_http_record(ah_http *http, const char *path, const ah_secrets *secrets, ah_err *err)
+ah_status ah_recorder_open(const ah_mem *mem, const char *path, const ah_secrets *secrets,
+                           ah_recorder **out, ah_err *err)
 {
     size_t n = strlen(path) + 1;
-    ah_recorder *r = ah_alloc(http->mem, sizeof *r + n);
+    ah_recorder *r = ah_alloc(mem, sizeof *r + n);
 
     if (!r)
         return ah_err_nomem(err);
-    r->mem = http->mem;
+    r->mem = mem;
     r->secrets = secrets;
     memcpy(r->path, path, n);
     if (ah_file_private(r->mem, "record to", path, AH_FILE_ANEW, &r->fd, err) != AH_OK) {
         ah_free(r->mem, r);
         return err->status;
     }
-    http->recorder = r;
+    *out = r;
     return AH_OK;
 }
 
@@ -69,7 +71,7 @@ static bool is_private(ah_slice name)
                                         "Anthropic-Organization-Id"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (same_word(name, names[i]))
+        if (ah_slice_is_word(name, names[i]))
             return true;
     return false;
 }
@@ -127,7 +129,8 @@ static void put_request_headers(ah_buf *b, const ah_http_request *req)
         const char *colon = memchr(line.p, ':', line.n);
         size_t n = colon ? (size_t)(colon - line.p) : line.n;
 
-        put_header(b, i, (ah_slice){line.p, n}, trim((ah_slice){line.p + n + 1, line.n - n - 1}));
+        put_header(b, i, (ah_slice){line.p, n},
+                   ah_slice_trim((ah_slice){line.p + n + 1, line.n - n - 1}));
     }
     ah_buf_char(b, ']');
 }
@@ -151,61 +154,59 @@ static void put_request_body(ah_buf *b, const ah_http_request *req)
     ah_buf_clear(&all);
 }
 
-static void forget(ah_transfer *t)
+static void forget(exchange *x)
 {
-    if (!t->recorded)
-        return;
-    ah_buf_clear(&t->recorded->request);
-    ah_buf_clear(&t->recorded->body);
-    ah_free(t->http->mem, t->recorded);
-    t->recorded = NULL;
+    ah_buf_clear(&x->request);
+    ah_buf_clear(&x->body);
+    ah_free(x->recorder->mem, x);
 }
 
-/* The request is checked. */
-ah_status ah_record_begin(ah_transfer *t, const ah_http_request *req, ah_err *err)
+static ah_status begin(void *ud, const ah_http_request *req, void **out, ah_err *err)
 {
-    ah_recorder *r = t->http->recorder;
+    ah_recorder *r = ud;
+    exchange *x;
     ah_buf *b;
 
-    if (!r || r->fault.status != AH_OK) {
-        if (r)
-            *err = r->fault;
-        return r ? err->status : AH_OK;
+    if (r->fault.status != AH_OK) {
+        *err = r->fault;
+        return err->status;
     }
-    if (!(t->recorded = ah_alloc(r->mem, sizeof *t->recorded)))
+    if (!(x = ah_alloc(r->mem, sizeof *x)))
         return ah_err_nomem(err);
-    b = &t->recorded->request;
+    x->recorder = r;
+    b = &x->request;
     ah_buf_init(b, r->mem, MAX_LINE);
-    ah_buf_init(&t->recorded->body, r->mem, MAX_LINE);
+    ah_buf_init(&x->body, r->mem, MAX_LINE);
     ah_buf_fmt(b, "{\"method\":\"%s\",\"url\":", req->method);
     ah_json_put_string(b, ah_slice_of(req->url));
     put_request_headers(b, req);
     put_request_body(b, req);
     ah_buf_char(b, '}');
-    if (ah_buf_ok(b))
+    if (ah_buf_ok(b)) {
+        *out = x;
         return AH_OK;
+    }
     ah_buf_error(b, "a request to be recorded", err);
-    forget(t);
+    forget(x);
     return err->status;
 }
 
 /* -- the response ----------------------------------------------------------------------------- */
 
-void ah_record_body(ah_transfer *t, ah_slice bytes)
+static void add_body(void *x, ah_slice bytes)
 {
-    if (t->recorded)
-        ah_buf_put(&t->recorded->body, bytes);
+    ah_buf_put(&((exchange *)x)->body, bytes);
 }
 
-static void put_response(ah_buf *b, const ah_transfer *t)
+static void put_response(ah_buf *b, const exchange *x, const ah_transfer *t)
 {
     ah_slice name, value;
 
-    ah_buf_fmt(b, ",\"response\":{\"status\":%d,\"headers\":[", t->status);
+    ah_buf_fmt(b, ",\"response\":{\"status\":%d,\"headers\":[", ah_transfer_status(t));
     for (size_t i = 0; ah_transfer_header_at(t, i, &name, &value); i++)
         put_header(b, i, name, value);
     ah_buf_char(b, ']');
-    put_bytes(b, "body", "latin1", ah_buf_slice(&t->recorded->body));
+    put_bytes(b, "body", "latin1", ah_buf_slice(&x->body));
     ah_buf_char(b, '}');
 }
 
@@ -243,27 +244,30 @@ static void write_line(ah_recorder *r, ah_buf *line)
         ah_err_set(&r->fault, AH_USAGE, "cannot record to '%.300s': %s", r->path, strerror(errno));
 }
 
-void ah_record_end(ah_transfer *t)
+static void end(void *ud, const ah_transfer *t)
 {
-    ah_recorder *r = t->http->recorder;
+    exchange *x = ud;
+    ah_recorder *r = x->recorder;
     ah_buf line;
 
-    if (!t->recorded)
-        return;
     ah_buf_init(&line, r->mem, MAX_LINE);
-    if (!ah_record_clean(r->mem, r->secrets, &t->recorded->body))
+    if (!ah_record_clean(r->mem, r->secrets, &x->body))
         line.status = AH_NOMEM;
     ah_buf_fmt(&line, "{\"request\":");
-    ah_buf_put(&line, ah_buf_slice(&t->recorded->request));
-    if (t->head_done)
-        put_response(&line, t);
+    ah_buf_put(&line, ah_buf_slice(&x->request));
+    if (ah_transfer_status(t))
+        put_response(&line, x, t);
     put_error(&line, t);
     ah_buf_str(&line, "}\n");
-    if (!ah_buf_ok(&line) || !ah_buf_ok(&t->recorded->body))
-        ah_buf_error(ah_buf_ok(&line) ? &t->recorded->body : &line, "an exchange to be recorded",
-                     &r->fault);
+    if (!ah_buf_ok(&line) || !ah_buf_ok(&x->body))
+        ah_buf_error(ah_buf_ok(&line) ? &x->body : &line, "an exchange to be recorded", &r->fault);
     else
         write_line(r, &line);
     ah_buf_clear(&line);
-    forget(t);
+    forget(x);
+}
+
+ah_http_tap ah_recorder_tap(ah_recorder *r)
+{
+    return (ah_http_tap){begin, add_body, end, r};
 }

@@ -1,0 +1,78 @@
+--- Flags as data. A row:
+--
+--   name      without its dashes; "" ends the flags
+--   letter    one more name, of one character
+--   value     what it wants, as help names it: "FILE"; nil: nothing
+--   words     the values there are, blanks between; nil: any
+--   kind      "integer": a number from `least` (0) to `most`
+--   once      true: not to be given twice; of others the last counts
+--   any       true: the value may be empty, or begin with a dash
+--   instead   the name of a flag that it takes back
+--   doc       one line
+--   common    true: every command takes it
+--
+-- Those that a script is run with come from C (src/cli/options.c), which reads them without Lua; a
+-- command names those of them that it takes, too.
+local _, use = ...
+local commands = use "commands"
+
+local M = {}
+
+local COLUMNS = { "letter", "name", "value", "words", "traits", "doc" }
+local TRAITS = { "any", "once", "common" }
+
+--- The flags of running, as C says them: a list, and by their names.
+---@param said string[] the columns of the rows, "" where there is nothing
+function M.running(said)
+  local rows, named = {}, {}
+  for at = 0, #said - 1, #COLUMNS do
+    local row = {}
+    for i, column in ipairs(COLUMNS) do
+      local value = said[at + i]
+      row[column] = value ~= "" and value or nil
+    end
+    for _, trait in ipairs(TRAITS) do
+      row[trait] = (row.traits or ""):find(trait, 1, true) ~= nil or nil
+    end
+    row.name, row.traits = row.name or "", nil
+    rows[#rows + 1], named[row.name] = row, row
+  end
+  return rows, named
+end
+
+--- Those of a command: its own, and behind them those that all take.
+---@param command table nil: of running a script
+function M.of(command, rows, named)
+  if not command then
+    return rows
+  end
+  local own = {}
+  for i, row in ipairs(command.flags or {}) do
+    own[i] = type(row) == "table" and row or assert(named[row], row)
+  end
+  for _, row in ipairs(rows) do
+    own[#own + 1] = row.common and row or nil
+  end
+  return own
+end
+
+--- Each that there is, once: those of running first.
+function M.all(rows)
+  local all, seen = {}, {}
+  local function add(row)
+    if type(row) == "table" and not seen[row.name] then
+      seen[row.name], all[#all + 1] = true, row
+    end
+  end
+  for _, row in ipairs(rows) do
+    add(row)
+  end
+  for _, name in ipairs(commands.names) do
+    for _, row in ipairs(commands.find(name).flags or {}) do
+      add(row)
+    end
+  end
+  return all
+end
+
+return M

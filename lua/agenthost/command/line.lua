@@ -1,0 +1,380 @@
+--- The command line. The first word that is no flag is the command where it is the name of one,
+-- else the script; behind "--" it is the script whatever its name. Letters without a value can be
+-- joined; a value follows "=" (names), or is the rest of the word (letters), or the next word.
+--
+-- The command's C side asks here what a line wants where it is not the plain run of a script, and
+-- then has it done, in the state that is the right one for it. Each time it hands over the same
+-- strings: see `opened`.
+local ah, use = ...
+local commands, flags_of = use "commands", use "flags"
+local text = use "text"
+
+local writer = ah._writer -- held here, as a script may take it away
+local SHOWN = 60 -- bytes of a word that a message repeats
+local LEVELS = { "info", "debug" }
+
+-- -- faults ----------------------------------------------------------------------------------
+
+local function fault(line, words, ...)
+  local name = line.command and line.command.name .. " " or ""
+  error({ words = words:format(...) .. ("\nSee agenthost %s--help."):format(name) }, 0)
+end
+
+local function shown(word)
+  return text.cut(word, SHOWN)
+end
+
+-- The name or letter that was meant; nil.
+local function near_flag(line, asked)
+  local names = {}
+  for _, row in ipairs(flags_of.all(line.running)) do
+    names[#names + 1] = row.letter
+    names[#names + 1] = row.name
+  end
+  return ah.nearest(asked, names)
+end
+
+-- `name` is the word without its dashes and its "=value".
+local function unknown(line, word, name)
+  local near = near_flag(line, shown(name))
+  local found = shown(word:sub(1, #word:match "^%-*" + #name))
+  fault(line, "unknown option '%s'%s", found,
+    near and (" (did you mean %s%s?)"):format(#near > 1 and "--" or "-", near) or "")
+end
+
+local function wants(line, row, value)
+  local what = row.words and "one of these: " .. row.words or "a " .. row.value
+  if not value then
+    fault(line, "option --%s needs a %s", row.name, row.value)
+  end
+  fault(line, "option --%s needs %s, found '%s'", row.name, what, shown(value))
+end
+
+-- -- flags -----------------------------------------------------------------------------------
+
+local function is_word(words, word)
+  for one in words:gmatch "%S+" do
+    if one == word then
+      return true
+    end
+  end
+  return false
+end
+
+local function number_of(line, row, value)
+  local least, most = row.least or 0, row.most or 999999999
+  local n = value:find "^%d+$" and #value < 16 and math.tointeger(tonumber(value))
+  if not n or n < least or n > most then
+    fault(line, "option --%s needs a number from %d to %d, found '%s'", row.name, least, most,
+      shown(value))
+  end
+  return n
+end
+
+local function row_of(rows, key, value)
+  for _, row in ipairs(rows) do
+    if type(row) == "table" and row[key] == value then
+      return row
+    end
+  end
+end
+
+-- What a flag is set to; raises what is wrong with it.
+local function checked(line, row, value)
+  if not row.value then
+    return true
+  elseif not value or not row.any and not value:find "^[^%-]" then
+    wants(line, row, value)
+  elseif row.words and not is_word(row.words, value) then
+    wants(line, row, value)
+  end
+  return row.kind == "integer" and number_of(line, row, value) or value
+end
+
+-- -v counts up from where it is, so that -q -v is as -v is.
+local function set_level(line, name)
+  if name == "quiet" then
+    line.flags.quiet, line.flags.verbose = true, nil
+  elseif name == "verbose" then
+    line.flags.quiet, line.flags.verbose = nil, math.min((line.flags.verbose or 0) + 1, #LEVELS)
+  else
+    return false
+  end
+  return true
+end
+
+local function next_word(line)
+  line.at = line.at + 1
+  return line.words[line.at - 1]
+end
+
+local function set(line, row, value)
+  local key = row.name:gsub("-", "_")
+  value = checked(line, row, row.value and (value or next_word(line)))
+  if row.once and line.flags[key] ~= nil then
+    fault(line, "option --%s can be given once", row.name)
+  end
+  line.strange = line.strange or row_of(line.own, "name", row.name) ~= row and row or nil
+  line.ended = row.name == "" or row.name == "help"
+  if not set_level(line, row.name) then
+    line.flags[key] = value
+  end
+  if row.instead then
+    line.flags[row.instead] = nil
+  end
+end
+
+-- What the command takes is looked at first, then what any other does.
+local function find(line, key, value)
+  return row_of(line.own, key, value) or row_of(flags_of.all(line.running), key, value)
+end
+
+local function long(line, word)
+  local name, value = word:match "^%-%-([^=]*)=?(.*)$"
+  local row = find(line, "name", name)
+  value = #word > 2 + #name and value or nil
+  if not row then
+    unknown(line, word, name)
+  elseif value and not row.value then
+    fault(line, "option --%s takes no value, found '%s'", row.name, shown(value))
+  end
+  set(line, row, value)
+end
+
+-- -v, -vv, -qh, -e CODE, -eCODE
+local function letters(line, word)
+  for at = 2, #word do
+    local row = find(line, "letter", word:sub(at, at))
+    if not row then
+      unknown(line, word, word:sub(2))
+    elseif row.value then
+      return set(line, row, at < #word and word:sub(at + 1) or nil)
+    end
+    set(line, row)
+    if line.ended then
+      return
+    end
+  end
+end
+
+local function read_flags(line)
+  local word = line.words[line.at]
+  while not line.ended and word and word:find "^%-." do
+    line.at = line.at + 1;
+    (word:find "^%-%-" and long or letters)(line, word)
+    word = line.words[line.at]
+  end
+end
+
+-- -- the whole -------------------------------------------------------------------------------
+
+-- A line at its beginning.
+local function begin(line, command)
+  line.at, line.ended, line.strange, line.flags = 1, false, nil, {}
+  line.expected, line.own = command, flags_of.of(command, line.running, line.named)
+end
+
+-- `agenthost help [command]` is what people type first.
+local function read_help(line)
+  local name = line.words[line.at + 1]
+  line.flags.help = true
+  if name then
+    line.command = commands.find(name) or fault(line, "there is no command '%s'", shown(name))
+  end
+end
+
+-- Reads up to the words that are not its own, and sets line.command where there is one.
+local function read_line(line)
+  read_flags(line)
+  local word = line.words[line.at]
+  local plain = line.flags.eval or line.flags[""] or not word
+  if not plain and word == "help" then
+    return read_help(line)
+  end
+  local command = not plain and commands.find(word)
+  if command and not line.expected then -- now it is known what its flags are
+    begin(line, command)
+    return read_line(line)
+  end
+  line.command = command or nil
+  if command and not line.flags.help then
+    line.at = line.at + 1
+    read_flags(line)
+  end
+end
+
+local function check_words(line, words)
+  local command = line.command
+  local operand = command.operand or { most = 0 }
+  local first = words[1]
+  if #words < (operand.least or 0) and not operand.words then
+    fault(line, "no %s given", operand.name)
+  elseif operand.most == 0 and first then
+    fault(line, "agenthost %s takes no operand, found '%s'", command.name, shown(first))
+  elseif operand.words and not (first and is_word(operand.words, first)) then
+    fault(line, "agenthost %s needs one of these %ss: %s", command.name, operand.name,
+      operand.words)
+  elseif operand.most and #words > operand.most then
+    fault(line, "agenthost %s takes one %s, found '%s' besides", command.name, operand.name,
+      shown(words[operand.most + 1]))
+  end
+end
+
+-- "agenthost mock": who takes a flag that running a script does not.
+local function takers_of(row)
+  local takers = {}
+  for _, name in ipairs(commands.names) do
+    takers[#takers + 1] = row_of(commands.find(name).flags or {}, "name", row.name)
+      and "agenthost " .. name
+  end
+  return table.concat(takers, ", ")
+end
+
+local function check(line)
+  local command, strange = line.command, line.strange
+  if line.flags.help then
+    return
+  elseif strange and command then
+    fault(line, "option --%s is not for agenthost %s", strange.name, command.name)
+  elseif strange then
+    fault(line, "option --%s is not for running a script, but for %s", strange.name,
+      takers_of(strange))
+  elseif command then
+    check_words(line, { table.unpack(line.words, line.at) })
+  end
+end
+
+--- A line that was read: { command, flags, words, at, running, named, settings, fault }.
+---@param settings string the path of the configuration; "": there is none
+---@param n string how many strings tell of the flags of running
+---@param ... string these, then the words of the line
+local function opened(settings, n, ...)
+  local told = math.tointeger(tonumber(n))
+  local running, named = flags_of.running { table.unpack({ ... }, 1, told) }
+  local line = { settings = settings, running = running, named = named,
+    words = { select(told + 1, ...) } }
+  begin(line)
+  local ok, err = pcall(function()
+    read_line(line)
+    check(line)
+  end)
+  if not ok then
+    line.fault = type(err) == "table" and err.words or error(err, 0)
+  end
+  return line
+end
+
+-- -- for the command's C side -----------------------------------------------------------------
+
+local M = {}
+
+-- "log info" and the like, of flags that hold for messages.
+local function messages_of(line)
+  local flags = line.flags
+  local level = flags.quiet and "error" or LEVELS[flags.verbose]
+  return (flags.color and ("color %s\n"):format(flags.color) or "")
+    .. (level and ("log %s\n"):format(level) or "") .. (flags.json and "json\n" or "")
+end
+
+--- What settings.lua says for the flags of a line.
+---@param show "text"|"json"|""
+function M.settings(line, show)
+  local given, flags = {}, line.flags
+  for _, name in ipairs { "model", "color", "env-file" } do
+    local value = flags[name:gsub("-", "_")]
+    given[#given + 1] = value and name
+    given[#given + 1] = value
+  end
+  local level = flags.quiet and "error" or LEVELS[flags.verbose]
+  given[#given + 1] = level and "log"
+  given[#given + 1] = level
+  return use "settings"(line.settings, show, table.unpack(given))
+end
+
+--- What a line wants, as lines NAME or NAME VALUE: `color`, `log`, `json`, what settings.lua says;
+-- then `script` (none of its words is ours), `show` and a text, `fault` and words, or, of a
+-- command, `file` and the number of the word that must be readable, and `here` or `apart`.
+function M.read(...)
+  local line = opened(...)
+  local head = messages_of(line)
+  if line.fault then
+    return head .. "fault\n" .. line.fault
+  elseif line.flags.help then
+    return head .. "show\n" .. use "help"(line.command, line.running, line.named)
+  elseif not line.command then
+    return head .. "script\n"
+  end
+  local command = line.command
+  local file = (command.operand or {}).file and ("file %d\n"):format(line.at) or ""
+  if not command.apart then
+    return head .. file .. "here\n"
+  end
+  return head .. file .. "apart\n" .. M.settings(line, "")
+end
+
+--- The settings for the run of a script, as `read` has them of a command.
+function M.settings_of(...)
+  return M.settings(opened(...), "")
+end
+
+-- An error that is told without a traceback.
+local LOST = { __name = "agenthost.fault", __tostring = function(lost) return lost.words end }
+
+-- Where a program writes: what could not be written raises.
+local function output(descriptor)
+  local file = descriptor == "1" and io.stdout or writer(tonumber(descriptor))
+  local function fine(ok, why)
+    return ok or error(setmetatable({ words = "cannot write to standard output: " .. why }, LOST))
+  end
+  local out = {}
+  function out.write(self, ...)
+    fine(file:write(...))
+    return self
+  end
+  function out.flush(self)
+    fine(file:flush())
+    return self
+  end
+  return out
+end
+
+local function ended(out, code, words)
+  out:flush()
+  return ("%d\n%s"):format(code or 0, words or "")
+end
+
+--- Does what the line wants. The exit code, a line end, and words for stderr; or "found", a line
+-- end, and what `tell` is to tell.
+---@param descriptor string where the command writes
+---@param ... string the line
+---@return string
+function M.run(descriptor, ...)
+  local line, out = opened(...), output(descriptor)
+  local command = line.command
+  local words = { table.unpack(line.words, line.at) }
+  if command.tell then
+    return "found\n" .. command.run(line.flags, words, out)
+  end
+  return ended(out, command.run(line.flags, words, out, line))
+end
+
+--- Tells what M.run has found, in a state of the command's own.
+function M.tell(descriptor, found, ...)
+  local line, out = opened(...), output(descriptor)
+  return ended(out, line.command.tell(line.flags, found, out))
+end
+
+--- "agenthost check" or "agenthost --record": what a word that is neither may have been meant
+-- for; "" where nothing is near.
+---@param word string
+---@param ... string a line without words
+function M.near(word, ...)
+  local name = ah.nearest(word, commands.names)
+  if name then
+    return "agenthost " .. name
+  end
+  name = near_flag(opened(...), word)
+  return name and #name > 1 and "agenthost --" .. name or ""
+end
+
+return M

@@ -1,0 +1,270 @@
+--- All settings that there are, as data: where they come from, what they may be, and what of a
+-- project's file holds only after `agenthost trust`.
+--
+-- A row: name ("run.timeout"), `read`: a function of the text that gives its value or nil and what
+-- it must be, default (a text), needs: why a project that is not trusted cannot say it, limit:
+-- true where it can only say less than would hold without it, field: { part, name } of what runs
+-- are given (ah_defaults), sets: what becomes of the environment (see `variables`).
+local ah = ...
+
+local M = {}
+
+-- -- values ----------------------------------------------------------------------------------
+
+local function any(value)
+  return value
+end
+
+local function word_of(words)
+  local list = {}
+  for word in words:gmatch "%S+" do
+    list[#list + 1] = word
+  end
+  return function(value)
+    for _, word in ipairs(list) do
+      if word == value then
+        return value
+      end
+    end
+    return nil, "one of: " .. words
+  end
+end
+
+local function within(n, least, most)
+  return (not least or n >= least) and (not most or n <= most)
+end
+
+-- "a whole number of seconds from 1 to 10"
+local function number_words(row, whole, most)
+  local range = ""
+  if row.least and most < 1e9 then
+    range = (" from %.14g to %.14g"):format(row.least, most)
+  elseif row.least then
+    range = (" of at least %.14g"):format(row.least)
+  end
+  return ("a %snumber%s%s"):format(whole and "whole " or "", row.unit and " of " .. row.unit or "",
+    range)
+end
+
+-- Of a row of the library. In decimal digits: 0x10, 1e3 and inf are none.
+local function number_of(row, whole)
+  local most = row.most or whole and row.least and math.maxinteger >> 32 or 1e15
+  local words = number_words(row, whole, most)
+  return function(value)
+    local n = value:find "^%-?%d+%.?%d*$" and #value <= 24 and tonumber(value)
+    if n and whole then
+      n = math.tointeger(n)
+    end
+    if not n or not within(n, row.least, row.least and most) then
+      return nil, words
+    end
+    return n
+  end
+end
+
+local function address(value)
+  if value:find "^https?://[^/]" then
+    return value
+  end
+  return nil, "an address that begins with http:// or https://"
+end
+
+local function proxy(value)
+  if value:find "^%a[%w+.-]*://[^/]" then
+    return value
+  end
+  return nil, "an address such as http://proxy:3128"
+end
+
+local function variable(value)
+  if value:find "^[%a_][%w_]*$" then
+    return value
+  end
+  return nil, "the name of a variable"
+end
+
+--- A path in a file: ~/ is HOME, a relative one begins where the file is.
+function M.path_in(file, value)
+  if value:sub(1, 1) == "/" then
+    return value
+  elseif value:sub(1, 2) == "~/" then
+    return (os.getenv "HOME" or "") .. value:sub(2)
+  end
+  return file:match "^(.*)/" .. "/" .. value
+end
+
+-- -- what the library's rows say -----------------------------------------------------------------
+
+-- The fields that can only be less in a project that is not trusted: all that costs.
+local LIMITS = { max_iterations = true, max_tools = true, retries = true, timeout = true,
+  max_tokens = true }
+
+-- The sections, and the part of ah.run's fields that each is.
+local PARTS = {
+  { section = "run", type = "ah.Config" },
+  { section = "http", type = "ah.HttpLimits", part = "http" },
+  { section = "options", type = "ah.Options", part = "options" },
+  { section = "budget", type = "ah.BudgetLimits", part = "budget" },
+}
+
+local function kind_of(row, kind)
+  for _, one in ipairs(row.kinds) do
+    if one == kind then
+      return true
+    end
+  end
+  return false
+end
+
+local function reader_of(row)
+  if row.words then
+    return word_of(row.words)
+  elseif kind_of(row, "string") then
+    return any
+  end
+  return number_of(row, kind_of(row, "integer") or row.is == "integer")
+end
+
+local function row_of(part, row)
+  local default = row.otherwise and row.otherwise:gsub("[`\"]", "")
+  return { name = part.section .. "." .. row.name, read = reader_of(row), default = default,
+    limit = part.part == "budget" or LIMITS[row.name], field = { part.part, row.name },
+    doc = row.doc, unit = row.unit }
+end
+
+local function subjects()
+  local by_type = {}
+  for _, subject in ipairs(ah._options()) do
+    by_type[subject.type] = subject
+  end
+  return by_type
+end
+
+-- -- the rows ------------------------------------------------------------------------------------
+
+local ELSEWHERE = "sends elsewhere"
+
+local OWN = {
+  { name = "model", read = any },
+  { name = "color", read = word_of "auto always never", default = "auto" },
+  { name = "env-file", read = any, needs = "sets variables" },
+  { name = "log", read = word_of "error warning info debug", default = "warning" },
+}
+
+-- sets: variables, each with those that take its place where they are set.
+local HTTP = {
+  { name = "http.proxy", read = proxy, needs = ELSEWHERE, sets = {
+    { "http_proxy", "all_proxy", "ALL_PROXY" },
+    { "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY" } } },
+  { name = "http.no_proxy", read = any, needs = ELSEWHERE, sets = { { "no_proxy", "NO_PROXY" } } },
+  { name = "http.ca_file", read = any, needs = "says whom to believe", is_path = true, sets = {
+    { "SSL_CERT_FILE", "CURL_CA_BUNDLE", "SSL_CERT_DIR" } } },
+}
+
+local function add_all(rows, more)
+  table.move(more, 1, #more, #rows + 1, rows)
+end
+
+local function library_rows(rows)
+  local by_type = subjects()
+  for _, part in ipairs(PARTS) do
+    for _, row in ipairs(by_type[part.type].rows) do
+      if row.settings and not kind_of(row, "table") and not kind_of(row, "object") then
+        rows[#rows + 1] = row_of(part, row)
+      end
+    end
+    if part.part == "http" then
+      add_all(rows, HTTP)
+    end
+  end
+end
+
+local list, by_name
+
+--- The rows with names of their own, in the order in which they are shown.
+function M.list()
+  if not list then
+    list, by_name = {}, {}
+    add_all(list, OWN)
+    library_rows(list)
+    for _, row in ipairs(list) do
+      by_name[row.name] = row
+    end
+  end
+  return list
+end
+
+-- -- names that files give --------------------------------------------------------------------
+
+-- providers.NAME.base_url, providers.NAME.api_key_env
+local function provider_row(full)
+  local name, field = full:match "^providers%.([%w_]+)%.([%w_]+)$"
+  for _, provider in ipairs(name and ah.providers() or {}) do
+    if provider.name == name and field == "base_url" and provider.url_env[1] then
+      return { name = full, read = address, needs = ELSEWHERE, sets = { provider.url_env } }
+    elseif provider.name == name and field == "api_key_env" and provider.key_env[1] then
+      return { name = full, read = variable, needs = "says which key is sent", is_key = true,
+        sets = { provider.key_env } }
+    end
+  end
+end
+
+-- models.NAME = provider/model, or a JSON object of what is known of one. What it says is for the
+-- library to judge, which knows models.
+local function model_row(full)
+  local model = full:match "^models%.(.+)$"
+  return model and { name = full, model = model, needs = "says which model that is", read =
+    function(value)
+    if value:sub(1, 1) == "{" and ah.json.decode(value) == nil then
+      return nil, "a model, or a JSON object, which this is not"
+    end
+    return value
+  end }
+end
+
+--- The row of a setting; nil where there is none of that name.
+function M.find(full)
+  M.list()
+  return by_name[full] or model_row(full) or provider_row(full)
+end
+
+local function names_like(full)
+  local names = { "models.NAME" }
+  for _, row in ipairs(M.list()) do
+    names[#names + 1] = row.name
+  end
+  for _, provider in ipairs(full:find "^providers" and ah.providers() or {}) do
+    names[#names + 1] = "providers." .. provider.name .. ".base_url"
+    names[#names + 1] = "providers." .. provider.name .. ".api_key_env"
+  end
+  return names
+end
+
+--- The name that was meant: in the words of its section where the other is in one.
+function M.nearest(full)
+  local near = ah.nearest(full, names_like(full))
+  local section = full:match "^(.*)%."
+  if near and section and near:sub(1, #section + 1) == section .. "." then
+    near = near:sub(#section + 2)
+  end
+  return near
+end
+
+--- True for a section that settings may stand in; else false and the nearest.
+function M.is_section(section)
+  local names = { "models" }
+  for _, part in ipairs(PARTS) do
+    names[#names + 1] = part.section
+  end
+  for _, provider in ipairs(ah.providers()) do
+    names[#names + 1] = provider.url_env[1] and "providers." .. provider.name or nil
+  end
+  for _, name in ipairs(names) do
+    if name == section then
+      return true
+    end
+  end
+  return false, ah.nearest(section, names)
+end
+
+return M

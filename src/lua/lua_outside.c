@@ -1,0 +1,133 @@
+/* Text from outside as the library's programs take it: lines of JSON looked at without being decoded,
+ * words of foreign failures made fit for messages, the environment. None of it is for scripts. */
+#include "base/excerpt.h"
+#include "base/json.h"
+#include "lua/lua_error.h"
+#include "lua/lua_open.h"
+#include "lua/lua_state.h"
+#include "lua/lua_value.h"
+#include "wire/full.h"
+
+enum { MAX_EXCERPT = 64 << 10 };
+
+extern char **environ;
+
+static ah_slice check_slice(lua_State *L, int idx)
+{
+    ah_slice s;
+
+    s.p = luaL_checklstring(L, idx, &s.n);
+    return s;
+}
+
+static void push_slice(lua_State *L, ah_slice s)
+{
+    lua_pushlstring(L, s.p ? s.p : "", s.n);
+}
+
+/* Name -> the JSON text of each member of the object. */
+static void push_members(lua_State *L, ah_slice object)
+{
+    ah_json_reader r = ah_json_read(object);
+    ah_json_token key = ah_json_next(&r);
+
+    lua_newtable(L);
+    for (key = ah_json_next(&r); key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
+        push_slice(L, key.raw);
+        push_slice(L, ah_json_skip(&r, ah_json_next(&r)));
+        lua_rawset(L, -3);
+    }
+}
+
+/* What is quoted of a text with a key in it might be half a key. */
+static void push_fault(lua_State *L, ah_slice text, const char *what, const char *message)
+{
+    if (!message)
+        lua_pushfstring(L, "%s is no JSON object", what);
+    else if (ah_secrets_in(&ah_lua_of(L)->host->secrets, text))
+        lua_pushfstring(L, "%s is not JSON (not quoted: a key is in it)", what);
+    else
+        lua_pushstring(L, message);
+}
+
+/* ah._members(text, what): the members of an object, each as the JSON text that it is, and true if
+ * strings in it were cut within a character; nil and why where it is no JSON object. `what` it is called
+ * then. Names are as they are written. */
+static int members(lua_State *L)
+{
+    ah_slice text = check_slice(L, 1);
+    const char *what = luaL_checkstring(L, 2);
+    size_t halves = 0;
+    ah_err err;
+    ah_status st = ah_json_check_piece_err(&ah_lua_of(L)->mem, text, &halves, what, &err);
+
+    if (st == AH_NOMEM)
+        return ah_lua_raise_nomem(L);
+    if (st != AH_OK || ah_json_kind_of(text) != AH_JSON_OBJECT) {
+        lua_pushnil(L);
+        push_fault(L, text, what, st == AH_OK ? NULL : err.message);
+        return 2;
+    }
+    push_members(L, text);
+    lua_pushboolean(L, halves > 0);
+    return 2;
+}
+
+/* ah._excerpt(text, most): one short line of it, without secrets and what a terminal acts on. */
+static int excerpt(lua_State *L)
+{
+    ah_slice text = check_slice(L, 1);
+    lua_Integer most = luaL_checkinteger(L, 2);
+    ah_buf *b = ah_lua_push_buf(L, 2 * MAX_EXCERPT);
+
+    luaL_argcheck(L, most > 0 && most <= MAX_EXCERPT, 2, "bytes");
+    ah_excerpt(text, &ah_lua_of(L)->host->secrets, (size_t)most, b);
+    if (!ah_buf_ok(b))
+        return ah_lua_raise_nomem(L);
+    push_slice(L, ah_buf_slice(b));
+    ah_buf_clear(b);
+    return 1;
+}
+
+/* ah._full(status, text): the words of a failure -> what to do, window, used where they say that the
+ * context is full; else nothing. */
+static int full(lua_State *L)
+{
+    ah_full f = ah_full_judge_text(&ah_lua_of(L)->mem, (int)luaL_checkinteger(L, 1), check_slice(L, 2));
+
+    if (f.status == AH_NOMEM)
+        return ah_lua_raise_nomem(L);
+    if (!f.is)
+        return 0;
+    lua_pushliteral(L, AH_FULL_ADVICE);
+    lua_pushinteger(L, f.window);
+    lua_pushinteger(L, f.used);
+    return 3;
+}
+
+/* ah._variables(): name -> value. */
+static int variables(lua_State *L)
+{
+    lua_newtable(L);
+    for (size_t i = 0; environ && environ[i]; i++) {
+        const char *equals = strchr(environ[i], '=');
+
+        if (!equals)
+            continue;
+        lua_pushlstring(L, environ[i], (size_t)(equals - environ[i]));
+        lua_pushstring(L, equals + 1);
+        lua_rawset(L, -3);
+    }
+    return 1;
+}
+
+void ah_lua_open_outside(lua_State *L)
+{
+    static const luaL_Reg functions[] = {{"_members", members},
+                                         {"_excerpt", excerpt},
+                                         {"_full", full},
+                                         {"_variables", variables},
+                                         {NULL, NULL}};
+
+    luaL_setfuncs(L, functions, 0);
+}
