@@ -82,6 +82,9 @@ ah_slice ah_json_skip(ah_json_reader *r, ah_json_token t);
 ah_json_kind ah_json_kind_of(ah_slice checked);                    /* AH_JSON_END when empty */
 ah_slice ah_json_member(ah_slice checked_object, const char *key); /* value's text; .p NULL when absent
                                                                        or not an object */
+bool ah_json_has_one(ah_slice checked);                            /* an object with one member */
+/* True if it is an array whose first values are strings, and `raw` is what one of them has between its quotes. */
+bool ah_json_has_string(ah_slice checked, ah_slice raw);
 /* Several members in one pass; absent ones get .p NULL. False when it is no object. */
 typedef struct ah_json_wanted {
     const char *key; /* no NUL in it */

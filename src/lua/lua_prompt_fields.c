@@ -300,14 +300,6 @@ void ah_prompt_fields_bind(ah_prompt_fields *p, ah_binding *binding)
     p->binding = binding;
 }
 
-static bool has_tool(const ah_rendered *r, const ah_tool *t)
-{
-    for (size_t i = 0; i < r->n_tools; i++)
-        if (r->tool[i].tool == t)
-            return true;
-    return false;
-}
-
 /* Is the tool of this name this one? */
 static bool offers(const ah_registry *tools, const ah_tool *t)
 {
@@ -333,7 +325,7 @@ static ah_status add_new(ah_prompt_fields *p, const ah_rendered *had, const ah_r
     for (size_t i = 0; i < now->n_tools && st == AH_OK; i++) {
         ah_tool *t = now->tool[i].tool;
 
-        if ((!has_tool(had, t) || is_unknown(tools, t)) && !offers(tools, t))
+        if ((!ah_rendered_has(had, t) || is_unknown(tools, t)) && !offers(tools, t))
             st = ah_changes_bring(out, tools, t, by, err);
     }
     if (st == AH_OK && now->n_summarized && !ah_registry_find(tools, ah_slice_of(AH_READ_SECTION)))
@@ -345,7 +337,7 @@ static ah_status add_new(ah_prompt_fields *p, const ah_rendered *had, const ah_r
 static ah_status remove_tool(ah_tool *t, const ah_rendered *now, const ah_registry *tools,
                              ah_changes *out, ah_err *err)
 {
-    if (!t || has_tool(now, t) || !offers(tools, t))
+    if (!t || ah_rendered_has(now, t) || !offers(tools, t))
         return AH_OK;
     if (ah_changes_remove(out, ah_text_slice(t->name), err) != AH_OK)
         return err->status;
@@ -370,7 +362,7 @@ static ah_status remove_read(ah_prompt_fields *p, const ah_transcript *t, const 
         for (size_t k = 0; s && k < s->n_tools && st == AH_OK; k++) {
             ah_tool *tool = ah_prompt_tool(prompt, ah_text_slice(s->tool[k]->name));
 
-            if (!has_tool(had, tool))
+            if (!ah_rendered_has(had, tool))
                 st = remove_tool(tool, now, tools, out, err);
         }
     }

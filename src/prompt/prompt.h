@@ -64,6 +64,7 @@ typedef struct ah_rendered {
 } ah_rendered;
 ah_rendered *ah_rendered_ref(ah_rendered *r);
 void ah_rendered_unref(ah_rendered *r); /* NULL is fine */
+bool ah_rendered_has(const ah_rendered *r, const ah_tool *t);
 
 /* What to show of a section whatever it says itself: the session's overrides. */
 typedef struct ah_shown {

@@ -78,6 +78,14 @@ ah_rendered *ah_rendered_ref(ah_rendered *r)
     return r;
 }
 
+bool ah_rendered_has(const ah_rendered *r, const ah_tool *t)
+{
+    for (size_t i = 0; i < r->n_tools; i++)
+        if (r->tool[i].tool == t)
+            return true;
+    return false;
+}
+
 void ah_rendered_unref(ah_rendered *r)
 {
     if (!r || --r->refs > 0)

@@ -579,14 +579,6 @@ static ah_status open_for(ah_disclosure *d, ah_run *run, ah_slice path, ah_chang
     return st;
 }
 
-static bool offers(const ah_rendered *r, const ah_tool *t)
-{
-    for (size_t i = 0; i < r->n_tools; i++)
-        if (r->tool[i].tool == t)
-            return true;
-    return false;
-}
-
 /* The tools that go where the conversation has what is `now` in the place of what was. */
 static ah_status remove_gone(ah_disclosure *d, const ah_run *run, const ah_rendered *was,
                              const ah_rendered *now, ah_changes *out, ah_err *err)
@@ -595,7 +587,7 @@ static ah_status remove_gone(ah_disclosure *d, const ah_run *run, const ah_rende
     ah_status st = AH_OK;
 
     for (size_t i = 0; i < was->n_tools && st == AH_OK; i++)
-        if (!offers(now, was->tool[i].tool) && has_tool(&r, was->tool[i].tool))
+        if (!ah_rendered_has(now, was->tool[i].tool) && has_tool(&r, was->tool[i].tool))
             st = ah_changes_remove(out, ah_text_slice(was->tool[i].tool->name), err);
     return st;
 }

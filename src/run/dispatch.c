@@ -339,7 +339,8 @@ static bool parse(ah_call *c)
 
     if (ah_slice_is(args, "null"))
         args = ah_slice_of("{}");
-    if (ah_json_check_err(c->overlay.mem, args, "what was sent", &err) != AH_OK)
+    if (c->slot->written == AH_WRITTEN_WRONG &&
+        ah_json_check_err(c->overlay.mem, args, "what was sent", &err) != AH_OK)
         ah_call_refuse(c, "Tool validation failed: %s. Send one JSON object; nothing was run.",
                        err.message);
     else

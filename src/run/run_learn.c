@@ -49,7 +49,7 @@ static void in_small(const char *text, char *out, size_t size)
     size_t n = 0;
 
     for (; text[n] && n + 1 < size; n++)
-        out[n] = text[n] >= 'A' && text[n] <= 'Z' ? (char)(text[n] - 'A' + 'a') : text[n];
+        out[n] = ah_lower(text[n]);
     out[n] = '\0';
 }
 

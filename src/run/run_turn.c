@@ -312,8 +312,8 @@ static void stop_loop(ah_run *run, ah_call *c, ah_slice words)
 static bool pass_loop_detector(ah_run *run, ah_call *c)
 {
     ah_slice name = ah_text_slice(c->slot->name);
-    ah_repeat r =
-        ah_loop_detector_note(&run->loop, run->cfg.mem, name, ah_text_slice(c->slot->arguments));
+    ah_repeat r = ah_loop_detector_note(&run->loop, name, ah_text_slice(c->slot->arguments),
+                                        c->slot->written != AH_WRITTEN_WRONG);
     ah_buf words;
 
     if (!r.warn && !r.stop)

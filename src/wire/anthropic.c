@@ -582,13 +582,6 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
 
 /* -- the request around the body, and making an adapter --------------------------------------- */
 
-static bool ends_with(ah_slice s, const char *end)
-{
-    size_t n = strlen(end);
-
-    return s.n >= n && memcmp(s.p + s.n - n, end, n) == 0;
-}
-
 static ah_status request(const ah_adapter *base, const ah_lowered *w, ah_buf *scratch,
                          ah_http_request *req, ah_err *err)
 {
@@ -599,7 +592,7 @@ static ah_status request(const ah_adapter *base, const ah_lowered *w, ah_buf *sc
         {"anthropic-version: ", ah_slice_of(VERSION)},
         {"anthropic-beta: ", ah_slice_of(w->extras & EXTRA_CHANGES ? beta : NULL)},
     };
-    bool versioned = ends_with(ah_text_slice(base->endpoint), "/v1");
+    bool versioned = ah_slice_ends(ah_text_slice(base->endpoint), "/v1");
 
     return ah_native_post(&a->native, versioned ? "/messages" : "/v1/messages", headers, 3, scratch, req,
                           err);

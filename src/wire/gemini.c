@@ -23,6 +23,44 @@ typedef struct gemini {
     ah_text *path; /* behind the address */
 } gemini;
 
+/* -- schemas ------------------------------------------------------------------------------ */
+
+static bool is_plain(ah_slice value)
+{
+    ah_json_kind kind = ah_json_kind_of(value);
+
+    return kind == AH_JSON_STRING || kind == AH_JSON_NUMBER;
+}
+
+static bool is_plain_one(void *ud, ah_json_token none, ah_slice value)
+{
+    (void)ud;
+    (void)none;
+    return is_plain(value);
+}
+
+static bool all_plain(ah_slice list)
+{
+    return ah_rewrite_each(AH_REWRITE_LIST, list, is_plain_one, NULL);
+}
+
+/* Gemini's JSON Schema, as it is documented for responseJsonSchema, the same for parameters: values
+ * of enum are strings and numbers, beside a reference stand only names with a $, and a list as
+ * `items` has the name that it got in draft 2020-12. */
+static const ah_rewrite_row words[] = {
+    {AH_REWRITE_KEEP, " type format title minItems maxItems minimum maximum required $id $anchor ", NULL,
+     NULL},
+    {AH_REWRITE_KEEP, " enum ", NULL, all_plain},
+    {AH_REWRITE_ALONE, " const ", "enum", is_plain},
+    {AH_REWRITE_MAP, " properties $defs ", NULL, NULL},
+    {AH_REWRITE_LIST, " anyOf oneOf prefixItems ", NULL, NULL},
+    {AH_REWRITE_LIST, " items ", "prefixItems", NULL},
+    {AH_REWRITE_SCHEMA, " items additionalProperties ", NULL, NULL},
+    {AH_REWRITE_REFERENCE, " $ref ", NULL, NULL},
+    {AH_REWRITE_TELL, NULL, NULL, NULL},
+};
+static const ah_rewrite_target json_schema = {.rows = words};
+
 /* -- the head ------------------------------------------------------------------------- */
 
 /* An effort: levels from Gemini 3 on, tokens before (those of Google's own translation of
@@ -58,7 +96,7 @@ static void put_config(const ah_adapter *a, const ah_lowered *w, ah_buf *b)
     if (schema.p) {
         ah_buf_str(b, n++ ? "," : "");
         ah_buf_str(b, "\"responseMimeType\":\"application/json\",\"responseJsonSchema\":");
-        ah_dialect_put_schema(schema, b);
+        ah_schema_rewrite(&json_schema, schema, b);
     }
     ah_put_member(b, &n, "seed", o->seed);
     ah_put_list(b, &n, "stopSequences", o->stop);
@@ -98,8 +136,7 @@ static void put_declaration(const ah_lowered *w, ah_slice spec, ah_buf *b)
     ah_put_led_name(b, name);
     ah_spec_put_description(",\"description\":", spec, b);
     ah_buf_str(b, ",\"parametersJsonSchema\":");
-    ah_dialect_put(AH_SCHEMA_GEMINI, parameters.p ? parameters : ah_slice_of("{\"type\":\"object\"}"),
-                   b);
+    ah_dialect_put(&json_schema, parameters.p ? parameters : ah_slice_of("{\"type\":\"object\"}"), b);
     ah_buf_char(b, '}');
 }
 
@@ -335,8 +372,7 @@ static void put_path(ah_buf *b, ah_slice name)
 {
     for (size_t i = 0; i < name.n; i++) {
         char c = name.p[i];
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                     strchr("-._~/@", c);
+        bool plain = ah_is_letter(c) || ah_is_digit(c) || strchr("-._~/@", c);
 
         ah_buf_fmt(b, plain && c ? "%c" : "%%%02X", (unsigned char)c);
     }

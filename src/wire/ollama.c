@@ -52,9 +52,8 @@ static void put_function(const ah_lowered *w, ah_slice spec, ah_buf *b)
     ah_buf_fmt(b, "{\"type\":\"function\",\"function\":{\"name\":%.*s", AH_FMT(name));
     ah_spec_put_description(",\"description\":", spec, b);
     ah_buf_str(b, ",\"parameters\":");
-    ah_dialect_put(AH_SCHEMA_PLAIN,
-                   parameters.p ? parameters : ah_slice_of("{\"properties\":{},\"type\":\"object\"}"),
-                   b);
+    ah_dialect_put(
+        NULL, parameters.p ? parameters : ah_slice_of("{\"properties\":{},\"type\":\"object\"}"), b);
     ah_buf_str(b, "}}");
 }
 

@@ -360,14 +360,9 @@ void ah_put_result_text(const ah_adapter *a, ah_buf *b, const char *lead, ah_sli
     ah_buf_char(b, '"');
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool fits_wire(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '-';
+    return ah_is_letter(c) || ah_is_digit(c) || c == '_' || c == '-';
 }
 
 static void put_fitting(ah_buf *b, ah_slice raw)
@@ -396,7 +391,7 @@ static bool needs_lead(ah_slice raw, size_t *bare)
 {
     for (*bare = 0; *bare < raw.n && raw.p[*bare] == '_';)
         ++*bare;
-    return *bare < raw.n && (is_digit(raw.p[*bare]) || raw.p[*bare] == '-');
+    return *bare < raw.n && (ah_is_digit(raw.p[*bare]) || raw.p[*bare] == '-');
 }
 
 void ah_put_led_name(ah_buf *b, ah_slice value)
