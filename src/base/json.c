@@ -361,7 +361,7 @@ bool ah_json_has_string(ah_slice checked, ah_slice raw)
     return false;
 }
 
-void ah_json_rest_members(ah_json_reader *r, const ah_json_wanted *want, size_t n)
+void ah_json_rest_members(ah_json_reader *r, const ah_json_slot *want, size_t n)
 {
     ah_json_token t;
 
@@ -378,7 +378,7 @@ void ah_json_rest_members(ah_json_reader *r, const ah_json_wanted *want, size_t 
     }
 }
 
-bool ah_json_members(ah_slice checked_object, const ah_json_wanted *want, size_t n)
+bool ah_json_members(ah_slice checked_object, const ah_json_slot *want, size_t n)
 {
     ah_json_reader r = ah_json_read(checked_object), none = ah_json_read((ah_slice){NULL, 0});
     bool is_object = enter(&r, '{');

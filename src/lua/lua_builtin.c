@@ -14,7 +14,7 @@ static int raise_usage(lua_State *L)
 /* ah._check_list(value, what): how many values the list has; raises for what is none. */
 static int check_list(lua_State *L)
 {
-    lua_pushinteger(L, ah_list_check(L, 1, luaL_checkstring(L, 2)));
+    lua_pushinteger(L, ah_lua_list_check(L, 1, luaL_checkstring(L, 2)));
     return 1;
 }
 
@@ -22,7 +22,7 @@ static int check_list(lua_State *L)
 static int list_fault(lua_State *L)
 {
     luaL_checkany(L, 1);
-    if (!ah_list_fault(L, 1))
+    if (!ah_lua_list_fault(L, 1))
         lua_pushnil(L);
     return 1;
 }

@@ -169,14 +169,14 @@ static void push_arguments(lua_State *L, const ah_moment *m)
     else if (m->out)
         lua_pushnil(L);
     else
-        push_written(L, ah_text_slice(c->slot->arguments), c->slot->written != AH_WRITTEN_WRONG);
+        push_written(L, ah_text_slice(c->slot->arguments), c->slot->written != AH_ARGUMENTS_WRONG);
 }
 
 /* {name, arguments, success} of one call. `json`: its arguments are known to be JSON. */
 static void push_call(lua_State *L, ah_slice call, bool json, bool success)
 {
     ah_slice name, arguments, text;
-    const ah_json_wanted want[] = {{"name", &name}, {"arguments", &arguments}};
+    const ah_json_slot want[] = {{"name", &name}, {"arguments", &arguments}};
     ah_buf *b = ah_lua_push_buf(L, MAX_ARGS);
 
     ah_json_members(call, want, 2);
@@ -209,7 +209,7 @@ static void push_turn(lua_State *L, const ah_transcript *t, ah_slice assistant, 
 
         if (!result || ah_json_member(ah_text_slice(result), "refused").p)
             continue;
-        push_call(L, call, pending ? t->slot[i].written != AH_WRITTEN_WRONG : t->entry[at].objects,
+        push_call(L, call, pending ? t->slot[i].written != AH_ARGUMENTS_WRONG : t->entry[at].objects,
                   ah_slice_is(ah_json_member(ah_text_slice(result), "success"), "true"));
         lua_rawseti(L, -2, luaL_len(L, -2) + 1);
     }

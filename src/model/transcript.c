@@ -187,10 +187,10 @@ static ah_status judge_arguments(ah_transcript *t, ah_slot *s, ah_err *err)
     ah_slice text = ah_text_slice(s->arguments);
     ah_status st = ah_json_check(t->mem, text, AH_ARGUMENTS_DEPTH, NULL);
 
-    s->written = AH_WRITTEN_JSON;
+    s->written = AH_ARGUMENTS_JSON;
     if (st == AH_TOOL_VALIDATION) {
         st = ah_json_check(t->mem, text, AH_JSON_MAX_DEPTH, NULL);
-        s->written = st == AH_OK ? AH_WRITTEN_DEEP : AH_WRITTEN_WRONG;
+        s->written = st == AH_OK ? AH_ARGUMENTS_DEEP : AH_ARGUMENTS_WRONG;
     }
     return st == AH_NOMEM ? ah_err_nomem(err) : AH_OK;
 }
@@ -198,7 +198,7 @@ static ah_status judge_arguments(ah_transcript *t, ah_slot *s, ah_err *err)
 static ah_status read_slot(ah_transcript *t, ah_slot *s, ah_slice call, ah_err *err)
 {
     ah_slice id, name, arguments;
-    const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
+    const ah_json_slot want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
     ah_buf b;
     ah_status st;
 
@@ -388,7 +388,7 @@ static bool all_objects(const ah_transcript *t)
     bool all = true;
 
     for (size_t i = 0; i < t->n_slots && all; i++)
-        all = t->slot[i].written == AH_WRITTEN_JSON &&
+        all = t->slot[i].written == AH_ARGUMENTS_JSON &&
               ah_json_kind_of(ah_text_slice(t->slot[i].arguments)) == AH_JSON_OBJECT;
     return all;
 }

@@ -186,7 +186,7 @@ static ah_status read_pending(ah_transcript *t, shape_set *s, ah_slice pending, 
 static ah_status read_all(ah_transcript *t, ah_slice text, ah_err *err)
 {
     ah_slice version, entries, pending;
-    const ah_json_wanted want[] = {
+    const ah_json_slot want[] = {
         {"agenthost_transcript", &version}, {"entries", &entries}, {"pending", &pending}};
     shape_set s = {.mem = t->mem};
     ah_status st;

@@ -4,15 +4,15 @@
 
 enum { MAX_SHOWN = 100 }; /* bytes of a name in a message */
 
-const ah_loop_rules ah_loop_rules_default = {
+const ah_loop_detector_rules ah_loop_rules_default = {
     .warn = AH_LOOP_WARN, .stop = AH_LOOP_STOP, .window = 10, .pattern_window = 20};
 
-int ah_loop_least_window(int stop)
+int ah_loop_detector_least_window(int stop)
 {
     return stop - 1;
 }
 
-int ah_loop_least_pattern_window(int stop)
+int ah_loop_detector_least_pattern_window(int stop)
 {
     return AH_LOOP_PATTERN * (stop - 1) + 1;
 }

@@ -108,7 +108,7 @@ static void put_judged(ah_slice arguments, ah_buf *out)
     ah_buf_clear(&text);
 }
 
-void ah_dialect_put_arguments(const ah_lowered *w, ah_slice name, ah_slice arguments, ah_buf *out)
+void ah_dialect_put_arguments(const ah_wire *w, ah_slice name, ah_slice arguments, ah_buf *out)
 {
     bool wrapped = ah_offers_wrap(&w->offers, name);
 
@@ -120,7 +120,7 @@ void ah_dialect_put_arguments(const ah_lowered *w, ah_slice name, ah_slice argum
     ah_buf_str(out, wrapped ? "}" : "");
 }
 
-void ah_dialect_put_text(const ah_lowered *w, ah_slice name, ah_slice arguments, ah_buf *out)
+void ah_dialect_put_text(const ah_wire *w, ah_slice name, ah_slice arguments, ah_buf *out)
 {
     bool wrapped = ah_offers_wrap(&w->offers, name);
 

@@ -20,9 +20,9 @@ void ah_dialect_unwrap(const ah_mem *mem, ah_buf *arguments);
 
 /* The arguments of a call (JSON string) as the object some wires want: the text as it was
  * written, `{}` where it is none; wrapped where that is so. The entry that is being lowered has the call. */
-void ah_dialect_put_arguments(const ah_lowered *w, ah_slice name, ah_slice arguments, ah_buf *out);
+void ah_dialect_put_arguments(const ah_wire *w, ah_slice name, ah_slice arguments, ah_buf *out);
 
 /* The same where the wire has them as a string with JSON in it: as the model wrote them. */
-void ah_dialect_put_text(const ah_lowered *w, ah_slice name, ah_slice arguments, ah_buf *out);
+void ah_dialect_put_text(const ah_wire *w, ah_slice name, ah_slice arguments, ah_buf *out);
 
 #endif

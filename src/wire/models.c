@@ -294,9 +294,9 @@ enum { SWITCHES = sizeof switches / sizeof *switches };
 
 static const struct reasoning_row {
     const char *name;
-    ah_thinking thinking;
+    ah_thinking_mode thinking;
 } reasonings[] = {
-    {"none", AH_THINKS_NOT}, {"budget", AH_THINKS_BY_BUDGET}, {"effort", AH_THINKS_BY_EFFORT}};
+    {"none", AH_THINKING_NOT}, {"budget", AH_THINKING_BY_BUDGET}, {"effort", AH_THINKING_BY_EFFORT}};
 enum { REASONINGS = sizeof reasonings / sizeof *reasonings };
 
 static const char *const price_names[] = {"input", "cached_read", "cached_write", "output"};
@@ -552,7 +552,7 @@ ah_slice ah_models_learned(const ah_models *m, ah_slice provider, ah_slice name)
 static void take_reasoning(ah_model *m, ah_slice word)
 {
     m->thinking = reasoning_of(word)->thinking;
-    if (m->thinking == AH_THINKS_BY_EFFORT)
+    if (m->thinking == AH_THINKING_BY_EFFORT)
         m->can |= AH_MODEL_ENCRYPTED;
     else
         m->can &= ~(unsigned)AH_MODEL_ENCRYPTED;

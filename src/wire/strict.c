@@ -38,7 +38,7 @@ bool ah_strict_put(ah_strict_rules rules, ah_slice schema, ah_strict_weight *wei
 
 /* -- tools of a request ---------------------------------------------------------------------- */
 
-static bool is_asked(const ah_lowered *w, ah_slice spec, bool *on)
+static bool is_asked(const ah_wire *w, ah_slice spec, bool *on)
 {
     ah_slice v = ah_json_member(spec, "strict");
 
@@ -48,11 +48,11 @@ static bool is_asked(const ah_lowered *w, ah_slice spec, bool *on)
     return v.p != NULL;
 }
 
-bool ah_strict_asked(const ah_lowered *w)
+bool ah_strict_asked(const ah_wire *w)
 {
     bool on = false;
 
-    if (ah_lowered_strict(w) == AH_STRICT_NONE)
+    if (ah_wire_strict(w) == AH_STRICT_NONE)
         return false;
     for (size_t i = 0; i < w->offers.n && !on; i++)
         is_asked(w, w->offers.tool[i].spec, &on);
@@ -67,14 +67,13 @@ static bool put_alone(ah_strict_rules rules, ah_slice parameters, ah_strict_weig
 }
 
 /* Weighs a tool that is asked to be strict, once. False: it is not strict. */
-static bool weigh(const ah_lowered *w, ah_offered *t, ah_buf *out)
+static bool weigh(const ah_wire *w, ah_offer *t, ah_buf *out)
 {
     ah_buf b;
 
     if (!t->weighed) {
         ah_buf_init(&b, out->mem, out->max);
-        t->strict =
-            put_alone(ah_lowered_strict(w), ah_json_member(t->spec, "parameters"), &t->weight, &b);
+        t->strict = put_alone(ah_wire_strict(w), ah_json_member(t->spec, "parameters"), &t->weight, &b);
         t->weighed = ah_buf_ok(&b);
         if (!ah_buf_ok(&b))
             out->status = b.status;
@@ -84,24 +83,24 @@ static bool weigh(const ah_lowered *w, ah_offered *t, ah_buf *out)
 }
 
 /* True if there is room for the tool beside those that came before it. */
-static bool has_room(const ah_lowered *w, ah_slice spec, ah_buf *out)
+static bool has_room(const ah_wire *w, ah_slice spec, ah_buf *out)
 {
-    const ah_offered *last = ah_offers_find(&w->offers, ah_json_member(spec, "name"));
+    const ah_offer *last = ah_offers_find(&w->offers, ah_json_member(spec, "name"));
     ah_strict_weight sum = {0, 0};
     size_t tools = 0;
     bool on, fits = false;
 
     if (!last)
         return false;
-    for (ah_offered *t = w->offers.tool; t <= last; t++) {
+    for (ah_offer *t = w->offers.tool; t <= last; t++) {
         ah_strict_weight with;
 
-        if (!ah_strict_allows(ah_lowered_strict(w), tools + 1, &sum))
+        if (!ah_strict_allows(ah_wire_strict(w), tools + 1, &sum))
             return false; /* for any tool */
         if (!is_asked(w, t->spec, &on) || !on || !weigh(w, t, out))
             continue;
         with = (ah_strict_weight){sum.optional + t->weight.optional, sum.unions + t->weight.unions};
-        if (ah_strict_allows(ah_lowered_strict(w), tools + 1, &with)) {
+        if (ah_strict_allows(ah_wire_strict(w), tools + 1, &with)) {
             fits = t == last;
             tools++;
             sum = with;
@@ -110,9 +109,9 @@ static bool has_room(const ah_lowered *w, ah_slice spec, ah_buf *out)
     return fits;
 }
 
-ah_strictness ah_strict_put_parameters(const ah_lowered *w, ah_slice spec, ah_buf *out)
+ah_strictness ah_strict_put_parameters(const ah_wire *w, ah_slice spec, ah_buf *out)
 {
-    ah_strict_rules rules = ah_lowered_strict(w);
+    ah_strict_rules rules = ah_wire_strict(w);
     ah_slice given = ah_json_member(spec, "parameters");
     ah_slice parameters = given.p ? given : ah_slice_of("{\"properties\":{},\"type\":\"object\"}");
     bool on, asked = is_asked(w, spec, &on) && rules != AH_STRICT_NONE;
