@@ -49,18 +49,16 @@ ifneq ($(and $(YAML),$(filter -static,$(LDFLAGS))),)
   YAML_CFLAGS += -DAH_YAML_LINKED
   YAML_LIBS := $(shell $(PKG_CONFIG) --libs $(YAML))
 endif
-# Without libmicrohttpd there is no `ah.serve` and no `agenthost mock`. The command is linked with it, all of it
-# where it is an archive; the libraries open it when it is needed.
+# Without libmicrohttpd there is no `ah.serve` and no `agenthost mock`; MICROHTTPD= leaves it out. Opened and linked likewise.
 MICROHTTPD ?= $(shell $(PKG_CONFIG) --exists libmicrohttpd && echo libmicrohttpd)
 MICROHTTPD := $(MICROHTTPD)
-ifneq ($(MICROHTTPD),)
-  CLI_CFLAGS := -DAH_WITH_MICROHTTPD $(shell $(PKG_CONFIG) --cflags $(MICROHTTPD))
-  # Its only references are weak ones, for which no linker keeps a library.
-  CLI_LIBS := -u MHD_start_daemon -Wl,--push-state,--no-as-needed \
-    $(shell $(PKG_CONFIG) --libs $(MICROHTTPD)) -Wl,--pop-state
+MICROHTTPD_CFLAGS := $(if $(MICROHTTPD),-DAH_WITH_MICROHTTPD $(shell $(PKG_CONFIG) --cflags $(MICROHTTPD)))
+ifneq ($(and $(MICROHTTPD),$(filter -static,$(LDFLAGS))),)
+  # Its only references are weak ones, for which no linker takes it from an archive.
+  MICROHTTPD_LIBS := -u MHD_start_daemon $(shell $(PKG_CONFIG) --libs $(MICROHTTPD))
 endif
-DEP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libcurl libcjson) $(PCRE2_CFLAGS) $(YAML_CFLAGS)
-DEP_LIBS := $(shell $(PKG_CONFIG) --libs libcurl libcjson) $(PCRE2_LIBS) $(YAML_LIBS)
+DEP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libcurl libcjson) $(PCRE2_CFLAGS) $(YAML_CFLAGS) $(MICROHTTPD_CFLAGS)
+DEP_LIBS := $(shell $(PKG_CONFIG) --libs libcurl libcjson) $(PCRE2_LIBS) $(YAML_LIBS) $(MICROHTTPD_LIBS)
 # For distributions whose folders are others, such as lib64 or lib/x86_64-linux-gnu.
 LIBDIR ?= $(PREFIX)/lib
 DOCDIR ?= $(PREFIX)/share/doc/agenthost
@@ -74,7 +72,7 @@ WARN := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-protot
 SYSTEM := -D_POSIX_C_SOURCE=200809L -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64
 # Never -flto, which distributions set: objcopy cannot make the archive's hidden names local then.
 ALL_CFLAGS := -std=c11 $(SYSTEM) -fPIC -fvisibility=hidden -pthread $(WARN) \
-        -Isrc -Iinclude -Ispec $(LUA_CFLAGS) $(DEP_CFLAGS) $(CLI_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA) -fno-lto
+        -Isrc -Iinclude -Ispec $(LUA_CFLAGS) $(DEP_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA) -fno-lto
 ALL_LDFLAGS := -pthread $(LDFLAGS) $(EXTRA)
 
 LIB_FLOORS := base schema model state prompt wire run io host lua
@@ -97,7 +95,7 @@ all: $(BUILD)/agenthost $(BUILD)/libagenthost.a $(BUILD)/$(SHARED) $(BUILD)/agen
 
 # A build with other flags begins anew: what it was made with stands in a file that all objects
 # depend on. `make install` takes what was built, whatever it was built with, and so does ANY_FLAGS=yes.
-FLAGS = $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS) $(CLI_LIBS)
+FLAGS = $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
 BUILT_WITH := $(BUILD)/flags
 ANY_FLAGS ?= $(if $(filter-out install install-rock,$(or $(MAKECMDGOALS),all)),,yes)
 ifeq ($(ANY_FLAGS),)
@@ -154,7 +152,7 @@ $(BUILD)/agenthost.so: $(LIB_OBJ)
 	@echo "  LD $@"; $(CC) -shared -Wl,-z,nodelete $(ALL_LDFLAGS) -o $@ $(LIB_OBJ) $(DEP_LIBS)
 
 $(BUILD)/agenthost: $(CLI_OBJ) $(LIB_OBJ)
-	@echo "  LD $@"; $(CC) $(ALL_LDFLAGS) -o $@ $(CLI_OBJ) $(LIB_OBJ) $(LUA_LIBS) $(DEP_LIBS) $(CLI_LIBS)
+	@echo "  LD $@"; $(CC) $(ALL_LDFLAGS) -o $@ $(CLI_OBJ) $(LIB_OBJ) $(LUA_LIBS) $(DEP_LIBS)
 
 # Made anew with each make, as PREFIX may be another one. A program that includes agenthost.h needs no
 # other library's development files, so none is required; an archive is linked with Libs.private.
@@ -239,5 +237,5 @@ help:
 	  $(filter %Makefile %.mk,$(MAKEFILE_LIST))
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
-.PHONY: all always examples programs test check check-compilers check-headers check-32 check-13 check-musl musl-programs check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients check-schema-suite check-schema-growth run-schema-growth check-live lint generate format ci man install uninstall dist rock install-rock clean distclean help
+.PHONY: all always examples programs test check check-compilers check-headers check-32 check-13 check-musl musl-programs check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients check-schema-suite check-patterns check-schema-growth run-schema-growth check-live lint generate format ci man install uninstall dist rock install-rock clean distclean help
 .SECONDARY:

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "run/dispatch.h"
+#include "run/call.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -53,17 +53,17 @@ static void write_and_read(ah_fs *fs, ah_slice path, ah_slice text)
 static void look(ah_fs *fs, char call, ah_slice a, ah_slice b)
 {
     ah_fs_grep what = {.pattern = a, .in = AH_LIT(""), .glob = b.n ? b : (ah_slice){0}, .plain = true};
-    ah_fs_found found;
+    ah_fs_items found;
     ah_err err;
 
-    ah_fs_found_init(&found, &ah_mem_libc, 100);
+    ah_fs_items_init(&found, &ah_mem_libc, 100);
     if (call == 'g')
         ah_fs_glob(fs, b, a, &found, &err);
     else if (call == 's')
         ah_fs_search(fs, &what, &found, &err);
     else
         ah_fs_list(fs, a, &found, &err);
-    ah_fs_found_clear(&found);
+    ah_fs_items_clear(&found);
 }
 
 /* -- a store of folders without end ------------------------------------------------------------ */
@@ -87,7 +87,7 @@ static ah_status tower_read(ah_fs *fs, ah_slice path, uint64_t offset, size_t li
 }
 
 /* Names of AH_FS_MAX_NAME bytes and fewer, as many as the letters of the fuzzer say. */
-static ah_status tower_list(ah_fs *fs, ah_slice path, ah_fs_found *out, ah_err *err)
+static ah_status tower_list(ah_fs *fs, ah_slice path, ah_fs_items *out, ah_err *err)
 {
     static const ah_fs_item folder = {.kind = AH_FS_FOLDER}, file = {.kind = AH_FS_FILE};
     char name[AH_FS_MAX_NAME];
@@ -95,9 +95,9 @@ static ah_status tower_list(ah_fs *fs, ah_slice path, ah_fs_found *out, ah_err *
     (void)err;
     assert(path.n <= AH_FS_MAX_PATH && !memchr(path.p, '\0', path.n));
     memset(name, 'n', sizeof name);
-    if (ah_fs_found_add(out, (ah_slice){name, fs->serial % sizeof name + 1}, &folder) != AH_OK)
+    if (ah_fs_items_add(out, (ah_slice){name, fs->serial % sizeof name + 1}, &folder) != AH_OK)
         return AH_NOMEM;
-    return ah_fs_found_add(out, ah_slice_of("f"), &file);
+    return ah_fs_items_add(out, ah_slice_of("f"), &file);
 }
 
 static ah_status tower_prepare(ah_fs *fs, const ah_fs_changes *list, void **ticket, ah_err *err)
@@ -184,14 +184,14 @@ static void one_call(ah_fs *fs, ah_slice line)
 /* Names and sizes of all files, in order. */
 static void describe(ah_fs *fs, ah_buf *out)
 {
-    ah_fs_found all;
+    ah_fs_items all;
     ah_err err;
 
-    ah_fs_found_init(&all, &ah_mem_libc, 1000);
+    ah_fs_items_init(&all, &ah_mem_libc, 1000);
     assert(ah_fs_glob(fs, ah_slice_of(""), ah_slice_of("{**,**/.*,**/.*/**}"), &all, &err) == AH_OK);
     for (size_t i = 0; i < all.n; i++)
         ah_buf_fmt(out, "%s %llu\n", all.item[i].name->data, (unsigned long long)all.item[i].size);
-    ah_fs_found_clear(&all);
+    ah_fs_items_clear(&all);
 }
 
 static void commit(ah_fs *fs, ah_fs *overlay)

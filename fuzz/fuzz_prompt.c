@@ -108,7 +108,7 @@ static ah_prompt *new_prompt(void)
 
 static bool is_open(void *ud, ah_slice path, ah_visibility *out)
 {
-    const ah_section_reading *r = ud;
+    const ah_section_content *r = ud;
 
     *out = AH_FULL;
     for (size_t i = 0; i < r->n_open; i++)
@@ -119,22 +119,22 @@ static bool is_open(void *ud, ah_slice path, ah_visibility *out)
 
 static void try_read(ah_binding *b, const char *path, size_t n_tools)
 {
-    ah_section_reading r;
-    ah_shown shown = {is_open, &r};
-    ah_rendered *after = NULL;
+    ah_section_content r;
+    ah_override_source shown = {is_open, &r};
+    ah_rendered_prompt *after = NULL;
 
     must(ah_binding_read(b, NULL, NULL, ah_slice_of(path), &r, NULL) == AH_OK);
     must(r.kind != AH_READ_UNKNOWN);
     must(ah_binding_render(b, &shown, &after, NULL) == AH_OK);
     must(after->n_tools == n_tools + r.n_tools);
-    ah_rendered_unref(after);
-    ah_section_reading_clear(&r);
+    ah_rendered_prompt_unref(after);
+    ah_section_content_clear(&r);
 }
 
 static void try_params(ah_prompt *p, ah_slice params)
 {
     static const char *const paths[] = {"a", "a.b", "a.b.c", "a.b.c.d", "e"};
-    ah_rendered *one = NULL, *two = NULL;
+    ah_rendered_prompt *one = NULL, *two = NULL;
     ah_binding *b = NULL;
 
     if (ah_binding_new(p, params, &b, NULL) != AH_OK)
@@ -145,8 +145,8 @@ static void try_params(ah_prompt *p, ah_slice params)
         for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
             try_read(b, paths[i], one->n_tools);
     }
-    ah_rendered_unref(one);
-    ah_rendered_unref(two);
+    ah_rendered_prompt_unref(one);
+    ah_rendered_prompt_unref(two);
     ah_binding_unref(b);
 }
 

@@ -39,7 +39,7 @@ static ah_status feed(ah_reader *r, ah_slice in, size_t chunk, ah_err *err)
 /* The next request must be JSON whatever the model said. */
 static void check_lowering(ah_adapter *a, ah_transcript *t, ah_text *entry)
 {
-    ah_lowered w;
+    ah_wire w;
     ah_break brk;
     ah_buf all;
     ah_slice body[3];
@@ -53,16 +53,16 @@ static void check_lowering(ah_adapter *a, ah_transcript *t, ah_text *entry)
     ah_transcript_commit(t);
     if (ah_transcript_sound(t, &err) != AH_OK)
         abort();
-    ah_lowered_init(&w, &ah_mem_libc, a, t);
+    ah_wire_init(&w, &ah_mem_libc, a, t);
     ah_buf_init(&all, &ah_mem_libc, SIZE_MAX);
-    if (ah_lowered_update(&w, &brk, &at, &err) != AH_OK)
+    if (ah_wire_update(&w, &brk, &at, &err) != AH_OK)
         abort();
-    for (size_t i = 0, n = ah_lowered_body(&w, body); i < n; i++)
+    for (size_t i = 0, n = ah_wire_body(&w, body); i < n; i++)
         ah_buf_put(&all, body[i]);
     if (ah_json_check(&ah_mem_libc, ah_buf_slice(&all), AH_JSON_MAX_DEPTH, NULL) != AH_OK)
         abort();
     ah_buf_clear(&all);
-    ah_lowered_clear(&w);
+    ah_wire_clear(&w);
 }
 
 static void read_once(ah_adapter *a, const fuzzed *f, ah_slice in, size_t chunk, ah_buf *out)
@@ -108,7 +108,8 @@ static int fuzz_reader(const char *provider, const char *model, const uint8_t *d
     o.base_url = ah_slice_of("http://127.0.0.1");
     if (ah_provider_open(ah_slice_of(provider), ah_slice_of(model), &o, &a, &err) != AH_OK)
         abort();
-    f.stream = ((const ah_native *)a)->service->lines ? "application/x-ndjson" : "text/event-stream";
+    f.stream =
+        ((const ah_wire_native *)a)->service->lines ? "application/x-ndjson" : "text/event-stream";
     f.mode = data[0];
     in = (ah_slice){(const char *)data + 2, size - 2};
     ah_buf_init(&whole, &ah_mem_libc, SIZE_MAX);

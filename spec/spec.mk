@@ -58,6 +58,7 @@ $(BUILD)/torture: spec/torture/torture.c spec/torture/embed.c $(wildcard spec/to
 #: soak  20,000 turns in one process: growth and descriptors
 #: check-clients  the npm clients of providers, agents among them, against agenthost mock (where node and npm are)
 #: check-schema-suite  SUITE=path JSON-Schema-Test-Suite, required part, of which a copy is at path
+#: check-patterns  random regular expressions as JavaScript takes them (where node is; PATTERNS=20000 PATTERN_SEED=15)
 #: check-schema-growth  the work of hostile schemas, counted exactly (GROWTH=1000)
 #: check-live  a short run at each provider whose key is set (asks real servers, which may cost)
 # Per cent of the lines of the C core; it may only rise.
@@ -178,6 +179,13 @@ check-clients: $(BUILD)/agenthost
 check-schema-suite: $(BUILD)/agenthost.so
 	@if [ -z "$(SUITE)" ]; then echo "check-schema-suite: say where the suite is: SUITE=path" >&2; exit 1; fi
 	@AGENTHOST_BUILD=$(BUILD) $(LUA) spec/support/schema_suite.lua $(SUITE)
+
+# Random regular expressions by ours, by JavaScript and by PCRE2 with its own options, printed where they disagree.
+PATTERNS ?= 20000
+PATTERN_SEED ?= 15
+check-patterns: $(BUILD)/ahtest.so
+	@if [ -z "$(PCRE2)" ] || ! command -v node >/dev/null; then echo "check-patterns: skipped, needs PCRE2 and node (Debian: libpcre2-dev, nodejs)"; \
+	else $(LUA) spec/patterns/patterns.lua $(BUILD) $(PATTERNS) $(PATTERN_SEED); fi
 
 # The work of compiling and checking, counted in basic blocks, at sizes up to 4 * GROWTH.
 GROWTH ?= 1000

@@ -186,4 +186,13 @@ describe("a reader of the library's own Lua", function()
     collectgarbage()
     assert.matches("unknown field 'b'; there are a%d+", told(reads, { b = 1 }))
   end)
+
+  it("has no other beside it: no list of names is checked by hand", function()
+    local pipe <close> = assert(io.popen "grep -rlE '_check_fields|unknown field' lua/agenthost")
+    local files = {}
+    for file in pipe:lines() do
+      files[#files + 1] = not file:find "agenthost/command/" and file or nil
+    end
+    assert.same({}, files)
+  end)
 end)

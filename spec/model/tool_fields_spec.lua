@@ -163,7 +163,7 @@ describe("ah.policies.ask and ah.policies.deny", function()
 
   it("refuse what is no annotation", function()
     for words, rule in pairs { ["unknown field 'destructve'"] = { destructve = true },
-      ["must be a boolean, found a string"] = { destructive = "yes" },
+      ["must be a boolean, found string"] = { destructive = "yes" },
       ["give at least one annotation"] = {} } do
       for _, name in ipairs { "ask", "deny" } do
         assert.matches("tool_fields_spec.lua:%d+: ah.policies." .. name .. ": .*" .. words,

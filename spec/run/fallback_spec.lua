@@ -49,6 +49,42 @@ local function scripted(...)
   return ah.scripted { ... }
 end
 
+describe("a conversation of another wire", function()
+  it("has the same arguments whether it was just held or read from a file", function()
+    local function deep(n)
+      return '{"x":' .. ("["):rep(n) .. ("]"):rep(n) .. "}"
+    end
+    local written = { '{"x":[1, 2],"y":1e400}', "[1]", '{"x":', ' {"x": "\\u00e9"}\n', "", "null",
+      deep(480), deep(494), deep(495), deep(496), deep(511), deep(512), '{"x":1,"x":2}' }
+    local path = os.tmpname()
+    for i, arguments in ipairs(written) do
+      local s <close> = two({ server.chat_call("count", arguments, "c1"), down(503), down(503) },
+        { message "then", message "later" })
+      local given = fields(s, { tools = { ah.tool { name = "count", description = "Counts.",
+        schema = { type = "object" }, handler = function() return 7 end } } })
+      given[1] = nil
+      local agent = ah.agent(given)
+      assert(agent:run "hi")
+      os.remove(path)
+      assert(agent:save(path))
+      local loaded = assert(ah.load(path, { model = "anthropic/claude-haiku-4-5", base_url = s.url,
+        api_key = KEY }))
+      assert(loaded:run "more")
+      os.remove(path)
+      local inputs = {}
+      for _, r in ipairs(s:requests()) do
+        if r.path == "/v1/messages" then
+          inputs[#inputs + 1] = r.body:match('"input":(.-)}%]},{')
+        end
+      end
+      assert.equal(2, #inputs, "arguments " .. i)
+      assert.equal(inputs[1], inputs[2])
+      local object = arguments:find "^%s*{" and arguments ~= '{"x":' and not arguments:find '"x":2}'
+      assert.equal(object and #arguments <= #deep(495) and arguments or "{}", inputs[1])
+    end
+  end)
+end)
+
 describe("a limit that is used up", function()
   local function spent(r, reset)
     r.headers["x-ratelimit-remaining-requests"] = "0"

@@ -20,6 +20,7 @@ AH_API int luaopen_ahtest(lua_State *L)
     ahtest_open_schema(L);
     ahtest_open_ledger(L);
     ahtest_open_process(L);
+    ahtest_open_pattern(L);
     ahtest_open_plant(L);
     ahtest_open_terminal(L);
     return 1;

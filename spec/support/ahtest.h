@@ -20,6 +20,7 @@ void ahtest_open_schema(lua_State *L);   /* schemas */
 void ahtest_open_ledger(lua_State *L);   /* ledger */
 void ahtest_open_process(lua_State *L);  /* process */
 void ahtest_open_terminal(lua_State *L); /* keys, area */
+void ahtest_open_pattern(lua_State *L);  /* pattern, pcre2_pattern */
 void ahtest_open_plant(lua_State *L);    /* plant, checking */
 
 #endif

@@ -133,7 +133,7 @@ static int member(lua_State *L)
 
 static int members(lua_State *L)
 {
-    ah_json_wanted want[MAX_KEYS];
+    ah_json_slot want[MAX_KEYS];
     ah_slice text, found[MAX_KEYS];
     int n = lua_gettop(L) - 1;
     bool is_object;
@@ -142,7 +142,7 @@ static int members(lua_State *L)
     if (!text_arg(L, &text))
         return 2;
     for (int i = 0; i < n; i++)
-        want[i] = (ah_json_wanted){luaL_checkstring(L, i + 2), &found[i]};
+        want[i] = (ah_json_slot){luaL_checkstring(L, i + 2), &found[i]};
     is_object = ah_json_members(text, want, (size_t)n);
     for (int i = 0; i < n; i++)
         push_slice(L, found[i]);

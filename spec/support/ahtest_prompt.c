@@ -29,7 +29,7 @@ static bool find(void *ud, ah_slice path, ah_visibility *out)
 }
 
 /* -- list of { name, section } */
-static void push_tools(lua_State *L, const ah_placed_tool *tool, size_t n)
+static void push_tools(lua_State *L, const ah_section_tool *tool, size_t n)
 {
     lua_createtable(L, (int)n, 0);
     for (size_t i = 0; i < n; i++) {
@@ -66,9 +66,9 @@ static ah_binding *bind(lua_State *L)
 static int prompt_shown(lua_State *L)
 {
     shown_in in = {L, 3};
-    ah_shown shown = {find, &in};
+    ah_override_source shown = {find, &in};
     ah_binding *b = bind(L);
-    ah_rendered *r = NULL;
+    ah_rendered_prompt *r = NULL;
     ah_err err;
 
     if (ah_binding_render(b, &shown, &r, &err) != AH_OK) {
@@ -82,7 +82,7 @@ static int prompt_shown(lua_State *L)
     lua_setfield(L, -2, "tools");
     push_paths(L, r->summarized, r->n_summarized);
     lua_setfield(L, -2, "summarized");
-    ah_rendered_unref(r);
+    ah_rendered_prompt_unref(r);
     ah_binding_unref(b);
     return 1;
 }
@@ -92,9 +92,9 @@ static int prompt_read(lua_State *L)
 {
     static const char *const kinds[] = {"unknown", "expanded", "content"};
     shown_in in = {L, 3};
-    ah_shown shown = {find, &in};
+    ah_override_source shown = {find, &in};
     ah_binding *b = bind(L);
-    ah_section_reading r;
+    ah_section_content r;
     ah_err err;
 
     if (ah_binding_read(b, &shown, NULL, ah_slice_of(luaL_checkstring(L, 4)), &r, &err) != AH_OK) {
@@ -110,7 +110,7 @@ static int prompt_read(lua_State *L)
     lua_setfield(L, -2, "tools");
     push_paths(L, r.open, r.n_open);
     lua_setfield(L, -2, "open");
-    ah_section_reading_clear(&r);
+    ah_section_content_clear(&r);
     ah_binding_unref(b);
     return 1;
 }

@@ -19,7 +19,7 @@ typedef struct probe {
     ah_secrets secrets;
     ah_adapter *adapter;
     ah_transcript *transcript;
-    ah_lowered lowered;
+    ah_wire lowered;
     ah_assembly msg;
     ah_reader *reader;
     ah_text *entry;
@@ -35,7 +35,7 @@ static void drop(probe *p)
         p->adapter->vt->close(p->reader);
     p->reader = NULL;
     ah_assembly_clear(&p->msg);
-    ah_lowered_clear(&p->lowered);
+    ah_wire_clear(&p->lowered);
     ah_transcript_unref(p->transcript);
     p->transcript = NULL;
     ah_text_set(&p->entry, NULL);
@@ -247,17 +247,17 @@ static void add_entries(lua_State *L, probe *p, int list)
     }
 }
 
-static void push_body(lua_State *L, const ah_lowered *w)
+static void push_body(lua_State *L, const ah_wire *w)
 {
     ah_slice part[3];
-    size_t n = ah_lowered_body(w, part);
+    size_t n = ah_wire_body(w, part);
 
     for (size_t i = 0; i < n; i++)
         lua_pushlstring(L, part[i].n ? part[i].p : "", part[i].n);
     lua_concat(L, (int)n);
 }
 
-static void push_segment(lua_State *L, const ah_lowered *w, const ah_segment *s)
+static void push_segment(lua_State *L, const ah_wire *w, const ah_segment *s)
 {
     static const char *const kinds[] = {"tool", "system", "entry", "deferred"};
     const ah_buf *in = s->kind == AH_SEGMENT_ENTRY ? &w->body : &w->head;
@@ -271,7 +271,7 @@ static void push_segment(lua_State *L, const ah_lowered *w, const ah_segment *s)
     lua_setfield(L, -2, "bytes");
 }
 
-static void push_around(lua_State *L, const ah_lowered *w)
+static void push_around(lua_State *L, const ah_wire *w)
 {
     ah_http_request req = {0};
     ah_buf scratch;
@@ -291,7 +291,7 @@ static void push_around(lua_State *L, const ah_lowered *w)
     ah_buf_clear(&scratch);
 }
 
-static void push_request(lua_State *L, const ah_lowered *w, ah_break brk, size_t entry)
+static void push_request(lua_State *L, const ah_wire *w, ah_break brk, size_t entry)
 {
     lua_createtable(L, 0, 6); /* -- request */
     push_body(L, w);
@@ -320,10 +320,10 @@ static int wire_lower(lua_State *L)
     ah_err err;
 
     luaL_checkstack(L, last + 8, "requests");
-    ah_lowered_init(&p->lowered, &ah_mem_libc, p->adapter, p->transcript);
+    ah_wire_init(&p->lowered, &ah_mem_libc, p->adapter, p->transcript);
     for (int i = 2; i <= last; i++) {
         add_entries(L, p, i);
-        if (ah_lowered_update(&p->lowered, &brk, &entry, &err) != AH_OK)
+        if (ah_wire_update(&p->lowered, &brk, &entry, &err) != AH_OK)
             return luaL_error(L, "%s", err.message);
         push_request(L, &p->lowered, brk, entry);
     }

@@ -347,6 +347,11 @@ kind["answer"] = function(f, limit)
   return run(limit, { model = ah.scripted(f), retries = 0 })
 end
 
+kind["open"] = function(f, limit)
+  local model = ah.adapter { name = "acme/kept", open = f, answer = function() return "x" end }
+  return run(limit, { model = model, retries = 0 })
+end
+
 kind["provide"] = function(f, limit)
   return run(limit, { resources = { r = ah.resource { provide = f } }, model = calls "t",
     tools = { tool { handler = function(_, ctx) return ctx.resources:get "r" end } } })

@@ -84,7 +84,7 @@ static void field_of_a_table(void)
     lua_newtable(h->main);
     lua_pushfstring(h->main, "%s of a field", "the text");
     lua_setfield(h->main, -2, "name");
-    ah_field_string(h->main, -1, "spec", "name", &name);
+    ah_lua_field_string(h->main, -1, "spec", "name", &name);
     name = take(name);
     lua_pushnil(h->main);
     lua_setfield(h->main, -2, "name");
@@ -94,17 +94,17 @@ static void field_of_a_table(void)
 }
 
 typedef struct sleeper {
-    ah_waiter waiter;
+    ah_task_waiter waiter;
     ah_timer timer;
     ah_slice bytes;
 } sleeper;
 
 static void woke(ah_timer *t)
 {
-    ah_waiter_done(&((sleeper *)(void *)((char *)t - offsetof(sleeper, timer)))->waiter);
+    ah_task_waiter_done(&((sleeper *)(void *)((char *)t - offsetof(sleeper, timer)))->waiter);
 }
 
-static void left(ah_waiter *w)
+static void left(ah_task_waiter *w)
 {
     ah_timer_unset(&((sleeper *)(void *)w)->timer);
 }
@@ -125,7 +125,7 @@ static int wait_with(lua_State *L)
     s = lua_newuserdatauv(L, sizeof *s, 0);
     *s = (sleeper){.waiter.leave = left, .timer.fn = woke};
     s->bytes = take(ah_lend(ah_slice_of("lent")));
-    ah_waiter_keep(L, &s->waiter);
+    ah_task_waiter_keep(L, &s->waiter);
     ah_timer_set(h->host->loop, &s->timer, ah_host_now(h->host) + 1);
     return ah_lua_await(L, &s->waiter, lua_gettop(L), after_wait);
 }

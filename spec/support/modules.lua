@@ -6,8 +6,8 @@
 return {
   wire = {
     { "known", "advice full models models_table servers service shape sse strict_subset" },
-    { "lower", "adapter assemble breaks dialect dispatcher lower offered provider strict" },
-    { "reading", "reading thoughts" },
+    { "lower", "adapter assemble breaks dialect dispatcher lower offers provider strict" },
+    { "reader", "reader thoughts" },
     -- the providers
     { "anthropic", "anthropic anthropic_read" },
     { "gemini", "gemini gemini_read" },
@@ -18,7 +18,7 @@ return {
   },
   run = {
     { "need", "budget config hooks loop_detector metrics need search_index tell" },
-    { "gate", "dispatch drift gate" },
+    { "gate", "call drift gate" },
     { "inject", "disclose expand inject pick" },
     { "strategies", "discover discover_replay found search" },
     { "run", "run run_exchange run_fallback run_learn run_output run_settings run_state run_turn" },

@@ -347,13 +347,13 @@ describe("ah.adapter", function()
         function(_, out)
           out:text(3)
         end,
-        "out:text: expected string, found integer",
+        "out:text: expected string, found number",
       },
       {
         function(_, out)
           out:call {}
         end,
-        "out:call: field 'name': expected string, found nil",
+        "out:call: field 'name' is missing",
       },
       {
         function(_, out)
@@ -377,7 +377,7 @@ describe("ah.adapter", function()
         function(_, out)
           out:usage { input = 1.5 }
         end,
-        "out:usage: field 'input': expected integer, found number",
+        "out:usage: field 'input' must be an integer",
       },
     }
     for _, case in ipairs(cases) do
@@ -721,7 +721,7 @@ describe("ah.adapter", function()
       ['{"type":"error","error":{"type":"authentication_error","message":"who?"}}'] =
         "the key of this adapter",
       ["a\nb"] = "one line at a time",
-      [7] = "expected string or table, found integer",
+      [7] = "expected string or table, found number",
     } do
       local reply, err = ah.run { model = reading("anthropic", { line }), retries = 0,
         log = function() end, "Hello?" }
@@ -783,14 +783,14 @@ describe("ah.adapter", function()
     local function answer() end
     for wrong, words in pairs {
       [{ name = "acme/x", answer = answer, close = answer }] = "need 'open'",
-      [{ name = "acme/x", answer = answer, open = answer, idle = 0 }] = "seconds above 0",
-      [{ name = "acme/x", answer = answer, open = answer, keep = 0 }] = "1 or more",
-      [{ name = "acme/x", answer = answer, reads = "x" }] = "invalid option 'x'",
-      [{ answer = answer }] = "field 'name': expected string, found nil",
+      [{ name = "acme/x", answer = answer, open = answer, idle = 0 }] = "number from 0.001 to",
+      [{ name = "acme/x", answer = answer, open = answer, keep = 0 }] = "of at least 1",
+      [{ name = "acme/x", answer = answer, reads = "x" }] = "\"gemini\" or \"ollama\", found \"x\"",
+      [{ answer = answer }] = "field 'name' is missing",
       [{ name = "acme", answer = answer }] = "must be of the form provider/model",
-      [{ name = "acme/x" }] = "field 'answer': expected function, found nil",
+      [{ name = "acme/x" }] = "field 'answer' is missing",
       [{ name = "acme/x", answer = answer, mode = "x" }] = "unknown field 'mode'",
-      [{ name = "acme/x", answer = answer, tool_change_mode = "x" }] = "invalid option 'x'",
+      [{ name = "acme/x", answer = answer, tool_change_mode = "x" }] = "\"restart\", found \"x\"",
     } do
       local ok, err = pcall(ah.adapter, wrong)
       assert.is_false(ok)

@@ -289,6 +289,19 @@ describe("a schema for gemini", function()
     assert.equal('It must fit {"$recursiveRef":"#"}.', got.properties.b.description)
   end)
 
+  it("tells in words what has the name of a word that it knows and is something else", function()
+    local got = parameters_of { ["$schema"] = "http://json-schema.org/draft-07/schema#",
+      type = "object", prefixItems = 5, properties = { a = { ["$defs"] = server.array { 1 } } } }
+    assert.matches('"prefixItems":5', got.description, 1, true)
+    assert.equal('It must fit {"$defs":[1]}.', got.properties.a.description)
+    got = parameters_of { type = "object", properties = { a = { const = "x",
+      enum = server.array { "x", "y" } } } }
+    assert.same({ enum = { "x", "y" }, description = 'It must fit {"const":"x"}.' },
+      got.properties.a)
+    got = parameters_of { type = "object", ["$defs"] = 5, anyOf = server.array { true } }
+    assert.equal(5, got["$defs"])
+  end)
+
   it("wraps a root that is more than an object, in the request and back", function()
     local schema = { type = "object", ["$defs"] = { x = { type = "string" } },
       anyOf = { { required = { "a" } }, { required = { "b" } } },

@@ -105,12 +105,28 @@ describe("a strict tool", function()
       old_pair = object { a = { type = "array", items = server.array { { type = "string" } } } },
       recursive = object { a = { ["$recursiveRef"] = "#" } },
       dependent = object({ a = { type = "string" } }, { "a" }, { dependencies = { a = { "b" } } }),
+      missing = object({ a = { type = "string" } }, { "a", "b" }),
+      odd = object({ a = { type = "string" } }, { "a" }, { ["$defs"] = 5 }),
     } do
       local p, strict = told(schema)
       assert.is_false(strict, name)
       if name ~= "root" then
         assert.same(server.decode(server.encode(schema)), p, name)
       end
+    end
+  end)
+
+  it("is judged in the time of its size, in whatever order its members are required", function()
+    for n, judged in pairs { [4000] = true, [20000] = false } do
+      local properties, required, at = {}, {}, 0
+      for i = 1, n do
+        at = (at + 7919) % n
+        properties["k" .. i], required[i] = { type = "string" }, "k" .. at + 1
+      end
+      local t = os.clock()
+      local _, strict = told(object(properties, required))
+      assert.equal(judged, strict)
+      assert.is_true(os.clock() - t < 10)
     end
   end)
 

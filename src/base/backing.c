@@ -90,9 +90,9 @@ ah_status ah_fs_need_file(ah_slice path, const ah_fs_info *info, ah_err *err)
 
 /* -- entries --------------------------------------------------------------------------------- */
 
-void ah_fs_found_init(ah_fs_found *f, const ah_mem *mem, size_t max)
+void ah_fs_items_init(ah_fs_items *f, const ah_mem *mem, size_t max)
 {
-    *f = (ah_fs_found){.mem = mem, .max = max};
+    *f = (ah_fs_items){.mem = mem, .max = max};
 }
 
 static void clear_item(ah_fs_item *item)
@@ -101,16 +101,16 @@ static void clear_item(ah_fs_item *item)
     ah_text_unref(item->text);
 }
 
-void ah_fs_found_clear(ah_fs_found *f)
+void ah_fs_items_clear(ah_fs_items *f)
 {
     for (size_t i = 0; i < f->n; i++)
         clear_item(&f->item[i]);
     if (f->mem)
         ah_free(f->mem, f->item);
-    ah_fs_found_init(f, f->mem, f->max);
+    ah_fs_items_init(f, f->mem, f->max);
 }
 
-ah_status ah_fs_found_add(ah_fs_found *f, ah_slice name, const ah_fs_item *as)
+ah_status ah_fs_items_add(ah_fs_items *f, ah_slice name, const ah_fs_item *as)
 {
     ah_fs_item *item;
 

@@ -126,7 +126,7 @@ typedef struct ah_fs_item {
 
 /* In byte order of the names, folder by folder. What no path can name (no UTF-8, control characters,
  * too long or too deep) is left out, and so are folders below the first that cannot be listed. */
-typedef struct ah_fs_found {
+typedef struct ah_fs_items {
     const ah_mem *mem;
     ah_fs_item *item;
     size_t n, cap;
@@ -134,12 +134,12 @@ typedef struct ah_fs_found {
     bool truncated;  /* there are more, or a limit stopped the search */
     size_t skipped;  /* grep: files left out, binary or larger than max_file */
     size_t left_out; /* so many entries */
-} ah_fs_found;
+} ah_fs_items;
 
-void ah_fs_found_init(ah_fs_found *f, const ah_mem *mem, size_t max);
-void ah_fs_found_clear(ah_fs_found *f);
+void ah_fs_items_init(ah_fs_items *f, const ah_mem *mem, size_t max);
+void ah_fs_items_clear(ah_fs_items *f);
 /* Adds an item whose name and text are copied. AH_NOMEM, else AH_OK. */
-ah_status ah_fs_found_add(ah_fs_found *f, ah_slice name, const ah_fs_item *as);
+ah_status ah_fs_items_add(ah_fs_items *f, ah_slice name, const ah_fs_item *as);
 
 /* -- changes --------------------------------------------------------------------------------- */
 
@@ -182,7 +182,7 @@ typedef struct ah_fs_store {
     ah_status (*read)(ah_fs *fs, ah_slice path, uint64_t offset, size_t limit, ah_buf *out,
                       ah_fs_info *info, ah_err *err);
     /* Adds the folder's entries, unsorted, and looks at options.max_files of them at most. */
-    ah_status (*list)(ah_fs *fs, ah_slice path, ah_fs_found *out, ah_err *err);
+    ah_status (*list)(ah_fs *fs, ah_slice path, ah_fs_items *out, ah_err *err);
     /* Makes all ready and gives a ticket that owns what it needs. */
     ah_status (*prepare)(ah_fs *fs, const ah_fs_changes *list, void **ticket, ah_err *err);
     /* Both take the ticket; commit needs no memory. */

@@ -337,7 +337,31 @@ ah_slice ah_json_member(ah_slice checked_object, const char *key)
     return (ah_slice){0};
 }
 
-void ah_json_rest_members(ah_json_reader *r, const ah_json_wanted *want, size_t n)
+bool ah_json_has_one(ah_slice checked)
+{
+    ah_json_reader r = ah_json_read(checked);
+    ah_json_token t;
+
+    if (!enter(&r, '{') || !next_key(&r, &t))
+        return false;
+    pass_value(&r);
+    return !next_key(&r, &t);
+}
+
+bool ah_json_has_string(ah_slice checked, ah_slice raw)
+{
+    ah_json_reader r = ah_json_read(checked);
+    ah_json_token t = ah_json_next(&r);
+
+    if (t.kind != AH_JSON_ARRAY)
+        return false;
+    for (t = ah_json_next(&r); t.kind == AH_JSON_STRING; t = ah_json_next(&r))
+        if (ah_slice_eq(t.raw, raw))
+            return true;
+    return false;
+}
+
+void ah_json_rest_members(ah_json_reader *r, const ah_json_slot *want, size_t n)
 {
     ah_json_token t;
 
@@ -354,7 +378,7 @@ void ah_json_rest_members(ah_json_reader *r, const ah_json_wanted *want, size_t 
     }
 }
 
-bool ah_json_members(ah_slice checked_object, const ah_json_wanted *want, size_t n)
+bool ah_json_members(ah_slice checked_object, const ah_json_slot *want, size_t n)
 {
     ah_json_reader r = ah_json_read(checked_object), none = ah_json_read((ah_slice){NULL, 0});
     bool is_object = enter(&r, '{');

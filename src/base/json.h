@@ -82,14 +82,17 @@ ah_slice ah_json_skip(ah_json_reader *r, ah_json_token t);
 ah_json_kind ah_json_kind_of(ah_slice checked);                    /* AH_JSON_END when empty */
 ah_slice ah_json_member(ah_slice checked_object, const char *key); /* value's text; .p NULL when absent
                                                                        or not an object */
+bool ah_json_has_one(ah_slice checked);                            /* an object with one member */
+/* True if it is an array whose first values are strings, and `raw` is what one of them has between its quotes. */
+bool ah_json_has_string(ah_slice checked, ah_slice raw);
 /* Several members in one pass; absent ones get .p NULL. False when it is no object. */
-typedef struct ah_json_wanted {
+typedef struct ah_json_slot {
     const char *key; /* no NUL in it */
     ah_slice *value;
-} ah_json_wanted;
-bool ah_json_members(ah_slice checked_object, const ah_json_wanted *want, size_t n);
+} ah_json_slot;
+bool ah_json_members(ah_slice checked_object, const ah_json_slot *want, size_t n);
 /* The same, of the object whose bracket r has just read; r is behind its end then. */
-void ah_json_rest_members(ah_json_reader *r, const ah_json_wanted *want, size_t n);
+void ah_json_rest_members(ah_json_reader *r, const ah_json_slot *want, size_t n);
 
 /* Unescaped string appended to out. `raw` is the text between the quotes. */
 void ah_json_unescape(ah_slice raw, ah_buf *out);

@@ -12,9 +12,7 @@ enum {
 
 static char fold(char c)
 {
-    if (c >= 'A' && c <= 'Z')
-        return (char)(c - 'A' + 'a');
-    return c == '-' ? '_' : c;
+    return c == '-' ? '_' : ah_lower(c);
 }
 
 static size_t min3(size_t a, size_t b, size_t c)
@@ -65,14 +63,9 @@ typedef struct words {
     size_t n, letters;
 } words;
 
-static bool is_upper(char c)
-{
-    return c >= 'A' && c <= 'Z';
-}
-
 static bool is_letter(char c)
 {
-    return is_upper(c) || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (unsigned char)c >= 0x80;
+    return ah_is_letter(c) || ah_is_digit(c) || (unsigned char)c >= 0x80;
 }
 
 /* getUser_name is get, user, name. */
@@ -85,7 +78,7 @@ static void split(ah_slice name, words *out)
         for (; i < name.n && !is_letter(name.p[i]); i++)
             ;
         for (start = i; i < name.n && is_letter(name.p[i]); i++)
-            if (i > start && is_upper(name.p[i]) && !is_upper(name.p[i - 1]))
+            if (i > start && ah_is_upper(name.p[i]) && !ah_is_upper(name.p[i - 1]))
                 break;
         if (i > start)
             out->word[out->n++] = (ah_slice){name.p + start, i - start};

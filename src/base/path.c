@@ -1,5 +1,5 @@
 /* The one place where paths are checked: their form, their depth, and the names that are
- * refused for writing. By the letters only; what is on the disk is disk_beneath.c's matter. */
+ * refused for writing. By the letters only; what is on the disk is disk_root.c's matter. */
 #include "base/backing.h"
 #include "base/json.h"
 

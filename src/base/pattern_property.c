@@ -97,19 +97,6 @@ static const char scripts[] =
     "Tulu_Tigalari Tutg Ugar Ugaritic Unknown Vai Vaii Vith Vithkuqi Wancho Wara Warang_Citi Wcho "
     "Xpeo Xsux Yezi Yezidi Yiii Zanabazar_Square Zanb Zinh Zyyy Zzzz ";
 
-static bool is_listed(const char *list, ah_slice name)
-{
-    const char *found;
-    ah_slice in = ah_slice_of(list);
-
-    while (name.n && (found = ah_slice_find(in, name))) {
-        if (found[-1] == ' ' && found[name.n] == ' ')
-            return true;
-        in = (ah_slice){found + 1, (size_t)(in.p + in.n - found - 1)};
-    }
-    return false;
-}
-
 static const char *category(ah_slice name)
 {
     for (size_t i = 0; i < sizeof categories / sizeof *categories; i++)
@@ -140,16 +127,16 @@ bool ah_pattern_property(ah_slice name, bool inverse, ah_buf *out)
     ah_slice whole = name;
 
     if (cut_prefix(&name, "Script_Extensions=") || cut_prefix(&name, "scx="))
-        return is_listed(scripts, name) && put_words(name, "scx:", inverse, out);
+        return ah_slice_among(name, scripts) && put_words(name, "scx:", inverse, out);
     if (cut_prefix(&name, "Script=") || cut_prefix(&name, "sc="))
-        return is_listed(scripts, name) && put_words(name, "sc:", inverse, out);
+        return ah_slice_among(name, scripts) && put_words(name, "sc:", inverse, out);
     if (!cut_prefix(&name, "General_Category="))
         cut_prefix(&name, "gc=");
     if (category(name))
         return put_words(ah_slice_of(category(name)), "", inverse, out);
-    if (is_listed(short_categories, name))
+    if (ah_slice_among(name, short_categories))
         return put_words(name, "", inverse, out);
     if (ah_slice_is(whole, "Assigned"))
         return put_words((ah_slice)AH_LIT("Cn"), "", !inverse, out);
-    return is_listed(binaries, whole) && put_words(whole, "", inverse, out);
+    return ah_slice_among(whole, binaries) && put_words(whole, "", inverse, out);
 }

@@ -22,6 +22,16 @@ const char *ah_slice_find(ah_slice in, ah_slice what)
     return memmem(in.p, in.n, what.p, what.n);
 }
 
+ah_slice ah_slice_line(ah_slice *rest)
+{
+    const char *nl = memchr(rest->p, '\n', rest->n);
+    ah_slice line = {rest->p, nl ? (size_t)(nl - rest->p) : rest->n};
+    size_t past = line.n + (nl != NULL);
+
+    *rest = (ah_slice){rest->p + past, rest->n - past};
+    return line;
+}
+
 ah_slice ah_slice_trim(ah_slice s)
 {
     while (s.n && ah_is_blank(s.p[0])) {
@@ -98,4 +108,19 @@ size_t ah_flatten(char *p, size_t n)
         p[to++] = control ? ' ' : p[i];
     }
     return to;
+}
+
+bool ah_slice_among(ah_slice s, const char *words)
+{
+    ah_slice in = ah_slice_of(words);
+    const char *found;
+
+    if (!s.n || memchr(s.p, ' ', s.n))
+        return false;
+    while ((found = ah_slice_find(in, s))) {
+        if (found[-1] == ' ' && found[s.n] == ' ')
+            return true;
+        in = (ah_slice){found + 1, (size_t)(in.p + in.n - found - 1)};
+    }
+    return false;
 }

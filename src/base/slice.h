@@ -42,11 +42,44 @@ static inline bool ah_slice_begins(ah_slice a, const char *lit)
     return a.n >= n && memcmp(a.p, lit, n) == 0;
 }
 
+static inline bool ah_slice_ends(ah_slice a, const char *lit)
+{
+    size_t n = strlen(lit);
+
+    return a.n >= n && memcmp(a.p + a.n - n, lit, n) == 0;
+}
+
 /* Byte order, shorter first where one begins the other: the order of map keys. */
 int ah_slice_cmp(ah_slice a, ah_slice b);
 
 /* The first place of `what` in `in`, or NULL. */
 const char *ah_slice_find(ah_slice in, ah_slice what);
+/* True if s is one of the words of a list: " one two ", each between two blanks. */
+bool ah_slice_among(ah_slice s, const char *words);
+
+/* Takes the first line off, without its end. */
+ah_slice ah_slice_line(ah_slice *rest);
+
+/* ASCII, whatever the locale. */
+static inline bool ah_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline bool ah_is_upper(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+static inline bool ah_is_letter(char c)
+{
+    return ah_is_upper(c) || (c >= 'a' && c <= 'z');
+}
+
+static inline char ah_lower(char c)
+{
+    return ah_is_upper(c) ? (char)(c - 'A' + 'a') : c;
+}
 
 static inline bool ah_is_blank(char c)
 {

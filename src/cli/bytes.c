@@ -1,8 +1,6 @@
 /* See the header. */
 #include "cli/bytes.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,22 +56,4 @@ void ah_bytes_str(ah_bytes *b, const char *s)
 void ah_bytes_char(ah_bytes *b, char c)
 {
     ah_bytes_add(b, &c, 1);
-}
-
-void ah_bytes_fmt(ah_bytes *b, const char *fmt, ...)
-{
-    va_list ap, again;
-    int n;
-
-    va_start(ap, fmt);
-    va_copy(again, ap);
-    n = vsnprintf(NULL, 0, fmt, ap);
-    if (n < 0 || !reserve(b, (size_t)n + 1)) { /* and the NUL, which is not kept */
-        b->failed = true;
-    } else {
-        vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
-        b->len += (size_t)n;
-    }
-    va_end(again);
-    va_end(ap);
 }

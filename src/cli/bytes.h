@@ -16,7 +16,6 @@ void ah_bytes_clear(ah_bytes *b);
 void ah_bytes_add(ah_bytes *b, const void *p, size_t n);
 void ah_bytes_str(ah_bytes *b, const char *s);
 void ah_bytes_char(ah_bytes *b, char c);
-void ah_bytes_fmt(ah_bytes *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 static inline bool ah_bytes_ok(const ah_bytes *b)
 {

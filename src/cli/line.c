@@ -14,7 +14,7 @@ ah_status ah_line_call(ah_host *host, const char *member, int argc, const char *
     int n = argc + 2 + AH_TOLD + line->argc;
     const char **all = malloc((size_t)n * sizeof *all), **at = all;
     char count[16];
-    ah_told told;
+    ah_option_strings told;
     ah_status st;
 
     if (!all)

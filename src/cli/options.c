@@ -220,11 +220,11 @@ bool ah_options_parse(ah_options *o, int argc, char **argv)
 
 /* -- for the programs ---------------------------------------------------------------------- */
 
-void ah_options_tell(ah_told *out)
+void ah_options_tell(ah_option_strings *out)
 {
     const char **at = out->word;
 
-    *out = (ah_told){.word = {NULL}};
+    *out = (ah_option_strings){.word = {NULL}};
     for (int i = 0; i < AH_OPTIONS; i++) {
         const ah_option_row *opt = &ah_option_table[i];
 

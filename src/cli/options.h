@@ -65,12 +65,12 @@ bool ah_options_parse(ah_options *o, int argc, char **argv);
 
 /* The table as strings, for the programs. */
 enum { AH_TOLD = 6 * AH_OPTIONS };
-typedef struct ah_told {
+typedef struct ah_option_strings {
     const char *word[AH_TOLD];
     char letter[AH_OPTIONS][2];
-} ah_told;
+} ah_option_strings;
 
 /* `out` is not to be moved. */
-void ah_options_tell(ah_told *out);
+void ah_options_tell(ah_option_strings *out);
 
 #endif

@@ -30,8 +30,8 @@ typedef struct ah_ask_end {
 /* What is asked. Everything is copied or referenced, but for call and of, which outlive the ask. */
 typedef struct ah_ask_def {
     ah_ask_kind kind;
-    ah_call *call; /* that waits for the response */
-    ah_driven *of; /* in which run what is done for the ask is done: call's, or one within it */
+    ah_call *call;     /* that waits for the response */
+    ah_driver_run *of; /* in which run what is done for the ask is done: call's, or one within it */
     ah_slice question;
     ah_schema *schema;  /* of a response; NULL: { approved, why, arguments }, for APPROVAL */
     ah_slice otherwise; /* the default, checked JSON that the schema accepts; .p NULL: none */

@@ -2,11 +2,11 @@
  * what a run needs next is the run's (run.c), when to wait is the host's (host.c). */
 #include "host/driver.h"
 
-struct ah_driven {
+struct ah_driver_run {
     ah_host *host;
     ah_run *run;
-    ah_driven *parent, *next, **link; /* next, link: in host->runs */
-    ah_driven_fn done;
+    ah_driver_run *parent, *next, **link; /* next, link: in host->runs */
+    ah_driver_run_fn done;
     void *ud;
     int depth;         /* 1: in no other run */
     int64_t cancelled; /* when that was first seen; 0: it is not */
@@ -40,16 +40,16 @@ static void free_exchange(ah_exchange *x)
 void ah_exchange_feed(ah_exchange *x, ah_slice bytes)
 {
     ah_run_feed(x->of->run, x->id, bytes);
-    ah_driven_wake(x->of);
+    ah_driver_run_wake(x->of);
 }
 
 void ah_exchange_end(ah_exchange *x, const ah_err *err)
 {
-    ah_driven *d = x->of;
+    ah_driver_run *d = x->of;
 
     ah_run_end(d->run, x->id, err);
     free_exchange(x);
-    ah_driven_wake(d);
+    ah_driver_run_wake(d);
 }
 
 static ah_slice header(const void *ud, const char *name)
@@ -106,7 +106,7 @@ static void on_news(ah_job *job)
     if (!x->head_told && ah_transfer_status(x->transfer))
         tell_head(x);
     feed_body(x);
-    ah_driven_wake(x->of);
+    ah_driver_run_wake(x->of);
     if (ah_transfer_ended(x->transfer, &err)) {
         if (err.status != AH_OK)
             err.phase = x->head_told ? AH_PHASE_RESPONSE : AH_PHASE_REQUEST;
@@ -138,11 +138,11 @@ static ah_status start_http(ah_exchange *x, ah_err *err)
         st = a->vt->request(a, ah_run_cfg(run)->wire, &x->scratch, &req, err);
     if (st != AH_OK)
         return st;
-    req.n_body = ah_lowered_body(ah_run_cfg(run)->wire, req.body);
+    req.n_body = ah_wire_body(ah_run_cfg(run)->wire, req.body);
     return ah_http_start(http, &req, note_news, x, &x->transfer, err);
 }
 
-static void start_exchange(ah_driven *d, uint32_t id)
+static void start_exchange(ah_driver_run *d, uint32_t id)
 {
     ah_adapter *a = ah_run_cfg(d->run)->adapter;
     ah_exchange *x = ah_alloc(d->host->mem, sizeof *x);
@@ -166,7 +166,7 @@ static void start_exchange(ah_driven *d, uint32_t id)
         ah_exchange_end(x, &err);
 }
 
-static void stop_exchange(ah_driven *d)
+static void stop_exchange(ah_driver_run *d)
 {
     if (!d->x)
         return;
@@ -192,7 +192,7 @@ static void stop_call(ah_call *c)
 
 /* -- needs -------------------------------------------------------------------------- */
 
-static void serve(ah_driven *d, const ah_need *need)
+static void serve(ah_driver_run *d, const ah_need *need)
 {
     const ah_hooks *hooks = ah_run_cfg(d->run)->hooks;
 
@@ -235,7 +235,7 @@ static void serve(ah_driven *d, const ah_need *need)
     }
 }
 
-static void rest(const ah_driven *d)
+static void rest(const ah_driver_run *d)
 {
     ah_adapter *a = ah_run_cfg(d->run)->adapter;
 
@@ -244,7 +244,7 @@ static void rest(const ah_driven *d)
 }
 
 /* Serves what it needs, up to its end where that comes. */
-static void work(ah_driven *d)
+static void work(ah_driver_run *d)
 {
     ah_need need;
 
@@ -265,40 +265,40 @@ static void work(ah_driven *d)
 
 static void pump(ah_job *job)
 {
-    work(FROM(job, ah_driven, job));
+    work(FROM(job, ah_driver_run, job));
 }
 
-void ah_driven_settle(ah_driven *d, ah_status status, const char *why)
+void ah_driver_run_settle(ah_driver_run *d, ah_status status, const char *why)
 {
-    ah_driven_cancel(d, status, why);
+    ah_driver_run_cancel(d, status, why);
     if (!d->at_work)
         work(d);
 }
 
 static void on_timer(ah_timer *t)
 {
-    ah_driven_wake(FROM(t, ah_driven, timer));
+    ah_driver_run_wake(FROM(t, ah_driver_run, timer));
 }
 
-void ah_driven_wake(ah_driven *d)
+void ah_driver_run_wake(ah_driver_run *d)
 {
     ah_job_post(d->host, &d->job);
 }
 
 /* -- the face ------------------------------------------------------------------------- */
 
-ah_status ah_driven_new(ah_host *h, ah_run *run, ah_driven *parent, ah_driven_fn done, void *ud,
-                        ah_driven **out, ah_err *err)
+ah_status ah_driver_run_new(ah_host *h, ah_run *run, ah_driver_run *parent, ah_driver_run_fn done,
+                            void *ud, ah_driver_run **out, ah_err *err)
 {
-    ah_driven *d = ah_alloc(h->mem, sizeof *d);
+    ah_driver_run *d = ah_alloc(h->mem, sizeof *d);
 
     if (!d) {
         ah_run_free(run);
         return ah_err_nomem(err);
     }
-    *d = (ah_driven){
+    *d = (ah_driver_run){
         .host = h, .run = run, .parent = parent, .done = done, .ud = ud, .timer.fn = on_timer};
-    d->depth = ah_driven_depth(parent) + 1;
+    d->depth = ah_driver_run_depth(parent) + 1;
     ah_run_set_owner(run, d);
     ah_run_set_around(run, parent ? parent->run : NULL);
     d->job = (ah_job){.fn = pump, .of = d};
@@ -307,21 +307,21 @@ ah_status ah_driven_new(ah_host *h, ah_run *run, ah_driven *parent, ah_driven_fn
     if (d->next)
         d->next->link = &d->next;
     h->runs = d;
-    ah_driven_wake(d);
+    ah_driver_run_wake(d);
     *out = d;
     return AH_OK;
 }
 
-static void orphan_children(ah_driven *d)
+static void orphan_children(ah_driver_run *d)
 {
-    for (ah_driven *c = d->host->runs; c; c = c->next)
+    for (ah_driver_run *c = d->host->runs; c; c = c->next)
         if (c->parent == d) {
             c->parent = d->parent;
             ah_run_set_around(c->run, d->parent ? d->parent->run : NULL);
         }
 }
 
-void ah_driven_free(ah_driven *d)
+void ah_driver_run_free(ah_driver_run *d)
 {
     ah_need need;
     bool told;
@@ -347,62 +347,62 @@ void ah_driven_free(ah_driven *d)
     ah_free(d->host->mem, d);
 }
 
-void *ah_driven_ud(const ah_driven *d, ah_driven_fn done)
+void *ah_driver_run_ud(const ah_driver_run *d, ah_driver_run_fn done)
 {
     return d->done == done ? d->ud : NULL;
 }
 
-ah_run *ah_driven_run(const ah_driven *d)
+ah_run *ah_driver_run_run(const ah_driver_run *d)
 {
     return d->run;
 }
 
-int64_t ah_driven_id(const ah_driven *d)
+int64_t ah_driver_run_id(const ah_driver_run *d)
 {
     return d ? ah_run_cfg(d->run)->id : 0;
 }
 
-int ah_driven_depth(const ah_driven *d)
+int ah_driver_run_depth(const ah_driver_run *d)
 {
     return d ? d->depth : 0;
 }
 
-ah_driven *ah_driven_next(const ah_driven *d)
+ah_driver_run *ah_driver_run_next(const ah_driver_run *d)
 {
     return d->next;
 }
 
-ah_driven *ah_driven_parent(const ah_driven *d)
+ah_driver_run *ah_driver_run_parent(const ah_driver_run *d)
 {
     return d->parent;
 }
 
 /* And those within it: one of them may be what the host is driving, so that it must notice. */
-void ah_driven_cancel(ah_driven *d, ah_status status, const char *why)
+void ah_driver_run_cancel(ah_driver_run *d, ah_status status, const char *why)
 {
     ah_run_cancel(d->run, status, why);
-    ah_driven_wake(d);
-    for (ah_driven *c = d->host->runs; c; c = c->next)
-        if (c != d && ah_driven_within(c, d)) {
+    ah_driver_run_wake(d);
+    for (ah_driver_run *c = d->host->runs; c; c = c->next)
+        if (c != d && ah_driver_run_within(c, d)) {
             ah_run_cancel(c->run, status, "the run around this one was cancelled");
-            ah_driven_wake(c);
+            ah_driver_run_wake(c);
         }
 }
 
-static ah_driven *find(const ah_host *h, int64_t id)
+static ah_driver_run *find(const ah_host *h, int64_t id)
 {
-    ah_driven *at = id ? h->runs : NULL;
+    ah_driver_run *at = id ? h->runs : NULL;
 
     while (at && ah_run_cfg(at->run)->id != id)
         at = at->next;
     return at;
 }
 
-int64_t ah_driven_ended(ah_host *h, int64_t id, int64_t now, ah_status *why)
+int64_t ah_driver_run_ended(ah_host *h, int64_t id, int64_t now, ah_status *why)
 {
     int64_t since = 0, at;
 
-    for (ah_driven *of = find(h, id); of; of = of->parent) {
+    for (ah_driver_run *of = find(h, id); of; of = of->parent) {
         if (ah_run_cancelling(of->run) && !of->cancelled)
             of->cancelled = now;
         at = of->cancelled;
@@ -419,7 +419,7 @@ int64_t ah_driven_ended(ah_host *h, int64_t id, int64_t now, ah_status *why)
     return since;
 }
 
-bool ah_driven_within(const ah_driven *d, const ah_driven *scope)
+bool ah_driver_run_within(const ah_driver_run *d, const ah_driver_run *scope)
 {
     if (!scope || !d)
         return true;

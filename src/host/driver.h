@@ -7,40 +7,40 @@
 #include "run/run.h"
 
 /* Told once, from a job, when a run has ended. */
-typedef void (*ah_driven_fn)(void *ud, ah_driven *d);
+typedef void (*ah_driver_run_fn)(void *ud, ah_driver_run *d);
 
 /* Takes the run and begins to serve it. parent: the run in whose tool it was started. */
-ah_status ah_driven_new(ah_host *h, ah_run *run, ah_driven *parent, ah_driven_fn done, void *ud,
-                        ah_driven **out, ah_err *err);
+ah_status ah_driver_run_new(ah_host *h, ah_run *run, ah_driver_run *parent, ah_driver_run_fn done,
+                            void *ud, ah_driver_run **out, ah_err *err);
 /* Stops what is at work and frees the run. From now on nothing comes from it; NULL is fine. */
-void ah_driven_free(ah_driven *d);
+void ah_driver_run_free(ah_driver_run *d);
 
-ah_run *ah_driven_run(const ah_driven *d);
-/* The ud given to ah_driven_new with this function; NULL where it was another one. */
-void *ah_driven_ud(const ah_driven *d, ah_driven_fn done);
+ah_run *ah_driver_run_run(const ah_driver_run *d);
+/* The ud given to ah_driver_run_new with this function; NULL where it was another one. */
+void *ah_driver_run_ud(const ah_driver_run *d, ah_driver_run_fn done);
 /* In how many runs it is, itself included; 0 for NULL. */
-int ah_driven_depth(const ah_driven *d);
+int ah_driver_run_depth(const ah_driver_run *d);
 /* The number of its run, which no other run of the host ever has; 0 for NULL. */
-int64_t ah_driven_id(const ah_driven *d);
-ah_driven *ah_driven_next(const ah_driven *d);
+int64_t ah_driver_run_id(const ah_driver_run *d);
+ah_driver_run *ah_driver_run_next(const ah_driver_run *d);
 /* The run in whose tool it was started; NULL: none. */
-ah_driven *ah_driven_parent(const ah_driven *d);
+ah_driver_run *ah_driver_run_parent(const ah_driver_run *d);
 /* The run and those within it end, soon. */
-void ah_driven_cancel(ah_driven *d, ah_status status, const char *why);
+void ah_driver_run_cancel(ah_driver_run *d, ah_status status, const char *why);
 /* Since when (loop clock) the run of this number is past its time, or was seen to be cancelled, itself or
  * a run around it. 0: it is not; what is gone never is. *why: with what it ends. */
-int64_t ah_driven_ended(ah_host *h, int64_t id, int64_t now, ah_status *why);
-/* As ah_driven_cancel, but at once: when it returns, what was at work is settled and its end told, unless
+int64_t ah_driver_run_ended(ah_host *h, int64_t id, int64_t now, ah_status *why);
+/* As ah_driver_run_cancel, but at once: when it returns, what was at work is settled and its end told, unless
  * it is being worked on below us on the C stack. */
-void ah_driven_settle(ah_driven *d, ah_status status, const char *why);
+void ah_driver_run_settle(ah_driver_run *d, ah_status status, const char *why);
 /* Is d the scope or started by it, however deep? NULL as scope holds all; NULL as d is in all. */
-bool ah_driven_within(const ah_driven *d, const ah_driven *scope);
+bool ah_driver_run_within(const ah_driver_run *d, const ah_driver_run *scope);
 /* Something was given to the run (an answer, a message): look at it soon. */
-void ah_driven_wake(ah_driven *d);
+void ah_driver_run_wake(ah_driver_run *d);
 
 /* An exchange as its owner (ah_adapter_vt.exchange) sees it. */
 typedef struct ah_exchange {
-    ah_driven *of;
+    ah_driver_run *of;
     ah_adapter *adapter; /* referenced: when it is stopped, the run may have gone on with another */
     uint32_t id;
     bool head_told;

@@ -280,11 +280,11 @@ void ah_job_cancel(ah_job *job)
 }
 
 /* A job may post, cancel and run others (a drive inside a drive): so each search begins anew. */
-static ah_job *next_job(const ah_host *h, const ah_driven *scope)
+static ah_job *next_job(const ah_host *h, const ah_driver_run *scope)
 {
     ah_job *job = h->first;
 
-    while (job && !ah_driven_within(job->of, scope))
+    while (job && !ah_driver_run_within(job->of, scope))
         job = job->next;
     return job;
 }
@@ -293,7 +293,7 @@ static void do_job(ah_host *h, ah_job *job)
 {
     int64_t outer = h->serving;
 
-    h->serving = ah_driven_id(job->of);
+    h->serving = ah_driver_run_id(job->of);
     job->fn(job);
     h->serving = outer;
 }
@@ -301,7 +301,7 @@ static void do_job(ah_host *h, ah_job *job)
 /* A round is what was posted before it began. Its end is a number: the job that was last then may
  * be out of scope, cancelled, or posted anew, and a job that posts itself again would never end a
  * round that waits for it. Descriptors and timers have their turn behind each round. */
-static bool do_jobs(ah_host *h, const ah_driven *scope)
+static bool do_jobs(ah_host *h, const ah_driver_run *scope)
 {
     const uint64_t last = h->posted;
     ah_job *job;
@@ -320,8 +320,8 @@ static void take_cancel(ah_host *h)
     if (!atomic_exchange(&h->cancel, false))
         return;
     h->cancels++;
-    for (ah_driven *d = h->runs; d; d = ah_driven_next(d))
-        ah_driven_cancel(d, AH_CANCELLED, "cancelled");
+    for (ah_driver_run *d = h->runs; d; d = ah_driver_run_next(d))
+        ah_driver_run_cancel(d, AH_CANCELLED, "cancelled");
 }
 
 static int idle(ah_host *h, int timeout_ms)
@@ -346,7 +346,7 @@ static void take_wake(ah_host *h)
     ah_host_came_back(h, false);
 }
 
-void ah_host_step(ah_host *h, ah_driven *scope, int timeout_ms)
+void ah_host_step(ah_host *h, ah_driver_run *scope, int timeout_ms)
 {
     bool any;
 

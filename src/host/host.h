@@ -13,12 +13,12 @@
 #include "schema/schema.h"
 
 typedef struct ah_job ah_job;
-typedef struct ah_driven ah_driven; /* host/driver.h */
+typedef struct ah_driver_run ah_driver_run; /* host/driver.h */
 
 /* Intrusive: lives in what it is about. Zero with fn set is an unposted job. */
 struct ah_job {
     void (*fn)(ah_job *job);
-    ah_driven *of; /* the run it belongs to; NULL: none, done in any scope */
+    ah_driver_run *of; /* the run it belongs to; NULL: none, done in any scope */
     ah_job *next, *prev;
     uint64_t number;      /* of the posting: later ones are larger */
     struct ah_host *host; /* NULL: not posted */
@@ -46,7 +46,7 @@ typedef struct ah_host {
     struct ah_replay *player; /* of `http`, like the recorder */
     ah_job *first, *last;     /* in the order of their numbers */
     uint64_t posted;          /* the number given last */
-    ah_driven *runs;          /* all that are served */
+    ah_driver_run *runs;      /* all that are served */
     ah_ask_book asks;
     int64_t last_run; /* ids */
     int depth;        /* drives inside drives */
@@ -86,7 +86,7 @@ void ah_job_cancel(ah_job *job);           /* harmless when not posted */
 
 /* Does what is due for `scope` and the runs it started (NULL: for all), waiting at
  * most timeout_ms (-1: until something comes) when nothing is. */
-void ah_host_step(ah_host *h, ah_driven *scope, int timeout_ms);
+void ah_host_step(ah_host *h, ah_driver_run *scope, int timeout_ms);
 
 /* All from any thread and from signal handlers: all runs are cancelled at the next step, and
  * with stop none begins any more; the next step calls cfg.woken. */

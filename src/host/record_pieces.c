@@ -74,19 +74,12 @@ static const char *string_end(const char *p, const char *end)
     return p < end && *p == '"' ? p : NULL;
 }
 
-static bool ends_with(ah_slice s, const char *end)
-{
-    size_t n = strlen(end);
-
-    return s.n >= n && memcmp(s.p + s.n - n, end, n) == 0;
-}
-
 static void take_key(scan *s, ah_slice key)
 {
     level *in = level_of(s);
 
     in->key = ah_slice_hash(key);
-    in->counts = ah_slice_is(key, "index") || ends_with(key, "_index");
+    in->counts = ah_slice_is(key, "index") || ah_slice_ends(key, "_index");
 }
 
 static void take_piece(scan *s, ah_slice raw)

@@ -1,5 +1,5 @@
 /* A folder of the machine: finding out and reading. Every path is opened as its folder,
- * beneath the root and without following links (disk_beneath.c), and then one name in it that
+ * beneath the root and without following links (disk_root.c), and then one name in it that
  * must be a regular file. Changes are in disk_write.c. */
 #include "io/disk.h"
 
@@ -63,7 +63,7 @@ static int open_place(ah_fs_host *h, ah_slice path, bool to_read, ah_fs_place *o
     }
     memcpy(out->name, name.p, name.n);
     out->name[name.n] = '\0';
-    return out->fd = ah_beneath_folder(&h->root, ah_fs_parent(path), to_read);
+    return out->fd = ah_disk_root_folder(&h->root, ah_fs_parent(path), to_read);
 }
 
 ah_status ah_fs_host_enter(ah_fs_host *h, ah_slice path, bool to_read, ah_fs_place *out, ah_err *err)
@@ -180,7 +180,7 @@ static ah_status host_read(ah_fs *fs, ah_slice path, uint64_t offset, size_t lim
 
 /* -- listing ---------------------------------------------------------------------------------- */
 
-static ah_status list_entry(ah_fs_sweep *w, const char *name, ah_fs_found *out, ah_err *err)
+static ah_status list_entry(ah_fs_sweep *w, const char *name, ah_fs_items *out, ah_err *err)
 {
     ah_slice s = ah_slice_of(name);
     ah_fs_info info;
@@ -205,13 +205,13 @@ static ah_status list_entry(ah_fs_sweep *w, const char *name, ah_fs_found *out, 
     ah_fs_host_info(&st, &info);
     item.kind = info.kind;
     item.size = info.size;
-    return ah_fs_found_add(out, s, &item) == AH_OK ? AH_OK : ah_err_nomem(err);
+    return ah_fs_items_add(out, s, &item) == AH_OK ? AH_OK : ah_err_nomem(err);
 }
 
-static ah_status host_list(ah_fs *fs, ah_slice path, ah_fs_found *out, ah_err *err)
+static ah_status host_list(ah_fs *fs, ah_slice path, ah_fs_items *out, ah_err *err)
 {
     ah_fs_host *h = (ah_fs_host *)fs;
-    int fd = ah_beneath_folder(&h->root, path, true);
+    int fd = ah_disk_root_folder(&h->root, path, true);
     ah_fs_sweep w = {.h = h, .fd = fd};
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     ah_status st = AH_OK;

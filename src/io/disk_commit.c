@@ -126,7 +126,7 @@ static ah_status merge(ah_fs_host *h, ah_fs_ticket *t, ah_fs_step *top, ah_err *
     top->merged = true;
     for (size_t i = first + 1; st == AH_OK && i < t->n; i++) {
         ah_fs_step *s = &t->item[i];
-        char room[AH_BENEATH_PATH + 1];
+        char room[AH_DISK_ROOT_PATH + 1];
         ah_fs_place from = {.fd = -1}, to = {.fd = -1};
 
         if (s->top != first || !t->item[s->parent].merged)
@@ -197,7 +197,7 @@ static size_t count_entries(DIR *dir)
 static ah_status check_folder(ah_fs_host *h, const ah_fs_step *s, ah_err *err)
 {
     ah_slice path = ah_text_slice(s->path);
-    int fd = ah_beneath_folder(&h->root, path, true);
+    int fd = ah_disk_root_folder(&h->root, path, true);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     ah_status st = AH_OK;
     size_t n;

@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 
 #include "base/backing.h"
-#include "io/disk_beneath.h"
+#include "io/disk_root.h"
 
 typedef struct ah_fs_host {
     ah_fs fs;
-    ah_beneath root;
+    ah_disk_root root;
     uint64_t id;                   /* of the root folder: its inode */
     uint64_t started, temporaries; /* of the names of temporary files */
 } ah_fs_host;
@@ -103,7 +103,7 @@ bool ah_fs_ticket_plan(ah_fs_host *h, ah_fs_ticket *t);
 /* Would the steps write into, or complete, a folder that is a repository for git? */
 ah_status ah_fs_check_repository(ah_fs_host *h, const ah_fs_ticket *t, ah_err *err);
 /* Where a step that makes something waits. */
-ah_slice ah_fs_waiting(const ah_fs_ticket *t, const ah_fs_step *s, char out[AH_BENEATH_PATH + 1]);
+ah_slice ah_fs_waiting(const ah_fs_ticket *t, const ah_fs_step *s, char out[AH_DISK_ROOT_PATH + 1]);
 
 /* All the steps that are not placed yet, or none; undo takes back those that are. True if that went
  * well. finish removes what was replaced. */

@@ -105,14 +105,14 @@ bool ah_fs_ticket_plan(ah_fs_host *h, ah_fs_ticket *t)
     return true;
 }
 
-ah_slice ah_fs_waiting(const ah_fs_ticket *t, const ah_fs_step *s, char out[AH_BENEATH_PATH + 1])
+ah_slice ah_fs_waiting(const ah_fs_ticket *t, const ah_fs_step *s, char out[AH_DISK_ROOT_PATH + 1])
 {
     const ah_fs_step *top = &t->item[s->top];
     ah_slice folder = ah_fs_parent(ah_text_slice(top->path)), temp = ah_slice_of(top->temp);
     ah_slice rest = {s->path->data + top->path->len, s->path->len - top->path->len};
     size_t n = 0;
 
-    if (folder.n + 1 + temp.n + rest.n > AH_BENEATH_PATH)
+    if (folder.n + 1 + temp.n + rest.n > AH_DISK_ROOT_PATH)
         return (ah_slice){"", 0};
     if (folder.n) {
         memcpy(out, folder.p, folder.n);
@@ -221,7 +221,7 @@ static ah_status enter_waiting(ah_fs_host *h, const ah_fs_ticket *t, size_t i, a
                                ah_err *err)
 {
     const ah_fs_step *s = &t->item[i];
-    char room[AH_BENEATH_PATH + 1];
+    char room[AH_DISK_ROOT_PATH + 1];
     ah_status st;
 
     if (s->top != i)
@@ -266,13 +266,13 @@ static ah_status prepare_step(ah_fs_host *h, ah_fs_ticket *t, size_t i, const ah
 /* What is in a new folder is on the disk before it takes its place. */
 static void sync_new_folders(ah_fs_host *h, const ah_fs_ticket *t)
 {
-    char room[AH_BENEATH_PATH + 1];
+    char room[AH_DISK_ROOT_PATH + 1];
 
     for (size_t i = 0; i < t->n && !h->fs.o.no_sync; i++) {
         int fd = -1;
 
         if (t->item[i].act == AH_FS_MAKE_FOLDER && t->item[i].ready)
-            fd = ah_beneath_folder(&h->root, ah_fs_waiting(t, &t->item[i], room), true);
+            fd = ah_disk_root_folder(&h->root, ah_fs_waiting(t, &t->item[i], room), true);
         if (fd < 0)
             continue;
         (void)fsync(fd); /* that this fails leaves what was true without it */

@@ -124,7 +124,7 @@ static void leave(ah_transfer *t)
     if (t->easy)
         curl_multi_remove_handle(t->http->multi, t->easy);
     else
-        ah_foreign_cancel(t);
+        ah_transport_cancel(t);
     ah_free(t->http->mem, t->headers);
     t->headers = NULL;
 }
@@ -469,8 +469,8 @@ static bool set_always(ah_transfer *t)
 {
     CURL *e = t->easy;
 
-    ah_request_attach(t);
-    ah_response_attach(t);
+    ah_transfer_request_attach(t);
+    ah_transfer_response_attach(t);
     curl_easy_setopt(e, CURLOPT_PRIVATE, t);
     curl_easy_setopt(e, CURLOPT_ERRORBUFFER, t->curl_says);
     curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
@@ -558,8 +558,8 @@ static void keep(ah_transfer *t)
     if (t->body.cap > KEPT_BYTES - http->kept_bytes)
         ah_buf_clear(&t->body);
     http->kept_bytes += t->body.cap;
-    ah_request_forget(t);
-    ah_response_forget(t);
+    ah_transfer_request_forget(t);
+    ah_transfer_response_forget(t);
     t->running = t->ended = t->answered = false;
     t->os_error = t->tunnel = 0;
     t->proxy[0] = '\0';
@@ -578,12 +578,12 @@ ah_status ah_http_start(ah_http *http, const ah_http_request *req, ah_http_news_
     ah_status st;
 
     if (http->carrier.start)
-        return ah_foreign_start(http, req, news, ud, out, err);
+        return ah_transport_start(http, req, news, ud, out, err);
     if (!renew_multi(http) || !(t = take_kept(http)))
         return ah_err_nomem(err);
     t->news = news;
     t->ud = ud;
-    st = ah_request_set(t, req, err);
+    st = ah_transfer_request_set(t, req, err);
     if (st == AH_OK)
         st = ah_transfer_tap(t, req, err);
     if (st == AH_OK && curl_multi_add_handle(http->multi, t->easy) != CURLM_OK)

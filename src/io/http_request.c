@@ -413,7 +413,7 @@ static bool set_fence(ah_transfer *t, const ah_addresses *only)
     return true;
 }
 
-void ah_request_attach(ah_transfer *t)
+void ah_transfer_request_attach(ah_transfer *t)
 {
     curl_easy_setopt(t->easy, CURLOPT_READFUNCTION, read_body);
     curl_easy_setopt(t->easy, CURLOPT_READDATA, t);
@@ -421,7 +421,7 @@ void ah_request_attach(ah_transfer *t)
     curl_easy_setopt(t->easy, CURLOPT_SEEKDATA, t);
 }
 
-ah_status ah_request_set(ah_transfer *t, const ah_http_request *req, ah_err *err)
+ah_status ah_transfer_request_set(ah_transfer *t, const ah_http_request *req, ah_err *err)
 {
     size_t body = take_parts(t, req);
     ah_status st;
@@ -439,7 +439,7 @@ ah_status ah_request_set(ah_transfer *t, const ah_http_request *req, ah_err *err
     return st;
 }
 
-ah_status ah_request_check(ah_transfer *t, const ah_http_request *req, ah_err *err)
+ah_status ah_transfer_request_check(ah_transfer *t, const ah_http_request *req, ah_err *err)
 {
     ah_status st = check_method(req->method, err);
 
@@ -452,7 +452,7 @@ ah_status ah_request_check(ah_transfer *t, const ah_http_request *req, ah_err *e
     return st;
 }
 
-void ah_request_forget(ah_transfer *t)
+void ah_transfer_request_forget(ah_transfer *t)
 {
     ah_free(t->http->mem, t->headers);
     t->headers = NULL;

@@ -67,7 +67,7 @@ static void forget_lines(ah_transfer *t)
 }
 
 /* A head with a status below 200 is an interim one: another head follows. */
-bool ah_response_head(ah_transfer *t, int status)
+bool ah_transfer_response_head(ah_transfer *t, int status)
 {
     if (status < 200)
         return true;
@@ -85,7 +85,7 @@ static bool count_line(ah_transfer *t, ah_slice line)
     return t->head_bytes <= t->limits.header_bytes || refuse(t, FAULT_HEADER);
 }
 
-bool ah_response_line(ah_transfer *t, ah_slice line)
+bool ah_transfer_response_line(ah_transfer *t, ah_slice line)
 {
     if (!count_line(t, line))
         return false;
@@ -100,7 +100,7 @@ static bool take_line(ah_transfer *t, ah_slice line)
     long status = 0;
 
     if (t->head_done || (!first && ah_slice_trim(line).n > 0))
-        return ah_response_line(t, line);
+        return ah_transfer_response_line(t, line);
     if (!count_line(t, line))
         return false;
     if (first) {
@@ -108,7 +108,7 @@ static bool take_line(ah_transfer *t, ah_slice line)
         return true;
     }
     curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
-    return ah_response_head(t, (int)status);
+    return ah_transfer_response_head(t, (int)status);
 }
 
 /* Less than curl gave ends the transfer. */
@@ -141,7 +141,7 @@ static bool too_much(const ah_transfer *t, size_t n)
     return t->limits.window_bytes && !t->easy && untaken(t) + n > ah_http_limits_default.body_bytes;
 }
 
-bool ah_response_body(ah_transfer *t, ah_slice bytes)
+bool ah_transfer_response_body(ah_transfer *t, ah_slice bytes)
 {
     t->received += bytes.n;
     if (too_much(t, bytes.n))
@@ -165,10 +165,10 @@ static size_t write_body(char *p, size_t size, size_t n, void *ud)
         t->paused = true;
         return CURL_WRITEFUNC_PAUSE;
     }
-    return ah_response_body(t, (ah_slice){p, size * n}) ? size * n : 0;
+    return ah_transfer_response_body(t, (ah_slice){p, size * n}) ? size * n : 0;
 }
 
-void ah_response_attach(ah_transfer *t)
+void ah_transfer_response_attach(ah_transfer *t)
 {
     curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, write_body);
     curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
@@ -176,7 +176,7 @@ void ah_response_attach(ah_transfer *t)
     curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, t);
 }
 
-void ah_response_forget(ah_transfer *t)
+void ah_transfer_response_forget(ah_transfer *t)
 {
     forget_lines(t);
     ah_buf_reset(&t->body, 0);

@@ -128,11 +128,11 @@ ah_status ah_transfer_tap(ah_transfer *t, const ah_http_request *req, ah_err *er
 
 /* http_request.c: what is set once for a handle, what a request sets (AH_USAGE where it
  * cannot be sent), and what a request leaves behind. */
-void ah_request_attach(ah_transfer *t);
-ah_status ah_request_set(ah_transfer *t, const ah_http_request *req, ah_err *err);
+void ah_transfer_request_attach(ah_transfer *t);
+ah_status ah_transfer_request_set(ah_transfer *t, const ah_http_request *req, ah_err *err);
 /* Judges a request and takes its parts and limits, without a curl handle. */
-ah_status ah_request_check(ah_transfer *t, const ah_http_request *req, ah_err *err);
-void ah_request_forget(ah_transfer *t);
+ah_status ah_transfer_request_check(ah_transfer *t, const ah_http_request *req, ah_err *err);
+void ah_transfer_request_forget(ah_transfer *t);
 
 /* http_words.c: why a transport failed, in one word that is known; others are passed over. */
 void ah_transfer_reason(ah_transfer *t, ah_slice word);
@@ -142,16 +142,16 @@ void ah_transfer_reason(ah_transfer *t, ah_slice word);
 void ah_proxy_of(const ah_transfer *t, char out[HOST_SIZE]);
 
 /* http_response.c: likewise. */
-void ah_response_attach(ah_transfer *t);
-void ah_response_forget(ah_transfer *t);
+void ah_transfer_response_attach(ah_transfer *t);
+void ah_transfer_response_forget(ah_transfer *t);
 /* One line of the head; the empty line that ends it; bytes of the body. False: a fault is set. */
-bool ah_response_line(ah_transfer *t, ah_slice line);
-bool ah_response_head(ah_transfer *t, int status);
-bool ah_response_body(ah_transfer *t, ah_slice bytes);
+bool ah_transfer_response_line(ah_transfer *t, ah_slice line);
+bool ah_transfer_response_head(ah_transfer *t, int status);
+bool ah_transfer_response_body(ah_transfer *t, ah_slice bytes);
 
 /* http_transport.c */
-ah_status ah_foreign_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news, void *ud,
-                           ah_transfer **out, ah_err *err);
-void ah_foreign_cancel(ah_transfer *t); /* unless it has ended */
+ah_status ah_transport_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news, void *ud,
+                             ah_transfer **out, ah_err *err);
+void ah_transport_cancel(ah_transfer *t); /* unless it has ended */
 
 #endif

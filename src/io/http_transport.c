@@ -90,8 +90,8 @@ static ah_status begin(ah_transfer *t, const ah_http_request *req, ah_err *err)
     return st;
 }
 
-ah_status ah_foreign_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news, void *ud,
-                           ah_transfer **out, ah_err *err)
+ah_status ah_transport_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news, void *ud,
+                             ah_transfer **out, ah_err *err)
 {
     ah_transfer *t;
     ah_status st;
@@ -103,7 +103,7 @@ ah_status ah_foreign_start(ah_http *http, const ah_http_request *req, ah_http_ne
         return ah_err_nomem(err);
     t->news = news;
     t->ud = ud;
-    st = ah_request_check(t, req, err);
+    st = ah_transfer_request_check(t, req, err);
     if (st == AH_OK)
         st = ah_transfer_tap(t, req, err);
     if (st == AH_OK)
@@ -115,7 +115,7 @@ ah_status ah_foreign_start(ah_http *http, const ah_http_request *req, ah_http_ne
     return st;
 }
 
-void ah_foreign_cancel(ah_transfer *t)
+void ah_transport_cancel(ah_transfer *t)
 {
     ah_http_carrier *carrier = &t->http->carrier;
     uint64_t id = t->id;
@@ -136,9 +136,9 @@ void ah_http_head(ah_http *http, uint64_t id, int status, const char *const *hea
         return;
     t->touched = ah_loop_now(http->loop);
     for (size_t i = 0; ok && i < n; i++)
-        ok = ah_response_line(t, ah_slice_of(headers[i]));
+        ok = ah_transfer_response_line(t, ah_slice_of(headers[i]));
     if (ok)
-        ah_response_head(t, status);
+        ah_transfer_response_head(t, status);
     tell_soon(http);
 }
 
@@ -149,7 +149,7 @@ void ah_http_body(ah_http *http, uint64_t id, ah_slice bytes)
     if (!t || !t->head_done || t->fault != FAULT_NONE || bytes.n == 0)
         return;
     t->touched = ah_loop_now(http->loop);
-    ah_response_body(t, bytes);
+    ah_transfer_response_body(t, bytes);
     tell_soon(http);
 }
 

@@ -786,7 +786,7 @@ static ah_status failed(const char *what, ah_err *err)
 }
 
 /* Signals are blocked over it: a handler of the host must not run in the child. */
-static pid_t fork_supervisor(const ah_supervised *s)
+static pid_t fork_supervisor(const ah_supervisor *s)
 {
     sigset_t all, before;
     pid_t pid;
@@ -832,7 +832,7 @@ static int take_fd(int *fd)
 static ah_status launch(ah_process *p, const ah_process_config *cfg, const char *path, ah_err *err)
 {
     pipes all;
-    ah_supervised s;
+    ah_supervisor s;
     ah_status st = AH_OK;
 
     if (!open_pipes(cfg, &all)) {
@@ -846,7 +846,7 @@ static ah_status launch(ah_process *p, const ah_process_config *cfg, const char 
     p->report = take_fd(&all.report.read);
     if ((st = watch_all(p, err)) != AH_OK)
         goto done;
-    s = (ah_supervised){cfg,
+    s = (ah_supervisor){cfg,
                         path,
                         getpid(),
                         all.in.read,

@@ -166,7 +166,7 @@ static bool enter_folder(const ah_process_config *cfg)
 }
 
 /* above: the processes that are over it, its parent first. */
-static _Noreturn void become_command(const ah_supervised *s, const pid_t *above, size_t n)
+static _Noreturn void become_command(const ah_supervisor *s, const pid_t *above, size_t n)
 {
     const ah_process_config *cfg = s->cfg;
     struct sigaction usual = {.sa_handler = SIG_DFL};
@@ -226,7 +226,7 @@ static void close_others(void)
 }
 
 /* The descriptors given go to 0 to 6, whatever numbers they have; all others are closed. */
-static bool place(const ah_supervised *s)
+static bool place(const ah_supervisor *s)
 {
     const int from[] = {s->in, s->out, s->err, s->control, s->report, s->cfg->fence_fd, s->cfg->cwd_fd};
     int safe[FIRST_OTHER];
@@ -420,7 +420,7 @@ static void report_end(const supervisor *s)
 }
 
 /* above: the outer supervisor and the host, or the host alone. */
-static void supervise(const ah_supervised *s, const pid_t *above, size_t n)
+static void supervise(const ah_supervisor *s, const pid_t *above, size_t n)
 {
     supervisor me = {.cfg = s->cfg, .how = AH_PROCESS_EXITED, .above = n > 1 ? above[0] : 0};
     pid_t over[3] = {getpid()};
@@ -541,7 +541,7 @@ static void end_all(guard *g)
 }
 
 /* -- this process is the inner one, or the end of it */
-static void stand_guard(const ah_supervised *s, const pid_t *above)
+static void stand_guard(const ah_supervisor *s, const pid_t *above)
 {
     guard g = {.cfg = s->cfg};
     int left;
@@ -568,7 +568,7 @@ static void stand_guard(const ah_supervised *s, const pid_t *above)
     tell(&(ah_report){.kind = AH_REPORT_GONE, .left = left, .cpu_us = cpu_of_children()});
 }
 
-_Noreturn void ah_supervise(const ah_supervised *s)
+_Noreturn void ah_supervise(const ah_supervisor *s)
 {
     const pid_t above[] = {getpid(), s->host}; /* of the inner one */
 
@@ -582,7 +582,7 @@ _Noreturn void ah_supervise(const ah_supervised *s)
 
 #else
 
-_Noreturn void ah_supervise(const ah_supervised *s)
+_Noreturn void ah_supervise(const ah_supervisor *s)
 {
     setsid();
     reset_signals();

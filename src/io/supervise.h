@@ -6,14 +6,14 @@
 #include "io/process.h"
 
 /* All of it made before the fork. */
-typedef struct ah_supervised {
+typedef struct ah_supervisor {
     const ah_process_config *cfg;
     const char *path; /* of the program */
     pid_t host;
     int in, out, err; /* the command's */
     int control;      /* bytes of ah_control come in; its end is the death of the host */
     int report;       /* ah_reports go out */
-} ah_supervised;
+} ah_supervisor;
 
 /* A byte up to AH_MOST_SIGNAL is a signal for the command's process group. */
 typedef enum ah_control { AH_MOST_SIGNAL = 64, AH_CONTROL_STOP = 'T', AH_CONTROL_KILL = 'K' } ah_control;
@@ -59,6 +59,6 @@ typedef struct ah_report {
 } ah_report;
 
 /* In the child of a fork, with all signals blocked. */
-_Noreturn void ah_supervise(const ah_supervised *s);
+_Noreturn void ah_supervise(const ah_supervisor *s);
 
 #endif

@@ -243,7 +243,7 @@ static const ah_service claude = {
 
 /* What is known of a model of the command, before there is its adapter. */
 typedef struct commanded {
-    ah_native native;
+    ah_wire_native native;
     ah_tool_change_mode mode;
 } commanded;
 
@@ -280,7 +280,7 @@ static void take_claude(const commanded *c, ah_adapter *a)
 {
     ah_text_set(&a->endpoint, ah_text_ref(c->native.base.endpoint));
     a->images = AH_IMAGES_USER | AH_IMAGES_RESULT_DATA;
-    a->cost_told = AH_COST_AT_LAST;
+    a->cost_told = AH_COST_LAST;
     ((ah_scripted *)a)->service.key_env[0] = claude.key_env[0];
 }
 
@@ -293,7 +293,7 @@ static ah_status open_claude(lua_State *L, ah_slice name, const ah_provider_opti
                                     AH_TOOLS_RESTART, &c.mode, err);
 
     if (st == AH_OK)
-        st = ah_native_fill(&c.native, &claude, name, o, err);
+        st = ah_wire_native_fill(&c.native, &claude, name, o, err);
     if (st == AH_OK && !lua_checkstack(L, 2))
         st = ah_err_nomem(err);
     if (st == AH_OK) {

@@ -23,8 +23,8 @@ static const char RUN[] = "agenthost.run";
 /* One run at work. */
 typedef struct ah_lua_run {
     ah_lua_agent *agent;
-    ah_driven *driven;
-    ah_waiter waiter;
+    ah_driver_run *driven;
+    ah_task_waiter waiter;
     size_t first;      /* the transcript's length before it */
     int resources;     /* reference, lua_resources.h */
     ah_text *said;     /* the user's entry, which waits for `setup`; NULL: none does */
@@ -151,7 +151,7 @@ static void free_driven(run *r)
 {
     if (!r->driven)
         return;
-    ah_driven_free(r->driven);
+    ah_driver_run_free(r->driven);
     r->driven = NULL;
     r->agent->runs--;
 }
@@ -192,7 +192,7 @@ void ah_lua_agent_close(ah_lua_agent *a)
     a->session = NULL;
     leave_others(a);
     leave(a, a->adapter);
-    ah_lowered_clear(&a->wire);
+    ah_wire_clear(&a->wire);
     ah_observer_clear(&a->observer);
     ah_registry_clear(&a->registry);
     ah_registry_clear(&a->executors);
@@ -213,7 +213,7 @@ void ah_lua_agent_close(ah_lua_agent *a)
     ah_text_set(&a->settings, NULL);
     ah_text_set(&a->exempt, NULL);
     ah_text_set(&a->kept, NULL);
-    ah_untold_clear(&a->untold);
+    ah_drift_warnings_clear(&a->untold);
 }
 
 static int agent_gc(lua_State *L)
@@ -272,7 +272,7 @@ static int run_gc(lua_State *L)
 static void on_event(void *ud, const ah_notice *e)
 {
     run *r = ud;
-    ah_run *core = r->driven ? ah_driven_run(r->driven) : NULL;
+    ah_run *core = r->driven ? ah_driver_run_run(r->driven) : NULL;
 
     if (r->tap && r->tap->event)
         r->tap->event(r->tap->agent, e);
@@ -281,7 +281,7 @@ static void on_event(void *ud, const ah_notice *e)
         ah_lua_publish_event(r->agent->lua, core, e);
 }
 
-static void on_done(void *ud, ah_driven *d)
+static void on_done(void *ud, ah_driver_run *d)
 {
     run *r = ud;
 
@@ -291,12 +291,12 @@ static void on_done(void *ud, ah_driven *d)
     ah_lua_close_resources(r->agent->lua, &r->resources);
     if (r->tap)
         r->tap->done(r->tap->agent);
-    ah_waiter_done(&r->waiter);
+    ah_task_waiter_done(&r->waiter);
 }
 
-int ah_lua_run_resources(const ah_driven *d)
+int ah_lua_run_resources(const ah_driver_run *d)
 {
-    const run *r = ah_driven_ud(d, on_done);
+    const run *r = ah_driver_run_ud(d, on_done);
 
     return r ? r->resources : LUA_NOREF;
 }
@@ -309,17 +309,17 @@ static ah_status keep(void *ud, const ah_call *call, ah_overlay *o, ah_slice who
     return ah_lua_keep(r->agent->lua, r->resources, call, o, whole, path, err);
 }
 
-ah_lua_agent *ah_lua_agent_of(const ah_driven *d)
+ah_lua_agent *ah_lua_agent_of(const ah_driver_run *d)
 {
-    const run *r = ah_driven_ud(d, on_done);
+    const run *r = ah_driver_run_ud(d, on_done);
 
     return r ? r->agent : NULL;
 }
 
-ah_agent *ah_lua_program_agent(const ah_driven *d)
+ah_agent *ah_lua_program_agent(const ah_driver_run *d)
 {
-    for (; d; d = ah_driven_parent(d)) {
-        const run *r = ah_driven_ud(d, on_done);
+    for (; d; d = ah_driver_run_parent(d)) {
+        const run *r = ah_driver_run_ud(d, on_done);
 
         if (r && r->tap)
             return r->tap->agent;
@@ -327,17 +327,17 @@ ah_agent *ah_lua_program_agent(const ah_driven *d)
     return NULL;
 }
 
-ah_driven *ah_lua_agent_at_work(const ah_lua_agent *a)
+ah_driver_run *ah_lua_agent_at_work(const ah_lua_agent *a)
 {
     return a->current ? a->current->driven : NULL;
 }
 
-void ah_lua_push_reply_so_far(lua_State *L, const ah_driven *d)
+void ah_lua_push_reply_so_far(lua_State *L, const ah_driver_run *d)
 {
-    const run *r = ah_driven_ud(d, on_done);
+    const run *r = ah_driver_run_ud(d, on_done);
 
     if (r)
-        ah_lua_push_reply(L, ah_driven_run(d), r->agent->transcript, r->first);
+        ah_lua_push_reply(L, ah_driver_run_run(d), r->agent->transcript, r->first);
     else
         lua_pushnil(L);
 }
@@ -375,7 +375,7 @@ static ah_status guard_parts(ah_lua_agent *a, ah_slice parts, ah_err *err)
     return st;
 }
 
-static ah_status guard_said(ah_lua_agent *a, const ah_lua_said *said, ah_err *err)
+static ah_status guard_said(ah_lua_agent *a, const ah_lua_content *said, ah_err *err)
 {
     return said->text.p ? ah_lua_guard_input(&a->hooks, said->text, err)
                         : guard_parts(a, said->parts, err);
@@ -416,9 +416,9 @@ static ah_status begin_turn(run *r, int64_t deadline, ah_err *tripped, ah_err *e
     return st == AH_GUARD ? AH_OK : st;
 }
 
-int64_t ah_lua_deadline_around(const ah_driven *parent, const ah_overlay *around)
+int64_t ah_lua_deadline_around(const ah_driver_run *parent, const ah_overlay *around)
 {
-    int64_t at = parent ? ah_run_cfg(ah_driven_run(parent))->deadline : 0;
+    int64_t at = parent ? ah_run_cfg(ah_driver_run_run(parent))->deadline : 0;
     const ah_call *call = around ? around->owner : NULL;
 
     if (call && call->deadline && (!at || call->deadline < at))
@@ -426,7 +426,8 @@ int64_t ah_lua_deadline_around(const ah_driven *parent, const ah_overlay *around
     return at;
 }
 
-int64_t ah_lua_agent_deadline(const ah_lua_agent *a, const ah_driven *parent, const ah_overlay *around)
+int64_t ah_lua_agent_deadline(const ah_lua_agent *a, const ah_driver_run *parent,
+                              const ah_overlay *around)
 {
     int64_t at = ah_lua_deadline_around(parent, around), now = ah_host_now(a->lua->host);
 
@@ -467,7 +468,7 @@ static ah_status be_ready(void *ud, ah_overlay *o, ah_err *err)
     if (st == AH_OK)
         st = open_turn(r, err);
     if (st == AH_GUARD) {
-        tell_tripped(ah_driven_run(r->driven), err);
+        tell_tripped(ah_driver_run_run(r->driven), err);
         err->phase = AH_PHASE_REQUEST;
     }
     return st;
@@ -486,14 +487,14 @@ static void stop_setup(void *ud, ah_run *core)
     ah_lua_setup_stop(((run *)ud)->agent);
 }
 
-void ah_lua_push_run(lua_State *L, const ah_driven *d)
+void ah_lua_push_run(lua_State *L, const ah_driver_run *d)
 {
-    const run *r = ah_driven_ud(d, on_done);
+    const run *r = ah_driver_run_ud(d, on_done);
 
     lua_rawgeti(L, LUA_REGISTRYINDEX, r->waiter.ref);
 }
 
-static void configure(ah_lua_agent *a, run *r, ah_driven *parent, const ah_overlay *around,
+static void configure(ah_lua_agent *a, run *r, ah_driver_run *parent, const ah_overlay *around,
                       ah_run_config *cfg)
 {
     ah_host *host = a->lua->host;
@@ -504,7 +505,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, const ah_overl
         .log = &a->observer.records,
         .secrets = &host->secrets,
         .id = ++host->last_run,
-        .parent = parent ? ah_run_cfg(ah_driven_run(parent))->id : 0,
+        .parent = parent ? ah_run_cfg(ah_driver_run_run(parent))->id : 0,
         .adapter = a->adapter,
         .fallback = a->fallback.item,
         .n_fallbacks = a->fallback.n,
@@ -545,13 +546,13 @@ static void configure(ah_lua_agent *a, run *r, ah_driven *parent, const ah_overl
 static void change_adapter(ah_lua_agent *a)
 {
     leave_others(a);
-    ah_lowered_use(&a->wire, a->adapter, AH_BREAK_MODEL);
+    ah_wire_use(&a->wire, a->adapter, AH_BREAK_MODEL);
 }
 
 static void prepare_wire(ah_lua_agent *a)
 {
     if (!a->wire.mem)
-        ah_lowered_init(&a->wire, &a->lua->mem, a->adapter, a->transcript);
+        ah_wire_init(&a->wire, &a->lua->mem, a->adapter, a->transcript);
     else if (a->wire.adapter != a->adapter)
         change_adapter(a);
     ah_adapter_unref(a->before);
@@ -559,7 +560,7 @@ static void prepare_wire(ah_lua_agent *a)
 }
 
 /* Has each budget a price for the models that may be asked, where it needs one? */
-static ah_status know_prices(const ah_lua_agent *a, const ah_spending *s, ah_err *err)
+static ah_status know_prices(const ah_lua_agent *a, const ah_budgets *s, ah_err *err)
 {
     ah_slice model = ah_json_member(ah_text_slice(a->settings), "model");
     char name[256];
@@ -578,13 +579,13 @@ static ah_status know_prices(const ah_lua_agent *a, const ah_spending *s, ah_err
 }
 
 /* A run draws on its own budget and on those of the run around it. */
-static ah_status draw_on(const ah_lua_agent *a, ah_driven *parent, ah_spending *s, ah_err *err)
+static ah_status draw_on(const ah_lua_agent *a, ah_driver_run *parent, ah_budgets *s, ah_err *err)
 {
-    const ah_spending *around = parent ? &ah_run_cfg(ah_driven_run(parent))->spending : NULL;
-    ah_status st = ah_spending_add(s, a->budget, err);
+    const ah_budgets *around = parent ? &ah_run_cfg(ah_driver_run_run(parent))->spending : NULL;
+    ah_status st = ah_budgets_add(s, a->budget, err);
 
     for (size_t i = 0; around && i < around->n && st == AH_OK; i++)
-        st = ah_spending_add(s, around->budget[i], err);
+        st = ah_budgets_add(s, around->budget[i], err);
     return st == AH_OK ? know_prices(a, s, err) : st;
 }
 
@@ -592,7 +593,7 @@ static ah_status draw_on(const ah_lua_agent *a, ah_driven *parent, ah_spending *
 static ah_status begin(ah_lua_agent *a, run *r, ah_overlay *around, ah_err *err)
 {
     ah_host *host = a->lua->host;
-    ah_driven *parent = a->lua->running ? a->lua->running->job.of : NULL;
+    ah_driver_run *parent = a->lua->running ? a->lua->running->job.of : NULL;
     bool setup = ah_lua_setup_due(a);
     ah_run_config cfg;
     ah_run *core;
@@ -614,14 +615,14 @@ static ah_status begin(ah_lua_agent *a, run *r, ah_overlay *around, ah_err *err)
         (around && (st = ah_overlay_anchor(around, &cfg.caller, err)) != AH_OK) ||
         (st = setup ? AH_OK : begin_turn(r, cfg.deadline, &tripped, err)) != AH_OK) {
         ah_anchor_unref(cfg.caller);
-        ah_spending_clear(&cfg.spending);
+        ah_budgets_clear(&cfg.spending);
         return st;
     }
     st = ah_run_new(&cfg, ah_host_now(host), &core, err);
     ah_anchor_unref(cfg.caller);
     if (st != AH_OK)
         return st;
-    st = ah_driven_new(host, core, parent, on_done, r, &r->driven, err);
+    st = ah_driver_run_new(host, core, parent, on_done, r, &r->driven, err);
     if (st == AH_OK && tripped.status == AH_GUARD) {
         tell_tripped(core, &tripped);
         ah_run_cancel(core, AH_GUARD, tripped.message);
@@ -638,7 +639,7 @@ static ah_status begin(ah_lua_agent *a, run *r, ah_overlay *around, ah_err *err)
 static int finish(lua_State *L, int status, lua_KContext ctx)
 {
     run *r = luaL_checkudata(L, (int)ctx, RUN);
-    ah_run *core = ah_driven_run(r->driven);
+    ah_run *core = ah_driver_run_run(r->driven);
     ah_run_result res;
 
     (void)status;
@@ -668,9 +669,9 @@ static void check_idle(lua_State *L, const ah_lua_agent *a)
         ah_lua_raise(L, AH_USAGE, "the agent is already running; agent:send(text) queues a message");
 }
 
-static void check_start(lua_State *L, const ah_lua_agent *a, const ah_lua_said *said, bool waits)
+static void check_start(lua_State *L, const ah_lua_agent *a, const ah_lua_content *said, bool waits)
 {
-    if (!ah_lua_says(said) && !has_spoken(a->transcript))
+    if (!ah_lua_has_content(said) && !has_spoken(a->transcript))
         ah_lua_raise(L, AH_USAGE, "ah.run: there is nothing to say: give a text or messages");
     ah_lua_can_run(L, waits);
 }
@@ -685,11 +686,12 @@ static void push_resources(lua_State *L, int at, const ah_lua_agent *a)
 }
 
 /* The user's entry of the run on top; raises. */
-static void keep_said(lua_State *L, run *r, const ah_lua_said *said)
+static void keep_said(lua_State *L, run *r, const ah_lua_content *said)
 {
     const ah_lua *h = r->agent->lua;
 
-    if (ah_lua_says(said) && !(r->said = ah_lua_said_entry(&h->mem, said, ah_host_wall(h->host))))
+    if (ah_lua_has_content(said) &&
+        !(r->said = ah_lua_content_entry(&h->mem, said, ah_host_wall(h->host))))
         ah_lua_raise_nomem(L);
 }
 
@@ -698,11 +700,11 @@ ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
     ah_lua_agent *a = check_open(L, at);
     bool apart = tap && ah_lua_of(L)->tool; /* begun by a tool of the program: it may outlive the call */
     ah_overlay *around = apart ? NULL : ah_lua_overlay(L);
-    ah_lua_said said;
+    ah_lua_content said;
     ah_status st;
     run *r;
 
-    if (ah_lua_read_said(L, at + 1, "ah.run", &said, err) != AH_OK)
+    if (ah_lua_read_content(L, at + 1, "ah.run", &said, err) != AH_OK)
         return NULL;
     check_idle(L, a);
     ah_lua_deliver(L, at);
@@ -716,13 +718,13 @@ ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
     keep_said(L, r, &said);
     push_resources(L, at, a);
     r->resources = ah_lua_open_resources_of(L);
-    ah_waiter_keep(L, &r->waiter); /* until it is done, whoever stops waiting */
+    ah_task_waiter_keep(L, &r->waiter); /* until it is done, whoever stops waiting */
     a->busy++;
     st = begin(a, r, around, err);
     a->busy--;
     if (st == AH_OK)
         return r;
-    ah_waiter_done(&r->waiter);
+    ah_task_waiter_done(&r->waiter);
     return NULL;
 }
 
@@ -739,12 +741,12 @@ static int run_agent(lua_State *L, int at)
 
 /* -- for lua_api_agent.c ------------------------------------------------------------------- */
 
-ah_waiter *ah_lua_run_waiter(ah_lua_run *r)
+ah_task_waiter *ah_lua_run_waiter(ah_lua_run *r)
 {
     return &r->waiter;
 }
 
-ah_driven *ah_lua_run_driven(const ah_lua_run *r)
+ah_driver_run *ah_lua_run_driven(const ah_lua_run *r)
 {
     return r->driven;
 }
@@ -761,7 +763,7 @@ void ah_lua_run_drop(ah_lua_run *r)
         ah_lua_discovery_end(r->agent);
     }
     drop_driven(r);
-    ah_waiter_done(&r->waiter);
+    ah_task_waiter_done(&r->waiter);
 }
 
 /* ah.run { ... }: the reply, or nil and an error. */
@@ -840,14 +842,14 @@ static int agent_run(lua_State *L)
  * call, once that is committed. True, or nil and an error. */
 static int agent_send(lua_State *L)
 {
-    ah_lua_said said;
+    ah_lua_content said;
     ah_err err;
 
     ah_lua_check_agent(L);
     check_said(L, 2, "agent:send");
-    if (ah_lua_read_said(L, 2, "agent:send", &said, &err) != AH_OK)
+    if (ah_lua_read_content(L, 2, "agent:send", &said, &err) != AH_OK)
         return ah_lua_fail(L, &err);
-    if (!ah_lua_says(&said))
+    if (!ah_lua_has_content(&said))
         return ah_lua_raise(L, AH_USAGE, "agent:send: there is nothing to say: give a text");
     if (guard_said(ah_lua_to_agent(L, 1), &said, &err) != AH_OK)
         return push_failure(L, &err, 0);
@@ -890,7 +892,7 @@ static int agent_cancel(lua_State *L)
     ah_lua_agent *a = ah_lua_check_agent(L);
 
     if (a->current)
-        ah_driven_cancel(a->current->driven, AH_CANCELLED, "cancelled by the script");
+        ah_driver_run_cancel(a->current->driven, AH_CANCELLED, "cancelled by the script");
     return 0;
 }
 

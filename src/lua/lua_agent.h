@@ -44,7 +44,7 @@ typedef struct ah_lua_agent {
     ah_registry registry;
     ah_registry executors; /* run calls that it cannot (seed 004) */
     ah_inject_rules rules;
-    ah_untold untold;
+    ah_drift_warnings untold;
     ah_prompt_fields prompt;
     ah_lua_strategies strategies;
     ah_lua_discovery discovery;
@@ -54,7 +54,7 @@ typedef struct ah_lua_agent {
     ah_transcript *transcript;
     ah_session *session; /* borrowed from the object in AH_AGENT_SESSION */
     ah_text *kept;       /* the session in the file it was loaded from, where the script gave none */
-    ah_lowered wire;     /* of transcript and adapter, kept from run to run */
+    ah_wire wire;        /* of transcript and adapter, kept from run to run */
     ah_text *settings;   /* the settings entry its runs are to have */
     ah_run_limits limits;
     ah_text *exempt;          /* what limits.loop.exempt borrows from */
@@ -95,23 +95,24 @@ ah_status ah_lua_change_idle(ah_lua_agent *a, ah_inject_rules *rules, ah_changes
 /* The function on top (popped) is one of its front ends (lua_front.c). Raises when out of memory. */
 void ah_lua_add_front(lua_State *L, ah_lua_agent *a);
 /* Whose run it is; NULL: no agent's. */
-ah_lua_agent *ah_lua_agent_of(const ah_driven *d);
+ah_lua_agent *ah_lua_agent_of(const ah_driver_run *d);
 /* The program's agent in whose run it is, however deep; NULL: in none. */
-ah_agent *ah_lua_program_agent(const ah_driven *d);
+ah_agent *ah_lua_program_agent(const ah_driver_run *d);
 /* The run of the agent that is at work; NULL: none. */
-ah_driven *ah_lua_agent_at_work(const ah_lua_agent *a);
+ah_driver_run *ah_lua_agent_at_work(const ah_lua_agent *a);
 /* When a run that begins in a call must end at the latest, by the loop clock: with the run and the
  * call around it; 0: no limit. Each may be NULL. */
-int64_t ah_lua_deadline_around(const ah_driven *parent, const ah_overlay *around);
+int64_t ah_lua_deadline_around(const ah_driver_run *parent, const ah_overlay *around);
 /* Pushes the reply of the run at work, as far as it is; nil where it is none of an agent. */
-void ah_lua_push_reply_so_far(lua_State *L, const ah_driven *d);
+void ah_lua_push_reply_so_far(lua_State *L, const ah_driver_run *d);
 /* Reference to the resources of a run (lua_resources.h); LUA_NOREF: it has none. */
-int ah_lua_run_resources(const ah_driven *d);
+int ah_lua_run_resources(const ah_driver_run *d);
 /* Pushes the userdata of a run that is at work, whose first user value is its agent. */
-void ah_lua_push_run(lua_State *L, const ah_driven *d);
+void ah_lua_push_run(lua_State *L, const ah_driver_run *d);
 /* When a run that begins now is to end (loop clock): by its own limits and those of what is around it
  * (each may be NULL); 0: never. */
-int64_t ah_lua_agent_deadline(const ah_lua_agent *a, const ah_driven *parent, const ah_overlay *around);
+int64_t ah_lua_agent_deadline(const ah_lua_agent *a, const ah_driver_run *parent,
+                              const ah_overlay *around);
 /* Lets go of all that it holds, of a process of the model's too. Not while a run is at work. */
 void ah_lua_agent_close(ah_lua_agent *a);
 /* nil and the error, for `return`. */
@@ -131,9 +132,9 @@ typedef struct ah_tap {
  * what the world lacks. Raises what is wrongly used. The tap is borrowed as long as the run;
  * NULL: a script's, which waits for it. */
 ah_lua_run *ah_lua_start(lua_State *L, int idx, const ah_tap *tap, ah_err *err);
-ah_waiter *ah_lua_run_waiter(ah_lua_run *r);
-ah_driven *ah_lua_run_driven(const ah_lua_run *r); /* NULL once it is dropped */
-size_t ah_lua_run_first(const ah_lua_run *r);      /* the transcript's length before it */
+ah_task_waiter *ah_lua_run_waiter(ah_lua_run *r);
+ah_driver_run *ah_lua_run_driven(const ah_lua_run *r); /* NULL once it is dropped */
+size_t ah_lua_run_first(const ah_lua_run *r);          /* the transcript's length before it */
 /* Ends it where it is, settled, without telling; harmless when done or dropped. */
 void ah_lua_run_drop(ah_lua_run *r);
 

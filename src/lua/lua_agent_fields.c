@@ -250,7 +250,7 @@ static bool has_native_output(const ah_lua_agent *a)
     ah_slice schema =
         a->prompt.output ? ah_text_slice(ah_schema_text(a->prompt.output)) : ah_slice_of("{}");
     bool all = ah_adapter_shows(a->adapter, schema) &&
-               !(ah_learned_lacking(a->transcript->settings.learned) & AH_MODEL_OUTPUT);
+               !(ah_wire_learned_lacking(a->transcript->settings.learned) & AH_MODEL_OUTPUT);
 
     for (size_t i = 0; i < a->fallback.n; i++)
         all = all && ah_adapter_shows(a->fallback.item[i], schema);
@@ -295,7 +295,7 @@ static void read_system(lua_State *L, ah_lua_agent *a)
 {
     ah_slice text = {NULL, 0};
 
-    ah_field_string(L, 1, "ah.run", "system", &text);
+    ah_lua_field_string(L, 1, "ah.run", "system", &text);
     if (!ah_utf8_valid(text))
         ah_lua_raise(L, AH_USAGE, "ah.run: field 'system' is not UTF-8");
     if (ah_lua_setup_due(a))
@@ -310,7 +310,7 @@ static void warn(void *ud, ah_slice message, ah_slice tool_name, ah_slice change
 
     ah_log_put(&a->observer.records, AH_LOG_WARNING, "%.*s: tool_name=%.*s", AH_FMT(message),
                AH_FMT(tool_name));
-    ah_untold_add(&a->untold, message, tool_name, changed);
+    ah_drift_warnings_add(&a->untold, message, tool_name, changed);
 }
 
 ah_injection ah_lua_injection_idle(ah_lua_agent *a, ah_inject_rules *rules)
@@ -594,7 +594,7 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
     ah_lua_strategies_read(L, 1, &a->strategies);
     ah_lua_discovery_read(L, 1, a);
     ah_lua_hooks_read(L, 1, "ah.run", &a->hooks);
-    if (ah_field_push(L, 1, "ah.run", "asks", LUA_TFUNCTION))
+    if (ah_lua_field_push(L, 1, "ah.run", "asks", LUA_TFUNCTION))
         ah_lua_add_front(L, a);
     a->budget = ah_lua_budget_read(L, 1);
     ah_lua_setup_read(L, top, a);

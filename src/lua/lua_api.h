@@ -16,7 +16,7 @@
 #include "lua/lua_agent.h"
 
 typedef struct ah_event_node ah_event_node;
-typedef struct ah_pending ah_pending;
+typedef struct ah_lua_tool_call ah_lua_tool_call;
 
 enum { AH_ASK_TEXTS = 8 };
 
@@ -28,7 +28,7 @@ struct ah_embed {
     atomic_bool scripting; /* a script of the host's own state is at work, in that thread */
     int given;             /* reference: { tools =, agents =, models = }, each by name */
 
-    ah_pending *pending; /* calls of the program's tools, not yet answered */
+    ah_lua_tool_call *pending; /* calls of the program's tools, not yet answered */
     uint64_t last_call;
 
     ah_agent *agents;

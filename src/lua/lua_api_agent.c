@@ -37,7 +37,7 @@ static void resolve_tools(lua_State *L, ah_embed *e)
 {
     lua_Integer n;
 
-    if (!ah_field_list(L, 1, "ah_agent_open", "tools", &n))
+    if (!ah_lua_field_list(L, 1, "ah_agent_open", "tools", &n))
         return;
     for (lua_Integer i = 1; i <= n; i++) {
         if (lua_geti(L, -1, i) != LUA_TSTRING)
@@ -312,7 +312,7 @@ static ah_tokens tokens_of(const ah_usage *u)
 static void keep_reply(ah_agent *a)
 {
     const ah_mem *mem = &a->embed->lua->mem;
-    const ah_run *run = ah_driven_run(ah_lua_run_driven(a->run));
+    const ah_run *run = ah_driver_run_run(ah_lua_run_driven(a->run));
     ah_run_result r;
 
     ah_run_result_of(run, &r);
@@ -482,7 +482,7 @@ AH_API ah_status ah_agent_send(ah_agent *agent, const char *text)
 AH_API void ah_agent_cancel(ah_agent *agent)
 {
     if (ah_embed_may(agent->embed, "ah_agent_cancel") == AH_OK && agent->at_work)
-        ah_driven_cancel(ah_lua_run_driven(agent->run), AH_CANCELLED, "cancelled by the program");
+        ah_driver_run_cancel(ah_lua_run_driven(agent->run), AH_CANCELLED, "cancelled by the program");
 }
 
 AH_API bool ah_agent_at_work(const ah_agent *agent)
@@ -531,9 +531,9 @@ static void print_reply(const ah_agent *a, ah_buf *b)
                r->iterations, r->rounds, r->tool_calls);
     ah_usage_print(&u, b);
     ah_buf_str(b, ",\"injected_tools\":");
-    ah_put_changed_tools(a->conversation, a->first, a->last, AH_ENTRY_TOOLS_ADDED, b);
+    ah_lua_put_changed_tools(a->conversation, a->first, a->last, AH_ENTRY_TOOLS_ADDED, b);
     ah_buf_str(b, ",\"removed_tools\":");
-    ah_put_changed_tools(a->conversation, a->first, a->last, AH_ENTRY_TOOLS_REMOVED, b);
+    ah_lua_put_changed_tools(a->conversation, a->first, a->last, AH_ENTRY_TOOLS_REMOVED, b);
     if (r->status != AH_OK) {
         ah_buf_str(b, ",\"error\":");
         ah_err_json(&a->err, b);

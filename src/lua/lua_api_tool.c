@@ -14,23 +14,23 @@ typedef struct native {
     ah_tool_config cfg; /* of it: the functions and ud */
 } native;
 
-struct ah_pending {
+struct ah_lua_tool_call {
     uint64_t id;
     const native *of;
     ah_call *call;
-    ah_pending *next, **link;
+    ah_lua_tool_call *next, **link;
 };
 
 /* -- calls ------------------------------------------------------------------------------- */
 
-static ah_pending *push_pending(const native *n, ah_call *call)
+static ah_lua_tool_call *push_pending(const native *n, ah_call *call)
 {
     ah_embed *e = n->embed;
-    ah_pending *p = ah_alloc(&e->lua->mem, sizeof *p);
+    ah_lua_tool_call *p = ah_alloc(&e->lua->mem, sizeof *p);
 
     if (!p)
         return NULL;
-    *p = (ah_pending){.id = ++e->last_call, .of = n, .call = call, .next = e->pending};
+    *p = (ah_lua_tool_call){.id = ++e->last_call, .of = n, .call = call, .next = e->pending};
     p->link = &e->pending;
     if (p->next)
         p->next->link = &p->next;
@@ -39,7 +39,7 @@ static ah_pending *push_pending(const native *n, ah_call *call)
     return p;
 }
 
-static void free_pending(ah_pending *p)
+static void free_pending(ah_lua_tool_call *p)
 {
     *p->link = p->next;
     if (p->next)
@@ -74,7 +74,7 @@ static void start(const ah_tool *tool, ah_call *call)
 {
     native *n = tool->handler.p;
     ah_host *host = n->embed->lua->host;
-    ah_pending *p = push_pending(n, call);
+    ah_lua_tool_call *p = push_pending(n, call);
     ah_text *args = ah_text_ref(call->args); /* the call may be over before the function is */
     ah_slice shown = ah_pin(ah_text_slice(args));
     ah_tool_call told = {.id = p ? p->id : 0,
@@ -97,7 +97,7 @@ static void start(const ah_tool *tool, ah_call *call)
 static void stop(const ah_tool *tool, ah_call *call)
 {
     native *n = tool->handler.p;
-    ah_pending *p = call->task;
+    ah_lua_tool_call *p = call->task;
     ah_host *host = n->embed->lua->host;
     uint64_t id;
 
@@ -131,23 +131,23 @@ static const struct ah_value_vt handler_vt = {.release = release};
 
 /* -- answers ------------------------------------------------------------------------------ */
 
-static ah_pending *find(const ah_embed *e, uint64_t id)
+static ah_lua_tool_call *find(const ah_embed *e, uint64_t id)
 {
-    ah_pending *p = e->pending;
+    ah_lua_tool_call *p = e->pending;
 
     while (p && p->id != id)
         p = p->next;
     return p;
 }
 
-static void finish(ah_pending *p, const ah_outcome *o)
+static void finish(ah_lua_tool_call *p, const ah_outcome *o)
 {
     ah_call *call = p->call;
     ah_host *host = p->of->embed->lua->host;
 
     free_pending(p);
     ah_call_done(call, o, ah_host_now(host));
-    ah_driven_wake(ah_run_owner(call->run));
+    ah_driver_run_wake(ah_run_owner(call->run));
 }
 
 static ah_status no_call(ah_embed *e, uint64_t id)
@@ -171,7 +171,7 @@ static ah_status read_value(ah_embed *e, ah_slice json, ah_buf *out, ah_err *err
 AH_API ah_status ah_tool_done(ah_host *host, uint64_t call, const char *json)
 {
     ah_embed *e = ah_embed_of(host);
-    ah_pending *p = find(e, call);
+    ah_lua_tool_call *p = find(e, call);
     ah_outcome o = {.success = true};
     ah_status st = ah_embed_may(e, "ah_tool_done");
     ah_err err;
@@ -192,7 +192,7 @@ AH_API ah_status ah_tool_done(ah_host *host, uint64_t call, const char *json)
 AH_API ah_status ah_tool_refuse(ah_host *host, uint64_t call, const char *message)
 {
     ah_embed *e = ah_embed_of(host);
-    ah_pending *p = find(e, call);
+    ah_lua_tool_call *p = find(e, call);
     ah_outcome o = {.message =
                         ah_slice_of(message && *message ? ah_lend_text(message) : "the tool failed")};
     ah_status st = ah_embed_may(e, "ah_tool_refuse");

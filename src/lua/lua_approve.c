@@ -64,7 +64,7 @@ static void tell_run(ah_job *job)
                      : words ? ah_text_slice(words)
                              : ah_slice_of("out of memory"),
                      ah_host_now(h->host));
-    ah_driven_wake(ah_run_owner(call->run));
+    ah_driver_run_wake(ah_run_owner(call->run));
     ah_buf_clear(&why);
     ah_text_unref(kept);
     ah_text_unref(words);

@@ -2,7 +2,7 @@
 #ifndef AH_LUA_APPROVE_H
 #define AH_LUA_APPROVE_H
 
-#include "run/dispatch.h"
+#include "run/call.h"
 
 /* ud: the ah_lua_hooks of the run. ah_call_approved ends it. */
 void ah_lua_approve(void *ud, ah_call *call, ah_slice why);

@@ -17,7 +17,7 @@ enum { MAX_RESPONSE = 16 << 20, MOST_SECONDS = 1000000000 };
 
 /* What waits for one response; lives in a userdata. */
 typedef struct asker {
-    ah_waiter waiter;
+    ah_task_waiter waiter;
     ah_host *host;
     ah_ask_item *ask; /* NULL: not yet open, or over */
     ah_schema *schema;
@@ -130,11 +130,11 @@ static void closed(void *ud, const ah_ask_end *end)
     w->how = end->how;
     if (end->value.p)
         w->value = ah_text_new(w->host->mem, end->value); /* without memory: none, which is told */
-    ah_waiter_done(&w->waiter);
+    ah_task_waiter_done(&w->waiter);
 }
 
 /* Its call is over. */
-static void leave(ah_waiter *waiter)
+static void leave(ah_task_waiter *waiter)
 {
     asker *w = (asker *)(void *)((char *)waiter - offsetof(asker, waiter));
     ah_ask_end end = {.how = AH_ASK_CANCELLED};
@@ -315,9 +315,9 @@ int ah_lua_ctx_ask(lua_State *L)
     def.ud = w;
     w->waiter.within = def.of;
     lua_pushvalue(L, 3);
-    ah_waiter_keep(L, &w->waiter);
+    ah_task_waiter_keep(L, &w->waiter);
     if (ah_ask_open(h->host, &def, &w->ask, &err) != AH_OK) {
-        ah_waiter_done(&w->waiter);
+        ah_task_waiter_done(&w->waiter);
         return ah_lua_raise_err(L, &err);
     }
     memcpy(w->id, w->ask->id, sizeof w->id);

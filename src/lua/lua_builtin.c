@@ -1,11 +1,9 @@
-/* What the Lua of the library (lua/agenthost) needs of the core: ah._raise, ah._check_fields,
- * ah._check_list and ah._list_fault, so that a mistake in what it is given is told at the script's line and with the nearest name.
+/* What the Lua of the library (lua/agenthost) needs of the core: ah._raise, ah._check_list
+ * and ah._list_fault, so that a mistake in what it is given is told at the script's line and with the nearest name.
  * What a single built-in tool needs is in a file of its own. */
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_open.h"
-
-enum { MAX_KNOWN = 64 };
 
 /* ah._raise(message): a mistake of the script, raised as `usage` at its line. */
 static int raise_usage(lua_State *L)
@@ -13,28 +11,10 @@ static int raise_usage(lua_State *L)
     return ah_lua_raise(L, AH_USAGE, "%s", luaL_checkstring(L, 1));
 }
 
-/* ah._check_fields(table, what, { names }): raises for a key that is none of the names. */
-static int check_fields(lua_State *L)
-{
-    const char *known[MAX_KNOWN + 1];
-    const char *what = luaL_checkstring(L, 2);
-    lua_Unsigned n = lua_rawlen(L, 3);
-
-    luaL_argcheck(L, n <= MAX_KNOWN, 3, "too many names");
-    luaL_checkstack(L, MAX_KNOWN + 4, what);
-    for (lua_Unsigned i = 0; i < n; i++) {
-        lua_rawgeti(L, 3, (lua_Integer)i + 1);
-        known[i] = luaL_checkstring(L, -1); /* held by the list */
-    }
-    known[n] = NULL;
-    ah_fields_check(L, 1, what, known, false);
-    return 0;
-}
-
 /* ah._check_list(value, what): how many values the list has; raises for what is none. */
 static int check_list(lua_State *L)
 {
-    lua_pushinteger(L, ah_list_check(L, 1, luaL_checkstring(L, 2)));
+    lua_pushinteger(L, ah_lua_list_check(L, 1, luaL_checkstring(L, 2)));
     return 1;
 }
 
@@ -42,18 +22,15 @@ static int check_list(lua_State *L)
 static int list_fault(lua_State *L)
 {
     luaL_checkany(L, 1);
-    if (!ah_list_fault(L, 1))
+    if (!ah_lua_list_fault(L, 1))
         lua_pushnil(L);
     return 1;
 }
 
 void ah_lua_open_builtin(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"_raise", raise_usage},
-                                         {"_check_fields", check_fields},
-                                         {"_check_list", check_list},
-                                         {"_list_fault", list_fault},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"_raise", raise_usage}, {"_check_list", check_list}, {"_list_fault", list_fault}, {NULL, NULL}};
 
     luaL_setfuncs(L, functions, 0);
 }

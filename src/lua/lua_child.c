@@ -157,11 +157,11 @@ void ah_child_wake(ah_child *c)
         if (!came(w))
             continue;
         stop_waiting(w);
-        ah_waiter_done(&w->waiter);
+        ah_task_waiter_done(&w->waiter);
     }
 }
 
-static void leave(ah_waiter *waiter)
+static void leave(ah_task_waiter *waiter)
 {
     stop_waiting((ah_child_wait *)(void *)((char *)waiter - offsetof(ah_child_wait, waiter)));
 }
@@ -230,8 +230,8 @@ int ah_child_await(lua_State *L, int at, ah_child_wait *w, lua_KFunction k)
     luaL_checkstack(L, 8, "waiting");
     ah_lua_can_await(L);
     lua_pushvalue(L, at);
-    w->waiter = (ah_waiter){.leave = leave};
-    ah_waiter_keep(L, &w->waiter);
+    w->waiter = (ah_task_waiter){.leave = leave};
+    ah_task_waiter_keep(L, &w->waiter);
     lua_pop(L, 1);
     w->next = c->waits;
     w->link = &c->waits;

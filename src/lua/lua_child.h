@@ -29,7 +29,7 @@ typedef enum ah_child_form { AH_FORM_LINE, AH_FORM_BYTES, AH_FORM_SOME, AH_FORM_
 
 /* A wait and its subject; a userdata that keeps the process's object. */
 typedef struct ah_child_wait {
-    ah_waiter waiter;
+    ah_task_waiter waiter;
     ah_child *of;
     struct ah_child_wait *next, **link; /* in of->waits; NULL: it does not wait */
     ah_child_need need;

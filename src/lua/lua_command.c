@@ -26,7 +26,7 @@ typedef struct piece {
 } piece;
 
 typedef struct command {
-    ah_waiter waiter;
+    ah_task_waiter waiter;
     ah_lua *lua;
     ah_process *p;
     ah_job job;
@@ -40,7 +40,7 @@ typedef struct command {
 
 /* -- its life -------------------------------------------------------------------------------- */
 
-static void stop_command(ah_waiter *w)
+static void stop_command(ah_task_waiter *w)
 {
     command *c = (command *)(void *)((char *)w - offsetof(command, waiter));
 
@@ -109,7 +109,7 @@ static void on_job(ah_job *job)
 
     take_output(c);
     if (ah_process_ended(c->p, NULL))
-        ah_waiter_done(&c->waiter);
+        ah_task_waiter_done(&c->waiter);
 }
 
 static void on_news(void *ud, ah_process *p)
@@ -165,7 +165,7 @@ static void push_result(lua_State *L, const command *c, const ah_process_result 
     lua_createtable(L, 0, 14);
     set_text(L, "how", ah_slice_of(how[r->how]));
     if (r->signal) {
-        ah_signal_push(L, r->signal);
+        ah_lua_signal_push(L, r->signal);
         lua_setfield(L, -2, "signal");
     } else if (r->code >= 0) {
         set_integer(L, "code", r->code);
@@ -338,10 +338,10 @@ static int run_command(lua_State *L)
     if (!(g = read_given(L, &o))) /* -- t launch */
         return 2;
     c = push_command(L, &o); /* -- t launch c */
-    ah_waiter_keep(L, &c->waiter);
+    ah_task_waiter_keep(L, &c->waiter);
     if (start(c, g, o.input, &err) != AH_OK) {
         stop_command(&c->waiter);
-        ah_waiter_done(&c->waiter);
+        ah_task_waiter_done(&c->waiter);
         return fails(L, &err);
     }
     return ah_lua_await(L, &c->waiter, lua_gettop(L), finish);

@@ -149,7 +149,7 @@ static int agent_fork(lua_State *L)
     ah_lua_fallbacks_copy(&b->fallback, &a->fallback);
     b->settings = ah_text_ref(a->settings);
     b->rules = a->rules;
-    ah_untold_copy(&b->untold, &a->untold);
+    ah_drift_warnings_copy(&b->untold, &a->untold);
     b->limits = a->limits;
     b->exempt = ah_text_ref(a->exempt);
     if (ah_transcript_copy(a->transcript, &b->transcript, &err) != AH_OK ||

@@ -163,7 +163,7 @@ static int push_adapter(lua_State *L, const ah_call *call)
 /* The run's own budget, else that of the run around it; nil without one. */
 static int push_budget(lua_State *L, const ah_call *call)
 {
-    const ah_spending *s = &ah_run_cfg(call->run)->spending;
+    const ah_budgets *s = &ah_run_cfg(call->run)->spending;
 
     if (s->n)
         ah_lua_push_budget(L, s->budget[0]);

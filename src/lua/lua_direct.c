@@ -25,10 +25,10 @@ typedef struct direct {
     ah_registry registry;
     ah_inject_rules rules;
     ah_transcript *transcript;
-    ah_lowered wire;
+    ah_wire wire;
     ah_adapter *model;
-    ah_driven *driven;
-    ah_waiter waiter;
+    ah_driver_run *driven;
+    ah_task_waiter waiter;
     ah_log silent;
     bool started, answered, success; /* its handler was called; came to an end; well */
     ah_status leave;
@@ -46,7 +46,7 @@ static const char DIRECT[] = "agenthost.direct";
 static void say(ah_job *job)
 {
     ah_exchange *x = (ah_exchange *)(void *)((char *)job - offsetof(ah_exchange, job));
-    const caller *c = (const caller *)ah_run_cfg(ah_driven_run(x->of))->adapter;
+    const caller *c = (const caller *)ah_run_cfg(ah_driver_run_run(x->of))->adapter;
 
     ah_exchange_feed(x, ah_text_slice(c->lines));
     ah_exchange_end(x, NULL);
@@ -118,8 +118,8 @@ static ah_adapter *new_caller(ah_lua *h, const ah_overlay *around, const ah_tool
 
 static void clear(direct *d)
 {
-    ah_driven_free(d->driven);
-    ah_lowered_clear(&d->wire);
+    ah_driver_run_free(d->driven);
+    ah_wire_clear(&d->wire);
     ah_registry_clear(&d->registry);
     ah_transcript_unref(d->transcript);
     ah_adapter_unref(d->model);
@@ -161,7 +161,7 @@ static bool about_tool(ah_event_type type)
 /* To those who listen to the run around it, else to the program's watcher. */
 static void tell(const direct *d, const ah_notice *n)
 {
-    ah_run *around = ah_run_around(ah_driven_run(d->driven));
+    ah_run *around = ah_run_around(ah_driver_run_run(d->driven));
 
     if (around)
         ah_run_relay(around, n);
@@ -191,10 +191,10 @@ static void on_answer(void *ud, const ah_call *call, const ah_outcome *o)
     d->value = call->value ? ah_text_ref(call->value) : ah_text_new(&d->lua->mem, ah_slice_of("null"));
 }
 
-static void on_done(void *ud, ah_driven *driven)
+static void on_done(void *ud, ah_driver_run *driven)
 {
     (void)driven;
-    ah_waiter_done(&((direct *)ud)->waiter);
+    ah_task_waiter_done(&((direct *)ud)->waiter);
 }
 
 /* (direct, call) */
@@ -227,7 +227,7 @@ static ah_status look(void *ud, ah_run *run, const ah_call *call, ah_changes *ou
     return ah_lua_call(d->lua, L, 2, 0, err);
 }
 
-static void configure(direct *d, ah_driven *parent, const ah_overlay *around, ah_run_config *cfg)
+static void configure(direct *d, ah_driver_run *parent, const ah_overlay *around, ah_run_config *cfg)
 {
     static const struct ah_strategy_vt keeper_vt = {.after = look};
     ah_host *host = d->lua->host;
@@ -237,7 +237,7 @@ static void configure(direct *d, ah_driven *parent, const ah_overlay *around, ah
                            .log = &d->silent,
                            .secrets = &host->secrets,
                            .id = ++host->last_run,
-                           .parent = parent ? ah_run_cfg(ah_driven_run(parent))->id : 0,
+                           .parent = parent ? ah_run_cfg(ah_driver_run_run(parent))->id : 0,
                            .adapter = d->model,
                            .transcript = d->transcript,
                            .wire = &d->wire,
@@ -247,7 +247,7 @@ static void configure(direct *d, ah_driven *parent, const ah_overlay *around, ah
                            .n_strategies = 1,
                            .host_hooks = ah_lua_gate(d->lua),
                            .made_by_code = true,
-                           .session = parent ? ah_run_cfg(ah_driven_run(parent))->session : NULL,
+                           .session = parent ? ah_run_cfg(ah_driver_run_run(parent))->session : NULL,
                            .limits.max_iterations = 1,
                            .deadline = ah_lua_deadline_around(parent, around),
                            .wall = ah_host_wall,
@@ -263,20 +263,20 @@ static void configure(direct *d, ah_driven *parent, const ah_overlay *around, ah
 static ah_status begin(direct *d, ah_tool *tool, ah_overlay *around, ah_err *err)
 {
     ah_host *host = d->lua->host;
-    ah_driven *parent = d->lua->running ? d->lua->running->job.of : NULL;
+    ah_driver_run *parent = d->lua->running ? d->lua->running->job.of : NULL;
     ah_run_config cfg;
     ah_status st;
     ah_run *run;
 
     configure(d, parent, around, &cfg);
-    ah_lowered_init(&d->wire, &d->lua->mem, d->model, d->transcript);
+    ah_wire_init(&d->wire, &d->lua->mem, d->model, d->transcript);
     if ((st = ah_registry_add(&d->registry, tool, err)) != AH_OK ||
         (around && (st = ah_overlay_anchor(around, &cfg.caller, err)) != AH_OK))
         return st;
     st = ah_run_new(&cfg, ah_host_now(host), &run, err);
     ah_anchor_unref(cfg.caller);
     if (st == AH_OK)
-        st = ah_driven_new(host, run, parent, on_done, d, &d->driven, err);
+        st = ah_driver_run_new(host, run, parent, on_done, d, &d->driven, err);
     if (st == AH_OK)
         d->waiter.scope = d->driven;
     return st;
@@ -318,7 +318,7 @@ static int finish(lua_State *L, int status, lua_KContext ctx)
     int n;
 
     (void)status;
-    ah_run_result_of(ah_driven_run(d->driven), &result);
+    ah_run_result_of(ah_driver_run_run(d->driven), &result);
     read_status(d, &result.err, &r);
     n = d->take(L, &r);
     clear(d); /* now, not when the collector comes */
@@ -338,9 +338,9 @@ int ah_lua_direct(lua_State *L, ah_tool *tool, ah_slice args, ah_direct_take tak
     if (!(d->transcript = ah_transcript_new(&d->lua->mem)) ||
         !(d->model = new_caller(d->lua, around, tool, args)))
         return ah_lua_raise_nomem(L);
-    ah_waiter_keep(L, &d->waiter); /* until it is done, whoever stops waiting */
+    ah_task_waiter_keep(L, &d->waiter); /* until it is done, whoever stops waiting */
     if ((st = begin(d, tool, around, &err)) == AH_OK)
         return ah_lua_await(L, &d->waiter, lua_gettop(L), finish);
-    ah_waiter_done(&d->waiter);
+    ah_task_waiter_done(&d->waiter);
     return ah_lua_raise_err(L, &err);
 }

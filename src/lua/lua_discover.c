@@ -46,7 +46,7 @@ const ah_subject ah_subject_discover = {.what = "ah.run: discover",
 
 void ah_lua_discovery_read(lua_State *L, int idx, ah_lua_agent *a)
 {
-    int max_depth = AH_FOUND_DEPTH, type = lua_getfield(L, idx, "discover");
+    int max_depth = AH_ENTITY_SLOT_DEPTH, type = lua_getfield(L, idx, "discover");
     discover_fields f = {.keep = true};
     bool on = lua_toboolean(L, -1);
 

@@ -484,7 +484,7 @@ static void read_fields(lua_State *L)
 {
     lua_Integer n;
 
-    if (!ah_field_list(L, 1, "ah.entity", "fields", &n))
+    if (!ah_lua_field_list(L, 1, "ah.entity", "fields", &n))
         return;
     if (n > MAX_FIELDS)
         ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.entity: at most %d fields", MAX_FIELDS);

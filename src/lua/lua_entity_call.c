@@ -215,7 +215,7 @@ static int call_method(lua_State *L)
 {
     ah_call *call = check_call(L);
     size_t method = 0;
-    const ah_found *f = ah_found_of(call, &method);
+    const ah_entity_slot *f = ah_entity_slot_of(call, &method);
     const ah_lua_entity *e = lua_touserdata(L, 4);
     size_t n = number_in(L, e->core, f->of->method[method]);
 
@@ -233,7 +233,7 @@ static int call_method(lua_State *L)
 }
 
 /* Is the value at 3 an instance of the same class and id? Its class is pushed then. */
-static bool is_the_one(lua_State *L, const ah_found *f)
+static bool is_the_one(lua_State *L, const ah_entity_slot *f)
 {
     const ah_lua_entity *e = ah_lua_push_entity_of(L, 3);
     ah_text *id = NULL;
@@ -251,7 +251,7 @@ static bool is_the_one(lua_State *L, const ah_found *f)
 
 /* "x.lua:3: find of entity 'X' ...", as a warning of the run: the model is told that the entity is gone,
  * which is not what went wrong. */
-static void warn_of_find(lua_State *L, const ah_found *f, const char *what)
+static void warn_of_find(lua_State *L, const ah_entity_slot *f, const char *what)
 {
     const char *name = f->of->name->data;
     char words[600];
@@ -269,7 +269,7 @@ static void warn_of_find(lua_State *L, const ah_found *f, const char *what)
 }
 
 /* args ctx result: a plain table becomes an instance, as Class(table) makes it. */
-static void make_found(lua_State *L, const ah_found *f)
+static void make_found(lua_State *L, const ah_entity_slot *f)
 {
     if (!lua_istable(L, 3) || lua_getmetatable(L, 3) ||
         !ah_lua_push_entity_named(L, ah_text_slice(f->of->name))) {
@@ -282,7 +282,7 @@ static void make_found(lua_State *L, const ah_found *f)
 }
 
 /* args ctx result: what find gave, if it is the entity; else a warning says what it is. */
-static bool take_found(lua_State *L, const ah_found *f)
+static bool take_found(lua_State *L, const ah_entity_slot *f)
 {
     char what[200];
     bool instance;
@@ -308,7 +308,7 @@ static bool take_found(lua_State *L, const ah_found *f)
 /* args ctx result: of the class's find. */
 static int found_again(lua_State *L, int status, lua_KContext ctx)
 {
-    ah_found *f = ah_found_of(check_call(L), NULL);
+    ah_entity_slot *f = ah_entity_slot_of(check_call(L), NULL);
     ah_value live;
 
     (void)status;
@@ -322,14 +322,14 @@ static int found_again(lua_State *L, int status, lua_KContext ctx)
     live = ah_lua_live(L, 3);
     if (!live.vt)
         return ah_lua_raise_nomem(L);
-    ah_found_bind(f, live);
+    ah_entity_slot_bind(f, live);
     return call_method(L);
 }
 
 /* args ctx */
 static int enter(lua_State *L)
 {
-    const ah_found *f = ah_found_of(check_call(L), NULL);
+    const ah_entity_slot *f = ah_entity_slot_of(check_call(L), NULL);
 
     if (f->instance.vt) {
         ah_lua_push_live(L, &f->instance);
@@ -349,7 +349,7 @@ static int enter(lua_State *L)
     return found_again(L, LUA_OK, 0);
 }
 
-static void start(ah_found *f, size_t method, ah_call *call)
+static void start(ah_entity_slot *f, size_t method, ah_call *call)
 {
     ah_lua_start_call(ah_lua_handler_of(f->of->method[method]), call, enter);
 }

@@ -17,12 +17,12 @@ struct ah_lua_exchange {
     ah_exchange *x; /* NULL: it is over, or the results of calls are waited for */
     ah_task *task;
     ah_lua_adapter *of;
-    const ah_lowered *wire; /* of which conversation; only compared */
-    int64_t run;            /* its number */
-    uint64_t head;          /* hash of what stood before the entries when it began */
-    ah_waiter waiter;       /* for the results of calls */
-    bool over;              /* nothing will come of it any more */
-    ah_lua_exchange *next;  /* in of->paused */
+    const ah_wire *wire;   /* of which conversation; only compared */
+    int64_t run;           /* its number */
+    uint64_t head;         /* hash of what stood before the entries when it began */
+    ah_task_waiter waiter; /* for the results of calls */
+    bool over;             /* nothing will come of it any more */
+    ah_lua_exchange *next; /* in of->paused */
 };
 
 /* -- the exchange as an object ----------------------------------------------------------- */
@@ -47,7 +47,7 @@ static int exchange_request(lua_State *L)
     ah_buf *b = ah_lua_push_buf(L, MAX_PIECE);
     ah_exchange *x = check_exchange(L);
     ah_slice body[3];
-    size_t n = ah_lowered_body(ah_run_cfg(ah_driven_run(x->of))->wire, body);
+    size_t n = ah_wire_body(ah_run_cfg(ah_driver_run_run(x->of))->wire, body);
 
     for (size_t i = 0; i < n; i++)
         ah_buf_put(b, body[i]);
@@ -102,7 +102,7 @@ static int exchange_warn(lua_State *L)
     ah_slice text;
 
     text.p = luaL_checklstring(L, 2, &text.n);
-    ah_run_warn(ah_driven_run(x->of), text);
+    ah_run_warn(ah_driver_run_run(x->of), text);
     return 0;
 }
 
@@ -121,7 +121,7 @@ static int exchange_fail(lua_State *L)
         return ah_lua_raise_nomem(L);
     ah_scripted_failure(b->mem, ah_buf_slice(b), &retry_after, &err);
     ah_buf_clear(b);
-    ah_run_advise(ah_driven_run(x->of), x->id, retry_after);
+    ah_run_advise(ah_driver_run_run(x->of), x->id, retry_after);
     e->x = NULL;
     ah_exchange_end(x, &err);
     return 0;
@@ -154,7 +154,7 @@ static int exchange_cancelled(lua_State *L)
     ah_host *host = e->of->lua->host;
     ah_status why;
 
-    lua_pushboolean(L, e->over || ah_driven_ended(host, e->run, ah_host_now(host), &why) != 0);
+    lua_pushboolean(L, e->over || ah_driver_run_ended(host, e->run, ah_host_now(host), &why) != 0);
     return 1;
 }
 
@@ -172,7 +172,7 @@ static int call_told(lua_State *L)
 }
 
 /* What is kept for the conversation goes: "stopped", "failed", "over". w NULL: of all. */
-static void tell(ah_lua_adapter *a, const char *what, const ah_lowered *w)
+static void tell(ah_lua_adapter *a, const char *what, const ah_wire *w)
 {
     lua_State *L = a->lua->caller;
 
@@ -188,7 +188,7 @@ static void tell(ah_lua_adapter *a, const char *what, const ah_lowered *w)
     ah_lua_call(a->lua, L, 3, 0, NULL);
 }
 
-void ah_lua_exchange_leave(ah_scripted *s, const ah_lowered *w)
+void ah_lua_exchange_leave(ah_scripted *s, const ah_wire *w)
 {
     ah_lua_exchange_rest(s, w);
     tell((ah_lua_adapter *)s, "over", w);
@@ -206,12 +206,12 @@ static void unlink_paused(ah_lua_exchange *e)
         *link = e->next;
 }
 
-static ah_lua_exchange *from_waiter(ah_waiter *w)
+static ah_lua_exchange *from_waiter(ah_task_waiter *w)
 {
     return (ah_lua_exchange *)(void *)((char *)w - offsetof(ah_lua_exchange, waiter));
 }
 
-static void left(ah_waiter *w)
+static void left(ah_task_waiter *w)
 {
     unlink_paused(from_waiter(w));
 }
@@ -233,12 +233,12 @@ static int exchange_pause(lua_State *L)
 {
     ah_lua_exchange *e = check_open(L);
     ah_exchange *x = e->x;
-    ah_run *run = ah_driven_run(x->of);
+    ah_run *run = ah_driver_run_run(x->of);
     int answered = ah_run_iterations(run);
 
     lua_settop(L, 1);
     ah_lua_can_await(L);
-    e->waiter = (ah_waiter){.within = x->of, .leave = left};
+    e->waiter = (ah_task_waiter){.within = x->of, .leave = left};
     e->next = e->of->paused;
     e->of->paused = e;
     e->x = NULL;
@@ -256,12 +256,12 @@ static void give_up(ah_lua_exchange *e)
     unlink_paused(e);
     e->over = true;
     if (e->task->running) /* it drives below us: it is told when that comes back */
-        ah_waiter_done(&e->waiter);
+        ah_task_waiter_done(&e->waiter);
     ah_task_stop(e->task);
     tell(e->of, "stopped", e->wire);
 }
 
-static ah_lua_exchange *find_paused(const ah_lua_adapter *a, const ah_lowered *w)
+static ah_lua_exchange *find_paused(const ah_lua_adapter *a, const ah_wire *w)
 {
     ah_lua_exchange *e = a->paused;
 
@@ -270,7 +270,7 @@ static ah_lua_exchange *find_paused(const ah_lua_adapter *a, const ah_lowered *w
     return e;
 }
 
-void ah_lua_exchange_rest(ah_scripted *s, const ah_lowered *w)
+void ah_lua_exchange_rest(ah_scripted *s, const ah_wire *w)
 {
     ah_lua_exchange *e = find_paused((ah_lua_adapter *)s, w);
 
@@ -329,10 +329,10 @@ static void tell_head(const ah_lua_adapter *a, ah_exchange *x)
     ah_response_head head = {.status = 200, .header = header, .wall_ms = ah_host_wall(a->lua->host)};
 
     if (a->reads)
-        ah_run_head(ah_driven_run(x->of), x->id, &head);
+        ah_run_head(ah_driver_run_run(x->of), x->id, &head);
 }
 
-static uint64_t head_of(const ah_lowered *w)
+static uint64_t head_of(const ah_wire *w)
 {
     return ah_slice_hash(ah_buf_slice(&w->head));
 }
@@ -340,7 +340,7 @@ static uint64_t head_of(const ah_lowered *w)
 static int make_task(lua_State *L)
 {
     ah_exchange *x = lua_touserdata(L, 1);
-    const ah_run_config *cfg = ah_run_cfg(ah_driven_run(x->of));
+    const ah_run_config *cfg = ah_run_cfg(ah_driver_run_run(x->of));
     ah_lua_adapter *a = (ah_lua_adapter *)cfg->adapter;
     ah_lua_exchange *e = lua_newuserdatauv(L, sizeof *e, 0); /* -- x e */
     ah_task *t;
@@ -387,7 +387,7 @@ static bool may_go_on(const ah_lua_exchange *e, const ah_run_config *cfg)
 void ah_lua_exchange_start(ah_scripted *s, ah_exchange *x)
 {
     ah_lua_adapter *a = (ah_lua_adapter *)s;
-    const ah_run_config *cfg = ah_run_cfg(ah_driven_run(x->of));
+    const ah_run_config *cfg = ah_run_cfg(ah_driver_run_run(x->of));
     ah_lua_exchange *e = find_paused(a, cfg->wire);
 
     if (e && may_go_on(e, cfg)) {
@@ -396,7 +396,7 @@ void ah_lua_exchange_start(ah_scripted *s, ah_exchange *x)
         x->task = e;
         e->task->watch.us = 0; /* an answer of its own: its time begins anew */
         tell_head(a, x);
-        ah_waiter_done(&e->waiter);
+        ah_task_waiter_done(&e->waiter);
         return;
     }
     if (e)

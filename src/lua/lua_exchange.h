@@ -22,9 +22,9 @@ typedef struct ah_lua_adapter {
 /* Slots of ah_scripted. */
 void ah_lua_exchange_start(ah_scripted *s, struct ah_exchange *x);
 void ah_lua_exchange_stop(ah_scripted *s, struct ah_exchange *x);
-void ah_lua_exchange_rest(ah_scripted *s, const ah_lowered *w);
+void ah_lua_exchange_rest(ah_scripted *s, const ah_wire *w);
 /* The conversation is over. */
-void ah_lua_exchange_leave(ah_scripted *s, const ah_lowered *w);
+void ah_lua_exchange_leave(ah_scripted *s, const ah_wire *w);
 /* Ends all that waits, and tells of all conversations, before the adapter goes. */
 void ah_lua_exchange_release(ah_lua_adapter *a);
 

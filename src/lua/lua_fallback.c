@@ -93,7 +93,7 @@ void ah_lua_read_fallbacks(lua_State *L, const ah_log *log, const ah_provider_op
 {
     lua_Integer n;
 
-    if (!ah_field_push(L, 1, "ah.run", "fallback", LUA_TTABLE))
+    if (!ah_lua_field_push(L, 1, "ah.run", "fallback", LUA_TTABLE))
         return;
     ah_options_read(L, -1, &ah_subject_fallback, f);
     n = luaL_len(L, -1);

@@ -251,7 +251,7 @@ static lua_Integer measure(lua_State *L, int idx, bool named)
     return n;
 }
 
-lua_Integer ah_list_check(lua_State *L, int idx, const char *what)
+lua_Integer ah_lua_list_check(lua_State *L, int idx, const char *what)
 {
     lua_Integer n = measure(L, lua_absindex(L, idx), false);
 
@@ -260,24 +260,25 @@ lua_Integer ah_list_check(lua_State *L, int idx, const char *what)
     return n;
 }
 
-bool ah_field_list(lua_State *L, int idx, const char *what, const char *name, lua_Integer *n)
+bool ah_lua_field_list(lua_State *L, int idx, const char *what, const char *name, lua_Integer *n)
 {
-    if (!ah_field_push(L, idx, what, name, LUA_TTABLE))
+    if (!ah_lua_field_push(L, idx, what, name, LUA_TTABLE))
         return false;
     lua_pushfstring(L, "%s: %s", what, name);
-    *n = ah_list_check(L, -2, lua_tostring(L, -1));
+    *n = ah_lua_list_check(L, -2, lua_tostring(L, -1));
     lua_pop(L, 1);
     return true;
 }
 
-const char *ah_list_fault(lua_State *L, int idx)
+const char *ah_lua_list_fault(lua_State *L, int idx)
 {
     return measure(L, lua_absindex(L, idx), false) < 0 ? lua_tostring(L, -1) : NULL;
 }
 
 /* -- tables ------------------------------------------------------------------------------ */
 
-uint64_t ah_fields_check(lua_State *L, int idx, const char *what, const char *const *known, bool list)
+uint64_t ah_lua_fields_check(lua_State *L, int idx, const char *what, const char *const *known,
+                             bool list)
 {
     uint64_t there = 0;
 
@@ -319,7 +320,7 @@ static int wrong(lua_State *L, const char *what, const char *name, const char *w
                         kind_of(L));
 }
 
-bool ah_field_string(lua_State *L, int idx, const char *what, const char *name, ah_slice *out)
+bool ah_lua_field_string(lua_State *L, int idx, const char *what, const char *name, ah_slice *out)
 {
     int type = lua_getfield(L, idx, name);
 
@@ -333,7 +334,7 @@ bool ah_field_string(lua_State *L, int idx, const char *what, const char *name, 
     return type == LUA_TSTRING;
 }
 
-bool ah_field_push(lua_State *L, int idx, const char *what, const char *name, int type)
+bool ah_lua_field_push(lua_State *L, int idx, const char *what, const char *name, int type)
 {
     int found = lua_getfield(L, idx, name);
 

@@ -13,14 +13,15 @@
  * own with the same fields: code of the script, which may be called while it is read, cannot
  * reach it, and its fields are all there when reading begins. Returns which are: bit i is known[i], of
  * 64 at most. */
-uint64_t ah_fields_check(lua_State *L, int idx, const char *what, const char *const *known, bool list);
+uint64_t ah_lua_fields_check(lua_State *L, int idx, const char *what, const char *const *known,
+                             bool list);
 /* Raises for such a key, of a table or of an object whose members are `known`. */
 int ah_lua_unknown(lua_State *L, const char *what, const char *const *known, ah_slice key);
 /* Each gives whether the field is there (not nil), and raises when it is of another type. */
-bool ah_field_string(lua_State *L, int idx, const char *what, const char *name,
-                     ah_slice *out); /* lent by the table */
+bool ah_lua_field_string(lua_State *L, int idx, const char *what, const char *name,
+                         ah_slice *out); /* lent by the table */
 /* Pushes the field if it is of the type, else pushes nothing. */
-bool ah_field_push(lua_State *L, int idx, const char *what, const char *name, int type);
+bool ah_lua_field_push(lua_State *L, int idx, const char *what, const char *name, int type);
 
 /* The table of methods on top, which is the __index of a `what`, raises so for what it has not. */
 void ah_lua_methods_only(lua_State *L, const char *what);
@@ -30,8 +31,8 @@ void ah_lua_methods_only(lua_State *L, const char *what);
  * the value at idx; the others are for a field (the list pushed, if it is there), and
  * for those who raise themselves: what is wrong (pushed, and to be put behind the list's name), or NULL.
  * The number of values is what the list had then; whoever runs code of the script reads on with care. */
-lua_Integer ah_list_check(lua_State *L, int idx, const char *what);
-bool ah_field_list(lua_State *L, int idx, const char *what, const char *name, lua_Integer *n);
-const char *ah_list_fault(lua_State *L, int idx);
+lua_Integer ah_lua_list_check(lua_State *L, int idx, const char *what);
+bool ah_lua_field_list(lua_State *L, int idx, const char *what, const char *name, lua_Integer *n);
+const char *ah_lua_list_fault(lua_State *L, int idx);
 
 #endif

@@ -19,7 +19,7 @@ typedef struct watch watch;
 
 /* Of somebody who waits for the next changes. */
 typedef struct wait {
-    ah_waiter waiter;
+    ah_task_waiter waiter;
     ah_timer timer;
     watch *of; /* kept by the user value; NULL: it is gone, or has been told */
 } wait;
@@ -47,7 +47,7 @@ static void forget_wait(wait *x)
     x->of = NULL;
 }
 
-static void stop_waiting(ah_waiter *waiter)
+static void stop_waiting(ah_task_waiter *waiter)
 {
     forget_wait((wait *)(void *)((char *)waiter - offsetof(wait, waiter)));
 }
@@ -63,7 +63,7 @@ static void end_wait(wait *x)
     if (!x)
         return;
     forget_wait(x);
-    ah_waiter_done(&x->waiter);
+    ah_task_waiter_done(&x->waiter);
 }
 
 static void clear_watch(watch *w)
@@ -252,7 +252,7 @@ static int watch_next(lua_State *L)
     lua_settop(L, 1);
     ah_lua_can_await(L);
     x = push_wait(L);
-    ah_waiter_keep(L, &x->waiter);
+    ah_task_waiter_keep(L, &x->waiter);
     x->of = w;
     w->wait = x;
     if (timeout < 1e9)

@@ -302,11 +302,11 @@ static bool begin_fronts(offer *o, int list)
 
 static void ask_next(offer *o)
 {
-    const ah_driven *of = o->ask->def.of;
+    const ah_driver_run *of = o->ask->def.of;
 
     for (int i = 0; of && i < o->passed; i++)
-        of = ah_driven_parent(of);
-    for (; of; of = ah_driven_parent(of)) {
+        of = ah_driver_run_parent(of);
+    for (; of; of = ah_driver_run_parent(of)) {
         const ah_lua_agent *a = ah_lua_agent_of(of);
 
         o->passed++;
@@ -360,7 +360,7 @@ static int agent_on_ask(lua_State *L)
 static int agent_respond(lua_State *L)
 {
     const ah_lua_agent *a = ah_lua_check_agent(L);
-    ah_driven *at_work = ah_lua_agent_at_work(a);
+    ah_driver_run *at_work = ah_lua_agent_at_work(a);
     ah_ask_item *ask;
     ah_slice id;
     ah_err err;
@@ -369,7 +369,7 @@ static int agent_respond(lua_State *L)
     ask = ah_ask_find(a->lua->host, id, &err);
     if (!ask)
         return refused(L, &err);
-    if (!at_work || !ah_driven_within(ask->def.of, at_work)) {
+    if (!at_work || !ah_driver_run_within(ask->def.of, at_work)) {
         ah_err_set(&err, AH_USAGE, "%.*s is not asked in a run of this agent", AH_FMT(id));
         return refused(L, &err);
     }

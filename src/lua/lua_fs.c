@@ -438,16 +438,16 @@ static int fs_exists(lua_State *L)
 
 static int found_gc(lua_State *L)
 {
-    ah_fs_found_clear(luaL_checkudata(L, 1, FOUND));
+    ah_fs_items_clear(luaL_checkudata(L, 1, FOUND));
     return 0;
 }
 
 /* -- found: freed by Lua, whatever is raised */
-static ah_fs_found *push_found(lua_State *L, int max)
+static ah_fs_items *push_found(lua_State *L, int max)
 {
-    ah_fs_found *f = lua_newuserdatauv(L, sizeof *f, 0);
+    ah_fs_items *f = lua_newuserdatauv(L, sizeof *f, 0);
 
-    ah_fs_found_init(f, &ah_lua_of(L)->mem, (size_t)max);
+    ah_fs_items_init(f, &ah_lua_of(L)->mem, (size_t)max);
     luaL_setmetatable(L, FOUND);
     return f;
 }
@@ -494,7 +494,7 @@ static void push_number(lua_State *L, const char *name, size_t n)
 }
 
 /* The list of what was found, with what is to be said of what was not. */
-static int push_list(lua_State *L, ah_fs_found *f, void (*push)(lua_State *, const ah_fs_item *))
+static int push_list(lua_State *L, ah_fs_items *f, void (*push)(lua_State *, const ah_fs_item *))
 {
     lua_createtable(L, (int)f->n, 2);
     for (size_t i = 0; i < f->n; i++) {
@@ -507,7 +507,7 @@ static int push_list(lua_State *L, ah_fs_found *f, void (*push)(lua_State *, con
     }
     push_number(L, "skipped", f->skipped);
     push_number(L, "left_out", f->left_out);
-    ah_fs_found_clear(f);
+    ah_fs_items_clear(f);
     return 1;
 }
 
@@ -517,7 +517,7 @@ static int fs_list(lua_State *L)
     ah_fs *fs = check_files(L);
     ah_slice path = path_or_root(L, 2);
     looked o = {.max = LISTED};
-    ah_fs_found *f;
+    ah_fs_items *f;
     ah_err err;
 
     read_options(L, 3, &ah_subject_fs_list, &o);
@@ -533,7 +533,7 @@ static int fs_glob(lua_State *L)
     ah_fs *fs = check_files(L);
     ah_slice pattern = text_arg(L, 2);
     looked o = {.path = AH_LIT(""), .max = LISTED};
-    ah_fs_found *f;
+    ah_fs_items *f;
     ah_err err;
 
     read_options(L, 3, &ah_subject_fs_glob, &o);
@@ -558,7 +558,7 @@ static int fs_grep(lua_State *L)
 {
     ah_fs *fs = check_files(L);
     searched o = {.what = {.pattern = text_arg(L, 2), .in = AH_LIT("")}, .max = MATCHED};
-    ah_fs_found *f;
+    ah_fs_items *f;
     ah_err err;
 
     read_options(L, 3, &ah_subject_fs_grep, &o);
@@ -594,7 +594,7 @@ static int fs_lines(lua_State *L)
     ah_slice path = text_arg(L, 2);
     wanted o = {.lines = {.max_bytes = LINES_BYTES, .width = LINE_WIDTH}, .first = 1, .max = LISTED};
     ah_fs_lines *want = &o.lines;
-    ah_fs_found *f;
+    ah_fs_items *f;
     ah_err err;
 
     read_options(L, 3, &ah_subject_fs_lines, &o);
@@ -689,7 +689,7 @@ static void read_allow(lua_State *L, ah_buf *names)
 {
     lua_Integer n;
 
-    if (!ah_field_list(L, 1, "ah.filesystem", "allow", &n))
+    if (!ah_lua_field_list(L, 1, "ah.filesystem", "allow", &n))
         return;
     for (lua_Integer i = 1; i <= n; i++) {
         ah_slice name;

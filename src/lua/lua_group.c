@@ -88,7 +88,7 @@ static void append(lua_State *L, int list, int idx, bool by_group)
 static void append_group(lua_State *L, int list, int group)
 {
     lua_getfield(L, group, "tools");
-    for (lua_Integer i = 1, n = ah_list_check(L, -1, "a tool group: tools"); i <= n; i++) {
+    for (lua_Integer i = 1, n = ah_lua_list_check(L, -1, "a tool group: tools"); i <= n; i++) {
         lua_geti(L, -1, i);
         if (!ah_lua_to_tool(L, -1))
             refuse(L, "a tool group: tools", i, -1);
@@ -133,7 +133,7 @@ static void append_list(lua_State *L, int list, int idx, const char *what, int d
     if (depth > MAX_LISTS)
         ah_lua_raise(L, AH_PROMPT_VALIDATION, "%.100s...: more than %d lists within each other", what,
                      MAX_LISTS);
-    for (lua_Integer i = 1, n = ah_list_check(L, idx, what); i <= n; i++) {
+    for (lua_Integer i = 1, n = ah_lua_list_check(L, idx, what); i <= n; i++) {
         lua_geti(L, idx, i);
         append_element(L, list, what, i, depth);
         lua_pop(L, 1);

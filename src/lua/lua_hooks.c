@@ -33,11 +33,11 @@ bool ah_lua_put_reason(lua_State *L, int idx, ah_buf *why)
 static void end_checking(ah_task *t, ah_slice message)
 {
     ah_lua_hooks *s = t->ud;
-    ah_driven *of = t->job.of;
+    ah_driver_run *of = t->job.of;
 
     s->checking = NULL;
-    ah_run_checked(ah_driven_run(of), message);
-    ah_driven_wake(of);
+    ah_run_checked(ah_driver_run_run(of), message);
+    ah_driver_run_wake(of);
 }
 
 static void checked(ah_task *t, int nresults)
@@ -71,11 +71,11 @@ static void refuse_answer(const ah_lua_hooks *s, ah_run *run, const ah_err *why)
 static void check_failed(ah_task *t, const ah_err *err)
 {
     ah_lua_hooks *s = t->ud;
-    ah_driven *of = t->job.of;
+    ah_driver_run *of = t->job.of;
 
     s->checking = NULL;
-    refuse_answer(s, ah_driven_run(of), err);
-    ah_driven_wake(of);
+    refuse_answer(s, ah_driver_run_run(of), err);
+    ah_driver_run_wake(of);
 }
 
 /* In the task: (checks, what, hooks) -- the first message a check returns */
@@ -466,7 +466,7 @@ static void read_list(lua_State *L, int idx, const char *field, const char *memb
 {
     lua_Integer n;
 
-    if (!ah_field_list(L, idx, "ah.run", field, &n))
+    if (!ah_lua_field_list(L, idx, "ah.run", field, &n))
         return;
     lua_createtable(L, (int)n, 0);
     for (lua_Integer i = 1; i <= n; i++) {
@@ -519,7 +519,7 @@ static void read_policies(lua_State *L, int idx, const char *what, ah_lua_hooks 
 {
     lua_Integer n;
 
-    if (!ah_field_list(L, idx, what, "policies", &n))
+    if (!ah_lua_field_list(L, idx, what, "policies", &n))
         return;
     ah_lua_read_policies(L, what, n);
     s->policies = ah_lua_ref(L);
@@ -552,7 +552,7 @@ void ah_lua_hooks_read(lua_State *L, int idx, const char *what, ah_lua_hooks *s)
     read_list(L, idx, "checks", NULL, true, &s->checks);
     read_list(L, idx, "feedback", "text", false, &s->feedback);
     read_feedback(L, s);
-    if (ah_field_push(L, idx, what, "approve", LUA_TFUNCTION))
+    if (ah_lua_field_push(L, idx, what, "approve", LUA_TFUNCTION))
         s->approve = ah_lua_ref(L);
     set_core(s);
 }

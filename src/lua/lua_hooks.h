@@ -12,7 +12,7 @@ typedef struct ah_lua_runs {
     void (*ask)(void *ud, ah_call *call, ah_slice why);
     void (*stop_asking)(void *ud, ah_call *call);
     /* Pushes the reply of the run at work, as far as it is; nil where it is none of an agent. */
-    void (*push_reply)(lua_State *L, const ah_driven *d);
+    void (*push_reply)(lua_State *L, const ah_driver_run *d);
 } ah_lua_runs;
 
 typedef struct ah_lua_hooks {

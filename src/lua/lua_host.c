@@ -76,7 +76,7 @@ ah_lua *ah_lua_host(lua_State *L, const ah_mem *mem, const ah_config *cfg)
     return h ? h : new_host(L, mem, cfg);
 }
 
-void ah_lua_hold(ah_lua *h, ah_held *o)
+void ah_lua_hold(ah_lua *h, ah_lua_object *o)
 {
     o->next = h->held;
     o->link = &h->held;
@@ -85,7 +85,7 @@ void ah_lua_hold(ah_lua *h, ah_held *o)
     h->held = o;
 }
 
-void ah_lua_let_go(ah_held *o)
+void ah_lua_let_go(ah_lua_object *o)
 {
     if (!o->link)
         return;

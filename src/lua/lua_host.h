@@ -9,8 +9,8 @@
  * another copy of this library has made one. cfg: as ah_host_new has it. */
 ah_lua *ah_lua_host(lua_State *L, const ah_mem *mem, const ah_config *cfg);
 
-void ah_lua_hold(ah_lua *h, ah_held *o);
-void ah_lua_let_go(ah_held *o); /* before it is freed; harmless when it is not held */
+void ah_lua_hold(ah_lua *h, ah_lua_object *o);
+void ah_lua_let_go(ah_lua_object *o); /* before it is freed; harmless when it is not held */
 
 /* Calls the function below nargs arguments on L, protected and under a watch of its own: so long may
  * it be at work, and take so much memory, as a tool by default. On failure, which that is, too,

@@ -21,7 +21,7 @@ enum {
 static const int64_t NO_LIMIT_MS = INT64_C(1000) * 1000 * 1000 * 1000;
 
 typedef struct request {
-    ah_waiter waiter;
+    ah_task_waiter waiter;
     ah_lua *lua;
     ah_transfer *transfer;
     ah_job job;
@@ -96,7 +96,7 @@ static const ah_option http_rows[] = {
 };
 const ah_subject ah_subject_http = {.what = "ah.http", .type = "ah.HttpRequest", .row = http_rows};
 
-static void stop_request(ah_waiter *w)
+static void stop_request(ah_task_waiter *w)
 {
     request *q = (request *)(void *)((char *)w - offsetof(request, waiter));
 
@@ -127,7 +127,7 @@ static void on_job(ah_job *job)
     request *q = (request *)(void *)((char *)job - offsetof(request, job));
 
     if (ah_transfer_ended(q->transfer, NULL))
-        ah_waiter_done(&q->waiter);
+        ah_task_waiter_done(&q->waiter);
 }
 
 /* headers = { ["X-Name"] = "value" }, sent sorted by name so that requests are the same. */
@@ -161,7 +161,7 @@ static bool read_addresses(lua_State *L, request *q)
 {
     lua_Integer n;
 
-    if (!ah_field_list(L, 1, "ah.http", "addresses", &n))
+    if (!ah_lua_field_list(L, 1, "ah.http", "addresses", &n))
         return false;
     q->only.network = q->network;
     for (lua_Integer i = 1; i <= n; i++, lua_pop(L, 1)) {
@@ -304,10 +304,10 @@ static int ah_http_call(lua_State *L)
         return ah_lua_raise_nomem(L);
     if (f.stream != WHOLE)
         return ah_lua_stream(L, &req, (ah_stream_kind)f.stream, f.most ? f.most : MAX_PIECE);
-    ah_waiter_keep(L, &q->waiter);
+    ah_task_waiter_keep(L, &q->waiter);
     if (ah_host_http(h->host, &http, &err) != AH_OK ||
         ah_http_start(http, &req, on_news, q, &q->transfer, &err) != AH_OK) {
-        ah_waiter_done(&q->waiter);
+        ah_task_waiter_done(&q->waiter);
         lua_pushnil(L);
         ah_lua_push_error(L, &err);
         return 2;

@@ -189,7 +189,7 @@ static int image_json(lua_State *L)
         return ah_lua_raise_err(L, &err);
     lua_pushnil(L);
     lua_setmetatable(L, 2);
-    ah_field_string(L, 2, "ah.image", "data", &data);
+    ah_lua_field_string(L, 2, "ah.image", "data", &data);
     lua_settop(L, 2);
     if (!data.p)
         return 1;
@@ -274,12 +274,12 @@ static bool are_texts(lua_State *L, int idx)
     return are;
 }
 
-ah_status ah_lua_read_said(lua_State *L, int idx, const char *what, ah_lua_said *out, ah_err *err)
+ah_status ah_lua_read_content(lua_State *L, int idx, const char *what, ah_lua_content *out, ah_err *err)
 {
     bool parts = lua_istable(L, idx), sound;
     ah_slice s;
 
-    *out = (ah_lua_said){{NULL, 0}, {NULL, 0}};
+    *out = (ah_lua_content){{NULL, 0}, {NULL, 0}};
     if (!parts && lua_type(L, idx) != LUA_TSTRING)
         return AH_OK;
     lua_pushvalue(L, idx);
@@ -294,7 +294,7 @@ ah_status ah_lua_read_said(lua_State *L, int idx, const char *what, ah_lua_said 
     return AH_OK;
 }
 
-ah_text *ah_lua_said_entry(const ah_mem *mem, const ah_lua_said *s, int64_t time)
+ah_text *ah_lua_content_entry(const ah_mem *mem, const ah_lua_content *s, int64_t time)
 {
     return s->parts.p ? ah_entry_parts(mem, s->parts, time)
                       : ah_entry_text(mem, AH_ENTRY_USER, s->text, time);

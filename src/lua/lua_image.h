@@ -9,11 +9,11 @@
 enum { AH_LUA_PARTS_MAX = 128 << 20 }; /* bytes of the JSON of a message, or of a result's images */
 
 /* One of both, or neither: .p NULL. `parts` is checked JSON. */
-typedef struct ah_lua_said {
+typedef struct ah_lua_content {
     ah_slice text, parts;
-} ah_lua_said;
+} ah_lua_content;
 
-static inline bool ah_lua_says(const ah_lua_said *s)
+static inline bool ah_lua_has_content(const ah_lua_content *s)
 {
     return s->text.p || s->parts.p;
 }
@@ -21,9 +21,9 @@ static inline bool ah_lua_says(const ah_lua_said *s)
 /* The text, or list of texts and images, at idx; raises, `what` in front, where it is unsound; but
  * bytes that are not UTF-8 are an error to return: people type and paste them.
  * What is read is held by the stack: a list is replaced by its JSON. */
-ah_status ah_lua_read_said(lua_State *L, int idx, const char *what, ah_lua_said *out, ah_err *err);
+ah_status ah_lua_read_content(lua_State *L, int idx, const char *what, ah_lua_content *out, ah_err *err);
 /* The user's entry; NULL when out of memory. */
-ah_text *ah_lua_said_entry(const ah_mem *mem, const ah_lua_said *s, int64_t time);
+ah_text *ah_lua_content_entry(const ah_mem *mem, const ah_lua_content *s, int64_t time);
 
 /* Is the value an image, or a list that holds one? */
 bool ah_lua_shows(lua_State *L, int idx);

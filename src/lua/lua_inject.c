@@ -79,7 +79,7 @@ void ah_lua_remove_tools(lua_State *L, int idx, const char *what, ah_changes *c)
         lua_pop(L, 1);
         return;
     }
-    for (lua_Integer i = 1, n = ah_list_check(L, idx, what); i <= n; i++) {
+    for (lua_Integer i = 1, n = ah_lua_list_check(L, idx, what); i <= n; i++) {
         lua_geti(L, idx, i);
         remove_one(L, what, (int)i, c);
         lua_pop(L, 1);
@@ -92,7 +92,7 @@ struct ah_lua_strategy {
     ah_lua *lua;
     int ref; /* the function, or the table */
     ah_text *by;
-    ah_kept kept;
+    ah_strategy_cursor kept;
     const struct ah_strategy_vt *vt; /* NULL: it has no methods, only a set */
     ah_search *search;               /* its set of tools that wait to be found; NULL: none */
     char name[MAX_NAME + 16];        /* with what tells it from others of the name */
@@ -225,7 +225,7 @@ static void read_name(lua_State *L, const ah_lua_strategies *s, struct ah_lua_st
     ah_slice name = {NULL, 0};
 
     snprintf(given, sizeof given, "strategy_%d", at);
-    if (lua_istable(L, -1) && ah_field_string(L, -1, "strategy", "name", &name))
+    if (lua_istable(L, -1) && ah_lua_field_string(L, -1, "strategy", "name", &name))
         snprintf(given, sizeof given, "%.*s", AH_FMT(name));
     for (char *p = given; *p; p++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", *p))
@@ -252,7 +252,7 @@ static void read_strategy(lua_State *L, ah_lua_strategies *s, int at)
 
     own->vt = read_methods(L, at);
     read_name(L, s, own, at);
-    own->kept = (ah_kept){0};
+    own->kept = (ah_strategy_cursor){0};
     snprintf(by, sizeof by, "{\"strategy\":\"%s\"}", own->name);
     own->lua = s->lua;
     own->ref = LUA_NOREF;
@@ -276,7 +276,7 @@ void ah_lua_strategies_read(lua_State *L, int idx, ah_lua_strategies *s)
 {
     lua_Integer n;
 
-    if (!ah_field_list(L, idx, "ah.run", "strategies", &n))
+    if (!ah_lua_field_list(L, idx, "ah.run", "strategies", &n))
         return;
     if (n > MAX_STRATEGIES)
         ah_lua_raise(L, AH_USAGE, "ah.run: at most %d strategies, found %d", MAX_STRATEGIES, (int)n);
@@ -397,7 +397,7 @@ void ah_lua_strategies_copy(lua_State *L, ah_lua_strategies *s, const ah_lua_str
         s->own[i] = from->own[i];
         s->own[i].by = ah_text_ref(from->own[i].by);
         s->own[i].ref = LUA_NOREF;
-        s->own[i].kept = (ah_kept){0};
+        s->own[i].kept = (ah_strategy_cursor){0};
         ah_search_ref(s->own[i].search);
         s->n_own++;
         add_items(s, &s->own[i]);

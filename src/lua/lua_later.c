@@ -10,7 +10,7 @@ static const char LATER[] = "agenthost.later";
 
 /* Held as long as its task, which keeps it: one that a finalizer makes is not finalized itself. */
 typedef struct later {
-    ah_held held;
+    ah_lua_object held;
     ah_task *task; /* NULL: it has ended */
     ah_timer timer;
     ah_job job; /* its time is over: closing calls out, which the loop's wait must not */
@@ -44,7 +44,7 @@ static void failed(ah_task *t, const ah_err *err)
     ended(t);
 }
 
-static void drop(ah_held *o)
+static void drop(ah_lua_object *o)
 {
     forget((later *)(void *)((char *)o - offsetof(later, held)));
 }

@@ -91,7 +91,7 @@ void ah_launch_words(lua_State *L, int at, const char *what, const char *name)
 {
     lua_Integer n;
 
-    if (!ah_field_list(L, 1, what, name, &n))
+    if (!ah_lua_field_list(L, 1, what, name, &n))
         return;
     for (lua_Integer i = 1; i <= n; i++, lua_pop(L, 1)) {
         lua_rawgeti(L, -1, i);
@@ -302,7 +302,7 @@ bool ah_launch_folders(lua_State *L, int at, int idx, const char *what, const ch
 
     *n = 0;
     idx = lua_absindex(L, idx);
-    if (!ah_field_list(L, idx, what, name, &listed))
+    if (!ah_lua_field_list(L, idx, what, name, &listed))
         return true;
     for (lua_Integer i = 1; i <= listed; i++) {
         if (*n == AH_SANDBOX_FOLDERS)
@@ -485,7 +485,7 @@ static const struct {
 
 enum { SIGNALS = sizeof signals / sizeof *signals };
 
-const char *ah_signal_name(int sig)
+const char *ah_lua_signal_name(int sig)
 {
     for (size_t i = 0; i < SIGNALS; i++)
         if (signals[i].number == sig)
@@ -493,9 +493,9 @@ const char *ah_signal_name(int sig)
     return NULL;
 }
 
-void ah_signal_push(lua_State *L, int sig)
+void ah_lua_signal_push(lua_State *L, int sig)
 {
-    const char *name = ah_signal_name(sig);
+    const char *name = ah_lua_signal_name(sig);
 
     if (name)
         lua_pushstring(L, name);
@@ -503,7 +503,7 @@ void ah_signal_push(lua_State *L, int sig)
         lua_pushfstring(L, "%d", sig);
 }
 
-int ah_signal_of(const char *name)
+int ah_lua_signal_of(const char *name)
 {
     if (strncmp(name, "SIG", 3) == 0)
         name += 3;

@@ -61,9 +61,9 @@ void ah_launch_environment(lua_State *L, const char *what);
 /* Never raises. The sandbox is the caller's to close, also where this fails. */
 ah_status ah_launch_start(ah_lua *h, ah_launch *g, ah_sandbox *sandbox, ah_process **out, ah_err *err);
 
-const char *ah_signal_name(int sig); /* without SIG; NULL: it has none */
+const char *ah_lua_signal_name(int sig); /* without SIG; NULL: it has none */
 /* Pushes it, or the number in digits. */
-void ah_signal_push(lua_State *L, int sig);
-int ah_signal_of(const char *name); /* with or without SIG; 0: there is none */
+void ah_lua_signal_push(lua_State *L, int sig);
+int ah_lua_signal_of(const char *name); /* with or without SIG; 0: there is none */
 
 #endif

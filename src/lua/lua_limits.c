@@ -1,4 +1,4 @@
-/* The fields of loop_detector become ah_loop_rules, each within its range. What the detector does
+/* The fields of loop_detector become ah_loop_detector_rules, each within its range. What the detector does
  * is run/loop_detector.c's, and the other limits are read in lua_agent_fields.c. */
 #include "lua/lua_limits.h"
 
@@ -16,28 +16,28 @@ static const ah_option loop_detector_rows[] = {
      .kinds = AH_OPT_INTEGER,
      .least = 2,
      .otherwise = "4",
-     .to = AH_TO_INT(ah_loop_rules, warn),
+     .to = AH_TO_INT(ah_loop_detector_rules, warn),
      .doc = "the time from which on there is a warning"},
     {.name = "stop",
      .kinds = AH_OPT_INTEGER,
      .least = 2,
      .most = AH_LOOP_MOST / AH_LOOP_PATTERN,
      .otherwise = "6",
-     .to = AH_TO_INT(ah_loop_rules, stop),
+     .to = AH_TO_INT(ah_loop_detector_rules, stop),
      .doc = "the time that ends the run"},
     {.name = "window",
      .kinds = AH_OPT_INTEGER,
      .least = 1,
      .most = AH_LOOP_MOST,
      .otherwise = "10",
-     .to = AH_TO_INT(ah_loop_rules, window),
+     .to = AH_TO_INT(ah_loop_detector_rules, window),
      .doc = "the calls before it with which a call is compared; at least `stop` - 1"},
     {.name = "pattern_window",
      .kinds = AH_OPT_INTEGER,
      .least = 1,
      .most = AH_LOOP_MOST,
      .otherwise = "20",
-     .to = AH_TO_INT(ah_loop_rules, pattern_window),
+     .to = AH_TO_INT(ah_loop_detector_rules, pattern_window),
      .doc = "the calls in which patterns are looked for; at least 3 * `stop` - 2"},
     {.name = "exempt",
      .kinds = AH_OPT_LIST,
@@ -65,7 +65,7 @@ static ah_text *read_names(lua_State *L, const ah_mem *mem)
     ah_text *names = NULL;
     ah_err err;
 
-    for (lua_Integer i = 1, n = ah_list_check(L, -2, "ah.run: loop_detector: exempt"); i <= n; i++) {
+    for (lua_Integer i = 1, n = ah_lua_list_check(L, -2, "ah.run: loop_detector: exempt"); i <= n; i++) {
         if (lua_geti(L, -2, i) != LUA_TSTRING)
             ah_lua_raise(L, AH_USAGE, "%s: exempt[%d] must be the name of a tool, found %s", LOOP,
                          (int)i, luaL_typename(L, -1));
@@ -80,16 +80,16 @@ static ah_text *read_names(lua_State *L, const ah_mem *mem)
 }
 
 /* The table on top. */
-static void read_rules(lua_State *L, const ah_mem *mem, ah_loop_rules *r, ah_text **exempt)
+static void read_rules(lua_State *L, const ah_mem *mem, ah_loop_detector_rules *r, ah_text **exempt)
 {
-    ah_loop_rules said = {.warn = r->warn, .stop = r->stop, .window = -1, .pattern_window = -1};
+    ah_loop_detector_rules said = {.warn = r->warn, .stop = r->stop, .window = -1, .pattern_window = -1};
 
     ah_options_read(L, -1, &ah_subject_loop_detector, &said);
     r->warn = said.warn;
     r->stop = said.stop;
-    r->window = window_of(L, "window", said.window, r->window, ah_loop_least_window(r->stop));
+    r->window = window_of(L, "window", said.window, r->window, ah_loop_detector_least_window(r->stop));
     r->pattern_window = window_of(L, "pattern_window", said.pattern_window, r->pattern_window,
-                                  ah_loop_least_pattern_window(r->stop));
+                                  ah_loop_detector_least_pattern_window(r->stop));
     if (lua_getfield(L, -1, "exempt") != LUA_TNIL) {
         ah_text_set(exempt, read_names(L, mem));
         r->exempt = ah_text_slice(*exempt);
@@ -98,7 +98,8 @@ static void read_rules(lua_State *L, const ah_mem *mem, ah_loop_rules *r, ah_tex
     }
 }
 
-void ah_lua_read_loop(lua_State *L, int idx, const ah_mem *mem, ah_loop_rules *rules, ah_text **exempt)
+void ah_lua_read_loop(lua_State *L, int idx, const ah_mem *mem, ah_loop_detector_rules *rules,
+                      ah_text **exempt)
 {
     int type = lua_getfield(L, idx, "loop_detector");
 

@@ -8,6 +8,7 @@
 /* The field `loop_detector` of the table at idx: false, or { warn, stop, window,
  * pattern_window, exempt = { names } }. The windows grow with `stop` where they are not
  * given. *exempt is set to what rules->exempt borrows from. Raises `usage`. */
-void ah_lua_read_loop(lua_State *L, int idx, const ah_mem *mem, ah_loop_rules *rules, ah_text **exempt);
+void ah_lua_read_loop(lua_State *L, int idx, const ah_mem *mem, ah_loop_detector_rules *rules,
+                      ah_text **exempt);
 
 #endif

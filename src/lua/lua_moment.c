@@ -151,10 +151,10 @@ static void push_tools(lua_State *L, const ah_registry *r)
     }
 }
 
-/* Of a call that nothing has looked at yet: as the model wrote them. Nil where they are no JSON. */
-static void push_written(lua_State *L, const ah_mem *mem, ah_slice arguments)
+/* As the model wrote them; nil where they are no JSON. */
+static void push_written(lua_State *L, ah_slice arguments, bool json)
 {
-    if (ah_json_check(mem, arguments, AH_JSON_MAX_DEPTH, NULL) == AH_OK)
+    if (json)
         ah_lua_push_json(L, arguments);
     else
         lua_pushnil(L);
@@ -169,14 +169,14 @@ static void push_arguments(lua_State *L, const ah_moment *m)
     else if (m->out)
         lua_pushnil(L);
     else
-        push_written(L, c->overlay.mem, ah_text_slice(c->slot->arguments));
+        push_written(L, ah_text_slice(c->slot->arguments), c->slot->written != AH_ARGUMENTS_WRONG);
 }
 
-/* {name, arguments, success} of one call; arguments nil where they were no JSON object. */
-static void push_call(lua_State *L, const ah_mem *mem, ah_slice call, bool success)
+/* {name, arguments, success} of one call. `json`: its arguments are known to be JSON. */
+static void push_call(lua_State *L, ah_slice call, bool json, bool success)
 {
-    ah_slice name, arguments;
-    const ah_json_wanted want[] = {{"name", &name}, {"arguments", &arguments}};
+    ah_slice name, arguments, text;
+    const ah_json_slot want[] = {{"name", &name}, {"arguments", &arguments}};
     ah_buf *b = ah_lua_push_buf(L, MAX_ARGS);
 
     ah_json_members(call, want, 2);
@@ -186,7 +186,9 @@ static void push_call(lua_State *L, const ah_mem *mem, ah_slice call, bool succe
     lua_pushboolean(L, success);
     lua_setfield(L, -2, "success");
     ah_json_string(arguments, b);
-    push_written(L, mem, ah_buf_ok(b) ? ah_buf_slice(b) : (ah_slice){"", 0});
+    text = ah_buf_ok(b) ? ah_buf_slice(b) : (ah_slice){"", 0};
+    push_written(L, text,
+                 text.n && (json || ah_json_check(b->mem, text, AH_JSON_MAX_DEPTH, NULL) == AH_OK));
     lua_setfield(L, -2, "arguments");
     ah_buf_clear(b);
     lua_remove(L, -2);
@@ -207,7 +209,7 @@ static void push_turn(lua_State *L, const ah_transcript *t, ah_slice assistant, 
 
         if (!result || ah_json_member(ah_text_slice(result), "refused").p)
             continue;
-        push_call(L, t->mem, call,
+        push_call(L, call, pending ? t->slot[i].written != AH_ARGUMENTS_WRONG : t->entry[at].objects,
                   ah_slice_is(ah_json_member(ah_text_slice(result), "success"), "true"));
         lua_rawseti(L, -2, luaL_len(L, -2) + 1);
     }

@@ -8,10 +8,10 @@
 typedef struct ah_moment {
     struct ah_run *run;
     const struct ah_call *call;
-    ah_changes *out;      /* NULL: the call is not answered yet, and nothing can be changed */
-    const char *strategy; /* its name; NULL: a policy's, which changes nothing at all */
-    ah_text *by;          /* the provenance of what a strategy adds */
-    ah_kept *kept;        /* the state of a strategy, read so far */
+    ah_changes *out;          /* NULL: the call is not answered yet, and nothing can be changed */
+    const char *strategy;     /* its name; NULL: a policy's, which changes nothing at all */
+    ah_text *by;              /* the provenance of what a strategy adds */
+    ah_strategy_cursor *kept; /* the state of a strategy, read so far */
     struct ah_moment_box *box;
 } ah_moment;
 

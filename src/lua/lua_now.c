@@ -16,7 +16,7 @@ ah_overlay *ah_lua_overlay(lua_State *L)
 {
     const ah_lua *h = ah_lua_of(L);
     const ah_task *t = h->actor;
-    ah_anchor *caller = t && t->job.of ? ah_run_cfg(ah_driven_run(t->job.of))->caller : NULL;
+    ah_anchor *caller = t && t->job.of ? ah_run_cfg(ah_driver_run_run(t->job.of))->caller : NULL;
 
     if (h->tool)
         return h->tool;

@@ -245,7 +245,7 @@ void ah_observer_clear(ah_observer *o)
 void ah_observer_read(lua_State *L, int idx, ah_observer *o)
 {
     read_on(L, idx, o);
-    if (!ah_field_push(L, idx, "ah.run", "log", LUA_TFUNCTION))
+    if (!ah_lua_field_push(L, idx, "ah.run", "log", LUA_TFUNCTION))
         return;
     o->log = ah_lua_ref(L);
     o->records =

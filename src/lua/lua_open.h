@@ -5,7 +5,7 @@
 
 #include <lua.h>
 
-void ah_lua_open_builtin(lua_State *L);  /* _raise, _check_fields */
+void ah_lua_open_builtin(lua_State *L);  /* _raise, _check_list */
 void ah_lua_open_bytes(lua_State *L);    /* sha256, hmac, base64, base64url, random_bytes */
 void ah_lua_open_changes(lua_State *L);  /* watch */
 void ah_lua_open_command(lua_State *L);  /* _command, _sandbox, _warn, _repair */

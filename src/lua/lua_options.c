@@ -172,7 +172,7 @@ static void check(lua_State *L, const char *what, const ah_option *o)
         refuse(L, what, o);
     if (lua_istable(L, -1) && !(o->kinds & AH_OPT_TABLE)) {
         lua_pushfstring(L, "%s: %s", what, o->name);
-        ah_list_check(L, -2, lua_tostring(L, -1));
+        ah_lua_list_check(L, -2, lua_tostring(L, -1));
         lua_pop(L, 1);
     }
 }
@@ -243,7 +243,7 @@ void ah_options_read_as(lua_State *L, int idx, const ah_subject *s, const char *
 
     list_names(s, known);
     idx = lua_absindex(L, idx);
-    there = ah_fields_check(L, idx, what, known, s->list != NULL);
+    there = ah_lua_fields_check(L, idx, what, known, s->list != NULL);
     luaL_checkstack(L, 4, what);
     for (const ah_subject *part = s; part; part = part->base)
         for (const ah_option *o = part->row; o->name; o++, there >>= 1)

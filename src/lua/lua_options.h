@@ -77,7 +77,7 @@ extern const char *const ah_option_kind_name[AH_OPT_KINDS];
 
 /* Raises unless the value at idx is a table with fields of the subject alone, each of a kind and in a
  * range that its row allows, and none that is needed missing, and stores those that rows store in *to (NULL: none); what is absent
- * stays as it is there. From here on the table at idx is one of our own, as of ah_fields_check, and
+ * stays as it is there. From here on the table at idx is one of our own, as of ah_lua_fields_check, and
  * what was stored of it is lent by it. */
 void ah_options_read(lua_State *L, int idx, const ah_subject *s, void *to);
 /* The same under another name in messages. */

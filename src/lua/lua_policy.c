@@ -269,7 +269,7 @@ static void redact(lua_State *L, int idx, const asked *a)
     if (!lua_istable(L, idx))
         ah_lua_raise(L, AH_USAGE, "\"redact\" needs a list of JSON pointers, found a %s",
                      luaL_typename(L, idx));
-    n = ah_list_check(L, idx, "\"redact\"");
+    n = ah_lua_list_check(L, idx, "\"redact\"");
     ah_lua_push_json(L, a->o->value.p ? a->o->value : ah_slice_of("null"));
     value = lua_gettop(L);
     for (lua_Integer i = 1; i <= n; i++) {

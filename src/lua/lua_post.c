@@ -78,7 +78,7 @@ static bool takes_posts(const ah_lua_agent *a)
 /* The run in which the agent's tools change; NULL: between runs, or before one has said anything. */
 static ah_run *run_of(const ah_lua_agent *a)
 {
-    ah_run *run = a->current ? ah_driven_run(ah_lua_run_driven(a->current)) : NULL;
+    ah_run *run = a->current ? ah_driver_run_run(ah_lua_run_driven(a->current)) : NULL;
 
     return run && !ah_run_preparing(run) ? run : NULL;
 }
@@ -91,7 +91,7 @@ static ah_status try_one(ah_post *p, ah_err *err)
     if (p->ref == LUA_NOREF || !takes_posts(a))
         return AH_OK;
     if (p->entry)
-        p->run = a->current ? ah_driven_run(ah_lua_run_driven(a->current)) : NULL;
+        p->run = a->current ? ah_driver_run_run(ah_lua_run_driven(a->current)) : NULL;
     else
         p->run = run_of(a);
     st = p->entry ? try_message(p, err) : try_changes(p, err);
@@ -279,15 +279,15 @@ static ah_post *stage(ah_lua *h, ah_overlay *o, ah_err *err)
 static ah_status send_now(ah_lua_agent *a, ah_text *entry, ah_err *err)
 {
     if (a->current)
-        return ah_run_send(ah_driven_run(ah_lua_run_driven(a->current)), entry, err);
+        return ah_run_send(ah_driver_run_run(ah_lua_run_driven(a->current)), entry, err);
     return ah_transcript_add(a->transcript, AH_ENTRY_USER, entry, err);
 }
 
-void ah_lua_send(lua_State *L, int idx, const ah_lua_said *said)
+void ah_lua_send(lua_State *L, int idx, const ah_lua_content *said)
 {
     ah_lua_agent *a = ah_lua_to_agent(L, idx);
     ah_overlay *o = ah_lua_overlay(L);
-    ah_text *entry = ah_lua_said_entry(&a->lua->mem, said, ah_host_wall(a->lua->host));
+    ah_text *entry = ah_lua_content_entry(&a->lua->mem, said, ah_host_wall(a->lua->host));
     ah_status st = AH_OK;
     ah_post *p;
     ah_err err;

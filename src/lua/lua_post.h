@@ -8,7 +8,7 @@
 
 /* A message for the agent at idx, or changes of its tools (taken from *c): made when the call in which the code runs is committed; outside of calls at
  * once, in the run at work to its next commit. Raise where they cannot be made. */
-void ah_lua_send(lua_State *L, int idx, const ah_lua_said *said);
+void ah_lua_send(lua_State *L, int idx, const ah_lua_content *said);
 void ah_lua_change(lua_State *L, int idx, ah_changes *c);
 /* The agent at idx is about to run: what the call in which the code runs, and those around it, have
  * for it is made now. Raises. */

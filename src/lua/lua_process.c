@@ -37,7 +37,7 @@ enum {
 static void put_end(const ah_child *c, ah_buf *out)
 {
     const ah_process_result *r = &c->result;
-    const char *name = r->signal ? ah_signal_name(r->signal) : NULL;
+    const char *name = r->signal ? ah_lua_signal_name(r->signal) : NULL;
 
     if (r->how == AH_PROCESS_TIMED_OUT)
         ah_buf_str(out, "was ended: its time was over (timeout)");
@@ -209,7 +209,7 @@ static int push_result(lua_State *L, const ah_child *c)
     lua_pushstring(L, how[r->how]);
     lua_setfield(L, -2, "how");
     if (r->signal) {
-        ah_signal_push(L, r->signal);
+        ah_lua_signal_push(L, r->signal);
         lua_setfield(L, -2, "signal");
     } else if (r->code >= 0) {
         set_integer(L, "exit_code", r->code);
@@ -333,12 +333,12 @@ static int process_leave(lua_State *L)
 static int process_kill(lua_State *L)
 {
     ah_child *c = ah_child_check(L);
-    int sig = ah_signal_of("TERM");
+    int sig = ah_lua_signal_of("TERM");
 
     if (lua_isinteger(L, 2))
         sig = lua_tointeger(L, 2) >= 1 && lua_tointeger(L, 2) <= 64 ? (int)lua_tointeger(L, 2) : 0;
     else if (!lua_isnoneornil(L, 2))
-        sig = lua_type(L, 2) == LUA_TSTRING ? ah_signal_of(lua_tostring(L, 2)) : 0;
+        sig = lua_type(L, 2) == LUA_TSTRING ? ah_lua_signal_of(lua_tostring(L, 2)) : 0;
     if (!sig)
         return ah_lua_raise(L, AH_USAGE,
                             "process:kill: '%s' is no signal; give a name such as \"TERM\", \"INT\" or "
@@ -348,7 +348,7 @@ static int process_kill(lua_State *L)
         return ah_child_is_closed(L, c);
     if (c->ended)
         return fails_ended(L, c);
-    if (sig == ah_signal_of("KILL"))
+    if (sig == ah_lua_signal_of("KILL"))
         ah_process_kill(c->p);
     else
         ah_process_signal(c->p, sig);

@@ -321,29 +321,29 @@ static int new_prompt(lua_State *L)
 
 /* -- what rendering gives ------------------------------------------------------------------- */
 
-static ah_rendered *check_rendered(lua_State *L)
+static ah_rendered_prompt *check_rendered(lua_State *L)
 {
-    return *(ah_rendered **)luaL_checkudata(L, 1, RENDERED);
+    return *(ah_rendered_prompt **)luaL_checkudata(L, 1, RENDERED);
 }
 
 static int rendered_gc(lua_State *L)
 {
-    ah_rendered **box = luaL_checkudata(L, 1, RENDERED);
+    ah_rendered_prompt **box = luaL_checkudata(L, 1, RENDERED);
 
-    ah_rendered_unref(*box);
+    ah_rendered_prompt_unref(*box);
     *box = NULL;
     return ah_lua_retire(L);
 }
 
 static int rendered_tostring(lua_State *L)
 {
-    const ah_rendered *r = check_rendered(L);
+    const ah_rendered_prompt *r = check_rendered(L);
 
     lua_pushlstring(L, r->text->data, r->text->len);
     return 1;
 }
 
-static void push_tools(lua_State *L, const ah_rendered *r)
+static void push_tools(lua_State *L, const ah_rendered_prompt *r)
 {
     lua_createtable(L, (int)r->n_tools, 0);
     for (size_t i = 0; i < r->n_tools; i++) {
@@ -352,7 +352,7 @@ static void push_tools(lua_State *L, const ah_rendered *r)
     }
 }
 
-static void push_summarized(lua_State *L, const ah_rendered *r)
+static void push_summarized(lua_State *L, const ah_rendered_prompt *r)
 {
     lua_createtable(L, (int)r->n_summarized, 0);
     for (size_t i = 0; i < r->n_summarized; i++) {
@@ -362,8 +362,8 @@ static void push_summarized(lua_State *L, const ah_rendered *r)
 }
 
 /* Lists are made once for each rendered object. */
-static int push_list(lua_State *L, const ah_rendered *r, int slot,
-                     void (*push)(lua_State *L, const ah_rendered *r))
+static int push_list(lua_State *L, const ah_rendered_prompt *r, int slot,
+                     void (*push)(lua_State *L, const ah_rendered_prompt *r))
 {
     if (lua_getiuservalue(L, 1, slot) != LUA_TNIL)
         return 1;
@@ -376,7 +376,7 @@ static int push_list(lua_State *L, const ah_rendered *r, int slot,
 static int rendered_index(lua_State *L)
 {
     static const char *const known[] = {"text", "tools", "summarized", "output", NULL};
-    const ah_rendered *r = check_rendered(L);
+    const ah_rendered_prompt *r = check_rendered(L);
     const char *key = luaL_checkstring(L, 2);
 
     if (strcmp(key, "text") == 0)
@@ -428,9 +428,9 @@ static ah_binding *bind(lua_State *L, prompt *p, const char *what)
 }
 
 /* -- rendered. A function of a section may render, too: the binding is held meanwhile. */
-static ah_rendered *push_rendered(lua_State *L, ah_binding *b, bool text)
+static ah_rendered_prompt *push_rendered(lua_State *L, ah_binding *b, bool text)
 {
-    ah_rendered **box = lua_newuserdatauv(L, sizeof *box, 2);
+    ah_rendered_prompt **box = lua_newuserdatauv(L, sizeof *box, 2);
     ah_status st;
     ah_err err;
 

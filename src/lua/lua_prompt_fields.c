@@ -58,7 +58,7 @@ static void bind(lua_State *L, ah_prompt *p, const ah_transcript *t, ah_session 
 {
     ah_overlay *o = ah_lua_overlay(L);
     ah_disclosure *d = &out->disclosure;
-    ah_shown shown;
+    ah_override_source shown;
     ah_slice params;
     ah_err err;
 
@@ -107,8 +107,8 @@ void ah_prompt_fields_read(lua_State *L, const ah_log *log, const ah_transcript 
 
 void ah_prompt_fields_clear(ah_prompt_fields *p)
 {
-    ah_rendered_unref(p->told);
-    ah_rendered_unref(p->rendered);
+    ah_rendered_prompt_unref(p->told);
+    ah_rendered_prompt_unref(p->rendered);
     ah_disclosure_clear(&p->disclosure);
     ah_binding_unref(p->binding);
     ah_schema_unref(p->output);
@@ -149,12 +149,12 @@ static bool was_opened(const ah_disclosure *d, ah_slice path)
 
     for (size_t n = 1; n <= path.n; n++)
         if ((n == path.n || path.p[n] == '.') &&
-            ah_overridden_find((void *)&d->now, (ah_slice){path.p, n}, &v) && v == AH_FULL)
+            ah_overrides_find((void *)&d->now, (ah_slice){path.p, n}, &v) && v == AH_FULL)
             return true;
     return false;
 }
 
-static ah_status add_tool(const ah_prompt_fields *p, const ah_placed_tool *t, ah_changes *tools,
+static ah_status add_tool(const ah_prompt_fields *p, const ah_section_tool *t, ah_changes *tools,
                           ah_err *err)
 {
     ah_status st = ah_changes_add(tools, t->tool, NULL, err);
@@ -220,8 +220,8 @@ static void put_words(const ah_prompt_fields *p, bool native, ah_buf *out)
 /* What was told is told, or all of it is set anew. */
 static void settle_text(ah_prompt_fields *p, const ah_transcript *t)
 {
-    ah_rendered_unref(p->told);
-    p->told = ah_rendered_ref(p->rendered);
+    ah_rendered_prompt_unref(p->told);
+    p->told = ah_rendered_prompt_ref(p->rendered);
     p->since = t->n;
 }
 
@@ -264,8 +264,8 @@ void ah_prompt_fields_copy(lua_State *L, ah_prompt_fields *p, const ah_prompt_fi
     if (!from->binding)
         return;
     p->binding = ah_binding_ref(from->binding);
-    p->told = from->told ? ah_rendered_ref(from->told) : NULL;
-    p->rendered = ah_rendered_ref(from->rendered);
+    p->told = from->told ? ah_rendered_prompt_ref(from->told) : NULL;
+    p->rendered = ah_rendered_prompt_ref(from->rendered);
     ah_disclosure_init(&p->disclosure, p->binding, session);
     if (ah_disclosure_copy(&p->disclosure, &from->disclosure, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
@@ -300,14 +300,6 @@ void ah_prompt_fields_bind(ah_prompt_fields *p, ah_binding *binding)
     p->binding = binding;
 }
 
-static bool has_tool(const ah_rendered *r, const ah_tool *t)
-{
-    for (size_t i = 0; i < r->n_tools; i++)
-        if (r->tool[i].tool == t)
-            return true;
-    return false;
-}
-
 /* Is the tool of this name this one? */
 static bool offers(const ah_registry *tools, const ah_tool *t)
 {
@@ -324,8 +316,9 @@ static bool is_unknown(const ah_registry *tools, const ah_tool *t)
 }
 
 /* Tools that the prompt has now and has not offered. */
-static ah_status add_new(ah_prompt_fields *p, const ah_rendered *had, const ah_rendered *now,
-                         const ah_registry *tools, ah_changes *out, ah_err *err)
+static ah_status add_new(ah_prompt_fields *p, const ah_rendered_prompt *had,
+                         const ah_rendered_prompt *now, const ah_registry *tools, ah_changes *out,
+                         ah_err *err)
 {
     ah_text *by = ah_text_new(out->mem, ah_slice_of("{\"script\":\"prompt\"}"));
     ah_status st = by ? AH_OK : ah_err_nomem(err);
@@ -333,7 +326,7 @@ static ah_status add_new(ah_prompt_fields *p, const ah_rendered *had, const ah_r
     for (size_t i = 0; i < now->n_tools && st == AH_OK; i++) {
         ah_tool *t = now->tool[i].tool;
 
-        if ((!has_tool(had, t) || is_unknown(tools, t)) && !offers(tools, t))
+        if ((!ah_rendered_prompt_has(had, t) || is_unknown(tools, t)) && !offers(tools, t))
             st = ah_changes_bring(out, tools, t, by, err);
     }
     if (st == AH_OK && now->n_summarized && !ah_registry_find(tools, ah_slice_of(AH_READ_SECTION)))
@@ -342,10 +335,10 @@ static ah_status add_new(ah_prompt_fields *p, const ah_rendered *had, const ah_r
     return st;
 }
 
-static ah_status remove_tool(ah_tool *t, const ah_rendered *now, const ah_registry *tools,
+static ah_status remove_tool(ah_tool *t, const ah_rendered_prompt *now, const ah_registry *tools,
                              ah_changes *out, ah_err *err)
 {
-    if (!t || has_tool(now, t) || !offers(tools, t))
+    if (!t || ah_rendered_prompt_has(now, t) || !offers(tools, t))
         return AH_OK;
     if (ah_changes_remove(out, ah_text_slice(t->name), err) != AH_OK)
         return err->status;
@@ -354,15 +347,15 @@ static ah_status remove_tool(ah_tool *t, const ah_rendered *now, const ah_regist
 }
 
 /* Those of sections that were read and are not open any more. */
-static ah_status remove_read(ah_prompt_fields *p, const ah_transcript *t, const ah_rendered *had,
-                             const ah_rendered *now, const ah_registry *tools, ah_changes *out,
+static ah_status remove_read(ah_prompt_fields *p, const ah_transcript *t, const ah_rendered_prompt *had,
+                             const ah_rendered_prompt *now, const ah_registry *tools, ah_changes *out,
                              ah_err *err)
 {
     const ah_prompt *prompt = ah_binding_prompt(p->binding);
-    ah_overridden opened;
+    ah_overrides opened;
     ah_status st;
 
-    ah_overridden_init(&opened, out->mem);
+    ah_overrides_init(&opened, out->mem);
     st = ah_disclosure_opened(&opened, t, 0, err);
     for (size_t i = 0; i < opened.n && st == AH_OK; i++) {
         const ah_section *s = ah_prompt_section(prompt, opened.item[i].path);
@@ -370,16 +363,16 @@ static ah_status remove_read(ah_prompt_fields *p, const ah_transcript *t, const 
         for (size_t k = 0; s && k < s->n_tools && st == AH_OK; k++) {
             ah_tool *tool = ah_prompt_tool(prompt, ah_text_slice(s->tool[k]->name));
 
-            if (!has_tool(had, tool))
+            if (!ah_rendered_prompt_has(had, tool))
                 st = remove_tool(tool, now, tools, out, err);
         }
     }
-    ah_overridden_clear(&opened);
+    ah_overrides_clear(&opened);
     return st;
 }
 
-static ah_status change_tools(ah_prompt_fields *p, const ah_transcript *t, const ah_rendered *had,
-                              const ah_rendered *now, const ah_registry *tools, ah_changes *out,
+static ah_status change_tools(ah_prompt_fields *p, const ah_transcript *t, const ah_rendered_prompt *had,
+                              const ah_rendered_prompt *now, const ah_registry *tools, ah_changes *out,
                               ah_err *err)
 {
     ah_status st = AH_OK;
@@ -392,7 +385,7 @@ static ah_status change_tools(ah_prompt_fields *p, const ah_transcript *t, const
 }
 
 /* Is the system text, which was this rendering (NULL: not known), still right for that one? */
-static bool still_told(const ah_prompt_fields *p, const ah_transcript *t, const ah_rendered *now,
+static bool still_told(const ah_prompt_fields *p, const ah_transcript *t, const ah_rendered_prompt *now,
                        ah_err *err)
 {
     bool is;
@@ -415,7 +408,7 @@ static void after_restart(ah_prompt_fields *p, const ah_transcript *t)
     if (!p->disclosure.rewrote)
         return;
     p->disclosure.rewrote = false;
-    ah_rendered_unref(p->told);
+    ah_rendered_prompt_unref(p->told);
     p->told = NULL;
     p->since = ah_disclosure_text_at(t);
 }
@@ -423,8 +416,8 @@ static void after_restart(ah_prompt_fields *p, const ah_transcript *t)
 ah_status ah_prompt_fields_look(ah_prompt_fields *p, const ah_transcript *t, const ah_registry *tools,
                                 const ah_overlay *o, ah_prompt_look *look, ah_changes *out, ah_err *err)
 {
-    ah_rendered *had = NULL;
-    ah_shown shown;
+    ah_rendered_prompt *had = NULL;
+    ah_override_source shown;
     ah_status st;
 
     *look = (ah_prompt_look){0};
@@ -441,7 +434,7 @@ ah_status ah_prompt_fields_look(ah_prompt_fields *p, const ah_transcript *t, con
     look->rewritten = !still_told(p, t, look->told, err);
     if ((st = err->status) == AH_OK && look->rendered != had)
         st = change_tools(p, t, had, look->rendered, tools, out, err);
-    ah_rendered_unref(had);
+    ah_rendered_prompt_unref(had);
     if (st == AH_OK && look->rewritten) /* behind the tools: it breaks the cache for them, too */
         st = ah_disclosure_set_prompt(&p->disclosure, look->rendered, out, err);
     return st;
@@ -451,15 +444,15 @@ void ah_prompt_fields_settle(ah_prompt_fields *p, ah_prompt_look *look, const ah
                              bool done)
 {
     if (done && look->rendered) {
-        ah_rendered_unref(p->rendered);
-        p->rendered = ah_rendered_ref(look->rendered);
-        ah_rendered_unref(p->told);
-        p->told = ah_rendered_ref(look->told);
+        ah_rendered_prompt_unref(p->rendered);
+        p->rendered = ah_rendered_prompt_ref(look->rendered);
+        ah_rendered_prompt_unref(p->told);
+        p->told = ah_rendered_prompt_ref(look->told);
         if (look->rewritten)
             settle_text(p, t);
         ah_disclosure_begin(&p->disclosure, p->rendered);
     }
-    ah_rendered_unref(look->told);
-    ah_rendered_unref(look->rendered);
+    ah_rendered_prompt_unref(look->told);
+    ah_rendered_prompt_unref(look->rendered);
     *look = (ah_prompt_look){0};
 }

@@ -9,13 +9,13 @@
 #include "state/changes.h"
 
 typedef struct ah_prompt_fields {
-    size_t n_sections;        /* in the array part; the text is behind them */
-    ah_binding *binding;      /* NULL: there is no prompt */
-    ah_disclosure disclosure; /* of binding */
-    ah_rendered *told;        /* the prompt as the system text has it; NULL: not known */
-    ah_rendered *rendered;    /* the prompt as it was when it was last looked at */
-    size_t since;             /* of the transcript: what was read from there on is not in `told` */
-    ah_schema *output;        /* NULL: answers may be anything */
+    size_t n_sections;            /* in the array part; the text is behind them */
+    ah_binding *binding;          /* NULL: there is no prompt */
+    ah_disclosure disclosure;     /* of binding */
+    ah_rendered_prompt *told;     /* the prompt as the system text has it; NULL: not known */
+    ah_rendered_prompt *rendered; /* the prompt as it was when it was last looked at */
+    size_t since;                 /* of the transcript: what was read from there on is not in `told` */
+    ah_schema *output;            /* NULL: answers may be anything */
 } ah_prompt_fields;
 
 /* Reads the table at 1 into *p, which is zero and in a userdata. What the conversation has
@@ -46,7 +46,7 @@ void ah_prompt_fields_bind(ah_prompt_fields *p, ah_binding *binding);
  * seen from the overlay. *out gets what is to be changed for that (nothing, where nothing has
  * changed); once that is done, ah_prompt_fields_settle. Fails as ah_binding_render does. */
 typedef struct ah_prompt_look {
-    ah_rendered *told, *rendered;
+    ah_rendered_prompt *told, *rendered;
     bool rewritten; /* the system text is set anew */
 } ah_prompt_look;
 ah_status ah_prompt_fields_look(ah_prompt_fields *p, const ah_transcript *t, const ah_registry *tools,

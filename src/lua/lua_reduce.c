@@ -127,7 +127,7 @@ void ah_lua_session_values(lua_State *L, const ah_session *s, int id, int idx, a
     lua_Integer n;
 
     idx = lua_absindex(L, idx);
-    n = ah_list_check(L, idx, "session: the values");
+    n = ah_lua_list_check(L, idx, "session: the values");
     for (lua_Integer i = 1; i <= n; i++) {
         lua_geti(L, idx, i);
         append(L, list, ah_lua_session_value(L, s, id, -1));

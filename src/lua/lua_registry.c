@@ -205,7 +205,7 @@ static int registry_pick(lua_State *L)
         pick_one(L, 2);
         return itself(L);
     }
-    for (lua_Integer i = 1, n = ah_list_check(L, 2, "registry:pick"); i <= n; i++) {
+    for (lua_Integer i = 1, n = ah_lua_list_check(L, 2, "registry:pick"); i <= n; i++) {
         lua_geti(L, 2, i);
         pick_one(L, lua_gettop(L));
         lua_settop(L, 2);

@@ -51,7 +51,7 @@ ah_slice ah_lua_push_examples(lua_State *L, int idx)
 
     if (lua_getfield(L, idx, "examples") == LUA_TNIL)
         return (ah_slice){NULL, 0};
-    if ((fault = ah_list_fault(L, -1)) != NULL)
+    if ((fault = ah_lua_list_fault(L, -1)) != NULL)
         ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.tool: examples%s", fault);
     b = ah_lua_push_buf(L, MAX_EXAMPLES);
     if (ah_lua_to_json(L, -2, b->mem, b, &err) != AH_OK)

@@ -127,8 +127,8 @@ static void put_names(ah_slice list, bool *first, ah_buf *out)
     }
 }
 
-void ah_put_changed_tools(const ah_transcript *t, size_t first, size_t last, ah_entry_kind kind,
-                          ah_buf *out)
+void ah_lua_put_changed_tools(const ah_transcript *t, size_t first, size_t last, ah_entry_kind kind,
+                              ah_buf *out)
 {
     bool none = true;
 
@@ -150,7 +150,7 @@ static int push_changed(lua_State *L, const reply *r, ah_entry_kind kind)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_PRINT);
 
-    ah_put_changed_tools(r->transcript, r->first, r->last, kind, b);
+    ah_lua_put_changed_tools(r->transcript, r->first, r->last, kind, b);
     if (!ah_buf_ok(b))
         ah_lua_raise_nomem(L);
     ah_lua_push_json(L, ah_buf_slice(b));

@@ -9,8 +9,8 @@
 void ah_lua_push_reply(lua_State *L, const ah_run *run, ah_transcript *t, size_t first);
 /* The names of the tools that the entries [first, last) added in mid-conversation (kind
  * AH_ENTRY_TOOLS_ADDED) or removed (AH_ENTRY_TOOLS_REMOVED), as a JSON list. */
-void ah_put_changed_tools(const ah_transcript *t, size_t first, size_t last, ah_entry_kind kind,
-                          ah_buf *out);
+void ah_lua_put_changed_tools(const ah_transcript *t, size_t first, size_t last, ah_entry_kind kind,
+                              ah_buf *out);
 /* Pushes the first n entries as messages. */
 void ah_lua_push_messages(lua_State *L, const ah_transcript *t, size_t n);
 /* Pushes the transcript's JSON text. */

@@ -18,7 +18,7 @@ void ah_lua_push_bound(lua_State *L, ah_binding *b)
     } else {
         lua_pushnil(L);
     }
-    if (!ah_field_push(L, 1, "ah.run", "resources", LUA_TTABLE))
+    if (!ah_lua_field_push(L, 1, "ah.run", "resources", LUA_TTABLE))
         lua_pushnil(L);
     if (lua_isnil(L, -1) && lua_isnil(L, -2)) {
         lua_settop(L, top + 1);

@@ -117,7 +117,7 @@ static int core_nearest(lua_State *L)
 
     near.to.p = luaL_checklstring(L, 1, &near.to.n);
     luaL_checktype(L, 2, LUA_TTABLE);
-    count = ah_list_check(L, 2, "ah.nearest: the names");
+    count = ah_lua_list_check(L, 2, "ah.nearest: the names");
     for (lua_Integer i = 1; i <= count; i++) {
         ah_slice name;
 

@@ -163,7 +163,7 @@ size_t ah_lua_push_sections(lua_State *L, int idx, const char *what, const char 
 {
     lua_Integer own = luaL_len(L, idx), n = own;
 
-    if (!ah_field_list(L, idx, what, name, &n))
+    if (!ah_lua_field_list(L, idx, what, name, &n))
         lua_pushvalue(L, idx);
     else if (own)
         ah_lua_raise(L, AH_USAGE, "%s: sections in the array part and in '%s': give one of them", what,

@@ -36,11 +36,11 @@ typedef struct server server;
 typedef struct work {
     server *s;
     ah_hit *hit;
-    ah_task *task;     /* NULL: it has none yet */
-    ah_job job;        /* what was written is taken, or the client is gone */
-    ah_waiter *writer; /* who waits for that; NULL: nobody */
-    struct box *box;   /* the object that its handler has; NULL: none yet */
-    int ref;           /* which keeps it */
+    ah_task *task;          /* NULL: it has none yet */
+    ah_job job;             /* what was written is taken, or the client is gone */
+    ah_task_waiter *writer; /* who waits for that; NULL: nobody */
+    struct box *box;        /* the object that its handler has; NULL: none yet */
+    int ref;                /* which keeps it */
     bool started;
     bool refused;              /* its request: it takes no one's turn */
     struct work *next, **link; /* in the order in which they came */
@@ -52,19 +52,19 @@ typedef struct box {
 } box;
 
 typedef struct writing {
-    ah_waiter waiter;
+    ah_task_waiter waiter;
     work *w;
 } writing;
 
 /* One who waits for the end of a server. */
 typedef struct waiting {
-    ah_waiter waiter;
+    ah_task_waiter waiter;
     ah_timer timer;
     struct waiting *next, **link;
 } waiting;
 
 struct server {
-    ah_held held;
+    ah_lua_object held;
     ah_lua *lua;
     ah_server *http; /* NULL: closed, or never open */
     ah_job job;
@@ -87,20 +87,20 @@ typedef struct handle {
 
 /* -- works ------------------------------------------------------------------------------------ */
 
-static writing *writing_of(ah_waiter *w)
+static writing *writing_of(ah_task_waiter *w)
 {
     return (writing *)(void *)((char *)w - offsetof(writing, waiter));
 }
 
 static void wake_writer(work *w)
 {
-    ah_waiter *waiter = w->writer;
+    ah_task_waiter *waiter = w->writer;
 
     w->writer = NULL;
     if (!waiter)
         return;
     writing_of(waiter)->w = NULL;
-    ah_waiter_done(waiter);
+    ah_task_waiter_done(waiter);
 }
 
 /* Its task is over or was never made; what was written still goes out. */
@@ -340,7 +340,7 @@ static void finish(server *s)
         waiting *w = s->waits;
 
         leave_waiting(w);
-        ah_waiter_done(&w->waiter);
+        ah_task_waiter_done(&w->waiter);
     }
     ah_lua_unref(s->lua, &s->ref);
 }
@@ -357,7 +357,7 @@ static void on_job(ah_job *job)
 }
 
 /* With the host, or once it is closed: no code of the script runs any more. */
-static void drop(ah_held *o)
+static void drop(ah_lua_object *o)
 {
     server *s = (server *)(void *)((char *)o - offsetof(server, held));
     work *next;
@@ -425,10 +425,10 @@ static void on_time(ah_timer *timer)
     waiting *w = (waiting *)(void *)((char *)timer - offsetof(waiting, timer));
 
     leave_waiting(w);
-    ah_waiter_done(&w->waiter);
+    ah_task_waiter_done(&w->waiter);
 }
 
-static void leave_wait(ah_waiter *w)
+static void leave_wait(ah_task_waiter *w)
 {
     leave_waiting((waiting *)(void *)((char *)w - offsetof(waiting, waiter)));
 }
@@ -463,7 +463,7 @@ static int server_wait(lua_State *L)
     w = lua_newuserdatauv(L, sizeof *w, 0);
     *w = (waiting){.waiter.leave = leave_wait, .timer.fn = on_time};
     luaL_setmetatable(L, WAITING);
-    ah_waiter_keep(L, &w->waiter);
+    ah_task_waiter_keep(L, &w->waiter);
     w->next = s->waits;
     w->link = &s->waits;
     if (w->next)
@@ -495,7 +495,7 @@ static int push_gone(lua_State *L)
     return 2;
 }
 
-static void leave_write(ah_waiter *w)
+static void leave_write(ah_task_waiter *w)
 {
     writing *own = writing_of(w);
 
@@ -546,7 +546,7 @@ static int wait_taken(lua_State *L, work *w)
     own = lua_newuserdatauv(L, sizeof *own, 0);
     *own = (writing){.waiter.leave = leave_write, .w = w};
     luaL_setmetatable(L, WRITING);
-    ah_waiter_keep(L, &own->waiter);
+    ah_task_waiter_keep(L, &own->waiter);
     w->writer = &own->waiter;
     return ah_lua_await(L, &own->waiter, 0, write_end);
 }
@@ -756,7 +756,7 @@ static size_t read_names(lua_State *L, server *s, const char *name, ah_slice out
 {
     lua_Integer n;
 
-    if (!ah_field_list(L, 1, "ah.serve", name, &n))
+    if (!ah_lua_field_list(L, 1, "ah.serve", name, &n))
         return 0;
     if (n > MAX_NAMES)
         ah_lua_raise(L, AH_USAGE, "ah.serve: more than %d %s", MAX_NAMES, name);

@@ -255,7 +255,7 @@ static bool read_headers(lua_State *L, int idx, ah_hit *hit)
 {
     bool typed = false;
 
-    if (!ah_field_push(L, idx, WHAT, "headers", LUA_TTABLE))
+    if (!ah_lua_field_push(L, idx, WHAT, "headers", LUA_TTABLE))
         return false;
     lua_pushnil(L);
     while (lua_next(L, -2)) {

@@ -54,7 +54,7 @@ bool ah_lua_setup_due(const ah_lua_agent *a)
 
 void ah_lua_setup_read(lua_State *L, int idx, ah_lua_agent *a)
 {
-    if (ah_field_push(L, 1, "ah.agent", "setup", LUA_TFUNCTION))
+    if (ah_lua_field_push(L, 1, "ah.agent", "setup", LUA_TFUNCTION))
         a->setup.fn = ah_lua_ref(L);
     lua_getfield(L, 1, "params");
     lua_setiuservalue(L, idx, AH_AGENT_PARAMS);
@@ -351,7 +351,7 @@ static void end(setting_up *s, const ah_err *err)
     t->over = true;
     clear(s);
     ah_run_ready(run, err);
-    ah_driven_wake(t->job.of);
+    ah_driver_run_wake(t->job.of);
 }
 
 /* Nothing, or nil and why not. */

@@ -52,10 +52,10 @@ typedef struct ah_program {
 
 /* An object of Lua that the loop knows by its address, as C holds it: in memory of ours, and in the
  * host's list, as a finalizer cannot be relied on (Lua leaves it out when memory is out). */
-typedef struct ah_held {
-    void (*drop)(struct ah_held *o); /* with the host: ends and frees it */
-    struct ah_held *next, **link;
-} ah_held;
+typedef struct ah_lua_object {
+    void (*drop)(struct ah_lua_object *o); /* with the host: ends and frees it */
+    struct ah_lua_object *next, **link;
+} ah_lua_object;
 
 typedef struct ah_lua {
     ah_mem mem;
@@ -80,7 +80,7 @@ typedef struct ah_lua {
     bool guarded;                   /* ah_lua_guard_threads was tried */
     ah_text *model;                 /* given from outside: wins over what scripts name */
     struct ah_models *models;       /* what the program says of models, and has learned */
-    ah_held *held;                  /* ah_lua_hold */
+    ah_lua_object *held;            /* ah_lua_hold */
     struct ah_undo *undos;          /* objects with an undo copy in open overlays (lua_undo.c) */
     int64_t reducing;               /* number of the reducer at work, while sessions must not change by
                                other ways; 0: none */

@@ -21,11 +21,11 @@ enum {
 };
 
 typedef struct stream {
-    ah_held held;
+    ah_lua_object held;
     ah_lua *lua;
     ah_transfer *transfer;
     ah_job job;
-    ah_waiter *reader; /* who waits for the next piece, or for the head; NULL: nobody */
+    ah_task_waiter *reader; /* who waits for the next piece, or for the head; NULL: nobody */
     ah_stream_kind kind;
     size_t body_most; /* of read_all */
     ah_buf sent;      /* the body of the request */
@@ -48,13 +48,13 @@ typedef struct box {
 
 /* One wait of one reader. */
 typedef struct reading {
-    ah_waiter waiter;
+    ah_task_waiter waiter;
     stream *s;
 } reading;
 
 static const char READING[] = "agenthost.stream.reading";
 
-static reading *reading_of(ah_waiter *w)
+static reading *reading_of(ah_task_waiter *w)
 {
     return (reading *)(void *)((char *)w - offsetof(reading, waiter));
 }
@@ -70,7 +70,7 @@ static void stop(stream *s)
     s->over = true;
 }
 
-static void free_stream(ah_held *o)
+static void free_stream(ah_lua_object *o)
 {
     stream *s = (stream *)(void *)((char *)o - offsetof(stream, held));
 
@@ -90,14 +90,14 @@ static void free_stream(ah_held *o)
 
 static void wake(stream *s)
 {
-    ah_waiter *w = s->reader;
+    ah_task_waiter *w = s->reader;
 
     s->reader = NULL;
     if (w)
-        ah_waiter_done(w);
+        ah_task_waiter_done(w);
 }
 
-static void leave(ah_waiter *w)
+static void leave(ah_task_waiter *w)
 {
     reading *r = reading_of(w);
 
@@ -352,7 +352,7 @@ static int read_end(lua_State *L, int status, lua_KContext ctx)
 }
 
 /* -- r    what the next wait for it lives in */
-static ah_waiter *begin_wait(lua_State *L, stream *s)
+static ah_task_waiter *begin_wait(lua_State *L, stream *s)
 {
     reading *r;
 
@@ -362,7 +362,7 @@ static ah_waiter *begin_wait(lua_State *L, stream *s)
     r = lua_newuserdatauv(L, sizeof *r, 0);
     *r = (reading){.waiter.leave = leave, .s = s};
     luaL_setmetatable(L, READING);
-    ah_waiter_keep(L, &r->waiter);
+    ah_task_waiter_keep(L, &r->waiter);
     return s->reader = &r->waiter;
 }
 
@@ -537,7 +537,7 @@ int ah_lua_stream(lua_State *L, const ah_http_request *from, ah_stream_kind kind
     int at = lua_gettop(L);
     ah_http_request req = copy_request(s, from);
     ah_http *http;
-    ah_waiter *w;
+    ah_task_waiter *w;
     ah_err err;
 
     s->kind = kind;

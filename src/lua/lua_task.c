@@ -20,7 +20,7 @@ enum {
 /* When its time is over, by the loop clock; 0: never. That of what is around it is in its run's. */
 static int64_t end_of(const ah_task *t)
 {
-    int64_t of_run = t->job.of ? ah_run_cfg(ah_driven_run(t->job.of))->deadline : 0;
+    int64_t of_run = t->job.of ? ah_run_cfg(ah_driver_run_run(t->job.of))->deadline : 0;
 
     if (t->watch.closing)
         return t->watch.deadline;
@@ -29,7 +29,7 @@ static int64_t end_of(const ah_task *t)
 
 /* -- life ---------------------------------------------------------------------------------- */
 
-static void let_go(ah_waiter *w)
+static void let_go(ah_task_waiter *w)
 {
     ah_lua *h = w->keeper;
 
@@ -41,7 +41,7 @@ static void let_go(ah_waiter *w)
 /* A run that was waited for ends with the wait. It is settled at once, from the inside out: what
  * its calls have changed lies upon what the call that waits has, and goes before it. Where the
  * state is being closed it is settled by its own finalizer. */
-static void leave(ah_waiter *w, bool closing)
+static void leave(ah_task_waiter *w, bool closing)
 {
     static const char why[] = "the call that waited for it was stopped";
 
@@ -49,9 +49,9 @@ static void leave(ah_waiter *w, bool closing)
     if (w->done)
         return;
     if (w->scope && closing) {
-        ah_driven_cancel(w->scope, AH_CANCELLED, why);
+        ah_driver_run_cancel(w->scope, AH_CANCELLED, why);
     } else if (w->scope) {
-        ah_driven_settle(w->scope, AH_CANCELLED, why);
+        ah_driver_run_settle(w->scope, AH_CANCELLED, why);
     } else {
         w->leave(w);
         let_go(w);
@@ -60,7 +60,7 @@ static void leave(ah_waiter *w, bool closing)
 
 static void detach(ah_task *t, bool closing)
 {
-    ah_waiter *w = t->waiter;
+    ah_task_waiter *w = t->waiter;
 
     t->waiter = NULL;
     if (w)
@@ -148,11 +148,11 @@ static bool is_meant(lua_State *co)
 static const ah_log *log_of(const ah_task *t)
 {
     const ah_log *log = &t->lua->host->log;
-    const ah_driven *of = t->job.of;
+    const ah_driver_run *of = t->job.of;
 
-    while (of && !ah_run_cfg(ah_driven_run(of))->log->fn)
-        of = ah_driven_parent(of);
-    return of ? ah_run_cfg(ah_driven_run(of))->log : log;
+    while (of && !ah_run_cfg(ah_driver_run_run(of))->log->fn)
+        of = ah_driver_run_parent(of);
+    return of ? ah_run_cfg(ah_driver_run_run(of))->log : log;
 }
 
 /* Pushes what was raised, in words: of one that is long the beginning. */
@@ -230,7 +230,7 @@ static void halt(ah_task *t)
     ah_err err;
 
     t->halted = true;
-    if (t->watch.over != AH_OVER_WORK || !ah_watch_failed(&t->watch, &err))
+    if (t->watch.over != AH_WATCH_OVER_WORK || !ah_watch_failed(&t->watch, &err))
         return;
     t->failed(t, &err);
     bury(t);
@@ -248,7 +248,7 @@ static void resume(ah_task *t)
     t->waiter = NULL;
     t->running = true;
     h->running = h->actor = t;
-    t->watch.of = ah_driven_id(t->job.of);
+    t->watch.of = ah_driver_run_id(t->job.of);
     t->watch.deadline = t->deadline;
     ah_watch_enter(h, &t->watch, t->co);
     ah_fence_enter(h, &t->fence);
@@ -283,7 +283,7 @@ static void on_job(ah_job *job)
     resume((ah_task *)(void *)((char *)job - offsetof(ah_task, job)));
 }
 
-ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driven *of)
+ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driver_run *of)
 {
     ah_task *t;
 
@@ -342,14 +342,14 @@ static ah_task *task_of(lua_State *L)
 
 /* -- waiting -------------------------------------------------------------------------------- */
 
-void ah_waiter_keep(lua_State *L, ah_waiter *w)
+void ah_task_waiter_keep(lua_State *L, ah_task_waiter *w)
 {
     lua_pushvalue(L, -1);
     w->ref = ah_lua_ref(L);
     w->keeper = ah_lua_of(L);
 }
 
-void ah_waiter_done(ah_waiter *w)
+void ah_task_waiter_done(ah_task_waiter *w)
 {
     w->done = true;
     let_go(w);
@@ -381,11 +381,11 @@ static bool interrupted(ah_lua *h, lua_State *L)
 
 /* In a drive, only what is waited for and its descendants run, or whatever brings what is waited for;
  * h itself stands for "no run at all" (it is nobody's ancestor). */
-static ah_driven *scope_of(ah_lua *h, const ah_waiter *w)
+static ah_driver_run *scope_of(ah_lua *h, const ah_task_waiter *w)
 {
     if (h->host->depth == 0)
         return NULL;
-    return w->scope ? w->scope : w->within ? w->within : (ah_driven *)(void *)h;
+    return w->scope ? w->scope : w->within ? w->within : (ah_driver_run *)(void *)h;
 }
 
 typedef enum drive_end { CAME, INTERRUPTED, CANCELLED } drive_end;
@@ -404,38 +404,38 @@ static int patience(ah_lua *h, drive_end end)
     return at - now < INT_MAX ? (int)(at > now ? at - now : 0) : INT_MAX;
 }
 
-static void cancel_inner(ah_driven *inner, drive_end end, ah_over over)
+static void cancel_inner(ah_driver_run *inner, drive_end end, ah_watch_end over)
 {
     if (end == INTERRUPTED)
-        ah_driven_cancel(inner, AH_CANCELLED, "interrupted");
-    else if (over == AH_OVER_TIME || over == AH_OVER_RUN)
-        ah_driven_cancel(inner, AH_DEADLINE, "the time of the call around this run is over");
+        ah_driver_run_cancel(inner, AH_CANCELLED, "interrupted");
+    else if (over == AH_WATCH_OVER_TIME || over == AH_WATCH_OVER_RUN)
+        ah_driver_run_cancel(inner, AH_DEADLINE, "the time of the call around this run is over");
     else
-        ah_driven_cancel(inner, AH_CANCELLED, "the run around this one was cancelled");
+        ah_driver_run_cancel(inner, AH_CANCELLED, "the run around this one was cancelled");
 }
 
 /* A cancel that came when the run had just ended would be lost to a script that goes on. */
-static bool missed_cancel(const ah_lua *h, const ah_waiter *w, unsigned cancels)
+static bool missed_cancel(const ah_lua *h, const ah_task_waiter *w, unsigned cancels)
 {
     ah_run_result result;
 
     if (h->host->depth > 0 || !w->scope || h->host->cancels == cancels)
         return false;
-    ah_run_result_of(ah_driven_run(w->scope), &result);
+    ah_run_result_of(ah_driver_run_run(w->scope), &result);
     return result.err.status != AH_CANCELLED;
 }
 
 /* Drives until w is done, or until something ends the wait for what is no run (a run is
  * cancelled instead, and waited for). INTERRUPTED: the error is on top of L. */
-static drive_end drive(lua_State *L, ah_lua *h, ah_waiter *w)
+static drive_end drive(lua_State *L, ah_lua *h, ah_task_waiter *w)
 {
-    ah_driven *scope = scope_of(h, w);
+    ah_driver_run *scope = scope_of(h, w);
     lua_State *current = h->current;
     unsigned cancels = h->host->cancels;
     ah_fence *fences = ah_fence_lift(h);
     ah_task *actor = h->actor;
     drive_end end = CAME;
-    ah_over over = AH_IN_TIME;
+    ah_watch_end over = AH_IN_TIME;
     ah_watch pause;
 
     ah_watch_pause(h, &pause);
@@ -548,13 +548,13 @@ void ah_lua_can_run(lua_State *L, bool waits)
 {
     ah_task *t = ah_lua_of(L)->running;
 
-    if (t && ah_driven_depth(t->job.of) >= AH_MAX_DEPTH)
+    if (t && ah_driver_run_depth(t->job.of) >= AH_MAX_DEPTH)
         ah_lua_raise(L, AH_USAGE, "%s", TOO_DEEP);
     if (waits)
         check_wait(L);
 }
 
-int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k)
+int ah_lua_await(lua_State *L, ah_task_waiter *w, lua_KContext ctx, lua_KFunction k)
 {
     ah_lua *h = ah_lua_of(L);
     ah_task *t = task_of(L);
@@ -588,16 +588,16 @@ int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k)
 static const char SLEEP[] = "agenthost.sleep";
 
 typedef struct sleeper {
-    ah_waiter waiter;
+    ah_task_waiter waiter;
     ah_timer timer;
 } sleeper;
 
 static void slept(ah_timer *timer)
 {
-    ah_waiter_done(&((sleeper *)(void *)((char *)timer - offsetof(sleeper, timer)))->waiter);
+    ah_task_waiter_done(&((sleeper *)(void *)((char *)timer - offsetof(sleeper, timer)))->waiter);
 }
 
-static void stop_sleep(ah_waiter *w)
+static void stop_sleep(ah_task_waiter *w)
 {
     ah_timer_unset(&((sleeper *)(void *)((char *)w - offsetof(sleeper, waiter)))->timer);
 }
@@ -629,7 +629,7 @@ static int ah_sleep(lua_State *L)
     s = lua_newuserdatauv(L, sizeof *s, 0);
     *s = (sleeper){.waiter.leave = stop_sleep, .timer.fn = slept};
     luaL_setmetatable(L, SLEEP);
-    ah_waiter_keep(L, &s->waiter);
+    ah_task_waiter_keep(L, &s->waiter);
     ah_timer_set(h->host->loop, &s->timer, ah_host_now(h->host) + ah_ms_of(seconds));
     return ah_lua_await(L, &s->waiter, 0, sleep_end);
 }

@@ -9,18 +9,20 @@
 #include "lua/lua_watch.h"
 
 /* What something waits for; lives in a userdata on the waiting thread's stack. */
-typedef struct ah_waiter {
+typedef struct ah_task_waiter {
     bool done;
-    ah_task *task;    /* who yielded for it; NULL: nobody */
-    ah_driven *scope; /* the run it waits for, which Ctrl-C cancels; NULL: none, Ctrl-C leaves at once */
-    ah_driven *within; /* without a scope: whose work brings what it waits for; NULL: no run's */
-    void (*leave)(struct ah_waiter *w); /* without a scope: nobody waits any more, stop what comes */
-    ah_lua *keeper;                     /* ah_waiter_keep */
-    int ref;                            /* likewise: in the registry */
-} ah_waiter;
+    ah_task *task; /* who yielded for it; NULL: nobody */
+    ah_driver_run
+        *scope; /* the run it waits for, which Ctrl-C cancels; NULL: none, Ctrl-C leaves at once */
+    ah_driver_run *within; /* without a scope: whose work brings what it waits for; NULL: no run's */
+    void (*leave)(
+        struct ah_task_waiter *w); /* without a scope: nobody waits any more, stop what comes */
+    ah_lua *keeper;                /* ah_task_waiter_keep */
+    int ref;                       /* likewise: in the registry */
+} ah_task_waiter;
 
 /* Waits in L until w->done, then calls k and returns its results: return ah_lua_await(...). */
-int ah_lua_await(lua_State *L, ah_waiter *w, lua_KContext ctx, lua_KFunction k);
+int ah_lua_await(lua_State *L, ah_task_waiter *w, lua_KContext ctx, lua_KFunction k);
 /* Raises where a wait in L could only drive and must not: in what is called and not resumed
  * (ah_callee), below a function of the program that the host calls, in finalizers, and where too
  * many drives are open. */
@@ -33,14 +35,14 @@ void ah_lua_can_run(lua_State *L, bool waits);
 /* Keeps the userdata on top of L, which holds w, until w is done or left: C knows its
  * address, and a finalizer cannot be relied on (Lua leaves it out when memory is out).
  * Call ah_lua_can_await before, so that from here on nothing raises up to ah_lua_await. */
-void ah_waiter_keep(lua_State *L, ah_waiter *w);
-void ah_waiter_done(ah_waiter *w);
+void ah_task_waiter_keep(lua_State *L, ah_task_waiter *w);
+void ah_task_waiter_done(ah_task_waiter *w);
 
 struct ah_task {
     ah_lua *lua;
     lua_State *co;
     ah_task *next, **link; /* in lua->tasks */
-    ah_waiter *waiter;
+    ah_task_waiter *waiter;
     ah_job job;            /* resume */
     ah_overlay *overlay;   /* handlers: of their call; NULL: that of the call around its run */
     bool over;             /* handlers: the call is over, whatever the code still does */
@@ -65,7 +67,7 @@ struct ah_task {
 
 /* A task of the run `of` for the function below nargs arguments on L (popped). Raises
  * when out of memory. It begins in a job, or at once with ah_task_begin. */
-ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driven *of);
+ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driver_run *of);
 /* Keeps the value on top of L (popped) alive as long as the task. */
 void ah_task_keep(lua_State *L, ah_task *t);
 void ah_task_begin(ah_task *t);

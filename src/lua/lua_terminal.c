@@ -20,13 +20,13 @@ enum { SEQUENCE_MS = 1000, MOST_IN_A_ROW = 32 };
 
 /* One wait for a key; `terminal` NULL: it is closed, or the wait is over. */
 typedef struct ah_key_wait {
-    ah_waiter waiter;
+    ah_task_waiter waiter;
     ah_lua_terminal *terminal;
     ah_timer timeout;
-    ah_came came;
+    ah_key_news came;
 } key_wait;
 
-static key_wait *wait_of(ah_waiter *w)
+static key_wait *wait_of(ah_task_waiter *w)
 {
     return (key_wait *)(void *)((char *)w - offsetof(key_wait, waiter));
 }
@@ -38,7 +38,7 @@ static void stop_reading(ah_lua_terminal *t)
     ah_loop_watch(t->lua->host->loop, t->fd, 0, NULL, NULL, NULL);
 }
 
-static void stop_wait(ah_waiter *w)
+static void stop_wait(ah_task_waiter *w)
 {
     key_wait *q = wait_of(w);
 
@@ -54,11 +54,11 @@ static int wait_gc(lua_State *L)
     return 0;
 }
 
-static void came(key_wait *q, ah_came what)
+static void came(key_wait *q, ah_key_news what)
 {
     q->came = what;
     stop_wait(&q->waiter);
-    ah_waiter_done(&q->waiter);
+    ah_task_waiter_done(&q->waiter);
 }
 
 /* -- what there is --------------------------------------------------------------------------- */
@@ -77,19 +77,21 @@ static void read_chunk(ah_lua_terminal *t)
         t->failed = errno;
 }
 
-static ah_came of_keys(ah_keys_event e)
+static ah_key_news of_keys(ah_keys_event e)
 {
-    return e == AH_KEYS_KEY ? AH_CAME_KEY : e == AH_KEYS_PASTE ? AH_CAME_PASTE : AH_CAME_NOTHING;
+    return e == AH_KEYS_KEY     ? AH_KEY_NEWS_KEY
+           : e == AH_KEYS_PASTE ? AH_KEY_NEWS_PASTE
+                                : AH_KEY_NEWS_NOTHING;
 }
 
 /* A sequence that the end of the input cut is a key, too. */
-static ah_came at_end(ah_lua_terminal *t)
+static ah_key_news at_end(ah_lua_terminal *t)
 {
-    ah_came c = of_keys(ah_keys_quiet(&t->keys, &t->key));
+    ah_key_news c = of_keys(ah_keys_quiet(&t->keys, &t->key));
 
-    if (c != AH_CAME_NOTHING)
+    if (c != AH_KEY_NEWS_NOTHING)
         return c;
-    return t->failed ? AH_CAME_FAILURE : AH_CAME_END;
+    return t->failed ? AH_KEY_NEWS_FAILURE : AH_KEY_NEWS_END;
 }
 
 /* When a sequence that has begun is given up; 0: none has. */
@@ -102,22 +104,22 @@ static int64_t given_up_at(const ah_lua_terminal *t)
     return t->last + (w == AH_KEYS_ESCAPE ? t->escape_ms : SEQUENCE_MS);
 }
 
-static ah_came next_event(ah_lua_terminal *t)
+static ah_key_news next_event(ah_lua_terminal *t)
 {
     int64_t end;
-    ah_came c;
+    ah_key_news c;
 
     if (t->resized) {
         t->resized = false;
-        return AH_CAME_RESIZE;
+        return AH_KEY_NEWS_RESIZE;
     }
     if (!t->in.n && !t->ended && !t->failed)
         read_chunk(t);
     c = of_keys(ah_keys_next(&t->keys, &t->in, &t->key));
-    if (c == AH_CAME_NOTHING && (t->ended || t->failed))
+    if (c == AH_KEY_NEWS_NOTHING && (t->ended || t->failed))
         return at_end(t);
     end = given_up_at(t);
-    if (c == AH_CAME_NOTHING && end && ah_host_now(t->lua->host) >= end)
+    if (c == AH_KEY_NEWS_NOTHING && end && ah_host_now(t->lua->host) >= end)
         c = of_keys(ah_keys_quiet(&t->keys, &t->key));
     return c;
 }
@@ -134,11 +136,11 @@ static void wait_for_rest(ah_lua_terminal *t)
 
 static bool give_event(ah_lua_terminal *t)
 {
-    ah_came c = next_event(t);
+    ah_key_news c = next_event(t);
 
-    if (c != AH_CAME_NOTHING)
+    if (c != AH_KEY_NEWS_NOTHING)
         came(t->wait, c);
-    return c != AH_CAME_NOTHING;
+    return c != AH_KEY_NEWS_NOTHING;
 }
 
 static void on_readable(void *ud, int fd, int events)
@@ -164,10 +166,10 @@ static void on_timeout(ah_timer *timer)
 {
     key_wait *q = (key_wait *)(void *)((char *)timer - offsetof(key_wait, timeout));
 
-    if (q->came != AH_CAME_NOTHING)
+    if (q->came != AH_KEY_NEWS_NOTHING)
         came(q, q->came);
     else if (q->terminal && !give_event(q->terminal))
-        came(q, AH_CAME_TIMEOUT);
+        came(q, AH_KEY_NEWS_TIMEOUT);
 }
 
 static void on_news(void *ud, int fd, int events)
@@ -244,25 +246,25 @@ static int push_error(lua_State *L, const ah_err *err)
     return 2;
 }
 
-static int push_event(lua_State *L, ah_lua_terminal *t, ah_came what)
+static int push_event(lua_State *L, ah_lua_terminal *t, ah_key_news what)
 {
     ah_err err;
 
     switch (what) {
-    case AH_CAME_KEY:
+    case AH_KEY_NEWS_KEY:
         return push_key(L, &t->key);
-    case AH_CAME_PASTE:
+    case AH_KEY_NEWS_PASTE:
         return push_paste(L, t);
-    case AH_CAME_RESIZE:
+    case AH_KEY_NEWS_RESIZE:
         return push_resize(L, t);
-    case AH_CAME_TIMEOUT:
+    case AH_KEY_NEWS_TIMEOUT:
         ah_err_set(&err, AH_DEADLINE, "no key came in time");
         return push_error(L, &err);
-    case AH_CAME_FAILURE:
+    case AH_KEY_NEWS_FAILURE:
         ah_err_set(&err, AH_INTERNAL, "the terminal cannot be read: %s", strerror(t->failed));
         return push_error(L, &err);
-    case AH_CAME_NOTHING:
-    case AH_CAME_END:
+    case AH_KEY_NEWS_NOTHING:
+    case AH_KEY_NEWS_END:
         break;
     }
     lua_pushnil(L);
@@ -278,7 +280,7 @@ static int end_wait(lua_State *L, int status, lua_KContext ctx)
 }
 
 /* seconds: below 0, no limit. what: it is there already, and given after others have had a turn. */
-static int wait_for_key(lua_State *L, ah_lua_terminal *t, double seconds, ah_came what)
+static int wait_for_key(lua_State *L, ah_lua_terminal *t, double seconds, ah_key_news what)
 {
     ah_loop *loop = t->lua->host->loop;
     key_wait *q = lua_newuserdatauv(L, sizeof *q, 0);
@@ -287,16 +289,17 @@ static int wait_for_key(lua_State *L, ah_lua_terminal *t, double seconds, ah_cam
 
     *q = (key_wait){.waiter.leave = stop_wait, .timeout.fn = on_timeout, .came = what};
     luaL_setmetatable(L, WAIT);
-    ah_waiter_keep(L, &q->waiter);
-    if (what == AH_CAME_NOTHING && ah_loop_watch(loop, t->fd, AH_IN, on_readable, t, &err) != AH_OK) {
-        ah_waiter_done(&q->waiter);
+    ah_task_waiter_keep(L, &q->waiter);
+    if (what == AH_KEY_NEWS_NOTHING &&
+        ah_loop_watch(loop, t->fd, AH_IN, on_readable, t, &err) != AH_OK) {
+        ah_task_waiter_done(&q->waiter);
         return push_error(L, &err);
     }
     q->terminal = t;
     t->wait = q;
-    if (what != AH_CAME_NOTHING || seconds >= 0)
-        ah_timer_set(loop, &q->timeout, what == AH_CAME_NOTHING ? now + ah_ms_of(seconds) : now);
-    if (what == AH_CAME_NOTHING)
+    if (what != AH_KEY_NEWS_NOTHING || seconds >= 0)
+        ah_timer_set(loop, &q->timeout, what == AH_KEY_NEWS_NOTHING ? now + ah_ms_of(seconds) : now);
+    if (what == AH_KEY_NEWS_NOTHING)
         wait_for_rest(t);
     t->in_a_row = 0;
     return ah_lua_await(L, &q->waiter, lua_gettop(L), end_wait);
@@ -307,7 +310,7 @@ static int key(lua_State *L)
 {
     ah_lua_terminal *t = ah_terminal_check(L);
     double seconds = luaL_optnumber(L, 2, -1);
-    ah_came what;
+    ah_key_news what;
 
     if (!lua_isnoneornil(L, 2) && (!(seconds >= 0) || seconds > 1e9))
         return ah_lua_raise(L, AH_USAGE, "terminal:key: seconds must be from 0 to 1e9");
@@ -319,9 +322,9 @@ static int key(lua_State *L)
     lua_settop(L, 1);
     ah_terminal_look(t);
     what = next_event(t);
-    if (what == AH_CAME_NOTHING && seconds == 0 && ah_keys_wait_for(&t->keys) == AH_KEYS_COMPLETE)
-        what = AH_CAME_TIMEOUT;
-    if (what != AH_CAME_NOTHING && t->in_a_row++ < MOST_IN_A_ROW)
+    if (what == AH_KEY_NEWS_NOTHING && seconds == 0 && ah_keys_wait_for(&t->keys) == AH_KEYS_COMPLETE)
+        what = AH_KEY_NEWS_TIMEOUT;
+    if (what != AH_KEY_NEWS_NOTHING && t->in_a_row++ < MOST_IN_A_ROW)
         return push_event(L, t, what);
     return wait_for_key(L, t, seconds, what);
 }
@@ -342,7 +345,7 @@ static void close_terminal(ah_lua_terminal *t)
     if (t->open) {
         t->open = false;
         if (t->wait)
-            came(t->wait, AH_CAME_END);
+            came(t->wait, AH_KEY_NEWS_END);
         ah_loop_watch(t->lua->host->loop, t->news, 0, NULL, NULL, NULL);
         ah_terminal_writing(t);
         ah_host_call_out(t->lua->host, true);

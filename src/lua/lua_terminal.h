@@ -11,15 +11,15 @@
 #define AH_TERMINAL "agenthost.terminal"
 
 /* The outcome of a wait for a key. */
-typedef enum ah_came {
-    AH_CAME_NOTHING,
-    AH_CAME_KEY,
-    AH_CAME_PASTE,
-    AH_CAME_RESIZE,
-    AH_CAME_END,
-    AH_CAME_TIMEOUT,
-    AH_CAME_FAILURE
-} ah_came;
+typedef enum ah_key_news {
+    AH_KEY_NEWS_NOTHING,
+    AH_KEY_NEWS_KEY,
+    AH_KEY_NEWS_PASTE,
+    AH_KEY_NEWS_RESIZE,
+    AH_KEY_NEWS_END,
+    AH_KEY_NEWS_TIMEOUT,
+    AH_KEY_NEWS_FAILURE
+} ah_key_news;
 
 enum { AH_TERMINAL_CHUNK = 4096 };
 
@@ -37,7 +37,7 @@ typedef struct ah_lua_terminal {
     bool ended, resized;
     int failed;   /* errno of reading */
     int in_a_row; /* keys that were there without a wait */
-    ah_key key;   /* of AH_CAME_KEY */
+    ah_key key;   /* of AH_KEY_NEWS_KEY */
     ah_area area;
     ah_buf line; /* what is being put together: a text, the lines of the area */
     ah_buf out;  /* what is to be written */

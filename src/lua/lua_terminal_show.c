@@ -353,7 +353,7 @@ int ah_terminal_live(lua_State *L)
 
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 3);
-    n = ah_list_check(L, 2, "terminal:live: lines");
+    n = ah_lua_list_check(L, 2, "terminal:live: lines");
     begin_line(t);
     for (lua_Integer i = 1; i <= n; i++) {
         lua_geti(L, 2, i);

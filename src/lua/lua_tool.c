@@ -35,7 +35,7 @@ static void end_call(ah_task *t, const ah_outcome *o)
     call->task = NULL;
     t->over = true;
     ah_call_done(call, o, ah_host_now(t->lua->host));
-    ah_driven_wake(t->job.of);
+    ah_driver_run_wake(t->job.of);
 }
 
 static void settled(ah_task *t, int nresults)

@@ -69,39 +69,39 @@ static int64_t seen(atomic_bool *flag, int64_t *first, int64_t now)
 }
 
 /* Since when (loop clock) nothing more is wanted of what belongs to it; 0: it is. */
-static int64_t unwanted_since(ah_lua *h, const ah_watch *w, int64_t now, ah_over *why)
+static int64_t unwanted_since(ah_lua *h, const ah_watch *w, int64_t now, ah_watch_end *why)
 {
     ah_status st = AH_CANCELLED;
-    int64_t since = ah_driven_ended(h->host, w->of, now, &st);
+    int64_t since = ah_driver_run_ended(h->host, w->of, now, &st);
     int64_t stopped = seen(&h->host->stop, &h->stop_seen, now);
     int64_t cancelled = seen(&h->host->cancel, &h->cancel_seen, now);
 
-    *why = st == AH_DEADLINE ? AH_OVER_RUN : AH_OVER_CANCELLED;
+    *why = st == AH_DEADLINE ? AH_WATCH_OVER_RUN : AH_WATCH_OVER_CANCELLED;
     if (stopped && (!cancelled || stopped < cancelled))
         cancelled = stopped;
     if (cancelled && (!since || cancelled < since)) {
         since = cancelled;
-        *why = AH_OVER_CANCELLED;
+        *why = AH_WATCH_OVER_CANCELLED;
     }
     return since;
 }
 
 /* A call has a moment left when its run ends: it may be what puts things right. */
-static ah_over judge(ah_lua *h, const ah_watch *w, int64_t now)
+static ah_watch_end judge(ah_lua *h, const ah_watch *w, int64_t now)
 {
     int64_t ms = ah_host_now(h->host), since;
-    ah_over why;
+    ah_watch_end why;
 
     if (w->deadline && ms >= w->deadline)
-        return AH_OVER_TIME;
+        return AH_WATCH_OVER_TIME;
     if (w->closing)
         return AH_IN_TIME;
     if (overworked(h, w, now))
-        return AH_OVER_WORK;
+        return AH_WATCH_OVER_WORK;
     if (h->until && !w->task && ms >= h->until)
-        return AH_OVER_RUN;
+        return AH_WATCH_OVER_RUN;
     if (w->task && w->task->stopped)
-        return AH_OVER_CANCELLED;
+        return AH_WATCH_OVER_CANCELLED;
     since = unwanted_since(h, w, ms, &why);
     if (since && (w->task || (ms - since >= GRACE_MS && now - w->entered >= LEAST_NS)))
         return why;
@@ -117,7 +117,7 @@ static bool taken_along(const ah_watch *w, const ah_watch *outer, bool waits, in
             (now - outer->ended >= GRACE_MS * (int64_t)1000000 && now - w->entered >= LEAST_NS));
 }
 
-static ah_over look(ah_lua *h, int64_t now)
+static ah_watch_end look(ah_lua *h, int64_t now)
 {
     ah_watch *first = h->watch;
     bool waits = false;
@@ -133,14 +133,14 @@ static ah_over look(ah_lua *h, int64_t now)
         if (first->pause && w->over)
             return w->over;
         if (!first->over && taken_along(first, w, waits, now)) {
-            first->over = AH_OVER_AROUND;
+            first->over = AH_WATCH_OVER_AROUND;
             first->ended = now;
         }
     }
     return first ? first->over : AH_IN_TIME;
 }
 
-ah_over ah_watch_look(ah_lua *h)
+ah_watch_end ah_watch_look(ah_lua *h)
 {
     return look(h, ah_clock_ns());
 }
@@ -167,18 +167,18 @@ bool ah_watch_failed(const ah_watch *w, ah_err *err)
     switch (w->over) {
     case AH_IN_TIME:
         return false;
-    case AH_OVER_WORK:
+    case AH_WATCH_OVER_WORK:
         ah_err_set(err, AH_INTERNAL, "its code was at work for more than %g seconds and was stopped%s",
                    (double)w->work_ms / 1000, w->advice ? w->advice : "");
         break;
-    case AH_OVER_RUN:
+    case AH_WATCH_OVER_RUN:
         ah_err_set(err, AH_DEADLINE, "its code was stopped: the time of the run is over");
         break;
-    case AH_OVER_CANCELLED:
+    case AH_WATCH_OVER_CANCELLED:
         ah_err_set(err, AH_CANCELLED, "its code was stopped: the run is being cancelled");
         break;
-    case AH_OVER_TIME:
-    case AH_OVER_AROUND:
+    case AH_WATCH_OVER_TIME:
+    case AH_WATCH_OVER_AROUND:
         ah_err_set(err, AH_INTERNAL, "its code was stopped: the time of the call around it is over");
         break;
     }

@@ -13,14 +13,14 @@
 
 #include "lua/lua_state.h"
 
-typedef enum ah_over {
+typedef enum ah_watch_end {
     AH_IN_TIME,
-    AH_OVER_WORK,      /* at work for too long */
-    AH_OVER_TIME,      /* its own deadline */
-    AH_OVER_RUN,       /* the time of its run, or of what is around that */
-    AH_OVER_CANCELLED, /* its run is being cancelled, or all runs are */
-    AH_OVER_AROUND     /* the watch around it */
-} ah_over;
+    AH_WATCH_OVER_WORK,      /* at work for too long */
+    AH_WATCH_OVER_TIME,      /* its own deadline */
+    AH_WATCH_OVER_RUN,       /* the time of its run, or of what is around that */
+    AH_WATCH_OVER_CANCELLED, /* its run is being cancelled, or all runs are */
+    AH_WATCH_OVER_AROUND     /* the watch around it */
+} ah_watch_end;
 
 /* Zero with what is to hold: no limit. Lies still while it is entered. */
 typedef struct ah_watch {
@@ -31,7 +31,7 @@ typedef struct ah_watch {
     const char *advice;     /* what is said behind the limit of work; NULL: nothing */
     struct ah_fence *fence; /* of a call: entered once it was at work for some instructions */
     bool closing;           /* only its deadline counts */
-    ah_over over;           /* for good */
+    ah_watch_end over;      /* for good */
     bool pause;             /* the mark of ah_watch_pause */
     ah_watch *outer;        /* from here on its own */
     lua_State *thread;      /* the one that was entered */
@@ -51,7 +51,7 @@ void ah_watch_pause(ah_lua *h, ah_watch *mark);
 void ah_watch_go_on(ah_lua *h, ah_watch *mark);
 
 /* Looks at all clocks: is the innermost one over, or, of a pause, the one around it? */
-ah_over ah_watch_look(ah_lua *h);
+ah_watch_end ah_watch_look(ah_lua *h);
 /* As an ah_interrupt of what is computed in C for the code that is at work; the ud is the ah_lua. */
 bool ah_watch_interrupts(void *lua);
 /* Raises after a computation that was interrupted; `what` says where it was, .n 0: nothing. Code that

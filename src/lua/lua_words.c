@@ -250,11 +250,6 @@ static bool between(char c)
     return c == '_' || c == '-';
 }
 
-static char fold(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 bool ah_word_eq(ah_slice a, ah_slice b)
 {
     size_t i = 0, j = 0;
@@ -266,7 +261,7 @@ bool ah_word_eq(ah_slice a, ah_slice b)
             j++;
         if (i == a.n || j == b.n)
             return i == a.n && j == b.n;
-        if (fold(a.p[i]) != fold(b.p[j]))
+        if (ah_lower(a.p[i]) != ah_lower(b.p[j]))
             return false;
     }
 }

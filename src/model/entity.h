@@ -14,12 +14,12 @@ enum {
     AH_ENTITY_TOOL_NAME = 65 /* of a tool's name, with the NUL that ends it */
 };
 
-struct ah_found; /* run/discover.h */
+struct ah_entity_slot; /* run/discover.h */
 
 typedef struct ah_entity_vt {
     /* Starts method number `method` of what was found, as ah_tool_vt.start does. Where that has
-     * no instance, one is to be found again by its id (ah_found_bind). */
-    void (*start)(struct ah_found *f, size_t method, struct ah_call *call);
+     * no instance, one is to be found again by its id (ah_entity_slot_bind). */
+    void (*start)(struct ah_entity_slot *f, size_t method, struct ah_call *call);
     void (*stop)(struct ah_call *call); /* as ah_tool_vt.stop */
 } ah_entity_vt;
 

@@ -42,7 +42,7 @@ bool ah_image_is_mime(ah_slice mime)
 bool ah_image_of(ah_slice part, ah_image *out)
 {
     ah_slice type;
-    const ah_json_wanted want[] = {
+    const ah_json_slot want[] = {
         {"type", &type}, {"mime", &out->mime}, {"data", &out->data}, {"url", &out->url}};
 
     return ah_json_members(part, want, 4) && ah_json_string_is(type, "image");

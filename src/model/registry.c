@@ -30,7 +30,7 @@ void ah_registry_clear(ah_registry *r)
     ah_registry_init(r, r->mem);
 }
 
-static ah_registered *look_up(const ah_registry *r, ah_slice name)
+static ah_registry_slot *look_up(const ah_registry *r, ah_slice name)
 {
     uint32_t at = ah_index_find(&r->index, name);
 
@@ -39,14 +39,14 @@ static ah_registered *look_up(const ah_registry *r, ah_slice name)
 
 ah_tool *ah_registry_find(const ah_registry *r, ah_slice name)
 {
-    const ah_registered *s = look_up(r, name);
+    const ah_registry_slot *s = look_up(r, name);
 
     return s ? s->tool : NULL;
 }
 
 bool ah_registry_had(const ah_registry *r, ah_slice name, ah_slice *gone)
 {
-    const ah_registered *s = look_up(r, name);
+    const ah_registry_slot *s = look_up(r, name);
 
     if (gone)
         *gone = ah_text_slice(s ? s->gone : NULL);
@@ -55,26 +55,26 @@ bool ah_registry_had(const ah_registry *r, ah_slice name, ah_slice *gone)
 
 static ah_status reserve(ah_registry *r, size_t more, ah_err *err)
 {
-    ah_registered *grown = ah_grow(r->mem, r->slot, &r->cap, r->n + more, sizeof *grown);
+    ah_registry_slot *grown = ah_grow(r->mem, r->slot, &r->cap, r->n + more, sizeof *grown);
 
     if (grown)
         r->slot = grown;
     return (grown || !more) && ah_index_reserve(&r->index, more, r->n) ? AH_OK : ah_err_nomem(err);
 }
 
-static void forget_brief(ah_registered *s)
+static void forget_brief(ah_registry_slot *s)
 {
     ah_tool_unref(s->brief);
     s->brief = NULL;
 }
 
-static ah_tool *unpicked(const ah_registered *s)
+static ah_tool *unpicked(const ah_registry_slot *s)
 {
     return s->brief ? s->brief : s->tool;
 }
 
 /* The slot is about to change. */
-static void keep(ah_registry *r, ah_registered *s)
+static void keep(ah_registry *r, ah_registry_slot *s)
 {
     if (s->open)
         return;
@@ -86,7 +86,7 @@ static void keep(ah_registry *r, ah_registered *s)
 void ah_registry_settle(ah_registry *r)
 {
     for (size_t i = 0; i < r->n && r->n_open; i++) {
-        ah_registered *s = &r->slot[i];
+        ah_registry_slot *s = &r->slot[i];
 
         r->n_open -= s->open;
         ah_tool_unref(s->before);
@@ -95,7 +95,7 @@ void ah_registry_settle(ah_registry *r)
     }
 }
 
-static void put(ah_registry *r, ah_registered *s, ah_tool *tool)
+static void put(ah_registry *r, ah_registry_slot *s, ah_tool *tool)
 {
     keep(r, s);
     r->live += s->tool ? 0 : 1;
@@ -108,13 +108,13 @@ static void put(ah_registry *r, ah_registered *s, ah_tool *tool)
 /* Room is made where it is taken: between a reservation and its use others may put tools, too. */
 ah_status ah_registry_put(ah_registry *r, ah_tool *tool, ah_err *err)
 {
-    ah_registered *s = look_up(r, ah_text_slice(tool->name));
+    ah_registry_slot *s = look_up(r, ah_text_slice(tool->name));
 
     if (!s) {
         if (reserve(r, 1, err) != AH_OK)
             return err->status;
         s = &r->slot[r->n++];
-        *s = (ah_registered){.name = ah_text_ref(tool->name), .fresh = true};
+        *s = (ah_registry_slot){.name = ah_text_ref(tool->name), .fresh = true};
         ah_index_put(&r->index, ah_text_slice(s->name), r->n - 1);
     }
     put(r, s, tool);
@@ -135,7 +135,7 @@ static bool same_spec(const ah_tool *a, const ah_tool *b)
 
 ah_status ah_registry_rebind(ah_registry *r, ah_tool *tool, bool brief, bool *bound, ah_err *err)
 {
-    ah_registered *s = look_up(r, ah_text_slice(tool->name));
+    ah_registry_slot *s = look_up(r, ah_text_slice(tool->name));
     const ah_tool *there = s ? unpicked(s) : NULL;
     ah_tool *t = NULL;
     ah_status st = AH_OK;
@@ -162,7 +162,7 @@ ah_status ah_registry_rebind(ah_registry *r, ah_tool *tool, bool brief, bool *bo
 
 bool ah_registry_remove(ah_registry *r, ah_slice name)
 {
-    ah_registered *s = look_up(r, name);
+    ah_registry_slot *s = look_up(r, name);
 
     if (!s || !s->tool)
         return false;
@@ -177,7 +177,7 @@ bool ah_registry_remove(ah_registry *r, ah_slice name)
 
 bool ah_registry_pick(ah_registry *r, ah_slice name)
 {
-    ah_registered *s = look_up(r, name);
+    ah_registry_slot *s = look_up(r, name);
 
     if (!s || !s->tool || !s->tool->full)
         return false;
@@ -188,7 +188,7 @@ bool ah_registry_pick(ah_registry *r, ah_slice name)
 
 bool ah_registry_unpick(ah_registry *r, ah_slice name)
 {
-    ah_registered *s = look_up(r, name);
+    ah_registry_slot *s = look_up(r, name);
 
     if (!s || !s->brief)
         return false;
@@ -203,12 +203,12 @@ ah_status ah_registry_copy(ah_registry *dst, const ah_registry *src, ah_err *err
     ah_status st = reserve(dst, src->n, err);
 
     for (size_t i = 0; i < src->n && st == AH_OK; i++) {
-        const ah_registered *s = &src->slot[i];
+        const ah_registry_slot *s = &src->slot[i];
         ah_tool *tool = s->open ? s->before : unpicked(s);
 
         if (s->fresh)
             continue;
-        dst->slot[dst->n++] = (ah_registered){
+        dst->slot[dst->n++] = (ah_registry_slot){
             .name = ah_text_ref(s->name), .tool = ah_tool_ref(tool), .gone = ah_text_ref(s->gone)};
         ah_index_put(&dst->index, ah_text_slice(s->name), dst->n - 1);
         dst->live += tool != NULL;

@@ -8,18 +8,18 @@
 #include "base/index.h"
 #include "model/tool.h"
 
-typedef struct ah_registered {
+typedef struct ah_registry_slot {
     ah_text *name;
     ah_tool *tool;    /* NULL: it was removed */
     ah_tool *brief;   /* it was picked: the tool as it is declared while it is not; else NULL */
     ah_text *gone;    /* what a call is told where it was removed; NULL: only that it was */
     ah_tool *before;  /* while `open`: what was there, unpicked, when the registry was settled last */
     bool open, fresh; /* changed since then; not there at all then */
-} ah_registered;
+} ah_registry_slot;
 
 typedef struct ah_registry {
     const ah_mem *mem;
-    ah_registered *slot;
+    ah_registry_slot *slot;
     size_t n, cap; /* slots */
     size_t live;   /* tools */
     size_t n_open; /* slots */

@@ -1,6 +1,6 @@
 /* A tool is made whole or not at all: names and descriptions are checked, and the JSON that the
  * model is told is printed once, here. Which tools there are is registry.c's, calling them
- * run/dispatch.c's. */
+ * run/call.c's. */
 #include "model/tool.h"
 
 #include "model/tool_examples.h"

@@ -31,7 +31,7 @@ enum {
 };
 
 typedef struct ah_tool ah_tool;
-struct ah_call; /* run/dispatch.h */
+struct ah_call; /* run/call.h */
 
 /* Starts the handler of one call. The answer comes through ah_call_done, during
  * start or later, exactly once, unless `stop` was called for it: then never. It is NULL

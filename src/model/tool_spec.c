@@ -64,7 +64,7 @@ ah_status ah_spec_make(const ah_tool *t, ah_slice description, ah_slice params, 
 static void put_example(ah_slice example, ah_buf *out)
 {
     ah_slice said, input, output;
-    const ah_json_wanted want[] = {{"description", &said}, {"input", &input}, {"output", &output}};
+    const ah_json_slot want[] = {{"description", &said}, {"input", &input}, {"output", &output}};
 
     ah_json_members(example, want, 3);
     ah_buf_str(out, "\n- ");
@@ -95,7 +95,7 @@ static size_t put_examples_of(ah_slice examples, ah_buf *out)
 bool ah_spec_put_description(const char *before, ah_slice spec, ah_buf *out)
 {
     ah_slice description, examples;
-    const ah_json_wanted want[] = {{"description", &description}, {"examples", &examples}};
+    const ah_json_slot want[] = {{"description", &description}, {"examples", &examples}};
     ah_buf text;
 
     ah_json_members(spec, want, 2);
@@ -119,7 +119,7 @@ bool ah_spec_put_description(const char *before, ah_slice spec, ah_buf *out)
 static void put_told(ah_slice spec, ah_slice annotations, ah_buf *out)
 {
     ah_slice name, parameters, strict;
-    const ah_json_wanted want[] = {{"name", &name}, {"parameters", &parameters}, {"strict", &strict}};
+    const ah_json_slot want[] = {{"name", &name}, {"parameters", &parameters}, {"strict", &strict}};
 
     ah_json_members(spec, want, 3);
     ah_buf_char(out, '{');

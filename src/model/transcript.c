@@ -95,7 +95,7 @@ ah_status ah_transcript_stage(ah_transcript *t, ah_entry_kind kind, ah_text *jso
         ah_text_unref(json);
         return ah_err_nomem(err);
     }
-    t->staged[t->n_staged++] = (ah_entry){kind, json};
+    t->staged[t->n_staged++] = (ah_entry){.kind = kind, .json = json};
     return AH_OK;
 }
 
@@ -182,10 +182,23 @@ static void put_result_tail(ah_buf *b, bool success, int64_t time)
     ah_buf_char(b, '}');
 }
 
+static ah_status judge_arguments(ah_transcript *t, ah_slot *s, ah_err *err)
+{
+    ah_slice text = ah_text_slice(s->arguments);
+    ah_status st = ah_json_check(t->mem, text, AH_ARGUMENTS_DEPTH, NULL);
+
+    s->written = AH_ARGUMENTS_JSON;
+    if (st == AH_TOOL_VALIDATION) {
+        st = ah_json_check(t->mem, text, AH_JSON_MAX_DEPTH, NULL);
+        s->written = st == AH_OK ? AH_ARGUMENTS_DEEP : AH_ARGUMENTS_WRONG;
+    }
+    return st == AH_NOMEM ? ah_err_nomem(err) : AH_OK;
+}
+
 static ah_status read_slot(ah_transcript *t, ah_slot *s, ah_slice call, ah_err *err)
 {
     ah_slice id, name, arguments;
-    const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
+    const ah_json_slot want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
     ah_buf b;
     ah_status st;
 
@@ -195,6 +208,8 @@ static ah_status read_slot(ah_transcript *t, ah_slot *s, ah_slice call, ah_err *
     s->arguments = string_text(t->mem, arguments);
     if (!s->id || !s->name || !s->arguments)
         return ah_err_nomem(err);
+    if ((st = judge_arguments(t, s, err)) != AH_OK)
+        return st;
     ah_buf_init(&b, t->mem, MAX_ENTRY);
     put_result_head(&b, ah_text_slice(s->id), ah_text_slice(s->name), (ah_slice){"", 0});
     ah_buf_room(&b, AH_SETTLE_MAX + 64);
@@ -257,7 +272,7 @@ ah_status ah_transcript_add(ah_transcript *t, ah_entry_kind kind, ah_text *json,
     if (st == AH_OK && kind == AH_ENTRY_ASSISTANT)
         st = remember_calls(t, ah_text_slice(json), err);
     if (st == AH_OK)
-        append(t, (ah_entry){kind, json});
+        append(t, (ah_entry){.kind = kind, .json = json});
     else
         ah_text_unref(json);
     return st;
@@ -368,12 +383,22 @@ static void commit_staged(ah_transcript *t)
     t->n_staged = 0;
 }
 
+static bool all_objects(const ah_transcript *t)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < t->n_slots && all; i++)
+        all = t->slot[i].written == AH_ARGUMENTS_JSON &&
+              ah_json_kind_of(ah_text_slice(t->slot[i].arguments)) == AH_JSON_OBJECT;
+    return all;
+}
+
 void ah_transcript_commit(ah_transcript *t)
 {
     if (t->assistant)
-        append(t, (ah_entry){AH_ENTRY_ASSISTANT, ah_text_ref(t->assistant)});
+        append(t, (ah_entry){AH_ENTRY_ASSISTANT, ah_text_ref(t->assistant), all_objects(t)});
     for (size_t i = 0; i < t->n_slots; i++)
-        append(t, (ah_entry){AH_ENTRY_TOOL_RESULT, ah_text_ref(t->slot[i].result)});
+        append(t, (ah_entry){.kind = AH_ENTRY_TOOL_RESULT, .json = ah_text_ref(t->slot[i].result)});
     clear_turn(t);
     commit_staged(t);
 }
@@ -384,7 +409,9 @@ ah_status ah_transcript_copy(const ah_transcript *t, ah_transcript **out, ah_err
     ah_status st = copy ? AH_OK : ah_err_nomem(err);
 
     for (size_t i = 0; i < t->n && st == AH_OK; i++)
-        st = ah_transcript_add(copy, t->entry[i].kind, ah_text_ref(t->entry[i].json), err);
+        if ((st = ah_transcript_add(copy, t->entry[i].kind, ah_text_ref(t->entry[i].json), err)) ==
+            AH_OK)
+            copy->entry[i].objects = t->entry[i].objects;
     if (st == AH_OK)
         *out = copy;
     else

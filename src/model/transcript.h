@@ -31,16 +31,27 @@ typedef enum ah_entry_kind {
 typedef struct ah_entry {
     ah_entry_kind kind;
     ah_text *json;
+    bool
+        objects; /* of a turn that was run: all its calls' arguments are AH_ARGUMENTS_JSON, and objects */
 } ah_entry;
 
 const char *ah_entry_name(ah_entry_kind kind); /* its "type" in JSON */
 
+/* The arguments of a call, which are read for it once, when its turn begins. */
+typedef enum ah_arguments_verdict {
+    AH_ARGUMENTS_WRONG, /* no JSON */
+    AH_ARGUMENTS_DEEP,  /* JSON, of more levels than there is room for in a request */
+    AH_ARGUMENTS_JSON
+} ah_arguments_verdict;
+enum { AH_ARGUMENTS_DEPTH = AH_JSON_MAX_DEPTH - 16 }; /* with room for what is around them there */
+
 /* A call of the pending turn and the place of its answer. */
 typedef struct ah_slot {
     ah_text *id, *name;
-    ah_text *arguments; /* as the model wrote them, maybe no JSON */
-    ah_text *result;    /* NULL: empty; else the tool_result entry */
-    ah_text *reserve;   /* memory for a result that cannot fail */
+    ah_text *arguments; /* as the model wrote them, maybe no JSON: */
+    ah_arguments_verdict written;
+    ah_text *result;  /* NULL: empty; else the tool_result entry */
+    ah_text *reserve; /* memory for a result that cannot fail */
 } ah_slot;
 
 typedef struct ah_transcript {

@@ -101,7 +101,7 @@ static ah_status read_entry(shape_set *s, ah_slice json, size_t at, ah_entry *ou
     ah_entry_kind kind = kind_of(ah_json_member(json, "type"));
     ah_status st;
 
-    *out = (ah_entry){AH_ENTRY_KINDS, NULL};
+    *out = (ah_entry){.kind = AH_ENTRY_KINDS};
     if (ah_json_kind_of(json) != AH_JSON_OBJECT)
         return ah_err_set(err, AH_USAGE, "entry %zu is no object", at);
     if (kind == AH_ENTRY_KINDS)
@@ -144,7 +144,7 @@ static ah_status read_results(ah_transcript *t, shape_set *s, ah_slice list, ah_
     ah_json_next(&r);
     for (; at < t->n_slots && st == AH_OK; at++) {
         ah_json_token token = ah_json_next(&r);
-        ah_entry e = {AH_ENTRY_KINDS, NULL};
+        ah_entry e = {.kind = AH_ENTRY_KINDS};
 
         if (token.kind == AH_JSON_ARRAY_END || token.kind == AH_JSON_END)
             break;
@@ -186,7 +186,7 @@ static ah_status read_pending(ah_transcript *t, shape_set *s, ah_slice pending, 
 static ah_status read_all(ah_transcript *t, ah_slice text, ah_err *err)
 {
     ah_slice version, entries, pending;
-    const ah_json_wanted want[] = {
+    const ah_json_slot want[] = {
         {"agenthost_transcript", &version}, {"entries", &entries}, {"pending", &pending}};
     shape_set s = {.mem = t->mem};
     ah_status st;

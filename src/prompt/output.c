@@ -12,16 +12,6 @@ typedef struct fence {
     ah_slice info;
 } fence;
 
-static ah_slice next_line(ah_slice *rest)
-{
-    const char *nl = memchr(rest->p, '\n', rest->n);
-    ah_slice line = {rest->p, nl ? (size_t)(nl - rest->p) : rest->n};
-    size_t past = line.n + (nl != NULL);
-
-    *rest = (ah_slice){rest->p + past, rest->n - past};
-    return line;
-}
-
 static bool is_fence(ah_slice line, fence *out)
 {
     size_t i = 0, from;
@@ -50,7 +40,7 @@ static ah_slice fenced(const fence *open, ah_slice *rest)
     fence close;
 
     while (rest->n) {
-        ah_slice line = next_line(rest);
+        ah_slice line = ah_slice_line(rest);
 
         if (is_fence(line, &close) && close.mark == open->mark && close.n >= open->n && !close.info.n)
             return (ah_slice){from, (size_t)(line.p - from)};
@@ -65,7 +55,7 @@ static ah_slice only_fence(ah_slice text)
     fence open;
 
     while (text.n) {
-        ah_slice line = next_line(&text), inside;
+        ah_slice line = ah_slice_line(&text), inside;
 
         if (!is_fence(line, &open))
             continue;

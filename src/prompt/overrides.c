@@ -57,10 +57,10 @@ static bool hash_section(const ah_section *s, char out[HASH_DIGITS + 1])
 static bool hash_tool(const ah_tool *t, char out[HASH_DIGITS + 1])
 {
     ah_slice description, name, parameters, strict;
-    const ah_json_wanted want[] = {{"description", &description},
-                                   {"name", &name},
-                                   {"parameters", &parameters},
-                                   {"strict", &strict}};
+    const ah_json_slot want[] = {{"description", &description},
+                                 {"name", &name},
+                                 {"parameters", &parameters},
+                                 {"strict", &strict}};
     ah_buf b;
     bool ok;
 

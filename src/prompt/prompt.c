@@ -213,7 +213,7 @@ static ah_slice nearest_member(ah_slice object, const char *name)
 static ah_status check_template(const ah_prompt *p, uint32_t i, const char *what, const ah_template *t,
                                 ah_err *err)
 {
-    ah_slice properties = ah_params_of(p->node[i].params), near;
+    ah_slice properties = ah_section_params_of(p->node[i].params), near;
     size_t at;
     const char *name = ah_template_unknown(t, properties, &at);
     char said[256];

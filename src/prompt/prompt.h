@@ -44,32 +44,33 @@ ah_status ah_prompt_override(ah_prompt *p, ah_slice overrides, const ah_log *log
                              ah_err *err);
 
 /* A tool and the path of the section it comes from; borrowed from the prompt. */
-typedef struct ah_placed_tool {
+typedef struct ah_section_tool {
     ah_tool *tool;
     ah_slice section;
-} ah_placed_tool;
+} ah_section_tool;
 
 /* What a prompt comes to. Immutable, reference-counted; keeps the prompt alive. */
-typedef struct ah_rendered {
+typedef struct ah_rendered_prompt {
     const ah_mem *mem;
     size_t refs;
     ah_prompt *prompt;
     ah_text *given; /* the parameters it was made with */
     uint8_t *state; /* of each section: off, in full or summarised */
     ah_text *text;
-    ah_placed_tool *tool;
+    ah_section_tool *tool;
     size_t n_tools;
     ah_slice *summarized; /* paths, in their order */
     size_t n_summarized;
-} ah_rendered;
-ah_rendered *ah_rendered_ref(ah_rendered *r);
-void ah_rendered_unref(ah_rendered *r); /* NULL is fine */
+} ah_rendered_prompt;
+ah_rendered_prompt *ah_rendered_prompt_ref(ah_rendered_prompt *r);
+void ah_rendered_prompt_unref(ah_rendered_prompt *r); /* NULL is fine */
+bool ah_rendered_prompt_has(const ah_rendered_prompt *r, const ah_tool *t);
 
 /* What to show of a section whatever it says itself: the session's overrides. */
-typedef struct ah_shown {
+typedef struct ah_override_source {
     bool (*find)(void *ud, ah_slice path, ah_visibility *out); /* false: none for this path */
     void *ud;
-} ah_shown;
+} ah_override_source;
 
 /* Binds parameters (checked object, copied). A member that names a section by its path and
  * is an object holds the parameters of that section and those below it; all others are
@@ -86,17 +87,19 @@ ah_slice ah_binding_params(const ah_binding *b);   /* as given */
 /* *out is the caller's reference: the last rendering itself where nothing has changed since.
  * AH_PROMPT_RENDER (section_path, param in the details) where a section that is not
  * disabled lacks a value or has a wrong one, be it summarised or not. shown may be NULL. */
-ah_status ah_binding_render(ah_binding *b, const ah_shown *shown, ah_rendered **out, ah_err *err);
+ah_status ah_binding_render(ah_binding *b, const ah_override_source *shown, ah_rendered_prompt **out,
+                            ah_err *err);
 /* The same, for one who renders now and then while others render otherwise: `was` itself (NULL:
  * none) where nothing has changed since it was made. */
-ah_status ah_binding_render_again(ah_binding *b, const ah_shown *shown, ah_rendered *was,
-                                  ah_rendered **out, ah_err *err);
+ah_status ah_binding_render_again(ah_binding *b, const ah_override_source *shown,
+                                  ah_rendered_prompt *was, ah_rendered_prompt **out, ah_err *err);
 /* The same without a text: values are only asked for by switches. */
-ah_status ah_binding_tools(ah_binding *b, const ah_shown *shown, ah_rendered **out, ah_err *err);
+ah_status ah_binding_tools(ah_binding *b, const ah_override_source *shown, ah_rendered_prompt **out,
+                           ah_err *err);
 
 /* Was the section itself to be shown in full, whatever is around it? And was it: all around it, too? */
-bool ah_rendered_opens(const ah_rendered *r, ah_slice path);
-bool ah_rendered_shows(const ah_rendered *r, ah_slice path);
+bool ah_rendered_prompt_opens(const ah_rendered_prompt *r, ah_slice path);
+bool ah_rendered_prompt_shows(const ah_rendered_prompt *r, ah_slice path);
 
 typedef enum ah_read_kind {
     AH_READ_UNKNOWN,  /* there is no such section, or it is disabled */
@@ -106,14 +109,14 @@ typedef enum ah_read_kind {
 
 /* What the conversation that reads has already. A section that `shown` opens need not be open in
  * it: another conversation of the session may have opened it. */
-typedef struct ah_had {
+typedef struct ah_section_reader {
     bool (*open)(void *ud, ah_slice path); /* it has the section itself in full, with its tools */
     bool (*offers)(void *ud, const ah_tool *tool); /* it offers this very tool */
     void *ud;
-} ah_had;
+} ah_section_reader;
 
 /* What reading one section comes to (seed 000, read_section). */
-typedef struct ah_section_reading {
+typedef struct ah_section_content {
     const ah_mem *mem;
     ah_read_kind kind;
     ah_buf content; /* in full with its parameters; what is summarised below it stays so */
@@ -121,17 +124,17 @@ typedef struct ah_section_reading {
      * for that, in the prompt's order: itself, summarised ones around it, those with tools.
      * Rendering with these as `shown` offers just these tools more. Both are empty where it has
      * no tools: nothing is to be changed then. */
-    ah_placed_tool *tool;
+    ah_section_tool *tool;
     size_t n_tools;
     ah_slice *open;
     size_t n_open;
     ah_prompt *prompt; /* keeps what is borrowed */
-} ah_section_reading;
+} ah_section_content;
 
 /* had: NULL where the reader has just what is shown. Fails only where a section's switch does, or
  * a value is missing. *out is to be cleared. */
-ah_status ah_binding_read(ah_binding *b, const ah_shown *shown, const ah_had *had, ah_slice path,
-                          ah_section_reading *out, ah_err *err);
-void ah_section_reading_clear(ah_section_reading *r);
+ah_status ah_binding_read(ah_binding *b, const ah_override_source *shown, const ah_section_reader *had,
+                          ah_slice path, ah_section_content *out, ah_err *err);
+void ah_section_content_clear(ah_section_content *r);
 
 #endif

@@ -50,7 +50,7 @@ struct ah_binding {
     ah_slice *own;   /* for each node: the object given for it; .p NULL: none */
     ah_text **value; /* for each node: its parameters; NULL: not yet asked for, or none declared */
     uint8_t *state;  /* node_state of each, as last looked at */
-    ah_rendered *last;
+    ah_rendered_prompt *last;
 };
 
 static inline ah_slice node_path(const ah_prompt *p, uint32_t i)

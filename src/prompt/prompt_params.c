@@ -21,7 +21,7 @@ static bool is_declared(const ah_prompt *p, uint32_t from, uint32_t end, const c
         if (p->node[i].params == last)
             continue;
         last = p->node[i].params;
-        r = ah_json_read(ah_params_of(last));
+        r = ah_json_read(ah_section_params_of(last));
         if (ah_json_next(&r).kind != AH_JSON_OBJECT)
             continue;
         for (t = ah_json_next(&r); t.kind == AH_JSON_KEY; t = ah_json_next(&r)) {
@@ -134,7 +134,7 @@ static ah_slice given(const ah_binding *b, uint32_t i, const char *name)
 /* The members that the node's schema names, as given. */
 static ah_status gather(const ah_binding *b, uint32_t i, ah_buf *out, ah_buf *scratch, ah_err *err)
 {
-    ah_json_reader r = ah_json_read(ah_params_of(b->prompt->node[i].params));
+    ah_json_reader r = ah_json_read(ah_section_params_of(b->prompt->node[i].params));
     ah_json_token key = ah_json_next(&r);
     bool first = true;
 

@@ -52,7 +52,7 @@ void ah_binding_unref(ah_binding *b)
     ah_free(b->mem, b->value);
     ah_free(b->mem, b->state);
     ah_text_unref(b->given);
-    ah_rendered_unref(b->last);
+    ah_rendered_prompt_unref(b->last);
     ah_prompt_unref(b->prompt);
     ah_free(b->mem, b);
 }
@@ -72,13 +72,21 @@ ah_slice ah_binding_params(const ah_binding *b)
     return ah_text_slice(b->given);
 }
 
-ah_rendered *ah_rendered_ref(ah_rendered *r)
+ah_rendered_prompt *ah_rendered_prompt_ref(ah_rendered_prompt *r)
 {
     r->refs++;
     return r;
 }
 
-void ah_rendered_unref(ah_rendered *r)
+bool ah_rendered_prompt_has(const ah_rendered_prompt *r, const ah_tool *t)
+{
+    for (size_t i = 0; i < r->n_tools; i++)
+        if (r->tool[i].tool == t)
+            return true;
+    return false;
+}
+
+void ah_rendered_prompt_unref(ah_rendered_prompt *r)
 {
     if (!r || --r->refs > 0)
         return;
@@ -112,7 +120,8 @@ static ah_status ask(ah_binding *b, uint32_t i, const char *what, const ah_switc
     return prompt_refuse(b->prompt, i, AH_PROMPT_RENDER, err, "%s: %s", what, inner.message);
 }
 
-static ah_status look_at(ah_binding *b, const ah_shown *shown, uint32_t i, node_state *out, ah_err *err)
+static ah_status look_at(ah_binding *b, const ah_override_source *shown, uint32_t i, node_state *out,
+                         ah_err *err)
 {
     const prompt_node *node = &b->prompt->node[i];
     ah_visibility v;
@@ -131,7 +140,7 @@ static ah_status look_at(ah_binding *b, const ah_shown *shown, uint32_t i, node_
 }
 
 /* A switch's code may look at this very binding: states are filed when all are known. */
-static ah_status look(ah_binding *b, const ah_shown *shown, ah_err *err)
+static ah_status look(ah_binding *b, const ah_override_source *shown, ah_err *err)
 {
     const ah_prompt *p = b->prompt;
     uint8_t *state = ah_alloc(b->mem, p->n + 1u); /* zeroed: off */
@@ -245,16 +254,16 @@ static uint32_t next_full(const ah_prompt *p, const uint8_t *state, uint32_t i)
     return i;
 }
 
-static size_t tools_of(const ah_prompt *p, uint32_t i, ah_placed_tool *out)
+static size_t tools_of(const ah_prompt *p, uint32_t i, ah_section_tool *out)
 {
     const prompt_node *node = &p->node[i];
 
     for (size_t k = 0; out && k < node->section->n_tools; k++)
-        out[k] = (ah_placed_tool){p->tools.slot[node->first_tool + k].tool, node_path(p, i)};
+        out[k] = (ah_section_tool){p->tools.slot[node->first_tool + k].tool, node_path(p, i)};
     return node->section->n_tools;
 }
 
-static size_t all_tools(const ah_prompt *p, const uint8_t *state, ah_placed_tool *out)
+static size_t all_tools(const ah_prompt *p, const uint8_t *state, ah_section_tool *out)
 {
     size_t n = 0;
 
@@ -279,7 +288,7 @@ static size_t all_summarized(const ah_prompt *p, const uint8_t *state, ah_slice 
 
 /* -- the whole --------------------------------------------------------------------------------- */
 
-static ah_status fill(ah_binding *b, ah_rendered *r, bool text, ah_err *err)
+static ah_status fill(ah_binding *b, ah_rendered_prompt *r, bool text, ah_err *err)
 {
     const ah_prompt *p = b->prompt;
     ah_status st = AH_OK;
@@ -305,54 +314,56 @@ static ah_status fill(ah_binding *b, ah_rendered *r, bool text, ah_err *err)
     return st;
 }
 
-static ah_status draw(ah_binding *b, bool text, ah_rendered **out, ah_err *err)
+static ah_status draw(ah_binding *b, bool text, ah_rendered_prompt **out, ah_err *err)
 {
-    ah_rendered *r = ah_alloc(b->mem, sizeof *r);
+    ah_rendered_prompt *r = ah_alloc(b->mem, sizeof *r);
     ah_status st;
 
     if (!r)
         return ah_err_nomem(err);
-    *r = (ah_rendered){
+    *r = (ah_rendered_prompt){
         .mem = b->mem, .refs = 1, .prompt = ah_prompt_ref(b->prompt), .given = ah_text_ref(b->given)};
     if ((st = fill(b, r, text, err)) == AH_OK)
         *out = r;
     else
-        ah_rendered_unref(r);
+        ah_rendered_prompt_unref(r);
     return st;
 }
 
 /* Text and tools follow from states and parameters alone. */
-static bool still_right(const ah_binding *b, const ah_rendered *r)
+static bool still_right(const ah_binding *b, const ah_rendered_prompt *r)
 {
     return r && r->given == b->given && memcmp(b->state, r->state, b->prompt->n) == 0;
 }
 
-ah_status ah_binding_render_again(ah_binding *b, const ah_shown *shown, ah_rendered *was,
-                                  ah_rendered **out, ah_err *err)
+ah_status ah_binding_render_again(ah_binding *b, const ah_override_source *shown,
+                                  ah_rendered_prompt *was, ah_rendered_prompt **out, ah_err *err)
 {
-    ah_rendered *r = NULL;
+    ah_rendered_prompt *r = NULL;
     ah_status st = look(b, shown, err);
 
     if (st != AH_OK)
         return st;
     if (still_right(b, was) || still_right(b, b->last)) {
-        *out = ah_rendered_ref(still_right(b, was) ? was : b->last);
+        *out = ah_rendered_prompt_ref(still_right(b, was) ? was : b->last);
         return AH_OK;
     }
     if ((st = check_values(b, err)) != AH_OK || (st = draw(b, true, &r, err)) != AH_OK)
         return st;
-    ah_rendered_unref(b->last);
-    b->last = ah_rendered_ref(r);
+    ah_rendered_prompt_unref(b->last);
+    b->last = ah_rendered_prompt_ref(r);
     *out = r;
     return AH_OK;
 }
 
-ah_status ah_binding_render(ah_binding *b, const ah_shown *shown, ah_rendered **out, ah_err *err)
+ah_status ah_binding_render(ah_binding *b, const ah_override_source *shown, ah_rendered_prompt **out,
+                            ah_err *err)
 {
     return ah_binding_render_again(b, shown, NULL, out, err);
 }
 
-ah_status ah_binding_tools(ah_binding *b, const ah_shown *shown, ah_rendered **out, ah_err *err)
+ah_status ah_binding_tools(ah_binding *b, const ah_override_source *shown, ah_rendered_prompt **out,
+                           ah_err *err)
 {
     ah_status st = look(b, shown, err);
 
@@ -371,7 +382,7 @@ static bool is_open(const ah_prompt *p, const uint8_t *state, uint32_t i)
 }
 
 /* Keeps of `state` what the reader has, too: what it has not is summarised for it. */
-static void keep_had(const ah_prompt *p, const ah_had *had, uint8_t *state)
+static void keep_had(const ah_prompt *p, const ah_section_reader *had, uint8_t *state)
 {
     for (uint32_t i = 0; had && i < p->n; i++)
         if (state[i] == NODE_FULL && !had->open(had->ud, node_path(p, i)))
@@ -411,9 +422,10 @@ static size_t mark_gained(const ah_prompt *p, const read_states *s, uint32_t top
 }
 
 /* Their tools, but for those that the reader offers already. */
-static void keep_tools(ah_section_reading *r, const ah_prompt *p, const ah_had *had, uint32_t i)
+static void keep_tools(ah_section_content *r, const ah_prompt *p, const ah_section_reader *had,
+                       uint32_t i)
 {
-    ah_placed_tool *at = r->tool + r->n_tools;
+    ah_section_tool *at = r->tool + r->n_tools;
 
     for (size_t k = 0, n = tools_of(p, i, at); k < n; k++)
         if (!had || !had->offers(had->ud, at[k].tool))
@@ -422,8 +434,8 @@ static void keep_tools(ah_section_reading *r, const ah_prompt *p, const ah_had *
 
 /* top: the outermost section that the reading opens. What others have opened elsewhere meanwhile is
  * none of it. */
-static ah_status keep_gained(ah_section_reading *r, const ah_prompt *p, const read_states *s,
-                             const ah_had *had, uint32_t top, ah_err *err)
+static ah_status keep_gained(ah_section_content *r, const ah_prompt *p, const read_states *s,
+                             const ah_section_reader *had, uint32_t top, ah_err *err)
 {
     size_t n = mark_gained(p, s, top);
 
@@ -441,8 +453,8 @@ static ah_status keep_gained(ah_section_reading *r, const ah_prompt *p, const re
     return AH_OK;
 }
 
-static ah_status read_node(ah_binding *b, uint32_t i, const read_states *s, const ah_had *had,
-                           ah_section_reading *r, ah_err *err)
+static ah_status read_node(ah_binding *b, uint32_t i, const read_states *s, const ah_section_reader *had,
+                           ah_section_content *r, ah_err *err)
 {
     const ah_prompt *p = b->prompt;
     uint32_t top = i;
@@ -464,14 +476,14 @@ static ah_status read_node(ah_binding *b, uint32_t i, const read_states *s, cons
     return st;
 }
 
-ah_status ah_binding_read(ah_binding *b, const ah_shown *shown, const ah_had *had, ah_slice path,
-                          ah_section_reading *out, ah_err *err)
+ah_status ah_binding_read(ah_binding *b, const ah_override_source *shown, const ah_section_reader *had,
+                          ah_slice path, ah_section_content *out, ah_err *err)
 {
     uint32_t i = prompt_find(b->prompt, path), n = b->prompt->n;
     uint8_t *scratch;
     ah_status st;
 
-    *out = (ah_section_reading){.mem = b->mem, .kind = AH_READ_UNKNOWN};
+    *out = (ah_section_content){.mem = b->mem, .kind = AH_READ_UNKNOWN};
     ah_buf_init(&out->content, b->mem, AH_MAX_PROMPT);
     if (i == NO_NODE)
         return AH_OK;
@@ -485,21 +497,21 @@ ah_status ah_binding_read(ah_binding *b, const ah_shown *shown, const ah_had *ha
     return st;
 }
 
-bool ah_rendered_shows(const ah_rendered *r, ah_slice path)
+bool ah_rendered_prompt_shows(const ah_rendered_prompt *r, ah_slice path)
 {
     uint32_t i = prompt_find(r->prompt, path);
 
     return i != NO_NODE && is_open(r->prompt, r->state, i);
 }
 
-bool ah_rendered_opens(const ah_rendered *r, ah_slice path)
+bool ah_rendered_prompt_opens(const ah_rendered_prompt *r, ah_slice path)
 {
     uint32_t i = prompt_find(r->prompt, path);
 
     return i != NO_NODE && r->state[i] == NODE_FULL;
 }
 
-void ah_section_reading_clear(ah_section_reading *r)
+void ah_section_content_clear(ah_section_content *r)
 {
     if (!r->mem)
         return;
@@ -507,5 +519,5 @@ void ah_section_reading_clear(ah_section_reading *r)
     ah_free(r->mem, r->tool);
     ah_free(r->mem, r->open);
     ah_prompt_unref(r->prompt);
-    *r = (ah_section_reading){0};
+    *r = (ah_section_content){0};
 }

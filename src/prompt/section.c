@@ -193,7 +193,7 @@ void ah_section_unref(ah_section *s)
     ah_free(s->mem, s);
 }
 
-ah_slice ah_params_of(const ah_schema *params)
+ah_slice ah_section_params_of(const ah_schema *params)
 {
     return params ? ah_json_member(ah_text_slice(ah_schema_text(params)), "properties")
                   : (ah_slice){NULL, 0};

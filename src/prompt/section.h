@@ -63,6 +63,6 @@ ah_section *ah_section_ref(ah_section *s);
 void ah_section_unref(ah_section *s); /* NULL is fine */
 
 /* "properties" of a parameters' schema; .p NULL where there are none. */
-ah_slice ah_params_of(const ah_schema *params);
+ah_slice ah_section_params_of(const ah_schema *params);
 
 #endif

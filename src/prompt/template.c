@@ -17,17 +17,6 @@ struct ah_template {
 
 /* -- dedenting ------------------------------------------------------------------- */
 
-/* Takes one line off the front of *rest, without its end. */
-static ah_slice next_line(ah_slice *rest)
-{
-    const char *nl = memchr(rest->p, '\n', rest->n);
-    ah_slice line = {rest->p, nl ? (size_t)(nl - rest->p) : rest->n};
-    size_t past = line.n + (nl != NULL);
-
-    *rest = (ah_slice){rest->p + past, rest->n - past};
-    return line;
-}
-
 static size_t indent_of(ah_slice line)
 {
     size_t n = 0;
@@ -48,7 +37,7 @@ static ah_slice common_indent(ah_slice text)
     ah_slice common = {NULL, 0};
 
     while (text.n) {
-        ah_slice line = next_line(&text);
+        ah_slice line = ah_slice_line(&text);
         size_t n = indent_of(line);
 
         if (is_blank(line))
@@ -68,7 +57,7 @@ static void dedent(ah_slice text, ah_buf *out)
     size_t last = 0; /* end of what is no white space */
 
     while (text.n && ah_buf_ok(out)) {
-        ah_slice line = next_line(&text);
+        ah_slice line = ah_slice_line(&text);
 
         if (!is_blank(line)) {
             ah_buf_add(out, line.p + cut, line.n - cut);

@@ -73,7 +73,7 @@ ah_status ah_budget_price(ah_budget *b, ah_slice model, const ah_price *price, a
 
 ah_status ah_budget_knows(const ah_budget *b, ah_slice model, const ah_adapter *a, ah_err *err)
 {
-    if (b->limit[AH_BUDGET_COST] < 0 || a->cost_told != AH_COST_UNTOLD || a->known.priced ||
+    if (b->limit[AH_BUDGET_COST] < 0 || a->cost_told != AH_COST_NEVER || a->known.priced ||
         price_of(b, model))
         return AH_OK;
     return ah_err_set(
@@ -113,7 +113,7 @@ static int64_t cost_of(const ah_budget *b, ah_slice model, const ah_adapter *a, 
 
 /* -- spending ------------------------------------------------------------------------ */
 
-ah_status ah_spending_add(ah_spending *s, ah_budget *b, ah_err *err)
+ah_status ah_budgets_add(ah_budgets *s, ah_budget *b, ah_err *err)
 {
     for (size_t i = 0; i < s->n; i++)
         if (s->budget[i] == b)
@@ -126,7 +126,7 @@ ah_status ah_spending_add(ah_spending *s, ah_budget *b, ah_err *err)
     return AH_OK;
 }
 
-static void unreserve(ah_spending *s)
+static void unreserve(ah_budgets *s)
 {
     for (int k = 0; k < AH_BUDGET_KINDS; k++) {
         for (size_t i = 0; i < s->n; i++)
@@ -135,12 +135,12 @@ static void unreserve(ah_spending *s)
     }
 }
 
-void ah_spending_clear(ah_spending *s)
+void ah_budgets_clear(ah_budgets *s)
 {
     unreserve(s);
     for (size_t i = 0; i < s->n; i++)
         ah_budget_unref(s->budget[i]);
-    *s = (ah_spending){0};
+    *s = (ah_budgets){0};
 }
 
 static ah_status used_up(const ah_budget *b, ah_budget_kind k, ah_err *err)
@@ -162,7 +162,7 @@ static ah_status used_up(const ah_budget *b, ah_budget_kind k, ah_err *err)
     return AH_BUDGET;
 }
 
-static ah_status check_kind(const ah_spending *s, ah_budget_kind k, bool over, ah_err *err)
+static ah_status check_kind(const ah_budgets *s, ah_budget_kind k, bool over, ah_err *err)
 {
     for (size_t i = 0; i < s->n; i++) {
         const ah_budget *b = s->budget[i];
@@ -174,7 +174,7 @@ static ah_status check_kind(const ah_spending *s, ah_budget_kind k, bool over, a
     return AH_OK;
 }
 
-ah_status ah_spending_check(const ah_spending *s, bool over, ah_err *err)
+ah_status ah_budgets_check(const ah_budgets *s, bool over, ah_err *err)
 {
     ah_status st = over ? AH_OK : check_kind(s, AH_BUDGET_REQUESTS, false, err);
 
@@ -183,7 +183,7 @@ ah_status ah_spending_check(const ah_spending *s, bool over, ah_err *err)
     return st;
 }
 
-ah_status ah_spending_call(ah_spending *s, ah_err *err)
+ah_status ah_budgets_call(ah_budgets *s, ah_err *err)
 {
     ah_status st = check_kind(s, AH_BUDGET_TOOL_CALLS, false, err);
 
@@ -192,13 +192,12 @@ ah_status ah_spending_call(ah_spending *s, ah_err *err)
     return st;
 }
 
-void ah_spending_forget(ah_spending *s)
+void ah_budgets_forget(ah_budgets *s)
 {
     memset(s->guessed, 0, sizeof s->guessed);
 }
 
-void ah_spending_begin(ah_spending *s, ah_slice model, const ah_adapter *a, int64_t input,
-                       int64_t output)
+void ah_budgets_begin(ah_budgets *s, ah_slice model, const ah_adapter *a, int64_t input, int64_t output)
 {
     ah_usage guess = {.input = input, .output = output};
 
@@ -214,19 +213,19 @@ void ah_spending_begin(ah_spending *s, ah_slice model, const ah_adapter *a, int6
 }
 
 /* The money that budget i is to be charged. */
-static int64_t money_of(ah_spending *s, size_t i, ah_slice model, const ah_adapter *a, const ah_usage *u)
+static int64_t money_of(ah_budgets *s, size_t i, ah_slice model, const ah_adapter *a, const ah_usage *u)
 {
     int64_t money = u->priced ? u->cost - s->guessed[i] : cost_of(s->budget[i], model, a, u);
 
     if (u->priced)
         s->guessed[i] = 0;
-    else if (a->cost_told == AH_COST_AT_LAST)
+    else if (a->cost_told == AH_COST_LAST)
         s->guessed[i] += money;
     return money;
 }
 
-void ah_spending_end(ah_spending *s, ah_slice model, const ah_adapter *a, const ah_usage *usage,
-                     int64_t output)
+void ah_budgets_end(ah_budgets *s, ah_slice model, const ah_adapter *a, const ah_usage *usage,
+                    int64_t output)
 {
     ah_usage u = usage ? *usage : (ah_usage){.known = true};
 

@@ -48,31 +48,30 @@ const char *ah_budget_kind_name(ah_budget_kind kind); /* "total_tokens": the fie
 enum { AH_MAX_BUDGETS = 16 };
 
 /* The budgets a run draws on, and what its request in flight has reserved. */
-typedef struct ah_spending {
+typedef struct ah_budgets {
     ah_budget *budget[AH_MAX_BUDGETS];
     size_t n;
     int64_t reserved[AH_BUDGET_KINDS];
     int64_t guessed[AH_MAX_BUDGETS]; /* money that an answer to come tells, taken by prices */
-} ah_spending;
+} ah_budgets;
 
 /* Takes a reference; one that is there already, or NULL, changes nothing. AH_BUDGET when there
  * are too many. */
-ah_status ah_spending_add(ah_spending *s, ah_budget *b, ah_err *err);
-void ah_spending_clear(ah_spending *s); /* gives back what is reserved */
+ah_status ah_budgets_add(ah_budgets *s, ah_budget *b, ah_err *err);
+void ah_budgets_clear(ah_budgets *s); /* gives back what is reserved */
 
 /* AH_BUDGET, with the words and details, where another request would find something used up;
  * with `over`, where more tokens or money were used than there are. */
-ah_status ah_spending_check(const ah_spending *s, bool over, ah_err *err);
+ah_status ah_budgets_check(const ah_budgets *s, bool over, ah_err *err);
 /* No answer to come tells what those before it cost. */
-void ah_spending_forget(ah_spending *s);
+void ah_budgets_forget(ah_budgets *s);
 /* A request of about so many tokens is sent. */
-void ah_spending_begin(ah_spending *s, ah_slice model, const ah_adapter *a, int64_t input,
-                       int64_t output);
+void ah_budgets_begin(ah_budgets *s, ah_slice model, const ah_adapter *a, int64_t input, int64_t output);
 /* It has ended: usage NULL where nothing was used. Unknown usage is estimated from what was
  * reserved and from `output` tokens; money is what the answer tells, else it goes by prices. */
-void ah_spending_end(ah_spending *s, ah_slice model, const ah_adapter *a, const ah_usage *usage,
-                     int64_t output);
+void ah_budgets_end(ah_budgets *s, ah_slice model, const ah_adapter *a, const ah_usage *usage,
+                    int64_t output);
 /* Takes one tool call; AH_BUDGET where there is none left. */
-ah_status ah_spending_call(ah_spending *s, ah_err *err);
+ah_status ah_budgets_call(ah_budgets *s, ah_err *err);
 
 #endif

@@ -31,7 +31,7 @@ typedef struct ah_run_limits {
     bool answer_on_max;    /* one last call without tools instead of the error */
     bool throw_on_unknown; /* an unknown tool ends the run */
     ah_on_empty on_empty;
-    ah_loop_rules loop; /* its list is borrowed until the run is freed */
+    ah_loop_detector_rules loop; /* its list is borrowed until the run is freed */
 } ah_run_limits;
 
 typedef struct ah_run_config {
@@ -45,11 +45,11 @@ typedef struct ah_run_config {
     size_t n_fallbacks;
     bool fallback_after_output;         /* even where a listener was shown a piece of the answer */
     ah_transcript *transcript;          /* referenced; the run appends */
-    ah_lowered *wire;                   /* of the two, kept from run to run: a run costs what is new */
+    ah_wire *wire;                      /* of the two, kept from run to run: a run costs what is new */
     ah_registry *registry;              /* borrowed until the run is freed, like all that follows */
     const ah_registry *executors;       /* run calls that it cannot; NULL: none */
     struct ah_inject_rules *rules;      /* how tools are injected */
-    struct ah_untold *untold;           /* told as the run starts; NULL: nothing */
+    struct ah_drift_warnings *untold;   /* told as the run starts; NULL: nothing */
     const struct ah_strategy *strategy; /* in the order in which they see each call */
     size_t n_strategies;
     const size_t *discovered;          /* how many entities are at hand, for events; NULL: none ever */
@@ -64,7 +64,7 @@ typedef struct ah_run_config {
     ah_session *session;              /* referenced; NULL: values of tools go nowhere */
     ah_anchor *caller;                /* referenced; the overlay of the call in which the run was
                                 started: its own calls commit into it; NULL: none */
-    ah_spending spending;             /* what it may use; taken by ah_run_new, also on failure */
+    ah_budgets spending;              /* what it may use; taken by ah_run_new, also on failure */
     ah_metrics *metrics;              /* NULL: nothing is counted */
     ah_models *models;                /* told what is learned; NULL: nobody is */
     ah_run_limits limits;

@@ -12,17 +12,17 @@ void ah_disclosure_init(ah_disclosure *d, ah_binding *binding, ah_session *sessi
     *d = (ah_disclosure){.mem = ah_binding_mem(binding),
                          .binding = ah_binding_ref(binding),
                          .session = ah_session_ref(session)};
-    ah_overridden_init(&d->now, d->mem);
-    ah_overridden_init(&d->since, d->mem);
+    ah_overrides_init(&d->now, d->mem);
+    ah_overrides_init(&d->since, d->mem);
 }
 
 void ah_disclosure_clear(ah_disclosure *d)
 {
     if (!d->mem)
         return;
-    ah_overridden_clear(&d->now);
-    ah_overridden_clear(&d->since);
-    ah_rendered_unref(d->here);
+    ah_overrides_clear(&d->now);
+    ah_overrides_clear(&d->since);
+    ah_rendered_prompt_unref(d->here);
     ah_free(d->mem, d->asked);
     ah_text_unref(d->before);
     ah_text_unref(d->after);
@@ -39,14 +39,14 @@ void ah_disclosure_bind(ah_disclosure *d, ah_binding *binding)
     ah_binding_unref(old);
 }
 
-void ah_disclosure_begin(ah_disclosure *d, ah_rendered *now)
+void ah_disclosure_begin(ah_disclosure *d, ah_rendered_prompt *now)
 {
-    ah_rendered *before = d->here;
+    ah_rendered_prompt *before = d->here;
 
-    d->here = ah_rendered_ref(now);
-    ah_rendered_unref(before);
-    ah_overridden_clear(&d->since);
-    ah_overridden_init(&d->since, d->mem);
+    d->here = ah_rendered_prompt_ref(now);
+    ah_rendered_prompt_unref(before);
+    ah_overrides_clear(&d->since);
+    ah_overrides_init(&d->since, d->mem);
     d->closed = false;
 }
 
@@ -58,16 +58,16 @@ ah_status ah_disclosure_copy(ah_disclosure *d, const ah_disclosure *from, ah_err
     d->after = ah_text_ref(from->after);
     d->rewrote = from->rewrote;
     d->closed = from->closed;
-    d->here = from->here ? ah_rendered_ref(from->here) : NULL;
+    d->here = from->here ? ah_rendered_prompt_ref(from->here) : NULL;
     for (size_t i = 0; i < from->since.n && st == AH_OK; i++)
-        st = ah_overridden_put(&d->since, from->since.item[i].path, from->since.item[i].visibility, err);
+        st = ah_overrides_put(&d->since, from->since.item[i].path, from->since.item[i].visibility, err);
     return st;
 }
 
-ah_status ah_disclosure_look(ah_disclosure *d, const ah_overlay *o, ah_shown *out, ah_err *err)
+ah_status ah_disclosure_look(ah_disclosure *d, const ah_overlay *o, ah_override_source *out, ah_err *err)
 {
-    *out = (ah_shown){.find = ah_overridden_find, .ud = &d->now};
-    return ah_overridden_read(&d->now, d->session, o, err);
+    *out = (ah_override_source){.find = ah_overrides_find, .ud = &d->now};
+    return ah_overrides_read(&d->now, d->session, o, err);
 }
 
 /* -- what the conversation has ------------------------------------------------------------- */
@@ -78,28 +78,29 @@ static bool opens_with(const ah_disclosure *d, ah_slice path)
 {
     ah_visibility v = AH_FULL;
 
-    ah_overridden_find((void *)&d->now, path, &v);
-    return v == AH_FULL && ah_rendered_opens(d->here, path);
+    ah_overrides_find((void *)&d->now, path, &v);
+    return v == AH_FULL && ah_rendered_prompt_opens(d->here, path);
 }
 
-/* For an ah_shown: ud is an ah_disclosure. Off counts as summarised. */
+/* For an ah_override_source: ud is an ah_disclosure. Off counts as summarised. */
 static bool find_here(void *ud, ah_slice path, ah_visibility *out)
 {
     const ah_disclosure *d = ud;
 
-    if (ah_overridden_find((void *)&d->since, path, out) || !d->here)
+    if (ah_overrides_find((void *)&d->since, path, out) || !d->here)
         return d->here != NULL;
-    *out = ah_rendered_shows(d->here, path) || opens_with(d, path) ? AH_FULL : AH_SUMMARY;
+    *out = ah_rendered_prompt_shows(d->here, path) || opens_with(d, path) ? AH_FULL : AH_SUMMARY;
     return true;
 }
 
-ah_status ah_disclosure_given(ah_disclosure *d, ah_rendered *begun, ah_rendered **out, ah_err *err)
+ah_status ah_disclosure_given(ah_disclosure *d, ah_rendered_prompt *begun, ah_rendered_prompt **out,
+                              ah_err *err)
 {
-    ah_shown shown = {find_here, d};
+    ah_override_source shown = {find_here, d};
 
     if (d->closed)
         return ah_binding_tools(d->binding, &shown, out, err);
-    *out = ah_rendered_ref(begun);
+    *out = ah_rendered_prompt_ref(begun);
     return AH_OK;
 }
 
@@ -140,11 +141,11 @@ static bool has_tool(void *ud, const ah_tool *tool)
 
 /* Reads a section as its run sees it, and as things are seen from the overlay. */
 static ah_status read_path(ah_disclosure *d, const ah_run *run, const ah_overlay *o, ah_slice path,
-                           ah_section_reading *out, ah_err *err)
+                           ah_section_content *out, ah_err *err)
 {
     reader r = {d, ah_run_cfg(run)->registry};
-    const ah_had had = {.open = has_open, .offers = has_tool, .ud = &r};
-    ah_shown shown;
+    const ah_section_reader had = {.open = has_open, .offers = has_tool, .ud = &r};
+    ah_override_source shown;
     ah_status st = ah_disclosure_look(d, o, &shown, err);
 
     return st == AH_OK ? ah_binding_read(d->binding, &shown, &had, path, out, err) : st;
@@ -166,7 +167,7 @@ static ah_status ask(ah_disclosure *d, ah_slice path, ah_visibility v, ah_err *e
 void ah_disclosure_made(ah_disclosure *d)
 {
     for (size_t i = 0; i < d->n_asked; i++) {
-        ah_overridden_put(&d->since, d->asked[i].path, d->asked[i].visibility, NULL);
+        ah_overrides_put(&d->since, d->asked[i].path, d->asked[i].visibility, NULL);
         d->closed = d->closed || d->asked[i].visibility == AH_SUMMARY;
     }
     d->n_asked = 0;
@@ -174,7 +175,7 @@ void ah_disclosure_made(ah_disclosure *d)
 
 /* -- what was read in the conversation ---------------------------------------------------- */
 
-static ah_status put_list(ah_overridden *v, ah_slice list, ah_err *err)
+static ah_status put_list(ah_overrides *v, ah_slice list, ah_err *err)
 {
     ah_json_reader r = ah_json_read(list);
     ah_json_token t = ah_json_next(&r);
@@ -183,11 +184,11 @@ static ah_status put_list(ah_overridden *v, ah_slice list, ah_err *err)
     if (t.kind != AH_JSON_ARRAY)
         return AH_OK;
     for (t = ah_json_next(&r); t.kind == AH_JSON_STRING && st == AH_OK; t = ah_json_next(&r))
-        st = ah_overridden_put(v, t.raw, AH_FULL, err); /* paths hold nothing that JSON escapes */
+        st = ah_overrides_put(v, t.raw, AH_FULL, err); /* paths hold nothing that JSON escapes */
     return st;
 }
 
-ah_status ah_disclosure_opened(ah_overridden *v, const ah_transcript *t, size_t since, ah_err *err)
+ah_status ah_disclosure_opened(ah_overrides *v, const ah_transcript *t, size_t since, ah_err *err)
 {
     ah_status st = AH_OK;
 
@@ -200,19 +201,19 @@ ah_status ah_disclosure_opened(ah_overridden *v, const ah_transcript *t, size_t 
 
 ah_status ah_disclosure_replay(ah_disclosure *d, const ah_transcript *t, ah_overlay *o, ah_err *err)
 {
-    ah_shown shown;
-    ah_overridden opened;
+    ah_override_source shown;
+    ah_overrides opened;
     ah_visibility v;
     ah_status st;
 
-    ah_overridden_init(&opened, d->mem);
+    ah_overrides_init(&opened, d->mem);
     st = ah_disclosure_look(d, o, &shown, err);
     if (st == AH_OK)
         st = ah_disclosure_opened(&opened, t, 0, err);
     for (size_t i = 0; i < opened.n && st == AH_OK; i++)
         if (!shown.find(shown.ud, opened.item[i].path, &v))
             st = ah_visibility_set(d->session, o, opened.item[i].path, AH_FULL, err);
-    ah_overridden_clear(&opened);
+    ah_overrides_clear(&opened);
     return st;
 }
 
@@ -231,7 +232,7 @@ size_t ah_disclosure_text_at(const ah_transcript *t)
 /* All that is open now, but for what was opened by reading. */
 typedef struct unread {
     const ah_disclosure *d;
-    ah_overridden opened;
+    ah_overrides opened;
 } unread;
 
 static bool find_unread(void *ud, ah_slice path, ah_visibility *out)
@@ -239,25 +240,26 @@ static bool find_unread(void *ud, ah_slice path, ah_visibility *out)
     unread *u = ud;
     ah_visibility read;
 
-    if (!ah_overridden_find((void *)&u->d->now, path, out))
+    if (!ah_overrides_find((void *)&u->d->now, path, out))
         return false;
-    return *out != AH_FULL || !ah_overridden_find(&u->opened, path, &read);
+    return *out != AH_FULL || !ah_overrides_find(&u->opened, path, &read);
 }
 
-ah_status ah_disclosure_told(ah_disclosure *d, const ah_transcript *t, size_t since, ah_rendered *now,
-                             ah_rendered *was, ah_rendered **out, ah_err *err)
+ah_status ah_disclosure_told(ah_disclosure *d, const ah_transcript *t, size_t since,
+                             ah_rendered_prompt *now, ah_rendered_prompt *was, ah_rendered_prompt **out,
+                             ah_err *err)
 {
     unread u = {.d = d};
-    ah_shown shown = {.find = find_unread, .ud = &u};
+    ah_override_source shown = {.find = find_unread, .ud = &u};
     ah_status st;
 
-    ah_overridden_init(&u.opened, d->mem);
+    ah_overrides_init(&u.opened, d->mem);
     st = ah_disclosure_opened(&u.opened, t, since, err);
     if (st == AH_OK && u.opened.n)
         st = ah_binding_render_again(d->binding, &shown, was, out, err);
     else if (st == AH_OK)
-        *out = ah_rendered_ref(now);
-    ah_overridden_clear(&u.opened);
+        *out = ah_rendered_prompt_ref(now);
+    ah_overrides_clear(&u.opened);
     return st;
 }
 
@@ -268,14 +270,14 @@ static void put_block(ah_buf *out, ah_slice text)
     ah_buf_put(out, text);
 }
 
-void ah_disclosure_text(const ah_disclosure *d, const ah_rendered *r, ah_buf *out)
+void ah_disclosure_text(const ah_disclosure *d, const ah_rendered_prompt *r, ah_buf *out)
 {
     put_block(out, ah_text_slice(d->before));
     put_block(out, ah_text_slice(r->text));
     put_block(out, ah_text_slice(d->after));
 }
 
-ah_status ah_disclosure_set_prompt(const ah_disclosure *d, const ah_rendered *r, ah_changes *out,
+ah_status ah_disclosure_set_prompt(const ah_disclosure *d, const ah_rendered_prompt *r, ah_changes *out,
                                    ah_err *err)
 {
     ah_status st;
@@ -317,7 +319,7 @@ static void put_message(ah_read_kind kind, ah_slice key, ah_buf *out)
 }
 
 /* {"content":text,"expanded_tools":[names]}: seed 000, ReadSectionResult with Tools. */
-static void put_value(const ah_section_reading *r, ah_buf *out)
+static void put_value(const ah_section_content *r, ah_buf *out)
 {
     ah_buf_str(out, "{\"content\":");
     ah_json_put_string(out, ah_buf_slice(&r->content));
@@ -330,7 +332,7 @@ static void put_value(const ah_section_reading *r, ah_buf *out)
 }
 
 /* The model is shown the message and the content; strategies see the value. */
-static void answer(ah_call *call, const ah_section_reading *r, ah_slice key)
+static void answer(ah_call *call, const ah_section_content *r, ah_slice key)
 {
     ah_outcome o = {.failure = AH_FAILED_SAID, .success = r->kind != AH_READ_UNKNOWN, .whole = true};
     ah_text *text = NULL;
@@ -363,7 +365,7 @@ static void fail(ah_call *call, const ah_err *err)
 
 /* Reads the section that the call names, as things are seen from the overlay. */
 static ah_status read_key(ah_disclosure *d, const ah_call *call, const ah_overlay *o, ah_buf *key,
-                          ah_section_reading *out, ah_err *err)
+                          ah_section_content *out, ah_err *err)
 {
     ah_json_string(ah_json_member(ah_text_slice(call->args), "section_key"), key);
     return ah_buf_ok(key) ? read_path(d, call->run, o, ah_buf_slice(key), out, err) : ah_err_nomem(err);
@@ -372,7 +374,7 @@ static ah_status read_key(ah_disclosure *d, const ah_call *call, const ah_overla
 static void start(const ah_tool *tool, ah_call *call)
 {
     ah_disclosure *d = tool->handler.p;
-    ah_section_reading r = {0};
+    ah_section_content r = {0};
     ah_status st;
     ah_err err;
     ah_buf key;
@@ -383,7 +385,7 @@ static void start(const ah_tool *tool, ah_call *call)
         answer(call, &r, ah_buf_slice(&key));
     else
         fail(call, &err);
-    ah_section_reading_clear(&r);
+    ah_section_content_clear(&r);
     ah_buf_clear(&key);
 }
 
@@ -412,7 +414,7 @@ ah_status ah_read_section_tool(ah_disclosure *d, ah_tool **out, ah_err *err)
 /* -- the strategy --------------------------------------------------------------------------- */
 
 /* {"section":key,"open":[paths]}: where the tools are from, and what a loaded conversation opens. */
-static ah_status provenance(const ah_disclosure *d, ah_slice key, const ah_section_reading *r,
+static ah_status provenance(const ah_disclosure *d, ah_slice key, const ah_section_content *r,
                             ah_text **out, ah_err *err)
 {
     ah_status st;
@@ -460,8 +462,8 @@ static bool is_replaced(const ah_transcript *t)
 /* Not as the session has it: what is open there alone has no tools here. */
 ah_status ah_disclosure_retell(ah_disclosure *d, ah_run *run, ah_changes *out, ah_err *err)
 {
-    ah_shown shown = {.find = find_asked, .ud = d};
-    ah_rendered *rendered = NULL;
+    ah_override_source shown = {.find = find_asked, .ud = d};
+    ah_rendered_prompt *rendered = NULL;
     ah_status st;
 
     if (is_replaced(ah_run_cfg(run)->transcript))
@@ -469,19 +471,19 @@ ah_status ah_disclosure_retell(ah_disclosure *d, ah_run *run, ah_changes *out, a
     st = ah_binding_render(d->binding, &shown, &rendered, err);
     if (st == AH_OK)
         st = ah_disclosure_set_prompt(d, rendered, out, err);
-    ah_rendered_unref(rendered);
+    ah_rendered_prompt_unref(rendered);
     d->rewrote = true; /* true or not: who looks then looks at the text in force */
     return st;
 }
 
-static ah_status show(ah_disclosure *d, const ah_section_reading *r, ah_changes *out, ah_err *err)
+static ah_status show(ah_disclosure *d, const ah_section_content *r, ah_changes *out, ah_err *err)
 {
     ah_status st = AH_OK;
 
     for (size_t i = 0; i < r->n_open && st == AH_OK; i++) {
         ah_visibility v = AH_SUMMARY;
 
-        if (!ah_overridden_find(&d->now, r->open[i], &v) || v != AH_FULL)
+        if (!ah_overrides_find(&d->now, r->open[i], &v) || v != AH_FULL)
             st = ah_changes_show(out, r->open[i], err);
         if (st == AH_OK)
             st = ask(d, r->open[i], AH_FULL, err);
@@ -489,7 +491,7 @@ static ah_status show(ah_disclosure *d, const ah_section_reading *r, ah_changes 
     return st;
 }
 
-static ah_status expand(ah_disclosure *d, const ah_run *run, ah_slice key, const ah_section_reading *r,
+static ah_status expand(ah_disclosure *d, const ah_run *run, ah_slice key, const ah_section_content *r,
                         ah_changes *out, ah_err *err)
 {
     ah_text *by = NULL;
@@ -517,7 +519,7 @@ static const ah_overlay *around(const ah_run *run)
 static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *out, ah_err *err)
 {
     ah_disclosure *d = ud;
-    ah_section_reading r = {0};
+    ah_section_content r = {0};
     ah_status st;
     ah_buf key;
 
@@ -530,7 +532,7 @@ static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *o
         st = expand(d, run, ah_buf_slice(&key), &r, out, err);
     if (st == AH_OK && r.n_tools && restarts(run))
         st = ah_disclosure_retell(d, run, out, err);
-    ah_section_reading_clear(&r);
+    ah_section_content_clear(&r);
     ah_buf_clear(&key);
     return st;
 }
@@ -549,7 +551,7 @@ ah_strategy ah_disclosure_strategy(ah_disclosure *d)
 
 /* -- what a tool asks for -------------------------------------------------------------------- */
 
-static void put_words(const ah_section_reading *r, ah_slice path, ah_buf *words)
+static void put_words(const ah_section_content *r, ah_slice path, ah_buf *words)
 {
     if (r->kind == AH_READ_EXPANDED)
         return;
@@ -564,7 +566,7 @@ static ah_status open_for(ah_disclosure *d, ah_run *run, ah_slice path, ah_chang
                           ah_err *err)
 {
     ah_slice own = ah_prompt_path(ah_binding_prompt(d->binding), path);
-    ah_section_reading r = {0};
+    ah_section_content r = {0};
     ah_status st = read_path(d, run, around(run), path, &r, err);
 
     if (st == AH_OK)
@@ -575,36 +577,28 @@ static ah_status open_for(ah_disclosure *d, ah_run *run, ah_slice path, ah_chang
         st = ask(d, own, AH_FULL, err);
     if (st == AH_OK)
         st = ah_changes_show(out, path, err);
-    ah_section_reading_clear(&r);
+    ah_section_content_clear(&r);
     return st;
 }
 
-static bool offers(const ah_rendered *r, const ah_tool *t)
-{
-    for (size_t i = 0; i < r->n_tools; i++)
-        if (r->tool[i].tool == t)
-            return true;
-    return false;
-}
-
 /* The tools that go where the conversation has what is `now` in the place of what was. */
-static ah_status remove_gone(ah_disclosure *d, const ah_run *run, const ah_rendered *was,
-                             const ah_rendered *now, ah_changes *out, ah_err *err)
+static ah_status remove_gone(ah_disclosure *d, const ah_run *run, const ah_rendered_prompt *was,
+                             const ah_rendered_prompt *now, ah_changes *out, ah_err *err)
 {
     reader r = {d, ah_run_cfg(run)->registry};
     ah_status st = AH_OK;
 
     for (size_t i = 0; i < was->n_tools && st == AH_OK; i++)
-        if (!offers(now, was->tool[i].tool) && has_tool(&r, was->tool[i].tool))
+        if (!ah_rendered_prompt_has(now, was->tool[i].tool) && has_tool(&r, was->tool[i].tool))
             st = ah_changes_remove(out, ah_text_slice(was->tool[i].tool->name), err);
     return st;
 }
 
 static ah_status close_for(ah_disclosure *d, ah_run *run, ah_slice path, ah_changes *out, ah_err *err)
 {
-    ah_shown before = {find_here, d}, then = {find_asked, d};
+    ah_override_source before = {find_here, d}, then = {find_asked, d};
     ah_slice own = ah_prompt_path(ah_binding_prompt(d->binding), path);
-    ah_rendered *was = NULL, *now = NULL;
+    ah_rendered_prompt *was = NULL, *now = NULL;
     ah_status st = ah_changes_hide(out, path, err);
 
     if (st != AH_OK || !own.p)
@@ -613,8 +607,8 @@ static ah_status close_for(ah_disclosure *d, ah_run *run, ah_slice path, ah_chan
         (st = ask(d, own, AH_SUMMARY, err)) == AH_OK &&
         (st = ah_binding_tools(d->binding, &then, &now, err)) == AH_OK)
         st = remove_gone(d, run, was, now, out, err);
-    ah_rendered_unref(was);
-    ah_rendered_unref(now);
+    ah_rendered_prompt_unref(was);
+    ah_rendered_prompt_unref(now);
     return st;
 }
 

@@ -7,7 +7,7 @@
 #define AH_RUN_DISCLOSE_H
 
 #include "prompt/prompt.h"
-#include "run/dispatch.h"
+#include "run/call.h"
 #include "run/inject.h"
 
 #define AH_READ_SECTION "read_section"
@@ -19,10 +19,11 @@ typedef struct ah_disclosure {
     const ah_mem *mem;
     ah_binding *binding;
     ah_session *session;
-    ah_overridden now;   /* the session's overrides as last looked at */
-    ah_rendered *here;   /* the prompt as the conversation had it then; NULL: before its first run */
-    ah_overridden since; /* what it was given and taken since */
-    ah_override *asked;  /* the same of the changes at hand, which are not made yet */
+    ah_overrides now; /* the session's overrides as last looked at */
+    ah_rendered_prompt
+        *here;          /* the prompt as the conversation had it then; NULL: before its first run */
+    ah_overrides since; /* what it was given and taken since */
+    ah_override *asked; /* the same of the changes at hand, which are not made yet */
     size_t n_asked, cap_asked;
     bool closed;             /* something was taken since, with its tools */
     ah_text *before, *after; /* what stands around the prompt's text in the system text */
@@ -37,30 +38,33 @@ void ah_disclosure_bind(ah_disclosure *d, ah_binding *binding);
 /* For a conversation that goes on from another one: it has what that has. */
 ah_status ah_disclosure_copy(ah_disclosure *d, const ah_disclosure *from, ah_err *err);
 /* A run begins, and this is what the conversation has of the prompt. */
-void ah_disclosure_begin(ah_disclosure *d, ah_rendered *now);
+void ah_disclosure_begin(ah_disclosure *d, ah_rendered_prompt *now);
 /* The prompt as to the tools that it has given by now: `begun`, which was there when the run began,
  * unless something was closed since. A new reference. */
-ah_status ah_disclosure_given(ah_disclosure *d, ah_rendered *begun, ah_rendered **out, ah_err *err);
+ah_status ah_disclosure_given(ah_disclosure *d, ah_rendered_prompt *begun, ah_rendered_prompt **out,
+                              ah_err *err);
 /* Looks from the overlay (NULL: none) at what is open, which holds until it is looked at again. */
-ah_status ah_disclosure_look(ah_disclosure *d, const ah_overlay *o, ah_shown *out, ah_err *err);
+ah_status ah_disclosure_look(ah_disclosure *d, const ah_overlay *o, ah_override_source *out,
+                             ah_err *err);
 /* One more than where the prompt's own system text stands, which is not one that a strategy set in
  * its place; 0: there is none. */
 size_t ah_disclosure_text_at(const ah_transcript *t);
 /* The paths that read_section opened in the entries from `since` on (`by` of tools_added), into
  * *v, which is initialised and borrows them from the transcript. */
-ah_status ah_disclosure_opened(ah_overridden *v, const ah_transcript *t, size_t since, ah_err *err);
+ah_status ah_disclosure_opened(ah_overrides *v, const ah_transcript *t, size_t since, ah_err *err);
 /* Opens in the session what the transcript says was opened and the session says nothing of. */
 ah_status ah_disclosure_replay(ah_disclosure *d, const ah_transcript *t, ah_overlay *o, ah_err *err);
 
 /* The prompt as the system text has it: what was opened by reading since entry `since`, where
  * that text was set, is not in it, for the model was told by the tool's result. `now`: with all
  * that is open; `was`: as for ah_binding_render_again. After ah_disclosure_look. */
-ah_status ah_disclosure_told(ah_disclosure *d, const ah_transcript *t, size_t since, ah_rendered *now,
-                             ah_rendered *was, ah_rendered **out, ah_err *err);
+ah_status ah_disclosure_told(ah_disclosure *d, const ah_transcript *t, size_t since,
+                             ah_rendered_prompt *now, ah_rendered_prompt *was, ah_rendered_prompt **out,
+                             ah_err *err);
 /* The system text: before, the prompt as it was rendered, after. */
-void ah_disclosure_text(const ah_disclosure *d, const ah_rendered *r, ah_buf *out);
+void ah_disclosure_text(const ah_disclosure *d, const ah_rendered_prompt *r, ah_buf *out);
 /* The same as a change. */
-ah_status ah_disclosure_set_prompt(const ah_disclosure *d, const ah_rendered *r, ah_changes *out,
+ah_status ah_disclosure_set_prompt(const ah_disclosure *d, const ah_rendered_prompt *r, ah_changes *out,
                                    ah_err *err);
 
 /* read_section { section_key } of this conversation; the disclosure must outlive the tool's calls. */

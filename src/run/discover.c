@@ -9,7 +9,7 @@
 
 enum { MAX_WORDS = 8 << 10, MAX_LIST = 1 << 20 };
 
-static void note_fresh(ah_discovery *d, ah_found *f)
+static void note_fresh(ah_discovery *d, ah_entity_slot *f)
 {
     if (f->is_fresh)
         return;
@@ -20,7 +20,7 @@ static void note_fresh(ah_discovery *d, ah_found *f)
 }
 
 /* Those of its tools that the registry has not, or has as stale ones, as additions. */
-static ah_status add_tools(ah_found *f, const ah_registry *r, ah_changes *out, ah_err *err)
+static ah_status add_tools(ah_entity_slot *f, const ah_registry *r, ah_changes *out, ah_err *err)
 {
     char buf[AH_ENTITY_TOOL_NAME];
     ah_text *by = NULL;
@@ -30,12 +30,12 @@ static ah_status add_tools(ah_found *f, const ah_registry *r, ah_changes *out, a
         ah_slice name = ah_entity_tool_name(f->of, i, ah_text_slice(f->stem), buf);
         ah_tool *tool = NULL;
 
-        if (ah_found_has_tool(f, i, name, r))
+        if (ah_entity_slot_has_tool(f, i, name, r))
             continue;
         if (!by)
-            st = ah_found_provenance(f, &by, err);
+            st = ah_entity_slot_provenance(f, &by, err);
         if (st == AH_OK)
-            st = ah_found_make_tool(f, i, name, &tool, err);
+            st = ah_entity_slot_make_tool(f, i, name, &tool, err);
         if (st == AH_OK)
             st = ah_changes_bring(out, r, tool, by, err);
         ah_tool_unref(tool);
@@ -48,7 +48,7 @@ static ah_status add_tools(ah_found *f, const ah_registry *r, ah_changes *out, a
 
 static int depth_after(const ah_call *call)
 {
-    const ah_found *f = ah_found_of(call, NULL);
+    const ah_entity_slot *f = ah_entity_slot_of(call, NULL);
 
     return f ? f->depth + 1 : 1;
 }
@@ -80,27 +80,27 @@ static bool is_full(const ah_run *run, const ah_changes *out)
 static ah_status take(ah_discovery *d, const ah_call *call, ah_entity *e, ah_changes *out, ah_err *err)
 {
     int depth = depth_after(call);
-    ah_found *f = NULL;
-    ah_status st = ah_found_look_up(d, e->of, ah_text_slice(e->id), &f, err);
+    ah_entity_slot *f = NULL;
+    ah_status st = ah_entity_slot_look_up(d, e->of, ah_text_slice(e->id), &f, err);
 
     if (st == AH_OK && !f)
-        st = ah_found_adopt(d, e->of, ah_text_slice(e->id), &f, err);
+        st = ah_entity_slot_adopt(d, e->of, ah_text_slice(e->id), &f, err);
     if (st != AH_OK || !e->of->n || (!f && (is_full(d->run, out) || too_deep(d, e, depth))))
         return st;
     if (!f)
-        st = ah_found_add(d, e->of, ah_text_slice(e->id), (ah_slice){NULL, 0},
-                          ah_text_slice(call->slot->name), depth, &f, err);
+        st = ah_entity_slot_add(d, e->of, ah_text_slice(e->id), (ah_slice){NULL, 0},
+                                ah_text_slice(call->slot->name), depth, &f, err);
     if (st != AH_OK)
         return st;
     if (depth < f->depth)
         f->depth = depth;
-    ah_found_hold(f, e->instance);
+    ah_entity_slot_hold(f, e->instance);
     e->instance = (ah_value){0};
-    st = ah_found_take_places(f, ah_run_cfg(d->run)->registry, err);
+    st = ah_entity_slot_take_places(f, ah_run_cfg(d->run)->registry, err);
     if (st == AH_OK && !is_full(d->run, out))
         st = add_tools(f, ah_run_cfg(d->run)->registry, out, err);
     if (!f->tools)
-        ah_found_hold(f, (ah_value){0});
+        ah_entity_slot_hold(f, (ah_value){0});
     return st;
 }
 
@@ -122,7 +122,7 @@ static void warn_invalid(ah_discovery *d, const ah_err *first, size_t n)
 
 static void forget_fresh(ah_discovery *d)
 {
-    for (ah_found *f = d->fresh; f; f = f->fresh)
+    for (ah_entity_slot *f = d->fresh; f; f = f->fresh)
         f->is_fresh = false;
     d->fresh = NULL;
 }
@@ -156,7 +156,7 @@ static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *o
     return st;
 }
 
-static void tell(ah_run *run, const ah_found *f)
+static void tell(ah_run *run, const ah_entity_slot *f)
 {
     char buf[AH_ENTITY_TOOL_NAME];
     size_t n = 0;
@@ -167,7 +167,7 @@ static void tell(ah_run *run, const ah_found *f)
     for (size_t i = 0; i < f->of->n; i++) {
         ah_slice name = ah_entity_tool_name(f->of, i, ah_text_slice(f->stem), buf);
 
-        if (!ah_found_has_tool(f, i, name, ah_run_cfg(run)->registry))
+        if (!ah_entity_slot_has_tool(f, i, name, ah_run_cfg(run)->registry))
             continue;
         ah_buf_str(&names, n++ ? "," : "");
         ah_json_put_string(&names, name);
@@ -185,7 +185,7 @@ static void made(void *ud)
 {
     ah_discovery *d = ud;
 
-    for (const ah_found *f = d->fresh; f; f = f->fresh)
+    for (const ah_entity_slot *f = d->fresh; f; f = f->fresh)
         tell(d->run, f);
     forget_fresh(d);
 }
@@ -201,13 +201,13 @@ ah_status ah_discovery_retract(const ah_discovery *d, const ah_entity_class *of,
                                const ah_registry *r, ah_changes *out, ah_err *err)
 {
     char buf[AH_ENTITY_TOOL_NAME];
-    ah_found *f = NULL;
-    ah_status st = ah_found_look_up(d, of, id, &f, err);
+    ah_entity_slot *f = NULL;
+    ah_status st = ah_entity_slot_look_up(d, of, id, &f, err);
 
     for (size_t i = 0; f && i < of->n && st == AH_OK; i++) {
         ah_slice name = ah_entity_tool_name(of, i, ah_text_slice(f->stem), buf);
 
-        if (ah_found_has_tool(f, i, name, r))
+        if (ah_entity_slot_has_tool(f, i, name, r))
             st = ah_changes_remove(out, name, err);
     }
     return st;

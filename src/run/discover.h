@@ -11,35 +11,35 @@
 
 #include "base/index.h"
 #include "model/entity.h"
-#include "run/dispatch.h"
+#include "run/call.h"
 #include "run/inject.h"
 
-enum { AH_FOUND_DEPTH = 5 };
+enum { AH_ENTITY_SLOT_DEPTH = 5 };
 
 typedef struct ah_discovery ah_discovery;
 
 /* One entity of one conversation. */
-typedef struct ah_found {
+typedef struct ah_entity_slot {
     const ah_mem *mem;
     size_t refs;      /* of the discovery and of each tool */
     ah_discovery *in; /* NULL once the conversation is gone */
     ah_entity_class *of;
     ah_text *id;
-    ah_text *key;           /* class and id */
-    ah_text *stem;          /* what the tools' names begin with */
-    ah_text *from;          /* the tool that gave it; NULL: not known */
-    ah_text *gone;          /* what a call is told when there is no instance */
-    ah_value instance;      /* .vt NULL: none is at hand */
-    int depth;              /* 1: an ordinary tool gave it; n + 1: a method of one that is n deep */
-    size_t tools;           /* that exist */
-    size_t alike;           /* ids that came to its stem */
-    struct ah_found *fresh; /* the next one that is to be told of */
+    ah_text *key;      /* class and id */
+    ah_text *stem;     /* what the tools' names begin with */
+    ah_text *from;     /* the tool that gave it; NULL: not known */
+    ah_text *gone;     /* what a call is told when there is no instance */
+    ah_value instance; /* .vt NULL: none is at hand */
+    int depth;         /* 1: an ordinary tool gave it; n + 1: a method of one that is n deep */
+    size_t tools;      /* that exist */
+    size_t alike;      /* ids that came to its stem */
+    struct ah_entity_slot *fresh; /* the next one that is to be told of */
     bool is_fresh;
-} ah_found;
+} ah_entity_slot;
 
 struct ah_discovery {
     const ah_mem *mem;
-    ah_found **found;
+    ah_entity_slot **found;
     size_t n, cap;
     ah_index by_key, by_stem;
     size_t at_hand; /* entities with an instance */
@@ -48,7 +48,7 @@ struct ah_discovery {
     bool warned_depth;
     /* while a call is looked at */
     struct ah_run *run;
-    ah_found *fresh, *last_fresh;
+    ah_entity_slot *fresh, *last_fresh;
 };
 
 /* It must not move. */
@@ -76,8 +76,8 @@ ah_status ah_discovery_redeclare(const ah_discovery *d, const ah_registry *r, ah
 /* -- for the worlds' own start ---------------------------------------------------------- */
 
 /* Of a call of an entity's tool: what was found, and the number of the method. */
-ah_found *ah_found_of(const ah_call *call, size_t *method);
+ah_entity_slot *ah_entity_slot_of(const ah_call *call, size_t *method);
 /* The instance that its tools are for from now on; taken. */
-void ah_found_bind(ah_found *f, ah_value instance);
+void ah_entity_slot_bind(ah_entity_slot *f, ah_value instance);
 
 #endif

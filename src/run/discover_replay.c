@@ -5,7 +5,7 @@
 enum { MAX_WORDS = 8 << 10 };
 
 /* {"strategy":..,"class":..,"id":..,"stem":..,"tool":..,"depth":..}: what replaying needs. */
-ah_status ah_found_provenance(const ah_found *f, ah_text **out, ah_err *err)
+ah_status ah_entity_slot_provenance(const ah_entity_slot *f, ah_text **out, ah_err *err)
 {
     ah_status st;
     ah_buf b;
@@ -52,7 +52,7 @@ static void told_clear(told *t)
 static void read_told(told *t, ah_slice by)
 {
     ah_slice cls, id, stem, from, depth;
-    const ah_json_wanted want[] = {
+    const ah_json_slot want[] = {
         {"class", &cls}, {"id", &id}, {"stem", &stem}, {"tool", &from}, {"depth", &depth}};
     ah_json_num n = {0};
 
@@ -70,15 +70,17 @@ static void read_told(told *t, ah_slice by)
     t->depth = n.is_int && n.i > 0 && n.i < 1 << 20 ? (int)n.i : 1;
 }
 
-static ah_status known_again(ah_discovery *d, const told *t, ah_entity_class *of, ah_found **f,
+static ah_status known_again(ah_discovery *d, const told *t, ah_entity_class *of, ah_entity_slot **f,
                              ah_err *err)
 {
-    ah_status st = ah_found_look_up(d, of, ah_buf_slice(&t->id), f, err);
+    ah_status st = ah_entity_slot_look_up(d, of, ah_buf_slice(&t->id), f, err);
     ah_slice from = {t->from.len ? t->from.data : NULL, t->from.len};
 
-    if (st != AH_OK || *f || !t->id.len || !t->stem.len || ah_found_by_stem(d, ah_buf_slice(&t->stem)))
+    if (st != AH_OK || *f || !t->id.len || !t->stem.len ||
+        ah_entity_slot_by_stem(d, ah_buf_slice(&t->stem)))
         return st;
-    return ah_found_add(d, of, ah_buf_slice(&t->id), ah_buf_slice(&t->stem), from, t->depth, f, err);
+    return ah_entity_slot_add(d, of, ah_buf_slice(&t->id), ah_buf_slice(&t->stem), from, t->depth, f,
+                              err);
 }
 
 static bool is_ours(ah_slice by)
@@ -92,12 +94,12 @@ static void drop_foreign(const ah_discovery *d, ah_registry *r)
     const ah_tool *t;
 
     for (size_t at = 0; (t = ah_registry_next(r, &at)) != NULL;)
-        if (ah_found_of_tool(t) && ah_found_of_tool(t)->in != d)
+        if (ah_entity_slot_of_tool(t) && ah_entity_slot_of_tool(t)->in != d)
             ah_registry_remove(r, ah_text_slice(t->name));
 }
 
 /* The words that a call of those of the entry's tools gets which found no method. */
-static void give_words(const ah_found *f, const ah_registry *r, ah_slice entry)
+static void give_words(const ah_entity_slot *f, const ah_registry *r, ah_slice entry)
 {
     ah_json_reader reader = ah_json_read(ah_json_member(entry, "tools"));
     ah_json_token t = ah_json_next(&reader);
@@ -130,21 +132,21 @@ static ah_status class_of(const ah_discovery *d, const told *t,
 static ah_status replay_entry(ah_discovery *d, const told *t, ah_entity_class *of, ah_slice entry,
                               ah_registry *r, ah_err *err)
 {
-    ah_found *f = NULL;
+    ah_entity_slot *f = NULL;
     ah_status st = known_again(d, t, of, &f, err);
 
     if (st != AH_OK || !f)
         return st;
-    st = ah_found_take_places(f, r, err);
+    st = ah_entity_slot_take_places(f, r, err);
     give_words(f, r, entry);
     return st;
 }
 
-static ah_status redeclare(ah_found *f, const ah_registry *r, ah_changes *out, ah_err *err)
+static ah_status redeclare(ah_entity_slot *f, const ah_registry *r, ah_changes *out, ah_err *err)
 {
     char buf[AH_ENTITY_TOOL_NAME];
     ah_text *by = NULL;
-    ah_status st = ah_found_provenance(f, &by, err);
+    ah_status st = ah_entity_slot_provenance(f, &by, err);
 
     for (size_t i = 0; i < f->of->n && st == AH_OK; i++) {
         ah_slice name = ah_entity_tool_name(f->of, i, ah_text_slice(f->stem), buf);
@@ -153,7 +155,7 @@ static ah_status redeclare(ah_found *f, const ah_registry *r, ah_changes *out, a
 
         if (!there || !there->stale)
             continue;
-        st = ah_found_make_tool(f, i, name, &tool, err);
+        st = ah_entity_slot_make_tool(f, i, name, &tool, err);
         if (st == AH_OK)
             st = ah_changes_add(out, tool, by, err);
         ah_tool_unref(tool);

@@ -82,17 +82,17 @@ void ah_drift_put_answer(const ah_tool *stale, ah_buf *out)
 
 /* -- warnings that wait for a run -------------------------------------------------------- */
 
-static void clear_item(struct ah_untold_item *it)
+static void clear_item(struct ah_drift_warnings_item *it)
 {
     ah_text_unref(it->message);
     ah_text_unref(it->tool_name);
     ah_text_unref(it->changed);
 }
 
-void ah_untold_add(ah_untold *u, ah_slice message, ah_slice tool_name, ah_slice changed)
+void ah_drift_warnings_add(ah_drift_warnings *u, ah_slice message, ah_slice tool_name, ah_slice changed)
 {
-    struct ah_untold_item *grown = ah_grow(u->mem, u->item, &u->cap, u->n + 1, sizeof *grown);
-    struct ah_untold_item it = {0};
+    struct ah_drift_warnings_item *grown = ah_grow(u->mem, u->item, &u->cap, u->n + 1, sizeof *grown);
+    struct ah_drift_warnings_item it = {0};
 
     if (!grown)
         return;
@@ -106,30 +106,31 @@ void ah_untold_add(ah_untold *u, ah_slice message, ah_slice tool_name, ah_slice 
         clear_item(&it);
 }
 
-void ah_untold_copy(ah_untold *u, const ah_untold *from)
+void ah_drift_warnings_copy(ah_drift_warnings *u, const ah_drift_warnings *from)
 {
     for (size_t i = 0; i < from->n; i++)
-        ah_untold_add(u, ah_text_slice(from->item[i].message), ah_text_slice(from->item[i].tool_name),
-                      ah_text_slice(from->item[i].changed));
+        ah_drift_warnings_add(u, ah_text_slice(from->item[i].message),
+                              ah_text_slice(from->item[i].tool_name),
+                              ah_text_slice(from->item[i].changed));
 }
 
-void ah_untold_clear(ah_untold *u)
+void ah_drift_warnings_clear(ah_drift_warnings *u)
 {
     for (size_t i = 0; i < u->n; i++)
         clear_item(&u->item[i]);
     if (u->mem)
         ah_free(u->mem, u->item);
-    *u = (ah_untold){.mem = u->mem};
+    *u = (ah_drift_warnings){.mem = u->mem};
 }
 
 /* The list is taken first: an observer may do what adds to it. */
-void ah_untold_tell(ah_untold *u, ah_run *run)
+void ah_drift_warnings_tell(ah_drift_warnings *u, ah_run *run)
 {
-    ah_untold mine = *u;
+    ah_drift_warnings mine = *u;
 
-    *u = (ah_untold){.mem = u->mem};
+    *u = (ah_drift_warnings){.mem = u->mem};
     for (size_t i = 0; i < mine.n; i++)
         ah_run_warn_of_tool(run, ah_text_slice(mine.item[i].message),
                             ah_text_slice(mine.item[i].tool_name), ah_text_slice(mine.item[i].changed));
-    ah_untold_clear(&mine);
+    ah_drift_warnings_clear(&mine);
 }

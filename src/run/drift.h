@@ -27,19 +27,20 @@ void ah_drift_put_list(unsigned set, ah_buf *out);
 void ah_drift_put_answer(const ah_tool *stale, ah_buf *out);
 
 /* Warnings of changes that were made while no run was at work, for the events of the next one. */
-typedef struct ah_untold {
+typedef struct ah_drift_warnings {
     const ah_mem *mem;
-    struct ah_untold_item {
+    struct ah_drift_warnings_item {
         ah_text *message, *tool_name, *changed; /* changed NULL: does not say */
     } * item;
     size_t n, cap;
-} ah_untold;
+} ah_drift_warnings;
 
 /* Left out where memory does not reach: they are in the log, too. changed .p NULL: does not say. */
-void ah_untold_add(ah_untold *u, ah_slice message, ah_slice tool_name, ah_slice changed);
-void ah_untold_copy(ah_untold *u, const ah_untold *from); /* adds those of `from` */
-void ah_untold_clear(ah_untold *u);
+void ah_drift_warnings_add(ah_drift_warnings *u, ah_slice message, ah_slice tool_name, ah_slice changed);
+void ah_drift_warnings_copy(ah_drift_warnings *u,
+                            const ah_drift_warnings *from); /* adds those of `from` */
+void ah_drift_warnings_clear(ah_drift_warnings *u);
 /* Tells them as events of the run, and clears them. */
-void ah_untold_tell(ah_untold *u, struct ah_run *run);
+void ah_drift_warnings_tell(ah_drift_warnings *u, struct ah_run *run);
 
 #endif

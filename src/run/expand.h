@@ -5,7 +5,7 @@
 #define AH_RUN_EXPAND_H
 
 #include "run/config.h"
-#include "run/dispatch.h"
+#include "run/call.h"
 
 /* True if the call asks for sections and the run may still restart; beyond max_restarts false, and
  * leave_why says so. */

@@ -7,13 +7,13 @@ enum { MAX_WORDS = 8 << 10 };
 
 /* The handler of an entity's tool. */
 typedef struct bound {
-    ah_found *found;
+    ah_entity_slot *found;
     size_t method;
 } bound;
 
 /* -- what was found ------------------------------------------------------------------ */
 
-void ah_found_hold(ah_found *f, ah_value instance)
+void ah_entity_slot_hold(ah_entity_slot *f, ah_value instance)
 {
     ah_value before = f->instance;
 
@@ -25,15 +25,15 @@ void ah_found_hold(ah_found *f, ah_value instance)
     ah_value_release(&before); /* last: it may run what looks at f */
 }
 
-void ah_found_bind(ah_found *f, ah_value instance)
+void ah_entity_slot_bind(ah_entity_slot *f, ah_value instance)
 {
     if (f->tools)
-        ah_found_hold(f, instance);
+        ah_entity_slot_hold(f, instance);
     else
         ah_value_release(&instance);
 }
 
-static void unref_found(ah_found *f)
+static void unref_found(ah_entity_slot *f)
 {
     if (!f || --f->refs > 0)
         return;
@@ -71,7 +71,7 @@ void ah_discovery_clear(ah_discovery *d)
     if (!d->mem)
         return;
     for (size_t i = 0; i < d->n; i++) {
-        ah_found_hold(d->found[i], (ah_value){0});
+        ah_entity_slot_hold(d->found[i], (ah_value){0});
         d->found[i]->in = NULL;
         unref_found(d->found[i]);
     }
@@ -84,7 +84,7 @@ void ah_discovery_clear(ah_discovery *d)
 void ah_discovery_release(ah_discovery *d)
 {
     for (size_t i = 0; i < d->n; i++)
-        ah_found_hold(d->found[i], (ah_value){0});
+        ah_entity_slot_hold(d->found[i], (ah_value){0});
 }
 
 /* Of a class that is known by its name only, from a conversation of earlier. */
@@ -111,20 +111,20 @@ static ah_status make_key(const ah_mem *mem, const ah_entity_class *of, ah_slice
     return st;
 }
 
-static ah_found *at_index(const ah_discovery *d, const ah_index *x, ah_slice name)
+static ah_entity_slot *at_index(const ah_discovery *d, const ah_index *x, ah_slice name)
 {
     uint32_t at = ah_index_find(x, name);
 
     return at == AH_INDEX_NONE ? NULL : d->found[at];
 }
 
-ah_found *ah_found_by_stem(const ah_discovery *d, ah_slice stem)
+ah_entity_slot *ah_entity_slot_by_stem(const ah_discovery *d, ah_slice stem)
 {
     return at_index(d, &d->by_stem, stem);
 }
 
-ah_status ah_found_look_up(const ah_discovery *d, const ah_entity_class *of, ah_slice id,
-                           ah_found **found, ah_err *err)
+ah_status ah_entity_slot_look_up(const ah_discovery *d, const ah_entity_class *of, ah_slice id,
+                                 ah_entity_slot **found, ah_err *err)
 {
     ah_text *key = NULL;
     ah_status st = make_key(d->mem, of, id, &key, err);
@@ -135,13 +135,13 @@ ah_status ah_found_look_up(const ah_discovery *d, const ah_entity_class *of, ah_
 }
 
 /* The index may keep the old key: it leads to the same place. */
-ah_status ah_found_adopt(ah_discovery *d, ah_entity_class *of, ah_slice id, ah_found **found,
-                         ah_err *err)
+ah_status ah_entity_slot_adopt(ah_discovery *d, ah_entity_class *of, ah_slice id, ah_entity_slot **found,
+                               ah_err *err)
 {
     const ah_entity_class name_only = {.name = of->name};
     ah_text *key = NULL;
-    ah_status st = ah_found_look_up(d, &name_only, id, found, err);
-    ah_found *f = *found;
+    ah_status st = ah_entity_slot_look_up(d, &name_only, id, found, err);
+    ah_entity_slot *f = *found;
 
     if (st != AH_OK || !f)
         return st;
@@ -161,26 +161,26 @@ ah_status ah_found_adopt(ah_discovery *d, ah_entity_class *of, ah_slice id, ah_f
 }
 
 /* The first stem for the id that no other entity has. Who has the plain one counts. */
-static ah_status choose_stem(ah_discovery *d, ah_found *f, ah_err *err)
+static ah_status choose_stem(ah_discovery *d, ah_entity_slot *f, ah_err *err)
 {
-    ah_found *first, *there;
+    ah_entity_slot *first, *there;
     ah_status st;
     ah_buf b;
 
     ah_buf_init(&b, d->mem, MAX_WORDS);
     ah_entity_stem(f->of, ah_text_slice(f->id), 1, &b);
-    there = first = ah_buf_ok(&b) ? ah_found_by_stem(d, ah_buf_slice(&b)) : NULL;
+    there = first = ah_buf_ok(&b) ? ah_entity_slot_by_stem(d, ah_buf_slice(&b)) : NULL;
     while (there && ah_buf_ok(&b)) {
         ah_buf_reset(&b, 0);
         ah_entity_stem(f->of, ah_text_slice(f->id), ++first->alike + 1, &b);
-        there = ah_found_by_stem(d, ah_buf_slice(&b));
+        there = ah_entity_slot_by_stem(d, ah_buf_slice(&b));
     }
     st = ah_text_from_buf(&b, "the name", &f->stem, err);
     ah_buf_clear(&b);
     return st;
 }
 
-static ah_status write_parting(ah_found *f, ah_err *err)
+static ah_status write_parting(ah_entity_slot *f, ah_err *err)
 {
     ah_status st;
     ah_buf b;
@@ -197,9 +197,9 @@ static ah_status write_parting(ah_found *f, ah_err *err)
 }
 
 /* Takes its place in the discovery, which must not have it. stem .p NULL: chosen here. */
-static ah_status fill_found(ah_discovery *d, ah_found *f, ah_slice stem, ah_err *err)
+static ah_status fill_found(ah_discovery *d, ah_entity_slot *f, ah_slice stem, ah_err *err)
 {
-    ah_found **grown;
+    ah_entity_slot **grown;
     ah_status st = make_key(d->mem, f->of, ah_text_slice(f->id), &f->key, err);
 
     if (st == AH_OK && stem.p)
@@ -220,15 +220,15 @@ static ah_status fill_found(ah_discovery *d, ah_found *f, ah_slice stem, ah_err 
     return AH_OK;
 }
 
-ah_status ah_found_add(ah_discovery *d, ah_entity_class *of, ah_slice id, ah_slice stem, ah_slice from,
-                       int depth, ah_found **out, ah_err *err)
+ah_status ah_entity_slot_add(ah_discovery *d, ah_entity_class *of, ah_slice id, ah_slice stem,
+                             ah_slice from, int depth, ah_entity_slot **out, ah_err *err)
 {
-    ah_found *f = ah_alloc(d->mem, sizeof *f);
+    ah_entity_slot *f = ah_alloc(d->mem, sizeof *f);
     ah_status st = AH_NOMEM;
 
     if (!f)
         return ah_err_nomem(err);
-    *f = (ah_found){.mem = d->mem, .refs = 1, .in = d, .depth = depth};
+    *f = (ah_entity_slot){.mem = d->mem, .refs = 1, .in = d, .depth = depth};
     f->of = ah_entity_class_ref(of);
     f->id = ah_text_new(d->mem, id);
     f->from = from.p ? ah_text_new(d->mem, from) : NULL;
@@ -248,16 +248,16 @@ ah_status ah_found_add(ah_discovery *d, ah_entity_class *of, ah_slice id, ah_sli
 static void release_bound(void *p)
 {
     bound *b = p;
-    ah_found *f = b->found;
+    ah_entity_slot *f = b->found;
 
     ah_free(f->mem, b);
     if (--f->tools == 0)
-        ah_found_hold(f, (ah_value){0});
+        ah_entity_slot_hold(f, (ah_value){0});
     unref_found(f);
 }
 
 /* Answers the call: the entity is stale, and how to find it again. */
-static void answer_stale(const ah_found *f, ah_call *call)
+static void answer_stale(const ah_entity_slot *f, ah_call *call)
 {
     ah_outcome o = {.failure = AH_FAILED_SAID};
     ah_buf b;
@@ -299,14 +299,14 @@ static const bound *bound_of(const ah_tool *t)
     return t && t->vt == &tool_vt ? t->handler.p : NULL;
 }
 
-ah_found *ah_found_of_tool(const ah_tool *t)
+ah_entity_slot *ah_entity_slot_of_tool(const ah_tool *t)
 {
     const bound *b = bound_of(t);
 
     return b ? b->found : NULL;
 }
 
-ah_found *ah_found_of(const ah_call *call, size_t *method)
+ah_entity_slot *ah_entity_slot_of(const ah_call *call, size_t *method)
 {
     const bound *b = bound_of(call->tool);
 
@@ -315,7 +315,7 @@ ah_found *ah_found_of(const ah_call *call, size_t *method)
     return b ? b->found : NULL;
 }
 
-static ah_status derive(ah_found *f, bound *b, ah_slice name, ah_tool **out, ah_err *err)
+static ah_status derive(ah_entity_slot *f, bound *b, ah_slice name, ah_tool **out, ah_err *err)
 {
     ah_tool_as as = {.name = name, .gone = f->gone, .vt = &tool_vt, .handler = {&bound_vt, b}};
     ah_status st;
@@ -329,7 +329,8 @@ static ah_status derive(ah_found *f, bound *b, ah_slice name, ah_tool **out, ah_
     return st;
 }
 
-ah_status ah_found_make_tool(ah_found *f, size_t method, ah_slice name, ah_tool **out, ah_err *err)
+ah_status ah_entity_slot_make_tool(ah_entity_slot *f, size_t method, ah_slice name, ah_tool **out,
+                                   ah_err *err)
 {
     bound *b = ah_alloc(f->mem, sizeof *b);
     ah_status st;
@@ -346,14 +347,14 @@ ah_status ah_found_make_tool(ah_found *f, size_t method, ah_slice name, ah_tool 
     return AH_OK;
 }
 
-bool ah_found_has_tool(const ah_found *f, size_t method, ah_slice name, const ah_registry *r)
+bool ah_entity_slot_has_tool(const ah_entity_slot *f, size_t method, ah_slice name, const ah_registry *r)
 {
     const bound *b = bound_of(ah_registry_find(r, name));
 
     return b && b->found == f && b->method == method;
 }
 
-ah_status ah_found_take_places(ah_found *f, ah_registry *r, ah_err *err)
+ah_status ah_entity_slot_take_places(ah_entity_slot *f, ah_registry *r, ah_err *err)
 {
     char buf[AH_ENTITY_TOOL_NAME];
     ah_status st = AH_OK;
@@ -364,9 +365,9 @@ ah_status ah_found_take_places(ah_found *f, ah_registry *r, ah_err *err)
         ah_tool *tool = NULL;
         bool taken;
 
-        if (!there || (!there->stale && !bound_of(there)) || ah_found_has_tool(f, i, name, r))
+        if (!there || (!there->stale && !bound_of(there)) || ah_entity_slot_has_tool(f, i, name, r))
             continue;
-        st = ah_found_make_tool(f, i, name, &tool, err);
+        st = ah_entity_slot_make_tool(f, i, name, &tool, err);
         if (st == AH_OK)
             st = ah_registry_rebind(r, tool, f->in->brief, &taken, err);
         ah_tool_unref(tool);

@@ -43,13 +43,13 @@ void ah_ruling_clear(ah_ruling *r)
     ah_text_set(&r->type, NULL);
 }
 
-void ah_held_clear(ah_held *h)
+void ah_gate_texts_clear(ah_gate_texts *h)
 {
     ah_text_unref(h->value);
     ah_text_unref(h->message);
     ah_text_unref(h->images);
     ah_text_unref(h->type);
-    *h = (ah_held){0};
+    *h = (ah_gate_texts){0};
 }
 
 /* -- whose policies ----------------------------------------------------------------------- */
@@ -280,7 +280,7 @@ static void hold(ah_text **held, ah_text **given, ah_slice *shown)
 }
 
 /* Drops the message and the rendering, which may repeat what was taken out of the value. */
-static void change(ah_call *c, ah_outcome *o, ah_ruling *r, ah_held *held)
+static void change(ah_call *c, ah_outcome *o, ah_ruling *r, ah_gate_texts *held)
 {
     bool replaced = r->verdict == AH_VERDICT_REPLACE;
 
@@ -312,7 +312,7 @@ static void block(ah_call *c, const ah_ruling *r)
 }
 
 /* Returns false if the result is blocked. */
-static bool obey_after(ah_call *c, ah_outcome *o, ah_buf *words, ah_held *held, ah_ruling *r)
+static bool obey_after(ah_call *c, ah_outcome *o, ah_buf *words, ah_gate_texts *held, ah_ruling *r)
 {
     switch (obey(c, r)) {
     case AH_VERDICT_BLOCK:
@@ -329,7 +329,7 @@ static bool obey_after(ah_call *c, ah_outcome *o, ah_buf *words, ah_held *held, 
     }
 }
 
-bool ah_gate_after(ah_call *c, ah_outcome *o, ah_buf *words, ah_held *held)
+bool ah_gate_after(ah_call *c, ah_outcome *o, ah_buf *words, ah_gate_texts *held)
 {
     levels l = levels_of(c);
     bool passes = true, there;

@@ -4,7 +4,7 @@
 #ifndef AH_RUN_GATE_H
 #define AH_RUN_GATE_H
 
-#include "run/dispatch.h"
+#include "run/call.h"
 
 /* The arguments are checked. True: the handler may start; false: the call is answered, or waits for
  * an approval, which the caller begins (AH_CALL_ASKING). */
@@ -13,10 +13,10 @@ bool ah_gate_before(ah_call *c);
 /* A result, before anybody else sees it. The outcome becomes what the policies let through; what it
  * borrows from then on is held by *held, which the caller clears. `words` is what the model would
  * read, and is made anew. False: the result is blocked, and the call is answered so. */
-typedef struct ah_held {
+typedef struct ah_gate_texts {
     ah_text *value, *message, *images, *type;
-} ah_held;
-bool ah_gate_after(ah_call *c, ah_outcome *o, ah_buf *words, ah_held *held);
-void ah_held_clear(ah_held *h);
+} ah_gate_texts;
+bool ah_gate_after(ah_call *c, ah_outcome *o, ah_buf *words, ah_gate_texts *held);
+void ah_gate_texts_clear(ah_gate_texts *h);
 
 #endif

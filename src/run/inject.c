@@ -588,7 +588,7 @@ static bool is_of(const ah_entry *e, const char *strategy)
            ah_json_string_is(ah_json_member(ah_text_slice(e->json), "name"), strategy);
 }
 
-ah_slice ah_strategy_state(ah_kept *k, const ah_transcript *t, const char *strategy)
+ah_slice ah_strategy_state(ah_strategy_cursor *k, const ah_transcript *t, const char *strategy)
 {
     for (size_t i = t->n_staged; i > 0; i--)
         if (is_of(&t->staged[i - 1], strategy))

@@ -104,13 +104,13 @@ typedef struct ah_strategy {
 } ah_strategy;
 
 /* The transcript was read so far for what a strategy keeps; zero it. */
-typedef struct ah_kept {
+typedef struct ah_strategy_cursor {
     size_t seen, last; /* entries; `last` 0: none yet, else 1 more than where it is */
-} ah_kept;
+} ah_strategy_cursor;
 
 /* Returns what the strategy kept last, as JSON, the turn at work included; .p NULL: nothing yet. Reads
  * only what is new since it was asked last. */
-ah_slice ah_strategy_state(ah_kept *k, const ah_transcript *t, const char *strategy);
+ah_slice ah_strategy_state(ah_strategy_cursor *k, const ah_transcript *t, const char *strategy);
 
 /* For the run: the model's message is the pending turn. */
 void ah_inject_answered(struct ah_run *run);

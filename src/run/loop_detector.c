@@ -4,25 +4,23 @@
 
 enum { MAX_SHOWN = 100 }; /* bytes of a name in a message */
 
-const ah_loop_rules ah_loop_rules_default = {
+const ah_loop_detector_rules ah_loop_rules_default = {
     .warn = AH_LOOP_WARN, .stop = AH_LOOP_STOP, .window = 10, .pattern_window = 20};
 
-int ah_loop_least_window(int stop)
+int ah_loop_detector_least_window(int stop)
 {
     return stop - 1;
 }
 
-int ah_loop_least_pattern_window(int stop)
+int ah_loop_detector_least_pattern_window(int stop)
 {
     return AH_LOOP_PATTERN * (stop - 1) + 1;
 }
 
 /* -- one call as a number ------------------------------------------------------- */
 
-static uint64_t hash(const ah_mem *mem, ah_slice name, ah_slice arguments)
+static uint64_t hash(ah_slice name, ah_slice arguments, bool json)
 {
-    bool json = ah_json_check(mem, arguments, AH_JSON_MAX_DEPTH, NULL) == AH_OK;
-
     return ah_slice_hash(name) * 31 + (json ? ah_json_hash(arguments) : ah_slice_hash(arguments));
 }
 
@@ -75,14 +73,13 @@ static int count_pattern(const ah_loop_detector *g, size_t length)
     return (int)((run + length - 1) / length);
 }
 
-ah_repeat ah_loop_detector_note(ah_loop_detector *g, const ah_mem *mem, ah_slice name,
-                                ah_slice arguments)
+ah_repeat ah_loop_detector_note(ah_loop_detector *g, ah_slice name, ah_slice arguments, bool json)
 {
     ah_repeat r = {.length = 1};
 
     if (!g->rules.stop || is_exempt(g, name))
         return (ah_repeat){0};
-    remember(g, hash(mem, name, arguments));
+    remember(g, hash(name, arguments, json));
     r.times = count_same(g);
     for (int length = 2; length <= AH_LOOP_PATTERN; length++) {
         int times = count_pattern(g, (size_t)length);

@@ -15,20 +15,20 @@ enum {
 };
 
 /* Zero `stop` is one that is off. */
-typedef struct ah_loop_rules {
+typedef struct ah_loop_detector_rules {
     int warn, stop;
     int window;         /* how many calls before it a call is compared with */
     int pattern_window; /* how many calls, itself included, a pattern is looked for in */
     ah_slice exempt;    /* JSON list of the names of tools that are not counted; borrowed */
-} ah_loop_rules;
+} ah_loop_detector_rules;
 
-extern const ah_loop_rules ah_loop_rules_default;
+extern const ah_loop_detector_rules ah_loop_rules_default;
 /* The least windows in which `stop` can be reached. */
-int ah_loop_least_window(int stop);
-int ah_loop_least_pattern_window(int stop);
+int ah_loop_detector_least_window(int stop);
+int ah_loop_detector_least_pattern_window(int stop);
 
 typedef struct ah_loop_detector {
-    ah_loop_rules rules;
+    ah_loop_detector_rules rules;
     uint64_t seen[AH_LOOP_MOST]; /* hashes of name and arguments, the latest last */
     size_t n;
 } ah_loop_detector;
@@ -40,10 +40,8 @@ typedef struct ah_repeat {
     bool warn, stop;
 } ah_repeat;
 
-/* Takes note of a call. Arguments are compared in their canonical form; those that are no
- * JSON, or for whose canonical form memory is short, by their bytes. */
-ah_repeat ah_loop_detector_note(ah_loop_detector *g, const ah_mem *mem, ah_slice name,
-                                ah_slice arguments);
+/* Takes note of a call. Arguments are compared by their value; those that are no JSON by their bytes. */
+ah_repeat ah_loop_detector_note(ah_loop_detector *g, ah_slice name, ah_slice arguments, bool json);
 
 /* "tool 'x' was called with the same arguments for the 4th time within 11 calls" */
 void ah_loop_detector_say(const ah_loop_detector *g, const ah_repeat *r, ah_slice name, ah_buf *out);

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-void ah_want_raise(ah_wants *all, ah_want *w, ah_need need)
+void ah_need_raise(ah_need_queue *all, ah_need_slot *w, ah_need need)
 {
     w->need = need;
     if (w->raised)
@@ -18,7 +18,7 @@ void ah_want_raise(ah_wants *all, ah_want *w, ah_need need)
     all->last = w;
 }
 
-bool ah_want_drop(ah_wants *all, ah_want *w)
+bool ah_need_drop(ah_need_queue *all, ah_need_slot *w)
 {
     if (!w->raised)
         return false;
@@ -34,12 +34,12 @@ bool ah_want_drop(ah_wants *all, ah_want *w)
     return true;
 }
 
-bool ah_want_take(ah_wants *all, ah_need *out)
+bool ah_need_take(ah_need_queue *all, ah_need *out)
 {
-    ah_want *w = all->first;
+    ah_need_slot *w = all->first;
 
     if (!w)
         return false;
     *out = w->need;
-    return ah_want_drop(all, w);
+    return ah_need_drop(all, w);
 }

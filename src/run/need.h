@@ -15,7 +15,7 @@ typedef enum ah_need_kind {
     AH_NEED_DONE,          /* ended: see ah_run_result_of */
     AH_NEED_SETUP,         /* make the run ready: ah_run_begin_setup */
     AH_NEED_STOP_SETUP,    /* ah_run_stop_setup */
-    AH_NEED_EXCHANGE,      /* send ah_lowered_body(ah_run_cfg(run)->wire) with the adapter */
+    AH_NEED_EXCHANGE,      /* send ah_wire_body(ah_run_cfg(run)->wire) with the adapter */
     AH_NEED_STOP_EXCHANGE, /* the exchange of that id is no longer wanted, as with the other stops:
                               nothing more may come of it */
     AH_NEED_ASK,           /* ask for approval of `call`: hooks->ask */
@@ -35,20 +35,20 @@ typedef struct ah_need {
 } ah_need;
 
 /* The place of one kind. Zero is one where nothing is raised. */
-typedef struct ah_want {
+typedef struct ah_need_slot {
     ah_need need;
     bool raised;
-    struct ah_want *next, *prev; /* among what is raised, in that order */
-} ah_want;
+    struct ah_need_slot *next, *prev; /* among what is raised, in that order */
+} ah_need_slot;
 
-typedef struct ah_wants {
-    ah_want *first, *last;
-} ah_wants;
+typedef struct ah_need_queue {
+    ah_need_slot *first, *last;
+} ah_need_queue;
 
 /* A need that is raised again before it was taken keeps its turn. */
-void ah_want_raise(ah_wants *all, ah_want *w, ah_need need);
+void ah_need_raise(ah_need_queue *all, ah_need_slot *w, ah_need need);
 /* False: it was not raised, or was taken already. */
-bool ah_want_drop(ah_wants *all, ah_want *w);
-bool ah_want_take(ah_wants *all, ah_need *out); /* the one that waits longest; false: none does */
+bool ah_need_drop(ah_need_queue *all, ah_need_slot *w);
+bool ah_need_take(ah_need_queue *all, ah_need *out); /* the one that waits longest; false: none does */
 
 #endif

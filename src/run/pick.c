@@ -4,9 +4,9 @@
 
 #include "base/near.h"
 #include "model/tool_spec.h"
-#include "run/dispatch.h"
+#include "run/call.h"
 #include "run/tell.h"
-#include "wire/offered.h"
+#include "wire/offers.h"
 
 enum { MAX_ANSWER = 64 << 20, MAX_NAMES = 16 << 20, MAX_SHOWN = 100 };
 

@@ -15,19 +15,19 @@ void ah_run_commit(ah_run *run)
     ah_registry_settle(run->cfg.registry);
 }
 
-static ah_want *place_of(ah_run *run, ah_need_kind kind, ah_call *c)
+static ah_need_slot *place_of(ah_run *run, ah_need_kind kind, ah_call *c)
 {
     return c ? &c->want[kind] : &run->want[kind];
 }
 
 void ah_run_raise(ah_run *run, ah_need need)
 {
-    ah_want_raise(&run->wants, place_of(run, need.kind, need.call), need);
+    ah_need_raise(&run->wants, place_of(run, need.kind, need.call), need);
 }
 
 void ah_run_end_need(ah_run *run, ah_need_kind begun, ah_need stop)
 {
-    if (!ah_want_drop(&run->wants, place_of(run, begun, stop.call)))
+    if (!ah_need_drop(&run->wants, place_of(run, begun, stop.call)))
         ah_run_raise(run, stop);
 }
 
@@ -408,7 +408,7 @@ static void tell_start(ah_run *run)
     EMIT(run, AH_EVENT_START, AH_F_STR("provider", ah_text_slice(a->provider)),
          AH_F_STR("model", ah_text_slice(a->model)));
     if (run->cfg.untold)
-        ah_untold_tell(run->cfg.untold, run);
+        ah_drift_warnings_tell(run->cfg.untold, run);
 }
 
 static void wait_for_room(ah_run *run)
@@ -517,9 +517,9 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     ah_run *run = ah_alloc(cfg->mem, sizeof *run);
 
     if (!run) {
-        ah_spending spending = cfg->spending;
+        ah_budgets spending = cfg->spending;
 
-        ah_spending_clear(&spending);
+        ah_budgets_clear(&spending);
         return ah_err_nomem(err);
     }
     run->cfg = *cfg;
@@ -575,7 +575,7 @@ void ah_run_free(ah_run *run)
     ah_buf_clear(&run->text);
     ah_buf_clear(&run->direct);
     ah_buf_clear(&run->restarts.keys);
-    ah_spending_clear(&run->cfg.spending);
+    ah_budgets_clear(&run->cfg.spending);
     ah_text_unref(run->value);
     ah_adapter_unref(run->cfg.adapter);
     ah_transcript_unref(run->cfg.transcript);
@@ -589,7 +589,7 @@ bool ah_run_next(ah_run *run, ah_need *need)
     int64_t at;
 
     for (;;) {
-        if (ah_want_take(&run->wants, need))
+        if (ah_need_take(&run->wants, need))
             return true;
         if (advance(run))
             continue;

@@ -10,7 +10,7 @@
 #define AH_RUN_RUN_H
 
 #include "prompt/prompt.h"
-#include "run/dispatch.h"
+#include "run/call.h"
 #include "run/hooks.h"
 #include "run/inject.h"
 #include "run/need.h"

@@ -15,8 +15,8 @@ static ah_slice model_name(const ah_run *run)
 
 void ah_run_close_exchange(ah_run *run)
 {
-    ah_spending_end(&run->cfg.spending, model_name(run), run->cfg.adapter, NULL,
-                    0); /* nothing, if it was settled */
+    ah_budgets_end(&run->cfg.spending, model_name(run), run->cfg.adapter, NULL,
+                   0); /* nothing, if it was settled */
     if (run->reader)
         run->cfg.adapter->vt->close(run->reader);
     run->reader = NULL;
@@ -41,7 +41,7 @@ static void note_break(ah_run *run, ah_break brk, size_t entry)
 {
     if (brk == AH_BREAK_NONE)
         return;
-    ah_spending_forget(&run->cfg.spending); /* who would tell begins anew */
+    ah_budgets_forget(&run->cfg.spending); /* who would tell begins anew */
     ah_metric_add(run->cfg.metrics, AH_METRIC_CACHE_BREAKS, 1);
     ah_log_put(run->cfg.log, AH_LOG_DEBUG, "cache break: %s by entry %zu", ah_break_name(brk), entry);
     EMIT(run, AH_EVENT_CACHE_BREAK, AH_F_STR("reason", ah_slice_of(ah_break_name(brk))),
@@ -54,7 +54,7 @@ static ah_status open_exchange(ah_run *run)
     ah_err *err = &run->result.err;
     ah_break brk = AH_BREAK_NONE;
     size_t entry = 0;
-    ah_status st = ah_lowered_update(run->cfg.wire, &brk, &entry, err);
+    ah_status st = ah_wire_update(run->cfg.wire, &brk, &entry, err);
 
     if (st != AH_OK)
         return st;
@@ -72,14 +72,14 @@ static void reserve_tokens(ah_run *run, size_t bytes)
     ah_json_num most = {0};
 
     ah_json_number(run->cfg.wire->settings.options.max_tokens, &most);
-    ah_spending_begin(&run->cfg.spending, model_name(run), run->cfg.adapter,
-                      (int64_t)(bytes / BYTES_PER_TOKEN), most.is_int && most.i > 0 ? most.i : 0);
+    ah_budgets_begin(&run->cfg.spending, model_name(run), run->cfg.adapter,
+                     (int64_t)(bytes / BYTES_PER_TOKEN), most.is_int && most.i > 0 ? most.i : 0);
 }
 
 ah_status ah_run_check_budget(ah_run *run, bool over)
 {
     ah_err *err = &run->result.err;
-    ah_status st = ah_spending_check(&run->cfg.spending, over, err);
+    ah_status st = ah_budgets_check(&run->cfg.spending, over, err);
 
     if (st != AH_OK)
         err->phase = over ? AH_PHASE_RESPONSE : AH_PHASE_REQUEST;
@@ -101,7 +101,7 @@ void ah_run_start_exchange(ah_run *run)
         ah_run_close_exchange(run);
         return;
     }
-    n = ah_lowered_body(run->cfg.wire, body);
+    n = ah_wire_body(run->cfg.wire, body);
     for (size_t i = 0; i < n; i++)
         bytes += body[i].n;
     reserve_tokens(run, bytes);
@@ -194,8 +194,8 @@ void ah_run_settle_exchange(ah_run *run)
     note_limit(run);
     run->result.stop = run->msg.stop;
     add_usage(run, &run->msg.usage);
-    ah_spending_end(&run->cfg.spending, model_name(run), run->cfg.adapter, &run->msg.usage,
-                    (int64_t)(run->text.len / BYTES_PER_TOKEN));
+    ah_budgets_end(&run->cfg.spending, model_name(run), run->cfg.adapter, &run->msg.usage,
+                   (int64_t)(run->text.len / BYTES_PER_TOKEN));
     ah_run_close_exchange(run);
 }
 

@@ -72,7 +72,7 @@ static void use(ah_run *run, ah_adapter *to)
     ah_adapter_ref(to);
     ah_adapter_unref(run->cfg.adapter);
     run->cfg.adapter = to;
-    ah_lowered_use(run->cfg.wire, to, AH_BREAK_FALLBACK);
+    ah_wire_use(run->cfg.wire, to, AH_BREAK_FALLBACK);
     run->attempt = 0;
     run->room_at = 0;
     run->retry_at = run->now;

@@ -49,7 +49,7 @@ static void in_small(const char *text, char *out, size_t size)
     size_t n = 0;
 
     for (; text[n] && n + 1 < size; n++)
-        out[n] = text[n] >= 'A' && text[n] <= 'Z' ? (char)(text[n] - 'A' + 'a') : text[n];
+        out[n] = ah_lower(text[n]);
     out[n] = '\0';
 }
 
@@ -64,7 +64,7 @@ static bool has_one(const char *text, const char *const *words)
 static const struct refusal *named_by(const ah_run *run)
 {
     char text[sizeof run->result.err.message];
-    unsigned asks = ah_lowered_asks(run->cfg.wire);
+    unsigned asks = ah_wire_asks(run->cfg.wire);
 
     in_small(run->result.err.message, text, sizeof text);
     if (!has_one(text, refuses))
@@ -98,7 +98,7 @@ static bool try_without(ah_run *run)
     if (!r || (r->what == AH_MODEL_OUTPUT && !tell_schema(run)))
         return false;
     warn_trying(run, "be asked for it", r->told, "without");
-    ah_lowered_try_without(run->cfg.wire, r->what);
+    ah_wire_try_without(run->cfg.wire, r->what);
     return true;
 }
 
@@ -107,25 +107,25 @@ static bool try_without(ah_run *run)
 /* A model that has answered while it searched does not refuse the search. */
 static bool try_search_here(ah_run *run)
 {
-    ah_lowered *w = run->cfg.wire;
+    ah_wire *w = run->cfg.wire;
 
-    if (w->searched || w->searching_here || !ah_lowered_defers(w))
+    if (w->searched || w->searching_here || !ah_wire_defers(w))
         return false;
-    warn_trying(run, "have tools searched", w->searching == AH_SEARCHING_OWN ? "provider" : "deferred",
+    warn_trying(run, "have tools searched", w->searching == AH_SEARCH_MODE_OWN ? "provider" : "deferred",
                 "here");
-    ah_lowered_search_here(w);
+    ah_wire_search_here(w);
     return true;
 }
 
 static bool try_append(ah_run *run)
 {
-    ah_lowered *w = run->cfg.wire;
+    ah_wire *w = run->cfg.wire;
 
-    if (w->trying || !ah_lowered_is_native(w))
+    if (w->trying || !ah_wire_is_native(w))
         return false;
     warn_trying(run, "take tools", ah_tool_change_mode_names[w->mode],
                 ah_tool_change_mode_names[AH_TOOLS_APPEND]);
-    ah_lowered_try(w, true, AH_TOOLS_APPEND);
+    ah_wire_try(w, true, AH_TOOLS_APPEND);
     return true;
 }
 
@@ -147,9 +147,9 @@ static void put_member(ah_buf *b, const char *name, const char *value)
 }
 
 /* Puts what was known, with what is sure now; members in order. */
-static void put_learned(const ah_lowered *w, ah_slice known, ah_buf *b)
+static void put_learned(const ah_wire *w, ah_slice known, ah_buf *b)
 {
-    unsigned lacking = w->trying_without | ah_learned_lacking(known);
+    unsigned lacking = w->trying_without | ah_wire_learned_lacking(known);
 
     ah_buf_char(b, '{');
     for (int i = 0; i < AH_LACKS; i++)
@@ -164,13 +164,13 @@ static void put_learned(const ah_lowered *w, ah_slice known, ah_buf *b)
 
 ah_status ah_run_learn(ah_run *run, ah_err *err)
 {
-    ah_lowered *w = run->cfg.wire;
+    ah_wire *w = run->cfg.wire;
     ah_slice known = run->cfg.transcript->settings.learned;
     ah_setting learned = {"learned", {NULL, 0}};
     ah_status st;
     ah_buf b;
 
-    w->searched = w->searched || ah_lowered_defers(w);
+    w->searched = w->searched || ah_wire_defers(w);
     if (!w->trying && !w->searching_here && !w->trying_without)
         return AH_OK;
     ah_buf_init(&b, run->cfg.mem, MAX_LEARNED);

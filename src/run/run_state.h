@@ -23,8 +23,8 @@ struct ah_run {
     int64_t now, timer; /* timer: what the driver was asked for last; 0: nothing */
     uint32_t last_id;
 
-    ah_wants wants;         /* of the run and of its calls */
-    ah_want want[AH_NEEDS]; /* the run's own */
+    ah_need_queue wants;         /* of the run and of its calls */
+    ah_need_slot want[AH_NEEDS]; /* the run's own */
 
     ah_assembly msg;
     ah_reader *reader;
@@ -85,7 +85,7 @@ void ah_run_stop_exchange(ah_run *run);
 /* Counts what the answer cost, and closes it. */
 void ah_run_settle_exchange(ah_run *run);
 void ah_run_close_exchange(ah_run *run);
-/* As ah_spending_check does; the phase of its error says whether before a request or after. */
+/* As ah_budgets_check does; the phase of its error says whether before a request or after. */
 ah_status ah_run_check_budget(ah_run *run, bool over);
 /* The answer so far was shown to a listener. */
 bool ah_run_has_shown(const ah_run *run);

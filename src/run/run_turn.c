@@ -215,7 +215,7 @@ void ah_turn_settle(ah_run *run, ah_status why)
 static void clear_call(ah_run *run, ah_call *c)
 {
     for (size_t kind = 0; kind < AH_NEEDS; kind++)
-        ah_want_drop(&run->wants, &c->want[kind]);
+        ah_need_drop(&run->wants, &c->want[kind]);
     ah_call_clear(c);
 }
 
@@ -285,8 +285,8 @@ static bool within_budget(ah_run *run, ah_call *c)
     ah_run *payer = run->cfg.made_by_code && run->cfg.around ? run->cfg.around : run;
     ah_err err;
 
-    if (ah_spending_check(&payer->cfg.spending, true, &err) == AH_OK &&
-        ah_spending_call(&payer->cfg.spending, &err) == AH_OK)
+    if (ah_budgets_check(&payer->cfg.spending, true, &err) == AH_OK &&
+        ah_budgets_call(&payer->cfg.spending, &err) == AH_OK)
         return true;
     ah_call_refuse(c, "Tool '%s' was not run: %s", c->tool->name->data, err.message);
     c->leave = AH_BUDGET;
@@ -312,8 +312,8 @@ static void stop_loop(ah_run *run, ah_call *c, ah_slice words)
 static bool pass_loop_detector(ah_run *run, ah_call *c)
 {
     ah_slice name = ah_text_slice(c->slot->name);
-    ah_repeat r =
-        ah_loop_detector_note(&run->loop, run->cfg.mem, name, ah_text_slice(c->slot->arguments));
+    ah_repeat r = ah_loop_detector_note(&run->loop, name, ah_text_slice(c->slot->arguments),
+                                        c->slot->written != AH_ARGUMENTS_WRONG);
     ah_buf words;
 
     if (!r.warn && !r.stop)

@@ -1,9 +1,9 @@
 /* The handler of search_tools answers while it is being started: nothing is waited for. */
 #include "run/search.h"
 
-#include "run/dispatch.h"
+#include "run/call.h"
 #include "run/tell.h"
-#include "wire/offered.h"
+#include "wire/offers.h"
 
 /* The weight of a word, by where it stands. */
 enum { OF_NAME = 12, OF_DESCRIPTION = 4, OF_ARGUMENT = 4, OF_ITS_DESCRIPTION = 1 };
@@ -106,7 +106,7 @@ static ah_status add_properties(ah_search_index *x, ah_slice list, int depth, ah
 static ah_status add_schema(ah_search_index *x, ah_slice schema, int depth, ah_err *err)
 {
     ah_slice properties, items;
-    const ah_json_wanted want[] = {{"properties", &properties}, {"items", &items}};
+    const ah_json_slot want[] = {{"properties", &properties}, {"items", &items}};
     ah_status st;
 
     if (depth == SCHEMA_DEPTH || !ah_json_members(schema, want, 2))
@@ -389,7 +389,7 @@ static size_t put_unknown(const ah_search *s, const char *strategy, const ah_off
     ah_buf_str(b, "{\"type\":\"tools_deferred\",\"tools\":[");
     for (size_t i = 0; i < s->n; i++) {
         ah_slice spec = ah_text_slice(s->tool[i]->spec);
-        const ah_offered *o = ah_offers_find(known, ah_json_member(spec, "name"));
+        const ah_offer *o = ah_offers_find(known, ah_json_member(spec, "name"));
 
         if (o && ah_slice_eq(o->spec, spec))
             continue;
@@ -473,7 +473,7 @@ static ah_status answered(void *ud, ah_run *run, ah_changes *out, ah_err *err)
 {
     const ah_run_config *cfg = ah_run_cfg(run);
     ah_slice found, origin;
-    const ah_json_wanted want[] = {{"found", &found}, {"origin", &origin}};
+    const ah_json_slot want[] = {{"found", &found}, {"origin", &origin}};
     ah_status st;
     ah_buf by;
 

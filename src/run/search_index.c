@@ -14,24 +14,18 @@ enum {
 
 /* -- words ------------------------------------------------------------------------------------ */
 
-static bool is_upper(char c)
-{
-    return c >= 'A' && c <= 'Z';
-}
-
 static bool is_word(char c)
 {
-    return is_upper(c) || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (unsigned char)c >= 0x80;
+    return ah_is_letter(c) || ah_is_digit(c) || (unsigned char)c >= 0x80;
 }
 
 /* True if a word ends before text.p[i]: fooBar, and the B of ABar. */
 static bool is_hump(ah_slice text, size_t i)
 {
-    if (!is_upper(text.p[i]))
+    if (!ah_is_upper(text.p[i]))
         return false;
-    return !is_upper(text.p[i - 1]) ||
-           (i + 1 < text.n && is_word(text.p[i + 1]) && !is_upper(text.p[i + 1]) &&
-            !(text.p[i + 1] >= '0' && text.p[i + 1] <= '9'));
+    return !ah_is_upper(text.p[i - 1]) || (i + 1 < text.n && is_word(text.p[i + 1]) &&
+                                           !ah_is_upper(text.p[i + 1]) && !ah_is_digit(text.p[i + 1]));
 }
 
 static bool ends_with(const char *word, size_t n, const char *end)
@@ -82,7 +76,7 @@ static ah_slice fold(splitter *s, size_t from, size_t to)
 
     for (; from < to && n < sizeof s->word; from++)
         s->word[n++] =
-            (char)(is_upper(s->text.p[from]) ? s->text.p[from] + ('a' - 'A') : s->text.p[from]);
+            (char)(ah_is_upper(s->text.p[from]) ? s->text.p[from] + ('a' - 'A') : s->text.p[from]);
     return (ah_slice){s->word, singular(s->word, from < to ? ah_utf8_cut(s->word, n) : n)};
 }
 

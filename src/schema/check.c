@@ -11,15 +11,6 @@ enum {
     FIRST_BLOCK = 4096 /* bytes of frames likewise */
 };
 
-static void put_near(ah_buf *b, const ah_near *near)
-{
-    if (!near->best.p)
-        return;
-    ah_buf_str(b, "; did you mean '");
-    schema_put_found(b, near->best);
-    ah_buf_str(b, "'?");
-}
-
 ah_slice schema_value_text(const subject *v)
 {
     ah_json_reader r = v->inside;
@@ -227,7 +218,7 @@ void schema_fault_unknown(checker *c, uint32_t i, ah_slice name, const place *at
         known.near.best.p = NULL;
     ah_buf_str(b, known.itself ? "does not belong here with this value or beside these members"
                                : "unknown property");
-    put_near(b, &known.near);
+    schema_put_near(b, &known.near);
     for (size_t k = 0; k < known.n; k++) {
         ah_buf_str(b, k ? ", " : known.near.best.p ? " known: " : "; known: ");
         schema_put_found(b, known.listed[k]);

@@ -14,7 +14,6 @@
 
 #include <stdalign.h>
 
-#include "base/near.h"
 #include "base/work.h"
 #include "schema/program.h"
 

@@ -5,17 +5,7 @@
  *
  * A new keyword is a line in `keywords` with the function that compiles it and, where it
  * is a rule of its own, an op code with a line in `checks` (check.c). */
-#include "base/near.h"
 #include "schema/clause.h"
-
-static void put_near(ah_buf *b, const ah_near *near)
-{
-    if (!near->best.p)
-        return;
-    ah_buf_str(b, "; did you mean '");
-    schema_put_found(b, near->best);
-    ah_buf_str(b, "'?");
-}
 
 ah_status schema_refuse_clause(compiler *c, const clause *q, const char *want)
 {
@@ -87,7 +77,7 @@ static ah_status unknown_type(compiler *c, const clause *q, ah_json_token t)
     ah_buf_str(b, "names no type: '");
     schema_put_found(b, t.raw);
     ah_buf_char(b, '\'');
-    put_near(b, &near);
+    schema_put_near(b, &near);
     return schema_refused(c);
 }
 
@@ -510,7 +500,7 @@ static ah_status refuse_unknown(compiler *c, ah_slice schema, ah_slice name)
         if (keywords[i].drafts & c->dialect.draft)
             ah_near_offer(&near, ah_slice_of(keywords[i].name));
     ah_buf_str(b, "is not supported");
-    put_near(b, &near);
+    schema_put_near(b, &near);
     if (!near.best.p)
         ah_buf_str(b, "; the names of members stand in 'properties'");
     return schema_refused(c);

@@ -19,12 +19,9 @@ static const struct {
 
 static uint64_t class_of(const char *rule)
 {
-    size_t n = strlen(rule);
-
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
-        for (const char *p = classes[i].rules; (p = strstr(p, rule)); p++)
-            if (p[-1] == ' ' && p[n] == ' ')
-                return classes[i].class;
+        if (ah_slice_among(ah_slice_of(rule), classes[i].rules))
+            return classes[i].class;
     return VALUES;
 }
 

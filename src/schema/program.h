@@ -7,6 +7,7 @@
 #ifndef AH_SCHEMA_PROGRAM_H
 #define AH_SCHEMA_PROGRAM_H
 
+#include "base/near.h"
 #include "base/pattern.h"
 #include "base/work.h"
 #include "schema/key_index.h"
@@ -266,6 +267,7 @@ ah_slice schema_end_part(ah_buf *b, size_t start);
 void schema_put_key(ah_buf *b, ah_slice name); /* "/" and the name with its ~ and / escaped */
 /* A value's text or a name, on one line, cut. */
 void schema_put_found(ah_buf *b, ah_slice text);
+void schema_put_near(ah_buf *b, const ah_near *near); /* "; did you mean 'x'?", or nothing */
 /* "a string, a number or null" */
 void schema_put_types(ah_buf *b, unsigned types);
 unsigned schema_type_named(ah_json_token t);                  /* 0: none of this name */

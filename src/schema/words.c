@@ -103,6 +103,15 @@ void schema_put_found(ah_buf *b, ah_slice text)
         ah_buf_str(b, text.p[0] == '"' ? "...\"" : "...");
 }
 
+void schema_put_near(ah_buf *b, const ah_near *near)
+{
+    if (!near->best.p)
+        return;
+    ah_buf_str(b, "; did you mean '");
+    schema_put_found(b, near->best);
+    ah_buf_str(b, "'?");
+}
+
 void schema_put_types(ah_buf *b, unsigned types)
 {
     unsigned left = types & T_NUMBER ? types & ~(unsigned)T_INTEGER : types;

@@ -101,11 +101,11 @@ ah_status ah_fs_rename(ah_fs *fs, ah_slice from, ah_slice to, bool over, ah_err 
 
 /* -- looking for files --------------------------------------------------------------------- */
 
-ah_status ah_fs_list(ah_fs *fs, ah_slice folder, ah_fs_found *out, ah_err *err);
+ah_status ah_fs_list(ah_fs *fs, ah_slice folder, ah_fs_items *out, ah_err *err);
 
 /* Files under `folder` whose path from there matches: * and ? within a name, [a-z], [!a-z],
  * ** for any folders, {a,b}. A name that begins with `.` is matched only by one that does. */
-ah_status ah_fs_glob(ah_fs *fs, ah_slice folder, ah_slice pattern, ah_fs_found *out, ah_err *err);
+ah_status ah_fs_glob(ah_fs *fs, ah_slice folder, ah_slice pattern, ah_fs_items *out, ah_err *err);
 
 /* Lines that match a regular expression (PCRE2; a build without it takes plain text only), in
  * the file `in` or the files under the folder `in`. `glob` narrows these; one without `/` is
@@ -117,7 +117,7 @@ typedef struct ah_fs_grep {
     bool count;                 /* an item a file that has such lines */
     size_t context;             /* lines before and after each, AH_FS_MAX_CONTEXT at most */
 } ah_fs_grep;
-ah_status ah_fs_search(ah_fs *fs, const ah_fs_grep *what, ah_fs_found *out, ah_err *err);
+ah_status ah_fs_search(ah_fs *fs, const ah_fs_grep *what, ah_fs_items *out, ah_err *err);
 
 /* Lines of a text file of any size: out->max at most, from number `first` on, or the last ones
  * where `first` is 0. Items have `line`, `text` (cut at `width` bytes, malformed ones as U+FFFD)
@@ -130,6 +130,6 @@ typedef struct ah_fs_lines {
     bool stopped;            /* it was not read to its end, which took more than AH_FS_SECONDS */
     bool crlf, malformed;    /* a line that was read ends so; one that is given was not UTF-8 */
 } ah_fs_lines;
-ah_status ah_fs_read_lines(ah_fs *fs, ah_slice path, ah_fs_lines *want, ah_fs_found *out, ah_err *err);
+ah_status ah_fs_read_lines(ah_fs *fs, ah_slice path, ah_fs_lines *want, ah_fs_items *out, ah_err *err);
 
 #endif

@@ -11,7 +11,7 @@ typedef struct scan {
     ah_fs *fs;
     ah_slice path;
     ah_fs_lines *want;
-    ah_fs_found *out;
+    ah_fs_items *out;
     ah_buf line;     /* of the current one, as far as it is shown */
     uint64_t length; /* of it, so far */
     bool cr;         /* its last byte is \r */
@@ -66,7 +66,7 @@ static ah_status keep_line(scan *s, ah_err *err)
     s->shown += line.n + 1;
     if (st == AH_OK && !(item.text = ah_text_new(s->fs->mem, line)))
         st = ah_err_nomem(err);
-    if (st == AH_OK && ah_fs_found_add(s->out, ah_slice_of(""), &item) != AH_OK)
+    if (st == AH_OK && ah_fs_items_add(s->out, ah_slice_of(""), &item) != AH_OK)
         st = ah_err_nomem(err);
     ah_text_unref(item.text);
     ah_buf_clear(&fixed);
@@ -171,7 +171,7 @@ static ah_status find_first(scan *s, ah_fs_info *info, ah_err *err)
     return st;
 }
 
-ah_status ah_fs_read_lines(ah_fs *fs, ah_slice path, ah_fs_lines *want, ah_fs_found *out, ah_err *err)
+ah_status ah_fs_read_lines(ah_fs *fs, ah_slice path, ah_fs_lines *want, ah_fs_items *out, ah_err *err)
 {
     scan s = {.fs = fs, .want = want, .out = out};
     ah_fs_info info = {0};

@@ -7,12 +7,12 @@
 /* The nearest name in the folder `at`, appended to it; *yes: there is one. */
 static ah_status step_near(ah_fs *fs, ah_fs_path *at, ah_slice name, bool last, bool *yes, ah_err *err)
 {
-    ah_fs_found in;
+    ah_fs_items in;
     ah_near near = {.to = name};
     ah_fs_path next;
     ah_status st;
 
-    ah_fs_found_init(&in, fs->mem, fs->o.max_files);
+    ah_fs_items_init(&in, fs->mem, fs->o.max_files);
     st = fs->store->list(fs, ah_fs_path_slice(at), &in, err);
     for (size_t i = 0; st == AH_OK && i < in.n; i++)
         if (last || in.item[i].kind == AH_FS_FOLDER)
@@ -20,7 +20,7 @@ static ah_status step_near(ah_fs *fs, ah_fs_path *at, ah_slice name, bool last, 
     *yes = near.best.p && ah_fs_join(ah_fs_path_slice(at), near.best, &next);
     if (*yes)
         *at = next;
-    ah_fs_found_clear(&in);
+    ah_fs_items_clear(&in);
     return st;
 }
 

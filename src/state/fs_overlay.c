@@ -98,12 +98,12 @@ static ah_status check_parent(settling *s, ah_slice path, ah_err *err)
 /* Nothing may have been put into a folder that is to be deleted. Of a view the overlay finds it. */
 static ah_status check_emptied(settling *s, ah_slice folder, ah_err *err)
 {
-    ah_fs_found in;
+    ah_fs_items in;
     ah_status st;
 
     if (s->into != s->below)
         return AH_OK;
-    ah_fs_found_init(&in, s->t->fs.mem, s->below->o.max_files);
+    ah_fs_items_init(&in, s->t->fs.mem, s->below->o.max_files);
     st = s->below->store->list(s->below, folder, &in, err);
     if (st == AH_OK && in.left_out)
         st = conflict(folder, "was added to", err);
@@ -116,7 +116,7 @@ static ah_status check_emptied(settling *s, ah_slice folder, ah_err *err)
         if (!c || c->act != AH_FS_REMOVE)
             st = conflict(folder, "was added to", err);
     }
-    ah_fs_found_clear(&in);
+    ah_fs_items_clear(&in);
     return st;
 }
 

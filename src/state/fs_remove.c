@@ -111,15 +111,15 @@ static ah_status add_all(mover *m, const ah_fs_info *was, ah_err *err)
 
 static ah_status check_empty(ah_fs *fs, ah_slice path, ah_err *err)
 {
-    ah_fs_found in;
+    ah_fs_items in;
     ah_status st;
 
-    ah_fs_found_init(&in, fs->mem, fs->o.max_files);
+    ah_fs_items_init(&in, fs->mem, fs->o.max_files);
     st = fs->store->list(fs, path, &in, err);
     if (st == AH_OK && in.n + in.left_out)
         st = ah_fs_err(err, AH_FS_EXISTS,
                        "the folder '%.*s' is not empty: ask for all of it to be deleted", AH_FMT(path));
-    ah_fs_found_clear(&in);
+    ah_fs_items_clear(&in);
     return st;
 }
 

@@ -28,7 +28,7 @@ static int by_name(const void *a, const void *b)
     return ah_slice_cmp(ah_text_slice(x->name), ah_text_slice(y->name));
 }
 
-static void sort_found(ah_fs_found *f)
+static void sort_found(ah_fs_items *f)
 {
     if (f->n)
         qsort(f->item, f->n, sizeof *f->item, by_name);
@@ -37,31 +37,31 @@ static void sort_found(ah_fs_found *f)
 /* -- listing and walking -------------------------------------------------------------------- */
 
 /* All entries of a folder, sorted. */
-static ah_status list_sorted(ah_fs *fs, ah_slice folder, ah_fs_found *out, ah_err *err)
+static ah_status list_sorted(ah_fs *fs, ah_slice folder, ah_fs_items *out, ah_err *err)
 {
     ah_status st;
 
-    ah_fs_found_init(out, fs->mem, fs->o.max_files);
+    ah_fs_items_init(out, fs->mem, fs->o.max_files);
     st = fs->store->list(fs, folder, out, err);
     if (st == AH_OK)
         sort_found(out);
     return st;
 }
 
-ah_status ah_fs_list(ah_fs *fs, ah_slice folder, ah_fs_found *out, ah_err *err)
+ah_status ah_fs_list(ah_fs *fs, ah_slice folder, ah_fs_items *out, ah_err *err)
 {
     ah_fs_path p;
-    ah_fs_found all = {.mem = fs->mem};
+    ah_fs_items all = {.mem = fs->mem};
     ah_status st = ah_fs_path_check(fs, folder, &p, err);
 
     if (st == AH_OK)
         st = list_sorted(fs, ah_fs_path_slice(&p), &all, err);
     for (size_t i = 0; st == AH_OK && i < all.n; i++)
-        if (ah_fs_found_add(out, ah_text_slice(all.item[i].name), &all.item[i]) != AH_OK)
+        if (ah_fs_items_add(out, ah_text_slice(all.item[i].name), &all.item[i]) != AH_OK)
             st = ah_err_nomem(err);
     out->truncated = out->truncated || all.truncated;
     out->left_out = all.left_out;
-    ah_fs_found_clear(&all);
+    ah_fs_items_clear(&all);
     return ah_fs_advise(fs, folder, st, err);
 }
 
@@ -79,7 +79,7 @@ static void set_length(ah_fs_path *p, size_t n)
 }
 
 /* One that cannot be listed is left out, as it may be gone by now, unless that is to be an error. */
-static ah_status list_next(ah_fs *fs, ah_fs_walk *w, ah_fs_found *in, ah_err *err)
+static ah_status list_next(ah_fs *fs, ah_fs_walk *w, ah_fs_items *in, ah_err *err)
 {
     ah_status st = list_sorted(fs, ah_fs_path_slice(&w->at), in, err);
 
@@ -123,14 +123,14 @@ static ah_status walk_entry(ah_fs *fs, int depth, ah_fs_walk *w, const ah_fs_ite
 static ah_status walk(ah_fs *fs, int depth, ah_fs_walk *w, ah_err *err)
 {
     size_t here = w->at.n;
-    ah_fs_found in;
+    ah_fs_items in;
     ah_status st = list_next(fs, w, &in, err);
 
     for (size_t i = 0; st == AH_OK && !w->stop && i < in.n; i++) {
         st = walk_entry(fs, depth, w, &in.item[i], err);
         set_length(&w->at, here);
     }
-    ah_fs_found_clear(&in);
+    ah_fs_items_clear(&in);
     return st;
 }
 
@@ -164,7 +164,7 @@ typedef struct hunt {
     ah_fs_glob_set glob;
     bool name_only; /* the glob is for names */
     bool any;       /* there is no glob: all but those that begin with `.` */
-    ah_fs_found *out;
+    ah_fs_items *out;
     const ah_fs_grep *what;
     ah_pattern *pattern; /* NULL: `plain` is looked for */
     ah_slice plain;
@@ -195,13 +195,13 @@ static ah_status visit_glob(ah_fs_walk *w, ah_slice path, const ah_fs_item *item
         *into = ah_fs_glob_leads(&h->glob, rest);
     if (item->kind != AH_FS_FILE || !ah_fs_glob_match(&h->glob, rest))
         return AH_OK;
-    if (ah_fs_found_add(h->out, path, item) != AH_OK)
+    if (ah_fs_items_add(h->out, path, item) != AH_OK)
         return ah_err_nomem(err);
     w->stop = h->out->truncated;
     return AH_OK;
 }
 
-ah_status ah_fs_glob(ah_fs *fs, ah_slice folder, ah_slice pattern, ah_fs_found *out, ah_err *err)
+ah_status ah_fs_glob(ah_fs *fs, ah_slice folder, ah_slice pattern, ah_fs_items *out, ah_err *err)
 {
     ah_fs_path p;
     hunt h = {.fs = fs, .out = out};
@@ -363,7 +363,7 @@ static ah_status keep_line(hunt *h, ah_slice path, size_t n, ah_slice line, bool
         line.n = ah_utf8_cut(line.p, LINE_SHOWN);
     if (!(item.text = ah_text_new(h->fs->mem, line)))
         return ah_err_nomem(err);
-    st = ah_fs_found_add(h->out, path, &item);
+    st = ah_fs_items_add(h->out, path, &item);
     ah_text_unref(item.text);
     return st == AH_OK ? AH_OK : ah_err_nomem(err);
 }
@@ -439,7 +439,7 @@ static ah_status search_text(hunt *h, ah_slice path, ah_slice text, ah_err *err)
     if (st != AH_OK || !h->what->count || h->counted == 0)
         return st;
     counted.line = h->counted;
-    return ah_fs_found_add(h->out, path, &counted) == AH_OK ? AH_OK : ah_err_nomem(err);
+    return ah_fs_items_add(h->out, path, &counted) == AH_OK ? AH_OK : ah_err_nomem(err);
 }
 
 static bool is_binary(const ah_buf *b)
@@ -515,7 +515,7 @@ static ah_status search_under(hunt *h, ah_slice in, ah_err *err)
     return st;
 }
 
-ah_status ah_fs_search(ah_fs *fs, const ah_fs_grep *what, ah_fs_found *out, ah_err *err)
+ah_status ah_fs_search(ah_fs *fs, const ah_fs_grep *what, ah_fs_items *out, ah_err *err)
 {
     hunt h = {.fs = fs,
               .out = out,

@@ -131,7 +131,7 @@ static ah_status tree_read(ah_fs *fs, ah_slice path, uint64_t offset, size_t lim
 /* -- listing -------------------------------------------------------------------------------- */
 
 /* What is here of a folder's entries. */
-static ah_status list_own(ah_fs_tree *t, ah_slice folder, ah_fs_found *out)
+static ah_status list_own(ah_fs_tree *t, ah_slice folder, ah_fs_items *out)
 {
     for (size_t i = folder.n ? place_of(t, folder) : 0; i < t->n; i++) {
         ah_slice path = ah_text_slice(t->node[i]->path);
@@ -143,20 +143,20 @@ static ah_status list_own(ah_fs_tree *t, ah_slice folder, ah_fs_found *out)
         if (t->node[i]->act == AH_FS_SEEN || info.kind == AH_FS_ABSENT || !ah_fs_within(path, folder) ||
             ah_fs_parent(path).n != folder.n)
             continue;
-        if (ah_fs_found_add(out, ah_fs_name(path), &item) != AH_OK)
+        if (ah_fs_items_add(out, ah_fs_name(path), &item) != AH_OK)
             return AH_NOMEM;
     }
     return AH_OK;
 }
 
 /* What is below and was not changed here. */
-static ah_status list_below(ah_fs_tree *t, ah_slice folder, ah_fs_found *out, ah_err *err)
+static ah_status list_below(ah_fs_tree *t, ah_slice folder, ah_fs_items *out, ah_err *err)
 {
     ah_fs *below = t->fs.below;
-    ah_fs_found in;
+    ah_fs_items in;
     ah_status st;
 
-    ah_fs_found_init(&in, t->fs.mem, t->fs.o.max_files);
+    ah_fs_items_init(&in, t->fs.mem, t->fs.o.max_files);
     st = below->store->list(below, folder, &in, err);
     out->truncated = out->truncated || in.truncated;
     out->left_out += in.left_out;
@@ -166,14 +166,14 @@ static ah_status list_below(ah_fs_tree *t, ah_slice folder, ah_fs_found *out, ah
         ah_fs_path p;
 
         c = ah_fs_join(folder, name, &p) ? ah_fs_tree_find(t, ah_fs_path_slice(&p)) : NULL;
-        if ((!c || c->act == AH_FS_SEEN) && ah_fs_found_add(out, name, &in.item[i]) != AH_OK)
+        if ((!c || c->act == AH_FS_SEEN) && ah_fs_items_add(out, name, &in.item[i]) != AH_OK)
             st = ah_err_nomem(err);
     }
-    ah_fs_found_clear(&in);
+    ah_fs_items_clear(&in);
     return st;
 }
 
-static ah_status tree_list(ah_fs *fs, ah_slice folder, ah_fs_found *out, ah_err *err)
+static ah_status tree_list(ah_fs *fs, ah_slice folder, ah_fs_items *out, ah_err *err)
 {
     ah_fs_tree *t = (ah_fs_tree *)fs;
     ah_fs_change *c;

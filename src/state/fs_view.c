@@ -68,7 +68,7 @@ static ah_status window_read(ah_fs *fs, ah_slice path, uint64_t offset, size_t l
     return at->store->read(at, path, offset, limit, out, info, err);
 }
 
-static ah_status window_list(ah_fs *fs, ah_slice path, ah_fs_found *out, ah_err *err)
+static ah_status window_list(ah_fs *fs, ah_slice path, ah_fs_items *out, ah_err *err)
 {
     ah_fs_tree face[MAX_LAYERS];
     ah_fs *at = look_through(fs, face);

@@ -39,7 +39,7 @@ ah_status ah_overlay_stage(ah_overlay *o, ah_entry_kind kind, ah_text *json, ah_
         return st == AH_OK ? ah_err_nomem(err) : st;
     }
     o->staged = e;
-    e[o->n++] = (ah_entry){kind, json};
+    e[o->n++] = (ah_entry){.kind = kind, .json = json};
     return AH_OK;
 }
 

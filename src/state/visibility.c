@@ -55,15 +55,15 @@ ah_status ah_visibility_set(ah_session *s, ah_overlay *o, ah_slice path, ah_visi
 
 static ah_slice path_at(const void *owner, size_t at)
 {
-    return ((const ah_overridden *)owner)->item[at].path;
+    return ((const ah_overrides *)owner)->item[at].path;
 }
 
-void ah_overridden_init(ah_overridden *v, const ah_mem *mem)
+void ah_overrides_init(ah_overrides *v, const ah_mem *mem)
 {
-    *v = (ah_overridden){.mem = mem, .index = {.mem = mem, .name = path_at, .owner = v}};
+    *v = (ah_overrides){.mem = mem, .index = {.mem = mem, .name = path_at, .owner = v}};
 }
 
-static void empty(ah_overridden *v)
+static void empty(ah_overrides *v)
 {
     ah_cell_unref(v->mem, v->head);
     v->head = NULL;
@@ -71,16 +71,16 @@ static void empty(ah_overridden *v)
     ah_index_clear(&v->index);
 }
 
-void ah_overridden_clear(ah_overridden *v)
+void ah_overrides_clear(ah_overrides *v)
 {
     if (!v->mem)
         return;
     empty(v);
     ah_free(v->mem, v->item);
-    *v = (ah_overridden){0};
+    *v = (ah_overrides){0};
 }
 
-ah_status ah_overridden_put(ah_overridden *v, ah_slice path, ah_visibility visibility, ah_err *err)
+ah_status ah_overrides_put(ah_overrides *v, ah_slice path, ah_visibility visibility, ah_err *err)
 {
     ah_override *item = ah_grow(v->mem, v->item, &v->cap, v->n + 1, sizeof *item);
 
@@ -94,17 +94,17 @@ ah_status ah_overridden_put(ah_overridden *v, ah_slice path, ah_visibility visib
 }
 
 /* A restored or hand-written slice may hold several of a path: the newest counts. */
-static ah_status put_value(ah_overridden *v, ah_slice value, ah_err *err)
+static ah_status put_value(ah_overrides *v, ah_slice value, ah_err *err)
 {
     ah_slice path = ah_json_inside(ah_json_member(value, "path"));
     bool summary = ah_slice_is(ah_json_member(value, "visibility"), "\"summary\"");
 
     if (ah_index_find(&v->index, path) != AH_INDEX_NONE)
         return AH_OK;
-    return ah_overridden_put(v, path, summary ? AH_SUMMARY : AH_FULL, err);
+    return ah_overrides_put(v, path, summary ? AH_SUMMARY : AH_FULL, err);
 }
 
-ah_status ah_overridden_read(ah_overridden *v, const ah_session *s, const ah_overlay *o, ah_err *err)
+ah_status ah_overrides_read(ah_overrides *v, const ah_session *s, const ah_overlay *o, ah_err *err)
 {
     ah_cell *head = ah_session_head(s, o, ah_session_find(s, ah_slice_of(AH_VISIBILITY_SLICE)));
     ah_status st = AH_OK;
@@ -121,9 +121,9 @@ ah_status ah_overridden_read(ah_overridden *v, const ah_session *s, const ah_ove
     return st;
 }
 
-bool ah_overridden_find(void *ud, ah_slice path, ah_visibility *out)
+bool ah_overrides_find(void *ud, ah_slice path, ah_visibility *out)
 {
-    const ah_overridden *v = ud;
+    const ah_overrides *v = ud;
     uint32_t at = ah_index_find(&v->index, path);
 
     if (at != AH_INDEX_NONE)

@@ -28,21 +28,21 @@ typedef struct ah_override {
 } ah_override;
 
 /* The overrides of one moment. */
-typedef struct ah_overridden {
+typedef struct ah_overrides {
     const ah_mem *mem;
     ah_cell *head; /* the slice as it was read; a reference, paths point into it. NULL: empty */
     ah_override *item;
     size_t n, cap;
     ah_index index;
-} ah_overridden;
+} ah_overrides;
 
-void ah_overridden_init(ah_overridden *v, const ah_mem *mem); /* it must not move afterwards */
-void ah_overridden_clear(ah_overridden *v);
+void ah_overrides_init(ah_overrides *v, const ah_mem *mem); /* it must not move afterwards */
+void ah_overrides_clear(ah_overrides *v);
 /* Reads the slice as it is seen from the overlay; costs nothing where it has not changed. */
-ah_status ah_overridden_read(ah_overridden *v, const ah_session *s, const ah_overlay *o, ah_err *err);
+ah_status ah_overrides_read(ah_overrides *v, const ah_session *s, const ah_overlay *o, ah_err *err);
 /* Another one, which replaces what there is for the path; the path is borrowed. */
-ah_status ah_overridden_put(ah_overridden *v, ah_slice path, ah_visibility visibility, ah_err *err);
-/* For an ah_shown: ud is an ah_overridden. */
-bool ah_overridden_find(void *ud, ah_slice path, ah_visibility *out);
+ah_status ah_overrides_put(ah_overrides *v, ah_slice path, ah_visibility visibility, ah_err *err);
+/* For an ah_override_source: ud is an ah_overrides. */
+bool ah_overrides_find(void *ud, ah_slice path, ah_visibility *out);
 
 #endif

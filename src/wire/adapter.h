@@ -51,14 +51,14 @@ enum {
 #define AH_SEARCH_TOOLS "search_tools"
 
 /* The answers that say what they cost (ah_usage.priced). */
-typedef enum ah_cost_told {
-    AH_COST_UNTOLD,  /* mostly not */
-    AH_COST_TOLD,    /* each its own */
-    AH_COST_AT_LAST, /* one without calls, for itself and those before it */
-} ah_cost_told;
+typedef enum ah_cost_report {
+    AH_COST_NEVER, /* mostly not */
+    AH_COST_EACH,  /* each its own */
+    AH_COST_LAST,  /* one without calls, for itself and those before it */
+} ah_cost_report;
 
 typedef struct ah_adapter ah_adapter;
-typedef struct ah_lowered ah_lowered; /* wire/lower.h */
+typedef struct ah_wire ah_wire; /* wire/lower.h */
 typedef struct ah_reader ah_reader;
 struct ah_exchange; /* host/driver.h */
 
@@ -66,18 +66,18 @@ typedef struct ah_adapter_vt {
     const char *name;
 
     /* Lowering. The request body is head + entries + tail. An entry of tools comes to `entry`
-     * only where the mode lowers it in its place (wire/offered.h). */
-    void (*head)(const ah_adapter *a, ah_lowered *w);                     /* settings, tools, system */
-    void (*entry)(const ah_adapter *a, ah_lowered *w, const ah_entry *e); /* one entry's bytes */
+     * only where the mode lowers it in its place (wire/offers.h). */
+    void (*head)(const ah_adapter *a, ah_wire *w);                     /* settings, tools, system */
+    void (*entry)(const ah_adapter *a, ah_wire *w, const ah_entry *e); /* one entry's bytes */
     /* True if this opaque part (its data) is reason enough to send a message without text and calls. A
      * message without such a part is left out: servers refuse it. NULL: the wire takes any message. */
-    bool (*stands)(const ah_lowered *w, ah_slice data);
+    bool (*stands)(const ah_wire *w, ah_slice data);
     const char *tail;
     const char *tail_open; /* where `w->group` is not 0; NULL: the same */
 
     /* The request around the body: fills method, url, headers and limits. Texts go
      * to `scratch`, which outlives ah_http_start. NULL with `exchange`. */
-    ah_status (*request)(const ah_adapter *a, const ah_lowered *w, ah_buf *scratch, ah_http_request *req,
+    ah_status (*request)(const ah_adapter *a, const ah_wire *w, ah_buf *scratch, ah_http_request *req,
                          ah_err *err);
 
     /* Reading one response. head comes once, then feeds, then end (not after an error). */
@@ -95,9 +95,9 @@ typedef struct ah_adapter_vt {
     void (*exchange)(ah_adapter *a, struct ah_exchange *x);
     void (*stop)(ah_adapter *a, struct ah_exchange *x);
     /* A run of the conversation has ended: nothing goes on in it. May be NULL. */
-    void (*rest)(ah_adapter *a, const ah_lowered *w);
+    void (*rest)(ah_adapter *a, const ah_wire *w);
     /* The conversation is over: what its owner kept for it may go. May be NULL. */
-    void (*leave)(ah_adapter *a, const ah_lowered *w);
+    void (*leave)(ah_adapter *a, const ah_wire *w);
     void (*free)(ah_adapter *a);
 } ah_adapter_vt;
 
@@ -120,7 +120,7 @@ struct ah_adapter {
     unsigned asks;      /* AH_MODEL_: what requests ask of a model beside what is above */
     unsigned images;    /* AH_IMAGES_; an adapter that declares nothing takes none */
     bool lists_allowed; /* requests may list which of the declared tools may be called */
-    ah_cost_told cost_told;
+    ah_cost_report cost_told;
     bool begins_only;    /* cannot go on with a conversation in which another model has spoken */
     bool reasoning_back; /* what the model thought is sent back to it */
     bool stream;

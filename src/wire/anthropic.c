@@ -4,7 +4,7 @@
 #include "wire/anthropic.h"
 #include "wire/dialect.h"
 #include "wire/provider.h"
-#include "wire/reading.h"
+#include "wire/reader.h"
 #include "wire/strict.h"
 
 static const ah_service service = {
@@ -22,7 +22,7 @@ enum { USUAL_TOKENS = 32000, FEWEST_TOKENS = 8192 }; /* of an answer */
 enum { EXTRA_CHANGES = 1 };                          /* the body holds tool changes */
 
 typedef struct anthropic {
-    ah_native native;
+    ah_wire_native native;
     bool bearer; /* the key is a token for Authorization */
 } anthropic;
 
@@ -64,18 +64,18 @@ static int64_t budget_of(ah_slice effort)
 }
 
 /* A model of which nothing is known thinks as the longest-lived of them do. */
-static ah_thinking thinking_of(const ah_lowered *w)
+static ah_thinking_mode thinking_of(const ah_wire *w)
 {
-    ah_thinking thinking = w->adapter->known.thinking;
+    ah_thinking_mode thinking = w->adapter->known.thinking;
 
-    if (ah_lowered_lacks(w, AH_MODEL_THINKS))
-        return AH_THINKS_NOT;
-    return thinking == AH_THINKS_UNKNOWN ? AH_THINKS_BY_BUDGET : thinking;
+    if (ah_wire_lacks(w, AH_MODEL_THINKS))
+        return AH_THINKING_NOT;
+    return thinking == AH_THINKING_UNKNOWN ? AH_THINKING_BY_BUDGET : thinking;
 }
 
-static bool thinks_by_effort(const ah_lowered *w, ah_slice effort)
+static bool thinks_by_effort(const ah_wire *w, ah_slice effort)
 {
-    return thinking_of(w) == AH_THINKS_BY_EFFORT && effort.p && !ah_json_string_is(effort, "none");
+    return thinking_of(w) == AH_THINKING_BY_EFFORT && effort.p && !ah_json_string_is(effort, "none");
 }
 
 /* This wire wants a number, also where the options say none. */
@@ -87,10 +87,10 @@ static int64_t usual_length(const ah_model *m)
 }
 
 /* max_tokens counts what is thought, too, and must be more than that. */
-static void put_length(const ah_lowered *w, ah_buf *b, const ah_model_options *o)
+static void put_length(const ah_wire *w, ah_buf *b, const ah_model_options *o)
 {
     ah_slice effort = o->reasoning;
-    int64_t budget = thinking_of(w) == AH_THINKS_BY_BUDGET ? budget_of(effort) : 0;
+    int64_t budget = thinking_of(w) == AH_THINKING_BY_BUDGET ? budget_of(effort) : 0;
     ah_json_num asked = {0};
     int64_t most = usual_length(&w->adapter->known);
 
@@ -106,10 +106,10 @@ static void put_length(const ah_lowered *w, ah_buf *b, const ah_model_options *o
 }
 
 /* ,"output_config":{..}: the effort, and the schema of the answer where the wire carries it. */
-static void put_output(const ah_lowered *w, ah_buf *b)
+static void put_output(const ah_wire *w, ah_buf *b)
 {
     ah_slice effort = w->settings.options.reasoning;
-    ah_slice schema = ah_lowered_output(w);
+    ah_slice schema = ah_wire_output(w);
     bool thinks = thinks_by_effort(w, effort);
 
     if (!thinks && !schema.p)
@@ -131,7 +131,7 @@ static void put_cache(ah_buf *b, ah_slice v)
                    ah_json_string_is(v, "1h") ? ",\"ttl\":\"1h\"" : "");
 }
 
-static void put_options(ah_lowered *w)
+static void put_options(ah_wire *w)
 {
     const ah_model_options *o = &w->settings.options;
     ah_buf *b = &w->head;
@@ -139,10 +139,10 @@ static void put_options(ah_lowered *w)
     put_length(w, b, o);
     put_output(w, b);
     put_stop(b, o->stop);
-    ah_put_option(b, "temperature", o->temperature);
-    ah_put_option(b, "top_p", o->top_p);
+    ah_wire_put_option(b, "temperature", o->temperature);
+    ah_wire_put_option(b, "top_p", o->top_p);
     put_cache(b, o->cache); /* of the last block: each request reads what the one before has written */
-    if (ah_lowered_has_tools(w))
+    if (ah_wire_has_tools(w))
         put_tool_choice(b, o->tool_choice);
 }
 
@@ -165,13 +165,13 @@ static void put_input_examples(ah_buf *b, ah_slice examples, bool wraps)
     ah_buf_str(b, n ? "]" : "");
 }
 
-static void put_definition(const ah_lowered *w, ah_buf *b, ah_slice spec)
+static void put_definition(const ah_wire *w, ah_buf *b, ah_slice spec)
 {
     ah_slice name, description, parameters, examples;
-    const ah_json_wanted want[] = {{"name", &name},
-                                   {"description", &description},
-                                   {"parameters", &parameters},
-                                   {"examples", &examples}};
+    const ah_json_slot want[] = {{"name", &name},
+                                 {"description", &description},
+                                 {"parameters", &parameters},
+                                 {"examples", &examples}};
 
     ah_json_members(spec, want, 4);
     ah_buf_fmt(b, "{\"name\":%.*s,\"description\":%.*s,\"input_schema\":", AH_FMT(name),
@@ -184,7 +184,7 @@ static void put_definition(const ah_lowered *w, ah_buf *b, ah_slice spec)
         put_input_examples(b, examples, ah_dialect_wraps(parameters));
 }
 
-static void put_tool(ah_lowered *w, ah_slice spec, ah_segment_kind kind, size_t entry)
+static void put_tool(ah_wire *w, ah_slice spec, ah_segment_kind kind, size_t entry)
 {
     ah_buf *b = &w->head;
     size_t at;
@@ -198,7 +198,7 @@ static void put_tool(ah_lowered *w, ah_slice spec, ah_segment_kind kind, size_t 
 
 /* If tools are to be revealed later, one deferred tool is there from the first request on: so
  * the first real one is no change of kind. It is never revealed, and not needed among others. */
-static void put_placeholder(ah_lowered *w)
+static void put_placeholder(ah_wire *w)
 {
     static const char spec[] = "{\"description\":\"Stands for tools that may come later.\","
                                "\"name\":\"deferred_tool_placeholder\",\"parameters\":"
@@ -208,7 +208,7 @@ static void put_placeholder(ah_lowered *w)
 }
 
 /* The provider's own search, in one of its two kinds. */
-static void put_search_tool(ah_lowered *w)
+static void put_search_tool(ah_wire *w)
 {
     bool regex = ah_json_string_is(ah_json_member(w->deferral, "method"), "regex");
     const char *kind = regex ? "regex" : "bm25";
@@ -219,19 +219,19 @@ static void put_search_tool(ah_lowered *w)
     ah_segment_end(w, AH_SEGMENT_TOOL, 0, &w->head, at);
 }
 
-static void put_tools(ah_lowered *w)
+static void put_tools(ah_wire *w)
 {
-    bool wanted = w->mode == AH_TOOLS_REFERENCE && !ah_lowered_defers(w);
+    bool wanted = w->mode == AH_TOOLS_REFERENCE && !ah_wire_defers(w);
     ah_segment_kind kind;
     size_t at = 0, entry;
     ah_slice spec;
 
-    if (!ah_lowered_has_tools(w))
+    if (!ah_wire_has_tools(w))
         return;
     ah_buf_str(&w->head, ",\"tools\":[");
-    if (ah_lowered_defers(w) && w->searching == AH_SEARCHING_OWN)
+    if (ah_wire_defers(w) && w->searching == AH_SEARCH_MODE_OWN)
         put_search_tool(w);
-    while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) {
+    while ((spec = ah_wire_tool(w, &at, &kind, &entry)).p) {
         if (wanted && kind == AH_SEGMENT_DEFERRED) {
             put_placeholder(w);
             wanted = false;
@@ -243,7 +243,7 @@ static void put_tools(ah_lowered *w)
     ah_buf_char(&w->head, ']');
 }
 
-static void head(const ah_adapter *a, ah_lowered *w)
+static void head(const ah_adapter *a, ah_wire *w)
 {
     ah_buf *b = &w->head;
     size_t at;
@@ -254,7 +254,7 @@ static void head(const ah_adapter *a, ah_lowered *w)
     if (a->stream)
         ah_buf_str(b, ",\"stream\":true");
     put_tools(w);
-    if (ah_has_text(w->system)) {
+    if (ah_wire_has_text(w->system)) {
         ah_buf_str(b, ",\"system\":[");
         at = ah_segment_begin(b);
         ah_buf_fmt(b, "{\"type\":\"text\",\"text\":%.*s", AH_FMT(w->system));
@@ -268,7 +268,7 @@ static void head(const ah_adapter *a, ah_lowered *w)
 /* -- messages --------------------------------------------------------------------------------- */
 
 /* To be called before each block: it goes on in the open message, or in one of its own. */
-static void begin_block(ah_lowered *w, int group)
+static void begin_block(ah_wire *w, int group)
 {
     static const char *const roles[] = {NULL, "user", "assistant", "system"};
     ah_buf *b = &w->body;
@@ -281,33 +281,33 @@ static void begin_block(ah_lowered *w, int group)
     w->group = group;
 }
 
-static void put_text(ah_lowered *w, int group, ah_slice value)
+static void put_text(ah_wire *w, int group, ah_slice value)
 {
-    if (!ah_has_text(value)) /* a block of blanks is refused */
+    if (!ah_wire_has_text(value)) /* a block of blanks is refused */
         return;
     begin_block(w, group);
     ah_buf_fmt(&w->body, "{\"type\":\"text\",\"text\":%.*s}", AH_FMT(value));
 }
 
-static void put_call(ah_lowered *w, ah_slice call)
+static void put_call(ah_wire *w, ah_slice call)
 {
     ah_slice id, name, arguments;
-    const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
+    const ah_json_slot want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
     ah_buf *b = &w->body;
 
     ah_json_members(call, want, 3);
     begin_block(w, GROUP_ASSISTANT);
     ah_buf_str(b, "{\"type\":\"tool_use\",\"id\":");
-    ah_put_wire_id(b, id);
+    ah_wire_put_id(b, id);
     ah_buf_str(b, ",\"name\":");
-    ah_put_wire_name(b, name);
+    ah_wire_put_name(b, name);
     ah_buf_str(b, ",\"input\":");
     ah_dialect_put_arguments(w, name, arguments, b);
     ah_buf_char(b, '}');
 }
 
 /* The message's calls from *at on, up to the n-th. */
-static void put_calls(ah_lowered *w, ah_json_reader *calls, size_t *at, size_t n)
+static void put_calls(ah_wire *w, ah_json_reader *calls, size_t *at, size_t n)
 {
     for (; *at < n; ++*at) {
         ah_json_token t = ah_json_next(calls);
@@ -321,23 +321,23 @@ static void put_calls(ah_lowered *w, ah_json_reader *calls, size_t *at, size_t n
 /* The words of the provider's search are sent back only where it searches still. */
 static const char *const searches[] = {"server_tool_use", "tool_search_tool_result", NULL};
 
-static bool is_sent_back(const ah_adapter *a, const ah_lowered *w, ah_slice part, ah_slice *data,
+static bool is_sent_back(const ah_adapter *a, const ah_wire *w, ah_slice part, ah_slice *data,
                          size_t *before)
 {
-    return ah_part_of_ours(a, part, data, before) && !ah_lowered_left_out(w, *data, searches);
+    return ah_wire_part_of_ours(a, part, data, before) && !ah_wire_left_out(w, *data, searches);
 }
 
 /* A message must not end with what was thought. */
-static bool stands(const ah_lowered *w, ah_slice data)
+static bool stands(const ah_wire *w, ah_slice data)
 {
     ah_slice type = ah_json_member(data, "type");
 
     return !ah_json_string_is(type, "thinking") && !ah_json_string_is(type, "redacted_thinking") &&
-           !ah_lowered_left_out(w, data, searches);
+           !ah_wire_left_out(w, data, searches);
 }
 
 /* Content and calls in the order in which they came, where this very adapter had them. */
-static void put_assistant(const ah_adapter *a, ah_lowered *w, ah_slice json)
+static void put_assistant(const ah_adapter *a, ah_wire *w, ah_slice json)
 {
     ah_json_reader calls = ah_json_read(ah_json_member(json, "tool_calls"));
     ah_json_reader parts = ah_json_read(ah_json_member(json, "content"));
@@ -376,30 +376,30 @@ static void put_image_block(ah_buf *b, const ah_image *image)
 /* A result that shows images is a list: its text, then they. */
 static void put_result_content(const ah_adapter *a, ah_buf *b, ah_slice json)
 {
-    ah_json_reader r = ah_result_images(json);
+    ah_json_reader r = ah_wire_result_images(json);
     ah_slice content = ah_json_member(json, "content");
     size_t n = 0;
     ah_image image;
 
-    if (!ah_next_shown(a, &r, &image)) {
-        ah_put_result_text(a, b, "", json);
+    if (!ah_wire_next_shown(a, &r, &image)) {
+        ah_wire_put_result_text(a, b, "", json);
         return;
     }
     ah_buf_char(b, '[');
-    if (ah_has_text(content)) {
+    if (ah_wire_has_text(content)) {
         ah_buf_fmt(b, "{\"type\":\"text\",\"text\":%.*s}", AH_FMT(content));
         n++;
     }
     do {
         ah_buf_str(b, n++ ? "," : "");
         put_image_block(b, &image);
-    } while (ah_next_shown(a, &r, &image));
+    } while (ah_wire_next_shown(a, &r, &image));
     ah_buf_char(b, ']');
 }
 
 /* Puts what search_tools has found, in the words by which the wire reveals deferred tools: a list of
  * references alone. False: none of it is declared so. */
-static bool put_references(const ah_lowered *w, ah_buf *b, ah_slice added)
+static bool put_references(const ah_wire *w, ah_buf *b, ah_slice added)
 {
     ah_json_reader r = ah_json_read(ah_json_member(ah_json_member(added, "by"), "found"));
     ah_json_token t = ah_json_next(&r);
@@ -407,7 +407,7 @@ static bool put_references(const ah_lowered *w, ah_buf *b, ah_slice added)
 
     for (t = ah_json_next(&r); t.kind == AH_JSON_STRING; t = ah_json_next(&r)) {
         ah_slice name = ah_json_skip(&r, t);
-        const ah_offered *o = ah_offers_find(&w->offers, name);
+        const ah_offer *o = ah_offers_find(&w->offers, name);
 
         if (o && (o->deferred || o->late))
             ah_buf_fmt(b, "%s{\"type\":\"tool_reference\",\"tool_name\":%.*s}", n++ ? "," : "[",
@@ -417,18 +417,18 @@ static bool put_references(const ah_lowered *w, ah_buf *b, ah_slice added)
     return n > 0;
 }
 
-static void put_result(const ah_adapter *a, ah_lowered *w, ah_slice json)
+static void put_result(const ah_adapter *a, ah_wire *w, ah_slice json)
 {
     ah_slice id, success, name, found = {NULL, 0};
-    const ah_json_wanted want[] = {{"id", &id}, {"success", &success}, {"name", &name}};
+    const ah_json_slot want[] = {{"id", &id}, {"success", &success}, {"name", &name}};
     ah_buf *b = &w->body;
 
     ah_json_members(json, want, 3);
     if (ah_json_string_is(name, AH_SEARCH_TOOLS))
-        found = ah_lowered_found(w, id);
+        found = ah_wire_found(w, id);
     begin_block(w, GROUP_USER);
     ah_buf_str(b, "{\"type\":\"tool_result\",\"tool_use_id\":");
-    ah_put_wire_id(b, id);
+    ah_wire_put_id(b, id);
     ah_buf_str(b, ",\"content\":");
     if (!found.p || !put_references(w, b, found))
         put_result_content(a, b, json);
@@ -436,7 +436,7 @@ static void put_result(const ah_adapter *a, ah_lowered *w, ah_slice json)
 }
 
 /* Puts what was held back until the user has spoken: see put_system_block. */
-static void put_held(ah_lowered *w)
+static void put_held(ah_wire *w)
 {
     if (w->held.len == 0)
         return;
@@ -445,7 +445,7 @@ static void put_held(ah_lowered *w)
     ah_buf_reset(&w->held, 0);
 }
 
-static void put_user(ah_lowered *w, ah_slice content)
+static void put_user(ah_wire *w, ah_slice content)
 {
     ah_json_reader r = ah_json_read(content);
     ah_json_token t = ah_json_next(&r);
@@ -470,7 +470,7 @@ static void put_user(ah_lowered *w, ah_slice content)
 
 /* A system message stands behind a turn of the user (results are one), so what comes while the
  * model has the last word waits for the next. */
-static void put_system_block(ah_lowered *w, ah_slice block)
+static void put_system_block(ah_wire *w, ah_slice block)
 {
     if (w->group == GROUP_USER || w->group == GROUP_SYSTEM) {
         begin_block(w, GROUP_SYSTEM);
@@ -482,11 +482,11 @@ static void put_system_block(ah_lowered *w, ah_slice block)
 }
 
 /* Models that take no system messages there are told as the user, in tags. */
-static void put_note(const ah_adapter *a, ah_lowered *w, ah_slice value)
+static void put_note(const ah_adapter *a, ah_wire *w, ah_slice value)
 {
     ah_buf block;
 
-    if (!ah_has_text(value))
+    if (!ah_wire_has_text(value))
         return;
     if (!ah_model_can(&a->known, AH_MODEL_NOTES, false)) {
         begin_block(w, GROUP_USER);
@@ -505,14 +505,14 @@ static void put_note(const ah_adapter *a, ah_lowered *w, ah_slice value)
 /* -- tools that come and go ------------------------------------------------------------------- */
 
 /* The tool, if this is the entry that is to tell of it; else NULL. */
-static const ah_offered *told_here(const ah_lowered *w, ah_slice name)
+static const ah_offer *told_here(const ah_wire *w, ah_slice name)
 {
-    const ah_offered *t = ah_offers_find(&w->offers, name);
+    const ah_offer *t = ah_offers_find(&w->offers, name);
 
     return t && t->told == w->done ? t : NULL;
 }
 
-static void put_change(ah_lowered *w, const char *type, ah_slice name, ah_slice spec)
+static void put_change(ah_wire *w, const char *type, ah_slice name, ah_slice spec)
 {
     ah_buf b;
 
@@ -532,7 +532,7 @@ static void put_change(ah_lowered *w, const char *type, ah_slice name, ah_slice 
     w->extras |= EXTRA_CHANGES;
 }
 
-static void put_added(ah_lowered *w, ah_slice tools)
+static void put_added(ah_wire *w, ah_slice tools)
 {
     bool inline_ = w->mode == AH_TOOLS_INLINE;
     ah_json_reader r = ah_json_read(tools);
@@ -546,7 +546,7 @@ static void put_added(ah_lowered *w, ah_slice tools)
     }
 }
 
-static void put_removed(ah_lowered *w, ah_slice names)
+static void put_removed(ah_wire *w, ah_slice names)
 {
     ah_json_reader r = ah_json_read(names);
     ah_json_token t = ah_json_next(&r);
@@ -559,7 +559,7 @@ static void put_removed(ah_lowered *w, ah_slice names)
     }
 }
 
-static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
+static void entry(const ah_adapter *a, ah_wire *w, const ah_entry *e)
 {
     ah_slice json = ah_text_slice(e->json);
     size_t at = ah_segment_begin(&w->body);
@@ -582,15 +582,8 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
 
 /* -- the request around the body, and making an adapter --------------------------------------- */
 
-static bool ends_with(ah_slice s, const char *end)
-{
-    size_t n = strlen(end);
-
-    return s.n >= n && memcmp(s.p + s.n - n, end, n) == 0;
-}
-
-static ah_status request(const ah_adapter *base, const ah_lowered *w, ah_buf *scratch,
-                         ah_http_request *req, ah_err *err)
+static ah_status request(const ah_adapter *base, const ah_wire *w, ah_buf *scratch, ah_http_request *req,
+                         ah_err *err)
 {
     const anthropic *a = (const anthropic *)base;
     const char *beta = w->mode == AH_TOOLS_INLINE ? BETA_INLINE : BETA_REFERENCE;
@@ -599,10 +592,10 @@ static ah_status request(const ah_adapter *base, const ah_lowered *w, ah_buf *sc
         {"anthropic-version: ", ah_slice_of(VERSION)},
         {"anthropic-beta: ", ah_slice_of(w->extras & EXTRA_CHANGES ? beta : NULL)},
     };
-    bool versioned = ends_with(ah_text_slice(base->endpoint), "/v1");
+    bool versioned = ah_slice_ends(ah_text_slice(base->endpoint), "/v1");
 
-    return ah_native_post(&a->native, versioned ? "/messages" : "/v1/messages", headers, 3, scratch, req,
-                          err);
+    return ah_wire_native_post(&a->native, versioned ? "/messages" : "/v1/messages", headers, 3, scratch,
+                               req, err);
 }
 
 static void free_anthropic(ah_adapter *a)
@@ -619,10 +612,10 @@ static const ah_adapter_vt vt = {
     .tail_open = "]}]}",
     .request = request,
     .open = ah_anthropic_open,
-    .head_came = ah_reading_head_came,
-    .feed = ah_reading_feed,
-    .end = ah_reading_end,
-    .close = ah_reading_close,
+    .head_came = ah_wire_reader_head_came,
+    .feed = ah_wire_reader_feed,
+    .end = ah_wire_reader_end,
+    .close = ah_wire_reader_close,
     .free = free_anthropic,
 };
 
@@ -634,7 +627,7 @@ static ah_status fill(anthropic *a, ah_slice model, const ah_provider_options *o
     ah_status st;
 
     ah_model_find(o->models, ah_slice_of(service.name), model, &base->known);
-    base->asks = m->thinking == AH_THINKS_NOT ? 0 : AH_MODEL_THINKS;
+    base->asks = m->thinking == AH_THINKING_NOT ? 0 : AH_MODEL_THINKS;
     base->search = ah_model_can(m, AH_MODEL_SEARCH, false) ? AH_SEARCH_ALL : AH_SEARCH_WIRE;
     base->native_output = ah_model_can(m, AH_MODEL_OUTPUT, false);
     base->output_rules = AH_STRICT_ANTHROPIC;
@@ -644,7 +637,7 @@ static ah_status fill(anthropic *a, ah_slice model, const ah_provider_options *o
                           ah_model_can(m, AH_MODEL_TOOL_CHANGES, false) ? AH_TOOLS_REFERENCE
                                                                         : AH_TOOLS_APPEND,
                           &base->tool_change_mode, err);
-    return st == AH_OK ? ah_native_fill(&a->native, &service, model, o, err) : st;
+    return st == AH_OK ? ah_wire_native_fill(&a->native, &service, model, o, err) : st;
 }
 
 static ah_status open_anthropic(ah_slice model, const ah_provider_options *o, ah_adapter **out,

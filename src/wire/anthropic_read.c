@@ -4,13 +4,13 @@
 #include "wire/anthropic.h"
 
 #include "wire/full.h"
-#include "wire/reading.h"
+#include "wire/reader.h"
 
 /* OTHER: of a type that is not known here; it is kept whole, too. */
 typedef enum block_kind { BLOCK_NONE, BLOCK_TEXT, BLOCK_CALL, BLOCK_OPAQUE, BLOCK_OTHER } block_kind;
 
 typedef struct reader {
-    ah_reading r;
+    ah_wire_reader r;
     ah_buf id;    /* of the message, as JSON */
     int64_t last; /* the index of the block that began last; -1: none of this message */
     bool unended; /* that block is to be sent back and never ended */
@@ -128,7 +128,7 @@ static void take_count(ah_slice usage, const char *key, int64_t *out)
     ah_slice said = ah_json_member(usage, key);
 
     if (ah_json_kind_of(said) == AH_JSON_NUMBER)
-        *out = ah_reading_count(said);
+        *out = ah_wire_reader_count(said);
 }
 
 /* input_tokens leaves out what was cached; ours does not. */
@@ -174,8 +174,8 @@ static ah_status check_ended(reader *x, ah_err *err)
 {
     if (!x->unended || ah_stop_is_cut(message_of(x)->stop))
         return AH_OK;
-    return ah_reading_bad(&x->r, err, "the answer ended within a block (content[%lld])",
-                          (long long)x->last);
+    return ah_wire_reader_bad(&x->r, err, "the answer ended within a block (content[%lld])",
+                              (long long)x->last);
 }
 
 /* `said` holds stop_reason. What a refused message had begun to call is not called. */
@@ -184,14 +184,15 @@ static ah_status read_stop(reader *x, ah_slice said, ah_err *err)
     ah_slice reason = ah_json_member(said, "stop_reason");
     ah_slice why = ah_json_member(ah_json_member(said, "stop_details"), "explanation");
 
-    if (!ah_reading_says(reason))
+    if (!ah_wire_reader_says(reason))
         return AH_OK;
     x->r.finished = true;
     ah_assembly_stop(message_of(x), stop_of(reason), reason);
     if (message_of(x)->stop != AH_STOP_REFUSAL)
         return check_ended(x, err);
     ah_assembly_drop_calls(message_of(x));
-    return ah_reading_says(why) ? ah_assembly_refusal(message_of(x), ah_json_inside(why), err) : AH_OK;
+    return ah_wire_reader_says(why) ? ah_assembly_refusal(message_of(x), ah_json_inside(why), err)
+                                    : AH_OK;
 }
 
 /* -- blocks --------------------------------------------------------------------------------- */
@@ -207,7 +208,7 @@ static bool has_members(ah_slice value)
 static ah_status begin_call(reader *x, ah_slice call, ah_err *err)
 {
     ah_slice id, called, input;
-    const ah_json_wanted want[] = {{"id", &id}, {"name", &called}, {"input", &input}};
+    const ah_json_slot want[] = {{"id", &id}, {"name", &called}, {"input", &input}};
     ah_assembly *msg = message_of(x);
     ah_draft_call *c;
     ah_status st = ah_assembly_add_call(msg, (int64_t)msg->n, &c, err);
@@ -335,9 +336,9 @@ static ah_status read_delta(reader *x, ah_slice came, ah_err *err)
         if (d->kinds >> x->kind & 1)
             return d->add(x, ah_json_inside(ah_json_member(came, d->member)), err);
         if (x->kind != BLOCK_OTHER)
-            return ah_reading_bad(&x->r, err,
-                                  "an event's delta.type is '%s', and content[%lld] takes none", d->type,
-                                  (long long)x->last);
+            return ah_wire_reader_bad(&x->r, err,
+                                      "an event's delta.type is '%s', and content[%lld] takes none",
+                                      d->type, (long long)x->last);
     }
     return AH_OK;
 }
@@ -465,7 +466,8 @@ static ah_status start_message(reader *x, const came_event *e, ah_err *err)
     ah_json_reader it = ah_json_read(ah_json_member(came, "content"));
 
     if (ah_json_next(&it).kind == AH_JSON_ARRAY && ah_json_next(&it).kind != AH_JSON_ARRAY_END)
-        return ah_reading_bad(&x->r, err, "an event's message.content must be empty where it begins");
+        return ah_wire_reader_bad(&x->r, err,
+                                  "an event's message.content must be empty where it begins");
     return begin_message(x, came, err);
 }
 
@@ -482,8 +484,8 @@ static ah_status check_index(reader *x, const came_event *e, ah_err *err)
 {
     if (x->kind != BLOCK_NONE && index_of(e) == x->last)
         return AH_OK;
-    return ah_reading_bad(&x->r, err, "an event's index is %lld, and no such block is open",
-                          (long long)index_of(e));
+    return ah_wire_reader_bad(&x->r, err, "an event's index is %lld, and no such block is open",
+                              (long long)index_of(e));
 }
 
 static ah_status start_block(reader *x, const came_event *e, ah_err *err)
@@ -491,7 +493,7 @@ static ah_status start_block(reader *x, const came_event *e, ah_err *err)
     ah_status st = end_block(x, true, err);
 
     if (st == AH_OK && !x->r.begun)
-        st = ah_reading_bad(&x->r, err, "a block begins before the message (content_block_start)");
+        st = ah_wire_reader_bad(&x->r, err, "a block begins before the message (content_block_start)");
     x->last = index_of(e);
     return st == AH_OK ? begin_block(x, ah_json_member(e->all, "content_block"), err) : st;
 }
@@ -538,7 +540,7 @@ static ah_status read_event(reader *x, ah_slice doc, ah_err *err)
                  {"content_block_stop", stop_block},    {"message_start", start_message},
                  {"message_delta", read_message_delta}, {"message_stop", stop_message}};
     came_event e = {.all = doc};
-    const ah_json_wanted want[] = {{"type", &e.type}, {"index", &e.index}, {"delta", &e.delta}};
+    const ah_json_slot want[] = {{"type", &e.type}, {"index", &e.index}, {"delta", &e.delta}};
 
     ah_json_members(doc, want, 3);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
@@ -547,14 +549,14 @@ static ah_status read_event(reader *x, ah_slice doc, ah_err *err)
     return AH_OK;
 }
 
-static ah_status read_document(ah_reading *r, ah_slice doc, ah_err *err)
+static ah_status read_document(ah_wire_reader *r, ah_slice doc, ah_err *err)
 {
     reader *x = (reader *)r;
 
     return r->pieces ? read_event(x, doc, err) : read_whole(x, doc, err);
 }
 
-static void clear(ah_reading *r)
+static void clear(ah_wire_reader *r)
 {
     reader *x = (reader *)r;
 
@@ -572,7 +574,7 @@ static const ah_error_word error_words[] = {
     {"timeout_error", 504},         {"overloaded_error", 529},     {NULL, 0},
 };
 
-static const ah_reading_vt reading = {
+static const ah_wire_reader_vt reading = {
     .no_answer = "the answer holds no message",
     .stop = "stop_reason",
     .size = sizeof(reader),
@@ -586,7 +588,7 @@ static const ah_reading_vt reading = {
 
 ah_status ah_anthropic_open(const ah_adapter *a, ah_assembly *msg, ah_reader **out, ah_err *err)
 {
-    ah_status st = ah_reading_open(&reading, a, msg, out, err);
+    ah_status st = ah_wire_reader_open(&reading, a, msg, out, err);
     reader *x;
 
     if (st != AH_OK)

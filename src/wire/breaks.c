@@ -13,7 +13,7 @@ static uint64_t hash_segments(const ah_segment *s, size_t n, const ah_buf *in, u
 }
 
 /* Those of one kind: deferred tools, which stand between them, are no part of what is cached. */
-static uint64_t hash_head(const ah_lowered *w, ah_segment_kind kind)
+static uint64_t hash_head(const ah_wire *w, ah_segment_kind kind)
 {
     uint64_t h = AH_HASH_BEGIN;
 
@@ -23,7 +23,7 @@ static uint64_t hash_head(const ah_lowered *w, ah_segment_kind kind)
     return h;
 }
 
-static uint64_t hash_body(const ah_lowered *w, size_t n)
+static uint64_t hash_body(const ah_wire *w, size_t n)
 {
     return hash_segments(w->segment + w->n_head, n, &w->body, AH_HASH_BEGIN);
 }
@@ -34,7 +34,7 @@ static uint64_t hash_value(uint64_t h, ah_slice value)
 }
 
 /* Whose cache it is. Adapters of a program are told apart by more than their names. */
-static uint64_t hash_model(const ah_lowered *w)
+static uint64_t hash_model(const ah_wire *w)
 {
     const ah_adapter *a = w->adapter;
     const ah_text *of[] = {a->provider, a->model, a->endpoint};
@@ -47,9 +47,9 @@ static uint64_t hash_model(const ah_lowered *w)
     return hash_value(h, w->settings.model);
 }
 
-static ah_sent sent_now(const ah_lowered *w)
+static ah_last_request sent_now(const ah_wire *w)
 {
-    ah_sent now = w->sent;
+    ah_last_request now = w->sent;
 
     now.entries = w->done;
     now.n_body = w->n_body;
@@ -64,7 +64,7 @@ static ah_sent sent_now(const ah_lowered *w)
     return now;
 }
 
-void ah_break_forget_body(ah_lowered *w)
+void ah_break_forget_body(ah_wire *w)
 {
     if (w->sent.body_gone)
         return;
@@ -72,14 +72,14 @@ void ah_break_forget_body(ah_lowered *w)
     w->sent.body_gone = true;
 }
 
-static bool begins_alike(const ah_lowered *w)
+static bool begins_alike(const ah_wire *w)
 {
-    const ah_sent *was = &w->sent;
+    const ah_last_request *was = &w->sent;
 
     return !was->body_gone || (w->n_body >= was->n_body && hash_body(w, was->n_body) == was->body);
 }
 
-void ah_break_cause(const ah_lowered *w, ah_break_causes *c, ah_break why, size_t entry)
+void ah_break_cause(const ah_wire *w, ah_break_causes *c, ah_break why, size_t entry)
 {
     if (why == AH_BREAK_NONE || entry < w->sent.entries || (c->by[why].is && why != AH_BREAK_RESTART))
         return;
@@ -87,7 +87,7 @@ void ah_break_cause(const ah_lowered *w, ah_break_causes *c, ah_break why, size_
     c->by[why].entry = entry;
 }
 
-static size_t first_cause(const ah_lowered *w, const ah_break_causes *c)
+static size_t first_cause(const ah_wire *w, const ah_break_causes *c)
 {
     size_t entry = w->done ? w->done - 1 : 0;
 
@@ -99,7 +99,7 @@ static size_t first_cause(const ah_lowered *w, const ah_break_causes *c)
 
 /* Of what differs the reason that came first. No entry may tell of it: a change that was put back has
  * made tools go that were withdrawn before. */
-static ah_break reason_of(const ah_lowered *w, const ah_break_causes *c, const bool differs[],
+static ah_break reason_of(const ah_wire *w, const ah_break_causes *c, const bool differs[],
                           size_t *entry)
 {
     ah_break found = AH_BREAK_NONE;
@@ -118,7 +118,7 @@ static ah_break reason_of(const ah_lowered *w, const ah_break_causes *c, const b
 }
 
 /* One of these was told to begin anew, and needs no entry. */
-static bool is_anew(const ah_lowered *w, const bool differs[])
+static bool is_anew(const ah_wire *w, const bool differs[])
 {
     bool bytes = differs[AH_BREAK_TOOLS] || differs[AH_BREAK_PROMPT];
 
@@ -126,9 +126,9 @@ static bool is_anew(const ah_lowered *w, const bool differs[])
            (w->anew == AH_BREAK_MODEL && (bytes || differs[AH_BREAK_MODEL]));
 }
 
-ah_break ah_break_judge(ah_lowered *w, const ah_break_causes *c, size_t *entry)
+ah_break ah_break_judge(ah_wire *w, const ah_break_causes *c, size_t *entry)
 {
-    const ah_sent was = w->sent, now = sent_now(w);
+    const ah_last_request was = w->sent, now = sent_now(w);
     bool differs[AH_BREAK_SETTINGS + 1] = {
         [AH_BREAK_TOOLS] = was.tools != now.tools || !begins_alike(w),
         [AH_BREAK_PROMPT] = was.system != now.system,

@@ -17,13 +17,13 @@ typedef struct ah_break_causes {
     } by[AH_BREAK_FALLBACK + 1];
 } ah_break_causes;
 
-void ah_break_cause(const ah_lowered *w, ah_break_causes *c, ah_break why, size_t entry);
+void ah_break_cause(const ah_wire *w, ah_break_causes *c, ah_break why, size_t entry);
 
 /* The request is whole. Says why it does not begin with the last one (none where it does, and where
  * there was none), by which entry, and remembers it in place of that. */
-ah_break ah_break_judge(ah_lowered *w, const ah_break_causes *c, size_t *entry);
+ah_break ah_break_judge(ah_wire *w, const ah_break_causes *c, size_t *entry);
 
 /* The body goes, to be lowered anew: what was sent of it is remembered first. */
-void ah_break_forget_body(ah_lowered *w);
+void ah_break_forget_body(ah_wire *w);
 
 #endif

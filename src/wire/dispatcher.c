@@ -39,7 +39,7 @@ void ah_dispatcher_note(ah_slice json, ah_buf *out)
 
 static bool is_late(const ah_offers *o, ah_slice name)
 {
-    const ah_offered *t = ah_offers_find(o, name);
+    const ah_offer *t = ah_offers_find(o, name);
 
     return t && t->late;
 }
@@ -81,7 +81,7 @@ static void put_arguments(ah_slice name, ah_slice arguments, ah_buf *out)
 static void wrap_call(const ah_offers *o, ah_slice call, ah_buf *out)
 {
     ah_slice id, name, arguments;
-    const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
+    const ah_json_slot want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
 
     ah_json_members(call, want, 3);
     if (!is_late(o, name)) {
@@ -145,7 +145,7 @@ bool ah_dispatcher_wrap(const ah_offers *o, const ah_entry *e, ah_buf *out)
 void ah_dispatcher_unwrap(const ah_mem *mem, ah_buf *name, ah_buf *arguments)
 {
     ah_slice text = ah_buf_slice(arguments), inner, given;
-    const ah_json_wanted want[] = {{"name", &inner}, {"arguments", &given}};
+    const ah_json_slot want[] = {{"name", &inner}, {"arguments", &given}};
     ah_buf made;
 
     if (!ah_slice_is(ah_buf_slice(name), AH_DISPATCHER) ||

@@ -1,11 +1,11 @@
 /* The mode `dispatcher`: one fixed tool, declared from the start, calls tools that came in
  * mid-conversation by their names, so that the declarations never change. The transcript
  * knows nothing of it: calls are unwrapped when they come (assemble.c) and wrapped again when lowered
- * (lower.c); run/dispatch.c answers those that say no tool. */
+ * (lower.c); run/call.c answers those that say no tool. */
 #ifndef AH_WIRE_DISPATCHER_H
 #define AH_WIRE_DISPATCHER_H
 
-#include "wire/offered.h"
+#include "wire/offers.h"
 
 #define AH_DISPATCHER "call_tool"
 

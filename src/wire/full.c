@@ -275,12 +275,12 @@ static bool may_be(int status)
     return true;
 }
 
-static void judge(const ah_mem *mem, const ah_told_error *told, int depth, ah_full *out);
+static void judge(const ah_mem *mem, const ah_wire_error *told, int depth, ah_full *out);
 
 /* An error in the words of another server: the JSON at the end of these. */
 static void judge_nested(const ah_mem *mem, int status, ah_slice text, int depth, ah_full *out)
 {
-    ah_told_error told = {.status = status};
+    ah_wire_error told = {.status = status};
     ah_slice in;
 
     while (text.n && text.p[text.n - 1] != '}')
@@ -371,7 +371,7 @@ bool ah_full_word(ah_slice word)
     return ah_json_kind_of(word) == AH_JSON_STRING && is_known_word(ah_json_inside(word));
 }
 
-static void judge(const ah_mem *mem, const ah_told_error *told, int depth, ah_full *out)
+static void judge(const ah_mem *mem, const ah_wire_error *told, int depth, ah_full *out)
 {
     numbers n = {.window = count(told->error, "n_ctx"), .used = count(told->error, "n_prompt_tokens")};
     bool known = ah_full_word(told->word) || ah_full_word(told->type);
@@ -385,7 +385,7 @@ static void judge(const ah_mem *mem, const ah_told_error *told, int depth, ah_fu
         take_numbers(&n, out);
 }
 
-ah_full ah_full_judge(const ah_mem *mem, const ah_told_error *told)
+ah_full ah_full_judge(const ah_mem *mem, const ah_wire_error *told)
 {
     ah_full full = {.status = AH_OK};
 

@@ -13,12 +13,12 @@ typedef struct ah_full {
 } ah_full;
 
 /* An error as a wire tells it: JSON values, .p NULL where there are none. */
-typedef struct ah_told_error {
+typedef struct ah_wire_error {
     int status; /* of HTTP; 0: none */
     ah_slice error, message, word, type;
-} ah_told_error;
+} ah_wire_error;
 
-ah_full ah_full_judge(const ah_mem *mem, const ah_told_error *told);
+ah_full ah_full_judge(const ah_mem *mem, const ah_wire_error *told);
 /* The same of plain text. */
 ah_full ah_full_judge_text(const ah_mem *mem, int status, ah_slice text);
 

@@ -7,7 +7,7 @@
 #include "model/tool_spec.h"
 #include "wire/dialect.h"
 #include "wire/gemini_read.h"
-#include "wire/reading.h"
+#include "wire/reader.h"
 
 enum { MAX_PATH = 4 << 10 };
 
@@ -19,23 +19,61 @@ static const ah_service service = {
 };
 
 typedef struct gemini {
-    ah_native native;
+    ah_wire_native native;
     ah_text *path; /* behind the address */
 } gemini;
+
+/* -- schemas ------------------------------------------------------------------------------ */
+
+static bool is_plain(ah_slice value)
+{
+    ah_json_kind kind = ah_json_kind_of(value);
+
+    return kind == AH_JSON_STRING || kind == AH_JSON_NUMBER;
+}
+
+static bool is_plain_one(void *ud, ah_json_token none, ah_slice value)
+{
+    (void)ud;
+    (void)none;
+    return is_plain(value);
+}
+
+static bool all_plain(ah_slice list)
+{
+    return ah_rewrite_each(AH_REWRITE_LIST, list, is_plain_one, NULL);
+}
+
+/* Gemini's JSON Schema, as it is documented for responseJsonSchema, the same for parameters: values
+ * of enum are strings and numbers, beside a reference stand only names with a $, and a list as
+ * `items` has the name that it got in draft 2020-12. */
+static const ah_rewrite_row words[] = {
+    {AH_REWRITE_KEEP, " type format title minItems maxItems minimum maximum required $id $anchor ", NULL,
+     NULL},
+    {AH_REWRITE_KEEP, " enum ", NULL, all_plain},
+    {AH_REWRITE_ALONE, " const ", "enum", is_plain},
+    {AH_REWRITE_MAP, " properties $defs ", NULL, NULL},
+    {AH_REWRITE_LIST, " anyOf oneOf prefixItems ", NULL, NULL},
+    {AH_REWRITE_LIST, " items ", "prefixItems", NULL},
+    {AH_REWRITE_SCHEMA, " items additionalProperties ", NULL, NULL},
+    {AH_REWRITE_REFERENCE, " $ref ", NULL, NULL},
+    {AH_REWRITE_TELL, NULL, NULL, NULL},
+};
+static const ah_rewrite_target json_schema = {.rows = words};
 
 /* -- the head ------------------------------------------------------------------------- */
 
 /* An effort: levels from Gemini 3 on, tokens before (those of Google's own translation of
  * OpenAI's reasoning_effort). */
-static void put_thinking(const ah_adapter *a, const ah_lowered *w, ah_buf *b, size_t *n, ah_slice effort)
+static void put_thinking(const ah_adapter *a, const ah_wire *w, ah_buf *b, size_t *n, ah_slice effort)
 {
     static const struct {
         const char *effort, *budget;
     } budgets[] = {
         {"none", "0"}, {"minimal", "1024"}, {"low", "1024"}, {"medium", "8192"}, {"high", "24576"}};
-    bool old = a->known.thinking == AH_THINKS_BY_BUDGET;
+    bool old = a->known.thinking == AH_THINKING_BY_BUDGET;
 
-    if (ah_json_kind_of(effort) != AH_JSON_STRING || ah_lowered_lacks(w, AH_MODEL_THINKS))
+    if (ah_json_kind_of(effort) != AH_JSON_STRING || ah_wire_lacks(w, AH_MODEL_THINKS))
         return;
     ah_buf_str(b, (*n)++ ? "," : "");
     for (size_t i = 0; old && i < sizeof budgets / sizeof *budgets; i++)
@@ -47,24 +85,24 @@ static void put_thinking(const ah_adapter *a, const ah_lowered *w, ah_buf *b, si
                AH_FMT(ah_model_effort(&a->known, effort)));
 }
 
-static void put_config(const ah_adapter *a, const ah_lowered *w, ah_buf *b)
+static void put_config(const ah_adapter *a, const ah_wire *w, ah_buf *b)
 {
     const ah_model_options *o = &w->settings.options;
-    ah_slice schema = ah_lowered_output(w);
+    ah_slice schema = ah_wire_output(w);
     size_t n = 0;
 
     ah_buf_str(b, "\"generationConfig\":{");
-    ah_put_member(b, &n, "maxOutputTokens", o->max_tokens);
+    ah_wire_put_member(b, &n, "maxOutputTokens", o->max_tokens);
     if (schema.p) {
         ah_buf_str(b, n++ ? "," : "");
         ah_buf_str(b, "\"responseMimeType\":\"application/json\",\"responseJsonSchema\":");
-        ah_dialect_put_schema(schema, b);
+        ah_schema_rewrite(&json_schema, schema, b);
     }
-    ah_put_member(b, &n, "seed", o->seed);
-    ah_put_list(b, &n, "stopSequences", o->stop);
-    ah_put_member(b, &n, "temperature", o->temperature);
+    ah_wire_put_member(b, &n, "seed", o->seed);
+    ah_wire_put_list(b, &n, "stopSequences", o->stop);
+    ah_wire_put_member(b, &n, "temperature", o->temperature);
     put_thinking(a, w, b, &n, o->reasoning);
-    ah_put_member(b, &n, "topP", o->top_p);
+    ah_wire_put_member(b, &n, "topP", o->top_p);
     ah_buf_char(b, '}');
 }
 
@@ -80,39 +118,38 @@ static void put_tool_choice(ah_buf *b, ah_slice choice)
     ah_buf_str(b, "\"toolConfig\":{\"functionCallingConfig\":{");
     if (name.p) {
         ah_buf_str(b, "\"allowedFunctionNames\":[");
-        ah_put_led_name(b, name);
+        ah_wire_put_led_name(b, name);
         ah_buf_str(b, "],\"mode\":\"ANY\"}},");
     } else {
         ah_buf_fmt(b, "\"mode\":\"%s\"}},", mode);
     }
 }
 
-static void put_declaration(const ah_lowered *w, ah_slice spec, ah_buf *b)
+static void put_declaration(const ah_wire *w, ah_slice spec, ah_buf *b)
 {
     ah_slice name, parameters;
-    const ah_json_wanted want[] = {{"name", &name}, {"parameters", &parameters}};
+    const ah_json_slot want[] = {{"name", &name}, {"parameters", &parameters}};
 
     (void)w;
     ah_json_members(spec, want, 2);
     ah_buf_str(b, "{\"name\":");
-    ah_put_led_name(b, name);
+    ah_wire_put_led_name(b, name);
     ah_spec_put_description(",\"description\":", spec, b);
     ah_buf_str(b, ",\"parametersJsonSchema\":");
-    ah_dialect_put(AH_SCHEMA_GEMINI, parameters.p ? parameters : ah_slice_of("{\"type\":\"object\"}"),
-                   b);
+    ah_dialect_put(&json_schema, parameters.p ? parameters : ah_slice_of("{\"type\":\"object\"}"), b);
     ah_buf_char(b, '}');
 }
 
-static void head(const ah_adapter *a, ah_lowered *w)
+static void head(const ah_adapter *a, ah_wire *w)
 {
     ah_buf *b = &w->head;
 
     ah_buf_char(b, '{');
-    if (ah_put_tools(w, "\"tools\":[{\"functionDeclarations\":[", put_declaration)) {
+    if (ah_wire_put_tools(w, "\"tools\":[{\"functionDeclarations\":[", put_declaration)) {
         ah_buf_str(b, "]}],");
         put_tool_choice(b, w->settings.options.tool_choice);
     }
-    ah_put_system(w, "\"systemInstruction\":{\"parts\":[{\"text\":", "}]},");
+    ah_wire_put_system(w, "\"systemInstruction\":{\"parts\":[{\"text\":", "}]},");
     put_config(a, w, b);
     ah_buf_str(b, ",\"contents\":[");
 }
@@ -121,7 +158,7 @@ static void head(const ah_adapter *a, ah_lowered *w)
 
 static void put_text(ah_buf *b, size_t *n, ah_slice text)
 {
-    if (ah_has_text(text)) /* a part of blanks is refused */
+    if (ah_wire_has_text(text)) /* a part of blanks is refused */
         ah_buf_fmt(b, (*n)++ ? ",{\"text\":%.*s}" : "{\"text\":%.*s}", AH_FMT(text));
 }
 
@@ -153,21 +190,21 @@ static void put_parts(ah_buf *b, size_t *n, ah_slice content)
     }
 }
 
-static void put_call(const ah_lowered *w, ah_buf *b, ah_slice call)
+static void put_call(const ah_wire *w, ah_buf *b, ah_slice call)
 {
     ah_slice id, name, arguments;
-    const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
+    const ah_json_slot want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
 
     ah_json_members(call, want, 3);
     ah_buf_fmt(b, "\"functionCall\":{\"id\":%.*s,\"name\":", AH_FMT(id));
-    ah_put_led_name(b, name);
+    ah_wire_put_led_name(b, name);
     ah_buf_str(b, ",\"args\":");
     ah_dialect_put_arguments(w, name, arguments, b);
     ah_buf_char(b, '}');
 }
 
 /* A part as it came, but for the call in it, which is ours: the same, with its id. */
-static void put_kept(const ah_lowered *w, ah_buf *b, ah_slice part, ah_json_reader *calls)
+static void put_kept(const ah_wire *w, ah_buf *b, ah_slice part, ah_json_reader *calls)
 {
     ah_json_reader r = ah_json_read(part);
     ah_json_token key = ah_json_next(&r), call;
@@ -197,8 +234,8 @@ static void put_signature(const ah_adapter *a, ah_buf *b, bool first)
 }
 
 /* The rest of the calls, from the reader on. */
-static void put_calls(const ah_adapter *a, const ah_lowered *w, ah_buf *b, size_t *n,
-                      ah_json_reader *calls, bool foreign)
+static void put_calls(const ah_adapter *a, const ah_wire *w, ah_buf *b, size_t *n, ah_json_reader *calls,
+                      bool foreign)
 {
     bool first = true;
 
@@ -222,14 +259,14 @@ static bool part_stands(ah_slice part)
         ah_slice value = ah_json_skip(&r, ah_json_next(&r));
 
         more = ah_json_token_is(key, "text")
-                   ? !thought && ah_has_text(value)
+                   ? !thought && ah_wire_has_text(value)
                    : !ah_json_token_is(key, "thought") && !ah_json_token_is(key, "thoughtSignature");
     }
     return more;
 }
 
 /* Code that was run, say; a message of thoughts alone, or of none, has no part that says anything. */
-static bool stands(const ah_lowered *w, ah_slice data)
+static bool stands(const ah_wire *w, ah_slice data)
 {
     ah_json_reader r = ah_json_read(ah_json_member(data, "parts"));
     ah_json_token t = ah_json_next(&r);
@@ -241,10 +278,10 @@ static bool stands(const ah_lowered *w, ah_slice data)
     return any;
 }
 
-static void put_assistant(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice json)
+static void put_assistant(const ah_adapter *a, const ah_wire *w, ah_buf *b, ah_slice json)
 {
     ah_slice content = ah_json_member(json, "content");
-    ah_slice kept = ah_json_member(ah_opaque_of_ours(a, content), "parts");
+    ah_slice kept = ah_json_member(ah_wire_opaque_of_ours(a, content), "parts");
     ah_json_reader calls = ah_json_read(ah_json_member(json, "tool_calls")), r = ah_json_read(kept);
     ah_json_token t = ah_json_next(&r);
     size_t n = 0;
@@ -262,30 +299,30 @@ static void put_assistant(const ah_adapter *a, const ah_lowered *w, ah_buf *b, a
     ah_buf_str(b, "]}");
 }
 
-static bool is_result(const ah_lowered *w, size_t at)
+static bool is_result(const ah_wire *w, size_t at)
 {
     return at < w->transcript->n && w->transcript->entry[at].kind == AH_ENTRY_TOOL_RESULT;
 }
 
 /* The results of one message stand in one content; a turn is appended as a whole, so they
  * are there together. The wire has no error flag but the member's name. */
-static void put_result(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice json)
+static void put_result(const ah_adapter *a, const ah_wire *w, ah_buf *b, ah_slice json)
 {
     ah_slice id, name, success;
-    const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"success", &success}};
-    ah_json_reader r = ah_result_images(json);
+    const ah_json_slot want[] = {{"id", &id}, {"name", &name}, {"success", &success}};
+    ah_json_reader r = ah_wire_result_images(json);
     size_t n = 0;
     ah_image image;
 
     ah_json_members(json, want, 3);
     ah_buf_str(b, w->done && is_result(w, w->done - 1) ? "," : ",{\"role\":\"user\",\"parts\":[");
     ah_buf_fmt(b, "{\"functionResponse\":{\"id\":%.*s,\"name\":", AH_FMT(id));
-    ah_put_led_name(b, name);
+    ah_wire_put_led_name(b, name);
     ah_buf_fmt(b,
                ",\"response\":{\"%s\":", ah_json_kind_of(success) == AH_JSON_FALSE ? "error" : "output");
-    ah_put_result_text(a, b, "", json);
+    ah_wire_put_result_text(a, b, "", json);
     ah_buf_char(b, '}');
-    while (ah_next_shown(a, &r, &image)) {
+    while (ah_wire_next_shown(a, &r, &image)) {
         ah_buf_str(b, n ? "" : ",\"parts\":[");
         put_image(b, &n, &image);
     }
@@ -311,7 +348,7 @@ static void put_note(ah_buf *b, ah_slice text)
     ah_buf_str(b, "</system>\"}]}");
 }
 
-static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
+static void entry(const ah_adapter *a, ah_wire *w, const ah_entry *e)
 {
     ah_slice json = ah_text_slice(e->json);
     ah_buf *b = &w->body;
@@ -335,8 +372,7 @@ static void put_path(ah_buf *b, ah_slice name)
 {
     for (size_t i = 0; i < name.n; i++) {
         char c = name.p[i];
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                     strchr("-._~/@", c);
+        bool plain = ah_is_letter(c) || ah_is_digit(c) || strchr("-._~/@", c);
 
         ah_buf_fmt(b, plain && c ? "%c" : "%%%02X", (unsigned char)c);
     }
@@ -357,14 +393,14 @@ static void put_method(const ah_adapter *a, ah_buf *b)
     ah_buf_str(b, a->stream ? ":streamGenerateContent?alt=sse" : ":generateContent");
 }
 
-static ah_status request(const ah_adapter *a, const ah_lowered *w, ah_buf *scratch, ah_http_request *req,
+static ah_status request(const ah_adapter *a, const ah_wire *w, ah_buf *scratch, ah_http_request *req,
                          ah_err *err)
 {
     const gemini *g = (const gemini *)a;
     const ah_header key = {"x-goog-api-key: ", ah_secret_reveal(g->native.key)};
 
     (void)w;
-    return ah_native_post(&g->native, g->path->data, &key, 1, scratch, req, err);
+    return ah_wire_native_post(&g->native, g->path->data, &key, 1, scratch, req, err);
 }
 
 static void free_gemini(ah_adapter *a)
@@ -381,10 +417,10 @@ static const ah_adapter_vt vt = {
     .tail = "]}",
     .request = request,
     .open = ah_gemini_open,
-    .head_came = ah_reading_head_came,
-    .feed = ah_reading_feed,
-    .end = ah_reading_end,
-    .close = ah_reading_close,
+    .head_came = ah_wire_reader_head_came,
+    .feed = ah_wire_reader_feed,
+    .end = ah_wire_reader_end,
+    .close = ah_wire_reader_close,
     .free = free_gemini,
 };
 
@@ -396,7 +432,7 @@ static ah_status fill(gemini *g, ah_slice model, const ah_provider_options *o, a
     ah_buf b;
 
     if (st == AH_OK)
-        st = ah_native_fill(&g->native, &service, model, o, err);
+        st = ah_wire_native_fill(&g->native, &service, model, o, err);
     if (st != AH_OK)
         return st;
     ah_model_find(o->models, ah_slice_of(service.name), model, &base->known);

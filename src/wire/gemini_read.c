@@ -6,10 +6,10 @@
 #include "wire/gemini_read.h"
 
 #include "wire/advice.h"
-#include "wire/reading.h"
+#include "wire/reader.h"
 
 typedef struct reader {
-    ah_reading r;
+    ah_wire_reader r;
     ah_buf parts; /* those that came, without the brackets around them */
     bool is_signed;
     bool in_text; /* the last of them is plain text, which may go on */
@@ -63,7 +63,7 @@ static ah_assembly *message_of(reader *x)
 /* -- failures --------------------------------------------------------------------------- */
 
 /* The advice of when to come again stands in the error's details, not in a header. */
-static void note_fault(ah_reading *r, ah_slice error, ah_buf *more)
+static void note_fault(ah_wire_reader *r, ah_slice error, ah_buf *more)
 {
     ah_json_reader it = ah_json_read(ah_json_member(error, "details"));
     ah_json_token t = ah_json_next(&it);
@@ -72,7 +72,7 @@ static void note_fault(ah_reading *r, ah_slice error, ah_buf *more)
     for (t = ah_json_next(&it); t.kind == AH_JSON_OBJECT; t = ah_json_next(&it)) {
         ah_slice detail = ah_json_skip(&it, t);
         ah_slice delay = ah_json_member(detail, "retryDelay");
-        double ms = ah_reading_says(delay) ? ah_advice_span(ah_json_inside(delay), 0) : -1;
+        double ms = ah_wire_reader_says(delay) ? ah_advice_span(ah_json_inside(delay), 0) : -1;
 
         if (ms > 0)
             r->base.retry_after_ms = ms <= AH_LONGEST_WAIT_MS ? (int64_t)ms : -2;
@@ -99,7 +99,7 @@ static ah_status keep(reader *x, ah_slice came, ah_slice text, ah_err *err)
     else
         ah_buf_fmt(b, "{\"text\":%.*s}", AH_FMT(text));
     x->in_text = text.p != NULL;
-    return ah_reading_kept(&x->r, b, err);
+    return ah_wire_reader_kept(&x->r, b, err);
 }
 
 static ah_status read_call(reader *x, ah_slice came, ah_err *err)
@@ -113,7 +113,7 @@ static ah_status read_call(reader *x, ah_slice came, ah_err *err)
     if (st == AH_OK && ah_json_kind_of(id) == AH_JSON_STRING)
         st = ah_assembly_call_id(c, ah_json_inside(id), err);
     if (st == AH_OK)
-        st = ah_assembly_call_name(c, ah_led_name(ah_json_inside(called)), err);
+        st = ah_assembly_call_name(c, ah_wire_led_name(ah_json_inside(called)), err);
     if (st == AH_OK)
         st = ah_assembly_call_value(
             c, ah_json_kind_of(args) == AH_JSON_OBJECT ? args : ah_slice_of("{}"), err);
@@ -143,16 +143,16 @@ static bool says_something(ah_slice came)
 static ah_status read_part(reader *x, ah_slice came, size_t number, ah_err *err)
 {
     ah_slice text, called, thought, signature;
-    const ah_json_wanted want[] = {{"text", &text},
-                                   {"functionCall", &called},
-                                   {"thought", &thought},
-                                   {"thoughtSignature", &signature}};
+    const ah_json_slot want[] = {{"text", &text},
+                                 {"functionCall", &called},
+                                 {"thought", &thought},
+                                 {"thoughtSignature", &signature}};
     bool of_thoughts, plain;
     ah_status st = AH_OK;
 
     if (!says_something(came))
-        return ah_reading_bad(&x->r, err, "the answer's parts[%zu] holds neither text nor a call",
-                              number);
+        return ah_wire_reader_bad(&x->r, err, "the answer's parts[%zu] holds neither text nor a call",
+                                  number);
     ah_json_members(came, want, 4);
     of_thoughts = ah_json_kind_of(thought) == AH_JSON_TRUE;
     plain = text.p && !called.p && !signature.p;
@@ -206,7 +206,7 @@ static ah_status malformed(reader *x, ah_slice came, ah_slice reason, ah_err *er
 {
     ah_slice said = ah_json_member(came, "finishMessage");
 
-    return ah_reading_fault(&x->r, said.p ? said : reason, reason, err);
+    return ah_wire_reader_fault(&x->r, said.p ? said : reason, reason, err);
 }
 
 static ah_status read_stop(reader *x, ah_slice came, ah_slice reason, ah_err *err)
@@ -249,22 +249,23 @@ static ah_status read_candidates(reader *x, ah_slice list, ah_err *err)
 /* Each piece has the counters up to it; thoughts are not among the candidates' tokens. */
 static void read_usage(ah_assembly *msg, ah_slice usage)
 {
-    int64_t thoughts = ah_reading_count(ah_json_member(usage, "thoughtsTokenCount"));
+    int64_t thoughts = ah_wire_reader_count(ah_json_member(usage, "thoughtsTokenCount"));
 
     ah_assembly_usage(
         msg,
-        (ah_usage){.input = ah_reading_count(ah_json_member(usage, "promptTokenCount")),
-                   .cached_read = ah_reading_count(ah_json_member(usage, "cachedContentTokenCount")),
-                   .output = ah_reading_count(ah_json_member(usage, "candidatesTokenCount")) + thoughts,
+        (ah_usage){.input = ah_wire_reader_count(ah_json_member(usage, "promptTokenCount")),
+                   .cached_read = ah_wire_reader_count(ah_json_member(usage, "cachedContentTokenCount")),
+                   .output =
+                       ah_wire_reader_count(ah_json_member(usage, "candidatesTokenCount")) + thoughts,
                    .reasoning = thoughts,
                    .known = true});
 }
 
-static ah_status read_document(ah_reading *r, ah_slice doc, ah_err *err)
+static ah_status read_document(ah_wire_reader *r, ah_slice doc, ah_err *err)
 {
     reader *x = (reader *)r;
     ah_slice list, usage, blocked = ah_json_member(ah_json_member(doc, "promptFeedback"), "blockReason");
-    const ah_json_wanted want[] = {{"candidates", &list}, {"usageMetadata", &usage}};
+    const ah_json_slot want[] = {{"candidates", &list}, {"usageMetadata", &usage}};
     ah_status st;
 
     ah_json_members(doc, want, 2);
@@ -279,32 +280,32 @@ static ah_status read_document(ah_reading *r, ah_slice doc, ah_err *err)
 }
 
 /* Hands over what is to be sent back. */
-static ah_status complete(ah_reading *r, ah_err *err)
+static ah_status complete(ah_wire_reader *r, ah_err *err)
 {
     reader *x = (reader *)r;
     ah_status st;
     ah_buf all;
 
     if (!x->said)
-        return ah_reading_bad(
+        return ah_wire_reader_bad(
             r, err, "the answer's candidates[0].content.parts must be an array, found nothing");
     if (!x->is_signed)
         return AH_OK;
     ah_buf_init(&all, r->base.adapter->mem, AH_MAX_TEXT);
     ah_buf_fmt(&all, "{\"parts\":[%.*s]}", AH_FMT(ah_buf_slice(&x->parts)));
-    st = ah_reading_kept(r, &all, err);
+    st = ah_wire_reader_kept(r, &all, err);
     if (st == AH_OK)
         st = ah_assembly_opaque(message_of(x), ah_buf_slice(&all), err);
     ah_buf_clear(&all);
     return st;
 }
 
-static void clear(ah_reading *r)
+static void clear(ah_wire_reader *r)
 {
     ah_buf_clear(&((reader *)r)->parts);
 }
 
-static const ah_reading_vt reading = {
+static const ah_wire_reader_vt reading = {
     .no_answer = "the answer holds no candidates",
     .stop = "finishReason",
     .size = sizeof(reader),
@@ -319,7 +320,7 @@ static const ah_reading_vt reading = {
 
 ah_status ah_gemini_open(const ah_adapter *a, ah_assembly *msg, ah_reader **out, ah_err *err)
 {
-    ah_status st = ah_reading_open(&reading, a, msg, out, err);
+    ah_status st = ah_wire_reader_open(&reading, a, msg, out, err);
 
     if (st == AH_OK)
         ah_buf_init(&((reader *)*out)->parts, a->mem, AH_MAX_TEXT);

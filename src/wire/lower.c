@@ -20,17 +20,16 @@ const char *ah_break_name(ah_break b)
     return names[b];
 }
 
-void ah_lowered_init(ah_lowered *w, const ah_mem *mem, const ah_adapter *adapter, const ah_transcript *t)
+void ah_wire_init(ah_wire *w, const ah_mem *mem, const ah_adapter *adapter, const ah_transcript *t)
 {
-    *w =
-        (ah_lowered){.mem = mem, .adapter = adapter, .transcript = t, .mode = adapter->tool_change_mode};
+    *w = (ah_wire){.mem = mem, .adapter = adapter, .transcript = t, .mode = adapter->tool_change_mode};
     ah_offers_init(&w->offers, mem);
     ah_buf_init(&w->head, mem, MAX_BODY);
     ah_buf_init(&w->body, mem, MAX_BODY);
     ah_buf_init(&w->held, mem, MAX_BODY);
 }
 
-void ah_lowered_clear(ah_lowered *w)
+void ah_wire_clear(ah_wire *w)
 {
     if (!w->mem)
         return;
@@ -39,7 +38,7 @@ void ah_lowered_clear(ah_lowered *w)
     ah_buf_clear(&w->held);
     ah_free(w->mem, w->segment);
     ah_offers_clear(&w->offers);
-    *w = (ah_lowered){0};
+    *w = (ah_wire){0};
 }
 
 /* -- segments ---------------------------------------------------------------- */
@@ -49,7 +48,7 @@ size_t ah_segment_begin(const ah_buf *b)
     return b->len;
 }
 
-void ah_segment_end(ah_lowered *w, ah_segment_kind kind, size_t entry, const ah_buf *b, size_t at)
+void ah_segment_end(ah_wire *w, ah_segment_kind kind, size_t entry, const ah_buf *b, size_t at)
 {
     size_t n = w->n_head + w->n_body;
     ah_segment *s = ah_grow(w->mem, w->segment, &w->cap_segments, n + 1, sizeof *s);
@@ -70,13 +69,13 @@ void ah_segment_end(ah_lowered *w, ah_segment_kind kind, size_t entry, const ah_
 
 /* -- replaying what concerns the head ------------------------------------------ */
 
-static void lower_entry(ah_lowered *w, const ah_entry *e)
+static void lower_entry(ah_wire *w, const ah_entry *e)
 {
     w->adapter->vt->entry(w->adapter, w, e);
 }
 
 /* Lowers an entry that stands for another one: text that is made here. */
-static void lower_made(ah_lowered *w, ah_entry_kind kind, const ah_buf *json)
+static void lower_made(ah_wire *w, ah_entry_kind kind, const ah_buf *json)
 {
     ah_entry e = {.kind = kind};
 
@@ -87,7 +86,7 @@ static void lower_made(ah_lowered *w, ah_entry_kind kind, const ah_buf *json)
     ah_text_unref(e.json);
 }
 
-static bool dispatches(const ah_lowered *w)
+static bool dispatches(const ah_wire *w)
 {
     return w->mode == AH_TOOLS_DISPATCHER;
 }
@@ -100,32 +99,32 @@ static bool is_empty_list(ah_slice list)
 }
 
 /* True if the message has nothing that the wire can send: thoughts do not stand alone. */
-static bool says_nothing(const ah_lowered *w, ah_slice message)
+static bool says_nothing(const ah_wire *w, ah_slice message)
 {
     ah_slice calls, content, data;
-    const ah_json_wanted want[] = {{"tool_calls", &calls}, {"content", &content}};
+    const ah_json_slot want[] = {{"tool_calls", &calls}, {"content", &content}};
     ah_json_reader r;
     ah_json_token t;
     bool none;
     size_t before;
 
     ah_json_members(message, want, 2);
-    none = is_empty_list(calls) && !ah_has_text(content);
+    none = is_empty_list(calls) && !ah_wire_has_text(content);
     r = ah_json_read(content);
     t = ah_json_next(&r);
     for (t = ah_json_next(&r); none && t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
         ah_slice part = ah_json_skip(&r, t);
 
-        if (ah_part_of_ours(w->adapter, part, &data, &before))
+        if (ah_wire_part_of_ours(w->adapter, part, &data, &before))
             none = !w->adapter->vt->stands(w, data);
         else
-            none = !ah_has_text(ah_json_member(part, "text"));
+            none = !ah_wire_has_text(ah_json_member(part, "text"));
     }
     return none;
 }
 
 /* A message; through the dispatcher where it speaks of tools the head does not hold. */
-static void lower_message(ah_lowered *w, const ah_entry *e)
+static void lower_message(ah_wire *w, const ah_entry *e)
 {
     ah_buf b;
 
@@ -139,7 +138,7 @@ static void lower_message(ah_lowered *w, const ah_entry *e)
 }
 
 /* A change of tools where it stands. */
-static void lower_change(ah_lowered *w, const ah_entry *e)
+static void lower_change(ah_wire *w, const ah_entry *e)
 {
     ah_buf b;
 
@@ -156,7 +155,7 @@ static void lower_change(ah_lowered *w, const ah_entry *e)
 /* -- tools that are to be found first ------------------------------------------------ */
 
 /* The last entry of the kind: among those that are new, else the one that was `taken` in. */
-static ah_slice latest(const ah_lowered *w, ah_entry_kind kind, ah_slice taken)
+static ah_slice latest(const ah_wire *w, ah_entry_kind kind, ah_slice taken)
 {
     const ah_transcript *t = w->transcript;
 
@@ -166,7 +165,7 @@ static ah_slice latest(const ah_lowered *w, ah_entry_kind kind, ah_slice taken)
     return taken;
 }
 
-static ah_searching searching_of(const ah_lowered *w)
+static ah_search_mode searching_of(const ah_wire *w)
 {
     ah_slice deferral = latest(w, AH_ENTRY_TOOLS_DEFERRED, w->deferral);
     ah_slice who = ah_json_member(deferral, "search");
@@ -174,46 +173,46 @@ static ah_searching searching_of(const ah_lowered *w)
 
     if (!deferral.p || !can || w->searching_here || w->mode == AH_TOOLS_SEARCH_PAIR ||
         w->mode == AH_TOOLS_DISPATCHER)
-        return AH_SEARCHING_HERE;
+        return AH_SEARCH_MODE_HERE;
     if (ah_json_string_is(ah_json_member(w->transcript->settings.learned, "tool_search"), "here"))
-        return AH_SEARCHING_HERE;
+        return AH_SEARCH_MODE_HERE;
     if (!ah_json_string_is(who, "here") &&
         can & (ah_json_string_is(who, "provider") ? AH_SEARCH_WIRE : AH_SEARCH_OWN))
-        return AH_SEARCHING_OWN;
-    return can & AH_SEARCH_SHOWS ? AH_SEARCHING_SHOWN : AH_SEARCHING_HERE;
+        return AH_SEARCH_MODE_OWN;
+    return can & AH_SEARCH_SHOWS ? AH_SEARCH_MODE_SHOWN : AH_SEARCH_MODE_HERE;
 }
 
-bool ah_lowered_defers(const ah_lowered *w)
+bool ah_wire_defers(const ah_wire *w)
 {
-    return w->deferral.p && w->searching != AH_SEARCHING_HERE;
+    return w->deferral.p && w->searching != AH_SEARCH_MODE_HERE;
 }
 
 /* True if a result of search_tools tells the model in full what was found. */
-static bool shows_results(const ah_lowered *w)
+static bool shows_results(const ah_wire *w)
 {
-    if (w->searching == AH_SEARCHING_HERE)
+    if (w->searching == AH_SEARCH_MODE_HERE)
         return w->deferral.p && w->mode == AH_TOOLS_SEARCH_PAIR;
     return w->adapter->search & AH_SEARCH_SHOWS;
 }
 
 /* True if the wire has revealed the tools of this tools_added entry by what it holds of the search. */
-static bool is_shown(const ah_lowered *w, ah_slice json)
+static bool is_shown(const ah_wire *w, ah_slice json)
 {
     ah_slice by = ah_json_member(json, "by"), call, found, origin;
-    const ah_json_wanted want[] = {{"call", &call}, {"found", &found}, {"origin", &origin}};
+    const ah_json_slot want[] = {{"call", &call}, {"found", &found}, {"origin", &origin}};
 
     if (!w->deferral.p || !ah_json_members(by, want, 3) || !found.p)
         return false;
     if (call.p)
         return shows_results(w);
-    return w->searching == AH_SEARCHING_OWN && origin.p && ah_is_origin(w->adapter, origin);
+    return w->searching == AH_SEARCH_MODE_OWN && origin.p && ah_wire_is_origin(w->adapter, origin);
 }
 
 /* They stand where no cache reaches, except on a wire whose model is told their names. */
-static ah_break take_deferred(ah_lowered *w, ah_slice json, size_t i)
+static ah_break take_deferred(ah_wire *w, ah_slice json, size_t i)
 {
     w->deferral = json;
-    if (w->searching == AH_SEARCHING_HERE)
+    if (w->searching == AH_SEARCH_MODE_HERE)
         return AH_BREAK_NONE;
     if (!ah_offers_defer(&w->offers, json, i))
         w->status = AH_NOMEM;
@@ -221,7 +220,7 @@ static ah_break take_deferred(ah_lowered *w, ah_slice json, size_t i)
     return w->offers.conversing && w->adapter->search & AH_SEARCH_SHOWS ? AH_BREAK_NONE : AH_BREAK_TOOLS;
 }
 
-ah_slice ah_lowered_found(const ah_lowered *w, ah_slice id)
+ah_slice ah_wire_found(const ah_wire *w, ah_slice id)
 {
     const ah_transcript *t = w->transcript;
 
@@ -239,29 +238,29 @@ ah_slice ah_lowered_found(const ah_lowered *w, ah_slice id)
     return (ah_slice){NULL, 0};
 }
 
-bool ah_lowered_left_out(const ah_lowered *w, ah_slice data, const char *const *types)
+bool ah_wire_left_out(const ah_wire *w, ah_slice data, const char *const *types)
 {
     ah_slice type = ah_json_member(data, "type");
 
-    if (!w->deferral.p || w->searching == AH_SEARCHING_OWN)
+    if (!w->deferral.p || w->searching == AH_SEARCH_MODE_OWN)
         return false;
     while (*types && !ah_json_string_is(type, *types))
         types++;
     return *types != NULL;
 }
 
-static ah_break take_tools(ah_lowered *w, const ah_entry *e, size_t i)
+static ah_break take_tools(ah_wire *w, const ah_entry *e, size_t i)
 {
     ah_tool_change_mode mode = w->mode;
     ah_slice json = ah_text_slice(e->json);
-    bool added = e->kind == AH_ENTRY_TOOLS_ADDED, hid = ah_lowered_hides(w);
+    bool added = e->kind == AH_ENTRY_TOOLS_ADDED, hid = ah_wire_hides(w);
     unsigned effect;
 
     if (!added)
         effect = ah_offers_remove(&w->offers, mode, json, i);
     else if (!ah_offers_add(&w->offers, mode, json, i, is_shown(w, json), &effect))
         w->status = AH_NOMEM;
-    w->redo_head = w->redo_head || effect & AH_OFFER_LIST || hid || ah_lowered_hides(w);
+    w->redo_head = w->redo_head || effect & AH_OFFER_LIST || hid || ah_wire_hides(w);
     if (effect & AH_OFFER_ENTRY)
         lower_change(w, e);
     if (!(effect & AH_OFFER_HEAD))
@@ -275,7 +274,7 @@ static bool is_same(ah_slice was, ah_slice is)
 }
 
 /* The part that was learned of a model is no part of the request's head. */
-static ah_break take_settings(ah_lowered *w, ah_slice entry)
+static ah_break take_settings(ah_wire *w, ah_slice entry)
 {
     ah_model_settings was = w->settings, *now = &w->settings;
 
@@ -288,7 +287,7 @@ static ah_break take_settings(ah_lowered *w, ah_slice entry)
 }
 
 /* Takes one entry in; says why the head may change by it. */
-static ah_break take(ah_lowered *w, size_t i)
+static ah_break take(ah_wire *w, size_t i)
 {
     const ah_entry *e = &w->transcript->entry[i];
     ah_slice json = ah_text_slice(e->json);
@@ -324,7 +323,7 @@ static ah_break take(ah_lowered *w, size_t i)
     return AH_BREAK_NONE;
 }
 
-static void make_head(ah_lowered *w)
+static void make_head(ah_wire *w)
 {
     if (w->n_head)
         memmove(w->segment, w->segment + w->n_head, w->n_body * sizeof *w->segment);
@@ -334,7 +333,7 @@ static void make_head(ah_lowered *w)
 }
 
 /* Forgets what was lowered, but not what was sent. */
-static void begin_anew(ah_lowered *w)
+static void begin_anew(ah_wire *w)
 {
     if (w->requests > 0)
         ah_break_forget_body(w);
@@ -352,7 +351,7 @@ static void begin_anew(ah_lowered *w)
     w->extras = 0;
 }
 
-void ah_lowered_use(ah_lowered *w, const ah_adapter *adapter, ah_break why)
+void ah_wire_use(ah_wire *w, const ah_adapter *adapter, ah_break why)
 {
     w->adapter = adapter;
     w->mode = adapter->tool_change_mode;
@@ -370,7 +369,7 @@ const ah_lack ah_lacks[AH_LACKS] = {{AH_MODEL_ENCRYPTED, "encrypted_reasoning"},
                                     {AH_MODEL_THINKS, "reasoning"},
                                     {AH_MODEL_STRICT, "strict_tools"}};
 
-unsigned ah_learned_lacking(ah_slice learned)
+unsigned ah_wire_learned_lacking(ah_slice learned)
 {
     unsigned all = 0;
 
@@ -380,17 +379,17 @@ unsigned ah_learned_lacking(ah_slice learned)
     return all;
 }
 
-bool ah_lowered_lacks(const ah_lowered *w, unsigned what)
+bool ah_wire_lacks(const ah_wire *w, unsigned what)
 {
     return (w->lacking & what) != 0;
 }
 
-ah_strict_rules ah_lowered_strict(const ah_lowered *w)
+ah_strict_rules ah_wire_strict(const ah_wire *w)
 {
-    return ah_lowered_lacks(w, AH_MODEL_STRICT) ? AH_STRICT_NONE : w->adapter->strict_tools;
+    return ah_wire_lacks(w, AH_MODEL_STRICT) ? AH_STRICT_NONE : w->adapter->strict_tools;
 }
 
-unsigned ah_lowered_asks(const ah_lowered *w)
+unsigned ah_wire_asks(const ah_wire *w)
 {
     unsigned can = w->adapter->asks, all = 0;
     bool thinks = can & AH_MODEL_THINKS && w->settings.options.reasoning.p;
@@ -398,7 +397,7 @@ unsigned ah_lowered_asks(const ah_lowered *w)
     if (can & AH_MODEL_ENCRYPTED &&
         (thinks || ah_model_can(&w->adapter->known, AH_MODEL_ENCRYPTED, false)))
         all |= AH_MODEL_ENCRYPTED;
-    if (ah_lowered_output(w).p)
+    if (ah_wire_output(w).p)
         all |= AH_MODEL_OUTPUT;
     if (thinks)
         all |= AH_MODEL_THINKS;
@@ -417,7 +416,7 @@ static ah_tool_change_mode mode_named(ah_slice word, ah_tool_change_mode otherwi
     return otherwise;
 }
 
-static ah_tool_change_mode mode_of(const ah_lowered *w, ah_slice learned)
+static ah_tool_change_mode mode_of(const ah_wire *w, ah_slice learned)
 {
     ah_tool_change_mode mode = w->adapter->tool_change_mode;
 
@@ -429,12 +428,12 @@ static ah_tool_change_mode mode_of(const ah_lowered *w, ah_slice learned)
 }
 
 /* The head changes by what is left out, and so do tools that are defined in the body. */
-static void settle_mode(ah_lowered *w)
+static void settle_mode(ah_wire *w)
 {
     ah_slice learned = w->transcript->settings.learned;
     ah_tool_change_mode mode = mode_of(w, learned), before = w->mode;
-    unsigned lacking = w->trying_without | ah_learned_lacking(learned);
-    ah_searching searching;
+    unsigned lacking = w->trying_without | ah_wire_learned_lacking(learned);
+    ah_search_mode searching;
     bool same;
 
     w->mode = mode;
@@ -449,12 +448,12 @@ static void settle_mode(ah_lowered *w)
         w->anew = same ? AH_BREAK_SETTINGS : AH_BREAK_TOOLS;
 }
 
-void ah_lowered_try_without(ah_lowered *w, unsigned what)
+void ah_wire_try_without(ah_wire *w, unsigned what)
 {
     w->trying_without |= what;
 }
 
-void ah_lowered_try(ah_lowered *w, bool trying, ah_tool_change_mode mode)
+void ah_wire_try(ah_wire *w, bool trying, ah_tool_change_mode mode)
 {
     w->trying = trying;
     if (!trying || mode == w->mode)
@@ -464,12 +463,12 @@ void ah_lowered_try(ah_lowered *w, bool trying, ah_tool_change_mode mode)
     w->anew = AH_BREAK_TOOLS;
 }
 
-void ah_lowered_search_here(ah_lowered *w)
+void ah_wire_search_here(ah_wire *w)
 {
     w->searching_here = true;
 }
 
-bool ah_lowered_is_native(const ah_lowered *w)
+bool ah_wire_is_native(const ah_wire *w)
 {
     bool always = w->mode == AH_TOOLS_REFERENCE || w->mode == AH_TOOLS_SEARCH_PAIR;
 
@@ -479,13 +478,13 @@ bool ah_lowered_is_native(const ah_lowered *w)
     for (size_t i = 0; i < w->offers.n; i++)
         if (w->offers.tool[i].late)
             return true;
-    return w->extras || (always && ah_lowered_has_tools(w));
+    return w->extras || (always && ah_wire_has_tools(w));
 }
 
 /* -- images -------------------------------------------------------------------- */
 
 /* An image that the wire has no place for in a user's message is never left out in silence. */
-static ah_status check_image(const ah_lowered *w, const ah_image *image, size_t part, ah_err *err)
+static ah_status check_image(const ah_wire *w, const ah_image *image, size_t part, ah_err *err)
 {
     const ah_adapter *a = w->adapter;
     bool url = image->url.p != NULL;
@@ -505,7 +504,7 @@ static ah_status check_image(const ah_lowered *w, const ah_image *image, size_t 
         url && a->images & AH_IMAGES_DATA ? "; give its bytes: ah.image(path)" : "");
 }
 
-static ah_status check_images(ah_lowered *w, ah_err *err)
+static ah_status check_images(ah_wire *w, ah_err *err)
 {
     const ah_entry *e = &w->transcript->entry[w->done];
     bool result = e->kind == AH_ENTRY_TOOL_RESULT;
@@ -531,7 +530,7 @@ static ah_status check_images(ah_lowered *w, ah_err *err)
 }
 
 /* A tool that was withdrawn is declared no more where the head changes anyway. */
-static void sweep(ah_lowered *w)
+static void sweep(ah_wire *w)
 {
     size_t before = w->offers.n;
 
@@ -540,7 +539,7 @@ static void sweep(ah_lowered *w)
     w->redo_head = w->redo_head || w->offers.n < before;
 }
 
-static ah_status take_all(ah_lowered *w, ah_break_causes *causes, ah_err *err)
+static ah_status take_all(ah_wire *w, ah_break_causes *causes, ah_err *err)
 {
     w->redo_head = w->redo_head || w->requests == 0;
     for (; w->done < w->transcript->n; w->done++) {
@@ -573,7 +572,7 @@ static ah_status take_all(ah_lowered *w, ah_break_causes *causes, ah_err *err)
     return ah_buf_ok(&w->body) ? AH_OK : ah_buf_error(&w->body, "the request", err);
 }
 
-ah_status ah_lowered_update(ah_lowered *w, ah_break *brk, size_t *entry, ah_err *err)
+ah_status ah_wire_update(ah_wire *w, ah_break *brk, size_t *entry, ah_err *err)
 {
     ah_break_causes causes = {.by = {{0}}};
     ah_status st;
@@ -593,10 +592,10 @@ ah_status ah_lowered_update(ah_lowered *w, ah_break *brk, size_t *entry, ah_err 
 }
 
 /* The tool that searches has no place where the provider does. */
-static const ah_offered *next_declared(const ah_lowered *w, size_t *at)
+static const ah_offer *next_declared(const ah_wire *w, size_t *at)
 {
-    bool own = ah_lowered_defers(w) && w->searching == AH_SEARCHING_OWN;
-    const ah_offered *t;
+    bool own = ah_wire_defers(w) && w->searching == AH_SEARCH_MODE_OWN;
+    const ah_offer *t;
 
     do
         t = ah_offers_head(&w->offers, w->mode, at);
@@ -604,9 +603,9 @@ static const ah_offered *next_declared(const ah_lowered *w, size_t *at)
     return t;
 }
 
-ah_slice ah_lowered_tool(const ah_lowered *w, size_t *at, ah_segment_kind *kind, size_t *entry)
+ah_slice ah_wire_tool(const ah_wire *w, size_t *at, ah_segment_kind *kind, size_t *entry)
 {
-    const ah_offered *t = next_declared(w, at);
+    const ah_offer *t = next_declared(w, at);
 
     *kind = t && (t->late || t->deferred || w->mode == AH_TOOLS_LIST_CHANGED) ? AH_SEGMENT_DEFERRED
                                                                               : AH_SEGMENT_TOOL;
@@ -621,25 +620,25 @@ ah_slice ah_lowered_tool(const ah_lowered *w, size_t *at, ah_segment_kind *kind,
     return (ah_slice){NULL, 0};
 }
 
-bool ah_lowered_has_tools(const ah_lowered *w)
+bool ah_wire_has_tools(const ah_wire *w)
 {
     size_t at = 0, entry;
     ah_segment_kind kind;
 
-    return ah_lowered_tool(w, &at, &kind, &entry).p != NULL;
+    return ah_wire_tool(w, &at, &kind, &entry).p != NULL;
 }
 
 /* Those that came late are called through the dispatcher where there is one. */
-static bool is_declared(const ah_lowered *w, const ah_offered *t)
+static bool is_declared(const ah_wire *w, const ah_offer *t)
 {
     return !t->late || !dispatches(w);
 }
 
-bool ah_lowered_hides(const ah_lowered *w)
+bool ah_wire_hides(const ah_wire *w)
 {
     const ah_offers *o = &w->offers;
 
-    if (!w->adapter->lists_allowed || w->mode == AH_TOOLS_SEARCH_PAIR || ah_lowered_defers(w))
+    if (!w->adapter->lists_allowed || w->mode == AH_TOOLS_SEARCH_PAIR || ah_wire_defers(w))
         return false;
     for (size_t i = 0; i < o->n; i++)
         if (o->tool[i].gone && is_declared(w, &o->tool[i]) && ah_offers_find(o, o->tool[i].name)->gone)
@@ -647,10 +646,10 @@ bool ah_lowered_hides(const ah_lowered *w)
     return false;
 }
 
-ah_slice ah_lowered_allowed(const ah_lowered *w, size_t *at)
+ah_slice ah_wire_allowed(const ah_wire *w, size_t *at)
 {
     while (*at < w->offers.n) {
-        const ah_offered *t = &w->offers.tool[(*at)++];
+        const ah_offer *t = &w->offers.tool[(*at)++];
 
         if (!t->gone && is_declared(w, t))
             return t->name;
@@ -662,17 +661,17 @@ ah_slice ah_lowered_allowed(const ah_lowered *w, size_t *at)
     return (ah_slice){NULL, 0};
 }
 
-ah_slice ah_lowered_output(const ah_lowered *w)
+ah_slice ah_wire_output(const ah_wire *w)
 {
     ah_slice schema = w->settings.output;
-    bool carried = schema.p && !ah_lowered_lacks(w, AH_MODEL_OUTPUT) &&
+    bool carried = schema.p && !ah_wire_lacks(w, AH_MODEL_OUTPUT) &&
                    ah_adapter_carries(w->adapter, schema) &&
-                   !(w->adapter->output_unseen && ah_lowered_has_tools(w));
+                   !(w->adapter->output_unseen && ah_wire_has_tools(w));
 
     return carried ? schema : (ah_slice){NULL, 0};
 }
 
-size_t ah_lowered_body(const ah_lowered *w, ah_slice out[3])
+size_t ah_wire_body(const ah_wire *w, ah_slice out[3])
 {
     const ah_adapter_vt *vt = w->adapter->vt;
     ah_slice body = ah_buf_slice(&w->body);

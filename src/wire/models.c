@@ -22,21 +22,6 @@ const char *const ah_model_from_names[] = {[AH_MODEL_DEFAULT] = "default",
 
 /* -- versions ------------------------------------------------------------------------------------ */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-static bool is_letter(char c)
-{
-    return lower(c) >= 'a' && lower(c) <= 'z';
-}
-
 static char at(ah_slice s, size_t i)
 {
     return i < s.n ? s.p[i] : '\0';
@@ -48,12 +33,12 @@ static size_t part_length(ah_slice s, size_t i, char before)
 {
     size_t n = 0;
 
-    while (is_digit(at(s, i + n)))
+    while (ah_is_digit(at(s, i + n)))
         n++;
     if (before == '-' && (n > MAX_PART_BEHIND || (n > 1 && s.p[i] == '0')))
         return 0;
-    if (n > MAX_PART || (before != '.' && is_letter(at(s, i + n)) &&
-                         !(lower(at(s, i + n)) == 'p' && is_digit(at(s, i + n + 1)))))
+    if (n > MAX_PART || (before != '.' && ah_is_letter(at(s, i + n)) &&
+                         !(ah_lower(at(s, i + n)) == 'p' && ah_is_digit(at(s, i + n + 1)))))
         return 0;
     return n;
 }
@@ -112,7 +97,7 @@ static bool matches(const char *pattern, ah_slice name, ah_model_version *versio
 
     *version = (ah_model_version){0};
     for (; *pattern; last = *pattern++) {
-        if (*pattern != '#' && lower(at(name, i)) != *pattern)
+        if (*pattern != '#' && ah_lower(at(name, i)) != *pattern)
             return false;
         used = 1;
         if (*pattern == '#' &&
@@ -120,7 +105,7 @@ static bool matches(const char *pattern, ah_slice name, ah_model_version *versio
             return false;
         i += used;
     }
-    return last == '#' || !(is_letter(at(name, i)) || is_digit(at(name, i)));
+    return last == '#' || !(ah_is_letter(at(name, i)) || ah_is_digit(at(name, i)));
 }
 
 /* The bytes of a name that it says. */
@@ -144,7 +129,7 @@ static size_t lead_of(ah_slice name)
 {
     size_t i = 0;
 
-    while (is_letter(at(name, i)) || at(name, i) == '-' || at(name, i) == '_')
+    while (ah_is_letter(at(name, i)) || at(name, i) == '-' || at(name, i) == '_')
         i++;
     return at(name, i) == '.' || at(name, i) == ':' ? i + 1 : 0;
 }
@@ -309,9 +294,9 @@ enum { SWITCHES = sizeof switches / sizeof *switches };
 
 static const struct reasoning_row {
     const char *name;
-    ah_thinking thinking;
+    ah_thinking_mode thinking;
 } reasonings[] = {
-    {"none", AH_THINKS_NOT}, {"budget", AH_THINKS_BY_BUDGET}, {"effort", AH_THINKS_BY_EFFORT}};
+    {"none", AH_THINKING_NOT}, {"budget", AH_THINKING_BY_BUDGET}, {"effort", AH_THINKING_BY_EFFORT}};
 enum { REASONINGS = sizeof reasonings / sizeof *reasonings };
 
 static const char *const price_names[] = {"input", "cached_read", "cached_write", "output"};
@@ -567,7 +552,7 @@ ah_slice ah_models_learned(const ah_models *m, ah_slice provider, ah_slice name)
 static void take_reasoning(ah_model *m, ah_slice word)
 {
     m->thinking = reasoning_of(word)->thinking;
-    if (m->thinking == AH_THINKS_BY_EFFORT)
+    if (m->thinking == AH_THINKING_BY_EFFORT)
         m->can |= AH_MODEL_ENCRYPTED;
     else
         m->can &= ~(unsigned)AH_MODEL_ENCRYPTED;

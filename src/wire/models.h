@@ -25,15 +25,15 @@ enum {
     AH_MODEL_ENCRYPTED = 1 << 7,     /* Responses: gives its reasoning, encrypted */
     AH_MODEL_RESULT_IMAGES = 1 << 8, /* Gemini: sees images in results of tools */
     AH_MODEL_SIGNED = 1 << 9,        /* Gemini: wants the first call of a message signed */
-    AH_MODEL_THINKS = 1 << 10        /* may be told how much: in ah_lowered_lacks alone */
+    AH_MODEL_THINKS = 1 << 10        /* may be told how much: in ah_wire_lacks alone */
 };
 
-typedef enum ah_thinking {
-    AH_THINKS_UNKNOWN, /* the wire's own default */
-    AH_THINKS_NOT,
-    AH_THINKS_BY_BUDGET, /* told by a number of tokens */
-    AH_THINKS_BY_EFFORT  /* told by a word */
-} ah_thinking;
+typedef enum ah_thinking_mode {
+    AH_THINKING_UNKNOWN, /* the wire's own default */
+    AH_THINKING_NOT,
+    AH_THINKING_BY_BUDGET, /* told by a number of tokens */
+    AH_THINKING_BY_EFFORT  /* told by a word */
+} ah_thinking_mode;
 
 /* Efforts, as bits, from the least on. */
 enum {
@@ -56,7 +56,7 @@ typedef struct ah_model_prices {
 /* All that the models of a version have in common. */
 typedef struct ah_model_kind {
     unsigned can; /* AH_MODEL_ */
-    ah_thinking thinking;
+    ah_thinking_mode thinking;
     unsigned efforts; /* AH_EFFORT_ */
 } ah_model_kind;
 
@@ -98,7 +98,7 @@ typedef struct ah_model {
     const ah_model_row *named;         /* of the most specific pattern that has a source; NULL: none */
     const ah_model_row *row, *figures; /* that says what it can do, and its figures */
     unsigned can, efforts;
-    ah_thinking thinking;
+    ah_thinking_mode thinking;
     int64_t window, output; /* 0: not known */
     bool priced;
     ah_model_prices prices;

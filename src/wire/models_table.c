@@ -36,34 +36,34 @@ enum {
 };
 
 /* A family of theirs that nobody has heard of: they all think by effort now. */
-static const ah_model_kind CLAUDE = {0, AH_THINKS_BY_EFFORT, NONE_TO_MAX};
-static const ah_model_kind CLAUDE_3 = {0, AH_THINKS_NOT, 0};
-static const ah_model_kind CLAUDE_4 = {0, AH_THINKS_BY_BUDGET, 0};
-static const ah_model_kind CLAUDE_4_5 = {FINDS, AH_THINKS_BY_BUDGET, 0};
-static const ah_model_kind CLAUDE_HAIKU_4_5 = {BOUND, AH_THINKS_BY_BUDGET, 0};
-static const ah_model_kind CLAUDE_4_6 = {FINDS, AH_THINKS_BY_EFFORT, NONE_TO_HIGH | AH_EFFORT_MAX};
-static const ah_model_kind CLAUDE_4_7 = {FINDS, AH_THINKS_BY_EFFORT, NONE_TO_MAX};
+static const ah_model_kind CLAUDE = {0, AH_THINKING_BY_EFFORT, NONE_TO_MAX};
+static const ah_model_kind CLAUDE_3 = {0, AH_THINKING_NOT, 0};
+static const ah_model_kind CLAUDE_4 = {0, AH_THINKING_BY_BUDGET, 0};
+static const ah_model_kind CLAUDE_4_5 = {FINDS, AH_THINKING_BY_BUDGET, 0};
+static const ah_model_kind CLAUDE_HAIKU_4_5 = {BOUND, AH_THINKING_BY_BUDGET, 0};
+static const ah_model_kind CLAUDE_4_6 = {FINDS, AH_THINKING_BY_EFFORT, NONE_TO_HIGH | AH_EFFORT_MAX};
+static const ah_model_kind CLAUDE_4_7 = {FINDS, AH_THINKING_BY_EFFORT, NONE_TO_MAX};
 static const ah_model_kind CLAUDE_4_8 = {FINDS | AH_MODEL_TOOL_CHANGES | AH_MODEL_NOTES,
-                                         AH_THINKS_BY_EFFORT, NONE_TO_MAX};
+                                         AH_THINKING_BY_EFFORT, NONE_TO_MAX};
 
-static const ah_model_kind GPT_4 = {AH_MODEL_STRICT, AH_THINKS_NOT, 0};
-static const ah_model_kind GPT_4O = {BOUND, AH_THINKS_NOT, 0};
-static const ah_model_kind O_SERIES = {REASONS, AH_THINKS_BY_EFFORT, LOW_TO_HIGH};
-static const ah_model_kind GPT_5 = {REASONS, AH_THINKS_BY_EFFORT, MINIMAL_TO_HIGH};
-static const ah_model_kind GPT_5_CHAT = {BOUND, AH_THINKS_NOT, 0};
-static const ah_model_kind GPT_5_1 = {REASONS, AH_THINKS_BY_EFFORT, NONE_TO_HIGH};
-static const ah_model_kind GPT_5_2 = {REASONS, AH_THINKS_BY_EFFORT, NONE_TO_XHIGH};
+static const ah_model_kind GPT_4 = {AH_MODEL_STRICT, AH_THINKING_NOT, 0};
+static const ah_model_kind GPT_4O = {BOUND, AH_THINKING_NOT, 0};
+static const ah_model_kind O_SERIES = {REASONS, AH_THINKING_BY_EFFORT, LOW_TO_HIGH};
+static const ah_model_kind GPT_5 = {REASONS, AH_THINKING_BY_EFFORT, MINIMAL_TO_HIGH};
+static const ah_model_kind GPT_5_CHAT = {BOUND, AH_THINKING_NOT, 0};
+static const ah_model_kind GPT_5_1 = {REASONS, AH_THINKING_BY_EFFORT, NONE_TO_HIGH};
+static const ah_model_kind GPT_5_2 = {REASONS, AH_THINKING_BY_EFFORT, NONE_TO_XHIGH};
 static const ah_model_kind GPT_5_4 = {REASONS | AH_MODEL_SEARCH | AH_MODEL_TOOL_ITEMS,
-                                      AH_THINKS_BY_EFFORT, NONE_TO_XHIGH};
+                                      AH_THINKING_BY_EFFORT, NONE_TO_XHIGH};
 static const ah_model_kind GPT_5_6 = {REASONS | AH_MODEL_SEARCH | AH_MODEL_TOOL_ITEMS,
-                                      AH_THINKS_BY_EFFORT, NONE_TO_MAX};
+                                      AH_THINKING_BY_EFFORT, NONE_TO_MAX};
 
-static const ah_model_kind GEMINI_1 = {0, AH_THINKS_BY_BUDGET, 0};
+static const ah_model_kind GEMINI_1 = {0, AH_THINKING_BY_BUDGET, 0};
 static const ah_model_kind GEMINI_3 = {AH_MODEL_OUTPUT | AH_MODEL_RESULT_IMAGES | AH_MODEL_SIGNED,
-                                       AH_THINKS_BY_EFFORT, LOW_TO_HIGH};
+                                       AH_THINKING_BY_EFFORT, LOW_TO_HIGH};
 
-static const ah_model_kind KIMI_2 = {AH_MODEL_OUTPUT, AH_THINKS_UNKNOWN, 0};
-static const ah_model_kind KIMI_3 = {AH_MODEL_OUTPUT | AH_MODEL_TOOL_MESSAGES, AH_THINKS_BY_EFFORT,
+static const ah_model_kind KIMI_2 = {AH_MODEL_OUTPUT, AH_THINKING_UNKNOWN, 0};
+static const ah_model_kind KIMI_3 = {AH_MODEL_OUTPUT | AH_MODEL_TOOL_MESSAGES, AH_THINKING_BY_EFFORT,
                                      LOW_HIGH_MAX};
 
 /* -- rows --------------------------------------------------------------------------------------- */

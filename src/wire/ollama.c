@@ -4,7 +4,7 @@
 #include "model/tool_spec.h"
 #include "wire/dialect.h"
 #include "wire/ollama_read.h"
-#include "wire/reading.h"
+#include "wire/reader.h"
 
 static const ah_service service = {
     .name = "ollama",
@@ -23,11 +23,11 @@ static void put_options(ah_buf *b, const ah_model_options *o)
     size_t n = 0;
 
     ah_buf_str(b, ",\"options\":{");
-    ah_put_member(b, &n, "num_predict", o->max_tokens);
-    ah_put_member(b, &n, "seed", o->seed);
-    ah_put_list(b, &n, "stop", o->stop);
-    ah_put_member(b, &n, "temperature", o->temperature);
-    ah_put_member(b, &n, "top_p", o->top_p);
+    ah_wire_put_member(b, &n, "num_predict", o->max_tokens);
+    ah_wire_put_member(b, &n, "seed", o->seed);
+    ah_wire_put_list(b, &n, "stop", o->stop);
+    ah_wire_put_member(b, &n, "temperature", o->temperature);
+    ah_wire_put_member(b, &n, "top_p", o->top_p);
     ah_buf_char(b, '}');
 }
 
@@ -42,66 +42,65 @@ static void put_think(ah_buf *b, ah_slice effort)
         ah_buf_fmt(b, ",\"think\":%.*s", AH_FMT(effort));
 }
 
-static void put_function(const ah_lowered *w, ah_slice spec, ah_buf *b)
+static void put_function(const ah_wire *w, ah_slice spec, ah_buf *b)
 {
     ah_slice name, parameters;
-    const ah_json_wanted want[] = {{"name", &name}, {"parameters", &parameters}};
+    const ah_json_slot want[] = {{"name", &name}, {"parameters", &parameters}};
 
     (void)w;
     ah_json_members(spec, want, 2);
     ah_buf_fmt(b, "{\"type\":\"function\",\"function\":{\"name\":%.*s", AH_FMT(name));
     ah_spec_put_description(",\"description\":", spec, b);
     ah_buf_str(b, ",\"parameters\":");
-    ah_dialect_put(AH_SCHEMA_PLAIN,
-                   parameters.p ? parameters : ah_slice_of("{\"properties\":{},\"type\":\"object\"}"),
-                   b);
+    ah_dialect_put(
+        NULL, parameters.p ? parameters : ah_slice_of("{\"properties\":{},\"type\":\"object\"}"), b);
     ah_buf_str(b, "}}");
 }
 
-static void head(const ah_adapter *a, ah_lowered *w)
+static void head(const ah_adapter *a, ah_wire *w)
 {
     const ah_model_options *o = &w->settings.options;
-    ah_slice output = ah_lowered_output(w);
+    ah_slice output = ah_wire_output(w);
     ah_buf *b = &w->head;
 
     ah_buf_str(b, "{\"model\":");
     ah_json_put_string(b, ah_text_slice(a->model));
     ah_buf_str(b, a->stream ? ",\"stream\":true" : ",\"stream\":false"); /* its default is true */
     put_options(b, o);
-    if (!ah_lowered_lacks(w, AH_MODEL_THINKS))
+    if (!ah_wire_lacks(w, AH_MODEL_THINKS))
         put_think(b, o->reasoning);
     if (output.p)
         ah_buf_fmt(b, ",\"format\":%.*s", AH_FMT(output));
-    if (ah_put_tools(w, ",\"tools\":[", put_function))
+    if (ah_wire_put_tools(w, ",\"tools\":[", put_function))
         ah_buf_char(b, ']');
     ah_buf_str(b, ",\"messages\":[");
-    ah_put_system(w, "{\"role\":\"system\",\"content\":", "}");
+    ah_wire_put_system(w, "{\"role\":\"system\",\"content\":", "}");
 }
 
 /* Ids are new on this wire, and passed over by servers that do not know them. */
-static void put_call(const ah_lowered *w, ah_buf *b, ah_slice call)
+static void put_call(const ah_wire *w, ah_buf *b, ah_slice call)
 {
     ah_slice id, name, arguments;
-    const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
+    const ah_json_slot want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
 
     ah_json_members(call, want, 3);
     ah_buf_fmt(b, "{\"id\":%.*s,\"function\":{\"name\":", AH_FMT(id));
-    ah_put_wire_name(b, name);
+    ah_wire_put_name(b, name);
     ah_buf_str(b, ",\"arguments\":");
     ah_dialect_put_arguments(w, name, arguments, b);
     ah_buf_str(b, "}}");
 }
 
-static void put_assistant(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice json)
+static void put_assistant(const ah_adapter *a, const ah_wire *w, ah_buf *b, ah_slice json)
 {
     ah_json_reader r = ah_json_read(ah_json_member(json, "tool_calls"));
     ah_json_token t = ah_json_next(&r);
     ah_slice content = ah_json_member(json, "content");
-    ah_slice thinking = ah_json_member(ah_opaque_of_ours(a, content), "thinking");
+    ah_slice thinking = ah_json_member(ah_wire_opaque_of_ours(a, content), "thinking");
     size_t n = 0;
 
     ah_buf_str(b, ",{\"role\":\"assistant\",\"content\":");
-    ah_put_joined_text(b, content);
+    ah_wire_put_joined_text(b, content);
     if (thinking.p)
         ah_buf_fmt(b, ",\"thinking\":%.*s", AH_FMT(thinking));
     for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
@@ -122,17 +121,17 @@ static void put_image(ah_buf *b, size_t *n, const ah_image *image)
 static void put_result(const ah_adapter *a, ah_buf *b, ah_slice json)
 {
     ah_slice id, name, success;
-    const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"success", &success}};
-    ah_json_reader r = ah_result_images(json);
+    const ah_json_slot want[] = {{"id", &id}, {"name", &name}, {"success", &success}};
+    ah_json_reader r = ah_wire_result_images(json);
     size_t n = 0;
     ah_image image;
 
     ah_json_members(json, want, 3);
     ah_buf_str(b, ",{\"role\":\"tool\",\"tool_name\":");
-    ah_put_wire_name(b, name);
+    ah_wire_put_name(b, name);
     ah_buf_fmt(b, ",\"tool_call_id\":%.*s,\"content\":", AH_FMT(id));
-    ah_put_result_text(a, b, ah_json_kind_of(success) == AH_JSON_FALSE ? "Error: " : "", json);
-    while (ah_next_shown(a, &r, &image))
+    ah_wire_put_result_text(a, b, ah_json_kind_of(success) == AH_JSON_FALSE ? "Error: " : "", json);
+    while (ah_wire_next_shown(a, &r, &image))
         put_image(b, &n, &image);
     ah_buf_str(b, n ? "]}" : "}");
 }
@@ -144,7 +143,7 @@ static void put_user(ah_buf *b, ah_slice content)
     size_t n = 0;
     ah_image image;
 
-    ah_put_message(b, "user", content);
+    ah_wire_put_message(b, "user", content);
     if (t.kind != AH_JSON_ARRAY || !ah_buf_ok(b))
         return;
     b->len--; /* the brace that ends it */
@@ -154,7 +153,7 @@ static void put_user(ah_buf *b, ah_slice content)
     ah_buf_str(b, n ? "]}" : "}");
 }
 
-static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
+static void entry(const ah_adapter *a, ah_wire *w, const ah_entry *e)
 {
     ah_slice json = ah_text_slice(e->json);
     ah_buf *b = &w->body;
@@ -167,20 +166,20 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
     else if (e->kind == AH_ENTRY_USER)
         put_user(b, ah_json_member(json, "content"));
     else
-        ah_put_message(b, "system", ah_json_member(json, "text"));
+        ah_wire_put_message(b, "system", ah_json_member(json, "text"));
     ah_segment_end(w, AH_SEGMENT_ENTRY, w->done, b, at);
 }
 
 /* -- the request around the body ------------------------------------------------------------ */
 
-static ah_status request(const ah_adapter *a, const ah_lowered *w, ah_buf *scratch, ah_http_request *req,
+static ah_status request(const ah_adapter *a, const ah_wire *w, ah_buf *scratch, ah_http_request *req,
                          ah_err *err)
 {
-    const ah_native *o = (const ah_native *)a;
+    const ah_wire_native *o = (const ah_wire_native *)a;
     const ah_header key = {"Authorization: Bearer ", ah_secret_reveal(o->key)};
 
     (void)w;
-    return ah_native_post(o, "/api/chat", &key, 1, scratch, req, err);
+    return ah_wire_native_post(o, "/api/chat", &key, 1, scratch, req, err);
 }
 
 static void free_ollama(ah_adapter *a)
@@ -192,14 +191,14 @@ static const ah_adapter_vt vt = {
     .name = "ollama",
     .head = head,
     .entry = entry,
-    .stands = ah_thoughts_alone,
+    .stands = ah_wire_thoughts_alone,
     .tail = "]}",
     .request = request,
     .open = ah_ollama_open,
-    .head_came = ah_reading_head_came,
-    .feed = ah_reading_feed,
-    .end = ah_reading_end,
-    .close = ah_reading_close,
+    .head_came = ah_wire_reader_head_came,
+    .feed = ah_wire_reader_feed,
+    .end = ah_wire_reader_end,
+    .close = ah_wire_reader_close,
     .free = free_ollama,
 };
 
@@ -227,20 +226,20 @@ static bool settle_url(ah_adapter *a)
     return text != NULL;
 }
 
-static ah_status fill(ah_native *a, ah_slice model, const ah_provider_options *o, ah_err *err)
+static ah_status fill(ah_wire_native *a, ah_slice model, const ah_provider_options *o, ah_err *err)
 {
     ah_status st = ah_provider_mode(o, service.name, AH_TOOLS_ANYWHERE, AH_TOOLS_APPEND,
                                     &a->base.tool_change_mode, err);
 
     ah_model_find(o->models, ah_slice_of(service.name), model, &a->base.known);
     if (st == AH_OK)
-        st = ah_native_fill(a, &service, model, o, err);
+        st = ah_wire_native_fill(a, &service, model, o, err);
     return st == AH_OK && !settle_url(&a->base) ? ah_err_nomem(err) : st;
 }
 
 static ah_status open_ollama(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
 {
-    ah_native *a = ah_alloc(o->mem, sizeof *a);
+    ah_wire_native *a = ah_alloc(o->mem, sizeof *a);
     ah_status st;
 
     if (!a)

@@ -2,10 +2,10 @@
  * assembly. Thoughts of a message with calls are kept, to be sent back with it. */
 #include "wire/ollama_read.h"
 
-#include "wire/reading.h"
+#include "wire/reader.h"
 
 typedef struct reader {
-    ah_reading r;
+    ah_wire_reader r;
     ah_buf thinking;
 } reader;
 
@@ -79,8 +79,7 @@ static ah_status read_calls(reader *x, ah_slice list, ah_err *err)
 static ah_status read_message(reader *x, ah_slice came, ah_err *err)
 {
     ah_slice content, thinking, list;
-    const ah_json_wanted want[] = {
-        {"content", &content}, {"thinking", &thinking}, {"tool_calls", &list}};
+    const ah_json_slot want[] = {{"content", &content}, {"thinking", &thinking}, {"tool_calls", &list}};
     ah_status st = AH_OK;
 
     if (!ah_json_members(came, want, 3))
@@ -88,20 +87,21 @@ static ah_status read_message(reader *x, ah_slice came, ah_err *err)
     x->r.begun = true;
     if (ah_json_kind_of(thinking) == AH_JSON_STRING)
         ah_buf_put(&x->thinking, ah_json_inside(thinking));
-    if ((st = ah_reading_kept(&x->r, &x->thinking, err)) != AH_OK)
+    if ((st = ah_wire_reader_kept(&x->r, &x->thinking, err)) != AH_OK)
         return st;
     if (content.p)
         st = ah_assembly_text(message_of(x), ah_json_inside(content), err);
     else if (!x->r.pieces && list.n <= 2)
-        st = ah_reading_bad(&x->r, err, "the answer's message.content must be a string, found nothing");
+        st = ah_wire_reader_bad(&x->r, err,
+                                "the answer's message.content must be a string, found nothing");
     return st == AH_OK ? read_calls(x, list, err) : st;
 }
 
 /* The cached part of a prompt is not counted. */
 static void read_usage(ah_assembly *msg, ah_slice doc)
 {
-    ah_usage u = {.input = ah_reading_count(ah_json_member(doc, "prompt_eval_count")),
-                  .output = ah_reading_count(ah_json_member(doc, "eval_count"))};
+    ah_usage u = {.input = ah_wire_reader_count(ah_json_member(doc, "prompt_eval_count")),
+                  .output = ah_wire_reader_count(ah_json_member(doc, "eval_count"))};
 
     u.known = u.input || u.output;
     ah_assembly_usage(msg, u);
@@ -117,7 +117,7 @@ static void read_done(reader *x, ah_slice doc)
     ah_assembly_stop(message_of(x), cut ? AH_STOP_LENGTH : AH_STOP_END, reason);
 }
 
-static ah_status read_document(ah_reading *r, ah_slice doc, ah_err *err)
+static ah_status read_document(ah_wire_reader *r, ah_slice doc, ah_err *err)
 {
     reader *x = (reader *)r;
     ah_status st = read_message(x, ah_json_member(doc, "message"), err);
@@ -125,12 +125,12 @@ static ah_status read_document(ah_reading *r, ah_slice doc, ah_err *err)
     if (st == AH_OK && ah_json_kind_of(ah_json_member(doc, "done")) == AH_JSON_TRUE)
         read_done(x, doc);
     else if (st == AH_OK && r->begun && !r->pieces)
-        st = ah_reading_bad(r, err, "the answer's done must be true, found false or nothing");
+        st = ah_wire_reader_bad(r, err, "the answer's done must be true, found false or nothing");
     return st;
 }
 
 /* Thoughts go back within a loop of tools, where the model goes on from them. */
-static ah_status complete(ah_reading *r, ah_err *err)
+static ah_status complete(ah_wire_reader *r, ah_err *err)
 {
     reader *x = (reader *)r;
     ah_status st;
@@ -140,19 +140,19 @@ static ah_status complete(ah_reading *r, ah_err *err)
         return AH_OK;
     ah_buf_init(&all, r->base.adapter->mem, AH_MAX_TEXT);
     ah_buf_fmt(&all, "{\"thinking\":\"%.*s\"}", AH_FMT(ah_buf_slice(&x->thinking)));
-    st = ah_reading_kept(r, &all, err);
+    st = ah_wire_reader_kept(r, &all, err);
     if (st == AH_OK)
         st = ah_assembly_opaque(message_of(x), ah_buf_slice(&all), err);
     ah_buf_clear(&all);
     return st;
 }
 
-static void clear(ah_reading *r)
+static void clear(ah_wire_reader *r)
 {
     ah_buf_clear(&((reader *)r)->thinking);
 }
 
-static const ah_reading_vt reading = {
+static const ah_wire_reader_vt reading = {
     .no_answer = "the answer holds no message",
     .stop = "done_reason",
     .size = sizeof(reader),
@@ -165,7 +165,7 @@ static const ah_reading_vt reading = {
 
 ah_status ah_ollama_open(const ah_adapter *a, ah_assembly *msg, ah_reader **out, ah_err *err)
 {
-    ah_status st = ah_reading_open(&reading, a, msg, out, err);
+    ah_status st = ah_wire_reader_open(&reading, a, msg, out, err);
 
     if (st == AH_OK)
         ah_buf_init(&((reader *)*out)->thinking, a->mem, AH_MAX_TEXT);

@@ -6,7 +6,7 @@
 #include "model/tool_spec.h"
 #include "wire/dialect.h"
 #include "wire/openai_read.h"
-#include "wire/reading.h"
+#include "wire/reader.h"
 #include "wire/strict.h"
 
 enum { SHORT_ID = 9, MAX_PATH = 4 << 10 };
@@ -27,10 +27,10 @@ static bool official(const ah_adapter *a)
 /* -- lowering ---------------------------------------------------------------- */
 
 /* With nothing left to allow, nothing may be called: an empty list is refused. */
-static void put_allowed(const ah_lowered *w, const char *mode, const ah_choice_words *words, ah_buf *b)
+static void put_allowed(const ah_wire *w, const char *mode, const ah_choice_words *words, ah_buf *b)
 {
     size_t at = 0;
-    ah_slice name = ah_lowered_allowed(w, &at);
+    ah_slice name = ah_wire_allowed(w, &at);
 
     if (!name.p) {
         ah_buf_str(b, ",\"tool_choice\":\"none\"");
@@ -38,22 +38,22 @@ static void put_allowed(const ah_lowered *w, const char *mode, const ah_choice_w
     }
     ah_buf_fmt(b, ",\"tool_choice\":{\"type\":\"allowed_tools\",%s\"mode\":\"%s\",\"tools\":[",
                words->list, mode);
-    for (const char *comma = ""; name.p; comma = ",", name = ah_lowered_allowed(w, &at))
+    for (const char *comma = ""; name.p; comma = ",", name = ah_wire_allowed(w, &at))
         ah_buf_fmt(b, "%s%s%.*s%s", comma, words->tool, AH_FMT(name), words->tool_end);
     ah_buf_fmt(b, "]%s}", words->list_end);
 }
 
-void ah_openai_put_choice(const ah_adapter *a, ah_lowered *w, const ah_choice_words *words)
+void ah_openai_put_choice(const ah_adapter *a, ah_wire *w, const ah_choice_words *words)
 {
     ah_slice v = w->settings.options.tool_choice;
     ah_slice name = ah_json_member(v, "name");
     ah_buf *b = &w->head;
 
-    if (!ah_lowered_has_tools(w)) /* tool_choice without tools is refused */
+    if (!ah_wire_has_tools(w)) /* tool_choice without tools is refused */
         return;
     if (name.p)
         ah_buf_fmt(b, ",\"tool_choice\":%s%.*s%s", words->tool, AH_FMT(name), words->tool_end);
-    else if (ah_lowered_hides(w) && !ah_json_string_is(v, "none"))
+    else if (ah_wire_hides(w) && !ah_json_string_is(v, "none"))
         put_allowed(w, ah_json_string_is(v, "required") ? "required" : "auto", words, b);
     else if (is(a, AH_SERVER_ANY) && ah_json_string_is(v, "required"))
         ah_buf_str(b, ",\"tool_choice\":\"any\"");
@@ -61,9 +61,9 @@ void ah_openai_put_choice(const ah_adapter *a, ah_lowered *w, const ah_choice_wo
         ah_buf_fmt(b, ",\"tool_choice\":%.*s", AH_FMT(v));
 }
 
-static void put_reasoning(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice effort)
+static void put_reasoning(const ah_adapter *a, const ah_wire *w, ah_buf *b, ah_slice effort)
 {
-    if (!effort.p || ah_lowered_lacks(w, AH_MODEL_THINKS))
+    if (!effort.p || ah_wire_lacks(w, AH_MODEL_THINKS))
         return;
     ah_buf_fmt(b,
                is(a, AH_SERVER_REASONING_OBJECT) ? ",\"reasoning\":{\"effort\":%.*s}"
@@ -71,7 +71,7 @@ static void put_reasoning(const ah_adapter *a, const ah_lowered *w, ah_buf *b, a
                AH_FMT(ah_model_effort(&a->known, effort)));
 }
 
-static void put_options(const ah_adapter *a, ah_lowered *w)
+static void put_options(const ah_adapter *a, ah_wire *w)
 {
     static const ah_choice_words words = {"{\"type\":\"function\",\"function\":{\"name\":", "}}",
                                           "\"allowed_tools\":{", "}"};
@@ -80,20 +80,20 @@ static void put_options(const ah_adapter *a, ah_lowered *w)
     ah_buf *b = &w->head;
 
     if (is(a, AH_SERVER_CACHE_KEY))
-        ah_put_option(b, "prompt_cache_key", o->cache_key);
-    ah_put_option(b, completion ? "max_completion_tokens" : "max_tokens", o->max_tokens);
+        ah_wire_put_option(b, "prompt_cache_key", o->cache_key);
+    ah_wire_put_option(b, completion ? "max_completion_tokens" : "max_tokens", o->max_tokens);
     put_reasoning(a, w, b, o->reasoning);
-    ah_put_option(b, "seed", o->seed);
-    ah_put_option(b, "stop", o->stop);
-    ah_put_option(b, "temperature", o->temperature);
-    ah_put_option(b, "top_p", o->top_p);
+    ah_wire_put_option(b, "seed", o->seed);
+    ah_wire_put_option(b, "stop", o->stop);
+    ah_wire_put_option(b, "temperature", o->temperature);
+    ah_wire_put_option(b, "top_p", o->top_p);
     ah_openai_put_choice(a, w, &words);
 }
 
 /* Strict only where the schema is what strict takes; else it is a hint, and checked by us. */
-static void put_output(ah_lowered *w)
+static void put_output(ah_wire *w)
 {
-    ah_slice schema = ah_lowered_output(w);
+    ah_slice schema = ah_wire_output(w);
 
     if (!schema.p)
         return;
@@ -104,7 +104,7 @@ static void put_output(ah_lowered *w)
                ah_strict_fits(AH_STRICT_OPENAI, schema, NULL) ? "true" : "false");
 }
 
-static void put_tool(const ah_lowered *w, ah_slice spec, ah_buf *b)
+static void put_tool(const ah_wire *w, ah_slice spec, ah_buf *b)
 {
     ah_strictness strict;
 
@@ -118,7 +118,7 @@ static void put_tool(const ah_lowered *w, ah_slice spec, ah_buf *b)
     ah_buf_str(b, "}}");
 }
 
-static void head(const ah_adapter *a, ah_lowered *w)
+static void head(const ah_adapter *a, ah_wire *w)
 {
     ah_buf *b = &w->head;
 
@@ -130,10 +130,10 @@ static void head(const ah_adapter *a, ah_lowered *w)
         ah_buf_str(b, ",\"stream\":true");
     if (a->stream && is(a, AH_SERVER_STREAM_USAGE))
         ah_buf_str(b, ",\"stream_options\":{\"include_usage\":true}");
-    if (ah_put_tools(w, ",\"tools\":[", put_tool)) /* an empty list is refused */
+    if (ah_wire_put_tools(w, ",\"tools\":[", put_tool)) /* an empty list is refused */
         ah_buf_char(b, ']');
     ah_buf_str(b, ",\"messages\":[");
-    ah_put_system(w, "{\"role\":\"system\",\"content\":", "}");
+    ah_wire_put_system(w, "{\"role\":\"system\",\"content\":", "}");
 }
 
 /* An id as the wire takes it: where only nine letters and digits fit, others give nine that
@@ -158,34 +158,34 @@ static void put_id(const ah_adapter *a, ah_buf *b, ah_slice id)
     ah_buf_char(b, '"');
 }
 
-static void put_call(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice call)
+static void put_call(const ah_adapter *a, const ah_wire *w, ah_buf *b, ah_slice call)
 {
     ah_slice id, name, arguments;
-    const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
+    const ah_json_slot want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
 
     ah_json_members(call, want, 3);
     ah_buf_str(b, "{\"id\":");
     put_id(a, b, id);
     ah_buf_str(b, ",\"type\":\"function\",\"function\":{\"name\":");
-    ah_put_wire_name(b, name);
+    ah_wire_put_name(b, name);
     ah_buf_str(b, ",\"arguments\":");
     ah_dialect_put_text(w, name, arguments, b);
     ah_buf_str(b, "}}");
 }
 
-static void put_assistant(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice json)
+static void put_assistant(const ah_adapter *a, const ah_wire *w, ah_buf *b, ah_slice json)
 {
     ah_slice calls = ah_json_member(json, "tool_calls"), content = ah_json_member(json, "content");
-    ah_slice thoughts = ah_opaque_of_ours(a, content);
+    ah_slice thoughts = ah_wire_opaque_of_ours(a, content);
     ah_json_reader r = ah_json_read(calls);
     ah_json_token t = ah_json_next(&r);
     bool first = true;
 
     ah_buf_str(b, ",{\"role\":\"assistant\",\"content\":");
-    if (calls.p && !ah_parts_say(content))
+    if (calls.p && !ah_wire_parts_say(content))
         ah_buf_str(b, "null");
     else
-        ah_put_joined_text(b, content);
+        ah_wire_put_joined_text(b, content);
     for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r), first = false) {
         ah_buf_str(b, first ? ",\"tool_calls\":[" : ",");
         put_call(a, w, b, ah_json_skip(&r, t));
@@ -209,19 +209,19 @@ static void put_result(const ah_adapter *a, ah_buf *b, ah_slice json)
     ah_buf_str(b, ",{\"role\":\"tool\",\"tool_call_id\":");
     put_id(a, b, ah_json_member(json, "id"));
     ah_buf_str(b, ",\"content\":");
-    ah_put_result_text(a, b, lead_of(json), json);
+    ah_wire_put_result_text(a, b, lead_of(json), json);
     ah_buf_char(b, '}');
 }
 
 /* New tools where they come in: a system message of nothing else. */
-static void put_added(ah_lowered *w, ah_slice json)
+static void put_added(ah_wire *w, ah_slice json)
 {
     ah_buf_str(&w->body, ",{\"role\":\"system\",\"tools\":[");
-    ah_put_added(w, json, w->done, &w->body, put_tool);
+    ah_wire_put_added(w, json, w->done, &w->body, put_tool);
     ah_buf_str(&w->body, "]}");
 }
 
-static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
+static void entry(const ah_adapter *a, ah_wire *w, const ah_entry *e)
 {
     static const ah_part_words words = {
         "{\"type\":\"text\",\"text\":", "{\"type\":\"image_url\",\"image_url\":{\"url\":", "}}"};
@@ -234,11 +234,11 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
     else if (e->kind == AH_ENTRY_TOOL_RESULT)
         put_result(a, b, json);
     else if (e->kind == AH_ENTRY_USER)
-        ah_put_user(b, &words, ah_json_member(json, "content"));
+        ah_wire_put_user(b, &words, ah_json_member(json, "content"));
     else if (e->kind == AH_ENTRY_TOOLS_ADDED)
         put_added(w, json);
     else
-        ah_put_message(b, "system", ah_json_member(json, "text"));
+        ah_wire_put_message(b, "system", ah_json_member(json, "text"));
     ah_segment_end(w, AH_SEGMENT_ENTRY, w->done, b, at);
 }
 
@@ -258,7 +258,7 @@ static void put_path(const ah_openai *o, ah_slice version, ah_buf *b)
         ah_buf_fmt(b, "%s/chat/completions", azure ? "/openai/v1" : "");
 }
 
-ah_status ah_openai_post(const ah_adapter *a, const ah_lowered *w, ah_buf *scratch, ah_http_request *req,
+ah_status ah_openai_post(const ah_adapter *a, const ah_wire *w, ah_buf *scratch, ah_http_request *req,
                          ah_err *err)
 {
     const ah_openai *o = (const ah_openai *)a;
@@ -272,8 +272,8 @@ ah_status ah_openai_post(const ah_adapter *a, const ah_lowered *w, ah_buf *scrat
     };
 
     (void)w;
-    return ah_native_post(&o->native, o->path->data, headers, sizeof headers / sizeof *headers, scratch,
-                          req, err);
+    return ah_wire_native_post(&o->native, o->path->data, headers, sizeof headers / sizeof *headers,
+                               scratch, req, err);
 }
 
 /* -- making one ------------------------------------------------------------------- */
@@ -353,7 +353,7 @@ ah_status ah_openai_make(const ah_openai_wire *wire, const ah_server *server, ah
                                   .images = wire->images,
                                   .strict_tools = strict ? AH_STRICT_OPENAI : AH_STRICT_NONE,
                                   .tool_change_mode = mode};
-    st = ah_native_fill(&a->native, &server->at, model, o, err);
+    st = ah_wire_native_fill(&a->native, &server->at, model, o, err);
     a->native.base.lists_allowed =
         st == AH_OK && server->quirks & AH_SERVER_ALLOWED && official(&a->native.base);
     if (st == AH_OK)
@@ -369,14 +369,14 @@ static const ah_adapter_vt vt = {
     .name = "openai",
     .head = head,
     .entry = entry,
-    .stands = ah_thoughts_alone,
+    .stands = ah_wire_thoughts_alone,
     .tail = "]}",
     .request = ah_openai_post,
     .open = ah_openai_open,
-    .head_came = ah_reading_head_came,
-    .feed = ah_reading_feed,
-    .end = ah_reading_end,
-    .close = ah_reading_close,
+    .head_came = ah_wire_reader_head_came,
+    .feed = ah_wire_reader_feed,
+    .end = ah_wire_reader_end,
+    .close = ah_wire_reader_close,
     .free = ah_openai_free,
 };
 
@@ -406,7 +406,7 @@ ah_status ah_openai_new(const ah_server *server, ah_slice model, const ah_provid
                            .native_output = (server->quirks & OUTPUT) != 0,
                            .reasoning_back = (server->quirks & THOUGHTS) != 0,
                            .images = AH_IMAGES_USER,
-                           .cost_told = server->quirks & AH_SERVER_COST ? AH_COST_TOLD : AH_COST_UNTOLD};
+                           .cost_told = server->quirks & AH_SERVER_COST ? AH_COST_EACH : AH_COST_NEVER};
     ah_tool_change_mode mode;
     ah_status st;
     bool messages;

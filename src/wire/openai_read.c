@@ -6,13 +6,13 @@
 #include "base/json_walk.h"
 #include "wire/full.h"
 #include "wire/openai.h"
-#include "wire/reading.h"
+#include "wire/reader.h"
 #include "wire/thoughts.h"
 
 enum { MAX_CALL_ID = 128 };
 
 typedef struct reader {
-    ah_reading r;
+    ah_wire_reader r;
     ah_thoughts thoughts; /* to be sent back */
     ah_buf call_id;       /* what a LiteLLM proxy calls the request in its logs */
     int64_t position;     /* of the choice at work, among those of its document */
@@ -117,13 +117,13 @@ static const ah_shape event = {.member = AH_MEMBERS(AH_HANDS_OVER("choices", &mo
 
 /* -- the head ------------------------------------------------------------------------------ */
 
-static unsigned quirks_of(const ah_reading *r)
+static unsigned quirks_of(const ah_wire_reader *r)
 {
     return ((const ah_openai *)r->base.adapter)->server->quirks;
 }
 
 /* Notes what a proxy says of the request: how it is called, and whether it was tried again there. */
-static void note_head(ah_reading *r, const ah_response_head *h)
+static void note_head(ah_wire_reader *r, const ah_response_head *h)
 {
     ah_slice id = h->header(h->ud, "x-litellm-call-id");
     ah_slice retries = h->header(h->ud, "x-litellm-attempted-retries");
@@ -136,7 +136,7 @@ static void note_head(ah_reading *r, const ah_response_head *h)
 }
 
 /* Says where to look for it. */
-static void note_fault(ah_reading *r, ah_slice error, ah_buf *more)
+static void note_fault(ah_wire_reader *r, ah_slice error, ah_buf *more)
 {
     const ah_buf *id = &((reader *)r)->call_id;
 
@@ -150,22 +150,22 @@ static void note_fault(ah_reading *r, ah_slice error, ah_buf *more)
 static void read_usage(ah_assembly *msg, ah_slice usage)
 {
     ah_slice input, output, of_input, of_output, cost;
-    const ah_json_wanted want[] = {{"prompt_tokens", &input},
-                                   {"completion_tokens", &output},
-                                   {"prompt_tokens_details", &of_input},
-                                   {"completion_tokens_details", &of_output},
-                                   {"cost", &cost}};
+    const ah_json_slot want[] = {{"prompt_tokens", &input},
+                                 {"completion_tokens", &output},
+                                 {"prompt_tokens_details", &of_input},
+                                 {"completion_tokens_details", &of_output},
+                                 {"cost", &cost}};
 
     if (!ah_json_members(usage, want, 5))
         return;
     ah_assembly_cost(msg, cost);
     ah_assembly_usage(
         msg, (ah_usage){
-                 .input = ah_reading_count(input),
-                 .cached_read = ah_reading_count(ah_json_member(of_input, "cached_tokens")),
-                 .cached_write = ah_reading_count(ah_json_member(of_input, "cache_write_tokens")),
-                 .output = ah_reading_count(output),
-                 .reasoning = ah_reading_count(ah_json_member(of_output, "reasoning_tokens")),
+                 .input = ah_wire_reader_count(input),
+                 .cached_read = ah_wire_reader_count(ah_json_member(of_input, "cached_tokens")),
+                 .cached_write = ah_wire_reader_count(ah_json_member(of_input, "cache_write_tokens")),
+                 .output = ah_wire_reader_count(output),
+                 .reasoning = ah_wire_reader_count(ah_json_member(of_output, "reasoning_tokens")),
                  .known = true,
              });
 }
@@ -200,9 +200,9 @@ static ah_status read_arguments(ah_draft_call *c, ah_slice value, ah_err *err)
  * none of their calls, some give all of a message the same number. */
 static bool begins_another(const ah_draft_call *c, ah_slice id, ah_slice called, bool numbered)
 {
-    if (!ah_reading_says(called) || !c->name.len)
+    if (!ah_wire_reader_says(called) || !c->name.len)
         return false;
-    if (!ah_reading_says(id))
+    if (!ah_wire_reader_says(id))
         return !numbered;
     return c->id.len && !memchr(id.p, '\\', id.n) &&
            !ah_slice_eq(ah_json_inside(id), ah_buf_slice(&c->id));
@@ -226,12 +226,12 @@ static ah_status find_call(ah_assembly *msg, const received_call *came, ah_draft
     return st;
 }
 
-static ah_status read_call(ah_reading *r, ah_json_reader *it, ah_err *err)
+static ah_status read_call(ah_wire_reader *r, ah_json_reader *it, ah_err *err)
 {
     received_call came;
     ah_slice called;
-    const ah_json_wanted want[] = {{"id", &came.id}, {"index", &came.index}, {"function", &called}};
-    const ah_json_wanted inner[] = {{"name", &came.name}, {"arguments", &came.arguments}};
+    const ah_json_slot want[] = {{"id", &came.id}, {"index", &came.index}, {"function", &called}};
+    const ah_json_slot inner[] = {{"name", &came.name}, {"arguments", &came.arguments}};
     ah_draft_call *c;
     ah_status st;
 
@@ -241,7 +241,7 @@ static ah_status read_call(ah_reading *r, ah_json_reader *it, ah_err *err)
         st = find_call(r->base.msg, &came, &c, err);
     else /* each is whole, whatever number it bears */
         st = ah_assembly_add_call(r->base.msg, (int64_t)r->base.msg->n, &c, err);
-    if (st == AH_OK && ah_reading_says(came.id))
+    if (st == AH_OK && ah_wire_reader_says(came.id))
         st = ah_assembly_call_id(c, ah_json_inside(came.id), err);
     if (st == AH_OK && ah_json_kind_of(came.name) == AH_JSON_STRING)
         st = ah_assembly_call_name(c, ah_json_inside(came.name), err);
@@ -249,11 +249,11 @@ static ah_status read_call(ah_reading *r, ah_json_reader *it, ah_err *err)
 }
 
 /* Reads an object whose bracket was just read, to its end. */
-typedef ah_status (*read_fn)(ah_reading *r, ah_json_reader *it, ah_err *err);
+typedef ah_status (*read_fn)(ah_wire_reader *r, ah_json_reader *it, ah_err *err);
 
 /* Reads the objects of the array that `it` is in, in place: long answers are passed over as seldom as
  * can be. */
-static ah_status read_each(ah_reading *r, ah_json_reader *it, read_fn read, ah_err *err)
+static ah_status read_each(ah_wire_reader *r, ah_json_reader *it, read_fn read, ah_err *err)
 {
     ah_status st = AH_OK;
 
@@ -263,10 +263,10 @@ static ah_status read_each(ah_reading *r, ah_json_reader *it, read_fn read, ah_e
 }
 
 /* Some servers send a list of parts where OpenAI sends a string. */
-static ah_status read_part(ah_reading *r, ah_json_reader *it, ah_err *err)
+static ah_status read_part(ah_wire_reader *r, ah_json_reader *it, ah_err *err)
 {
     ah_slice text;
-    const ah_json_wanted want[] = {{"text", &text}};
+    const ah_json_slot want[] = {{"text", &text}};
 
     ah_json_rest_members(it, want, 1);
     if (!text.p)
@@ -290,7 +290,7 @@ static bool stands_for_content(ah_json_token key, ah_slice value)
 }
 
 /* One member of a delta, or of the message of a whole answer: the same members. */
-static ah_status read_said(ah_reading *r, ah_json_reader *it, ah_json_token key, ah_err *err)
+static ah_status read_said(ah_wire_reader *r, ah_json_reader *it, ah_json_token key, ah_err *err)
 {
     reader *x = (reader *)r;
     ah_json_reader here = *it;
@@ -310,7 +310,7 @@ static ah_status read_said(ah_reading *r, ah_json_reader *it, ah_json_token key,
     return ah_thoughts_take(&x->thoughts, key, value, err);
 }
 
-static ah_status read_message(ah_reading *r, ah_slice came, ah_err *err)
+static ah_status read_message(ah_wire_reader *r, ah_slice came, ah_err *err)
 {
     ah_json_reader it = ah_json_read(came);
     ah_json_token key;
@@ -333,20 +333,20 @@ static ah_status find_ours(reader *x, ah_slice number, bool *ours, ah_err *err)
     if (!*ours || x->r.pieces)
         return AH_OK;
     if (x->chosen)
-        return ah_reading_bad(&x->r, err, "the answer's choices[%lld].index is 0 once more",
-                              (long long)position);
+        return ah_wire_reader_bad(&x->r, err, "the answer's choices[%lld].index is 0 once more",
+                                  (long long)position);
     x->chosen = true;
     return AH_OK;
 }
 
 /* One of possibly several choices. */
-static ah_status read_choice(ah_reading *r, ah_json_reader *it, ah_err *err)
+static ah_status read_choice(ah_wire_reader *r, ah_json_reader *it, ah_err *err)
 {
     ah_slice reason, native, came, number;
-    const ah_json_wanted want[] = {{"index", &number},
-                                   {r->pieces ? "delta" : "message", &came},
-                                   {"finish_reason", &reason},
-                                   {"native_finish_reason", &native}};
+    const ah_json_slot want[] = {{"index", &number},
+                                 {r->pieces ? "delta" : "message", &came},
+                                 {"finish_reason", &reason},
+                                 {"native_finish_reason", &native}};
     bool ours;
     ah_status st;
 
@@ -356,14 +356,14 @@ static ah_status read_choice(ah_reading *r, ah_json_reader *it, ah_err *err)
         return st;
     r->begun = true;
     st = read_message(r, came, err);
-    if (ah_reading_says(reason)) {
-        ah_assembly_stop(r->base.msg, stop_of(reason), ah_reading_says(native) ? native : reason);
+    if (ah_wire_reader_says(reason)) {
+        ah_assembly_stop(r->base.msg, stop_of(reason), ah_wire_reader_says(native) ? native : reason);
         r->finished = true;
     }
     return st;
 }
 
-static ah_status read_document(ah_reading *r, ah_slice doc, ah_err *err)
+static ah_status read_document(ah_wire_reader *r, ah_slice doc, ah_err *err)
 {
     const ah_slice *found = r->found.slot;
     ah_json_reader it = ah_json_read(found[CHOICES]);
@@ -388,16 +388,16 @@ static bool may_say_nothing(const reader *x)
     return x->said || x->r.pieces || ah_stop_is_cut(stop) || stop == AH_STOP_FILTER;
 }
 
-static ah_status complete(ah_reading *r, ah_err *err)
+static ah_status complete(ah_wire_reader *r, ah_err *err)
 {
     if (!may_say_nothing((reader *)r))
-        return ah_reading_bad(
+        return ah_wire_reader_bad(
             r, err,
             "the answer's choices[0].message.content must be a string, found null or nothing, and no calls");
     return ah_thoughts_give(&((reader *)r)->thoughts, r->base.msg, err);
 }
 
-static void clear(ah_reading *r)
+static void clear(ah_wire_reader *r)
 {
     reader *x = (reader *)r;
 
@@ -414,7 +414,7 @@ static const ah_error_word error_words[] = {
     {NULL, 0},
 };
 
-static const ah_reading_vt reading = {
+static const ah_wire_reader_vt reading = {
     .no_answer = "the answer holds no choices",
     .stop = "finish_reason",
     .size = sizeof(reader),
@@ -430,7 +430,7 @@ static const ah_reading_vt reading = {
 
 ah_status ah_openai_open(const ah_adapter *a, ah_assembly *msg, ah_reader **out, ah_err *err)
 {
-    ah_status st = ah_reading_open(&reading, a, msg, out, err);
+    ah_status st = ah_wire_reader_open(&reading, a, msg, out, err);
     reader *x;
 
     if (st != AH_OK)

@@ -60,8 +60,8 @@ static ah_slice find_url(const ah_service *s, const ah_provider_options *o)
     return url;
 }
 
-ah_status ah_native_fill(ah_native *a, const ah_service *s, ah_slice model, const ah_provider_options *o,
-                         ah_err *err)
+ah_status ah_wire_native_fill(ah_wire_native *a, const ah_service *s, ah_slice model,
+                              const ah_provider_options *o, ah_err *err)
 {
     ah_slice url = find_url(s, o), key;
     ah_status st = find_key(s, o, &key, err);
@@ -125,8 +125,8 @@ static size_t put_header(ah_buf *scratch, const char *name, ah_slice value)
     return scratch->len;
 }
 
-ah_status ah_native_post(const ah_native *a, const char *path, const ah_header *h, size_t n,
-                         ah_buf *scratch, ah_http_request *req, ah_err *err)
+ah_status ah_wire_native_post(const ah_wire_native *a, const char *path, const ah_header *h, size_t n,
+                              ah_buf *scratch, ah_http_request *req, ah_err *err)
 {
     const char *accept = !a->base.stream     ? "application/json"
                          : a->service->lines ? "application/x-ndjson, application/json"
@@ -161,14 +161,14 @@ ah_status ah_native_post(const ah_native *a, const char *path, const ah_header *
 
 /* -- lowering --------------------------------------------------------------------------- */
 
-size_t ah_put_tools(ah_lowered *w, const char *open, ah_put_tool *put)
+size_t ah_wire_put_tools(ah_wire *w, const char *open, ah_wire_put_tool *put)
 {
     ah_buf *b = &w->head;
     ah_segment_kind kind;
     size_t at = 0, entry, n = 0, from;
     ah_slice spec;
 
-    while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) {
+    while ((spec = ah_wire_tool(w, &at, &kind, &entry)).p) {
         ah_buf_str(b, n++ ? "," : open);
         from = ah_segment_begin(b);
         put(w, spec, b);
@@ -177,7 +177,7 @@ size_t ah_put_tools(ah_lowered *w, const char *open, ah_put_tool *put)
     return n;
 }
 
-void ah_put_added(const ah_lowered *w, ah_slice json, size_t told, ah_buf *b, ah_put_tool *put)
+void ah_wire_put_added(const ah_wire *w, ah_slice json, size_t told, ah_buf *b, ah_wire_put_tool *put)
 {
     ah_json_reader r = ah_json_read(ah_json_member(json, "tools"));
     ah_json_token t = ah_json_next(&r);
@@ -185,7 +185,7 @@ void ah_put_added(const ah_lowered *w, ah_slice json, size_t told, ah_buf *b, ah
 
     for (t = ah_json_next(&r); json.p && t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
         ah_slice spec = ah_json_skip(&r, t);
-        const ah_offered *offered = ah_offers_find(&w->offers, ah_json_member(spec, "name"));
+        const ah_offer *offered = ah_offers_find(&w->offers, ah_json_member(spec, "name"));
 
         if (told && (!offered || offered->told != told))
             continue;
@@ -194,7 +194,7 @@ void ah_put_added(const ah_lowered *w, ah_slice json, size_t told, ah_buf *b, ah
     }
 }
 
-void ah_put_system(ah_lowered *w, const char *open, const char *close)
+void ah_wire_put_system(ah_wire *w, const char *open, const char *close)
 {
     ah_buf *b = &w->head;
     size_t from = ah_segment_begin(b);
@@ -207,27 +207,27 @@ void ah_put_system(ah_lowered *w, const char *open, const char *close)
     ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, from);
 }
 
-void ah_put_member(ah_buf *b, size_t *n, const char *name, ah_slice value)
+void ah_wire_put_member(ah_buf *b, size_t *n, const char *name, ah_slice value)
 {
     if (value.p)
         ah_buf_fmt(b, (*n)++ ? ",\"%s\":%.*s" : "\"%s\":%.*s", name, AH_FMT(value));
 }
 
-void ah_put_list(ah_buf *b, size_t *n, const char *name, ah_slice value)
+void ah_wire_put_list(ah_buf *b, size_t *n, const char *name, ah_slice value)
 {
     if (ah_json_kind_of(value) == AH_JSON_STRING)
         ah_buf_fmt(b, (*n)++ ? ",\"%s\":[%.*s]" : "\"%s\":[%.*s]", name, AH_FMT(value));
     else
-        ah_put_member(b, n, name, value);
+        ah_wire_put_member(b, n, name, value);
 }
 
-void ah_put_option(ah_buf *b, const char *name, ah_slice value)
+void ah_wire_put_option(ah_buf *b, const char *name, ah_slice value)
 {
     if (value.p)
         ah_buf_fmt(b, ",\"%s\":%.*s", name, AH_FMT(value));
 }
 
-void ah_put_joined_text(ah_buf *b, ah_slice parts)
+void ah_wire_put_joined_text(ah_buf *b, ah_slice parts)
 {
     ah_json_reader r = ah_json_read(parts);
     ah_json_token t = ah_json_next(&r);
@@ -242,17 +242,17 @@ void ah_put_joined_text(ah_buf *b, ah_slice parts)
     ah_buf_char(b, '"');
 }
 
-void ah_put_message(ah_buf *b, const char *role, ah_slice content)
+void ah_wire_put_message(ah_buf *b, const char *role, ah_slice content)
 {
     ah_buf_fmt(b, ",{\"role\":\"%s\",\"content\":", role);
     if (ah_json_kind_of(content) == AH_JSON_ARRAY)
-        ah_put_joined_text(b, content);
+        ah_wire_put_joined_text(b, content);
     else
         ah_buf_put(b, content);
     ah_buf_char(b, '}');
 }
 
-void ah_put_image_url(ah_buf *b, const ah_image *image)
+void ah_wire_put_image_url(ah_buf *b, const ah_image *image)
 {
     if (image->url.p) {
         ah_buf_put(b, image->url);
@@ -284,21 +284,21 @@ static void put_part(ah_buf *b, const ah_part_words *words, ah_slice part, size_
 
     if (ah_image_of(part, &image)) {
         ah_buf_fmt(b, "%s%s", (*n)++ ? "," : "", words->image);
-        ah_put_image_url(b, &image);
+        ah_wire_put_image_url(b, &image);
         ah_buf_str(b, words->image_end);
-    } else if (ah_has_text(text)) {
+    } else if (ah_wire_has_text(text)) {
         ah_buf_fmt(b, "%s%s%.*s}", (*n)++ ? "," : "", words->text, AH_FMT(text));
     }
 }
 
-void ah_put_user(ah_buf *b, const ah_part_words *words, ah_slice content)
+void ah_wire_put_user(ah_buf *b, const ah_part_words *words, ah_slice content)
 {
     ah_json_reader r = ah_json_read(content);
     ah_json_token t = ah_json_next(&r);
     size_t n = 0;
 
     if (t.kind != AH_JSON_ARRAY || !has_image(content)) {
-        ah_put_message(b, "user", content);
+        ah_wire_put_message(b, "user", content);
         return;
     }
     ah_buf_str(b, ",{\"role\":\"user\",\"content\":[");
@@ -307,7 +307,7 @@ void ah_put_user(ah_buf *b, const ah_part_words *words, ah_slice content)
     ah_buf_str(b, "]}");
 }
 
-ah_json_reader ah_result_images(ah_slice json)
+ah_json_reader ah_wire_result_images(ah_slice json)
 {
     ah_json_reader r = ah_json_read(ah_json_member(json, "images"));
 
@@ -328,7 +328,7 @@ static bool is_shown(const ah_adapter *a, const ah_image *image)
     return (a->images & (image->url.p ? AH_IMAGES_RESULT_URL : AH_IMAGES_RESULT_DATA)) != 0;
 }
 
-bool ah_next_shown(const ah_adapter *a, ah_json_reader *r, ah_image *image)
+bool ah_wire_next_shown(const ah_adapter *a, ah_json_reader *r, ah_image *image)
 {
     while (next_image(r, image))
         if (is_shown(a, image))
@@ -336,10 +336,10 @@ bool ah_next_shown(const ah_adapter *a, ah_json_reader *r, ah_image *image)
     return false;
 }
 
-void ah_put_result_text(const ah_adapter *a, ah_buf *b, const char *lead, ah_slice json)
+void ah_wire_put_result_text(const ah_adapter *a, ah_buf *b, const char *lead, ah_slice json)
 {
     ah_slice content, images;
-    const ah_json_wanted want[] = {{"content", &content}, {"images", &images}};
+    const ah_json_slot want[] = {{"content", &content}, {"images", &images}};
     ah_json_reader r;
     ah_image image;
 
@@ -360,14 +360,9 @@ void ah_put_result_text(const ah_adapter *a, ah_buf *b, const char *lead, ah_sli
     ah_buf_char(b, '"');
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool fits_wire(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '-';
+    return ah_is_letter(c) || ah_is_digit(c) || c == '_' || c == '-';
 }
 
 static void put_fitting(ah_buf *b, ah_slice raw)
@@ -386,7 +381,7 @@ static void put_name(ah_buf *b, const char *lead, ah_slice value)
     ah_buf_str(b, n ? "\"" : "unnamed\"");
 }
 
-void ah_put_wire_name(ah_buf *b, ah_slice value)
+void ah_wire_put_name(ah_buf *b, ah_slice value)
 {
     put_name(b, "", value);
 }
@@ -396,10 +391,10 @@ static bool needs_lead(ah_slice raw, size_t *bare)
 {
     for (*bare = 0; *bare < raw.n && raw.p[*bare] == '_';)
         ++*bare;
-    return *bare < raw.n && (is_digit(raw.p[*bare]) || raw.p[*bare] == '-');
+    return *bare < raw.n && (ah_is_digit(raw.p[*bare]) || raw.p[*bare] == '-');
 }
 
-void ah_put_led_name(ah_buf *b, ah_slice value)
+void ah_wire_put_led_name(ah_buf *b, ah_slice value)
 {
     ah_slice raw = value.n >= 2 ? ah_json_inside(value) : (ah_slice){"", 0};
     size_t bare;
@@ -407,14 +402,14 @@ void ah_put_led_name(ah_buf *b, ah_slice value)
     put_name(b, needs_lead(raw, &bare) ? "_" : "", value);
 }
 
-ah_slice ah_led_name(ah_slice raw)
+ah_slice ah_wire_led_name(ah_slice raw)
 {
     size_t bare;
 
     return needs_lead(raw, &bare) && bare > 0 ? (ah_slice){raw.p + 1, raw.n - 1} : raw;
 }
 
-void ah_put_wire_id(ah_buf *b, ah_slice value)
+void ah_wire_put_id(ah_buf *b, ah_slice value)
 {
     ah_slice raw = value.n >= 2 ? ah_json_inside(value) : (ah_slice){"", 0};
     size_t fitting = 0, most = MAX_WIRE_ID - HASH_DIGITS - 1;
@@ -449,7 +444,7 @@ static size_t blank(ah_slice raw)
     return 0;
 }
 
-bool ah_has_text(ah_slice value)
+bool ah_wire_has_text(ah_slice value)
 {
     ah_slice raw;
     size_t n;
@@ -462,24 +457,24 @@ bool ah_has_text(ah_slice value)
     return raw.n > 0;
 }
 
-bool ah_is_origin(const ah_adapter *a, ah_slice origin)
+bool ah_wire_is_origin(const ah_adapter *a, ah_slice origin)
 {
     ah_slice adapter, model, endpoint;
-    const ah_json_wanted want[] = {{"adapter", &adapter}, {"model", &model}, {"endpoint", &endpoint}};
+    const ah_json_slot want[] = {{"adapter", &adapter}, {"model", &model}, {"endpoint", &endpoint}};
 
     return ah_json_members(origin, want, 3) && ah_json_string_is(adapter, a->provider->data) &&
            ah_json_string_is(model, a->model->data) && ah_json_string_is(endpoint, a->endpoint->data);
 }
 
-bool ah_part_of_ours(const ah_adapter *a, ah_slice part, ah_slice *data, size_t *calls)
+bool ah_wire_part_of_ours(const ah_adapter *a, ah_slice part, ah_slice *data, size_t *calls)
 {
     ah_slice type, origin, before;
-    const ah_json_wanted want[] = {
+    const ah_json_slot want[] = {
         {"type", &type}, {"origin", &origin}, {"calls", &before}, {"data", data}};
     ah_json_num n = {0};
 
     if (!ah_json_members(part, want, 4) || !ah_json_string_is(type, "opaque") ||
-        ah_json_kind_of(*data) != AH_JSON_OBJECT || !ah_is_origin(a, origin))
+        ah_json_kind_of(*data) != AH_JSON_OBJECT || !ah_wire_is_origin(a, origin))
         return false;
     *calls = ah_json_number(before, &n) && n.is_int && n.i > 0 ? (size_t)n.i : 0;
     return true;
@@ -509,22 +504,22 @@ static ah_slice ours_of(const ah_adapter *a, ah_slice part)
     ah_slice data;
     size_t calls;
 
-    return ah_part_of_ours(a, part, &data, &calls) ? data : (ah_slice){NULL, 0};
+    return ah_wire_part_of_ours(a, part, &data, &calls) ? data : (ah_slice){NULL, 0};
 }
 
-bool ah_parts_say(ah_slice parts)
+bool ah_wire_parts_say(ah_slice parts)
 {
     return find_part(NULL, parts, text_of).p != NULL;
 }
 
-bool ah_thoughts_alone(const ah_lowered *w, ah_slice data)
+bool ah_wire_thoughts_alone(const ah_wire *w, ah_slice data)
 {
     (void)w;
     (void)data;
     return false;
 }
 
-ah_slice ah_opaque_of_ours(const ah_adapter *a, ah_slice parts)
+ah_slice ah_wire_opaque_of_ours(const ah_adapter *a, ah_slice parts)
 {
     return find_part(a, parts, ours_of);
 }

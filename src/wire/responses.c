@@ -4,7 +4,7 @@
 #include "model/tool_spec.h"
 #include "wire/dialect.h"
 #include "wire/openai.h"
-#include "wire/reading.h"
+#include "wire/reader.h"
 #include "wire/responses_read.h"
 #include "wire/strict.h"
 
@@ -20,29 +20,29 @@ static ah_slice wire_model(ah_slice model)
 /* -- the head ---------------------------------------------------------------------------------- */
 
 /* `stop` and `seed` are not known to this wire. */
-static void put_options(const ah_adapter *a, ah_lowered *w)
+static void put_options(const ah_adapter *a, ah_wire *w)
 {
     static const ah_choice_words words = {"{\"type\":\"function\",\"name\":", "}", "", ""};
     const ah_model_options *o = &w->settings.options;
     ah_slice effort = o->reasoning;
-    bool thinks = effort.p && !ah_lowered_lacks(w, AH_MODEL_THINKS);
+    bool thinks = effort.p && !ah_wire_lacks(w, AH_MODEL_THINKS);
     ah_buf *b = &w->head;
 
-    ah_put_option(b, "prompt_cache_key", o->cache_key);
-    ah_put_option(b, "max_output_tokens", o->max_tokens);
-    ah_put_option(b, "temperature", o->temperature);
-    ah_put_option(b, "top_p", o->top_p);
+    ah_wire_put_option(b, "prompt_cache_key", o->cache_key);
+    ah_wire_put_option(b, "max_output_tokens", o->max_tokens);
+    ah_wire_put_option(b, "temperature", o->temperature);
+    ah_wire_put_option(b, "top_p", o->top_p);
     if (thinks)
         ah_buf_fmt(b, ",\"reasoning\":{\"effort\":%.*s}", AH_FMT(ah_model_effort(&a->known, effort)));
     if ((thinks || ah_model_can(&a->known, AH_MODEL_ENCRYPTED, false)) &&
-        !ah_lowered_lacks(w, AH_MODEL_ENCRYPTED))
+        !ah_wire_lacks(w, AH_MODEL_ENCRYPTED))
         ah_buf_str(b, ",\"include\":[\"reasoning.encrypted_content\"]");
     ah_buf_str(b, ",\"store\":false");
     ah_openai_put_choice(a, w, &words);
 }
 
 /* Without `strict` the service would try it, and lay the schema out by its own rules. */
-static void put_definition(const ah_lowered *w, ah_buf *b, ah_slice spec, bool deferred)
+static void put_definition(const ah_wire *w, ah_buf *b, ah_slice spec, bool deferred)
 {
     bool strict;
 
@@ -54,12 +54,12 @@ static void put_definition(const ah_lowered *w, ah_buf *b, ah_slice spec, bool d
                deferred ? ",\"defer_loading\":true" : "");
 }
 
-static void put_tool(const ah_lowered *w, ah_slice spec, ah_buf *b)
+static void put_tool(const ah_wire *w, ah_slice spec, ah_buf *b)
 {
     put_definition(w, b, spec, false);
 }
 
-static void put_deferred(const ah_lowered *w, ah_slice spec, ah_buf *b)
+static void put_deferred(const ah_wire *w, ah_slice spec, ah_buf *b)
 {
     put_definition(w, b, spec, true);
 }
@@ -72,13 +72,13 @@ static size_t begin_tool(ah_buf *b, size_t *n)
 
 /* Puts what searches, if something does: the service itself, or the model asks us by it. Then it is
  * search_tools in other words; without deferred tools nothing can be looked for. */
-static void put_search_tool(const ah_lowered *w, ah_buf *b)
+static void put_search_tool(const ah_wire *w, ah_buf *b)
 {
     static const char nothing[] =
         "\"description\":\"New tools are loaded here by themselves as they come; there is "
         "nothing to search.\",\"parameters\":{\"additionalProperties\":false,\"properties\":{},"
         "\"type\":\"object\"}}";
-    const ah_offered *ours = ah_offers_find(&w->offers, ah_slice_of("\"" AH_SEARCH_TOOLS "\""));
+    const ah_offer *ours = ah_offers_find(&w->offers, ah_slice_of("\"" AH_SEARCH_TOOLS "\""));
 
     if (w->mode != AH_TOOLS_SEARCH_PAIR) {
         ah_buf_str(b, "{\"type\":\"tool_search\"}");
@@ -94,21 +94,21 @@ static void put_search_tool(const ah_lowered *w, ah_buf *b)
 }
 
 /* A script's own tool of that name is none. */
-static bool is_search(const ah_lowered *w, ah_slice name)
+static bool is_search(const ah_wire *w, ah_slice name)
 {
     return w->mode == AH_TOOLS_SEARCH_PAIR && ah_json_string_is(name, AH_SEARCH_TOOLS) &&
            (w->deferral.p || !ah_offers_find(&w->offers, name));
 }
 
-static void put_tools(ah_lowered *w)
+static void put_tools(ah_wire *w)
 {
-    bool own = ah_lowered_defers(w) && w->searching == AH_SEARCHING_OWN;
+    bool own = ah_wire_defers(w) && w->searching == AH_SEARCH_MODE_OWN;
     ah_buf *b = &w->head;
     ah_segment_kind kind;
     size_t at = 0, entry, n = 0, from;
     ah_slice spec;
 
-    while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) {
+    while ((spec = ah_wire_tool(w, &at, &kind, &entry)).p) {
         if (is_search(w, ah_json_member(spec, "name")))
             continue;
         from = begin_tool(b, &n);
@@ -125,9 +125,9 @@ static void put_tools(ah_lowered *w)
 }
 
 /* Strict only where the schema is what strict takes; else it is a hint, and checked by us. */
-static void put_output(ah_lowered *w)
+static void put_output(ah_wire *w)
 {
-    ah_slice schema = ah_lowered_output(w);
+    ah_slice schema = ah_wire_output(w);
 
     if (!schema.p)
         return;
@@ -137,7 +137,7 @@ static void put_output(ah_lowered *w)
                AH_FMT(schema), ah_strict_fits(AH_STRICT_OPENAI, schema, NULL) ? "true" : "false");
 }
 
-static void head(const ah_adapter *a, ah_lowered *w)
+static void head(const ah_adapter *a, ah_wire *w)
 {
     ah_buf *b = &w->head;
 
@@ -150,36 +150,36 @@ static void head(const ah_adapter *a, ah_lowered *w)
     put_tools(w);
     if (w->system.p)
         ah_buf_str(b, ",\"instructions\":");
-    ah_put_system(w, "", "");
+    ah_wire_put_system(w, "", "");
     ah_buf_str(b, ",\"input\":[");
 }
 
 /* -- items --------------------------------------------------------------------------------------- */
 
 /* A search's arguments are an object where those of a call are its text. */
-static void put_search(const ah_lowered *w, ah_buf *b, ah_slice id, ah_slice arguments)
+static void put_search(const ah_wire *w, ah_buf *b, ah_slice id, ah_slice arguments)
 {
     ah_buf_str(b, ",{\"type\":\"tool_search_call\",\"call_id\":");
-    ah_put_wire_id(b, id);
+    ah_wire_put_id(b, id);
     ah_buf_str(b, ",\"execution\":\"client\",\"arguments\":");
     ah_dialect_put_arguments(w, ah_slice_of("\"" AH_SEARCH_TOOLS "\""), arguments, b);
     ah_buf_str(b, ",\"status\":\"completed\"}");
 }
 
 /* Its output: of a tools_added entry the tools that were told in that one, .p NULL for none. */
-static void put_found(const ah_lowered *w, ah_buf *b, ah_slice id, ah_slice added, size_t entry)
+static void put_found(const ah_wire *w, ah_buf *b, ah_slice id, ah_slice added, size_t entry)
 {
     ah_buf_str(b, ",{\"type\":\"tool_search_output\",\"call_id\":");
-    ah_put_wire_id(b, id);
+    ah_wire_put_id(b, id);
     ah_buf_str(b, ",\"execution\":\"client\",\"status\":\"completed\",\"tools\":[");
-    ah_put_added(w, added, entry, b, put_deferred);
+    ah_wire_put_added(w, added, entry, b, put_deferred);
     ah_buf_str(b, "]}");
 }
 
-static void put_call(const ah_lowered *w, ah_buf *b, ah_slice call, ah_slice space)
+static void put_call(const ah_wire *w, ah_buf *b, ah_slice call, ah_slice space)
 {
     ah_slice id, name, arguments;
-    const ah_json_wanted want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
+    const ah_json_slot want[] = {{"id", &id}, {"name", &name}, {"arguments", &arguments}};
 
     ah_json_members(call, want, 3);
     if (is_search(w, name)) {
@@ -187,9 +187,9 @@ static void put_call(const ah_lowered *w, ah_buf *b, ah_slice call, ah_slice spa
         return;
     }
     ah_buf_str(b, ",{\"type\":\"function_call\",\"call_id\":");
-    ah_put_wire_id(b, id);
+    ah_wire_put_id(b, id);
     ah_buf_str(b, ",\"name\":");
-    ah_put_wire_name(b, name);
+    ah_wire_put_name(b, name);
     ah_buf_str(b, ",\"arguments\":");
     ah_dialect_put_text(w, name, arguments, b);
     if (space.p)
@@ -199,7 +199,7 @@ static void put_call(const ah_lowered *w, ah_buf *b, ah_slice call, ah_slice spa
 
 /* An assistant entry on its way to the wire. */
 typedef struct walk {
-    const ah_lowered *w;
+    const ah_wire *w;
     ah_buf *b;
     ah_json_reader calls;
     size_t called; /* calls that were written */
@@ -234,7 +234,7 @@ static void put_opaque(walk *k, ah_slice data, size_t before)
 {
     static const ah_slice none = {NULL, 0};
     ah_slice phase, space, type;
-    const ah_json_wanted want[] = {{"phase", &phase}, {"namespace", &space}, {"type", &type}};
+    const ah_json_slot want[] = {{"phase", &phase}, {"namespace", &space}, {"type", &type}};
 
     ah_json_members(data, want, 3);
     put_text(k, type.p ? none : phase);
@@ -251,14 +251,14 @@ static void put_opaque(walk *k, ah_slice data, size_t before)
 static const char *const searches[] = {"tool_search_call", "tool_search_output", NULL};
 
 /* Reasoning is refused without the item that it led to; a mark is none. */
-static bool stands(const ah_lowered *w, ah_slice data)
+static bool stands(const ah_wire *w, ah_slice data)
 {
     ah_slice type = ah_json_member(data, "type");
 
-    return type.p && !ah_json_string_is(type, "reasoning") && !ah_lowered_left_out(w, data, searches);
+    return type.p && !ah_json_string_is(type, "reasoning") && !ah_wire_left_out(w, data, searches);
 }
 
-static void put_assistant(const ah_adapter *a, ah_lowered *w, ah_slice json)
+static void put_assistant(const ah_adapter *a, ah_wire *w, ah_slice json)
 {
     walk k = {.w = w, .b = &w->body, .calls = ah_json_read(ah_json_member(json, "tool_calls"))};
     ah_json_reader parts = ah_json_read(ah_json_member(json, "content"));
@@ -270,8 +270,8 @@ static void put_assistant(const ah_adapter *a, ah_lowered *w, ah_slice json)
     for (t = ah_json_next(&parts); t.kind == AH_JSON_OBJECT; t = ah_json_next(&parts)) {
         ah_slice part = ah_json_skip(&parts, t), text = ah_json_member(part, "text");
 
-        if (ah_part_of_ours(a, part, &data, &before)) {
-            if (!ah_lowered_left_out(w, data, searches))
+        if (ah_wire_part_of_ours(a, part, &data, &before)) {
+            if (!ah_wire_left_out(w, data, searches))
                 put_opaque(&k, data, before);
         } else if (ah_json_kind_of(text) == AH_JSON_STRING) {
             put_text(&k, none);
@@ -290,42 +290,42 @@ static void put_answer(const ah_adapter *a, ah_buf *b, ah_slice json)
 {
     /* This wire has no error flag: a failure says so in its text. */
     bool failed = ah_json_kind_of(ah_json_member(json, "success")) == AH_JSON_FALSE;
-    ah_json_reader r = ah_result_images(json);
+    ah_json_reader r = ah_wire_result_images(json);
     const char *lead = failed ? "Error: " : "";
     ah_image image;
 
-    if (!ah_next_shown(a, &r, &image)) {
-        ah_put_result_text(a, b, lead, json);
+    if (!ah_wire_next_shown(a, &r, &image)) {
+        ah_wire_put_result_text(a, b, lead, json);
         return;
     }
     ah_buf_fmt(b, "[%s", parts_here.text);
-    ah_put_result_text(a, b, lead, json);
+    ah_wire_put_result_text(a, b, lead, json);
     do {
         ah_buf_fmt(b, "},%s", parts_here.image);
-        ah_put_image_url(b, &image);
-    } while (ah_next_shown(a, &r, &image));
+        ah_wire_put_image_url(b, &image);
+    } while (ah_wire_next_shown(a, &r, &image));
     ah_buf_fmt(b, "%s]", parts_here.image_end);
 }
 
-static void put_result(const ah_adapter *a, const ah_lowered *w, ah_buf *b, ah_slice json)
+static void put_result(const ah_adapter *a, const ah_wire *w, ah_buf *b, ah_slice json)
 {
     ah_slice id, name;
-    const ah_json_wanted want[] = {{"id", &id}, {"name", &name}};
+    const ah_json_slot want[] = {{"id", &id}, {"name", &name}};
 
     ah_json_members(json, want, 2);
     if (is_search(w, name)) {
-        put_found(w, b, id, ah_lowered_found(w, id), 0);
+        put_found(w, b, id, ah_wire_found(w, id), 0);
         return;
     }
     ah_buf_str(b, ",{\"type\":\"function_call_output\",\"call_id\":");
-    ah_put_wire_id(b, id);
+    ah_wire_put_id(b, id);
     ah_buf_str(b, ",\"output\":");
     put_answer(a, b, json);
     ah_buf_char(b, '}');
 }
 
 /* New tools where they come in: as an item of their own, or as what a search has found. */
-static void put_added(ah_lowered *w, ah_slice json)
+static void put_added(ah_wire *w, ah_slice json)
 {
     ah_buf *b = &w->body;
     char id[48];
@@ -337,11 +337,11 @@ static void put_added(ah_lowered *w, ah_slice json)
         return;
     }
     ah_buf_str(b, ",{\"type\":\"additional_tools\",\"role\":\"developer\",\"tools\":[");
-    ah_put_added(w, json, w->done, b, put_tool);
+    ah_wire_put_added(w, json, w->done, b, put_tool);
     ah_buf_str(b, "]}");
 }
 
-static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
+static void entry(const ah_adapter *a, ah_wire *w, const ah_entry *e)
 {
     ah_slice json = ah_text_slice(e->json);
     ah_buf *b = &w->body;
@@ -352,11 +352,11 @@ static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
     else if (e->kind == AH_ENTRY_TOOL_RESULT)
         put_result(a, w, b, json);
     else if (e->kind == AH_ENTRY_USER)
-        ah_put_user(b, &parts_here, ah_json_member(json, "content"));
+        ah_wire_put_user(b, &parts_here, ah_json_member(json, "content"));
     else if (e->kind == AH_ENTRY_TOOLS_ADDED)
         put_added(w, json);
     else
-        ah_put_message(b, "developer", ah_json_member(json, "text"));
+        ah_wire_put_message(b, "developer", ah_json_member(json, "text"));
     if (b->len > at)
         ah_segment_end(w, AH_SEGMENT_ENTRY, w->done, b, at);
 }
@@ -369,10 +369,10 @@ static const ah_adapter_vt vt = {
     .tail = "]}",
     .request = ah_openai_post,
     .open = ah_responses_open,
-    .head_came = ah_reading_head_came,
-    .feed = ah_reading_feed,
-    .end = ah_reading_end,
-    .close = ah_reading_close,
+    .head_came = ah_wire_reader_head_came,
+    .feed = ah_wire_reader_feed,
+    .end = ah_wire_reader_end,
+    .close = ah_wire_reader_close,
     .free = ah_openai_free,
 };
 

@@ -4,10 +4,10 @@
 #include "wire/responses_read.h"
 
 #include "wire/full.h"
-#include "wire/reading.h"
+#include "wire/reader.h"
 
 typedef struct reader {
-    ah_reading r;
+    ah_wire_reader r;
     bool shown;    /* the message at work came in pieces */
     bool items;    /* an item came by itself */
     int64_t begun; /* items that were begun, less those that were ended */
@@ -101,7 +101,7 @@ static ah_status keep_mark(reader *x, ah_slice came, const char *member, ah_err 
     ah_buf b;
     ah_status st;
 
-    if (!ah_reading_says(value))
+    if (!ah_wire_reader_says(value))
         return AH_OK;
     ah_buf_init(&b, x->r.base.adapter->mem, value.n + 64);
     ah_buf_fmt(&b, "{\"%s\":%.*s}", member, AH_FMT(value));
@@ -114,9 +114,10 @@ static ah_status read_part(reader *x, ah_slice came, ah_err *err)
 {
     ah_slice text = ah_json_member(came, "text"), refusal = ah_json_member(came, "refusal");
 
-    if (ah_reading_says(refusal))
+    if (ah_wire_reader_says(refusal))
         return ah_assembly_refusal(message_of(x), ah_json_inside(refusal), err);
-    return ah_reading_says(text) ? ah_assembly_text(message_of(x), ah_json_inside(text), err) : AH_OK;
+    return ah_wire_reader_says(text) ? ah_assembly_text(message_of(x), ah_json_inside(text), err)
+                                     : AH_OK;
 }
 
 static ah_status read_message(reader *x, ah_slice came, ah_err *err)
@@ -138,9 +139,9 @@ static ah_status begin_call(reader *x, ah_slice came, ah_slice called, ah_draft_
     ah_slice id = ah_json_member(came, "call_id");
     ah_status st = ah_assembly_add_call(msg, (int64_t)msg->n, c, err);
 
-    if (st == AH_OK && ah_reading_says(id))
+    if (st == AH_OK && ah_wire_reader_says(id))
         st = ah_assembly_call_id(*c, ah_json_inside(id), err);
-    if (st == AH_OK && ah_reading_says(called))
+    if (st == AH_OK && ah_wire_reader_says(called))
         st = ah_assembly_call_name(*c, ah_json_inside(called), err);
     return st;
 }
@@ -191,7 +192,7 @@ static ah_status read_item(reader *x, ah_slice came, ah_err *err)
         return read_search(x, came, err);
     if (ah_json_string_is(type, "tool_search_call") ||
         (ah_json_string_is(type, "reasoning") &&
-         ah_reading_says(ah_json_member(came, "encrypted_content"))))
+         ah_wire_reader_says(ah_json_member(came, "encrypted_content"))))
         return ah_assembly_opaque(message_of(x), came, err);
     return AH_OK;
 }
@@ -212,19 +213,19 @@ static ah_status read_items(reader *x, ah_slice list, ah_err *err)
 static void read_usage(ah_assembly *msg, ah_slice usage)
 {
     ah_slice of_input, of_output;
-    const ah_json_wanted want[] = {{"input_tokens_details", &of_input},
-                                   {"output_tokens_details", &of_output}};
+    const ah_json_slot want[] = {{"input_tokens_details", &of_input},
+                                 {"output_tokens_details", &of_output}};
 
     if (!ah_json_members(usage, want, 2))
         return;
     ah_assembly_cost(msg, ah_json_member(usage, "cost"));
     ah_assembly_usage(
         msg, (ah_usage){
-                 .input = ah_reading_count(ah_json_member(usage, "input_tokens")),
-                 .cached_read = ah_reading_count(ah_json_member(of_input, "cached_tokens")),
-                 .cached_write = ah_reading_count(ah_json_member(of_input, "cache_write_tokens")),
-                 .output = ah_reading_count(ah_json_member(usage, "output_tokens")),
-                 .reasoning = ah_reading_count(ah_json_member(of_output, "reasoning_tokens")),
+                 .input = ah_wire_reader_count(ah_json_member(usage, "input_tokens")),
+                 .cached_read = ah_wire_reader_count(ah_json_member(of_input, "cached_tokens")),
+                 .cached_write = ah_wire_reader_count(ah_json_member(of_input, "cache_write_tokens")),
+                 .output = ah_wire_reader_count(ah_json_member(usage, "output_tokens")),
+                 .reasoning = ah_wire_reader_count(ah_json_member(of_output, "reasoning_tokens")),
                  .known = true,
              });
 }
@@ -237,14 +238,15 @@ static ah_status read_status(reader *x, ah_slice response, ah_err *err)
     ah_stop stop = AH_STOP_END;
 
     if (ah_json_string_is(status, "failed"))
-        return ah_reading_bad(&x->r, err, "the answer failed and does not say why");
+        return ah_wire_reader_bad(&x->r, err, "the answer failed and does not say why");
     if (ah_json_string_is(status, "incomplete"))
         stop = ah_json_string_is(reason, "content_filter") ? AH_STOP_FILTER
                : ah_full_word(reason)                      ? AH_STOP_FULL
                                                            : AH_STOP_LENGTH;
-    else if (ah_reading_says(status) && !ah_json_string_is(status, "completed"))
-        return ah_reading_bad(&x->r, err, "the answer is not complete (its status is not 'completed')");
-    ah_assembly_stop(message_of(x), stop, ah_reading_says(reason) ? reason : status);
+    else if (ah_wire_reader_says(status) && !ah_json_string_is(status, "completed"))
+        return ah_wire_reader_bad(&x->r, err,
+                                  "the answer is not complete (its status is not 'completed')");
+    ah_assembly_stop(message_of(x), stop, ah_wire_reader_says(reason) ? reason : status);
     return AH_OK;
 }
 
@@ -255,7 +257,7 @@ static ah_status read_response(reader *x, ah_slice response, ah_err *err)
     ah_status st = AH_OK;
 
     if (error.p && ah_json_kind_of(error) != AH_JSON_NULL)
-        return ah_reading_error(&x->r, error, err);
+        return ah_wire_reader_error(&x->r, error, err);
     x->r.begun = x->r.finished = x->r.done = true;
     if (!x->items)
         st = read_items(x, ah_json_member(response, "output"), err);
@@ -263,7 +265,7 @@ static ah_status read_response(reader *x, ah_slice response, ah_err *err)
     if (st == AH_OK)
         st = read_status(x, response, err);
     if (st == AH_OK && x->items && x->begun > 0 && message_of(x)->stop == AH_STOP_END)
-        return ah_reading_bad(&x->r, err, "the answer ended within an item of its output");
+        return ah_wire_reader_bad(&x->r, err, "the answer ended within an item of its output");
     return st;
 }
 
@@ -271,7 +273,7 @@ static ah_status read_delta(reader *x, ah_slice came, bool refusal, ah_err *err)
 {
     ah_slice more = ah_json_member(came, "delta");
 
-    if (!ah_reading_says(more))
+    if (!ah_wire_reader_says(more))
         return AH_OK;
     x->shown = true;
     return refusal ? ah_assembly_refusal(message_of(x), ah_json_inside(more), err)
@@ -299,7 +301,7 @@ static ah_status read_event(reader *x, ah_slice came, ah_slice type, ah_err *err
 }
 
 /* An error of a stream may have its members in the event. */
-static ah_status read_document(ah_reading *r, ah_slice doc, ah_err *err)
+static ah_status read_document(ah_wire_reader *r, ah_slice doc, ah_err *err)
 {
     reader *x = (reader *)r;
     ah_slice type = ah_json_member(doc, "type");
@@ -307,7 +309,7 @@ static ah_status read_document(ah_reading *r, ah_slice doc, ah_err *err)
     if (!r->pieces)
         return read_response(x, doc, err);
     if (ah_json_string_is(type, "error"))
-        return ah_reading_error(r, doc, err);
+        return ah_wire_reader_error(r, doc, err);
     return read_event(x, doc, type, err);
 }
 
@@ -319,7 +321,7 @@ static const ah_error_word error_words[] = {
     {NULL, 0},
 };
 
-static const ah_reading_vt reading = {
+static const ah_wire_reader_vt reading = {
     .no_answer = "the answer holds no output",
     .stop = "status",
     .size = sizeof(reader),
@@ -331,5 +333,5 @@ static const ah_reading_vt reading = {
 
 ah_status ah_responses_open(const ah_adapter *a, ah_assembly *msg, ah_reader **out, ah_err *err)
 {
-    return ah_reading_open(&reading, a, msg, out, err);
+    return ah_wire_reader_open(&reading, a, msg, out, err);
 }

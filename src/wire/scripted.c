@@ -18,20 +18,20 @@
 #include "wire/lower.h"
 #include "wire/ollama_read.h"
 #include "wire/openai_read.h"
-#include "wire/reading.h"
+#include "wire/reader.h"
 #include "wire/responses_read.h"
 #include "wire/shape.h"
 
 enum { MAX_LINE = 64 << 20, MAX_SAID = 4 << 10 };
 
-static void put_tools(const ah_adapter *a, ah_lowered *w)
+static void put_tools(const ah_adapter *a, ah_wire *w)
 {
     ah_buf *b = &w->head;
     ah_segment_kind kind;
     size_t at = 0, n = 0, entry, start;
     ah_slice spec;
 
-    while ((spec = ah_lowered_tool(w, &at, &kind, &entry)).p) {
+    while ((spec = ah_wire_tool(w, &at, &kind, &entry)).p) {
         ah_buf_str(b, n++ ? "," : "");
         start = ah_segment_begin(b);
         if (((const ah_scripted *)a)->annotated)
@@ -42,7 +42,7 @@ static void put_tools(const ah_adapter *a, ah_lowered *w)
     }
 }
 
-static void head(const ah_adapter *a, ah_lowered *w)
+static void head(const ah_adapter *a, ah_wire *w)
 {
     ah_slice options = w->settings.options.text;
     ah_buf *b = &w->head;
@@ -78,7 +78,7 @@ static void put_added(ah_buf *b, ah_slice json)
     ah_buf_char(b, '}');
 }
 
-static void entry(const ah_adapter *a, ah_lowered *w, const ah_entry *e)
+static void entry(const ah_adapter *a, ah_wire *w, const ah_entry *e)
 {
     size_t at = ah_segment_begin(&w->body);
 
@@ -361,7 +361,7 @@ static ah_status stand_in(ah_adapter *a, const struct ah_call *call, ah_tool **o
     return s->stand_in ? s->stand_in(s, call, out, err) : AH_OK;
 }
 
-static void rest(ah_adapter *a, const ah_lowered *w)
+static void rest(ah_adapter *a, const ah_wire *w)
 {
     ah_scripted *s = (ah_scripted *)a;
 
@@ -369,7 +369,7 @@ static void rest(ah_adapter *a, const ah_lowered *w)
         s->rest(s, w);
 }
 
-static void leave(ah_adapter *a, const ah_lowered *w)
+static void leave(ah_adapter *a, const ah_wire *w)
 {
     ah_scripted *s = (ah_scripted *)a;
 
@@ -395,8 +395,8 @@ const ah_adapter_vt ah_scripted_vt = {
 
 #define READS(open_it)                                                                                  \
     {                                                                                                   \
-        SLOTS, .open = open_it, .head_came = ah_reading_head_came, .feed = ah_reading_feed,             \
-               .end = ah_reading_end, .close = ah_reading_close                                         \
+        SLOTS, .open = open_it, .head_came = ah_wire_reader_head_came, .feed = ah_wire_reader_feed,     \
+               .end = ah_wire_reader_end, .close = ah_wire_reader_close                                 \
     }
 
 const char *const ah_scripted_wires[] = {"anthropic", "openai", "responses", "gemini", "ollama", NULL};

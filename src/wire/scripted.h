@@ -8,14 +8,14 @@
 
 /* The owner gives the struct: `native.base` with vt = &ah_scripted_vt, and these. */
 typedef struct ah_scripted {
-    ah_native native;
+    ah_wire_native native;
     ah_service service; /* as native.service, where it reads lines of another wire */
     void (*start)(struct ah_scripted *s, struct ah_exchange *x);
     void (*stop)(struct ah_scripted *s, struct ah_exchange *x);
     void (*release)(struct ah_scripted *s); /* frees the struct */
     /* As in the vtable; NULL: nothing to do. */
-    void (*rest)(struct ah_scripted *s, const ah_lowered *w);
-    void (*leave)(struct ah_scripted *s, const ah_lowered *w);
+    void (*rest)(struct ah_scripted *s, const ah_wire *w);
+    void (*leave)(struct ah_scripted *s, const ah_wire *w);
     bool annotated; /* requests have the annotations of tools */
     /* As in the vtable; NULL: never. */
     ah_status (*stand_in)(struct ah_scripted *s, const struct ah_call *call, ah_tool **out, ah_err *err);

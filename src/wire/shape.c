@@ -15,7 +15,7 @@ typedef struct place {
 
 typedef struct check {
     size_t halves; /* not yet found in a piece */
-    ah_shape_found *found;
+    ah_shape_values *found;
     ah_buf *said;
 } check;
 
@@ -289,13 +289,13 @@ static bool fits(check *c, const ah_shape *s, const place *at, ah_json_reader *r
     return fits_text(c, s, kinds, pass_value(r)) || refuse(c, at, s, &here);
 }
 
-bool ah_shape_fits(const ah_shape *shape, ah_slice doc, size_t halves, ah_shape_found *found,
+bool ah_shape_fits(const ah_shape *shape, ah_slice doc, size_t halves, ah_shape_values *found,
                    ah_buf *said)
 {
     check c = {.halves = halves, .found = found, .said = said};
     ah_json_reader r = ah_json_read(doc);
 
     if (found)
-        *found = (ah_shape_found){0};
+        *found = (ah_shape_values){0};
     return fits(&c, shape, NULL, &r) && c.halves == 0;
 }

@@ -84,14 +84,14 @@ extern const ah_shape ah_no_error;
 enum { AH_SHAPE_SLOTS = 4 };
 
 /* Values that were met, by the slots of their members; .p NULL: it was not there. */
-typedef struct ah_shape_found {
+typedef struct ah_shape_values {
     ah_slice slot[AH_SHAPE_SLOTS + 1];
-} ah_shape_found;
+} ah_shape_values;
 
 /* Holds a checked document against its shape. `halves`: how many strings in it were cut within a
  * character (ah_json_check_piece). `found` may be NULL. False: *said has where and what, "choices[0].message must be an
  * object, found null", or is empty where a character was cut in what is no piece. */
-bool ah_shape_fits(const ah_shape *shape, ah_slice doc, size_t halves, ah_shape_found *found,
+bool ah_shape_fits(const ah_shape *shape, ah_slice doc, size_t halves, ah_shape_values *found,
                    ah_buf *said);
 
 #endif

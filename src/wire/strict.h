@@ -21,10 +21,10 @@ typedef enum ah_strictness {
 /* The parameters of a tool's specification, and whether they are the strict ones. The tool's own
  * `strict` wins over the settings' option. A verdict on a tool does not change by those that come
  * after it: where a request may hold so much only, the first ones have it. */
-ah_strictness ah_strict_put_parameters(const ah_lowered *w, ah_slice spec, ah_buf *out);
+ah_strictness ah_strict_put_parameters(const ah_wire *w, ah_slice spec, ah_buf *out);
 
 /* True if one of the offered tools asks to be strict, and the wire and the model can. */
-bool ah_strict_asked(const ah_lowered *w);
+bool ah_strict_asked(const ah_wire *w);
 
 /* A schema put into the subset, appended to `out`. False, and nothing: it cannot be said, or `out`
  * has failed. */

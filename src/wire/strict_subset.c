@@ -17,59 +17,54 @@ typedef struct judge {
     ah_strict_weight weight;
 } judge;
 
+/* A judge at a schema within another. */
+typedef struct within {
+    judge *j;
+    int level;
+} within;
+
 static bool fits(judge *j, ah_slice schema, int level);
 
-/* All members of an object are schemas that fit. */
-static bool all_members_fit(judge *j, ah_slice object, int level)
+static bool one_fits(void *ud, ah_json_token key, ah_slice schema)
 {
-    ah_json_reader r = ah_json_read(object);
-    ah_json_token key = ah_json_next(&r);
-    bool ok = key.kind == AH_JSON_OBJECT;
+    within *in = ud;
 
-    for (key = ah_json_next(&r); ok && key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
-        j->properties++;
-        j->text += key.raw.n;
-        ok = fits(j, ah_json_skip(&r, ah_json_next(&r)), level);
+    if (key.kind == AH_JSON_KEY) {
+        in->j->properties++;
+        in->j->text += key.raw.n;
     }
-    return ok;
+    return fits(in->j, schema, in->level);
 }
 
-static bool all_items_fit(judge *j, ah_slice array, int level)
+static bool count_name(void *ud, ah_json_token key, ah_slice schema)
 {
-    ah_json_reader r = ah_json_read(array);
-    ah_json_token t = ah_json_next(&r);
-    bool ok = t.kind == AH_JSON_ARRAY;
-
-    for (t = ah_json_next(&r); ok && t.kind == AH_JSON_OBJECT; t = ah_json_next(&r))
-        ok = fits(j, ah_json_skip(&r, t), level);
-    return ok && t.kind == AH_JSON_ARRAY_END;
+    (void)key;
+    (void)schema;
+    return ++*(size_t *)ud <= MAX_PROPERTIES;
 }
 
-bool ah_strict_holds(ah_slice array, ah_slice raw)
+/* True if no more members are required than there are: each name is looked for among all of them. */
+static bool is_sound(ah_slice required, ah_slice properties)
 {
-    ah_json_reader r = ah_json_read(array);
-    ah_json_token t = ah_json_next(&r);
+    size_t names = 0, members = 0;
 
-    if (t.kind != AH_JSON_ARRAY)
-        return false;
-    for (t = ah_json_next(&r); t.kind == AH_JSON_STRING; t = ah_json_next(&r))
-        if (ah_slice_eq(t.raw, raw))
-            return true;
-    return false;
+    return (ah_json_kind_of(required) != AH_JSON_ARRAY ||
+            ah_rewrite_each(AH_REWRITE_LIST, required, count_name, &names)) &&
+           ah_rewrite_each(AH_REWRITE_MAP, properties, count_name, &members) && names <= members;
 }
 
 /* Allows no members but those it names, and requires them all where that is asked. */
 static bool is_closed(judge *j, ah_slice schema)
 {
-    ah_slice required = ah_json_member(schema, "required");
-    ah_json_reader r = ah_json_read(ah_json_member(schema, "properties"));
+    ah_slice required = ah_json_member(schema, "required"), map = ah_json_member(schema, "properties");
+    ah_json_reader r = ah_json_read(map);
     ah_json_token key = ah_json_next(&r);
 
     if (ah_json_kind_of(ah_json_member(schema, "additionalProperties")) != AH_JSON_FALSE ||
-        key.kind != AH_JSON_OBJECT)
+        key.kind != AH_JSON_OBJECT || !is_sound(required, map))
         return false;
     for (key = ah_json_next(&r); key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
-        bool there = ah_strict_holds(required, key.raw);
+        bool there = ah_json_has_string(required, key.raw);
 
         if (!there && j->rules == AH_STRICT_OPENAI)
             return false;
@@ -108,38 +103,33 @@ static bool reference_fits(const judge *j, ah_slice schema, ah_slice ref)
 {
     static const char defs[] = "\"#/$defs/";
     size_t n = sizeof defs - 1;
-    ah_json_reader r = ah_json_read(schema);
 
-    ah_json_next(&r);
-    ah_json_next(&r);
-    ah_json_skip(&r, ah_json_next(&r));
-    if (j->rules != AH_STRICT_OPENAI || ah_json_next(&r).kind != AH_JSON_OBJECT_END)
+    if (j->rules != AH_STRICT_OPENAI || !ah_json_has_one(schema))
         return false;
     return ah_json_string_is(ref, "#") ||
            (ah_slice_begins(ref, defs) && !memchr(ref.p + n, '/', ref.n - n));
 }
 
-static bool keyword_fits(judge *j, ah_slice schema, ah_json_token key, ah_slice value, int level)
+static bool keyword_fits(judge *j, ah_slice schema, ah_slice key, ah_slice value, int level)
 {
-    static const char *const plain[] = {"type",     "description",          "title",
-                                        "required", "additionalProperties", NULL};
+    bool map = ah_slice_is(key, "properties"), list = ah_slice_is(key, "anyOf") && level,
+         defs = ah_slice_is(key, "$defs") && !level && j->rules == AH_STRICT_OPENAI;
+    within in = {j, level + 1};
 
-    for (const char *const *k = plain; *k; k++)
-        if (ah_json_token_is(key, *k))
-            return true;
-    if (ah_json_token_is(key, "enum") || ah_json_token_is(key, "const"))
+    if (ah_slice_among(key, " type description title required additionalProperties "))
+        return true;
+    if (ah_slice_among(key, " enum const "))
         return values_fit(j, value);
-    if (ah_json_token_is(key, "$ref"))
+    if (ah_slice_is(key, "$ref"))
         return reference_fits(j, schema, value);
-    if (ah_json_token_is(key, "properties") ||
-        (ah_json_token_is(key, "$defs") && level == 0 && j->rules == AH_STRICT_OPENAI))
-        return all_members_fit(j, value, level + 1);
-    if (ah_json_token_is(key, "items"))
-        return fits(j, value, level + 1);
-    if (!ah_json_token_is(key, "anyOf") || level == 0)
-        return false;
-    j->weight.unions++;
-    return all_items_fit(j, value, level + 1);
+    j->weight.unions += list;
+    if (map || defs)
+        return ah_json_kind_of(value) == AH_JSON_OBJECT &&
+               ah_rewrite_each(AH_REWRITE_MAP, value, one_fits, &in);
+    if (list)
+        return ah_json_kind_of(value) == AH_JSON_ARRAY &&
+               ah_rewrite_each(AH_REWRITE_LIST, value, one_fits, &in);
+    return ah_slice_is(key, "items") && fits(j, value, level + 1);
 }
 
 /* True if the type fits: something is said of it, and lists are only of scalars. */
@@ -167,7 +157,7 @@ static bool fits(judge *j, ah_slice schema, int level)
     bool ok = key.kind == AH_JSON_OBJECT && level < MAX_LEVELS && type_fits(j, schema);
 
     for (key = ah_json_next(&r); ok && key.kind == AH_JSON_KEY; key = ah_json_next(&r))
-        ok = keyword_fits(j, schema, key, ah_json_skip(&r, ah_json_next(&r)), level);
+        ok = keyword_fits(j, schema, key.raw, ah_json_skip(&r, ah_json_next(&r)), level);
     return ok;
 }
 

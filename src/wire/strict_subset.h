@@ -4,7 +4,7 @@
 #ifndef AH_WIRE_STRICT_SUBSET_H
 #define AH_WIRE_STRICT_SUBSET_H
 
-#include "base/json.h"
+#include "schema/rewrite.h"
 
 typedef enum ah_strict_rules {
     AH_STRICT_NONE,
@@ -28,8 +28,5 @@ bool ah_strict_fits(ah_strict_rules rules, ah_slice schema, ah_strict_weight *we
 
 /* True if so much may be in one request, that many strict tools included. */
 bool ah_strict_allows(ah_strict_rules rules, size_t tools, const ah_strict_weight *weight);
-
-/* True if the string is in the array (checked JSON, or absent). */
-bool ah_strict_holds(ah_slice array, ah_slice raw);
 
 #endif

@@ -30,62 +30,82 @@
 --            { code = "context_full", window, used }       where it did not fit into the model
 local ah = ...
 
-local FIELDS = {
-  name = "string",
-  tool_change_mode = "string",
-  images = "boolean",
-  answer = "function",
-  open = "function",
-  close = "function",
-  idle = "number",
-  keep = "integer",
-  reads = "string",
-}
 local GOODBYE = 5 -- seconds that `close` may take
-local CALL = { id = "string", name = "string", arguments = "string or table" }
-local FAILURE =
-  { message = "string", status = "integer", retryable = "boolean", retry_after = "number",
-    code = "string", window = "integer", used = "integer" }
-local USAGE = {
-  input = "integer",
-  output = "integer",
-  cached_read = "integer",
-  cached_write = "integer",
-  reasoning = "integer",
-  cost = "number",
+
+local function tokens(name)
+  return { name = name, kinds = "integer", least = 0, most = 1e15, unit = "tokens" }
+end
+
+local read = {}
+read.spec = ah._reader {
+  what = "ah.adapter", type = "ah.AdapterSpec", rows = {
+    { name = "name", kinds = "string", needed = true,
+      doc = "`provider/model`, as events, errors and transcripts have it" },
+    { name = "answer", kinds = "function", needed = true,
+      type = "fun(request: table, out: ah.Out, state: any): string?",
+      doc = "`answer(request, out, state)`: asked for each answer of the model; it may wait, in "
+        .. "`ah.http`, `ah.process` and `ah.sleep`" },
+    { name = "open", kinds = "function", type = "fun(request: table): any",
+      doc = "gives the state that is "
+        .. "[kept for a conversation](adapters.md#what-is-kept-for-a-conversation), such as a "
+        .. "process" },
+    { name = "close", kinds = "function",
+      type = "fun(state: any, why: \"over\"|\"stopped\"|\"failed\"|\"idle\"|\"room\")",
+      doc = "`close(state, why)`: the state goes" },
+    { name = "idle", kinds = "number", least = 0.001, most = 1e9, unit = "seconds",
+      doc = "without a question, then the state is closed" },
+    { name = "keep", kinds = "integer", least = 1, doc = "conversations whose state is kept" },
+    { name = "reads", kinds = "string", words = "anthropic openai responses gemini ollama",
+      doc = "the wire whose [lines](adapters.md#lines-of-a-wire) `answer` hands on" },
+    { name = "images", kinds = "boolean", default = false,
+      doc = "it sends [images](images.md) on, which are in entries as base64; else a user's image "
+        .. "ends the run before `answer` is asked" },
+    { name = "tool_change_mode", kinds = "string", default = "restart", is = "string",
+      words = "append inline reference additional_tools search_pair list_changed dispatcher "
+        .. "restart",
+      type = "ah.ToolChangeMode",
+      doc = "how tools that come in mid-conversation reach the model, as for "
+        .. "[scripted models](scripted.md#turns)" },
+  },
+}
+read.call = ah._reader {
+  what = "out:call", type = "ah.OutCall", rows = {
+    { name = "name", kinds = "string", needed = true, doc = "of the tool" },
+    { name = "id", kinds = "string", otherwise = "made up", doc = "by which its result names it" },
+    { name = "arguments", kinds = "string table", default = "", is = "table or JSON text",
+      doc = "of which `out:arguments` may say more" },
+  },
+}
+read.usage = ah._reader {
+  what = "out:usage", type = "ah.OutUsage", rows = {
+    tokens "input", tokens "output", tokens "cached_read", tokens "cached_write",
+    tokens "reasoning",
+    { name = "cost", kinds = "number", unit = "US dollars" },
+  },
+}
+read.failure = ah._reader {
+  what = "out:fail", type = "ah.Failure", doc = "of a model, in place of an answer", rows = {
+    { name = "message", kinds = "string", doc = "in the error's words" },
+    { name = "code", kinds = "string", otherwise = "`provider`",
+      type = "\"context_full\"",
+      doc = "`context_full`: it did not fit" },
+    { name = "status", kinds = "integer", doc = "of HTTP" },
+    { name = "retryable", kinds = "boolean", doc = "another try may go better" },
+    { name = "retry_after", kinds = "number", unit = "seconds",
+      doc = "until it may be tried again" },
+    { name = "window", kinds = "integer", unit = "tokens",
+      doc = "with `context_full`: those that the model takes" },
+    { name = "used", kinds = "integer", unit = "tokens",
+      doc = "with `context_full`: those of the conversation" },
+  },
 }
 
-local function kind_of(value)
-  return math.type(value) == "integer" and "integer" or type(value)
-end
-
-local function is(value, wanted)
-  local kind = kind_of(value)
-  return wanted:find(kind, 1, true) ~= nil or (wanted == "number" and kind == "integer")
-end
-
+-- Of what is given by itself, not in a table.
 local function check(value, wanted, what)
-  if not is(value, wanted) then
-    ah._raise(("%s: expected %s, found %s"):format(what, wanted, kind_of(value)))
+  if not (" " .. wanted .. " "):find(" " .. type(value) .. " ", 1, true) then
+    ah._raise(("%s: expected %s, found %s"):format(what, wanted, type(value)))
   end
   return value
-end
-
-local function names_of(set)
-  local names = {}
-  for name in pairs(set) do
-    names[#names + 1] = name
-  end
-  table.sort(names)
-  return names
-end
-
-local function check_fields(t, known, what)
-  ah._check_fields(t, what, names_of(known))
-  for key, value in pairs(t) do
-    check(value, known[key], ("%s: field '%s'"):format(what, key))
-  end
-  return t
 end
 
 local Out = {}
@@ -112,7 +132,7 @@ end
 
 --- Gives the number of the call, for out:arguments.
 function Out:call(call)
-  check_fields(call, CALL, "out:call")
+  call = read.call(call)
   local arguments = call.arguments
   if type(arguments) == "table" then
     arguments = ah.json.encode(next(arguments) == nil and ah.object {} or arguments)
@@ -122,8 +142,8 @@ function Out:call(call)
     call = {
       index = self.calls - 1,
       id = call.id,
-      arguments = arguments or "",
-      name = check(call.name, "string", "out:call: field 'name'"),
+      arguments = arguments,
+      name = call.name,
     },
   }, "call")
   return self.calls
@@ -169,8 +189,7 @@ end
 
 --- One call and its result.
 function Out:invoke(call)
-  check_fields(call, CALL, "out:invoke")
-  self:call(call)
+  self:call(read.call(call, "out:invoke"))
   local list, request = self:results()
   return list[#list], request
 end
@@ -180,7 +199,7 @@ function Out:opaque(value)
 end
 
 function Out:usage(usage)
-  self:piece({ usage = check_fields(usage, USAGE, "out:usage") }, "usage")
+  self:piece({ usage = read.usage(usage) }, "usage")
 end
 
 function Out:stop(word)
@@ -190,7 +209,7 @@ end
 
 function Out:fail(failure)
   self.ended, self.failed = true, true
-  check_fields(failure, FAILURE, "out:fail")
+  failure = read.failure(failure)
   if self.reads then
     self.x:fail(failure)
   else
@@ -310,22 +329,12 @@ end
 
 -- -- the adapter ----------------------------------------------------------------------------------
 
-local function check_spec(spec)
-  check_fields(spec, FIELDS, "ah.adapter")
-  check(spec.answer, "function", "ah.adapter: field 'answer'")
+return function(spec)
+  spec = read.spec(spec)
   if not spec.open and (spec.close or spec.idle or spec.keep) then
     ah._raise "ah.adapter: fields 'close', 'idle' and 'keep' need 'open', which gives what is kept"
-  elseif spec.idle and not (spec.idle > 0 and spec.idle <= 1e9) then
-    ah._raise "ah.adapter: field 'idle' must be a number of seconds above 0"
-  elseif spec.keep and spec.keep < 1 then
-    ah._raise "ah.adapter: field 'keep' must be an integer of 1 or more"
   end
-end
-
-return function(spec)
-  check_spec(spec)
-  local provider, model =
-    check(spec.name, "string", "ah.adapter: field 'name'"):match("^([^/]+)/(.+)$")
+  local provider, model = spec.name:match("^([^/]+)/(.+)$")
   if not provider then
     ah._raise "ah.adapter: field 'name' must be of the form provider/model, such as acme/large"
   end
@@ -349,8 +358,8 @@ return function(spec)
     end
   end
 
-  return ah._adapter(provider, model, exchange, {}, spec.tool_change_mode or "restart", false,
-    spec.images == true, nil, nil, spec.open and function(why, conversation)
+  return ah._adapter(provider, model, exchange, {}, spec.tool_change_mode, false,
+    spec.images, nil, nil, spec.open and function(why, conversation)
       states:told(why, conversation)
     end or nil, spec.reads, true)
 end

@@ -73,6 +73,8 @@ read.spec = ah._reader {
       doc = "a turn whose calls are not of tools that the request offers, with arguments that "
         .. "these take, is an error that says in what they have drifted" },
     { name = "tool_change_mode", kinds = "string", otherwise = "`append`",
+      words = "append inline reference additional_tools search_pair list_changed dispatcher "
+        .. "restart",
       type = "ah.ToolChangeMode",
       doc = "how tools that come in mid-conversation reach this model, see below" },
     { name = "begins_only", kinds = "boolean", default = false,

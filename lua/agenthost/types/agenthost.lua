@@ -41,6 +41,7 @@ local ah = {}
 ---| "additional_tools"
 ---| "search_pair"
 ---| "append"
+---| "list_changed"
 ---| "dispatcher"
 ---| "restart"
 
@@ -965,14 +966,16 @@ function ah.retract(instance) end
 ---| "refusal"
 ---| "context_full"
 
+-- fields of ah.Failure (make generate)
 ---@class ah.Failure of a model, in place of an answer
----@field message string
----@field code? "context_full" else it is `provider`
+---@field message? string in the error's words
+---@field code? "context_full" `context_full`: it did not fit
 ---@field status? integer of HTTP
----@field retryable? boolean
----@field retry_after? number seconds
----@field window? integer with `context_full`: tokens that the model takes
----@field used? integer with `context_full`: tokens of the conversation
+---@field retryable? boolean another try may go better
+---@field retry_after? number seconds: until it may be tried again
+---@field window? integer tokens: with `context_full`: those that the model takes
+---@field used? integer tokens: with `context_full`: those of the conversation
+-- end of ah.Failure
 
 ---@class ah.Error prints as "code: message"
 ---@field code ah.Code
@@ -1119,15 +1122,27 @@ function ah.scripted(turns) end
 ---@field warn fun(self: ah.Out, text: string) a `warning` event
 ---@field cancelled fun(self: ah.Out): boolean true if nobody waits for the answer any more
 ---@field opaque fun(self: ah.Out, value: any)
----@field usage fun(self: ah.Out, usage: table<string, number>)
+---@field usage fun(self: ah.Out, usage: ah.OutUsage)
 ---@field refusal fun(self: ah.Out, text: string)
 ---@field stop fun(self: ah.Out, word: string)
----@field fail fun(self: ah.Out, failure: table)
+---@field fail fun(self: ah.Out, failure: ah.Failure)
 
+-- fields of ah.OutUsage (make generate)
+---@class ah.OutUsage
+---@field input? integer tokens
+---@field output? integer tokens
+---@field cached_read? integer tokens
+---@field cached_write? integer tokens
+---@field reasoning? integer tokens
+---@field cost? number US dollars
+-- end of ah.OutUsage
+
+-- fields of ah.OutCall (make generate)
 ---@class ah.OutCall
----@field name string
----@field id? string
----@field arguments? table|string
+---@field name string of the tool
+---@field id? string by which its result names it
+---@field arguments? string|table of which `out:arguments` may say more
+-- end of ah.OutCall
 
 ---@class ah.CallResult
 ---@field id string of the call
@@ -1136,16 +1151,26 @@ function ah.scripted(turns) end
 ---@field content string what a model is told
 ---@field images? table[]
 
+-- fields of ah.AdapterSpec (make generate)
 ---@class ah.AdapterSpec
----@field name string provider/model
+---@field name string `provider/model`, as events, errors and transcripts have it
+---`answer(request, out, state)`: asked for each answer of the model; it may wait, in `ah.http`,
+---`ah.process` and `ah.sleep`
 ---@field answer fun(request: table, out: ah.Out, state: any): string?
----@field open? fun(request: table): any the state that is kept for a conversation
+---gives the state that is kept for a conversation, such as a process
+---@field open? fun(request: table): any
+---`close(state, why)`: the state goes
 ---@field close? fun(state: any, why: "over"|"stopped"|"failed"|"idle"|"room")
----@field idle? number seconds without a question, then the state is closed
+---@field idle? number seconds: without a question, then the state is closed
 ---@field keep? integer conversations whose state is kept
----@field reads? "anthropic"|"openai"|"responses"|"gemini"|"ollama" the wire of `out:line`
+---the wire whose lines `answer` hands on
+---@field reads? "anthropic"|"openai"|"responses"|"gemini"|"ollama"
+---it sends images on, which are in entries as base64; else a user's image ends the run before
+---`answer` is asked
 ---@field images? boolean
+---how tools that come in mid-conversation reach the model, as for scripted models
 ---@field tool_change_mode? ah.ToolChangeMode
+-- end of ah.AdapterSpec
 
 ---@param spec ah.AdapterSpec
 ---@return ah.Adapter

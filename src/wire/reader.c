@@ -1,6 +1,6 @@
 /* Reading responses: events and documents, whole or cut anywhere; errors and what may be
  * tried again (wire/NOTES.md 0.1, 0.3). What an answer's documents mean is said elsewhere. */
-#include "wire/reading.h"
+#include "wire/reader.h"
 
 #include "base/excerpt.h"
 #include "wire/full.h"
@@ -18,10 +18,10 @@ enum {
     LINGER_DONE_MS = 250 /* after the end of the stream, for the end of the response */
 };
 
-ah_status ah_reading_open(const ah_reading_vt *vt, const ah_adapter *a, ah_assembly *msg,
-                          ah_reader **out, ah_err *err)
+ah_status ah_wire_reader_open(const ah_wire_reader_vt *vt, const ah_adapter *a, ah_assembly *msg,
+                              ah_reader **out, ah_err *err)
 {
-    ah_reading *r = ah_alloc(a->mem, vt->size);
+    ah_wire_reader *r = ah_alloc(a->mem, vt->size);
 
     if (!r)
         return ah_err_nomem(err);
@@ -38,9 +38,9 @@ ah_status ah_reading_open(const ah_reading_vt *vt, const ah_adapter *a, ah_assem
     return AH_OK;
 }
 
-void ah_reading_close(ah_reader *base)
+void ah_wire_reader_close(ah_reader *base)
 {
-    ah_reading *r = (ah_reading *)base;
+    ah_wire_reader *r = (ah_wire_reader *)base;
 
     if (r->vt->clear)
         r->vt->clear(r);
@@ -49,12 +49,12 @@ void ah_reading_close(ah_reader *base)
     ah_free(base->adapter->mem, r);
 }
 
-static const ah_service *service_of(const ah_reading *r)
+static const ah_service *service_of(const ah_wire_reader *r)
 {
-    return ((const ah_native *)r->base.adapter)->service;
+    return ((const ah_wire_native *)r->base.adapter)->service;
 }
 
-static const char *name_of(const ah_reading *r)
+static const char *name_of(const ah_wire_reader *r)
 {
     return service_of(r)->name;
 }
@@ -68,15 +68,15 @@ static bool is_media(ah_slice s, const char *type)
 }
 
 /* A LiteLLM proxy says it here on each of its wires, where it knows it before the answer ends. */
-static void note_cost(ah_reading *r, ah_slice value)
+static void note_cost(ah_wire_reader *r, ah_slice value)
 {
     if (value.n && ah_json_check(r->base.adapter->mem, value, 1, NULL) == AH_OK)
         ah_assembly_cost(r->base.msg, value);
 }
 
-ah_status ah_reading_head_came(ah_reader *base, const ah_response_head *h, ah_err *err)
+ah_status ah_wire_reader_head_came(ah_reader *base, const ah_response_head *h, ah_err *err)
 {
-    ah_reading *r = (ah_reading *)base;
+    ah_wire_reader *r = (ah_wire_reader *)base;
     const char *stream = service_of(r)->lines ? "application/x-ndjson" : "text/event-stream";
 
     (void)err;
@@ -91,14 +91,14 @@ ah_status ah_reading_head_came(ah_reader *base, const ah_response_head *h, ah_er
     return AH_OK;
 }
 
-int64_t ah_reading_count(ah_slice literal)
+int64_t ah_wire_reader_count(ah_slice literal)
 {
     ah_json_num n;
 
     return literal.p && ah_json_number(literal, &n) && n.is_int && n.i > 0 ? n.i : 0;
 }
 
-bool ah_reading_says(ah_slice value)
+bool ah_wire_reader_says(ah_slice value)
 {
     return ah_json_kind_of(value) == AH_JSON_STRING && value.n > 2;
 }
@@ -106,7 +106,7 @@ bool ah_reading_says(ah_slice value)
 /* -- errors ------------------------------------------------------------------------ */
 
 /* A string for people out of foreign JSON, or what is quoted where it is none, as one line. */
-static void put_excerpt(const ah_reading *r, ah_buf *out, ah_slice value, ah_slice fallback)
+static void put_excerpt(const ah_wire_reader *r, ah_buf *out, ah_slice value, ah_slice fallback)
 {
     ah_buf b;
 
@@ -136,14 +136,14 @@ static const ah_error_word *find_word(const ah_error_word *list, ah_slice word)
     return NULL;
 }
 
-static const ah_error_word *known_word(const ah_reading *r, ah_slice word)
+static const ah_error_word *known_word(const ah_wire_reader *r, ah_slice word)
 {
     const ah_error_word *w = find_word(shared_words, word);
 
     return w ? w : find_word(r->vt->words, word);
 }
 
-static bool word_says(const ah_reading *r, ah_slice word, int what)
+static bool word_says(const ah_wire_reader *r, ah_slice word, int what)
 {
     const ah_error_word *w = known_word(r, word);
 
@@ -151,19 +151,19 @@ static bool word_says(const ah_reading *r, ah_slice word, int what)
 }
 
 /* An error that comes after a 200 may say itself what status it would have had. */
-static int named_status(const ah_reading *r, ah_slice error, ah_slice word)
+static int named_status(const ah_wire_reader *r, ah_slice error, ah_slice word)
 {
     const ah_error_word *w = known_word(r, word);
-    int64_t named = ah_reading_count(ah_json_member(error, "status_code"));
+    int64_t named = ah_wire_reader_count(ah_json_member(error, "status_code"));
 
     if (!named)
-        named = ah_reading_count(ah_json_member(error, "code"));
+        named = ah_wire_reader_count(ah_json_member(error, "code"));
     if (named >= 400 && named < 600)
         return (int)named;
     return w && w->status > 0 ? w->status : 0;
 }
 
-static bool is_spent(const ah_reading *r)
+static bool is_spent(const ah_wire_reader *r)
 {
     const char *advising = r->vt->advising;
 
@@ -172,7 +172,7 @@ static bool is_spent(const ah_reading *r)
 }
 
 /* Says what to do about it. */
-static void put_hint(const ah_reading *r, ah_buf *b)
+static void put_hint(const ah_wire_reader *r, ah_buf *b)
 {
     int status = r->base.status;
 
@@ -189,7 +189,7 @@ typedef struct failure {
 } failure;
 
 /* "provider: HTTP status: message (word)hints" */
-static void put_failure(ah_reading *r, const failure *f, ah_buf *b)
+static void put_failure(ah_wire_reader *r, const failure *f, ah_buf *b)
 {
     ah_buf w, more;
 
@@ -213,9 +213,9 @@ static void put_failure(ah_reading *r, const failure *f, ah_buf *b)
 }
 
 /* Plain text may say it, too. */
-static ah_full judge_full(const ah_reading *r, const failure *f)
+static ah_full judge_full(const ah_wire_reader *r, const failure *f)
 {
-    ah_told_error told = {.status = r->base.status,
+    ah_wire_error told = {.status = r->base.status,
                           .error = f->error,
                           .message = f->message,
                           .word = f->word,
@@ -226,7 +226,7 @@ static ah_full judge_full(const ah_reading *r, const failure *f)
     return ah_full_judge_text(r->base.adapter->mem, r->base.status, f->fallback);
 }
 
-static ah_status fail(ah_reading *r, failure *f, ah_err *err)
+static ah_status fail(ah_wire_reader *r, failure *f, ah_err *err)
 {
     ah_buf b;
 
@@ -247,7 +247,7 @@ static ah_status fail(ah_reading *r, failure *f, ah_err *err)
     return err->status;
 }
 
-ah_status ah_reading_fault(ah_reading *r, ah_slice message, ah_slice word, ah_err *err)
+ah_status ah_wire_reader_fault(ah_wire_reader *r, ah_slice message, ah_slice word, ah_err *err)
 {
     failure f = {.message = message, .word = word, .fallback = ah_buf_slice(&r->body)};
 
@@ -292,7 +292,7 @@ static ah_slice message_in(ah_slice doc, int depth)
     return found;
 }
 
-ah_status ah_reading_error(ah_reading *r, ah_slice error, ah_err *err)
+ah_status ah_wire_reader_error(ah_wire_reader *r, ah_slice error, ah_err *err)
 {
     failure f = {.error = error, .word = word_of(error), .message = message_in(error, MOST_NESTED)};
     ah_slice type = ah_json_member(error, "type");
@@ -305,7 +305,7 @@ ah_status ah_reading_error(ah_reading *r, ah_slice error, ah_err *err)
     return fail(r, &f, err);
 }
 
-ah_status ah_reading_bad(ah_reading *r, ah_err *err, const char *what, ...)
+ah_status ah_wire_reader_bad(ah_wire_reader *r, ah_err *err, const char *what, ...)
 {
     char words[800];
     va_list ap;
@@ -318,7 +318,7 @@ ah_status ah_reading_bad(ah_reading *r, ah_err *err, const char *what, ...)
     return AH_PROVIDER;
 }
 
-ah_status ah_reading_kept(ah_reading *r, const ah_buf *b, ah_err *err)
+ah_status ah_wire_reader_kept(ah_wire_reader *r, const ah_buf *b, ah_err *err)
 {
     char named[64];
     ah_status st;
@@ -341,7 +341,7 @@ typedef struct document {
     size_t halves; /* strings in it that were cut within a character */
 } document;
 
-static ah_status say_no_json(ah_reading *r, const document *d, size_t *halves, ah_err *err)
+static ah_status say_no_json(ah_wire_reader *r, const document *d, size_t *halves, ah_err *err)
 {
     char named[64];
     ah_status st;
@@ -359,7 +359,7 @@ static ah_status say_no_json(ah_reading *r, const document *d, size_t *halves, a
 
 /* Words are made only for what is no JSON, which is then looked at again: a stream has a document
  * for every delta. */
-static ah_status check(ah_reading *r, document *d, ah_err *err)
+static ah_status check(ah_wire_reader *r, document *d, ah_err *err)
 {
     const ah_mem *mem = r->base.adapter->mem;
     ah_status st = r->pieces ? ah_json_check_piece(mem, d->text, &d->halves, NULL)
@@ -368,23 +368,23 @@ static ah_status check(ah_reading *r, document *d, ah_err *err)
     return st == AH_OK ? AH_OK : say_no_json(r, d, r->pieces ? &d->halves : NULL, err);
 }
 
-static ah_status say_misshapen(ah_reading *r, const document *d, const ah_buf *said, ah_err *err)
+static ah_status say_misshapen(ah_wire_reader *r, const document *d, const ah_buf *said, ah_err *err)
 {
     ah_slice error = ah_json_member(d->text, "error");
 
     if (!ah_buf_ok(said))
         return ah_err_nomem(err);
     if (error.p && ah_json_kind_of(error) != AH_JSON_NULL)
-        return d->halves ? say_no_json(r, d, NULL, err) : ah_reading_error(r, error, err);
+        return d->halves ? say_no_json(r, d, NULL, err) : ah_wire_reader_error(r, error, err);
     if (!said->len)
         return say_no_json(r, d, NULL, err);
-    return ah_reading_bad(r, err, "%s's %.*s", d->what, AH_FMT(ah_buf_slice(said)));
+    return ah_wire_reader_bad(r, err, "%s's %.*s", d->what, AH_FMT(ah_buf_slice(said)));
 }
 
 /* Nothing of a document is read before it has the shape that its provider promises, to which it belongs
  * that `error` is null: an error is looked for in what has it not, so that a sound one is passed over
  * once. */
-static ah_status check_shape(ah_reading *r, const document *d, ah_err *err)
+static ah_status check_shape(ah_wire_reader *r, const document *d, ah_err *err)
 {
     ah_status st = AH_OK;
     ah_buf said;
@@ -396,17 +396,17 @@ static ah_status check_shape(ah_reading *r, const document *d, ah_err *err)
     return st;
 }
 
-static ah_status read_object(ah_reading *r, const document *d, ah_err *err)
+static ah_status read_object(ah_wire_reader *r, const document *d, ah_err *err)
 {
     ah_status st;
 
     if (ah_json_kind_of(d->text) != AH_JSON_OBJECT)
-        return ah_reading_bad(r, err, "expected a JSON object as answer");
+        return ah_wire_reader_bad(r, err, "expected a JSON object as answer");
     st = check_shape(r, d, err);
     return st == AH_OK ? r->vt->document(r, d->text, err) : st;
 }
 
-static ah_status read_document(ah_reading *r, ah_slice text, const char *what, ah_err *err)
+static ah_status read_document(ah_wire_reader *r, ah_slice text, const char *what, ah_err *err)
 {
     document d = {.text = text, .what = what};
     ah_status st = check(r, &d, err);
@@ -415,7 +415,7 @@ static ah_status read_document(ah_reading *r, ah_slice text, const char *what, a
 }
 
 /* An answer that is the list of a stream's documents: pieces from now on. */
-static ah_status read_list(ah_reading *r, ah_slice list, ah_err *err)
+static ah_status read_list(ah_wire_reader *r, ah_slice list, ah_err *err)
 {
     ah_json_reader it = ah_json_read(list);
     ah_json_token t = ah_json_next(&it);
@@ -430,7 +430,7 @@ static ah_status read_list(ah_reading *r, ah_slice list, ah_err *err)
     return st;
 }
 
-static ah_status read_whole(ah_reading *r, ah_err *err)
+static ah_status read_whole(ah_wire_reader *r, ah_err *err)
 {
     document d = {.text = ah_buf_slice(&r->body), .what = "the answer"};
     ah_status st = check(r, &d, err);
@@ -445,7 +445,7 @@ static ah_status read_whole(ah_reading *r, ah_err *err)
 static ah_status on_event(void *ud, ah_slice event, ah_slice data, ah_err *err)
 {
     static const char DONE[] = "[DONE]";
-    ah_reading *r = ud;
+    ah_wire_reader *r = ud;
 
     (void)event;
     if (data.n >= sizeof DONE - 1 && memcmp(data.p, DONE, sizeof DONE - 1) == 0)
@@ -456,7 +456,7 @@ static ah_status on_event(void *ud, ah_slice event, ah_slice data, ah_err *err)
 }
 
 /* A line, when it is whole; blank ones mean nothing, nor does what follows the last. */
-static ah_status read_line(ah_reading *r, ah_err *err)
+static ah_status read_line(ah_wire_reader *r, ah_err *err)
 {
     ah_status st = AH_OK;
     size_t n = r->body.len;
@@ -469,15 +469,15 @@ static ah_status read_line(ah_reading *r, ah_err *err)
     return st;
 }
 
-static ah_status keep(ah_reading *r, ah_slice bytes, ah_err *err)
+static ah_status keep(ah_wire_reader *r, ah_slice bytes, ah_err *err)
 {
     if (r->base.status >= 300 && bytes.n > r->body.max - r->body.len)
         bytes.n = r->body.max - r->body.len; /* the beginning of an error page is enough */
     ah_buf_put(&r->body, bytes);
-    return ah_reading_kept(r, &r->body, err);
+    return ah_wire_reader_kept(r, &r->body, err);
 }
 
-static ah_status feed_lines(ah_reading *r, ah_slice bytes, ah_err *err)
+static ah_status feed_lines(ah_wire_reader *r, ah_slice bytes, ah_err *err)
 {
     ah_status st = AH_OK;
     const char *end;
@@ -492,7 +492,7 @@ static ah_status feed_lines(ah_reading *r, ah_slice bytes, ah_err *err)
     return st == AH_OK ? keep(r, bytes, err) : st;
 }
 
-static ah_status feed_pieces(ah_reading *r, ah_slice bytes, ah_err *err)
+static ah_status feed_pieces(ah_wire_reader *r, ah_slice bytes, ah_err *err)
 {
     ah_status st =
         service_of(r)->lines ? feed_lines(r, bytes, err) : ah_sse_feed(&r->sse, bytes, on_event, r, err);
@@ -504,44 +504,44 @@ static ah_status feed_pieces(ah_reading *r, ah_slice bytes, ah_err *err)
     return st;
 }
 
-ah_status ah_reading_feed(ah_reader *base, ah_slice bytes, ah_err *err)
+ah_status ah_wire_reader_feed(ah_reader *base, ah_slice bytes, ah_err *err)
 {
-    ah_reading *r = (ah_reading *)base;
+    ah_wire_reader *r = (ah_wire_reader *)base;
 
     return r->pieces ? feed_pieces(r, bytes, err) : keep(r, bytes, err);
 }
 
 /* -- the end ------------------------------------------------------------------------- */
 
-static ah_status say_no_call(ah_reading *r, ah_err *err)
+static ah_status say_no_call(ah_wire_reader *r, ah_err *err)
 {
     ah_buf b;
 
     ah_buf_init(&b, r->base.adapter->mem, MAX_ERROR_BODY);
     ah_excerpt(ah_buf_slice(&r->base.msg->stop_word), r->base.msg->secrets, AH_EXCERPT, &b);
     if (ah_buf_ok(&b))
-        ah_reading_bad(r, err, "the answer's %s is '%.*s', and it holds no call", r->vt->stop,
-                       AH_FMT(ah_buf_slice(&b)));
+        ah_wire_reader_bad(r, err, "the answer's %s is '%.*s', and it holds no call", r->vt->stop,
+                           AH_FMT(ah_buf_slice(&b)));
     else
         ah_err_nomem(err);
     ah_buf_clear(&b);
     return err->status;
 }
 
-static ah_status complete(ah_reading *r, ah_err *err)
+static ah_status complete(ah_wire_reader *r, ah_err *err)
 {
     ah_err fault;
 
     if (!r->begun)
-        return ah_reading_bad(r, err, "%s", r->vt->no_answer);
+        return ah_wire_reader_bad(r, err, "%s", r->vt->no_answer);
     if (!r->base.msg->n && r->base.msg->stop == AH_STOP_TOOL_CALLS)
         return say_no_call(r, err);
     if (ah_assembly_check(r->base.msg, &fault) != AH_OK)
-        return ah_reading_bad(r, err, "%s", fault.message);
+        return ah_wire_reader_bad(r, err, "%s", fault.message);
     return r->vt->complete ? r->vt->complete(r, err) : AH_OK;
 }
 
-static ah_status say_cut(ah_reading *r, ah_err *err)
+static ah_status say_cut(ah_wire_reader *r, ah_err *err)
 {
     ah_err_set(err, AH_HTTP, "%s: the stream ended before the answer was complete", name_of(r));
     ah_json_detail(err, "reason", ah_slice_of("broken"));
@@ -549,7 +549,7 @@ static ah_status say_cut(ah_reading *r, ah_err *err)
     return AH_HTTP;
 }
 
-static ah_status end_pieces(ah_reading *r, ah_err *err)
+static ah_status end_pieces(ah_wire_reader *r, ah_err *err)
 {
     ah_status st = service_of(r)->lines ? read_line(r, err) : ah_sse_end(&r->sse, on_event, r, err);
 
@@ -558,7 +558,7 @@ static ah_status end_pieces(ah_reading *r, ah_err *err)
     return r->finished ? complete(r, err) : say_cut(r, err);
 }
 
-static ah_status end_error(ah_reading *r, ah_err *err)
+static ah_status end_error(ah_wire_reader *r, ah_err *err)
 {
     ah_slice body = ah_buf_slice(&r->body), error = {NULL, 0};
 
@@ -568,18 +568,18 @@ static ah_status end_error(ah_reading *r, ah_err *err)
         if (ah_json_kind_of(error) == AH_JSON_END || ah_json_kind_of(error) == AH_JSON_NULL)
             error = body; /* Mistral, vLLM: the members stand alone */
     }
-    return ah_reading_error(r, error, err);
+    return ah_wire_reader_error(r, error, err);
 }
 
-static ah_status say_page(ah_reading *r, ah_err *err)
+static ah_status say_page(ah_wire_reader *r, ah_err *err)
 {
     ah_buf b;
 
     ah_buf_init(&b, r->base.adapter->mem, MAX_ERROR_BODY);
     put_excerpt(r, &b, (ah_slice){NULL, 0}, ah_buf_slice(&r->body));
     if (ah_buf_ok(&b))
-        ah_reading_bad(r, err, "the answer is a web page, no JSON; check base_url (%.*s)",
-                       AH_FMT(ah_buf_slice(&b)));
+        ah_wire_reader_bad(r, err, "the answer is a web page, no JSON; check base_url (%.*s)",
+                           AH_FMT(ah_buf_slice(&b)));
     else
         ah_err_nomem(err);
     ah_buf_clear(&b);
@@ -587,9 +587,9 @@ static ah_status say_page(ah_reading *r, ah_err *err)
     return err->status;
 }
 
-ah_status ah_reading_end(ah_reader *base, ah_err *err)
+ah_status ah_wire_reader_end(ah_reader *base, ah_err *err)
 {
-    ah_reading *r = (ah_reading *)base;
+    ah_wire_reader *r = (ah_wire_reader *)base;
     ah_status st;
 
     if (r->pieces)
@@ -597,7 +597,7 @@ ah_status ah_reading_end(ah_reader *base, ah_err *err)
     if (base->status >= 300 || base->status < 200)
         return end_error(r, err);
     if (!r->body.len)
-        return ah_reading_bad(r, err, "the answer is empty");
+        return ah_wire_reader_bad(r, err, "the answer is empty");
     if (ah_begins_page(ah_buf_slice(&r->body)))
         return say_page(r, err);
     st = read_whole(r, err);

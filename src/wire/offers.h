@@ -1,13 +1,13 @@
 /* The tools a model may see at one point of a conversation, as replaying the transcript
  * gives them, and what a change of them costs on a wire of a given kind. Lowering owns one a
  * conversation; the search, and whoever opens a saved conversation, replays into one of its own. */
-#ifndef AH_WIRE_OFFERED_H
-#define AH_WIRE_OFFERED_H
+#ifndef AH_WIRE_OFFERS_H
+#define AH_WIRE_OFFERS_H
 
 #include "base/index.h"
 #include "wire/adapter.h"
 
-typedef struct ah_offered {
+typedef struct ah_offer {
     ah_slice name, spec; /* in the entry's text; the name with its quotes */
     size_t entry;
     size_t told;          /* the entry that told of it last, where the wire tells it in its place */
@@ -17,10 +17,10 @@ typedef struct ah_offered {
     bool judged, wraps;   /* its schema was asked if arguments are wrapped; they are */
     bool weighed, strict; /* the same of its strict form (wire/strict.h), and */
     ah_strict_weight weight;
-} ah_offered;
+} ah_offer;
 
 typedef struct ah_offers {
-    ah_offered *tool;
+    ah_offer *tool;
     size_t n, cap;
     ah_index index;
     bool conversing; /* the model has spoken: what comes now is in mid-conversation */
@@ -51,9 +51,9 @@ ah_status ah_offers_replay(ah_offers *o, const ah_transcript *t, ah_err *err);
 void ah_offers_sweep(ah_offers *o, ah_tool_change_mode mode);
 
 /* The tools that are declared in the head, in order: for (at = 0; (t = ah_offers_head(o, mode, &at));) */
-const ah_offered *ah_offers_head(const ah_offers *o, ah_tool_change_mode mode, size_t *at);
+const ah_offer *ah_offers_head(const ah_offers *o, ah_tool_change_mode mode, size_t *at);
 /* A tool by its name as JSON string, or NULL. */
-const ah_offered *ah_offers_find(const ah_offers *o, ah_slice name);
+const ah_offer *ah_offers_find(const ah_offers *o, ah_slice name);
 
 /* True if the arguments of the tool of that name are wrapped (wire/dialect.h), as it is offered now. Its
  * schema is asked once, when the answer is first needed. */

@@ -1,6 +1,6 @@
-/* See disk_beneath.h. Systems without openat2 (Linux before 5.6, all others) have the walk. */
+/* See disk_root.h. Systems without openat2 (Linux before 5.6, all others) have the walk. */
 #define _GNU_SOURCE /* O_PATH, syscall */
-#include "io/disk_beneath.h"
+#include "io/disk_root.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 #include "base/backing.h"
 
-_Static_assert(AH_BENEATH_PATH >= AH_FS_MAX_PATH + 128, "a user's path and a temporary name");
+_Static_assert(AH_DISK_ROOT_PATH >= AH_FS_MAX_PATH + 128, "a user's path and a temporary name");
 
 #ifndef O_PATH /* of Linux: opens a folder that may be passed through but not read */
 #define O_PATH O_RDONLY
@@ -26,7 +26,7 @@ enum { FOLDER = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, TRIES = 16 };
 #if defined(SYS_openat2) && defined(RESOLVE_NO_SYMLINKS)
 
 /* -1 with errno ENOSYS: to be done by name. */
-static int at_once(ah_beneath *b, const char *path, int flags)
+static int at_once(ah_disk_root *b, const char *path, int flags)
 {
     struct open_how how = {.flags = (unsigned)flags,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
@@ -49,7 +49,7 @@ static int at_once(ah_beneath *b, const char *path, int flags)
 
 #else
 
-static int at_once(ah_beneath *b, const char *path, int flags)
+static int at_once(ah_disk_root *b, const char *path, int flags)
 {
     (void)path;
     (void)flags;
@@ -96,14 +96,14 @@ static int by_name(int root, ah_slice path, int flags)
     return at;
 }
 
-int ah_beneath_folder(ah_beneath *b, ah_slice path, bool to_read)
+int ah_disk_root_folder(ah_disk_root *b, ah_slice path, bool to_read)
 {
     int flags = to_read ? O_RDONLY : O_PATH, fd = -1;
-    char text[AH_BENEATH_PATH + 1];
+    char text[AH_DISK_ROOT_PATH + 1];
 
     if (path.n == 0)
         return openat(b->root, ".", flags | FOLDER);
-    if (path.n > AH_BENEATH_PATH) {
+    if (path.n > AH_DISK_ROOT_PATH) {
         errno = ENAMETOOLONG;
         return -1;
     }

@@ -2,8 +2,8 @@
  * deadline, context, overlay, handler, commit or drop, event, answer. It owns the call from its slot
  * to its answer. The state machine decides when a step is taken, and takes it; whoever serves a
  * handler ends it with ah_call_done. */
-#ifndef AH_RUN_DISPATCH_H
-#define AH_RUN_DISPATCH_H
+#ifndef AH_RUN_CALL_H
+#define AH_RUN_CALL_H
 
 #include "run/need.h"
 #include "state/changes.h"
@@ -25,7 +25,7 @@ typedef struct ah_call {
     size_t at;           /* its number in the turn */
     size_t *at_work;     /* how many calls of its run are; set after ah_call_init */
     uint32_t need;       /* id of its need while it runs */
-    ah_want want[AH_NEEDS];
+    ah_need_slot want[AH_NEEDS];
     ah_call_state state;
     bool unknown;                    /* no such tool */
     bool refused;                    /* a strategy has answered it */

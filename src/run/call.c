@@ -1,6 +1,6 @@
 /* One call from its slot to its answer; everything that goes wrong becomes an answer that a model
  * can act on. The order of calls and what is committed with them is run_turn.c's. */
-#include "run/dispatch.h"
+#include "run/call.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -339,7 +339,8 @@ static bool parse(ah_call *c)
 
     if (ah_slice_is(args, "null"))
         args = ah_slice_of("{}");
-    if (ah_json_check_err(c->overlay.mem, args, "what was sent", &err) != AH_OK)
+    if (c->slot->written == AH_ARGUMENTS_WRONG &&
+        ah_json_check_err(c->overlay.mem, args, "what was sent", &err) != AH_OK)
         ah_call_refuse(c, "Tool validation failed: %s. Send one JSON object; nothing was run.",
                        err.message);
     else
@@ -565,7 +566,7 @@ static void keep_expansion(ah_call *c, const ah_outcome *o)
 void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
 {
     ah_outcome now = *o;
-    ah_held held = {0};
+    ah_gate_texts held = {0};
     ah_buf full, words;
 
     c->live = o->live;
@@ -584,7 +585,7 @@ void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
     keep_expansion(c, o);
     if (c->leave != AH_OK)
         c->leave_why = ah_text_ref(c->content); /* without memory: none */
-    ah_held_clear(&held);
+    ah_gate_texts_clear(&held);
     ah_buf_clear(&full);
     ah_buf_clear(&words);
 }

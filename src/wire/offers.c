@@ -1,6 +1,6 @@
 /* One list, gone through as the transcript is; tools that are withdrawn stay in it where the wire
  * cannot take a declaration back. How they are declared is the adapter's. */
-#include "wire/offered.h"
+#include "wire/offers.h"
 
 #include "model/tool_spec.h"
 #include "wire/dialect.h"
@@ -23,21 +23,21 @@ void ah_offers_clear(ah_offers *o)
     ah_offers_init(o, o->index.mem);
 }
 
-static ah_offered *find(const ah_offers *o, ah_slice name)
+static ah_offer *find(const ah_offers *o, ah_slice name)
 {
     uint32_t at = ah_index_find(&o->index, name);
 
     return at == AH_INDEX_NONE ? NULL : &o->tool[at];
 }
 
-const ah_offered *ah_offers_find(const ah_offers *o, ah_slice name)
+const ah_offer *ah_offers_find(const ah_offers *o, ah_slice name)
 {
     return find(o, name);
 }
 
 bool ah_offers_wrap(const ah_offers *o, ah_slice name)
 {
-    ah_offered *t = find(o, name);
+    ah_offer *t = find(o, name);
 
     if (t && !t->judged) {
         t->wraps = ah_dialect_wraps(ah_json_member(t->spec, "parameters"));
@@ -77,9 +77,9 @@ static unsigned effect_of(const ah_offers *o, ah_tool_change_mode mode)
     return AH_OFFER_HEAD;
 }
 
-static bool offer(ah_offers *o, const ah_offered *now)
+static bool offer(ah_offers *o, const ah_offer *now)
 {
-    ah_offered *t = ah_grow(o->index.mem, o->tool, &o->cap, o->n + 1, sizeof *t);
+    ah_offer *t = ah_grow(o->index.mem, o->tool, &o->cap, o->n + 1, sizeof *t);
 
     if (!t)
         return false;
@@ -92,7 +92,7 @@ static bool offer(ah_offers *o, const ah_offered *now)
 }
 
 /* The definition that was there comes back, or was never gone. */
-static unsigned offer_back(ah_offered *t, const ah_offered *now, unsigned late)
+static unsigned offer_back(ah_offer *t, const ah_offer *now, unsigned late)
 {
     bool was_gone = t->gone;
 
@@ -107,7 +107,7 @@ static unsigned offer_back(ah_offered *t, const ah_offered *now, unsigned late)
 /* Another definition of a name. On wires where later ones win, the head keeps the first:
  * `t` stays in it, and the name leads to the new one. Where tools are named it is told of again
  * if it was withdrawn. */
-static bool redefine(ah_offers *o, ah_offered *t, const ah_offered *now, unsigned *e)
+static bool redefine(ah_offers *o, ah_offer *t, const ah_offer *now, unsigned *e)
 {
     if (*e == AH_OFFER_ENTRY && !t->late) {
         t->gone = true;
@@ -130,11 +130,11 @@ bool ah_offers_defer(ah_offers *o, ah_slice json, size_t entry)
 
     for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
         ah_slice spec = ah_json_skip(&r, t);
-        ah_offered now = {.name = ah_json_member(spec, "name"),
-                          .spec = spec,
-                          .entry = entry,
-                          .told = entry,
-                          .deferred = true};
+        ah_offer now = {.name = ah_json_member(spec, "name"),
+                        .spec = spec,
+                        .entry = entry,
+                        .told = entry,
+                        .deferred = true};
 
         if (!find(o, now.name) && !offer(o, &now))
             return false;
@@ -144,7 +144,7 @@ bool ah_offers_defer(ah_offers *o, ah_slice json, size_t entry)
 
 /* A deferred tool is offered: it stays declared as it is where the wire has shown it already, or tells
  * of it in its place; else it is declared like others. */
-static void reveal(ah_offered *t, const ah_offered *now, bool shown, unsigned *e)
+static void reveal(ah_offer *t, const ah_offer *now, bool shown, unsigned *e)
 {
     if (ah_spec_tells_alike(t->spec, now->spec) && (shown || *e & AH_OFFER_ENTRY)) {
         t->gone = false;
@@ -163,10 +163,9 @@ static bool tells_alike(ah_tool_change_mode mode, ah_slice a, ah_slice b)
 }
 
 /* Takes in one tool; *e is what it means. */
-static bool add_one(ah_offers *o, ah_tool_change_mode mode, const ah_offered *now, bool shown,
-                    unsigned *e)
+static bool add_one(ah_offers *o, ah_tool_change_mode mode, const ah_offer *now, bool shown, unsigned *e)
 {
-    ah_offered *there = find(o, now->name);
+    ah_offer *there = find(o, now->name);
     bool ok = true;
 
     if (there && there->deferred)
@@ -196,11 +195,11 @@ bool ah_offers_add(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t
         return true;
     for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
         ah_slice spec = ah_json_skip(&r, t);
-        ah_offered now = {.name = ah_json_member(spec, "name"),
-                          .spec = spec,
-                          .entry = entry,
-                          .told = entry,
-                          .late = !(late & AH_OFFER_HEAD)};
+        ah_offer now = {.name = ah_json_member(spec, "name"),
+                        .spec = spec,
+                        .entry = entry,
+                        .told = entry,
+                        .late = !(late & AH_OFFER_HEAD)};
         unsigned e = late;
 
         if (!add_one(o, mode, &now, shown, &e))
@@ -225,7 +224,7 @@ unsigned ah_offers_remove(ah_offers *o, ah_tool_change_mode mode, ah_slice json,
     ah_json_token t = ah_json_next(&r);
 
     for (t = ah_json_next(&r); t.kind == AH_JSON_STRING; t = ah_json_next(&r)) {
-        ah_offered *there = find(o, ah_json_skip(&r, t));
+        ah_offer *there = find(o, ah_json_skip(&r, t));
 
         if (!there || there->gone)
             continue;
@@ -265,12 +264,12 @@ void ah_offers_sweep(ah_offers *o, ah_tool_change_mode mode)
     ah_index_refill(&o->index, n);
 }
 
-const ah_offered *ah_offers_head(const ah_offers *o, ah_tool_change_mode mode, size_t *at)
+const ah_offer *ah_offers_head(const ah_offers *o, ah_tool_change_mode mode, size_t *at)
 {
     bool all = mode == AH_TOOLS_REFERENCE || mode == AH_TOOLS_LIST_CHANGED;
 
     while (*at < o->n) {
-        const ah_offered *t = &o->tool[(*at)++];
+        const ah_offer *t = &o->tool[(*at)++];
 
         if ((all || !t->late) && !(t->gone && mode == AH_TOOLS_LIST_CHANGED))
             return t;
