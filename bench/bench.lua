@@ -1,6 +1,6 @@
 -- What agenthost costs beside a raw libcurl + cJSON loop, measured in the same run
 -- against the same loopback server. Only the ratios mean something: the
--- times are this machine's, today. docs/performance.md says what they show.
+-- times are this machine's, today. docs/internals/performance.md says what they show.
 --
 --   lua5.4 bench/bench.lua [--quick] [--json] [--rounds N] [--only NAME]
 --

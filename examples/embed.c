@@ -1,5 +1,5 @@
 /* A program with an agent in it: one tool is written in C, one in Lua, and the model is a
- * stand-in that needs no key and no network. docs/embedding.md goes through it.
+ * stand-in that needs no key and no network. docs/reference/embedding.md goes through it.
  *
  *     cc embed.c $(pkg-config --cflags --libs agenthost) -o embed && ./embed */
 #include <agenthost.h>

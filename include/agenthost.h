@@ -1,13 +1,13 @@
 /* agenthost: runs LLM agents whose tools are written in Lua 5.4, or in C.
  *
  * This header is for programs that embed agenthost; it compiles alone as C11
- * and C++17 and shows no type of Lua, libcurl or cJSON. docs/embedding.md leads through it.
+ * and C++17 and shows no type of Lua, libcurl or cJSON. docs/reference/embedding.md leads through it.
  *
  * Threads: a host, and all that belongs to it, is used by one thread at a time; two hosts
  *   never notice each other. ah_cancel and ah_wake may be called from any thread as long as
  *   the host lives, and from signal handlers.
  * Stack: the library takes at most 256 KiB of the thread's, whatever it is given; 512 KiB serve with
- *   scripts of your own, 1 MiB with any (docs/embedding.md).
+ *   scripts of your own, 1 MiB with any (docs/reference/embedding.md).
  * Callbacks: functions of the program are called on the thread that uses the host, from
  *   within the call that does its work. Three kinds of functions may be called in them:
  *     always           ah_cancel, ah_wake, and what only reads: ah_user, ah_last_error, ah_errmsg,
@@ -25,7 +25,7 @@
  *   call the first kind alone, and `alloc` nothing at all. What may not be called is refused and
  *   not done: AH_USAGE (ah_step: below 0); what returns nothing logs an error. The last kind is
  *   refused as well inside observers of a script and what else of it cannot wait
- *   (docs/lua.md), where a C function of the program is called from there.
+ *   (docs/reference/lua.md), where a C function of the program is called from there.
  * Process: nothing here prints, exits or installs signal handlers (a script that
  *   calls print or os.exit does). Ignore SIGPIPE, and do not change LC_NUMERIC
  *   while a call is at work. The environment is read (AGENTHOST_MODEL, keys and addresses of
@@ -100,7 +100,7 @@ typedef enum ah_log_level {
 /* `line` is one record without its line end; keys are already taken out of it. */
 typedef void (*ah_log_fn)(void *ud, ah_log_level level, const char *line);
 
-/* Something that a run tells; docs/events.md lists types and fields. Keys are already taken out. */
+/* Something that a run tells; docs/reference/events.md lists types and fields. Keys are already taken out. */
 typedef struct ah_event {
     const char *type; /* "tool_invoked" */
     ah_agent *agent;  /* of the program; NULL: a script's */
@@ -151,7 +151,7 @@ typedef struct ah_transport {
     void *ud;
 } ah_transport;
 
-/* A terminal for scripts (ah.terminal, docs/terminal.md), of a program that owns one. The program switches
+/* A terminal for scripts (ah.terminal, docs/reference/terminal.md), of a program that owns one. The program switches
  * modes and looks after signals, the host reads keys and writes. Called on the host's thread, from within
  * functions of a script; all are given where `enter` is. */
 enum { AH_TTY_AWAY = 64 };
@@ -202,7 +202,7 @@ typedef struct ah_config {
     ah_watcher watcher; /* zero: nobody */
     /* Paths, copied; at most one of them. HTTP exchanges are written to `record`, a line of JSON
      * each, secrets taken out; or answers come from such a file, `replay`, without a network
-     * (docs/recording.md). A file that cannot be used fails the first request, with AH_USAGE. */
+     * (docs/reference/recording.md). A file that cannot be used fails the first request, with AH_USAGE. */
     const char *record, *replay;
     /* True if the program takes asks from ah_ask_next and closes each with ah_ask_close: calls wait
      * until it does. False: an ask without a front end in the script fails at once. */
@@ -230,7 +230,7 @@ typedef struct ah_error {
     const char *phase;   /* "request", "tool", "response", or NULL */
     bool retryable;      /* another try may go better */
     int http_status;     /* 0: none */
-    const char *json;    /* an object with these and what names the place, as docs/lua.md has them */
+    const char *json;    /* an object with these and what names the place, as docs/reference/lua.md has them */
 } ah_error;
 AH_API const ah_error *ah_last_error(ah_host *host);
 /* The message; for an error of a script's, the lines of its traceback after it. Of a NULL host
@@ -246,7 +246,7 @@ AH_API const char *ah_about(ah_host *host);
  * 0: none is there. Line ends and tabs are such, too. */
 AH_API size_t ah_control_char(const char *text, size_t n);
 /* One of the host's counters, as ah.metrics() has them: "agenthost.runs", the runs that ended, ...
- * (docs/lua.md). They only grow. -1: there is none of this name. */
+ * (docs/reference/lua.md). They only grow. -1: there is none of this name. */
 AH_API int64_t ah_counter(const ah_host *host, const char *name);
 
 /* -- scripts ------------------------------------------------------------------------------ */
@@ -271,13 +271,13 @@ AH_API ah_status ah_load(ah_host *host, const char *name, const char *text, size
 AH_API const char *ah_returned(const ah_host *host);
 
 /* Names and rows of models, as the settings' `models.NAME` have them: a JSON object of "provider/model"
- * or of what is known of one, by name (docs/models.md). They hold for this host; those of scripts
+ * or of what is known of one, by name (docs/reference/models.md). They hold for this host; those of scripts
  * (ah.alias) take their place. AH_USAGE, and ah_errmsg, where one is wrong: those before it may have
  * been taken. */
 AH_API ah_status ah_alias(ah_host *host, const char *json);
 /* Fields of ah.run for all runs and agents of this host that are begun from now on: a JSON object of max_iterations,
  * on_max, on_empty, max_tools, timeout, retries, and of the objects http (its times), options (temperature, max_tokens,
- * top_p, seed, reasoning, cache) and budget (without prices), as docs/lua.md has them. A script's own win, member by member
+ * top_p, seed, reasoning, cache) and budget (without prices), as docs/reference/lua.md has them. A script's own win, member by member
  * in these three; so do the options that a conversation is held with. Each call takes the place of the one before: {} takes all away.
  * AH_USAGE, and ah_errmsg, where one is wrong: then nothing has changed. */
 AH_API ah_status ah_defaults(ah_host *host, const char *json);
@@ -305,10 +305,10 @@ typedef struct ah_tool_config {
     double timeout;               /* seconds for one call; 0: those of the run */
     const char *full_description; /* what the model is told instead: UTF-8, up to 16 KiB; NULL */
     bool coerce;                  /* arguments of a wrong type are taken as they were surely meant */
-    size_t max_result;            /* bytes of a result that the model sees (docs/lua.md); 0: 64 KiB */
-    bool return_direct;           /* its result is the run's answer (docs/lua.md, ah.tool) */
+    size_t max_result;            /* bytes of a result that the model sees (docs/reference/lua.md); 0: 64 KiB */
+    bool return_direct;           /* its result is the run's answer (docs/reference/lua.md, ah.tool) */
     /* Properties for policies: a JSON object with booleans under read_only, destructive, idempotent,
-     * open_world and untrusted (docs/lua.md). NULL: none is declared */
+     * open_world and untrusted (docs/reference/lua.md). NULL: none is declared */
     const char *annotations;
     const char *version; /* UTF-8, up to 64 bytes: told where a conversation goes on; NULL: none */
     /* Begins a call. Answered once, with ah_tool_done or ah_tool_refuse, in it or later. */
@@ -346,13 +346,13 @@ AH_API const char *ah_tools(ah_host *host);
 
 /* -- agents -------------------------------------------------------------------------------- */
 
-/* An agent of the program. `config` is a JSON object with the fields of ah.run (docs/lua.md),
+/* An agent of the program. `config` is a JSON object with the fields of ah.run (docs/reference/lua.md),
  * checked by the same code, but for: `tools` is a list of names; `model` without a slash
  * names an adapter that a script handed over; `on`, `log`, `asks`, all else that takes functions or
  * objects of scripts, and a text are refused.
  *
  * With a field `agent`, the name of an agent that a script handed over, it is another conversation
- * of that: the other fields are those of agent:open (docs/lua.md) that JSON can say: `id`, `params`
+ * of that: the other fields are those of agent:open (docs/reference/lua.md) that JSON can say: `id`, `params`
  * and `messages`. It lives as long as its handle, whatever becomes of the script's own agent.
  * AH_USAGE where there is none of that name, or the script has closed it. */
 AH_API ah_status ah_agent_open(ah_host *host, const char *config, ah_agent **out);
@@ -377,7 +377,7 @@ typedef struct ah_reply {
     ah_status status; /* AH_OK: there is an answer */
     const char *text; /* of the last answer, also after a failure; "" */
     size_t text_len;
-    const char *stop; /* "end", ... as docs/lua.md has them */
+    const char *stop; /* "end", ... as docs/reference/lua.md has them */
     int iterations;   /* answers of the model */
     int rounds;       /* of them, with calls */
     size_t tool_calls;
@@ -404,14 +404,14 @@ AH_API const ah_reply *ah_agent_reply(const ah_agent *agent); /* NULL before and
 /* Each is JSON, valid until the next call of it with this agent; NULL: no memory, or (the
  * reply) none there. The reply: text, value, stop, iterations, rounds, tool_calls, usage, injected_tools,
  * removed_tools, and `error` after a failure. The messages: as the field `messages` takes them, to go on another day.
- * The transcript: docs/transcript.md. */
+ * The transcript: docs/reference/transcript.md. */
 AH_API const char *ah_agent_reply_json(ah_agent *agent);
 AH_API const char *ah_agent_messages(ah_agent *agent);
 AH_API const char *ah_agent_transcript(ah_agent *agent);
 
 /* -- asks ----------------------------------------------------------------------------------- */
 
-/* A question for a person (docs/asks.md): the approval of a call, or a question of a handler. */
+/* A question for a person (docs/reference/asks.md): the approval of a call, or a question of a handler. */
 typedef struct ah_ask {
     const char *id;   /* "ask_7", unique in this host */
     const char *kind; /* "approval" or "question" */
@@ -497,7 +497,7 @@ AH_API void ah_transport_body(ah_host *host, uint64_t id, const void *bytes, siz
 /* error NULL: the response is complete; else what broke, in words. The request is over.
  * An id that is over (its host ended it for time or size) is no error in any of the three. */
 AH_API void ah_transport_end(ah_host *host, uint64_t id, const char *error);
-/* The same for what broke, with its reason in one of the words of docs/lua.md ("refused", "dns",
+/* The same for what broke, with its reason in one of the words of docs/reference/lua.md ("refused", "dns",
  * "tls", ...), for err.reason; NULL or another word is "broken". */
 AH_API void ah_transport_fail(ah_host *host, uint64_t id, const char *reason, const char *error);
 

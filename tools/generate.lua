@@ -189,7 +189,7 @@ end
 
 renew(TYPES, "%-%- fields of %S+ %(make generate%)", "%-%- end of ", annotations)
 do
-  local pages <close> = assert(io.popen "ls docs/*.md")
+  local pages <close> = assert(io.popen "ls docs/*/*.md")
   for path in pages:lines() do
     renew(path, "<!%-%- fields of %S+ %(make generate%) %-%->", "<!%-%- end %-%->", page_table)
   end

@@ -1,5 +1,6 @@
---- agenthost.testing: for the tests of scripts (docs/testing.md). Models that say what a test
--- tells them to and notice when the tools have changed; runs that must end well; and the calls of a
+--- agenthost.testing: for the tests of scripts (docs/reference/testing.md). Models that say what a
+-- test tells them to and notice when the tools have changed; runs that must end well; and the calls
+-- of a
 -- conversation compared with what a test expects. It brings no framework: what is wrong is raised.
 --
 --   local testing = require "agenthost.testing"

@@ -1,5 +1,6 @@
 -- Agent scripts: what the command makes of a script that returns an agent, and of one that does
--- nothing. docs/lua.md, "Agent scripts"; src/cli/agent.c, lua/agenthost/command/inspect.lua.
+-- nothing. docs/reference/agent.md, "Agent scripts"; src/cli/agent.c,
+-- lua/agenthost/command/inspect.lua.
 local ah = require "agenthost"
 local command = require "support.command"
 

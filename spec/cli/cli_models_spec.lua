@@ -1,5 +1,5 @@
 -- agenthost models: the configured providers and the abilities of adapters; and the matrix of
--- docs/models.md, which is made of them.
+-- docs/reference/models.md, which is made of them.
 local ah = require "agenthost"
 local command = require "support.command"
 local matrix = require "support.matrix"
@@ -130,8 +130,8 @@ describe("agenthost models", function()
     has(r.err, "agenthost models takes one model, found 'openai/b' besides")
   end)
 
-  it("is what the matrix of docs/models.md says", function()
+  it("is what the matrix of docs/reference/models.md says", function()
     local _, list = providers ""
-    has(command.contents "docs/models.md", "\n" .. matrix(list) .. "\n")
+    has(command.contents "docs/reference/models.md", "\n" .. matrix(list) .. "\n")
   end)
 end)

@@ -168,8 +168,8 @@ describe("settings", function()
   end)
 end)
 
-describe("docs/settings.md", function()
-  local PAGE = command.contents "docs/settings.md"
+describe("docs/reference/settings.md", function()
+  local PAGE = command.contents "docs/reference/settings.md"
 
   it("has each setting, and whether a project may say it before it is trusted", function()
     local told, values = {}, { ["env-file"] = ".env", ["http.proxy"] = "http://h:1",

@@ -1,5 +1,5 @@
 -- agenthost mock from outside: what it answers in each format, what it refuses, how it fails,
--- what it has cached, and how the command begins and ends. docs/mock.md.
+-- what it has cached, and how the command begins and ends. docs/reference/mock.md.
 local command = require "support.command"
 local markdown = require "support.markdown"
 local mock = require "support.mock"
@@ -8,7 +8,7 @@ local server = require "support.server"
 local agenthost, has = command.agenthost, command.has
 local it_anyway = it
 local it = mock.is_built() and it or pending
-local PAGE = markdown.read("docs/mock.md")
+local PAGE = markdown.read("docs/reference/mock.md")
 
 after_each(command.tidy)
 
@@ -410,7 +410,7 @@ describe("agenthost -v --version", function()
   end)
 end)
 
-describe("docs/mock.md", function()
+describe("docs/reference/mock.md", function()
   it("has the formats, the fields of a turn and the bounds of the code", function()
     local known, told, shown, of_scripted = {}, {}, {}, {}
     for _, subject in ipairs(require "agenthost"._options()) do

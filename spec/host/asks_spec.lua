@@ -1,4 +1,5 @@
--- What needs a person: ctx:ask, approvals as asks, front ends, and how an ask ends. docs/asks.md.
+-- What needs a person: ctx:ask, approvals as asks, front ends, and how an ask ends.
+-- docs/reference/asks.md.
 local ah = require "agenthost"
 local sound = require "support.sound"
 

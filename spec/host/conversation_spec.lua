@@ -1,4 +1,4 @@
--- Conversations that last: agent:save, ah.load, agent:fork, agent:use. docs/lua.md,
+-- Conversations that last: agent:save, ah.load, agent:fork, agent:use. docs/reference/agent.md,
 -- "Conversations that last".
 local ah = require "agenthost"
 local sound = require "support.sound"

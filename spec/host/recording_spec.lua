@@ -272,11 +272,11 @@ describe("a key that a stream brings in pieces", function()
   end)
 end)
 
-describe("docs/recording.md", function()
+describe("docs/reference/recording.md", function()
   after_each(command.tidy)
 
   it("has the fields that a line has", function()
-    local page = markdown.section(markdown.read "docs/recording.md", "## The file")
+    local page = markdown.section(markdown.read "docs/reference/recording.md", "## The file")
     local told = {}
     for _, row in ipairs(markdown.tables(page)[1]) do
       for _, name in ipairs(markdown.names(row[1])) do

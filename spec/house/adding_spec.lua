@@ -247,7 +247,7 @@ describe(PAGE, function()
 
   it("adds a limit to the page of fields and to the types", function()
     check(("cd %s && %s/agenthost tools/generate.lua"):format(root, build))
-    for _, path in ipairs { "docs/lua.md", "lua/agenthost/types/agenthost.lua" } do
+    for _, path in ipairs { "docs/reference/run.md", "lua/agenthost/types/agenthost.lua" } do
       assert.truthy(markdown.read(root .. "/" .. path):find "max_calls", path)
     end
   end)

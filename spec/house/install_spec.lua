@@ -66,7 +66,7 @@ describe("make install", function()
       "share/bash-completion/completions/agenthost", "share/zsh/site-functions/_agenthost",
       "share/fish/vendor_completions.d/agenthost.fish", "share/agenthost/types/agenthost.lua",
       "share/doc/agenthost/README.md", "share/doc/agenthost/CHANGELOG.md",
-      "share/doc/agenthost/LICENSE", "share/doc/agenthost/docs/lua.md",
+      "share/doc/agenthost/LICENSE", "share/doc/agenthost/docs/reference/lua.md",
       "share/doc/agenthost/examples/quickstart.lua", "share/doc/agenthost/examples/embed.c" } do
       assert.is_true(set[path], path)
     end

@@ -80,7 +80,8 @@ describe("README.md", function()
 
   it("tells the exit codes of the command's help", function()
     local help = shell((os.getenv("AGENTHOST_BUILD") or "./build") .. "/agenthost --help")
-    local told = markdown.read("docs/command.md"):match("The exit code is(.-)%[the man page%]")
+    local told = markdown.read("docs/reference/command.md")
+    told = told:match("The exit code is(.-)%[the man page%]")
     for line in help:match("Exit codes:\n(.-)\n\n"):gmatch("[^\n]+") do
       for code in line:match("^%s+([%d, ]+)"):gmatch("%d+") do
         assert.truthy(told:find("%f[%d]" .. code .. "%f[%D]"), code)

@@ -5,16 +5,16 @@ local markdown = require "support.markdown"
 
 local PATH = "lua/agenthost/types/agenthost.lua"
 local TYPES = markdown.read(PATH)
-local LUA = markdown.read("docs/lua.md")
-local EVENTS = markdown.read("docs/events.md")
-local PROMPTS = markdown.read("docs/prompts.md")
-local SESSIONS = markdown.read("docs/sessions.md")
-local STRATEGIES = markdown.read("docs/strategies.md")
-local REGISTRY = markdown.read("docs/registry.md")
-local FILES = markdown.read("docs/filesystem.md")
-local SERVING = markdown.read("docs/http.md")
-local PROCESSES = markdown.read("docs/processes.md")
-local TERMINAL = markdown.read("docs/terminal.md")
+local LUA = markdown.api()
+local EVENTS = markdown.read("docs/reference/events.md")
+local PROMPTS = markdown.read("docs/reference/prompts.md")
+local SESSIONS = markdown.read("docs/reference/sessions.md")
+local STRATEGIES = markdown.read("docs/reference/strategies.md")
+local REGISTRY = markdown.read("docs/reference/registry.md")
+local FILES = markdown.read("docs/reference/filesystem.md")
+local SERVING = markdown.read("docs/reference/http.md")
+local PROCESSES = markdown.read("docs/reference/processes.md")
+local TERMINAL = markdown.read("docs/reference/terminal.md")
 
 -- The fields of a class: { name = true }, those of its parents left out.
 local function fields_of(class)
@@ -107,8 +107,8 @@ describe("the types", function()
     end)
   end
 
-  it("of scripted models have the fields that docs/scripted.md has", function()
-    local page = markdown.read("docs/scripted.md")
+  it("of scripted models have the fields that docs/reference/scripted.md has", function()
+    local page = markdown.read("docs/reference/scripted.md")
     assert.same(markdown.names_in(page, "## Turns", 1), fields_of("ah.Turn"))
     assert.same(markdown.names_in(page, "## Turns", 3), fields_of("ah.Expect"))
     local model = ah.scripted {}

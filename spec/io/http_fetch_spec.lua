@@ -1,5 +1,5 @@
--- http_fetch and the addresses of ah.http (docs/builtin_files.md): what is fetched, what is
--- refused and in which words; and that no spelling, name or redirect leads to an address that
+-- http_fetch and the addresses of ah.http (docs/reference/builtin_files.md): what is fetched, what
+-- is refused and in which words; and that no spelling, name or redirect leads to an address that
 -- is not public.
 local ah = require "agenthost"
 local ahtest = require "ahtest"

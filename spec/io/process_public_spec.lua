@@ -1,5 +1,5 @@
--- ah.process (docs/processes.md): streams, waits, ends, what a process has, and children that are
--- hostile. That nothing is left is looked for by a mark in the environment.
+-- ah.process (docs/reference/processes.md): streams, waits, ends, what a process has, and children
+-- that are hostile. That nothing is left is looked for by a mark in the environment.
 local ah = require "agenthost"
 local command = require "support.command"
 local descriptors = require "support.descriptors"

@@ -345,10 +345,10 @@ describe("terminal:write", function()
   end)
 end)
 
-describe("docs/terminal.md", function()
+describe("docs/reference/terminal.md", function()
   it_if("has a line that can be written, and pasted into", function()
     local block
-    for _, b in ipairs(markdown.blocks "docs/terminal.md") do
+    for _, b in ipairs(markdown.blocks "docs/reference/terminal.md") do
       block = b.name == "line.lua" and b or block
     end
     local t = script(block.text)

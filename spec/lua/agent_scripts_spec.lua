@@ -1,5 +1,6 @@
--- Conversations of one agent: agent:open, and `setup`. docs/lua.md, "Other conversations";
--- src/lua/lua_definition.c, src/lua/lua_setup.c. What the command makes of a script that returns an
+-- Conversations of one agent: agent:open, and `setup`. docs/reference/agent.md, "Other
+-- conversations"; src/lua/lua_definition.c, src/lua/lua_setup.c. What the command makes of a script
+-- that returns an
 -- agent is in cli_agent_spec.lua.
 -- AH_CONVERSATIONS is how many steps the random part takes (300 where it is not set).
 local ah = require "agenthost"

@@ -1,6 +1,7 @@
--- The attack page of files: attempts against each promise of docs/filesystem.md and
--- docs/builtin_files.md, as root and as another user, with and without the calls of newer kernels
--- (openat2, renameat2). Made by support/attack_files.lua; the racer is in fs_faults_spec.lua,
+-- The attack page of files: attempts against each promise of docs/reference/filesystem.md and
+-- docs/reference/builtin_files.md, as root and as another user, with and without the calls of
+-- newer kernels (openat2, renameat2). Made by support/attack_files.lua; the racer is in
+-- fs_faults_spec.lua,
 -- trees of
 -- odd names in hostile_trees_spec.lua, files that are for their owner alone in
 -- private_files_spec.lua.

@@ -1,5 +1,6 @@
--- Each promise of docs/builtin.md about what a command of bash can reach and what is left of it,
--- against who tries to break it: as root and as nobody, in each sandbox of this machine and none,
+-- Each promise of docs/reference/builtin.md about what a command of bash can reach and what is
+-- left of it, against who tries to break it: as root and as nobody, in each sandbox of this machine
+-- and none,
 -- on kernels that look older (spec/support/older_kernel.c), by spec/support/attack.c. What is about
 -- files of the file system object is in attacks_files_spec.lua. ATTACK_ROUNDS: how often what is a
 -- race is repeated (3).

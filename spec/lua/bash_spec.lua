@@ -1,5 +1,5 @@
 -- The built-in tool bash: what a model may run, what it sees of it, and the fence around it.
--- docs/builtin.md. That nothing of a command is left running is in process_spec.lua, too.
+-- docs/reference/builtin.md. That nothing of a command is left running is in process_spec.lua, too.
 local ah = require "agenthost"
 
 local scratch

@@ -1,5 +1,5 @@
--- The built-in file tools (docs/builtin_files.md): what a model is told by each, the same in
--- memory and in a folder of the machine, and that a failing call leaves nothing half done.
+-- The built-in file tools (docs/reference/builtin_files.md): what a model is told by each, the
+-- same in memory and in a folder of the machine, and that a failing call leaves nothing half done.
 local ah = require "agenthost"
 
 local markdown = require "support.markdown"
@@ -274,8 +274,8 @@ describe("ctx.calls", function()
   end)
 end)
 
-describe("docs/builtin_files.md", function()
-  local PAGE = markdown.read("docs/builtin_files.md")
+describe("docs/reference/builtin_files.md", function()
+  local PAGE = markdown.read("docs/reference/builtin_files.md")
   local GIVEN = { http_fetch = { allow = "public", post = true } }
 
   local function names_in(heading, n)

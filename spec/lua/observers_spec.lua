@@ -1,6 +1,6 @@
 -- What is called and not resumed cannot wait: observers, subscribers, log functions, strategies,
--- policies, feedback, renderers, switches, ids, snapshots, reducers, finalizers. docs/lua.md,
--- "What may wait".
+-- policies, feedback, renderers, switches, ids, snapshots, reducers, finalizers.
+-- docs/reference/waiting.md, "What may wait".
 local ah = require "agenthost"
 local command = require "support.command"
 local server = require "support.server"

@@ -1,4 +1,4 @@
--- The planning tools (seed 002, Planning Tool Suite). docs/planning.md.
+-- The planning tools (seed 002, Planning Tool Suite). docs/reference/planning.md.
 local ah = require "agenthost"
 
 local function call(name, arguments)

@@ -1,4 +1,4 @@
--- Resources of runs: docs/sessions.md, "Resources".
+-- Resources of runs: docs/reference/sessions.md, "Resources".
 local ah = require "agenthost"
 
 --- Calls the handlers in one message; gives the contents of the results, the reply and the error.

@@ -18,7 +18,7 @@ local function quiet() end
 
 describe("the functions of a script", function()
   it("are those that the docs list with their limits", function()
-    local file <close> = assert(io.open "docs/limits.md")
+    local file <close> = assert(io.open "docs/reference/limits.md")
     local section = file:read("a"):match "## Functions of a script\n(.-)\n## "
     local listed = {}
     for cell in section:gmatch "\n| ([^|]*) |" do

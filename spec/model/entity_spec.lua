@@ -1,4 +1,4 @@
--- Entities, whose methods become tools (seed 001). docs/entities.md.
+-- Entities, whose methods become tools (seed 001). docs/reference/entities.md.
 local ah = require "agenthost"
 local sound = require "support.sound"
 

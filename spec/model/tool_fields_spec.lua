@@ -1,6 +1,6 @@
 -- What a tool says of itself: annotations, version, examples, and the fields of a tool object;
--- names that are agenthost's own; and what is said where two tools have one name. docs/lua.md,
--- "ah.tool".
+-- names that are agenthost's own; and what is said where two tools have one name.
+-- docs/reference/tool.md, "ah.tool".
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local server = require "support.server"

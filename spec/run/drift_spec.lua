@@ -1,5 +1,5 @@
 -- Tools that are defined otherwise than when the conversation that goes on was written: what is
--- told, what is declared and what is run. docs/lua.md, "Conversations that last".
+-- told, what is declared and what is run. docs/reference/agent.md, "Conversations that last".
 local ah = require "agenthost"
 local told = require "support.told"
 local sound = require "support.sound"

@@ -1,5 +1,6 @@
 -- Tools that come and go in mid-conversation: by handlers, by scripts, by strategies; and
--- what that costs on wires of every kind. docs/lua.md, "Tools that come and go".
+-- what that costs on wires of every kind. docs/reference/changing_tools.md, "Tools that come and
+-- go".
 local ah = require "agenthost"
 local sound = require "support.sound"
 

@@ -1,5 +1,5 @@
 -- Results of which a model is shown head and tail: all of them is in a file, where the run has
--- files. docs/lua.md, "What a handler gives back".
+-- files. docs/reference/tool.md, "What a handler gives back".
 local ah = require "agenthost"
 local sound = require "support.sound"
 

@@ -1,5 +1,5 @@
 -- Strategies: the contract for scripts that write their own (before, state, tools, later), and
--- those that are there: unlock, phases, unfold. docs/strategies.md.
+-- those that are there: unlock, phases, unfold. docs/reference/strategies.md.
 local ah = require "agenthost"
 local markdown = require "support.markdown"
 local sound = require "support.sound"
@@ -1027,8 +1027,8 @@ describe("ah.unfold", function()
 end)
 
 describe("what is given to a strategy", function()
-  it("is what docs/strategies.md says", function()
-    local page = markdown.read "docs/strategies.md"
+  it("is what docs/reference/strategies.md says", function()
+    local page = markdown.read "docs/reference/strategies.md"
     for name, make in pairs { unlock = ah.unlock, phases = ah.phases, unfold = ah.unfold } do
       local listed, known = {}, {}
       for _, row in ipairs(markdown.tables(markdown.section(page, "## ah." .. name))[1]) do

@@ -1,5 +1,5 @@
---- Runs in a process of its own: attempts against each promise of docs/filesystem.md and
--- docs/builtin_files.md, by a user and on a kernel of the caller's choice.
+--- Runs in a process of its own: attempts against each promise of docs/reference/filesystem.md and
+-- docs/reference/builtin_files.md, by a user and on a kernel of the caller's choice.
 --
 --   lua5.4 spec/support/attack_files.lua BUILD DIR KERNEL
 --

@@ -1,6 +1,7 @@
 -- Code that never ends by itself, in every place where a script hands a function in. `kinds` has
--- the places, by the names that the table of docs/limits.md gives them; `bodies` the ways. Each
--- pair is carried out by a run, or by what else calls such a function, and must end by itself.
+-- the places, by the names that the table of docs/reference/limits.md gives them; `bodies` the
+-- ways. Each pair is carried out by a run, or by what else calls such a function, and must end by
+-- itself.
 local ah = require "agenthost"
 
 local hostile = { kinds = {}, bodies = {} }

@@ -26,6 +26,17 @@ end
 
 markdown.read = read
 
+--- The reference of the Lua API as one text: lua.md and the pages by subject that it links first.
+function markdown.api()
+  local texts = {}
+  for name in ("lua run agent tool changing_tools schema data http policies budgets waiting "
+    .. "errors"):gmatch "%S+" do
+    local text = read("docs/reference/" .. name .. ".md")
+    texts[#texts + 1] = text:gsub("^# ([^\n]+)", "# %1\n\n## %1")
+  end
+  return table.concat(texts, "\n")
+end
+
 --- The paths of the pages that the shell finds by these patterns.
 function markdown.pages(patterns)
   local list, found <close> = {}, assert(io.popen("ls " .. patterns))

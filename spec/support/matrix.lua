@@ -1,5 +1,5 @@
---- Makes the matrix of docs/models.md from the output of `agenthost models --json`. Models
--- that have a name there get a row each; providers whose adapters do not differ share one.
+--- Makes the matrix of docs/reference/models.md from the output of `agenthost models --json`.
+-- Models that have a name there get a row each; providers whose adapters do not differ share one.
 local HEAD = "| model | tools that come later | tools to be found | strict tools | output schema | "
   .. "images | reasoning back | streams |\n|---|---|---|---|---|---|---|---|\n"
 

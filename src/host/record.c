@@ -1,5 +1,5 @@
 /* Exchanges kept in a file, a line of JSON each, written when the exchange is over
- * (docs/recording.md has the form). Keys and other secrets are taken out before a byte is
+ * (docs/reference/recording.md has the form). Keys and other secrets are taken out before a byte is
  * written. What replay.c reads; nothing is compared or judged here. */
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* HTTP exchanges kept in a file, and taken from it in place of a network (docs/recording.md). Both stand
+/* HTTP exchanges kept in a file, and taken from it in place of a network (docs/reference/recording.md). Both stand
  * beside the client of io: a tap on it, and a carrier of its requests. */
 #ifndef AH_HOST_RECORD_H
 #define AH_HOST_RECORD_H

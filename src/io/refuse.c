@@ -1,7 +1,7 @@
 /* The review of the system's calls, as tables: what a command may not do to others, and how it is told.
  * The rule: a call that names another process, or changes something that is not behind a
  * descriptor opened for writing (which Landlock sees), is refused, unless its numbers show that it
- * means the caller itself. What is not in a table is allowed. docs/builtin.md says the same in words.
+ * means the caller itself. What is not in a table is allowed. docs/reference/builtin.md says the same in words.
  *
  * Not here, as numbers do not show it: modes, times and owners of files by path (chmod, utimes), which
  * no part of Landlock covers; what reads only (perf and what Landlock's scopes refuse aside).

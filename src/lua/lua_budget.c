@@ -171,12 +171,12 @@ static const ah_option budget_rows[] = {
      .kinds = AH_OPT_TABLE,
      .type = "table<string, ah.Price>",
      .doc =
-         "[prices](lua.md#prices) by the names of models; needed with `cost`, but for models whose [price is known](models.md#what-is-known-of-models) or told"},
+         "[prices](budgets.md#prices) by the names of models; needed with `cost`, but for models whose [price is known](models.md#what-is-known-of-models) or told"},
     {0},
 };
 const ah_subject ah_subject_budget = {.what = "budget",
                                       .type = "ah.BudgetLimits",
-                                      .doc = "limits of [a budget](lua.md#budgets)",
+                                      .doc = "limits of [a budget](budgets.md#budgets)",
                                       .row = budget_rows};
 
 /* The table at idx -> a budget object on top. */

@@ -276,7 +276,7 @@ static const ah_option method_rows[] = {
     {.name = "description",
      .kinds = AH_OPT_STRING,
      .needed = true,
-     .doc = "as of [`ah.tool`](lua.md#ahtool)"},
+     .doc = "as of [`ah.tool`](tool.md#ahtool)"},
     {.name = "handler",
      .kinds = AH_OPT_ANY,
      .is = "function",
@@ -540,7 +540,7 @@ static const ah_option entity_rows[] = {
      .is = "string or function",
      .type = "string|fun(self: table): string|number",
      .doc =
-         "what tells instances apart: the name of a field or method, or `function(self)`, which [cannot wait](lua.md#what-may-wait). A string of 1 to 512 bytes or a number"},
+         "what tells instances apart: the name of a field or method, or `function(self)`, which [cannot wait](waiting.md#what-may-wait). A string of 1 to 512 bytes or a number"},
     {.name = "fields",
      .kinds = AH_OPT_LIST,
      .otherwise = "all that do not begin with `_`",

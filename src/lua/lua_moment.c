@@ -1,5 +1,5 @@
 /* A moment: what a strategy or a policy written in Lua sees of one call, and how a strategy says
- * what is to change after it (docs/strategies.md tells it to those who write one). Who is asked,
+ * what is to change after it (docs/reference/strategies.md tells it to those who write one). Who is asked,
  * and when, is in lua_inject.c and lua_hooks.c; what becomes of the changes in run/inject.c. */
 #include "lua/lua_moment.h"
 

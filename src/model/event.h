@@ -1,5 +1,5 @@
 /* Events: what a run tells its observers. One struct for all types: a type and
- * named fields, so that the Lua table and the JSON form (docs/events.md, the
+ * named fields, so that the Lua table and the JSON form (docs/reference/events.md, the
  * stable one) are made in one place each. Events borrow everything they show. */
 #ifndef AH_MODEL_EVENT_H
 #define AH_MODEL_EVENT_H

@@ -1,7 +1,7 @@
 /* The transcript: a conversation as an append-only list of entries, and the one
  * source of truth. It grows by whole turns: while a turn runs there is a pending
  * record {assistant message, a result slot for each call, staged changes}, and
- * commit or settle moves it into the list. docs/transcript.md shows the JSON form.
+ * commit or settle moves it into the list. docs/reference/transcript.md shows the JSON form.
  *
  * An entry is its JSON text (checked, immutable); nothing is kept twice. */
 #ifndef AH_MODEL_TRANSCRIPT_H

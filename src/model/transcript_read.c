@@ -1,4 +1,4 @@
-/* A transcript from its JSON text (docs/transcript.md). What a file says is checked against
+/* A transcript from its JSON text (docs/reference/transcript.md). What a file says is checked against
  * a schema first, so that everything behind it may rely on an entry's members. */
 #include "model/image.h"
 #include "model/transcript.h"

@@ -1,6 +1,6 @@
 /* Brief declarations and `pick_tools` (seed 004): a conversation with `brief` in its rules
  * declares its tools by their brief descriptions, without parameters; the model picks those it
- * wants to know in full. What is picked stands in the transcript (docs/transcript.md): the
+ * wants to know in full. What is picked stands in the transcript (docs/reference/transcript.md): the
  * tools_added entries with `picked` in their `by`. Which tools are declared in brief is not
  * decided here but where they are declared (run/inject.c). The Lua floor gives tool and strategy to
  * conversations that are brief; nobody else calls it. */

@@ -227,7 +227,7 @@ static void look(answer *a)
         take(a, a->s->tool[doc[i]], max);
 }
 
-/* Says what the additions are from: docs/transcript.md. */
+/* Says what the additions are from: docs/reference/transcript.md. */
 static ah_text *provenance(answer *a)
 {
     ah_text *by = NULL;

@@ -4,7 +4,7 @@
  * found is added to the conversation like any other tool (run/inject.h). The Lua floor makes sets,
  * and gives tool and strategy to conversations.
  *
- * A set is immutable and may serve many conversations. Which wires do what stands in docs/search.md. */
+ * A set is immutable and may serve many conversations. Which wires do what stands in docs/reference/search.md. */
 #ifndef AH_RUN_SEARCH_H
 #define AH_RUN_SEARCH_H
 
@@ -38,7 +38,7 @@ ah_status ah_search_tool(ah_search *s, ah_tool **out, ah_err *err);
 size_t ah_search_count(const ah_search *s);
 ah_tool *ah_search_find(const ah_search *s, ah_slice name); /* borrowed, or NULL */
 
-/* Says in the transcript which of its tools are not yet known there as waiting (docs/transcript.md,
+/* Says in the transcript which of its tools are not yet known there as waiting (docs/reference/transcript.md,
  * tools_deferred); nothing where they all are. `strategy` is whose set it is. AH_PROMPT_VALIDATION
  * where a name is that of another tool in the registry. */
 ah_status ah_search_declare(const ah_search *s, const char *strategy, const ah_registry *r,

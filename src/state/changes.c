@@ -118,7 +118,7 @@ ah_status ah_changes_hide(ah_changes *c, ah_slice path, ah_err *err)
     return put_text(c, AH_CHANGE_HIDE, path, err);
 }
 
-/* `text` as the name, and who says so: docs/transcript.md. */
+/* `text` as the name, and who says so: docs/reference/transcript.md. */
 ah_status ah_changes_pick(ah_changes *c, bool picked, ah_slice name, ah_err *err)
 {
     ah_status st = put_text(c, picked ? AH_CHANGE_PICK : AH_CHANGE_UNPICK, name, err);

@@ -25,7 +25,7 @@ typedef struct ah_change {
     ah_tool *tool;       /* ADD, REPLACE; PICK, UNPICK once made: as it is declared then */
     ah_text *text;       /* REMOVE, PICK, UNPICK: the name; NOTE, PROMPT: the text (UTF-8); STATE: the
                         entry; SHOW, HIDE: the path */
-    ah_text *by;         /* ADD, REPLACE, PROMPT: provenance, a JSON object, as in docs/transcript.md;
+    ah_text *by;         /* ADD, REPLACE, PROMPT: provenance, a JSON object, as in docs/reference/transcript.md;
                         NULL: none */
     bool full;           /* ADD: declared in full where others are in brief */
     bool yields;         /* ADD: left out where there is no room, though others must be there */

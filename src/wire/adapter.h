@@ -39,7 +39,7 @@ enum {
     AH_IMAGES_ALL = 15
 };
 
-/* The ways of a wire with tools that are to be found first, as bits (docs/search.md). */
+/* The ways of a wire with tools that are to be found first, as bits (docs/reference/search.md). */
 enum {
     AH_SEARCH_OWN = 1,   /* the model looks for them by itself */
     AH_SEARCH_WIRE = 2,  /* the wire has a way for that, whatever is known of the model */

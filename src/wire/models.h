@@ -122,7 +122,7 @@ typedef struct ah_models ah_models;
 ah_models *ah_models_new(const ah_mem *mem); /* NULL when out of memory */
 void ah_models_free(ah_models *m);           /* NULL is fine */
 /* Adds a row, or replaces the one of the name: "provider/model", and a JSON object (checked text) as
- * docs/models.md has it. AH_USAGE names what is wrong with it; `what` says whose it is. */
+ * docs/reference/models.md has it. AH_USAGE names what is wrong with it; `what` says whose it is. */
 ah_status ah_models_add(ah_models *m, ah_slice name, ah_slice row, ah_model_from from, const char *what,
                         ah_err *err);
 
@@ -139,7 +139,7 @@ bool ah_model_can(const ah_model *m, unsigned what, bool otherwise);
 /* The effort it takes that is nearest to the one asked, both JSON strings; words that are none of
  * ours, and all where nothing is known, stay as they are. */
 ah_slice ah_model_effort(const ah_model *m, ah_slice asked);
-/* Appends where the answers come from, as JSON, as docs/lua.md has it under `known`. `learned` as above. */
+/* Appends where the answers come from, as JSON, as docs/reference/lua.md has it under `known`. `learned` as above. */
 void ah_model_put_known(const ah_model *m, ah_slice learned, ah_buf *out);
 
 /* The provider whose models are called so, or NULL: for advice where a name has no provider. */

@@ -38,7 +38,7 @@ void ah_offers_clear(ah_offers *o);
 
 /* Takes in a tools_deferred entry, on a wire that declares deferred tools. False: out of memory. */
 bool ah_offers_defer(ah_offers *o, ah_slice json, size_t entry);
-/* Takes in a tools_added entry. `shown`: the wire has revealed its tools already. One that picks tools (docs/transcript.md, `picked`) changes nothing
+/* Takes in a tools_added entry. `shown`: the wire has revealed its tools already. One that picks tools (docs/reference/transcript.md, `picked`) changes nothing
  * where a changed declaration would cost the cache. False: out of memory. */
 bool ah_offers_add(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t entry, bool shown,
                    unsigned *effect);

@@ -92,7 +92,7 @@ typedef struct ah_part_words {
     const char *image, *image_end; /* around the address */
 } ah_part_words;
 
-/* True if that (a JSON object, docs/transcript.md) is where the adapter's own messages come from. */
+/* True if that (a JSON object, docs/reference/transcript.md) is where the adapter's own messages come from. */
 bool ah_wire_is_origin(const ah_adapter *a, ah_slice origin);
 /* ,{"role":"user","content":..}: a list of parts where there is an image, else a string. */
 void ah_wire_put_user(ah_buf *b, const ah_part_words *words, ah_slice content);

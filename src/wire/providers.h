@@ -7,7 +7,7 @@
 #include "wire/provider.h"
 
 /* AH_USAGE for an unknown provider (with the known ones), AH_PROVIDER where the key is missing. */
-/* A provider that is a program of the Lua half (docs/claude.md). */
+/* A provider that is a program of the Lua half (docs/reference/claude.md). */
 #define AH_CLAUDE "claude_agent_sdk"
 
 ah_status ah_provider_open(ah_slice provider, ah_slice model, const ah_provider_options *o,

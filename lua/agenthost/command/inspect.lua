@@ -286,8 +286,9 @@ local UNTOLD = {
   "fallback",
 }
 
---- What the transcript has beside the request: tools that wait to be found (docs/search.md), which
--- the model is not shown, and what each tool says of itself, which is for policies.
+--- What the transcript has beside the request: tools that wait to be found
+-- (docs/reference/search.md), which the model is not shown, and what each tool says of itself,
+-- which is for policies.
 local function note_entries(one, agent)
   one.deferred, one.said = array {}, {}
   for _, entry in ipairs(agent and decode(agent:transcript()).entries or {}) do

@@ -1,6 +1,7 @@
 --- claude_agent_sdk/MODEL: the `claude` command (Claude Code) asks the model, over the protocol of
--- its Agent SDK, lines of JSON both ways (docs/claude.md). A conversation has a process of its own,
--- which is owned here; what is said to it is claude_talk.lua's. What cannot go on with a process
+-- its Agent SDK, lines of JSON both ways (docs/reference/claude.md). A conversation has a process
+-- of its own, which is owned here; what is said to it is claude_talk.lua's. What cannot go on with
+-- a process
 -- (another head, another past) gets a fresh one.
 local ah = ...
 

@@ -1,5 +1,6 @@
---- Our side of a talk with a `claude` process (docs/claude.md): the lines that are to be written to
--- the command, and what its lines mean. It does no I/O: claude.lua owns the process and calls this.
+--- Our side of a talk with a `claude` process (docs/reference/claude.md): the lines that are to be
+-- written to the command, and what its lines mean. It does no I/O: claude.lua owns the process and
+-- calls this.
 -- The command believes that it owns the loop: it asks for each call of a tool, and is answered when
 -- the run has made the call.
 --

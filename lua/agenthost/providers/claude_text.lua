@@ -1,5 +1,5 @@
 --- What the `claude` command is told of a conversation: blocks of a user message, results of calls,
--- and, for a fresh process, the conversation so far as lines of JSON (docs/claude.md).
+-- and, for a fresh process, the conversation so far as lines of JSON (docs/reference/claude.md).
 --
 -- The command has no place for notes and for a conversation that is told: they stand in tags of
 -- ours, within what else is said. So nobody else's text may hold these tags as they are.

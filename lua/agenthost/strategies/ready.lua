@@ -1,6 +1,7 @@
 --- Ready-made strategies (ah.unlock, ah.phases, ah.unfold): which tools there are, and which may
 -- be used yet. They are written on the contract that scripts have for their own, and hold
--- nothing themselves: what they know of a conversation is in `m.state`. docs/strategies.md.
+-- nothing themselves: what they know of a conversation is in `m.state`.
+-- docs/reference/strategies.md.
 local ah = ...
 
 local MAX_DEPTH = 16 -- of facades in facades, and of lists in lists
@@ -69,7 +70,7 @@ read.unfold = ah._reader {
     { name = "description", kinds = "string", needed = true,
       doc = "of the facade: what is behind it" },
     { name = "full_description", kinds = "string",
-      doc = "likewise, as in [`ah.tool`](lua.md#ahtool)" },
+      doc = "likewise, as in [`ah.tool`](tool.md#ahtool)" },
     { name = "tools", kinds = "list object", is = "list", type = "(ah.Tool|ah.StrategyObject)[]",
       doc = "tools, and facades made by `ah.unfold`, which are unfolded in their turn, 16 levels "
         .. "at most; this or `categories`" },

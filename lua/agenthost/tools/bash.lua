@@ -286,7 +286,7 @@ local function describe(o)
   return table.concat(text, "\n")
 end
 
---- options: docs/builtin.md.
+--- options: docs/reference/builtin.md.
 return function(options)
   local o = read_options(options)
   local text, kind = ah._sandbox { sandbox = o.sandbox, network = o.network }

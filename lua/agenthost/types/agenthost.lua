@@ -2,7 +2,7 @@
 
 -- Types of `require "agenthost"` for editors (LuaCATS, as lua-language-server reads them): set
 -- "workspace.library" to the folder of this file. It is never run, and is no part of the library;
--- docs/lua.md says what everything means, and a spec compares the three.
+-- docs/reference/lua.md says what everything means, and a spec compares the three.
 
 ---@class agenthost
 ---@field version string such as "0.1.0"
@@ -45,7 +45,7 @@ local ah = {}
 ---| "dispatcher"
 ---| "restart"
 
----@class ah.Event each has type, run and time; the rest is in docs/events.md
+---@class ah.Event each has type, run and time; the rest is in docs/reference/events.md
 ---@field type ah.EventType
 ---@field run integer
 ---@field parent? integer
@@ -996,7 +996,7 @@ function ah.retract(instance) end
 ---@field params_type? string
 ---@field provider_class? string
 ---@field asks? string[] with `waiting`: their ids
----@field reason? string with `http`: refused, dns, tls, timeout_connect, ... (docs/lua.md)
+---@field reason? string with `http`: refused, dns, tls, ... (docs/reference/errors.md)
 ---@field requested_overrides? table<string, "full"|"summary"> with `visibility_expansion_required`
 ---@field section_keys? string[] likewise
 
@@ -1106,12 +1106,12 @@ function ah.error(what) end
 
 ---@alias ah.Answer string|ah.Turn|fun(request: table): string|ah.Turn
 
----A model that says what a test tells it to (docs/scripted.md).
+---A model that says what a test tells it to (docs/reference/scripted.md).
 ---@param turns ah.Script|fun(request: table): ah.Answer
 ---@return ah.Adapter
 function ah.scripted(turns) end
 
----What an adapter writes its answer to (docs/adapters.md).
+---What an adapter writes its answer to (docs/reference/adapters.md).
 ---@class ah.Out
 ---@field text fun(self: ah.Out, text: string)
 ---@field call fun(self: ah.Out, call: ah.OutCall): integer
@@ -1185,7 +1185,7 @@ function ah.adapter(spec) end
 ---@field only? string tries the cases whose name holds it
 -- end of ah.ConformanceSpec
 
----Tries an adapter (docs/adapters.md); the report prints as a line a case.
+---Tries an adapter (docs/reference/adapters.md); the report prints as a line a case.
 ---@param spec ah.ConformanceSpec
 ---@return { passed: integer, failed: integer, skipped: integer, cases: table[] }
 function ah.conformance(spec) end
@@ -2030,7 +2030,7 @@ function ah.interactive() end
 ---@field suspend fun(self)
 ---@field close fun(self)
 
----The terminal of the command (docs/terminal.md).
+---The terminal of the command (docs/reference/terminal.md).
 ---@overload fun(options?: ah.TerminalOptions): ah.Terminal?, ah.Error?
 ah.terminal = {}
 
