@@ -25,7 +25,7 @@
  *   call the first kind alone, and `alloc` nothing at all. What may not be called is refused and
  *   not done: AH_USAGE (ah_step: below 0); what returns nothing logs an error. The last kind is
  *   refused as well inside observers of a script and what else of it cannot wait
- *   (docs/reference/lua.md), where a C function of the program is called from there.
+ *   (docs/reference/waiting.md), where a C function of the program is called from there.
  * Process: nothing here prints, exits or installs signal handlers (a script that
  *   calls print or os.exit does). Ignore SIGPIPE, and do not change LC_NUMERIC
  *   while a call is at work. The environment is read (AGENTHOST_MODEL, keys and addresses of
@@ -230,7 +230,8 @@ typedef struct ah_error {
     const char *phase;   /* "request", "tool", "response", or NULL */
     bool retryable;      /* another try may go better */
     int http_status;     /* 0: none */
-    const char *json;    /* an object with these and what names the place, as docs/reference/lua.md has them */
+    const char
+        *json; /* an object with these and what names the place, as docs/reference/errors.md has them */
 } ah_error;
 AH_API const ah_error *ah_last_error(ah_host *host);
 /* The message; for an error of a script's, the lines of its traceback after it. Of a NULL host
@@ -246,7 +247,7 @@ AH_API const char *ah_about(ah_host *host);
  * 0: none is there. Line ends and tabs are such, too. */
 AH_API size_t ah_control_char(const char *text, size_t n);
 /* One of the host's counters, as ah.metrics() has them: "agenthost.runs", the runs that ended, ...
- * (docs/reference/lua.md). They only grow. -1: there is none of this name. */
+ * (docs/reference/budgets.md). They only grow. -1: there is none of this name. */
 AH_API int64_t ah_counter(const ah_host *host, const char *name);
 
 /* -- scripts ------------------------------------------------------------------------------ */
@@ -277,7 +278,7 @@ AH_API const char *ah_returned(const ah_host *host);
 AH_API ah_status ah_alias(ah_host *host, const char *json);
 /* Fields of ah.run for all runs and agents of this host that are begun from now on: a JSON object of max_iterations,
  * on_max, on_empty, max_tools, timeout, retries, and of the objects http (its times), options (temperature, max_tokens,
- * top_p, seed, reasoning, cache) and budget (without prices), as docs/reference/lua.md has them. A script's own win, member by member
+ * top_p, seed, reasoning, cache) and budget (without prices), as docs/reference/run.md has them. A script's own win, member by member
  * in these three; so do the options that a conversation is held with. Each call takes the place of the one before: {} takes all away.
  * AH_USAGE, and ah_errmsg, where one is wrong: then nothing has changed. */
 AH_API ah_status ah_defaults(ah_host *host, const char *json);
@@ -305,10 +306,10 @@ typedef struct ah_tool_config {
     double timeout;               /* seconds for one call; 0: those of the run */
     const char *full_description; /* what the model is told instead: UTF-8, up to 16 KiB; NULL */
     bool coerce;                  /* arguments of a wrong type are taken as they were surely meant */
-    size_t max_result;            /* bytes of a result that the model sees (docs/reference/lua.md); 0: 64 KiB */
-    bool return_direct;           /* its result is the run's answer (docs/reference/lua.md, ah.tool) */
+    size_t max_result;  /* bytes of a result that the model sees (docs/reference/run.md); 0: 64 KiB */
+    bool return_direct; /* its result is the run's answer (docs/reference/tool.md, ah.tool) */
     /* Properties for policies: a JSON object with booleans under read_only, destructive, idempotent,
-     * open_world and untrusted (docs/reference/lua.md). NULL: none is declared */
+     * open_world and untrusted (docs/reference/tool.md). NULL: none is declared */
     const char *annotations;
     const char *version; /* UTF-8, up to 64 bytes: told where a conversation goes on; NULL: none */
     /* Begins a call. Answered once, with ah_tool_done or ah_tool_refuse, in it or later. */
@@ -346,13 +347,13 @@ AH_API const char *ah_tools(ah_host *host);
 
 /* -- agents -------------------------------------------------------------------------------- */
 
-/* An agent of the program. `config` is a JSON object with the fields of ah.run (docs/reference/lua.md),
+/* An agent of the program. `config` is a JSON object with the fields of ah.run (docs/reference/run.md),
  * checked by the same code, but for: `tools` is a list of names; `model` without a slash
  * names an adapter that a script handed over; `on`, `log`, `asks`, all else that takes functions or
  * objects of scripts, and a text are refused.
  *
  * With a field `agent`, the name of an agent that a script handed over, it is another conversation
- * of that: the other fields are those of agent:open (docs/reference/lua.md) that JSON can say: `id`, `params`
+ * of that: the other fields are those of agent:open (docs/reference/agent.md) that JSON can say: `id`, `params`
  * and `messages`. It lives as long as its handle, whatever becomes of the script's own agent.
  * AH_USAGE where there is none of that name, or the script has closed it. */
 AH_API ah_status ah_agent_open(ah_host *host, const char *config, ah_agent **out);
@@ -377,7 +378,7 @@ typedef struct ah_reply {
     ah_status status; /* AH_OK: there is an answer */
     const char *text; /* of the last answer, also after a failure; "" */
     size_t text_len;
-    const char *stop; /* "end", ... as docs/reference/lua.md has them */
+    const char *stop; /* "end", ... as docs/reference/run.md has them */
     int iterations;   /* answers of the model */
     int rounds;       /* of them, with calls */
     size_t tool_calls;
@@ -497,7 +498,7 @@ AH_API void ah_transport_body(ah_host *host, uint64_t id, const void *bytes, siz
 /* error NULL: the response is complete; else what broke, in words. The request is over.
  * An id that is over (its host ended it for time or size) is no error in any of the three. */
 AH_API void ah_transport_end(ah_host *host, uint64_t id, const char *error);
-/* The same for what broke, with its reason in one of the words of docs/reference/lua.md ("refused", "dns",
+/* The same for what broke, with its reason in one of the words of docs/reference/errors.md ("refused", "dns",
  * "tls", ...), for err.reason; NULL or another word is "broken". */
 AH_API void ah_transport_fail(ah_host *host, uint64_t id, const char *reason, const char *error);
 

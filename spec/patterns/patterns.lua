@@ -16,7 +16,7 @@ package.path = "spec/?.lua;" .. package.path
 local ahtest = require "ahtest"
 local expressions = require "patterns.grammar"
 
--- Why the library refuses what JavaScript takes (docs/reference/lua.md).
+-- Why the library refuses what JavaScript takes (docs/reference/schema.md).
 local KNOWN = { "^a lookbehind that may be of any length",
   "^a reference to a group that is repeated otherwise",
   "^a quantifier of more than 65535" }

@@ -1,4 +1,4 @@
--- Policies, approvals, feedback, completion checks and budgets. docs/reference/lua.md, "Policies,
+-- Policies, approvals, feedback, completion checks and budgets. docs/reference/policies.md, "Policies,
 -- approvals, feedback, checks" and "Budgets".
 local ah = require "agenthost"
 local sound = require "support.sound"

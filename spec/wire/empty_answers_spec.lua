@@ -1,5 +1,5 @@
 -- Answers of a model that say nothing: no text, or white space alone, and no calls. No server is
--- sent one again, and `on_empty` says whether it stands. docs/reference/lua.md,
+-- sent one again, and `on_empty` says whether it stands. docs/reference/run.md,
 -- docs/reference/models.md.
 local ah = require "agenthost"
 local ahtest = require "ahtest"

@@ -416,7 +416,7 @@ static const char *reason_of_fault(fault f)
     return "broken";
 }
 
-/* docs/reference/lua.md lists them. */
+/* docs/reference/errors.md lists them. */
 static const char *reason_of(const ah_transfer *t)
 {
     if (t->fault != FAULT_NONE)

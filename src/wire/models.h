@@ -139,7 +139,7 @@ bool ah_model_can(const ah_model *m, unsigned what, bool otherwise);
 /* The effort it takes that is nearest to the one asked, both JSON strings; words that are none of
  * ours, and all where nothing is known, stay as they are. */
 ah_slice ah_model_effort(const ah_model *m, ah_slice asked);
-/* Appends where the answers come from, as JSON, as docs/reference/lua.md has it under `known`. `learned` as above. */
+/* Appends where the answers come from, as JSON, as docs/reference/run.md has it under `known`. `learned` as above. */
 void ah_model_put_known(const ah_model *m, ah_slice learned, ah_buf *out);
 
 /* The provider whose models are called so, or NULL: for advice where a name has no provider. */
