@@ -1,5 +1,5 @@
--- Progressive disclosure (docs/reference/prompts.md): the model sees a summary and one tool, reads the
--- section, and works with its tools from the next answer on. The same on an adapter that takes
+-- Progressive disclosure (docs/reference/prompts.md): the model sees a summary and one tool, reads
+-- the section, and works with its tools from the next answer on. The same on an adapter that takes
 -- tools in mid-conversation and on one that has to restart: one conversation, the same answer.
 --
 --   agenthost examples/research.lua ["Which moons did Galilei find?"]

@@ -1,5 +1,5 @@
--- Policies, approvals, feedback, completion checks and budgets. docs/reference/policies.md, "Policies,
--- approvals, feedback, checks" and "Budgets".
+-- Policies, approvals, feedback, completion checks and budgets. docs/reference/policies.md,
+-- "Policies, approvals, feedback, checks" and "Budgets".
 local ah = require "agenthost"
 local sound = require "support.sound"
 
