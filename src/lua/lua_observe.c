@@ -169,8 +169,8 @@ static void refuse_event(lua_State *L, ah_slice key)
     for (int i = 0; i < AH_EVENT_TYPES && !meant_by(key).p; i++)
         ah_near_offer(&near, ah_slice_of(ah_event_name((ah_event_type)i)));
     ah_lua_raise(L, AH_USAGE, "on: there is no event '%.*s'%s%.*s%s", AH_FMT(key),
-                 near.best.p ? " (did you mean '" : "; docs/reference/events.md lists them", AH_FMT(near.best),
-                 near.best.p ? "'?)" : "");
+                 near.best.p ? " (did you mean '" : "; docs/reference/events.md lists them",
+                 AH_FMT(near.best), near.best.p ? "'?)" : "");
 }
 
 static void read_table(lua_State *L, ah_observer *o)

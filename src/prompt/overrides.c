@@ -142,7 +142,8 @@ static ah_status check_fields(reading *r, const char *what, ah_slice name, ah_sl
         while (*k && !ah_json_token_is(key, *k))
             k++;
         if (!*k)
-            return refuse(r, what, name, "unknown field; see hashes() and docs/reference/prompts.md for the form");
+            return refuse(r, what, name,
+                          "unknown field; see hashes() and docs/reference/prompts.md for the form");
         if (ah_json_next(&it).kind != AH_JSON_STRING)
             return refuse(r, what, name, "its fields must be strings");
     }

@@ -22,14 +22,14 @@ typedef enum ah_change_kind {
 
 typedef struct ah_change {
     ah_change_kind kind;
-    ah_tool *tool;       /* ADD, REPLACE; PICK, UNPICK once made: as it is declared then */
-    ah_text *text;       /* REMOVE, PICK, UNPICK: the name; NOTE, PROMPT: the text (UTF-8); STATE: the
+    ah_tool *tool; /* ADD, REPLACE; PICK, UNPICK once made: as it is declared then */
+    ah_text *text; /* REMOVE, PICK, UNPICK: the name; NOTE, PROMPT: the text (UTF-8); STATE: the
                         entry; SHOW, HIDE: the path */
-    ah_text *by;         /* ADD, REPLACE, PROMPT: provenance, a JSON object, as in docs/reference/transcript.md;
+    ah_text *by; /* ADD, REPLACE, PROMPT: provenance, a JSON object, as in docs/reference/transcript.md;
                         NULL: none */
-    bool full;           /* ADD: declared in full where others are in brief */
-    bool yields;         /* ADD: left out where there is no room, though others must be there */
-    bool made;           /* it had an effect (run/inject.c) */
+    bool full;   /* ADD: declared in full where others are in brief */
+    bool yields; /* ADD: left out where there is no room, though others must be there */
+    bool made;   /* it had an effect (run/inject.c) */
     ah_tool *before;     /* the tool that was under its name, as it is declared unless picked */
     bool was_picked;     /* and it was */
     const char *warning; /* what is to be told of it, static; NULL: nothing */
