@@ -6,8 +6,9 @@
  *   raw many BASE CONVERSATIONS TURNS                 all at once, the n-th with a model at BASE/n
  *   raw run N COMMAND [ARG...]                        a command N times: the means
  *
- * URL is the whole address of the endpoint; at BASE/n it is BASE/n/chat/completions. "late" figures are those of each conversation
- * after its first TURNS / 2 calls: what a turn costs when the history is long. Without
+ * URL is the whole address of the endpoint; at BASE/n it is BASE/n/chat/completions. "late" figures
+ * are those of each conversation after its first TURNS / 2 calls: what a turn costs when the
+ * history is long. Without
  * --keep every request prints the whole message tree; with it, the printed text of old
  * messages is kept and only new ones are printed. */
 #include <fcntl.h>
@@ -51,8 +52,8 @@ static int run_loop(const char *url, long conversations, long turns, long tools,
     for (long i = 0; i < conversations; i++)
         converse(&t, curl, &late);
     all = since(start, RUSAGE_SELF);
-    printf("{\"wall_ms\":%.3f,\"cpu_ms\":%.3f,\"late_wall_ms\":%.3f,\"late_cpu_ms\":%.3f}\n", all.wall,
-           all.cpu, late.wall, late.cpu);
+    printf("{\"wall_ms\":%.3f,\"cpu_ms\":%.3f,\"late_wall_ms\":%.3f,\"late_cpu_ms\":%.3f}\n",
+           all.wall, all.cpu, late.wall, late.cpu);
     curl_easy_cleanup(curl);
     talk_close(&t);
     return 0;

@@ -24,8 +24,8 @@ static void on_data(stream *s, const char *json, size_t n)
     if (!root)
         die("no JSON in an event", json);
     choice = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(root, "choices"), 0);
-    content =
-        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(choice, "delta"), "content");
+    content = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(choice, "delta"),
+                                               "content");
     if (cJSON_IsString(content)) {
         add(&s->text, content->valuestring, strlen(content->valuestring));
         s->deltas++;
@@ -84,7 +84,8 @@ int run_stream(const char *url, long times)
     for (long i = 0; i < times; i++)
         deltas += ask(&t, curl);
     all = since(start, RUSAGE_SELF);
-    printf("{\"deltas\":%ld,\"wall_ms\":%.3f,\"cpu_ms\":%.3f}\n", deltas / times, all.wall, all.cpu);
+    printf("{\"deltas\":%ld,\"wall_ms\":%.3f,\"cpu_ms\":%.3f}\n", deltas / times, all.wall,
+           all.cpu);
     curl_easy_cleanup(curl);
     talk_close(&t);
     return 0;

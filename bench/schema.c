@@ -24,7 +24,8 @@ static const char call[] =
     "{\"query\":\"customers in Lyon who bought a bicycle last year and have not come back since\","
     "\"limit\":20,\"sort\":\"date\",\"filters\":["
     "{\"field\":\"city\",\"value\":\"Lyon\"},{\"field\":\"product\",\"value\":\"bicycle\"},"
-    "{\"field\":\"since\",\"value\":\"2023-01-01\"},{\"field\":\"until\",\"value\":\"2023-12-31\"}]}";
+    "{\"field\":\"since\",\"value\":\"2023-01-01\"},{\"field\":\"until\",\"value\":\"2023-12-31\"}]"
+    "}";
 
 static double now_us(void)
 {
@@ -74,7 +75,8 @@ static double compile_again(ah_schema_cache *cache, long times)
     for (long i = 0; i < times; i++) {
         ah_schema *s = NULL;
 
-        if (ah_schema_compile_with(&ah_mem_libc, ah_slice_of(call_schema), &options, &s, &err) != AH_OK)
+        if (ah_schema_compile_with(&ah_mem_libc, ah_slice_of(call_schema), &options, &s, &err) !=
+            AH_OK)
             fail(err.message);
         ah_schema_unref(s);
     }

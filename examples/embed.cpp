@@ -30,7 +30,8 @@ using Tool = std::function<std::string(const std::string &)>;
 void call(void *ud, ah_host *host, const ah_tool_call *call)
 {
     try {
-        ah_tool_done(host, call->id, (*static_cast<Tool *>(ud))({call->args, call->args_len}).c_str());
+        ah_tool_done(host, call->id,
+                     (*static_cast<Tool *>(ud))({call->args, call->args_len}).c_str());
     } catch (const std::exception &e) {
         ah_tool_refuse(host, call->id, e.what());
     }

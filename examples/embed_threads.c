@@ -68,7 +68,8 @@ static void *work(void *ud)
         st = wait_long(host, w);
     if (st != AH_OK && host)
         fprintf(stderr, "%d: %s: %s\n", w->number, ah_status_name(st), ah_errmsg(host));
-    ah_close(w->number == 0 ? NULL : host); /* the first one is closed when nobody cancels it any more */
+    ah_close(w->number == 0 ? NULL
+                            : host); /* the first one is closed when nobody cancels it any more */
     w->ended = true;
     return w->number == 0 ? host : NULL;
 }
@@ -104,6 +105,7 @@ int main(void)
     }
     pthread_join(canceller, NULL);
     ah_close(first);
-    printf("%d answers from %d hosts, the long one: %s\n", answers, HOSTS, ah_status_name(w[0].last));
+    printf("%d answers from %d hosts, the long one: %s\n", answers, HOSTS,
+           ah_status_name(w[0].last));
     return answers != HOSTS * RUNS || w[0].last != AH_CANCELLED;
 }

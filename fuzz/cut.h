@@ -1,5 +1,5 @@
-/* Of the fuzz targets whose reader takes its input in pieces: however it is cut, the same comes of it. The
- * first byte of an input is the size of the pieces. */
+/* Of the fuzz targets whose reader takes its input in pieces: however it is cut, the same comes of
+ * it. The first byte of an input is the size of the pieces. */
 #ifndef FUZZ_CUT_H
 #define FUZZ_CUT_H
 

@@ -52,7 +52,8 @@ static void write_and_read(ah_fs *fs, ah_slice path, ah_slice text)
 
 static void look(ah_fs *fs, char call, ah_slice a, ah_slice b)
 {
-    ah_fs_grep what = {.pattern = a, .in = AH_LIT(""), .glob = b.n ? b : (ah_slice){0}, .plain = true};
+    ah_fs_grep what = {
+        .pattern = a, .in = AH_LIT(""), .glob = b.n ? b : (ah_slice){0}, .plain = true};
     ah_fs_items found;
     ah_err err;
 
@@ -188,7 +189,8 @@ static void describe(ah_fs *fs, ah_buf *out)
     ah_err err;
 
     ah_fs_items_init(&all, &ah_mem_libc, 1000);
-    assert(ah_fs_glob(fs, ah_slice_of(""), ah_slice_of("{**,**/.*,**/.*/**}"), &all, &err) == AH_OK);
+    assert(ah_fs_glob(fs, ah_slice_of(""), ah_slice_of("{**,**/.*,**/.*/**}"), &all, &err) ==
+           AH_OK);
     for (size_t i = 0; i < all.n; i++)
         ah_buf_fmt(out, "%s %llu\n", all.item[i].name->data, (unsigned long long)all.item[i].size);
     ah_fs_items_clear(&all);

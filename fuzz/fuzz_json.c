@@ -76,7 +76,8 @@ static void reprint(ah_slice literal)
             ah_json_put_double(&b, num.d);
         must(ah_json_check(&ah_mem_libc, ah_buf_slice(&b), 0, NULL) == AH_OK);
         must(ah_json_number(ah_buf_slice(&b), &back));
-        must(back.is_int == num.is_int && back.i == num.i && memcmp(&back.d, &num.d, sizeof num.d) == 0);
+        must(back.is_int == num.is_int && back.i == num.i &&
+             memcmp(&back.d, &num.d, sizeof num.d) == 0);
     }
     ah_buf_clear(&b);
 }

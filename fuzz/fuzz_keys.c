@@ -1,6 +1,7 @@
-/* Fuzz target: keys out of the bytes of a terminal. The first byte is a chunk size; the rest is fed whole,
- * and again in chunks of that size. Both must give the same events, and behind a pause the next key is
- * heard, unless a paste is under way. What is shown of the bytes holds no control, and its width is that of its parts. */
+/* Fuzz target: keys out of the bytes of a terminal. The first byte is a chunk size; the rest is fed
+ * whole, and again in chunks of that size. Both must give the same events, and behind a pause the
+ * next key is heard, unless a paste is under way. What is shown of the bytes holds no control, and
+ * its width is that of its parts. */
 #include "base/harmless.h"
 #include "base/keys.h"
 #include "base/width.h"

@@ -1,7 +1,8 @@
 /* Fuzzes src/prompt: any text as a template and as a model's answer, any JSON as the
  * parameters and as the overrides of a prompt. Templates must be their own dedented form,
  * rendering must be the same twice, and what reading a section brings must be what
- * rendering with it open offers more. It knows no expected texts: see spec/prompt/prompt_spec.lua. */
+ * rendering with it open offers more. It knows no expected texts: see spec/prompt/prompt_spec.lua.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -54,7 +55,8 @@ static void try_answer(ah_slice answer)
 
 static ah_tool *new_tool(const char *name)
 {
-    ah_tool_def def = {.name = ah_slice_of(name), .description = AH_LIT("Does it."), .no_handler = true};
+    ah_tool_def def = {
+        .name = ah_slice_of(name), .description = AH_LIT("Does it."), .no_handler = true};
     ah_tool *t = NULL;
 
     must(ah_tool_new(mem, &def, &t, NULL) == AH_OK);

@@ -25,7 +25,8 @@ static ah_schema *compile(ah_slice text, bool any_keywords)
 {
     ah_schema_document documents[] = {
         {AH_LIT("http://e.com/d"), AH_LIT("{\"$dynamicAnchor\":\"T\",\"type\":\"string\"}")},
-        {AH_LIT("http://e.com/broken"), AH_LIT("{\"$defs\":{\"a\":{\"$id\":\"in\"}},\"type\":\"\"}")},
+        {AH_LIT("http://e.com/broken"),
+         AH_LIT("{\"$defs\":{\"a\":{\"$id\":\"in\"}},\"type\":\"\"}")},
         {AH_LIT("http://e.com/m"),
          AH_LIT("{\"$vocabulary\":{\"https://json-schema.org/draft/2020-12/vocab/core\":true,"
                 "\"https://json-schema.org/draft/2020-12/vocab/applicator\":true}}")}};

@@ -45,8 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (ah_json_check(&ah_mem_libc, ah_buf_slice(&out), AH_JSON_MAX_DEPTH, NULL) != AH_OK)
             abort();
         check_again(ah_buf_slice(&out));
-    } else if (st != AH_USAGE && (st != AH_TOOL_VALIDATION ||
-                                  (!strstr(err.message, " at line ") && !strstr(err.message, "%TAG")))) {
+    } else if (st != AH_USAGE && (st != AH_TOOL_VALIDATION || (!strstr(err.message, " at line ") &&
+                                                               !strstr(err.message, "%TAG")))) {
         abort();
     }
     (void)ah_buf_ok(&out);

@@ -13,7 +13,8 @@ extern "C" {
 /* Opens the library in L and pushes its table, as `require "agenthost"` does. Raises where
  * another copy of agenthost is open in L already. */
 AH_API int luaopen_agenthost(lua_State *L);
-/* require "agenthost.testing", where stock Lua looks for it. Once agenthost is open, package.preload has it. */
+/* require "agenthost.testing", where stock Lua looks for it. Once agenthost is open,
+ * package.preload has it. */
 AH_API int luaopen_agenthost_testing(lua_State *L);
 
 /* What the program sees of Lua, compared with what the library sees. */
@@ -39,7 +40,8 @@ AH_API ah_status ah_attach_copy(lua_State *L, const ah_lua_copy *copy, const ah_
  *              not touched; agenthost was opened in L by another copy of the library, or is
  *              open already and cfg comes too late; or cfg is none
  *   AH_NOMEM, AH_INTERNAL   as ah_open */
-static inline ah_status ah_attach(lua_State *L, const ah_config *cfg, ah_host **out, const char **why)
+static inline ah_status ah_attach(lua_State *L, const ah_config *cfg, ah_host **out,
+                                  const char **why)
 {
     ah_lua_copy copy;
 

@@ -31,7 +31,8 @@ static void opened_wrongly(void)
     STATUS(host, ah_agent_open(host, "{\"modle\":\"demo/echo\"}", &agent), AH_USAGE);
     HAS(ah_errmsg(host), "did you mean 'model'");
     STATUS(host, ah_agent_open(host, "{\"model\":\"nothing\"}", &agent), AH_USAGE);
-    STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"policies\":[true]}", &agent), AH_USAGE);
+    STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"policies\":[true]}", &agent),
+           AH_USAGE);
     HAS(ah_errmsg(host), "field 'policies' takes what only a script has");
     STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"on\":true}", &agent), AH_USAGE);
     HAS(ah_errmsg(host), "ah_next_event");
@@ -39,14 +40,17 @@ static void opened_wrongly(void)
            AH_TOOL_NOT_FOUND);
     HAS(ah_errmsg(host), "did you mean 'add'");
     STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"tools\":[7]}", &agent), AH_USAGE);
-    STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"tools\":{\"add\":\"add\"}}", &agent),
+    STATUS(host,
+           ah_agent_open(host, "{\"model\":\"demo/echo\",\"tools\":{\"add\":\"add\"}}", &agent),
            AH_USAGE);
     HAS(ah_errmsg(host), "unexpected name 'add'");
     STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"tools\":{}}", &agent), AH_USAGE);
     HAS(ah_errmsg(host), "found an object");
-    STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"messages\":{}}", &agent), AH_USAGE);
+    STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"messages\":{}}", &agent),
+           AH_USAGE);
     STATUS(host,
-           ah_agent_open(host, "{\"model\":\"demo/echo\",\"options\":{\"stop\":{\"a\":\"b\"}}}", &agent),
+           ah_agent_open(host, "{\"model\":\"demo/echo\",\"options\":{\"stop\":{\"a\":\"b\"}}}",
+                         &agent),
            AH_USAGE);
     HAS(ah_errmsg(host), "options: stop: unexpected name 'a'");
     STATUS(host, ah_agent_open(host, "{\"model\":\"openai/gpt-4o\"}", &agent), AH_PROVIDER);
@@ -76,7 +80,8 @@ static void replies(void)
     r = ah_agent_reply(agent);
     CHECK(strcmp(r->text, "It is 5.") == 0 && r->text_len == 8 && r->status == AH_OK);
     CHECK(r->iterations == 2 && r->rounds == 1 && r->tool_calls == 1 && r->run > 0);
-    CHECK(strcmp(r->stop, "end") == 0 && r->usage.known && r->usage.input == 9 && r->usage.output == 4);
+    CHECK(strcmp(r->stop, "end") == 0 && r->usage.known && r->usage.input == 9 &&
+          r->usage.output == 4);
     CHECK(r->usage.priced && r->usage.cost == 0.25);
     HAS(ah_agent_reply_json(agent), "\"known\":true,\"cost\":0.25}");
     HAS(ah_agent_reply_json(agent), "\"text\":\"It is 5.\"");
@@ -153,7 +158,8 @@ static void tells_events(void)
             CHECK(e->run == ah_agent_reply(agent)->run);
     }
     CHECK(strcmp(said, "one two three") == 0);
-    CHECK(strcmp(order, "start tool_loop_iteration request content content content usage done ") == 0);
+    CHECK(strcmp(order, "start tool_loop_iteration request content content content usage done ") ==
+          0);
     shut(host);
 }
 
@@ -183,7 +189,8 @@ static int on_idle(void *ud, int timeout_ms)
 
 static void shows_a_watcher_all_runs(void)
 {
-    static const char order[] = "start tool_loop_iteration request content content content usage done ";
+    static const char order[] =
+        "start tool_loop_iteration request content content content usage done ";
     seen s = {.waits = 0};
     ah_host *host = open_host(
         (ah_config){.watcher = {.ud = &s, .event = on_seen, .idle = on_idle, .content = true}});
@@ -215,11 +222,12 @@ static void tells_which_tools_came_and_went(void)
     ah_host *host = open_plain();
     ah_agent *agent;
 
-    load(host, "local ah = require 'agenthost'\n"
-               "local late = ah.tool { name = 'late', description = 'Comes later.' }\n"
-               "return { m = ah.scripted { { calls = { { name = 'swap' } } }, 'Done.', 'Again.' },\n"
-               "  ah.tool { name = 'swap', description = 'Swaps.', handler = function(_, ctx)\n"
-               "    ctx:add_tools(late) ctx:remove_tools 'swap' end } }");
+    load(host,
+         "local ah = require 'agenthost'\n"
+         "local late = ah.tool { name = 'late', description = 'Comes later.' }\n"
+         "return { m = ah.scripted { { calls = { { name = 'swap' } } }, 'Done.', 'Again.' },\n"
+         "  ah.tool { name = 'swap', description = 'Swaps.', handler = function(_, ctx)\n"
+         "    ctx:add_tools(late) ctx:remove_tools 'swap' end } }");
     agent = agent_of(host, "{\"model\":\"m\",\"tools\":[\"swap\"]}");
     STATUS(host, ah_agent_run(agent, "go"), AH_OK);
     HAS(ah_agent_reply_json(agent), "\"injected_tools\":[\"late\"],\"removed_tools\":[\"swap\"]");
@@ -238,19 +246,20 @@ static void closes_resources_of_runs_at_work(void)
     FILE *f;
 
     CHECK(fd >= 0 && close(fd) == 0);
-    snprintf(text, sizeof text,
-             "local ah = require 'agenthost'\n"
-             "local function note(w) local f = io.open('%s', 'a') f:write(w, ' ') f:close() end\n"
-             "local res = ah.resource { provide = function() note 'open' return {} end,\n"
-             "  close = function() note 'close' ah.sleep(1) note 'slept' end }\n"
-             "local wait = ah.tool { name = 'wait', description = 'Waits.',\n"
-             "  handler = function(_, ctx) ctx.resources:get 'res' ah.sleep(1000) end }\n"
-             "local call = { calls = { { name = 'wait' } } }\n"
-             "return { m = ah.scripted { { calls = { { name = 'nest' } } }, 'Done.' },\n"
-             "  ah.tool { name = 'nest', description = 'Runs.', handler = function()\n"
-             "    ah.run { model = ah.scripted { call }, tools = { wait }, resources = { res = res }, "
-             "'go' } end } }",
-             path);
+    snprintf(
+        text, sizeof text,
+        "local ah = require 'agenthost'\n"
+        "local function note(w) local f = io.open('%s', 'a') f:write(w, ' ') f:close() end\n"
+        "local res = ah.resource { provide = function() note 'open' return {} end,\n"
+        "  close = function() note 'close' ah.sleep(1) note 'slept' end }\n"
+        "local wait = ah.tool { name = 'wait', description = 'Waits.',\n"
+        "  handler = function(_, ctx) ctx.resources:get 'res' ah.sleep(1000) end }\n"
+        "local call = { calls = { { name = 'wait' } } }\n"
+        "return { m = ah.scripted { { calls = { { name = 'nest' } } }, 'Done.' },\n"
+        "  ah.tool { name = 'nest', description = 'Runs.', handler = function()\n"
+        "    ah.run { model = ah.scripted { call }, tools = { wait }, resources = { res = res }, "
+        "'go' } end } }",
+        path);
     load(host, text);
     agent = agent_of(host, "{\"model\":\"m\",\"tools\":[\"nest\"]}");
     STATUS(host, ah_agent_start(agent, "go"), AH_OK);
@@ -511,7 +520,8 @@ const a_case agent_cases[] = {
     {"an agent and a script are seen by a watcher", shows_a_watcher_all_runs},
     {"an agent tells which tools came and went", tells_which_tools_came_and_went},
     {"an agent at work is closed with what it opened", closes_resources_of_runs_at_work},
-    {"events that are not read are lost in bounds, the end of a run is not", loses_events_in_bounds},
+    {"events that are not read are lost in bounds, the end of a run is not",
+     loses_events_in_bounds},
     {"a run is cancelled from a thread", is_cancelled_from_a_thread},
     {"an agent and a host are closed while at work", is_closed_at_work},
     {"an agent is sent more", is_sent_more},

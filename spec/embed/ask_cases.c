@@ -3,13 +3,15 @@
 
 static const char asking[] =
     "local ah = require 'agenthost'\n"
-    "local wonder = ah.tool { name = 'wonder', description = 'Asks.', params = { n = 'integer?' },\n"
+    "local wonder = ah.tool { name = 'wonder', description = 'Asks.', params = { n = 'integer?' "
+    "},\n"
     "  parallel = true, handler = function(args, ctx)\n"
     "    local cups, err = ctx:ask { question = 'How many?', schema = { type = 'integer' },\n"
     "      default = args.n, timeout = args.n and 60 }\n"
     "    return cups, err\n"
     "  end }\n"
-    "local delete = ah.tool { name = 'delete', description = 'Deletes.', params = { id = 'integer' },\n"
+    "local delete = ah.tool { name = 'delete', description = 'Deletes.', params = { id = 'integer' "
+    "},\n"
     "  handler = function(args) return 'gone: ' .. args.id end }\n"
     "local function guarded(...)\n"
     "  local list = { ... }\n"
@@ -100,7 +102,8 @@ static void of_an_approval(void)
     STATUS(host, ah_ask_close(host, "ask_77", "true", NULL), AH_USAGE);
     HAS(ah_errmsg(host), "there is no ask 'ask_77'");
     STATUS(host, ah_ask_close(host, "", "true", NULL), AH_USAGE);
-    STATUS(host, ah_ask_close(host, id, "{\"approved\":true,\"arguments\":{\"id\":7}}", "ann"), AH_OK);
+    STATUS(host, ah_ask_close(host, id, "{\"approved\":true,\"arguments\":{\"id\":7}}", "ann"),
+           AH_OK);
     STATUS(host, ah_ask_close(host, id, "false", "bob"), AH_USAGE);
     HAS(ah_errmsg(host), "already answered");
     step_until_done(host);
@@ -281,14 +284,15 @@ static void goes_to_front_ends_of_scripts_first(void)
     ah_host *host = open_host((ah_config){.asks = true});
     ah_agent *agent;
 
-    load(host,
-         "local ah = require 'agenthost'\n"
-         "local n = 0\n"
-         "local wonder = ah.tool { name = 'wonder', description = 'Asks.',\n"
-         "  handler = function(_, ctx) return ctx:ask { question = '?' } end }\n"
-         "local call = { calls = { { name = 'wonder' } } }\n"
-         "return { a = ah.agent { tools = { wonder }, model = ah.scripted { call, call, 'Done.' },\n"
-         "  asks = function() n = n + 1 if n == 1 then return 'script' end end } }\n");
+    load(
+        host,
+        "local ah = require 'agenthost'\n"
+        "local n = 0\n"
+        "local wonder = ah.tool { name = 'wonder', description = 'Asks.',\n"
+        "  handler = function(_, ctx) return ctx:ask { question = '?' } end }\n"
+        "local call = { calls = { { name = 'wonder' } } }\n"
+        "return { a = ah.agent { tools = { wonder }, model = ah.scripted { call, call, 'Done.' },\n"
+        "  asks = function() n = n + 1 if n == 1 then return 'script' end end } }\n");
     agent = find(host, "a");
     STATUS(host, ah_agent_start(agent, "go"), AH_OK);
     STATUS(host, ah_ask_close(host, wait_for_ask(host)->id, "\"program\"", NULL), AH_OK);

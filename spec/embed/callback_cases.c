@@ -1,8 +1,19 @@
-/* What may be called from functions that the host calls: every function of the header, in every kind
- * of them. What may not is refused, and nothing is done. */
+/* What may be called from functions that the host calls: every function of the header, in every
+ * kind of them. What may not is refused, and nothing is done. */
 #include "cases.h"
 
-typedef enum kind { WATCHER, IDLE, LOG, CLOCK, RANDOM, TOOL, TRANSPORT, WOKEN, RELEASE, KINDS } kind;
+typedef enum kind {
+    WATCHER,
+    IDLE,
+    LOG,
+    CLOCK,
+    RANDOM,
+    TOOL,
+    TRANSPORT,
+    WOKEN,
+    RELEASE,
+    KINDS
+} kind;
 
 typedef struct place {
     kind tried; /* there everything is called, once */

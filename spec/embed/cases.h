@@ -9,25 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(what)                                                                                     \
-    do {                                                                                                \
-        if (!(what))                                                                                    \
-            fail(__FILE__, __LINE__, #what, NULL);                                                      \
+#define CHECK(what)                                                                                \
+    do {                                                                                           \
+        if (!(what))                                                                               \
+            fail(__FILE__, __LINE__, #what, NULL);                                                 \
     } while (0)
 
 /* A status, with the host's words where it is another. */
-#define STATUS(host, call, wanted)                                                                      \
-    do {                                                                                                \
-        ah_status st_ = (call);                                                                         \
-        if (st_ != (wanted))                                                                            \
-            fail_status(__FILE__, __LINE__, #call, st_, host);                                          \
+#define STATUS(host, call, wanted)                                                                 \
+    do {                                                                                           \
+        ah_status st_ = (call);                                                                    \
+        if (st_ != (wanted))                                                                       \
+            fail_status(__FILE__, __LINE__, #call, st_, host);                                     \
     } while (0)
 
-#define HAS(text, part)                                                                                 \
-    do {                                                                                                \
-        const char *text_ = (text);                                                                     \
-        if (!text_ || !strstr(text_, part))                                                             \
-            fail(__FILE__, __LINE__, part, text_);                                                      \
+#define HAS(text, part)                                                                            \
+    do {                                                                                           \
+        const char *text_ = (text);                                                                \
+        if (!text_ || !strstr(text_, part))                                                        \
+            fail(__FILE__, __LINE__, part, text_);                                                 \
     } while (0)
 
 void fail(const char *file, int line, const char *what, const char *found);

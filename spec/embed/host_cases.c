@@ -31,8 +31,8 @@ static void on_log(void *ud, ah_log_level level, const char *line)
 static void gives_its_user_what_it_was_given(void)
 {
     char line[200] = "";
-    ah_host *host =
-        open_host((ah_config){.user = line, .log = on_log, .log_ud = line, .log_level = AH_LOG_INFO});
+    ah_host *host = open_host(
+        (ah_config){.user = line, .log = on_log, .log_ud = line, .log_level = AH_LOG_INFO});
 
     CHECK(ah_user(host) == line);
     load(host, "require('agenthost').log('info', 'told')");
@@ -107,15 +107,17 @@ static void keeps_lua_within_its_memory(void)
 {
     ah_host *host = open_host((ah_config){.max_memory = 8 << 20});
 
-    STATUS(host, try(host, "local t = {} for i = 1, 1e8 do t[i] = ('x'):rep(1000) .. i end"), AH_NOMEM);
+    STATUS(host, try(host, "local t = {} for i = 1, 1e8 do t[i] = ('x'):rep(1000) .. i end"),
+           AH_NOMEM);
     HAS(ah_errmsg(host), "memory");
     load(host, "return require('agenthost').tool { name = 't', description = 'A tool.', "
                "handler = function() return 1 end }");
     STATUS(host, ah_call_tool(host, "t", NULL, NULL), AH_OK);
-    load(host, "local function eat() local t = {} for i = 1, 1e7 do t[i] = { i } end end "
-               "local ah = require('agenthost') return { "
-               "ah.tool { name = 'small', description = 'A tool.', memory = 1 << 20, handler = eat }, "
-               "ah.tool { name = 'large', description = 'A tool.', handler = eat } }");
+    load(host,
+         "local function eat() local t = {} for i = 1, 1e7 do t[i] = { i } end end "
+         "local ah = require('agenthost') return { "
+         "ah.tool { name = 'small', description = 'A tool.', memory = 1 << 20, handler = eat }, "
+         "ah.tool { name = 'large', description = 'A tool.', handler = eat } }");
     STATUS(host, ah_call_tool(host, "small", NULL, NULL), AH_INTERNAL);
     HAS(ah_errmsg(host), "the limit is 1048576");
     STATUS(host, ah_call_tool(host, "large", NULL, NULL), AH_INTERNAL);
@@ -163,8 +165,11 @@ static void has_the_clocks_it_was_given(void)
 {
     int64_t ms = 5000;
     int asked = 0;
-    ah_host *host = open_host((ah_config){
-        .clock = a_clock, .wall = a_wall, .clock_ud = &ms, .random = a_random, .random_ud = &asked});
+    ah_host *host = open_host((ah_config){.clock = a_clock,
+                                          .wall = a_wall,
+                                          .clock_ud = &ms,
+                                          .random = a_random,
+                                          .random_ud = &asked});
     ah_agent *agent;
     const ah_event *e;
 

@@ -30,7 +30,8 @@ static void is_attached(void)
     STATUS(NULL, ah_attach(L, &cfg, &host, &why), AH_OK);
     CHECK(ah_user(host) == L && lua_gettop(L) == 0);
     do_string(L, "x = 5 ah = require 'agenthost' assert(ah.run { model = 'demo/echo', 'hi' })");
-    load(host, "return ah.tool { name = 't', description = 'A.', handler = function() return x end }");
+    load(host,
+         "return ah.tool { name = 't', description = 'A.', handler = function() return x end }");
     STATUS(host, ah_call_tool(host, "t", NULL, &got), AH_OK);
     CHECK(strcmp(got, "5") == 0);
     STATUS(NULL, ah_attach(L, NULL, &again, NULL), AH_OK);

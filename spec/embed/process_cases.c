@@ -1,5 +1,5 @@
-/* Cases of programs whose scripts have processes: what the program does with SIGCHLD is its own, and
- * a host that is closed leaves none. */
+/* Cases of programs whose scripts have processes: what the program does with SIGCHLD is its own,
+ * and a host that is closed leaves none. */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>

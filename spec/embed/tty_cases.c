@@ -1,5 +1,5 @@
-/* Cases of a terminal that the program gives its scripts: a pair of sockets in place of one, so that what is
- * typed and what is shown is the case's own. */
+/* Cases of a terminal that the program gives its scripts: a pair of sockets in place of one, so
+ * that what is typed and what is shown is the case's own. */
 #define _POSIX_C_SOURCE 200809L
 #include "cases.h"
 
@@ -73,7 +73,8 @@ static ah_host *open_with(tty *t)
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0 && pipe(t->news) == 0);
     t->ours = pair[0];
     t->theirs = pair[1];
-    CHECK(fcntl(t->theirs, F_SETFL, O_NONBLOCK) == 0 && fcntl(t->news[0], F_SETFL, O_NONBLOCK) == 0);
+    CHECK(fcntl(t->theirs, F_SETFL, O_NONBLOCK) == 0 &&
+          fcntl(t->news[0], F_SETFL, O_NONBLOCK) == 0);
     return open_host((ah_config){.tty = {.enter = enter,
                                          .leave = leave,
                                          .suspend = suspend,
@@ -187,7 +188,8 @@ static void says_why_there_is_none(void)
     t.refuse = EBUSY;
     load(host, "assert(select(2, require 'agenthost'.terminal()).message:find 'open already')");
     t.refuse = ENOTTY;
-    load(host, "assert(select(2, require 'agenthost'.terminal()).message:find 'there is no terminal')");
+    load(host,
+         "assert(select(2, require 'agenthost'.terminal()).message:find 'there is no terminal')");
     shut_all(host, &t);
     host = open_plain();
     load(host, "assert(select(2, require 'agenthost'.terminal()).message:find 'ah_config')");

@@ -584,7 +584,7 @@ end)
 
 describe("docs/reference/filesystem.md", function()
   it("has the defaults of its limits", function()
-    local source = markdown.read("src/base/backing.c"):match("enum { DEFAULT_FILE.-}")
+    local source = markdown.read("src/base/backing.c"):match("enum {%s+DEFAULT_FILE.-}")
     local words = { max_file = "FILE = 8 << 20", max_total = "TOTAL = 64 << 20",
       max_files = "FILES = 10000", max_depth = "DEPTH = 32" }
     local number = { max_file = 8 << 20, max_total = 64 << 20, max_files = 10000, max_depth = 32 }

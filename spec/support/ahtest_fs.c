@@ -38,21 +38,21 @@
 enum { SHORT = -1, KILL = -2, FOREVER = 0 };
 
 /* Every call of the library that touches files. */
-#define CALLS(X)                                                                                        \
-    X(openat)                                                                                           \
-    X(fstatat)                                                                                          \
-    X(fstat)                                                                                            \
-    X(pread)                                                                                            \
-    X(write)                                                                                            \
-    X(fsync)                                                                                            \
-    X(fchmod)                                                                                           \
-    X(close)                                                                                            \
-    X(renameat)                                                                                         \
-    X(linkat)                                                                                           \
-    X(unlinkat)                                                                                         \
-    X(mkdirat)                                                                                          \
-    X(fdopendir)                                                                                        \
-    X(readdir)                                                                                          \
+#define CALLS(X)                                                                                   \
+    X(openat)                                                                                      \
+    X(fstatat)                                                                                     \
+    X(fstat)                                                                                       \
+    X(pread)                                                                                       \
+    X(write)                                                                                       \
+    X(fsync)                                                                                       \
+    X(fchmod)                                                                                      \
+    X(close)                                                                                       \
+    X(renameat)                                                                                    \
+    X(linkat)                                                                                      \
+    X(unlinkat)                                                                                    \
+    X(mkdirat)                                                                                     \
+    X(fdopendir)                                                                                   \
+    X(readdir)                                                                                     \
     X(syscall)
 
 #define ENUM(name) CALL_##name,
@@ -100,12 +100,12 @@ int __wrap_openat(int dir, const char *path, int flags, ...)
 }
 
 /* A call that gives -1 where it fails. */
-#define PLAIN(type, name, params, args)                                                                 \
-    type __real_##name params;                                                                          \
-    type __wrap_##name params;                                                                          \
-    type __wrap_##name params                                                                           \
-    {                                                                                                   \
-        return fails(CALL_##name) ? -1 : __real_##name args;                                            \
+#define PLAIN(type, name, params, args)                                                            \
+    type __real_##name params;                                                                     \
+    type __wrap_##name params;                                                                     \
+    type __wrap_##name params                                                                      \
+    {                                                                                              \
+        return fails(CALL_##name) ? -1 : __real_##name args;                                       \
     }
 
 PLAIN(int, fstatat, (int dir, const char *path, struct stat *s, int flags), (dir, path, s, flags))
@@ -113,20 +113,21 @@ PLAIN(int, fstat, (int fd, struct stat *s), (fd, s))
 PLAIN(int, fsync, (int fd), (fd))
 PLAIN(int, fchmod, (int fd, mode_t mode), (fd, mode))
 PLAIN(int, renameat, (int a, const char *from, int b, const char *to), (a, from, b, to))
-PLAIN(int, linkat, (int a, const char *from, int b, const char *to, int flags), (a, from, b, to, flags))
+PLAIN(int, linkat, (int a, const char *from, int b, const char *to, int flags),
+      (a, from, b, to, flags))
 PLAIN(int, unlinkat, (int dir, const char *path, int flags), (dir, path, flags))
 PLAIN(int, mkdirat, (int dir, const char *path, mode_t mode), (dir, path, mode))
 
 /* A call that moves bytes. */
-#define MOVING(name, params, args, short_args)                                                          \
-    ssize_t __real_##name params;                                                                       \
-    ssize_t __wrap_##name params;                                                                       \
-    ssize_t __wrap_##name params                                                                        \
-    {                                                                                                   \
-        if (!hit(CALL_##name))                                                                          \
-            return __real_##name args;                                                                  \
-        errno = armed.error;                                                                            \
-        return armed.error == SHORT && n ? __real_##name short_args : -1;                               \
+#define MOVING(name, params, args, short_args)                                                     \
+    ssize_t __real_##name params;                                                                  \
+    ssize_t __wrap_##name params;                                                                  \
+    ssize_t __wrap_##name params                                                                   \
+    {                                                                                              \
+        if (!hit(CALL_##name))                                                                     \
+            return __real_##name args;                                                             \
+        errno = armed.error;                                                                       \
+        return armed.error == SHORT && n ? __real_##name short_args : -1;                          \
     }
 
 MOVING(pread, (int fd, void *p, size_t n, off_t at), (fd, p, n, at), (fd, p, 1, at))

@@ -3,7 +3,8 @@
 #include "lua/lua_state.h"
 #include "support/ahtest.h"
 
-/* work_limit(seconds): of processor time, for calls of tools without a timeout; gives the one before. */
+/* work_limit(seconds): of processor time, for calls of tools without a timeout; gives the one
+ * before. */
 static int work_limit(lua_State *L)
 {
     ah_host *h = ah_lua_of(L)->host;

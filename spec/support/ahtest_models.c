@@ -1,4 +1,5 @@
-/* ahtest.model_order(a, b) and ahtest.model_rows(): what the table of models is made of (wire/models.h). */
+/* ahtest.model_order(a, b) and ahtest.model_rows(): what the table of models is made of
+ * (wire/models.h). */
 #include "ahtest.h"
 #include "wire/models.h"
 

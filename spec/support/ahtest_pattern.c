@@ -63,8 +63,9 @@ static int pattern(lua_State *L)
  * can be without making \d and \w so. */
 static pcre2_code *compile_as_it_is(ah_slice text, bool ucp, pcre2_compile_context *c)
 {
-    uint32_t options = PCRE2_UTF | PCRE2_ALT_BSUX | PCRE2_MATCH_UNSET_BACKREF | PCRE2_DOLLAR_ENDONLY |
-                       PCRE2_ALLOW_EMPTY_CLASS | PCRE2_NEVER_BACKSLASH_C | (ucp ? PCRE2_UCP : 0);
+    uint32_t options = PCRE2_UTF | PCRE2_ALT_BSUX | PCRE2_MATCH_UNSET_BACKREF |
+                       PCRE2_DOLLAR_ENDONLY | PCRE2_ALLOW_EMPTY_CLASS | PCRE2_NEVER_BACKSLASH_C |
+                       (ucp ? PCRE2_UCP : 0);
     uint32_t extra = PCRE2_EXTRA_ALT_BSUX;
     PCRE2_SIZE at;
     int code;

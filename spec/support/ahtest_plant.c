@@ -1,5 +1,5 @@
-/* Faults planted on purpose: what the checking build (AH_CHECKING, AddressSanitizer) must find. Each
- * is a mistake that was made; they are called in programs of their own, which end by them. */
+/* Faults planted on purpose: what the checking build (AH_CHECKING, AddressSanitizer) must find.
+ * Each is a mistake that was made; they are called in programs of their own, which end by them. */
 #include <stdlib.h>
 
 #include "base/buf.h"

@@ -262,10 +262,15 @@ static int process_stop(lua_State *L)
 
 void ahtest_open_process(lua_State *L)
 {
-    static const luaL_Reg methods[] = {
-        {"wait", process_wait},   {"line", process_line},           {"read", process_read},
-        {"write", process_write}, {"unwritten", process_unwritten}, {"close_input", process_close_input},
-        {"stop", process_stop},   {"close", process_close},         {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"wait", process_wait},
+                                       {"line", process_line},
+                                       {"read", process_read},
+                                       {"write", process_write},
+                                       {"unwritten", process_unwritten},
+                                       {"close_input", process_close_input},
+                                       {"stop", process_stop},
+                                       {"close", process_close},
+                                       {NULL, NULL}};
 
     luaL_newmetatable(L, PROCESS);
     lua_pushcfunction(L, process_close);

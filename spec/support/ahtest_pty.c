@@ -62,7 +62,8 @@ static void become(const char *name, char **argv, char **env)
 {
     int fd;
 
-    for (int sig = 1; sig < 32; sig++) /* what a shell has ignored for its background is heard here */
+    for (int sig = 1; sig < 32;
+         sig++) /* what a shell has ignored for its background is heard here */
         signal(sig, SIG_DFL);
     setsid();
     if ((fd = open(name, O_RDWR)) == -1 || ioctl(fd, TIOCSCTTY, 0) == -1)
@@ -188,9 +189,10 @@ static int close_pty(lua_State *L)
 
 void ahtest_open_pty(lua_State *L)
 {
-    static const luaL_Reg methods[] = {{"read", read_pty},  {"write", write_pty},   {"resize", resize},
-                                       {"wait", wait_pty},  {"hang_up", hang_up},   {"close", close_pty},
-                                       {"__gc", close_pty}, {"__close", close_pty}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {
+        {"read", read_pty},  {"write", write_pty},   {"resize", resize},
+        {"wait", wait_pty},  {"hang_up", hang_up},   {"close", close_pty},
+        {"__gc", close_pty}, {"__close", close_pty}, {NULL, NULL}};
 
     luaL_newmetatable(L, PTY);
     luaL_setfuncs(L, methods, 0);

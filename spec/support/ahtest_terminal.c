@@ -4,9 +4,9 @@
  *       as they are cut; false: nothing came for a time. An event is "ctrl+alt+shift+name text" or
  *       "paste text", with "cut " before it where it was
  *   area(columns, rows)
- *     area:live({ line, ... }, line, column) -> what is written (line, from 1: the cursor's; column, from 0)
- *     area:print(text)                       -> what is written
- *     area:resize(columns, rows, reflows)    -> what is written */
+ *     area:live({ line, ... }, line, column) -> what is written (line, from 1: the cursor's;
+ * column, from 0) area:print(text)                       -> what is written area:resize(columns,
+ * rows, reflows)    -> what is written */
 #include <stdio.h>
 
 #include "base/area.h"

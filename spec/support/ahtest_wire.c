@@ -7,8 +7,9 @@
  *     other: { body = JSON, segments = { { kind, entry, bytes }, ... }, reason, at, url,
  *     headers = lines }
  *
- * o: provider ("openai"), model, base_url, key, stream, mode (of tool changes); for wire_read also status, headers (lower-case names),
- * body, cut (the body in two pieces), step (in pieces of so many bytes), wall (ms). */
+ * o: provider ("openai"), model, base_url, key, stream, mode (of tool changes); for wire_read also
+ * status, headers (lower-case names), body, cut (the body in two pieces), step (in pieces of so
+ * many bytes), wall (ms). */
 #include "support/ahtest.h"
 #include "wire/lower.h"
 #include "wire/providers.h"
@@ -87,7 +88,8 @@ static bool flag(lua_State *L, const char *name)
 /* Options at 1 -> a probe with an adapter on top. */
 static probe *push_probe(lua_State *L)
 {
-    probe *p = (luaL_checktype(L, 1, LUA_TTABLE), lua_newuserdatauv(L, sizeof *p, 0)); /* -- probe */
+    probe *p =
+        (luaL_checktype(L, 1, LUA_TTABLE), lua_newuserdatauv(L, sizeof *p, 0)); /* -- probe */
     ah_provider_options o = {.mem = &ah_mem_libc, .secrets = &p->secrets};
     ah_slice model = text_option(L, "model"), provider = text_option(L, "provider");
     ah_err err;
@@ -240,8 +242,8 @@ static void add_entries(lua_State *L, probe *p, int list)
         lua_geti(L, list, i);
         json.p = luaL_checklstring(L, -1, &json.n);
         if (ah_json_check_err(&ah_mem_libc, json, "an entry", &err) != AH_OK ||
-            ah_transcript_add(p->transcript, kind_of(L, json), ah_text_new(&ah_mem_libc, json), &err) !=
-                AH_OK)
+            ah_transcript_add(p->transcript, kind_of(L, json), ah_text_new(&ah_mem_libc, json),
+                              &err) != AH_OK)
             luaL_error(L, "%s", err.message);
         lua_pop(L, 1);
     }

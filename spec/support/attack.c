@@ -1,14 +1,12 @@
 /* What a command may try against others, one attempt a word, for spec/lua/attacks_process_spec.lua.
  *
- *   attack try PID FILE    each attempt against the process, the file outside, and the machine: lines of
- *                          a name and an errno, 0 for what went through
- *   attack allowed FOLDER  the same for what must go on working
- *   attack internet        sockets, where the internet is allowed
- *   attack wait            a process to be attacked: tells its number, and waits
- *   attack trace PID       stops the process as its tracer, and stays
- *   attack storm PID PID   stops both, again and again, from threads that outnumber the processors
- *   attack nobody WORD...  the words as user 65534
- *   attack inherit WORD... the words with capabilities that may be inherited, and are ambient */
+ *   attack try PID FILE    each attempt against the process, the file outside, and the machine:
+ * lines of a name and an errno, 0 for what went through attack allowed FOLDER  the same for what
+ * must go on working attack internet        sockets, where the internet is allowed attack wait a
+ * process to be attacked: tells its number, and waits attack trace PID       stops the process as
+ * its tracer, and stays attack storm PID PID   stops both, again and again, from threads that
+ * outnumber the processors attack nobody WORD...  the words as user 65534 attack inherit WORD...
+ * the words with capabilities that may be inherited, and are ambient */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -147,7 +145,8 @@ static void signal_it(pid_t pid)
     own_signal(pid, 1);
 }
 
-/* -- the machine --------------------------------------------------------------------------------- */
+/* -- the machine ---------------------------------------------------------------------------------
+ */
 
 static void share(void)
 {
@@ -334,7 +333,8 @@ static int try_all(pid_t pid, const char *file)
     return 0;
 }
 
-/* -- what must go on working ------------------------------------------------------------------------ */
+/* -- what must go on working
+ * ------------------------------------------------------------------------ */
 
 static void *in_thread(void *ud)
 {
@@ -373,7 +373,8 @@ static long signal_child(void)
 
 static long copy_file(void)
 {
-    int from = open("/proc/self/exe", O_RDONLY), to = open("copy", O_RDWR | O_CREAT | O_TRUNC, 0700);
+    int from = open("/proc/self/exe", O_RDONLY),
+        to = open("copy", O_RDWR | O_CREAT | O_TRUNC, 0700);
     ssize_t n = copy_file_range(from, NULL, to, NULL, 1 << 16, 0);
 
     return n < 0 && errno != EXDEV && errno != EINVAL ? -1 : ftruncate(to, 10);
@@ -416,7 +417,8 @@ static int try_internet(void)
     return 0;
 }
 
-/* -- helpers of the spec --------------------------------------------------------------------------- */
+/* -- helpers of the spec
+ * --------------------------------------------------------------------------- */
 
 static int wait_here(void)
 {

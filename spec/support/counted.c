@@ -1,6 +1,7 @@
 /* Counts the basic blocks that are run, in a build whose C files were compiled with
- * -fsanitize-coverage=trace-pc: the same number on every machine and under every load. Preloaded, so that
- * the libraries find what they call; as a Lua module it is a function that returns the count. */
+ * -fsanitize-coverage=trace-pc: the same number on every machine and under every load. Preloaded,
+ * so that the libraries find what they call; as a Lua module it is a function that returns the
+ * count. */
 #include <stdint.h>
 
 #include <lauxlib.h>

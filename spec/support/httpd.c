@@ -7,8 +7,9 @@
  * gone: a dead parent leaves nothing behind. It knows neither TLS nor HTTP/2,
  * trusts its caller, and exits when memory runs out.
  *
- *   httpd --scenario F | --turns N [--stream] [--delay MS]   and [--seconds N] [--log F] [--port-file F]
- *   httpd --await F      waits up to 10 s for the port file F and prints it: "port N pid N"
+ *   httpd --scenario F | --turns N [--stream] [--delay MS]   and [--seconds N] [--log F]
+ * [--port-file F] httpd --await F      waits up to 10 s for the port file F and prints it: "port N
+ * pid N"
  *
  * A scenario is lines; empty ones and those beginning with # are passed over:
  *   on PATH        what follows answers PATH ("*": any path not named); the query is not compared
@@ -471,16 +472,17 @@ static long visit(server *s, const char *path, size_t n)
 
 static void say_whole(bytes *b, long k, bool call)
 {
-    add_fmt(b,
-            "{\"id\":\"chatcmpl-%ld\",\"object\":\"chat.completion\",\"created\":1,\"model\":\"bench\","
-            "\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",",
-            k);
+    add_fmt(
+        b,
+        "{\"id\":\"chatcmpl-%ld\",\"object\":\"chat.completion\",\"created\":1,\"model\":\"bench\","
+        "\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",",
+        k);
     if (call)
-        add_fmt(
-            b,
-            "\"content\":null,\"tool_calls\":[{\"id\":\"call_%ld\",\"type\":\"function\",\"function\":"
-            "{\"name\":\"add\",\"arguments\":\"{\\\"a\\\":%ld,\\\"b\\\":1}\"}}]},",
-            k, k);
+        add_fmt(b,
+                "\"content\":null,\"tool_calls\":[{\"id\":\"call_%ld\",\"type\":\"function\","
+                "\"function\":"
+                "{\"name\":\"add\",\"arguments\":\"{\\\"a\\\":%ld,\\\"b\\\":1}\"}}]},",
+                k, k);
     else
         add_fmt(b, "\"content\":\"Done after %ld calls.\"},", k - 1);
     add_fmt(b, "\"finish_reason\":\"%s\"}]," USAGE "}", call ? "tool_calls" : "stop");
@@ -499,17 +501,18 @@ static void say_call(bytes *b, long k)
 {
     char inner[256];
 
-    snprintf(
-        inner, sizeof inner,
-        "\"delta\":{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"index\":0,\"id\":\"call_%ld\","
-        "\"type\":\"function\",\"function\":{\"name\":\"add\",\"arguments\":\"\"}}]},\"finish_reason\":null",
-        k);
+    snprintf(inner, sizeof inner,
+             "\"delta\":{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"index\":0,"
+             "\"id\":\"call_%ld\","
+             "\"type\":\"function\",\"function\":{\"name\":\"add\",\"arguments\":\"\"}}]},\"finish_"
+             "reason\":null",
+             k);
     say_chunk(b, k, inner);
-    snprintf(
-        inner, sizeof inner,
-        "\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"{\\\"a\\\":%ld\"}}]},"
-        "\"finish_reason\":null",
-        k);
+    snprintf(inner, sizeof inner,
+             "\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"{\\\"a\\\":%"
+             "ld\"}}]},"
+             "\"finish_reason\":null",
+             k);
     say_chunk(b, k, inner);
     say_chunk(
         b, k,
@@ -769,8 +772,11 @@ static bool step_trailer(server *s, conn *c)
 static void read_on(server *s, conn *c)
 {
     static bool (*const steps[])(server *, conn *) = {
-        [READ_HEAD] = step_head,   [READ_BODY] = step_body,       [READ_CHUNK_SIZE] = step_chunk_size,
-        [READ_CHUNK] = step_chunk, [READ_TRAILER] = step_trailer,
+        [READ_HEAD] = step_head,
+        [READ_BODY] = step_body,
+        [READ_CHUNK_SIZE] = step_chunk_size,
+        [READ_CHUNK] = step_chunk,
+        [READ_TRAILER] = step_trailer,
     };
 
     while (c->phase < REPLYING && steps[c->phase](s, c))

@@ -1,7 +1,7 @@
 /* Faults of the kind that base/lent.h is about, planted one each: bytes that were lent are used
  * behind a call out. `lent-faults NAME` commits one, `lent-faults NAME kept` does the same as it
- * should be done, with a copy. Without words: the names, a line each, and "lent" behind them where the
- * build has copies to poison. lent_spec.lua runs it. */
+ * should be done, with a copy. Without words: the names, a line each, and "lent" behind them where
+ * the build has copies to poison. lent_spec.lua runs it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -150,7 +150,8 @@ static void across_a_drive(void)
 static const char in_handler[] =
     "local ah = require 'agenthost'\n"
     "local t = ah.tool { name = 't', description = 'T.', handler = function() wait_with() end }\n"
-    "assert(ah.run { model = ah.scripted { { calls = { { name = 't' } } }, 'ok' }, tools = { t }, 'go' })";
+    "assert(ah.run { model = ah.scripted { { calls = { { name = 't' } } }, 'ok' }, tools = { t }, "
+    "'go' })";
 
 static void across_a_yield(void)
 {
@@ -239,11 +240,13 @@ static void event_kept(void)
     ah_field field = AH_F_STR("text", ah_slice_of("abc"));
     ah_slice shown;
 
-    ah_event_tell(keep_shown, &shown, &(ah_notice){.type = AH_EVENT_CONTENT, .field = &field, .n = 1});
+    ah_event_tell(keep_shown, &shown,
+                  &(ah_notice){.type = AH_EVENT_CONTENT, .field = &field, .n = 1});
     use(shown);
 }
 
-/* -- what came from outside --------------------------------------------------------------------- */
+/* -- what came from outside ---------------------------------------------------------------------
+ */
 
 static void nothing(void *ud, ah_process *p)
 {

@@ -2,9 +2,10 @@
  *
  *   tlsd CERTIFICATE    a PEM file with a key and the certificate; prints "port N"
  *
- * Each connection gets the handshake and, for one request, an answer of "hello". It takes OpenSSL from
- * the library that libcurl brings with it, so that specs need no package for it; where that is not there
- * it exits with 77. It ends when nobody reads its output any more, at the latest after a minute. */
+ * Each connection gets the handshake and, for one request, an answer of "hello". It takes OpenSSL
+ * from the library that libcurl brings with it, so that specs need no package for it; where that is
+ * not there it exits with 77. It ends when nobody reads its output any more, at the latest after a
+ * minute. */
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <poll.h>
@@ -74,7 +75,8 @@ static int listen_loopback(void)
     socklen_t n = sizeof at;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-    must(fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof at) == 0 && listen(fd, 16) == 0, "no port");
+    must(fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof at) == 0 && listen(fd, 16) == 0,
+         "no port");
     must(getsockname(fd, (struct sockaddr *)&at, &n) == 0, "no name");
     printf("port %d\n", ntohs(at.sin_port));
     fflush(stdout);
@@ -84,8 +86,9 @@ static int listen_loopback(void)
 /* The head is read whole; specs send no body. */
 static void answer(void *ssl)
 {
-    static const char hello[] = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n"
-                                "Connection: close\r\n\r\nhello";
+    static const char hello[] =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n"
+        "Connection: close\r\n\r\nhello";
     static char head[MOST_HEAD + 1];
     int n = 0, more;
 

@@ -31,13 +31,13 @@ static bool clean(ah_host *host, ah_status st)
 }
 
 /* A call that has to be clean; st_ is what it gave. */
-#define CLEAN(host, call)                                                                               \
-    do {                                                                                                \
-        ah_status st_ = (call);                                                                         \
-        if (!clean(host, st_) || (exact && st_ != AH_OK))                                               \
-            return #call;                                                                               \
-        if (st_ != AH_OK)                                                                               \
-            return NULL;                                                                                \
+#define CLEAN(host, call)                                                                          \
+    do {                                                                                           \
+        ah_status st_ = (call);                                                                    \
+        if (!clean(host, st_) || (exact && st_ != AH_OK))                                          \
+            return #call;                                                                          \
+        if (st_ != AH_OK)                                                                          \
+            return NULL;                                                                           \
     } while (0)
 
 static void on_call(void *ud, ah_host *host, const ah_tool_call *call)
@@ -83,8 +83,9 @@ static const char *flow_agent(ah_host *host, bool exact)
     ah_agent *agent = NULL;
 
     CLEAN(host, add(host));
-    CLEAN(host, ah_agent_open(host, "{\"model\":\"demo/tools\",\"tools\":[\"native\"],\"system\":\"S\"}",
-                              &agent));
+    CLEAN(host,
+          ah_agent_open(host, "{\"model\":\"demo/tools\",\"tools\":[\"native\"],\"system\":\"S\"}",
+                        &agent));
     CLEAN(host, ah_agent_send(agent, "first"));
     CLEAN(host, ah_agent_run(agent, "second"));
     if (exact && !strstr(ah_agent_reply(agent)->text, "native: {"))
@@ -151,7 +152,8 @@ static const char *flow_cancel(ah_host *host, bool exact)
     return NULL; /* closed with the host, at work */
 }
 
-/* -- a transport, in a host of its own ------------------------------------------------------------ */
+/* -- a transport, in a host of its own ------------------------------------------------------------
+ */
 
 static ah_status start(void *ud, ah_host *host, const ah_transport_request *r)
 {
@@ -246,7 +248,8 @@ static const char *flow_replay(ah_host *host, bool exact)
     return odd;
 }
 
-/* -- asks, in a host of its own --------------------------------------------------------------------- */
+/* -- asks, in a host of its own
+ * --------------------------------------------------------------------- */
 
 static const char asking[] =
     "local ah = require 'agenthost'\n"
@@ -312,7 +315,8 @@ static const char *flow_asks(ah_host *host, bool exact)
     return odd;
 }
 
-/* -- a terminal, which is a pair of sockets ------------------------------------------------------------ */
+/* -- a terminal, which is a pair of sockets
+ * ------------------------------------------------------------ */
 
 typedef struct tty {
     int pair[2], news[2];
@@ -359,7 +363,8 @@ static bool open_tty(tty *t)
 
     *t = (tty){.kept = false};
     return socketpair(AF_UNIX, SOCK_STREAM, 0, t->pair) == 0 && pipe(t->news) == 0 &&
-           fcntl(t->pair[1], F_SETFL, O_NONBLOCK) == 0 && fcntl(t->news[0], F_SETFL, O_NONBLOCK) == 0 &&
+           fcntl(t->pair[1], F_SETFL, O_NONBLOCK) == 0 &&
+           fcntl(t->news[0], F_SETFL, O_NONBLOCK) == 0 &&
            write(t->pair[0], typed, sizeof typed - 1) == (ssize_t)sizeof typed - 1;
 }
 
@@ -374,7 +379,8 @@ static const char *use_terminal(ah_host *host, bool exact)
         "repeat local e = assert(t:key(5)) seen[#seen + 1] = e.key or e.paste until e.key == 'q'\n"
         "assert(select(2, t:key(0.001)).code == 'deadline_exceeded')\n"
         "t:live {}\n"
-        "assert(table.concat(seen, ' ') == 'a up \303\251 pasted\\ntext q', table.concat(seen, ' '))\n";
+        "assert(table.concat(seen, ' ') == 'a up \303\251 pasted\\ntext q', table.concat(seen, ' "
+        "'))\n";
 
     CLEAN(host, ah_load(host, "terminal.lua", script, strlen(script), 0, NULL));
     return NULL;
@@ -385,8 +391,8 @@ static const char *flow_terminal(ah_host *host, bool exact)
     tty t;
     ah_config cfg = {.size = sizeof cfg,
                      .alloc = embed_memory,
-                     .tty = {tty_enter, tty_leave, tty_nothing, tty_nothing, tty_shown, tty_kept, true,
-                             true, true, &t}};
+                     .tty = {tty_enter, tty_leave, tty_nothing, tty_nothing, tty_shown, tty_kept,
+                             true, true, true, &t}};
     ah_host *own = NULL;
     const char *odd = NULL;
 
@@ -408,7 +414,8 @@ static const char *flow_terminal(ah_host *host, bool exact)
     return odd ? odd : t.entered != t.left ? "the terminal is not left" : NULL;
 }
 
-/* -- a Lua state of the program's own ---------------------------------------------------------------- */
+/* -- a Lua state of the program's own
+ * ---------------------------------------------------------------- */
 
 static void *lua_memory(void *ud, void *p, size_t old, size_t size)
 {

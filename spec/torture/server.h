@@ -21,33 +21,34 @@
 enum { CONNECTIONS = 32, REQUEST = 16 << 10 };
 
 #define EVENT(json) "data: " json "\n\n"
-#define CHOICE(delta, reason)                                                                           \
+#define CHOICE(delta, reason)                                                                      \
     EVENT("{\"choices\":[{\"index\":0,\"delta\":" delta ",\"finish_reason\":" reason "}]}")
 #define CALL(json) CHOICE("{\"tool_calls\":[{\"index\":0," json "}]}", "null")
 #define USAGE      EVENT("{\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":5}}")
-#define TEXT(a, b)                                                                                      \
-    CHOICE("{\"role\":\"assistant\",\"content\":\"" a "\"}", "null")                                    \
+#define TEXT(a, b)                                                                                 \
+    CHOICE("{\"role\":\"assistant\",\"content\":\"" a "\"}", "null")                               \
     CHOICE("{\"content\":\"" b "\"}", "null") CHOICE("{}", "\"stop\"") USAGE EVENT("[DONE]")
 
 static const char stream_fine[] = TEXT("fi", "ne");
 static const char stream_text[] = TEXT("it is ", "warm \\u263a");
-static const char stream_call[] = CALL(
-    "\"id\":\"call_1\",\"type\":\"function\",\"function\":{\"name\":\"weather\",\"arguments\":\"\"}")
-    CALL("\"function\":{\"arguments\":\"{\\\"city\\\":\"}")
+static const char stream_call[] =
+    CALL("\"id\":\"call_1\",\"type\":\"function\",\"function\":{\"name\":\"weather\",\"arguments\":"
+         "\"\"}") CALL("\"function\":{\"arguments\":\"{\\\"city\\\":\"}")
         CALL("\"function\":{\"arguments\":\"\\\"Rome\\\"}\"}") CHOICE("{}", "\"tool_calls\"")
             USAGE EVENT("[DONE]");
 
 /* The same from a server that wants thoughts back. */
-#define THOUGHTS(text, more)                                                                            \
-    CHOICE("{\"reasoning_content\":\"" text "\",\"thinking_blocks\":[{\"type\":\"thinking\","           \
-           "\"thinking\":\"" text "\"" more "}]}",                                                      \
+#define THOUGHTS(text, more)                                                                       \
+    CHOICE("{\"reasoning_content\":\"" text "\",\"thinking_blocks\":[{\"type\":\"thinking\","      \
+           "\"thinking\":\"" text "\"" more "}]}",                                                 \
            "null")
-static const char stream_thoughts[] = THOUGHTS("where", "") THOUGHTS(" is it", ",\"signature\":\"s\"") CALL(
-    "\"id\":\"call_1\",\"function\":{\"name\":\"weather\",\"arguments\":\"{\\\"city\\\":\\\"Rome\\\"}\"}")
-    CHOICE("{}", "\"tool_calls\"") USAGE EVENT("[DONE]");
+static const char stream_thoughts[] =
+    THOUGHTS("where", "") THOUGHTS(" is it", ",\"signature\":\"s\"")
+        CALL("\"id\":\"call_1\",\"function\":{\"name\":\"weather\",\"arguments\":\"{\\\"city\\\":"
+             "\\\"Rome\\\"}\"}") CHOICE("{}", "\"tool_calls\"") USAGE EVENT("[DONE]");
 
-#define GEMINI(part, more)                                                                              \
-    EVENT("{\"candidates\":[{\"content\":{\"parts\":[" part "]}" more "}],"                             \
+#define GEMINI(part, more)                                                                         \
+    EVENT("{\"candidates\":[{\"content\":{\"parts\":[" part "]}" more "}],"                        \
           "\"usageMetadata\":{\"promptTokenCount\":9,\"candidatesTokenCount\":5}}")
 #define STOP ",\"finishReason\":\"STOP\""
 static const char gemini_fine[] = GEMINI("{\"text\":\"fi\"}", "") GEMINI("{\"text\":\"ne\"}", STOP);
@@ -58,7 +59,8 @@ static const char gemini_call[] = GEMINI("{\"functionCall\":{\"name\":\"weather\
                                          STOP);
 
 #define LINE(message) "{\"message\":{" message "},\"done\":false}\n"
-#define LAST          "{\"done\":true,\"done_reason\":\"stop\",\"prompt_eval_count\":9,\"eval_count\":5}\n"
+#define LAST          "{\"done\":true,\"done_reason\":\"stop\"," COUNTS "}\n"
+#define COUNTS        "\"prompt_eval_count\":9,\"eval_count\":5"
 static const char ollama_fine[] = LINE("\"content\":\"fi\"") LINE("\"content\":\"ne\"") LAST;
 static const char ollama_text[] =
     LINE("\"content\":\"it is \"") LINE("\"content\":\"warm \\u263a\"") LAST;
@@ -66,44 +68,47 @@ static const char ollama_call[] = LINE("\"thinking\":\"where\"")
     LINE("\"tool_calls\":[{\"function\":{\"name\":\"weather\",\"arguments\":{\"city\":\"Rome\"}}}]")
         LAST;
 
-#define BLOCK(begins, deltas)                                                                           \
-    EVENT("{\"type\":\"content_block_start\",\"index\":0,\"content_block\":" begins "}")                \
+#define BLOCK(begins, deltas)                                                                      \
+    EVENT("{\"type\":\"content_block_start\",\"index\":0,\"content_block\":" begins "}")           \
     deltas EVENT("{\"type\":\"content_block_stop\",\"index\":0}")
 #define DELTA(json) EVENT("{\"type\":\"content_block_delta\",\"index\":0,\"delta\":" json "}")
-#define MESSAGE(blocks, reason)                                                                         \
-    EVENT("{\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"usage\":{\"input_tokens\":9}}}")     \
-    blocks EVENT("{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"" reason                     \
+#define MESSAGE(blocks, reason)                                                                    \
+    EVENT(                                                                                         \
+        "{\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"usage\":{\"input_tokens\":9}}}")  \
+    blocks EVENT("{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"" reason                \
                  "\"},\"usage\":{\"output_tokens\":5}}") EVENT("{\"type\":\"message_stop\"}")
 #define ITEM(json) EVENT("{\"type\":\"response.output_item.done\",\"item\":" json "}")
-#define COMPLETED                                                                                       \
-    EVENT("{\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"output\":[],"      \
+#define COMPLETED                                                                                  \
+    EVENT("{\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"output\":[]," \
           "\"usage\":{\"input_tokens\":9,\"output_tokens\":5}}}")
 
-#define SAID(text)                                                                                      \
-    MESSAGE(BLOCK("{\"type\":\"text\",\"text\":\"\"}",                                                  \
-                  DELTA("{\"type\":\"text_delta\",\"text\":\"" text "\"}")),                            \
+#define SAID(text)                                                                                 \
+    MESSAGE(BLOCK("{\"type\":\"text\",\"text\":\"\"}",                                             \
+                  DELTA("{\"type\":\"text_delta\",\"text\":\"" text "\"}")),                       \
             "end_turn")
-#define ANSWERED(text)                                                                                  \
-    ITEM("{\"type\":\"message\",\"phase\":\"final_answer\","                                            \
-         "\"content\":[{\"type\":\"output_text\",\"text\":\"" text "\"}]}")                             \
+#define ANSWERED(text)                                                                             \
+    ITEM("{\"type\":\"message\",\"phase\":\"final_answer\","                                       \
+         "\"content\":[{\"type\":\"output_text\",\"text\":\"" text "\"}]}")                        \
     COMPLETED
 
 static const char message_fine[] = SAID("fine"), message_text[] = SAID("it is warm \\u263a");
-static const char response_fine[] = ANSWERED("fine"), response_text[] = ANSWERED("it is warm \\u263a");
+static const char response_fine[] = ANSWERED("fine"),
+                  response_text[] = ANSWERED("it is warm \\u263a");
 static const char message_call[] = MESSAGE(
     BLOCK("{\"type\":\"thinking\",\"thinking\":\"\"}",
           DELTA("{\"type\":\"thinking_delta\",\"thinking\":\"warm?\"}")
               DELTA("{\"type\":\"signature_delta\",\"signature\":\"c2ln\"}"))
-        BLOCK(
-            "{\"type\":\"server_tool_use\",\"id\":\"s1\",\"name\":\"tool_search_tool_bm25\",\"input\":{}}",
-            DELTA("{\"type\":\"input_json_delta\",\"partial_json\":\"{}\"}"))
-            BLOCK("{\"type\":\"tool_search_tool_result\",\"tool_use_id\":\"s1\",\"content\":{\"type\":"
-                  "\"tool_search_tool_search_result\",\"tool_references\":[{\"type\":\"tool_reference\","
+        BLOCK("{\"type\":\"server_tool_use\",\"id\":\"s1\",\"name\":\"tool_search_tool_bm25\","
+              "\"input\":{}}",
+              DELTA("{\"type\":\"input_json_delta\",\"partial_json\":\"{}\"}"))
+            BLOCK("{\"type\":\"tool_search_tool_result\",\"tool_use_id\":\"s1\",\"content\":{"
+                  "\"type\":"
+                  "\"tool_search_tool_search_result\",\"tool_references\":[{\"type\":\"tool_"
+                  "reference\","
                   "\"tool_name\":\"found\"}]}}", )
-                BLOCK(
-                    "{\"type\":\"tool_use\",\"id\":\"call.1\",\"name\":\"weather\",\"input\":{}}",
-                    DELTA(
-                        "{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"city\\\":\\\"Rome\\\"}\"}")),
+                BLOCK("{\"type\":\"tool_use\",\"id\":\"call.1\",\"name\":\"weather\",\"input\":{}}",
+                      DELTA("{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"city\\\":"
+                            "\\\"Rome\\\"}\"}")),
     "tool_use");
 static const char response_call[] =
     ITEM("{\"type\":\"reasoning\",\"id\":\"r\",\"summary\":[],\"encrypted_content\":\"enc\"}")
@@ -135,16 +140,16 @@ typedef struct wire {
 static const wire wires[] = {
     {" /v1/messages ", "text/event-stream", "\"text\":\"again\"", "\"type\":\"tool_result\"",
      message_fine, message_text, message_call},
-    {"/responses ", "text/event-stream", "\"content\":\"again\"", "\"type\":\"function_call_output\"",
-     response_fine, response_text, response_call},
+    {"/responses ", "text/event-stream", "\"content\":\"again\"",
+     "\"type\":\"function_call_output\"", response_fine, response_text, response_call},
     {":streamGenerateContent", "text/event-stream", "\"text\":\"again\"", "functionResponse",
      gemini_fine, gemini_text, gemini_call},
-    {" /api/chat", "application/x-ndjson", "\"content\":\"again\"", "\"role\":\"tool\"", ollama_fine,
-     ollama_text, ollama_call},
+    {" /api/chat", "application/x-ndjson", "\"content\":\"again\"", "\"role\":\"tool\"",
+     ollama_fine, ollama_text, ollama_call},
     {" /thoughts/", "text/event-stream", "\"content\":\"again\"", "\"role\":\"tool\"", stream_fine,
      stream_text, stream_thoughts},
-    {" /", "text/event-stream", "\"content\":\"again\"", "\"role\":\"tool\"", stream_fine, stream_text,
-     stream_call},
+    {" /", "text/event-stream", "\"content\":\"again\"", "\"role\":\"tool\"", stream_fine,
+     stream_text, stream_call},
 };
 
 static const char *answer_to(const char *request, const char **type)
@@ -175,8 +180,9 @@ static bool send_all(int fd, const char *p, size_t n)
 static bool send_answer(int fd, const char *status, const char *type, const char *body)
 {
     char head[256];
-    int n = snprintf(head, sizeof head, "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n",
-                     status, type, strlen(body));
+    int n = snprintf(head, sizeof head,
+                     "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n", status, type,
+                     strlen(body));
 
     return send_all(fd, head, (size_t)n) && send_all(fd, body, strlen(body));
 }
@@ -192,7 +198,8 @@ static bool refuse(int fd, connection *c, bool *sent)
 
     c->limited = c->limited || limited;
     if (unknown)
-        *sent = send_answer(fd, "400 Bad Request", "application/json", REFUSED("no additional_tools"));
+        *sent =
+            send_answer(fd, "400 Bad Request", "application/json", REFUSED("no additional_tools"));
     else if (limited)
         *sent = send_answer(fd,
                             "429 Too Many Requests\r\nRetry-After: 0.001\r\n"

@@ -231,7 +231,8 @@ static const char *doing = "nothing"; /* the point at work, for those who find t
 
 static void say_doing(const char *how)
 {
-    if (write(STDERR_FILENO, doing, strlen(doing)) < 0 || write(STDERR_FILENO, how, strlen(how)) < 0)
+    if (write(STDERR_FILENO, doing, strlen(doing)) < 0 ||
+        write(STDERR_FILENO, how, strlen(how)) < 0)
         _exit(2);
 }
 
@@ -248,7 +249,8 @@ int __lsan_is_turned_off(void)
     return losses;
 }
 
-/* Half of the time is the sanitizer's; give ASAN_OPTIONS=malloc_context_size=30 for whole stacks. */
+/* Half of the time is the sanitizer's; give ASAN_OPTIONS=malloc_context_size=30 for whole stacks.
+ */
 const char *__asan_default_options(void)
 {
     return "malloc_context_size=3:quarantine_size_mb=16";
@@ -272,7 +274,8 @@ int clock_gettime(clockid_t id, struct timespec *t)
 /* Simulated, a wait for nothing but time passes at once, and one without an end hangs. */
 int epoll_wait(int epoll, struct epoll_event *events, int most, int timeout)
 {
-    int n = (int)syscall(SYS_epoll_pwait, epoll, events, most, now.simulated ? 0 : timeout, NULL, 0);
+    int n =
+        (int)syscall(SYS_epoll_pwait, epoll, events, most, now.simulated ? 0 : timeout, NULL, 0);
 
     if (n != 0 || !now.simulated)
         return n;
@@ -304,7 +307,8 @@ typedef struct torture {
 static void wrong(torture *t, const char *what, const char *detail)
 {
     if (!t->wrong[0])
-        snprintf(t->wrong, sizeof t->wrong, "%s%s%s", what, detail ? ": " : "", detail ? detail : "");
+        snprintf(t->wrong, sizeof t->wrong, "%s%s%s", what, detail ? ": " : "",
+                 detail ? detail : "");
 }
 
 static void begin_count(const point *p)
@@ -735,7 +739,8 @@ static int try_all(torture *t, const options *o)
     return rc;
 }
 
-/* -- start -------------------------------------------------------------------------------------- */
+/* -- start --------------------------------------------------------------------------------------
+ */
 
 static int keep_code(lua_State *L, const void *p, size_t n, void *ud)
 {
@@ -810,9 +815,9 @@ int main(int argc, char **argv)
     curl_global_init_mem(CURL_GLOBAL_DEFAULT, take, give_back, change, take_copy, take_zeroed);
     cJSON_InitHooks(&hooks);
     if (!read_options(&o, argc, argv)) {
-        fputs(
-            "usage: torture [--all] [--jobs N] [--flow NAME] [--mode once|from|none] [--at N]   (--at needs --flow)\n",
-            stderr);
+        fputs("usage: torture [--all] [--jobs N] [--flow NAME] [--mode once|from|none] [--at N]   "
+              "(--at needs --flow)\n",
+              stderr);
         return 2;
     }
     setenv("AGENTHOST_CLAUDE", "spec/torture/claude.sh", 1);

@@ -1,7 +1,6 @@
 --- A full context, in the words of each wire: code `context_full`, with the window and what is
 -- used of it where the words say so; and errors that sound alike and are none. The words are
 -- those of recordings (../shared/wire), of the servers' sources and docs, and of users' reports.
--- luacheck: no max line length
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local server = require "support.server"
@@ -11,7 +10,8 @@ local encode = server.encode
 local function read(provider, status, body, type)
   local r = ahtest.wire_read {
     provider = provider == "responses" and "openai" or provider,
-    model = provider == "responses" and "responses/m" or "m", base_url = "http://x", status = status,
+    model = provider == "responses" and "responses/m" or "m", base_url = "http://x",
+      status = status,
     headers = { ["content-type"] = type or "application/json" }, body = body,
   }
   local e = assert(r.error, body)
@@ -24,41 +24,53 @@ local MAX = "This model's maximum context length is "
 -- message, window, used, and what else the error holds (`at`: its status)
 local FULL = {
   openai = {
-    { "Your input exceeds the context window of this model. Please adjust your input and try again.",
+    { "Your input exceeds the context window of this model. Please adjust your input and try "
+      .. "again.",
       code = "context_length_exceeded" },
-    { MAX .. "4097 tokens. However, your messages resulted in 5018 tokens. Please reduce the length "
+    { MAX .. "4097 tokens. However, your messages resulted in 5018 tokens. Please reduce the "
+      .. "length "
       .. "of the messages.", 4097, 5018, code = "context_length_exceeded" },
     { MAX .. "1048565 tokens. However, you requested 1250025 tokens (1250025 in the messages, 0 in "
-      .. "the completion). Please reduce the length of the messages or completion.", 1048565, 1250025,
+      .. "the completion). Please reduce the length of the messages or completion.", 1048565,
+        1250025,
       code = "invalid_request_error" },
     { MAX .. "4097 tokens, however you requested 4116 tokens (3860 in your prompt; 256 for the "
       .. "completion). Please reduce your prompt; or completion length.", 4097, 3860 },
     { "This model’s maximum context length is 131072 tokens. However, you requested 671051 tokens "
       .. "(670951 in the messages, 100 in the completion).", 131072, 670951 },
-    { MAX .. "32768 tokens. However, your request has 66511 input tokens. Please reduce the length of "
+    { MAX .. "32768 tokens. However, your request has 66511 input tokens. Please reduce the "
+      .. "length of "
       .. "the input messages.", 32768, 66511 },
-    { "'max_tokens' or 'max_completion_tokens' is too large: 4096. " .. MAX .. "8192 tokens and your "
+    { "'max_tokens' or 'max_completion_tokens' is too large: 4096. " .. MAX
+      .. "8192 tokens and your "
       .. "request has 6000 input tokens (4096 > 8192 - 6000).", 8192, 6000 },
-    { "You passed 11193 input tokens and requested 0 output tokens. However, the model's context length "
+    { "You passed 11193 input tokens and requested 0 output tokens. However, the model's context "
+      .. "length "
       .. "is only 8192 tokens, resulting in a maximum input length of 8192 tokens.", 8192, 11193 },
-    { "The decoder prompt (length 9001) is longer than the maximum model length of 8192.", 8192, 9001 },
+    { "The decoder prompt (length 9001) is longer than the maximum model length of 8192.", 8192,
+      9001 },
     { "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 428548 "
       .. "tokens. Please reduce the length of the messages.", 272000, 428548 },
-    { "This endpoint's maximum context length is 200000 tokens. However, you requested about 2500021 "
+    { "This endpoint's maximum context length is 200000 tokens. However, you requested about "
+      .. "2500021 "
       .. "tokens (2500021 of text input). Please reduce the length of either one, or use the "
       .. "context-compression plugin.", 200000, 2500021, code = 400 },
-    { "This endpoint's maximum context length is 8192 tokens. However, you requested about 12000 tokens "
+    { "This endpoint's maximum context length is 8192 tokens. However, you requested about 12000 "
+      .. "tokens "
       .. "(10000 of text input, 2000 in the output).", 8192, 10000, code = 400 },
-    { "Provider returned error", 200000, 212345, code = 400, metadata = { provider_name = "Anthropic",
+    { "Provider returned error", 200000, 212345, code = 400,
+      metadata = { provider_name = "Anthropic",
       raw = '{"type":"error","error":{"type":"invalid_request_error","message":'
         .. '"prompt is too long: 212345 tokens > 200000 maximum"}}' } },
     { "Provider returned error", code = 400,
       metadata = { raw = "ERROR: Input is too long for requested model." } },
     { "Please reduce the length of the messages or completion.", code = "context_length_exceeded",
       at = 413 },
-    { "Please reduce the length of the messages or completion. Current length is 140000 while limit is "
+    { "Please reduce the length of the messages or completion. Current length is 140000 while "
+      .. "limit is "
       .. "131072", 131072, 140000 },
-    { "Prompt contains 40960 tokens and 0 draft tokens, too large for model with 32768 maximum context "
+    { "Prompt contains 40960 tokens and 0 draft tokens, too large for model with 32768 maximum "
+      .. "context "
       .. "length", 32768, 40960, type = "invalid_request_message_order" },
     { "request (13392 tokens) exceeds the available context size (8192 tokens), try increasing it",
       8192, 13392, type = "exceed_context_size_error", code = 400, n_ctx = 8192,
@@ -68,55 +80,72 @@ local FULL = {
     { "the request exceeds the available context size. try increasing the context size or enable "
       .. "context shift", at = 500 },
     { "Requested tokens (5000) exceed context window of 2048", 2048, 5000 },
-    { "The number of tokens to keep from the initial prompt is greater than the context length. Try to "
+    { "The number of tokens to keep from the initial prompt is greater than the context length. "
+      .. "Try to "
       .. "load the model with a larger context length, or provide a shorter input" },
-    { "Trying to keep the first 4113 tokens when context the overflows. However, the model is loaded "
+    { "Trying to keep the first 4113 tokens when context the overflows. However, the model is "
+      .. "loaded "
       .. "with context length of only 4096 tokens, which is not enough.", 4096, 4113 },
-    { "The input (516368 tokens) is longer than the model's context length (262144 tokens).", 262144,
+    { "The input (516368 tokens) is longer than the model's context length (262144 tokens).",
+      262144,
       516368 },
-    { "Requested token count exceeds the model's maximum context length of 131072 tokens. You requested "
+    { "Requested token count exceeds the model's maximum context length of 131072 tokens. You "
+      .. "requested "
       .. "a total of 140000 tokens: 139000 tokens from the input messages and 1000 tokens for the "
       .. "completion.", 131072, 139000 },
     { "Input length (265330) exceeds model's maximum context length (262144).", 262144, 265330 },
     { "`inputs` tokens + `max_new_tokens` must be <= 8193. Given: 8000 `inputs` tokens and 512 "
       .. "`max_new_tokens`", 8193, 8000, at = 422 },
-    { "This model's maximum prompt length is 131072 but the request contains 537812 tokens.", 131072,
+    { "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+      131072,
       537812 },
     { "litellm.ContextWindowExceededError: litellm.BadRequestError: ContextWindowExceededError: "
-      .. 'AnthropicException - b\'{"type":"error","error":{"type":"invalid_request_error","message":'
-      .. '"prompt is too long: 209375 tokens > 200000 maximum"}}\'. Received Model Group=claude', 200000,
+      .. 'AnthropicException - b\'{"type":"error","error":'
+      .. '{"type":"invalid_request_error","message":'
+      .. '"prompt is too long: 209375 tokens > 200000 maximum"}}\'. Received Model Group=claude',
+        200000,
       209375, code = "400" },
     { 'litellm.BadRequestError: AnthropicException - {"type":"error","error":{"type":'
       .. '"invalid_request_error","message":"prompt is too long: 7 tokens > 5 maximum"}}', 5, 7,
       code = "400" },
-    { "litellm.ContextWindowExceededError: litellm.BadRequestError: BedrockException: Context Window "
+    { "litellm.ContextWindowExceededError: litellm.BadRequestError: BedrockException: Context "
+      .. "Window "
       .. 'Error - {"message":"Input is too long for requested model."}', code = "400" },
-    { "litellm.BadRequestError: VertexAIException BadRequestError - The input token count (1125602) "
-      .. "exceeds the maximum number of tokens allowed (1048576).", 1048576, 1125602, code = "400" },
-    { "too many tokens: size limit exceeded by 168512 tokens. Try using shorter or fewer inputs. The "
+    { "litellm.BadRequestError: VertexAIException BadRequestError - The input token count "
+      .. "(1125602) "
+      .. "exceeds the maximum number of tokens allowed (1048576).", 1048576, 1125602,
+        code = "400" },
+    { "too many tokens: size limit exceeded by 168512 tokens. Try using shorter or fewer inputs. "
+      .. "The "
       .. "limit for this model is 132000 tokens.", 132000 },
     { "Request body too large for gpt-4o model. Max size: 8000 tokens.", 8000,
       code = "tokens_limit_reached", at = 413 },
     { "prompt token count of 70000 exceeds the limit of 64000", 64000, 70000,
       code = "model_max_prompt_tokens_exceeded" },
     { "invalid params, context window exceeds limit (2013)", type = "bad_request_error" },
-    { "Invalid request: Your request exceeded model token limit: 262144 (requested: 300000)", 262144,
+    { "Invalid request: Your request exceeded model token limit: 262144 (requested: 300000)",
+      262144,
       300000 },
-    { "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 98304]", 98304,
+    { "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 98304]",
+      98304,
       code = "invalid_parameter_error" },
     { "Prompt exceeds max length", code = "1261" },
     { "prompt too long; exceeded max context length by 1119046 tokens (ref: 96164522)" },
     { "The model returned the following errors: Input is too long for requested model." },
-    { "An error occurred (ValidationException) when calling the InvokeModel operation: Input is too long "
+    { "An error occurred (ValidationException) when calling the InvokeModel operation: Input is "
+      .. "too long "
       .. "for requested model." },
-    { "Too many input tokens. Max input tokens: 8192, request input token count: 9500", 8192, 9500 },
+    { "Too many input tokens. Max input tokens: 8192, request input token count: 9500", 8192,
+      9500 },
     { "The prompt is too long: 140000, model maximum context length: 131072", 131072, 140000 },
-    { "The estimated number of input and maximum output tokens (32000) exceeded this model context window "
+    { "The estimated number of input and maximum output tokens (32000) exceeded this model "
+      .. "context window "
       .. "limit (24000).", 24000, 32000 },
     { "Input validation error: `inputs` must have less than 4096 tokens. Given: 5000", 4096, 5000,
       type = "validation" },
     { "The number of tokens to keep from the initial prompt is greater than the context length "
-      .. "(n_keep: 4520>= n_ctx: 4096). Try to load the model with a larger context length", 4096, 4520 },
+      .. "(n_keep: 4520>= n_ctx: 4096). Try to load the model with a larger context length", 4096,
+        4520 },
     { "Error code: 400 - Input is too long for requested model." },
     { "ValidationException: Input is too long for requested model." },
   },
@@ -125,14 +154,18 @@ local FULL = {
       type = "invalid_request_error" },
     { "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input "
       .. "length or `max_tokens` and try again", 200000, 188240, type = "invalid_request_error" },
-    { "input length and max_tokens exceed context limit: 200043 + 32000 > 204658, decrease input length",
+    { "input length and max_tokens exceed context limit: 200043 + 32000 > 204658, decrease input "
+      .. "length",
       204658, 200043, type = "invalid_request_error" },
   },
   gemini = {
-    { "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).", 1048575,
+    { "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).",
+      1048575,
       1196265, code = 400, status = "INVALID_ARGUMENT" },
-    { "The input token count exceeds the maximum number of tokens allowed (1048576).", 1048576, code = 400 },
-    { "Unable to submit request because the input token count is 1048577 but the model only supports up "
+    { "The input token count exceeds the maximum number of tokens allowed (1048576).", 1048576,
+      code = 400 },
+    { "Unable to submit request because the input token count is 1048577 but the model only "
+      .. "supports up "
       .. "to 32768. Reduce the input token count and try again.", 32768, 1048577, code = 400 },
   },
 }
@@ -140,44 +173,59 @@ local FULL = {
 -- Errors that are none, whatever their words remind of.
 local OTHERS = {
   openai = {
-    { "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 342389. The input or "
-      .. "output tokens must be reduced in order to run successfully.", at = 429, code = "rate_limit_exceeded" },
+    { "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 342389. The "
+      .. "input or "
+      .. "output tokens must be reduced in order to run successfully.", at = 429,
+        code = "rate_limit_exceeded" },
     { "Request too large for model `llama-3.1-8b-instant` on tokens per minute (TPM): Limit 6000, "
-      .. "Requested 12328, please reduce your message size and try again.", at = 413, type = "tokens",
+      .. "Requested 12328, please reduce your message size and try again.", at = 413,
+        type = "tokens",
       code = "rate_limit_exceeded" },
-    { "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000.",
+    { "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested "
+      .. "2000.",
       at = 429, code = "rate_limit_exceeded" },
     { "prompt is too long: 5 tokens > 3 maximum", at = 429 },
     { "prompt is too long: 5 tokens > 3 maximum", at = 401 },
     { MAX .. "8192 tokens. However, your request has 9000 input tokens.", at = 503 },
     { "Too many tokens, please wait before trying again." },
     { "ThrottlingException: Too many tokens, please wait before trying again.", at = 429 },
-    { "max_tokens is too large: 100000. This model supports at most 16384 completion tokens, whereas you "
+    { "max_tokens is too large: 100000. This model supports at most 16384 completion tokens, "
+      .. "whereas you "
       .. "provided 100000.", param = "max_tokens" },
-    { "'max_tokens' or 'max_completion_tokens' is too large: 32000. " .. MAX .. "16384 tokens and your "
+    { "'max_tokens' or 'max_completion_tokens' is too large: 32000. " .. MAX
+      .. "16384 tokens and your "
       .. "request has 4000 input tokens (32000 > 16384 - 4000)." },
-    { MAX .. "4096 tokens. However, you requested 100100 tokens (100 in the messages, 100000 in the "
+    { MAX .. "4096 tokens. However, you requested 100100 tokens (100 in the messages, 100000 in "
+      .. "the "
       .. "completion)." },
     { "max_tokens=999999 cannot be greater than max_model_len=81920" },
-    { "too many tokens: max tokens must be less than or equal to 4096, the maximum output for this model "
+    { "too many tokens: max tokens must be less than or equal to 4096, the maximum output for "
+      .. "this model "
       .. "- received 8192." },
-    { "Invalid 'messages[2].content': string too long. Expected a string with maximum length 10485760",
+    { "Invalid 'messages[2].content': string too long. Expected a string with maximum length "
+      .. "10485760",
       code = "string_above_max_length" },
-    { "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with "
+    { "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an "
+      .. "array with "
       .. "length 200 instead.", code = "array_above_max_length" },
-    { 'messages.4.content.0: the tool result "prompt is too long: 5 tokens > 3 maximum" is no JSON' },
+    { 'messages.4.content.0: the tool result "prompt is too long: 5 tokens > 3 maximum" is no '
+      .. 'JSON' },
     { 'Failed to parse tool call arguments: "This model\'s maximum context length is 5 tokens"' },
     { "Failed to call a function.", code = "tool_use_failed",
-      failed_generation = '{"say":"exceed_context_size_error: the request exceeds the available context size"}' },
-    { "Provider returned error", metadata = { raw = '{"error":{"message":"tool said: prompt is too long"}}' } },
+      failed_generation = '{"say":"exceed_context_size_error: the request exceeds the available '
+        .. 'context size"}' },
+    { "Provider returned error", metadata = { raw = '{"error":{"message":"tool said: prompt is '
+      .. 'too long"}}' } },
     { "Request Entity Too Large", at = 413 },
     { "You exceeded your current quota", at = 429, code = "insufficient_quota" },
   },
   anthropic = {
     { "Request exceeds the maximum size", at = 413, type = "request_too_large" },
-    { "max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens for claude-3",
+    { "max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens for "
+      .. "claude-3",
       type = "invalid_request_error" },
-    { "input length and `max_tokens` exceed context limit: 12 + 400000 > 200000, decrease input length or "
+    { "input length and `max_tokens` exceed context limit: 12 + 400000 > 200000, decrease input "
+      .. "length or "
       .. "`max_tokens` and try again", type = "invalid_request_error" },
     { "This request would exceed your organization's rate limit of 40,000 input tokens per minute",
       at = 429, type = "rate_limit_error" },
@@ -188,9 +236,11 @@ local OTHERS = {
   gemini = {
     { "You exceeded your current quota. Quota exceeded for metric: "
       .. "generate_content_paid_tier_input_token_count, limit: 1000000", at = 429, code = 429 },
-    { "Unable to submit request because it has a maxOutputTokens value of 100000 but the supported range "
+    { "Unable to submit request because it has a maxOutputTokens value of 100000 but the "
+      .. "supported range "
       .. "is from 1 (inclusive) to 65537 (exclusive).", code = 400 },
-    { "The input token count (5) exceeds the maximum number of tokens allowed (3).", at = 503, code = 503 },
+    { "The input token count (5) exceeds the maximum number of tokens allowed (3).", at = 503,
+      code = 503 },
   },
 }
 
@@ -283,10 +333,12 @@ describe("a full context", function()
       end
       for _, other in ipairs { "messages.3: " .. words, 'the result "' .. words .. '" is no JSON',
         "x" .. words, '{"error":{"message":"it said: ' .. words .. '"}}' } do
-        assert.equal("provider", read("openai", 400, encode { error = { message = other } }).code, other)
+        assert.equal("provider", read("openai", 400, encode { error = { message = other } }).code,
+          other)
       end
       for _, status in ipairs { 401, 402, 403, 404, 408, 409, 429, 503, 529 } do
-        assert.equal("provider", read("openai", status, encode { error = { message = words } }).code)
+        assert.equal("provider", read("openai", status,
+          encode { error = { message = words } }).code)
       end
       n = n + 1
     end
@@ -302,7 +354,8 @@ describe("a full context", function()
     assert.equal("context_full",
       read("responses", 200, "data: " .. doc .. "\n\n", "text/event-stream").code)
     assert.equal("context_full", read("responses", 200, "data: "
-      .. encode { type = "error", code = e.code, message = e.message } .. "\n\n", "text/event-stream").code)
+      .. encode { type = "error", code = e.code, message = e.message } .. "\n\n",
+        "text/event-stream").code)
   end)
 
   it("is told by Ollama in a body, and in a line of its stream", function()
@@ -317,13 +370,15 @@ describe("a full context", function()
   end)
 
   it("may be told in plain text", function()
-    assert.equal("context_full", read("openai", 400, "prompt is too long: 9 tokens > 5 maximum").code)
+    assert.equal("context_full", read("openai", 400, "prompt is too long: 9 tokens > 5 "
+      .. "maximum").code)
     assert.equal("provider", read("openai", 400, "no: prompt is too long").code)
   end)
 
   it("is told with long words in time linear in them", function()
     local began = ah.now()
-    for _, words in ipairs { ("this endpoint's maximum context length is 1 tokens" .. ("("):rep(200000)),
+    for _, words in ipairs { ("this endpoint's maximum context length is 1 tokens"
+      .. ("("):rep(200000)),
       ("the "):rep(100000), ("{"):rep(100000), ("Error: "):rep(50000),
       "request body too large for " .. ("model. max "):rep(50000) } do
       read("openai", 400, encode { error = { message = words } })
@@ -347,7 +402,8 @@ local OVER = { status = 400, body = encode { error = {
 
 describe("a run whose context is full", function()
   it("ends with the code, the numbers and what was said so far, after one request", function()
-    local reply, err, requests = run({ model = "anthropic/claude-sonnet-5", retries = 2, stream = false }, OVER)
+    local reply, err, requests = run({ model = "anthropic/claude-sonnet-5", retries = 2,
+      stream = false }, OVER)
     assert.is_nil(reply)
     assert.same({ "context_full", 5, 9, 400, false },
       { err.code, err.window, err.used, err.status, err.retryable })
@@ -370,13 +426,15 @@ describe("a run whose context is full", function()
       return { status = 200, headers = { ["Content-Type"] = "application/json" }, body = encode {
         type = "message", role = "assistant", id = "m", model = "m",
         content = server.array(text ~= "" and { { type = "text", text = text } } or {}),
-        stop_reason = "model_context_window_exceeded", usage = { input_tokens = 1, output_tokens = 1 } } }
+        stop_reason = "model_context_window_exceeded", usage = { input_tokens = 1,
+          output_tokens = 1 } } }
     end
     local o = { model = "anthropic/claude-sonnet-5", stream = false }
     local reply = assert(run(o, message "And so"))
     assert.same({ "And so", "context_full" }, { reply.text, reply.stop })
     for _, on_empty in ipairs { "answer", "retry", "error" } do
-      local _, err, requests = run({ model = o.model, stream = false, on_empty = on_empty }, message "")
+      local _, err, requests = run({ model = o.model, stream = false, on_empty = on_empty },
+        message "")
       assert.equal("context_full", err.code)
       assert.equal(1, #requests)
     end
@@ -395,10 +453,12 @@ describe("a run whose context is full", function()
   end)
 
   it("can be written for tests", function()
-    local model = ah.scripted { { fail = { message = "too long", code = "context_full", status = 400,
+    local model = ah.scripted { { fail = { message = "too long", code = "context_full",
+      status = 400,
       window = 8, used = 9 } }, { text = "And", stop = "context_full" } }
     local _, err = ah.run { model = model, "Hi" }
-    assert.same({ "context_full", "too long", 8, 9 }, { err.code, err.message, err.window, err.used })
+    assert.same({ "context_full", "too long", 8, 9 }, { err.code, err.message, err.window,
+      err.used })
     assert.equal("context_full", assert(ah.run { model = model, "Hi" }).stop)
     local own = ah.adapter { name = "x/y", answer = function(_, out)
       out:fail { message = "no", code = "context_full" }

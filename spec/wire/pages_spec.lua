@@ -1,6 +1,5 @@
 --- What stands in place of a provider's error: pages of proxies and gateways, plain text, JSON of
 -- another kind. Of it err.message, the log and events have one short line.
--- luacheck: no max line length
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local random = require "support.random"
@@ -19,7 +18,8 @@ local function said(status, body, type)
   return (read(status, body, type).message:gsub("^openai: HTTP %d+: ", ""))
 end
 
-local NGINX = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad "
+local NGINX = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 "
+  .. "Bad "
   .. "Gateway</h1></center>\r\n<hr><center>nginx/1.22.1</center>\r\n</body>\r\n</html>\r\n"
 
 local CLOUDFLARE = [[<!DOCTYPE html>
@@ -35,7 +35,8 @@ describe("a page in place of an error", function()
     assert.equal("a web page: 502 Bad Gateway nginx/1.22.1", said(502, NGINX))
     assert.equal("a web page: 502 Bad Gateway nginx/1.22.1", said(502, NGINX, "application/json"))
     local words = said(504, CLOUDFLARE)
-    assert.truthy(words:find("^a web page: api.example.com | 504: Gateway time%-out: Gateway time%-out The "
+    assert.truthy(words:find("^a web page: api.example.com | 504: Gateway time%-out: Gateway "
+      .. "time%-out The "
       .. 'web server reported a "gateway" time%-out & more. and so'), words)
     assert.is_true(#words <= 220)
     assert.falsy(words:find("[<>{}]"))
@@ -44,7 +45,8 @@ describe("a page in place of an error", function()
   it("is one wherever it stands: behind blanks, a mark of order, words, and in JSON", function()
     local page = "<html><body>Denied</body></html>"
     for _, body in ipairs { "\n\t " .. page, "\xef\xbb\xbf" .. page, "<!-- x -->" .. page,
-      "<?xml version='1.0'?>" .. page, "<!DOCTYPE html>" .. page, page:upper():gsub("DENIED", "Denied"),
+      "<?xml version='1.0'?>" .. page, "<!DOCTYPE html>" .. page, page:upper():gsub("DENIED",
+        "Denied"),
       server.encode { error = { message = page } }, server.encode { error = page },
       server.encode { detail = page } } do
       assert.equal("a web page: Denied", said(403, body))
@@ -53,7 +55,8 @@ describe("a page in place of an error", function()
     assert.equal("a web page without text", said(502, "<html><body></body></html>"))
   end)
 
-  it("is told with what it calls itself where it came as an answer, and not asked for again", function()
+  it("is told with what it calls itself where it came as an answer, and not asked for again",
+    function()
     for _, body in ipairs { "<html><title>Sign in</title>", "\n <!doctype html><p>Sign in" } do
       for _, provider in ipairs { "openai", "anthropic", "gemini", "ollama" } do
         local e = read(200, body, "text/html", provider)
@@ -68,7 +71,8 @@ describe("a page in place of an error", function()
     local spelt = KEY:gsub(".", function(c) return ("&#%d;"):format(c:byte()) end)
     local tagged = KEY:sub(1, 5) .. "<wbr>" .. KEY:sub(6)
     for _, body in ipairs { KEY, spelt, "a" .. KEY .. "b", ("x"):rep(192) .. KEY } do
-      for _, around in ipairs { "<html><title>%s</title>", "<html><p>%s", "%s", '{"error":{"message":"%s"}}' } do
+      for _, around in ipairs { "<html><title>%s</title>", "<html><p>%s", "%s",
+        '{"error":{"message":"%s"}}' } do
         local words = said(500, (around:format(body)))
         assert.falsy(words:find("canary", 1, true), words)
       end
@@ -86,8 +90,10 @@ describe("a page in place of an error", function()
 
   it("is one bounded line of valid text whatever the bytes are", function()
     local pick = random(20)
-    local pieces = { "<html>", "<", ">", "<title>", "</title>", "<script>", "</script", "<!--", "-->", "&#",
-      "&#x41;", "&amp;", "&", ";", "\"", "'", "\27[", "\27]", "\xff", "\xc3", "\u{202e}", "é", " ", "\n", "\0",
+    local pieces = { "<html>", "<", ">", "<title>", "</title>", "<script>", "</script", "<!--",
+      "-->", "&#",
+      "&#x41;", "&amp;", "&", ";", "\"", "'", "\27[", "\27]", "\xff", "\xc3", "\u{202e}", "é", " ",
+        "\n", "\0",
       "word", KEY, KEY:sub(1, 12), "{\"error\":", "}", "/" }
     for _ = 1, 400 do
       local list = {}
@@ -121,7 +127,8 @@ describe("a page in place of an error", function()
   end)
 
   it("is what an error of another form says, however deep that stands", function()
-    for _, doc in ipairs { { detail = "Why" }, { message = { detail = server.array { { msg = "Why" } } } },
+    for _, doc in ipairs { { detail = "Why" },
+      { message = { detail = server.array { { msg = "Why" } } } },
       { detail = server.array { { loc = server.array { "body" }, msg = "Why" } } },
       { errors = server.array { { message = "Why" } } }, { title = "Why", status = 500 },
       { error = { error = { message = "Why" } } }, { error = "x", error_description = "Why" } } do
@@ -141,7 +148,8 @@ describe("a page in place of an error", function()
     check(read(200, "upstream " .. bad, "text/plain"))
     check(read(200, "data: " .. bad .. "\n\n", "text/event-stream"))
     check(read(400, server.encode { error = { message = bad, code = bad } }))
-    local e = assert(ahtest.wire_read { provider = "litellm_proxy", model = "m", base_url = "http://x",
+    local e = assert(ahtest.wire_read { provider = "litellm_proxy", model = "m",
+      base_url = "http://x",
       status = 400, headers = { ["x-litellm-call-id"] = "a" .. bad }, body = "{}" }.error)
     check(e)
     assert.truthy(e.message:find("litellm call a", 1, true))

@@ -1,5 +1,6 @@
-/* The layout is done twice: once to know which rows there are and in which of them the cursor stands, once
- * to write those that fit. Escape sequences in the lines are styles of our own and take no column. */
+/* The layout is done twice: once to know which rows there are and in which of them the cursor
+ * stands, once to write those that fit. Escape sequences in the lines are styles of our own and
+ * take no column. */
 #include "base/area.h"
 
 #include <stdio.h>
@@ -143,8 +144,9 @@ static void walk(layout *l)
 
 /* -- on the screen ---------------------------------------------------------------------------- */
 
-/* The rows above the cursor, as a terminal of `columns` shows them that has broken them anew. Behind the end
- * of a row the cursor stays with its last character: better too few, a rest of it, than a line of others. */
+/* The rows above the cursor, as a terminal of `columns` shows them that has broken them anew.
+ * Behind the end of a row the cursor stays with its last character: better too few, a rest of it,
+ * than a line of others. */
 static unsigned rows_above(const ah_area *a, unsigned columns)
 {
     bool behind = a->at_column && a->at < a->n_rows && a->at_column >= a->width[a->at];
@@ -190,7 +192,8 @@ static void show_cursor(ah_area *a, int shown, ah_buf *out)
     a->shown = shown;
 }
 
-/* Behind an unfinished line the cursor goes back to its end; below one that fills its row it stays. */
+/* Behind an unfinished line the cursor goes back to its end; below one that fills its row it stays.
+ */
 void ah_area_erase(ah_area *a, ah_buf *out)
 {
     char away[AH_AREA_AWAY];
@@ -223,7 +226,8 @@ static void follow(ah_area *a, ah_slice text)
                 columns = a->above_column < a->columns ? a->columns - 1 - a->above_column : 0;
         }
         a->above += columns;
-        a->above_column = a->above_column + columns > a->columns ? columns : a->above_column + columns;
+        a->above_column =
+            a->above_column + columns > a->columns ? columns : a->above_column + columns;
     }
 }
 
@@ -254,7 +258,8 @@ static void go_to_cursor(ah_area *a, const layout *l, ah_buf *out)
 
 static void choose_rows(layout *l)
 {
-    unsigned n = l->row + 1, most = l->a->rows > 1 ? l->a->rows - 1 : 1; /* an unfinished line stays */
+    unsigned n = l->row + 1,
+             most = l->a->rows > 1 ? l->a->rows - 1 : 1; /* an unfinished line stays */
 
     most = most < AH_AREA_ROWS ? most : AH_AREA_ROWS;
     l->first = n > most ? n - most : 0;

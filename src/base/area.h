@@ -1,6 +1,7 @@
-/* The live area: lines at the foot of what a program has written to a terminal, which are drawn, taken away
- * and drawn again while more is written above them. Pure: it appends what is to be written. Rows are broken
- * here and end with a line end of their own, so that no terminal's way of wrapping matters. */
+/* The live area: lines at the foot of what a program has written to a terminal, which are drawn,
+ * taken away and drawn again while more is written above them. Pure: it appends what is to be
+ * written. Rows are broken here and end with a line end of their own, so that no terminal's way of
+ * wrapping matters. */
 #ifndef AH_BASE_AREA_H
 #define AH_BASE_AREA_H
 
@@ -13,8 +14,8 @@ enum {
 };
 
 typedef struct ah_area {
-    ah_buf text;                       /* its lines, "\n" behind each; no controls but styles of ours */
-    bool cursor;                       /* is shown, at: */
+    ah_buf text; /* its lines, "\n" behind each; no controls but styles of ours */
+    bool cursor; /* is shown, at: */
     size_t cursor_line, cursor_column; /* from 0, in columns of the line */
     unsigned columns, rows;            /* of the terminal */
     bool drawn;
@@ -37,11 +38,11 @@ void ah_area_forget(ah_area *a);
 
 /* Appends what takes it off the screen; the cursor is where it began. */
 void ah_area_erase(ah_area *a, ah_buf *out);
-/* Appends what writes a text (as ah_harmless has it, and styles) above it, behind what was written before. It is
- * gone from the screen then, and to be drawn. */
+/* Appends what writes a text (as ah_harmless has it, and styles) above it, behind what was written
+ * before. It is gone from the screen then, and to be drawn. */
 void ah_area_print(ah_area *a, ah_slice text, ah_buf *out);
-/* Appends what draws it, in place of what is drawn of it; of one that is higher than the terminal the part
- * with the cursor. */
+/* Appends what draws it, in place of what is drawn of it; of one that is higher than the terminal
+ * the part with the cursor. */
 void ah_area_draw(ah_area *a, ah_buf *out);
 /* Puts the bytes that take the area away; returns their number, 0 where nothing is drawn. */
 size_t ah_area_away(const ah_area *a, char out[AH_AREA_AWAY]);

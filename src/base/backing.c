@@ -4,7 +4,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { DEFAULT_FILE = 8 << 20, DEFAULT_TOTAL = 64 << 20, DEFAULT_FILES = 10000, DEFAULT_DEPTH = 32 };
+enum {
+    DEFAULT_FILE = 8 << 20,
+    DEFAULT_TOTAL = 64 << 20,
+    DEFAULT_FILES = 10000,
+    DEFAULT_DEPTH = 32
+};
 
 void ah_fs_init(ah_fs *fs, const ah_fs_store *store, const ah_mem *mem, const ah_fs_options *o)
 {

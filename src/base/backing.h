@@ -17,7 +17,13 @@ enum {
 
 typedef struct ah_fs ah_fs;
 
-typedef enum ah_fs_kind { AH_FS_ABSENT, AH_FS_FILE, AH_FS_FOLDER, AH_FS_LINK, AH_FS_OTHER } ah_fs_kind;
+typedef enum ah_fs_kind {
+    AH_FS_ABSENT,
+    AH_FS_FILE,
+    AH_FS_FOLDER,
+    AH_FS_LINK,
+    AH_FS_OTHER
+} ah_fs_kind;
 
 const char *ah_fs_kind_name(ah_fs_kind kind); /* "file" */
 
@@ -45,12 +51,13 @@ typedef struct ah_fs_info {
 /* Zero is a good default for each. */
 typedef struct ah_fs_options {
     bool read_only;
-    bool no_sync;     /* files are not forced to the disk before they take their place */
-    ah_text *allow;   /* names that are not refused, a `/` behind each; borrowed, a reference is kept */
-    size_t max_file;  /* bytes of a file read whole or written; 8 MiB */
-    size_t max_total; /* bytes in memory or staged; 64 MiB */
-    size_t max_files; /* entries of a folder, a walk, memory, a transaction; 10000 */
-    int max_depth;    /* names in a path; 32 */
+    bool no_sync; /* files are not forced to the disk before they take their place */
+    ah_text
+        *allow; /* names that are not refused, a `/` behind each; borrowed, a reference is kept */
+    size_t max_file;               /* bytes of a file read whole or written; 8 MiB */
+    size_t max_total;              /* bytes in memory or staged; 64 MiB */
+    size_t max_files;              /* entries of a folder, a walk, memory, a transaction; 10000 */
+    int max_depth;                 /* names in a path; 32 */
     const ah_interrupt *interrupt; /* of walks, searches and reading lines, which then fail with
                                       AH_CANCELLED; NULL: nobody ends them early */
     int64_t (*clock_ns)(void);     /* goes forward only; by it walks and searches end, truncated.
@@ -98,12 +105,13 @@ static inline ah_slice ah_fs_path_slice(const ah_fs_path *p)
 ah_status ah_fs_path_check(const ah_fs *fs, ah_slice given, ah_fs_path *out, ah_err *err);
 /* And may something be written there? The root itself may not. */
 ah_status ah_fs_path_writable(const ah_fs *fs, ah_slice given, ah_fs_path *out, ah_err *err);
-bool ah_fs_may_write(const ah_fs *fs, const char *kind); /* of those that are refused: is it allowed? */
-ah_slice ah_fs_parent(ah_slice path);                    /* "" for what is in the root */
-ah_slice ah_fs_name(ah_slice path);                      /* the last name */
-bool ah_fs_within(ah_slice path, ah_slice dir);          /* strictly below it; all is below "" */
-bool ah_fs_name_ok(ah_slice name);                       /* can a path have it? */
-bool ah_fs_is_temporary(ah_slice name);                  /* of ours, not for users */
+bool ah_fs_may_write(const ah_fs *fs,
+                     const char *kind);         /* of those that are refused: is it allowed? */
+ah_slice ah_fs_parent(ah_slice path);           /* "" for what is in the root */
+ah_slice ah_fs_name(ah_slice path);             /* the last name */
+bool ah_fs_within(ah_slice path, ah_slice dir); /* strictly below it; all is below "" */
+bool ah_fs_name_ok(ah_slice name);              /* can a path have it? */
+bool ah_fs_is_temporary(ah_slice name);         /* of ours, not for users */
 /* dir/name; false: too long, and *out is as it was. The one place where paths are put together: a
  * name on the disk may be as long as it likes, so whoever joins looks at what comes back. */
 bool ah_fs_join(ah_slice dir, ah_slice name, ah_fs_path *out) __attribute__((warn_unused_result));
@@ -124,8 +132,9 @@ typedef struct ah_fs_item {
     ah_text *text; /* grep: the line, cut at 500 bytes, malformed bytes as U+FFFD */
 } ah_fs_item;
 
-/* In byte order of the names, folder by folder. What no path can name (no UTF-8, control characters,
- * too long or too deep) is left out, and so are folders below the first that cannot be listed. */
+/* In byte order of the names, folder by folder. What no path can name (no UTF-8, control
+ * characters, too long or too deep) is left out, and so are folders below the first that cannot be
+ * listed. */
 typedef struct ah_fs_items {
     const ah_mem *mem;
     ah_fs_item *item;
@@ -197,11 +206,12 @@ struct ah_fs {
     size_t refs;
     ah_fs *below; /* of an overlay */
     ah_fs_options o;
-    ah_text *folder[2]; /* of the machine, as it was named and as it is; NULL: in memory, or not known */
-    bool guarded;       /* some names are refused */
-    bool over;          /* ah_fs_end: nothing is committed into it any more */
-    uint64_t serial;    /* of the lowest: the last number given to a version */
-    uint64_t commits;   /* so many; tells whether another came between */
+    ah_text *
+        folder[2]; /* of the machine, as it was named and as it is; NULL: in memory, or not known */
+    bool guarded;  /* some names are refused */
+    bool over;     /* ah_fs_end: nothing is committed into it any more */
+    uint64_t serial;  /* of the lowest: the last number given to a version */
+    uint64_t commits; /* so many; tells whether another came between */
 };
 
 /* The head of a store; `o` may be NULL. */

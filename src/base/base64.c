@@ -37,7 +37,8 @@ static void put(const alphabet *a, ah_buf *out, ah_slice bytes)
     if (!to)
         return;
     for (size_t i = 0; i < bytes.n; i += 3, to += 4) {
-        unsigned three = byte_at(bytes, i) << 16 | byte_at(bytes, i + 1) << 8 | byte_at(bytes, i + 2);
+        unsigned three =
+            byte_at(bytes, i) << 16 | byte_at(bytes, i + 1) << 8 | byte_at(bytes, i + 2);
 
         for (size_t k = 0; k < 4; k++)
             to[k] = i + k > bytes.n ? '=' : a->letters[three >> (18 - 6 * k) & 63];

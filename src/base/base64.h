@@ -9,8 +9,8 @@
 /* Appends the bytes as text. */
 void ah_base64_put(ah_buf *out, ah_slice bytes);
 void ah_base64url_put(ah_buf *out, ah_slice bytes);
-/* Says why the text is not what was put for some bytes ("" is, for none), and from which byte on (from 0);
- * NULL: it is. */
+/* Says why the text is not what was put for some bytes ("" is, for none), and from which byte on
+ * (from 0); NULL: it is. */
 const char *ah_base64_fault(ah_slice text, size_t *at);
 const char *ah_base64url_fault(ah_slice text, size_t *at);
 bool ah_base64_valid(ah_slice text); /* true if there is no fault */

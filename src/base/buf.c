@@ -17,7 +17,8 @@ void ah_buf_check(const ah_buf *b)
 {
     if (!b->unasked)
         return;
-    fprintf(stderr, "agenthost: a buffer of at most %zu bytes was full, and is used unasked\n", b->max);
+    fprintf(stderr, "agenthost: a buffer of at most %zu bytes was full, and is used unasked\n",
+            b->max);
     SAY_WHERE();
     abort();
 }

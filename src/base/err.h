@@ -10,7 +10,12 @@
 #include "base/mem.h"
 #include "base/slice.h"
 
-typedef enum ah_phase { AH_PHASE_NONE, AH_PHASE_REQUEST, AH_PHASE_TOOL, AH_PHASE_RESPONSE } ah_phase;
+typedef enum ah_phase {
+    AH_PHASE_NONE,
+    AH_PHASE_REQUEST,
+    AH_PHASE_TOOL,
+    AH_PHASE_RESPONSE
+} ah_phase;
 
 enum { AH_MAX_MESSAGE = 1024 };
 
@@ -19,7 +24,8 @@ typedef struct ah_err {
     ah_phase phase;
     bool retryable;
     int http_status;              /* 0 where no response came */
-    char message[AH_MAX_MESSAGE]; /* UTF-8; of a longer one the beginning, and how much is left out */
+    char message[AH_MAX_MESSAGE]; /* UTF-8; of a longer one the beginning, and how much is left out
+                                   */
     char details[1024];           /* JSON object text with the fields that name the place, or "" */
 } ah_err;
 
@@ -31,8 +37,8 @@ ah_status ah_err_set(ah_err *err, ah_status st, const char *fmt, ...)
 ah_status ah_err_vset(ah_err *err, ah_status st, const char *fmt, va_list ap)
     __attribute__((format(printf, 3, 0)));
 
-/* snprintf for what somebody reads: what does not fit is cut at a character, with AH_LEFT_OUT behind
- * it where there is room for that. Returns the length, which is less than `size` (not 0). */
+/* snprintf for what somebody reads: what does not fit is cut at a character, with AH_LEFT_OUT
+ * behind it where there is room for that. Returns the length, which is less than `size` (not 0). */
 size_t ah_print(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 size_t ah_vprint(char *out, size_t size, const char *fmt, va_list ap)
     __attribute__((format(printf, 3, 0)));

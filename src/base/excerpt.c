@@ -1,7 +1,7 @@
 /* One pass each: repair, keys out, tags out, controls out, keys out once more (characters
- * that were written as entities may spell one), cut. Every pass but the first works in place and makes
- * it shorter or leaves it as long. It is no HTML parser: what hides behind styles or scripts is not
- * asked for. */
+ * that were written as entities may spell one), cut. Every pass but the first works in place and
+ * makes it shorter or leaves it as long. It is no HTML parser: what hides behind styles or scripts
+ * is not asked for. */
 #include "base/excerpt.h"
 
 #include <ctype.h>
@@ -29,7 +29,8 @@ static ah_slice past_mark(ah_slice s)
     return begins(s, "\xef\xbb\xbf") ? from(s, 3) : s;
 }
 
-/* -- pages -------------------------------------------------------------------------------------- */
+/* -- pages --------------------------------------------------------------------------------------
+ */
 
 bool ah_begins_page(ah_slice text)
 {
@@ -120,8 +121,9 @@ static size_t entity_len(ah_slice s, char *out)
     if (!begins(s, "&#"))
         return 0;
     for (; i < s.n && i < MOST_ENTITY && isxdigit((unsigned char)s.p[i]); i++)
-        c = c * (hex ? 16 : 10) +
-            (unsigned long)(isdigit((unsigned char)s.p[i]) ? s.p[i] - '0' : (s.p[i] | 32) - 'a' + 10);
+        c = c * (hex ? 16 : 10) + (unsigned long)(isdigit((unsigned char)s.p[i])
+                                                      ? s.p[i] - '0'
+                                                      : (s.p[i] | 32) - 'a' + 10);
     if (i >= s.n || s.p[i] != ';' || c == 0 || c > 0x7e)
         return 0; /* beyond ASCII it stays as it is written */
     *out = (char)c;
@@ -161,15 +163,17 @@ static size_t strip(char *p, size_t n, size_t *title)
     return to;
 }
 
-/* -- lines -------------------------------------------------------------------------------------- */
+/* -- lines --------------------------------------------------------------------------------------
+ */
 
 static bool is_within(const ah_slice *s, size_t i, unsigned char low, unsigned char high)
 {
     return i < s->n && (unsigned char)s->p[i] >= low && (unsigned char)s->p[i] <= high;
 }
 
-/* The length of a sequence for a terminal at the front: "ESC [ 31 m", "ESC ] title BEL" (or ESC and a
- * backslash at its end), ESC and a letter; else 0. One that does not end goes as far as it may. */
+/* The length of a sequence for a terminal at the front: "ESC [ 31 m", "ESC ] title BEL" (or ESC and
+ * a backslash at its end), ESC and a letter; else 0. One that does not end goes as far as it may.
+ */
 static size_t sequence_len(ah_slice s)
 {
     size_t i = 2;

@@ -13,7 +13,8 @@ size_t ah_control_code(const char *p, size_t n, char out[AH_CONTROL_CODE])
         return (size_t)snprintf(out, AH_CONTROL_CODE, "\\u%04x",
                                 (b[0] & 0x0fu) << 12 | (b[1] & 0x3fu) << 6 | (b[2] & 0x3fu));
     if (n == 2 && *b == 0xd8)
-        return (size_t)snprintf(out, AH_CONTROL_CODE, "\\u%04x", (b[0] & 0x1fu) << 6 | (b[1] & 0x3fu));
+        return (size_t)snprintf(out, AH_CONTROL_CODE, "\\u%04x",
+                                (b[0] & 0x1fu) << 6 | (b[1] & 0x3fu));
     return (size_t)snprintf(out, AH_CONTROL_CODE, "\\x%02x", b[n - 1]);
 }
 

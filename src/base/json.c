@@ -450,7 +450,8 @@ void ah_json_put_string(ah_buf *b, ah_slice s)
     ah_buf_char(b, '"');
 }
 
-/* Written into the error itself, so that it needs no memory. `value` is JSON where it is not a text. */
+/* Written into the error itself, so that it needs no memory. `value` is JSON where it is not a
+ * text. */
 static void put_detail(ah_err *err, const char *name, ah_slice value, bool is_text)
 {
     size_t n = strlen(err->details);

@@ -41,15 +41,17 @@ typedef struct ah_json_fault {
  * or AH_TOOL_VALIDATION with *fault filled. */
 ah_status ah_json_check(const ah_mem *mem, ah_slice text, int max_depth, ah_json_fault *fault);
 
-/* The same, with the fault in words: "<what> is not JSON: <fault> at line 1, column 7 near `...`". */
+/* The same, with the fault in words: "<what> is not JSON: <fault> at line 1, column 7 near `...`".
+ */
 ah_status ah_json_check_err(const ah_mem *mem, ah_slice text, const char *what, ah_err *err);
 
-/* The same two for one piece of a stream, whose strings may be pieces themselves: a string value may
- * begin with the low half of a surrogate pair, or end with the high one, as an escape. *halves is how
- * many do; NULL: none may. Whoever allows them joins them, or refuses them. */
-ah_status ah_json_check_piece(const ah_mem *mem, ah_slice text, size_t *halves, ah_json_fault *fault);
-ah_status ah_json_check_piece_err(const ah_mem *mem, ah_slice text, size_t *halves, const char *what,
-                                  ah_err *err);
+/* The same two for one piece of a stream, whose strings may be pieces themselves: a string value
+ * may begin with the low half of a surrogate pair, or end with the high one, as an escape. *halves
+ * is how many do; NULL: none may. Whoever allows them joins them, or refuses them. */
+ah_status ah_json_check_piece(const ah_mem *mem, ah_slice text, size_t *halves,
+                              ah_json_fault *fault);
+ah_status ah_json_check_piece_err(const ah_mem *mem, ah_slice text, size_t *halves,
+                                  const char *what, ah_err *err);
 
 /* One more member, a string, in the error's details; left out where it does not fit. */
 void ah_json_detail(ah_err *err, const char *name, ah_slice value);
@@ -57,7 +59,8 @@ void ah_json_detail_int(ah_err *err, const char *name, int64_t value);
 /* What ah_json_detail put there, still with its escapes; .p NULL: nothing. */
 ah_slice ah_json_detail_of(const ah_err *err, const char *name);
 
-/* "<said> at line 1, column 7 near `...`" as AH_TOOL_VALIDATION, for what callers find in a text. */
+/* "<said> at line 1, column 7 near `...`" as AH_TOOL_VALIDATION, for what callers find in a text.
+ */
 ah_status ah_json_err_at(ah_slice text, size_t offset, const char *said, ah_err *err);
 
 /* Walks checked text. */
@@ -80,10 +83,11 @@ ah_json_token ah_json_next(ah_json_reader *r);
 ah_slice ah_json_skip(ah_json_reader *r, ah_json_token t);
 
 ah_json_kind ah_json_kind_of(ah_slice checked);                    /* AH_JSON_END when empty */
-ah_slice ah_json_member(ah_slice checked_object, const char *key); /* value's text; .p NULL when absent
-                                                                       or not an object */
+ah_slice ah_json_member(ah_slice checked_object, const char *key); /* value's text; .p NULL when
+                                                                      absent or not an object */
 bool ah_json_has_one(ah_slice checked);                            /* an object with one member */
-/* True if it is an array whose first values are strings, and `raw` is what one of them has between its quotes. */
+/* True if it is an array whose first values are strings, and `raw` is what one of them has between
+ * its quotes. */
 bool ah_json_has_string(ah_slice checked, ah_slice raw);
 /* Several members in one pass; absent ones get .p NULL. False when it is no object. */
 typedef struct ah_json_slot {
@@ -105,7 +109,8 @@ static inline bool ah_json_token_is(ah_json_token t, const char *lit)
         return false;
     return t.escaped ? ah_json_spells(t.raw, lit) : ah_slice_is(t.raw, lit);
 }
-/* A string value's text (with quotes) unescaped onto out; false (and nothing) when it is no string. */
+/* A string value's text (with quotes) unescaped onto out; false (and nothing) when it is no string.
+ */
 bool ah_json_string(ah_slice value, ah_buf *out);
 /* What is between the quotes of a string value. */
 static inline ah_slice ah_json_inside(ah_slice string)
@@ -138,7 +143,8 @@ void ah_utf8_repair(ah_slice s, ah_buf *out);
  * space, integers as digits (beyond int64 too), floats in a double's shortest form where
  * that is exact and with all their digits where it is not (1e400, 0.1 and 30 digits more),
  * strings escaped as ah_json_put_string does. The same value gives the same bytes.
- * AH_NOMEM, or the failure of `out`. The tree costs about 100 bytes a value while it lasts, in cJSON's memory. */
+ * AH_NOMEM, or the failure of `out`. The tree costs about 100 bytes a value while it lasts, in
+ * cJSON's memory. */
 ah_status ah_json_canon(const ah_mem *mem, ah_slice checked, ah_buf *out);
 
 /* The same for all texts of the same value, but for integral floats beyond a double's precision,

@@ -49,8 +49,8 @@ static const char *fail(scan *s, const char *at, const char *what)
     return NULL;
 }
 
-/* Half of a pair whose other half comes in another piece: the low one that begins a string, the high
- * one that ends it. */
+/* Half of a pair whose other half comes in another piece: the low one that begins a string, the
+ * high one that ends it. */
 static bool is_cut(scan *s, const char *from, const char *slash, int u)
 {
     const char *end = slash + 6;
@@ -178,7 +178,8 @@ static inline bool key_eq(const key *a, const key *b)
 {
     if (a->escaped || b->escaped)
         return raw_cmp(a->raw, b->raw) == 0;
-    return a->raw.n == b->raw.n && *a->raw.p == *b->raw.p && memcmp(a->raw.p, b->raw.p, a->raw.n) == 0;
+    return a->raw.n == b->raw.n && *a->raw.p == *b->raw.p &&
+           memcmp(a->raw.p, b->raw.p, a->raw.n) == 0;
 }
 
 static int key_cmp(const key *a, const key *b)
@@ -441,7 +442,8 @@ ah_status ah_json_check(const ah_mem *mem, ah_slice text, int max_depth, ah_json
     return check(mem, text, max_depth, NULL, fault);
 }
 
-ah_status ah_json_check_piece(const ah_mem *mem, ah_slice text, size_t *halves, ah_json_fault *fault)
+ah_status ah_json_check_piece(const ah_mem *mem, ah_slice text, size_t *halves,
+                              ah_json_fault *fault)
 {
     return check(mem, text, AH_JSON_MAX_DEPTH, halves, fault);
 }
@@ -474,7 +476,8 @@ static size_t show_char(const char *p, const char *end, char shown[LONGEST_SHOWN
 }
 
 /* The text around an offset, whole characters only. */
-static void excerpt(ah_slice text, size_t offset, char out[(BEFORE + AFTER + 4) * LONGEST_SHOWN + 1])
+static void excerpt(ah_slice text, size_t offset,
+                    char out[(BEFORE + AFTER + 4) * LONGEST_SHOWN + 1])
 {
     const char *p = text.p + (offset > BEFORE ? offset - BEFORE : 0), *end = text.p + text.n;
     const char *stop = text.n - offset > AFTER ? text.p + offset + AFTER : end;
@@ -505,8 +508,8 @@ ah_status ah_json_check_err(const ah_mem *mem, ah_slice text, const char *what, 
     return ah_json_check_piece_err(mem, text, NULL, what, err);
 }
 
-ah_status ah_json_check_piece_err(const ah_mem *mem, ah_slice text, size_t *halves, const char *what,
-                                  ah_err *err)
+ah_status ah_json_check_piece_err(const ah_mem *mem, ah_slice text, size_t *halves,
+                                  const char *what, ah_err *err)
 {
     ah_json_fault fault;
     ah_status st = check(mem, text, AH_JSON_MAX_DEPTH, halves, &fault);

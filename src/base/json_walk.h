@@ -97,8 +97,8 @@ static inline bool next_item(ah_json_reader *r)
     return false;
 }
 
-/* Before the value of the next member of the object that r is in; false, and behind the bracket, at its
- * end. */
+/* Before the value of the next member of the object that r is in; false, and behind the bracket, at
+ * its end. */
 static inline bool next_key(ah_json_reader *r, ah_json_token *key)
 {
     if (!next_item(r))

@@ -1,6 +1,6 @@
-/* A machine with one state a kind of sequence, fed byte by byte. What it does not know it passes over:
- * answers and reports of a terminal must never count as typed. A control character ends each sequence,
- * so that none swallows what a person types behind it. */
+/* A machine with one state a kind of sequence, fed byte by byte. What it does not know it passes
+ * over: answers and reports of a terminal must never count as typed. A control character ends each
+ * sequence, so that none swallows what a person types behind it. */
 #include "base/keys.h"
 
 #include <stdio.h>
@@ -178,11 +178,12 @@ static ah_keys_event numbered(ah_key *out, uint32_t code, uint32_t shifted)
 static ah_keys_event by_tilde(ah_keys *k, const params *p, ah_key *out)
 {
     static const char *const names[] = {
-        [1] = "home", [2] = "insert", [3] = "delete", [4] = "end",  [5] = "pageup", [6] = "pagedown",
-        [7] = "home", [8] = "end",    [11] = "f1",    [12] = "f2",  [13] = "f3",    [14] = "f4",
-        [15] = "f5",  [17] = "f6",    [18] = "f7",    [19] = "f8",  [20] = "f9",    [21] = "f10",
-        [23] = "f11", [24] = "f12",   [25] = "f13",   [26] = "f14", [28] = "f15",   [29] = "menu",
-        [31] = "f17", [32] = "f18",   [33] = "f19",   [34] = "f20"};
+        [1] = "home",     [2] = "insert", [3] = "delete", [4] = "end",   [5] = "pageup",
+        [6] = "pagedown", [7] = "home",   [8] = "end",    [11] = "f1",   [12] = "f2",
+        [13] = "f3",      [14] = "f4",    [15] = "f5",    [17] = "f6",   [18] = "f7",
+        [19] = "f8",      [20] = "f9",    [21] = "f10",   [23] = "f11",  [24] = "f12",
+        [25] = "f13",     [26] = "f14",   [28] = "f15",   [29] = "menu", [31] = "f17",
+        [32] = "f18",     [33] = "f19",   [34] = "f20"};
     enum { OTHER_KEYS = 27, PASTE_BEGINS = 200 };
     uint32_t n = p->part[0][0];
 

@@ -1,6 +1,7 @@
-/* Keys out of the bytes of a terminal: UTF-8, the sequences of xterm, VT and the Linux console, those of
- * kitty's keyboard protocol, pastes in brackets. Bytes may be cut anywhere; what is kept of a sequence is
- * bounded, of a paste by a maximum. It knows no clock: its reader says when nothing came for a time. */
+/* Keys out of the bytes of a terminal: UTF-8, the sequences of xterm, VT and the Linux console,
+ * those of kitty's keyboard protocol, pastes in brackets. Bytes may be cut anywhere; what is kept
+ * of a sequence is bounded, of a paste by a maximum. It knows no clock: its reader says when
+ * nothing came for a time. */
 #ifndef AH_BASE_KEYS_H
 #define AH_BASE_KEYS_H
 

@@ -1,6 +1,7 @@
 /* Bytes that are lent. Bytes are lent downwards only: who is given them may use them until it
  * calls out (into Lua, an observer, a function of the program), which may do anything, and most of
- * all let go of them. Whoever calls out owns what it uses afterwards: it copies, references or pins.
+ * all let go of them. Whoever calls out owns what it uses afterwards: it copies, references or
+ * pins.
  *
  * A build with AH_LENT (make check-asan) makes the breach of it a fault that ASan finds: what is
  * lent is a copy of its own, which is gone with the next call out; what is pinned is one, too, gone

@@ -19,7 +19,8 @@ enum {
     AH_OPT_LIST = 16, /* without names and holes */
     AH_OPT_TABLE = 32,
     AH_OPT_FUNCTION = 64,
-    AH_OPT_OBJECT = 128, /* one of the library's: its owner checks the value, whatever else it may be */
+    AH_OPT_OBJECT =
+        128, /* one of the library's: its owner checks the value, whatever else it may be */
     AH_OPT_ANY = 256,
     AH_OPT_KINDS = 9
 };
@@ -50,7 +51,7 @@ enum {
 };
 
 /* A wrong type of the member does not compile. */
-#define AH_TO(how, s, m, fits)                                                                          \
+#define AH_TO(how, s, m, fits)                                                                     \
     ((how) | (unsigned)(offsetof(s, m) << AH_STORE_BITS) * (unsigned)sizeof(char[(fits) ? 1 : -1]))
 #define AH_IS(s, m, t)     _Generic(((s *)0)->m, t : 1, default : 0)
 #define AH_TO_BOOL(s, m)   AH_TO(AH_STORE_BOOL, s, m, AH_IS(s, m, bool))
@@ -80,13 +81,14 @@ typedef struct ah_option {
 
 typedef struct ah_subject ah_subject;
 struct ah_subject {
-    const char *what;       /* as messages name the table: "ah.run: http" */
-    const char *type;       /* the class of the annotations: "ah.HttpLimits" */
-    const char *doc;        /* one line; NULL: none */
-    const char *list;       /* the type of the values without a name; NULL: it takes none */
-    const ah_option *row;   /* the last one has no name */
-    const ah_subject *base; /* whose rows it has, too; what they store begins where this one's does */
-    bool declares;          /* a missing field is `prompt_validation`, as all mistakes in declarations */
+    const char *what;     /* as messages name the table: "ah.run: http" */
+    const char *type;     /* the class of the annotations: "ah.HttpLimits" */
+    const char *doc;      /* one line; NULL: none */
+    const char *list;     /* the type of the values without a name; NULL: it takes none */
+    const ah_option *row; /* the last one has no name */
+    const ah_subject
+        *base;     /* whose rows it has, too; what they store begins where this one's does */
+    bool declares; /* a missing field is `prompt_validation`, as all mistakes in declarations */
 };
 
 #endif

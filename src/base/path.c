@@ -4,9 +4,10 @@
 #include "base/json.h"
 
 /* What programs run or obey without being asked to, or by being started in a folder. A folder's
- * name covers all that is in it; a `*` at the end stands for whatever follows, so that a file of the
- * same kind that is called a little otherwise is covered, too. Compared as disks may: see fold_name.
- * Not here is what a project itself runs or configures (a Makefile, a linter's settings). */
+ * name covers all that is in it; a `*` at the end stands for whatever follows, so that a file of
+ * the same kind that is called a little otherwise is covered, too. Compared as disks may: see
+ * fold_name. Not here is what a project itself runs or configures (a Makefile, a linter's
+ * settings). */
 static const char *const refused[] = {
     /* version control: hooks, filters, credentials */
     ".git",
@@ -338,7 +339,10 @@ static const char *const refused[] = {
 /* What is copied to become one of the above, and is obeyed by nobody as it is. */
 static const char *const harmless[] = {".env.example", ".env.sample", ".env.template"};
 
-enum { N_REFUSED = sizeof refused / sizeof *refused, N_HARMLESS = sizeof harmless / sizeof *harmless };
+enum {
+    N_REFUSED = sizeof refused / sizeof *refused,
+    N_HARMLESS = sizeof harmless / sizeof *harmless
+};
 
 const char *ah_fs_refused_name(size_t i)
 {
@@ -352,9 +356,9 @@ static bool is_ignored(uint32_t c)
     return c == 0xad || c == 0x34f || c == 0x61c || (c >= 0x115f && c <= 0x1160) ||
            (c >= 0x17b4 && c <= 0x17b5) || (c >= 0x180b && c <= 0x180f) ||
            (c >= 0x200b && c <= 0x200f) || (c >= 0x202a && c <= 0x202e) ||
-           (c >= 0x2060 && c <= 0x206f) || c == 0x3164 || (c >= 0xfe00 && c <= 0xfe0f) || c == 0xfeff ||
-           c == 0xffa0 || (c >= 0x1bca0 && c <= 0x1bca3) || (c >= 0x1d173 && c <= 0x1d17a) ||
-           (c >= 0xe0000 && c <= 0xe0fff);
+           (c >= 0x2060 && c <= 0x206f) || c == 0x3164 || (c >= 0xfe00 && c <= 0xfe0f) ||
+           c == 0xfeff || c == 0xffa0 || (c >= 0x1bca0 && c <= 0x1bca3) ||
+           (c >= 0x1d173 && c <= 0x1d17a) || (c >= 0xe0000 && c <= 0xe0fff);
 }
 
 /* The character at *p, which is well-formed UTF-8 and moved past. */
@@ -371,9 +375,9 @@ static uint32_t take_char(const char **p)
     return c;
 }
 
-/* The name as a disk may see it: ASCII letters small (and the two signs that stand for one of them),
- * without what is ignored, without the dots and blanks at the end and the stream behind a `:`, which
- * Windows drops. At most as long as the name; NUL-terminated. */
+/* The name as a disk may see it: ASCII letters small (and the two signs that stand for one of
+ * them), without what is ignored, without the dots and blanks at the end and the stream behind a
+ * `:`, which Windows drops. At most as long as the name; NUL-terminated. */
 static void fold_name(ah_slice name, char out[AH_FS_MAX_NAME + 1])
 {
     char in[AH_FS_MAX_NAME + 1];
@@ -560,19 +564,20 @@ static bool go_up(ah_fs_path *p)
     return true;
 }
 
-static ah_status add_name(const ah_fs *fs, ah_slice given, ah_slice name, int *depth, ah_fs_path *out,
-                          ah_err *err)
+static ah_status add_name(const ah_fs *fs, ah_slice given, ah_slice name, int *depth,
+                          ah_fs_path *out, ah_err *err)
 {
     if (ah_slice_is(name, "..")) {
         --*depth;
         return go_up(out)
                    ? AH_OK
-                   : ah_fs_err(err, AH_FS_BAD_PATH, "'%.*s' leads out of the root; paths stay under it",
-                               AH_FMT(given));
+                   : ah_fs_err(err, AH_FS_BAD_PATH,
+                               "'%.*s' leads out of the root; paths stay under it", AH_FMT(given));
     }
     if (name.n > AH_FS_MAX_NAME)
-        return ah_fs_err(err, AH_FS_BAD_PATH, "a name in a path has at most %d bytes, not %zu: '%.*s'",
-                         AH_FS_MAX_NAME, name.n, AH_FMT(given));
+        return ah_fs_err(err, AH_FS_BAD_PATH,
+                         "a name in a path has at most %d bytes, not %zu: '%.*s'", AH_FS_MAX_NAME,
+                         name.n, AH_FMT(given));
     if (ah_fs_is_temporary(name))
         return ah_fs_err(err, AH_FS_REFUSED, "'%.*s' is the name of a temporary file of agenthost",
                          AH_FMT(given));
@@ -614,12 +619,14 @@ ah_status ah_fs_path_writable(const ah_fs *fs, ah_slice given, ah_fs_path *out, 
         return ah_fs_err(err, AH_FS_READ_ONLY, "cannot change '%s': the file system is read-only",
                          out->s);
     if (out->n == 0)
-        return ah_fs_err(err, AH_FS_BAD_PATH, "the path is empty: name a file or folder under the root");
+        return ah_fs_err(err, AH_FS_BAD_PATH,
+                         "the path is empty: name a file or folder under the root");
     if (fs->guarded && (name = find_refused(fs, ah_fs_path_slice(out))))
-        return ah_fs_err(err, AH_FS_REFUSED,
-                         "cannot change '%s': '%s' is refused, since what is there may be run or obeyed "
-                         "by other programs",
-                         out->s, name);
+        return ah_fs_err(
+            err, AH_FS_REFUSED,
+            "cannot change '%s': '%s' is refused, since what is there may be run or obeyed "
+            "by other programs",
+            out->s, name);
     return AH_OK;
 }
 

@@ -2,10 +2,10 @@
  * already, put into them from ECMAScript's by pattern_ecma.c. Built without PCRE2, every expression
  * is refused; nothing is half-matched.
  *
- * The rule: no match takes longer than the steps that it counts in its caller's work. PCRE2 does not
- * tell how much it did, so a match is begun with a low limit on its backtracking, paid for before;
- * where that is not enough it is begun anew, where it had come to, with one four times as high.
- * What no limit of PCRE2 counts, the places in the text at which a match may begin and the
+ * The rule: no match takes longer than the steps that it counts in its caller's work. PCRE2 does
+ * not tell how much it did, so a match is begun with a low limit on its backtracking, paid for
+ * before; where that is not enough it is begun anew, where it had come to, with one four times as
+ * high. What no limit of PCRE2 counts, the places in the text at which a match may begin and the
  * characters that one repeat passes over, a callout counts. Short texts for expressions that are
  * tied to the beginning need none. */
 #include "base/pattern.h"
@@ -29,8 +29,9 @@ enum {
     PER_STEP = 8,    /* of backtracking, in a step */
     MOVES = 64,      /* characters passed over in a step */
     WIDE_CLASS = 64, /* bytes of a class that cost as much again as a character */
-    WIDE_STEP = 256, /* bytes of a class, or characters, that cost a backtracking step as much again */
-    FRAME = 1024     /* bytes of what is copied in one: likewise */
+    WIDE_STEP =
+        256,     /* bytes of a class, or characters, that cost a backtracking step as much again */
+    FRAME = 1024 /* bytes of what is copied in one: likewise */
 };
 
 struct ah_pattern {
@@ -136,8 +137,8 @@ static uint32_t looks_option(ah_slice words)
 static ah_status compile_words(ah_pattern *p, ah_slice words, pcre2_code **out, ah_buf *why)
 {
     const uint32_t options = (p->how & AH_PATTERN_ANY_CASE ? PCRE2_CASELESS : 0) | PCRE2_UTF |
-                             PCRE2_MATCH_UNSET_BACKREF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C |
-                             looks_option(words);
+                             PCRE2_MATCH_UNSET_BACKREF | PCRE2_DOLLAR_ENDONLY |
+                             PCRE2_NEVER_BACKSLASH_C | looks_option(words);
     PCRE2_SIZE at = 0;
     int code = 0;
 
@@ -190,7 +191,8 @@ static void ask_code(ah_pattern *p)
     p->anchored = options & PCRE2_ANCHORED;
 }
 
-ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, unsigned how, ah_pattern **out, ah_buf *why)
+ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, unsigned how, ah_pattern **out,
+                         ah_buf *why)
 {
     ah_pattern *p = ah_alloc(mem, sizeof *p);
     ah_status st = AH_NOMEM;
@@ -256,8 +258,8 @@ static ah_match match_counted(ah_pattern *p, ah_slice text, uint32_t limit, ah_w
     for (; n == PCRE2_ERROR_MATCHLIMIT && limit <= LAST_LIMIT; limit *= GROWTH) {
         t.price = price_of(p, text.n, limit);
         pcre2_set_match_limit(p->limits, limit);
-        n = pcre2_match(p->counted, (PCRE2_SPTR)text.p, text.n, t.begin, PCRE2_NO_UTF_CHECK, p->data,
-                        p->limits);
+        n = pcre2_match(p->counted, (PCRE2_SPTR)text.p, text.n, t.begin, PCRE2_NO_UTF_CHECK,
+                        p->data, p->limits);
     }
     pcre2_set_callout(p->limits, NULL, NULL);
     return judge(n);
@@ -274,7 +276,8 @@ ah_match ah_pattern_match(ah_pattern *p, ah_slice text, ah_work *work)
         if (!ah_work_do(work, FIRST_LIMIT / PER_STEP))
             return AH_MATCH_ENDED;
         pcre2_set_match_limit(p->limits, limit);
-        n = pcre2_match(p->code, (PCRE2_SPTR)text.p, text.n, 0, PCRE2_NO_UTF_CHECK, p->data, p->limits);
+        n = pcre2_match(p->code, (PCRE2_SPTR)text.p, text.n, 0, PCRE2_NO_UTF_CHECK, p->data,
+                        p->limits);
         if (n != PCRE2_ERROR_MATCHLIMIT)
             return judge(n);
         limit *= GROWTH;
@@ -295,7 +298,8 @@ const char *ah_pattern_version(char *out, size_t size)
 
 #else
 
-ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, unsigned how, ah_pattern **out, ah_buf *why)
+ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, unsigned how, ah_pattern **out,
+                         ah_buf *why)
 {
     (void)mem;
     (void)text;

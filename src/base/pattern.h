@@ -17,12 +17,14 @@ typedef enum ah_match {
 enum {
     AH_PATTERN_ANY_CASE = 1,
     AH_PATTERN_LENIENT = 2, /* as browsers read it without the flag u: \-, a { alone */
-    AH_PATTERN_SYNTAX = 4 /* translated only to see if it is one: what PCRE2 cannot do alike is taken */
+    AH_PATTERN_SYNTAX =
+        4 /* translated only to see if it is one: what PCRE2 cannot do alike is taken */
 };
 
-/* With ECMAScript's meaning under its flag u; what that refuses, and what PCRE2 cannot say alike, is
- * refused. On failure AH_NOMEM, or AH_PROMPT_VALIDATION with what is wrong in `why`. */
-ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, unsigned how, ah_pattern **out, ah_buf *why);
+/* With ECMAScript's meaning under its flag u; what that refuses, and what PCRE2 cannot say alike,
+ * is refused. On failure AH_NOMEM, or AH_PROMPT_VALIDATION with what is wrong in `why`. */
+ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, unsigned how, ah_pattern **out,
+                         ah_buf *why);
 void ah_pattern_free(ah_pattern *p);
 ah_slice ah_pattern_text(const ah_pattern *p); /* as it was given */
 /* Somewhere in `text` (UTF-8)? The steps that takes are counted in the work. */
@@ -35,13 +37,16 @@ typedef struct ah_pattern_cost {
     bool refers;   /* has references to what was matched */
 } ah_pattern_cost;
 
-#define AH_PATTERN_MOVED "2" /* number of the callouts behind what may pass over many characters */
+#define AH_PATTERN_MOVED                                                                           \
+    "2" /* number of the callouts behind what may pass over many characters                        \
+         */
 
 /* ECMAScript's expression (UTF-8) in the words of PCRE2, appended to `out` (pattern_ecma.c); with
  * `cost`, which was zeroed, with callouts in it. Fails as ah_pattern_new does. */
-ah_status ah_pattern_translate(const ah_mem *mem, ah_slice text, unsigned how, ah_pattern_cost *cost,
-                               ah_buf *out, ah_buf *why);
-/* Appends \p{...}, or \P{...} where inverse, for the property of this name; false: there is none. */
+ah_status ah_pattern_translate(const ah_mem *mem, ah_slice text, unsigned how,
+                               ah_pattern_cost *cost, ah_buf *out, ah_buf *why);
+/* Appends \p{...}, or \P{...} where inverse, for the property of this name; false: there is none.
+ */
 bool ah_pattern_property(ah_slice name, bool inverse, ah_buf *out);
 /* "10.42", or "none" where it was built without. */
 const char *ah_pattern_version(char *out, size_t size);

@@ -8,9 +8,9 @@
  *
  * PCRE2's own options for ECMAScript (ALT_BSUX, MATCH_UNSET_BACKREF, DOLLAR_ENDONLY,
  * ALLOW_EMPTY_CLASS) do not stand in for this. Of 20,000 random expressions (make check-patterns),
- * PCRE2 10.42 takes with them 831 that are none, refuses 2,246 that are taken here, most of them for the
- * names of properties, and matches 135 otherwise, or 406 with UCP; this disagrees with JavaScript
- * about none, and refuses 2,974 for what PCRE2 cannot do alike.
+ * PCRE2 10.42 takes with them 831 that are none, refuses 2,246 that are taken here, most of them
+ * for the names of properties, and matches 135 otherwise, or 406 with UCP; this disagrees with
+ * JavaScript about none, and refuses 2,974 for what PCRE2 cannot do alike.
  *
  * One pass over the text without recursion; PCRE2 judges what is left (pattern.c). */
 #include "base/pattern.h"
@@ -35,12 +35,12 @@ enum {
 #define NO_DIGITS "\\x{0}-\\x{2f}\\x{3a}-\\x{10ffff}"
 #define WORDS     "0-9A-Za-z_"
 #define NO_WORDS  "\\x{0}-\\x{2f}\\x{3a}-\\x{40}\\x{5b}-\\x{5e}\\x{60}\\x{7b}-\\x{10ffff}"
-#define SPACES                                                                                          \
-    "\\x{9}-\\x{d}\\x{20}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}"                \
+#define SPACES                                                                                     \
+    "\\x{9}-\\x{d}\\x{20}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}"           \
     "\\x{205f}\\x{3000}\\x{feff}"
-#define NO_SPACES                                                                                       \
-    "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}"                    \
-    "\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}"                      \
+#define NO_SPACES                                                                                  \
+    "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}"               \
+    "\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}"                 \
     "\\x{3001}-\\x{fefe}\\x{ff00}-\\x{10ffff}"
 
 /* A group, as references to it need to know it. The whole expression is the first. */
@@ -176,8 +176,9 @@ static bool take_unicode(regex *x, uint32_t *c)
             return fail(x, "\\u without four hexadecimal digits");
         x->at += 4;
         *c = (uint32_t)high;
-        low = (high & 0xfc00) == 0xd800 && peek(x, 0) == '\\' && peek(x, 1) == 'u' ? read_hex(x, 2, 4)
-                                                                                   : -1;
+        low = (high & 0xfc00) == 0xd800 && peek(x, 0) == '\\' && peek(x, 1) == 'u'
+                  ? read_hex(x, 2, 4)
+                  : -1;
         if ((low & 0xfc00) == 0xdc00 && low > 0) {
             *c = 0x10000 + ((uint32_t)(high & 0x3ff) << 10) + (uint32_t)(low & 0x3ff);
             x->at += 6;
@@ -416,12 +417,14 @@ static bool put_class(regex *x)
 static bool is_sign(uint32_t c)
 {
     static const uint32_t signs[][2] = {
-        {0x80, 0xa9},     {0xab, 0xb4},     {0xb6, 0xb6},     {0xb8, 0xb9},       {0xbb, 0xbf},
-        {0xd7, 0xd7},     {0xf7, 0xf7},     {0x2c2, 0x2c5},   {0x2d2, 0x2df},     {0x1ffd, 0x200b},
-        {0x200e, 0x203e}, {0x2041, 0x2053}, {0x2055, 0x2070}, {0x2074, 0x207e},   {0x2080, 0x208e},
-        {0x20a0, 0x20c1}, {0x2189, 0x2bff}, {0x2e00, 0x3004}, {0x3008, 0x3020},   {0x3200, 0x33ff},
-        {0x4dc0, 0x4dff}, {0xe000, 0xf8ff}, {0xfe50, 0xfe6b}, {0xfeff, 0xff0f},   {0xff1a, 0xff20},
-        {0xff3b, 0xff3e}, {0xff5b, 0xff64}, {0xffe0, 0xffff}, {0x1f000, 0x1fbef}, {0xf0000, 0x10ffff}};
+        {0x80, 0xa9},       {0xab, 0xb4},       {0xb6, 0xb6},     {0xb8, 0xb9},
+        {0xbb, 0xbf},       {0xd7, 0xd7},       {0xf7, 0xf7},     {0x2c2, 0x2c5},
+        {0x2d2, 0x2df},     {0x1ffd, 0x200b},   {0x200e, 0x203e}, {0x2041, 0x2053},
+        {0x2055, 0x2070},   {0x2074, 0x207e},   {0x2080, 0x208e}, {0x20a0, 0x20c1},
+        {0x2189, 0x2bff},   {0x2e00, 0x3004},   {0x3008, 0x3020}, {0x3200, 0x33ff},
+        {0x4dc0, 0x4dff},   {0xe000, 0xf8ff},   {0xfe50, 0xfe6b}, {0xfeff, 0xff0f},
+        {0xff1a, 0xff20},   {0xff3b, 0xff3e},   {0xff5b, 0xff64}, {0xffe0, 0xffff},
+        {0x1f000, 0x1fbef}, {0xf0000, 0x10ffff}};
 
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
         if (c >= signs[i][0] && c <= signs[i][1])
@@ -439,7 +442,8 @@ static bool take_name(regex *x, ah_slice *name)
         size_t before = x->at;
 
         c = take_char(x);
-        if (c >= 0x80 ? is_sign(c) : !is_letter((int)c) && !is_digit((int)c) && c != '_' && c != '$') {
+        if (c >= 0x80 ? is_sign(c)
+                      : !is_letter((int)c) && !is_digit((int)c) && c != '_' && c != '$') {
             *name = (ah_slice){x->text.p + start, before - start};
             break;
         }
@@ -592,8 +596,8 @@ static bool follows(const regex *x, const reference *r, const group *g)
     return r->behind && !g->optional && in == g->parent && turn == g->turn;
 }
 
-/* ECMAScript forgets what groups held when what they stand in is repeated, PCRE2 does not; PCRE2 lets
- * a group be repeated once more with nothing, ECMAScript does not. */
+/* ECMAScript forgets what groups held when what they stand in is repeated, PCRE2 does not; PCRE2
+ * lets a group be repeated once more with nothing, ECMAScript does not. */
 static bool judge_references(regex *x)
 {
     for (size_t i = 0; i < x->n_refs; i++) {
@@ -607,7 +611,8 @@ static bool judge_references(regex *x)
         repeated = repeated && !follows(x, r, g);
         if (repeated || (r->behind && g->repeated && g->void_too)) {
             x->at = r->at;
-            return fail(x, "a reference to a group that is repeated otherwise than ECMAScript does");
+            return fail(x,
+                        "a reference to a group that is repeated otherwise than ECMAScript does");
         }
     }
     return true;
@@ -790,8 +795,8 @@ static bool translate(regex *x)
     return x->syntax_only || judge_references(x);
 }
 
-ah_status ah_pattern_translate(const ah_mem *mem, ah_slice text, unsigned how, ah_pattern_cost *cost,
-                               ah_buf *out, ah_buf *why)
+ah_status ah_pattern_translate(const ah_mem *mem, ah_slice text, unsigned how,
+                               ah_pattern_cost *cost, ah_buf *out, ah_buf *why)
 {
     regex *x = ah_alloc(mem, sizeof *x);
     ah_status st;

@@ -130,7 +130,8 @@ bool ah_secrets_in(const ah_secrets *s, ah_slice text)
     size_t n;
 
     for (size_t i = 0; s && i < s->n; i++)
-        if (s->item[i]->n >= AH_SECRET_MIN && find_key(text, ah_secret_reveal(s->item[i]), escaped, &n))
+        if (s->item[i]->n >= AH_SECRET_MIN &&
+            find_key(text, ah_secret_reveal(s->item[i]), escaped, &n))
             return true;
     return false;
 }
@@ -210,8 +211,9 @@ size_t ah_secrets_held(const ah_secrets *s, ah_slice text)
     size_t held = 0;
 
     for (size_t i = 0; s && i < s->n; i++) {
-        size_t n =
-            s->item[i]->n < AH_SECRET_MIN ? 0 : held_of(ah_secret_reveal(s->item[i]), text, escaped);
+        size_t n = s->item[i]->n < AH_SECRET_MIN
+                       ? 0
+                       : held_of(ah_secret_reveal(s->item[i]), text, escaped);
 
         held = n > held ? n : held;
     }

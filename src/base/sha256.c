@@ -52,7 +52,8 @@ static void take_block(uint32_t state[8], const unsigned char *block)
     for (int t = 0; t < ROUNDS; t++) {
         uint32_t t1 =
             h + (turned(e, 6) ^ turned(e, 11) ^ turned(e, 25)) + ((e & f) ^ (~e & g)) + k[t] + w[t];
-        uint32_t t2 = (turned(a, 2) ^ turned(a, 13) ^ turned(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+        uint32_t t2 =
+            (turned(a, 2) ^ turned(a, 13) ^ turned(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
 
         h = g, g = f, f = e, e = d + t1;
         d = c, c = b, b = a, a = t1 + t2;
@@ -63,8 +64,8 @@ static void take_block(uint32_t state[8], const unsigned char *block)
 
 void ah_sha256_begin(ah_sha256 *s)
 {
-    *s = (ah_sha256){.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c,
-                               0x1f83d9ab, 0x5be0cd19}};
+    *s = (ah_sha256){.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f,
+                               0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
 }
 
 void ah_sha256_add(ah_sha256 *s, ah_slice bytes)

@@ -1,5 +1,5 @@
-/* SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104), of bytes that come in pieces. They need no memory
- * and cannot fail. Not for passwords, which want a hash that is slow. */
+/* SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104), of bytes that come in pieces. They need no
+ * memory and cannot fail. Not for passwords, which want a hash that is slow. */
 #ifndef AH_BASE_SHA256_H
 #define AH_BASE_SHA256_H
 

@@ -92,7 +92,8 @@ size_t ah_control_len(ah_slice text)
         return 0;
     if (*p < 0x20 || *p == 0x7f)
         return 1;
-    if (text.n >= 2 && ((*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0) || (*p == 0xd8 && p[1] == 0x9c)))
+    if (text.n >= 2 &&
+        ((*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0) || (*p == 0xd8 && p[1] == 0x9c)))
         return 2;
     return text.n >= 3 && *p == 0xe2 && is_turn(p[1], p[2]) ? 3 : 0;
 }

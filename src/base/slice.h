@@ -13,9 +13,9 @@ typedef struct ah_slice {
 } ah_slice;
 
 /* A literal, usable in initialisers. */
-#define AH_LIT(s)                                                                                       \
-    {                                                                                                   \
-        .p = (s), .n = sizeof(s) - 1                                                                    \
+#define AH_LIT(s)                                                                                  \
+    {                                                                                              \
+        .p = (s), .n = sizeof(s) - 1                                                               \
     }
 /* printf arguments for "%.*s" (cut at 2 GiB). */
 #define AH_FMT(s) (int)((s).n > 0x7fffffff ? 0x7fffffff : (s).n), (s).p ? (s).p : ""
@@ -102,9 +102,9 @@ uint64_t ah_slice_hash_on(uint64_t before, ah_slice s);
 /* n cut down so that no UTF-8 character of the text is split. */
 size_t ah_utf8_cut(const char *p, size_t n);
 
-/* The length of the character at the beginning of the text where it is one that a terminal or an editor
- * acts on rather than shows: controls (C0, DEL, C1), the separators of lines and paragraphs, and what
- * turns the direction of writing. Else 0. */
+/* The length of the character at the beginning of the text where it is one that a terminal or an
+ * editor acts on rather than shows: controls (C0, DEL, C1), the separators of lines and paragraphs,
+ * and what turns the direction of writing. Else 0. */
 size_t ah_control_len(ah_slice text);
 /* Texts of others as one line: each of these becomes a blank, in place. Returns the new length. */
 size_t ah_flatten(char *p, size_t n);

@@ -37,8 +37,9 @@ static bool is_false(ah_slice s)
 /* Infinity and what is no number. */
 static bool is_beyond(ah_slice s)
 {
-    static const char *const words[] = {".inf",  ".Inf",  ".INF", "+.inf", "+.Inf", "+.INF", "-.inf",
-                                        "-.Inf", "-.INF", ".nan", ".NaN",  ".NAN",  NULL};
+    static const char *const words[] = {".inf",  ".Inf",  ".INF",  "+.inf", "+.Inf",
+                                        "+.INF", "-.inf", "-.Inf", "-.INF", ".nan",
+                                        ".NaN",  ".NAN",  NULL};
 
     return is_one_of(s, words);
 }
@@ -67,7 +68,8 @@ static ah_slice behind(ah_slice s, size_t n)
 
 typedef struct number {
     bool negative, point;
-    ah_slice whole, part, power; /* digits before and behind the point; the exponent with its sign */
+    ah_slice whole, part,
+        power; /* digits before and behind the point; the exponent with its sign */
 } number;
 
 /* [-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )? */

@@ -1,5 +1,5 @@
-/* On the public header: a returned agent is found by its name, and a conversation of it is opened as
- * any program would. */
+/* On the public header: a returned agent is found by its name, and a conversation of it is opened
+ * as any program would. */
 #include "cli/agent.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The command line as the programs get it: the path of the configuration, the flags of running a script, the
- * words. The program is lua/agenthost/command/line.lua. */
+/* The command line as the programs get it: the path of the configuration, the flags of running a
+ * script, the words. The program is lua/agenthost/command/line.lua. */
 #ifndef AH_CLI_LINE_H
 #define AH_CLI_LINE_H
 

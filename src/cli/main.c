@@ -190,8 +190,9 @@ static int cannot_take(session *s)
 static int cannot_start(session *s, ah_status st)
 {
     return fail(s, EXIT_SCRIPT, "internal",
-                st == AH_NOMEM ? "cannot start: out of memory"
-                               : "cannot start: the system gives no event loop (too many open files?)");
+                st == AH_NOMEM
+                    ? "cannot start: out of memory"
+                    : "cannot start: the system gives no event loop (too many open files?)");
 }
 
 static int explain(session *s, ah_status st, const ah_host *host)
@@ -298,9 +299,10 @@ static int no_words(session *s)
     const ah_options *o = &s->options;
     char text[1400];
 
-    snprintf(text, sizeof text,
-             "%.500s returned an agent: say what it is to answer\nTry:  agenthost %s%.500s \"Hello\"",
-             name_of(o), o->eval ? "-e CODE" : "", o->eval ? "" : o->script);
+    snprintf(
+        text, sizeof text,
+        "%.500s returned an agent: say what it is to answer\nTry:  agenthost %s%.500s \"Hello\"",
+        name_of(o), o->eval ? "-e CODE" : "", o->eval ? "" : o->script);
     return fail(s, EXIT_USAGE, "usage", text);
 }
 
@@ -332,16 +334,18 @@ static int did_nothing(session *s)
     char text[1400];
 
     if (o->argc && !ah_agent_reads_words(o)) {
-        snprintf(text, sizeof text,
-                 "%.500s did not use \"%.100s\": it reads neither `...` nor `arg`, began no run and "
-                 "returned no agent\nAn agent script ends with: return ah.agent { ... }",
-                 name, o->argv[0]);
+        snprintf(
+            text, sizeof text,
+            "%.500s did not use \"%.100s\": it reads neither `...` nor `arg`, began no run and "
+            "returned no agent\nAn agent script ends with: return ah.agent { ... }",
+            name, o->argv[0]);
         return fail(s, EXIT_USAGE, "usage", text);
     }
-    snprintf(text, sizeof text,
-             "%.500s printed nothing, began no run and returned no agent; an agent script ends with: "
-             "return ah.agent { ... }",
-             name);
+    snprintf(
+        text, sizeof text,
+        "%.500s printed nothing, began no run and returned no agent; an agent script ends with: "
+        "return ah.agent { ... }",
+        name);
     if (!is_quiet(s))
         ah_terminal_log(&s->terminal, AH_LOG_WARNING, text);
     report(s, "ok", "");
@@ -353,7 +357,8 @@ static int run_in(session *s, ah_host *host)
     const ah_options *o = &s->options;
     ah_status st = o->eval ? run_code(s, host) : ah_script(host, o->script, o->argc, o->argv);
 
-    if (st != AH_OK && !ah_signals_reader_gone()) /* nobody reads on: that is no failure of the script */
+    if (st != AH_OK &&
+        !ah_signals_reader_gone()) /* nobody reads on: that is no failure of the script */
         return explain(s, st, host);
     if (ah_signals_ending())
         report(s, "cancelled", "interrupted");
@@ -365,7 +370,8 @@ static int run_in(session *s, ah_host *host)
     return EXIT_OK;
 }
 
-/* Gives the host what the settings say of models and runs. Where that is wrong: the exit code, else 0. */
+/* Gives the host what the settings say of models and runs. Where that is wrong: the exit code, else
+ * 0. */
 static int settle(session *s, ah_host *host)
 {
     const ah_settings *said = &s->settings;
@@ -472,7 +478,8 @@ static int run_apart(session *s)
     return code;
 }
 
-/* In the host of the programs, which is opened anew where it was to log less or more than the line says. */
+/* In the host of the programs, which is opened anew where it was to log less or more than the line
+ * says. */
 static int run_here(session *s)
 {
     ah_host *host;
@@ -537,8 +544,8 @@ static void heed_settings(session *s)
         ah_terminal_log(&s->terminal, AH_LOG_WARNING, s->settings.warning);
 }
 
-/* Has the program read the line: a member that says settings. AH_OK, also where s->settings.fault tells what is
- * wrong. */
+/* Has the program read the line: a member that says settings. AH_OK, also where s->settings.fault
+ * tells what is wrong. */
 static ah_status read_line(session *s, const char *member)
 {
     ah_host *host;
@@ -625,7 +632,8 @@ static int finish(session *s, int code)
         return EXIT_SIGNAL + sig;
     if (!lost || lost == EPIPE || ah_signals_reader_gone())
         return code;
-    snprintf(text, sizeof text, "cannot write to standard output: %s; what was printed is incomplete",
+    snprintf(text, sizeof text,
+             "cannot write to standard output: %s; what was printed is incomplete",
              lost > 0 ? strerror(lost) : "a write failed (disk full?)");
     ah_terminal_error(&s->terminal, text);
     return code ? code : EXIT_SCRIPT;

@@ -51,7 +51,8 @@ static void near_file(const char *path, const ah_program_door *programs, char ou
     DIR *dir;
 
     *out = '\0';
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 2, slash ? path : "./");
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 2,
+             slash ? path : "./");
     if (strlen(path) >= MAX_PATH || !(dir = opendir(folder)))
         return;
     ah_bytes_init(&names, MAX_NAMES);

@@ -1,15 +1,16 @@
-/* Letters without a value can be joined; a value follows "=" (names), or is the rest of the word (letters), or
- * the next word. The program reads by the same rules. */
+/* Letters without a value can be joined; a value follows "=" (names), or is the rest of the word
+ * (letters), or the next word. The program reads by the same rules. */
 #include "cli/options.h"
 
 #include <string.h>
 
 #include "cli/programs.h"
 
-/* `any`: the value may be empty, or begin with a dash. `once`: a second file or script must not be dropped in
- * silence; of other values the last counts. `common`: every command takes it. */
+/* `any`: the value may be empty, or begin with a dash. `once`: a second file or script must not be
+ * dropped in silence; of other values the last counts. `common`: every command takes it. */
 const ah_option_row ah_option_table[AH_OPTIONS] = {
-    [AH_OPTION_EVAL] = {'e', "eval", "CODE", NULL, "any once", "run CODE, in which `ah` is the library"},
+    [AH_OPTION_EVAL] = {'e', "eval", "CODE", NULL, "any once",
+                        "run CODE, in which `ah` is the library"},
     [AH_OPTION_MODEL] = {0, "model", "NAME", NULL, "",
                          "use this model (provider/model), whatever the script names"},
     [AH_OPTION_ENV_FILE] = {0, "env-file", "FILE", NULL, "once",

@@ -1,6 +1,7 @@
-/* The command line, as far as it is read without Lua: a script that is run, its flags and its words. What a
- * line of another kind wants, and the words for one that makes no sense, are said by a program
- * (lua/agenthost/command/line.lua). Nothing here prints, opens a file or ends the process. */
+/* The command line, as far as it is read without Lua: a script that is run, its flags and its
+ * words. What a line of another kind wants, and the words for one that makes no sense, are said by
+ * a program (lua/agenthost/command/line.lua). Nothing here prints, opens a file or ends the
+ * process. */
 #ifndef AH_CLI_OPTIONS_H
 #define AH_CLI_OPTIONS_H
 
@@ -59,8 +60,9 @@ static inline bool ah_options_given(const ah_options *o, ah_option_id id)
     return (o->given >> id & 1) != 0;
 }
 
-/* True if the line is to run a script or to show the version, and makes sense. Else `o` has what was read of
- * it, and the program knows more: as it does of one whose `script` may be the name of a command. */
+/* True if the line is to run a script or to show the version, and makes sense. Else `o` has what
+ * was read of it, and the program knows more: as it does of one whose `script` may be the name of a
+ * command. */
 bool ah_options_parse(ah_options *o, int argc, char **argv);
 
 /* The table as strings, for the programs. */

@@ -1,4 +1,5 @@
-/* Programs go into a host as the arguments of the first of them, start.lua, and are called by a line of Lua. */
+/* Programs go into a host as the arguments of the first of them, start.lua, and are called by a
+ * line of Lua. */
 #include "cli/programs.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* The answer itself, and words about what went wrong, are printed elsewhere. What the program cannot say for
- * want of memory is left unsaid, but for programs that read on. */
+/* The answer itself, and words about what went wrong, are printed elsewhere. What the program
+ * cannot say for want of memory is left unsaid, but for programs that read on. */
 #include "cli/report.h"
 
 #include <string.h>
@@ -55,7 +55,8 @@ void ah_report_event(ah_report *r, const ah_event *event)
 
 void ah_report_call(ah_report *r, ah_terminal *terminal, const ah_event *event)
 {
-    const char *line = strcmp(event->type, "tool_invoked") == 0 ? ask(r, "call", 1, &event->json) : NULL;
+    const char *line =
+        strcmp(event->type, "tool_invoked") == 0 ? ask(r, "call", 1, &event->json) : NULL;
 
     if (line)
         ah_terminal_log(terminal, AH_LOG_INFO, line);

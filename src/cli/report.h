@@ -1,6 +1,6 @@
-/* How a script ended, for programs (--json, --jsonl) and for people: the line of progress and the three closing
- * lines. Events are counted, and words are made, by a program in Lua (lua/agenthost/command/report.lua), which is
- * told events as they happen. */
+/* How a script ended, for programs (--json, --jsonl) and for people: the line of progress and the
+ * three closing lines. Events are counted, and words are made, by a program in Lua
+ * (lua/agenthost/command/report.lua), which is told events as they happen. */
 #ifndef AH_CLI_REPORT_H
 #define AH_CLI_REPORT_H
 
@@ -36,8 +36,8 @@ void ah_report_last_line(ah_report *r, FILE *out, const ah_ending *e);
 /* Turns and time, tools, tokens. Nothing where no run was begun. */
 void ah_report_closing(ah_report *r, ah_terminal *terminal);
 
-/* One line for a person about a call that was answered: its name, its arguments, how it ended and how
- * long it took. Nothing for other events. */
+/* One line for a person about a call that was answered: its name, its arguments, how it ended and
+ * how long it took. Nothing for other events. */
 void ah_report_call(ah_report *r, ah_terminal *terminal, const ah_event *event);
 
 /* ah_watcher.idle: shows what is waited for once that takes half a second, and takes it away

@@ -1,7 +1,8 @@
-/* What the files of user and project, a file of variables and flags say. It is read by a program in Lua
- * (lua/agenthost/command/settings.lua), once, before the script's host is opened, and only where there is
- * anything to read; what the files say of variables is then in the environment, where the library and scripts
- * look. What the program of the command line says (line.lua) comes in the same form. */
+/* What the files of user and project, a file of variables and flags say. It is read by a program in
+ * Lua (lua/agenthost/command/settings.lua), once, before the script's host is opened, and only
+ * where there is anything to read; what the files say of variables is then in the environment,
+ * where the library and scripts look. What the program of the command line says (line.lua) comes in
+ * the same form. */
 #ifndef AH_CLI_SETTINGS_H
 #define AH_CLI_SETTINGS_H
 
@@ -27,8 +28,8 @@ typedef struct ah_settings {
 void ah_settings_init(ah_settings *s, const ah_options *o);
 /* True if there is anything to read. */
 bool ah_settings_needed(const ah_settings *s, const ah_options *o);
-/* Takes what a program said into settings as ah_settings_init left them, and sets the environment. `fault` then
- * tells what is wrong. False: there is no memory. */
+/* Takes what a program said into settings as ah_settings_init left them, and sets the environment.
+ * `fault` then tells what is wrong. False: there is no memory. */
 bool ah_settings_take(ah_settings *s, const char *said);
 void ah_settings_clear(ah_settings *s);
 

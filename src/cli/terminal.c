@@ -80,8 +80,8 @@ static void add_code(record *r, const char *p, size_t n)
     add(r, code);
 }
 
-/* Texts of models and servers come this way: what is no text is shown by its number, and no line but
- * the first can look like one of ours. */
+/* Texts of models and servers come this way: what is no text is shown by its number, and no line
+ * but the first can look like one of ours. */
 static void add_shown(record *r, const char *s)
 {
     static const char ours[] = "agenthost: ";

@@ -15,9 +15,9 @@ enum { AH_STDOUT_BUFFER = 8191 };
 /* Stays where it is: stdout has its buffer in it. */
 typedef struct ah_terminal {
     bool colour;
-    bool people;                   /* stderr is a terminal: somebody reads along */
-    bool cursor;                   /* that obeys commands, so that a line may be shown and taken away */
-    bool drawn;                    /* one is shown */
+    bool people; /* stderr is a terminal: somebody reads along */
+    bool cursor; /* that obeys commands, so that a line may be shown and taken away */
+    bool drawn;  /* one is shown */
     char buffer[AH_STDOUT_BUFFER]; /* of stdout */
     FILE *out; /* the command's own output: stdout, or what stdout was before it was taken */
 } ah_terminal;

@@ -1,6 +1,7 @@
-/* Handlers write, switch modes and raise again, all of which is async-signal-safe; what the host wants to
- * know (a resize, a stop that is over) goes through a pipe that its loop watches. A process in the
- * background leaves the modes alone: they are those of the shell, which has taken the terminal back. */
+/* Handlers write, switch modes and raise again, all of which is async-signal-safe; what the host
+ * wants to know (a resize, a stop that is over) goes through a pipe that its loop watches. A
+ * process in the background leaves the modes alone: they are those of the shell, which has taken
+ * the terminal back. */
 #define _DEFAULT_SOURCE /* SIGWINCH */
 #include "cli/tty.h"
 
@@ -13,7 +14,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* Pastes come in brackets; behind it all the cursor is shown. Keys are told apart by kitty's protocol. */
+/* Pastes come in brackets; behind it all the cursor is shown. Keys are told apart by kitty's
+ * protocol. */
 #define HELLO     "\033[?2004h"
 #define BYE       "\033[?2004l\033[?25h"
 #define DISTINCT  "\033[>1u"
@@ -36,7 +38,8 @@ static const struct {
 
 enum { WATCHED = sizeof watched / sizeof *watched };
 
-/* Writable state at file scope, as signal handlers are given nothing else; there is one terminal. */
+/* Writable state at file scope, as signal handlers are given nothing else; there is one terminal.
+ */
 static struct {
     volatile sig_atomic_t open, raw;
     volatile sig_atomic_t n_away, kept; /* kept: nobody else has written since it was told */
@@ -65,7 +68,8 @@ static bool in_foreground(void)
     return group == -1 || group == getpgrp();
 }
 
-/* Where it has become a process of the background just now, the modes are set without being stopped. */
+/* Where it has become a process of the background just now, the modes are set without being
+ * stopped. */
 static int set_mode(const struct termios *mode)
 {
     sigset_t ours, before;
@@ -156,7 +160,8 @@ bool ah_tty_is_open(void)
     return state.open != 0;
 }
 
-/* -- signals ------------------------------------------------------------------------------------ */
+/* -- signals ------------------------------------------------------------------------------------
+ */
 
 static bool is_elsewhere(int sig)
 {
@@ -236,8 +241,8 @@ static void on_end(int sig)
     raise_plain(sig);
 }
 
-/* What was ignored (nohup) or is looked after by somebody else stays so, but for resizes and stops that
- * are over, which both may hear of. */
+/* What was ignored (nohup) or is looked after by somebody else stays so, but for resizes and stops
+ * that are over, which both may hear of. */
 static void watch_signals(void)
 {
     for (int i = 0; i < WATCHED; i++) {
@@ -257,9 +262,11 @@ static void forget_signals(void)
         sigaction(watched[i].sig, &state.before[i], NULL);
 }
 
-/* -- for the host --------------------------------------------------------------------------------- */
+/* -- for the host ---------------------------------------------------------------------------------
+ */
 
-/* Its own open file: waiting without blocking is nothing that the shell's descriptors should learn. */
+/* Its own open file: waiting without blocking is nothing that the shell's descriptors should learn.
+ */
 static int open_terminal(void)
 {
     int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);

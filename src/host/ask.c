@@ -28,8 +28,9 @@ const char *ah_ask_kind_name(ah_ask_kind kind)
 static const char *how_name(ah_ask_how how)
 {
     static const char *const names[] = {
-        [AH_ASK_OPEN] = "open",       [AH_ASK_ANSWERED] = "answered",   [AH_ASK_DEFAULTED] = "default",
-        [AH_ASK_TIMEOUT] = "timeout", [AH_ASK_CANCELLED] = "cancelled", [AH_ASK_DENIED] = "denied"};
+        [AH_ASK_OPEN] = "open",           [AH_ASK_ANSWERED] = "answered",
+        [AH_ASK_DEFAULTED] = "default",   [AH_ASK_TIMEOUT] = "timeout",
+        [AH_ASK_CANCELLED] = "cancelled", [AH_ASK_DENIED] = "denied"};
 
     return names[how];
 }
@@ -151,12 +152,13 @@ static ah_status fill(ah_ask_item *a, ah_err *err)
     ah_status st = AH_OK;
 
     if (!a->def.schema)
-        st = ah_schema_compile_with(a->host->mem, ah_slice_of(approval_schema), &options, &a->def.schema,
-                                    err);
+        st = ah_schema_compile_with(a->host->mem, ah_slice_of(approval_schema), &options,
+                                    &a->def.schema, err);
     if (st != AH_OK)
         return st;
     if (!(a->question = keep(a, a->def.question)) ||
-        !(a->args = keep_json(a, call->args ? ah_text_slice(call->args) : ah_slice_of("{}"), "{}")) ||
+        !(a->args =
+              keep_json(a, call->args ? ah_text_slice(call->args) : ah_slice_of("{}"), "{}")) ||
         !(a->schema = keep_json(a, ah_text_slice(ah_schema_text(a->def.schema)), "true")) ||
         (a->def.otherwise.p && !(a->otherwise = ah_text_new(a->host->mem, a->def.otherwise))))
         return ah_err_nomem(err);
@@ -245,7 +247,8 @@ void ah_ask_tell(const ah_ask_item *a)
 
 static void tell_end(const ah_ask_item *a, const ah_ask_end *end)
 {
-    ah_text *value = end->value.p && !a->def.secret ? keep_json(a, end->value, "\"[secret]\"") : NULL;
+    ah_text *value =
+        end->value.p && !a->def.secret ? keep_json(a, end->value, "\"[secret]\"") : NULL;
     ah_field field[4] = {AH_F_STR("id", ah_slice_of(a->id)),
                          AH_F_STR("how", ah_slice_of(how_name(end->how)))};
     size_t n = 2;
@@ -260,8 +263,8 @@ static void tell_end(const ah_ask_item *a, const ah_ask_end *end)
 
 /* -- closing ----------------------------------------------------------------------------------- */
 
-/* Nobody knows it any more when code of the script is called: that of front ends which are stopped, and
- * observers. */
+/* Nobody knows it any more when code of the script is called: that of front ends which are stopped,
+ * and observers. */
 void ah_ask_close_as(ah_ask_item *a, const ah_ask_end *end)
 {
     a->host->asks.how[a->number % AH_ASKS_KNOWN] = (unsigned char)end->how;
@@ -296,15 +299,15 @@ static void say_faults(const ah_ask_item *a, const ah_faults *faults, ah_err *er
     ah_buf_init(&b, a->host->mem, MAX_FAULTS);
     ah_faults_print(faults, &b);
     if (ah_buf_cut_short(&b))
-        ah_err_set(err, AH_TOOL_VALIDATION, "the response to %s does not match its schema: %.*s", a->id,
-                   AH_FMT(ah_buf_slice(&b)));
+        ah_err_set(err, AH_TOOL_VALIDATION, "the response to %s does not match its schema: %.*s",
+                   a->id, AH_FMT(ah_buf_slice(&b)));
     else
         ah_err_nomem(err);
     ah_buf_clear(&b);
 }
 
-/* {} from Lua where a list is wanted is an empty one; only then what was surely meant is taken, as a
- * list with {} in it would be. */
+/* {} from Lua where a list is wanted is an empty one; only then what was surely meant is taken, as
+ * a list with {} in it would be. */
 static ah_status check(const ah_ask_item *a, ah_slice response, ah_buf *full, ah_err *err)
 {
     ah_check_options options = {.extra = AH_EXTRA_FORBID, .empty_lists = true};
@@ -322,7 +325,8 @@ static ah_status check(const ah_ask_item *a, ah_slice response, ah_buf *full, ah
         say_faults(a, &faults, err);
         st = err->status;
     } else if (st == AH_BUDGET) {
-        st = ah_err_set(err, AH_TOOL_VALIDATION, "the response is larger than %d bytes", MAX_RESPONSE);
+        st = ah_err_set(err, AH_TOOL_VALIDATION, "the response is larger than %d bytes",
+                        MAX_RESPONSE);
     } else if (st != AH_OK) {
         st = ah_err_nomem(err);
     }
@@ -360,7 +364,8 @@ ah_status ah_ask_respond(ah_ask_item *a, ah_slice response, ah_slice by, ah_err 
     return st;
 }
 
-/* -- finding ------------------------------------------------------------------------------------- */
+/* -- finding -------------------------------------------------------------------------------------
+ */
 
 /* The number in "ask_7"; 0: it is none. */
 static int64_t number_of(ah_slice id)

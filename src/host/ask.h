@@ -1,7 +1,7 @@
 /* Asks: what needs a person. A host has one book of those that are open, whoever asks (an approval
  * of a call, a handler that has a question) and whoever responds (the script, a front end, the
- * program). This module knows what an ask is, checks responses and tells of both ends; who is asked,
- * and in which order, is decided above (lua/lua_ask.h). */
+ * program). This module knows what an ask is, checks responses and tells of both ends; who is
+ * asked, and in which order, is decided above (lua/lua_ask.h). */
 #ifndef AH_HOST_ASK_H
 #define AH_HOST_ASK_H
 
@@ -52,8 +52,8 @@ typedef struct ah_ask_item {
     int64_t number;
     char id[AH_ASK_ID]; /* "ask_7" */
     ah_ask_def def;
-    ah_text *question, *schema, *args; /* as they are told, without keys; args: what the call's handler
-                                          gets, or would get */
+    ah_text *question, *schema, *args; /* as they are told, without keys; args: what the call's
+                                          handler gets, or would get */
     ah_text *otherwise;
     int64_t until; /* loop clock; 0: no end */
     bool offered;  /* to the program, which has not seen it yet; whoever asks it sets this */
@@ -71,7 +71,8 @@ ah_status ah_ask_open(ah_host *h, const ah_ask_def *def, ah_ask_item **out, ah_e
 void ah_ask_tell(const ah_ask_item *a);
 
 /* A response, checked JSON: of an approval a boolean will do, too. AH_OK: it counts, and the ask is
- * gone. AH_TOOL_VALIDATION: it does not match the schema, *err says where, and the ask stays open. */
+ * gone. AH_TOOL_VALIDATION: it does not match the schema, *err says where, and the ask stays open.
+ */
 ah_status ah_ask_respond(ah_ask_item *a, ah_slice response, ah_slice by, ah_err *err);
 /* Closes it in another way; the ask is gone. */
 void ah_ask_close_as(ah_ask_item *a, const ah_ask_end *end);
@@ -80,8 +81,8 @@ void ah_ask_give_up(ah_ask_item *a);
 /* It is gone, and nobody is told: the state is being closed. */
 void ah_ask_drop(ah_ask_item *a);
 
-/* Around what may run code of the script, which may close it: it stays readable. False: it is over, and
- * gone with the last pin. */
+/* Around what may run code of the script, which may close it: it stays readable. False: it is over,
+ * and gone with the last pin. */
 void ah_ask_pin(ah_ask_item *a);
 bool ah_ask_unpin(ah_ask_item *a);
 

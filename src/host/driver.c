@@ -175,8 +175,8 @@ static void stop_exchange(ah_driver_run *d)
     free_exchange(d->x);
 }
 
-/* What its handler had changed is taken back once it is at work no more, and neither is any run that
- * it waits for: those lie upon it. One that has succeeded meanwhile stands. */
+/* What its handler had changed is taken back once it is at work no more, and neither is any run
+ * that it waits for: those lie upon it. One that has succeeded meanwhile stands. */
 static void stop_call(ah_call *c)
 {
     if (c->asking) {

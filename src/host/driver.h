@@ -27,11 +27,11 @@ ah_driver_run *ah_driver_run_next(const ah_driver_run *d);
 ah_driver_run *ah_driver_run_parent(const ah_driver_run *d);
 /* The run and those within it end, soon. */
 void ah_driver_run_cancel(ah_driver_run *d, ah_status status, const char *why);
-/* Since when (loop clock) the run of this number is past its time, or was seen to be cancelled, itself or
- * a run around it. 0: it is not; what is gone never is. *why: with what it ends. */
+/* Since when (loop clock) the run of this number is past its time, or was seen to be cancelled,
+ * itself or a run around it. 0: it is not; what is gone never is. *why: with what it ends. */
 int64_t ah_driver_run_ended(ah_host *h, int64_t id, int64_t now, ah_status *why);
-/* As ah_driver_run_cancel, but at once: when it returns, what was at work is settled and its end told, unless
- * it is being worked on below us on the C stack. */
+/* As ah_driver_run_cancel, but at once: when it returns, what was at work is settled and its end
+ * told, unless it is being worked on below us on the C stack. */
 void ah_driver_run_settle(ah_driver_run *d, ah_status status, const char *why);
 /* Is d the scope or started by it, however deep? NULL as scope holds all; NULL as d is in all. */
 bool ah_driver_run_within(const ah_driver_run *d, const ah_driver_run *scope);

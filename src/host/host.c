@@ -99,8 +99,8 @@ static void tell_unused(ah_host *h)
     if (n)
         ah_log_put(
             &h->log, AH_LOG_WARNING,
-            "replay: %zu recorded exchanges of '%.300s' were not asked for, the first in line %zu", n,
-            path, line);
+            "replay: %zu recorded exchanges of '%.300s' were not asked for, the first in line %zu",
+            n, path, line);
 }
 
 ah_status ah_host_new(const ah_mem *mem, const ah_config *cfg, ah_host **out, ah_err *err)
@@ -167,7 +167,8 @@ bool ah_host_over(void *host, int64_t deadline)
 {
     ah_host *h = host;
 
-    return atomic_load(&h->cancel) || atomic_load(&h->stop) || (deadline && ah_host_now(h) >= deadline);
+    return atomic_load(&h->cancel) || atomic_load(&h->stop) ||
+           (deadline && ah_host_now(h) >= deadline);
 }
 
 static uint64_t splitmix64(uint64_t *state)
@@ -189,7 +190,8 @@ double ah_host_random(void *host)
 }
 
 /* The program's transport, with the host standing between. */
-static ah_status start_foreign(void *ud, ah_http *http, const ah_transport_request *request, ah_err *err)
+static ah_status start_foreign(void *ud, ah_http *http, const ah_transport_request *request,
+                               ah_err *err)
 {
     ah_host *h = ud;
     ah_status st;

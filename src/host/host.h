@@ -61,8 +61,8 @@ typedef struct ah_host {
     atomic_bool interactive; /* a script said that it is a chat */
     unsigned cancels;        /* how often it was acted upon */
     unsigned waits;          /* outermost drives so far */
-    int64_t serving;         /* number of the run whose job is being done; 0: of none. It may be gone */
-    void *owner;             /* the Lua side */
+    int64_t serving; /* number of the run whose job is being done; 0: of none. It may be gone */
+    void *owner;     /* the Lua side */
 } ah_host;
 
 enum {
@@ -94,7 +94,8 @@ void ah_host_cancel(ah_host *h);
 void ah_host_stop(ah_host *h);
 void ah_host_wake(ah_host *h);
 
-/* Around each call of a function of the program. looks: it only looks on, and must change nothing. */
+/* Around each call of a function of the program. looks: it only looks on, and must change nothing.
+ */
 void ah_host_call_out(ah_host *h, bool looks);
 void ah_host_came_back(ah_host *h, bool looks);
 

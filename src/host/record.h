@@ -1,13 +1,14 @@
-/* HTTP exchanges kept in a file, and taken from it in place of a network (docs/reference/recording.md). Both stand
- * beside the client of io: a tap on it, and a carrier of its requests. */
+/* HTTP exchanges kept in a file, and taken from it in place of a network
+ * (docs/reference/recording.md). Both stand beside the client of io: a tap on it, and a carrier of
+ * its requests. */
 #ifndef AH_HOST_RECORD_H
 #define AH_HOST_RECORD_H
 
 #include "base/secret.h"
 #include "io/http.h"
 
-/* Each exchange that the tap is told of becomes a line of the file (made anew), secrets taken out. One that
- * could not be written fails all requests after it. */
+/* Each exchange that the tap is told of becomes a line of the file (made anew), secrets taken out.
+ * One that could not be written fails all requests after it. */
 typedef struct ah_recorder ah_recorder;
 ah_status ah_recorder_open(const ah_mem *mem, const char *path, const ah_secrets *secrets,
                            ah_recorder **out, ah_err *err);

@@ -1,12 +1,13 @@
-/* Keys that a server sends back in the pieces of a stream, taken out of what is recorded of it: none
- * of the pieces is the key, but who reads the recording, or a replay of it, puts them together.
+/* Keys that a server sends back in the pieces of a stream, taken out of what is recorded of it:
+ * none of the pieces is the key, but who reads the recording, or a replay of it, puts them
+ * together.
  *
- * The body is read as JSON in any framing (events, lines, a list, one document), by its signs alone:
- * what is no sound JSON is kept, too, and may hold pieces. Pieces are the strings of the values. They
- * are put together in the three ways in which readers do it: those at the same place in each document
- * that have the same numbers beside them (`index` and the like), those at the same place, and all that
- * are not the same in each document. Where a key is found in one of these, the first piece of it
- * becomes "[secret]" and the others lose their part. */
+ * The body is read as JSON in any framing (events, lines, a list, one document), by its signs
+ * alone: what is no sound JSON is kept, too, and may hold pieces. Pieces are the strings of the
+ * values. They are put together in the three ways in which readers do it: those at the same place
+ * in each document that have the same numbers beside them (`index` and the like), those at the same
+ * place, and all that are not the same in each document. Where a key is found in one of these, the
+ * first piece of it becomes "[secret]" and the others lose their part. */
 #include <stdlib.h>
 
 #include "base/json.h"
@@ -221,9 +222,9 @@ static void note_fixed(const scan *s)
         bool same = true;
 
         for (n = 1; i + n < s->n && goes_on_place(&s->piece[i], &s->piece[i + n]); n++)
-            same =
-                same && s->piece[i].n == s->piece[i + n].n &&
-                memcmp(s->body.p + s->piece[i].at, s->body.p + s->piece[i + n].at, s->piece[i].n) == 0;
+            same = same && s->piece[i].n == s->piece[i + n].n &&
+                   memcmp(s->body.p + s->piece[i].at, s->body.p + s->piece[i + n].at,
+                          s->piece[i].n) == 0;
         for (size_t k = 0; k < n; k++)
             s->piece[i + k].fixed = same && n > 1;
     }
@@ -245,8 +246,8 @@ static void mark(const piece *p, size_t n, size_t from, size_t to, char *marks)
         }
 }
 
-static void mark_keys(const scan *s, const ah_secrets *secrets, const piece *p, size_t n, ah_buf *text,
-                      char *marks)
+static void mark_keys(const scan *s, const ah_secrets *secrets, const piece *p, size_t n,
+                      ah_buf *text, char *marks)
 {
     size_t at = 0, hit, len;
 

@@ -8,7 +8,13 @@
 #include "host/record.h"
 #include "io/file.h"
 
-enum { MAX_FILE = 1 << 30, MAX_BODY = 512 << 20, MAX_POINTER = 4 << 10, MAX_REASON = 100, SHOWN = 160 };
+enum {
+    MAX_FILE = 1 << 30,
+    MAX_BODY = 512 << 20,
+    MAX_POINTER = 4 << 10,
+    MAX_REASON = 100,
+    SHOWN = 160
+};
 
 /* A line of the file; everything points into it. */
 typedef struct exchange {
@@ -37,7 +43,8 @@ void ah_replay_free(ah_replay *r)
     ah_free(r->mem, r);
 }
 
-/* -- reading the file --------------------------------------------------------------------------- */
+/* -- reading the file ---------------------------------------------------------------------------
+ */
 
 static ah_status refuse(const ah_replay *r, size_t line, const char *why, ah_err *err)
 {
@@ -146,7 +153,8 @@ ah_status ah_replay_open(const ah_mem *mem, const char *path, ah_replay **out, a
     return st;
 }
 
-/* -- finding the exchange ------------------------------------------------------------------------ */
+/* -- finding the exchange ------------------------------------------------------------------------
+ */
 
 static bool same_place(const exchange *e, const ah_transport_request *req)
 {
@@ -209,8 +217,8 @@ static ah_status compare(const ah_replay *r, const exchange *e, ah_slice body, a
         st = ah_err_nomem(err);
     if (st == AH_OK && ah_json_differ(ah_buf_slice(&a), ah_buf_slice(&b), &path, &d)) {
         put_difference(&words, ah_buf_slice(&path), &d);
-        st = ah_err_set(err, AH_HTTP, "replay: the request differs from '%.200s' line %zu %.*s", r->path,
-                        e->line, AH_FMT(ah_buf_slice(&words)));
+        st = ah_err_set(err, AH_HTTP, "replay: the request differs from '%.200s' line %zu %.*s",
+                        r->path, e->line, AH_FMT(ah_buf_slice(&words)));
     }
     ah_buf_clear(&a);
     ah_buf_clear(&b);
@@ -227,25 +235,27 @@ static ah_status explain(const ah_replay *r, const ah_transport_request *req, ah
     ah_status st;
 
     if (!e && (e = next_unused(r, NULL)))
-        return ah_err_set(err, AH_HTTP,
-                          "replay: %s %.200s is not what was recorded; '%.200s' line %zu has %.*s %.*s",
-                          req->method, req->url, r->path, e->line, AH_FMT(ah_json_inside(e->method)),
-                          AH_FMT(ah_json_inside(e->url)));
+        return ah_err_set(
+            err, AH_HTTP,
+            "replay: %s %.200s is not what was recorded; '%.200s' line %zu has %.*s %.*s",
+            req->method, req->url, r->path, e->line, AH_FMT(ah_json_inside(e->method)),
+            AH_FMT(ah_json_inside(e->url)));
     if (!e)
         return ah_err_set(err, AH_HTTP,
                           "replay: all %zu exchanges of '%.200s' were used, and here is "
                           "one more: %s %.200s",
                           r->n, r->path, req->method, req->url);
     if (!e->json.p || !json)
-        return ah_err_set(err, AH_HTTP, "replay: the request's body is not that of '%.200s' line %zu",
-                          r->path, e->line);
+        return ah_err_set(err, AH_HTTP,
+                          "replay: the request's body is not that of '%.200s' line %zu", r->path,
+                          e->line);
     if ((st = compare(r, e, body, err)) == AH_OK)
         *out = e;
     return st;
 }
 
-static ah_status find(const ah_replay *r, const ah_transport_request *req, ah_slice body, exchange **out,
-                      ah_err *err)
+static ah_status find(const ah_replay *r, const ah_transport_request *req, ah_slice body,
+                      exchange **out, ah_err *err)
 {
     for (size_t i = 0; i < r->n; i++) {
         exchange *e = &r->item[i];
@@ -272,7 +282,8 @@ size_t ah_replay_unused(const ah_replay *r, const char **path, size_t *line)
     return n;
 }
 
-/* -- the answer ------------------------------------------------------------------------------------ */
+/* -- the answer
+ * ------------------------------------------------------------------------------------ */
 
 /* U+0000 to U+00FF back to bytes, in place. */
 static void narrow(ah_buf *b)
@@ -290,7 +301,8 @@ static void narrow(ah_buf *b)
 }
 
 /* The lines in `text`, a NUL behind each, and *lines point to them: the caller's to free. */
-static bool read_headers(const ah_replay *r, ah_slice list, ah_buf *text, const char ***lines, size_t *n)
+static bool read_headers(const ah_replay *r, ah_slice list, ah_buf *text, const char ***lines,
+                         size_t *n)
 {
     ah_json_reader reader = ah_json_read(list);
     const char *line;
@@ -309,7 +321,8 @@ static bool read_headers(const ah_replay *r, ah_slice list, ah_buf *text, const 
     return true;
 }
 
-static bool feed_head(const ah_replay *r, ah_http *http, uint64_t id, ah_slice response, ah_buf *scratch)
+static bool feed_head(const ah_replay *r, ah_http *http, uint64_t id, ah_slice response,
+                      ah_buf *scratch)
 {
     const char **lines = NULL;
     ah_json_num status = {0};

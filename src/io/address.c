@@ -87,16 +87,17 @@ static bool is_one_of(const unsigned char a[16], const char *const *list)
 bool ah_address_is_public(const struct sockaddr *a)
 {
     static const char *const not4[] = {
-        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
-        "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24",
-        "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
-        "224.0.0.0/4", "240.0.0.0/4",
-        /* assigned as public ones, and answered by the cloud that a machine stands in: its metadata and
-         * inner services (Azure, IBM) */
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16",
+        "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24",
+        "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24",
+        "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+        /* assigned as public ones, and answered by the cloud that a machine stands in: its metadata
+         * and inner services (Azure, IBM) */
         "168.63.129.16/32", "161.26.0.0/16", "166.8.0.0/14", NULL};
     static const char *const is6[] = {"2000::/3", NULL};
-    static const char *const not6[] = {"2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48",
-                                       "3ffe::/16", "3fff::/20",     NULL};
+    static const char *const not6[] = {
+        "2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48",
+        "3ffe::/16", "3fff::/20",     NULL};
     unsigned char b[16];
 
     if (!bytes_of(a, b))

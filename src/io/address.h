@@ -28,8 +28,8 @@ bool ah_network_holds(const ah_network *n, const ah_network *within);
 /* Assigned to one host that the internet reaches. Not so are (RFC 6890 and IANA's registries)
  * private, loopback, link-local, unique-local, shared (CGNAT), multicast, unspecified, reserved,
  * documentation and benchmark addresses, those of AS112 and AMT, those that hold another address
- * (IPv4-mapped and -compatible ones, NAT64, 6to4, Teredo), and those by which clouds answer the machines
- * in them. */
+ * (IPv4-mapped and -compatible ones, NAT64, 6to4, Teredo), and those by which clouds answer the
+ * machines in them. */
 bool ah_address_is_public(const struct sockaddr *a);
 bool ah_address_allowed(const ah_addresses *only, const struct sockaddr *a);
 /* "10.0.0.1"; "?" for what is no internet address. */

@@ -66,7 +66,8 @@ static int open_place(ah_fs_host *h, ah_slice path, bool to_read, ah_fs_place *o
     return out->fd = ah_disk_root_folder(&h->root, ah_fs_parent(path), to_read);
 }
 
-ah_status ah_fs_host_enter(ah_fs_host *h, ah_slice path, bool to_read, ah_fs_place *out, ah_err *err)
+ah_status ah_fs_host_enter(ah_fs_host *h, ah_slice path, bool to_read, ah_fs_place *out,
+                           ah_err *err)
 {
     if (open_place(h, path, to_read, out) >= 0)
         return AH_OK;
@@ -132,7 +133,8 @@ static int open_regular(const ah_fs_place *at, ah_slice path, ah_fs_info *info, 
     return -1;
 }
 
-static ah_status read_all(int fd, ah_slice path, uint64_t offset, size_t limit, ah_buf *out, ah_err *err)
+static ah_status read_all(int fd, ah_slice path, uint64_t offset, size_t limit, ah_buf *out,
+                          ah_err *err)
 {
     enum { PIECE = 1 << 18 };
 
@@ -233,7 +235,8 @@ static ah_status host_list(ah_fs *fs, ah_slice path, ah_fs_items *out, ah_err *e
     return st;
 }
 
-/* -- life ----------------------------------------------------------------------------------------- */
+/* -- life -----------------------------------------------------------------------------------------
+ */
 
 static void host_free(ah_fs *fs)
 {

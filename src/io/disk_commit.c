@@ -1,7 +1,8 @@
 /* A folder of the machine: carrying out what was prepared. Every step is one rename in one folder.
  * Where there are several, what a step replaces or removes is kept beside it until all of them are
- * done, so that a failure in the middle takes back what was done before; and a record (disk_record.c)
- * tells the next who opens the root how to go on, should the process end in between. */
+ * done, so that a failure in the middle takes back what was done before; and a record
+ * (disk_record.c) tells the next who opens the root how to go on, should the process end in
+ * between. */
 #define _GNU_SOURCE /* RENAME_EXCHANGE, AT_EACCESS, syscall */
 #include <dirent.h>
 #include <errno.h>
@@ -48,8 +49,8 @@ static ah_fs_kind kind_at(int folder, const char *name)
     return info.kind;
 }
 
-/* True if the step may replace what it found. It may replace a file that was not seen: the last writer
- * wins. */
+/* True if the step may replace what it found. It may replace a file that was not seen: the last
+ * writer wins. */
 static bool may_replace(const ah_fs_step *s, ah_fs_kind found)
 {
     return found == s->was.kind || (s->act == AH_FS_PUT && found == AH_FS_FILE);
@@ -115,7 +116,8 @@ static int put_in_set(const ah_fs_place *at, ah_fs_step *s)
     return rc;
 }
 
-/* -- a folder that is there by now ----------------------------------------------------------------- */
+/* -- a folder that is there by now
+ * ----------------------------------------------------------------- */
 
 /* Another process made it since we looked: what was to be in ours goes into that one. */
 static ah_status merge(ah_fs_host *h, ah_fs_ticket *t, ah_fs_step *top, ah_err *err)
@@ -148,13 +150,15 @@ static ah_status merge(ah_fs_host *h, ah_fs_ticket *t, ah_fs_step *top, ah_err *
 
 static ah_status replaced(const char *what, ah_slice path, ah_err *err)
 {
-    return ah_fs_err(err, AH_FS_CONFLICT,
-                     "cannot %s '%.*s': another program has put something else there meanwhile: look at "
-                     "it again and repeat",
-                     what, AH_FMT(path));
+    return ah_fs_err(
+        err, AH_FS_CONFLICT,
+        "cannot %s '%.*s': another program has put something else there meanwhile: look at "
+        "it again and repeat",
+        what, AH_FMT(path));
 }
 
-static ah_status put(ah_fs_host *h, ah_fs_ticket *t, const ah_fs_place *at, ah_fs_step *s, ah_err *err)
+static ah_status put(ah_fs_host *h, ah_fs_ticket *t, const ah_fs_place *at, ah_fs_step *s,
+                     ah_err *err)
 {
     int rc = t->set ? put_in_set(at, s) : renameat(at->fd, s->temp, at->fd, at->name);
 
@@ -172,7 +176,8 @@ static ah_status put(ah_fs_host *h, ah_fs_ticket *t, const ah_fs_place *at, ah_f
                           ah_text_slice(s->path), err);
 }
 
-/* -- removing -------------------------------------------------------------------------------------- */
+/* -- removing
+ * -------------------------------------------------------------------------------------- */
 
 /* How many entries there are, without ours; SIZE_MAX: one of ours is of a process at work. */
 static size_t count_entries(DIR *dir)
@@ -265,7 +270,8 @@ static ah_status remove_top(ah_fs_host *h, const ah_fs_ticket *t, const ah_fs_pl
     return st == AH_OK ? hide(at, s, err) : st;
 }
 
-/* -- all of it --------------------------------------------------------------------------------------- */
+/* -- all of it
+ * --------------------------------------------------------------------------------------- */
 
 static ah_status apply_step(ah_fs_host *h, ah_fs_ticket *t, size_t i, ah_err *err)
 {

@@ -10,8 +10,8 @@
  * without links; what is renamed is a hidden file of ours beside its place, of the content that the
  * record tells; what is removed is what stood there when it was written, by its inode and times. It
  * must be a private file of our user with one name, and tell this root folder, so that another user
- * cannot plant one and none works in another place. One that is not so is removed if it is ours, and
- * else left alone.
+ * cannot plant one and none works in another place. One that is not so is removed if it is ours,
+ * and else left alone.
  *
  * Nothing here waits: a record at work is passed over. */
 #define _GNU_SOURCE /* flock */
@@ -49,7 +49,8 @@ bool ah_fs_is_record(const char *name)
     return false;
 }
 
-/* -- writing ------------------------------------------------------------------------------------- */
+/* -- writing -------------------------------------------------------------------------------------
+ */
 
 static void put_hex(ah_buf *b, const char *name, uint64_t v)
 {
@@ -75,7 +76,8 @@ static void put_step(ah_buf *b, const ah_fs_step *s)
 
 static void put_record(const ah_fs_host *h, const ah_fs_ticket *t, ah_buf *b)
 {
-    ah_buf_fmt(b, "{\"agenthost_commit\":1,\"root\":\"%llx\",\"steps\":[", (unsigned long long)h->id);
+    ah_buf_fmt(b, "{\"agenthost_commit\":1,\"root\":\"%llx\",\"steps\":[",
+               (unsigned long long)h->id);
     for (size_t i = 0; i < t->n; i++) {
         if (i)
             ah_buf_char(b, ',');
@@ -189,7 +191,8 @@ void ah_fs_record_end(ah_fs_host *h, ah_fs_ticket *t)
     t->record = -1;
 }
 
-/* -- reading ---------------------------------------------------------------------------------------- */
+/* -- reading
+ * ---------------------------------------------------------------------------------------- */
 
 static uint64_t hex_member(ah_slice object, const char *name)
 {
@@ -311,7 +314,8 @@ static ah_fs_ticket *read_record(ah_fs_host *h, ah_slice body)
     return NULL;
 }
 
-/* -- where a set stands ------------------------------------------------------------------------------ */
+/* -- where a set stands
+ * ------------------------------------------------------------------------------ */
 
 typedef struct found {
     ah_fs_info info;
@@ -368,8 +372,8 @@ static bool judge_put(int folder, const char *name, ah_fs_step *s)
     found temp = look_at(folder, s->temp, file), now = look_at(folder, name, false);
 
     ah_fs_temp_old(s->temp, beside);
-    s->ready =
-        file ? temp.info.kind == AH_FS_FILE && temp.hash == s->hash : temp.info.kind == AH_FS_FOLDER;
+    s->ready = file ? temp.info.kind == AH_FS_FILE && temp.hash == s->hash
+                    : temp.info.kind == AH_FS_FOLDER;
     if (look_at(folder, beside, false).info.kind != AH_FS_ABSENT)
         s->old = AH_FS_OLD_BESIDE;
     if (s->ready) /* in parts: what was there may be aside already */
@@ -408,7 +412,8 @@ static bool judge(ah_fs_host *h, ah_fs_step *s)
     return fits;
 }
 
-/* -- ending it ------------------------------------------------------------------------------------------ */
+/* -- ending it
+ * ------------------------------------------------------------------------------------------ */
 
 /* Forward if every step fits, or back. */
 static void carry_out(ah_fs_host *h, ah_fs_ticket *t)

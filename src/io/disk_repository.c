@@ -1,7 +1,7 @@
-/* Repositories that are not called .git: git takes a folder for one that holds HEAD with objects and
- * refs, or with commondir, and runs what its config and hooks say as soon as it is started there.
- * Such a folder is as much refused as .git is: neither is what git reads written in it, nor is it
- * completed, in whatever order and by however many changes of one commit. */
+/* Repositories that are not called .git: git takes a folder for one that holds HEAD with objects
+ * and refs, or with commondir, and runs what its config and hooks say as soon as it is started
+ * there. Such a folder is as much refused as .git is: neither is what git reads written in it, nor
+ * is it completed, in whatever order and by however many changes of one commit. */
 #include "io/disk_store.h"
 
 /* What makes one, and what in one leads to code. */
@@ -86,10 +86,11 @@ static ah_status check_step(ah_fs_host *h, const ah_fs_ticket *t, const ah_fs_st
             st = will_be_one(h, t, folder, &last->yes, err);
         last->folder = folder;
         if (st == AH_OK && last->yes)
-            st = ah_fs_err(err, AH_FS_REFUSED,
-                           "cannot change '%.*s': '%.*s' is or would be a git repository, and what is "
-                           "in it is run or obeyed by git",
-                           AH_FMT(path), AH_FMT(folder.n ? folder : (ah_slice)AH_LIT(".")));
+            st = ah_fs_err(
+                err, AH_FS_REFUSED,
+                "cannot change '%.*s': '%.*s' is or would be a git repository, and what is "
+                "in it is run or obeyed by git",
+                AH_FMT(path), AH_FMT(folder.n ? folder : (ah_slice)AH_LIT(".")));
     }
     return st;
 }

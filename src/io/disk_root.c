@@ -29,7 +29,8 @@ enum { FOLDER = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, TRIES = 16 };
 static int at_once(ah_disk_root *b, const char *path, int flags)
 {
     struct open_how how = {.flags = (unsigned)flags,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+                           .resolve =
+                               RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
     int fd = -1;
 
     /* EAGAIN: something was renamed meanwhile, and the kernel is not sure */

@@ -23,7 +23,8 @@ typedef struct ah_fs_place {
 } ah_fs_place;
 
 /* To be closed with ah_fs_host_leave. */
-ah_status ah_fs_host_enter(ah_fs_host *h, ah_slice path, bool to_read, ah_fs_place *out, ah_err *err);
+ah_status ah_fs_host_enter(ah_fs_host *h, ah_slice path, bool to_read, ah_fs_place *out,
+                           ah_err *err);
 void ah_fs_host_leave(ah_fs_place *p);
 void ah_fs_host_info(const struct stat *s, ah_fs_info *out);
 /* "cannot <what> '<path>': <errno's words>" */
@@ -117,7 +118,8 @@ ah_status ah_fs_host_prepare(ah_fs *fs, const ah_fs_changes *list, void **ticket
 ah_status ah_fs_host_commit(ah_fs *fs, void *ticket, ah_err *err);
 void ah_fs_host_drop(ah_fs *fs, void *ticket);
 
-/* -- records (disk_record.c) ----------------------------------------------------------------------- */
+/* -- records (disk_record.c)
+ * ----------------------------------------------------------------------- */
 
 /* Writes what the set is, before anything of it is made; no record (AH_OK) where the root folder
  * takes none. */

@@ -177,8 +177,8 @@ static int keep_mode(int fd, int folder, const ah_fs_change *c)
 }
 
 /* Never more open than the target: the mode is that of the file to be from the first. */
-static int write_file(ah_fs_host *h, const ah_fs_ticket *t, const ah_fs_place *at, const ah_fs_change *c,
-                      ah_fs_step *s)
+static int write_file(ah_fs_host *h, const ah_fs_ticket *t, const ah_fs_place *at,
+                      const ah_fs_change *c, ah_fs_step *s)
 {
     int fd = new_file(h, t, at, c->mode.known ? c->mode.bits : 0666, s), rc = -1, e;
 
@@ -231,8 +231,8 @@ static ah_status enter_waiting(ah_fs_host *h, const ah_fs_ticket *t, size_t i, a
     return st;
 }
 
-static int make_ready(ah_fs_host *h, const ah_fs_ticket *t, const ah_fs_place *at, const ah_fs_change *c,
-                      ah_fs_step *s)
+static int make_ready(ah_fs_host *h, const ah_fs_ticket *t, const ah_fs_place *at,
+                      const ah_fs_change *c, ah_fs_step *s)
 {
     if (s->act == AH_FS_PUT)
         return write_file(h, t, at, c, s);

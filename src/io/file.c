@@ -38,7 +38,8 @@ static ssize_t read_some(int fd, ah_buf *out)
     return n;
 }
 
-ah_status ah_file_look(const char *path, bool follow, ah_buf *out, ah_file_found *found, ah_err *err)
+ah_status ah_file_look(const char *path, bool follow, ah_buf *out, ah_file_found *found,
+                       ah_err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (follow ? 0 : O_NOFOLLOW));
     ah_status st = AH_OK;
@@ -118,7 +119,8 @@ static ah_status check_place(const char *what, const char *path, ah_err *err)
     return S_ISREG(s.st_mode) ? AH_OK : not_private(what, path, "it is no regular file", err);
 }
 
-/* A new file beside `path`, for us alone: its descriptor, and its name in *beside; -1 with errno. */
+/* A new file beside `path`, for us alone: its descriptor, and its name in *beside; -1 with errno.
+ */
 static int new_beside(const ah_mem *mem, const char *path, char **beside)
 {
     static const char tail[] = ".XXXXXX";
@@ -158,7 +160,8 @@ ah_status ah_file_replace(const ah_mem *mem, const char *path, ah_slice bytes, a
     return st;
 }
 
-static ah_status begin_anew(const ah_mem *mem, const char *what, const char *path, int *out, ah_err *err)
+static ah_status begin_anew(const ah_mem *mem, const char *what, const char *path, int *out,
+                            ah_err *err)
 {
     char *beside = NULL;
     ah_status st = check_place(what, path, err);
@@ -197,7 +200,8 @@ static ah_status make_private(int fd, const char *what, const char *path, ah_err
 
 static ah_status begin_append(const char *what, const char *path, int *out, ah_err *err)
 {
-    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    const int flags =
+        O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     ah_status st = check_place(what, path, err);
     int fd;
 
@@ -212,8 +216,8 @@ static ah_status begin_append(const char *what, const char *path, int *out, ah_e
     return st;
 }
 
-ah_status ah_file_private(const ah_mem *mem, const char *what, const char *path, ah_file_begin begin,
-                          int *fd, ah_err *err)
+ah_status ah_file_private(const ah_mem *mem, const char *what, const char *path,
+                          ah_file_begin begin, int *fd, ah_err *err)
 {
     return begin == AH_FILE_ANEW ? begin_anew(mem, what, path, fd, err)
                                  : begin_append(what, path, fd, err);

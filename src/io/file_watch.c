@@ -1,5 +1,5 @@
-/* A node for each file that is known of, by its path below what is watched; "" is that itself. Events
- * change nodes; a batch compares what each was before it with what it is now.
+/* A node for each file that is known of, by its path below what is watched; "" is that itself.
+ * Events change nodes; a batch compares what each was before it with what it is now.
  *
  * A file is watched in its folder, as the file itself may be another one after it was saved. */
 #define _GNU_SOURCE /* IN_EXCL_UNLINK, d_type */
@@ -78,8 +78,8 @@ static ah_slice name_of_node(const void *owner, size_t at)
     return ah_text_slice(((const ah_file_watch *)owner)->nodes[at].path);
 }
 
-/* The number of the node of the path, which is made where there is none (of a file that does not exist).
- * False: memory is out. */
+/* The number of the node of the path, which is made where there is none (of a file that does not
+ * exist). False: memory is out. */
 static bool node_of(ah_file_watch *w, ah_slice path, size_t *out)
 {
     uint32_t at = ah_index_find(&w->index, path);
@@ -317,7 +317,8 @@ static bool move_below(ah_file_watch *w, ah_text *from, ah_text *to)
     return ok;
 }
 
-/* -- what there is ------------------------------------------------------------------------------ */
+/* -- what there is ------------------------------------------------------------------------------
+ */
 
 typedef enum found { NOTHING, FILE_FOUND, FOLDER_FOUND } found;
 
@@ -334,9 +335,10 @@ static found look_at(int dir, const struct dirent *e)
 
 static ah_status too_many(const ah_file_watch *w, ah_err *err)
 {
-    return ah_err_set(err, AH_USAGE,
-                      "'%s' holds more than %zu files and folders: watch a folder in it, or set `max`",
-                      w->shown->data, w->max);
+    return ah_err_set(
+        err, AH_USAGE,
+        "'%s' holds more than %zu files and folders: watch a folder in it, or set `max`",
+        w->shown->data, w->max);
 }
 
 /* told: it has come since, and is noted. */
@@ -381,10 +383,11 @@ static ah_status read_folder(ah_file_watch *w, DIR *dir, ah_slice top, bool told
 static ah_status watch_refused(const ah_file_watch *w, int code, bool is_root, ah_err *err)
 {
     if (code == ENOSPC)
-        return ah_err_set(err, AH_USAGE,
-                          "'%s' cannot be watched: the system allows no more watches of folders (sysctl "
-                          "fs.inotify.max_user_watches)",
-                          w->shown->data);
+        return ah_err_set(
+            err, AH_USAGE,
+            "'%s' cannot be watched: the system allows no more watches of folders (sysctl "
+            "fs.inotify.max_user_watches)",
+            w->shown->data);
     if (code == ENOMEM)
         return ah_err_nomem(err);
     if (!is_root)
@@ -443,7 +446,8 @@ static void look_anew(ah_file_watch *w)
     (void)enter_all(w, 0, false, NULL);
 }
 
-/* -- events ------------------------------------------------------------------------------------- */
+/* -- events -------------------------------------------------------------------------------------
+ */
 
 /* The last rename left the watched folders: no other name came behind it. */
 static void settle_move(ah_file_watch *w)
@@ -464,8 +468,8 @@ static bool left(ah_file_watch *w, size_t i, const struct inotify_event *e)
     return true;
 }
 
-/* A folder that is new here or has another name. What was done in it before it was watched is looked up:
- * events tell of a time when a path may have been another folder's. */
+/* A folder that is new here or has another name. What was done in it before it was watched is
+ * looked up: events tell of a time when a path may have been another folder's. */
 static bool folder_came(ah_file_watch *w, size_t i, size_t from)
 {
     if (from && !move_below(w, w->nodes[from - 1].path, w->nodes[i].path))
@@ -617,7 +621,8 @@ static void on_readable(void *ud, int fd, int events)
     w->stirred = false;
 }
 
-/* -- batches ------------------------------------------------------------------------------------- */
+/* -- batches -------------------------------------------------------------------------------------
+ */
 
 static void forget_batch(ah_file_watch *w)
 {
@@ -702,8 +707,8 @@ static bool put_change(ah_file_watch *w, ah_file_change_kind kind, ah_text *path
     return !from || (c->from = shown_path(w, from)) != NULL;
 }
 
-/* What was in a folder that is told of as removed is not told of as moved: the two would come in the
- * wrong order for somebody who follows. */
+/* What was in a folder that is told of as removed is not told of as moved: the two would come in
+ * the wrong order for somebody who follows. */
 static bool may_be_from(const ah_file_watch *w, const node *from)
 {
     ah_slice name;
@@ -754,7 +759,8 @@ static bool put_all(ah_file_watch *w, ah_file_change_kind wanted)
         const node *n = &w->nodes[w->noted[i]];
 
         if (kind_of(w, n, &kind) && (kind == AH_FILE_CHANGED ? AH_FILE_CREATED : kind) == wanted)
-            ok = put_change(w, kind, n->path, kind == AH_FILE_MOVED ? w->nodes[n->from - 1].path : NULL);
+            ok = put_change(w, kind, n->path,
+                            kind == AH_FILE_MOVED ? w->nodes[n->from - 1].path : NULL);
     }
     return ok;
 }
@@ -807,7 +813,8 @@ ah_status ah_file_watch_batch(ah_file_watch *w, const ah_file_change **list, siz
     return AH_OK;
 }
 
-/* -- life ------------------------------------------------------------------------------------------ */
+/* -- life
+ * ------------------------------------------------------------------------------------------ */
 
 /* The folder that is watched, and the name in it of what is a file. */
 static ah_status find_root(ah_file_watch *w, ah_err *err)
@@ -817,9 +824,9 @@ static ah_status find_root(ah_file_watch *w, ah_err *err)
     char *name;
 
     if (!realpath(w->shown->data, real) || stat(real, &info) != 0)
-        return ah_err_set(err, AH_USAGE, "'%s' cannot be watched: %s%s", w->shown->data, strerror(errno),
-                          errno == ENOENT ? " (a file that comes later is told by a watch of its folder)"
-                                          : "");
+        return ah_err_set(
+            err, AH_USAGE, "'%s' cannot be watched: %s%s", w->shown->data, strerror(errno),
+            errno == ENOENT ? " (a file that comes later is told by a watch of its folder)" : "");
     if (!S_ISDIR(info.st_mode)) {
         name = strrchr(real, '/');
         if (!(w->only = ah_text_new(w->mem, ah_slice_of(name + 1))))
@@ -922,7 +929,8 @@ ah_status ah_file_watch_open(const ah_mem *mem, ah_loop *loop, const ah_file_wat
 {
     (void)mem, (void)loop;
     *out = NULL;
-    return ah_err_set(err, AH_USAGE, "'%s' cannot be watched: that needs inotify, which only Linux has",
+    return ah_err_set(err, AH_USAGE,
+                      "'%s' cannot be watched: that needs inotify, which only Linux has",
                       cfg->path);
 }
 

@@ -1,5 +1,5 @@
-/* Watches of files and folders: what has changed is told in batches, once nothing has happened for a
- * moment. By Linux's inotify; elsewhere there is none. It knows which files there are, so that it
+/* Watches of files and folders: what has changed is told in batches, once nothing has happened for
+ * a moment. By Linux's inotify; elsewhere there is none. It knows which files there are, so that it
  * tells what came of them rather than each step: a file that an editor saved by renaming another
  * one over it has changed, and the other one is not told of where it came and went meanwhile. */
 #ifndef AH_IO_FILE_WATCH_H
@@ -40,19 +40,21 @@ typedef struct ah_file_watch_config {
     void *ud;
 } ah_file_watch_config;
 
-/* From here on all changes are told, also those before the loop waits next. AH_USAGE: there is no such
- * file, there is more than `max`, the system allows no more, or has no inotify. */
+/* From here on all changes are told, also those before the loop waits next. AH_USAGE: there is no
+ * such file, there is more than `max`, the system allows no more, or has no inotify. */
 ah_status ah_file_watch_open(const ah_mem *mem, ah_loop *loop, const ah_file_watch_config *cfg,
                              ah_file_watch **out, ah_err *err);
 void ah_file_watch_free(ah_file_watch *w); /* NULL is fine */
 
 bool ah_file_watch_ready(const ah_file_watch *w);
-/* True if the watched file, or its folder, is there no more: nothing will come behind this batch. */
+/* True if the watched file, or its folder, is there no more: nothing will come behind this batch.
+ */
 bool ah_file_watch_ended(const ah_file_watch *w);
-/* The batch: each path once; what was removed, then what has moved, then the others, in the order in
- * which they were first heard of. Valid until it is taken.
- * AH_NOMEM: it can be asked for again. */
-ah_status ah_file_watch_batch(ah_file_watch *w, const ah_file_change **list, size_t *n, ah_err *err);
+/* The batch: each path once; what was removed, then what has moved, then the others, in the order
+ * in which they were first heard of. Valid until it is taken. AH_NOMEM: it can be asked for again.
+ */
+ah_status ah_file_watch_batch(ah_file_watch *w, const ah_file_change **list, size_t *n,
+                              ah_err *err);
 void ah_file_watch_take(ah_file_watch *w);
 
 #endif

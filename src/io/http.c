@@ -254,7 +254,8 @@ static void on_ready(void *ud, int fd, int events)
         unwatch(http, fd);
         return;
     }
-    act(http, fd, (events & AH_IN ? CURL_CSELECT_IN : 0) | (events & AH_OUT ? CURL_CSELECT_OUT : 0));
+    act(http, fd,
+        (events & AH_IN ? CURL_CSELECT_IN : 0) | (events & AH_OUT ? CURL_CSELECT_OUT : 0));
 }
 
 /* curl has a handle of its own, too, for connections it closes. */
@@ -373,8 +374,8 @@ void ah_transfer_thaw(ah_transfer *t)
         ah_timer_set(t->http->loop, &t->thaw, ah_loop_now(t->http->loop));
 }
 
-/* Idle time counts once the connection stands; before that curl counts. While its owner lets it wait
- * nobody is idle. */
+/* Idle time counts once the connection stands; before that curl counts. While its owner lets it
+ * wait nobody is idle. */
 static int64_t idle_since(const ah_transfer *t, int64_t now)
 {
     curl_off_t connected_us = 0;
@@ -439,8 +440,8 @@ static bool renew_multi(ah_http *http)
     return !http->broken;
 }
 
-/* A folder alone: libcurl's own file beside it counts where there is one, and where there is none it
- * would fail for that. */
+/* A folder alone: libcurl's own file beside it counts where there is one, and where there is none
+ * it would fail for that. */
 static bool set_folder(ah_transfer *t, const char *dir, bool alone)
 {
     const char *own = curl_version_info(CURLVERSION_NOW)->cainfo;

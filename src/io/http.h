@@ -1,5 +1,5 @@
-/* HTTP over libcurl's multi interface, or over whoever carries requests in its place; only http*.c know curl. Transfers
- * run inside ah_loop_wait of the loop given; what arrives is kept in the
+/* HTTP over libcurl's multi interface, or over whoever carries requests in its place; only http*.c
+ * know curl. Transfers run inside ah_loop_wait of the loop given; what arrives is kept in the
  * transfer until its owner takes it, so no caller's code runs inside a curl
  * callback. Redirects, compression, netrc and cookies are off; http and https only;
  * HTTP/2 where TLS negotiates it. The environment is obeyed: http_proxy, https_proxy,
@@ -37,8 +37,8 @@ ah_status ah_http_read_url(const char *url, const char *base, ah_url *out, ah_er
  * take note of it (post a job). */
 typedef void (*ah_http_news_fn)(void *ud, ah_transfer *t);
 
-/* Carries requests in place of curl, as an ah_transport (agenthost.h) does: it feeds what comes through
- * ah_http_head, ah_http_body and ah_http_end, in `start` or later. */
+/* Carries requests in place of curl, as an ah_transport (agenthost.h) does: it feeds what comes
+ * through ah_http_head, ah_http_body and ah_http_end, in `start` or later. */
 typedef struct ah_http_carrier {
     /* Where *err is left as it is, the words are made of the status. */
     ah_status (*start)(void *ud, ah_http *http, const ah_transport_request *request, ah_err *err);
@@ -48,8 +48,8 @@ typedef struct ah_http_carrier {
 } ah_http_carrier;
 
 /* Is told of each exchange: its checked request, the bytes of the body as they come, and the end,
- * before the transfer's owner gets to know. `begin` sets *exchange for the other two, which are not called
- * where it leaves that NULL; a failure of it fails the request. */
+ * before the transfer's owner gets to know. `begin` sets *exchange for the other two, which are not
+ * called where it leaves that NULL; a failure of it fails the request. */
 typedef struct ah_http_tap {
     ah_status (*begin)(void *ud, const ah_http_request *req, void **exchange, ah_err *err);
     void (*body)(void *exchange, ah_slice bytes);
@@ -62,8 +62,8 @@ ah_status ah_http_new(const ah_mem *mem, ah_loop *loop, const ah_http_carrier *c
                       const ah_http_tap *tap, ah_http **out, ah_err *err);
 void ah_http_free(ah_http *http); /* all transfers must have been freed */
 
-/* Fed by a carrier; an id that is over changes nothing. error NULL: the response is complete; final: and no
- * other try goes better. */
+/* Fed by a carrier; an id that is over changes nothing. error NULL: the response is complete;
+ * final: and no other try goes better. */
 void ah_http_head(ah_http *http, uint64_t id, int status, const char *const *headers, size_t n);
 void ah_http_body(ah_http *http, uint64_t id, ah_slice bytes);
 void ah_http_end(ah_http *http, uint64_t id, const char *error, const char *reason, bool final);
@@ -71,11 +71,13 @@ void ah_http_end(ah_http *http, uint64_t id, const char *error, const char *reas
 /* A bad URL or an impossible header is AH_USAGE. News never come before it returns. */
 ah_status ah_http_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news, void *ud,
                         ah_transfer **out, ah_err *err);
-void ah_http_free_transfer(ah_transfer *t); /* at any time: a running one is aborted; NULL is fine */
+void ah_http_free_transfer(
+    ah_transfer *t); /* at any time: a running one is aborted; NULL is fine */
 
-int ah_transfer_status(const ah_transfer *t);                        /* 0 until the head is complete */
-ah_slice ah_transfer_header(const ah_transfer *t, const char *name); /* trimmed value of the last
-                                                                        such header, case ignored; .p NULL */
+int ah_transfer_status(const ah_transfer *t); /* 0 until the head is complete */
+ah_slice ah_transfer_header(const ah_transfer *t,
+                            const char *name); /* trimmed value of the last
+                                                  such header, case ignored; .p NULL */
 bool ah_transfer_header_at(const ah_transfer *t, size_t i, ah_slice *name, ah_slice *value);
 /* Body bytes not yet taken; valid until the next ah_loop_wait or ah_transfer_took, and to
  * the end of the transfer's life once it has ended. */

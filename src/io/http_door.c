@@ -23,8 +23,8 @@ static const int64_t patience_ms[] = {[AH_VISIT_REFUSED] = 0,
 
 void ah_door_enter(ah_door *d, ah_visit *v, int fd, int64_t now)
 {
-    *v =
-        (ah_visit){.fd = fd, .phase = AH_VISIT_FRESH, .since = now, .next = d->first, .link = &d->first};
+    *v = (ah_visit){
+        .fd = fd, .phase = AH_VISIT_FRESH, .since = now, .next = d->first, .link = &d->first};
     if (v->next)
         v->next->link = &v->next;
     d->first = v;
@@ -126,7 +126,8 @@ ah_visit *ah_door_slowest(const ah_door *d, int64_t now)
             return NULL;
         if (!since || now - since < patience_ms[v->phase])
             continue;
-        if (!slowest || v->phase < slowest->phase || (v->phase == slowest->phase && since < least)) {
+        if (!slowest || v->phase < slowest->phase ||
+            (v->phase == slowest->phase && since < least)) {
             slowest = v;
             least = since;
         }

@@ -34,8 +34,8 @@ struct ah_visit {
 typedef struct ah_door {
     ah_visit *first;
     size_t n;
-    int64_t
-        limit_ms[AH_VISIT_PHASES]; /* while nobody waits to connect; 0: none of ours. Set by the owner */
+    int64_t limit_ms[AH_VISIT_PHASES]; /* while nobody waits to connect; 0: none of ours. Set by the
+                                          owner */
 } ah_door;
 
 void ah_door_enter(ah_door *d, ah_visit *v, int fd, int64_t now);
@@ -47,8 +47,8 @@ void ah_visit_hand(ah_visit *v, int64_t now);
 
 /* True if its time for this phase is over. */
 bool ah_visit_overdue(const ah_door *d, const ah_visit *v, int64_t now);
-/* True if the client has reset the connection, or has closed its side and waits for so long. To be asked
- * now and then while nothing is read of it. */
+/* True if the client has reset the connection, or has closed its side and waits for so long. To be
+ * asked now and then while nothing is read of it. */
 bool ah_visit_gone(ah_visit *v, int64_t now);
 /* Returns the connection to close for another one, or NULL: one is closing already, or none has
  * kept us waiting long enough. */

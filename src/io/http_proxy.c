@@ -1,7 +1,7 @@
 /* Which proxy a request goes through, for the words of its failure: curl decides that from the
  * environment and tells nobody (before 8.7). The same variables by the same rules: http_proxy in
- * lower case only, https_proxy and all_proxy in both; no_proxy with names, their subdomains, networks
- * and "*". What stands before the host, a name and a password, is never copied. */
+ * lower case only, https_proxy and all_proxy in both; no_proxy with names, their subdomains,
+ * networks and "*". What stands before the host, a name and a password, is never copied. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -101,7 +101,8 @@ void ah_proxy_of(const ah_transfer *t, char out[HOST_SIZE])
     if (!value || has_exception(t) || !(u = curl_url()))
         return;
     if (curl_url_set(u, CURLUPART_URL, value,
-                     CURLU_DEFAULT_SCHEME | CURLU_NON_SUPPORT_SCHEME | CURLU_GUESS_SCHEME) == CURLUE_OK)
+                     CURLU_DEFAULT_SCHEME | CURLU_NON_SUPPORT_SCHEME | CURLU_GUESS_SCHEME) ==
+        CURLUE_OK)
         put_place(u, out);
     curl_url_cleanup(u);
 }

@@ -75,7 +75,8 @@ static ah_status check_header(ah_slice line, size_t i, ah_err *err)
 
     if (!is_token(name))
         return ah_err_set(err, AH_USAGE, "request header %zu is no 'Name: value'", i + 1);
-    if (memchr(line.p, '\r', line.n) || memchr(line.p, '\n', line.n) || memchr(line.p, '\0', line.n))
+    if (memchr(line.p, '\r', line.n) || memchr(line.p, '\n', line.n) ||
+        memchr(line.p, '\0', line.n))
         return ah_err_set(err, AH_USAGE,
                           "the value of the request header '%.*s' holds a line break or NUL",
                           AH_FMT(name));

@@ -22,7 +22,8 @@ static bool is_uncoded(const ah_transfer *t)
 {
     for (size_t i = 0; i < t->n_lines; i++) {
         const header_line *l = &t->lines[i];
-        ah_slice name = head_part(t, l->name, l->name_n), value = head_part(t, l->value, l->value_n);
+        ah_slice name = head_part(t, l->name, l->name_n),
+                 value = head_part(t, l->value, l->value_n);
 
         if (ah_slice_is_word(name, "Content-Encoding") && value.n &&
             !ah_slice_is_word(value, "identity"))

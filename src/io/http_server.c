@@ -1,6 +1,7 @@
-/* libmicrohttpd without a thread of its own: it reads and writes when its turn comes, and waits with a
- * descriptor of its own (epoll) in our loop. We accept, so that it is ours to say who is let in and who
- * has to go. A connection whose answer is not there is suspended; what is written to it resumes it. */
+/* libmicrohttpd without a thread of its own: it reads and writes when its turn comes, and waits
+ * with a descriptor of its own (epoll) in our loop. We accept, so that it is ours to say who is let
+ * in and who has to go. A connection whose answer is not there is suspended; what is written to it
+ * resumes it. */
 #include "io/http_server.h"
 
 #include <arpa/inet.h>
@@ -38,8 +39,8 @@ static ah_status missing(ah_err *err, const char *why)
 #ifndef AH_WITH_MICROHTTPD
 
 ah_status ah_server_new(const ah_mem *mem, ah_loop *loop, const char *listen,
-                        const ah_server_limits *limits, const ah_server_owner *owner, ah_server **out,
-                        ah_err *err)
+                        const ah_server_limits *limits, const ah_server_owner *owner,
+                        ah_server **out, ah_err *err)
 {
     (void)mem;
     (void)loop;
@@ -47,8 +48,9 @@ ah_status ah_server_new(const ah_mem *mem, ah_loop *loop, const char *listen,
     (void)limits;
     (void)owner;
     (void)out;
-    return missing(err, "which this agenthost was built without; install it with its header (Debian: "
-                        "libmicrohttpd-dev), then make again");
+    return missing(err,
+                   "which this agenthost was built without; install it with its header (Debian: "
+                   "libmicrohttpd-dev), then make again");
 }
 
 void ah_server_free(ah_server *s)
@@ -114,7 +116,8 @@ struct ah_server {
     int port;
     bool any;
     ah_door door;
-    size_t coming; /* handed to libmicrohttpd, which will say in its next round that they are there */
+    size_t
+        coming; /* handed to libmicrohttpd, which will say in its next round that they are there */
     int64_t shut;  /* nobody is accepted until then, ms */
     int64_t swept; /* when it was last looked for those whose time is over */
     ah_timer timer;
@@ -158,7 +161,8 @@ static void tell_moved(ah_hit *x)
         x->server->owner.moved(x->server->owner.ud, x);
 }
 
-/* -- words without libmicrohttpd ------------------------------------------------------------------- */
+/* -- words without libmicrohttpd
+ * ------------------------------------------------------------------- */
 
 static const char *reason_of(const ah_server *s, int status)
 {
@@ -181,10 +185,11 @@ static const char *reason_of(const ah_server *s, int status)
 static void tell(const ah_server *s, const ah_visit *v, int status, const char *why)
 {
     char text[512];
-    int n = snprintf(text, sizeof text,
-                     "HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n"
-                     "Content-Length: %zu\r\n\r\n%s\n",
-                     status, reason_of(s, status), strlen(why) + 1, why);
+    int n = snprintf(
+        text, sizeof text,
+        "HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n"
+        "Content-Length: %zu\r\n\r\n%s\n",
+        status, reason_of(s, status), strlen(why) + 1, why);
 
     if (n > 0 && (size_t)n < sizeof text)
         send(v->fd, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -215,9 +220,9 @@ static bool tell_answer(const ah_hit *x)
     return ok;
 }
 
-/* Once, when its owner has ended the answer or given it up. The rest of the request is read and dropped
- * for a moment: with bytes unread, closing would take the answer away from a client that is still
- * sending. */
+/* Once, when its owner has ended the answer or given it up. The rest of the request is read and
+ * dropped for a moment: with bytes unread, closing would take the answer away from a client that is
+ * still sending. */
 static void tell_refusal(ah_hit *x)
 {
     if (x->told || !(x->ended || x->broken))
@@ -349,9 +354,11 @@ static enum MHD_Result send_answer(ah_hit *x)
     return done;
 }
 
-/* -- the request -------------------------------------------------------------------------------- */
+/* -- the request --------------------------------------------------------------------------------
+ */
 
-static enum MHD_Result take_line(void *ud, enum MHD_ValueKind kind, const char *name, const char *value)
+static enum MHD_Result take_line(void *ud, enum MHD_ValueKind kind, const char *name,
+                                 const char *value)
 {
     ah_hit *x = ud;
 
@@ -432,7 +439,8 @@ static void take_bytes(ah_hit *x, const char *data, size_t n)
     x->held += n;
     s->bodies += n;
     if (s->bodies > s->limits.bodies_bytes || !ah_buf_ok(&x->body))
-        refuse(x, (ah_refusal){503, "the requests under way are larger than", s->limits.bodies_bytes});
+        refuse(x,
+               (ah_refusal){503, "the requests under way are larger than", s->limits.bodies_bytes});
 }
 
 /* All of it is there. It is its owner's now, who is told when libmicrohttpd waits for it. */
@@ -449,8 +457,8 @@ static enum MHD_Result hand_over(ah_hit *x)
 
 /* Called for the head, for each piece of the body, at its end, and once the answer has begun. */
 static enum MHD_Result on_request(void *ud, struct MHD_Connection *c, const char *url,
-                                  const char *method, const char *version, const char *data, size_t *n,
-                                  void **state)
+                                  const char *method, const char *version, const char *data,
+                                  size_t *n, void **state)
 {
     ah_hit *x = *state;
 
@@ -478,10 +486,12 @@ static enum MHD_Result on_request(void *ud, struct MHD_Connection *c, const char
 static void words_of(const struct sockaddr *a, char *out, size_t size)
 {
     char name[AH_SERVER_TEXT / 2], port[16];
-    socklen_t n = a->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+    socklen_t n =
+        a->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 
     *out = '\0';
-    if (getnameinfo(a, n, name, sizeof name, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) == 0)
+    if (getnameinfo(a, n, name, sizeof name, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) ==
+        0)
         snprintf(out, size, a->sa_family == AF_INET6 ? "[%s]:%s" : "%s:%s", name, port);
 }
 
@@ -509,8 +519,8 @@ static void *on_target(void *ud, const char *target, struct MHD_Connection *c)
     ah_buf_init(&x->body, s->mem, s->limits.body_bytes);
     ah_buf_init(&x->lines, s->mem, s->limits.header_bytes);
     ah_buf_init(&x->out, s->mem, SIZE_MAX / 2);
-    words_of(s->mhd.get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr, x->remote,
-             sizeof x->remote);
+    words_of(s->mhd.get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr,
+             x->remote, sizeof x->remote);
     ah_buf_str(&x->target, target);
     enter(s, x);
     v->exchange = x;
@@ -546,7 +556,8 @@ static void on_over(void *ud, struct MHD_Connection *c, void **state,
         turn_soon(s);
 }
 
-/* -- who is let in -------------------------------------------------------------------------------- */
+/* -- who is let in --------------------------------------------------------------------------------
+ */
 
 static void on_connection(void *ud, struct MHD_Connection *c, void **context,
                           enum MHD_ConnectionNotificationCode what)
@@ -557,9 +568,10 @@ static void on_connection(void *ud, struct MHD_Connection *c, void **context,
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         s->coming -= s->coming > 0;
         if ((v = ah_alloc(s->mem, sizeof *v)))
-            ah_door_enter(&s->door, v,
-                          s->mhd.get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
-                          now_of(s));
+            ah_door_enter(
+                &s->door, v,
+                s->mhd.get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+                now_of(s));
         *context = v;
     } else if (v) {
         ah_door_leave(&s->door, v);
@@ -586,8 +598,8 @@ static void make_room(ah_server *s, int64_t now)
         send_off(s, v);
 }
 
-/* The system would take some MiB for a client that does not read: all of it made for nobody, and each
- * connection would seem to keep up for as long as it is made. */
+/* The system would take some MiB for a client that does not read: all of it made for nobody, and
+ * each connection would seem to keep up for as long as it is made. */
 static void bound_unsent(int fd)
 {
     int most = UNSENT;
@@ -639,7 +651,8 @@ static void sweep(ah_server *s, int64_t now)
     }
 }
 
-/* -- its turns ----------------------------------------------------------------------------------- */
+/* -- its turns -----------------------------------------------------------------------------------
+ */
 
 static void on_ready(void *ud, int fd, int events);
 
@@ -752,7 +765,8 @@ static bool split(const char *listen, char name[AH_SERVER_TEXT], const char **po
 
 static int bind_to(const struct addrinfo *a)
 {
-    int on = 1, fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol);
+    int on = 1,
+        fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol);
 
     if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
         bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0)
@@ -786,10 +800,11 @@ static ah_status open_socket(ah_server *s, const char *listen, ah_err *err)
     const char *port;
 
     if (!split(listen, name, &port) || getaddrinfo(name, port, &hints, &found) != 0)
-        return ah_err_set(err, AH_USAGE,
-                          "'%s' is no address to listen on; one is \"127.0.0.1:0\", \"[::1]:8080\" or "
-                          "\"localhost:8080\", port 0: any that is free",
-                          listen);
+        return ah_err_set(
+            err, AH_USAGE,
+            "'%s' is no address to listen on; one is \"127.0.0.1:0\", \"[::1]:8080\" or "
+            "\"localhost:8080\", port 0: any that is free",
+            listen);
     s->fd = bind_to(found);
     freeaddrinfo(found);
     if (s->fd >= 0) {
@@ -801,20 +816,22 @@ static ah_status open_socket(ah_server *s, const char *listen, ah_err *err)
     return cannot(listen, words, err);
 }
 
-/* -- the server ---------------------------------------------------------------------------------- */
+/* -- the server ----------------------------------------------------------------------------------
+ */
 
 static struct MHD_Daemon *start(ah_server *s)
 {
     bool epoll = s->mhd.is_feature_supported(MHD_FEATURE_EPOLL) == MHD_YES;
-    unsigned flags = MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET | (epoll ? MHD_USE_EPOLL : 0);
+    unsigned flags =
+        MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET | (epoll ? MHD_USE_EPOLL : 0);
 
     return s->mhd.start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_CONNECTION_LIMIT,
                                (unsigned)s->limits.connections, MHD_OPTION_CONNECTION_TIMEOUT,
                                (unsigned)((s->limits.idle_ms + 999) / 1000),
                                MHD_OPTION_CONNECTION_MEMORY_LIMIT, POOL * s->limits.header_bytes,
-                               MHD_OPTION_URI_LOG_CALLBACK, on_target, s, MHD_OPTION_NOTIFY_COMPLETED,
-                               on_over, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-                               MHD_OPTION_END);
+                               MHD_OPTION_URI_LOG_CALLBACK, on_target, s,
+                               MHD_OPTION_NOTIFY_COMPLETED, on_over, s,
+                               MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
 }
 
 static ah_status set_up(ah_server *s, const char *listen, ah_err *err)
@@ -836,16 +853,16 @@ static ah_status set_up(ah_server *s, const char *listen, ah_err *err)
 }
 
 ah_status ah_server_new(const ah_mem *mem, ah_loop *loop, const char *listen,
-                        const ah_server_limits *limits, const ah_server_owner *owner, ah_server **out,
-                        ah_err *err)
+                        const ah_server_limits *limits, const ah_server_owner *owner,
+                        ah_server **out, ah_err *err)
 {
     ah_server *s = ah_alloc(mem, sizeof *s);
     ah_status st;
 
     if (!s)
         return ah_err_nomem(err);
-    *s =
-        (ah_server){.mem = mem, .loop = loop, .limits = *limits, .owner = *owner, .fd = -1, .epoll = -1};
+    *s = (ah_server){
+        .mem = mem, .loop = loop, .limits = *limits, .owner = *owner, .fd = -1, .epoll = -1};
     s->timer.fn = on_timer;
     if (s->limits.header_bytes > MAX_HEADER)
         s->limits.header_bytes = MAX_HEADER;

@@ -46,7 +46,8 @@ struct ah_hit {
     ah_hit *next, **link; /* in server->first */
 };
 
-bool ah_hit_keep_line(ah_hit *x, const char *name, const char *value); /* of its head; false: no room */
+bool ah_hit_keep_line(ah_hit *x, const char *name,
+                      const char *value); /* of its head; false: no room */
 void ah_hit_destroy(ah_hit *x);
 
 #endif

@@ -49,8 +49,8 @@ bool ah_mhd_load(ah_mhd *out)
     void *library = MHD_start_daemon ? NULL : open_library();
     bool ok = true;
 
-#define TAKE(name)                                                                                      \
-    out->name = MHD_##name;                                                                             \
+#define TAKE(name)                                                                                 \
+    out->name = MHD_##name;                                                                        \
     ok = (out->name || find(library, "MHD_" #name, &out->name)) && ok;
     AH_MHD_FUNCTIONS(TAKE)
 #undef TAKE

@@ -1,5 +1,5 @@
-/* libmicrohttpd as the server uses it: its functions in a table, from the program where it is linked
- * with it, else from the shared library, opened at first use. */
+/* libmicrohttpd as the server uses it: its functions in a table, from the program where it is
+ * linked with it, else from the shared library, opened at first use. */
 #ifndef AH_IO_HTTP_SERVER_MHD_H
 #define AH_IO_HTTP_SERVER_MHD_H
 
@@ -9,23 +9,23 @@
 
 #include "base/err.h"
 
-#define AH_MHD_FUNCTIONS(F)                                                                             \
-    F(start_daemon)                                                                                     \
-    F(stop_daemon)                                                                                      \
-    F(run)                                                                                              \
-    F(get_timeout)                                                                                      \
-    F(get_daemon_info)                                                                                  \
-    F(add_connection)                                                                                   \
-    F(suspend_connection)                                                                               \
-    F(resume_connection)                                                                                \
-    F(get_connection_info)                                                                              \
-    F(get_connection_values)                                                                            \
-    F(create_response_from_callback)                                                                    \
-    F(add_response_header)                                                                              \
-    F(queue_response)                                                                                   \
-    F(destroy_response)                                                                                 \
-    F(is_feature_supported)                                                                             \
-    F(get_reason_phrase_for)                                                                            \
+#define AH_MHD_FUNCTIONS(F)                                                                        \
+    F(start_daemon)                                                                                \
+    F(stop_daemon)                                                                                 \
+    F(run)                                                                                         \
+    F(get_timeout)                                                                                 \
+    F(get_daemon_info)                                                                             \
+    F(add_connection)                                                                              \
+    F(suspend_connection)                                                                          \
+    F(resume_connection)                                                                           \
+    F(get_connection_info)                                                                         \
+    F(get_connection_values)                                                                       \
+    F(create_response_from_callback)                                                               \
+    F(add_response_header)                                                                         \
+    F(queue_response)                                                                              \
+    F(destroy_response)                                                                            \
+    F(is_feature_supported)                                                                        \
+    F(get_reason_phrase_for)                                                                       \
     F(get_version)
 
 #define AH_MHD_MEMBER(name) __typeof__(&MHD_##name) name;

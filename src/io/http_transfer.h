@@ -107,8 +107,9 @@ struct ah_transfer {
     char reason[REASON_SIZE]; /* likewise in one word, or "" */
     bool final;               /* and another try goes no better */
     int os_error;
-    int tunnel;            /* what a proxy answered that was asked to connect; 0: none, or nothing */
-    char proxy[HOST_SIZE]; /* "name:port" of the proxy that it went through, as far as is known; "" */
+    int tunnel; /* what a proxy answered that was asked to connect; 0: none, or nothing */
+    char proxy[HOST_SIZE]; /* "name:port" of the proxy that it went through, as far as is known; ""
+                            */
     bool answered;         /* a byte of a response came */
     char curl_says[CURL_ERROR_SIZE];
     void *tapped; /* the tap's; NULL: it is not told of this one */
@@ -150,8 +151,8 @@ bool ah_transfer_response_head(ah_transfer *t, int status);
 bool ah_transfer_response_body(ah_transfer *t, ah_slice bytes);
 
 /* http_transport.c */
-ah_status ah_transport_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news, void *ud,
-                             ah_transfer **out, ah_err *err);
+ah_status ah_transport_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news,
+                             void *ud, ah_transfer **out, ah_err *err);
 void ah_transport_cancel(ah_transfer *t); /* unless it has ended */
 
 #endif

@@ -1,7 +1,7 @@
 /* Transfers that somebody else carries in place of curl (ah_http_carrier). Limits, headers, bodies
- * and news are those of every transfer; the carrier begins requests and feeds what comes, under ids,
- * so that what it feeds for a request that is over does no harm. News are told by a timer that is due
- * at once: never from inside the carrier's own calls. */
+ * and news are those of every transfer; the carrier begins requests and feeds what comes, under
+ * ids, so that what it feeds for a request that is over does no harm. News are told by a timer that
+ * is due at once: never from inside the carrier's own calls. */
 #include "base/json.h"
 #include "io/http_transfer.h"
 
@@ -84,14 +84,15 @@ static ah_status begin(ah_transfer *t, const ah_http_request *req, ah_err *err)
         return ah_err_nomem(err);
     if (err->status != AH_OK)
         return st;
-    ah_err_set(err, st, "%s: the program's transport cannot begin: %s", t->host, ah_status_name(st));
+    ah_err_set(err, st, "%s: the program's transport cannot begin: %s", t->host,
+               ah_status_name(st));
     if (st == AH_HTTP)
         ah_json_detail(err, "reason", ah_slice_of("broken"));
     return st;
 }
 
-ah_status ah_transport_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news, void *ud,
-                             ah_transfer **out, ah_err *err)
+ah_status ah_transport_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news,
+                             void *ud, ah_transfer **out, ah_err *err)
 {
     ah_transfer *t;
     ah_status st;

@@ -192,14 +192,15 @@ static ah_status say_bad_file(const ah_transfer *t, ah_err *err)
                           "TLS with %s failed: there are no certificates of issuers here (are "
                           "ca-certificates installed? SSL_CERT_FILE names others)",
                           t->host);
-    return ah_err_set(err, AH_HTTP,
-                      "TLS with %s failed: '%.300s', which %s names, holds no certificates of issuers "
-                      "or cannot be read",
-                      t->host, authorities(http), http->ca_from);
+    return ah_err_set(
+        err, AH_HTTP,
+        "TLS with %s failed: '%.300s', which %s names, holds no certificates of issuers "
+        "or cannot be read",
+        t->host, authorities(http), http->ca_from);
 }
 
-/* `with` is the server, or a proxy. Each fault has words of its own: only an issuer that is not known
- * has to do with the certificates of this machine. */
+/* `with` is the server, or a proxy. Each fault has words of its own: only an issuer that is not
+ * known has to do with the certificates of this machine. */
 static ah_status say_tls_with(const ah_transfer *t, const char *with, bool of_proxy, ah_err *err)
 {
     char words[CURL_ERROR_SIZE + 400];
@@ -209,19 +210,21 @@ static ah_status say_tls_with(const ah_transfer *t, const char *with, bool of_pr
     switch (distrust_of(t, of_proxy)) {
     case DISTRUST_ISSUER:
         return ah_err_set(err, AH_HTTP,
-                          "TLS with %s failed: the issuer of its certificate is not known (%s)", with,
-                          words_for_authorities(t->http, words, sizeof words));
+                          "TLS with %s failed: the issuer of its certificate is not known (%s)",
+                          with, words_for_authorities(t->http, words, sizeof words));
     case DISTRUST_EXPIRED:
         return ah_err_set(
             err, AH_HTTP,
-            "TLS with %s failed: its certificate has expired, or this machine's clock is wrong", with);
-    case DISTRUST_EARLY:
-        return ah_err_set(
-            err, AH_HTTP,
-            "TLS with %s failed: its certificate is not valid yet, or this machine's clock is wrong",
+            "TLS with %s failed: its certificate has expired, or this machine's clock is wrong",
             with);
+    case DISTRUST_EARLY:
+        return ah_err_set(err, AH_HTTP,
+                          "TLS with %s failed: its certificate is not valid yet, or this machine's "
+                          "clock is wrong",
+                          with);
     case DISTRUST_NAME:
-        return ah_err_set(err, AH_HTTP, "TLS with %s failed: its certificate is for another name", with);
+        return ah_err_set(err, AH_HTTP, "TLS with %s failed: its certificate is for another name",
+                          with);
     case DISTRUST_REVOKED:
         return ah_err_set(err, AH_HTTP, "TLS with %s failed: its certificate was revoked", with);
     case DISTRUST_OTHER:
@@ -276,10 +279,11 @@ static ah_status say_proxy(const ah_transfer *t, ah_err *err)
     char words[CURL_ERROR_SIZE], with[HOST_SIZE + 16];
 
     if (t->tunnel >= 300)
-        return ah_err_set(err, AH_HTTP, "the proxy %s does not connect to %s: HTTP %d%s %s", t->proxy,
-                          t->host, t->tunnel, advice_of_tunnel(t->tunnel), hint);
+        return ah_err_set(err, AH_HTTP, "the proxy %s does not connect to %s: HTTP %d%s %s",
+                          t->proxy, t->host, t->tunnel, advice_of_tunnel(t->tunnel), hint);
     if (t->result == CURLE_COULDNT_RESOLVE_PROXY)
-        return ah_err_set(err, AH_HTTP, "no such host: the proxy %s for %s %s", t->proxy, t->host, hint);
+        return ah_err_set(err, AH_HTTP, "no such host: the proxy %s for %s %s", t->proxy, t->host,
+                          hint);
     if (t->result == CURLE_COULDNT_CONNECT && t->os_error == ECONNREFUSED)
         return ah_err_set(err, AH_HTTP, "connection refused by the proxy %s for %s %s", t->proxy,
                           t->host, hint);
@@ -287,8 +291,8 @@ static ah_status say_proxy(const ah_transfer *t, ah_err *err)
         snprintf(with, sizeof with, "the proxy %s", t->proxy);
         return say_tls_with(t, with, true, err);
     }
-    return ah_err_set(err, AH_HTTP, "no connection to %s through the proxy %s: %s %s", t->host, t->proxy,
-                      words_of_curl(t, words), hint);
+    return ah_err_set(err, AH_HTTP, "no connection to %s through the proxy %s: %s %s", t->host,
+                      t->proxy, words_of_curl(t, words), hint);
 }
 
 static ah_status say_connect(const ah_transfer *t, ah_err *err)
@@ -352,8 +356,8 @@ static bool is_retryable(const ah_transfer *t)
 
 static ah_status say_refused(const ah_transfer *t, ah_err *err)
 {
-    return ah_err_set(err, AH_HTTP, "%s: the address %s may not be connected to%s", t->host, t->refused,
-                      t->only->public ? ": it is not a public one" : "");
+    return ah_err_set(err, AH_HTTP, "%s: the address %s may not be connected to%s", t->host,
+                      t->refused, t->only->public ? ": it is not a public one" : "");
 }
 
 static ah_status say_code(const ah_transfer *t, ah_err *err)
@@ -371,7 +375,8 @@ static ah_status say_code(const ah_transfer *t, ah_err *err)
     case CURLE_COULDNT_CONNECT:
         return *t->refused ? say_refused(t, err) : say_connect(t, err);
     case CURLE_OPERATION_TIMEDOUT:
-        return say_time(t, "no connection within", t->limits.connect_ms, "http.connect_timeout", err);
+        return say_time(t, "no connection within", t->limits.connect_ms, "http.connect_timeout",
+                        err);
     case CURLE_GOT_NOTHING:
         return ah_err_set(err, AH_HTTP, "connection closed by %s without a response", t->host);
     case CURLE_PARTIAL_FILE:

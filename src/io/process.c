@@ -2,11 +2,11 @@
  * command's streams, and hears from the supervisors how it ended. They are told through a pipe,
  * whose end tells them, too, that the host has died.
  *
- * The host knows the time as well: a command that is not in a sandbox can stop who keeps it. When the
- * time is over, or it was told to end, supervisors that do not say so in time are let go on (CONT);
- * what is below them is killed from here, for supervisors that are stopped faster than they are let
- * go on; then they are told that one of them does nothing (TERM), then killed. They are signalled by
- * number only while they have not been waited for. */
+ * The host knows the time as well: a command that is not in a sandbox can stop who keeps it. When
+ * the time is over, or it was told to end, supervisors that do not say so in time are let go on
+ * (CONT); what is below them is killed from here, for supervisors that are stopped faster than they
+ * are let go on; then they are told that one of them does nothing (TERM), then killed. They are
+ * signalled by number only while they have not been waited for. */
 #define _GNU_SOURCE /* pipe2, F_SETPIPE_SZ */
 #include "io/process.h"
 
@@ -76,7 +76,8 @@ struct ah_process {
     ah_process_result result;
 };
 
-/* -- descriptors -------------------------------------------------------------------------------- */
+/* -- descriptors --------------------------------------------------------------------------------
+ */
 
 typedef struct ends {
     int read, write;
@@ -145,7 +146,8 @@ static ssize_t quiet_write(int fd, const void *bytes, size_t n)
     return wrote;
 }
 
-/* -- output ---------------------------------------------------------------------------------------- */
+/* -- output
+ * ---------------------------------------------------------------------------------------- */
 
 static void on_output(void *ud, int fd, int events);
 
@@ -246,7 +248,8 @@ bool ah_process_at_end(const ah_process *p, ah_process_stream which)
     return p->out[which].fd < 0 && pending(&p->out[which]) == 0;
 }
 
-/* -- input ------------------------------------------------------------------------------------------ */
+/* -- input
+ * ------------------------------------------------------------------------------------------ */
 
 static void on_input(void *ud, int fd, int events);
 
@@ -321,8 +324,8 @@ static void on_input(void *ud, int fd, int events)
 ah_status ah_process_write(ah_process *p, ah_slice bytes, ah_err *err)
 {
     if (p->in < 0 || p->close_input)
-        return ah_err_set(err, AH_INTERNAL, "'%s' takes no more input: it has closed it, or has ended",
-                          p->program);
+        return ah_err_set(err, AH_INTERNAL,
+                          "'%s' takes no more input: it has closed it, or has ended", p->program);
     if (p->passed && bytes.n > p->input.max - p->input.len)
         drop_passed(p);
     ah_buf_put(&p->input, bytes);
@@ -342,7 +345,8 @@ void ah_process_close_input(ah_process *p)
     flush_input(p);
 }
 
-/* -- the end ----------------------------------------------------------------------------------------- */
+/* -- the end
+ * ----------------------------------------------------------------------------------------- */
 
 static void set_failure(ah_process *p, const ah_report *r)
 {
@@ -366,8 +370,8 @@ static void set_lost(ah_process *p)
     p->result.how = AH_PROCESS_FAILED;
 }
 
-/* FAILED: the inner supervisor was killed. That was no accident where all was being ended, by it or by
- * this process; but how a command exited only it could tell. */
+/* FAILED: the inner supervisor was killed. That was no accident where all was being ended, by it or
+ * by this process; but how a command exited only it could tell. */
 static void set_how(ah_process *p, ah_process_end how)
 {
     if (p->result.how == AH_PROCESS_FAILED)
@@ -420,8 +424,8 @@ static void go_on(const ah_process *p)
         kill(p->inner, SIGCONT);
 }
 
-/* All is told, or nothing will be: it is killed, should it not have ended, so that no zombie stays. That
- * takes no time, unless a process that has escaped traces it. */
+/* All is told, or nothing will be: it is killed, should it not have ended, so that no zombie stays.
+ * That takes no time, unless a process that has escaped traces it. */
 static void wait_for_supervisor(ah_process *p)
 {
     const struct timespec pause = {0, 100000L};
@@ -451,8 +455,8 @@ static void settle(ah_process *p)
             read_stream(p, &p->out[i]);
 }
 
-/* The inner supervisor was killed, and has told nothing; the outer one has, or was killed, too. Then
- * the command, which dies with the inner one, and its group are all that is known. */
+/* The inner supervisor was killed, and has told nothing; the outer one has, or was killed, too.
+ * Then the command, which dies with the inner one, and its group are all that is known. */
 static void lose_supervisor(ah_process *p, const ah_report *last)
 {
     if (!last && p->group > 1)
@@ -531,7 +535,8 @@ static void on_report(void *ud, int fd, int events)
         p->news(p->ud, p);
 }
 
-/* -- the host's own watch ------------------------------------------------------------------------------ */
+/* -- the host's own watch
+ * ------------------------------------------------------------------------------ */
 
 /* Past it the inner supervisor has begun to end all, or does nothing. */
 static int64_t late_at(const ah_process *p)
@@ -689,7 +694,8 @@ void ah_process_free(ah_process *p)
     ah_free(p->mem, p);
 }
 
-/* -- the beginning ------------------------------------------------------------------------------------ */
+/* -- the beginning
+ * ------------------------------------------------------------------------------------ */
 
 static const char *path_of(const char *const *env)
 {
@@ -728,7 +734,8 @@ ah_status ah_process_find(const ah_process_config *cfg, char *out, ah_err *err)
         return ah_err_set(err, AH_USAGE, "a command has no words");
     if (strchr(name, '/')) {
         if (strlen(name) >= MAX_PATHS)
-            return ah_err_set(err, AH_USAGE, "the path of a program is longer than %d bytes", MAX_PATHS);
+            return ah_err_set(err, AH_USAGE, "the path of a program is longer than %d bytes",
+                              MAX_PATHS);
         memcpy(out, name, strlen(name) + 1);
         return AH_OK;
     }

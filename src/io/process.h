@@ -3,7 +3,8 @@
  * over or when this process dies, end every descendant: TERM, after a while KILL, until none
  * is left. What daemonizes, leaves its session or ignores TERM is found all the same. The command
  * may stop or kill one of them: the other one, and this process, which knows the time, too, end all
- * the same. On systems other than Linux it is the command's process group that is ended, and no more.
+ * the same. On systems other than Linux it is the command's process group that is ended, and no
+ * more.
  *
  * Bytes come and go through the host's loop; nothing waits but ah_process_free. Not here: shells,
  * sandboxes (io/sandbox.h), what to do with the output. What escapes: work that a command has
@@ -44,13 +45,13 @@ typedef struct ah_process_config {
     bool merge;              /* stderr goes where stdout goes, in the order of writing */
     int64_t timeout_ms;      /* 0: none */
     int64_t grace_ms;        /* between TERM and KILL; 0: half a second */
-    size_t max_pending;      /* bytes of a stream that wait to be taken, and the longest line; then it
+    size_t max_pending; /* bytes of a stream that wait to be taken, and the longest line; then it
                                 is not read on; 0: 1 MiB */
     ah_process_limits limits;
     /* Called in the command's process before it is the command, where only async-signal-safe
      * calls are allowed: 0, or errno. NULL: none. above: the processes over it, which it must not
-     * reach: its supervisors and, last, the host. fence_fd is under the number AH_PROCESS_FENCE then;
-     * 0: none. */
+     * reach: its supervisors and, last, the host. fence_fd is under the number AH_PROCESS_FENCE
+     * then; 0: none. */
     int (*confine)(const void *ud, const pid_t *above, size_t n_above);
     /* Called in a supervisor when all are gone, under the same rule, for at most for_ms (-1: to the
      * end): true if there is nothing more to do. Where it needs more time, a process of its own
@@ -63,8 +64,8 @@ typedef struct ah_process_config {
 } ah_process_config;
 
 enum { AH_PROCESS_PATH = 4096 };
-/* The program of a config, as it would be started: out holds AH_PROCESS_PATH bytes. AH_USAGE: there is
- * none in PATH; a path is taken as it is. */
+/* The program of a config, as it would be started: out holds AH_PROCESS_PATH bytes. AH_USAGE: there
+ * is none in PATH; a path is taken as it is. */
 ah_status ah_process_find(const ah_process_config *cfg, char *out, ah_err *err);
 
 /* AH_USAGE: no such command. What only shows later (a folder that is not there, a file that is
@@ -115,13 +116,14 @@ typedef enum ah_process_end {
 
 typedef struct ah_process_result {
     ah_process_end how;
-    int code;           /* exit code; -1: ended by a signal, never ran, or not known */
-    int signal;         /* 0: none */
-    int left;           /* descendants that could not be ended within ten seconds; -1: not known */
-    int64_t wall_ms;    /* from the start until the last was gone */
-    int64_t cpu_ms;     /* of the command and all descendants */
-    int64_t peak_bytes; /* of memory, of the largest of them; 0: not known, no more than the host has */
-    ah_err err;         /* AH_OK, or why it FAILED */
+    int code;        /* exit code; -1: ended by a signal, never ran, or not known */
+    int signal;      /* 0: none */
+    int left;        /* descendants that could not be ended within ten seconds; -1: not known */
+    int64_t wall_ms; /* from the start until the last was gone */
+    int64_t cpu_ms;  /* of the command and all descendants */
+    int64_t
+        peak_bytes; /* of memory, of the largest of them; 0: not known, no more than the host has */
+    ah_err err;     /* AH_OK, or why it FAILED */
 } ah_process_result;
 
 /* True when the command and its descendants are gone and the streams are at their end (what of

@@ -4,8 +4,8 @@
 
 #include "base/err.h"
 
-/* Fills out with n bytes; or AH_INTERNAL where the system gives none, and out holds nothing then: there
- * are no others to fall back on. */
+/* Fills out with n bytes; or AH_INTERNAL where the system gives none, and out holds nothing then:
+ * there are no others to fall back on. */
 ah_status ah_random_bytes(void *out, size_t n, ah_err *err);
 
 #endif

@@ -1,12 +1,13 @@
-/* The review of the system's calls, as tables: what a command may not do to others, and how it is told.
- * The rule: a call that names another process, or changes something that is not behind a
+/* The review of the system's calls, as tables: what a command may not do to others, and how it is
+ * told. The rule: a call that names another process, or changes something that is not behind a
  * descriptor opened for writing (which Landlock sees), is refused, unless its numbers show that it
- * means the caller itself. What is not in a table is allowed. docs/reference/builtin.md says the same in words.
+ * means the caller itself. What is not in a table is allowed. docs/reference/builtin.md says the
+ * same in words.
  *
- * Not here, as numbers do not show it: modes, times and owners of files by path (chmod, utimes), which
- * no part of Landlock covers; what reads only (perf and what Landlock's scopes refuse aside).
- * Landlock itself refuses mounts, ptrace and its relatives (process_vm_readv, pidfd_getfd, kcmp) towards
- * processes outside; the most of them are refused here as well, as nobody needs them. */
+ * Not here, as numbers do not show it: modes, times and owners of files by path (chmod, utimes),
+ * which no part of Landlock covers; what reads only (perf and what Landlock's scopes refuse aside).
+ * Landlock itself refuses mounts, ptrace and its relatives (process_vm_readv, pidfd_getfd, kcmp)
+ * towards processes outside; the most of them are refused here as well, as nobody needs them. */
 #define _GNU_SOURCE /* prctl, syscall */
 #include "io/refuse.h"
 
@@ -100,7 +101,8 @@ enum {
 };
 #define SAME_RANGE 0xc0189436u /* no enumerator, which is an int */
 
-/* Other processes: limits, priorities, memory, places. Pid 0 is the caller. To read limits is allowed. */
+/* Other processes: limits, priorities, memory, places. Pid 0 is the caller. To read limits is
+ * allowed. */
 static const rule processes[] = {
     {SYS_prlimit64, ALLOWED, EQUAL, 0, 0, 0},
     {SYS_prlimit64, ALLOWED, NO_POINTER, 2, 0, 0},
@@ -124,8 +126,8 @@ static const rule processes[] = {
     {PIDFD_GETFD, EPERM, ALWAYS, 0, 0, 0},
 };
 
-/* Views of the machine of its own, in which it would be root. Flags behind a pointer: who is told that
- * there is no clone3 takes clone. */
+/* Views of the machine of its own, in which it would be root. Flags behind a pointer: who is told
+ * that there is no clone3 takes clone. */
 static const rule namespaces[] = {
     {SYS_unshare, EPERM, BITS, 0, NAMESPACES | NEWTIME, 0},
     {SYS_clone, EPERM, BITS, 0, NAMESPACES, 0},
@@ -145,7 +147,8 @@ static const rule namespaces[] = {
     {MOUNT_SETATTR, EPERM, ALWAYS, 0, 0, 0},
 };
 
-/* What all programs of the user share: System V's and POSIX's queues, memory and semaphores, keyrings. */
+/* What all programs of the user share: System V's and POSIX's queues, memory and semaphores,
+ * keyrings. */
 static const rule shared[] = {
     {SYS_shmget, EACCES, ALWAYS, 0, 0, 0},    {SYS_shmat, EACCES, ALWAYS, 0, 0, 0},
     {SYS_shmctl, EACCES, ALWAYS, 0, 0, 0},    {SYS_semget, EACCES, ALWAYS, 0, 0, 0},
@@ -186,9 +189,9 @@ static const rule machine[] = {
     {SYS_setdomainname, EPERM, ALWAYS, 0, 0, 0},
 };
 
-/* Attributes of files, which a descriptor opened for reading is enough for: as if the file system had
- * none. Of Btrfs's own calls those that copy from file to file are allowed, the others make and delete
- * whole volumes. */
+/* Attributes of files, which a descriptor opened for reading is enough for: as if the file system
+ * had none. Of Btrfs's own calls those that copy from file to file are allowed, the others make and
+ * delete whole volumes. */
 static const rule attributes[] = {
     {SYS_setxattr, EOPNOTSUPP, ALWAYS, 0, 0, 0},
     {SYS_lsetxattr, EOPNOTSUPP, ALWAYS, 0, 0, 0},
@@ -208,8 +211,9 @@ static const rule attributes[] = {
     {SYS_ioctl, EOPNOTSUPP, MASKED, 1, 0xff00, BTRFS},
 };
 
-/* A terminal of the user's can be opened for reading, which is enough to change its settings and, on
- * older kernels, to type into it. Refused are the calls that change one; those that ask are allowed. */
+/* A terminal of the user's can be opened for reading, which is enough to change its settings and,
+ * on older kernels, to type into it. Refused are the calls that change one; those that ask are
+ * allowed. */
 static const rule terminals[] = {
     {SYS_ioctl, EPERM, BETWEEN, 1, TERMINAL + 0x02, TERMINAL + 0x04}, /* TCSETS TCSETSW TCSETSF */
     {SYS_ioctl, EPERM, BETWEEN, 1, TERMINAL + 0x06, TERMINAL + 0x0e}, /* TCSETA ... TIOCSCTTY */
@@ -230,7 +234,8 @@ static const rule terminals[] = {
     {SYS_ioctl, EPERM, MASKED, 1, 0xffff, TERMINAL + 0x36},           /* TIOCSIG */
 };
 
-/* A pair is the command's own, but one end of one that takes datagrams can send to any other socket. */
+/* A pair is the command's own, but one end of one that takes datagrams can send to any other
+ * socket. */
 static const rule pairs[] = {
     {SYS_socketpair, EACCES, OTHER, 0, FAMILY_UNIX, 0},
     {SYS_socketpair, ALLOWED, MASKED, 1, KIND, KIND_STREAM},
@@ -238,8 +243,8 @@ static const rule pairs[] = {
     {SYS_socketpair, EACCES, ALWAYS, 0, 0, 0},
 };
 
-/* The network, and the services of this machine (a container engine's among them), which would do what
- * the command may not. */
+/* The network, and the services of this machine (a container engine's among them), which would do
+ * what the command may not. */
 static const rule no_sockets[] = {{SYS_socket, EACCES, ALWAYS, 0, 0, 0}};
 
 /* Of netlink what tells the addresses of this machine, which resolvers ask. */
@@ -262,7 +267,8 @@ static const rule truncation[] = {
     {OPENAT2, ENOSYS, ALWAYS, 0, 0, 0},
 };
 
-/* Signals by other ways than kill: descriptors of processes, owners of descriptors, single threads. */
+/* Signals by other ways than kill: descriptors of processes, owners of descriptors, single threads.
+ */
 static const rule signals[] = {
     {PIDFD_OPEN, ENOSYS, ALWAYS, 0, 0, 0},
     {PIDFD_SEND_SIGNAL, ENOSYS, ALWAYS, 0, 0, 0},
@@ -385,8 +391,8 @@ static void put_numbers(ah_refuse_program *p, const rule *rules, size_t n, pid_t
 
 #define PUT_NUMBERS(p, rules, pid) put_numbers(p, rules, sizeof(rules) / sizeof *(rules), pid)
 
-/* What another machine's or another way's numbers mean is not known here: a 32-bit program ends; one for
- * x32 is told that there are no such calls. */
+/* What another machine's or another way's numbers mean is not known here: a 32-bit program ends;
+ * one for x32 is told that there are no such calls. */
 static void begin(ah_refuse_program *p, uint32_t foreign)
 {
     p->n = 0;

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 /* Known: x86_64, aarch64, riscv64. Elsewhere there is no filter. */
-#if defined(__linux__) &&                                                                               \
+#if defined(__linux__) &&                                                                          \
     (defined(__x86_64__) || defined(__aarch64__) || (defined(__riscv) && __riscv_xlen == 64))
 #define AH_HAS_REFUSE 1
 #else

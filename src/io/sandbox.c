@@ -1,7 +1,7 @@
-/* Landlock is asked for by its system calls, without a library. Its rules are made before the fork, so
- * that what fails can be told; what runs in ah_sandbox_enter is behind it: only async-signal-safe
- * calls. Constants that headers of the time did not have are spelled out, with the ABI that brought
- * them; what the kernel does not know is not asked for. */
+/* Landlock is asked for by its system calls, without a library. Its rules are made before the fork,
+ * so that what fails can be told; what runs in ah_sandbox_enter is behind it: only
+ * async-signal-safe calls. Constants that headers of the time did not have are spelled out, with
+ * the ABI that brought them; what the kernel does not know is not asked for. */
 #define _GNU_SOURCE /* O_PATH, syscall */
 #include "io/sandbox.h"
 
@@ -111,7 +111,8 @@ static int allow_folder(int rules, int folder, uint64_t rights)
 {
     struct landlock_path_beneath_attr a = {.allowed_access = rights, .parent_fd = folder};
 
-    return syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &a, 0) == 0 ? 0 : errno;
+    return syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &a, 0) == 0 ? 0
+                                                                                         : errno;
 }
 
 static int allow(int rules, const char *path, uint64_t rights)
@@ -196,8 +197,8 @@ static ah_status lock_files(ah_sandbox *s, ah_err *err)
 }
 
 /* Root keeps the right to files that it may not open by their modes, and on demand what concerns
- * their owners; it loses what reaches into other processes (the environment of the host, which Landlock
- * does not guard against CAP_PERFMON) and devices. */
+ * their owners; it loses what reaches into other processes (the environment of the host, which
+ * Landlock does not guard against CAP_PERFMON) and devices. */
 static uint64_t kept_capabilities(const ah_sandbox *s)
 {
     const uint64_t files = 1 << CAP_DAC_OVERRIDE | 1 << CAP_FSETID;
@@ -207,8 +208,8 @@ static uint64_t kept_capabilities(const ah_sandbox *s)
     return s->cfg.kind == AH_SANDBOX_BUBBLEWRAP ? ~0ULL : files | (s->cfg.owners ? owners : 0);
 }
 
-/* From all sets: what may be inherited would come back with the next program, the bounding set with a
- * program of root's. A bounding set that may not be changed (EPERM) gives back nothing, as no new
+/* From all sets: what may be inherited would come back with the next program, the bounding set with
+ * a program of root's. A bounding set that may not be changed (EPERM) gives back nothing, as no new
  * privileges are gained. */
 static int drop_capabilities(uint64_t kept)
 {
@@ -235,11 +236,13 @@ static int enter_landlock(const ah_refusal *r)
 
     if (syscall(SYS_landlock_restrict_self, AH_PROCESS_FENCE, 0) != 0)
         return errno;
-    return ah_refuse_in_sandbox(r, &program) ? ah_refuse_enter(&program) : AH_HAS_REFUSE ? E2BIG : 0;
+    return ah_refuse_in_sandbox(r, &program) ? ah_refuse_enter(&program)
+           : AH_HAS_REFUSE                   ? E2BIG
+                                             : 0;
 }
 
-/* Without a sandbox a command may do what the user may, but not to its supervisors; where the machine
- * has no way to say so it may. */
+/* Without a sandbox a command may do what the user may, but not to its supervisors; where the
+ * machine has no way to say so it may. */
 static int keep_above(const ah_refusal *r)
 {
     ah_refuse_program program;
@@ -294,7 +297,8 @@ int ah_sandbox_enter(const void *sandbox, const pid_t *above, size_t n_above)
 }
 #endif
 
-/* -- bubblewrap ----------------------------------------------------------------------------------- */
+/* -- bubblewrap -----------------------------------------------------------------------------------
+ */
 
 const char *ah_sandbox_bubblewrap(void)
 {
@@ -332,8 +336,8 @@ static bool is_system(const char *path)
 }
 
 /* True if a bind of another folder covers it. bwrap takes paths, not descriptors: what is below a
- * folder that may be written to can be another one by the time it looks, and needs no bind; who holds
- * the others may not be written to. */
+ * folder that may be written to can be another one by the time it looks, and needs no bind; who
+ * holds the others may not be written to. */
 static bool is_covered(const ah_sandbox_config *cfg, size_t i)
 {
     for (size_t j = 0; j < cfg->n_folders; j++)
@@ -365,7 +369,8 @@ static size_t add_readable(const ah_sandbox *s, const char **out, size_t n)
     }
     if (s->cfg.program_path && *s->cfg.program_path == '/' && !is_system(s->cfg.program_path))
         n = add_words(
-            out, n, (const char *const[]){"--ro-bind", s->cfg.program_path, s->cfg.program_path, NULL});
+            out, n,
+            (const char *const[]){"--ro-bind", s->cfg.program_path, s->cfg.program_path, NULL});
     return n;
 }
 
@@ -462,7 +467,8 @@ static bool bubblewrap_works(void)
     return works;
 }
 
-/* -- opening and closing ------------------------------------------------------------------------------ */
+/* -- opening and closing
+ * ------------------------------------------------------------------------------ */
 
 static ah_status make_temporary(ah_sandbox *s, ah_err *err)
 {
@@ -519,10 +525,11 @@ ah_status ah_sandbox_choose(const ah_sandbox_config *cfg, ah_sandbox *out, ah_er
     if (cfg->kind == AH_SANDBOX_AUTO || cfg->kind == AH_SANDBOX_REQUIRE)
         out->cfg.kind = best(out->abi);
     if (cfg->kind == AH_SANDBOX_REQUIRE && out->cfg.kind == AH_SANDBOX_NONE)
-        return ah_err_set(err, AH_USAGE,
-                          "sandbox: this machine offers none: it needs Landlock (Linux 5.13 or later, "
-                          "and `landlock` in /sys/kernel/security/lsm), or the program bwrap (the "
-                          "package bubblewrap) and leave to make namespaces");
+        return ah_err_set(
+            err, AH_USAGE,
+            "sandbox: this machine offers none: it needs Landlock (Linux 5.13 or later, "
+            "and `landlock` in /sys/kernel/security/lsm), or the program bwrap (the "
+            "package bubblewrap) and leave to make namespaces");
     if (cfg->kind == AH_SANDBOX_LANDLOCK && out->abi == 0)
         return ah_err_set(err, AH_USAGE, "sandbox: this kernel does not offer Landlock");
     if (cfg->kind == AH_SANDBOX_BUBBLEWRAP && !ah_sandbox_bubblewrap())
@@ -536,7 +543,8 @@ ah_status ah_sandbox_open(const ah_sandbox_config *cfg, ah_sandbox *out, ah_err 
 {
     ah_status st = ah_sandbox_choose(cfg, out, err);
 
-    if (st == AH_OK && out->cfg.kind == AH_SANDBOX_LANDLOCK && (st = make_temporary(out, err)) == AH_OK)
+    if (st == AH_OK && out->cfg.kind == AH_SANDBOX_LANDLOCK &&
+        (st = make_temporary(out, err)) == AH_OK)
         st = lock_files(out, err);
     if (st == AH_OK && out->cfg.kind == AH_SANDBOX_BUBBLEWRAP)
         st = make_filter(out, err);

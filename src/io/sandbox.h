@@ -4,12 +4,12 @@
  *   landlock     the file system is read-only but for some folders; other processes' memory and
  *                environment are out of reach, and so are signals to them (Linux 6.12 on); seccomp
  *                refuses the calls of io/refuse.c. Needs no privilege.
- *   bubblewrap   the program bwrap: the same by mounts, in namespaces of its own, and the same calls
- *                are refused
+ *   bubblewrap   the program bwrap: the same by mounts, in namespaces of its own, and the same
+ * calls are refused
  *
- * What the user may read the command may read, unless the folders are listed; then these, what it may
- * write to, and the system's own (ah_sandbox_system) can be. Not here: limits of memory and time
- * (io/process.h). Elsewhere than on Linux there is neither. */
+ * What the user may read the command may read, unless the folders are listed; then these, what it
+ * may write to, and the system's own (ah_sandbox_system) can be. Not here: limits of memory and
+ * time (io/process.h). Elsewhere than on Linux there is neither. */
 #ifndef AH_IO_SANDBOX_H
 #define AH_IO_SANDBOX_H
 
@@ -32,7 +32,8 @@ extern const char *const ah_sandbox_system[];
 
 enum { AH_SANDBOX_WORDS = 200, AH_SANDBOX_FOLDERS = 16 };
 
-/* A folder is a descriptor that was opened once, so that nobody can put another one in its place. */
+/* A folder is a descriptor that was opened once, so that nobody can put another one in its place.
+ */
 typedef struct ah_sandbox_folder {
     int fd;
     const char *path; /* where it is now, without links */
@@ -49,22 +50,24 @@ typedef struct ah_sandbox_config {
     int program; /* likewise: a file that can be read and run, too; 0: none */
     const char *program_path;
     bool network;
-    bool owners; /* root keeps its rights over the owners of files and over what belongs to others */
+    bool
+        owners; /* root keeps its rights over the owners of files and over what belongs to others */
 } ah_sandbox_config;
 
 typedef struct ah_sandbox {
     ah_sandbox_config cfg; /* kind: what it has come to, never AUTO or REQUIRE */
     int abi;               /* of Landlock */
     int fence;             /* for ah_process_config.fence_fd; 0: none */
-    char temporary[256];   /* a folder that is its own and may be written to; "" where there is none */
-    char text[96];         /* "landlock (ABI 7), no network", or "none" */
+    char
+        temporary[256]; /* a folder that is its own and may be written to; "" where there is none */
+    char text[96];      /* "landlock (ABI 7), no network", or "none" */
 } ah_sandbox;
 
-/* Says what a kind comes to here (out->cfg.kind, out->text), and makes nothing. AH_USAGE: it is not to
- * be had; the message says what to do. May run bwrap once, to see that it works. */
+/* Says what a kind comes to here (out->cfg.kind, out->text), and makes nothing. AH_USAGE: it is not
+ * to be had; the message says what to do. May run bwrap once, to see that it works. */
 ah_status ah_sandbox_choose(const ah_sandbox_config *cfg, ah_sandbox *out, ah_err *err);
-/* The same, and makes what a command needs. AH_USAGE, too: the temporary folder or the rules cannot be
- * made. */
+/* The same, and makes what a command needs. AH_USAGE, too: the temporary folder or the rules cannot
+ * be made. */
 ah_status ah_sandbox_open(const ah_sandbox_config *cfg, ah_sandbox *out, ah_err *err);
 /* Zero is fine. The temporary folder is removed by ah_sandbox_clean, and here where that was not
  * called: for a moment, and what takes longer stays. */
@@ -72,8 +75,8 @@ void ah_sandbox_close(ah_sandbox *s);
 
 /* What stands before the command's words (bubblewrap); how many. They live as long as s. */
 size_t ah_sandbox_words(const ah_sandbox *s, const char *out[AH_SANDBOX_WORDS]);
-/* ah_process_config.confine and .clean; their ud is the ah_sandbox, which must stay until the process
- * is gone. */
+/* ah_process_config.confine and .clean; their ud is the ah_sandbox, which must stay until the
+ * process is gone. */
 int ah_sandbox_enter(const void *sandbox, const pid_t *above, size_t n_above);
 bool ah_sandbox_clean(const void *sandbox, long for_ms);
 

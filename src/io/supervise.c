@@ -190,7 +190,8 @@ static _Noreturn void become_command(const ah_supervisor *s, const pid_t *above,
     give_up(AH_STEP_EXEC, errno);
 }
 
-/* -- setting up --------------------------------------------------------------------------------- */
+/* -- setting up ---------------------------------------------------------------------------------
+ */
 
 static void on_signal(int sig)
 {
@@ -228,7 +229,8 @@ static void close_others(void)
 /* The descriptors given go to 0 to 6, whatever numbers they have; all others are closed. */
 static bool place(const ah_supervisor *s)
 {
-    const int from[] = {s->in, s->out, s->err, s->control, s->report, s->cfg->fence_fd, s->cfg->cwd_fd};
+    const int from[] = {s->in,     s->out,           s->err,        s->control,
+                        s->report, s->cfg->fence_fd, s->cfg->cwd_fd};
     int safe[FIRST_OTHER];
 
     for (int i = 0; i < FIRST_OTHER; i++) {
@@ -264,8 +266,8 @@ static int64_t cpu_of_children(void)
     struct rusage used = {0};
 
     getrusage(RUSAGE_CHILDREN, &used);
-    return ((int64_t)used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 + used.ru_utime.tv_usec +
-           used.ru_stime.tv_usec;
+    return ((int64_t)used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
+           used.ru_utime.tv_usec + used.ru_stime.tv_usec;
 }
 
 /* Nothing is left only where the kernel says so; a number only where all were looked at. */
@@ -274,7 +276,8 @@ static int count_left(const ah_descent *below, bool none)
     return none ? 0 : ah_descent_count(below);
 }
 
-/* -- the inner supervisor ------------------------------------------------------------------------- */
+/* -- the inner supervisor -------------------------------------------------------------------------
+ */
 
 static void signal_all(const supervisor *s, int sig)
 {
@@ -319,8 +322,8 @@ static bool reap(supervisor *s)
     return pid == 0;
 }
 
-/* Its number is its own while it has not been waited for. Where it has no group yet, it has blocked all
- * signals, and takes this one before it is the command. */
+/* Its number is its own while it has not been waited for. Where it has no group yet, it has blocked
+ * all signals, and takes this one before it is the command. */
 static void pass_on(const supervisor *s, int sig)
 {
     if (!s->ended && kill(-s->command, sig) != 0)
@@ -452,7 +455,8 @@ static void clean_up(const ah_process_config *cfg)
     _exit(0);
 }
 
-/* -- the outer supervisor --------------------------------------------------------------------------- */
+/* -- the outer supervisor
+ * --------------------------------------------------------------------------- */
 
 #if AH_HAS_DESCENT
 
@@ -465,7 +469,8 @@ typedef struct guard {
     int64_t kill_at; /* when the inner one must have ended long ago; 0: no such time */
 } guard;
 
-/* TERM is never taken: it is seen to be pending, whenever the CONT that comes with it ends a wait. */
+/* TERM is never taken: it is seen to be pending, whenever the CONT that comes with it ends a wait.
+ */
 static bool told_to_end(void)
 {
     sigset_t pending;
@@ -503,8 +508,8 @@ static int64_t patience(const guard *g)
 /* Until the inner one ends or is stopped, the host dies or says CONT, or it is time. */
 static void wait_for_inner(guard *g)
 {
-    struct pollfd host = {.fd =
-                              g->deaf ? -1 : CONTROL}; /* its end alone: the bytes are the inner one's */
+    struct pollfd host = {
+        .fd = g->deaf ? -1 : CONTROL}; /* its end alone: the bytes are the inner one's */
     const sigset_t mask = all_but(SIGCHLD, SIGCONT);
     int64_t left = g->kill_at ? g->kill_at - ah_clock_ms() : 0;
     struct timespec ts = {0};
@@ -526,8 +531,8 @@ static bool is_time(const guard *g)
     return told_to_end() || (g->kill_at && ah_clock_ms() >= g->kill_at);
 }
 
-/* Whatever is left when the inner one has ended, and the inner one itself where it has not: who traces it
- * is told of its end first, and must be ended for this one to hear of it. */
+/* Whatever is left when the inner one has ended, and the inner one itself where it has not: who
+ * traces it is told of its end first, and must be ended for this one to hear of it. */
 static void end_all(guard *g)
 {
     int64_t give_up = ah_clock_ms() + (g->gave_up ? SLACK_MS : AH_KILL_MS);

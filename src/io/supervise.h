@@ -16,7 +16,11 @@ typedef struct ah_supervisor {
 } ah_supervisor;
 
 /* A byte up to AH_MOST_SIGNAL is a signal for the command's process group. */
-typedef enum ah_control { AH_MOST_SIGNAL = 64, AH_CONTROL_STOP = 'T', AH_CONTROL_KILL = 'K' } ah_control;
+typedef enum ah_control {
+    AH_MOST_SIGNAL = 64,
+    AH_CONTROL_STOP = 'T',
+    AH_CONTROL_KILL = 'K'
+} ah_control;
 
 /* Times of a supervisor, ms. The host, which watches it, gives it these and some more. */
 enum {
@@ -33,9 +37,9 @@ typedef enum ah_launch_step {
     AH_STEP_EXEC
 } ah_launch_step;
 
-/* STARTED, perhaps FAILED, ENDING and ENDED come from the inner supervisor; GONE from the outer one,
- * always as the last, and ENDING where it ends all in the inner one's place. What was killed is missing
- * in the row; the end of the pipe stands for GONE. */
+/* STARTED, perhaps FAILED, ENDING and ENDED come from the inner supervisor; GONE from the outer
+ * one, always as the last, and ENDING where it ends all in the inner one's place. What was killed
+ * is missing in the row; the end of the pipe stands for GONE. */
 typedef enum ah_report_kind {
     AH_REPORT_STARTED,
     AH_REPORT_FAILED,

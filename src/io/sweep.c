@@ -1,6 +1,6 @@
-/* A deep tree is made flat: a folder in the folder that is being removed gives up its files, and its
- * folders move up to stand beside it. So each is moved once, no path is longer than two names, and
- * neither a stack nor a row of descriptors grows with the depth. */
+/* A deep tree is made flat: a folder in the folder that is being removed gives up its files, and
+ * its folders move up to stand beside it. So each is moved once, no path is longer than two names,
+ * and neither a stack nor a row of descriptors grows with the depth. */
 #define _GNU_SOURCE /* syscall, getdents64, O_PATH */
 #include "io/sweep.h"
 

@@ -1,6 +1,6 @@
-/* libyaml's events, written as JSON as they come: no tree, and what an alias repeats is a piece of what
- * was written already. The one JSON scanner then judges the whole, repeated keys included; where it
- * finds a fault, the text is read once more up to there, to tell the place in YAML.
+/* libyaml's events, written as JSON as they come: no tree, and what an alias repeats is a piece of
+ * what was written already. The one JSON scanner then judges the whole, repeated keys included;
+ * where it finds a fault, the text is read once more up to there, to tell the place in YAML.
  *
  * libyaml is opened at its first use, and stays open. In a static program it is linked. */
 #include "io/yaml.h"
@@ -156,9 +156,9 @@ static ah_status no_yaml(reading *r, ah_slice text)
     else if (p->context)
         ah_print(around, sizeof around, " (%s at line %zu, column %zu)", p->context,
                  p->context_mark.line + 1, p->context_mark.column + 1);
-    return ah_err_set(r->err, AH_TOOL_VALIDATION, "the text is not YAML: %s at line %zu, column %zu%s",
-                      p->problem ? p->problem : "an error without words", at.line + 1, at.column + 1,
-                      around);
+    return ah_err_set(
+        r->err, AH_TOOL_VALIDATION, "the text is not YAML: %s at line %zu, column %zu%s",
+        p->problem ? p->problem : "an error without words", at.line + 1, at.column + 1, around);
 }
 
 /* -- anchors and aliases */
@@ -343,7 +343,8 @@ static ah_status put_alias(reading *r)
         return fails(r, "an alias as a key");
     n = a->end - a->start;
     if (++r->aliases > AH_YAML_ALIASES || n > AH_YAML_REPEATED - r->repeated)
-        return fails(r, "aliases that repeat too much (10000 of them and 1 MiB of JSON are the most)");
+        return fails(r,
+                     "aliases that repeat too much (10000 of them and 1 MiB of JSON are the most)");
     r->repeated += n;
     put_separator(r);
     if (!(to = ah_buf_room(r->out, n)))
@@ -468,8 +469,8 @@ static bool has_many_tags(ah_slice text)
     return at != NULL;
 }
 
-ah_status ah_yaml_to_json(const ah_mem *mem, ah_slice text, const ah_interrupt *interrupt, ah_buf *out,
-                          ah_err *err)
+ah_status ah_yaml_to_json(const ah_mem *mem, ah_slice text, const ah_interrupt *interrupt,
+                          ah_buf *out, ah_err *err)
 {
     reading r = {.mem = mem, .interrupt = interrupt, .out = out, .start = out->len, .err = err};
     yaml_mark_t at;
@@ -479,13 +480,14 @@ ah_status ah_yaml_to_json(const ah_mem *mem, ah_slice text, const ah_interrupt *
         return st;
     if (text.n > AH_YAML_MAX)
         return ah_err_set(err, AH_TOOL_VALIDATION,
-                          "the text cannot be decoded: it has %zu bytes, and %d are the most", text.n,
-                          AH_YAML_MAX);
+                          "the text cannot be decoded: it has %zu bytes, and %d are the most",
+                          text.n, AH_YAML_MAX);
     if (ah_slice_begins(text, "\xef\xbb\xbf")) /* libyaml would count the mark as a column */
         text = (ah_slice){text.p + 3, text.n - 3};
     if (has_many_tags(text))
         return ah_err_set(err, AH_TOOL_VALIDATION,
-                          "the text cannot be decoded: it has %%TAG more than %d times", AH_YAML_TAGS);
+                          "the text cannot be decoded: it has %%TAG more than %d times",
+                          AH_YAML_TAGS);
     st = read_whole(&r, text, SIZE_MAX, &at);
     return st == AH_OK ? check(&r, text) : st;
 }
@@ -502,13 +504,14 @@ const char *ah_yaml_version(char *room, size_t size)
 
 #else
 
-ah_status ah_yaml_to_json(const ah_mem *mem, ah_slice text, const ah_interrupt *interrupt, ah_buf *out,
-                          ah_err *err)
+ah_status ah_yaml_to_json(const ah_mem *mem, ah_slice text, const ah_interrupt *interrupt,
+                          ah_buf *out, ah_err *err)
 {
     (void)mem, (void)text, (void)interrupt, (void)out;
-    return ah_err_set(err, AH_USAGE,
-                      "YAML is not in this build: build agenthost where libyaml is (Debian: apt-get "
-                      "install libyaml-dev)");
+    return ah_err_set(
+        err, AH_USAGE,
+        "YAML is not in this build: build agenthost where libyaml is (Debian: apt-get "
+        "install libyaml-dev)");
 }
 
 const char *ah_yaml_version(char *room, size_t size)

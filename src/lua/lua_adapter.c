@@ -1,5 +1,5 @@
-/* Adapters as objects of Lua: those written in Lua, which ah.adapter, ah.scripted and demo/ models stand
- * on, and those of names. How a function answers is in lua_exchange.c. */
+/* Adapters as objects of Lua: those written in Lua, which ah.adapter, ah.scripted and demo/ models
+ * stand on, and those of names. How a function answers is in lua_exchange.c. */
 #include "lua/lua_adapter.h"
 
 #include <stdlib.h>
@@ -117,8 +117,9 @@ static void read_wire(lua_State *L, ah_lua_adapter *a)
 }
 
 /* _adapter(provider, model, function(exchange), methods, tool_change_mode = "append", begins_only,
- * images = true, asks, runs, told, reads, annotated): asks(name, arguments as text, call_id) says whether runs(args, ctx) stands
- * in for the handler; told(what, conversation) is called where what is kept for it goes, for all without one; reads: the wire of x:line. */
+ * images = true, asks, runs, told, reads, annotated): asks(name, arguments as text, call_id) says
+ * whether runs(args, ctx) stands in for the handler; told(what, conversation) is called where what
+ * is kept for it goes, for all without one; reads: the wire of x:line. */
 static int lua_new_adapter(lua_State *L)
 {
     ah_slice provider, model;
@@ -285,12 +286,13 @@ static void take_claude(const commanded *c, ah_adapter *a)
 }
 
 /* claude_agent_sdk/NAME: the module makes an adapter in Lua of what is said here. */
-static ah_status open_claude(lua_State *L, ah_slice name, const ah_provider_options *o, ah_adapter **out,
-                             ah_err *err)
+static ah_status open_claude(lua_State *L, ah_slice name, const ah_provider_options *o,
+                             ah_adapter **out, ah_err *err)
 {
     commanded c = {.mode = AH_TOOLS_RESTART};
-    ah_status st = ah_provider_mode(o, AH_CLAUDE, 1 << AH_TOOLS_RESTART | 1 << AH_TOOLS_LIST_CHANGED,
-                                    AH_TOOLS_RESTART, &c.mode, err);
+    ah_status st =
+        ah_provider_mode(o, AH_CLAUDE, 1 << AH_TOOLS_RESTART | 1 << AH_TOOLS_LIST_CHANGED,
+                         AH_TOOLS_RESTART, &c.mode, err);
 
     if (st == AH_OK)
         st = ah_wire_native_fill(&c.native, &claude, name, o, err);
@@ -322,9 +324,10 @@ static ah_status open_named(lua_State *L, ah_slice s, ah_provider_options *o, ah
     if (!ah_utf8_valid(s))
         return ah_err_set(err, AH_USAGE, "model: the name is not UTF-8");
     if (meant && !memchr(s.p, '\0', s.n))
-        return ah_err_set(err, AH_USAGE,
-                          "model: '%.*s' is not of the form provider/model (did you mean '%s/%.*s'?)",
-                          AH_FMT(s), meant, AH_FMT(s));
+        return ah_err_set(
+            err, AH_USAGE,
+            "model: '%.*s' is not of the form provider/model (did you mean '%s/%.*s'?)", AH_FMT(s),
+            meant, AH_FMT(s));
     if (!slash || slash == s.p || slash + 1 == s.p + s.n || memchr(s.p, '\0', s.n))
         return ah_err_set(err, AH_USAGE,
                           "model: '%.*s' is not of the form provider/model, such as openai/gpt-4o, "
@@ -346,7 +349,8 @@ bool ah_lua_is_adapter(lua_State *L, int idx)
     return luaL_testudata(L, idx, ADAPTER) != NULL;
 }
 
-ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_adapter **out, ah_err *err)
+ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_adapter **out,
+                            ah_err *err)
 {
     ah_adapter **box = luaL_testudata(L, idx, ADAPTER);
     ah_slice s;
@@ -359,7 +363,8 @@ ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_ad
         return AH_OK;
     }
     if (lua_type(L, idx) != LUA_TSTRING)
-        return ah_err_set(err, AH_USAGE, "model: expected \"provider/model\" or an adapter, found %s",
+        return ah_err_set(err, AH_USAGE,
+                          "model: expected \"provider/model\" or an adapter, found %s",
                           luaL_typename(L, idx));
     ah_lua_push_model(L, idx); /* -- name */
     s.p = lua_tolstring(L, -1, &s.n);
@@ -406,8 +411,8 @@ static void set_prices(lua_State *L, const ah_model_prices *p)
 static void push_known(lua_State *L, const ah_adapter *a)
 {
     const ah_model *m = &a->known;
-    ah_slice learned =
-        ah_models_learned(ah_lua_of(L)->models, ah_text_slice(a->provider), ah_text_slice(a->model));
+    ah_slice learned = ah_models_learned(ah_lua_of(L)->models, ah_text_slice(a->provider),
+                                         ah_text_slice(a->model));
     ah_buf *b = ah_lua_push_buf(L, MAX_KNOWN); /* -- t buf */
 
     ah_model_put_known(m, learned, b);

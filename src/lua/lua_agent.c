@@ -37,8 +37,9 @@ typedef struct ah_lua_run {
 static void check_looking(lua_State *L, const ah_lua_agent *a)
 {
     if (a->looking)
-        ah_lua_raise(L, AH_USAGE,
-                     "`enabled` and `visibility` cannot use the agent whose prompt is being rendered");
+        ah_lua_raise(
+            L, AH_USAGE,
+            "`enabled` and `visibility` cannot use the agent whose prompt is being rendered");
 }
 
 static ah_lua_agent *check_open(lua_State *L, int at)
@@ -69,8 +70,8 @@ static void check_said(lua_State *L, int idx, const char *what)
     if (type > LUA_TNIL && type != LUA_TSTRING && type != LUA_TTABLE)
         ah_lua_raise(
             L, AH_USAGE,
-            "%s: the text for the model must be a string, or a list of texts and images, found %s", what,
-            luaL_typename(L, idx));
+            "%s: the text for the model must be a string, or a list of texts and images, found %s",
+            what, luaL_typename(L, idx));
 }
 
 /* The array part behind the sections: what the user says. Pushed. */
@@ -80,10 +81,11 @@ static void push_text(lua_State *L)
     lua_Integer sections = (lua_Integer)a->prompt.n_sections, n = luaL_len(L, 1) - sections;
 
     if (n > 1)
-        ah_lua_raise(L, AH_USAGE,
-                     "ah.run: sections, then one text for the model at most, found %d things behind the "
-                     "sections (several texts are a list: { \"...\", \"...\" })",
-                     (int)n);
+        ah_lua_raise(
+            L, AH_USAGE,
+            "ah.run: sections, then one text for the model at most, found %d things behind the "
+            "sections (several texts are a list: { \"...\", \"...\" })",
+            (int)n);
     lua_geti(L, 1, sections + 1);
     check_said(L, -1, "ah.run");
 }
@@ -234,8 +236,8 @@ static int agent_close(lua_State *L)
 
     check_looking(L, a);
     if ((a->runs || a->busy) && lua_isnoneornil(L, 2))
-        return ah_lua_raise(L, AH_USAGE,
-                            "agent:close: a run of it is at work; wait for it, or agent:cancel() it");
+        return ah_lua_raise(
+            L, AH_USAGE, "agent:close: a run of it is at work; wait for it, or agent:cancel() it");
     if (a->runs || a->busy)
         return 0;
     ah_lua_agent_close(a);
@@ -381,8 +383,8 @@ static ah_status guard_said(ah_lua_agent *a, const ah_lua_content *said, ah_err 
                         : guard_parts(a, said->parts, err);
 }
 
-/* Says what is not yet said: settings (a last call without tools changed them), the user's text. AH_GUARD:
- * that must not reach the model, and is not said. */
+/* Says what is not yet said: settings (a last call without tools changed them), the user's text.
+ * AH_GUARD: that must not reach the model, and is not said. */
 static ah_status open_turn(run *r, ah_err *err)
 {
     ah_lua_agent *a = r->agent;
@@ -666,7 +668,8 @@ static bool has_spoken(const ah_transcript *t)
 static void check_idle(lua_State *L, const ah_lua_agent *a)
 {
     if (a->current || a->busy)
-        ah_lua_raise(L, AH_USAGE, "the agent is already running; agent:send(text) queues a message");
+        ah_lua_raise(L, AH_USAGE,
+                     "the agent is already running; agent:send(text) queues a message");
 }
 
 static void check_start(lua_State *L, const ah_lua_agent *a, const ah_lua_content *said, bool waits)
@@ -698,7 +701,8 @@ static void keep_said(lua_State *L, run *r, const ah_lua_content *said)
 ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
 {
     ah_lua_agent *a = check_open(L, at);
-    bool apart = tap && ah_lua_of(L)->tool; /* begun by a tool of the program: it may outlive the call */
+    bool apart =
+        tap && ah_lua_of(L)->tool; /* begun by a tool of the program: it may outlive the call */
     ah_overlay *around = apart ? NULL : ah_lua_overlay(L);
     ah_lua_content said;
     ah_status st;
@@ -838,8 +842,8 @@ static int agent_run(lua_State *L)
     return run_agent(L, 1);
 }
 
-/* agent:send(text or parts): during a run, queued to the next commit; else said in the next run. In a
- * call, once that is committed. True, or nil and an error. */
+/* agent:send(text or parts): during a run, queued to the next commit; else said in the next run. In
+ * a call, once that is committed. True, or nil and an error. */
 static int agent_send(lua_State *L)
 {
     ah_lua_content said;

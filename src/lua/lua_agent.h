@@ -53,18 +53,18 @@ typedef struct ah_lua_agent {
     ah_budget *budget; /* NULL: none of its own */
     ah_transcript *transcript;
     ah_session *session; /* borrowed from the object in AH_AGENT_SESSION */
-    ah_text *kept;       /* the session in the file it was loaded from, where the script gave none */
-    ah_wire wire;        /* of transcript and adapter, kept from run to run */
-    ah_text *settings;   /* the settings entry its runs are to have */
+    ah_text *kept;     /* the session in the file it was loaded from, where the script gave none */
+    ah_wire wire;      /* of transcript and adapter, kept from run to run */
+    ah_text *settings; /* the settings entry its runs are to have */
     ah_run_limits limits;
     ah_text *exempt;          /* what limits.loop.exempt borrows from */
     double timeout, deadline; /* seconds; deadline by ah.now(); 0: none */
     ah_observer observer;
     int fronts; /* reference: list of functions that asks go to (lua_front.c); LUA_NOREF: none */
     ah_lua_run *current;
-    int runs;     /* that begun and whose replies are not given out */
-    int busy;     /* changes under way that may call the log: it is neither closed nor run meanwhile */
-    bool once;    /* of ah.run: it is over with its run */
+    int runs;  /* that begun and whose replies are not given out */
+    int busy;  /* changes under way that may call the log: it is neither closed nor run meanwhile */
+    bool once; /* of ah.run: it is over with its run */
     bool closed;  /* it holds nothing any more */
     bool looking; /* its prompt is being rendered: functions of the script are at work */
 } ah_lua_agent;
@@ -77,7 +77,8 @@ ah_lua_agent *ah_lua_to_agent(lua_State *L, int idx);
 /* Pushes an agent that holds nothing yet but can be collected. */
 ah_lua_agent *ah_lua_push_agent(lua_State *L);
 /* Reads the fields of the table at 1 into it; it may hold a transcript already, of a
- * conversation that goes on. Raises for the script's mistakes; AH_PROVIDER for what the world lacks. */
+ * conversation that goes on. Raises for the script's mistakes; AH_PROVIDER for what the world
+ * lacks. */
 ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_err *err);
 /* The system text: `text` (.p NULL: none) and the prompt. Raises. */
 void ah_lua_say_system(lua_State *L, ah_lua_agent *a, ah_slice text);
@@ -92,7 +93,8 @@ ah_status ah_lua_say_settings(ah_lua_agent *a, ah_err *err);
 /* Changes while no run is at work: how they are made, and making them. */
 ah_injection ah_lua_injection_idle(ah_lua_agent *a, ah_inject_rules *rules);
 ah_status ah_lua_change_idle(ah_lua_agent *a, ah_inject_rules *rules, ah_changes *c, ah_err *err);
-/* The function on top (popped) is one of its front ends (lua_front.c). Raises when out of memory. */
+/* The function on top (popped) is one of its front ends (lua_front.c). Raises when out of memory.
+ */
 void ah_lua_add_front(lua_State *L, ah_lua_agent *a);
 /* Whose run it is; NULL: no agent's. */
 ah_lua_agent *ah_lua_agent_of(const ah_driver_run *d);
@@ -109,8 +111,8 @@ void ah_lua_push_reply_so_far(lua_State *L, const ah_driver_run *d);
 int ah_lua_run_resources(const ah_driver_run *d);
 /* Pushes the userdata of a run that is at work, whose first user value is its agent. */
 void ah_lua_push_run(lua_State *L, const ah_driver_run *d);
-/* When a run that begins now is to end (loop clock): by its own limits and those of what is around it
- * (each may be NULL); 0: never. */
+/* When a run that begins now is to end (loop clock): by its own limits and those of what is around
+ * it (each may be NULL); 0: never. */
 int64_t ah_lua_agent_deadline(const ah_lua_agent *a, const ah_driver_run *parent,
                               const ah_overlay *around);
 /* Lets go of all that it holds, of a process of the model's too. Not while a run is at work. */

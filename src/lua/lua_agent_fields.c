@@ -25,7 +25,12 @@
 #include "run/pick.h"
 #include "state/visibility.h"
 
-enum { MAX_SETTINGS = 4 << 20, MAX_SYSTEM = 64 << 20, DEFAULT_ITERATIONS = 20, DEFAULT_RETRIES = 2 };
+enum {
+    MAX_SETTINGS = 4 << 20,
+    MAX_SYSTEM = 64 << 20,
+    DEFAULT_ITERATIONS = 20,
+    DEFAULT_RETRIES = 2
+};
 
 /* The fields at 1, all of which are checked, and what rows store of them. */
 static void read_fields(lua_State *L, const char *what, ah_lua_agent *a)
@@ -67,8 +72,8 @@ static void read_http(lua_State *L, ah_http_limits *limits)
     lua_setfield(L, 1, "http"); /* our own table by now: it is read again for fallbacks */
 }
 
-/* Pushes the model: from outside, the script, the conversation, the environment, in this order. True:
- * it is the conversation's. */
+/* Pushes the model: from outside, the script, the conversation, the environment, in this order.
+ * True: it is the conversation's. */
 static bool push_model(lua_State *L, const ah_lua_agent *a)
 {
     const char *env = getenv("AGENTHOST_MODEL");
@@ -86,9 +91,10 @@ static bool push_model(lua_State *L, const ah_lua_agent *a)
     else if (env && *env)
         lua_pushstring(L, env);
     else
-        ah_lua_raise(L, AH_USAGE,
-                     "ah.run: no model: give model = \"provider/model\", --model or AGENTHOST_MODEL "
-                     "(demo/echo needs no key and no network)");
+        ah_lua_raise(
+            L, AH_USAGE,
+            "ah.run: no model: give model = \"provider/model\", --model or AGENTHOST_MODEL "
+            "(demo/echo needs no key and no network)");
     return saved.p != NULL;
 }
 
@@ -98,8 +104,8 @@ static bool is_unknown(lua_State *L, const ah_lua_agent *a)
     ah_provider_options plain = {.mem = &a->lua->mem, .secrets = &a->lua->host->secrets};
     ah_adapter *there = NULL;
     ah_err ignored;
-    bool unknown =
-        lua_type(L, -1) == LUA_TSTRING && ah_lua_to_adapter(L, -1, &plain, &there, &ignored) == AH_USAGE;
+    bool unknown = lua_type(L, -1) == LUA_TSTRING &&
+                   ah_lua_to_adapter(L, -1, &plain, &there, &ignored) == AH_USAGE;
 
     ah_adapter_unref(there);
     return unknown;
@@ -116,8 +122,8 @@ static void tell_foreign(lua_State *L, ah_err *err)
                lua_tostring(L, -1), why);
 }
 
-/* What the world lacks (a key) is in the status; so is a wrong name, which is the script's mistake or
- * a person's. */
+/* What the world lacks (a key) is in the status; so is a wrong name, which is the script's mistake
+ * or a person's. */
 static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
 {
     ah_adapter *now = NULL;
@@ -257,8 +263,8 @@ static bool has_native_output(const ah_lua_agent *a)
     return all;
 }
 
-/* True if the script says the system text that it said before. A strategy may have set another since:
- * that one stays. */
+/* True if the script says the system text that it said before. A strategy may have set another
+ * since: that one stays. */
 static bool says_again(const ah_transcript *t, const ah_text *entry)
 {
     size_t at = ah_disclosure_text_at(t);
@@ -281,7 +287,8 @@ void ah_lua_say_system(lua_State *L, ah_lua_agent *a, ah_slice text)
         lua_pop(L, 1);
         return;
     }
-    entry = ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, ah_buf_slice(b), ah_host_wall(a->lua->host));
+    entry =
+        ah_entry_text(&a->lua->mem, AH_ENTRY_PROMPT, ah_buf_slice(b), ah_host_wall(a->lua->host));
     if (entry && says_again(a->transcript, entry))
         ah_text_unref(entry);
     else if (ah_transcript_add(a->transcript, AH_ENTRY_PROMPT, entry, &err) != AH_OK)
@@ -386,10 +393,11 @@ static void read_executors(lua_State *L, ah_lua_agent *a)
     }
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
         if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TFUNCTION)
-            ah_lua_raise(L, AH_USAGE,
-                         "ah.run: field 'executors' must be { name = function(args, ctx) }, found a %s "
-                         "under a %s",
-                         luaL_typename(L, -1), luaL_typename(L, -2));
+            ah_lua_raise(
+                L, AH_USAGE,
+                "ah.run: field 'executors' must be { name = function(args, ctx) }, found a %s "
+                "under a %s",
+                luaL_typename(L, -1), luaL_typename(L, -2));
         ah_lua_push_executor(L, -2, -1);
         if (ah_registry_add(&a->executors, ah_lua_to_tool(L, -1), &err) != AH_OK)
             ah_lua_raise_err(L, &err);
@@ -444,8 +452,8 @@ static void add_brought(lua_State *L, ah_lua_agent *a, const char *field,
     lua_pop(L, 1);
 }
 
-/* What the script declares must fit. The tools of sections that were opened take the room that is left,
- * as they did when they were opened: a conversation that met max_tools by them goes on. */
+/* What the script declares must fit. The tools of sections that were opened take the room that is
+ * left, as they did when they were opened: a conversation that met max_tools by them goes on. */
 static void fit(lua_State *L, ah_lua_agent *a, ah_changes *c)
 {
     int n = 0;
@@ -453,15 +461,17 @@ static void fit(lua_State *L, ah_lua_agent *a, ah_changes *c)
     for (size_t i = 0; i < c->n; i++)
         n += !c->item[i].yields;
     if (n > a->rules.max_tools)
-        ah_lua_raise(L, AH_PROMPT_VALIDATION,
-                     "ah.run: %d tools are more than max_tools (%d); many models take no more than 128 "
-                     "and choose badly among many, but max_tools = %d allows them",
-                     n, a->rules.max_tools, n);
+        ah_lua_raise(
+            L, AH_PROMPT_VALIDATION,
+            "ah.run: %d tools are more than max_tools (%d); many models take no more than 128 "
+            "and choose badly among many, but max_tools = %d allows them",
+            n, a->rules.max_tools, n);
     if (!ah_changes_fit(c, &a->registry, (size_t)a->rules.max_tools))
         return;
     a->rules.warned_full = true;
-    ah_log_put(&a->observer.records, AH_LOG_WARNING,
-               "Tools of open sections are left out: max_tools are declared (raise it, or remove some)");
+    ah_log_put(
+        &a->observer.records, AH_LOG_WARNING,
+        "Tools of open sections are left out: max_tools are declared (raise it, or remove some)");
 }
 
 /* What is declared at the start knows no second tool of a name. agent: where its object lies. */

@@ -134,8 +134,9 @@ static void forget_cancel(const ah_embed *e)
 ah_status ah_embed_may(ah_embed *e, const char *what)
 {
     if (e->lua->host->looking)
-        return refuse(e, what,
-                      "from a function that only looks on (of the watcher, the log, a clock, release)");
+        return refuse(
+            e, what,
+            "from a function that only looks on (of the watcher, the log, a clock, release)");
     if (e->lua->host->callbacks == 0)
         forget_cancel(e);
     return AH_OK;
@@ -144,8 +145,9 @@ ah_status ah_embed_may(ah_embed *e, const char *what)
 ah_status ah_embed_enter(ah_embed *e, const char *what)
 {
     if (e->lua->host->callbacks)
-        return refuse(e, what,
-                      "from a function that the host calls; take note, and call it after that returned");
+        return refuse(
+            e, what,
+            "from a function that the host calls; take note, and call it after that returned");
     if (e->lua->callee != AH_CALLEE_NONE)
         return refuse(e, what, "from an observer of a script, or what else of it cannot wait");
     forget_cancel(e);
@@ -215,7 +217,8 @@ static void free_embed(ah_embed *e)
     ah_free(mem, e);
 }
 
-static const ah_program program = {.free = free_embed, .watch = ah_embed_watch, .cancel = ah_cancel};
+static const ah_program program = {
+    .free = free_embed, .watch = ah_embed_watch, .cancel = ah_cancel};
 
 static void new_embed(lua_State *L, ah_lua *h, const ah_config *cfg)
 {
@@ -272,7 +275,8 @@ static int open_host(lua_State *L)
 static int leave(lua_State *L)
 {
     ah_host *h = ah_lua_of(L)->host;
-    int code = lua_isboolean(L, 1) ? !lua_toboolean(L, 1) : (int)luaL_optinteger(L, 1, EXIT_SUCCESS);
+    int code =
+        lua_isboolean(L, 1) ? !lua_toboolean(L, 1) : (int)luaL_optinteger(L, 1, EXIT_SUCCESS);
 
     if (h->cfg.watcher.leaving) {
         ah_host_call_out(h, true);
@@ -347,7 +351,8 @@ AH_API ah_status ah_open(const ah_config *cfg, ah_host **out)
     mem = full.alloc ? (ah_mem){full.alloc, full.alloc_ud} : ah_mem_libc;
     if (!(m = ah_resize(&mem, NULL, sizeof *m)))
         return AH_NOMEM;
-    *m = (own_memory){.mem = mem, .lua = {.alloc = lua_realloc, .ud = &m->mem, .max = full.max_memory}};
+    *m = (own_memory){.mem = mem,
+                      .lua = {.alloc = lua_realloc, .ud = &m->mem, .max = full.max_memory}};
     if ((st = open_state(m, &full, out)) != AH_OK)
         ah_free(&mem, m);
     return st;
@@ -546,8 +551,8 @@ static void take_result(lua_State *L, ah_embed *e)
     ah_text_set(&e->returned, t);
 }
 
-/* `return ah.agent { ... }`, where there is no agent, ends with nil and the error: so the script has
- * failed. Two results on top -> the first. */
+/* `return ah.agent { ... }`, where there is no agent, ends with nil and the error: so the script
+ * has failed. Two results on top -> the first. */
 static void raise_returned(lua_State *L)
 {
     if (lua_isnil(L, -2) && ah_lua_push_message(L, -1)) {
@@ -620,7 +625,8 @@ static ah_status judge(ah_embed *e, lua_State *L, int st)
 {
     ah_status status = st == LUA_OK ? AH_OK : keep_error(e, L);
 
-    if (status == AH_USAGE && e->lua->loaded) /* a mistake in the script, not in how it was called */
+    if (status == AH_USAGE &&
+        e->lua->loaded) /* a mistake in the script, not in how it was called */
         status = AH_INTERNAL;
     if (st == LUA_ERRMEM)
         status = AH_NOMEM;
@@ -663,8 +669,9 @@ static ah_status refuse_null(ah_host *host, const char *what, const char *name)
 
 AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **argv)
 {
-    script s = {
-        .path = path && strcmp(path, "-") != 0 ? ah_lend_text(path) : NULL, .argc = argc, .argv = argv};
+    script s = {.path = path && strcmp(path, "-") != 0 ? ah_lend_text(path) : NULL,
+                .argc = argc,
+                .argv = argv};
 
     if (!path || (argc > 0 && !argv))
         return refuse_null(host, "ah_script", path ? "argv" : "path");

@@ -73,10 +73,11 @@ static void refuse_others(lua_State *L)
     if (!field)
         return;
     if (strcmp(field, "on") == 0 || strcmp(field, "log") == 0 || strcmp(field, "asks") == 0)
-        ah_lua_raise(L, AH_USAGE,
-                     "ah_agent_open: field '%s' is for functions of scripts; ah_next_event gives the "
-                     "events, ah_ask_next the asks, the log of ah_config the records",
-                     field);
+        ah_lua_raise(
+            L, AH_USAGE,
+            "ah_agent_open: field '%s' is for functions of scripts; ah_next_event gives the "
+            "events, ah_ask_next the asks, the log of ah_config the records",
+            field);
     ah_lua_raise(
         L, AH_USAGE,
         "ah_agent_open: field '%s' takes what only a script has, functions and objects: return an "
@@ -198,7 +199,8 @@ static ah_status make(ah_host *host, const char *what, lua_CFunction f, opening 
     if (st != AH_OK)
         return st;
     if (!out)
-        return ah_embed_fail(e, (ah_err_set(&err, AH_USAGE, "%s: out must not be NULL", what), &err));
+        return ah_embed_fail(e,
+                             (ah_err_set(&err, AH_USAGE, "%s: out must not be NULL", what), &err));
     if (!(o->agent = ah_alloc(&e->lua->mem, sizeof *o->agent)))
         return ah_embed_fail(e, (ah_err_nomem(&err), &err));
     o->agent->embed = e;
@@ -317,7 +319,8 @@ static void keep_reply(ah_agent *a)
 
     ah_run_result_of(run, &r);
     a->err = r.err;
-    if (!(a->text = ah_text_new(mem, r.text)) || (r.value.p && !(a->value = ah_text_new(mem, r.value))))
+    if (!(a->text = ah_text_new(mem, r.text)) ||
+        (r.value.p && !(a->value = ah_text_new(mem, r.value))))
         ah_err_nomem(&a->err);
     a->reply = (ah_reply){.run = ah_run_cfg(run)->id,
                           .status = a->err.status,
@@ -457,7 +460,8 @@ AH_API ah_status ah_agent_start(ah_agent *agent, const char *text)
     return AH_OK;
 }
 
-/* -- while it is at work ---------------------------------------------------------------------------- */
+/* -- while it is at work
+ * ---------------------------------------------------------------------------- */
 
 static int send(lua_State *L)
 {
@@ -482,7 +486,8 @@ AH_API ah_status ah_agent_send(ah_agent *agent, const char *text)
 AH_API void ah_agent_cancel(ah_agent *agent)
 {
     if (ah_embed_may(agent->embed, "ah_agent_cancel") == AH_OK && agent->at_work)
-        ah_driver_run_cancel(ah_lua_run_driven(agent->run), AH_CANCELLED, "cancelled by the program");
+        ah_driver_run_cancel(ah_lua_run_driven(agent->run), AH_CANCELLED,
+                             "cancelled by the program");
 }
 
 AH_API bool ah_agent_at_work(const ah_agent *agent)
@@ -500,7 +505,8 @@ AH_API void ah_agent_set_user(ah_agent *agent, void *user)
     agent->user = user;
 }
 
-/* -- what it says ------------------------------------------------------------------------------------ */
+/* -- what it says
+ * ------------------------------------------------------------------------------------ */
 
 AH_API const ah_reply *ah_agent_reply(const ah_agent *agent)
 {
@@ -526,9 +532,8 @@ static void print_reply(const ah_agent *a, ah_buf *b)
         ah_buf_str(b, ",\"value\":");
         ah_buf_put(b, ah_text_slice(a->value));
     }
-    ah_buf_fmt(b,
-               ",\"stop\":\"%s\",\"iterations\":%d,\"rounds\":%d,\"tool_calls\":%zu,\"usage\":", r->stop,
-               r->iterations, r->rounds, r->tool_calls);
+    ah_buf_fmt(b, ",\"stop\":\"%s\",\"iterations\":%d,\"rounds\":%d,\"tool_calls\":%zu,\"usage\":",
+               r->stop, r->iterations, r->rounds, r->tool_calls);
     ah_usage_print(&u, b);
     ah_buf_str(b, ",\"injected_tools\":");
     ah_lua_put_changed_tools(a->conversation, a->first, a->last, AH_ENTRY_TOOLS_ADDED, b);

@@ -98,7 +98,8 @@ static ah_status check_principal(ah_slice who, ah_err *err)
 }
 
 /* Who responds is kept: observers are told, who may do anything. */
-static ah_status close_ask(ah_embed *e, ah_ask_item *a, ah_slice response, ah_slice who, ah_err *err)
+static ah_status close_ask(ah_embed *e, ah_ask_item *a, ah_slice response, ah_slice who,
+                           ah_err *err)
 {
     ah_text *json = NULL, *by = NULL;
     ah_status st;
@@ -115,7 +116,8 @@ static ah_status close_ask(ah_embed *e, ah_ask_item *a, ah_slice response, ah_sl
     return st;
 }
 
-AH_API ah_status ah_ask_close(ah_host *host, const char *id, const char *response, const char *principal)
+AH_API ah_status ah_ask_close(ah_host *host, const char *id, const char *response,
+                              const char *principal)
 {
     ah_embed *e = ah_embed_of(host);
     ah_slice who = ah_slice_of(principal ? ah_lend_text(principal) : AH_BY_FRONT);
@@ -126,7 +128,8 @@ AH_API ah_status ah_ask_close(ah_host *host, const char *id, const char *respons
     if (st != AH_OK)
         return st;
     if (!id || !response)
-        st = ah_err_set(&err, AH_USAGE, "ah_ask_close: %s must not be NULL", id ? "response" : "id");
+        st =
+            ah_err_set(&err, AH_USAGE, "ah_ask_close: %s must not be NULL", id ? "response" : "id");
     else if ((a = ah_ask_find(host, ah_slice_of(id), &err)))
         st = close_ask(e, a, ah_slice_of(ah_lend_text(response)), who, &err);
     else

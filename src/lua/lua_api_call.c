@@ -39,7 +39,8 @@ static int call_tool(lua_State *L)
     return ah_lua_direct(L, tool, args, take);
 }
 
-AH_API ah_status ah_call_tool(ah_host *host, const char *name, const char *args, const char **result)
+AH_API ah_status ah_call_tool(ah_host *host, const char *name, const char *args,
+                              const char **result)
 {
     ah_embed *e = ah_embed_of(host);
     request q = {ah_lend_text(name), ah_lend_text(args)};

@@ -1,6 +1,7 @@
 /* What a program and its scripts hand each other, by name: tools that the program adds or
  * a script returns, agents and adapters that a script returns; ah.host_tool. All of it
- * lives in one Lua table of the host, so that it is collected as any other value. And ah_alias and ah_defaults. */
+ * lives in one Lua table of the host, so that it is collected as any other value. And ah_alias and
+ * ah_defaults. */
 #include "base/lent.h"
 #include "base/near.h"
 #include "lua/lua_adapter.h"
@@ -158,10 +159,11 @@ int ah_given_no_tool(lua_State *L, ah_embed *e, const char *name)
         lua_pop(L, 1);
     }
     if (near.best.p)
-        return ah_lua_raise(L, AH_TOOL_NOT_FOUND, "there is no tool '%s' (did you mean '%.*s'?)", name,
-                            AH_FMT(near.best));
+        return ah_lua_raise(L, AH_TOOL_NOT_FOUND, "there is no tool '%s' (did you mean '%.*s'?)",
+                            name, AH_FMT(near.best));
     return ah_lua_raise(L, AH_TOOL_NOT_FOUND,
-                        "there is no tool '%s': ah_add_tool adds one, a script may return some", name);
+                        "there is no tool '%s': ah_add_tool adds one, a script may return some",
+                        name);
 }
 
 /* -- what the program asks for ------------------------------------------------------------- */
@@ -223,7 +225,8 @@ AH_API const char *ah_tools(ah_host *host)
     return ah_embed_call(e, list_tools, NULL) == AH_OK ? e->tools->data : NULL;
 }
 
-/* -- names of models, defaults of runs ------------------------------------------------------------------------- */
+/* -- names of models, defaults of runs
+ * ------------------------------------------------------------------------- */
 
 static ah_status take_json(ah_host *host, const char *what, lua_CFunction take, const char *json)
 {
@@ -234,7 +237,8 @@ static ah_status take_json(ah_host *host, const char *what, lua_CFunction take, 
     if (st != AH_OK)
         return st;
     if (!json)
-        return ah_embed_fail(e, (ah_err_set(&err, AH_USAGE, "%s: json must not be NULL", what), &err));
+        return ah_embed_fail(e,
+                             (ah_err_set(&err, AH_USAGE, "%s: json must not be NULL", what), &err));
     return ah_embed_call(e, take, (void *)(uintptr_t)ah_lend_text(json));
 }
 
@@ -257,9 +261,9 @@ static int host_tool(lua_State *L)
     ah_embed *e = ah_lua_of(L)->embed;
 
     if (!e)
-        return ah_lua_raise(L, AH_TOOL_NOT_FOUND,
-                            "ah.host_tool: there is no tool '%s', as no C program is around this script",
-                            name);
+        return ah_lua_raise(
+            L, AH_TOOL_NOT_FOUND,
+            "ah.host_tool: there is no tool '%s', as no C program is around this script", name);
     ah_given_push(L, e, AH_GIVEN_TOOLS, name);
     return lua_isnil(L, -1) ? ah_given_no_tool(L, e, name) : 1;
 }

@@ -193,14 +193,15 @@ AH_API ah_status ah_tool_refuse(ah_host *host, uint64_t call, const char *messag
 {
     ah_embed *e = ah_embed_of(host);
     ah_lua_tool_call *p = find(e, call);
-    ah_outcome o = {.message =
-                        ah_slice_of(message && *message ? ah_lend_text(message) : "the tool failed")};
+    ah_outcome o = {
+        .message = ah_slice_of(message && *message ? ah_lend_text(message) : "the tool failed")};
     ah_status st = ah_embed_may(e, "ah_tool_refuse");
 
     if (st != AH_OK || !p)
         return st != AH_OK ? st : no_call(e, call);
     if (!ah_utf8_valid(o.message))
-        o = (ah_outcome){.failure = AH_FAILED_RAISED, .message = AH_LIT("its message is not UTF-8")};
+        o = (ah_outcome){.failure = AH_FAILED_RAISED,
+                         .message = AH_LIT("its message is not UTF-8")};
     finish(p, &o);
     return AH_OK;
 }
@@ -226,8 +227,8 @@ static void compile(lua_State *L, const char *field, const char *json, ah_schema
         return;
     if (ah_json_check_err(&h->mem, text, field, &err) != AH_OK ||
         ah_schema_compile_with(&h->mem, text, &options, out, &err) != AH_OK)
-        ah_lua_raise(L, err.status == AH_NOMEM ? AH_NOMEM : AH_PROMPT_VALIDATION, "ah_add_tool: %s: %s",
-                     field, err.message);
+        ah_lua_raise(L, err.status == AH_NOMEM ? AH_NOMEM : AH_PROMPT_VALIDATION,
+                     "ah_add_tool: %s: %s", field, err.message);
 }
 
 static void check_config(lua_State *L, const ah_tool_config *c)
@@ -241,10 +242,12 @@ static void check_config(lua_State *L, const ah_tool_config *c)
                      : !c->description ? "the description"
                                        : "the function call");
     if (c->max_result && c->max_result < AH_TOOL_LEAST_RESULT)
-        ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah_add_tool: max_result must be 0, or %d bytes or more",
+        ah_lua_raise(L, AH_PROMPT_VALIDATION,
+                     "ah_add_tool: max_result must be 0, or %d bytes or more",
                      (int)AH_TOOL_LEAST_RESULT);
     if (!(c->timeout >= 0 && c->timeout <= 1e9))
-        ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah_add_tool: the timeout must be from 0 to 1e9 seconds");
+        ah_lua_raise(L, AH_PROMPT_VALIDATION,
+                     "ah_add_tool: the timeout must be from 0 to 1e9 seconds");
 }
 
 static int refuse_annotation(lua_State *L, ah_slice name)
@@ -253,8 +256,9 @@ static int refuse_annotation(lua_State *L, ah_slice name)
 
     for (int i = 0; i < AH_ANNOTATIONS; i++)
         ah_near_offer(&near, ah_slice_of(ah_annotation_names[i]));
-    return ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah_add_tool: annotations: unknown name '%.*s'%s%.*s%s",
-                        AH_FMT(name), near.best.p ? " (did you mean '" : "", AH_FMT(near.best),
+    return ah_lua_raise(L, AH_PROMPT_VALIDATION,
+                        "ah_add_tool: annotations: unknown name '%.*s'%s%.*s%s", AH_FMT(name),
+                        near.best.p ? " (did you mean '" : "", AH_FMT(near.best),
                         near.best.p ? "'?)" : "");
 }
 
@@ -267,7 +271,8 @@ static void read_annotation(lua_State *L, ah_json_token key, ah_json_token value
     if (i == AH_ANNOTATIONS)
         refuse_annotation(L, key.raw);
     if (value.kind != AH_JSON_TRUE && value.kind != AH_JSON_FALSE)
-        ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah_add_tool: annotations: '%s' must be true or false",
+        ah_lua_raise(L, AH_PROMPT_VALIDATION,
+                     "ah_add_tool: annotations: '%s' must be true or false",
                      ah_annotation_names[i]);
     def->says[i] = value.kind == AH_JSON_TRUE ? AH_YES : AH_NO;
 }
@@ -305,7 +310,8 @@ static int make_tool(lua_State *L)
         def.version = ah_slice_of(c->version);
     if (!(d->native = ah_alloc(&h->mem, sizeof *d->native)))
         return ah_lua_raise_nomem(L);
-    *d->native = (native){.embed = h->embed, .cfg = {.call = c->call, .cancel = c->cancel, .ud = c->ud}};
+    *d->native =
+        (native){.embed = h->embed, .cfg = {.call = c->call, .cancel = c->cancel, .ud = c->ud}};
     def.name = ah_slice_of(c->name);
     def.description = ah_slice_of(c->description);
     def.params = d->params;

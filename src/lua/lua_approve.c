@@ -79,9 +79,9 @@ static ah_text *nobody(const approval *a)
 
     ah_buf_init(&b, &a->lua->mem, reason.n + 1024);
     ah_buf_put(&b, reason);
-    ah_buf_str(&b,
-               " (it needs an approval, and there is nobody to give one: the script's `approve`, or a "
-               "front end of agent:on_ask, does that; do without this call)");
+    ah_buf_str(
+        &b, " (it needs an approval, and there is nobody to give one: the script's `approve`, or a "
+            "front end of agent:on_ask, does that; do without this call)");
     ah_text_from_buf(&b, "why", &t, NULL);
     ah_buf_clear(&b);
     return t;
@@ -204,7 +204,8 @@ static void begin(approval *a, int approve)
         refuse(a, "approve", &err);
 }
 
-/* -- the face ------------------------------------------------------------------------------------ */
+/* -- the face ------------------------------------------------------------------------------------
+ */
 
 static ah_status open_ask(ah_lua *h, ah_call *call, ah_slice why, approval **out, ah_err *err)
 {

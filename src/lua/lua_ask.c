@@ -63,10 +63,11 @@ static int call_index(lua_State *L)
 
 static ah_status refuse(lua_State *L, int idx, const char *before, ah_err *err)
 {
-    return ah_err_set(err, AH_USAGE,
-                      "an approval is true, or true and a table of other arguments; false, or false and "
-                      "why; found %s%s",
-                      before, luaL_typename(L, idx));
+    return ah_err_set(
+        err, AH_USAGE,
+        "an approval is true, or true and a table of other arguments; false, or false and "
+        "why; found %s%s",
+        before, luaL_typename(L, idx));
 }
 
 static void put_text(lua_State *L, int idx, ah_buf *out)
@@ -234,8 +235,8 @@ static const ah_option ask_rows[] = {
     {.name = "secret",
      .kinds = AH_OPT_BOOLEAN,
      .to = AH_TO_BOOL(ask_fields, secret),
-     .doc =
-         "the response, such as a password, is in no event and in no log, and neither is the default"},
+     .doc = "the response, such as a password, is in no event and in no log, and neither is the "
+            "default"},
     {0},
 };
 const ah_subject ah_subject_ask = {
@@ -250,7 +251,8 @@ static void read_ask(lua_State *L, asker *w, ah_ask_def *def)
     def->secret = f.secret;
     w->timeout = f.timeout;
     if (!def->question.n)
-        ah_lua_raise(L, AH_USAGE, "ctx:ask: field 'question' is empty: it says what a person is asked");
+        ah_lua_raise(L, AH_USAGE,
+                     "ctx:ask: field 'question' is empty: it says what a person is asked");
     if (!ah_utf8_valid(def->question))
         ah_lua_raise(L, AH_USAGE, "ctx:ask: field 'question' is not UTF-8");
     read_schema(L, w);
@@ -265,7 +267,8 @@ static int fail(lua_State *L, const asker *w)
     ah_err err;
 
     if (w->how == AH_ASK_TIMEOUT)
-        ah_err_set(&err, AH_DEADLINE, "nobody responded to %s within %g seconds", w->id, w->timeout);
+        ah_err_set(&err, AH_DEADLINE, "nobody responded to %s within %g seconds", w->id,
+                   w->timeout);
     else if (w->how == AH_ASK_DENIED)
         ah_err_set(
             &err, AH_WAITING,

@@ -1,6 +1,6 @@
 /* Books: the tools of registries. A call works on a copy of its own and keeps what it did, to do
- * it again where another call changed the registry meanwhile; a name that is taken by then fails the
- * call. The agents that use the registry are told with the call's commit. */
+ * it again where another call changed the registry meanwhile; a name that is taken by then fails
+ * the call. The agents that use the registry are told with the call's commit. */
 #include "lua/lua_book.h"
 
 #include "lua/lua_error.h"
@@ -366,7 +366,8 @@ static void drop(ah_participant *part)
 static const ah_participant_vt page_vt = {
     .prepare = prepare, .commit = commit, .committed = committed, .drop = drop};
 
-/* -- for scripts --------------------------------------------------------------------------------- */
+/* -- for scripts ---------------------------------------------------------------------------------
+ */
 
 static const char OP[] = "agenthost.registry.change";
 
@@ -483,7 +484,8 @@ void ah_book_clear_picked(lua_State *L)
     change(L);
 }
 
-/* -- before a run ------------------------------------------------------------------------------------ */
+/* -- before a run
+ * ------------------------------------------------------------------------------------ */
 
 /* The outermost call's first: as deep as runs inside runs. */
 static void deliver(lua_State *L, ah_overlay *o, const ah_book *b, int idx)

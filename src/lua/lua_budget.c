@@ -165,13 +165,13 @@ static const ah_option budget_rows[] = {
      .most = (double)(MAX_LIMIT / AH_COST_UNIT),
      .is = "number",
      .where = AH_IN_SETTINGS,
-     .doc =
-         "US dollars: what the [provider says](models.md#money) an answer cost, else by `prices`, else by those that are known"},
+     .doc = "US dollars: what the [provider says](models.md#money) an answer cost, else by "
+            "`prices`, else by those that are known"},
     {.name = "prices",
      .kinds = AH_OPT_TABLE,
      .type = "table<string, ah.Price>",
-     .doc =
-         "[prices](budgets.md#prices) by the names of models; needed with `cost`, but for models whose [price is known](models.md#what-is-known-of-models) or told"},
+     .doc = "[prices](budgets.md#prices) by the names of models; needed with `cost`, but for "
+            "models whose [price is known](models.md#what-is-known-of-models) or told"},
     {0},
 };
 const ah_subject ah_subject_budget = {.what = "budget",
@@ -293,7 +293,8 @@ static int budget_tostring(lua_State *L)
     const ah_budget *b = check_budget(L);
 
     lua_pushfstring(L, "budget: %I requests, %I tool calls, %I tokens used",
-                    (LUAI_UACINT)b->used[AH_BUDGET_REQUESTS], (LUAI_UACINT)b->used[AH_BUDGET_TOOL_CALLS],
+                    (LUAI_UACINT)b->used[AH_BUDGET_REQUESTS],
+                    (LUAI_UACINT)b->used[AH_BUDGET_TOOL_CALLS],
                     (LUAI_UACINT)b->used[AH_BUDGET_TOTAL]);
     return 1;
 }

@@ -1,6 +1,6 @@
 /* What the Lua of the library (lua/agenthost) needs of the core: ah._raise, ah._check_list
- * and ah._list_fault, so that a mistake in what it is given is told at the script's line and with the nearest name.
- * What a single built-in tool needs is in a file of its own. */
+ * and ah._list_fault, so that a mistake in what it is given is told at the script's line and with
+ * the nearest name. What a single built-in tool needs is in a file of its own. */
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_open.h"
@@ -29,8 +29,10 @@ static int list_fault(lua_State *L)
 
 void ah_lua_open_builtin(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"_raise", raise_usage}, {"_check_list", check_list}, {"_list_fault", list_fault}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"_raise", raise_usage},
+                                         {"_check_list", check_list},
+                                         {"_list_fault", list_fault},
+                                         {NULL, NULL}};
 
     luaL_setfuncs(L, functions, 0);
 }

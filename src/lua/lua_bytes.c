@@ -56,7 +56,8 @@ static int push_hash(lua_State *L, const unsigned char hash[AH_SHA256_BYTES], bo
     return 1;
 }
 
-/* The next bytes of a long text, *rest without them; raises where the code that is at work has no time left. */
+/* The next bytes of a long text, *rest without them; raises where the code that is at work has no
+ * time left. */
 static ah_slice next_piece(lua_State *L, const char *what, ah_slice *rest)
 {
     ah_slice piece = {rest->p, rest->n < PIECE ? rest->n : PIECE};
@@ -109,7 +110,8 @@ typedef struct alphabet {
 
 static const alphabet alphabets[] = {
     {"base64", "ah.base64.encode", "ah.base64.decode", ah_base64_put, ah_base64_fault},
-    {"base64url", "ah.base64url.encode", "ah.base64url.decode", ah_base64url_put, ah_base64url_fault}};
+    {"base64url", "ah.base64url.encode", "ah.base64url.decode", ah_base64url_put,
+     ah_base64url_fault}};
 
 static const alphabet *alphabet_of(lua_State *L)
 {
@@ -154,7 +156,8 @@ static int decode(lua_State *L)
 
     if (fault) {
         luaL_pushfail(L);
-        lua_pushfstring(L, "the text is not %s: %s, at byte %I", a->name, fault, (LUAI_UACINT)at + 1);
+        lua_pushfstring(L, "the text is not %s: %s, at byte %I", a->name, fault,
+                        (LUAI_UACINT)at + 1);
         return 2;
     }
     b = push_room(L, text.n);
@@ -175,8 +178,8 @@ static int random_bytes(lua_State *L)
     if (lua_type(L, 1) == LUA_TNUMBER)
         n = lua_tointegerx(L, 1, &whole);
     if (!whole || n < 1 || n > MAX_RANDOM)
-        ah_lua_raise(L, AH_USAGE, "ah.random_bytes: n must be a whole number from 1 to %d, found %s",
-                     MAX_RANDOM,
+        ah_lua_raise(L, AH_USAGE,
+                     "ah.random_bytes: n must be a whole number from 1 to %d, found %s", MAX_RANDOM,
                      lua_type(L, 1) == LUA_TNUMBER ? lua_tostring(L, 1) : luaL_typename(L, 1));
     if (ah_random_bytes(luaL_buffinitsize(L, &b, (size_t)n), (size_t)n, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);

@@ -1,4 +1,5 @@
-/* A child's life, and who waits: each wait hangs at the child, which looks through them at each news. */
+/* A child's life, and who waits: each wait hangs at the child, which looks through them at each
+ * news. */
 #include "lua/lua_child.h"
 
 #include "base/seconds.h"
@@ -64,7 +65,8 @@ ah_child *ah_child_new(lua_State *L)
     luaL_setmetatable(L, AH_CHILD_OBJECT);
     if (!(c = ah_alloc(&h->mem, sizeof *c)))
         ah_lua_raise_nomem(L);
-    *c = (ah_child){.lua = h, .patience.fn = end_on_time, .next = h->children, .link = &h->children};
+    *c =
+        (ah_child){.lua = h, .patience.fn = end_on_time, .next = h->children, .link = &h->children};
     if (c->next)
         c->next->link = &c->next;
     h->children = c;
@@ -128,7 +130,8 @@ int ah_child_push_late(lua_State *L, const ah_child *c, const char *awaited)
     return 2;
 }
 
-/* -- waiting -------------------------------------------------------------------------------------------- */
+/* -- waiting
+ * -------------------------------------------------------------------------------------------- */
 
 static bool came(const ah_child_wait *w)
 {
@@ -247,7 +250,9 @@ int ah_child_await(lua_State *L, int at, ah_child_wait *w, lua_KFunction k)
     return ah_lua_await(L, &w->waiter, at, k);
 }
 
-/* -- news ------------------------------------------------------------------------------------------------ */
+/* -- news
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static void take_errors(ah_child *c)
 {
@@ -290,7 +295,9 @@ void ah_child_news(void *ud, ah_process *p)
     ah_child_wake(c);
 }
 
-/* -- options ----------------------------------------------------------------------------------------------- */
+/* -- options
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static const ah_option time_rows[] = {
     {.name = "timeout",
@@ -308,10 +315,12 @@ const ah_subject ah_subject_process_time = {
 void ah_child_set_time(ah_child_wait *w)
 {
     w->late = w->stalled = false;
-    w->until = w->for_ms < 0 ? 0 : ah_host_now(w->of->lua->host) + w->for_ms + (w->for_ms > 0 ? 0 : -1);
+    w->until =
+        w->for_ms < 0 ? 0 : ah_host_now(w->of->lua->host) + w->for_ms + (w->for_ms > 0 ? 0 : -1);
 }
 
-void ah_child_options(lua_State *L, int idx, const char *what, const ah_subject *s, ah_child_wait *w)
+void ah_child_options(lua_State *L, int idx, const char *what, const ah_subject *s,
+                      ah_child_wait *w)
 {
     if (lua_isnoneornil(L, idx))
         return;

@@ -1,5 +1,6 @@
-/* A child process of a script, beneath the object of ah.process: its life, who waits for what of it,
- * and its output. What starts and ends it is io/process.h; its other methods are lua_process.c's.
+/* A child process of a script, beneath the object of ah.process: its life, who waits for what of
+ * it, and its output. What starts and ends it is io/process.h; its other methods are
+ * lua_process.c's.
  *
  * The struct is not the object's: it hangs at the host, which ends what the collector has not.
  * Bytes of the output move from the process to `part` when somebody reads, so that a slow reader
@@ -86,8 +87,10 @@ ah_child_wait *ah_child_push_wait(lua_State *L, ah_child *c, ah_child_need need)
 int ah_child_await(lua_State *L, int at, ah_child_wait *w, lua_KFunction k);
 /* Lets those go on whose need has come. */
 void ah_child_wake(ah_child *c);
-/* Reads the table of options at idx, if there is one, whose rows store in a wait; and begins its time. */
-void ah_child_options(lua_State *L, int idx, const char *what, const ah_subject *s, ah_child_wait *w);
+/* Reads the table of options at idx, if there is one, whose rows store in a wait; and begins its
+ * time. */
+void ah_child_options(lua_State *L, int idx, const char *what, const ah_subject *s,
+                      ah_child_wait *w);
 void ah_child_set_time(ah_child_wait *w);
 bool ah_child_is_read(const ah_child *c); /* somebody waits for output */
 

@@ -110,12 +110,14 @@ static int push_bad_line(lua_State *L, const ah_child *c, ah_slice line, const c
     return 2;
 }
 
-static int push_too_long(lua_State *L, ah_child *c, const ah_child_wait *w, ah_slice line, size_t whole)
+static int push_too_long(lua_State *L, ah_child *c, const ah_child_wait *w, ah_slice line,
+                         size_t whole)
 {
     char why[96];
     int n;
 
-    snprintf(why, sizeof why, "a line of more than %zu bytes (max), which is passed over", w->bytes);
+    snprintf(why, sizeof why, "a line of more than %zu bytes (max), which is passed over",
+             w->bytes);
     n = push_bad_line(L, c, line, why);
     use(c, whole);
     return n;
@@ -186,8 +188,9 @@ static int take_bytes(lua_State *L, ah_child *c, const ah_child_wait *w)
     for (;;) {
         n = rest_of(c).n;
         if (w->form == AH_FORM_ALL && n > w->bytes) {
-            ah_err_set(&err, AH_BUDGET, "'%s' has written more than %zu bytes: read them piece by piece",
-                       c->name, w->bytes);
+            ah_err_set(&err, AH_BUDGET,
+                       "'%s' has written more than %zu bytes: read them piece by piece", c->name,
+                       w->bytes);
             return ah_child_fails(L, &err);
         }
         if (n >= w->bytes && w->form == AH_FORM_BYTES)
@@ -208,11 +211,11 @@ static int take_bytes(lua_State *L, ah_child *c, const ah_child_wait *w)
 static void refuse_second(lua_State *L, const ah_child *c)
 {
     if (ah_child_is_read(c))
-        ah_lua_raise(
-            L, AH_USAGE,
-            "the output of '%s' is being read by another task: let one read, and give the others what "
-            "is theirs",
-            c->name);
+        ah_lua_raise(L, AH_USAGE,
+                     "the output of '%s' is being read by another task: let one read, and give the "
+                     "others what "
+                     "is theirs",
+                     c->name);
 }
 
 static int read_on(lua_State *L, int status, lua_KContext ctx)

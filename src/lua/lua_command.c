@@ -61,7 +61,8 @@ static int command_gc(lua_State *L)
     return 0;
 }
 
-/* -- its output --------------------------------------------------------------------------------- */
+/* -- its output ---------------------------------------------------------------------------------
+ */
 
 static void take(command *c, ah_process_stream of, size_t n)
 {
@@ -85,8 +86,8 @@ static void take_output(command *c)
     c->n_pieces = 0;
 }
 
-/* Notes the stream that has something new: those that became ready first are told of first. More changes from
- * one to the other than there is room for lose their order. */
+/* Notes the stream that has something new: those that became ready first are told of first. More
+ * changes from one to the other than there is room for lose their order. */
 static void note_piece(command *c, ah_process_stream of)
 {
     size_t n = ah_process_output(c->p, of).n - c->seen[of], i = c->n_pieces;
@@ -210,7 +211,8 @@ static int finish(lua_State *L, int status, lua_KContext ctx)
     return 1;
 }
 
-/* -- its beginning -------------------------------------------------------------------------------- */
+/* -- its beginning --------------------------------------------------------------------------------
+ */
 
 typedef struct fence {
     ah_launch_limits limits; /* of the base */
@@ -251,7 +253,8 @@ static const ah_option command_rows[] = {
     {.name = "tail", .kinds = AH_OPT_NUMBER, .most = AH_OPT_MOST, .to = AH_TO_DOUBLE(given, tail)},
     {0},
 };
-static const ah_subject command_subject = {.what = WHAT, .row = command_rows, .base = &fence_subject};
+static const ah_subject command_subject = {
+    .what = WHAT, .row = command_rows, .base = &fence_subject};
 
 static void set_fence(ah_sandbox_config *cfg, const fence *f)
 {
@@ -318,13 +321,14 @@ static command *push_command(lua_State *L, const given *o)
 /* ah._command { argv, env, folders, start, start_in, stdin, timeout, grace, memory, file_size, cpu,
  *               processes, keep, tail, merge, sandbox, network, owners }
  * argv: list of words; env: list of "NAME=value", all there is; folders: list of folders
- * (ah._folder), which may be written to in a sandbox; start: the folder where it begins, start_in: a
- * path below that, or an absolute one. Times in seconds, sizes in bytes; 0 or nil: no limit. keep,
- * tail: how much of the output's beginning, and of what follows it. merge: both streams are one, in
- * which what was written has its very order.
+ * (ah._folder), which may be written to in a sandbox; start: the folder where it begins, start_in:
+ * a path below that, or an absolute one. Times in seconds, sizes in bytes; 0 or nil: no limit.
+ * keep, tail: how much of the output's beginning, and of what follows it. merge: both streams are
+ * one, in which what was written has its very order.
  * -> { how = "exited" | "timed_out", code | signal, seconds, cpu, peak, bytes, output, tail,
- *      stdout, stderr = { bytes, output, tail } (not with merge), sandbox, left }, or nil and an error where the command could not be run. Without left: not
- * known how many processes could not be ended. */
+ *      stdout, stderr = { bytes, output, tail } (not with merge), sandbox, left }, or nil and an
+ * error where the command could not be run. Without left: not known how many processes could not be
+ * ended. */
 static int run_command(lua_State *L)
 {
     given o = {.fence.limits = AH_LAUNCH_UNLIMITED};
@@ -347,10 +351,11 @@ static int run_command(lua_State *L)
     return ah_lua_await(L, &c->waiter, lua_gettop(L), finish);
 }
 
-/* -- beside it ---------------------------------------------------------------------------------------- */
+/* -- beside it
+ * ---------------------------------------------------------------------------------------- */
 
-/* ah._sandbox { sandbox, network } -> what it comes to on this machine, in words, and the kind; or nil,
- * err */
+/* ah._sandbox { sandbox, network } -> what it comes to on this machine, in words, and the kind; or
+ * nil, err */
 static int describe_sandbox(lua_State *L)
 {
     fence f = {.limits = AH_LAUNCH_UNLIMITED};
@@ -393,7 +398,8 @@ static int repair(lua_State *L)
     return 1;
 }
 
-/* ah._harmless(bytes) -> the same as UTF-8, with what would be a command to a terminal spelled out */
+/* ah._harmless(bytes) -> the same as UTF-8, with what would be a command to a terminal spelled out
+ */
 static int harmless(lua_State *L)
 {
     ah_slice s;

@@ -84,12 +84,12 @@ static ah_status read_file(ah_lua_agent *a, const char *path, ah_buf *b, ah_err 
 
 static int refuse_words(lua_State *L)
 {
-    return ah_lua_raise(L, AH_USAGE,
-                        "ah.load: the conversation is in the file; agent:run(text) goes on with it");
+    return ah_lua_raise(
+        L, AH_USAGE, "ah.load: the conversation is in the file; agent:run(text) goes on with it");
 }
 
-/* ah.load(path, { fields of ah.agent }): the agent, or nil and an error. What is wrong with the fields
- * is the script's mistake and raised; what the file says is not. */
+/* ah.load(path, { fields of ah.agent }): the agent, or nil and an error. What is wrong with the
+ * fields is the script's mistake and raised; what the file says is not. */
 static int load(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);

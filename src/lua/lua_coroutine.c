@@ -1,5 +1,5 @@
-/* coroutine.resume, wrap and close as Lua has them, but known to the watches: the hook that looks at
- * the clock belongs to a thread, and these are the ways from one to another. debug.sethook does
+/* coroutine.resume, wrap and close as Lua has them, but known to the watches: the hook that looks
+ * at the clock belongs to a thread, and these are the ways from one to another. debug.sethook does
  * nothing under a watch, whose hook it would take away. */
 #include <lualib.h>
 

@@ -74,7 +74,8 @@ static int take_changes(lua_State *L, ah_call *call, const ah_changes *read)
     return 0;
 }
 
-/* ctx:add_tools(tool | { tools }): the model has them from its next answer on, if the call succeeds. */
+/* ctx:add_tools(tool | { tools }): the model has them from its next answer on, if the call
+ * succeeds. */
 static int ctx_add_tools(lua_State *L)
 {
     ah_call *call = check_call(L);
@@ -266,7 +267,8 @@ static int ctx_index(lua_State *L)
     else if (strcmp(key, "run") == 0)
         lua_pushinteger(L, ah_run_cfg(call->run)->id);
     else if (strcmp(key, "coerced") == 0)
-        lua_pushlstring(L, call->coerced ? call->coerced->data : "", ah_text_slice(call->coerced).n);
+        lua_pushlstring(L, call->coerced ? call->coerced->data : "",
+                        ah_text_slice(call->coerced).n);
     else if (strcmp(key, "session") == 0)
         ah_lua_push_session(L, ah_run_cfg(call->run)->session);
     else if (strcmp(key, "resources") == 0)
@@ -285,7 +287,8 @@ static int ctx_newindex(lua_State *L)
 
 void ah_lua_open_ctx(lua_State *L)
 {
-    static const luaL_Reg meta[] = {{"__index", ctx_index}, {"__newindex", ctx_newindex}, {NULL, NULL}};
+    static const luaL_Reg meta[] = {
+        {"__index", ctx_index}, {"__newindex", ctx_newindex}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"cancelled", ctx_cancelled},
                                        {"ask", ah_lua_ctx_ask},
                                        {"note", ctx_note},

@@ -1,5 +1,5 @@
-/* Defaults of runs: a table with fields of ah.run in the registry, of which a run gets what the script does not
- * say itself. The rows say which fields these may be (AH_IN_SETTINGS). */
+/* Defaults of runs: a table with fields of ah.run in the registry, of which a run gets what the
+ * script does not say itself. The rows say which fields these may be (AH_IN_SETTINGS). */
 #include "lua/lua_defaults.h"
 
 #include "lua/lua_error.h"
@@ -73,7 +73,8 @@ static void fill_absent(lua_State *L)
     }
 }
 
-/* -- ... defaults table: where both have the part, the table's becomes one of our own with the members of both */
+/* -- ... defaults table: where both have the part, the table's becomes one of our own with the
+ * members of both */
 static void fill_part(lua_State *L, const struct part *p)
 {
     int table = lua_gettop(L), defaults = table - 1;

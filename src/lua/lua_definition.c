@@ -1,6 +1,6 @@
-/* agent:open: the fields of an agent, kept as they were, are read again for each conversation, by the
- * code that reads those of ah.agent. So what a table of the script says (a budget) is made anew for
- * each, and what is an object (ah.budget, a registry, ah.scripted) is shared by all. */
+/* agent:open: the fields of an agent, kept as they were, are read again for each conversation, by
+ * the code that reads those of ah.agent. So what a table of the script says (a budget) is made anew
+ * for each, and what is an object (ah.budget, a registry, ah.scripted) is shared by all. */
 #include "lua/lua_definition.h"
 
 #include "lua/lua_agent.h"
@@ -88,7 +88,8 @@ int ah_lua_agent_open(lua_State *L)
     return 1;
 }
 
-/* -- agent:open ---------------------------------------------------------------------------------- */
+/* -- agent:open ----------------------------------------------------------------------------------
+ */
 
 /* The resources at `given` beside those of the fields on top, whose place they take. */
 static void put_resources(lua_State *L, int given)
@@ -108,7 +109,8 @@ static void put_resources(lua_State *L, int given)
         return;
     }
     if (!lua_isnil(L, -1))
-        ah_lua_raise(L, AH_USAGE, "agent:open: field 'resources' must be a table, { ... }, found a %s",
+        ah_lua_raise(L, AH_USAGE,
+                     "agent:open: field 'resources' must be a table, { ... }, found a %s",
                      luaL_typename(L, -1));
     lua_pop(L, 1);
 }
@@ -162,9 +164,10 @@ static void check_given(lua_State *L)
         lua_newtable(L);
     }
     if (lua_istable(L, 2) && lua_getfield(L, 2, "store") != LUA_TNIL)
-        ah_lua_raise(L, AH_USAGE,
-                     "agent:open: there is no store of conversations to open one from; agent:save(path) "
-                     "writes one to a file, and ah.load(path, fields) goes on with it");
+        ah_lua_raise(
+            L, AH_USAGE,
+            "agent:open: there is no store of conversations to open one from; agent:save(path) "
+            "writes one to a file, and ah.load(path, fields) goes on with it");
     lua_settop(L, 2);
     ah_options_read(L, 2, &ah_subject_open, NULL);
 }

@@ -94,7 +94,8 @@ static ah_text *lines_of(ah_lua *h, const ah_overlay *around, const ah_tool *too
     return t;
 }
 
-static ah_adapter *new_caller(ah_lua *h, const ah_overlay *around, const ah_tool *tool, ah_slice args)
+static ah_adapter *new_caller(ah_lua *h, const ah_overlay *around, const ah_tool *tool,
+                              ah_slice args)
 {
     caller *c = ah_alloc(&h->mem, sizeof *c);
     ah_adapter *a;
@@ -114,7 +115,8 @@ static ah_adapter *new_caller(ah_lua *h, const ah_overlay *around, const ah_tool
     return NULL;
 }
 
-/* -- the run ------------------------------------------------------------------------------------ */
+/* -- the run ------------------------------------------------------------------------------------
+ */
 
 static void clear(direct *d)
 {
@@ -188,7 +190,8 @@ static void on_answer(void *ud, const ah_call *call, const ah_outcome *o)
     d->answered = true;
     d->success = call->success;
     d->leave = o->leave;
-    d->value = call->value ? ah_text_ref(call->value) : ah_text_new(&d->lua->mem, ah_slice_of("null"));
+    d->value =
+        call->value ? ah_text_ref(call->value) : ah_text_new(&d->lua->mem, ah_slice_of("null"));
 }
 
 static void on_done(void *ud, ah_driver_run *driven)
@@ -227,36 +230,38 @@ static ah_status look(void *ud, ah_run *run, const ah_call *call, ah_changes *ou
     return ah_lua_call(d->lua, L, 2, 0, err);
 }
 
-static void configure(direct *d, ah_driver_run *parent, const ah_overlay *around, ah_run_config *cfg)
+static void configure(direct *d, ah_driver_run *parent, const ah_overlay *around,
+                      ah_run_config *cfg)
 {
     static const struct ah_strategy_vt keeper_vt = {.after = look};
     ah_host *host = d->lua->host;
 
     d->keeper = (ah_strategy){.name = "direct", .vt = &keeper_vt, .ud = d};
-    *cfg = (ah_run_config){.mem = &d->lua->mem,
-                           .log = &d->silent,
-                           .secrets = &host->secrets,
-                           .id = ++host->last_run,
-                           .parent = parent ? ah_run_cfg(ah_driver_run_run(parent))->id : 0,
-                           .adapter = d->model,
-                           .transcript = d->transcript,
-                           .wire = &d->wire,
-                           .registry = &d->registry,
-                           .rules = &d->rules,
-                           .strategy = &d->keeper,
-                           .n_strategies = 1,
-                           .host_hooks = ah_lua_gate(d->lua),
-                           .made_by_code = true,
-                           .session = parent ? ah_run_cfg(ah_driver_run_run(parent))->session : NULL,
-                           .limits.max_iterations = 1,
-                           .deadline = ah_lua_deadline_around(parent, around),
-                           .wall = ah_host_wall,
-                           .random = ah_host_random,
-                           .over = ah_host_over,
-                           .ud = host,
-                           .on = on_event,
-                           .answered = on_answer,
-                           .on_ud = d};
+    *cfg =
+        (ah_run_config){.mem = &d->lua->mem,
+                        .log = &d->silent,
+                        .secrets = &host->secrets,
+                        .id = ++host->last_run,
+                        .parent = parent ? ah_run_cfg(ah_driver_run_run(parent))->id : 0,
+                        .adapter = d->model,
+                        .transcript = d->transcript,
+                        .wire = &d->wire,
+                        .registry = &d->registry,
+                        .rules = &d->rules,
+                        .strategy = &d->keeper,
+                        .n_strategies = 1,
+                        .host_hooks = ah_lua_gate(d->lua),
+                        .made_by_code = true,
+                        .session = parent ? ah_run_cfg(ah_driver_run_run(parent))->session : NULL,
+                        .limits.max_iterations = 1,
+                        .deadline = ah_lua_deadline_around(parent, around),
+                        .wall = ah_host_wall,
+                        .random = ah_host_random,
+                        .over = ah_host_over,
+                        .ud = host,
+                        .on = on_event,
+                        .answered = on_answer,
+                        .on_ud = d};
 }
 
 /* around: the overlay of the call in whose handler it begins, or NULL. */
@@ -282,7 +287,8 @@ static ah_status begin(direct *d, ah_tool *tool, ah_overlay *around, ah_err *err
     return st;
 }
 
-/* -- what came of it ------------------------------------------------------------------------------ */
+/* -- what came of it ------------------------------------------------------------------------------
+ */
 
 static void read_status(const direct *d, const ah_err *end, ah_direct_reply *r)
 {

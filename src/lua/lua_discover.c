@@ -78,14 +78,16 @@ ah_status ah_lua_discovery_replay(ah_lua_agent *a, ah_err *err)
 {
     if (!a->discovery.on)
         return AH_OK;
-    return ah_discovery_replay(&a->discovery.core, a->transcript, &a->registry, find_class, a->lua, err);
+    return ah_discovery_replay(&a->discovery.core, a->transcript, &a->registry, find_class, a->lua,
+                               err);
 }
 
 void ah_lua_discovery_redeclare(lua_State *L, const ah_lua_agent *a, ah_changes *out)
 {
     ah_err err;
 
-    if (a->discovery.on && ah_discovery_redeclare(&a->discovery.core, &a->registry, out, &err) != AH_OK)
+    if (a->discovery.on &&
+        ah_discovery_redeclare(&a->discovery.core, &a->registry, out, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
 }
 
@@ -171,7 +173,8 @@ static int retract(lua_State *L)
 
     lua_settop(L, 1);
     if (!(e = ah_lua_push_entity_of(L, 1)))
-        return ah_lua_raise(L, AH_USAGE, "ah.retract: expected an instance of an entity, found a %s",
+        return ah_lua_raise(L, AH_USAGE,
+                            "ah.retract: expected an instance of an entity, found a %s",
                             luaL_typename(L, 1));
     id = push_id(L); /* -- instance class id */
     push_open(L);    /* -- instance class id list */

@@ -119,7 +119,8 @@ static ah_status prepare_outbox(ah_participant *p, ah_overlay *below, ah_err *er
     if (below && !to)
         return err->status;
     if (to && to->n + b->n > MAX_MESSAGES)
-        return ah_err_set(err, AH_USAGE, "more than %d messages published in one call", MAX_MESSAGES);
+        return ah_err_set(err, AH_USAGE, "more than %d messages published in one call",
+                          MAX_MESSAGES);
     return AH_OK;
 }
 
@@ -200,7 +201,8 @@ static message *new_message(lua_State *L, ah_overlay *o)
     return m;
 }
 
-/* -- publish ------------------------------------------------------------------------------------ */
+/* -- publish ------------------------------------------------------------------------------------
+ */
 
 /* -- type, class or nil */
 static void push_type(lua_State *L, int idx)

@@ -55,7 +55,8 @@ const ah_lua_entity *ah_lua_push_entity_named(lua_State *L, ah_slice name)
 
 static ah_status no_id(const ah_entity_class *c, ah_err *err, const char *reason)
 {
-    ah_err_set(err, AH_INVALID_TOOL_PROVIDER, "@ToolProvider %s is invalid: %s", c->name->data, reason);
+    ah_err_set(err, AH_INVALID_TOOL_PROVIDER, "@ToolProvider %s is invalid: %s", c->name->data,
+               reason);
     ah_json_detail(err, "provider_class", ah_text_slice(c->name));
     ah_json_detail(err, "reason", ah_slice_of(reason));
     return AH_INVALID_TOOL_PROVIDER;
@@ -205,7 +206,8 @@ ah_status ah_lua_next_entity(ah_lua *h, int ref, size_t *at, ah_entity *out, ah_
     return st;
 }
 
-/* -- tools of a class --------------------------------------------------------------------------- */
+/* -- tools of a class ---------------------------------------------------------------------------
+ */
 
 /* The function that the table at 3 names or brings, which is then a member of the class at 1;
  * pushes the name that it has there. */
@@ -281,12 +283,12 @@ static const ah_option method_rows[] = {
      .kinds = AH_OPT_ANY,
      .is = "function",
      .type = "fun(self: table, args: table, ctx: ah.Ctx?): any, string?",
-     .doc =
-         "`function(self, args, ctx)`; a method of the instances by that name, for the script as well"},
+     .doc = "`function(self, args, ctx)`; a method of the instances by that name, for the script "
+            "as well"},
     {.name = "method",
      .kinds = AH_OPT_STRING,
-     .doc =
-         "in place of a handler: the name of a method that the class has already. It is the `name`, too, where none is given"},
+     .doc = "in place of a handler: the name of a method that the class has already. It is the "
+            "`name`, too, where none is given"},
     {.name = "stateless",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
@@ -333,7 +335,8 @@ static int entity_tool(lua_State *L)
     return 1;
 }
 
-/* -- members of a class ---------------------------------------------------------------------------- */
+/* -- members of a class
+ * ---------------------------------------------------------------------------- */
 
 static int entity_index(lua_State *L)
 {
@@ -444,7 +447,8 @@ static int instance_tostring(lua_State *L)
     return 1;
 }
 
-/* -- ah.entity ------------------------------------------------------------------------------------------ */
+/* -- ah.entity
+ * ------------------------------------------------------------------------------------------ */
 
 /* Declaration at 1, class at 2. */
 static void set_metatable_of_instances(lua_State *L, const ah_lua_entity *e)
@@ -471,10 +475,11 @@ static void read_id_of(lua_State *L)
     if (type == LUA_TNIL)
         lua_pushliteral(L, "id");
     else if (type != LUA_TSTRING && type != LUA_TFUNCTION)
-        ah_lua_raise(L, AH_PROMPT_VALIDATION,
-                     "ah.entity: field 'id' must be the name of a field or method, or a function, found "
-                     "a %s",
-                     luaL_typename(L, -1));
+        ah_lua_raise(
+            L, AH_PROMPT_VALIDATION,
+            "ah.entity: field 'id' must be the name of a field or method, or a function, found "
+            "a %s",
+            luaL_typename(L, -1));
     lua_setiuservalue(L, 2, AH_ENTITY_ID_OF);
     lua_settop(L, 2);
 }
@@ -532,15 +537,15 @@ static const ah_option entity_rows[] = {
      .kinds = AH_OPT_STRING,
      .otherwise = "the name in lower case; `tool` without one",
      .to = AH_TO_HELD(entity_fields, prefix),
-     .doc =
-         "1 to 24 letters, digits, `_` and `-`: what the tools' names begin with; neither `planning` nor what begins with `planning_`"},
+     .doc = "1 to 24 letters, digits, `_` and `-`: what the tools' names begin with; neither "
+            "`planning` nor what begins with `planning_`"},
     {.name = "id",
      .kinds = AH_OPT_ANY,
      .otherwise = "`\"id\"`",
      .is = "string or function",
      .type = "string|fun(self: table): string|number",
-     .doc =
-         "what tells instances apart: the name of a field or method, or `function(self)`, which [cannot wait](waiting.md#what-may-wait). A string of 1 to 512 bytes or a number"},
+     .doc = "what tells instances apart: the name of a field or method, or `function(self)`, which "
+            "[cannot wait](waiting.md#what-may-wait). A string of 1 to 512 bytes or a number"},
     {.name = "fields",
      .kinds = AH_OPT_LIST,
      .otherwise = "all that do not begin with `_`",
@@ -551,12 +556,13 @@ static const ah_option entity_rows[] = {
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(entity_fields, stateless),
-     .doc = "no method changes an instance: it is not [locked, copied and set back](entities.md#state)"},
+     .doc = "no method changes an instance: it is not [locked, copied and set "
+            "back](entities.md#state)"},
     {.name = "find",
      .kinds = AH_OPT_FUNCTION,
      .type = "fun(id: string): table?",
-     .doc =
-         "`function(id)`: the instance of that id, a plain table, which becomes one as by `Class(table)`, or nil. May wait"},
+     .doc = "`function(id)`: the instance of that id, a plain table, which becomes one as by "
+            "`Class(table)`, or nil. May wait"},
     {0},
 };
 const ah_subject ah_subject_entity = {
@@ -577,8 +583,8 @@ static int new_entity(lua_State *L)
     if (!f.prefix.p && lua_getfield(L, 1, "name") == LUA_TNIL)
         f.prefix = ah_slice_of("tool");
     lua_settop(L, 2);
-    if (ah_entity_class_new(&ah_lua_of(L)->mem, f.name, f.prefix, &ah_lua_entity_vt, &e->core, &err) !=
-        AH_OK)
+    if (ah_entity_class_new(&ah_lua_of(L)->mem, f.name, f.prefix, &ah_lua_entity_vt, &e->core,
+                            &err) != AH_OK)
         return ah_lua_raise_err(L, &err);
     read_id_of(L);
     read_fields(L);
@@ -639,7 +645,8 @@ static int tools_of(lua_State *L)
     lua_settop(L, 1);
     e = ah_lua_push_entity_of(L, 1);
     if (!e)
-        return ah_lua_raise(L, AH_USAGE, "ah.tools_of: expected an instance of an entity, found a %s",
+        return ah_lua_raise(L, AH_USAGE,
+                            "ah.tools_of: expected an instance of an entity, found a %s",
                             luaL_typename(L, 1));
     id = lua_newuserdatauv(L, sizeof(ah_text *), 0);
     *id = NULL;

@@ -249,8 +249,8 @@ static bool is_the_one(lua_State *L, const ah_entity_slot *f)
     return same;
 }
 
-/* "x.lua:3: find of entity 'X' ...", as a warning of the run: the model is told that the entity is gone,
- * which is not what went wrong. */
+/* "x.lua:3: find of entity 'X' ...", as a warning of the run: the model is told that the entity is
+ * gone, which is not what went wrong. */
 static void warn_of_find(lua_State *L, const ah_entity_slot *f, const char *what)
 {
     const char *name = f->of->name->data;
@@ -316,7 +316,8 @@ static int found_again(lua_State *L, int status, lua_KContext ctx)
     lua_settop(L, 3);
     if (!take_found(L, f)) {
         lua_pushnil(L);
-        lua_pushfstring(L, "Tool '%s' was not run: %s", check_call(L)->tool->name->data, f->gone->data);
+        lua_pushfstring(L, "Tool '%s' was not run: %s", check_call(L)->tool->name->data,
+                        f->gone->data);
         return 2;
     }
     live = ah_lua_live(L, 3);

@@ -280,9 +280,10 @@ static int error_is(lua_State *L)
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_getfield(L, 1, "code");
     code = lua_tostring(L, -1);
-    lua_pushboolean(L, code && (strcmp(code, asked) == 0 || (strcmp(asked, "prompt_evaluation") == 0 &&
-                                                             (strcmp(code, "deadline_exceeded") == 0 ||
-                                                              strcmp(code, "budget_exceeded") == 0))));
+    lua_pushboolean(L,
+                    code && (strcmp(code, asked) == 0 || (strcmp(asked, "prompt_evaluation") == 0 &&
+                                                          (strcmp(code, "deadline_exceeded") == 0 ||
+                                                           strcmp(code, "budget_exceeded") == 0))));
     return 1;
 }
 

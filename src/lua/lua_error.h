@@ -1,4 +1,5 @@
-/* Errors between the two worlds: error objects, what is raised, and where in the script that was. */
+/* Errors between the two worlds: error objects, what is raised, and where in the script that was.
+ */
 #ifndef AH_LUA_ERROR_H
 #define AH_LUA_ERROR_H
 
@@ -10,11 +11,12 @@
 /* Pushes an error object: { code, message, phase, retryable, status, ... } that prints
  * as one line and knows err:is(code). Raises only when out of memory. */
 void ah_lua_push_error(lua_State *L, const ah_err *err);
-/* Pushes "script.lua:12", the line of the innermost function that is no part of agenthost. False, and
- * nothing: there is none. */
+/* Pushes "script.lua:12", the line of the innermost function that is no part of agenthost. False,
+ * and nothing: there is none. */
 bool ah_lua_push_place(lua_State *L);
 /* Raises one with the position of the script's line in front of its message. */
-int ah_lua_raise(lua_State *L, ah_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int ah_lua_raise(lua_State *L, ah_status st, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 int ah_lua_raise_err(lua_State *L, const ah_err *err);
 /* Where the code of the script in co is, or was when it raised: "script.lua:12", for a warning. out
  * stays as it is where none of it is there. */

@@ -1,6 +1,6 @@
-/* The exchange as an object, and the task that writes into it; see lua_exchange.h. A task that waits for
- * the results of its calls is between two exchanges of one run: it goes on with the second, or is ended
- * where there comes none. */
+/* The exchange as an object, and the task that writes into it; see lua_exchange.h. A task that
+ * waits for the results of its calls is between two exchanges of one run: it goes on with the
+ * second, or is ended where there comes none. */
 #include "lua/lua_exchange.h"
 
 #include "lua/lua_error.h"
@@ -84,7 +84,8 @@ static int exchange_line(lua_State *L)
 
     line.p = luaL_checklstring(L, 2, &line.n);
     if (memchr(line.p, '\n', line.n))
-        return ah_lua_raise(L, AH_USAGE, "out:line: one line at a time; this has an end of line in it");
+        return ah_lua_raise(L, AH_USAGE,
+                            "out:line: one line at a time; this has an end of line in it");
     ah_buf_put(b, line);
     ah_buf_char(b, '\n');
     if (!ah_buf_ok(b))
@@ -227,8 +228,8 @@ static int go_on(lua_State *L, int status, lua_KContext ctx)
     return 0;
 }
 
-/* x:pause(): the message is complete, and has calls; the exchange from here on is the one that comes with
- * their results. */
+/* x:pause(): the message is complete, and has calls; the exchange from here on is the one that
+ * comes with their results. */
 static int exchange_pause(lua_State *L)
 {
     ah_lua_exchange *e = check_open(L);
@@ -326,7 +327,8 @@ static ah_slice header(const void *ud, const char *name)
 /* A reader of a provider's wire wants to know what it will read. */
 static void tell_head(const ah_lua_adapter *a, ah_exchange *x)
 {
-    ah_response_head head = {.status = 200, .header = header, .wall_ms = ah_host_wall(a->lua->host)};
+    ah_response_head head = {
+        .status = 200, .header = header, .wall_ms = ah_host_wall(a->lua->host)};
 
     if (a->reads)
         ah_run_head(ah_driver_run_run(x->of), x->id, &head);
@@ -376,7 +378,8 @@ static void start_task(ah_lua_adapter *a, ah_exchange *x)
         ah_exchange_end(x, &err);
 }
 
-/* It goes on in its own run only, and one that must restart where tools change only with the same ones. */
+/* It goes on in its own run only, and one that must restart where tools change only with the same
+ * ones. */
 static bool may_go_on(const ah_lua_exchange *e, const ah_run_config *cfg)
 {
     bool restarts = cfg->adapter->tool_change_mode == AH_TOOLS_RESTART;

@@ -1,5 +1,6 @@
-/* The exchanges of adapters written in Lua: a function is given an object to write the answer into. It
- * may end a message with calls and wait for their results; then the run's next exchange is its own. */
+/* The exchanges of adapters written in Lua: a function is given an object to write the answer into.
+ * It may end a message with calls and wait for their results; then the run's next exchange is its
+ * own. */
 #ifndef AH_LUA_EXCHANGE_H
 #define AH_LUA_EXCHANGE_H
 

@@ -8,7 +8,8 @@
 enum { MAX_ASKED = 1 << 20, MAX_KEY = 4096 /* bytes of a section's path */ };
 
 /* Appends the raw field of the table at idx as JSON; false: it is not there. */
-static bool put_field(lua_State *L, int idx, const char *name, ah_buf *out, ah_status *st, ah_err *err)
+static bool put_field(lua_State *L, int idx, const char *name, ah_buf *out, ah_status *st,
+                      ah_err *err)
 {
     bool there;
 
@@ -140,8 +141,8 @@ static int read_object(lua_State *L)
 
     f.has_reason = put_field(L, 2, "reason", f.reason, &r->st, r->err) && f.reason->data[0] == '"';
     r->st = AH_OK; /* a reason that is no text is left out */
-    f.has_overrides =
-        put_field(L, 2, "requested_overrides", f.overrides, &r->st, r->err) && !is_empty(f.overrides);
+    f.has_overrides = put_field(L, 2, "requested_overrides", f.overrides, &r->st, r->err) &&
+                      !is_empty(f.overrides);
     if (r->st == AH_OK)
         f.has_keys = put_field(L, 2, "section_keys", f.keys, &r->st, r->err) && !is_empty(f.keys);
     if (r->st == AH_OK)

@@ -70,7 +70,8 @@ static void push_model(lua_State *L, ah_provider_options *o)
 }
 
 /* The i-th item on top, of those that are there. */
-static void read_item(lua_State *L, int i, const ah_log *log, ah_provider_options o, ah_fallbacks *f)
+static void read_item(lua_State *L, int i, const ah_log *log, ah_provider_options o,
+                      ah_fallbacks *f)
 {
     ah_status st;
     ah_err err;

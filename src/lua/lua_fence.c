@@ -32,9 +32,10 @@ static int guarded_exit(lua_State *L)
     const ah_task *t = ah_lua_of(L)->running;
 
     if (t && t->fence.no_exit)
-        return ah_lua_raise(L, AH_USAGE,
-                            "os.exit would end the whole program and is refused in a tool's handler; "
-                            "return a value, return nil and a message, or raise an error");
+        return ah_lua_raise(
+            L, AH_USAGE,
+            "os.exit would end the whole program and is refused in a tool's handler; "
+            "return a value, return nil and a message, or raise an error");
     lua_pushvalue(L, lua_upvalueindex(REAL));
     lua_insert(L, 1);
     lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
@@ -169,9 +170,10 @@ bool ah_fence_failed(const ah_fence *f, int status, ah_err *err)
                    "its code would have taken %lld bytes of memory; the limit is %zu%s",
                    (long long)by->asked, by->memory, by->advice ? by->advice : "");
     else if (by)
-        ah_err_set(err, AH_INTERNAL,
-                   "there was no memory left for its code: all of Lua may have %zu bytes here; that is "
-                   "max_memory of the host's configuration, where a program sets another one",
-                   by->heap_max);
+        ah_err_set(
+            err, AH_INTERNAL,
+            "there was no memory left for its code: all of Lua may have %zu bytes here; that is "
+            "max_memory of the host's configuration, where a program sets another one",
+            by->heap_max);
     return by != NULL;
 }

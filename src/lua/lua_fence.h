@@ -1,5 +1,5 @@
-/* A fence around the code that is entered: how much memory of Lua it may take, and, for handlers, that
- * os.exit is refused. It stops mistakes, not malice: memory outside of Lua's allocator and an
+/* A fence around the code that is entered: how much memory of Lua it may take, and, for handlers,
+ * that os.exit is refused. It stops mistakes, not malice: memory outside of Lua's allocator and an
  * os.exit that was copied before are beyond it (in a state of ah_open the copy is guarded, too).
  *
  * Memory is what the code took less what was freed while it was at work, that of calls inside it
@@ -18,8 +18,8 @@ typedef struct ah_fence {
     bool no_exit;       /* os.exit is refused */
     int64_t used;       /* bytes; never below 0 */
     int64_t before;     /* bytes of the heap at its smallest since it was first entered */
-    int64_t asked;      /* what `used` would have come to; 0: the last failure was not this fence's */
-    size_t heap_max;    /* max_memory, where the last failure was its; else 0 */
+    int64_t asked;   /* what `used` would have come to; 0: the last failure was not this fence's */
+    size_t heap_max; /* max_memory, where the last failure was its; else 0 */
     bool began, entered, guards;
     struct ah_fence *outer; /* the one around it, while entered */
     ah_lua_memory *heap;    /* where it is counted, while entered */

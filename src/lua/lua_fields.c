@@ -95,8 +95,8 @@ int ah_lua_unknown(lua_State *L, const char *what, const char *const *known, ah_
 
     luaL_checkstack(L, 6, what);
     if (in)
-        ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'; it stands in '%s': %s = { %s = ... }", what,
-                     AH_FMT(key), in, in, field);
+        ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'; it stands in '%s': %s = { %s = ... }",
+                     what, AH_FMT(key), in, in, field);
     if (!(meant = push_meant(L, known, key)))
         meant = push_few(L, known);
     return ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'%s", what, AH_FMT(key), meant);
@@ -136,13 +136,14 @@ static void refuse_table(lua_State *L, int idx, const char *what)
     const char *found = luaL_typename(L, idx);
 
     if (strncmp(what, "ah.", 3) == 0)
-        ah_lua_raise(L, AH_USAGE, "%s: expected a table of fields, found %s: write %s { ... }", what,
-                     found, what);
+        ah_lua_raise(L, AH_USAGE, "%s: expected a table of fields, found %s: write %s { ... }",
+                     what, found, what);
     ah_lua_raise(L, AH_USAGE, "%s: expected a table of fields, found %s", what, found);
 }
 
 /* Of the key at idx: its bit of those that are there; 0 of a list's. */
-static uint64_t check_key(lua_State *L, int idx, const char *what, const char *const *known, bool list)
+static uint64_t check_key(lua_State *L, int idx, const char *what, const char *const *known,
+                          bool list)
 {
     ah_slice key;
     int at;
@@ -170,7 +171,8 @@ static uint64_t add_inherited(lua_State *L, int idx, const char *const *known, b
     uint64_t there = 0;
 
     for (int i = 0; known[i]; i++) {
-        if (lua_getfield(L, own, known[i]) == LUA_TNIL && lua_getfield(L, idx, known[i]) != LUA_TNIL) {
+        if (lua_getfield(L, own, known[i]) == LUA_TNIL &&
+            lua_getfield(L, idx, known[i]) != LUA_TNIL) {
             lua_setfield(L, own, known[i]);
             there |= (uint64_t)1 << i;
         }

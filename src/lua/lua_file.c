@@ -1,8 +1,8 @@
-/* Files of the command and of the Lua half, which scripts do not call: ah._read_file, ah._real_path,
- * ah._is_mine, ah._is_terminal; and what is for its owner alone (io/file.h has the rule), ah._make_folder,
- * ah._write_private, ah._append_private, for the log of the mock server and the folders a user trusts.
- * ah._writer: a file of Lua's io for the command's programs, whose answers go where stdout went though what
- * scripts print goes elsewhere. */
+/* Files of the command and of the Lua half, which scripts do not call: ah._read_file,
+ * ah._real_path, ah._is_mine, ah._is_terminal; and what is for its owner alone (io/file.h has the
+ * rule), ah._make_folder, ah._write_private, ah._append_private, for the log of the mock server and
+ * the folders a user trusts. ah._writer: a file of Lua's io for the command's programs, whose
+ * answers go where stdout went though what scripts print goes elsewhere. */
 #define _GNU_SOURCE /* fdopen, realpath, F_DUPFD_CLOEXEC */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,8 +33,9 @@ static int fails(lua_State *L, int why)
 
 /* -- looking ------------------------------------------------------------------------------- */
 
-/* ah._read_file(path, most, follow) -> text, mine; or nil, words; and the errno of opening it. A regular file of at most so
- * many bytes, of which no pipe is waited for; `follow`: it may be a link. */
+/* ah._read_file(path, most, follow) -> text, mine; or nil, words; and the errno of opening it. A
+ * regular file of at most so many bytes, of which no pipe is waited for; `follow`: it may be a
+ * link. */
 static int read_file(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
@@ -47,7 +48,8 @@ static int read_file(lua_State *L)
     if (st == AH_NOMEM)
         return ah_lua_raise_nomem(L);
     if (!ah_buf_ok(b) || b->len > most)
-        st = ah_err_set(&err, AH_USAGE, "cannot read '%.300s': it is larger than %zu bytes", path, most);
+        st = ah_err_set(&err, AH_USAGE, "cannot read '%.300s': it is larger than %zu bytes", path,
+                        most);
     if (st == AH_OK) {
         lua_pushlstring(L, ah_buf_slice(b).p, b->len);
         lua_pushboolean(L, found.mine);
@@ -96,9 +98,11 @@ static int is_terminal(lua_State *L)
     return 1;
 }
 
-/* -- writing ------------------------------------------------------------------------------------ */
+/* -- writing ------------------------------------------------------------------------------------
+ */
 
-/* ah._make_folder(path) -> true where it is there now, for its owner alone if it is new; or nil, words, errno */
+/* ah._make_folder(path) -> true where it is there now, for its owner alone if it is new; or nil,
+ * words, errno */
 static int make_folder(lua_State *L)
 {
     if (mkdir(luaL_checkstring(L, 1), 0700) != 0 && errno != EEXIST)
@@ -137,8 +141,9 @@ static luaL_Stream *push_file(lua_State *L)
     return s;
 }
 
-/* ah._append_private(path, alone) -> a file of Lua's io that is appended to. `alone`: nil where another one that was opened
- * so is not closed yet. Raises `usage` where the file cannot be that. */
+/* ah._append_private(path, alone) -> a file of Lua's io that is appended to. `alone`: nil where
+ * another one that was opened so is not closed yet. Raises `usage` where the file cannot be that.
+ */
 static int append_private(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
@@ -161,7 +166,8 @@ static int append_private(lua_State *L)
     return 1;
 }
 
-/* ah._writer(descriptor) -> a file of Lua's io that writes there, through a descriptor of its own */
+/* ah._writer(descriptor) -> a file of Lua's io that writes there, through a descriptor of its own
+ */
 static int writer(lua_State *L)
 {
     lua_Integer of = luaL_checkinteger(L, 1);

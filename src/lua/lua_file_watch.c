@@ -1,5 +1,5 @@
-/* ah.watch: changes of files, told to a function or waited for. A watch that has a function lasts until
- * it is closed, held or not; one that is waited for lasts as long as it is held. */
+/* ah.watch: changes of files, told to a function or waited for. A watch that has a function lasts
+ * until it is closed, held or not; one that is waited for lasts as long as it is held. */
 #include <math.h>
 
 #include "io/file_watch.h"
@@ -185,7 +185,8 @@ static void on_news(void *ud, ah_file_watch *of)
         end_wait(w->wait);
 }
 
-/* -- waiting ------------------------------------------------------------------------------------- */
+/* -- waiting -------------------------------------------------------------------------------------
+ */
 
 static void on_time(ah_timer *timer)
 {
@@ -216,7 +217,8 @@ static double seconds_at(lua_State *L, int idx)
 
     if (!lua_isnoneornil(L, idx)) {
         if (lua_type(L, idx) != LUA_TNUMBER || !((s = lua_tonumber(L, idx)) >= 0))
-            ah_lua_raise(L, AH_USAGE, "watch:next: the timeout must be a number of seconds, 0 or more");
+            ah_lua_raise(L, AH_USAGE,
+                         "watch:next: the timeout must be a number of seconds, 0 or more");
     }
     return s;
 }
@@ -269,7 +271,8 @@ static int watch_changes(lua_State *L)
     return 2;
 }
 
-/* -- ah.watch --------------------------------------------------------------------------------------- */
+/* -- ah.watch
+ * --------------------------------------------------------------------------------------- */
 
 static const char *path_at(lua_State *L, int idx)
 {
@@ -281,7 +284,8 @@ static const char *path_at(lua_State *L, int idx)
                      lua_isnone(L, idx) ? "nothing" : luaL_typename(L, idx));
     s = lua_tolstring(L, idx, &n);
     if (n == 0 || n >= MAX_PATH_BYTES || memchr(s, '\0', n))
-        ah_lua_raise(L, AH_USAGE, "ah.watch: the path must have 1 to %d bytes, and no NUL among them",
+        ah_lua_raise(L, AH_USAGE,
+                     "ah.watch: the path must have 1 to %d bytes, and no NUL among them",
                      MAX_PATH_BYTES - 1);
     return s;
 }
@@ -291,15 +295,16 @@ static const ah_option watch_rows[] = {
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(ah_file_watch_config, recursive),
-     .doc =
-         "of a folder: all below it is watched, too, what comes later included. Links are not followed"},
+     .doc = "of a folder: all below it is watched, too, what comes later included. Links are not "
+            "followed"},
     {.name = "quiet",
      .kinds = AH_OPT_NUMBER,
      .most = MAX_QUIET_S,
      .otherwise = "0.05",
      .unit = "seconds",
      .to = AH_TO_MS(ah_file_watch_config, quiet_ms),
-     .doc = "a batch is told once nothing has happened for so long, and after a second at the latest"},
+     .doc =
+         "a batch is told once nothing has happened for so long, and after a second at the latest"},
     {.name = "max",
      .kinds = AH_OPT_INTEGER,
      .least = 1,
@@ -309,7 +314,8 @@ static const ah_option watch_rows[] = {
      .doc = "the files and folders that may be there"},
     {0},
 };
-const ah_subject ah_subject_watch = {.what = "ah.watch", .type = "ah.WatchOptions", .row = watch_rows};
+const ah_subject ah_subject_watch = {
+    .what = "ah.watch", .type = "ah.WatchOptions", .row = watch_rows};
 
 static void read_options(lua_State *L, int idx, ah_file_watch_config *cfg)
 {
@@ -353,10 +359,11 @@ static int new_watch(lua_State *L)
 
     lua_settop(L, 3);
     if (!lua_isnil(L, 2) && !lua_isfunction(L, 2))
-        ah_lua_raise(L, AH_USAGE,
-                     "ah.watch: the second argument must be a function(changes), or nil to wait for "
-                     "changes with watch:next; found %s",
-                     luaL_typename(L, 2));
+        ah_lua_raise(
+            L, AH_USAGE,
+            "ah.watch: the second argument must be a function(changes), or nil to wait for "
+            "changes with watch:next; found %s",
+            luaL_typename(L, 2));
     read_options(L, 3, &cfg);
     cfg.ud = w = push_watch(L);
     st = ah_file_watch_open(&w->lua->mem, w->lua->host->loop, &cfg, &w->w, &err);

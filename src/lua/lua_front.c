@@ -1,5 +1,5 @@
-/* A front end is a function that gets an ask, as a task of the run that asks: it may wait, and it is
- * stopped once the ask is closed. What it returns is its response; one that returns nothing may
+/* A front end is a function that gets an ask, as a task of the run that asks: it may wait, and it
+ * is stopped once the ask is closed. What it returns is its response; one that returns nothing may
  * respond later, one that fails is as if it were not there. */
 #include "lua/lua_front.h"
 
@@ -46,8 +46,8 @@ static int refused(lua_State *L, const ah_err *err)
     return 2;
 }
 
-/* The values from `first` on respond to the ask, if it is still open when they are read: reading them may
- * run code of the script. -- true, or nil err */
+/* The values from `first` on respond to the ask, if it is still open when they are read: reading
+ * them may run code of the script. -- true, or nil err */
 static int respond(lua_State *L, ah_ask_kind kind, ah_slice id, int first)
 {
     ah_host *h = ah_lua_of(L)->host;
@@ -269,8 +269,8 @@ static void warn(const ah_ask_item *ask, const ah_err *err)
     ah_run_warn(ask->def.call->run, ah_slice_of(words));
 }
 
-/* False: they cannot be asked, and others are; else the offer may be gone. They begin in jobs, in their
- * order: none of them is done here. */
+/* False: they cannot be asked, and others are; else the offer may be gone. They begin in jobs, in
+ * their order: none of them is done here. */
 static bool begin_fronts(offer *o, int list)
 {
     lua_State *L = o->lua->caller;
@@ -340,7 +340,8 @@ void ah_lua_offer(ah_lua *h, ah_ask_item *ask)
     ask_next(o);
 }
 
-/* -- attaching them ------------------------------------------------------------------------------- */
+/* -- attaching them -------------------------------------------------------------------------------
+ */
 
 /* agent:on_ask(function(ask)): asks of its runs, and of those within them that have no front end of
  * their own, go to it from now on. */
@@ -349,7 +350,8 @@ static int agent_on_ask(lua_State *L)
     ah_lua_agent *a = ah_lua_check_agent(L);
 
     if (lua_type(L, 2) != LUA_TFUNCTION)
-        return ah_lua_raise(L, AH_USAGE, "agent:on_ask: a front end is a function of an ask, found %s",
+        return ah_lua_raise(L, AH_USAGE,
+                            "agent:on_ask: a front end is a function of an ask, found %s",
                             luaL_typename(L, 2));
     lua_settop(L, 2);
     ah_lua_add_front(L, a);

@@ -5,8 +5,8 @@
 #include "host/ask.h"
 #include "lua/lua_state.h"
 
-/* Asks the front ends of the run of the ask, all at once; where it has none, or each has ended without
- * a response, those of the run around it, and so on; then the program, where it takes asks
+/* Asks the front ends of the run of the ask, all at once; where it has none, or each has ended
+ * without a response, those of the run around it, and so on; then the program, where it takes asks
  * (ah_config.asks). Where nobody is left who may respond, the ask is given up, now or later. */
 void ah_lua_offer(ah_lua *h, ah_ask_item *ask);
 

@@ -389,7 +389,8 @@ static int fs_rename(lua_State *L)
     return answer(L, ah_fs_rename(fs, from, to, replace.on, &err), &err);
 }
 
-/* -- looking ------------------------------------------------------------------------------------ */
+/* -- looking ------------------------------------------------------------------------------------
+ */
 
 static void push_kind(lua_State *L, ah_fs_kind kind, uint64_t size)
 {
@@ -592,7 +593,8 @@ static int fs_lines(lua_State *L)
 {
     ah_fs *fs = check_files(L);
     ah_slice path = text_arg(L, 2);
-    wanted o = {.lines = {.max_bytes = LINES_BYTES, .width = LINE_WIDTH}, .first = 1, .max = LISTED};
+    wanted o = {
+        .lines = {.max_bytes = LINES_BYTES, .width = LINE_WIDTH}, .first = 1, .max = LISTED};
     ah_fs_lines *want = &o.lines;
     ah_fs_items *f;
     ah_err err;
@@ -614,7 +616,8 @@ static int fs_lines(lua_State *L)
     return 1;
 }
 
-/* -- overlays ------------------------------------------------------------------------------------- */
+/* -- overlays -------------------------------------------------------------------------------------
+ */
 
 /* An overlay is on the file system itself, wherever it is made: what code of a call has of that is
  * below what it has of the overlay. */
@@ -627,8 +630,8 @@ static int fs_overlay(lua_State *L)
     for (ah_fs *at = fs; at; at = ah_fs_below(at))
         levels++;
     if (levels > MAX_OVERLAYS)
-        return ah_lua_raise(L, AH_USAGE, "filesystem:overlay: more than %d overlays upon each other",
-                            MAX_OVERLAYS);
+        return ah_lua_raise(
+            L, AH_USAGE, "filesystem:overlay: more than %d overlays upon each other", MAX_OVERLAYS);
     if (ah_fs_overlay_new(fs, box, &err) != AH_OK)
         return fails(L, &err);
     return 1;
@@ -670,7 +673,8 @@ static int fs_drop(lua_State *L)
     return 0;
 }
 
-/* -- ah.filesystem ---------------------------------------------------------------------------------- */
+/* -- ah.filesystem
+ * ---------------------------------------------------------------------------------- */
 
 static void refuse_name(lua_State *L, ah_slice name)
 {
@@ -679,7 +683,8 @@ static void refuse_name(lua_State *L, ah_slice name)
     for (size_t i = 0; ah_fs_refused_name(i); i++)
         ah_near_offer(&near, ah_slice_of(ah_fs_refused_name(i)));
     if (near.best.p)
-        ah_lua_raise(L, AH_USAGE, "ah.filesystem: allow: '%.*s' is not refused (did you mean '%.*s'?)",
+        ah_lua_raise(L, AH_USAGE,
+                     "ah.filesystem: allow: '%.*s' is not refused (did you mean '%.*s'?)",
                      AH_FMT(name), AH_FMT(near.best));
     ah_lua_raise(L, AH_USAGE, "ah.filesystem: allow: '%.*s' is not refused", AH_FMT(name));
 }
@@ -708,7 +713,8 @@ static void read_allow(lua_State *L, ah_buf *names)
     if (names->status == AH_NOMEM)
         ah_lua_raise_nomem(L);
     if (!ah_buf_ok(names))
-        ah_lua_raise(L, AH_USAGE, "ah.filesystem: allow has more than %d bytes of names", MAX_ALLOW);
+        ah_lua_raise(L, AH_USAGE, "ah.filesystem: allow has more than %d bytes of names",
+                     MAX_ALLOW);
 }
 
 /* In the order of Lua's table, which does not matter: no two have the same path. */
@@ -795,14 +801,14 @@ static const ah_option filesystem_rows[] = {
      .otherwise = "empty",
      .is = "list of strings",
      .type = "string[]",
-     .doc =
-         "names that may be written although they are [refused](filesystem.md#names-that-are-refused)"},
+     .doc = "names that may be written although they are "
+            "[refused](filesystem.md#names-that-are-refused)"},
     {.name = "sync",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "true",
      .to = AH_TO_BOOL(settings, sync),
-     .doc =
-         "each file is forced to the disk before it takes its place. Without, a failure of power may lose or empty what was written last"},
+     .doc = "each file is forced to the disk before it takes its place. Without, a failure of "
+            "power may lose or empty what was written last"},
     {.name = "max_file",
      .kinds = AH_OPT_NUMBER,
      .least = 1,
@@ -837,7 +843,8 @@ const ah_subject ah_subject_filesystem = {
 
 static int new_filesystem(lua_State *L)
 {
-    settings f = {.o = {.interrupt = &ah_lua_of(L)->interrupt, .clock_ns = ah_clock_ns}, .sync = true};
+    settings f = {.o = {.interrupt = &ah_lua_of(L)->interrupt, .clock_ns = ah_clock_ns},
+                  .sync = true};
     ah_buf *allowed;
     ah_fs **box;
     ah_err err;
@@ -849,7 +856,8 @@ static int new_filesystem(lua_State *L)
     allowed = ah_lua_push_buf(L, MAX_ALLOW);
     read_allow(L, allowed);
     if (f.memory == (f.root.p != NULL))
-        return ah_lua_raise(L, AH_USAGE, "ah.filesystem: give either a root, or memory = true or files");
+        return ah_lua_raise(L, AH_USAGE,
+                            "ah.filesystem: give either a root, or memory = true or files");
     if (f.memory)
         return new_memory(L, &f.o, allowed);
     if (memchr(f.root.p, '\0', f.root.n) || f.root.n == 0)
@@ -860,12 +868,13 @@ static int new_filesystem(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg methods[] = {{"read", fs_read},     {"lines", fs_lines},     {"write", fs_write},
-                                   {"append", fs_append}, {"edit", fs_edit},       {"list", fs_list},
-                                   {"glob", fs_glob},     {"grep", fs_grep},       {"stat", fs_stat},
-                                   {"exists", fs_exists}, {"mkdir", fs_mkdir},     {"delete", fs_delete},
-                                   {"rename", fs_rename}, {"overlay", fs_overlay}, {"commit", fs_commit},
-                                   {"drop", fs_drop},     {"close", fs_close},     {NULL, NULL}};
+static const luaL_Reg methods[] = {
+    {"read", fs_read},     {"lines", fs_lines},     {"write", fs_write},
+    {"append", fs_append}, {"edit", fs_edit},       {"list", fs_list},
+    {"glob", fs_glob},     {"grep", fs_grep},       {"stat", fs_stat},
+    {"exists", fs_exists}, {"mkdir", fs_mkdir},     {"delete", fs_delete},
+    {"rename", fs_rename}, {"overlay", fs_overlay}, {"commit", fs_commit},
+    {"drop", fs_drop},     {"close", fs_close},     {NULL, NULL}};
 
 void ah_lua_open_fs(lua_State *L)
 {

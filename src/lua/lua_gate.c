@@ -1,5 +1,5 @@
-/* ah.gate: policies and approvals of the whole program, for every call of every run and for calls outside
- * of runs (ah_call_tool, registry:execute at the top of a script). */
+/* ah.gate: policies and approvals of the whole program, for every call of every run and for calls
+ * outside of runs (ah_call_tool, registry:execute at the top of a script). */
 #include "lua/lua_gate.h"
 
 #include "lua/lua_fields.h"
@@ -42,8 +42,8 @@ static const ah_option gate_rows[] = {
 };
 const ah_subject ah_subject_gate = {.what = "ah.gate", .type = "ah.GateConfig", .row = gate_rows};
 
-/* ah.gate { policies, approve }: takes the place of what was said before. It never moves: runs at work have
- * its address. */
+/* ah.gate { policies, approve }: takes the place of what was said before. It never moves: runs at
+ * work have its address. */
 static int set_gate(lua_State *L)
 {
     ah_lua *h = ah_lua_of(L);

@@ -57,8 +57,8 @@ static void refuse(lua_State *L, const char *what, lua_Integer at, int idx)
     ah_slice name = {NULL, 0}, near;
 
     if (lua_type(L, idx) != LUA_TSTRING)
-        ah_lua_raise(L, AH_PROMPT_VALIDATION, "%s[%d] must be made by ah.tool, found %s", what, (int)at,
-                     luaL_typename(L, idx));
+        ah_lua_raise(L, AH_PROMPT_VALIDATION, "%s[%d] must be made by ah.tool, found %s", what,
+                     (int)at, luaL_typename(L, idx));
     name.p = lua_tolstring(L, idx, &name.n);
     near = nearest(L, name);
     ah_lua_raise(L, AH_PROMPT_VALIDATION,
@@ -131,8 +131,8 @@ static void append_list(lua_State *L, int list, int idx, const char *what, int d
 {
     luaL_checkstack(L, 16, "tools");
     if (depth > MAX_LISTS)
-        ah_lua_raise(L, AH_PROMPT_VALIDATION, "%.100s...: more than %d lists within each other", what,
-                     MAX_LISTS);
+        ah_lua_raise(L, AH_PROMPT_VALIDATION, "%.100s...: more than %d lists within each other",
+                     what, MAX_LISTS);
     for (lua_Integer i = 1, n = ah_lua_list_check(L, idx, what); i <= n; i++) {
         lua_geti(L, idx, i);
         append_element(L, list, what, i, depth);
@@ -170,7 +170,8 @@ static void check_name(lua_State *L, ah_slice name)
         ok = name.p[i] && strchr(allowed, name.p[i]);
     if (!ok)
         ah_lua_raise(L, AH_PROMPT_VALIDATION,
-                     "ah.tool_group: name '%.*s' must be 1 to 64 of a-z, 0-9, _ and -", AH_FMT(name));
+                     "ah.tool_group: name '%.*s' must be 1 to 64 of a-z, 0-9, _ and -",
+                     AH_FMT(name));
 }
 
 typedef struct group_fields {
@@ -190,8 +191,10 @@ static const ah_option tool_group_rows[] = {
      .doc = "tools, other groups and their names"},
     {0},
 };
-const ah_subject ah_subject_tool_group = {
-    .declares = true, .what = "ah.tool_group", .type = "ah.ToolGroupConfig", .row = tool_group_rows};
+const ah_subject ah_subject_tool_group = {.declares = true,
+                                          .what = "ah.tool_group",
+                                          .type = "ah.ToolGroupConfig",
+                                          .row = tool_group_rows};
 
 /* ah.tool_group { name, tools }: raises prompt_validation at the script's line. */
 static int new_group(lua_State *L)

@@ -274,8 +274,8 @@ static void keep_guards(lua_State *L, const char *field)
     lua_newtable(L);
     for (lua_Integer i = 1; i <= n; i++) {
         if (lua_geti(L, -2, i) != LUA_TFUNCTION)
-            ah_lua_raise(L, AH_USAGE, "ah.run: guards: %s[%d] must be a function, found a %s", field,
-                         (int)i, luaL_typename(L, -1));
+            ah_lua_raise(L, AH_USAGE, "ah.run: guards: %s[%d] must be a function, found a %s",
+                         field, (int)i, luaL_typename(L, -1));
         lua_rawseti(L, -2, i);
     }
     lua_remove(L, -2);
@@ -317,7 +317,8 @@ static void read_guards(lua_State *L, int idx, ah_lua_hooks *s)
     lua_pop(L, 1);
 }
 
-/* -- feedback ------------------------------------------------------------------------------------ */
+/* -- feedback ------------------------------------------------------------------------------------
+ */
 
 typedef struct fed {
     ah_lua_hooks *hooks;
@@ -405,7 +406,8 @@ static ah_status feedback(void *ud, ah_run *run, size_t calls, ah_changes *notes
     return ah_lua_call_as(s->lua, AH_CALLEE_FEEDBACK, L, 1, 0, err);
 }
 
-/* -- reading the fields ------------------------------------------------------------------------------ */
+/* -- reading the fields
+ * ------------------------------------------------------------------------------ */
 
 void ah_lua_hooks_init(ah_lua_hooks *s, ah_lua *h)
 {
@@ -457,7 +459,8 @@ static void check_item(lua_State *L, const char *field, int at, const char *memb
     }
     ah_lua_raise(L, AH_USAGE, "ah.run: %s[%d] must be %s%s%s%s, found %s", field, at,
                  function ? "a function" : "", function && member ? " or " : "",
-                 member ? "a table with a function " : "", member ? member : "", lua_typename(L, type));
+                 member ? "a table with a function " : "", member ? member : "",
+                 lua_typename(L, type));
 }
 
 /* A list that is copied, so that nobody changes it behind the run's back. */
@@ -490,7 +493,8 @@ static const ah_option feedback_rows[] = {
 };
 const ah_subject ah_subject_feedback = {.what = "ah.run: feedback",
                                         .type = "ah.Feedback",
-                                        .doc = "what the model is told every so many calls or seconds",
+                                        .doc =
+                                            "what the model is told every so many calls or seconds",
                                         .row = feedback_rows};
 
 /* Feedback providers are copied, too: they remember when they were last asked. */

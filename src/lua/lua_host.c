@@ -71,7 +71,8 @@ ah_lua *ah_lua_host(lua_State *L, const ah_mem *mem, const ah_config *cfg)
     ah_lua *h;
 
     if (ah_lua_foreign(L))
-        luaL_error(L, "another copy of agenthost is open in this Lua state; this one is " AH_VERSION);
+        luaL_error(L,
+                   "another copy of agenthost is open in this Lua state; this one is " AH_VERSION);
     h = ah_lua_of(L);
     return h ? h : new_host(L, mem, cfg);
 }
@@ -108,8 +109,8 @@ static bool in_lua(lua_State *L)
     return false;
 }
 
-/* Keeps the error as it is and tells the log where it came from; what C raises with no Lua around it
- * comes from no place that a script's author could look at. */
+/* Keeps the error as it is and tells the log where it came from; what C raises with no Lua around
+ * it comes from no place that a script's author could look at. */
 static int on_error(lua_State *L)
 {
     ah_lua *h = ah_lua_of(L);
@@ -140,7 +141,8 @@ static void guard_threads(ah_lua *h, lua_State *L)
 }
 
 /* -- on_error f args    with `script`, what comes back by itself has failed, too, once its watch is
- * over: it has caught what stopped it. What is our own is done then, and what it called has failed. */
+ * over: it has caught what stopped it. What is our own is done then, and what it called has failed.
+ */
 static int call_watched(ah_lua *h, lua_State *L, int nargs, int nresults, bool script, ah_err *err)
 {
     ah_watch w = {.of = h->host->serving, .work_ms = h->host->work_ms};
@@ -193,7 +195,8 @@ ah_status ah_lua_call(ah_lua *h, lua_State *L, int nargs, int nresults, ah_err *
     return call(h, L, nargs, nresults, false, err);
 }
 
-ah_status ah_lua_call_as(ah_lua *h, ah_callee as, lua_State *L, int nargs, int nresults, ah_err *err)
+ah_status ah_lua_call_as(ah_lua *h, ah_callee as, lua_State *L, int nargs, int nresults,
+                         ah_err *err)
 {
     ah_callee outer = h->callee;
     ah_status st;
@@ -216,8 +219,8 @@ static int log_put(lua_State *L)
             ah_log_put(&ah_lua_of(L)->host->log, (ah_log_level)i, "%s", text);
             return 0;
         }
-    return ah_lua_raise(L, AH_USAGE,
-                        "ah.log: there is no level '%s'; there are debug, info, warning, error", word);
+    return ah_lua_raise(
+        L, AH_USAGE, "ah.log: there is no level '%s'; there are debug, info, warning, error", word);
 }
 
 void ah_lua_open_log(lua_State *L)

@@ -178,7 +178,8 @@ static bool read_addresses(lua_State *L, request *q)
         else if (!ah_network_parse(s, &q->network[q->only.n++]))
             ah_lua_raise(
                 L, AH_USAGE,
-                "ah.http: addresses: '%s' is neither \"public\" nor a network such as 10.0.0.0/8", s.p);
+                "ah.http: addresses: '%s' is neither \"public\" nor a network such as 10.0.0.0/8",
+                s.p);
     }
     lua_pop(L, 1);
     return true;
@@ -206,7 +207,8 @@ void ah_lua_push_http_headers(lua_State *L, const ah_transfer *t)
 
         luaL_buffinit(L, &b);
         for (size_t k = 0; k < name.n; k++)
-            luaL_addchar(&b, (char)(name.p[k] >= 'A' && name.p[k] <= 'Z' ? name.p[k] + 32 : name.p[k]));
+            luaL_addchar(&b,
+                         (char)(name.p[k] >= 'A' && name.p[k] <= 'Z' ? name.p[k] + 32 : name.p[k]));
         luaL_pushresult(&b);
         lua_pushlstring(L, value.p, value.n);
         lua_rawset(L, -3);
@@ -263,9 +265,9 @@ static int impossible(lua_State *L, const char *why)
     return 2;
 }
 
-/* ah.http { url, method, headers, body, timeout, max_body, stream }: { status, headers, body }, or with
- * `stream` what lua_stream.c makes; nil and an error where no complete response (of a stream: no head)
- * came. No redirect is followed. */
+/* ah.http { url, method, headers, body, timeout, max_body, stream }: { status, headers, body }, or
+ * with `stream` what lua_stream.c makes; nil and an error where no complete response (of a stream:
+ * no head) came. No redirect is followed. */
 static int ah_http_call(lua_State *L)
 {
     ah_lua *h = ah_lua_of(L);

@@ -54,9 +54,9 @@ static ah_status push_bytes(lua_State *L, ah_slice bytes, const char *from, ah_e
         return ah_err_set(err, AH_USAGE, "%.300s is larger than %d MiB, the most an image may have",
                           from, AH_IMAGE_MAX >> 20);
     if (!mime)
-        return ah_err_set(err, AH_USAGE,
-                          "%.300s is no image by its first bytes: png, jpeg, gif and webp are known",
-                          from);
+        return ah_err_set(
+            err, AH_USAGE,
+            "%.300s is no image by its first bytes: png, jpeg, gif and webp are known", from);
     push_image(L);
     set_text(L, "mime", ah_slice_of(mime));
     set_text(L, "data", bytes);
@@ -85,9 +85,10 @@ static void check_url(lua_State *L, ah_slice url)
         (url.n > 8 && !memcmp(url.p, "https://", 8)) || (url.n > 7 && !memcmp(url.p, "http://", 7));
 
     if (!web || url.n > AH_IMAGE_URL_MAX - 2 || !ah_utf8_valid(url))
-        ah_lua_raise(L, AH_USAGE,
-                     "ah.image: url must be an address that begins with https:// or http://, of at most "
-                     "8 KiB; bytes go to data, a file's name stands alone");
+        ah_lua_raise(
+            L, AH_USAGE,
+            "ah.image: url must be an address that begins with https:// or http://, of at most "
+            "8 KiB; bytes go to data, a file's name stands alone");
 }
 
 typedef struct image_fields {
@@ -96,7 +97,10 @@ typedef struct image_fields {
 
 static const ah_option image_rows[] = {
     {.name = "type", .kinds = AH_OPT_STRING, .doc = "of an image that is one already"},
-    {.name = "data", .kinds = AH_OPT_STRING, .to = AH_TO_SLICE(image_fields, data), .doc = "its bytes"},
+    {.name = "data",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_SLICE(image_fields, data),
+     .doc = "its bytes"},
     {.name = "mime",
      .kinds = AH_OPT_STRING,
      .otherwise = "by its bytes",
@@ -108,8 +112,10 @@ static const ah_option image_rows[] = {
      .doc = "in place of its bytes: the provider fetches it"},
     {0},
 };
-const ah_subject ah_subject_image = {
-    .what = "ah.image", .type = "ah.ImageConfig", .doc = "either `data` or `url`", .row = image_rows};
+const ah_subject ah_subject_image = {.what = "ah.image",
+                                     .type = "ah.ImageConfig",
+                                     .doc = "either `data` or `url`",
+                                     .row = image_rows};
 
 /* The fields data, mime and url of the table at 1. */
 static ah_status push_fields(lua_State *L, ah_err *err)
@@ -171,7 +177,8 @@ static int image_tostring(lua_State *L)
     else
         lua_pushfstring(L, "image %s, %I bytes",
                         lua_getfield(L, 1, "mime") == LUA_TSTRING ? lua_tostring(L, -1) : "?",
-                        lua_getfield(L, 1, "data") == LUA_TSTRING ? (LUAI_UACINT)luaL_len(L, -1) : 0);
+                        lua_getfield(L, 1, "data") == LUA_TSTRING ? (LUAI_UACINT)luaL_len(L, -1)
+                                                                  : 0);
     return 1;
 }
 
@@ -233,8 +240,8 @@ static void read_parts(lua_State *L, int idx, const char *what)
     ah_err err;
 
     if (is_image(L, idx))
-        ah_lua_raise(L, AH_USAGE, "%s: an image stands in a list: { \"What is this?\", ah.image(...) }",
-                     what);
+        ah_lua_raise(L, AH_USAGE,
+                     "%s: an image stands in a list: { \"What is this?\", ah.image(...) }", what);
     if (ah_lua_module(L, "agenthost.messages", &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     lua_getfield(L, -1, "parts");
@@ -274,7 +281,8 @@ static bool are_texts(lua_State *L, int idx)
     return are;
 }
 
-ah_status ah_lua_read_content(lua_State *L, int idx, const char *what, ah_lua_content *out, ah_err *err)
+ah_status ah_lua_read_content(lua_State *L, int idx, const char *what, ah_lua_content *out,
+                              ah_err *err)
 {
     bool parts = lua_istable(L, idx), sound;
     ah_slice s;
@@ -332,8 +340,10 @@ static ah_status put_image(lua_State *L, ah_buf *out, ah_err *err)
     ah_slice data = raw_field(L, "data"), mime = raw_field(L, "mime"), url = raw_field(L, "url");
     const char *kind = data.p ? ah_image_mime(data) : NULL;
 
-    if (url.p ? !ah_utf8_valid(url) || url.n > AH_IMAGE_URL_MAX - 2 : !kind || data.n > AH_IMAGE_MAX)
-        return ah_err_set(err, AH_TOOL_VALIDATION, "an image of its result is not what ah.image made");
+    if (url.p ? !ah_utf8_valid(url) || url.n > AH_IMAGE_URL_MAX - 2
+              : !kind || data.n > AH_IMAGE_MAX)
+        return ah_err_set(err, AH_TOOL_VALIDATION,
+                          "an image of its result is not what ah.image made");
     ah_buf_str(out, out->len ? "," : "[");
     ah_buf_str(out, "{\"type\":\"image\",");
     if (url.p) {
@@ -360,9 +370,10 @@ static ah_status put_member(lua_State *L, ah_buf *lines, ah_buf *images, ah_err 
     if (is_image(L, -1))
         return put_image(L, images, err);
     if (lua_type(L, -1) != LUA_TSTRING)
-        return ah_err_set(err, AH_TOOL_VALIDATION,
-                          "a result with images is a list of texts and images, and this one holds a %s",
-                          luaL_typename(L, -1));
+        return ah_err_set(
+            err, AH_TOOL_VALIDATION,
+            "a result with images is a list of texts and images, and this one holds a %s",
+            luaL_typename(L, -1));
     s.p = lua_tolstring(L, -1, &s.n);
     if (!ah_utf8_valid(s))
         return ah_err_set(err, AH_TOOL_VALIDATION, "a text of its result is not UTF-8");

@@ -21,7 +21,8 @@ static inline bool ah_lua_has_content(const ah_lua_content *s)
 /* The text, or list of texts and images, at idx; raises, `what` in front, where it is unsound; but
  * bytes that are not UTF-8 are an error to return: people type and paste them.
  * What is read is held by the stack: a list is replaced by its JSON. */
-ah_status ah_lua_read_content(lua_State *L, int idx, const char *what, ah_lua_content *out, ah_err *err);
+ah_status ah_lua_read_content(lua_State *L, int idx, const char *what, ah_lua_content *out,
+                              ah_err *err);
 /* The user's entry; NULL when out of memory. */
 ah_text *ah_lua_content_entry(const ah_mem *mem, const ah_lua_content *s, int64_t time);
 

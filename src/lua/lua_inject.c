@@ -62,8 +62,8 @@ static void remove_one(lua_State *L, const char *what, int at, ah_changes *c)
     ah_err err;
 
     if (!t && lua_type(L, -1) != LUA_TSTRING)
-        ah_lua_raise(L, AH_USAGE, "%s: names[%d] must be a tool or a tool's name, found %s", what, at,
-                     luaL_typename(L, -1));
+        ah_lua_raise(L, AH_USAGE, "%s: names[%d] must be a tool or a tool's name, found %s", what,
+                     at, luaL_typename(L, -1));
     if (!t)
         name.p = lua_tolstring(L, -1, &name.n);
     if (ah_changes_remove(c, name, &err) != AH_OK)
@@ -128,7 +128,8 @@ static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *o
 }
 
 /* What it gave before a call: a text for the model, or nothing. */
-static ah_status read_answer(lua_State *L, const struct ah_lua_strategy *s, ah_buf *answer, ah_err *err)
+static ah_status read_answer(lua_State *L, const struct ah_lua_strategy *s, ah_buf *answer,
+                             ah_err *err)
 {
     ah_slice text = {NULL, 0};
 
@@ -139,8 +140,8 @@ static ah_status read_answer(lua_State *L, const struct ah_lua_strategy *s, ah_b
     if (!text.n || !ah_utf8_valid(text))
         return ah_err_set(
             err, AH_USAGE,
-            "strategy '%s' failed: `before` returns nothing or a text for the model, not %s", s->name,
-            text.p ? "an empty one or bytes" : luaL_typename(L, -2));
+            "strategy '%s' failed: `before` returns nothing or a text for the model, not %s",
+            s->name, text.p ? "an empty one or bytes" : luaL_typename(L, -2));
     ah_buf_put(answer, text);
     return AH_OK;
 }
@@ -202,10 +203,11 @@ static const struct ah_strategy_vt *read_methods(lua_State *L, int at)
     if (!early && table && ah_lua_search_of(L, -1))
         return NULL;
     if (!early)
-        ah_lua_raise(L, AH_USAGE,
-                     "strategies[%d] must be a function or a table with a function `after` or `before`, "
-                     "found %s",
-                     at, luaL_typename(L, -1));
+        ah_lua_raise(
+            L, AH_USAGE,
+            "strategies[%d] must be a function or a table with a function `after` or `before`, "
+            "found %s",
+            at, luaL_typename(L, -1));
     return has_method(L, "after") ? &vt_both : &vt_before;
 }
 
@@ -279,7 +281,8 @@ void ah_lua_strategies_read(lua_State *L, int idx, ah_lua_strategies *s)
     if (!ah_lua_field_list(L, idx, "ah.run", "strategies", &n))
         return;
     if (n > MAX_STRATEGIES)
-        ah_lua_raise(L, AH_USAGE, "ah.run: at most %d strategies, found %d", MAX_STRATEGIES, (int)n);
+        ah_lua_raise(L, AH_USAGE, "ah.run: at most %d strategies, found %d", MAX_STRATEGIES,
+                     (int)n);
     if (n > 0)
         reserve_strategies(L, s, (size_t)n);
     for (lua_Integer i = 1; i <= n; i++) {
@@ -289,7 +292,8 @@ void ah_lua_strategies_read(lua_State *L, int idx, ah_lua_strategies *s)
     lua_pop(L, 1);
 }
 
-void ah_lua_strategies_tools(lua_State *L, const ah_lua_strategies *s, const char *field, ah_changes *c)
+void ah_lua_strategies_tools(lua_State *L, const ah_lua_strategies *s, const char *field,
+                             ah_changes *c)
 {
     char what[MAX_NAME + 48];
 
@@ -332,7 +336,8 @@ static bool push_described(lua_State *L, const struct ah_lua_strategy *s)
         lua_getfield(L, -1, "describe") == LUA_TNIL)
         return false;
     if (!lua_istable(L, -1))
-        ah_lua_raise(L, AH_USAGE, "strategy '%s': field 'describe' must be { tool = words }, found a %s",
+        ah_lua_raise(L, AH_USAGE,
+                     "strategy '%s': field 'describe' must be { tool = words }, found a %s",
                      s->name, luaL_typename(L, -1));
     return true;
 }
@@ -376,7 +381,8 @@ void ah_lua_strategies_defer(lua_State *L, const ah_lua_strategies *s, const ah_
     ah_err err;
 
     for (size_t i = 0; i < s->n_own; i++)
-        if (s->own[i].search && ah_search_declare(s->own[i].search, s->own[i].name, r, t, &err) != AH_OK)
+        if (s->own[i].search &&
+            ah_search_declare(s->own[i].search, s->own[i].name, r, t, &err) != AH_OK)
             ah_lua_raise_err(L, &err);
 }
 

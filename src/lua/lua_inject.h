@@ -23,17 +23,20 @@ typedef struct ah_lua_strategies {
 
 void ah_lua_strategies_init(ah_lua_strategies *s, ah_lua *h);
 void ah_lua_strategies_clear(ah_lua_strategies *s);
-/* Reads `strategies`, `max_tools`, `on_conflict`, `hint` and `max_restarts` from the table at idx. */
+/* Reads `strategies`, `max_tools`, `on_conflict`, `hint` and `max_restarts` from the table at idx.
+ */
 void ah_lua_strategies_read(lua_State *L, int idx, ah_lua_strategies *s);
 /* The tools in the field `tools` (there from the start) or `later` (that may come) of each, as
  * additions. Raises where there is something else. */
-void ah_lua_strategies_tools(lua_State *L, const ah_lua_strategies *s, const char *field, ah_changes *c);
-/* Puts behind the descriptions of the additions what the field `describe` of each, { tool = words },
- * says of them, unless the conversation in `r` has the tool without. Raises where it is something else. */
+void ah_lua_strategies_tools(lua_State *L, const ah_lua_strategies *s, const char *field,
+                             ah_changes *c);
+/* Puts behind the descriptions of the additions what the field `describe` of each, { tool = words
+ * }, says of them, unless the conversation in `r` has the tool without. Raises where it is
+ * something else. */
 void ah_lua_strategies_describe(lua_State *L, const ah_lua_strategies *s, const ah_registry *r,
                                 ah_changes *c);
-/* Says in the agent's transcript what is to be found by them (run/search.h). Raises for a tool's name
- * that is taken. */
+/* Says in the agent's transcript what is to be found by them (run/search.h). Raises for a tool's
+ * name that is taken. */
 void ah_lua_strategies_defer(lua_State *L, const ah_lua_strategies *s, const ah_registry *r,
                              ah_transcript *t);
 /* A strategy of the core's before all of them, three times at most. Raises when out of memory. */

@@ -1,5 +1,5 @@
-/* A file a result, named after its call, so that the same calls give the same files. It is the script's
- * file system that says what may be written and how much: what it refuses is not kept. */
+/* A file a result, named after its call, so that the same calls give the same files. It is the
+ * script's file system that says what may be written and how much: what it refuses is not kept. */
 #include "lua/lua_keep.h"
 
 #include "lua/lua_fs.h"

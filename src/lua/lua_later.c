@@ -1,5 +1,5 @@
-/* ah._later(f, seconds): calls f soon, in a task of its own, which may wait. It is ended after so many
- * seconds, by stop(), or with the host; what it raises goes to the log. */
+/* ah._later(f, seconds): calls f soon, in a task of its own, which may wait. It is ended after so
+ * many seconds, by stop(), or with the host; what it raises goes to the log. */
 #include "lua/lua_later.h"
 
 #include "base/seconds.h"

@@ -1,5 +1,5 @@
-/* Tasks of no run: what the library's Lua half still does when nobody waits for it, such as a goodbye to
- * a process. */
+/* Tasks of no run: what the library's Lua half still does when nobody waits for it, such as a
+ * goodbye to a process. */
 #ifndef AH_LUA_LATER_H
 #define AH_LUA_LATER_H
 

@@ -35,7 +35,8 @@ static int fails(lua_State *L, const ah_err *err)
     return 2;
 }
 
-/* -- words ------------------------------------------------------------------------------------------ */
+/* -- words
+ * ------------------------------------------------------------------------------------------ */
 
 const char *ah_launch_text(lua_State *L, int idx, const char *what, const char *name)
 {
@@ -47,7 +48,8 @@ const char *ah_launch_text(lua_State *L, int idx, const char *what, const char *
                      luaL_typename(L, idx));
     s = lua_tolstring(L, idx, &n);
     if (memchr(s, '\0', n))
-        ah_lua_raise(L, AH_USAGE, "%s: %s holds a NUL byte, which no program can be given", what, name);
+        ah_lua_raise(L, AH_USAGE, "%s: %s holds a NUL byte, which no program can be given", what,
+                     name);
     return s;
 }
 
@@ -74,7 +76,8 @@ static void keep(lua_State *L, int at)
     lua_pop(L, 1);
 }
 
-/* Code of the script may be called before the start (metamethods of its lists), and take them away. */
+/* Code of the script may be called before the start (metamethods of its lists), and take them away.
+ */
 void ah_launch_word(lua_State *L, int at, int idx, const char *what, const char *name)
 {
     ah_launch *g = lua_touserdata(L, at);
@@ -113,7 +116,8 @@ void ah_launch_env(lua_State *L, ah_launch *g, int idx, const char *what)
     g->env[1 + n] = NULL;
 }
 
-/* -- limits ------------------------------------------------------------------------------------------ */
+/* -- limits
+ * ------------------------------------------------------------------------------------------ */
 
 static const ah_option limit_rows[] = {
     {.name = "timeout",
@@ -179,7 +183,8 @@ void ah_launch_limit(ah_launch *g, const ah_launch_limits *limits)
                                         .processes = count_of(limits->processes)};
 }
 
-/* -- folders ----------------------------------------------------------------------------------------- */
+/* -- folders
+ * ----------------------------------------------------------------------------------------- */
 
 typedef struct folder {
     int fd; /* -1: closed */
@@ -258,8 +263,9 @@ bool ah_launch_push_folder(lua_State *L, const char *path)
     return push_folder(L, f, open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), path) == 1;
 }
 
-/* ah._folder(filesystem) -> folder, whether it is read-only; nil where it is no folder of the machine.
- * ah._folder(path) -> folder; nil, err. ah._folder() -> the folder that this process works in. */
+/* ah._folder(filesystem) -> folder, whether it is read-only; nil where it is no folder of the
+ * machine. ah._folder(path) -> folder; nil, err. ah._folder() -> the folder that this process works
+ * in. */
 static int folder_of(lua_State *L)
 {
     bool read_only = false;
@@ -306,7 +312,8 @@ bool ah_launch_folders(lua_State *L, int at, int idx, const char *what, const ch
         return true;
     for (lua_Integer i = 1; i <= listed; i++) {
         if (*n == AH_SANDBOX_FOLDERS)
-            ah_lua_raise(L, AH_USAGE, "%s: %s has more than %d folders", what, name, AH_SANDBOX_FOLDERS);
+            ah_lua_raise(L, AH_USAGE, "%s: %s has more than %d folders", what, name,
+                         AH_SANDBOX_FOLDERS);
         if (lua_rawgeti(L, -1, i) == LUA_TUSERDATA)
             lua_pushvalue(L, -1);
         else if (!ah_launch_push_folder(L, ah_launch_text(L, -1, what, name)))
@@ -318,7 +325,8 @@ bool ah_launch_folders(lua_State *L, int at, int idx, const char *what, const ch
     return true;
 }
 
-/* -- the environment ------------------------------------------------------------------------------------ */
+/* -- the environment
+ * ------------------------------------------------------------------------------------ */
 
 /* The variables that a process has; nothing else of the host's environment reaches it. */
 static const struct {
@@ -351,8 +359,8 @@ static void push_usual(lua_State *L)
 static bool is_name(ah_slice s)
 {
     for (size_t i = 0; i < s.n; i++)
-        if (!(s.p[i] == '_' || (s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= 'A' && s.p[i] <= 'Z') ||
-              (i > 0 && s.p[i] >= '0' && s.p[i] <= '9')))
+        if (!(s.p[i] == '_' || (s.p[i] >= 'a' && s.p[i] <= 'z') ||
+              (s.p[i] >= 'A' && s.p[i] <= 'Z') || (i > 0 && s.p[i] >= '0' && s.p[i] <= '9')))
             return false;
     return s.n > 0;
 }
@@ -366,19 +374,21 @@ static void check_variable(lua_State *L, const char *what)
         name.p = lua_tolstring(L, -2, &name.n);
     if (!is_name(name))
         ah_lua_raise(L, AH_USAGE,
-                     "%s: env: '%s' is no name of a variable; write env = { NAME = \"value\" }", what,
-                     luaL_tolstring(L, -2, NULL));
+                     "%s: env: '%s' is no name of a variable; write env = { NAME = \"value\" }",
+                     what, luaL_tolstring(L, -2, NULL));
     if (strcmp(name.p, STORE) == 0)
-        ah_lua_raise(L, AH_USAGE, "%s: env: '%s' is given to no process: it leads to what agents keep",
-                     what, STORE);
+        ah_lua_raise(L, AH_USAGE,
+                     "%s: env: '%s' is given to no process: it leads to what agents keep", what,
+                     STORE);
     if (lua_isboolean(L, -1)) {
         const char *host = lua_toboolean(L, -1) ? getenv(name.p) : NULL;
 
         lua_pop(L, 1);
         lua_pushstring(L, host);
     } else if (lua_type(L, -1) != LUA_TSTRING) {
-        ah_lua_raise(L, AH_USAGE, "%s: env: '%s' must be a string, true (the host's) or false (none)",
-                     what, name.p);
+        ah_lua_raise(L, AH_USAGE,
+                     "%s: env: '%s' must be a string, true (the host's) or false (none)", what,
+                     name.p);
     } else {
         ah_launch_text(L, -1, what, name.p);
     }
@@ -390,8 +400,9 @@ static void add_given(lua_State *L, const char *what)
     if (lua_isnil(L, -2))
         return;
     if (!lua_istable(L, -2))
-        ah_lua_raise(L, AH_USAGE, "%s: field 'env' must be a table, { NAME = \"value\" }, found a %s",
-                     what, luaL_typename(L, -2));
+        ah_lua_raise(L, AH_USAGE,
+                     "%s: field 'env' must be a table, { NAME = \"value\" }, found a %s", what,
+                     luaL_typename(L, -2));
     for (lua_pushnil(L); lua_next(L, -3);) { /* -- given variables name value */
         check_variable(L, what);
         lua_pushvalue(L, -2);
@@ -450,9 +461,11 @@ static int environment(lua_State *L)
     return 1;
 }
 
-/* -- the start -------------------------------------------------------------------------------------------- */
+/* -- the start
+ * -------------------------------------------------------------------------------------------- */
 
-ah_status ah_launch_start(ah_lua *h, ah_launch *g, ah_sandbox *sandbox, ah_process **out, ah_err *err)
+ah_status ah_launch_start(ah_lua *h, ah_launch *g, ah_sandbox *sandbox, ah_process **out,
+                          ah_err *err)
 {
     const char *words[AH_SANDBOX_WORDS];
     ah_status st = ah_sandbox_open(&g->sandbox, sandbox, err);
@@ -471,7 +484,8 @@ ah_status ah_launch_start(ah_lua *h, ah_launch *g, ah_sandbox *sandbox, ah_proce
     return ah_process_start(&h->mem, h->host->loop, &g->cfg, out, err);
 }
 
-/* -- signals ---------------------------------------------------------------------------------------------- */
+/* -- signals
+ * ---------------------------------------------------------------------------------------------- */
 
 static const struct {
     int number;
@@ -515,7 +529,8 @@ int ah_lua_signal_of(const char *name)
 
 void ah_lua_open_launch(lua_State *L)
 {
-    static const luaL_Reg folder_meta[] = {{"__gc", folder_gc}, {"__close", folder_gc}, {NULL, NULL}};
+    static const luaL_Reg folder_meta[] = {
+        {"__gc", folder_gc}, {"__close", folder_gc}, {NULL, NULL}};
     static const luaL_Reg functions[] = {
         {"_folder", folder_of}, {"_environment", environment}, {NULL, NULL}};
 

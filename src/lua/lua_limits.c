@@ -1,5 +1,5 @@
-/* The fields of loop_detector become ah_loop_detector_rules, each within its range. What the detector does
- * is run/loop_detector.c's, and the other limits are read in lua_agent_fields.c. */
+/* The fields of loop_detector become ah_loop_detector_rules, each within its range. What the
+ * detector does is run/loop_detector.c's, and the other limits are read in lua_agent_fields.c. */
 #include "lua/lua_limits.h"
 
 #include "lua/lua_error.h"
@@ -49,12 +49,13 @@ static const ah_option loop_detector_rows[] = {
 const ah_subject ah_subject_loop_detector = {
     .what = "ah.run: loop_detector", .type = "ah.LoopDetector", .row = loop_detector_rows};
 
-/* A window that is said must make `stop` possible; one that is not does. said: -1 where it is not. */
+/* A window that is said must make `stop` possible; one that is not does. said: -1 where it is not.
+ */
 static int window_of(lua_State *L, const char *name, int said, int otherwise, int least)
 {
     if (said >= 0 && said < least)
-        ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be from %d to %d, found %d", LOOP, name, least,
-                     AH_LOOP_MOST, said);
+        ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be from %d to %d, found %d", LOOP, name,
+                     least, AH_LOOP_MOST, said);
     return said >= 0 ? said : otherwise > least ? otherwise : least;
 }
 
@@ -65,7 +66,8 @@ static ah_text *read_names(lua_State *L, const ah_mem *mem)
     ah_text *names = NULL;
     ah_err err;
 
-    for (lua_Integer i = 1, n = ah_lua_list_check(L, -2, "ah.run: loop_detector: exempt"); i <= n; i++) {
+    for (lua_Integer i = 1, n = ah_lua_list_check(L, -2, "ah.run: loop_detector: exempt"); i <= n;
+         i++) {
         if (lua_geti(L, -2, i) != LUA_TSTRING)
             ah_lua_raise(L, AH_USAGE, "%s: exempt[%d] must be the name of a tool, found %s", LOOP,
                          (int)i, luaL_typename(L, -1));
@@ -82,12 +84,14 @@ static ah_text *read_names(lua_State *L, const ah_mem *mem)
 /* The table on top. */
 static void read_rules(lua_State *L, const ah_mem *mem, ah_loop_detector_rules *r, ah_text **exempt)
 {
-    ah_loop_detector_rules said = {.warn = r->warn, .stop = r->stop, .window = -1, .pattern_window = -1};
+    ah_loop_detector_rules said = {
+        .warn = r->warn, .stop = r->stop, .window = -1, .pattern_window = -1};
 
     ah_options_read(L, -1, &ah_subject_loop_detector, &said);
     r->warn = said.warn;
     r->stop = said.stop;
-    r->window = window_of(L, "window", said.window, r->window, ah_loop_detector_least_window(r->stop));
+    r->window =
+        window_of(L, "window", said.window, r->window, ah_loop_detector_least_window(r->stop));
     r->pattern_window = window_of(L, "pattern_window", said.pattern_window, r->pattern_window,
                                   ah_loop_detector_least_pattern_window(r->stop));
     if (lua_getfield(L, -1, "exempt") != LUA_TNIL) {
@@ -109,7 +113,8 @@ void ah_lua_read_loop(lua_State *L, int idx, const ah_mem *mem, ah_loop_detector
     else if (type == LUA_TBOOLEAN && !lua_toboolean(L, -1))
         rules->stop = 0;
     else if (type != LUA_TNIL)
-        ah_lua_raise(L, AH_USAGE, "ah.run: field 'loop_detector' must be false or a table, found %s",
+        ah_lua_raise(L, AH_USAGE,
+                     "ah.run: field 'loop_detector' must be false or a table, found %s",
                      luaL_tolstring(L, -1, NULL));
     lua_pop(L, 1);
 }

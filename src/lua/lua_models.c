@@ -1,5 +1,5 @@
-/* Models as a program tells of them: ah.alias, and ah_alias of agenthost.h (lua_api_given.c). Names of its own for them, and
- * rows beside the table of models (wire/models.h). */
+/* Models as a program tells of them: ah.alias, and ah_alias of agenthost.h (lua_api_given.c). Names
+ * of its own for them, and rows beside the table of models (wire/models.h). */
 #include "lua/lua_models.h"
 
 #include "lua/lua_error.h"
@@ -56,7 +56,8 @@ static void take_one(lua_State *L, const speaker *who)
     if (lua_type(L, name) != LUA_TSTRING)
         luaL_error(L, "%s: expected names of models as keys, found %s", who->what,
                    luaL_typename(L, name));
-    if ((lua_type(L, value) != LUA_TSTRING && !lua_istable(L, value)) || !push_model_of(L, name, value))
+    if ((lua_type(L, value) != LUA_TSTRING && !lua_istable(L, value)) ||
+        !push_model_of(L, name, value))
         luaL_error(L,
                    "%s: field '%s' must be \"provider/model\", or a table with model = "
                    "\"provider/model\" and what is known of it",
@@ -64,7 +65,8 @@ static void take_one(lua_State *L, const speaker *who)
     model.p = lua_tolstring(L, -1, &model.n); /* -- ... aliases name value model */
     if (lua_istable(L, value))
         add_row(L, who, model, value);
-    if (!lua_istable(L, value) || !lua_rawequal(L, -1, name)) { /* a row of its own name is no alias */
+    if (!lua_istable(L, value) ||
+        !lua_rawequal(L, -1, name)) { /* a row of its own name is no alias */
         lua_pushvalue(L, name);
         lua_pushvalue(L, -2);
         lua_rawset(L, aliases);
@@ -120,7 +122,8 @@ void ah_lua_push_model(lua_State *L, int idx)
     lua_pop(L, 1);
 }
 
-/* -- from C ---------------------------------------------------------------------------------------- */
+/* -- from C
+ * ---------------------------------------------------------------------------------------- */
 
 int ah_lua_set_models(lua_State *L)
 {

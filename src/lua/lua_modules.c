@@ -5,7 +5,8 @@
 #include "lua/lua_sources.h"
 #include "lua/lua_state.h"
 
-static const char GLOBALS[] = "agenthost.globals"; /* registry: what the Lua half sees as its globals */
+static const char GLOBALS[] =
+    "agenthost.globals"; /* registry: what the Lua half sees as its globals */
 
 static const ah_lua_source *find_source(const char *name)
 {

@@ -1,4 +1,5 @@
-/* Modules of the Lua half (lua/agenthost), which is compiled in, and the table of agenthost itself. */
+/* Modules of the Lua half (lua/agenthost), which is compiled in, and the table of agenthost itself.
+ */
 #ifndef AH_LUA_MODULES_H
 #define AH_LUA_MODULES_H
 
@@ -16,8 +17,8 @@ ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err);
 int ah_lua_load_module(lua_State *L);
 int ah_lua_load_module_once(lua_State *L);
 
-/* From now on the compiled-in Lua sees copies of the globals and standard libraries that there are: what a
- * script does to its own is of no matter to it. Raises when out of memory. */
+/* From now on the compiled-in Lua sees copies of the globals and standard libraries that there are:
+ * what a script does to its own is of no matter to it. Raises when out of memory. */
 void ah_lua_keep_globals(lua_State *L);
 /* Pushes the function of a compiled-in source ("agenthost.short"). Raises when out of memory. */
 void ah_lua_push_chunk(lua_State *L, const char *name);

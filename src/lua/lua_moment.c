@@ -1,6 +1,7 @@
 /* A moment: what a strategy or a policy written in Lua sees of one call, and how a strategy says
- * what is to change after it (docs/reference/strategies.md tells it to those who write one). Who is asked,
- * and when, is in lua_inject.c and lua_hooks.c; what becomes of the changes in run/inject.c. */
+ * what is to change after it (docs/reference/strategies.md tells it to those who write one). Who is
+ * asked, and when, is in lua_inject.c and lua_hooks.c; what becomes of the changes in run/inject.c.
+ */
 #include "lua/lua_moment.h"
 
 #include "lua/lua_error.h"
@@ -209,7 +210,8 @@ static void push_turn(lua_State *L, const ah_transcript *t, ah_slice assistant, 
 
         if (!result || ah_json_member(ah_text_slice(result), "refused").p)
             continue;
-        push_call(L, call, pending ? t->slot[i].written != AH_ARGUMENTS_WRONG : t->entry[at].objects,
+        push_call(L, call,
+                  pending ? t->slot[i].written != AH_ARGUMENTS_WRONG : t->entry[at].objects,
                   ah_slice_is(ah_json_member(ah_text_slice(result), "success"), "true"));
         lua_rawseti(L, -2, luaL_len(L, -2) + 1);
     }

@@ -19,10 +19,11 @@ typedef struct ah_moment {
 void ah_lua_push_moment(lua_State *L, ah_moment *m);
 void ah_lua_end_moment(ah_moment *m);
 
-/* For strategies. Calls the function on top of L, or the method of the table on top of it, with the moment; popped
- * and replaced by two results, also on failure (nils). Where changes are taken, the first result
- * is added. A script that keeps the moment finds it empty afterwards. */
-ah_status ah_lua_with_moment(ah_lua *h, lua_State *L, const char *method, ah_moment *m, ah_err *err);
+/* For strategies. Calls the function on top of L, or the method of the table on top of it, with the
+ * moment; popped and replaced by two results, also on failure (nils). Where changes are taken, the
+ * first result is added. A script that keeps the moment finds it empty afterwards. */
+ah_status ah_lua_with_moment(ah_lua *h, lua_State *L, const char *method, ah_moment *m,
+                             ah_err *err);
 
 /* Pushes the list of all answered calls of the conversation, { name, arguments, success }, those
  * of the turn at work included. */

@@ -181,9 +181,10 @@ static void read_table(lua_State *L, ah_observer *o)
         ah_event_type type;
 
         if (lua_type(L, -2) != LUA_TSTRING)
-            ah_lua_raise(L, AH_USAGE,
-                         "on: found a value without a name; write on = function(event) ... end for all "
-                         "events, or on = { content = function(event) ... end } for some");
+            ah_lua_raise(
+                L, AH_USAGE,
+                "on: found a value without a name; write on = function(event) ... end for all "
+                "events, or on = { content = function(event) ... end } for some");
         key.p = lua_tolstring(L, -2, &key.n);
         type = ah_event_type_of(key);
         if (type == AH_EVENT_TYPES)
@@ -248,8 +249,8 @@ void ah_observer_read(lua_State *L, int idx, ah_observer *o)
     if (!ah_lua_field_push(L, idx, "ah.run", "log", LUA_TFUNCTION))
         return;
     o->log = ah_lua_ref(L);
-    o->records =
-        (ah_log){.level = AH_LOG_DEBUG, .fn = on_record, .ud = o, .secrets = &o->lua->host->secrets};
+    o->records = (ah_log){
+        .level = AH_LOG_DEBUG, .fn = on_record, .ud = o, .secrets = &o->lua->host->secrets};
 }
 
 /* -- ah.metrics ---------------------------------------------------------------------------- */

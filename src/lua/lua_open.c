@@ -62,7 +62,8 @@ static int refuse_word(lua_State *L, const char *key)
 {
     const char *meant = ah_word_function(ah_slice_of(key));
 
-    return meant ? ah_lua_raise(L, AH_USAGE, "agenthost has no '%s'; here it is %s", key, meant) : 0;
+    return meant ? ah_lua_raise(L, AH_USAGE, "agenthost has no '%s'; here it is %s", key, meant)
+                 : 0;
 }
 
 static int lazy_field(lua_State *L)

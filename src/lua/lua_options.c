@@ -9,8 +9,8 @@
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 
-const char *const ah_option_kind_name[AH_OPT_KINDS] = {"boolean", "integer",  "number", "string", "list",
-                                                       "table",   "function", "object", "any"};
+const char *const ah_option_kind_name[AH_OPT_KINDS] = {
+    "boolean", "integer", "number", "string", "list", "table", "function", "object", "any"};
 
 /* -- reading ----------------------------------------------------------------------------- */
 
@@ -82,8 +82,8 @@ static const char *push_wanted(lua_State *L, const ah_option *o)
     return lua_tostring(L, -1);
 }
 
-/* Of the value on top: a number where one is wanted, a string where words are, "agenthost.tool" rather
- * than "userdata". */
+/* Of the value on top: a number where one is wanted, a string where words are, "agenthost.tool"
+ * rather than "userdata". */
 static const char *push_found(lua_State *L, const ah_option *o)
 {
     int type = lua_type(L, -1);
@@ -111,8 +111,8 @@ static bool is_in_range(lua_State *L, const ah_option *o)
     return (o->least == 0 && o->most == 0) || (v >= o->least && v <= most_of(o));
 }
 
-/* " of at least 1", " from 2 to 33", pushed; "" where there is no range, or another kind than numbers
- * may be there. */
+/* " of at least 1", " from 2 to 33", pushed; "" where there is no range, or another kind than
+ * numbers may be there. */
 static const char *push_range(lua_State *L, const ah_option *o)
 {
     bool over = lua_type(L, -1) == LUA_TNUMBER && lua_tonumber(L, -1) > most_of(o);
@@ -140,8 +140,8 @@ static void refuse(lua_State *L, const char *what, const ah_option *o)
     range = push_range(L, o);
     lua_pushvalue(L, value);
     found = push_found(L, o);
-    ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be %s%s, found %s", what, o->name, push_wanted(L, o),
-                 range, found);
+    ah_lua_raise(L, AH_USAGE, "%s: field '%s' must be %s%s, found %s", what, o->name,
+                 push_wanted(L, o), range, found);
 }
 
 /* Returns the number of the word that the string on top is, or -1. */
@@ -232,8 +232,9 @@ static void check_there(lua_State *L, const ah_subject *s, const char *what, con
     bool told = !s->declares && o->doc;
 
     if (o->needed)
-        ah_lua_raise(L, s->declares ? AH_PROMPT_VALIDATION : AH_USAGE, "%s: field '%s' is missing%s%s",
-                     what, o->name, told ? ": " : "", told ? o->doc : "");
+        ah_lua_raise(L, s->declares ? AH_PROMPT_VALIDATION : AH_USAGE,
+                     "%s: field '%s' is missing%s%s", what, o->name, told ? ": " : "",
+                     told ? o->doc : "");
 }
 
 void ah_options_read_as(lua_State *L, int idx, const ah_subject *s, const char *what, void *to)

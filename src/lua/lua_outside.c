@@ -1,5 +1,6 @@
-/* Text from outside as the library's programs take it: lines of JSON looked at without being decoded,
- * words of foreign failures made fit for messages, the environment. None of it is for scripts. */
+/* Text from outside as the library's programs take it: lines of JSON looked at without being
+ * decoded, words of foreign failures made fit for messages, the environment. None of it is for
+ * scripts. */
 #include "base/excerpt.h"
 #include "base/json.h"
 #include "lua/lua_error.h"
@@ -51,8 +52,8 @@ static void push_fault(lua_State *L, ah_slice text, const char *what, const char
 }
 
 /* ah._members(text, what): the members of an object, each as the JSON text that it is, and true if
- * strings in it were cut within a character; nil and why where it is no JSON object. `what` it is called
- * then. Names are as they are written. */
+ * strings in it were cut within a character; nil and why where it is no JSON object. `what` it is
+ * called then. Names are as they are written. */
 static int members(lua_State *L)
 {
     ah_slice text = check_slice(L, 1);
@@ -89,11 +90,12 @@ static int excerpt(lua_State *L)
     return 1;
 }
 
-/* ah._full(status, text): the words of a failure -> what to do, window, used where they say that the
- * context is full; else nothing. */
+/* ah._full(status, text): the words of a failure -> what to do, window, used where they say that
+ * the context is full; else nothing. */
 static int full(lua_State *L)
 {
-    ah_full f = ah_full_judge_text(&ah_lua_of(L)->mem, (int)luaL_checkinteger(L, 1), check_slice(L, 2));
+    ah_full f =
+        ah_full_judge_text(&ah_lua_of(L)->mem, (int)luaL_checkinteger(L, 1), check_slice(L, 2));
 
     if (f.status == AH_NOMEM)
         return ah_lua_raise_nomem(L);

@@ -1,6 +1,6 @@
-/* One policy is asked at a time; who is asked next, and what becomes of its ruling, is run/gate.c's.
- * A kept policy is a table { before, after, shadow, name, self }. Its functions are called, not resumed:
- * they never wait. */
+/* One policy is asked at a time; who is asked next, and what becomes of its ruling, is
+ * run/gate.c's. A kept policy is a table { before, after, shadow, name, self }. Its functions are
+ * called, not resumed: they never wait. */
 #include "lua/lua_policy.h"
 
 #include "lua/lua_fields.h"
@@ -44,15 +44,16 @@ static void keep_table(lua_State *L, const char *what, int at)
     bool named = lua_getfield(L, -2, "name") == LUA_TSTRING;
 
     if (!before && !after)
-        ah_lua_raise(L, AH_USAGE,
-                     "%s: policies[%d] must be a function, or a table with a function `before`, `after` "
-                     "or both; found a table with neither",
-                     what, at);
+        ah_lua_raise(
+            L, AH_USAGE,
+            "%s: policies[%d] must be a function, or a table with a function `before`, `after` "
+            "or both; found a table with neither",
+            what, at);
     lua_setfield(L, -2, named ? "name" : "nameless");
     lua_getfield(L, -2, "shadow");
     if (!lua_isnil(L, -1) && !lua_isboolean(L, -1))
-        ah_lua_raise(L, AH_USAGE, "%s: policies[%d]: `shadow` must be a boolean, found a %s", what, at,
-                     luaL_typename(L, -1));
+        ah_lua_raise(L, AH_USAGE, "%s: policies[%d]: `shadow` must be a boolean, found a %s", what,
+                     at, luaL_typename(L, -1));
     lua_setfield(L, -2, "shadow");
     lua_pushvalue(L, -2);
     lua_setfield(L, -2, "self");
@@ -71,10 +72,11 @@ void ah_lua_read_policies(lua_State *L, const char *what, lua_Integer n)
         } else if (type == LUA_TTABLE) {
             keep_table(L, what, (int)i);
         } else {
-            ah_lua_raise(L, AH_USAGE,
-                         "%s: policies[%d] must be a function or a table { before, after, shadow }, "
-                         "found a %s",
-                         what, (int)i, lua_typename(L, type));
+            ah_lua_raise(
+                L, AH_USAGE,
+                "%s: policies[%d] must be a function or a table { before, after, shadow }, "
+                "found a %s",
+                what, (int)i, lua_typename(L, type));
         }
         lua_rawseti(L, -3, i);
         lua_pop(L, 1);
@@ -88,7 +90,8 @@ static int mistake(lua_State *L, int idx, const char *expected)
 {
     return ah_lua_raise(L, AH_USAGE, "it returned %s%s%s; it returns %s",
                         lua_type(L, idx) == LUA_TSTRING ? "\"" : "a ",
-                        lua_type(L, idx) == LUA_TSTRING ? lua_tostring(L, idx) : luaL_typename(L, idx),
+                        lua_type(L, idx) == LUA_TSTRING ? lua_tostring(L, idx)
+                                                        : luaL_typename(L, idx),
                         lua_type(L, idx) == LUA_TSTRING ? "\"" : "", expected);
 }
 
@@ -142,7 +145,8 @@ static void read_before(lua_State *L, ah_ruling *r)
     }
 }
 
-/* -- results -------------------------------------------------------------------------------------- */
+/* -- results --------------------------------------------------------------------------------------
+ */
 
 static ah_text *text_of(lua_State *L, ah_slice s)
 {
@@ -222,7 +226,8 @@ static bool redact_one(lua_State *L, int idx, ah_slice pointer)
 
     if (pointer.n > MAX_POINTER || (pointer.n && pointer.p[0] != '/'))
         ah_lua_raise(L, AH_USAGE,
-                     "\"redact\" needs JSON pointers (\"/customer/name\"), found \"%.100s\"", pointer.p);
+                     "\"redact\" needs JSON pointers (\"/customer/name\"), found \"%.100s\"",
+                     pointer.p);
     if (!pointer.n) {
         lua_pushliteral(L, "[redacted]");
         lua_replace(L, idx);
@@ -303,7 +308,8 @@ static void read_after(lua_State *L, const asked *a)
     }
 }
 
-/* -- asking ------------------------------------------------------------------------------------------ */
+/* -- asking
+ * ------------------------------------------------------------------------------------------ */
 
 /* { success, content, value } */
 static void push_result(lua_State *L, const asked *a)
@@ -332,8 +338,8 @@ static void name_policy(lua_State *L, ah_ruling *r)
         ah_lua_defined(L, -1, r->policy, sizeof r->policy);
 }
 
-/* -- ... policy function: of a table, it takes that first where it has a parameter for it, as methods do.
- * Returns how many were pushed. */
+/* -- ... policy function: of a table, it takes that first where it has a parameter for it, as
+ * methods do. Returns how many were pushed. */
 static int push_self(lua_State *L, int arguments)
 {
     lua_Debug about;
@@ -414,7 +420,8 @@ static bool ask_policy(asked *a)
 
 bool ah_lua_policy_before(void *ud, ah_run *of, const ah_call *call, size_t i, ah_ruling *out)
 {
-    asked a = {.hooks = ud, .moment = {.run = of ? of : call->run, .call = call}, .i = i, .out = out};
+    asked a = {
+        .hooks = ud, .moment = {.run = of ? of : call->run, .call = call}, .i = i, .out = out};
 
     return ask_policy(&a);
 }

@@ -5,8 +5,9 @@
 #include "lua/lua_state.h"
 #include "run/run.h"
 
-/* The list of n on top of L, each a function or a table { before, after, shadow, name }, is replaced by the form
- * in which it is kept: nobody changes it behind the run's back. Raises, `what` and the field in front. */
+/* The list of n on top of L, each a function or a table { before, after, shadow, name }, is
+ * replaced by the form in which it is kept: nobody changes it behind the run's back. Raises, `what`
+ * and the field in front. */
 void ah_lua_read_policies(lua_State *L, const char *what, lua_Integer n);
 
 /* ud: the ah_lua_hooks of the run. */

@@ -1,7 +1,8 @@
-/* Posts: a call that fails has sent nothing and added no tools. They are kept in the call's overlay, in the
- * order in which they were asked for, and made when the outermost call is committed: first so that
- * they can be undone, as what comes after them may fail, and told of when everything stands. An
- * agent that the call itself runs gets its own before: a conversation only grows. */
+/* Posts: a call that fails has sent nothing and added no tools. They are kept in the call's
+ * overlay, in the order in which they were asked for, and made when the outermost call is
+ * committed: first so that they can be undone, as what comes after them may fail, and told of when
+ * everything stands. An agent that the call itself runs gets its own before: a conversation only
+ * grows. */
 #include "lua/lua_post.h"
 
 #include "lua/lua_now.h"
@@ -55,7 +56,8 @@ static ah_status try_message(ah_post *p, ah_err *err)
 
 static ah_status is_looking(ah_err *err)
 {
-    return ah_err_set(err, AH_USAGE, "the tools of an agent cannot change while it renders its prompt");
+    return ah_err_set(err, AH_USAGE,
+                      "the tools of an agent cannot change while it renders its prompt");
 }
 
 static ah_status try_changes(ah_post *p, ah_err *err)
@@ -75,7 +77,8 @@ static bool takes_posts(const ah_lua_agent *a)
     return a->transcript && !a->closed && (a->current || !a->once);
 }
 
-/* The run in which the agent's tools change; NULL: between runs, or before one has said anything. */
+/* The run in which the agent's tools change; NULL: between runs, or before one has said anything.
+ */
 static ah_run *run_of(const ah_lua_agent *a)
 {
     ah_run *run = a->current ? ah_driver_run_run(ah_lua_run_driven(a->current)) : NULL;
@@ -266,7 +269,8 @@ static ah_post *stage(ah_lua *h, ah_overlay *o, ah_err *err)
     if (!b)
         return NULL;
     if (b->n >= MAX_POSTS) {
-        ah_err_set(err, AH_USAGE, "more than %d messages and changes for agents in one call", MAX_POSTS);
+        ah_err_set(err, AH_USAGE, "more than %d messages and changes for agents in one call",
+                   MAX_POSTS);
         return NULL;
     }
     if ((p = append(h, &b->first, err)) != NULL)
@@ -274,7 +278,8 @@ static ah_post *stage(ah_lua *h, ah_overlay *o, ah_err *err)
     return p;
 }
 
-/* -- for scripts -------------------------------------------------------------------------------- */
+/* -- for scripts --------------------------------------------------------------------------------
+ */
 
 static ah_status send_now(ah_lua_agent *a, ah_text *entry, ah_err *err)
 {
@@ -364,7 +369,8 @@ void ah_lua_change(lua_State *L, int idx, ah_changes *c)
         ah_lua_raise_err(L, &err);
 }
 
-/* -- before a run --------------------------------------------------------------------------------- */
+/* -- before a run ---------------------------------------------------------------------------------
+ */
 
 static void deliver(lua_State *L, ah_overlay *o, const ah_lua_agent *a)
 {

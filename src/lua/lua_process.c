@@ -1,6 +1,6 @@
-/* ah.process { command, args, ... }: a child process with streams, for programs that talk with others
- * (protocols over stdin and stdout). Here are its beginning, its input, and its end; the rest is
- * lua_child.c's and lua_child_output.c's. */
+/* ah.process { command, args, ... }: a child process with streams, for programs that talk with
+ * others (protocols over stdin and stdout). Here are its beginning, its input, and its end; the
+ * rest is lua_child.c's and lua_child_output.c's. */
 #define _GNU_SOURCE /* O_PATH */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,8 @@ enum {
     LAST_WORDS_MS = 1000 /* for its end to be told, where it has closed its input */
 };
 
-/* -- words --------------------------------------------------------------------------------------------- */
+/* -- words
+ * --------------------------------------------------------------------------------------------- */
 
 /* Appends "ended with exit code 1". */
 static void put_end(const ah_child *c, ah_buf *out)
@@ -83,7 +84,8 @@ static int fails_gone(lua_State *L, const ah_child *c)
     put_last_words(c, b);
     if (!ah_buf_cut_short(b))
         return ah_lua_raise_nomem(L);
-    ah_err_set(&err, AH_INTERNAL, "'%s' takes no more input: it %.*s", c->name, AH_FMT(ah_buf_slice(b)));
+    ah_err_set(&err, AH_INTERNAL, "'%s' takes no more input: it %.*s", c->name,
+               AH_FMT(ah_buf_slice(b)));
     return ah_child_fails(L, &err);
 }
 
@@ -92,11 +94,11 @@ static int fails_stalled(lua_State *L, const ah_child *c)
 {
     ah_err err;
 
-    ah_err_set(
-        &err, AH_USAGE,
-        "'%s' has written %d bytes that nobody reads, and goes on when they are read: read them with "
-        "p:lines or p:read meanwhile, or wait with { discard = true }",
-        c->name, AH_CHILD_PENDING);
+    ah_err_set(&err, AH_USAGE,
+               "'%s' has written %d bytes that nobody reads, and goes on when they are read: read "
+               "them with "
+               "p:lines or p:read meanwhile, or wait with { discard = true }",
+               c->name, AH_CHILD_PENDING);
     return ah_child_fails(L, &err);
 }
 
@@ -109,7 +111,9 @@ static int fails_ended(lua_State *L, const ah_child *c)
     return ah_child_fails(L, &err);
 }
 
-/* -- input ------------------------------------------------------------------------------------------------ */
+/* -- input
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static int write_on(lua_State *L, int status, lua_KContext ctx)
 {
@@ -183,7 +187,9 @@ static int process_close_input(lua_State *L)
     return 0;
 }
 
-/* -- its end ------------------------------------------------------------------------------------------------- */
+/* -- its end
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static void set_integer(lua_State *L, const char *name, int64_t n)
 {
@@ -340,10 +346,11 @@ static int process_kill(lua_State *L)
     else if (!lua_isnoneornil(L, 2))
         sig = lua_type(L, 2) == LUA_TSTRING ? ah_lua_signal_of(lua_tostring(L, 2)) : 0;
     if (!sig)
-        return ah_lua_raise(L, AH_USAGE,
-                            "process:kill: '%s' is no signal; give a name such as \"TERM\", \"INT\" or "
-                            "\"KILL\", or a number from 1 to 64",
-                            luaL_tolstring(L, 2, NULL));
+        return ah_lua_raise(
+            L, AH_USAGE,
+            "process:kill: '%s' is no signal; give a name such as \"TERM\", \"INT\" or "
+            "\"KILL\", or a number from 1 to 64",
+            luaL_tolstring(L, 2, NULL));
     if (!c->p)
         return ah_child_is_closed(L, c);
     if (c->ended)
@@ -384,7 +391,8 @@ static int process_tostring(lua_State *L)
     return 1;
 }
 
-/* -- its beginning ---------------------------------------------------------------------------------------- */
+/* -- its beginning
+ * ---------------------------------------------------------------------------------------- */
 
 typedef struct given {
     ah_launch_limits limits; /* of the base */
@@ -452,8 +460,10 @@ static const ah_option process_rows[] = {
             "reads it"},
     {0},
 };
-const ah_subject ah_subject_process = {
-    .what = WHAT, .type = "ah.ProcessConfig", .row = process_rows, .base = &ah_subject_process_limits};
+const ah_subject ah_subject_process = {.what = WHAT,
+                                       .type = "ah.ProcessConfig",
+                                       .row = process_rows,
+                                       .base = &ah_subject_process_limits};
 
 static const ah_option sandbox_rows[] = {
     {.name = "kind",
@@ -500,7 +510,8 @@ static bool read_sandbox(lua_State *L, int at, ah_sandbox_config *cfg)
     ah_options_read(L, idx, &ah_subject_process_sandbox, cfg);
     cfg->reads = lua_getfield(L, idx, "read") != LUA_TNIL;
     if (cfg->kind == AH_SANDBOX_NONE && (cfg->reads || lua_getfield(L, idx, "write") != LUA_TNIL))
-        ah_lua_raise(L, AH_USAGE, "%s: with kind = \"none\" nothing holds `read` and `write`", what);
+        ah_lua_raise(L, AH_USAGE, "%s: with kind = \"none\" nothing holds `read` and `write`",
+                     what);
     return ah_launch_folders(L, at, idx, what, "write", cfg->folder, &cfg->n_folders) &&
            ah_launch_folders(L, at, idx, what, "read", cfg->readable, &cfg->n_readable);
 }
@@ -510,14 +521,16 @@ static void read_command(lua_State *L, int at)
     int type = lua_getfield(L, 1, "command"); /* -- command, kept by the table */
 
     if (type == LUA_TTABLE)
-        ah_lua_raise(L, AH_USAGE,
-                     "%s: field 'command' must be a string, the program; its arguments go into `args`",
-                     WHAT);
+        ah_lua_raise(
+            L, AH_USAGE,
+            "%s: field 'command' must be a string, the program; its arguments go into `args`",
+            WHAT);
     if (type != LUA_TSTRING || lua_rawlen(L, -1) == 0)
-        ah_lua_raise(L, AH_USAGE,
-                     "%s: field 'command' must be a string, the program, as in { command = \"npx\", "
-                     "args = { ... } }, found %s",
-                     WHAT, type == LUA_TSTRING ? "an empty one" : luaL_typename(L, -1));
+        ah_lua_raise(
+            L, AH_USAGE,
+            "%s: field 'command' must be a string, the program, as in { command = \"npx\", "
+            "args = { ... } }, found %s",
+            WHAT, type == LUA_TSTRING ? "an empty one" : luaL_typename(L, -1));
     ah_launch_word(L, at, -1, WHAT, "command");
     ah_launch_words(L, at, WHAT, "args");
 }
@@ -559,8 +572,8 @@ static ah_status no_program(const ah_launch *g, ah_err *err)
     const char *command = *g->cfg.argv;
     int e = errno;
 
-    return ah_err_set(err, AH_USAGE, "there is no program '%s'%s%s", command, e == ENOENT ? "" : ": ",
-                      e == ENOENT ? "" : strerror(e));
+    return ah_err_set(err, AH_USAGE, "there is no program '%s'%s%s", command,
+                      e == ENOENT ? "" : ": ", e == ENOENT ? "" : strerror(e));
 }
 
 /* A program that is not there is told now. `file` stays open for the sandbox. */
@@ -642,11 +655,12 @@ void ah_lua_open_process(lua_State *L)
 {
     static const luaL_Reg meta[] = {
         {"__close", process_leave}, {"__tostring", process_tostring}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"write", process_write}, {"close_input", process_close_input},
-                                       {"line", ah_child_line},  {"lines", ah_child_lines},
-                                       {"read", ah_child_read},  {"errors", process_errors},
-                                       {"wait", process_wait},   {"kill", process_kill},
-                                       {"close", process_close}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {
+        {"write", process_write}, {"close_input", process_close_input},
+        {"line", ah_child_line},  {"lines", ah_child_lines},
+        {"read", ah_child_read},  {"errors", process_errors},
+        {"wait", process_wait},   {"kill", process_kill},
+        {"close", process_close}, {NULL, NULL}};
 
     ah_lua_open_child(L);
     luaL_getmetatable(L, AH_CHILD_OBJECT);

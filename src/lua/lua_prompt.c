@@ -129,8 +129,8 @@ ah_slice ah_lua_push_params(lua_State *L, int idx, const char *what)
     }
     text = push_json(L, idx, what, AH_PROMPT_RENDER, MAX_PARAMS);
     if (ah_json_kind_of(text) != AH_JSON_OBJECT)
-        ah_lua_raise(L, AH_PROMPT_RENDER, "%s: expected a table of names and values, found %s", what,
-                     luaL_typename(L, idx));
+        ah_lua_raise(L, AH_PROMPT_RENDER, "%s: expected a table of names and values, found %s",
+                     what, luaL_typename(L, idx));
     return text;
 }
 
@@ -188,8 +188,8 @@ static ah_slice push_overrides(lua_State *L, int idx, const char *what)
     if (lua_istable(L, idx))
         return push_json(L, idx, what, AH_USAGE, MAX_OVERRIDES);
     if (lua_type(L, idx) != LUA_TSTRING)
-        ah_lua_raise(L, AH_USAGE, "%s: overrides must be a table or the name of a file, found %s", what,
-                     luaL_typename(L, idx));
+        ah_lua_raise(L, AH_USAGE, "%s: overrides must be a table or the name of a file, found %s",
+                     what, luaL_typename(L, idx));
     path = lua_tolstring(L, idx, &n);
     if (n > 4 && strcmp(path + n - 4, ".lua") == 0)
         return push_lua_file(L, what, path);
@@ -261,8 +261,8 @@ static const ah_option prompt_rows[] = {
     {.name = "ns",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(prompt_fields, ns),
-     .doc =
-         "the namespace of the key: such a name, or several with `/` between them, such as `examples/tooling`, of 128 characters in all"},
+     .doc = "the namespace of the key: such a name, or several with `/` between them, such as "
+            "`examples/tooling`, of 128 characters in all"},
     {.name = "sections",
      .kinds = AH_OPT_LIST,
      .is = "list of sections",
@@ -276,7 +276,8 @@ static const ah_option prompt_rows[] = {
     {.name = "resources",
      .kinds = AH_OPT_TABLE,
      .type = "any",
-     .doc = "what handlers find as [`ctx.resources`](sessions.md#resources); also `prompt.resources`"},
+     .doc =
+         "what handlers find as [`ctx.resources`](sessions.md#resources); also `prompt.resources`"},
     {.name = "overrides",
      .kinds = AH_OPT_ANY,
      .is = "table or string",

@@ -39,7 +39,8 @@ static ah_prompt *push_prompt(lua_State *L, size_t n)
     }
     if (!(p = ah_lua_to_prompt(L, -1)))
         ah_lua_raise(L, AH_USAGE, "ah.run: prompt must be made by ah.prompt, found %s%s",
-                     luaL_typename(L, -1), lua_type(L, -1) == LUA_TSTRING ? "; a text is 'system'" : "");
+                     luaL_typename(L, -1),
+                     lua_type(L, -1) == LUA_TSTRING ? "; a text is 'system'" : "");
     if (n)
         ah_lua_raise(L, AH_USAGE,
                      "ah.run: sections in the array part and in 'prompt': give one of them");
@@ -86,8 +87,8 @@ static void read_output(lua_State *L, const ah_prompt *p, ah_prompt_fields *out)
         ah_lua_raise_err(L, &err);
 }
 
-void ah_prompt_fields_read(lua_State *L, const ah_log *log, const ah_transcript *t, ah_session *session,
-                           ah_prompt_fields *out)
+void ah_prompt_fields_read(lua_State *L, const ah_log *log, const ah_transcript *t,
+                           ah_session *session, ah_prompt_fields *out)
 {
     int top = lua_gettop(L);
     ah_prompt *p;
@@ -123,7 +124,8 @@ static void check_names(lua_State *L, const ah_prompt *p, const ah_changes *tool
     ah_err err;
 
     for (size_t i = 0; i < tools->n; i++) {
-        const ah_tool *tool = tools->item[i].tool, *there = ah_prompt_tool(p, ah_text_slice(tool->name));
+        const ah_tool *tool = tools->item[i].tool,
+                      *there = ah_prompt_tool(p, ah_text_slice(tool->name));
 
         if (there && ah_tool_twice(tool, there, &err) != AH_OK)
             ah_lua_raise_err(L, &err);
@@ -347,9 +349,9 @@ static ah_status remove_tool(ah_tool *t, const ah_rendered_prompt *now, const ah
 }
 
 /* Those of sections that were read and are not open any more. */
-static ah_status remove_read(ah_prompt_fields *p, const ah_transcript *t, const ah_rendered_prompt *had,
-                             const ah_rendered_prompt *now, const ah_registry *tools, ah_changes *out,
-                             ah_err *err)
+static ah_status remove_read(ah_prompt_fields *p, const ah_transcript *t,
+                             const ah_rendered_prompt *had, const ah_rendered_prompt *now,
+                             const ah_registry *tools, ah_changes *out, ah_err *err)
 {
     const ah_prompt *prompt = ah_binding_prompt(p->binding);
     ah_overrides opened;
@@ -371,9 +373,9 @@ static ah_status remove_read(ah_prompt_fields *p, const ah_transcript *t, const 
     return st;
 }
 
-static ah_status change_tools(ah_prompt_fields *p, const ah_transcript *t, const ah_rendered_prompt *had,
-                              const ah_rendered_prompt *now, const ah_registry *tools, ah_changes *out,
-                              ah_err *err)
+static ah_status change_tools(ah_prompt_fields *p, const ah_transcript *t,
+                              const ah_rendered_prompt *had, const ah_rendered_prompt *now,
+                              const ah_registry *tools, ah_changes *out, ah_err *err)
 {
     ah_status st = AH_OK;
 
@@ -385,14 +387,15 @@ static ah_status change_tools(ah_prompt_fields *p, const ah_transcript *t, const
 }
 
 /* Is the system text, which was this rendering (NULL: not known), still right for that one? */
-static bool still_told(const ah_prompt_fields *p, const ah_transcript *t, const ah_rendered_prompt *now,
-                       ah_err *err)
+static bool still_told(const ah_prompt_fields *p, const ah_transcript *t,
+                       const ah_rendered_prompt *now, ah_err *err)
 {
     bool is;
     ah_buf b;
 
     if (p->told)
-        return p->told == now || ah_slice_eq(ah_text_slice(p->told->text), ah_text_slice(now->text));
+        return p->told == now ||
+               ah_slice_eq(ah_text_slice(p->told->text), ah_text_slice(now->text));
     ah_buf_init(&b, t->mem, MAX_SYSTEM);
     ah_disclosure_text(&p->disclosure, now, &b);
     if (!ah_buf_ok(&b))
@@ -413,8 +416,9 @@ static void after_restart(ah_prompt_fields *p, const ah_transcript *t)
     p->since = ah_disclosure_text_at(t);
 }
 
-ah_status ah_prompt_fields_look(ah_prompt_fields *p, const ah_transcript *t, const ah_registry *tools,
-                                const ah_overlay *o, ah_prompt_look *look, ah_changes *out, ah_err *err)
+ah_status ah_prompt_fields_look(ah_prompt_fields *p, const ah_transcript *t,
+                                const ah_registry *tools, const ah_overlay *o, ah_prompt_look *look,
+                                ah_changes *out, ah_err *err)
 {
     ah_rendered_prompt *had = NULL;
     ah_override_source shown;
@@ -426,7 +430,8 @@ ah_status ah_prompt_fields_look(ah_prompt_fields *p, const ah_transcript *t, con
     after_restart(p, t);
     err->status = AH_OK;
     if ((st = ah_disclosure_look(&p->disclosure, o, &shown, err)) != AH_OK ||
-        (st = ah_binding_render_again(p->binding, &shown, p->rendered, &look->rendered, err)) != AH_OK ||
+        (st = ah_binding_render_again(p->binding, &shown, p->rendered, &look->rendered, err)) !=
+            AH_OK ||
         (st = ah_disclosure_told(&p->disclosure, t, p->since, look->rendered, p->told, &look->told,
                                  err)) != AH_OK ||
         (st = ah_disclosure_given(&p->disclosure, p->rendered, &had, err)) != AH_OK)

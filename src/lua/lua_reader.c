@@ -1,5 +1,5 @@
-/* Subjects of options (base/option.h) as data of the library's own Lua: ah._reader makes the reader of
- * one, which reads as those of C do, and ah._options shows it beside them. */
+/* Subjects of options (base/option.h) as data of the library's own Lua: ah._reader makes the reader
+ * of one, which reads as those of C do, and ah._options shows it beside them. */
 #include <lauxlib.h>
 
 #include "lua/lua_open.h"
@@ -11,7 +11,8 @@ typedef struct reader {
     ah_option row[]; /* the last one has no name */
 } reader;
 
-static const char READERS[] = "agenthost.readers"; /* registry: a list of them; also type -> place */
+static const char READERS[] =
+    "agenthost.readers"; /* registry: a list of them; also type -> place */
 
 enum { SUBJECT = 1, TEXTS, DEFAULTS, READER, ROWS }; /* the stack of make_reader */
 
@@ -178,8 +179,8 @@ static int reader_of_type(lua_State *L)
 }
 
 /* ah._reader { what, type, doc, list, rows = { { name, kinds = "string list", least, most, words,
- * default, otherwise, unit, is, type, doc, needed } } }: gives read(table, what) -> a table of its own, with
- * the defaults of what is absent. */
+ * default, otherwise, unit, is, type, doc, needed } } }: gives read(table, what) -> a table of its
+ * own, with the defaults of what is absent. */
 static int make_reader(lua_State *L)
 {
     lua_Integer n;

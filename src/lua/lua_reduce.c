@@ -211,7 +211,8 @@ static int view_clear(lua_State *L)
     return 1;
 }
 
-/* -- calling ------------------------------------------------------------------------------------ */
+/* -- calling ------------------------------------------------------------------------------------
+ */
 
 typedef struct reducing {
     const reducer *r;
@@ -265,7 +266,8 @@ static int call_reducer(lua_State *L)
     return 0;
 }
 
-static ah_status reduce(void *ud, ah_slice slice, const ah_session_event *e, ah_list *list, ah_err *err)
+static ah_status reduce(void *ud, ah_slice slice, const ah_session_event *e, ah_list *list,
+                        ah_err *err)
 {
     const reducer *r = ud;
     reducing now = {r, e, list};
@@ -287,7 +289,8 @@ static ah_status reduce(void *ud, ah_slice slice, const ah_session_event *e, ah_
                       AH_FMT(e->type), inner.message);
 }
 
-/* -- registering ---------------------------------------------------------------------------------- */
+/* -- registering ----------------------------------------------------------------------------------
+ */
 
 static void release_reducer(void *p)
 {

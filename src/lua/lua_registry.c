@@ -124,7 +124,8 @@ static int registry_remove(lua_State *L)
     return 1;
 }
 
-/* -- looking ------------------------------------------------------------------------------------- */
+/* -- looking -------------------------------------------------------------------------------------
+ */
 
 static int registry_has(lua_State *L)
 {
@@ -183,7 +184,8 @@ static int registry_tostring(lua_State *L)
     return 1;
 }
 
-/* -- picks ----------------------------------------------------------------------------------------- */
+/* -- picks
+ * ----------------------------------------------------------------------------------------- */
 
 static void pick_one(lua_State *L, int idx)
 {
@@ -220,7 +222,8 @@ static int registry_clear_picked(lua_State *L)
     return itself(L);
 }
 
-/* -- running a tool ----------------------------------------------------------------------------------- */
+/* -- running a tool
+ * ----------------------------------------------------------------------------------- */
 
 /* { success, content, value, code } or nil, err */
 static int take(lua_State *L, const ah_direct_reply *r)
@@ -293,8 +296,8 @@ static void read_call(lua_State *L)
     lua_remove(L, 2);
 }
 
-/* registry:execute(name, arguments), or of a call { name, arguments }: the reply of the call, or nil
- * and an error. */
+/* registry:execute(name, arguments), or of a call { name, arguments }: the reply of the call, or
+ * nil and an error. */
 static int registry_execute(lua_State *L)
 {
     ah_lua *h = check(L)->lua;
@@ -317,7 +320,8 @@ static int registry_execute(lua_State *L)
     return ah_lua_direct(L, tool, args, take);
 }
 
-/* -- for agents ---------------------------------------------------------------------------------------- */
+/* -- for agents
+ * ---------------------------------------------------------------------------------------- */
 
 static ah_change *find_change(ah_changes *c, const ah_tool *t)
 {
@@ -366,13 +370,15 @@ void ah_lua_read_registry(lua_State *L, int agent, ah_changes *c)
         return;
     }
     if (!(b = luaL_testudata(L, -1, AH_BOOK)))
-        ah_lua_raise(L, AH_USAGE, "ah.run: field 'registry' must be made by ah.registry, found a %s",
+        ah_lua_raise(L, AH_USAGE,
+                     "ah.run: field 'registry' must be made by ah.registry, found a %s",
                      luaL_typename(L, -1));
     add_tools(L, ah_book_seen(L, b), c);
     ah_lua_use_registry(L, agent);
 }
 
-/* -- ah.registry ------------------------------------------------------------------------------------------ */
+/* -- ah.registry
+ * ------------------------------------------------------------------------------------------ */
 
 /* ah.registry { tools } or ah.registry() */
 static int new_registry(lua_State *L)
@@ -395,8 +401,10 @@ static int registry_gc(lua_State *L)
 
 void ah_lua_open_registry(lua_State *L)
 {
-    static const luaL_Reg meta[] = {
-        {"__gc", registry_gc}, {"__len", registry_len}, {"__tostring", registry_tostring}, {NULL, NULL}};
+    static const luaL_Reg meta[] = {{"__gc", registry_gc},
+                                    {"__len", registry_len},
+                                    {"__tostring", registry_tostring},
+                                    {NULL, NULL}};
     static const luaL_Reg methods[] = {{"register", registry_register},
                                        {"register_all", registry_register_all},
                                        {"register_all_builtin", registry_register_all_builtin},

@@ -148,7 +148,8 @@ static void push_value(lua_State *L)
     int value = lua_getfield(L, 1, "value"), payload = lua_getfield(L, 1, "payload");
 
     if (value != LUA_TNIL && payload != LUA_TNIL)
-        ah_lua_raise(L, AH_USAGE, "ah.result: `payload` is another name of `value`: give one of them");
+        ah_lua_raise(L, AH_USAGE,
+                     "ah.result: `payload` is another name of `value`: give one of them");
     if (payload != LUA_TNIL)
         lua_replace(L, -2);
     else
@@ -176,8 +177,8 @@ static const ah_option result_rows[] = {
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(result_fields, exclude),
-     .doc =
-         "true: the model sees the message only. To keep it short, not secret: sessions get the value, and a message may quote it"},
+     .doc = "true: the model sees the message only. To keep it short, not secret: sessions get the "
+            "value, and a message may quote it"},
     {0},
 };
 const ah_subject ah_subject_result = {
@@ -211,7 +212,8 @@ static int result_tostring(lua_State *L)
 void ah_lua_open_result(lua_State *L)
 {
     static const luaL_Reg meta[] = {{"__tostring", result_tostring}, {NULL, NULL}};
-    static const luaL_Reg functions[] = {{"ok", ok}, {"fail", fail}, {"result", result}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"ok", ok}, {"fail", fail}, {"result", result}, {NULL, NULL}};
 
     luaL_newmetatable(L, RESULT);
     luaL_setfuncs(L, meta, 0);

@@ -46,14 +46,20 @@ static const ah_option http_rows[] = {
      .doc = "of the response's body"},
     {0},
 };
-const ah_subject ah_subject_http_limits = {
-    .what = "ah.run: http", .type = "ah.HttpLimits", .doc = "limits of a request", .row = http_rows};
+const ah_subject ah_subject_http_limits = {.what = "ah.run: http",
+                                           .type = "ah.HttpLimits",
+                                           .doc = "limits of a request",
+                                           .row = http_rows};
 
-/* -- options: whether a model takes them, and in which range, only its provider knows ------------- */
+/* -- options: whether a model takes them, and in which range, only its provider knows -------------
+ */
 
 static const ah_option options_rows[] = {
     {.name = "temperature", .kinds = AH_OPT_NUMBER, .where = AH_IN_SETTINGS},
-    {.name = "max_tokens", .kinds = AH_OPT_INTEGER, .doc = "of the answer", .where = AH_IN_SETTINGS},
+    {.name = "max_tokens",
+     .kinds = AH_OPT_INTEGER,
+     .doc = "of the answer",
+     .where = AH_IN_SETTINGS},
     {.name = "top_p", .kinds = AH_OPT_NUMBER, .where = AH_IN_SETTINGS},
     {.name = "stop",
      .kinds = AH_OPT_STRING | AH_OPT_LIST,
@@ -67,26 +73,26 @@ static const ah_option options_rows[] = {
      .doc = "left out where there are no tools"},
     {.name = "tool_choice_every_turn",
      .kinds = AH_OPT_BOOLEAN,
-     .doc =
-         "a choice that is forced holds for every request of a run (default false), which then ends by a limit or by a tool"},
+     .doc = "a choice that is forced holds for every request of a run (default false), which then "
+            "ends by a limit or by a tool"},
     {.name = "reasoning",
      .kinds = AH_OPT_STRING,
      .where = AH_IN_SETTINGS,
-     .doc =
-         "effort, such as `\"low\"`; to Gemini before 3 as a number of tokens, to Ollama as `think` (`\"true\"` and `\"none\"` are yes and no)"},
+     .doc = "effort, such as `\"low\"`; to Gemini before 3 as a number of tokens, to Ollama as "
+            "`think` (`\"true\"` and `\"none\"` are yes and no)"},
     {.name = "cache",
      .kinds = AH_OPT_STRING,
      .words = "5m 1h off",
      .where = AH_IN_SETTINGS,
-     .doc =
-         "how long `anthropic` keeps what it has read (default `\"5m\"`); other providers cache by themselves"},
+     .doc = "how long `anthropic` keeps what it has read (default `\"5m\"`); other providers cache "
+            "by themselves"},
     {.name = "cache_key",
      .kinds = AH_OPT_STRING,
      .doc = "`prompt_cache_key` of `openai`: the same for requests that begin alike"},
     {.name = "strict",
      .kinds = AH_OPT_BOOLEAN,
-     .doc =
-         "the provider is to be [strict](models.md#strict-tools) with the tools, where it can (default false)"},
+     .doc = "the provider is to be [strict](models.md#strict-tools) with the tools, where it can "
+            "(default false)"},
     {0},
 };
 const ah_subject ah_subject_options = {.what = "ah.run: options",
@@ -102,7 +108,8 @@ static const ah_option connection_rows[] = {
      .otherwise = "of the provider",
      .to = AH_TO_SLICE(ah_provider_options, base_url),
      .where = AH_IN_JSON,
-     .doc = "the server's address; the wire's own path is added to it, such as `/chat/completions`"},
+     .doc =
+         "the server's address; the wire's own path is added to it, such as `/chat/completions`"},
     {.name = "api_key",
      .kinds = AH_OPT_STRING,
      .otherwise = "from the environment",
@@ -114,8 +121,8 @@ static const ah_option connection_rows[] = {
      .type = "ah.ToolChangeMode",
      .to = AH_TO_SLICE(ah_provider_options, tool_change_mode),
      .where = AH_IN_JSON,
-     .doc =
-         "how tools that come in mid-conversation reach the model, see [Models](run.md#models); not beside an adapter object"},
+     .doc = "how tools that come in mid-conversation reach the model, see [Models](run.md#models); "
+            "not beside an adapter object"},
     {.name = "stream",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "true where `on` wants `content`",
@@ -135,8 +142,10 @@ static const ah_option connection_rows[] = {
      .doc = "for the model, see below"},
     {0},
 };
-const ah_subject ah_subject_connection = {
-    .what = "ah.run", .type = "ah.Connection", .doc = "how a model is asked", .row = connection_rows};
+const ah_subject ah_subject_connection = {.what = "ah.run",
+                                          .type = "ah.Connection",
+                                          .doc = "how a model is asked",
+                                          .row = connection_rows};
 
 static const ah_option use_rows[] = {
     {.name = "model",
@@ -165,15 +174,15 @@ static const ah_option run_rows[] = {
      .kinds = AH_OPT_OBJECT,
      .is = "prompt",
      .type = "ah.Prompt",
-     .doc =
-         "made by `ah.prompt`: its text follows `system`, its tools follow `tools`; see [prompts.md](prompts.md#in-a-run)"},
+     .doc = "made by `ah.prompt`: its text follows `system`, its tools follow `tools`; see "
+            "[prompts.md](prompts.md#in-a-run)"},
     {.name = "params",
      .kinds = AH_OPT_ANY,
      .is = "table",
      .type = "table<string, any>",
      .where = AH_IN_JSON,
-     .doc =
-         "the prompt's [parameters](prompts.md#parameters), and what `setup` finds in `conversation.params`"},
+     .doc = "the prompt's [parameters](prompts.md#parameters), and what `setup` finds in "
+            "`conversation.params`"},
     {.name = "overrides",
      .kinds = AH_OPT_ANY,
      .is = "table or string",
@@ -186,15 +195,15 @@ static const ah_option run_rows[] = {
      .is = "table, JSON text or schema",
      .type = "table|string|ah.Schema",
      .where = AH_IN_JSON,
-     .doc =
-         "JSON Schema of the answer, which is then `reply.value`; see [prompts.md](prompts.md#structured-output)"},
+     .doc = "JSON Schema of the answer, which is then `reply.value`; see "
+            "[prompts.md](prompts.md#structured-output)"},
     {.name = "tools",
      .kinds = AH_OPT_TABLE,
      .is = "list of tools",
      .type = "ah.ToolList",
      .where = AH_IN_JSON,
-     .doc =
-         "made by `ah.tool`, each name once, or [groups](registry.md#groups) and their names; lists in the list are taken as their values; offered in this order"},
+     .doc = "made by `ah.tool`, each name once, or [groups](registry.md#groups) and their names; "
+            "lists in the list are taken as their values; offered in this order"},
     {.name = "registry",
      .kinds = AH_OPT_OBJECT,
      .is = "registry",
@@ -204,15 +213,15 @@ static const ah_option run_rows[] = {
      .kinds = AH_OPT_TABLE,
      .is = "table of functions",
      .type = "table<string, fun(args: table, ctx: ah.Ctx): any>",
-     .doc =
-         "by name: `function(args, ctx)` for calls that no handler answers, see [Executors](registry.md#executors)"},
+     .doc = "by name: `function(args, ctx)` for calls that no handler answers, see "
+            "[Executors](registry.md#executors)"},
     {.name = "brief",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(ah_run_fields, rules.brief),
      .where = AH_IN_JSON,
-     .doc =
-         "tools are declared by their `description` alone, and the model [picks](registry.md#brief-descriptions) those it wants to know in full"},
+     .doc = "tools are declared by their `description` alone, and the model "
+            "[picks](registry.md#brief-descriptions) those it wants to know in full"},
     {.name = "keep_picked",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
@@ -234,70 +243,71 @@ static const ah_option run_rows[] = {
      .kinds = AH_OPT_FUNCTION,
      .otherwise = "the log of the host",
      .type = "fun(level: string, line: string)",
-     .doc =
-         "`function(level, line)`: gets the records of this run, all levels. Where it fails, the log of the host is told once"},
+     .doc = "`function(level, line)`: gets the records of this run, all levels. Where it fails, "
+            "the log of the host is told once"},
     {.name = "max_iterations",
      .kinds = AH_OPT_INTEGER,
      .least = 1,
      .otherwise = "20",
      .to = AH_TO_INT(ah_run_fields, limits.max_iterations),
      .where = AH_IN_JSON | AH_IN_SETTINGS,
-     .doc =
-         "[iterations](../concepts.md#a-run): answers of the model; the tools of the last one are still called"},
+     .doc = "[iterations](../concepts.md#a-run): answers of the model; the tools of the last one "
+            "are still called"},
     {.name = "on_max",
      .kinds = AH_OPT_STRING,
      .words = "error answer",
      .otherwise = "`\"error\"`",
      .to = AH_TO_SECOND(ah_run_fields, limits.answer_on_max),
      .where = AH_IN_JSON | AH_IN_SETTINGS,
-     .doc =
-         "after `max_iterations`: fail with `max_iterations_exceeded`, or ask once more without tools"},
+     .doc = "after `max_iterations`: fail with `max_iterations_exceeded`, or ask once more without "
+            "tools"},
     {.name = "on_empty",
      .kinds = AH_OPT_STRING,
      .words = "answer retry error",
      .otherwise = "`\"answer\"`",
      .to = AH_TO_WORD(ah_run_fields, limits.on_empty),
      .where = AH_IN_JSON | AH_IN_SETTINGS,
-     .doc =
-         "what becomes of an answer with neither calls nor text (white space is none): it stands; or the model is asked again; or the run fails"},
+     .doc = "what becomes of an answer with neither calls nor text (white space is none): it "
+            "stands; or the model is asked again; or the run fails"},
     {.name = "on_unknown_tool",
      .kinds = AH_OPT_STRING,
      .words = "answer throw",
      .otherwise = "`\"answer\"`",
      .to = AH_TO_SECOND(ah_run_fields, limits.throw_on_unknown),
      .where = AH_IN_JSON,
-     .doc =
-         "a call of a tool that is not there gets an error result; or the run ends with `tool_not_found`"},
+     .doc = "a call of a tool that is not there gets an error result; or the run ends with "
+            "`tool_not_found`"},
     {.name = "strategies",
      .kinds = AH_OPT_LIST,
      .is = "list of functions or tables",
      .type = "ah.Strategy[]",
-     .doc =
-         "see each call and say which tools come and go, see [Tools that come and go](changing_tools.md#tools-that-come-and-go)"},
+     .doc = "see each call and say which tools come and go, see [Tools that come and "
+            "go](changing_tools.md#tools-that-come-and-go)"},
     {.name = "max_tools",
      .kinds = AH_OPT_INTEGER,
      .most = INT_MAX,
      .otherwise = "128",
      .to = AH_TO_INT(ah_run_fields, rules.max_tools),
      .where = AH_IN_JSON | AH_IN_SETTINGS,
-     .doc =
-         "how many tools there may be; none are injected beyond so many (there is one warning at 64)"},
+     .doc = "how many tools there may be; none are injected beyond so many (there is one warning "
+            "at 64)"},
     {.name = "on_conflict",
      .kinds = AH_OPT_STRING,
      .words = "skip replace error",
      .otherwise = "`\"skip\"`",
      .to = AH_TO_WORD(ah_run_fields, rules.on_conflict),
      .where = AH_IN_JSON,
-     .doc =
-         "what becomes of a tool that is injected under a taken name: left out with a warning, put in its place, or the run ends with `prompt_validation`"},
+     .doc = "what becomes of a tool that is injected under a taken name: left out with a warning, "
+            "put in its place, or the run ends with `prompt_validation`"},
     {.name = "on_drift",
      .kinds = AH_OPT_STRING,
      .words = "tell refuse",
      .otherwise = "by the tool",
      .to = AH_TO_WORD(ah_run_fields, on_drift),
      .where = AH_IN_JSON,
-     .doc =
-         "what becomes of a tool that is [defined otherwise](agent.md#tools-that-have-changed) than when the conversation was written; `\"refuse\"` for a tool that is `untrusted`, else `\"tell\"`"},
+     .doc = "what becomes of a tool that is [defined otherwise](agent.md#tools-that-have-changed) "
+            "than when the conversation was written; `\"refuse\"` for a tool that is `untrusted`, "
+            "else `\"tell\"`"},
     {.name = "hint",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "true",
@@ -310,8 +320,8 @@ static const ah_option run_rows[] = {
      .otherwise = "10",
      .to = AH_TO_INT(ah_run_fields, rules.max_restarts),
      .where = AH_IN_JSON,
-     .doc =
-         "how often injected tools may restart the model's session, where it cannot take them otherwise"},
+     .doc = "how often injected tools may restart the model's session, where it cannot take them "
+            "otherwise"},
     {.name = "discover",
      .kinds = AH_OPT_ANY,
      .otherwise = "false",
@@ -319,7 +329,8 @@ static const ah_option run_rows[] = {
      .type = "boolean|ah.Discover",
      .where = AH_IN_JSON,
      .doc =
-         "the methods of [entities](entities.md) that tools return become tools; for the rest of the conversation; `{ keep = false }`: each run of an agent lets go of them when it ends"},
+         "the methods of [entities](entities.md) that tools return become tools; for the rest of "
+         "the conversation; `{ keep = false }`: each run of an agent lets go of them when it ends"},
     {.name = "max_depth",
      .kinds = AH_OPT_INTEGER,
      .most = INT_MAX,
@@ -330,8 +341,8 @@ static const ah_option run_rows[] = {
      .kinds = AH_OPT_LIST,
      .is = "list of functions or tables",
      .type = "ah.Policy[]",
-     .doc =
-         "look at each call before its handler, see [Policies](policies.md#policies-approvals-feedback-checks)"},
+     .doc = "look at each call before its handler, see "
+            "[Policies](policies.md#policies-approvals-feedback-checks)"},
     {.name = "approve",
      .kinds = AH_OPT_FUNCTION,
      .type = "fun(call: ah.Asked): boolean?, (table|string)?",
@@ -339,8 +350,8 @@ static const ah_option run_rows[] = {
     {.name = "guards",
      .kinds = AH_OPT_TABLE,
      .type = "ah.Guards",
-     .doc =
-         "`{ input = ..., output = ... }`: functions that look at what is said and at the answer, and may end the run"},
+     .doc = "`{ input = ..., output = ... }`: functions that look at what is said and at the "
+            "answer, and may end the run"},
     {.name = "asks",
      .kinds = AH_OPT_FUNCTION,
      .is = "function",
@@ -387,8 +398,8 @@ static const ah_option run_rows[] = {
      .otherwise = "those of the prompt",
      .type = "table<string|ah.Type, any>",
      .where = AH_IN_JSON,
-     .doc =
-         "what handlers find as `ctx.resources`, by name or type: see [Resources](sessions.md#resources)"},
+     .doc = "what handlers find as `ctx.resources`, by name or type: see "
+            "[Resources](sessions.md#resources)"},
     {.name = "retries",
      .kinds = AH_OPT_INTEGER,
      .most = INT_MAX,
@@ -401,12 +412,13 @@ static const ah_option run_rows[] = {
      .is = "list of models",
      .type = "ah.Fallback",
      .where = AH_IN_JSON,
-     .doc = "each goes on where the one before is overloaded or out: [models.md](models.md#fallback)"},
+     .doc =
+         "each goes on where the one before is overloaded or out: [models.md](models.md#fallback)"},
     {.name = "setup",
      .kinds = AH_OPT_FUNCTION,
      .type = "fun(conversation: ah.Conversation): nil?, any",
-     .doc =
-         "`function(conversation)`: makes what belongs to one conversation, before its first run; may wait, see [Setting up a conversation](agent.md#setting-up-a-conversation)"},
+     .doc = "`function(conversation)`: makes what belongs to one conversation, before its first "
+            "run; may wait, see [Setting up a conversation](agent.md#setting-up-a-conversation)"},
     {.name = "loop_detector",
      .kinds = AH_OPT_OBJECT | AH_OPT_OBJECT,
      .otherwise = "see below",

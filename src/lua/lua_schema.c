@@ -28,8 +28,8 @@ static const char expander_key, describer_key;
 
 /* Compiling, for C */
 
-static ah_status compile(const ah_mem *mem, ah_slice text, const ah_schema_options *o, ah_schema **out,
-                         ah_err *err)
+static ah_status compile(const ah_mem *mem, ah_slice text, const ah_schema_options *o,
+                         ah_schema **out, ah_err *err)
 {
     ah_status st = ah_json_check_err(mem, text, "schema", err);
 
@@ -95,9 +95,10 @@ static ah_status compile_any(lua_State *L, int idx, const ah_mem *mem, const ah_
     default:
         break;
     }
-    return ah_err_set(err, AH_PROMPT_VALIDATION,
-                      "schema: expected a table, a string of JSON, an ah.schema or an ah.type, got %s",
-                      luaL_typename(L, idx));
+    return ah_err_set(
+        err, AH_PROMPT_VALIDATION,
+        "schema: expected a table, a string of JSON, an ah.schema or an ah.type, got %s",
+        luaL_typename(L, idx));
 }
 
 ah_status ah_lua_schema(lua_State *L, int idx, const ah_mem *mem, ah_schema **out, ah_err *err)
@@ -199,7 +200,8 @@ static int expand(lua_State *L)
     return 1;
 }
 
-ah_status ah_lua_short_schema(lua_State *L, int idx, const ah_mem *mem, ah_schema **out, ah_err *err)
+ah_status ah_lua_short_schema(lua_State *L, int idx, const ah_mem *mem, ah_schema **out,
+                              ah_err *err)
 {
     int top = lua_gettop(L), rc;
     ah_status st;
@@ -216,7 +218,8 @@ ah_status ah_lua_short_schema(lua_State *L, int idx, const ah_mem *mem, ah_schem
         st = ah_err_nomem(err);
     else
         st = ah_err_set(err, AH_PROMPT_VALIDATION, "%s",
-                        lua_isstring(L, -1) ? lua_tostring(L, -1) : "the short forms raised no message");
+                        lua_isstring(L, -1) ? lua_tostring(L, -1)
+                                            : "the short forms raised no message");
     lua_settop(L, top);
     return st;
 }
@@ -248,7 +251,8 @@ void ah_lua_read_params(lua_State *L, int idx, const char *what, const ah_mem *m
 
     if (shortly && fully)
         ah_lua_raise(L, AH_PROMPT_VALIDATION,
-                     "%s: params (the short form) and schema (JSON Schema): give one of them", what);
+                     "%s: params (the short form) and schema (JSON Schema): give one of them",
+                     what);
     if (shortly)
         st = ah_lua_short_schema(L, -2, mem, out, &err);
     else if (fully)
@@ -394,7 +398,8 @@ static void read_documents(lua_State *L, ah_schema_options *o)
         ah_schema_document *d = list + o->n;
 
         if (lua_type(L, -2) != LUA_TSTRING)
-            luaL_error(L, "ah.schema: documents are named by their URI, got a %s", luaL_typename(L, -2));
+            luaL_error(L, "ah.schema: documents are named by their URI, got a %s",
+                       luaL_typename(L, -2));
         text_of_document(L);
         d->text.p = lua_tolstring(L, -1, &d->text.n);
         d->uri.p = lua_tolstring(L, -2, &d->uri.n);
@@ -432,7 +437,8 @@ static void read_options(lua_State *L, int arg, ah_schema_options *o)
         if (strcmp(name, "documents") != 0 && strcmp(name, "formats") != 0 &&
             strcmp(name, "unknown_keywords") != 0)
             luaL_error(
-                L, "ah.schema: unknown option '%s'; there are documents, formats and unknown_keywords",
+                L,
+                "ah.schema: unknown option '%s'; there are documents, formats and unknown_keywords",
                 name);
     }
     o->any_keywords = allows_unknown(L, arg);
@@ -444,8 +450,8 @@ static void read_options(lua_State *L, int arg, ah_schema_options *o)
         luaL_error(L, "ah.schema: documents: expected a table, got a %s", luaL_typename(L, -1));
 }
 
-/* A schema by itself says what the specification says, in which a default is a note; one that a tool
- * declares is relied on by a handler, and must conform. */
+/* A schema by itself says what the specification says, in which a default is a note; one that a
+ * tool declares is relied on by a handler, and must conform. */
 static int compile_arg(lua_State *L, int arg)
 {
     ah_schema_options o = {.any_defaults = true, .cache = &ah_lua_of(L)->host->schemas};
@@ -536,7 +542,8 @@ static void read_check(lua_State *L, ah_check_options *o)
 
             if (strcmp(name, "extra") != 0 && strcmp(name, "coerce") != 0 &&
                 strcmp(name, "null_absent") != 0)
-                luaL_error(L, "validate: unknown option '%s'; there are extra, coerce and null_absent",
+                luaL_error(L,
+                           "validate: unknown option '%s'; there are extra, coerce and null_absent",
                            name);
         }
         lua_getfield(L, 3, "coerce");
@@ -565,7 +572,8 @@ static int answer(lua_State *L, const ah_schema *s, scratch *w, bool as_text)
         return ah_watch_raise(L, ah_buf_slice(&w->out));
     }
     if (st != AH_OK)
-        return fail(L, "the value with its defaults is larger than 64 MiB or deeper than 512 levels");
+        return fail(L,
+                    "the value with its defaults is larger than 64 MiB or deeper than 512 levels");
     if (w->faults.n == 0) {
         lua_pushboolean(L, true);
         if (as_text)
@@ -630,7 +638,8 @@ static int schema_validate_text(lua_State *L)
 
 static void make_metatables(lua_State *L)
 {
-    static const luaL_Reg meta[] = {{"__gc", gc_schema}, {"__tostring", schema_tostring}, {NULL, NULL}};
+    static const luaL_Reg meta[] = {
+        {"__gc", gc_schema}, {"__tostring", schema_tostring}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"validate", schema_validate},
                                        {"validate_text", schema_validate_text},
                                        {"text", schema_text},

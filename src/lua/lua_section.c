@@ -152,8 +152,8 @@ ah_section **ah_lua_section_list(lua_State *L, int idx, const char *what, size_t
     for (size_t i = 0; i < n; i++) {
         lua_geti(L, idx, (lua_Integer)i + 1);
         if (!(out[i] = ah_lua_to_section(L, -1)))
-            ah_lua_raise(L, AH_PROMPT_VALIDATION, "%s: [%d] must be made by ah.section, found %s", what,
-                         (int)i + 1, luaL_typename(L, -1));
+            ah_lua_raise(L, AH_PROMPT_VALIDATION, "%s: [%d] must be made by ah.section, found %s",
+                         what, (int)i + 1, luaL_typename(L, -1));
         lua_pop(L, 1); /* the list keeps it */
     }
     return out;
@@ -166,8 +166,8 @@ size_t ah_lua_push_sections(lua_State *L, int idx, const char *what, const char 
     if (!ah_lua_field_list(L, idx, what, name, &n))
         lua_pushvalue(L, idx);
     else if (own)
-        ah_lua_raise(L, AH_USAGE, "%s: sections in the array part and in '%s': give one of them", what,
-                     name);
+        ah_lua_raise(L, AH_USAGE, "%s: sections in the array part and in '%s': give one of them",
+                     what, name);
     return (size_t)n;
 }
 
@@ -236,8 +236,8 @@ static const ah_option section_rows[] = {
      .kinds = AH_OPT_STRING,
      .otherwise = "from the title",
      .to = AH_TO_HELD(section_fields, def.key),
-     .doc =
-         "1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit; from the title by lower case, with `-` for every run of other characters"},
+     .doc = "1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit; from the title by "
+            "lower case, with `-` for every run of other characters"},
     {.name = "title",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(section_fields, def.title),
@@ -264,8 +264,8 @@ static const ah_option tools_section_rows[] = {
      .kinds = AH_OPT_STRING,
      .otherwise = "from the title",
      .to = AH_TO_HELD(section_fields, def.key),
-     .doc =
-         "1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit; from the title by lower case, with `-` for every run of other characters"},
+     .doc = "1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit; from the title by "
+            "lower case, with `-` for every run of other characters"},
     {.name = "title",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(section_fields, def.title),
@@ -304,7 +304,8 @@ static int new_section(lua_State *L, const ah_subject *s, const char *name, cons
     *d = (draft){0};
     luaL_setmetatable(L, DRAFT);
     if (f.text.p && f.again.p)
-        ah_lua_raise(L, AH_USAGE, "%s: %s and %s are the same: give one of them", what, name, other);
+        ah_lua_raise(L, AH_USAGE, "%s: %s and %s are the same: give one of them", what, name,
+                     other);
     def->body = f.text.p ? f.text : f.again;
     def->keeps_words = !f.accepts_overrides;
     ah_lua_read_params(L, 1, what, &h->mem, &d->params);

@@ -1,6 +1,7 @@
 /* ah.serve { listen, on_request }: requests come in the loop, each is a task that runs the script's
- * function, and what that gives or writes is the answer. A client that is gone takes its task with it. An
- * open server keeps itself, as nobody needs to hold what still works; it ends when it is closed. */
+ * function, and what that gives or writes is the answer. A client that is gone takes its task with
+ * it. An open server keeps itself, as nobody needs to hold what still works; it ends when it is
+ * closed. */
 #include "lua/lua_serve.h"
 
 #include "io/http_names.h"
@@ -144,14 +145,16 @@ static void fail_work(work *w, const char *why)
     if (query)
         target.n = (size_t)(query - target.p);
     ah_log_put(&w->s->lua->host->log, AH_LOG_WARNING, "ah.serve: %s of %s %.*s failed: %s",
-               w->refused ? "on_refusal" : "the handler", ah_hit_method(w->hit), AH_FMT(target), why);
+               w->refused ? "on_refusal" : "the handler", ah_hit_method(w->hit), AH_FMT(target),
+               why);
     if (w->refused || ah_hit_begun(w->hit)) {
         ah_hit_break(w->hit);
     } else {
         static const char words[] = "Internal Server Error\n";
 
         ah_hit_forget_headers(w->hit);
-        ah_hit_add_header(w->hit, ah_slice_of("Content-Type"), ah_slice_of("text/plain; charset=utf-8"));
+        ah_hit_add_header(w->hit, ah_slice_of("Content-Type"),
+                          ah_slice_of("text/plain; charset=utf-8"));
         ah_hit_begin(w->hit, 500, sizeof words - 1);
         ah_hit_write(w->hit, ah_slice_of(words));
         ah_hit_end(w->hit);
@@ -261,7 +264,8 @@ static ah_refusal judge(void *ud, const ah_hit *hit)
 {
     const server *s = ud;
     size_t hosts, origins;
-    ah_slice host = ah_hit_header(hit, "Host", &hosts), origin = ah_hit_header(hit, "Origin", &origins);
+    ah_slice host = ah_hit_header(hit, "Host", &hosts),
+             origin = ah_hit_header(hit, "Origin", &origins);
 
     if (hosts > 1 || origins > 1)
         return (ah_refusal){400, "the request has more than one Host or Origin", 0};
@@ -306,7 +310,8 @@ static void closed(void *ud)
     ah_job_post(s->lua->host, &s->job);
 }
 
-/* -- its life ------------------------------------------------------------------------------------- */
+/* -- its life -------------------------------------------------------------------------------------
+ */
 
 static void leave_waiting(waiting *w)
 {
@@ -418,7 +423,8 @@ static int server_close(lua_State *L)
     return 0;
 }
 
-/* -- server:wait --------------------------------------------------------------------------------- */
+/* -- server:wait ---------------------------------------------------------------------------------
+ */
 
 static void on_time(ah_timer *timer)
 {
@@ -474,7 +480,8 @@ static int server_wait(lua_State *L)
     return ah_lua_await(L, &w->waiter, 0, wait_end);
 }
 
-/* -- what a handler has ------------------------------------------------------------------------- */
+/* -- what a handler has -------------------------------------------------------------------------
+ */
 
 static work *check_work(lua_State *L)
 {
@@ -487,9 +494,9 @@ static int push_gone(lua_State *L)
 {
     ah_err err;
 
-    ah_err_set(
-        &err, AH_CANCELLED,
-        "the request is over: its client is gone, its answer was aborted, or its handler has ended");
+    ah_err_set(&err, AH_CANCELLED,
+               "the request is over: its client is gone, its answer was aborted, or its handler "
+               "has ended");
     lua_pushnil(L);
     ah_lua_push_error(L, &err);
     return 2;
@@ -612,8 +619,8 @@ static int response_begin(lua_State *L)
     return 1;
 }
 
-/* response:wait() -> true once all that was written is taken, of an answer that was ended: once it is out;
- * nil, err: nobody takes it any more */
+/* response:wait() -> true once all that was written is taken, of an answer that was ended: once it
+ * is out; nil, err: nobody takes it any more */
 static int response_wait(lua_State *L)
 {
     work *w = check_work(L);
@@ -651,7 +658,8 @@ static int response_abort(lua_State *L)
     return 0;
 }
 
-/* -- ah.serve -------------------------------------------------------------------------------------- */
+/* -- ah.serve
+ * -------------------------------------------------------------------------------------- */
 
 static const ah_option serve_rows[] = {
     {.name = "on_request",
@@ -749,7 +757,8 @@ static const ah_option serve_rows[] = {
      .doc = "in which nothing is read or written, and between two requests"},
     {0},
 };
-const ah_subject ah_subject_serve = {.what = "ah.serve", .type = "ah.ServerConfig", .row = serve_rows};
+const ah_subject ah_subject_serve = {
+    .what = "ah.serve", .type = "ah.ServerConfig", .row = serve_rows};
 
 /* A list of names: copied, as the judge has no Lua. */
 static size_t read_names(lua_State *L, server *s, const char *name, ah_slice out[MAX_NAMES])
@@ -816,10 +825,14 @@ static void note_open(server *s)
 
 static ah_status open_server(server *s, bool refuses, ah_err *err)
 {
-    const ah_server_owner owner = {
-        .judge = judge, .asked = asked, .refuses = refuses, .moved = moved, .closed = closed, .ud = s};
-    ah_status st = ah_server_new(&s->lua->mem, s->lua->host->loop, s->fields.listen.p, &s->fields.limits,
-                                 &owner, &s->http, err);
+    const ah_server_owner owner = {.judge = judge,
+                                   .asked = asked,
+                                   .refuses = refuses,
+                                   .moved = moved,
+                                   .closed = closed,
+                                   .ud = s};
+    ah_status st = ah_server_new(&s->lua->mem, s->lua->host->loop, s->fields.listen.p,
+                                 &s->fields.limits, &owner, &s->http, err);
 
     if (st != AH_OK)
         return st;
@@ -931,9 +944,12 @@ static void open_response(lua_State *L)
 
 void ah_lua_open_serve(lua_State *L)
 {
-    static const luaL_Reg meta[] = {
-        {"__gc", server_gc}, {"__close", server_close}, {"__tostring", server_tostring}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"close", server_close}, {"wait", server_wait}, {NULL, NULL}};
+    static const luaL_Reg meta[] = {{"__gc", server_gc},
+                                    {"__close", server_close},
+                                    {"__tostring", server_tostring},
+                                    {NULL, NULL}};
+    static const luaL_Reg methods[] = {
+        {"close", server_close}, {"wait", server_wait}, {NULL, NULL}};
     static const luaL_Reg waiting_meta[] = {{"__gc", waiting_gc}, {NULL, NULL}};
 
     open_response(L);

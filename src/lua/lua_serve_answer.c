@@ -117,7 +117,8 @@ static ah_slice path_of(ah_slice target)
         if (memcmp(path.p + i, "://", 3) == 0) {
             ah_slice rest = {path.p + i + 3, path.n - i - 3}, name = until(rest, '/');
 
-            return name.n < rest.n ? (ah_slice){rest.p + name.n, rest.n - name.n} : ah_slice_of("/");
+            return name.n < rest.n ? (ah_slice){rest.p + name.n, rest.n - name.n}
+                                   : ah_slice_of("/");
         }
     return path;
 }
@@ -163,22 +164,23 @@ void ah_lua_push_refused(lua_State *L, const ah_hit *hit)
     push_head(L, hit);
 }
 
-/* -- the answer ---------------------------------------------------------------------------------- */
+/* -- the answer ----------------------------------------------------------------------------------
+ */
 
 typedef struct head {
     int status;
     double length; /* -1: not known */
 } head;
 
-#define STATUS_ROW(words)                                                                               \
-    {                                                                                                   \
-        .name = "status", .kinds = AH_OPT_INTEGER, .least = 200, .most = 599, .otherwise = "200",       \
-        .to = AH_TO_INT(head, status), .doc = (words)                                                   \
+#define STATUS_ROW(words)                                                                          \
+    {                                                                                              \
+        .name = "status", .kinds = AH_OPT_INTEGER, .least = 200, .most = 599, .otherwise = "200",  \
+        .to = AH_TO_INT(head, status), .doc = (words)                                              \
     }
-#define HEADERS_ROW                                                                                     \
-    {                                                                                                   \
-        .name = "headers", .kinds = AH_OPT_TABLE, .type = "table<string, string|string[]>",             \
-        .doc = "strings by name, or lists where a name stands more than once"                           \
+#define HEADERS_ROW                                                                                \
+    {                                                                                              \
+        .name = "headers", .kinds = AH_OPT_TABLE, .type = "table<string, string|string[]>",        \
+        .doc = "strings by name, or lists where a name stands more than once"                      \
     }
 
 static const ah_option answer_rows[] = {
@@ -186,7 +188,8 @@ static const ah_option answer_rows[] = {
     HEADERS_ROW,
     {.name = "body",
      .kinds = AH_OPT_STRING | AH_OPT_TABLE,
-     .doc = "a string is `text/plain` where `headers` do not say otherwise; a table is sent as JSON"},
+     .doc =
+         "a string is `text/plain` where `headers` do not say otherwise; a table is sent as JSON"},
     {0},
 };
 const ah_subject ah_subject_server_answer = {
@@ -201,8 +204,8 @@ static const ah_option head_rows[] = {
      .unit = "bytes",
      .type = "integer",
      .to = AH_TO_DOUBLE(head, length),
-     .doc =
-         "of the body, which the client is told: more is dropped, and an answer that ends before breaks off"},
+     .doc = "of the body, which the client is told: more is dropped, and an answer that ends "
+            "before breaks off"},
     {0},
 };
 const ah_subject ah_subject_server_head = {
@@ -304,8 +307,8 @@ static void say_whole(lua_State *L, ah_hit *hit, int status)
     const char *body = lua_tolstring(L, -1, &n);
 
     if (ah_hit_refusal(hit).status && n > REFUSAL_BODY)
-        ah_lua_raise(L, AH_USAGE, "%s to a refused request may have %d bytes of body, found %d", WHAT,
-                     REFUSAL_BODY, (int)n);
+        ah_lua_raise(L, AH_USAGE, "%s to a refused request may have %d bytes of body, found %d",
+                     WHAT, REFUSAL_BODY, (int)n);
     ah_hit_begin(hit, status, (int64_t)n);
     if (!ah_hit_write(hit, (ah_slice){body, n}))
         ah_lua_raise_nomem(L);
@@ -375,7 +378,8 @@ void ah_lua_begin_answer(lua_State *L, int idx, ah_hit *hit, const char *type)
     ah_hit_begin(hit, h.status, (int64_t)h.length);
 }
 
-/* -- events --------------------------------------------------------------------------------------- */
+/* -- events ---------------------------------------------------------------------------------------
+ */
 
 typedef struct event {
     ah_slice name, data, id; /* without bytes at all: not given */
@@ -455,7 +459,8 @@ void ah_lua_push_sse(lua_State *L, int idx)
         put_data(b, e.data);
     ah_buf_char(b, '\n');
     if (!ah_buf_ok(b))
-        ah_lua_raise(L, AH_USAGE, "response:event: the event is larger than %d MiB", MAX_EVENT >> 20);
+        ah_lua_raise(L, AH_USAGE, "response:event: the event is larger than %d MiB",
+                     MAX_EVENT >> 20);
     lua_pushlstring(L, ah_buf_slice(b).p, b->len);
     ah_buf_clear(b);
 }

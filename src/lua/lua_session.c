@@ -199,11 +199,11 @@ static int unknown_type(lua_State *L, const ah_session *s, ah_slice name, const 
     for (int i = 0; i < ah_session_types(s); i++)
         ah_near_offer(&near, ah_session_name(s, i));
     if (near.best.p)
-        return ah_lua_raise(L, AH_USAGE, "session: there is no %s '%.*s' (did you mean '%.*s'?)", what,
-                            AH_FMT(name), AH_FMT(near.best));
+        return ah_lua_raise(L, AH_USAGE, "session: there is no %s '%.*s' (did you mean '%.*s'?)",
+                            what, AH_FMT(name), AH_FMT(near.best));
     return ah_lua_raise(L, AH_USAGE,
-                        "session: there is no %s '%.*s' here; session:register(type) makes one", what,
-                        AH_FMT(name));
+                        "session: there is no %s '%.*s' here; session:register(type) makes one",
+                        what, AH_FMT(name));
 }
 
 /* A class or the name of a type: the slice. */
@@ -310,9 +310,11 @@ static void check_key(lua_State *L, ah_slice key)
     ah_slice schema = ah_text_slice(ah_schema_text(t->schema));
     ah_slice members = ah_json_member(schema, "properties");
 
-    if (key.p && members.p && ah_slice_is(ah_json_member(schema, "additionalProperties"), "false") &&
+    if (key.p && members.p &&
+        ah_slice_is(ah_json_member(schema, "additionalProperties"), "false") &&
         !ah_json_member(members, key.p).p)
-        ah_lua_raise(L, AH_USAGE, "session:register: key: %s has no field '%s'", t->name->data, key.p);
+        ah_lua_raise(L, AH_USAGE, "session:register: key: %s has no field '%s'", t->name->data,
+                     key.p);
 }
 
 /* session:register(Type, { policy, keep | key }): a slice for values of the type. */
@@ -363,7 +365,8 @@ static int session_reduce(lua_State *L)
     return 1;
 }
 
-/* -- events and snapshots ------------------------------------------------------------------------ */
+/* -- events and snapshots ------------------------------------------------------------------------
+ */
 
 /* session:dispatch(value): an instance of a type, to the reducers registered for it. */
 static int session_dispatch(lua_State *L)
@@ -378,7 +381,8 @@ static int session_dispatch(lua_State *L)
 
     lua_settop(L, 2);
     if (!(t = ah_lua_push_type_of(L, 2)))
-        return ah_lua_raise(L, AH_USAGE, "session:dispatch: expected an instance of a type, found a %s",
+        return ah_lua_raise(L, AH_USAGE,
+                            "session:dispatch: expected an instance of a type, found a %s",
                             luaL_typename(L, 2));
     if ((id = ah_session_find(s, ah_text_slice(t->name))) < 0)
         return unknown_type(L, s, ah_text_slice(t->name), "type");
@@ -427,7 +431,8 @@ static int session_restore(lua_State *L)
     return 2;
 }
 
-/* -- slices ----------------------------------------------------------------------------------------- */
+/* -- slices
+ * ----------------------------------------------------------------------------------------- */
 
 static void push_slice(lua_State *L, const box *b, int id)
 {
@@ -537,7 +542,8 @@ static int slice_tostring(lua_State *L)
     return 1;
 }
 
-/* -- the object ------------------------------------------------------------------------------------ */
+/* -- the object
+ * ------------------------------------------------------------------------------------ */
 
 /* The parent's object, or nil; of a view, a view. */
 static void push_parent(lua_State *L, const box *b)
@@ -623,7 +629,8 @@ static int new_session(lua_State *L)
     ah_options_read(L, 1, &ah_subject_session, NULL);
     if (lua_getfield(L, 1, "parent") != LUA_TNIL) {
         if (!ah_lua_to_session(L, 2))
-            return ah_lua_raise(L, AH_USAGE, "ah.session: field 'parent' must be a session, found a %s",
+            return ah_lua_raise(L, AH_USAGE,
+                                "ah.session: field 'parent' must be a session, found a %s",
                                 luaL_typename(L, 2));
         parent = 2;
     }
@@ -667,15 +674,20 @@ void ah_lua_open_session(lua_State *L)
                                     {"__index", session_index},
                                     {"__tostring", session_tostring},
                                     {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"register", session_register}, {"reduce", session_reduce},
-                                       {"dispatch", session_dispatch}, {"snapshot", session_snapshot},
-                                       {"restore", session_restore},   {"child", session_child},
-                                       {"view", session_view},         {NULL, NULL}};
+    static const luaL_Reg methods[] = {
+        {"register", session_register}, {"reduce", session_reduce},
+        {"dispatch", session_dispatch}, {"snapshot", session_snapshot},
+        {"restore", session_restore},   {"child", session_child},
+        {"view", session_view},         {NULL, NULL}};
     static const luaL_Reg slice_meta[] = {
         {"__len", slice_len}, {"__tostring", slice_tostring}, {NULL, NULL}};
-    static const luaL_Reg slice_methods[] = {
-        {"latest", slice_latest},   {"all", slice_all},     {"len", slice_len}, {"append", slice_append},
-        {"replace", slice_replace}, {"clear", slice_clear}, {NULL, NULL}};
+    static const luaL_Reg slice_methods[] = {{"latest", slice_latest},
+                                             {"all", slice_all},
+                                             {"len", slice_len},
+                                             {"append", slice_append},
+                                             {"replace", slice_replace},
+                                             {"clear", slice_clear},
+                                             {NULL, NULL}};
 
     new_class(L, SESSION, meta, methods, "methods");
     new_class(L, SLICE, slice_meta, slice_methods, "__index");

@@ -1,6 +1,6 @@
-/* What `setup` is given, the conversation, stages what it is asked for: tools and the system text in
- * lists of its own, changes of the session in an overlay, resources in those of the run. All of it
- * is applied in one go, when the function has returned. */
+/* What `setup` is given, the conversation, stages what it is asked for: tools and the system text
+ * in lists of its own, changes of the session in an overlay, resources in those of the run. All of
+ * it is applied in one go, when the function has returned. */
 #include "lua/lua_setup.h"
 
 #include <inttypes.h>
@@ -97,8 +97,8 @@ void ah_lua_setup_id(lua_State *L, ah_lua_agent *a, int idx)
     if (lua_type(L, idx) == LUA_TSTRING)
         s.p = lua_tolstring(L, idx, &s.n);
     if (!s.n || s.n > MAX_ID || memchr(s.p, '\0', s.n) || !ah_utf8_valid(s))
-        ah_lua_raise(L, AH_USAGE, "agent:open: id must be a text of 1 to %d bytes, found %s", MAX_ID,
-                     s.p ? "another one" : luaL_typename(L, idx));
+        ah_lua_raise(L, AH_USAGE, "agent:open: id must be a text of 1 to %d bytes, found %s",
+                     MAX_ID, s.p ? "another one" : luaL_typename(L, idx));
     if (!(id = ah_text_new(&a->lua->mem, s)))
         ah_lua_raise_nomem(L);
     ah_text_set(&a->setup.id, id);
@@ -210,7 +210,8 @@ static int set_system(lua_State *L)
 }
 
 static const char *const fields[] = {"id", "session", "resources", "params", NULL};
-static const luaL_Reg methods[] = {{"add_tools", add_tools}, {"set_system", set_system}, {NULL, NULL}};
+static const luaL_Reg methods[] = {
+    {"add_tools", add_tools}, {"set_system", set_system}, {NULL, NULL}};
 
 static int unknown(lua_State *L, const char *key)
 {
@@ -221,8 +222,8 @@ static int unknown(lua_State *L, const char *key)
     for (const luaL_Reg *m = methods; m->name; m++)
         ah_near_offer(&near, ah_slice_of(m->name));
     if (near.best.p)
-        return ah_lua_raise(L, AH_USAGE, "conversation: there is no '%s' (did you mean '%.*s'?)", key,
-                            AH_FMT(near.best));
+        return ah_lua_raise(L, AH_USAGE, "conversation: there is no '%s' (did you mean '%.*s'?)",
+                            key, AH_FMT(near.best));
     return ah_lua_raise(L, AH_USAGE,
                         "conversation: there is no '%s'; there are id, session, resources, params, "
                         "add_tools, set_system",
@@ -271,7 +272,8 @@ static int conversation_gc(lua_State *L)
     return ah_lua_retire(L);
 }
 
-/* -- applying what it asked for ----------------------------------------------------------------- */
+/* -- applying what it asked for -----------------------------------------------------------------
+ */
 
 /* What an earlier one has added is bound again by what this one adds, without a word where it is
  * specified alike; what is not added again stays declared, and stale. */
@@ -340,7 +342,8 @@ static ah_status apply(lua_State *L, setting_up *s, ah_err *err)
     return st;
 }
 
-/* -- the task ------------------------------------------------------------------------------------- */
+/* -- the task -------------------------------------------------------------------------------------
+ */
 
 static void end(setting_up *s, const ah_err *err)
 {

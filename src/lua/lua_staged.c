@@ -1,8 +1,8 @@
 /* File systems take part in a call's transaction (seed 002, Runtime Dispatch): a participant
- * holds what the call has of the file system, made when the call first uses it, and hands it down in
- * the order of the request. That is an overlay; of an overlay that a script made it is a view, and
- * the file system below that takes part first. Those of nested calls stand on those of the calls
- * around them. What happens where others changed a file meanwhile is in state/fs.h. */
+ * holds what the call has of the file system, made when the call first uses it, and hands it down
+ * in the order of the request. That is an overlay; of an overlay that a script made it is a view,
+ * and the file system below that takes part first. Those of nested calls stand on those of the
+ * calls around them. What happens where others changed a file meanwhile is in state/fs.h. */
 #include "lua/lua_staged.h"
 
 #include "io/disk.h"

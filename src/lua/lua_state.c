@@ -1,5 +1,5 @@
-/* One host a main Lua state, found through the registry. Another copy of this library that was opened
- * in the same state is told apart by the address of a string. */
+/* One host a main Lua state, found through the registry. Another copy of this library that was
+ * opened in the same state is told apart by the address of a string. */
 #include "lua/lua_state.h"
 
 static const char KEY[] = "agenthost.lua";   /* where in the registry the host is */
@@ -47,7 +47,8 @@ ah_lua *ah_lua_of(lua_State *L)
     ah_lua *h = find(L);
 
     if (h && !h->host)
-        luaL_error(L, "agenthost: the Lua state is being closed, nothing of it can be used any more");
+        luaL_error(L,
+                   "agenthost: the Lua state is being closed, nothing of it can be used any more");
     return h;
 }
 

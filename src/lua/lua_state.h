@@ -65,8 +65,10 @@ typedef struct ah_lua {
     lua_State *caller;  /* the thread on which calls from C run */
     lua_State *current; /* the thread that drives; what resumes count their C depth from */
     ah_task *running;   /* the innermost task that is being resumed */
-    ah_task *actor; /* the same where its own code runs, not what it drives: whose call changes what */
-    struct ah_overlay *tool; /* the call's, while a tool of the program begins it; NULL: none does */
+    ah_task
+        *actor; /* the same where its own code runs, not what it drives: whose call changes what */
+    struct ah_overlay
+        *tool; /* the call's, while a tool of the program begins it; NULL: none does */
     ah_task *tasks;
     ah_watch *watch; /* the innermost (lua_watch.h); NULL: only the script itself is at work */
     lua_State *volatile thread;     /* the one that is at work, as far as is known */
@@ -82,13 +84,13 @@ typedef struct ah_lua {
     struct ah_models *models;       /* what the program says of models, and has learned */
     ah_lua_object *held;            /* ah_lua_hold */
     struct ah_undo *undos;          /* objects with an undo copy in open overlays (lua_undo.c) */
-    int64_t reducing;               /* number of the reducer at work, while sessions must not change by
+    int64_t reducing;     /* number of the reducer at work, while sessions must not change by
                                other ways; 0: none */
-    int64_t reductions;             /* so far */
-    ah_callee callee;               /* the innermost at work that cannot wait */
-    bool subscribed;                /* some dispatcher has had a subscriber */
-    bool loaded;                    /* ah_script: past compiling the script */
-    ah_lua_memory memory;           /* of a state whose allocator is another's */
+    int64_t reductions;   /* so far */
+    ah_callee callee;     /* the innermost at work that cannot wait */
+    bool subscribed;      /* some dispatcher has had a subscriber */
+    bool loaded;          /* ah_script: past compiling the script */
+    ah_lua_memory memory; /* of a state whose allocator is another's */
     ah_mem *own; /* set by ah_open: the state is ours to close, and this to free after it */
     struct ah_lua_hooks *gate;      /* ah.gate; NULL: nothing was said */
     ah_embed *embed;                /* lua_api.h; NULL: no C program uses the host */
@@ -99,8 +101,8 @@ typedef struct ah_lua {
     lua_CFunction own_tool; /* makes a tool of agenthost's own; in no table, so no script has it */
 } ah_lua;
 
-/* Makes the userdata on top (popped), which is an ah_lua, the host of this state. Raises when out of
- * memory. */
+/* Makes the userdata on top (popped), which is an ah_lua, the host of this state. Raises when out
+ * of memory. */
 void ah_lua_set_host(lua_State *L);
 /* Is agenthost open in L, by another copy of the library? */
 bool ah_lua_foreign(lua_State *L);
@@ -119,6 +121,7 @@ int ah_lua_ref(lua_State *L);               /* pops the value; raises when out o
 int ah_lua_copy_ref(lua_State *L, int ref); /* another one to the same value; LUA_NOREF stays */
 void ah_lua_unref(ah_lua *h, int *ref);
 
-int ah_lua_raise_nomem(lua_State *L); /* as Lua itself does it; ah_lua_raise_err does for AH_NOMEM */
+int ah_lua_raise_nomem(
+    lua_State *L); /* as Lua itself does it; ah_lua_raise_err does for AH_NOMEM */
 
 #endif

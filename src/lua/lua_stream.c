@@ -1,7 +1,7 @@
-/* The response of ah.http { stream = ... }: its head as soon as that is there, then its body piece by
- * piece, each when it is asked for. Of what nobody has asked for no more than WINDOW bytes are taken from
- * the network. What has come is cut into lines or events in the loop, so that a reader is woken
- * once for each piece, however many bytes it comes in. */
+/* The response of ah.http { stream = ... }: its head as soon as that is there, then its body piece
+ * by piece, each when it is asked for. Of what nobody has asked for no more than WINDOW bytes are
+ * taken from the network. What has come is cut into lines or events in the loop, so that a reader
+ * is woken once for each piece, however many bytes it comes in. */
 #include "lua/lua_stream.h"
 
 #include "io/address.h"
@@ -357,7 +357,8 @@ static ah_task_waiter *begin_wait(lua_State *L, stream *s)
     reading *r;
 
     if (s->reader)
-        ah_lua_raise(L, AH_USAGE, "ah.http: another task waits for this response; one at a time can");
+        ah_lua_raise(L, AH_USAGE,
+                     "ah.http: another task waits for this response; one at a time can");
     ah_lua_can_await(L);
     r = lua_newuserdatauv(L, sizeof *r, 0);
     *r = (reading){.waiter.leave = leave, .s = s};
@@ -467,7 +468,8 @@ static int stream_tostring(lua_State *L)
     return 1;
 }
 
-/* -- the request --------------------------------------------------------------------------------- */
+/* -- the request ---------------------------------------------------------------------------------
+ */
 
 /* -- stream */
 static stream *push_stream(lua_State *L, size_t most)
@@ -559,8 +561,10 @@ int ah_lua_stream(lua_State *L, const ah_http_request *from, ah_stream_kind kind
 
 void ah_lua_stream_class(lua_State *L)
 {
-    static const luaL_Reg meta[] = {
-        {"__gc", stream_gc}, {"__close", stream_close}, {"__tostring", stream_tostring}, {NULL, NULL}};
+    static const luaL_Reg meta[] = {{"__gc", stream_gc},
+                                    {"__close", stream_close},
+                                    {"__tostring", stream_tostring},
+                                    {NULL, NULL}};
     static const luaL_Reg methods[] = {{"read", stream_read},
                                        {"pieces", stream_pieces},
                                        {"read_all", stream_read_all},

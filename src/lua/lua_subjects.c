@@ -1,5 +1,5 @@
-/* All subjects of options, and ah._options, which shows their rows to those who write annotations and
- * docs of them. */
+/* All subjects of options, and ah._options, which shows their rows to those who write annotations
+ * and docs of them. */
 #include <lauxlib.h>
 
 #include "base/slice.h"

@@ -139,7 +139,8 @@ static change **end_of(changes *s)
 
 static void commit(ah_participant *p, ah_overlay *below)
 {
-    changes *s = (changes *)(void *)p, *to = (changes *)(void *)ah_overlay_find(below, &changes_key);
+    changes *s = (changes *)(void *)p,
+            *to = (changes *)(void *)ah_overlay_find(below, &changes_key);
 
     if (!to)
         return;

@@ -6,8 +6,8 @@
 
 #define AH_DISPATCHER "agenthost.dispatcher"
 
-/* A userdata; its user value 1 is the list of its subscriptions. That is replaced, never changed, so
- * that it can be gone through. */
+/* A userdata; its user value 1 is the list of its subscriptions. That is replaced, never changed,
+ * so that it can be gone through. */
 typedef struct ah_dispatcher {
     lua_Integer subscribers;
 } ah_dispatcher;

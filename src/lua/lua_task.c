@@ -379,8 +379,8 @@ static bool interrupted(ah_lua *h, lua_State *L)
     return true;
 }
 
-/* In a drive, only what is waited for and its descendants run, or whatever brings what is waited for;
- * h itself stands for "no run at all" (it is nobody's ancestor). */
+/* In a drive, only what is waited for and its descendants run, or whatever brings what is waited
+ * for; h itself stands for "no run at all" (it is nobody's ancestor). */
 static ah_driver_run *scope_of(ah_lua *h, const ah_task_waiter *w)
 {
     if (h->host->depth == 0)
@@ -448,7 +448,8 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_task_waiter *w)
             continue;
         if (interrupted(h, L))
             end = INTERRUPTED;
-        else if ((!w->scope && h->host->cancels != cancels) || (over = ah_watch_look(h)) != AH_IN_TIME)
+        else if ((!w->scope && h->host->cancels != cancels) ||
+                 (over = ah_watch_look(h)) != AH_IN_TIME)
             end = CANCELLED;
         if (end != CAME && w->scope)
             cancel_inner(w->scope, end, over);
@@ -484,8 +485,9 @@ static const char *const cannot_wait[AH_CALLEES] = {
     [AH_CALLEE_STRATEGY] =
         "a strategy cannot wait: wait in the tool's handler, whose result it is shown",
     [AH_CALLEE_FEEDBACK] = "feedback cannot wait: wait in a handler or in one of `checks`",
-    [AH_CALLEE_SWITCH] = "`enabled` and `visibility` cannot wait: find out before the run, and give it "
-                         "to the prompt in `params`",
+    [AH_CALLEE_SWITCH] =
+        "`enabled` and `visibility` cannot wait: find out before the run, and give it "
+        "to the prompt in `params`",
     [AH_CALLEE_RENDERER] = "a renderer cannot wait: wait in the handler, and put it into the value",
     [AH_CALLEE_ID] = "the id of an entity cannot wait: find it out before the entity is returned",
     [AH_CALLEE_SNAPSHOT] = "snapshot and restore cannot wait: they copy what is at hand",
@@ -583,7 +585,8 @@ int ah_lua_await(lua_State *L, ah_task_waiter *w, lua_KContext ctx, lua_KFunctio
     return k(L, LUA_OK, ctx);
 }
 
-/* -- ah.sleep, ah.now --------------------------------------------------------------------------- */
+/* -- ah.sleep, ah.now ---------------------------------------------------------------------------
+ */
 
 static const char SLEEP[] = "agenthost.sleep";
 
@@ -641,7 +644,8 @@ static int ah_now(lua_State *L)
     return 1;
 }
 
-/* ah.interactive(): the script is a chat. What becomes of it is up to the program (ah_interactive). */
+/* ah.interactive(): the script is a chat. What becomes of it is up to the program (ah_interactive).
+ */
 static int interactive(lua_State *L)
 {
     atomic_store(&ah_lua_of(L)->host->interactive, true);

@@ -14,7 +14,8 @@ typedef struct ah_task_waiter {
     ah_task *task; /* who yielded for it; NULL: nobody */
     ah_driver_run
         *scope; /* the run it waits for, which Ctrl-C cancels; NULL: none, Ctrl-C leaves at once */
-    ah_driver_run *within; /* without a scope: whose work brings what it waits for; NULL: no run's */
+    ah_driver_run
+        *within; /* without a scope: whose work brings what it waits for; NULL: no run's */
     void (*leave)(
         struct ah_task_waiter *w); /* without a scope: nobody waits any more, stop what comes */
     ah_lua *keeper;                /* ah_task_waiter_keep */
@@ -27,10 +28,11 @@ int ah_lua_await(lua_State *L, ah_task_waiter *w, lua_KContext ctx, lua_KFunctio
  * (ah_callee), below a function of the program that the host calls, in finalizers, and where too
  * many drives are open. */
 void ah_lua_can_await(lua_State *L);
-/* True if it would not raise, and the wait would be a yield of a task or at the top of the script: what is
- * left there, by a variable marked <close>, may take its time to end. */
+/* True if it would not raise, and the wait would be a yield of a task or at the top of the script:
+ * what is left there, by a variable marked <close>, may take its time to end. */
 bool ah_lua_may_linger(lua_State *L);
-/* The same for a run, where it is waited for; also raises where it would be inside too many others. */
+/* The same for a run, where it is waited for; also raises where it would be inside too many others.
+ */
 void ah_lua_can_run(lua_State *L, bool waits);
 /* Keeps the userdata on top of L, which holds w, until w is done or left: C knows its
  * address, and a finalizer cannot be relied on (Lua leaves it out when memory is out).
@@ -59,8 +61,8 @@ struct ah_task {
     void (*settled)(ah_task *t, int nresults);
     void (*failed)(ah_task *t, const ah_err *err);
     void *ud;
-    /* During `failed`: what was raised, with the traceback; NULL: no memory for it. Whoever tells it
-     * to the log takes it away. */
+    /* During `failed`: what was raised, with the traceback; NULL: no memory for it. Whoever tells
+     * it to the log takes it away. */
     ah_text *failure;
     bool mistake; /* it was not raised by error() or assert() */
 };

@@ -1,5 +1,6 @@
-/* ah.terminal: keys as they come, without stopping other work. Nothing is read while nobody waits for a key,
- * so what a terminal sends stays with the system until then and takes no memory of ours. */
+/* ah.terminal: keys as they come, without stopping other work. Nothing is read while nobody waits
+ * for a key, so what a terminal sends stays with the system until then and takes no memory of ours.
+ */
 #include "lua/lua_terminal.h"
 
 #include <errno.h>
@@ -298,14 +299,16 @@ static int wait_for_key(lua_State *L, ah_lua_terminal *t, double seconds, ah_key
     q->terminal = t;
     t->wait = q;
     if (what != AH_KEY_NEWS_NOTHING || seconds >= 0)
-        ah_timer_set(loop, &q->timeout, what == AH_KEY_NEWS_NOTHING ? now + ah_ms_of(seconds) : now);
+        ah_timer_set(loop, &q->timeout,
+                     what == AH_KEY_NEWS_NOTHING ? now + ah_ms_of(seconds) : now);
     if (what == AH_KEY_NEWS_NOTHING)
         wait_for_rest(t);
     t->in_a_row = 0;
     return ah_lua_await(L, &q->waiter, lua_gettop(L), end_wait);
 }
 
-/* terminal:key(seconds) -> an event; nil at the end of the input; nil, error after so many seconds. */
+/* terminal:key(seconds) -> an event; nil at the end of the input; nil, error after so many seconds.
+ */
 static int key(lua_State *L)
 {
     ah_lua_terminal *t = ah_terminal_check(L);
@@ -316,20 +319,23 @@ static int key(lua_State *L)
         return ah_lua_raise(L, AH_USAGE, "terminal:key: seconds must be from 0 to 1e9");
     ah_lua_can_await(L);
     if (t->wait)
-        return ah_lua_raise(L, AH_USAGE,
-                            "terminal:key: another task waits for a key already; let one read and tell "
-                            "the others");
+        return ah_lua_raise(
+            L, AH_USAGE,
+            "terminal:key: another task waits for a key already; let one read and tell "
+            "the others");
     lua_settop(L, 1);
     ah_terminal_look(t);
     what = next_event(t);
-    if (what == AH_KEY_NEWS_NOTHING && seconds == 0 && ah_keys_wait_for(&t->keys) == AH_KEYS_COMPLETE)
+    if (what == AH_KEY_NEWS_NOTHING && seconds == 0 &&
+        ah_keys_wait_for(&t->keys) == AH_KEYS_COMPLETE)
         what = AH_KEY_NEWS_TIMEOUT;
     if (what != AH_KEY_NEWS_NOTHING && t->in_a_row++ < MOST_IN_A_ROW)
         return push_event(L, t, what);
     return wait_for_key(L, t, seconds, what);
 }
 
-/* -- opening and closing ------------------------------------------------------------------------ */
+/* -- opening and closing ------------------------------------------------------------------------
+ */
 
 ah_lua_terminal *ah_terminal_check(lua_State *L)
 {
@@ -388,10 +394,11 @@ static int not_there(lua_State *L)
 {
     ah_err err;
 
-    ah_err_set(&err, AH_USAGE,
-               "ah.terminal: only the command agenthost gives scripts its terminal, and only to what it "
-               "runs: start the script with `agenthost script.lua`; a program that embeds agenthost "
-               "gives one with `tty` of its ah_config");
+    ah_err_set(
+        &err, AH_USAGE,
+        "ah.terminal: only the command agenthost gives scripts its terminal, and only to what it "
+        "runs: start the script with `agenthost script.lua`; a program that embeds agenthost "
+        "gives one with `tty` of its ah_config");
     return push_error(L, &err);
 }
 
@@ -427,8 +434,8 @@ static const ah_option terminal_rows[] = {
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(terminal_fields, distinct),
-     .doc =
-         "keys that look alike are told apart where the terminal knows kitty's keyboard protocol: Shift-Enter, Ctrl-I, Escape at once. Needs `signals = false`"},
+     .doc = "keys that look alike are told apart where the terminal knows kitty's keyboard "
+            "protocol: Shift-Enter, Ctrl-I, Escape at once. Needs `signals = false`"},
     {.name = "escape",
      .kinds = AH_OPT_NUMBER,
      .least = 0.001,
@@ -453,7 +460,8 @@ const ah_subject ah_subject_terminal = {
 /* The mode of enter. */
 static unsigned read_options(lua_State *L, ah_lua_terminal *t)
 {
-    terminal_fields f = {.signals = true, .escape_ms = ah_ms_of(ESCAPE_SECONDS), .max_paste = MAX_PASTE};
+    terminal_fields f = {
+        .signals = true, .escape_ms = ah_ms_of(ESCAPE_SECONDS), .max_paste = MAX_PASTE};
 
     if (lua_isnil(L, 1)) {
         lua_newtable(L);
@@ -480,7 +488,8 @@ static int enter(ah_lua_terminal *t, unsigned mode)
     return failed;
 }
 
-/* The object is there before the terminal is changed, so that nothing that fails leaves it changed. */
+/* The object is there before the terminal is changed, so that nothing that fails leaves it changed.
+ */
 static int open_terminal(lua_State *L)
 {
     ah_lua *h = ah_lua_of(L);
@@ -516,7 +525,8 @@ static int open_terminal(lua_State *L)
     return 1;
 }
 
-/* -- ah.terminal.width -------------------------------------------------------------------------- */
+/* -- ah.terminal.width --------------------------------------------------------------------------
+ */
 
 static int width(lua_State *L)
 {
@@ -532,7 +542,8 @@ static int width(lua_State *L)
 
 static void push_class(lua_State *L)
 {
-    static const luaL_Reg meta[] = {{"__gc", terminal_gc}, {"__close", terminal_close}, {NULL, NULL}};
+    static const luaL_Reg meta[] = {
+        {"__gc", terminal_gc}, {"__close", terminal_close}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"key", key},
                                        {"size", ah_terminal_size},
                                        {"write", ah_terminal_write},

@@ -1,5 +1,5 @@
-/* Texts of a script on its terminal. Texts are harmless whatever is in them: only the styles that the
- * script names become escape sequences, and only where colors are welcome. */
+/* Texts of a script on its terminal. Texts are harmless whatever is in them: only the styles that
+ * the script names become escape sequences, and only where colors are welcome. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -18,7 +18,8 @@ _Static_assert((int)AH_AREA_AWAY <= (int)AH_TTY_AWAY, "what takes an area away h
 enum { MAX_STYLE = 96, MAX_DEPTH = 8, MAX_TEXT = 1 << 20, PATIENCE_MS = 100 };
 enum { COLUMNS = 80, ROWS = 24, BRIGHT = 8, PALETTE = 255, FOREGROUND = 30, BACKGROUND = 40 };
 
-/* -- to the terminal ---------------------------------------------------------------------------- */
+/* -- to the terminal ----------------------------------------------------------------------------
+ */
 
 /* Like print it waits for a terminal that is slow, but not once the script is to end. */
 static void write_out(ah_lua_terminal *t)
@@ -133,7 +134,8 @@ int ah_terminal_size(lua_State *L)
     return 2;
 }
 
-/* -- styles -------------------------------------------------------------------------------------- */
+/* -- styles --------------------------------------------------------------------------------------
+ */
 
 enum { STYLES = 5 };
 
@@ -148,7 +150,10 @@ static const ah_option styled_rows[] = {
     {.name = "underline", .kinds = AH_OPT_BOOLEAN, .to = AH_TO_BOOL(style_fields, on[3])},
     {.name = "reverse", .kinds = AH_OPT_BOOLEAN, .to = AH_TO_BOOL(style_fields, on[4])},
     {.name = "color", .kinds = AH_OPT_ANY, .is = "string or integer", .type = "string|integer"},
-    {.name = "background", .kinds = AH_OPT_ANY, .is = "string or integer", .type = "string|integer"},
+    {.name = "background",
+     .kinds = AH_OPT_ANY,
+     .is = "string or integer",
+     .type = "string|integer"},
     {0},
 };
 const ah_subject ah_subject_styled = {.what = "terminal",
@@ -217,7 +222,8 @@ static void read_style(lua_State *L, int idx, char style[MAX_STYLE])
     add_color(L, idx, "background", BACKGROUND, style);
 }
 
-/* -- texts ---------------------------------------------------------------------------------------- */
+/* -- texts ----------------------------------------------------------------------------------------
+ */
 
 static void put_text(lua_State *L, ah_lua_terminal *t, int idx, bool lines, const char *style)
 {
@@ -275,7 +281,8 @@ static void check_line(lua_State *L, ah_lua_terminal *t)
         return;
     if (t->line.status == AH_NOMEM)
         ah_lua_raise_nomem(L);
-    ah_lua_raise(L, AH_USAGE, "the terminal takes at most %d MiB at once", (int)(t->line.max >> 20));
+    ah_lua_raise(L, AH_USAGE, "the terminal takes at most %d MiB at once",
+                 (int)(t->line.max >> 20));
 }
 
 static int write_line(lua_State *L, bool whole)
@@ -307,7 +314,8 @@ int ah_terminal_print_above(lua_State *L)
     return write_line(L, true);
 }
 
-/* -- the live area ---------------------------------------------------------------------------------- */
+/* -- the live area
+ * ---------------------------------------------------------------------------------- */
 
 typedef struct cursor {
     int line, column;

@@ -339,15 +339,15 @@ static const ah_option tool_common_rows[] = {
      .kinds = AH_OPT_STRING,
      .otherwise = "`description`",
      .to = AH_TO_HELD(tool_fields, def.full_description),
-     .doc =
-         "what the model is told instead, but where tools are declared [in brief](registry.md#brief-descriptions); UTF-8, up to 16 KiB"},
+     .doc = "what the model is told instead, but where tools are declared [in "
+            "brief](registry.md#brief-descriptions); UTF-8, up to 16 KiB"},
     {.name = "params",
      .kinds = AH_OPT_ANY,
      .otherwise = "no parameters",
      .is = "table or type",
      .type = "table<string, any>",
-     .doc =
-         "in [short form](tool.md#short-forms), or a [type](sessions.md#types): then `args` is an instance"},
+     .doc = "in [short form](tool.md#short-forms), or a [type](sessions.md#types): then `args` is "
+            "an instance"},
     {.name = "schema",
      .kinds = AH_OPT_ANY,
      .otherwise = "no parameters",
@@ -359,14 +359,14 @@ static const ah_option tool_common_rows[] = {
      .otherwise = "anything",
      .is = "table, JSON text, schema or type",
      .type = "table|string|ah.Schema",
-     .doc =
-         "JSON Schema of the value, or its [type](sessions.md#types); defaults are filled in, and a value that does not match is a failed call"},
+     .doc = "JSON Schema of the value, or its [type](sessions.md#types); defaults are filled in, "
+            "and a value that does not match is a failed call"},
     {.name = "examples",
      .kinds = AH_OPT_TABLE,
      .is = "list",
      .type = "ah.Example[]",
-     .doc =
-         "calls that show how it is used, 32 at most: of `{ description = ..., input = ..., output = ... }`"},
+     .doc = "calls that show how it is used, 32 at most: of `{ description = ..., input = ..., "
+            "output = ... }`"},
     {.name = "annotations",
      .kinds = AH_OPT_TABLE,
      .otherwise = "nothing said",
@@ -375,14 +375,15 @@ static const ah_option tool_common_rows[] = {
     {.name = "version",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(tool_fields, def.version),
-     .doc =
-         "of the definition, 1 to 64 bytes. Another one is [told](agent.md#tools-that-have-changed) where a saved conversation goes on; no model sees it"},
+     .doc = "of the definition, 1 to 64 bytes. Another one is "
+            "[told](agent.md#tools-that-have-changed) where a saved conversation goes on; no model "
+            "sees it"},
     {.name = "render",
      .kinds = AH_OPT_FUNCTION,
      .otherwise = "that of the type",
      .type = "fun(value: any): string",
-     .doc =
-         "`function(value)`: the text that the model is shown of the value. Where it fails or returns no text, a `warning` says so and the value is shown as JSON"},
+     .doc = "`function(value)`: the text that the model is shown of the value. Where it fails or "
+            "returns no text, a `warning` says so and the value is shown as JSON"},
     {.name = "parallel",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
@@ -393,8 +394,8 @@ static const ah_option tool_common_rows[] = {
      .least = 0.001,
      .unit = "seconds",
      .to = AH_TO_MS(tool_fields, def.timeout_ms),
-     .doc =
-         "of one call; then it is stopped and answered with an error. Without one, its code may be [at work](limits.md#time) for 10 seconds"},
+     .doc = "of one call; then it is stopped and answered with an error. Without one, its code may "
+            "be [at work](limits.md#time) for 10 seconds"},
     {.name = "memory",
      .kinds = AH_OPT_NUMBER,
      .least = AH_TOOL_LEAST_MEMORY,
@@ -409,14 +410,15 @@ static const ah_option tool_common_rows[] = {
      .unit = "bytes",
      .otherwise = "65536",
      .to = AH_TO_SIZE(tool_fields, def.max_result),
-     .doc =
-         "of its result that the model sees; of a longer one, head and tail, and [a file](tool.md#what-a-handler-gives-back) with all of it"},
+     .doc = "of its result that the model sees; of a longer one, head and tail, and [a "
+            "file](tool.md#what-a-handler-gives-back) with all of it"},
     {.name = "coerce",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(tool_fields, def.coerce),
      .doc =
-         "arguments of a wrong type are taken as they were surely meant, see [`validate`](schema.md#ahschema); `ctx.coerced` and the event `tool_invoked` tell which"},
+         "arguments of a wrong type are taken as they were surely meant, see "
+         "[`validate`](schema.md#ahschema); `ctx.coerced` and the event `tool_invoked` tell which"},
     {.name = "strict",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "that of `options`",

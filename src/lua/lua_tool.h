@@ -19,7 +19,8 @@ void ah_lua_stop_call(ah_call *call);
 /* The continuation behind a handler, whose results are all that is on the stack. */
 int ah_lua_handled(lua_State *L, int status, lua_KContext ctx);
 
-/* ah.tool for tools of agenthost's own, whose names nobody else may take. For bundled modules alone. */
+/* ah.tool for tools of agenthost's own, whose names nobody else may take. For bundled modules
+ * alone. */
 int ah_lua_own_tool(lua_State *L);
 /* Pushes the tool that the table at 1 declares for `what`, with the fields of ah.tool: a method of
  * an entity, function(self, args, ctx), which nobody calls as a tool. Raises prompt_validation. */

@@ -23,8 +23,8 @@ static const ah_option annotations_rows[] = {
      .doc = "reaches what is outside of the program: the network, other processes"},
     {.name = "untrusted",
      .kinds = AH_OPT_BOOLEAN,
-     .doc =
-         "comes from outside of the program: its definition and its results are somebody else's words"},
+     .doc = "comes from outside of the program: its definition and its results are somebody else's "
+            "words"},
     {0},
 };
 const ah_subject ah_subject_annotations = {

@@ -6,7 +6,8 @@
 #include "lua/lua_state.h"
 #include "model/tool.h"
 
-/* Reads `annotations` of the table at 1 into def. Raises for an unknown name, and for what is no boolean. */
+/* Reads `annotations` of the table at 1 into def. Raises for an unknown name, and for what is no
+ * boolean. */
 void ah_lua_read_annotations(lua_State *L, const char *what, ah_tool_def *def);
 
 /* Pushes a new table with the annotations that are said; an empty one for NULL. */

@@ -87,7 +87,8 @@ static int refuse(lua_State *L, const ah_lua_type *t, check *c)
 {
     ah_buf_reset(&c->out, 0);
     ah_faults_print(&c->faults, &c->out);
-    return ah_lua_raise(L, AH_TOOL_VALIDATION, "%s: %.*s", t->name->data, AH_FMT(ah_buf_slice(&c->out)));
+    return ah_lua_raise(L, AH_TOOL_VALIDATION, "%s: %.*s", t->name->data,
+                        AH_FMT(ah_buf_slice(&c->out)));
 }
 
 /* Plan { ... }: an instance, or tool_validation. */
@@ -151,10 +152,11 @@ static void read_name(lua_State *L, ah_slice name, ah_lua_type *t)
     for (size_t i = 0; ok && i < name.n; i++)
         ok = name_char(name.p[i], i == 0);
     if (!ok)
-        ah_lua_raise(L, AH_PROMPT_VALIDATION,
-                     "ah.type: name must be 1 to %d of a-z, A-Z, 0-9 and _ that begin with no digit, "
-                     "found '%.*s'",
-                     MAX_NAME, AH_FMT(name));
+        ah_lua_raise(
+            L, AH_PROMPT_VALIDATION,
+            "ah.type: name must be 1 to %d of a-z, A-Z, 0-9 and _ that begin with no digit, "
+            "found '%.*s'",
+            MAX_NAME, AH_FMT(name));
     if (!(t->name = ah_text_new(&ah_lua_of(L)->mem, name)))
         ah_lua_raise_nomem(L);
 }
@@ -281,7 +283,8 @@ void ah_lua_open_type(lua_State *L)
                                     {"__index", type_index},
                                     {"__tostring", type_tostring},
                                     {NULL, NULL}};
-    static const luaL_Reg check_meta[] = {{"__gc", clear_check}, {"__close", clear_check}, {NULL, NULL}};
+    static const luaL_Reg check_meta[] = {
+        {"__gc", clear_check}, {"__close", clear_check}, {NULL, NULL}};
 
     luaL_newmetatable(L, TYPE);
     luaL_setfuncs(L, meta, 0);

@@ -86,7 +86,8 @@ static void warn(const ah_undo *u, const ah_err *err)
     char words[1200];
 
     ah_print(words, sizeof words,
-             "an object that was to be set back after a failed call could not be: %s", err->message);
+             "an object that was to be set back after a failed call could not be: %s",
+             err->message);
     if (call)
         ah_run_warn(call->run, ah_slice_of(words));
 }

@@ -5,9 +5,9 @@
 #include "lua/lua_now.h"
 
 /* Takes the object at idx (an instance of an entity, or one with the methods snapshot() -> value
- * and restore(value)) into the call's transaction: its snapshot is made now, and given to restore if the call is dropped. Done
- * once a call; again is harmless. Raises where another call that is no caller of this one has
- * the object, where it lacks a method, or with what snapshot raised. */
+ * and restore(value)) into the call's transaction: its snapshot is made now, and given to restore
+ * if the call is dropped. Done once a call; again is harmless. Raises where another call that is no
+ * caller of this one has the object, where it lacks a method, or with what snapshot raised. */
 void ah_lua_enlist(lua_State *L, ah_overlay *o, int idx);
 
 #endif

@@ -728,7 +728,8 @@ static void open_marker(lua_State *L, const char *name, const char *marker)
 
 static void open_buffer(lua_State *L)
 {
-    static const luaL_Reg methods[] = {{"__gc", free_buffer}, {"__close", free_buffer}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {
+        {"__gc", free_buffer}, {"__close", free_buffer}, {NULL, NULL}};
 
     luaL_newmetatable(L, BUFFER); /* -- mt */
     luaL_setfuncs(L, methods, 0);

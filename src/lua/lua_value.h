@@ -21,8 +21,8 @@ bool ah_lua_is_object(lua_State *L, int idx);
  * marker. Raises only when Lua is out of memory or stack. */
 void ah_lua_push_json(lua_State *L, ah_slice checked);
 
-/* Pushes the value of any text; where it is no JSON nothing, and AH_TOOL_VALIDATION names the place. what:
- * the text's name in it. Raises as above. */
+/* Pushes the value of any text; where it is no JSON nothing, and AH_TOOL_VALIDATION names the
+ * place. what: the text's name in it. Raises as above. */
 ah_status ah_lua_decode(lua_State *L, ah_slice text, const char *what, ah_err *err);
 
 /* Pushes a buffer of at most max bytes that Lua frees (and lua_toclose, where called, at
@@ -51,7 +51,8 @@ ah_buf *ah_lua_json_out(ah_lua_json *j);
 
 /* For an object: begin, try for each member, end. `kind` is the class's own number. */
 void ah_lua_json_begin(ah_lua_json *j, int kind);
-/* The member whose key (a string) and value are on top, or nothing of it where that cannot be JSON. */
+/* The member whose key (a string) and value are on top, or nothing of it where that cannot be JSON.
+ */
 ah_status ah_lua_json_try(ah_lua_json *j);
 ah_status ah_lua_json_end(ah_lua_json *j);
 /* Returns how many of the things around it are of its class and of the kind. */

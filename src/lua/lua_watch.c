@@ -15,13 +15,15 @@ enum {
     INTERVAL_NS = 1000000, /* what is between two looks is to take at most this */
     CPU_NS = 4000000,      /* the processor's clock is read as often as this: it is a system call */
     LEAST_NS = 10000000,   /* what a call has in any case */
-    GRACE_MS = 200,        /* for calls, when their run has ended; for a script, after ah_terminate */
-    CLOSE_GRACE_MS = 1000  /* for the pending closes of a stopped task */
+    GRACE_MS = 200, /* for calls, when their run has ended; for a script, after ah_terminate */
+    CLOSE_GRACE_MS = 1000 /* for the pending closes of a stopped task */
 };
 
 enum { MOST_THREADS = 256 }; /* that have resumed one another: more than Lua allows */
 
-enum { COUNTED_CALLS = 100000 }; /* before which the clock is looked at, once there is a large block */
+enum {
+    COUNTED_CALLS = 100000
+}; /* before which the clock is looked at, once there is a large block */
 
 /* -- the processor's clock ------------------------------------------------------------------ */
 
@@ -108,8 +110,8 @@ static ah_watch_end judge(ah_lua *h, const ah_watch *w, int64_t now)
     return AH_IN_TIME;
 }
 
-/* What is around it is over: then it is, too, at once where that one entered it, after a moment where
- * it only waits for what is done here. */
+/* What is around it is over: then it is, too, at once where that one entered it, after a moment
+ * where it only waits for what is done here. */
 static bool taken_along(const ah_watch *w, const ah_watch *outer, bool waits, int64_t now)
 {
     return outer->over &&
@@ -168,7 +170,8 @@ bool ah_watch_failed(const ah_watch *w, ah_err *err)
     case AH_IN_TIME:
         return false;
     case AH_WATCH_OVER_WORK:
-        ah_err_set(err, AH_INTERNAL, "its code was at work for more than %g seconds and was stopped%s",
+        ah_err_set(err, AH_INTERNAL,
+                   "its code was at work for more than %g seconds and was stopped%s",
                    (double)w->work_ms / 1000, w->advice ? w->advice : "");
         break;
     case AH_WATCH_OVER_RUN:
@@ -179,7 +182,8 @@ bool ah_watch_failed(const ah_watch *w, ah_err *err)
         break;
     case AH_WATCH_OVER_TIME:
     case AH_WATCH_OVER_AROUND:
-        ah_err_set(err, AH_INTERNAL, "its code was stopped: the time of the call around it is over");
+        ah_err_set(err, AH_INTERNAL,
+                   "its code was stopped: the time of the call around it is over");
         break;
     }
     return true;
@@ -236,7 +240,8 @@ int64_t ah_watch_grace(ah_lua *h)
     return until < least ? least : until;
 }
 
-/* -- the hook ------------------------------------------------------------------------------------- */
+/* -- the hook -------------------------------------------------------------------------------------
+ */
 
 static void hook(lua_State *L, lua_Debug *ar);
 
@@ -266,7 +271,8 @@ static void hurry(lua_State *L)
 /* lua_sethook goes through all calls that L is in: that time does not count. */
 static void set_count(ah_lua *h, lua_State *L, int64_t count)
 {
-    lua_sethook(L, hook, LUA_MASKCOUNT | (h->calls > 0 ? LUA_MASKCALL : 0), count > 0 ? (int)count : 1);
+    lua_sethook(L, hook, LUA_MASKCOUNT | (h->calls > 0 ? LUA_MASKCALL : 0),
+                count > 0 ? (int)count : 1);
     h->looked = ah_clock_ns();
 }
 
@@ -412,7 +418,8 @@ void ah_watch_soon(ah_lua *h, bool calls)
     lua_sethook(h->thread, hook, LUA_MASKCOUNT | (h->calls > 0 ? LUA_MASKCALL : 0), 1);
 }
 
-/* -- entering and leaving ---------------------------------------------------------------------------- */
+/* -- entering and leaving
+ * ---------------------------------------------------------------------------- */
 
 /* Our own thread keeps the hook; another's is given back the one that it had. */
 void ah_watch_enter(ah_lua *h, ah_watch *w, lua_State *L)
@@ -475,7 +482,8 @@ void ah_watch_go_on(ah_lua *h, ah_watch *mark)
     go_back(h, mark);
 }
 
-/* -- threads ------------------------------------------------------------------------------------------- */
+/* -- threads
+ * ------------------------------------------------------------------------------------------- */
 
 /* A tower of short coroutines may be as high as it likes without one of them coming to a look. */
 void ah_watch_into(ah_lua *h, lua_State *L, lua_State *co)
@@ -504,9 +512,11 @@ void ah_watch_back(ah_lua *h, lua_State *L)
         hurry(L);
 }
 
-/* -- the script itself ------------------------------------------------------------------------------------ */
+/* -- the script itself
+ * ------------------------------------------------------------------------------------ */
 
-/* The first time at once, for a script that only computes; then it has a moment to come to its end. */
+/* The first time at once, for a script that only computes; then it has a moment to come to its end.
+ */
 static void interrupt(lua_State *L, lua_Debug *ar)
 {
     ah_lua *h = host_of(L);
@@ -533,7 +543,8 @@ void ah_watch_interrupt(ah_lua *h)
     if (is_watched(h))
         hurry(h->thread);
     else if (h->host->depth == 0)
-        lua_sethook(h->thread, interrupt, LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
+        lua_sethook(h->thread, interrupt, LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT,
+                    1);
 }
 
 void ah_watch_heed(ah_lua *h, lua_State *L, bool told)

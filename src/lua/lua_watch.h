@@ -52,19 +52,21 @@ void ah_watch_go_on(ah_lua *h, ah_watch *mark);
 
 /* Looks at all clocks: is the innermost one over, or, of a pause, the one around it? */
 ah_watch_end ah_watch_look(ah_lua *h);
-/* As an ah_interrupt of what is computed in C for the code that is at work; the ud is the ah_lua. */
+/* As an ah_interrupt of what is computed in C for the code that is at work; the ud is the ah_lua.
+ */
 bool ah_watch_interrupts(void *lua);
-/* Raises after a computation that was interrupted; `what` says where it was, .n 0: nothing. Code that
- * catches it comes to its next instruction and no further. */
+/* Raises after a computation that was interrupted; `what` says where it was, .n 0: nothing. Code
+ * that catches it comes to its next instruction and no further. */
 int ah_watch_raise(lua_State *L, ah_slice what);
-/* The same as ah_watch_look when the code has come back by itself: one long call into C is not interrupted. */
+/* The same as ah_watch_look when the code has come back by itself: one long call into C is not
+ * interrupted. */
 bool ah_watch_late(ah_lua *h, ah_watch *w);
 /* Fills *err with why it is over; false: it is not, or its run says so itself. */
 bool ah_watch_failed(const ah_watch *w, ah_err *err);
 /* A second limit of the call that is at work. */
 void ah_watch_until(ah_lua *h, int64_t deadline);
-/* Calls end with it as if they were the run's which is being begun: until what is pushed is popped or
- * what is below raises. Where `until` is 0, nil is pushed. Raises when out of memory. */
+/* Calls end with it as if they were the run's which is being begun: until what is pushed is popped
+ * or what is below raises. Where `until` is 0, nil is pushed. Raises when out of memory. */
 void ah_watch_bound(lua_State *L, int64_t until);
 void ah_lua_open_watch(lua_State *L);
 /* When the time to close what was stopped is over. */
@@ -89,8 +91,8 @@ void ah_lua_guard_threads(lua_State *L);
 
 /* In signal handlers on the host's thread: what is at work in Lua is interrupted. */
 void ah_watch_interrupt(ah_lua *h);
-/* Before the script goes on in L: after ah_terminate it has a moment left, no time at all where it was
- * not told by what it waited for. */
+/* Before the script goes on in L: after ah_terminate it has a moment left, no time at all where it
+ * was not told by what it waited for. */
 void ah_watch_heed(ah_lua *h, lua_State *L, bool told);
 
 #endif

@@ -35,9 +35,10 @@ static ah_status check_prefix(ah_slice name, ah_slice prefix, ah_err *err)
             AH_FMT(name), AH_FMT(prefix));
     if (ok)
         return AH_OK;
-    return ah_err_set(err, AH_PROMPT_VALIDATION,
-                      "entity '%.*s': prefix must be 1 to %d of a-z, A-Z, 0-9, _ and -, found '%.*s'",
-                      AH_FMT(name), AH_ENTITY_PREFIX, AH_FMT(prefix));
+    return ah_err_set(
+        err, AH_PROMPT_VALIDATION,
+        "entity '%.*s': prefix must be 1 to %d of a-z, A-Z, 0-9, _ and -, found '%.*s'",
+        AH_FMT(name), AH_ENTITY_PREFIX, AH_FMT(prefix));
 }
 
 static ah_status check_name(ah_slice name, ah_err *err)
@@ -48,10 +49,11 @@ static ah_status check_name(ah_slice name, ah_err *err)
         ok = is_letter_or_digit(name.p[i]) || name.p[i] == '_';
     if (ok)
         return AH_OK;
-    return ah_err_set(err, AH_PROMPT_VALIDATION,
-                      "entity: name must be 1 to %d of a-z, A-Z, 0-9 and _ that begin with no digit, "
-                      "found '%.*s'",
-                      MAX_NAME, AH_FMT(name));
+    return ah_err_set(
+        err, AH_PROMPT_VALIDATION,
+        "entity: name must be 1 to %d of a-z, A-Z, 0-9 and _ that begin with no digit, "
+        "found '%.*s'",
+        MAX_NAME, AH_FMT(name));
 }
 
 static ah_slice lower(ah_slice name, char *to)
@@ -61,8 +63,8 @@ static ah_slice lower(ah_slice name, char *to)
     return (ah_slice){to, name.n};
 }
 
-ah_status ah_entity_class_new(const ah_mem *mem, ah_slice name, ah_slice prefix, const ah_entity_vt *vt,
-                              ah_entity_class **out, ah_err *err)
+ah_status ah_entity_class_new(const ah_mem *mem, ah_slice name, ah_slice prefix,
+                              const ah_entity_vt *vt, ah_entity_class **out, ah_err *err)
 {
     char small[MAX_NAME];
     ah_entity_class *c;
@@ -111,11 +113,12 @@ ah_status ah_entity_class_add(ah_entity_class *c, ah_tool *method, ah_err *err)
     ah_tool **grown;
 
     if (c->prefix->len + method->name->len > AH_ENTITY_NAMES)
-        return ah_err_set(err, AH_PROMPT_VALIDATION,
-                          "entity '%s': the prefix '%s' and the name '%s' have %zu characters together, "
-                          "and may have %d: between them an id must find its place",
-                          c->name->data, c->prefix->data, method->name->data,
-                          c->prefix->len + method->name->len, AH_ENTITY_NAMES);
+        return ah_err_set(
+            err, AH_PROMPT_VALIDATION,
+            "entity '%s': the prefix '%s' and the name '%s' have %zu characters together, "
+            "and may have %d: between them an id must find its place",
+            c->name->data, c->prefix->data, method->name->data, c->prefix->len + method->name->len,
+            AH_ENTITY_NAMES);
     for (size_t i = 0; i < c->n; i++)
         if (ah_slice_eq(ah_text_slice(c->method[i]->name), ah_text_slice(method->name)))
             return ah_err_set(err, AH_PROMPT_VALIDATION, "entity '%s': tool '%s' is declared twice",

@@ -8,9 +8,10 @@
 #include "model/tool.h"
 
 enum {
-    AH_ENTITY_ID = 512,      /* bytes of an id */
-    AH_ENTITY_PREFIX = 24,   /* characters of a prefix */
-    AH_ENTITY_NAMES = 48,    /* of prefix and method together, so that an id has its place beside them */
+    AH_ENTITY_ID = 512,    /* bytes of an id */
+    AH_ENTITY_PREFIX = 24, /* characters of a prefix */
+    AH_ENTITY_NAMES =
+        48, /* of prefix and method together, so that an id has its place beside them */
     AH_ENTITY_TOOL_NAME = 65 /* of a tool's name, with the NUL that ends it */
 };
 
@@ -43,8 +44,8 @@ typedef struct ah_entity {
 void ah_entity_clear(ah_entity *e); /* an empty one is fine */
 
 /* prefix .n 0: the name in lower-case letters. AH_PROMPT_VALIDATION says what is wrong. */
-ah_status ah_entity_class_new(const ah_mem *mem, ah_slice name, ah_slice prefix, const ah_entity_vt *vt,
-                              ah_entity_class **out, ah_err *err);
+ah_status ah_entity_class_new(const ah_mem *mem, ah_slice name, ah_slice prefix,
+                              const ah_entity_vt *vt, ah_entity_class **out, ah_err *err);
 ah_entity_class *ah_entity_class_ref(ah_entity_class *c); /* NULL gives NULL */
 void ah_entity_class_unref(ah_entity_class *c);           /* NULL is fine */
 /* Refuses a second method of a name, and one too long for the prefix, with
@@ -54,7 +55,8 @@ ah_status ah_entity_class_add(ah_entity_class *c, ah_tool *method, ah_err *err);
 /* prefix_id: letters and digits of the id are kept; where there are none, a hash stands in. The
  * k-th id that comes to the same has _k behind it. At most AH_ENTITY_ID + 40 bytes. */
 void ah_entity_stem(const ah_entity_class *c, ah_slice id, size_t k, ah_buf *out);
-/* stem_method; beyond 64 characters the id's part is shortened, with a hash of the stem at its end. */
+/* stem_method; beyond 64 characters the id's part is shortened, with a hash of the stem at its end.
+ */
 ah_slice ah_entity_tool_name(const ah_entity_class *c, size_t method, ah_slice stem,
                              char out[AH_ENTITY_TOOL_NAME]);
 

@@ -9,27 +9,27 @@
 #include "base/json.h"
 
 /* All types, and their names for observers. */
-#define AH_EVENT_LIST(X)                                                                                \
-    X(START, "start")                                                                                   \
-    X(REQUEST, "request")                                                                               \
-    X(CONTENT, "content")                                                                               \
-    X(TOOL_CALLS, "tool_calls")                                                                         \
-    X(TOOL_STARTED, "tool_started")                                                                     \
-    X(TOOL_PROGRESS, "tool_progress")                                                                   \
-    X(TOOL_INVOKED, "tool_invoked")                                                                     \
-    X(POLICY, "policy")                                                                                 \
-    X(ASK, "ask")                                                                                       \
-    X(ASK_CLOSED, "ask_closed")                                                                         \
-    X(TOOL_LOOP_ITERATION, "tool_loop_iteration")                                                       \
-    X(TOOLS_INJECTED, "tools_injected")                                                                 \
-    X(TOOL_PROVIDER_DISCOVERED, "tool_provider_discovered")                                             \
-    X(TOOLS_REMOVED, "tools_removed")                                                                   \
-    X(CACHE_BREAK, "cache_break")                                                                       \
-    X(RETRY, "retry")                                                                                   \
-    X(FALLBACK, "fallback")                                                                             \
-    X(RATE_LIMIT, "rate_limit")                                                                         \
-    X(WARNING, "warning")                                                                               \
-    X(USAGE, "usage")                                                                                   \
+#define AH_EVENT_LIST(X)                                                                           \
+    X(START, "start")                                                                              \
+    X(REQUEST, "request")                                                                          \
+    X(CONTENT, "content")                                                                          \
+    X(TOOL_CALLS, "tool_calls")                                                                    \
+    X(TOOL_STARTED, "tool_started")                                                                \
+    X(TOOL_PROGRESS, "tool_progress")                                                              \
+    X(TOOL_INVOKED, "tool_invoked")                                                                \
+    X(POLICY, "policy")                                                                            \
+    X(ASK, "ask")                                                                                  \
+    X(ASK_CLOSED, "ask_closed")                                                                    \
+    X(TOOL_LOOP_ITERATION, "tool_loop_iteration")                                                  \
+    X(TOOLS_INJECTED, "tools_injected")                                                            \
+    X(TOOL_PROVIDER_DISCOVERED, "tool_provider_discovered")                                        \
+    X(TOOLS_REMOVED, "tools_removed")                                                              \
+    X(CACHE_BREAK, "cache_break")                                                                  \
+    X(RETRY, "retry")                                                                              \
+    X(FALLBACK, "fallback")                                                                        \
+    X(RATE_LIMIT, "rate_limit")                                                                    \
+    X(WARNING, "warning")                                                                          \
+    X(USAGE, "usage")                                                                              \
     X(DONE, "done")
 
 #define AH_EVENT_NUMBER(type, name) AH_EVENT_##type,
@@ -52,25 +52,25 @@ typedef struct ah_field {
     double d;   /* NUM */
 } ah_field;
 
-#define AH_F_STR(name, slice)                                                                           \
-    {                                                                                                   \
-        name, AH_FIELD_STR, slice, 0, 0                                                                 \
+#define AH_F_STR(name, slice)                                                                      \
+    {                                                                                              \
+        name, AH_FIELD_STR, slice, 0, 0                                                            \
     }
-#define AH_F_INT(name, v)                                                                               \
-    {                                                                                                   \
-        name, AH_FIELD_INT, {NULL, 0}, (int64_t)(v), 0                                                  \
+#define AH_F_INT(name, v)                                                                          \
+    {                                                                                              \
+        name, AH_FIELD_INT, {NULL, 0}, (int64_t)(v), 0                                             \
     }
-#define AH_F_NUM(name, v)                                                                               \
-    {                                                                                                   \
-        name, AH_FIELD_NUM, {NULL, 0}, 0, v                                                             \
+#define AH_F_NUM(name, v)                                                                          \
+    {                                                                                              \
+        name, AH_FIELD_NUM, {NULL, 0}, 0, v                                                        \
     }
-#define AH_F_BOOL(name, v)                                                                              \
-    {                                                                                                   \
-        name, AH_FIELD_BOOL, {NULL, 0}, v, 0                                                            \
+#define AH_F_BOOL(name, v)                                                                         \
+    {                                                                                              \
+        name, AH_FIELD_BOOL, {NULL, 0}, v, 0                                                       \
     }
-#define AH_F_JSON(name, slice)                                                                          \
-    {                                                                                                   \
-        name, AH_FIELD_JSON, slice, 0, 0                                                                \
+#define AH_F_JSON(name, slice)                                                                     \
+    {                                                                                              \
+        name, AH_FIELD_JSON, slice, 0, 0                                                           \
     }
 
 typedef struct ah_notice {

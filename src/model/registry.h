@@ -10,10 +10,11 @@
 
 typedef struct ah_registry_slot {
     ah_text *name;
-    ah_tool *tool;    /* NULL: it was removed */
-    ah_tool *brief;   /* it was picked: the tool as it is declared while it is not; else NULL */
-    ah_text *gone;    /* what a call is told where it was removed; NULL: only that it was */
-    ah_tool *before;  /* while `open`: what was there, unpicked, when the registry was settled last */
+    ah_tool *tool;  /* NULL: it was removed */
+    ah_tool *brief; /* it was picked: the tool as it is declared while it is not; else NULL */
+    ah_text *gone;  /* what a call is told where it was removed; NULL: only that it was */
+    ah_tool
+        *before; /* while `open`: what was there, unpicked, when the registry was settled last */
     bool open, fresh; /* changed since then; not there at all then */
 } ah_registry_slot;
 
@@ -35,7 +36,8 @@ bool ah_registry_had(const ah_registry *r, ah_slice name, ah_slice *gone);
 
 /* Refuses a taken name with AH_PROMPT_VALIDATION. Takes a reference of its own. */
 ah_status ah_registry_add(ah_registry *r, ah_tool *tool, ah_err *err);
-/* The same, but takes the place of a tool of that name; it cannot fail where there is one, or was. */
+/* The same, but takes the place of a tool of that name; it cannot fail where there is one, or was.
+ */
 ah_status ah_registry_put(ah_registry *r, ah_tool *tool, ah_err *err);
 /* What was put and removed stands from here on. */
 void ah_registry_settle(ah_registry *r);

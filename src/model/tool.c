@@ -72,9 +72,9 @@ static ah_status check_name(ah_slice name, bool any_case, ah_err *err)
         return AH_OK;
     meant = name.n < MAX_NAME && suggest(name, other);
     return ah_err_set(err, AH_PROMPT_VALIDATION,
-                      "tool: name '%.*s' must be 1 to 64 of a-z, %s0-9, _ and -%s%s%s", AH_FMT(name),
-                      any_case ? "A-Z, " : "", meant ? "; write '" : "", meant ? other : "",
-                      meant ? "'" : "");
+                      "tool: name '%.*s' must be 1 to 64 of a-z, %s0-9, _ and -%s%s%s",
+                      AH_FMT(name), any_case ? "A-Z, " : "", meant ? "; write '" : "",
+                      meant ? other : "", meant ? "'" : "");
 }
 
 static ah_status check_descriptions(const ah_tool_def *def, ah_slice brief, ah_err *err)
@@ -87,10 +87,11 @@ static ah_status check_descriptions(const ah_tool_def *def, ah_slice brief, ah_e
             AH_FMT(def->name), MAX_DESCRIPTION, brief.n);
     for (size_t i = 0; i < brief.n; i++)
         if ((unsigned char)brief.p[i] >= 0x7f || (unsigned char)brief.p[i] < 0x20)
-            return ah_err_set(err, AH_PROMPT_VALIDATION,
-                              "tool '%.*s': description must be printable ASCII, byte %zu is not (other "
-                              "characters: full_description)",
-                              AH_FMT(def->name), i + 1);
+            return ah_err_set(
+                err, AH_PROMPT_VALIDATION,
+                "tool '%.*s': description must be printable ASCII, byte %zu is not (other "
+                "characters: full_description)",
+                AH_FMT(def->name), i + 1);
     if (def->full_description.n > AH_TOOL_MAX_DESCRIPTION || !ah_utf8_valid(def->full_description))
         return ah_err_set(err, AH_PROMPT_VALIDATION,
                           "tool '%.*s': full_description must be UTF-8 of at most %d bytes",
@@ -106,8 +107,8 @@ static ah_status check_descriptions(const ah_tool_def *def, ah_slice brief, ah_e
 static ah_status no_params(const ah_mem *mem, ah_schema **out, ah_err *err)
 {
     return ah_schema_compile(
-        mem, ah_slice_of("{\"additionalProperties\":false,\"properties\":{},\"type\":\"object\"}"), out,
-        err);
+        mem, ah_slice_of("{\"additionalProperties\":false,\"properties\":{},\"type\":\"object\"}"),
+        out, err);
 }
 
 static ah_status make_spec(ah_tool *t, ah_slice description, ah_err *err)
@@ -133,13 +134,14 @@ static ah_status fill(ah_tool *t, const ah_tool_def *def, ah_slice brief, ah_err
         st = no_params(t->mem, &t->params, err);
     if (def->result)
         t->result = ah_schema_ref(def->result);
-    if (!keep(t, def->result_type, &t->result_type) || !keep(t, def->params_type, &t->params_type) ||
-        !keep(t, def->place, &t->place) || !keep(t, def->version, &t->version) ||
-        !keep(t, def->examples, &t->examples))
+    if (!keep(t, def->result_type, &t->result_type) ||
+        !keep(t, def->params_type, &t->params_type) || !keep(t, def->place, &t->place) ||
+        !keep(t, def->version, &t->version) || !keep(t, def->examples, &t->examples))
         return ah_err_nomem(err);
     if (st == AH_OK && t->examples)
         st = ah_tool_check_examples(t, def->examples, err);
-    return st == AH_OK ? make_spec(t, def->full_description.n ? def->full_description : brief, err) : st;
+    return st == AH_OK ? make_spec(t, def->full_description.n ? def->full_description : brief, err)
+                       : st;
 }
 
 ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, ah_err *err)
@@ -260,7 +262,8 @@ static ah_status make_spec_as(ah_tool *t, ah_slice spec, ah_slice aside, ah_err 
         ah_buf_reset(&b, 0);
         ah_json_string(ah_json_member(spec, "description"), &b);
         ah_buf_put(&b, aside);
-        st = ah_buf_ok(&b) ? make_spec(t, ah_buf_slice(&b), err) : ah_buf_error(&b, "description", err);
+        st = ah_buf_ok(&b) ? make_spec(t, ah_buf_slice(&b), err)
+                           : ah_buf_error(&b, "description", err);
     }
     ah_buf_clear(&b);
     return st;
@@ -279,7 +282,8 @@ ah_status ah_tool_derive(ah_tool *t, const ah_tool_as *as, ah_tool **out, ah_err
     made->handler = (ah_value){0};
     made->gone = ah_text_ref(as->gone);
     made->name = ah_text_new(t->mem, as->name);
-    st = made->name ? make_spec_as(made, ah_text_slice(t->spec), as->aside, err) : ah_err_nomem(err);
+    st =
+        made->name ? make_spec_as(made, ah_text_slice(t->spec), as->aside, err) : ah_err_nomem(err);
     if (st != AH_OK) {
         ah_tool_unref(made);
         return st;

@@ -35,7 +35,8 @@ struct ah_call; /* run/call.h */
 
 /* Starts the handler of one call. The answer comes through ah_call_done, during
  * start or later, exactly once, unless `stop` was called for it: then never. It is NULL
- * where the answer always comes during start. Both are called from the driver, never from inside another call of the core. */
+ * where the answer always comes during start. Both are called from the driver, never from inside
+ * another call of the core. */
 typedef struct ah_tool_vt {
     void (*start)(const ah_tool *tool, struct ah_call *call);
     void (*stop)(const ah_tool *tool, struct ah_call *call);
@@ -48,8 +49,8 @@ enum { AH_TOOL_MAX_DESCRIPTION = 16 << 10 }; /* bytes of a full one */
 
 typedef enum ah_say { AH_UNSAID, AH_NO, AH_YES } ah_say;
 
-/* What a tool's author says of it, for policies and for wires that have a place for it. Nothing here
- * is checked, and nothing follows from it but in ah_drift (untrusted). */
+/* What a tool's author says of it, for policies and for wires that have a place for it. Nothing
+ * here is checked, and nothing follows from it but in ah_drift (untrusted). */
 typedef enum ah_annotation {
     AH_DESTRUCTIVE, /* it may delete or overwrite */
     AH_IDEMPOTENT,  /* the same call made twice has no further effect */
@@ -64,9 +65,9 @@ extern const char *const ah_annotation_names[]; /* in that order; ends with NULL
 enum { AH_TOOL_VERSION = 64 /* bytes of a version */ };
 
 typedef struct ah_tool_def {
-    ah_slice name;        /* ^[a-z0-9_-]{1,64}$ */
-    bool ours;            /* the name may be one of agenthost's own (ah_tool_name_is_ours) */
-    bool any_case;        /* capital letters are allowed: methods of entities, whose tools have longer
+    ah_slice name; /* ^[a-z0-9_-]{1,64}$ */
+    bool ours;     /* the name may be one of agenthost's own (ah_tool_name_is_ours) */
+    bool any_case; /* capital letters are allowed: methods of entities, whose tools have longer
                              names */
     ah_slice description; /* 1-200 ASCII after stripping (seeds 002, 003) */
     ah_slice full_description;
@@ -74,8 +75,8 @@ typedef struct ah_tool_def {
     ah_schema *result;    /* borrowed; NULL: anything */
     ah_slice result_type; /* the name of its type; .p NULL: it is of none */
     ah_slice params_type; /* likewise */
-    ah_slice place;       /* where it is declared, for people: "x.lua:4"; .p NULL: agenthost itself */
-    ah_slice examples;    /* checked JSON: a list of { description, input, output }; .p NULL: none */
+    ah_slice place;    /* where it is declared, for people: "x.lua:4"; .p NULL: agenthost itself */
+    ah_slice examples; /* checked JSON: a list of { description, input, output }; .p NULL: none */
     bool parallel;
     bool coerce;      /* arguments as they were surely meant: see ah_check_options */
     bool no_handler;  /* listed; a call is answered with an error */
@@ -120,8 +121,8 @@ struct ah_tool {
     ah_tool *full; /* it is declared in brief: the same tool, declared in full; else NULL */
 };
 
-/* The names of agenthost's own tools: nobody else's tool has one, so that a call of one of them never
- * reaches a stranger. */
+/* The names of agenthost's own tools: nobody else's tool has one, so that a call of one of them
+ * never reaches a stranger. */
 bool ah_tool_name_is_ours(ah_slice name);
 
 /* AH_PROMPT_VALIDATION names the field that is wrong. */
@@ -133,7 +134,8 @@ ah_status ah_tool_stale(const ah_mem *mem, ah_slice spec, ah_tool **out, ah_err 
  * 200 bytes are its brief description, too. */
 ah_status ah_tool_describe(ah_tool *t, ah_slice description, ah_tool **out, ah_err *err);
 /* The same tool, declared by its brief description and an empty object schema (seed 004); calls are
- * checked against its own schema as ever. A tool that is never brief, or is already, is given as it is. */
+ * checked against its own schema as ever. A tool that is never brief, or is already, is given as it
+ * is. */
 ah_status ah_tool_brief(ah_tool *t, ah_tool **out, ah_err *err);
 /* The same tool, its calls run by the handler of another one. */
 ah_status ah_tool_run_by(ah_tool *t, ah_tool *other, ah_tool **out, ah_err *err);

@@ -7,8 +7,8 @@ enum { MAX_EXAMPLES = 32, MAX_DESCRIPTION = 200, MAX_WORDS = 1 << 10 };
 
 static ah_status refuse(const ah_tool *t, size_t i, ah_err *err, const char *what, ah_slice words)
 {
-    ah_err_set(err, AH_PROMPT_VALIDATION, "tool '%s': examples[%zu]: %s%.*s", t->name->data, i + 1, what,
-               AH_FMT(words));
+    ah_err_set(err, AH_PROMPT_VALIDATION, "tool '%s': examples[%zu]: %s%.*s", t->name->data, i + 1,
+               what, AH_FMT(words));
     if (err)
         ah_json_detail(err, "tool", ah_text_slice(t->name));
     return AH_PROMPT_VALIDATION;

@@ -1,5 +1,5 @@
-/* The specification of a tool, as JSON: what an entry of the transcript keeps of it, what a model is
- * told of that, and in what two specifications of one name differ. */
+/* The specification of a tool, as JSON: what an entry of the transcript keeps of it, what a model
+ * is told of that, and in what two specifications of one name differ. */
 #ifndef AH_MODEL_TOOL_SPEC_H
 #define AH_MODEL_TOOL_SPEC_H
 

@@ -1,5 +1,6 @@
-/* What is said where two tools have one name: where each is declared and what it takes, since either
- * may be the one that is to be renamed (seed 003: the tool's name and its parameters' type). */
+/* What is said where two tools have one name: where each is declared and what it takes, since
+ * either may be the one that is to be renamed (seed 003: the tool's name and its parameters' type).
+ */
 #include "model/tool.h"
 
 enum { MAX_PARAMS = 200, MAX_PLACE = 200 };

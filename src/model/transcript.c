@@ -443,8 +443,8 @@ static ah_status check_turn(const ah_transcript *t, size_t at, size_t *follow, a
 
         if (!e || e->kind != AH_ENTRY_TOOL_RESULT ||
             !ah_slice_eq(ah_json_member(ah_text_slice(e->json), "id"), ah_json_member(call, "id")))
-            return ah_err_set(err, AH_INTERNAL, "entry %zu: call %zu has no answer right after it", at,
-                              i + 1);
+            return ah_err_set(err, AH_INTERNAL, "entry %zu: call %zu has no answer right after it",
+                              at, i + 1);
     }
     *follow = n;
     return AH_OK;
@@ -503,7 +503,8 @@ void ah_transcript_print(const ah_transcript *t, ah_buf *out)
     ah_buf_char(out, '}');
 }
 
-static ah_text *text_by(const ah_mem *mem, ah_entry_kind kind, ah_slice text, ah_slice by, int64_t time)
+static ah_text *text_by(const ah_mem *mem, ah_entry_kind kind, ah_slice text, ah_slice by,
+                        int64_t time)
 {
     ah_buf b;
     ah_text *t = NULL;

@@ -31,8 +31,8 @@ typedef enum ah_entry_kind {
 typedef struct ah_entry {
     ah_entry_kind kind;
     ah_text *json;
-    bool
-        objects; /* of a turn that was run: all its calls' arguments are AH_ARGUMENTS_JSON, and objects */
+    bool objects; /* of a turn that was run: all its calls' arguments are AH_ARGUMENTS_JSON, and
+                     objects */
 } ah_entry;
 
 const char *ah_entry_name(ah_entry_kind kind); /* its "type" in JSON */
@@ -59,7 +59,8 @@ typedef struct ah_transcript {
     size_t refs;
     ah_entry *entry;
     size_t n, cap;
-    ah_model_settings settings; /* of the last entry of that kind; nothing is said where there is none */
+    ah_model_settings
+        settings; /* of the last entry of that kind; nothing is said where there is none */
     /* the pending turn; `assistant` NULL: none */
     ah_text *assistant;
     ah_slot *slot;

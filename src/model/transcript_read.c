@@ -1,19 +1,20 @@
-/* A transcript from its JSON text (docs/reference/transcript.md). What a file says is checked against
- * a schema first, so that everything behind it may rely on an entry's members. */
+/* A transcript from its JSON text (docs/reference/transcript.md). What a file says is checked
+ * against a schema first, so that everything behind it may rely on an entry's members. */
 #include "model/image.h"
 #include "model/transcript.h"
 #include "schema/schema.h"
 
 #define STRING "{\"type\":\"string\"}"
-#define OBJECT(required, members)                                                                       \
+#define OBJECT(required, members)                                                                  \
     "{\"type\":\"object\",\"required\":[" required "],\"properties\":{" members "}}"
-#define PARTS                                                                                           \
+#define PARTS                                                                                      \
     "{\"type\":\"array\",\"items\":" OBJECT("\"type\"", "\"type\":" STRING ",\"text\":" STRING) "}"
-#define TOOLS                                                                                           \
-    OBJECT("\"tools\"", "\"tools\":{\"type\":\"array\",\"items\":" OBJECT(                              \
-                            "\"name\",\"description\",\"parameters\"",                                  \
-                            "\"name\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64},"          \
-                            "\"description\":" STRING ",\"parameters\":{\"type\":\"object\"}") "}")
+#define TOOLS                                                                                      \
+    OBJECT("\"tools\"",                                                                            \
+           "\"tools\":{\"type\":\"array\",\"items\":" OBJECT(                                      \
+               "\"name\",\"description\",\"parameters\"",                                          \
+               "\"name\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64},"                  \
+               "\"description\":" STRING ",\"parameters\":{\"type\":\"object\"}") "}")
 
 /* Only what is read by type; other members and other entries may be there. */
 static const char *const shapes[AH_ENTRY_KINDS] = {
@@ -60,14 +61,16 @@ static ah_entry_kind kind_of(ah_slice type)
     return (ah_entry_kind)k;
 }
 
-static ah_status check_shape(shape_set *s, ah_entry_kind kind, ah_slice json, size_t at, ah_err *err)
+static ah_status check_shape(shape_set *s, ah_entry_kind kind, ah_slice json, size_t at,
+                             ah_err *err)
 {
     ah_status st = AH_OK;
     ah_buf words;
 
     if (!s->of[kind])
         st = ah_schema_compile(s->mem, ah_slice_of(shapes[kind]), &s->of[kind], err);
-    if (st == AH_OK && ah_schema_check(s->of[kind], json, AH_EXTRA_SCHEMA, &s->faults, NULL) != AH_OK)
+    if (st == AH_OK &&
+        ah_schema_check(s->of[kind], json, AH_EXTRA_SCHEMA, &s->faults, NULL) != AH_OK)
         st = ah_err_nomem(err);
     if (st != AH_OK || s->faults.n == 0)
         return st;
@@ -80,7 +83,8 @@ static ah_status check_shape(shape_set *s, ah_entry_kind kind, ah_slice json, si
 }
 
 /* Images where they may stand: in what the user said, and beside what a tool answered. */
-static ah_status check_images(shape_set *s, ah_entry_kind kind, ah_slice json, size_t at, ah_err *err)
+static ah_status check_images(shape_set *s, ah_entry_kind kind, ah_slice json, size_t at,
+                              ah_err *err)
 {
     bool result = kind == AH_ENTRY_TOOL_RESULT;
     char why[sizeof err->message];
@@ -174,10 +178,11 @@ static ah_status read_pending(ah_transcript *t, shape_set *s, ah_slice pending, 
     if (st == AH_OK)
         st = read_list(t, s, ah_json_member(pending, "staged"), true, err);
     for (size_t i = 0; st == AH_OK && i < t->n_slots; i++)
-        ah_transcript_settle(t, i,
-                             "Cancelled: the program ended before this call was answered. Its outcome "
-                             "is unknown.",
-                             0);
+        ah_transcript_settle(
+            t, i,
+            "Cancelled: the program ended before this call was answered. Its outcome "
+            "is unknown.",
+            0);
     if (st == AH_OK)
         ah_transcript_commit(t);
     return st;

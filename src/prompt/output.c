@@ -42,7 +42,8 @@ static ah_slice fenced(const fence *open, ah_slice *rest)
     while (rest->n) {
         ah_slice line = ah_slice_line(rest);
 
-        if (is_fence(line, &close) && close.mark == open->mark && close.n >= open->n && !close.info.n)
+        if (is_fence(line, &close) && close.mark == open->mark && close.n >= open->n &&
+            !close.info.n)
             return (ah_slice){from, (size_t)(line.p - from)};
     }
     return (ah_slice){from, (size_t)(rest->p - from)};
@@ -123,8 +124,9 @@ ah_status ah_output_check(const ah_schema *schema, ah_slice answer, const ah_int
 
 void ah_output_ask(const ah_schema *schema, ah_buf *out)
 {
-    ah_buf_str(out, "## Response format\n\nAnswer with one JSON value and nothing else. It must conform "
-                    "to this JSON Schema:\n\n");
+    ah_buf_str(out,
+               "## Response format\n\nAnswer with one JSON value and nothing else. It must conform "
+               "to this JSON Schema:\n\n");
     ah_buf_put(out, ah_text_slice(ah_schema_text(schema)));
 }
 

@@ -327,7 +327,8 @@ ah_status ah_overrides_apply(ah_prompt *p, ah_slice overrides, const ah_log *log
     if (ah_json_kind_of(overrides) != AH_JSON_OBJECT)
         return ah_err_set(err, AH_PROMPT_VALIDATION, "overrides: must be a table by \"ns/key\"");
     if (!p->key)
-        return ah_err_set(err, AH_PROMPT_VALIDATION, "overrides: the prompt has no key to find them by");
+        return ah_err_set(err, AH_PROMPT_VALIDATION,
+                          "overrides: the prompt has no key to find them by");
     mine = ah_json_member(overrides, p->id->data);
     if (!mine.p)
         return AH_OK;

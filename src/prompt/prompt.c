@@ -13,7 +13,8 @@ enum { MAX_NAME = 128, MAX_TOOLS = 10000 };
 
 /* -- errors ----------------------------------------------------------------------- */
 
-ah_status prompt_refuse(const ah_prompt *p, uint32_t i, ah_status st, ah_err *err, const char *fmt, ...)
+ah_status prompt_refuse(const ah_prompt *p, uint32_t i, ah_status st, ah_err *err, const char *fmt,
+                        ...)
 {
     char words[sizeof err->message];
     va_list ap;
@@ -165,8 +166,8 @@ static ah_status refuse_tool(const ah_prompt *p, uint32_t i, const ah_tool *firs
     ah_err twice;
 
     ah_tool_twice(first, t, &twice);
-    prompt_refuse(p, i, AH_PROMPT_VALIDATION, err, "%s; the first is in section '%.*s'", twice.message,
-                  AH_FMT(node_path(p, section_of(p, first))));
+    prompt_refuse(p, i, AH_PROMPT_VALIDATION, err, "%s; the first is in section '%.*s'",
+                  twice.message, AH_FMT(node_path(p, section_of(p, first))));
     if (err) {
         ah_json_detail(err, "tool", ah_text_slice(t->name));
         if (t->params_type)
@@ -193,7 +194,8 @@ static ah_status register_tools(ah_prompt *p, uint32_t i, ah_err *err)
     return AH_OK;
 }
 
-/* -- checking ----------------------------------------------------------------------------------- */
+/* -- checking -----------------------------------------------------------------------------------
+ */
 
 static ah_slice nearest_member(ah_slice object, const char *name)
 {
@@ -210,8 +212,8 @@ static ah_slice nearest_member(ah_slice object, const char *name)
     return near.best;
 }
 
-static ah_status check_template(const ah_prompt *p, uint32_t i, const char *what, const ah_template *t,
-                                ah_err *err)
+static ah_status check_template(const ah_prompt *p, uint32_t i, const char *what,
+                                const ah_template *t, ah_err *err)
 {
     ah_slice properties = ah_section_params_of(p->node[i].params), near;
     size_t at;
@@ -257,8 +259,8 @@ static bool is_name(ah_slice s)
     return ok;
 }
 
-/* Names with '/' between them (seed 002: "examples/tooling"). A key has none, so that "ns/key" is the
- * name of one prompt. */
+/* Names with '/' between them (seed 002: "examples/tooling"). A key has none, so that "ns/key" is
+ * the name of one prompt. */
 static bool is_namespace(ah_slice s)
 {
     const char *slash;
@@ -278,11 +280,12 @@ static ah_status keep_name(ah_prompt *p, const char *what, ah_slice name, bool (
     if (!name.p)
         return AH_OK;
     if (!may(name))
-        return ah_err_set(err, AH_PROMPT_VALIDATION,
-                          "prompt: %s '%.*s' must be 1 to %d of a-z, 0-9, '.', '_' and '-', the first a "
-                          "letter or digit%s",
-                          what, AH_FMT(name), MAX_NAME,
-                          may == is_namespace ? "; or such names with '/' between them" : "");
+        return ah_err_set(
+            err, AH_PROMPT_VALIDATION,
+            "prompt: %s '%.*s' must be 1 to %d of a-z, 0-9, '.', '_' and '-', the first a "
+            "letter or digit%s",
+            what, AH_FMT(name), MAX_NAME,
+            may == is_namespace ? "; or such names with '/' between them" : "");
     *out = ah_text_new(p->mem, name);
     return *out ? AH_OK : ah_err_nomem(err);
 }
@@ -303,7 +306,8 @@ static ah_status make_id(ah_prompt *p, ah_err *err)
     return st;
 }
 
-/* -- making -------------------------------------------------------------------------------------- */
+/* -- making --------------------------------------------------------------------------------------
+ */
 
 static ah_status keep_sections(ah_prompt *p, const ah_prompt_def *def, ah_err *err)
 {
@@ -404,7 +408,8 @@ void ah_prompt_unref(ah_prompt *p)
     ah_free(p->mem, p);
 }
 
-/* -- looking ------------------------------------------------------------------------------------- */
+/* -- looking -------------------------------------------------------------------------------------
+ */
 
 ah_slice ah_prompt_id(const ah_prompt *p)
 {

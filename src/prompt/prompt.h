@@ -87,8 +87,8 @@ ah_slice ah_binding_params(const ah_binding *b);   /* as given */
 /* *out is the caller's reference: the last rendering itself where nothing has changed since.
  * AH_PROMPT_RENDER (section_path, param in the details) where a section that is not
  * disabled lacks a value or has a wrong one, be it summarised or not. shown may be NULL. */
-ah_status ah_binding_render(ah_binding *b, const ah_override_source *shown, ah_rendered_prompt **out,
-                            ah_err *err);
+ah_status ah_binding_render(ah_binding *b, const ah_override_source *shown,
+                            ah_rendered_prompt **out, ah_err *err);
 /* The same, for one who renders now and then while others render otherwise: `was` itself (NULL:
  * none) where nothing has changed since it was made. */
 ah_status ah_binding_render_again(ah_binding *b, const ah_override_source *shown,
@@ -97,7 +97,8 @@ ah_status ah_binding_render_again(ah_binding *b, const ah_override_source *shown
 ah_status ah_binding_tools(ah_binding *b, const ah_override_source *shown, ah_rendered_prompt **out,
                            ah_err *err);
 
-/* Was the section itself to be shown in full, whatever is around it? And was it: all around it, too? */
+/* Was the section itself to be shown in full, whatever is around it? And was it: all around it,
+ * too? */
 bool ah_rendered_prompt_opens(const ah_rendered_prompt *r, ah_slice path);
 bool ah_rendered_prompt_shows(const ah_rendered_prompt *r, ah_slice path);
 
@@ -133,8 +134,9 @@ typedef struct ah_section_content {
 
 /* had: NULL where the reader has just what is shown. Fails only where a section's switch does, or
  * a value is missing. *out is to be cleared. */
-ah_status ah_binding_read(ah_binding *b, const ah_override_source *shown, const ah_section_reader *had,
-                          ah_slice path, ah_section_content *out, ah_err *err);
+ah_status ah_binding_read(ah_binding *b, const ah_override_source *shown,
+                          const ah_section_reader *had, ah_slice path, ah_section_content *out,
+                          ah_err *err);
 void ah_section_content_clear(ah_section_content *r);
 
 #endif

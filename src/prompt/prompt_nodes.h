@@ -62,8 +62,8 @@ static inline ah_slice node_path(const ah_prompt *p, uint32_t i)
 uint32_t prompt_find(const ah_prompt *p, ah_slice path);
 
 /* "section 'a.b': ..." with section_path in the details. */
-ah_status prompt_refuse(const ah_prompt *p, uint32_t i, ah_status st, ah_err *err, const char *fmt, ...)
-    __attribute__((format(printf, 5, 6)));
+ah_status prompt_refuse(const ah_prompt *p, uint32_t i, ah_status st, ah_err *err, const char *fmt,
+                        ...) __attribute__((format(printf, 5, 6)));
 
 /* prompt_params.c: where the given objects are, and whether each name is declared. */
 ah_status binding_scan(ah_binding *b, ah_err *err);

@@ -10,7 +10,8 @@ enum { MAX_PARAMS = 16 << 20, MAX_NAME = 1 << 10 };
 /* -- names ------------------------------------------------------------------------ */
 
 /* Has any section of [from, end) a parameter of this name? Offers the others to `near`. */
-static bool is_declared(const ah_prompt *p, uint32_t from, uint32_t end, const char *name, ah_near *near)
+static bool is_declared(const ah_prompt *p, uint32_t from, uint32_t end, const char *name,
+                        ah_near *near)
 {
     const ah_schema *last = NULL;
 
@@ -43,7 +44,8 @@ static ah_status refuse_name(const ah_prompt *p, uint32_t of, ah_slice name, con
     if (near->best.p)
         snprintf(mean, sizeof mean, " (did you mean '%.*s'?)", AH_FMT(near->best));
     if (of != NO_NODE)
-        prompt_refuse(p, of, AH_PROMPT_RENDER, err, "unknown parameter '%.*s'%s", AH_FMT(name), mean);
+        prompt_refuse(p, of, AH_PROMPT_RENDER, err, "unknown parameter '%.*s'%s", AH_FMT(name),
+                      mean);
     else
         ah_err_set(err, AH_PROMPT_RENDER, "prompt: unknown parameter '%.*s'%s", AH_FMT(name), mean);
     if (err)
@@ -83,7 +85,8 @@ static ah_status scan(ah_binding *b, ah_slice object, uint32_t of, ah_buf *scrat
     for (key = ah_json_next(&r); st == AH_OK && key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
         ah_json_token t = ah_json_next(&r);
         ah_slice value = ah_json_skip(&r, t), name = name_of(key, scratch);
-        uint32_t i = of == NO_NODE && t.kind == AH_JSON_OBJECT ? prompt_find(b->prompt, name) : NO_NODE;
+        uint32_t i =
+            of == NO_NODE && t.kind == AH_JSON_OBJECT ? prompt_find(b->prompt, name) : NO_NODE;
 
         if (!name.p)
             return ah_buf_error(scratch, "the name of a parameter", err);
@@ -175,13 +178,15 @@ static void put_param(const ah_fault *f, ah_err *err)
     ah_json_detail(err, "param", name);
 }
 
-static ah_status refuse_values(const ah_binding *b, uint32_t i, const ah_faults *faults, ah_err *err)
+static ah_status refuse_values(const ah_binding *b, uint32_t i, const ah_faults *faults,
+                               ah_err *err)
 {
     ah_buf words;
 
     ah_buf_init(&words, b->mem, 1 << 12);
     ah_faults_print(faults, &words);
-    prompt_refuse(b->prompt, i, AH_PROMPT_RENDER, err, "parameters: %.*s", AH_FMT(ah_buf_slice(&words)));
+    prompt_refuse(b->prompt, i, AH_PROMPT_RENDER, err, "parameters: %.*s",
+                  AH_FMT(ah_buf_slice(&words)));
     if (err)
         put_param(&faults->item[0], err);
     ah_buf_clear(&words);

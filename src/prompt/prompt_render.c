@@ -120,8 +120,8 @@ static ah_status ask(ah_binding *b, uint32_t i, const char *what, const ah_switc
     return prompt_refuse(b->prompt, i, AH_PROMPT_RENDER, err, "%s: %s", what, inner.message);
 }
 
-static ah_status look_at(ah_binding *b, const ah_override_source *shown, uint32_t i, node_state *out,
-                         ah_err *err)
+static ah_status look_at(ah_binding *b, const ah_override_source *shown, uint32_t i,
+                         node_state *out, ah_err *err)
 {
     const prompt_node *node = &b->prompt->node[i];
     ah_visibility v;
@@ -180,7 +180,8 @@ static void part_block(ah_buf *out)
 
 static void put_heading(const prompt_node *node, ah_buf *out)
 {
-    uint32_t signs = node->depth + FIRST_LEVEL < LAST_LEVEL ? node->depth + FIRST_LEVEL : LAST_LEVEL;
+    uint32_t signs =
+        node->depth + FIRST_LEVEL < LAST_LEVEL ? node->depth + FIRST_LEVEL : LAST_LEVEL;
 
     if (!node->section->title)
         return;
@@ -189,7 +190,8 @@ static void put_heading(const prompt_node *node, ah_buf *out)
     ah_buf_put(out, ah_text_slice(node->section->title));
 }
 
-static ah_status put_template(ah_binding *b, uint32_t i, const ah_template *t, ah_buf *out, ah_err *err)
+static ah_status put_template(ah_binding *b, uint32_t i, const ah_template *t, ah_buf *out,
+                              ah_err *err)
 {
     const char *missing;
     ah_slice params;
@@ -212,15 +214,16 @@ static ah_status put_template(ah_binding *b, uint32_t i, const ah_template *t, a
 static void put_suffix(ah_slice path, ah_buf *out)
 {
     part_block(out);
-    ah_buf_str(out, "---\n[This section is summarized. To view full content, call `read_section` with "
-                    "key \"");
+    ah_buf_str(out,
+               "---\n[This section is summarized. To view full content, call `read_section` with "
+               "key \"");
     ah_buf_put(out, path);
     ah_buf_str(out, "\".]");
 }
 
 /* The text of the nodes [i, end) in these states. */
-static ah_status put_text(ah_binding *b, const uint8_t *state, uint32_t i, uint32_t end, ah_buf *out,
-                          ah_err *err)
+static ah_status put_text(ah_binding *b, const uint8_t *state, uint32_t i, uint32_t end,
+                          ah_buf *out, ah_err *err)
 {
     const ah_prompt *p = b->prompt;
     ah_status st = AH_OK;
@@ -321,8 +324,10 @@ static ah_status draw(ah_binding *b, bool text, ah_rendered_prompt **out, ah_err
 
     if (!r)
         return ah_err_nomem(err);
-    *r = (ah_rendered_prompt){
-        .mem = b->mem, .refs = 1, .prompt = ah_prompt_ref(b->prompt), .given = ah_text_ref(b->given)};
+    *r = (ah_rendered_prompt){.mem = b->mem,
+                              .refs = 1,
+                              .prompt = ah_prompt_ref(b->prompt),
+                              .given = ah_text_ref(b->given)};
     if ((st = fill(b, r, text, err)) == AH_OK)
         *out = r;
     else
@@ -356,8 +361,8 @@ ah_status ah_binding_render_again(ah_binding *b, const ah_override_source *shown
     return AH_OK;
 }
 
-ah_status ah_binding_render(ah_binding *b, const ah_override_source *shown, ah_rendered_prompt **out,
-                            ah_err *err)
+ah_status ah_binding_render(ah_binding *b, const ah_override_source *shown,
+                            ah_rendered_prompt **out, ah_err *err)
 {
     return ah_binding_render_again(b, shown, NULL, out, err);
 }
@@ -370,7 +375,8 @@ ah_status ah_binding_tools(ah_binding *b, const ah_override_source *shown, ah_re
     return st == AH_OK ? draw(b, false, out, err) : st;
 }
 
-/* -- reading one section --------------------------------------------------------------------------- */
+/* -- reading one section
+ * --------------------------------------------------------------------------- */
 
 /* Is it shown in full, and all around it? */
 static bool is_open(const ah_prompt *p, const uint8_t *state, uint32_t i)
@@ -405,8 +411,8 @@ typedef struct read_states {
     uint8_t *before, *after, *mark;
 } read_states;
 
-/* The sections with tools among `top` and those below it that are shown then and are not open before,
- * marked; how many tools. */
+/* The sections with tools among `top` and those below it that are shown then and are not open
+ * before, marked; how many tools. */
 static size_t mark_gained(const ah_prompt *p, const read_states *s, uint32_t top)
 {
     size_t n = 0;
@@ -453,8 +459,8 @@ static ah_status keep_gained(ah_section_content *r, const ah_prompt *p, const re
     return AH_OK;
 }
 
-static ah_status read_node(ah_binding *b, uint32_t i, const read_states *s, const ah_section_reader *had,
-                           ah_section_content *r, ah_err *err)
+static ah_status read_node(ah_binding *b, uint32_t i, const read_states *s,
+                           const ah_section_reader *had, ah_section_content *r, ah_err *err)
 {
     const ah_prompt *p = b->prompt;
     uint32_t top = i;
@@ -476,8 +482,9 @@ static ah_status read_node(ah_binding *b, uint32_t i, const read_states *s, cons
     return st;
 }
 
-ah_status ah_binding_read(ah_binding *b, const ah_override_source *shown, const ah_section_reader *had,
-                          ah_slice path, ah_section_content *out, ah_err *err)
+ah_status ah_binding_read(ah_binding *b, const ah_override_source *shown,
+                          const ah_section_reader *had, ah_slice path, ah_section_content *out,
+                          ah_err *err)
 {
     uint32_t i = prompt_find(b->prompt, path), n = b->prompt->n;
     uint8_t *scratch;
@@ -492,7 +499,8 @@ ah_status ah_binding_read(ah_binding *b, const ah_override_source *shown, const 
     if (!(scratch = ah_alloc(b->mem, 3 * (size_t)n))) /* zeroed */
         return ah_err_nomem(err);
     out->prompt = ah_prompt_ref(b->prompt);
-    st = read_node(b, i, &(read_states){scratch, scratch + n, scratch + 2 * (size_t)n}, had, out, err);
+    st = read_node(b, i, &(read_states){scratch, scratch + n, scratch + 2 * (size_t)n}, had, out,
+                   err);
     ah_free(b->mem, scratch);
     return st;
 }

@@ -48,10 +48,11 @@ static ah_status make_key(ah_section *s, const ah_section_def *def, ah_err *err)
                           def->title.p ? "no key can be made from its title"
                                        : "it has neither key nor title");
     if (!is_key(key))
-        return ah_err_set(err, AH_PROMPT_VALIDATION,
-                          "section: key '%.*s' must be 1 to %d of a-z, 0-9, _ and -, the first a letter "
-                          "or digit",
-                          AH_FMT(key), AH_MAX_KEY);
+        return ah_err_set(
+            err, AH_PROMPT_VALIDATION,
+            "section: key '%.*s' must be 1 to %d of a-z, 0-9, _ and -, the first a letter "
+            "or digit",
+            AH_FMT(key), AH_MAX_KEY);
     s->key = ah_text_new(s->mem, key);
     return s->key ? AH_OK : ah_err_nomem(err);
 }
@@ -60,10 +61,11 @@ static ah_status make_title(ah_section *s, ah_slice title, ah_err *err)
 {
     if (!title.p)
         return AH_OK;
-    if (!title.n || title.n > AH_MAX_TITLE || !ah_utf8_valid(title) || memchr(title.p, '\n', title.n))
+    if (!title.n || title.n > AH_MAX_TITLE || !ah_utf8_valid(title) ||
+        memchr(title.p, '\n', title.n))
         return ah_err_set(err, AH_PROMPT_VALIDATION,
-                          "section '%s': title must be one line of UTF-8, 1 to %d bytes", s->key->data,
-                          AH_MAX_TITLE);
+                          "section '%s': title must be one line of UTF-8, 1 to %d bytes",
+                          s->key->data, AH_MAX_TITLE);
     s->title = ah_text_new(s->mem, title);
     return s->title ? AH_OK : ah_err_nomem(err);
 }
@@ -146,7 +148,8 @@ static ah_status fill(ah_section *s, const ah_section_def *def, ah_err *err)
     return st;
 }
 
-ah_status ah_section_new(const ah_mem *mem, const ah_section_def *def, ah_section **out, ah_err *err)
+ah_status ah_section_new(const ah_mem *mem, const ah_section_def *def, ah_section **out,
+                         ah_err *err)
 {
     ah_section *s = ah_alloc(mem, sizeof *s);
     ah_status st;

@@ -58,7 +58,8 @@ typedef struct ah_section {
 } ah_section;
 
 /* AH_PROMPT_VALIDATION with the key as section_path in the details. */
-ah_status ah_section_new(const ah_mem *mem, const ah_section_def *def, ah_section **out, ah_err *err);
+ah_status ah_section_new(const ah_mem *mem, const ah_section_def *def, ah_section **out,
+                         ah_err *err);
 ah_section *ah_section_ref(ah_section *s);
 void ah_section_unref(ah_section *s); /* NULL is fine */
 

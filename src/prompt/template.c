@@ -135,7 +135,8 @@ static ah_status find_holes(ah_template *t, ah_err *err)
             continue;
         if (!read_hole(text, i, &found)) {
             ah_json_err_at(text, i,
-                           "a placeholder is ${name}, and $${ the text \"${\": this is neither,", err);
+                           "a placeholder is ${name}, and $${ the text \"${\": this is neither,",
+                           err);
             if (err)
                 err->status = AH_PROMPT_VALIDATION;
             return AH_PROMPT_VALIDATION;

@@ -121,7 +121,8 @@ ah_status ah_budgets_add(ah_budgets *s, ah_budget *b, ah_err *err)
     if (!b)
         return AH_OK;
     if (s->n == AH_MAX_BUDGETS)
-        return ah_err_set(err, AH_BUDGET, "runs inside runs have more than %d budgets", AH_MAX_BUDGETS);
+        return ah_err_set(err, AH_BUDGET, "runs inside runs have more than %d budgets",
+                          AH_MAX_BUDGETS);
     s->budget[s->n++] = ah_budget_ref(b);
     return AH_OK;
 }
@@ -154,10 +155,11 @@ static ah_status used_up(const ah_budget *b, ah_budget_kind k, ah_err *err)
                    (double)used / AH_COST_UNIT, (double)b->limit[k] / AH_COST_UNIT);
     else
         ah_err_set(err, AH_BUDGET,
-                   "the budget's %s are used up: %" PRId64 " of %" PRId64 " (budget = { %s = ... })",
+                   "the budget's %s are used up: %" PRId64 " of %" PRId64
+                   " (budget = { %s = ... })",
                    name, used, b->limit[k], name);
-    snprintf(err->details, sizeof err->details, "{\"budget\":\"%s\",\"limit\":%.9g,\"used\":%.9g}", name,
-             (double)b->limit[k] / (k == AH_BUDGET_COST ? AH_COST_UNIT : 1),
+    snprintf(err->details, sizeof err->details, "{\"budget\":\"%s\",\"limit\":%.9g,\"used\":%.9g}",
+             name, (double)b->limit[k] / (k == AH_BUDGET_COST ? AH_COST_UNIT : 1),
              (double)used / (k == AH_BUDGET_COST ? AH_COST_UNIT : 1));
     return AH_BUDGET;
 }
@@ -197,7 +199,8 @@ void ah_budgets_forget(ah_budgets *s)
     memset(s->guessed, 0, sizeof s->guessed);
 }
 
-void ah_budgets_begin(ah_budgets *s, ah_slice model, const ah_adapter *a, int64_t input, int64_t output)
+void ah_budgets_begin(ah_budgets *s, ah_slice model, const ah_adapter *a, int64_t input,
+                      int64_t output)
 {
     ah_usage guess = {.input = input, .output = output};
 
@@ -213,7 +216,8 @@ void ah_budgets_begin(ah_budgets *s, ah_slice model, const ah_adapter *a, int64_
 }
 
 /* The money that budget i is to be charged. */
-static int64_t money_of(ah_budgets *s, size_t i, ah_slice model, const ah_adapter *a, const ah_usage *u)
+static int64_t money_of(ah_budgets *s, size_t i, ah_slice model, const ah_adapter *a,
+                        const ah_usage *u)
 {
     int64_t money = u->priced ? u->cost - s->guessed[i] : cost_of(s->budget[i], model, a, u);
 

@@ -66,7 +66,8 @@ ah_status ah_budgets_check(const ah_budgets *s, bool over, ah_err *err);
 /* No answer to come tells what those before it cost. */
 void ah_budgets_forget(ah_budgets *s);
 /* A request of about so many tokens is sent. */
-void ah_budgets_begin(ah_budgets *s, ah_slice model, const ah_adapter *a, int64_t input, int64_t output);
+void ah_budgets_begin(ah_budgets *s, ah_slice model, const ah_adapter *a, int64_t input,
+                      int64_t output);
 /* It has ended: usage NULL where nothing was used. Unknown usage is estimated from what was
  * reserved and from `output` tokens; money is what the answer tells, else it goes by prices. */
 void ah_budgets_end(ah_budgets *s, ah_slice model, const ah_adapter *a, const ah_usage *usage,

@@ -16,7 +16,7 @@ enum {
     MAX_VALUE = 256 << 20,  /* and of a result as JSON, or of words, before they are cut */
     MAX_COERCED = 64 << 10, /* bytes of words about what was coerced */
     MAX_SHOWN = 100,        /* bytes of a name in them */
-    MAX_MARK = 384          /* bytes that stand for what was left out of a result, a path included */
+    MAX_MARK = 384 /* bytes that stand for what was left out of a result, a path included */
 };
 
 void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_slot *slot, size_t at,
@@ -179,9 +179,9 @@ static void refuse_unknown(ah_call *c, const ah_registry *r)
     ah_buf_clear(&b);
 }
 
-/* Finds who runs the call in place of the tool's own handler, or NULL: a double of the model's; or, where
- * it has no handler, the executor of its name (seed 004: the registry takes priority). A tool that
- * was removed is not brought back by one. */
+/* Finds who runs the call in place of the tool's own handler, or NULL: a double of the model's; or,
+ * where it has no handler, the executor of its name (seed 004: the registry takes priority). A tool
+ * that was removed is not brought back by one. */
 static ah_status find_other(ah_call *c, const ah_callees *who, const ah_tool *there, ah_tool **out,
                             ah_err *err)
 {
@@ -275,8 +275,8 @@ static void refuse_faults(ah_call *c, const ah_faults *faults)
     ah_buf_clear(&b);
 }
 
-/* Nobody waits for the check any more: what is over, its run or the time of the call, says itself what
- * else is to be said. */
+/* Nobody waits for the check any more: what is over, its run or the time of the call, says itself
+ * what else is to be said. */
 static void refuse_slow(ah_call *c, const char *what, const ah_faults *faults)
 {
     ah_buf b;
@@ -317,8 +317,9 @@ static void check_args(ah_call *c, ah_slice args)
     options.coerced = &words;
     st = ah_schema_check_with(c->tool->params, args, &options, &faults, &full);
     if (st == AH_BUDGET)
-        ah_call_refuse(c, "Tool validation failed: the arguments with their defaults are larger than "
-                          "32 MiB or deeper than 512 levels");
+        ah_call_refuse(c,
+                       "Tool validation failed: the arguments with their defaults are larger than "
+                       "32 MiB or deeper than 512 levels");
     else if (st == AH_CANCELLED)
         refuse_slow(c, "was not run, its arguments took too long to check: ", &faults);
     else if (st != AH_OK)
@@ -398,8 +399,8 @@ static void refuse_result(ah_call *c, const ah_faults *faults)
     ah_buf b;
 
     ah_buf_init(&b, c->overlay.mem, MAX_VALUE);
-    ah_buf_fmt(
-        &b, "Tool '%s' execution failed: its result does not match its schema: ", c->tool->name->data);
+    ah_buf_fmt(&b, "Tool '%s' execution failed: its result does not match its schema: ",
+               c->tool->name->data);
     ah_faults_print(faults, &b);
     answer_in_words(c, &b);
     ah_buf_clear(&b);
@@ -418,8 +419,8 @@ static bool check_result(ah_call *c, ah_slice value, ah_buf *full)
     if (!c->tool->result || (!value.p && c->tool->result_type)) /* a type's value may be none */
         return true;
     ah_faults_init(&faults, c->overlay.mem);
-    st = ah_schema_check_with(c->tool->result, value.p ? value : ah_slice_of("null"), &options, &faults,
-                              full);
+    st = ah_schema_check_with(c->tool->result, value.p ? value : ah_slice_of("null"), &options,
+                              &faults, full);
     if (st == AH_BUDGET)
         ah_call_refuse(c,
                        "Tool '%s' execution failed: its result with its defaults is larger than "
@@ -455,8 +456,8 @@ static void put_json(ah_buf *b, ah_slice json, bool lines)
     ah_buf_add(b, json.p + from, json.n - from);
 }
 
-/* A string as it is, anything else as JSON; after the author's message, if there is one. Nothing is a
- * success without a value, a nil is a value: of who looks for something, that it is not there.
+/* A string as it is, anything else as JSON; after the author's message, if there is one. Nothing is
+ * a success without a value, a nil is a value: of who looks for something, that it is not there.
  * `lines`: for a reader of lines. */
 static void render(const ah_call *c, const ah_outcome *o, bool lines, ah_buf *b)
 {
@@ -487,7 +488,8 @@ static bool give_to_session(ah_call *c, const ah_outcome *o, ah_session *session
     ah_slice type = o->type.p ? o->type : ah_text_slice(c->tool->result_type);
     ah_err err;
 
-    if (!session || o->untyped || ah_session_take(session, &c->overlay, type, o->value, &err) == AH_OK)
+    if (!session || o->untyped ||
+        ah_session_take(session, &c->overlay, type, o->value, &err) == AH_OK)
         return true;
     ah_call_refuse(c, "Tool '%s' execution failed: %s", c->tool->name->data, err.message);
     return false;
@@ -521,7 +523,8 @@ static ah_outcome refused(ah_call *c, ah_buf *words)
     return (ah_outcome){.failure = AH_FAILED_SAID, .whole = true};
 }
 
-/* Of what is shown in part the whole, until it is known where it goes; without memory it goes nowhere. */
+/* Of what is shown in part the whole, until it is known where it goes; without memory it goes
+ * nowhere. */
 static void shorten(ah_call *c, const ah_outcome *o, ah_buf *b)
 {
     ah_buf whole;
@@ -592,14 +595,15 @@ void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
 
 void ah_call_refuse_late(ah_call *c)
 {
-    ah_call_refuse(c,
-                   "Tool '%s' execution failed: it did not finish within %g seconds, the timeout of the "
-                   "tool, and was stopped.",
-                   c->tool->name->data, (double)c->tool->timeout_ms / 1000);
+    ah_call_refuse(
+        c,
+        "Tool '%s' execution failed: it did not finish within %g seconds, the timeout of the "
+        "tool, and was stopped.",
+        c->tool->name->data, (double)c->tool->timeout_ms / 1000);
 }
 
-/* An outcome that comes after its time is a failure, whatever it says: a call that was interrupted says
- * so in its own words, one long call into C may even have succeeded. */
+/* An outcome that comes after its time is a failure, whatever it says: a call that was interrupted
+ * says so in its own words, one long call into C may even have succeeded. */
 void ah_call_done(ah_call *c, const ah_outcome *o, int64_t now)
 {
     const ah_run_config *cfg = ah_run_cfg(c->run);

@@ -1,7 +1,7 @@
 /* Dispatch of one tool call (seed 002, Runtime Dispatch), a function a step: look up, parse,
- * deadline, context, overlay, handler, commit or drop, event, answer. It owns the call from its slot
- * to its answer. The state machine decides when a step is taken, and takes it; whoever serves a
- * handler ends it with ah_call_done. */
+ * deadline, context, overlay, handler, commit or drop, event, answer. It owns the call from its
+ * slot to its answer. The state machine decides when a step is taken, and takes it; whoever serves
+ * a handler ends it with ah_call_done. */
 #ifndef AH_RUN_CALL_H
 #define AH_RUN_CALL_H
 
@@ -33,11 +33,11 @@ typedef struct ah_call {
     const struct ah_hooks *approver; /* whose */
     ah_text *approved;               /* the arguments that an approval gave; NULL: none */
     int asks;                        /* how often one was asked for */
-    ah_text *parent_call;            /* id of the call in which this one is made; NULL: the model's */
-    unsigned within;                 /* calls made in this one so far, for their ids */
-    bool strict;                     /* null where nothing was meant counts as absent (wire/strict.h) */
-    ah_text *reason;                 /* why one is asked for */
-    ah_text *warning;                /* to stand before its answer; NULL: none */
+    ah_text *parent_call; /* id of the call in which this one is made; NULL: the model's */
+    unsigned within;      /* calls made in this one so far, for their ids */
+    bool strict;          /* null where nothing was meant counts as absent (wire/strict.h) */
+    ah_text *reason;      /* why one is asked for */
+    ah_text *warning;     /* to stand before its answer; NULL: none */
     ah_tool *tool;
     ah_text *args;    /* checked, with defaults: what the handler gets */
     ah_text *coerced; /* what was taken as something else, in words; NULL: nothing */
@@ -52,7 +52,8 @@ typedef struct ah_call {
     ah_text *error; /* what its handler raised, with the traceback: never for the model; likewise */
     bool mistake;   /* and not on purpose */
     bool keeps;     /* its run may keep a long result; set after ah_call_init */
-    ah_text *whole; /* of which `part` shows head and tail; NULL: it shows all, or that is not kept */
+    ah_text
+        *whole; /* of which `part` shows head and tail; NULL: it shows all, or that is not kept */
     const ah_text *part; /* the content while nobody has replaced it */
     size_t gap;          /* where in it a path may be named */
     ah_text *images;     /* beside the content, a JSON list; NULL: none */
@@ -60,9 +61,9 @@ typedef struct ah_call {
     ah_status leave;     /* a status that ends the run once the batch is settled */
     ah_text *leave_why;
     ah_text *leave_details; /* a JSON object for the error's; NULL: none */
-    ah_text
-        *expansion; /* the sections that it leaves for, as ah_outcome has them; NULL: none are named */
-    void *task;     /* the tool owner's */
+    ah_text *expansion; /* the sections that it leaves for, as ah_outcome has them; NULL: none are
+                           named */
+    void *task;         /* the tool owner's */
 } ah_call;
 
 /* The ways of a handler to fail, which decide the words (seed 002, Exception Handling). */
@@ -85,9 +86,9 @@ typedef struct ah_outcome {
     bool mistake;     /* not on purpose */
     ah_slice render;  /* what the model is shown of the value; .p NULL: as it is, or as JSON */
     bool exclude_value;
-    bool untyped;    /* of no type, whatever the tool declares */
-    bool whole;      /* shown as it is, however long */
-    ah_value live;   /* the value as it was returned; taken. .vt NULL: none, or nobody looks at it */
+    bool untyped;  /* of no type, whatever the tool declares */
+    bool whole;    /* shown as it is, however long */
+    ah_value live; /* the value as it was returned; taken. .vt NULL: none, or nobody looks at it */
     ah_status leave; /* AH_OK, or AH_PROMPT_EVALUATION and the like: re-raised (seed 002) */
     /* With AH_VISIBILITY_EXPANSION, {"reason":..,"requested_overrides":{path:"full"|"summary"},
      * "section_keys":[..]}, checked, the first may be absent; .p NULL: it names no section. */
@@ -111,8 +112,8 @@ typedef struct ah_callees {
 
 /* Steps 1-6. True: the handler is to be started. False: the call is answered. */
 bool ah_call_prepare(ah_call *c, const ah_callees *who, int64_t now, int64_t run_deadline);
-/* An approval changed the arguments (checked JSON): they are checked like the model's, in time of the
- * call that begins `now`. */
+/* An approval changed the arguments (checked JSON): they are checked like the model's, in time of
+ * the call that begins `now`. */
 bool ah_call_change_args(ah_call *c, ah_slice args, int64_t now);
 /* An answer that no handler gave. */
 void ah_call_refuse(ah_call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

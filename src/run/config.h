@@ -40,23 +40,23 @@ typedef struct ah_run_config {
     const ah_secrets *secrets;
     int64_t id, parent;          /* parent 0: none */
     ah_adapter *adapter;         /* referenced */
-    ah_adapter *const *fallback; /* borrowed until the run is freed: each goes on where the one before
-                                     is overloaded or out (run_fallback.c) */
+    ah_adapter *const *fallback; /* borrowed until the run is freed: each goes on where the one
+                                    before is overloaded or out (run_fallback.c) */
     size_t n_fallbacks;
-    bool fallback_after_output;         /* even where a listener was shown a piece of the answer */
-    ah_transcript *transcript;          /* referenced; the run appends */
-    ah_wire *wire;                      /* of the two, kept from run to run: a run costs what is new */
-    ah_registry *registry;              /* borrowed until the run is freed, like all that follows */
-    const ah_registry *executors;       /* run calls that it cannot; NULL: none */
-    struct ah_inject_rules *rules;      /* how tools are injected */
+    bool fallback_after_output;    /* even where a listener was shown a piece of the answer */
+    ah_transcript *transcript;     /* referenced; the run appends */
+    ah_wire *wire;                 /* of the two, kept from run to run: a run costs what is new */
+    ah_registry *registry;         /* borrowed until the run is freed, like all that follows */
+    const ah_registry *executors;  /* run calls that it cannot; NULL: none */
+    struct ah_inject_rules *rules; /* how tools are injected */
     struct ah_drift_warnings *untold;   /* told as the run starts; NULL: nothing */
     const struct ah_strategy *strategy; /* in the order in which they see each call */
     size_t n_strategies;
-    const size_t *discovered;          /* how many entities are at hand, for events; NULL: none ever */
-    const struct ah_hooks *hooks;      /* NULL: none */
+    const size_t *discovered;     /* how many entities are at hand, for events; NULL: none ever */
+    const struct ah_hooks *hooks; /* NULL: none */
     const struct ah_hooks *host_hooks; /* of all runs of the host; NULL: none */
-    struct ah_run *around; /* the run in which this one was started, whose policies hold here, too; NULL:
-                                   none. ah_run_set_around tells when it goes */
+    struct ah_run *around; /* the run in which this one was started, whose policies hold here, too;
+                              NULL: none. ah_run_set_around tells when it goes */
     bool made_by_code;     /* its one call is not a model's: it is paid by the run around */
     struct ah_binding *prompt;        /* NULL: none */
     struct ah_disclosure *disclosure; /* the prompt in this conversation; NULL: there is none */
@@ -79,13 +79,15 @@ typedef struct ah_run_config {
     /* Told what each handler gave, once it is judged and before it is words; NULL: nobody. */
     void (*answered)(void *ud, const struct ah_call *call, const struct ah_outcome *o);
     /* Begins what makes the run ready, before its first request, which may change transcript and
-     * registry; ah_run_ready ends it, once, unless stop_setup was called. NULL: the run is ready. */
+     * registry; ah_run_ready ends it, once, unless stop_setup was called. NULL: the run is ready.
+     */
     void (*setup)(void *ud, ah_run *run);
     void (*stop_setup)(void *ud, ah_run *run);
     /* Writes the whole of a result that a model is shown in part into a file, in `o`, which is
-     * committed then. `path` gets where; nothing: there is no place for it. NULL: there never is. */
-    ah_status (*keep)(void *ud, const struct ah_call *call, ah_overlay *o, ah_slice whole, ah_buf *path,
-                      ah_err *err);
+     * committed then. `path` gets where; nothing: there is no place for it. NULL: there never is.
+     */
+    ah_status (*keep)(void *ud, const struct ah_call *call, ah_overlay *o, ah_slice whole,
+                      ah_buf *path, ah_err *err);
     void *on_ud;        /* of `on` and all above */
     bool wants_content; /* a listener is shown content as it comes: no retry after that */
     /* filled in by ah_run_new */

@@ -60,11 +60,13 @@ ah_status ah_disclosure_copy(ah_disclosure *d, const ah_disclosure *from, ah_err
     d->closed = from->closed;
     d->here = from->here ? ah_rendered_prompt_ref(from->here) : NULL;
     for (size_t i = 0; i < from->since.n && st == AH_OK; i++)
-        st = ah_overrides_put(&d->since, from->since.item[i].path, from->since.item[i].visibility, err);
+        st = ah_overrides_put(&d->since, from->since.item[i].path, from->since.item[i].visibility,
+                              err);
     return st;
 }
 
-ah_status ah_disclosure_look(ah_disclosure *d, const ah_overlay *o, ah_override_source *out, ah_err *err)
+ah_status ah_disclosure_look(ah_disclosure *d, const ah_overlay *o, ah_override_source *out,
+                             ah_err *err)
 {
     *out = (ah_override_source){.find = ah_overrides_find, .ud = &d->now};
     return ah_overrides_read(&d->now, d->session, o, err);
@@ -72,8 +74,8 @@ ah_status ah_disclosure_look(ah_disclosure *d, const ah_overlay *o, ah_override_
 
 /* -- what the conversation has ------------------------------------------------------------- */
 
-/* Would a section that stood in a closed one be in full, now that this is open? As far as the session
- * does not say otherwise meanwhile. */
+/* Would a section that stood in a closed one be in full, now that this is open? As far as the
+ * session does not say otherwise meanwhile. */
 static bool opens_with(const ah_disclosure *d, ah_slice path)
 {
     ah_visibility v = AH_FULL;
@@ -110,8 +112,8 @@ typedef struct reader {
     const ah_registry *tools;
 } reader;
 
-/* True if each of its tools was offered, though some may have been withdrawn since. There may have been
- * no room for them. */
+/* True if each of its tools was offered, though some may have been withdrawn since. There may have
+ * been no room for them. */
 static bool was_given(const reader *r, ah_slice path)
 {
     const ah_section *s = ah_prompt_section(ah_binding_prompt(r->d->binding), path);
@@ -195,7 +197,8 @@ ah_status ah_disclosure_opened(ah_overrides *v, const ah_transcript *t, size_t s
     for (size_t i = since; i < t->n && st == AH_OK; i++)
         if (t->entry[i].kind == AH_ENTRY_TOOLS_ADDED)
             st = put_list(
-                v, ah_json_member(ah_json_member(ah_text_slice(t->entry[i].json), "by"), "open"), err);
+                v, ah_json_member(ah_json_member(ah_text_slice(t->entry[i].json), "by"), "open"),
+                err);
     return st;
 }
 
@@ -246,8 +249,8 @@ static bool find_unread(void *ud, ah_slice path, ah_visibility *out)
 }
 
 ah_status ah_disclosure_told(ah_disclosure *d, const ah_transcript *t, size_t since,
-                             ah_rendered_prompt *now, ah_rendered_prompt *was, ah_rendered_prompt **out,
-                             ah_err *err)
+                             ah_rendered_prompt *now, ah_rendered_prompt *was,
+                             ah_rendered_prompt **out, ah_err *err)
 {
     unread u = {.d = d};
     ah_override_source shown = {.find = find_unread, .ud = &u};
@@ -277,8 +280,8 @@ void ah_disclosure_text(const ah_disclosure *d, const ah_rendered_prompt *r, ah_
     put_block(out, ah_text_slice(d->after));
 }
 
-ah_status ah_disclosure_set_prompt(const ah_disclosure *d, const ah_rendered_prompt *r, ah_changes *out,
-                                   ah_err *err)
+ah_status ah_disclosure_set_prompt(const ah_disclosure *d, const ah_rendered_prompt *r,
+                                   ah_changes *out, ah_err *err)
 {
     ah_status st;
     ah_buf b;
@@ -334,7 +337,8 @@ static void put_value(const ah_section_content *r, ah_buf *out)
 /* The model is shown the message and the content; strategies see the value. */
 static void answer(ah_call *call, const ah_section_content *r, ah_slice key)
 {
-    ah_outcome o = {.failure = AH_FAILED_SAID, .success = r->kind != AH_READ_UNKNOWN, .whole = true};
+    ah_outcome o = {
+        .failure = AH_FAILED_SAID, .success = r->kind != AH_READ_UNKNOWN, .whole = true};
     ah_text *text = NULL;
     ah_buf message, value;
 
@@ -368,7 +372,8 @@ static ah_status read_key(ah_disclosure *d, const ah_call *call, const ah_overla
                           ah_section_content *out, ah_err *err)
 {
     ah_json_string(ah_json_member(ah_text_slice(call->args), "section_key"), key);
-    return ah_buf_ok(key) ? read_path(d, call->run, o, ah_buf_slice(key), out, err) : ah_err_nomem(err);
+    return ah_buf_ok(key) ? read_path(d, call->run, o, ah_buf_slice(key), out, err)
+                          : ah_err_nomem(err);
 }
 
 static void start(const ah_tool *tool, ah_call *call)
@@ -395,8 +400,10 @@ static const struct ah_value_vt reader_vt = {.release = release};
 ah_status ah_read_section_tool(ah_disclosure *d, ah_tool **out, ah_err *err)
 {
     static const char schema[] =
-        "{\"additionalProperties\":false,\"properties\":{\"section_key\":{\"description\":\"The key that "
-        "the summary names.\",\"type\":\"string\"}},\"required\":[\"section_key\"],\"type\":\"object\"}";
+        "{\"additionalProperties\":false,\"properties\":{\"section_key\":{\"description\":\"The "
+        "key that "
+        "the summary "
+        "names.\",\"type\":\"string\"}},\"required\":[\"section_key\"],\"type\":\"object\"}";
     ah_tool_def def = {.name = AH_LIT(AH_READ_SECTION),
                        .ours = true,
                        .description = AH_LIT("Read the full content of a summarized section."),
@@ -413,7 +420,8 @@ ah_status ah_read_section_tool(ah_disclosure *d, ah_tool **out, ah_err *err)
 
 /* -- the strategy --------------------------------------------------------------------------- */
 
-/* {"section":key,"open":[paths]}: where the tools are from, and what a loaded conversation opens. */
+/* {"section":key,"open":[paths]}: where the tools are from, and what a loaded conversation opens.
+ */
 static ah_status provenance(const ah_disclosure *d, ah_slice key, const ah_section_content *r,
                             ah_text **out, ah_err *err)
 {
@@ -447,8 +455,8 @@ static bool find_asked(void *ud, ah_slice path, ah_visibility *out)
     return find_here(ud, path, out);
 }
 
-/* True if a strategy set the system text last. Its text is kept: the tool's result has told the model
- * of the section. */
+/* True if a strategy set the system text last. Its text is kept: the tool's result has told the
+ * model of the section. */
 static bool is_replaced(const ah_transcript *t)
 {
     ah_slice last = ah_transcript_last(t, AH_ENTRY_PROMPT);
@@ -491,8 +499,8 @@ static ah_status show(ah_disclosure *d, const ah_section_content *r, ah_changes 
     return st;
 }
 
-static ah_status expand(ah_disclosure *d, const ah_run *run, ah_slice key, const ah_section_content *r,
-                        ah_changes *out, ah_err *err)
+static ah_status expand(ah_disclosure *d, const ah_run *run, ah_slice key,
+                        const ah_section_content *r, ah_changes *out, ah_err *err)
 {
     ah_text *by = NULL;
     ah_status st = provenance(d, key, r, &by, err);
@@ -562,8 +570,8 @@ static void put_words(const ah_section_content *r, ah_slice path, ah_buf *words)
 }
 
 /* The session is told of the path itself, whatever there is to be read. */
-static ah_status open_for(ah_disclosure *d, ah_run *run, ah_slice path, ah_changes *out, ah_buf *words,
-                          ah_err *err)
+static ah_status open_for(ah_disclosure *d, ah_run *run, ah_slice path, ah_changes *out,
+                          ah_buf *words, ah_err *err)
 {
     ah_slice own = ah_prompt_path(ah_binding_prompt(d->binding), path);
     ah_section_content r = {0};
@@ -594,7 +602,8 @@ static ah_status remove_gone(ah_disclosure *d, const ah_run *run, const ah_rende
     return st;
 }
 
-static ah_status close_for(ah_disclosure *d, ah_run *run, ah_slice path, ah_changes *out, ah_err *err)
+static ah_status close_for(ah_disclosure *d, ah_run *run, ah_slice path, ah_changes *out,
+                           ah_err *err)
 {
     ah_override_source before = {find_here, d}, then = {find_asked, d};
     ah_slice own = ah_prompt_path(ah_binding_prompt(d->binding), path);

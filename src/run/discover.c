@@ -77,7 +77,8 @@ static bool is_full(const ah_run *run, const ah_changes *out)
 }
 
 /* One entity of the result; its instance is taken where it gets or has tools. */
-static ah_status take(ah_discovery *d, const ah_call *call, ah_entity *e, ah_changes *out, ah_err *err)
+static ah_status take(ah_discovery *d, const ah_call *call, ah_entity *e, ah_changes *out,
+                      ah_err *err)
 {
     int depth = depth_after(call);
     ah_entity_slot *f = NULL;

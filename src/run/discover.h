@@ -4,8 +4,9 @@
  * is, and how a method is called, is its world's (model/entity.h). The Lua floor makes one a
  * conversation, and gives the run its strategy.
  *
- * An instance is held while there are tools of it, at most until ah_discovery_release. What was found
- * is known by class and id to the end of the conversation, so that a name never means another entity. */
+ * An instance is held while there are tools of it, at most until ah_discovery_release. What was
+ * found is known by class and id to the end of the conversation, so that a name never means another
+ * entity. */
 #ifndef AH_RUN_DISCOVER_H
 #define AH_RUN_DISCOVER_H
 
@@ -66,10 +67,11 @@ ah_status ah_discovery_retract(const ah_discovery *d, const ah_entity_class *of,
  * that have the same definition still; without instances. `find` gives the class of a name,
  * borrowed, or NULL. For a conversation that was loaded, or forked. */
 ah_status ah_discovery_replay(ah_discovery *d, const ah_transcript *t, ah_registry *r,
-                              ah_entity_class *(*find)(void *ud, ah_slice name), void *ud, ah_err *err);
+                              ah_entity_class *(*find)(void *ud, ah_slice name), void *ud,
+                              ah_err *err);
 
-/* Of what is known of classes that are defined: the tools that stay stale in the registry, as they are
- * defined now, as additions. */
+/* Of what is known of classes that are defined: the tools that stay stale in the registry, as they
+ * are defined now, as additions. */
 ah_status ah_discovery_redeclare(const ah_discovery *d, const ah_registry *r, ah_changes *out,
                                  ah_err *err);
 

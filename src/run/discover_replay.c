@@ -70,8 +70,8 @@ static void read_told(told *t, ah_slice by)
     t->depth = n.is_int && n.i > 0 && n.i < 1 << 20 ? (int)n.i : 1;
 }
 
-static ah_status known_again(ah_discovery *d, const told *t, ah_entity_class *of, ah_entity_slot **f,
-                             ah_err *err)
+static ah_status known_again(ah_discovery *d, const told *t, ah_entity_class *of,
+                             ah_entity_slot **f, ah_err *err)
 {
     ah_status st = ah_entity_slot_look_up(d, of, ah_buf_slice(&t->id), f, err);
     ah_slice from = {t->from.len ? t->from.data : NULL, t->from.len};
@@ -79,8 +79,8 @@ static ah_status known_again(ah_discovery *d, const told *t, ah_entity_class *of
     if (st != AH_OK || *f || !t->id.len || !t->stem.len ||
         ah_entity_slot_by_stem(d, ah_buf_slice(&t->stem)))
         return st;
-    return ah_entity_slot_add(d, of, ah_buf_slice(&t->id), ah_buf_slice(&t->stem), from, t->depth, f,
-                              err);
+    return ah_entity_slot_add(d, of, ah_buf_slice(&t->id), ah_buf_slice(&t->stem), from, t->depth,
+                              f, err);
 }
 
 static bool is_ours(ah_slice by)
@@ -176,7 +176,8 @@ ah_status ah_discovery_redeclare(const ah_discovery *d, const ah_registry *r, ah
 }
 
 ah_status ah_discovery_replay(ah_discovery *d, const ah_transcript *t, ah_registry *r,
-                              ah_entity_class *(*find)(void *ud, ah_slice name), void *ud, ah_err *err)
+                              ah_entity_class *(*find)(void *ud, ah_slice name), void *ud,
+                              ah_err *err)
 {
     ah_status st = AH_OK;
     told it;

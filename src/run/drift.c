@@ -74,7 +74,8 @@ void ah_drift_put_list(unsigned set, ah_buf *out)
 
 void ah_drift_put_answer(const ah_tool *stale, ah_buf *out)
 {
-    ah_buf_fmt(out, "Tool '%s' was not run: its definition has changed since it was declared here (",
+    ah_buf_fmt(out,
+               "Tool '%s' was not run: its definition has changed since it was declared here (",
                stale->name->data);
     ah_spec_put_differences(stale->drift, out);
     ah_buf_str(out, "), so it may not do what you were told of it. Nothing was run.");
@@ -89,9 +90,11 @@ static void clear_item(struct ah_drift_warnings_item *it)
     ah_text_unref(it->changed);
 }
 
-void ah_drift_warnings_add(ah_drift_warnings *u, ah_slice message, ah_slice tool_name, ah_slice changed)
+void ah_drift_warnings_add(ah_drift_warnings *u, ah_slice message, ah_slice tool_name,
+                           ah_slice changed)
 {
-    struct ah_drift_warnings_item *grown = ah_grow(u->mem, u->item, &u->cap, u->n + 1, sizeof *grown);
+    struct ah_drift_warnings_item *grown =
+        ah_grow(u->mem, u->item, &u->cap, u->n + 1, sizeof *grown);
     struct ah_drift_warnings_item it = {0};
 
     if (!grown)
@@ -131,6 +134,7 @@ void ah_drift_warnings_tell(ah_drift_warnings *u, ah_run *run)
     *u = (ah_drift_warnings){.mem = u->mem};
     for (size_t i = 0; i < mine.n; i++)
         ah_run_warn_of_tool(run, ah_text_slice(mine.item[i].message),
-                            ah_text_slice(mine.item[i].tool_name), ah_text_slice(mine.item[i].changed));
+                            ah_text_slice(mine.item[i].tool_name),
+                            ah_text_slice(mine.item[i].changed));
     ah_drift_warnings_clear(&mine);
 }

@@ -1,8 +1,9 @@
 /* Drift: a tool is defined otherwise than when the conversation that goes on was written. A model
  * that learned what a tool does from its old definition is told nothing of a new one, and whoever
- * defines the tool may have changed it on purpose; so the script is told, or nothing is run. What the
- * script itself changes while the conversation is open is no drift. Injection compares, dispatch
- * answers calls of refused ones, and the Lua floor keeps the warnings that no run is there to tell. */
+ * defines the tool may have changed it on purpose; so the script is told, or nothing is run. What
+ * the script itself changes while the conversation is open is no drift. Injection compares,
+ * dispatch answers calls of refused ones, and the Lua floor keeps the warnings that no run is there
+ * to tell. */
 #ifndef AH_RUN_DRIFT_H
 #define AH_RUN_DRIFT_H
 
@@ -36,7 +37,8 @@ typedef struct ah_drift_warnings {
 } ah_drift_warnings;
 
 /* Left out where memory does not reach: they are in the log, too. changed .p NULL: does not say. */
-void ah_drift_warnings_add(ah_drift_warnings *u, ah_slice message, ah_slice tool_name, ah_slice changed);
+void ah_drift_warnings_add(ah_drift_warnings *u, ah_slice message, ah_slice tool_name,
+                           ah_slice changed);
 void ah_drift_warnings_copy(ah_drift_warnings *u,
                             const ah_drift_warnings *from); /* adds those of `from` */
 void ah_drift_warnings_clear(ah_drift_warnings *u);

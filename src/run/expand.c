@@ -1,5 +1,5 @@
-/* Each override is one set of changes, so that the next one is seen as things are then. What follows
- * from one is in disclose.c, making it in inject.c. */
+/* Each override is one set of changes, so that the next one is seen as things are then. What
+ * follows from one is in disclose.c, making it in inject.c. */
 #include "run/expand.h"
 
 #include "run/disclose.h"

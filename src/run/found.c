@@ -1,6 +1,6 @@
-/* The entities that one conversation has found: each with its key, its stem and its instance, and the
- * tools that are bound to it. How a call of such a tool begins is its world's, through the class
- * (model/entity.h); when there is something to find, discover.c says. */
+/* The entities that one conversation has found: each with its key, its stem and its instance, and
+ * the tools that are bound to it. How a call of such a tool begins is its world's, through the
+ * class (model/entity.h); when there is something to find, discover.c says. */
 #include "run/found.h"
 
 enum { MAX_WORDS = 8 << 10 };
@@ -135,8 +135,8 @@ ah_status ah_entity_slot_look_up(const ah_discovery *d, const ah_entity_class *o
 }
 
 /* The index may keep the old key: it leads to the same place. */
-ah_status ah_entity_slot_adopt(ah_discovery *d, ah_entity_class *of, ah_slice id, ah_entity_slot **found,
-                               ah_err *err)
+ah_status ah_entity_slot_adopt(ah_discovery *d, ah_entity_class *of, ah_slice id,
+                               ah_entity_slot **found, ah_err *err)
 {
     const ah_entity_class name_only = {.name = of->name};
     ah_text *key = NULL;
@@ -153,7 +153,8 @@ ah_status ah_entity_slot_adopt(ah_discovery *d, ah_entity_class *of, ah_slice id
         return ah_err_nomem(err);
     }
     ah_text_set(&f->key, key);
-    ah_index_put(&d->by_key, ah_text_slice(key), ah_index_find(&d->by_stem, ah_text_slice(f->stem)));
+    ah_index_put(&d->by_key, ah_text_slice(key),
+                 ah_index_find(&d->by_stem, ah_text_slice(f->stem)));
     ah_entity_class_unref(f->of);
     f->of = ah_entity_class_ref(of);
     *found = f;
@@ -324,7 +325,8 @@ static ah_status derive(ah_entity_slot *f, bound *b, ah_slice name, ah_tool **ou
     ah_buf_init(&aside, f->mem, MAX_WORDS); /* names say the id without its signs */
     ah_buf_fmt(&aside, " (%s %s)", f->of->name->data, f->id->data);
     as.aside = ah_buf_slice(&aside);
-    st = ah_buf_ok(&aside) ? ah_tool_derive(f->of->method[b->method], &as, out, err) : ah_err_nomem(err);
+    st = ah_buf_ok(&aside) ? ah_tool_derive(f->of->method[b->method], &as, out, err)
+                           : ah_err_nomem(err);
     ah_buf_clear(&aside);
     return st;
 }
@@ -347,7 +349,8 @@ ah_status ah_entity_slot_make_tool(ah_entity_slot *f, size_t method, ah_slice na
     return AH_OK;
 }
 
-bool ah_entity_slot_has_tool(const ah_entity_slot *f, size_t method, ah_slice name, const ah_registry *r)
+bool ah_entity_slot_has_tool(const ah_entity_slot *f, size_t method, ah_slice name,
+                             const ah_registry *r)
 {
     const bound *b = bound_of(ah_registry_find(r, name));
 

@@ -1,5 +1,6 @@
-/* The entities that one conversation has found: the half of discovery that keeps them, for discover.c
- * and discover_replay.c alone. The structs, and what others may ask, are in discover.h. */
+/* The entities that one conversation has found: the half of discovery that keeps them, for
+ * discover.c and discover_replay.c alone. The structs, and what others may ask, are in discover.h.
+ */
 #ifndef AH_RUN_FOUND_H
 #define AH_RUN_FOUND_H
 
@@ -8,10 +9,10 @@
 /* The entity of a class and an id; NULL in *found where it is not known. Borrowed. */
 ah_status ah_entity_slot_look_up(const ah_discovery *d, const ah_entity_class *of, ah_slice id,
                                  ah_entity_slot **found, ah_err *err);
-/* An entity that was known by the class's name alone, from a conversation of earlier, gets its class again;
- * NULL in *found where there is no such entity. */
-ah_status ah_entity_slot_adopt(ah_discovery *d, ah_entity_class *of, ah_slice id, ah_entity_slot **found,
-                               ah_err *err);
+/* An entity that was known by the class's name alone, from a conversation of earlier, gets its
+ * class again; NULL in *found where there is no such entity. */
+ah_status ah_entity_slot_adopt(ah_discovery *d, ah_entity_class *of, ah_slice id,
+                               ah_entity_slot **found, ah_err *err);
 ah_entity_slot *ah_entity_slot_by_stem(const ah_discovery *d, ah_slice stem);
 /* One that the discovery must not have yet; it owns it. stem .p NULL: one is chosen that no other
  * entity has; from .p NULL: nobody knows which tool gave it. */

@@ -1,11 +1,12 @@
-/* Policies are asked in the order of their list; first those of the run that makes the call, then those of the
- * runs around it, then the host's. All of them must let it pass: one that denies decides, one that asks
- * leaves it to those behind it to deny. Arguments that one rewrites are checked like the model's, and
- * all are asked again about them, as those before it have seen others.
+/* Policies are asked in the order of their list; first those of the run that makes the call, then
+ * those of the runs around it, then the host's. All of them must let it pass: one that denies
+ * decides, one that asks leaves it to those behind it to deny. Arguments that one rewrites are
+ * checked like the model's, and all are asked again about them, as those before it have seen
+ * others.
  *
- * The rule: what is to keep something back fails closed. A policy that raises, or returns what is no verdict,
- * denies the call or blocks the result; the script is warned with its place, and the model is told no more
- * than that. */
+ * The rule: what is to keep something back fails closed. A policy that raises, or returns what is
+ * no verdict, denies the call or blocks the result; the script is warned with its place, and the
+ * model is told no more than that. */
 #include "run/gate.h"
 
 #include "run/hooks.h"
@@ -83,8 +84,9 @@ static bool next_level(levels *l)
     return l->hooks != NULL;
 }
 
-/* Returns who is asked for the approval that a policy of `from` wants: where scripts decide, its own run,
- * else the next one around it, else the first one within it; else its own run asks others. */
+/* Returns who is asked for the approval that a policy of `from` wants: where scripts decide, its
+ * own run, else the next one around it, else the first one within it; else its own run asks others.
+ */
 static const ah_hooks *who_approves(const ah_call *c, const ah_hooks *from)
 {
     const ah_hooks *within = NULL;
@@ -124,7 +126,8 @@ static ah_verdict obey(const ah_call *c, const ah_ruling *r)
     if (r->failed)
         warn_of(c, r);
     EMIT_SOME(c->run, AH_EVENT_POLICY, 6 + (size_t)(c->parent_call != NULL),
-              AH_F_STR("name", ah_text_slice(c->slot->name)), AH_F_STR("id", ah_text_slice(c->slot->id)),
+              AH_F_STR("name", ah_text_slice(c->slot->name)),
+              AH_F_STR("id", ah_text_slice(c->slot->id)),
               AH_F_STR("policy", ah_slice_of(r->policy)),
               AH_F_STR("verdict", ah_slice_of(ah_verdict_name(r->verdict))),
               AH_F_STR("reason", ah_buf_slice(&r->why)), AH_F_BOOL("shadow", r->shadow),
@@ -132,7 +135,8 @@ static ah_verdict obey(const ah_call *c, const ah_ruling *r)
     return r->shadow ? AH_VERDICT_ALLOW : r->verdict;
 }
 
-/* -- before the handler -------------------------------------------------------------------------- */
+/* -- before the handler --------------------------------------------------------------------------
+ */
 
 typedef enum passage { PASSES, ASKED, ANSWERED, AGAIN } passage;
 
@@ -175,10 +179,11 @@ static passage rewrite(ah_call *c, const ah_ruling *r)
     if (ah_call_change_args(c, ah_text_slice(r->json), c->started)) {
         then = same_json(c->overlay.mem, before, c->args) ? PASSES : AGAIN;
     } else {
-        ah_call_refuse(c,
-                       "Tool '%s' was not run: a policy changed its arguments to what the tool does "
-                       "not take",
-                       c->tool->name->data);
+        ah_call_refuse(
+            c,
+            "Tool '%s' was not run: a policy changed its arguments to what the tool does "
+            "not take",
+            c->tool->name->data);
         ah_run_warn(c->run, ah_text_slice(c->content));
     }
     ah_text_unref(before);
@@ -269,7 +274,8 @@ bool ah_gate_before(ah_call *c)
     return then == PASSES;
 }
 
-/* -- of the result ---------------------------------------------------------------------------------- */
+/* -- of the result
+ * ---------------------------------------------------------------------------------- */
 
 /* Replaces a held text by the given one. */
 static void hold(ah_text **held, ah_text **given, ah_slice *shown)

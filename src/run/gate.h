@@ -1,6 +1,6 @@
 /* The gate: every call passes the policies of its run and of the runs around it, and those of the
- * host, whoever makes it. What fails here keeps the call, or its result, back. The state machine asks
- * it before a handler, dispatch after one; who the policies are is said in hooks.h. */
+ * host, whoever makes it. What fails here keeps the call, or its result, back. The state machine
+ * asks it before a handler, dispatch after one; who the policies are is said in hooks.h. */
 #ifndef AH_RUN_GATE_H
 #define AH_RUN_GATE_H
 

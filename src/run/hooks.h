@@ -1,8 +1,9 @@
-/* Hooks: what may look at a call before its handler and at its result after it, and at a run where it
- * begins, between its turns and before its answer (seed 002: policies, approvals, feedback,
+/* Hooks: what may look at a call before its handler and at its result after it, and at a run where
+ * it begins, between its turns and before its answer (seed 002: policies, approvals, feedback,
  * completion checks). Those that may take time are started here and answer later; the others never
- * wait. Any of them may be NULL. The Lua floor fills them in. The order in which they are asked about
- * a call is gate.c's; injection asks for feedback, the state machine for guards and checks. */
+ * wait. Any of them may be NULL. The Lua floor fills them in. The order in which they are asked
+ * about a call is gate.c's; injection asks for feedback, the state machine for guards and checks.
+ */
 #ifndef AH_RUN_HOOKS_H
 #define AH_RUN_HOOKS_H
 
@@ -12,7 +13,8 @@ struct ah_run;
 struct ah_call;
 struct ah_outcome;
 
-/* The verdict of a policy. ASK, DENY and REWRITE before the handler; REPLACE, REDACT and BLOCK of its result. */
+/* The verdict of a policy. ASK, DENY and REWRITE before the handler; REPLACE, REDACT and BLOCK of
+ * its result. */
 typedef enum ah_verdict {
     AH_VERDICT_NONE, /* there is no such policy, or it does not look at this */
     AH_VERDICT_ALLOW,
@@ -41,7 +43,8 @@ typedef struct ah_ruling {
     char policy[AH_MAX_POLICY]; /* its name, or where it stands: "crm.lua:12" */
     char failure[AH_MAX_MESSAGE];
     ah_buf why; /* for the model, and for whoever approves */
-    /* REWRITE: the arguments, checked JSON. REPLACE, REDACT: the value, checked JSON; NULL: none. */
+    /* REWRITE: the arguments, checked JSON. REPLACE, REDACT: the value, checked JSON; NULL: none.
+     */
     ah_text *json;
     ah_text *message, *images, *type; /* REPLACE: as in an outcome; NULL: none */
     bool success, exclude;            /* REPLACE */
@@ -52,9 +55,10 @@ void ah_ruling_clear(ah_ruling *r);
 
 typedef struct ah_hooks {
     /* Asks policy number i (from 0) about the call, whose arguments are checked. `of`: the run
-     * whose policies these are, that of the call or one around it; NULL: the host's own. False: there
-     * are not so many. */
-    bool (*before)(void *ud, struct ah_run *of, const struct ah_call *call, size_t i, ah_ruling *out);
+     * whose policies these are, that of the call or one around it; NULL: the host's own. False:
+     * there are not so many. */
+    bool (*before)(void *ud, struct ah_run *of, const struct ah_call *call, size_t i,
+                   ah_ruling *out);
     /* The same of its result: the outcome as it is now, and the words that the model would read. */
     bool (*after)(void *ud, struct ah_run *of, const struct ah_call *call, size_t i,
                   const struct ah_outcome *o, ah_slice words, ah_ruling *out);
@@ -63,12 +67,13 @@ typedef struct ah_hooks {
     void (*ask)(void *ud, struct ah_call *call, ah_slice why);
     void (*stop_asking)(void *ud, struct ah_call *call);
     /* A batch of so many calls is filed: what is to be said to the model (notes). */
-    ah_status (*feedback)(void *ud, struct ah_run *run, size_t calls, ah_changes *notes, ah_err *err);
-    /* The final answer has come, and is not in the conversation yet: AH_OK, or AH_GUARD and why it must
-     * not be. value .p NULL: the run has no `output`. */
+    ah_status (*feedback)(void *ud, struct ah_run *run, size_t calls, ah_changes *notes,
+                          ah_err *err);
+    /* The final answer has come, and is not in the conversation yet: AH_OK, or AH_GUARD and why it
+     * must not be. value .p NULL: the run has no `output`. */
     ah_status (*guard)(void *ud, struct ah_run *run, ah_slice text, ah_slice value, ah_err *err);
-    /* The model has answered without calls: starts the checks, which say if it is done; ah_run_checked ends
-     * them, once, unless stop_checking was called. */
+    /* The model has answered without calls: starts the checks, which say if it is done;
+     * ah_run_checked ends them, once, unless stop_checking was called. */
     void (*check)(void *ud, struct ah_run *run);
     void (*stop_checking)(void *ud, struct ah_run *run);
     void *ud;

@@ -88,8 +88,9 @@ static void keep_before(ah_injection *in, ah_change *c, ah_slice name)
     c->before = ah_tool_ref(ah_registry_find(in->registry, name));
 }
 
-/* The place of a stale tool is free for the one that it was, and for another one unless its drift is
- * refused. What the script replaces in so many words is no drift, nor is another version of agenthost. */
+/* The place of a stale tool is free for the one that it was, and for another one unless its drift
+ * is refused. What the script replaces in so many words is no drift, nor is another version of
+ * agenthost. */
 static bool may_take_stale(const ah_injection *in, ah_change *c, ah_tool *stale)
 {
     if (c->kind == AH_CHANGE_REPLACE || ah_tool_name_is_ours(ah_text_slice(stale->name)) ||
@@ -407,9 +408,10 @@ static void tell_section(ah_run *run, const ah_injection *in, ah_slice key, ah_s
 {
     if (!restarts(run))
         ah_metric_add(ah_run_cfg(run)->metrics, AH_METRIC_DISCLOSURE_DYNAMIC, 1);
-    ah_log_put(ah_run_cfg(run)->log, AH_LOG_INFO,
-               "Injected tools from section expansion: section_key=%.*s tool_count=%zu tool_names=%.*s",
-               AH_FMT(key), in->n_added, AH_FMT(list));
+    ah_log_put(
+        ah_run_cfg(run)->log, AH_LOG_INFO,
+        "Injected tools from section expansion: section_key=%.*s tool_count=%zu tool_names=%.*s",
+        AH_FMT(key), in->n_added, AH_FMT(list));
     EMIT(run, AH_EVENT_TOOLS_INJECTED, AH_F_JSON("tool_names", list),
          AH_F_STR("strategy", ah_slice_of("read_section")), AH_F_STR("section_key", key),
          AH_F_NUM("timestamp", (double)in->time / 1000));
@@ -437,8 +439,8 @@ static void tell_injected(ah_run *run, const ah_injection *in, ah_slice strategy
     ah_log_put(ah_run_cfg(run)->log, AH_LOG_INFO, "Strategy injected %zu tools after %.*s: [%.*s]",
                in->n_added, AH_FMT(after), AH_FMT(ah_buf_slice(&plain)));
     ah_buf_clear(&plain);
-    EMIT(run, AH_EVENT_TOOLS_INJECTED, AH_F_JSON("tool_names", list), AH_F_STR("strategy", strategy),
-         AH_F_NUM("timestamp", (double)in->time / 1000));
+    EMIT(run, AH_EVENT_TOOLS_INJECTED, AH_F_JSON("tool_names", list),
+         AH_F_STR("strategy", strategy), AH_F_NUM("timestamp", (double)in->time / 1000));
 }
 
 /* A strategy may have its changes made by others, as a search does by its tool. */
@@ -558,7 +560,8 @@ static ah_status apply_between(ah_run *run, ah_changes *c, ah_err *err)
 }
 
 /* One strategy's turn with one call. Only a conflict the script wants told ends the run. */
-static ah_status consult(ah_run *run, const ah_strategy *s, ah_call *call, ah_buf *hint, ah_err *err)
+static ah_status consult(ah_run *run, const ah_strategy *s, ah_call *call, ah_buf *hint,
+                         ah_err *err)
 {
     bool fatal = false;
     ah_changes c;
@@ -603,7 +606,8 @@ ah_slice ah_strategy_state(ah_strategy_cursor *k, const ah_transcript *t, const 
 /* -- around one call ------------------------------------------------------------------------- */
 
 /* False: the strategy has answered the call. One that fails lets nothing pass. */
-static bool lets_pass(ah_run *run, const ah_strategy *s, ah_call *call, ah_buf *answer, ah_changes *out)
+static bool lets_pass(ah_run *run, const ah_strategy *s, ah_call *call, ah_buf *answer,
+                      ah_changes *out)
 {
     ah_err err;
     ah_status st = s->vt->before ? s->vt->before(s->ud, run, call, answer, out, &err) : AH_OK;
@@ -633,10 +637,11 @@ static bool bring(ah_run *run, ah_call *call, ah_changes *c)
         ah_run_warn(run, ah_slice_of(err.message));
     if (ah_registry_find(ah_run_cfg(run)->registry, name))
         return true;
-    ah_call_refuse(call,
-                   "Tool '%.*s' was not run: it could not be added to this conversation, which may have "
-                   "as many tools as it has.",
-                   AH_FMT(name));
+    ah_call_refuse(
+        call,
+        "Tool '%.*s' was not run: it could not be added to this conversation, which may have "
+        "as many tools as it has.",
+        AH_FMT(name));
     return false;
 }
 
@@ -719,7 +724,8 @@ static void consult_about(ah_run *run, const ah_strategy *s, slot *says, bool at
     ah_changes_init(&c, ah_run_cfg(run)->mem);
     st = says(s->ud, run, &c, &err);
     if (st == AH_OK && c.n)
-        st = at_work ? apply(run, &c, s->name, by_provider, NULL, &err) : apply_between(run, &c, &err);
+        st = at_work ? apply(run, &c, s->name, by_provider, NULL, &err)
+                     : apply_between(run, &c, &err);
     ah_changes_clear(&c);
     if (st != AH_OK)
         ah_run_warn(run, ah_slice_of(err.message));

@@ -60,7 +60,8 @@ static int count_same(const ah_loop_detector *g)
     return times;
 }
 
-/* Counts how often the last `length` calls have come in turn, the one that has only begun included. */
+/* Counts how often the last `length` calls have come in turn, the one that has only begun included.
+ */
 static int count_pattern(const ah_loop_detector *g, size_t length)
 {
     size_t window = (size_t)g->rules.pattern_window, most = g->n < window ? g->n : window;
@@ -108,12 +109,13 @@ void ah_loop_detector_say(const ah_loop_detector *g, const ah_repeat *r, ah_slic
     int shown = (int)(name.n > MAX_SHOWN ? ah_utf8_cut(name.p, MAX_SHOWN) : name.n);
 
     if (r->length == 1)
-        ah_buf_fmt(out,
-                   "tool '%.*s' was called with the same arguments for the %d%s time within %d calls",
-                   shown, name.p, r->times, suffix(r->times), g->rules.window + 1);
+        ah_buf_fmt(
+            out, "tool '%.*s' was called with the same arguments for the %d%s time within %d calls",
+            shown, name.p, r->times, suffix(r->times), g->rules.window + 1);
     else
-        ah_buf_fmt(out,
-                   "the same %d calls, that of tool '%.*s' among them, were made in turn for the %d%s "
-                   "time within %d calls",
-                   r->length, shown, name.p, r->times, suffix(r->times), g->rules.pattern_window);
+        ah_buf_fmt(
+            out,
+            "the same %d calls, that of tool '%.*s' among them, were made in turn for the %d%s "
+            "time within %d calls",
+            r->length, shown, name.p, r->times, suffix(r->times), g->rules.pattern_window);
 }

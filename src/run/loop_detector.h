@@ -40,10 +40,12 @@ typedef struct ah_repeat {
     bool warn, stop;
 } ah_repeat;
 
-/* Takes note of a call. Arguments are compared by their value; those that are no JSON by their bytes. */
+/* Takes note of a call. Arguments are compared by their value; those that are no JSON by their
+ * bytes. */
 ah_repeat ah_loop_detector_note(ah_loop_detector *g, ah_slice name, ah_slice arguments, bool json);
 
 /* "tool 'x' was called with the same arguments for the 4th time within 11 calls" */
-void ah_loop_detector_say(const ah_loop_detector *g, const ah_repeat *r, ah_slice name, ah_buf *out);
+void ah_loop_detector_say(const ah_loop_detector *g, const ah_repeat *r, ah_slice name,
+                          ah_buf *out);
 
 #endif

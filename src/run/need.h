@@ -1,7 +1,7 @@
 /* The needs that a run has of whoever serves it. A call, and the run itself, has a place of its own
- * for each kind of need that it can raise: so raising one takes no memory, none is lost, and there is
- * no number of them to be reckoned beforehand. The state machine raises them; the host's driver, or a
- * test, takes them by ah_run_next. */
+ * for each kind of need that it can raise: so raising one takes no memory, none is lost, and there
+ * is no number of them to be reckoned beforehand. The state machine raises them; the host's driver,
+ * or a test, takes them by ah_run_next. */
 #ifndef AH_RUN_NEED_H
 #define AH_RUN_NEED_H
 
@@ -49,6 +49,7 @@ typedef struct ah_need_queue {
 void ah_need_raise(ah_need_queue *all, ah_need_slot *w, ah_need need);
 /* False: it was not raised, or was taken already. */
 bool ah_need_drop(ah_need_queue *all, ah_need_slot *w);
-bool ah_need_take(ah_need_queue *all, ah_need *out); /* the one that waits longest; false: none does */
+bool ah_need_take(ah_need_queue *all,
+                  ah_need *out); /* the one that waits longest; false: none does */
 
 #endif

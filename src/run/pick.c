@@ -108,13 +108,15 @@ static void put_message(const answer *a, ah_buf *out)
     put_sentence(out, "Already selected:", &a->already, "");
     put_sentence(out, "Unknown tools:", &a->unknown, "");
     if (!out->len)
-        ah_buf_str(out, "No tools named: give the names of the tools to select, as {\"tools\":[...]}.");
+        ah_buf_str(out,
+                   "No tools named: give the names of the tools to select, as {\"tools\":[...]}.");
 }
 
 static bool all_ok(const answer *a, const ah_buf *message, const ah_buf *value)
 {
-    return a->st == AH_OK && ah_buf_ok(&a->name) && ah_buf_ok(&a->selected) && ah_buf_ok(&a->already) &&
-           ah_buf_ok(&a->unknown) && ah_buf_ok(&a->specs) && ah_buf_ok(message) && ah_buf_ok(value);
+    return a->st == AH_OK && ah_buf_ok(&a->name) && ah_buf_ok(&a->selected) &&
+           ah_buf_ok(&a->already) && ah_buf_ok(&a->unknown) && ah_buf_ok(&a->specs) &&
+           ah_buf_ok(message) && ah_buf_ok(value);
 }
 
 static void say(answer *a)

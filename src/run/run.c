@@ -150,7 +150,8 @@ static void empty_fails(ah_run *run)
     ah_err *err = &run->result.err;
 
     ah_err_set(err, AH_PROVIDER, "the answer is empty: it has neither text nor calls (stop: %s)%s",
-               ah_stop_name(run->result.stop), run->empties > 1 ? ", and so were those before it" : "");
+               ah_stop_name(run->result.stop),
+               run->empties > 1 ? ", and so were those before it" : "");
     err->phase = AH_PHASE_RESPONSE;
     err->retryable = true;
     ah_run_fail(run);
@@ -282,12 +283,13 @@ bool ah_run_check_failed(ah_run *run, const ah_err *err)
     return true;
 }
 
-/* True if the guards of the answer let it through, before it is in the conversation. Without an answer
- * that is what `output` asks for there is no final one yet. */
+/* True if the guards of the answer let it through, before it is in the conversation. Without an
+ * answer that is what `output` asks for there is no final one yet. */
 static bool pass_guards(ah_run *run)
 {
     const ah_hooks *h = run->cfg.hooks;
-    ah_slice text = ah_buf_slice(run->msg.text.len ? &run->msg.text : &run->msg.refusal), value = {0};
+    ah_slice text = ah_buf_slice(run->msg.text.len ? &run->msg.text : &run->msg.refusal),
+             value = {0};
     ah_status st = AH_OK;
     ah_buf b;
 
@@ -350,13 +352,15 @@ void ah_run_answered(ah_run *run)
 
 /* -- iterations ------------------------------------------------------------------------------ */
 
-/* By the clock, and not by the last tick: observers and strategies may have taken their time since. */
+/* By the clock, and not by the last tick: observers and strategies may have taken their time since.
+ */
 static bool time_is_over(const ah_run *run)
 {
     const ah_run_config *cfg = &run->cfg;
 
-    return cfg->deadline && (run->now >= cfg->deadline ||
-                             (cfg->over && cfg->over(cfg->ud, cfg->deadline) && !cfg->over(cfg->ud, 0)));
+    return cfg->deadline &&
+           (run->now >= cfg->deadline ||
+            (cfg->over && cfg->over(cfg->ud, cfg->deadline) && !cfg->over(cfg->ud, 0)));
 }
 
 bool ah_run_must_end(const ah_run *run)
@@ -368,7 +372,8 @@ static bool past_deadline(ah_run *run)
 {
     if (!time_is_over(run))
         return false;
-    ah_err_set(&run->result.err, AH_DEADLINE, "the run's deadline passed (set by timeout or deadline)");
+    ah_err_set(&run->result.err, AH_DEADLINE,
+               "the run's deadline passed (set by timeout or deadline)");
     return true;
 }
 
@@ -390,11 +395,11 @@ static void too_many_iterations(ah_run *run)
             ah_run_fail(run);
         return;
     }
-    ah_err_set(
-        err, AH_MAX_ITERATIONS,
-        "Tool loop exceeded maximum iterations (%d). This may indicate a loop in tool calls or an overly "
-        "complex task.",
-        run->cfg.limits.max_iterations);
+    ah_err_set(err, AH_MAX_ITERATIONS,
+               "Tool loop exceeded maximum iterations (%d). This may indicate a loop in tool calls "
+               "or an overly "
+               "complex task.",
+               run->cfg.limits.max_iterations);
     snprintf(err->details, sizeof err->details, "{\"max_iterations\":%d}",
              run->cfg.limits.max_iterations);
     ah_run_fail(run);
@@ -484,7 +489,8 @@ static bool advance(ah_run *run)
     return false;
 }
 
-/* -- time --------------------------------------------------------------------------------------- */
+/* -- time ---------------------------------------------------------------------------------------
+ */
 
 static void sooner(int64_t *at, int64_t candidate)
 {
@@ -510,7 +516,8 @@ void ah_run_tick(ah_run *run, int64_t now)
         ah_turn_tick(run, now);
 }
 
-/* -- the face ------------------------------------------------------------------------------------ */
+/* -- the face ------------------------------------------------------------------------------------
+ */
 
 ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err *err)
 {

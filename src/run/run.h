@@ -1,11 +1,11 @@
-/* One run: a model called until it answers without calls. The state machine does no I/O and knows no
- * clock: it yields needs, and is given what came of them.
+/* One run: a model called until it answers without calls. The state machine does no I/O and knows
+ * no clock: it yields needs, and is given what came of them.
  *
  *     while (ah_run_next(run, &need)) serve(need);   until AH_NEED_WAIT or AH_NEED_DONE
  *     ah_run_head / feed / end, ah_call_done, ah_run_tick, ah_run_cancel
  *
- * Whatever happens, the transcript is sound when AH_NEED_DONE is reached. The face of the floor, for
- * those above it: the host's driver serves runs, the Lua floor starts and asks them. */
+ * Whatever happens, the transcript is sound when AH_NEED_DONE is reached. The face of the floor,
+ * for those above it: the host's driver serves runs, the Lua floor starts and asks them. */
 #ifndef AH_RUN_RUN_H
 #define AH_RUN_RUN_H
 
@@ -34,7 +34,8 @@ void ah_run_feed(ah_run *run, uint32_t id, ah_slice bytes);
 void ah_run_end(ah_run *run, uint32_t id, const ah_err *err); /* err NULL or AH_OK: complete */
 /* The server asks to wait so long before the next try, ms; -1: it does not. */
 void ah_run_advise(ah_run *run, uint32_t id, int64_t retry_after_ms);
-/* Once the message is complete: how long the rest of the response is worth waiting for, ms; else -1. */
+/* Once the message is complete: how long the rest of the response is worth waiting for, ms; else
+ * -1. */
 int64_t ah_run_linger(const ah_run *run, uint32_t id);
 /* For AH_NEED_SETUP and AH_NEED_STOP_SETUP: calls the functions of the config. */
 void ah_run_begin_setup(ah_run *run);
@@ -50,8 +51,8 @@ void ah_run_checked(ah_run *run, ah_slice message);
 /* They could not be made, which ends the run with the error; false where it ends already. */
 bool ah_run_check_failed(ah_run *run, const ah_err *err);
 void ah_run_tick(ah_run *run, int64_t now);
-/* Takes note; the next ah_run_next acts on it. status AH_CANCELLED, AH_NOMEM, AH_INTERNAL, or AH_GUARD of what
- * it was to be asked. */
+/* Takes note; the next ah_run_next acts on it. status AH_CANCELLED, AH_NOMEM, AH_INTERNAL, or
+ * AH_GUARD of what it was to be asked. */
 void ah_run_cancel(ah_run *run, ah_status status, const char *why);
 /* A user message queued to the next commit; takes json (also on failure). The run goes on
  * after an answer as long as messages were queued. */

@@ -43,7 +43,8 @@ static void note_break(ah_run *run, ah_break brk, size_t entry)
         return;
     ah_budgets_forget(&run->cfg.spending); /* who would tell begins anew */
     ah_metric_add(run->cfg.metrics, AH_METRIC_CACHE_BREAKS, 1);
-    ah_log_put(run->cfg.log, AH_LOG_DEBUG, "cache break: %s by entry %zu", ah_break_name(brk), entry);
+    ah_log_put(run->cfg.log, AH_LOG_DEBUG, "cache break: %s by entry %zu", ah_break_name(brk),
+               entry);
     EMIT(run, AH_EVENT_CACHE_BREAK, AH_F_STR("reason", ah_slice_of(ah_break_name(brk))),
          AH_F_INT("entry", entry));
 }
@@ -59,8 +60,8 @@ static ah_status open_exchange(ah_run *run)
     if (st != AH_OK)
         return st;
     note_break(run, brk, entry);
-    ah_assembly_init(&run->msg, run->cfg.mem, run->cfg.secrets, run->cfg.wants_content ? on_delta : NULL,
-                     run);
+    ah_assembly_init(&run->msg, run->cfg.mem, run->cfg.secrets,
+                     run->cfg.wants_content ? on_delta : NULL, run);
     run->msg.dispatched = run->cfg.wire->mode == AH_TOOLS_DISPATCHER;
     return a->vt->open(a, &run->msg, &run->reader, err);
 }
@@ -109,8 +110,9 @@ void ah_run_start_exchange(ah_run *run)
     run->state = RUN_EXCHANGING;
     ah_metric_add(run->cfg.metrics, AH_METRIC_REQUESTS, 1);
     ah_run_raise(run, (ah_need){.kind = AH_NEED_EXCHANGE, .id = run->exchange});
-    ah_log_put(run->cfg.log, AH_LOG_DEBUG, "request %d to %s/%s: %zu bytes", run->result.iterations + 1,
-               run->cfg.adapter->provider->data, run->cfg.adapter->model->data, bytes);
+    ah_log_put(run->cfg.log, AH_LOG_DEBUG, "request %d to %s/%s: %zu bytes",
+               run->result.iterations + 1, run->cfg.adapter->provider->data,
+               run->cfg.adapter->model->data, bytes);
     EMIT(run, AH_EVENT_REQUEST, AH_F_INT("iteration", run->result.iterations + 1),
          AH_F_INT("attempt", run->attempt + 1), AH_F_INT("bytes", bytes));
 }
@@ -134,7 +136,8 @@ bool ah_run_has_shown(const ah_run *run)
 
 static bool may_retry(const ah_run *run)
 {
-    return run->result.err.retryable && run->attempt < run->cfg.limits.retries && !ah_run_has_shown(run);
+    return run->result.err.retryable && run->attempt < run->cfg.limits.retries &&
+           !ah_run_has_shown(run);
 }
 
 /* The error is in result.err. */
@@ -165,8 +168,9 @@ static void exchange_failed(ah_run *run)
     ah_log_put(run->cfg.log, AH_LOG_WARNING, "retry %d of %d in %.1f s: %s", run->attempt,
                run->cfg.limits.retries, (double)delay / 1000, err->message);
     EMIT_SOME(run, AH_EVENT_RETRY, reason.p ? 5 : 4, AH_F_INT("attempt", run->attempt),
-              AH_F_NUM("delay", (double)delay / 1000), AH_F_STR("message", ah_slice_of(err->message)),
-              AH_F_INT("status", err->http_status), AH_F_STR("reason", reason));
+              AH_F_NUM("delay", (double)delay / 1000),
+              AH_F_STR("message", ah_slice_of(err->message)), AH_F_INT("status", err->http_status),
+              AH_F_STR("reason", reason));
 }
 
 static void add_usage(ah_run *run, const ah_usage *u)

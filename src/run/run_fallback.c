@@ -5,7 +5,8 @@
 
 enum { MAX_NAME = 4 << 10 };
 
-/* Would another provider have been there? What is wrong with the request or the key is no outage. */
+/* Would another provider have been there? What is wrong with the request or the key is no outage.
+ */
 static bool is_outage(const ah_err *err)
 {
     if (err->status != AH_HTTP && err->status != AH_PROVIDER)
@@ -26,8 +27,9 @@ static ah_adapter *next_one(ah_run *run)
 
         if (!a->begins_only || !has_answered(run->cfg.transcript))
             return a;
-        ah_log_put(run->cfg.log, AH_LOG_WARNING, "fallback %s/%s is passed over: it cannot go on here",
-                   a->provider->data, a->model->data);
+        ah_log_put(run->cfg.log, AH_LOG_WARNING,
+                   "fallback %s/%s is passed over: it cannot go on here", a->provider->data,
+                   a->model->data);
     }
     return NULL;
 }

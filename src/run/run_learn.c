@@ -1,7 +1,7 @@
 /* A run learns that a model does less than is thought of it: tools that change in
- * mid-conversation, a search of its own among deferred ones, and what a refusal names: strict tools,
- * the schema of the answer, reasoning and its encrypted form. Only an answer makes it sure; until then
- * it is tried, and told by a warning. */
+ * mid-conversation, a search of its own among deferred ones, and what a refusal names: strict
+ * tools, the schema of the answer, reasoning and its encrypted form. Only an answer makes it sure;
+ * until then it is tried, and told by a warning. */
 #include "prompt/output.h"
 #include "run/run_state.h"
 
@@ -29,7 +29,9 @@ static const struct refusal {
     const char *told;    /* in the warning */
     const char *word[8]; /* in small letters; the last is NULL */
 } refusals[] = {
-    {AH_MODEL_ENCRYPTED, "encrypted reasoning", {"encrypted content", "encrypted_content", "include"}},
+    {AH_MODEL_ENCRYPTED,
+     "encrypted reasoning",
+     {"encrypted content", "encrypted_content", "include"}},
     {AH_MODEL_OUTPUT,
      "the schema of its answer",
      {"response_format", "text.format", "json_schema", "output_config.format", "output format",
@@ -39,9 +41,10 @@ static const struct refusal {
 };
 enum { REFUSALS = sizeof refusals / sizeof *refusals };
 
-static const char *const refuses[] = {
-    "not support", "unsupported",   "not permitted",  "not allowed", "unknown",        "unrecognized",
-    "unexpected",  "not available", "cannot be used", "no such",     "not recognized", NULL};
+static const char *const refuses[] = {"not support", "unsupported",    "not permitted",
+                                      "not allowed", "unknown",        "unrecognized",
+                                      "unexpected",  "not available",  "cannot be used",
+                                      "no such",     "not recognized", NULL};
 
 /* The words with small letters alone, cut to fit. */
 static void in_small(const char *text, char *out, size_t size)
@@ -102,7 +105,8 @@ static bool try_without(ah_run *run)
     return true;
 }
 
-/* -- ways of telling of tools ------------------------------------------------------------------- */
+/* -- ways of telling of tools -------------------------------------------------------------------
+ */
 
 /* A model that has answered while it searched does not refuse the search. */
 static bool try_search_here(ah_run *run)
@@ -111,8 +115,8 @@ static bool try_search_here(ah_run *run)
 
     if (w->searched || w->searching_here || !ah_wire_defers(w))
         return false;
-    warn_trying(run, "have tools searched", w->searching == AH_SEARCH_MODE_OWN ? "provider" : "deferred",
-                "here");
+    warn_trying(run, "have tools searched",
+                w->searching == AH_SEARCH_MODE_OWN ? "provider" : "deferred", "here");
     ah_wire_search_here(w);
     return true;
 }

@@ -24,7 +24,8 @@ static void warn(ah_run *run, ah_slice words)
     ah_buf b;
 
     ah_buf_init(&b, run->cfg.mem, MAX_WORDS + 128);
-    ah_buf_fmt(&b, "the answer is not what `output` asks for, asking again (%d of %d): ", run->repairs,
+    ah_buf_fmt(&b,
+               "the answer is not what `output` asks for, asking again (%d of %d): ", run->repairs,
                MOST_REPAIRS);
     ah_buf_put(&b, words);
     if (ah_buf_cut_short(&b))
@@ -89,7 +90,8 @@ void ah_run_take_output(ah_run *run)
 
     ah_buf_init(&value, run->cfg.mem, MAX_VALUE);
     ah_buf_init(&words, run->cfg.mem, MAX_WORDS);
-    st = ah_output_check(run->cfg.output, ah_buf_slice(&run->text), &interrupt, &value, &words, err);
+    st =
+        ah_output_check(run->cfg.output, ah_buf_slice(&run->text), &interrupt, &value, &words, err);
     if (st == AH_OK && !words.len)
         st = ah_text_from_buf(&value, "the value", &run->value, err);
     if (st == AH_CANCELLED)

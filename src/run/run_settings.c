@@ -85,11 +85,13 @@ ah_status ah_run_choose(ah_run *run, const char *choice, ah_err *err)
 
 static bool is_forced(const ah_model_options *o)
 {
-    return !ah_slice_is(o->every_turn, "true") && (ah_json_kind_of(o->tool_choice) == AH_JSON_OBJECT ||
-                                                   ah_json_string_is(o->tool_choice, "required"));
+    return !ah_slice_is(o->every_turn, "true") &&
+           (ah_json_kind_of(o->tool_choice) == AH_JSON_OBJECT ||
+            ah_json_string_is(o->tool_choice, "required"));
 }
 
 ah_status ah_run_free_choice(ah_run *run, ah_err *err)
 {
-    return is_forced(&run->cfg.transcript->settings.options) ? ah_run_choose(run, "auto", err) : AH_OK;
+    return is_forced(&run->cfg.transcript->settings.options) ? ah_run_choose(run, "auto", err)
+                                                             : AH_OK;
 }

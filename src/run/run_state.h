@@ -58,15 +58,16 @@ struct ah_run {
 bool ah_run_is_over(void *run);
 double ah_run_dollars(const ah_usage *u);
 void ah_run_raise(ah_run *run, ah_need need); /* cannot fail */
-/* The work that the need `begun` stands for is no longer wanted: where nobody has taken that need yet,
- * it is taken back; else `stop` is raised. */
+/* The work that the need `begun` stands for is no longer wanted: where nobody has taken that need
+ * yet, it is taken back; else `stop` is raised. */
 void ah_run_end_need(ah_run *run, ah_need_kind begun, ah_need stop);
 /* The pending turn, and what is staged, is in the conversation from here on. */
 void ah_run_commit(ah_run *run);
 /* Ends the run with the error already in result.err, once what is at work is stopped: nothing of
  * it is told before what was done in it has been taken back. */
 void ah_run_fail(ah_run *run);
-/* The turn is committed, and its results, in `direct`, are the answer. `queued`: the user has said more. */
+/* The turn is committed, and its results, in `direct`, are the answer. `queued`: the user has said
+ * more. */
 void ah_run_answer_direct(ah_run *run, bool queued);
 /* The answer is what it must be: the checks look at it, then the run is done. */
 void ah_run_accept(ah_run *run);
@@ -97,11 +98,11 @@ typedef struct ah_setting {
     ah_slice value; /* JSON */
 } ah_setting;
 ah_status ah_run_set(ah_run *run, const ah_setting *set, size_t n, ah_err *err);
-/* From here on the model is told so in `tool_choice`, to the end of the run; the settings say what the
- * script gave (`given`). */
+/* From here on the model is told so in `tool_choice`, to the end of the run; the settings say what
+ * the script gave (`given`). */
 ah_status ah_run_choose(ah_run *run, const char *choice, ah_err *err);
-/* The first request is answered: a choice that forced it (`required`, or one tool) would force every
- * other one, too, and the model would never come to an answer. */
+/* The first request is answered: a choice that forced it (`required`, or one tool) would force
+ * every other one, too, and the model would never come to an answer. */
 ah_status ah_run_free_choice(ah_run *run, ah_err *err);
 
 /* run_fallback.c: goes on with the next adapter there is, where the error in result.err is of a
@@ -109,11 +110,13 @@ ah_status ah_run_free_choice(ah_run *run, ah_err *err);
 bool ah_run_fall_back(ah_run *run);
 
 /* run_learn.c: where a 400 answers a request that told of tools, or had them searched, in a way of
- * the wire's own, the request is made once more in another; what that says is kept in the settings. */
-bool ah_run_try_less(ah_run *run);                /* the error is in result.err; true: it is tried */
+ * the wire's own, the request is made once more in another; what that says is kept in the settings.
+ */
+bool ah_run_try_less(ah_run *run); /* the error is in result.err; true: it is tried */
 ah_status ah_run_learn(ah_run *run, ah_err *err); /* an answer has come */
 
-/* run_output.c: the value of an answer is appended where it is what `output` asks for; else false. */
+/* run_output.c: the value of an answer is appended where it is what `output` asks for; else false.
+ */
 bool ah_run_read_output(ah_run *run, ah_slice text, ah_buf *value);
 /* The last answer is in run->text and committed. Ends the run or goes on. */
 void ah_run_take_output(ah_run *run);

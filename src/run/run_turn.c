@@ -27,8 +27,8 @@ static const ah_log *log_of(const ah_run *run)
     return run->cfg.log;
 }
 
-/* Value and error go with it: they may be large, and nobody else is told of them. Not before: a policy
- * may keep them back. */
+/* Value and error go with it: they may be large, and nobody else is told of them. Not before: a
+ * policy may keep them back. */
 static void invoked(ah_run *run, ah_call *c, bool success, ah_slice content)
 {
     ah_field field[10] = {AH_F_STR("name", ah_text_slice(c->slot->name)),
@@ -69,8 +69,9 @@ static void put_warning(ah_run *run, ah_call *c)
     ah_buf b;
 
     ah_buf_init(&b, run->cfg.mem, c->content->len + MAX_WARNING);
-    ah_buf_fmt(&b, "Warning: %s; time %d ends the run. Use the results there are, or do something else.",
-               c->warning->data, run->loop.rules.stop);
+    ah_buf_fmt(
+        &b, "Warning: %s; time %d ends the run. Use the results there are, or do something else.",
+        c->warning->data, run->loop.rules.stop);
     ah_buf_str(&b, "\n\n");
     ah_buf_put(&b, ah_text_slice(c->content));
     if (ah_text_from_buf(&b, "tool result", &text, NULL) == AH_OK)
@@ -91,8 +92,8 @@ static void keep_direct(ah_run *run, const ah_call *c)
         b->len = ah_secrets_redact(run->cfg.secrets, b->data, b->len);
 }
 
-/* After the call: where the file cannot be written, that is no fault of the call. What somebody has put
- * in the place of the result, or blocked, is not to be found in a file. */
+/* After the call: where the file cannot be written, that is no fault of the call. What somebody has
+ * put in the place of the result, or blocked, is not to be found in a file. */
 static void keep_whole(ah_run *run, ah_call *c)
 {
     ah_err err = {.status = AH_OK};
@@ -138,9 +139,9 @@ static ah_status file_answer(ah_run *run, ah_call *c, bool fails, ah_err *err)
     redact(run, c->value);
     redact(run, c->error);
     if (c->content)
-        entry = ah_entry_tool_result(run->cfg.mem, c->slot, c->success, c->refused,
-                                     ah_text_slice(c->content),
-                                     ah_text_slice(c->success ? c->images : NULL), ah_run_wall(run));
+        entry = ah_entry_tool_result(
+            run->cfg.mem, c->slot, c->success, c->refused, ah_text_slice(c->content),
+            ah_text_slice(c->success ? c->images : NULL), ah_run_wall(run));
     if (entry)
         ah_transcript_fill(t, c->at, entry);
     if (!c->refused)
@@ -272,14 +273,14 @@ void ah_turn_begin(ah_run *run)
     run->result.tool_calls += run->n_calls;
     refuse_cut(run);
     ah_inject_answered(run);
-    EMIT(
-        run, AH_EVENT_TOOL_CALLS,
-        AH_F_JSON("calls", ah_json_member(ah_text_slice(run->cfg.transcript->assistant), "tool_calls")));
+    EMIT(run, AH_EVENT_TOOL_CALLS,
+         AH_F_JSON("calls",
+                   ah_json_member(ah_text_slice(run->cfg.transcript->assistant), "tool_calls")));
     run->state = RUN_CALLING;
 }
 
-/* No call is begun once more was used than there is, be it by the answer that asks for it. Calls are
- * counted exactly: one too many is refused. Either ends the run after the batch. */
+/* No call is begun once more was used than there is, be it by the answer that asks for it. Calls
+ * are counted exactly: one too many is refused. Either ends the run after the batch. */
 static bool within_budget(ah_run *run, ah_call *c)
 {
     ah_run *payer = run->cfg.made_by_code && run->cfg.around ? run->cfg.around : run;
@@ -350,7 +351,8 @@ static void start_handler(ah_run *run, ah_call *c)
     run->running++;
     ah_run_raise(run, (ah_need){.kind = AH_NEED_TOOL, .id = c->need, .call = c});
     EMIT_SOME(run, AH_EVENT_TOOL_STARTED, 2 + (size_t)(c->parent_call != NULL),
-              AH_F_STR("name", ah_text_slice(c->slot->name)), AH_F_STR("id", ah_text_slice(c->slot->id)),
+              AH_F_STR("name", ah_text_slice(c->slot->name)),
+              AH_F_STR("id", ah_text_slice(c->slot->id)),
               AH_F_STR("parent_call", ah_text_slice(c->parent_call)));
 }
 
@@ -417,7 +419,8 @@ static const void *alone(const ah_tool *t)
     return t->vt && t->vt->alone ? t->vt->alone(t) : NULL;
 }
 
-/* True if the next call may be at work together with the batch, whose calls are all marked parallel. */
+/* True if the next call may be at work together with the batch, whose calls are all marked
+ * parallel. */
 static bool joins_batch(const ah_run *run)
 {
     const ah_tool *t = tool_of(run, run->next), *other;
@@ -516,7 +519,8 @@ static bool end_batch(ah_run *run)
     return ends;
 }
 
-/* {"reason":..,"section_keys":[..],"requested_overrides":{path:"full"}}, as far as there is room. */
+/* {"reason":..,"section_keys":[..],"requested_overrides":{path:"full"}}, as far as there is room.
+ */
 static void put_restart_details(ah_run *run)
 {
     ah_err *err = &run->result.err;
@@ -546,9 +550,10 @@ static void put_restart_details(ah_run *run)
 /* One more than there may be is none: it is neither made nor counted. */
 static void refuse_restart(ah_run *run)
 {
-    ah_err_set(&run->result.err, AH_VISIBILITY_EXPANSION,
-               "Section expansion requires restart, and this run has had its most (max_restarts = %d)",
-               run->cfg.rules->max_restarts);
+    ah_err_set(
+        &run->result.err, AH_VISIBILITY_EXPANSION,
+        "Section expansion requires restart, and this run has had its most (max_restarts = %d)",
+        run->cfg.rules->max_restarts);
     run->result.err.phase = AH_PHASE_TOOL;
     put_restart_details(run);
     ah_run_fail(run);

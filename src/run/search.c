@@ -25,7 +25,8 @@ struct ah_search {
     ah_search_index words;
 };
 
-/* -- a set -------------------------------------------------------------------------------------- */
+/* -- a set --------------------------------------------------------------------------------------
+ */
 
 static ah_slice name_at(const void *owner, size_t at)
 {
@@ -142,8 +143,8 @@ static ah_status add_tool(ah_search *s, ah_tool *t, ah_err *err)
     return add_words(&s->words, t, err);
 }
 
-ah_status ah_search_new(const ah_mem *mem, const ah_search_rules *rules, ah_tool *const *tool, size_t n,
-                        ah_search **out, ah_err *err)
+ah_status ah_search_new(const ah_mem *mem, const ah_search_rules *rules, ah_tool *const *tool,
+                        size_t n, ah_search **out, ah_err *err)
 {
     ah_search *s = ah_alloc(mem, sizeof *s);
     ah_status st = AH_OK;
@@ -153,7 +154,8 @@ ah_status ah_search_new(const ah_mem *mem, const ah_search_rules *rules, ah_tool
     *s = (ah_search){.mem = mem, .refs = 1, .rules = *rules};
     s->by_name = (ah_index){.mem = mem, .name = name_at, .owner = s};
     ah_search_index_init(&s->words, mem);
-    if (!(s->tool = ah_alloc(mem, (n + 1) * sizeof *s->tool)) || !ah_index_reserve(&s->by_name, n, 0))
+    if (!(s->tool = ah_alloc(mem, (n + 1) * sizeof *s->tool)) ||
+        !ah_index_reserve(&s->by_name, n, 0))
         st = ah_err_nomem(err);
     for (size_t i = 0; i < n && st == AH_OK; i++)
         st = add_tool(s, tool[i], err);
@@ -166,7 +168,8 @@ ah_status ah_search_new(const ah_mem *mem, const ah_search_rules *rules, ah_tool
     return st;
 }
 
-/* -- search_tools ------------------------------------------------------------------------------- */
+/* -- search_tools -------------------------------------------------------------------------------
+ */
 
 static const struct ah_strategy_vt strategy_vt;
 
@@ -287,9 +290,10 @@ static void put_nothing(answer *a)
 
     ah_buf_init(&near, a->query.mem, MAX_BY);
     ah_search_index_near(&a->s->words, query, &near);
-    ah_buf_fmt(&a->lines,
-               "None of %zu tools has a word of '%.*s' in its name, its description or its arguments. ",
-               a->s->n, (int)(query.n > 100 ? ah_utf8_cut(query.p, 100) : query.n), query.p);
+    ah_buf_fmt(
+        &a->lines,
+        "None of %zu tools has a word of '%.*s' in its name, its description or its arguments. ",
+        a->s->n, (int)(query.n > 100 ? ah_utf8_cut(query.p, 100) : query.n), query.p);
     if (near.len)
         ah_buf_fmt(&a->lines, "Words that are there: %.*s.", AH_FMT(ah_buf_slice(&near)));
     else
@@ -340,7 +344,8 @@ ah_status ah_search_tool(ah_search *s, ah_tool **out, ah_err *err)
     static const ah_tool_vt vt = {.start = start};
     static const struct ah_value_vt held = {.release = release};
     static const char schema[] =
-        "{\"additionalProperties\":false,\"properties\":{\"query\":{\"description\":\"Words for what the "
+        "{\"additionalProperties\":false,\"properties\":{\"query\":{\"description\":\"Words for "
+        "what the "
         "tool should do, or its name\",\"maxLength\":1000,\"minLength\":1,\"type\":\"string\"}},"
         "\"required\":[\"query\"],\"type\":\"object\"}";
     ah_tool_def def = {.name = AH_LIT(AH_SEARCH_TOOLS),
@@ -359,7 +364,8 @@ ah_status ah_search_tool(ah_search *s, ah_tool **out, ah_err *err)
     return st;
 }
 
-/* -- what waits, in the transcript -------------------------------------------------------------- */
+/* -- what waits, in the transcript --------------------------------------------------------------
+ */
 
 /* A name that is declared stands for another tool, or for this one, which was found. */
 static ah_status check_name(const ah_tool *t, const ah_registry *r, ah_err *err)
@@ -382,7 +388,8 @@ static ah_status known_of(const ah_transcript *t, ah_offers *known, ah_err *err)
 }
 
 /* The entry for those that are not known; how many they are. */
-static size_t put_unknown(const ah_search *s, const char *strategy, const ah_offers *known, ah_buf *b)
+static size_t put_unknown(const ah_search *s, const char *strategy, const ah_offers *known,
+                          ah_buf *b)
 {
     size_t n = 0;
 
@@ -438,7 +445,8 @@ ah_status ah_search_declare(const ah_search *s, const char *strategy, const ah_r
     return st;
 }
 
-/* -- tools that are found otherwise --------------------------------------------------------------- */
+/* -- tools that are found otherwise ---------------------------------------------------------------
+ */
 
 /* The tool of that name that waits in the set; not one that is there, or was removed. */
 static ah_tool *waiting(const ah_run *run, const ah_search *s, ah_slice name)

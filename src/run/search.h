@@ -1,10 +1,11 @@
-/* Tools that wait to be found: a set of hundreds of which the model is told nothing at first but how
- * to look for them. Either the provider looks among them (wire/lower.h), or the model calls
+/* Tools that wait to be found: a set of hundreds of which the model is told nothing at first but
+ * how to look for them. Either the provider looks among them (wire/lower.h), or the model calls
  * search_tools, which ranks them by the words of their names, descriptions and arguments. What is
  * found is added to the conversation like any other tool (run/inject.h). The Lua floor makes sets,
  * and gives tool and strategy to conversations.
  *
- * A set is immutable and may serve many conversations. Which wires do what stands in docs/reference/search.md. */
+ * A set is immutable and may serve many conversations. Which wires do what stands in
+ * docs/reference/search.md. */
 #ifndef AH_RUN_SEARCH_H
 #define AH_RUN_SEARCH_H
 
@@ -27,8 +28,8 @@ typedef struct ah_search_rules {
 typedef struct ah_search ah_search;
 
 /* AH_PROMPT_VALIDATION for two tools of a name. `who` and `method` are literals. */
-ah_status ah_search_new(const ah_mem *mem, const ah_search_rules *rules, ah_tool *const *tool, size_t n,
-                        ah_search **out, ah_err *err);
+ah_status ah_search_new(const ah_mem *mem, const ah_search_rules *rules, ah_tool *const *tool,
+                        size_t n, ah_search **out, ah_err *err);
 ah_search *ah_search_ref(ah_search *s);
 void ah_search_unref(ah_search *s);
 
@@ -38,14 +39,14 @@ ah_status ah_search_tool(ah_search *s, ah_tool **out, ah_err *err);
 size_t ah_search_count(const ah_search *s);
 ah_tool *ah_search_find(const ah_search *s, ah_slice name); /* borrowed, or NULL */
 
-/* Says in the transcript which of its tools are not yet known there as waiting (docs/reference/transcript.md,
- * tools_deferred); nothing where they all are. `strategy` is whose set it is. AH_PROMPT_VALIDATION
- * where a name is that of another tool in the registry. */
+/* Says in the transcript which of its tools are not yet known there as waiting
+ * (docs/reference/transcript.md, tools_deferred); nothing where they all are. `strategy` is whose
+ * set it is. AH_PROMPT_VALIDATION where a name is that of another tool in the registry. */
 ah_status ah_search_declare(const ah_search *s, const char *strategy, const ah_registry *r,
                             ah_transcript *t, ah_err *err);
 
-/* The strategy over this set, which it borrows, as the name is: what the provider has found in it is
- * added, and a tool of it that is called is found by that. */
+/* The strategy over this set, which it borrows, as the name is: what the provider has found in it
+ * is added, and a tool of it that is called is found by that. */
 ah_strategy ah_search_strategy(ah_search *s, const char *name);
 
 #endif

@@ -24,8 +24,9 @@ static bool is_hump(ah_slice text, size_t i)
 {
     if (!ah_is_upper(text.p[i]))
         return false;
-    return !ah_is_upper(text.p[i - 1]) || (i + 1 < text.n && is_word(text.p[i + 1]) &&
-                                           !ah_is_upper(text.p[i + 1]) && !ah_is_digit(text.p[i + 1]));
+    return !ah_is_upper(text.p[i - 1]) ||
+           (i + 1 < text.n && is_word(text.p[i + 1]) && !ah_is_upper(text.p[i + 1]) &&
+            !ah_is_digit(text.p[i + 1]));
 }
 
 static bool ends_with(const char *word, size_t n, const char *end)
@@ -112,7 +113,8 @@ static ah_slice next_word(splitter *s)
     return fold(s, from, i);
 }
 
-/* -- making it ---------------------------------------------------------------------------------- */
+/* -- making it ----------------------------------------------------------------------------------
+ */
 
 static ah_slice word_at(const void *owner, size_t at)
 {
@@ -270,7 +272,8 @@ ah_status ah_search_index_make(ah_search_index *x, ah_err *err)
     return AH_OK;
 }
 
-/* -- finding ------------------------------------------------------------------------------------ */
+/* -- finding ------------------------------------------------------------------------------------
+ */
 
 typedef struct score {
     uint32_t points, words; /* how many of the query it has */
@@ -288,7 +291,8 @@ static uint32_t log_of(uint64_t v)
 }
 
 /* Rare words say more. */
-static void count(const ah_search_index *x, const ah_word *w, uint32_t number, uint32_t times, score *s)
+static void count(const ah_search_index *x, const ah_word *w, uint32_t number, uint32_t times,
+                  score *s)
 {
     uint32_t rare = log_of(8 * (x->docs + w->n) / w->n);
 

@@ -1,5 +1,5 @@
-/* An index of words over documents, which are numbers here: what search_tools ranks by, for search.c
- * alone. Words are letters and digits; getUser_name is get, user and name, and getUser is
+/* An index of words over documents, which are numbers here: what search_tools ranks by, for
+ * search.c alone. Words are letters and digits; getUser_name is get, user and name, and getUser is
  * getuser, too; capitals and plurals count alike. It is made once and never changed, the same
  * for the same words. It knows nothing of tools, and no language but for a few words of
  * English that say nothing. */
@@ -47,8 +47,8 @@ void ah_search_index_begin(ah_search_index *x);
 ah_status ah_search_index_add(ah_search_index *x, ah_slice text, uint32_t weight, ah_err *err);
 ah_status ah_search_index_make(ah_search_index *x, ah_err *err);
 
-/* The best documents for a query, best first, at most *n of them, which says how many there are. One
- * that has more of its words comes before others; of equals the one that was begun first. */
+/* The best documents for a query, best first, at most *n of them, which says how many there are.
+ * One that has more of its words comes before others; of equals the one that was begun first. */
 ah_status ah_search_index_find(const ah_search_index *x, ah_slice query, uint32_t *doc, size_t *n,
                                ah_err *err);
 /* Words of the index that are near to those of the query, with commas between. */

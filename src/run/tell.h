@@ -1,6 +1,6 @@
-/* The part of a run that all others may use: its config, its clock, and its events. The lowest of the
- * floor: the gate, injection and the strategies know no more of a run, and neither does the book of
- * asks. */
+/* The part of a run that all others may use: its config, its clock, and its events. The lowest of
+ * the floor: the gate, injection and the strategies know no more of a run, and neither does the
+ * book of asks. */
 #ifndef AH_RUN_TELL_H
 #define AH_RUN_TELL_H
 
@@ -12,16 +12,16 @@ int64_t ah_run_wall(const ah_run *run); /* ms since the epoch */
 void ah_run_emit(ah_run *run, ah_event_type type, const ah_field *field, size_t n);
 
 /* The first n of the fields; those behind them are not known. */
-#define EMIT_SOME(run, type, n, ...)                                                                    \
-    do {                                                                                                \
-        const ah_field fields_[] = {__VA_ARGS__};                                                       \
-        ah_run_emit(run, type, fields_, n);                                                             \
+#define EMIT_SOME(run, type, n, ...)                                                               \
+    do {                                                                                           \
+        const ah_field fields_[] = {__VA_ARGS__};                                                  \
+        ah_run_emit(run, type, fields_, n);                                                        \
     } while (0)
 
-#define EMIT(run, type, ...)                                                                            \
-    do {                                                                                                \
-        const ah_field fields_[] = {__VA_ARGS__};                                                       \
-        ah_run_emit(run, type, fields_, sizeof fields_ / sizeof *fields_);                              \
+#define EMIT(run, type, ...)                                                                       \
+    do {                                                                                           \
+        const ah_field fields_[] = {__VA_ARGS__};                                                  \
+        ah_run_emit(run, type, fields_, sizeof fields_ / sizeof *fields_);                         \
     } while (0)
 
 /* One `warning` event and log line. */

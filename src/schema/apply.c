@@ -186,8 +186,8 @@ static void fault_contains(checker *c, const op *o, const subject *v, size_t n)
 {
     bool few = n < o->min;
     size_t limit = few ? o->min : o->max;
-    ah_buf *b =
-        schema_begin_fault(c, v->at, few ? (o->min == 1 ? "contains" : "minContains") : "maxContains");
+    ah_buf *b = schema_begin_fault(
+        c, v->at, few ? (o->min == 1 ? "contains" : "minContains") : "maxContains");
 
     if (!b)
         return;
@@ -279,8 +279,8 @@ static void begin_each(checker *c, const op *o, subject *v, void (*step)(checker
 
     if (!w)
         return;
-    *w =
-        (each_walk){.f = w->f, .o = o, .v = v, .r = v->inside, .at = {.up = v->at}, .naming = c->naming};
+    *w = (each_walk){
+        .f = w->f, .o = o, .v = v, .r = v->inside, .at = {.up = v->at}, .naming = c->naming};
 }
 
 static void step_names(checker *c, frame *f)

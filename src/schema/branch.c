@@ -143,8 +143,8 @@ static void begin_branches(checker *c, const op *o, subject *v, void (*step)(che
     w->own = (marks){0};
 }
 
-/* The values that the schema allows its member of this name, .n 0 where it lists none, or where that
- * is not found in *left looks at its rules. */
+/* The values that the schema allows its member of this name, .n 0 where it lists none, or where
+ * that is not found in *left looks at its rules. */
 static range find_tag_values(const ah_schema *s, uint32_t i, ah_slice name, int depth, size_t *left)
 {
     range found = {0, 0};

@@ -32,14 +32,15 @@ static uint64_t hash_of(const ah_schema *s)
 
 static bool is_made_alike(const ah_schema *a, const ah_schema *b)
 {
-    bool alike = a->hash == b->hash && a->formats == b->formats && a->any_keywords == b->any_keywords &&
-                 a->any_defaults == b->any_defaults && a->given == b->given;
+    bool alike = a->hash == b->hash && a->formats == b->formats &&
+                 a->any_keywords == b->any_keywords && a->any_defaults == b->any_defaults &&
+                 a->given == b->given;
 
     for (size_t i = 0; i < a->given && alike; i++) {
         const document *x = document_at(a, i), *y = document_at(b, i);
 
-        alike =
-            ah_slice_eq(ah_text_slice(x->text), ah_text_slice(y->text)) && ah_slice_eq(x->uri, y->uri);
+        alike = ah_slice_eq(ah_text_slice(x->text), ah_text_slice(y->text)) &&
+                ah_slice_eq(x->uri, y->uri);
     }
     return alike;
 }

@@ -44,7 +44,8 @@ void schema_stop_work(checker *c, const place *at, const char *rule, ah_slice pa
         {"takes more steps to check than are allowed",
          "takes more steps to check than are allowed; it was matched with the pattern "},
         {"could not be checked to the end: the time for it is over",
-         "could not be checked to the end: the time for it is over; it was matched with the pattern "}};
+         "could not be checked to the end: the time for it is over; it was matched with the "
+         "pattern "}};
     bool interrupted = c->work->end == AH_WORK_STOPPED;
 
     schema_stop(c, at, rule, words[interrupted][pattern.p != NULL], pattern);
@@ -146,7 +147,8 @@ static void check_array(checker *c, const op *o, subject *v)
 
 static bool is_false(const ah_schema *s, uint32_t i)
 {
-    return i != NONE && node_at(s, i)->first != NONE && op_at(s, node_at(s, i)->first)->code == OP_FALSE;
+    return i != NONE && node_at(s, i)->first != NONE &&
+           op_at(s, node_at(s, i)->first)->code == OP_FALSE;
 }
 
 typedef struct names {
@@ -578,12 +580,14 @@ static inline __attribute__((always_inline)) bool enter(checker *c, uint32_t i, 
     if (!schema_step(c, v->at))
         return false;
     if (c->depth == CHECK_DEPTH) {
-        schema_stop(c, v->at, "$ref", "cannot be checked: the schema leads too deep (32768 schemas)",
+        schema_stop(c, v->at, "$ref",
+                    "cannot be checked: the schema leads too deep (32768 schemas)",
                     (ah_slice){NULL, 0});
         return false;
     }
     if (!v->type)
-        v->type = v->t.kind == AH_JSON_NUMBER ? type_of_number(c, v) : schema_type_of_kind(v->t.kind);
+        v->type =
+            v->t.kind == AH_JSON_NUMBER ? type_of_number(c, v) : schema_type_of_kind(v->t.kind);
     v->node = i;
     if (!(n->types & v->type))
         schema_fault_type(c, v, n->types, "type");
@@ -672,7 +676,8 @@ static void step_visit(checker *c, frame *f)
 /* Node i with the members or items it evaluates kept book of, where that is asked for. */
 static void keep_book(checker *c, const node *n, visit *w)
 {
-    w->closes = c->extra == AH_EXTRA_FORBID && n->composed && !w->v.company && w->v.type == T_OBJECT;
+    w->closes =
+        c->extra == AH_EXTRA_FORBID && n->composed && !w->v.company && w->v.type == T_OBJECT;
     w->keeps = w->closes || n->others;
     w->v.company |= w->keeps;
     w->outer = w->v.marks;
@@ -821,16 +826,16 @@ static ah_status pass(checker *c, uint32_t i, ah_slice text, ah_buf *with_defaul
     return finish(c, with_defaults);
 }
 
-ah_status schema_run(const ah_schema *s, uint32_t i, ah_slice text, ah_work *work, ah_faults *faults,
-                     ah_buf *with_defaults)
+ah_status schema_run(const ah_schema *s, uint32_t i, ah_slice text, ah_work *work,
+                     ah_faults *faults, ah_buf *with_defaults)
 {
     checker c = {.s = s, .extra = AH_EXTRA_SCHEMA, .faults = faults, .work = work};
 
     return pass(&c, i, text, with_defaults);
 }
 
-static ah_status check_once(const ah_schema *s, ah_slice text, const ah_check_options *o, ah_work *work,
-                            bool edited, ah_faults *faults, ah_buf *with_defaults)
+static ah_status check_once(const ah_schema *s, ah_slice text, const ah_check_options *o,
+                            ah_work *work, bool edited, ah_faults *faults, ah_buf *with_defaults)
 {
     checker c = {.s = s,
                  .extra = o->extra,
@@ -845,7 +850,8 @@ static ah_status check_once(const ah_schema *s, ah_slice text, const ah_check_op
 ah_status ah_schema_check(const ah_schema *s, ah_slice text, ah_extra extra, ah_faults *faults,
                           ah_buf *with_defaults)
 {
-    return ah_schema_check_with(s, text, &(ah_check_options){.extra = extra}, faults, with_defaults);
+    return ah_schema_check_with(s, text, &(ah_check_options){.extra = extra}, faults,
+                                with_defaults);
 }
 
 /* A text that is coerced pass by pass: what one changed, the next one checks. */

@@ -130,7 +130,7 @@ struct checker {
     size_t sorted;                 /* of these; above 0 while their branches are told */
     size_t filled, fill_max;       /* bytes */
     ah_pattern *names;             /* of hosts, in other scripts; NULL until it is needed */
-    ah_buf scratch;                /* an unescaped string, or a canonical value: never both in use */
+    ah_buf scratch; /* an unescaped string, or a canonical value: never both in use */
     ah_status status;
 };
 
@@ -182,7 +182,8 @@ void schema_free_frames(checker *c);
 
 /* Checks the value that begins with t, just read from *r, and passes over it. May push, as may the
  * next: r, at, v and m live until that is done. */
-void schema_check_value(checker *c, uint32_t i, ah_json_token t, ah_json_reader *r, const place *at);
+void schema_check_value(checker *c, uint32_t i, ah_json_token t, ah_json_reader *r,
+                        const place *at);
 /* The same value by another schema. */
 void schema_check_in_place(checker *c, uint32_t i, subject *v, marks *m);
 
@@ -250,13 +251,16 @@ void schema_fault_unknown(checker *c, uint32_t i, ah_slice name, const place *at
 void schema_check_because(checker *c, uint32_t i, subject *v, marks *m, const reason *why);
 /* " (because kind is "file")", where there is a reason for faults at this place. */
 void schema_put_reason(checker *c, ah_buf *b, const place *at);
-/* "; leave the quotes out" and its like, where the string says a value of one of the types; else NULL. */
+/* "; leave the quotes out" and its like, where the string says a value of one of the types; else
+ * NULL. */
 const char *schema_string_hint(checker *c, const subject *v, unsigned types);
 /* "; leave it out instead", where the value is null and a member that nothing requires. */
 void schema_put_null_hint(const checker *c, ah_buf *b, const subject *v);
 /* "; did you mean it by 'Path'?", where a member that is not declared has a name near this one. */
-void schema_put_misspelt(const checker *c, ah_buf *b, const subject *v, range declared, ah_slice name);
-/* The node by which the value at this place is checked, the one that leads to all others; or NONE. */
+void schema_put_misspelt(const checker *c, ah_buf *b, const subject *v, range declared,
+                         ah_slice name);
+/* The node by which the value at this place is checked, the one that leads to all others; or NONE.
+ */
 uint32_t schema_outermost(const checker *c, const place *at);
 /* The constant that the value comes nearest to; zero it, offer all lists, end the fault. */
 typedef struct guess {
@@ -283,8 +287,8 @@ void schema_marks_clear(const checker *c, marks *m);
 /* Rules of in-place schemas (apply.c, branch.c, depend.c) */
 check_fn schema_check_ref, schema_check_dynamic_ref, schema_check_all_of, schema_check_any_of,
     schema_check_one_of, schema_check_not, schema_check_if, schema_check_depend_names,
-    schema_check_depend_schemas, schema_check_contains, schema_check_names, schema_check_other_items,
-    schema_check_other_properties;
+    schema_check_depend_schemas, schema_check_contains, schema_check_names,
+    schema_check_other_items, schema_check_other_properties;
 /* What the branches of an anyOf or oneOf came to. */
 typedef struct branches {
     size_t best; /* distance of the nearest */
@@ -292,14 +296,14 @@ typedef struct branches {
     size_t fits, first, second; /* how many fit, and which */
 } branches;
 
-/* Branches that were tried (recall.c): of an op without a fit in a branch of another one, so that they
- * are not tried again where that is told. */
+/* Branches that were tried (recall.c): of an op without a fit in a branch of another one, so that
+ * they are not tried again where that is told. */
 typedef struct recalled recalled;
 
 /* Keeps what the branches of the op came to for this value. */
 void schema_keep_branches(checker *c, const op *o, const subject *v, const branches *b);
-/* Checks the value by the nearest branch, to tell its faults, with what was kept, and with the reason
- * why it is the nearest, or NULL. */
+/* Checks the value by the nearest branch, to tell its faults, with what was kept, and with the
+ * reason why it is the nearest, or NULL. */
 void schema_tell_branch(checker *c, uint32_t nearest, subject *v, const reason *why);
 /* True: *b is what they came to. */
 bool schema_recall_branches(const checker *c, const op *o, const subject *v, branches *b);

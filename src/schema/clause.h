@@ -26,13 +26,15 @@ struct keyword {
 
 typedef ah_status compile_fn(compiler *c, const clause *q);
 
-/* The schema that is the keyword's value, or, by name or by index, a part of it, into nodes; *out is its
- * own. */
+/* The schema that is the keyword's value, or, by name or by index, a part of it, into nodes; *out
+ * is its own. */
 ah_status schema_compile_value(compiler *c, const clause *q, uint32_t *out);
 ah_status schema_compile_member(compiler *c, const clause *q, ah_slice name, ah_slice text,
                                 uint32_t *out);
-ah_status schema_compile_item(compiler *c, const clause *q, uint32_t i, ah_slice text, uint32_t *out);
-/* The value of another keyword in the same schema; .p NULL where it is not there, or is none here. */
+ah_status schema_compile_item(compiler *c, const clause *q, uint32_t i, ah_slice text,
+                              uint32_t *out);
+/* The value of another keyword in the same schema; .p NULL where it is not there, or is none here.
+ */
 ah_slice schema_beside(const compiler *c, const clause *q, const char *name);
 ah_status schema_refuse_clause(compiler *c, const clause *q, const char *want);
 /* A new op of the node; NONE when out of memory. */

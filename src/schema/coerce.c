@@ -13,7 +13,8 @@ static ah_slice meant(const checker *c, const subject *v, unsigned types)
     bool held;
 
     if (c->only_lists)
-        return types & T_ARRAY && ah_slice_is(schema_value_text(v), "{}") ? ah_slice_of("[]") : none;
+        return types & T_ARRAY && ah_slice_is(schema_value_text(v), "{}") ? ah_slice_of("[]")
+                                                                          : none;
     if (v->t.kind != AH_JSON_STRING || v->t.escaped)
         return none;
     if (ah_slice_is(raw, "true") || ah_slice_is(raw, "false"))

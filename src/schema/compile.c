@@ -387,8 +387,8 @@ static ah_status compile_default(compiler *c, const clause *q)
 #define FORMAT      VOCABULARY_FORMAT
 #define CONTENT     VOCABULARY_CONTENT
 
-/* $schema and $id come before the others, see compile_object. Of no draft that is spoken: `id` is of
- * draft-04, `nullable` of OpenAPI. */
+/* $schema and $id come before the others, see compile_object. Of no draft that is spoken: `id` is
+ * of draft-04, `nullable` of OpenAPI. */
 static const keyword keywords[] = {
     {"$anchor", T_STRING, compile_anchor, 0, DRAFT_2019_ON, CORE, NULL},
     {"$comment", T_STRING, NULL, 0, DRAFT_ANY, CORE, NULL},
@@ -396,13 +396,15 @@ static const keyword keywords[] = {
     {"$dynamicAnchor", T_STRING, compile_anchor, 0, DRAFT_2020, CORE, "$recursiveAnchor"},
     {"$dynamicRef", T_STRING, compile_ref, OP_DYNAMIC_REF, DRAFT_2020, CORE, "$recursiveRef"},
     {"$id", T_STRING, NULL, 0, DRAFT_ANY, CORE, NULL},
-    {"$recursiveAnchor", T_BOOLEAN, compile_recursive_anchor, 0, DRAFT_2019, CORE, "$dynamicAnchor"},
-    {"$recursiveRef", T_STRING, compile_recursive_ref, OP_DYNAMIC_REF, DRAFT_2019, CORE, "$dynamicRef"},
+    {"$recursiveAnchor", T_BOOLEAN, compile_recursive_anchor, 0, DRAFT_2019, CORE,
+     "$dynamicAnchor"},
+    {"$recursiveRef", T_STRING, compile_recursive_ref, OP_DYNAMIC_REF, DRAFT_2019, CORE,
+     "$dynamicRef"},
     {"$ref", T_STRING, compile_ref, OP_REF, DRAFT_ANY, CORE, NULL},
     {"$schema", T_STRING, NULL, 0, DRAFT_ANY, CORE, NULL},
     {"$vocabulary", T_OBJECT, NULL, 0, DRAFT_2019_ON, CORE, NULL},
-    {"additionalItems", SCHEMA, compile_additional_items, OP_ARRAY, DRAFT_7 | DRAFT_2019, APPLICATOR,
-     "items"},
+    {"additionalItems", SCHEMA, compile_additional_items, OP_ARRAY, DRAFT_7 | DRAFT_2019,
+     APPLICATOR, "items"},
     {"additionalProperties", SCHEMA, compile_rest, OP_OBJECT, DRAFT_ANY, APPLICATOR, NULL},
     {"allOf", T_ARRAY, compile_branches, OP_ALL_OF, DRAFT_ANY, APPLICATOR, NULL},
     {"anyOf", T_ARRAY, compile_branches, OP_ANY_OF, DRAFT_ANY, APPLICATOR, NULL},
@@ -444,8 +446,8 @@ static const keyword keywords[] = {
     {"nullable", T_ANY, NULL, 0, 0, CORE, "null among the types"},
     {"oneOf", T_ARRAY, compile_branches, OP_ONE_OF, DRAFT_ANY, APPLICATOR, NULL},
     {"pattern", T_STRING, schema_compile_pattern, OP_PATTERN, DRAFT_ANY, VALIDATION, NULL},
-    {"patternProperties", T_OBJECT, schema_compile_pattern_properties, OP_OBJECT, DRAFT_ANY, APPLICATOR,
-     NULL},
+    {"patternProperties", T_OBJECT, schema_compile_pattern_properties, OP_OBJECT, DRAFT_ANY,
+     APPLICATOR, NULL},
     {"prefixItems", T_ARRAY, compile_branches, OP_ARRAY, DRAFT_2020, APPLICATOR, "items"},
     {"properties", T_OBJECT, schema_compile_props, OP_OBJECT, DRAFT_ANY, APPLICATOR, NULL},
     {"propertyNames", SCHEMA, compile_rest, OP_NAMES, DRAFT_ANY, APPLICATOR, NULL},
@@ -555,7 +557,8 @@ static bool is_silenced(bool beside_ref, const keyword *k)
     return beside_ref && k->compile && k->compile != compile_ref && k->compile != compile_defs;
 }
 
-/* Names that begin with "x-" are extensions that only people read, and so are the notes of other drafts. */
+/* Names that begin with "x-" are extensions that only people read, and so are the notes of other
+ * drafts. */
 static ah_status compile_unspoken(compiler *c, const clause *q, ah_json_token key)
 {
     const keyword *k = q->keyword;
@@ -689,7 +692,8 @@ ah_status schema_compile_member(compiler *c, const clause *q, ah_slice name, ah_
     return compile_node(c, origin_of(q, NONE, name), text, out);
 }
 
-ah_status schema_compile_item(compiler *c, const clause *q, uint32_t i, ah_slice text, uint32_t *out)
+ah_status schema_compile_item(compiler *c, const clause *q, uint32_t i, ah_slice text,
+                              uint32_t *out)
 {
     return compile_node(c, origin_of(q, i, (ah_slice){NULL, 0}), text, out);
 }

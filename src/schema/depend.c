@@ -1,5 +1,5 @@
-/* Rules that hold where a member is there: others are required beside it (dependentRequired), or the object
- * fits a schema (dependentSchemas). The object is read once for all of them. */
+/* Rules that hold where a member is there: others are required beside it (dependentRequired), or
+ * the object fits a schema (dependentSchemas). The object is read once for all of them. */
 #include "schema/checker.h"
 
 enum { PRESENT_INLINE = 2 };

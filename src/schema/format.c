@@ -1,6 +1,6 @@
-/* Formats that can be asserted: syntax only, nothing is looked up. Here are dates and times (RFC 3339),
- * pointers (RFC 6901), UUIDs and the table of all; names of hosts and email are in format_host.c,
- * addresses of the web in format_web.c. */
+/* Formats that can be asserted: syntax only, nothing is looked up. Here are dates and times (RFC
+ * 3339), pointers (RFC 6901), UUIDs and the table of all; names of hosts and email are in
+ * format_host.c, addresses of the web in format_web.c. */
 #include "schema/format.h"
 
 /* n digits at the beginning, or -1. */
@@ -59,8 +59,8 @@ static int zone_of(ah_slice s)
     return (s.p[0] == '-' ? -1 : 1) * (h * 60 + m);
 }
 
-/* *leap: it is a leap second, which is the last of a day in UTC; then *ahead is how many days UTC is
- * ahead of the zone. */
+/* *leap: it is a leap second, which is the last of a day in UTC; then *ahead is how many days UTC
+ * is ahead of the zone. */
 static bool read_time(ah_slice s, bool *leap, int *ahead)
 {
     int h, m, sec, zone, minutes;
@@ -105,8 +105,8 @@ static bool is_date_time(ah_slice s)
     return !leap || (day + ahead) % days == 0;
 }
 
-/* Numbers with their units, each of which comes right behind the last one: 1Y2M, but not 1Y2D. They are
- * passed over. */
+/* Numbers with their units, each of which comes right behind the last one: 1Y2M, but not 1Y2D. They
+ * are passed over. */
 static size_t take_units(ah_slice *s, const char *units)
 {
     size_t taken = 0;
@@ -224,7 +224,8 @@ static const struct {
     {"iri-reference", "an IRI or a relative reference", schema_is_iri_reference, NULL},
     {"json-pointer", "a JSON pointer such as /a/0", is_json_pointer, NULL},
     {"regex", "a regular expression of ECMAScript", NULL, is_regex},
-    {"relative-json-pointer", "a relative JSON pointer such as 1/a", is_relative_json_pointer, NULL},
+    {"relative-json-pointer", "a relative JSON pointer such as 1/a", is_relative_json_pointer,
+     NULL},
     {"time", "a time with its zone such as 12:00:00Z", is_time, NULL},
     {"uri", "a URI with its scheme such as https://example.com/a%20b", schema_is_uri, NULL},
     {"uri-reference", "a URI or a relative reference", schema_is_uri_reference, NULL},

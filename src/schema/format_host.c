@@ -1,13 +1,13 @@
-/* Names of hosts (RFC 1123), those in other scripts (RFC 5890 to 5893) too, their addresses (RFC 4291)
- * and those of email (RFC 5321, RFC 6531).
+/* Names of hosts (RFC 1123), those in other scripts (RFC 5890 to 5893) too, their addresses (RFC
+ * 4291) and those of email (RFC 5321, RFC 6531).
  *
  * Which characters a name may have in other scripts is a matter of their properties, and of what
  * stands beside them. PCRE2 knows the properties, so an expression says it all, in ECMAScript's
  * words as those of schemas are; without PCRE2 all characters are taken. The rules: a character is
  * a letter, digit or mark that Unicode's foldings leave as it is (RFC 5892, 2), or one of the
  * exceptions, some of them only beside others (appendix A); the direction of no label is in doubt
- * where one runs to the left (RFC 5893). What is not known here: whether the text is in form NFC, and
- * which letters are joined outside of the Arabic and Syriac scripts. */
+ * where one runs to the left (RFC 5893). What is not known here: whether the text is in form NFC,
+ * and which letters are joined outside of the Arabic and Syriac scripts. */
 #include "schema/format.h"
 
 enum {
@@ -20,61 +20,66 @@ enum {
 
 /* Letters, marks and digits that their compatibility form would replace (RFC 5892, 2.2), as of
  * Unicode 14; those that have another case are known by that. */
-#define UNSTABLE                                                                                        \
-    "\\u00aa-\\u00ba\\u0133\\u0140\\u01c6-\\u01cc\\u01f3\\u02b0-\\u02b8\\u02e0-\\u02e4"                 \
-    "\\u0340\\u0341\\u0343\\u0344\\u0374\\u037a\\u03d2-\\u03d4\\u03f2\\u0675-\\u0678"                   \
-    "\\u0958-\\u095f\\u09dc-\\u09df\\u0a33\\u0a36\\u0a59-\\u0a5b\\u0a5e\\u0b5c\\u0b5d\\u0e33"           \
-    "\\u0eb3\\u0edc\\u0edd\\u0f43\\u0f4d\\u0f52\\u0f57\\u0f5c\\u0f69\\u0f73\\u0f75-\\u0f79"             \
-    "\\u0f81\\u0f93\\u0f9d\\u0fa2\\u0fa7\\u0fac\\u0fb9\\u10fc\\u1d2c-\\u1d2e\\u1d30-\\u1d3a"            \
-    "\\u1d3c-\\u1d4d\\u1d4f-\\u1d6a\\u1d78\\u1d9b-\\u1dbf\\u1f71\\u1f73\\u1f75\\u1f77\\u1f79"           \
-    "\\u1f7b\\u1f7d\\u1fbe\\u1fd3\\u1fe3\\u2071-\\u209c\\u2102-\\u2149\\u2c7c\\u2c7d\\u2d6f"            \
-    "\\u309f\\u30ff\\u3131-\\u318e\\ua69c\\ua69d\\ua770\\ua7f2-\\ua7f4\\ua7f8\\ua7f9"                   \
-    "\\uab5c-\\uab5f\\uab69\\uf900-\\ufa0d\\ufa10\\ufa12\\ufa15-\\ufa1e\\ufa20\\ufa22"                  \
-    "\\ufa25\\ufa26\\ufa2a-\\ufb1d\\ufb1f-\\ufdfb\\ufe70-\\ufe72\\ufe74-\\uffdc"                        \
+#define UNSTABLE                                                                                   \
+    "\\u00aa-\\u00ba\\u0133\\u0140\\u01c6-\\u01cc\\u01f3\\u02b0-\\u02b8\\u02e0-\\u02e4"            \
+    "\\u0340\\u0341\\u0343\\u0344\\u0374\\u037a\\u03d2-\\u03d4\\u03f2\\u0675-\\u0678"              \
+    "\\u0958-\\u095f\\u09dc-\\u09df\\u0a33\\u0a36\\u0a59-\\u0a5b\\u0a5e\\u0b5c\\u0b5d\\u0e33"      \
+    "\\u0eb3\\u0edc\\u0edd\\u0f43\\u0f4d\\u0f52\\u0f57\\u0f5c\\u0f69\\u0f73\\u0f75-\\u0f79"        \
+    "\\u0f81\\u0f93\\u0f9d\\u0fa2\\u0fa7\\u0fac\\u0fb9\\u10fc\\u1d2c-\\u1d2e\\u1d30-\\u1d3a"       \
+    "\\u1d3c-\\u1d4d\\u1d4f-\\u1d6a\\u1d78\\u1d9b-\\u1dbf\\u1f71\\u1f73\\u1f75\\u1f77\\u1f79"      \
+    "\\u1f7b\\u1f7d\\u1fbe\\u1fd3\\u1fe3\\u2071-\\u209c\\u2102-\\u2149\\u2c7c\\u2c7d\\u2d6f"       \
+    "\\u309f\\u30ff\\u3131-\\u318e\\ua69c\\ua69d\\ua770\\ua7f2-\\ua7f4\\ua7f8\\ua7f9"              \
+    "\\uab5c-\\uab5f\\uab69\\uf900-\\ufa0d\\ufa10\\ufa12\\ufa15-\\ufa1e\\ufa20\\ufa22"             \
+    "\\ufa25\\ufa26\\ufa2a-\\ufb1d\\ufb1f-\\ufdfb\\ufe70-\\ufe72\\ufe74-\\uffdc"                   \
     "\\u{10781}-\\u{107ba}\\u{1d400}-\\u{1d7ff}\\u{1ee00}-\\u{1fbf9}\\u{2f800}-\\u{2fa1d}"
 /* Blocks (2.4), old Hangul (2.9) and exceptions (2.6) that are no part of a name. */
-#define DISALLOWED                                                                                      \
-    "\\u20d0-\\u20ff\\u{1d100}-\\u{1d1ff}\\u{1d200}-\\u{1d24f}\\u1100-\\u11ff\\ua960-\\ua97f"           \
+#define DISALLOWED                                                                                 \
+    "\\u20d0-\\u20ff\\u{1d100}-\\u{1d1ff}\\u{1d200}-\\u{1d24f}\\u1100-\\u11ff\\ua960-\\ua97f"      \
     "\\ud7b0-\\ud7ff\\u0640\\u07fa\\u302e\\u302f\\u3031-\\u3035\\u303b"
 /* Of the canonical combining class 9. */
-#define VIRAMAS                                                                                         \
-    "\\u094d\\u09cd\\u0a4d\\u0acd\\u0b4d\\u0bcd\\u0c4d\\u0ccd\\u0d3b\\u0d3c\\u0d4d\\u0dca\\u0e3a"       \
-    "\\u0eba\\u0f84\\u1039\\u103a\\u1714\\u1715\\u1734\\u17d2\\u1a60\\u1b44\\u1baa\\u1bab"              \
-    "\\u1bf2\\u1bf3\\u2d7f\\ua806\\ua82c\\ua8c4\\ua953\\ua9c0\\uaaf6\\uabed\\u{10a3f}\\u{11046}"        \
-    "\\u{11070}\\u{1107f}\\u{110b9}\\u{11133}\\u{11134}\\u{111c0}\\u{11235}\\u{112ea}\\u{1134d}"        \
-    "\\u{11442}\\u{114c2}\\u{115bf}\\u{1163f}\\u{116b6}\\u{1172b}\\u{11839}\\u{1193d}\\u{1193e}"        \
+#define VIRAMAS                                                                                    \
+    "\\u094d\\u09cd\\u0a4d\\u0acd\\u0b4d\\u0bcd\\u0c4d\\u0ccd\\u0d3b\\u0d3c\\u0d4d\\u0dca\\u0e3a"  \
+    "\\u0eba\\u0f84\\u1039\\u103a\\u1714\\u1715\\u1734\\u17d2\\u1a60\\u1b44\\u1baa\\u1bab"         \
+    "\\u1bf2\\u1bf3\\u2d7f\\ua806\\ua82c\\ua8c4\\ua953\\ua9c0\\uaaf6\\uabed\\u{10a3f}\\u{11046}"   \
+    "\\u{11070}\\u{1107f}\\u{110b9}\\u{11133}\\u{11134}\\u{111c0}\\u{11235}\\u{112ea}\\u{1134d}"   \
+    "\\u{11442}\\u{114c2}\\u{115bf}\\u{1163f}\\u{116b6}\\u{1172b}\\u{11839}\\u{1193d}\\u{1193e}"   \
     "\\u{119e0}\\u{11a34}\\u{11a47}\\u{11a99}\\u{11c3f}\\u{11d44}\\u{11d45}\\u{11d97}"
 /* A letter that is joined with the one before it; and one with that behind it, too. */
-#define JOINED                                                                                          \
-    "(?![\\u0621\\u0674])(?=\\p{L})[\\p{sc=Arab}\\p{sc=Syrc}\\p{sc=Nkoo}\\p{sc=Mong}\\p{sc=Mand}\\p{sc=Adlm}]"
-#define JOINS                                                                                           \
-    "(?![\\u0621-\\u0625\\u0627\\u0629\\u062f-\\u0632\\u0648\\u0671-\\u0677\\u0688-\\u0699\\u06c0"      \
-    "\\u06c3-\\u06cb\\u06cd\\u06cf\\u06d2\\u06d3\\u06d5\\u06ee\\u06ef\\u0710\\u0715-\\u0719\\u071e"     \
+#define JOINED                                                                                     \
+    "(?![\\u0621\\u0674])(?=\\p{L})[\\p{sc=Arab}\\p{sc=Syrc}\\p{sc=Nkoo}\\p{sc=Mong}\\p{sc=Mand}"  \
+    "\\p{sc=Adlm}]"
+#define JOINS                                                                                      \
+    "(?![\\u0621-\\u0625\\u0627\\u0629\\u062f-\\u0632\\u0648\\u0671-\\u0677\\u0688-\\u0699\\u06c0" \
+    "\\u06c3-\\u06cb\\u06cd\\u06cf\\u06d2\\u06d3\\u06d5\\u06ee\\u06ef\\u0710\\u0715-"              \
+    "\\u0719\\u071e"                                                                               \
     "\\u0728\\u072a\\u072c\\u072f])" JOINED
 /* Beside what an exception must stand. */
-#define BESIDE                                                                                          \
-    "(?<=[" VIRAMAS "])[\\u200c\\u200d]|" JOINS "\\p{Mn}*\\u200c(?=\\p{Mn}*" JOINED ")|"                \
+#define BESIDE                                                                                     \
+    "(?<=[" VIRAMAS "])[\\u200c\\u200d]|" JOINS "\\p{Mn}*\\u200c(?=\\p{Mn}*" JOINED ")|"           \
     "(?<=l)\\u00b7(?=l)|\\u0375(?=\\p{sc=Grek})|(?<=\\p{sc=Hebr})[\\u05f3\\u05f4]|\\u30fb"
-#define CHARACTER                                                                                       \
-    "(?:[a-z0-9\\-\\u00df\\u03c2\\u06fd\\u06fe\\u0f0b\\u3007]|" BESIDE "|"                              \
-    "(?![" UNSTABLE DISALLOWED "\\p{CWCF}\\p{DI}])[\\p{Ll}\\p{Lu}\\p{Lo}\\p{Lm}\\p{Mn}\\p{Mc}\\p{Nd}])"
-/* No mark first, digits of one kind, a middle dot of Katakana only beside what is written with it. */
-#define LABEL                                                                                           \
-    "(?!\\p{M}|[^.]*[\\u0660-\\u0669][^.]*[\\u06f0-\\u06f9]|"                                           \
-    "[^.]*[\\u06f0-\\u06f9][^.]*[\\u0660-\\u0669])"                                                     \
+#define CHARACTER                                                                                  \
+    "(?:[a-z0-9\\-\\u00df\\u03c2\\u06fd\\u06fe\\u0f0b\\u3007]|" BESIDE "|"                         \
+    "(?![" UNSTABLE DISALLOWED                                                                     \
+    "\\p{CWCF}\\p{DI}])[\\p{Ll}\\p{Lu}\\p{Lo}\\p{Lm}\\p{Mn}\\p{Mc}\\p{Nd}])"
+/* No mark first, digits of one kind, a middle dot of Katakana only beside what is written with it.
+ */
+#define LABEL                                                                                      \
+    "(?!\\p{M}|[^.]*[\\u0660-\\u0669][^.]*[\\u06f0-\\u06f9]|"                                      \
+    "[^.]*[\\u06f0-\\u06f9][^.]*[\\u0660-\\u0669])"                                                \
     "(?:(?=[^.]*[\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Hani}])|(?![^.]*\\u30fb))" CHARACTER "+"
 
 /* Directions: what runs to the left, with its marks and digits; other digits; what does neither. */
-#define LEFT                                                                                            \
-    "\\u0590-\\u06ef\\u06fa-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufeff\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}"
+#define LEFT                                                                                       \
+    "\\u0590-\\u06ef\\u06fa-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufeff\\u{10800}-\\u{10fff}\\u{1e800}-" \
+    "\\u{1efff}"
 #define DIGITS_LEFT "\\u0660-\\u0669\\u{10d30}-\\u{10d39}\\u{10e60}-\\u{10e7e}"
 #define DIGITS      "0-9\\u06f0-\\u06f9"
 #define NEITHER     "\\-\\u00b7\\u0375\\u30fb\\u200c\\u200d"
-#define LEFT_LABEL                                                                                      \
-    "(?![" DIGITS DIGITS_LEFT "\\p{Mn}]|[^.]*[" DIGITS "][^.]*[" DIGITS_LEFT "]|"                       \
-    "[^.]*[" DIGITS_LEFT "][^.]*[" DIGITS "])[" LEFT "](?:[" LEFT DIGITS NEITHER                        \
+#define LEFT_LABEL                                                                                 \
+    "(?![" DIGITS DIGITS_LEFT "\\p{Mn}]|[^.]*[" DIGITS "][^.]*[" DIGITS_LEFT "]|"                  \
+    "[^.]*[" DIGITS_LEFT "][^.]*[" DIGITS "])[" LEFT "](?:[" LEFT DIGITS NEITHER                   \
     "\\p{Mn}]*[" LEFT DIGITS "])?\\p{Mn}*"
-#define RIGHT_LABEL                                                                                     \
+#define RIGHT_LABEL                                                                                \
     "[^." LEFT DIGITS NEITHER "\\p{Mn}](?:[^." LEFT "]*[^." LEFT NEITHER "\\p{Mn}])?\\p{Mn}*"
 #define DIRECTED "(?:" LEFT_LABEL "|" RIGHT_LABEL ")"
 
@@ -471,10 +476,10 @@ static size_t dotted_length(ah_slice s, bool any_script)
     for (; i < s.n && s.p[i] != '@'; before = s.p[i++]) {
         char c = s.p[i];
 
-        if (c == '.'
-                ? before == '.'
-                : !(schema_is_alpha(c) || schema_is_digit(c) || schema_is_in(c, "!#$%&'*+-/=?^_`{|}~") ||
-                    (any_script && (unsigned char)c >= 0x80)))
+        if (c == '.' ? before == '.'
+                     : !(schema_is_alpha(c) || schema_is_digit(c) ||
+                         schema_is_in(c, "!#$%&'*+-/=?^_`{|}~") ||
+                         (any_script && (unsigned char)c >= 0x80)))
             return 0;
     }
     return before == '.' ? 0 : i;

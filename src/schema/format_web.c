@@ -17,7 +17,8 @@ static bool is_plain(char c, unsigned where)
 {
     return schema_is_alpha(c) || schema_is_digit(c) || schema_is_in(c, "-._~!$&'()*+,;=") ||
            (c == ':' && where & (IN_USER | IN_PATH | IN_QUERY)) ||
-           (c == '@' && where & (IN_PATH | IN_QUERY)) || ((c == '/' || c == '?') && where & IN_QUERY);
+           (c == '@' && where & (IN_PATH | IN_QUERY)) ||
+           ((c == '/' || c == '?') && where & IN_QUERY);
 }
 
 static bool is_foreign(uint32_t c, unsigned where)
@@ -25,7 +26,8 @@ static bool is_foreign(uint32_t c, unsigned where)
     if ((c >= 0xe000 && c <= 0xf8ff) || c >= 0xf0000)
         return where & PRIVATE && (c & 0xfffe) != 0xfffe;
     return where & ANY_SCRIPT && c >= 0xa0 && !(c >= 0xfdd0 && c <= 0xfdef) &&
-           !(c >= 0xfff0 && c <= 0xffff) && (c & 0xfffe) != 0xfffe && !(c >= 0xe0000 && c <= 0xe0fff);
+           !(c >= 0xfff0 && c <= 0xffff) && (c & 0xfffe) != 0xfffe &&
+           !(c >= 0xe0000 && c <= 0xe0fff);
 }
 
 static bool is_percent(ah_slice s, size_t i)
@@ -104,8 +106,8 @@ static size_t scheme_of(ah_slice s)
 {
     size_t n = 0;
 
-    while (n < s.n &&
-           (schema_is_alpha(s.p[n]) || (n && (schema_is_digit(s.p[n]) || schema_is_in(s.p[n], "+-.")))))
+    while (n < s.n && (schema_is_alpha(s.p[n]) ||
+                       (n && (schema_is_digit(s.p[n]) || schema_is_in(s.p[n], "+-.")))))
         n++;
     return n < s.n && s.p[n] == ':' ? n : 0;
 }

@@ -65,7 +65,8 @@ static bool comes_before(const schema_fork *a, const schema_fork *b)
 
 static bool make_room(const ah_mem *mem, schema_index *index)
 {
-    void *leaf = ah_grow(mem, index->leaf, &index->leaves, index->n + 1, sizeof *index->leaf), *fork;
+    void *leaf = ah_grow(mem, index->leaf, &index->leaves, index->n + 1, sizeof *index->leaf),
+         *fork;
 
     if (!leaf)
         return false;

@@ -1,7 +1,8 @@
 /* Keys to numbers: a tree that forks where two keys first differ in a bit.
  *
- * A look takes time in the length of its key, whoever chose the keys that are in it: no order of them
- * and no hash of theirs makes it slow. Keys are borrowed and must live as long as the index. */
+ * A look takes time in the length of its key, whoever chose the keys that are in it: no order of
+ * them and no hash of theirs makes it slow. Keys are borrowed and must live as long as the index.
+ */
 #ifndef AH_SCHEMA_KEY_INDEX_H
 #define AH_SCHEMA_KEY_INDEX_H
 
@@ -21,8 +22,8 @@ typedef struct schema_leaf {
     uint32_t value;
 } schema_leaf;
 
-/* `at` is the symbol of the key, and `bit` the one of its bits, that chooses the child. Children are
- * twice the number of a fork, or that of a leaf and 1. */
+/* `at` is the symbol of the key, and `bit` the one of its bits, that chooses the child. Children
+ * are twice the number of a fork, or that of a leaf and 1. */
 typedef struct schema_fork {
     uint32_t at, bit, child[2];
 } schema_fork;

@@ -87,8 +87,8 @@ static ah_slice default_of(const ah_schema *s, const node *n)
     return text;
 }
 
-/* What types a node's in-place schemas leave: those have theirs by now. Never fewer than it takes in
- * truth. */
+/* What types a node's in-place schemas leave: those have theirs by now. Never fewer than it takes
+ * in truth. */
 
 static unsigned accepted_by_any(const ah_schema *s, range branches)
 {

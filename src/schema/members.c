@@ -60,8 +60,9 @@ ah_status schema_compile_format(compiler *c, const clause *q)
     if (!schema_clause_text(c, q, &text))
         return ah_err_nomem(c->err);
     if ((format = schema_find_format(text)) == NONE)
-        return asserted ? schema_refuse_clause(c, q, "is none that can be asserted, as $schema wants it")
-                        : AH_OK;
+        return asserted
+                   ? schema_refuse_clause(c, q, "is none that can be asserted, as $schema wants it")
+                   : AH_OK;
     if ((o = schema_op_of(c, q->node, OP_FORMAT)) == NONE)
         return ah_err_nomem(c->err);
     op_at(c->s, o)->rest = format;
@@ -189,9 +190,9 @@ ah_status schema_compile_props(compiler *c, const clause *q)
     if (ah_json_kind_of(required) != AH_JSON_ARRAY)
         required = (ah_slice)AH_LIT("[]"); /* absent, or refused when its turn comes */
     o = schema_op_of(c, q->node, OP_OBJECT);
-    props.first =
-        schema_extend(s->mem, &s->props,
-                      schema_count_children(properties) + schema_count_children(required), sizeof(prop));
+    props.first = schema_extend(s->mem, &s->props,
+                                schema_count_children(properties) + schema_count_children(required),
+                                sizeof(prop));
     if (o == NONE || props.first == NONE)
         return ah_err_nomem(c->err);
     if ((st = compile_members(c, q, properties, &props)) != AH_OK ||
@@ -260,7 +261,8 @@ static void pair_needed(ah_schema *s, range listed, range sorted, uint32_t to)
     uint32_t from = 0, *links = s->links.at;
 
     for (uint32_t i = sorted.first; i < sorted.first + sorted.n; i++)
-        prop_at(s, i)->required = false; /* the mark of those that need others is only in the list */
+        prop_at(s, i)->required =
+            false; /* the mark of those that need others is only in the list */
     for (uint32_t i = listed.first; i < listed.first + listed.n; i++) {
         uint32_t p = schema_find_prop(s, sorted, prop_at(s, i)->name) - sorted.first;
 
@@ -295,7 +297,8 @@ static ah_status depend_on_names(compiler *c, const clause *q)
     for (uint32_t i = listed.first; i < listed.first + n; i++)
         members += prop_at(s, i)->required;
     pairs.n = n - members;
-    if ((pairs.first = schema_extend(s->mem, &s->links, 2 * (size_t)pairs.n, sizeof(uint32_t))) == NONE)
+    if ((pairs.first = schema_extend(s->mem, &s->links, 2 * (size_t)pairs.n, sizeof(uint32_t))) ==
+        NONE)
         return ah_err_nomem(c->err);
     pair_needed(s, listed, sorted, pairs.first);
     s->props.n -= n;

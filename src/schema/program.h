@@ -23,8 +23,8 @@ enum {
     SCHEMA_MESSAGE = 1024,   /* bytes in a fault, and in a refusal */
     SCHEMA_LISTED = 12,      /* values or names in a message */
     SCHEMA_ADDRESS = 4096,   /* bytes of an address */
-    SCHEMA_MADE = 16 << 20, /* bytes of all addresses, and of all defaults, that a schema makes: each may
-                                be much longer than what it is made of */
+    SCHEMA_MADE = 16 << 20,  /* bytes of all addresses, and of all defaults, that a schema makes:
+                                each may  be much longer than what it is made of */
     SCHEMA_FAULT_ROOM = AH_MAX_FAULTS * (SCHEMA_POINTER + SCHEMA_MESSAGE + 8)
 };
 
@@ -254,7 +254,8 @@ bool schema_is_divisor(ah_slice literal);
 
 /* Lists of values (values.c) */
 
-/* Both texts are canonical, so only numbers may be written in two ways. Any order, by kinds first. */
+/* Both texts are canonical, so only numbers may be written in two ways. Any order, by kinds first.
+ */
 int schema_compare_canonical(ah_slice a, ah_slice b);
 /* Sets `sorted` of the values. False: out of memory. */
 bool schema_sort_values(ah_schema *s, range values);
@@ -296,9 +297,10 @@ typedef struct origin {
 /* The documents that addresses may lead to, by address (shelf.c). What is compiled only to be
  * looked at shares those of the schema that it may be part of. */
 typedef struct shelf {
-    ah_schema *s;       /* whose documents these are */
-    schema_index index; /* to the document: by what it was given as, then by what it says of itself */
-    bool deep;          /* by all that its schemas say, too */
+    ah_schema *s; /* whose documents these are */
+    schema_index
+        index; /* to the document: by what it was given as, then by what it says of itself */
+    bool deep; /* by all that its schemas say, too */
 } shelf;
 
 typedef struct compiler {
@@ -348,12 +350,13 @@ uint32_t schema_keyword_named(ah_slice name);
 /* Makes node i, whose text this is, a resource where it has an $id, or is a document's root. */
 ah_status schema_open_resource(compiler *c, uint32_t i, ah_slice text, ah_slice id, ah_slice base);
 /* Enters an anchor of node i in the resource at hand. */
-ah_status schema_add_anchor(compiler *c, uint32_t i, const char *keyword, ah_slice name, bool dynamic);
-/* A copy that lives as long as the schema and counts against SCHEMA_MADE; `where` is the beginning of the
- * schema it is made for. */
+ah_status schema_add_anchor(compiler *c, uint32_t i, const char *keyword, ah_slice name,
+                            bool dynamic);
+/* A copy that lives as long as the schema and counts against SCHEMA_MADE; `where` is the beginning
+ * of the schema it is made for. */
 ah_status schema_make(compiler *c, const char *where, ah_slice text, ah_slice *kept);
-/* "... is not the only one of its name: x is also at /y". `where` is the beginning of the schema that
- * has it second, `other` that of the first one. */
+/* "... is not the only one of its name: x is also at /y". `where` is the beginning of the schema
+ * that has it second, `other` that of the first one. */
 ah_status schema_refuse_twice(compiler *c, const char *where, const char *keyword, ah_slice name,
                               const char *other);
 /* All references, and what needs them. */
@@ -373,8 +376,9 @@ void schema_resolve_uri(ah_slice base, ah_slice ref, ah_buf *out);
 ah_status schema_shelf_fill(compiler *c);
 /* The document with this address, "#" behind it or not, or NONE. */
 uint32_t schema_shelf_root(const compiler *c, ah_slice address);
-/* The document of the compiler's schema that has, or says that it has, this address, or a metaschema of
- * ours, which becomes one; NONE where there is none. `deep`: looks at all schemas of all documents. */
+/* The document of the compiler's schema that has, or says that it has, this address, or a
+ * metaschema of ours, which becomes one; NONE where there is none. `deep`: looks at all schemas of
+ * all documents. */
 ah_status schema_shelf_find(compiler *c, ah_slice address, bool deep, uint32_t *out);
 void schema_shelf_clear(shelf *f);
 
@@ -384,15 +388,15 @@ ah_status schema_choose_dialect(compiler *c, ah_slice text);
 /* Checking (check.c) */
 
 /* The value by node i of it, as part of a work. */
-ah_status schema_run(const ah_schema *s, uint32_t i, ah_slice text, ah_work *work, ah_faults *faults,
-                     ah_buf *with_defaults);
+ah_status schema_run(const ah_schema *s, uint32_t i, ah_slice text, ah_work *work,
+                     ah_faults *faults, ah_buf *with_defaults);
 
 /* Formats (format.c) */
 
 /* Index of a format that can be asserted, or NONE. */
 uint32_t schema_find_format(ah_slice name);
-/* Says if the text has the format. The steps that this takes are counted in the work. *names is kept from check to
- * check; it begins as NULL, and the caller frees it. */
+/* Says if the text has the format. The steps that this takes are counted in the work. *names is
+ * kept from check to check; it begins as NULL, and the caller frees it. */
 ah_match schema_has_format(const ah_mem *mem, uint32_t format, ah_slice text, ah_work *work,
                            ah_pattern **names);
 const char *schema_format_words(uint32_t format); /* "an email address" */

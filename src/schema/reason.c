@@ -73,7 +73,8 @@ static ah_slice find_member(telling *t, ah_slice name)
         ah_slice text = ah_json_skip(&r, ah_json_next(&r));
 
         t->left--;
-        ah_work_do(t->c->work, 1 + text.n / STEP_BYTES); /* that it has ended is seen at the next step */
+        ah_work_do(t->c->work,
+                   1 + text.n / STEP_BYTES); /* that it has ended is seen at the next step */
         if (is_key(t, key, name))
             return text;
     }
@@ -111,10 +112,12 @@ static void tell_members(telling *t, uint32_t i, int depth)
     const ah_schema *s = t->c->s;
     const op *o;
 
-    for (uint32_t k = depth < DEEP ? node_at(s, i)->first : NONE; k != NONE && t->left; k = o->next) {
+    for (uint32_t k = depth < DEEP ? node_at(s, i)->first : NONE; k != NONE && t->left;
+         k = o->next) {
         o = op_at(s, k);
         t->left--;
-        for (size_t p = 0; o->code == OP_OBJECT && p < o->list.n && t->told < MOST_TOLD && t->left; p++)
+        for (size_t p = 0; o->code == OP_OBJECT && p < o->list.n && t->told < MOST_TOLD && t->left;
+             p++)
             tell_member(t, prop_at(s, o->list.first + p));
         if (o->code == OP_ALL_OF || (!t->tags && (o->code == OP_ANY_OF || o->code == OP_ONE_OF)))
             for (size_t n = 0; n < o->list.n && t->left; n++)
@@ -149,7 +152,8 @@ void schema_put_reason(checker *c, ah_buf *b, const place *at)
         tell_members(&t, why->node, 0);
     }
     if (!t.told && !t.tags)
-        ah_buf_str(b, why->kind == WHY_THEN ? " (because `if` holds" : " (because `if` does not hold");
+        ah_buf_str(b,
+                   why->kind == WHY_THEN ? " (because `if` holds" : " (because `if` does not hold");
     if (t.told || !t.tags)
         ah_buf_char(b, ')');
 }
@@ -215,8 +219,9 @@ const char *schema_string_hint(checker *c, const subject *v, unsigned types)
 
 static bool is_needed(const ah_schema *s, const op *o, ah_slice name)
 {
-    uint32_t p =
-        o->code == OP_OBJECT || o->code == OP_DEPEND_NAMES ? schema_find_prop(s, o->list, name) : NONE;
+    uint32_t p = o->code == OP_OBJECT || o->code == OP_DEPEND_NAMES
+                     ? schema_find_prop(s, o->list, name)
+                     : NONE;
     bool found = p != NONE && prop_at(s, p)->required;
 
     for (size_t i = 0; o->code == OP_DEPEND_NAMES && p != NONE && !found && i < o->patterns.n; i++)
@@ -230,8 +235,8 @@ static bool requires(const ah_schema *s, uint32_t i, ah_slice name, int depth, s
     const op *o;
     bool found = false;
 
-    for (uint32_t k = depth < DEEP_IN_PLACE ? node_at(s, i)->first : NONE; k != NONE && !found && *left;
-         k = o->next) {
+    for (uint32_t k = depth < DEEP_IN_PLACE ? node_at(s, i)->first : NONE;
+         k != NONE && !found && *left; k = o->next) {
         uint32_t to[] = {NONE, NONE, NONE};
         range all = {0};
 
@@ -269,7 +274,8 @@ void schema_put_null_hint(const checker *c, ah_buf *b, const subject *v)
                1 + (LOOKS - left) / STEP_ITEMS); /* that it has ended is seen at the next step */
 }
 
-void schema_put_misspelt(const checker *c, ah_buf *b, const subject *v, range declared, ah_slice name)
+void schema_put_misspelt(const checker *c, ah_buf *b, const subject *v, range declared,
+                         ah_slice name)
 {
     ah_near near = {.to = name};
     ah_json_reader r = v->inside;

@@ -1,9 +1,10 @@
 /* What branches came to, for the one that is told.
  *
- * An anyOf without a fit is told by its nearest branch, which is then checked once more, aloud. An anyOf in
- * that branch would try its own branches once more, too, and so on: as often as they stand in one another.
- * So what was found silently is kept for the branches that are nearest so far, and looked up when they are
- * told. Where resources entered on the way may change what a reference leads to, nothing is kept. */
+ * An anyOf without a fit is told by its nearest branch, which is then checked once more, aloud. An
+ * anyOf in that branch would try its own branches once more, too, and so on: as often as they stand
+ * in one another. So what was found silently is kept for the branches that are nearest so far, and
+ * looked up when they are told. Where resources entered on the way may change what a reference
+ * leads to, nothing is kept. */
 #include <stdlib.h>
 
 #include "schema/checker.h"
@@ -43,9 +44,9 @@ void schema_keep_branches(checker *c, const op *o, const subject *v, const branc
 bool schema_recall_branches(const checker *c, const op *o, const subject *v, branches *b)
 {
     recalled wanted = {.o = o, .value = v->t.raw.p, .company = v->company};
-    const recalled *found = c->sorted && !c->silent
-                                ? bsearch(&wanted, c->recalled.at, c->sorted, sizeof(recalled), compare)
-                                : NULL;
+    const recalled *found = c->sorted && !c->silent ? bsearch(&wanted, c->recalled.at, c->sorted,
+                                                              sizeof(recalled), compare)
+                                                    : NULL;
 
     if (found)
         *b = found->b;

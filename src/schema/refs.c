@@ -1,9 +1,9 @@
-/* Where things are: refusals that name the place, schemas that have an address, and references that are
- * led to them.
+/* Where things are: refusals that name the place, schemas that have an address, and references that
+ * are led to them.
  *
- * A reference leads to a document that was given, to an $id in one, to a metaschema, or nowhere, which is
- * an error. Documents are compiled when the first reference leads to them. Everything that a reference
- * names is found by an index, so that references take time in their own length. */
+ * A reference leads to a document that was given, to an $id in one, to a metaschema, or nowhere,
+ * which is an error. Documents are compiled when the first reference leads to them. Everything that
+ * a reference names is found by an index, so that references take time in their own length. */
 #include "schema/program.h"
 
 /* Places */
@@ -122,14 +122,15 @@ ah_status schema_make(compiler *c, const char *where, ah_slice text, ah_slice *k
 {
     c->made += text.n;
     if (c->made > SCHEMA_MADE)
-        return schema_refuse(c, where, NULL, text,
-                             "makes the addresses or the defaults of the schema longer than 16 MiB");
+        return schema_refuse(
+            c, where, NULL, text,
+            "makes the addresses or the defaults of the schema longer than 16 MiB");
     *kept = schema_keep(c->s, text);
     return kept->p ? AH_OK : ah_err_nomem(c->err);
 }
 
-/* An address may be given twice only to the same text in two documents: a schema may be among its own
- * ones. `text` is that of the schema that is to have the one in c->uri. */
+/* An address may be given twice only to the same text in two documents: a schema may be among its
+ * own ones. `text` is that of the schema that is to have the one in c->uri. */
 static ah_status check_address(compiler *c, ah_slice text)
 {
     const shelf *f = c->shelf;
@@ -147,7 +148,8 @@ static ah_status check_address(compiler *c, ah_slice text)
     if (f->s != c->s || (i = schema_shelf_root(c, address)) == NONE)
         return AH_OK;
     other = ah_text_slice(document_at(f->s, i)->text);
-    return ah_slice_eq(other, text) ? AH_OK : schema_refuse_twice(c, other.p, "$id", address, text.p);
+    return ah_slice_eq(other, text) ? AH_OK
+                                    : schema_refuse_twice(c, other.p, "$id", address, text.p);
 }
 
 static ah_status enter_resource(compiler *c, uint32_t root, ah_slice kept)
@@ -164,7 +166,8 @@ static ah_status enter_resource(compiler *c, uint32_t root, ah_slice kept)
     return AH_OK;
 }
 
-ah_status schema_open_resource(compiler *c, uint32_t root, ah_slice text, ah_slice id, ah_slice base)
+ah_status schema_open_resource(compiler *c, uint32_t root, ah_slice text, ah_slice id,
+                               ah_slice base)
 {
     ah_slice kept;
     ah_status st;
@@ -182,7 +185,8 @@ ah_status schema_open_resource(compiler *c, uint32_t root, ah_slice text, ah_sli
     return enter_resource(c, root, kept);
 }
 
-ah_status schema_add_anchor(compiler *c, uint32_t i, const char *keyword, ah_slice name, bool dynamic)
+ah_status schema_add_anchor(compiler *c, uint32_t i, const char *keyword, ah_slice name,
+                            bool dynamic)
 {
     ah_schema *s = c->s;
     const anchor *same = schema_find_anchor(s, c->resource, name);
@@ -192,7 +196,8 @@ ah_status schema_add_anchor(compiler *c, uint32_t i, const char *keyword, ah_sli
         return schema_refuse_twice(c, node_at(s, i)->text.p, keyword, name,
                                    node_at(s, same->node)->text.p);
     a = schema_extend(s->mem, &s->anchors, 1, sizeof(anchor));
-    if (a == NONE || !schema_index_put(s->mem, &s->anchor_index, (schema_key){{c->resource}, name}, a))
+    if (a == NONE ||
+        !schema_index_put(s->mem, &s->anchor_index, (schema_key){{c->resource}, name}, a))
         return ah_err_nomem(c->err);
     *anchor_at(s, a) = (anchor){c->resource, name, i, dynamic};
     return AH_OK;
@@ -237,8 +242,8 @@ static bool enter_places(compiler *c, document *d)
         const origin *o = (const origin *)c->origins.at + i;
 
         if (o->parent != NONE &&
-            !schema_index_put(c->s->mem, &c->places, place_key(o->parent, o->keyword, o->item, o->name),
-                              i))
+            !schema_index_put(c->s->mem, &c->places,
+                              place_key(o->parent, o->keyword, o->item, o->name), i))
             return false;
     }
     d->placed = true;
@@ -290,8 +295,8 @@ static uint32_t item_of(const char *segment)
     return i;
 }
 
-/* The node that the head of *pointer leads to from node i, or NONE: a keyword, and for most of them a
- * name or an index. */
+/* The node that the head of *pointer leads to from node i, or NONE: a keyword, and for most of them
+ * a name or an index. */
 static uint32_t follow_step(compiler *c, uint32_t i, ah_slice *pointer)
 {
     const char *segment = take_segment(c, pointer);

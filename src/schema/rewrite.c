@@ -62,8 +62,8 @@ static bool takes_null(ah_slice schema)
     ah_slice type = ah_json_member(schema, "type");
     ah_json_reader r = ah_json_read(ah_json_member(schema, "anyOf"));
     ah_json_token t = ah_json_next(&r);
-    bool null =
-        type.p && (ah_json_string_is(type, "null") || ah_json_has_string(type, ah_slice_of("null")));
+    bool null = type.p &&
+                (ah_json_string_is(type, "null") || ah_json_has_string(type, ah_slice_of("null")));
 
     for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT && !null; t = ah_json_next(&r))
         null = takes_null(ah_json_skip(&r, t));
@@ -228,7 +228,8 @@ static void put_closing(rewriting *w)
         put_key(w, ah_slice_of("required"));
         put_required(w, properties);
     }
-    if (w->target->closed && properties.n > 2 && !ah_json_member(w->schema, "additionalProperties").p) {
+    if (w->target->closed && properties.n > 2 &&
+        !ah_json_member(w->schema, "additionalProperties").p) {
         put_key(w, ah_slice_of("additionalProperties"));
         ah_buf_str(w->out, "false");
     }
@@ -271,7 +272,8 @@ static void put_description(rewriting *w)
     ah_buf_init(&text, w->out->mem, w->out->max);
     ah_json_string(description, &text);
     if (w->told.len)
-        ah_buf_fmt(&text, "%sIt must fit {%.*s}.", text.len ? " " : "", AH_FMT(ah_buf_slice(&w->told)));
+        ah_buf_fmt(&text, "%sIt must fit {%.*s}.", text.len ? " " : "",
+                   AH_FMT(ah_buf_slice(&w->told)));
     put_key(w, ah_slice_of("description"));
     ah_json_put_string(w->out, ah_buf_slice(&text));
     if (!ah_buf_ok(&text))

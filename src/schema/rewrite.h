@@ -1,6 +1,7 @@
-/* Schemas in the words of others, who know fewer keywords or other ones. A table says what becomes of each
- * keyword: it is kept, renamed, left out, or told in words in the description. Whoever asks another
- * for values by such a schema checks them against the schema as it was, so nothing is lost by it.
+/* Schemas in the words of others, who know fewer keywords or other ones. A table says what becomes
+ * of each keyword: it is kept, renamed, left out, or told in words in the description. Whoever asks
+ * another for values by such a schema checks them against the schema as it was, so nothing is lost
+ * by it.
  *
  * Takes time in the size of the schema times its depth. */
 #ifndef AH_SCHEMA_REWRITE_H
@@ -32,17 +33,17 @@ typedef struct ah_rewrite_target {
     const ah_rewrite_row *rows;
     bool all_required; /* every member has to be there: one that need not may be null instead */
     bool closed;       /* objects that name members and say nothing of others allow no others */
-    bool typed;        /* enum and const have a type beside them where all their values are of one */
+    bool typed; /* enum and const have a type beside them where all their values are of one */
 } ah_rewrite_target;
 
-/* The schema (checked, canonical JSON) in the target's words, appended to `out`, whose status tells of a
- * failure. What is deeper than a compiled schema can be (schema/schema.h) stays as it is. */
+/* The schema (checked, canonical JSON) in the target's words, appended to `out`, whose status tells
+ * of a failure. What is deeper than a compiled schema can be (schema/schema.h) stays as it is. */
 void ah_schema_rewrite(const ah_rewrite_target *target, ah_slice schema, ah_buf *out);
 /* The same of schemas by name. */
 void ah_schema_rewrite_map(const ah_rewrite_target *target, ah_slice map, ah_buf *out);
 
-/* Visits the schemas of a SCHEMA, LIST, MAP or MEMBERS; keys are of kind AH_JSON_KEY in the latter two.
- * Ends at the first that says false; returns if none did. */
+/* Visits the schemas of a SCHEMA, LIST, MAP or MEMBERS; keys are of kind AH_JSON_KEY in the latter
+ * two. Ends at the first that says false; returns if none did. */
 typedef bool ah_rewrite_visit(void *ud, ah_json_token key, ah_slice schema);
 bool ah_rewrite_each(ah_rewrite_how how, ah_slice value, ah_rewrite_visit *visit, void *ud);
 

@@ -68,8 +68,9 @@ static bool spend_comparison(checker *c, const subject *v, const value *to, ah_s
 {
     size_t n = canon.n < to->text.n ? canon.n : to->text.n;
 
-    return schema_spend(
-        c, v->at, 1 + n / STEP_TOKENS + (v->t.kind == AH_JSON_NUMBER ? v->t.raw.n / STEP_DIGITS : 0));
+    return schema_spend(c, v->at,
+                        1 + n / STEP_TOKENS +
+                            (v->t.kind == AH_JSON_NUMBER ? v->t.raw.n / STEP_DIGITS : 0));
 }
 
 bool schema_is_one_of(checker *c, const subject *v, range values)
@@ -167,8 +168,8 @@ void schema_check_limits(checker *c, const op *o, const subject *v, size_t n)
         return;
     if (!(b = schema_begin_fault(c, v->at, few ? says[o->code].least : says[o->code].most)))
         return;
-    ah_buf_fmt(b, "must %s at %s %zu %s, found %zu", says[o->code].verb, few ? "least" : "most", limit,
-               limit == 1 ? says[o->code].one : says[o->code].many, n);
+    ah_buf_fmt(b, "must %s at %s %zu %s, found %zu", says[o->code].verb, few ? "least" : "most",
+               limit, limit == 1 ? says[o->code].one : says[o->code].many, n);
     schema_end_fault(c);
 }
 
@@ -212,8 +213,8 @@ void schema_check_string(checker *c, const op *o, subject *v)
 
 void schema_check_pattern(checker *c, const op *o, subject *v)
 {
-    ah_match found =
-        ah_pattern_match(pattern_at(c->s, o->rest), schema_plain(c, v->t.raw, v->t.escaped), c->work);
+    ah_match found = ah_pattern_match(pattern_at(c->s, o->rest),
+                                      schema_plain(c, v->t.raw, v->t.escaped), c->work);
     ah_buf *b;
 
     if (found == AH_MATCH_LIMIT)
@@ -258,7 +259,8 @@ static int compare_items(checker *c, const subject *v, const item *a, const item
 {
     size_t n = a->text.n < b->text.n ? a->text.n : b->text.n;
 
-    return schema_spend(c, v->at, 1 + n / STEP_BYTES) ? schema_compare_canonical(a->text, b->text) : 0;
+    return schema_spend(c, v->at, 1 + n / STEP_BYTES) ? schema_compare_canonical(a->text, b->text)
+                                                      : 0;
 }
 
 /* [low, mid) and [mid, high) into `to`; of equal ones the first of the list comes first. */

@@ -90,7 +90,8 @@ static ah_status keep_document(ah_schema *s, ah_slice text, ah_slice uri, ah_err
     if (uri.n && !(document_at(s, i)->uri = schema_keep(s, uri)).p)
         return ah_err_nomem(err);
     if (text.n > SCHEMA_TEXT)
-        return ah_err_set(err, AH_PROMPT_VALIDATION, "schema: is larger than %d bytes", SCHEMA_TEXT);
+        return ah_err_set(err, AH_PROMPT_VALIDATION, "schema: is larger than %d bytes",
+                          SCHEMA_TEXT);
     ah_buf_init(&canon, s->mem, 2 * (size_t)SCHEMA_TEXT);
     st = ah_json_canon(s->mem, text, &canon);
     if (st == AH_OK)
@@ -98,7 +99,8 @@ static ah_status keep_document(ah_schema *s, ah_slice text, ah_slice uri, ah_err
     else if (st == AH_NOMEM)
         ah_err_nomem(err);
     if (st != AH_OK && st != AH_NOMEM)
-        st = ah_err_set(err, AH_PROMPT_VALIDATION, "schema: has no canonical text of at most 2 MiB");
+        st =
+            ah_err_set(err, AH_PROMPT_VALIDATION, "schema: has no canonical text of at most 2 MiB");
     ah_buf_clear(&canon);
     return st;
 }
@@ -108,7 +110,8 @@ static int compare_documents(const void *a, const void *b)
     return ah_slice_cmp(((const document *)a)->uri, ((const document *)b)->uri);
 }
 
-static ah_status keep_documents(ah_schema *s, ah_slice text, const ah_schema_options *o, ah_err *err)
+static ah_status keep_documents(ah_schema *s, ah_slice text, const ah_schema_options *o,
+                                ah_err *err)
 {
     ah_status st = keep_document(s, text, (ah_slice){0}, err);
     size_t names = 0;

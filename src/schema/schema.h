@@ -34,9 +34,9 @@ void ah_schema_cache_clear(ah_schema_cache *cache); /* its schemas live on by th
 typedef struct ah_schema_options {
     const ah_schema_document *documents; /* their order says nothing */
     size_t n;
-    bool formats;           /* "format" is a rule, not an annotation */
-    bool any_keywords;      /* keywords that the dialect does not have are passed over, not refused */
-    bool any_defaults;      /* a default that does not conform is not filled in, and not refused */
+    bool formats;      /* "format" is a rule, not an annotation */
+    bool any_keywords; /* keywords that the dialect does not have are passed over, not refused */
+    bool any_defaults; /* a default that does not conform is not filled in, and not refused */
     ah_schema_cache *cache; /* NULL: compiled anew */
 } ah_schema_options;
 
@@ -73,8 +73,8 @@ typedef struct ah_faults {
 } ah_faults;
 
 /* How to check. With `coerce`, where a type is wrong and the value as it was surely meant
- * is of it: "3" becomes 3, "true" true, and a value alone a list of it (a list in quotes does not). Each is told in
- * `coerced` (may be NULL): "/limit: took \"3\" as 3; ...", cut at its maximum. With
+ * is of it: "3" becomes 3, "true" true, and a value alone a list of it (a list in quotes does not).
+ * Each is told in `coerced` (may be NULL): "/limit: took \"3\" as 3; ...", cut at its maximum. With
  * `empty_lists`, {} where a list is wanted is an empty one, untold: for values from Lua, whose
  * empty table says neither. With `null_absent`, a member that is null, need not be there and by its
  * own schema may not be null counts as absent, and is left out of `with_defaults`. */

@@ -1,8 +1,8 @@
 /* $dynamicRef: the outermost of the resources entered on the way that has the dynamic anchor.
  *
- * A resource that is entered again is not the outermost, so each is in the chain once. What a name leads to
- * is looked for once and stands until the resource that it was found in is left; that none has it stands
- * until another one is entered or left. */
+ * A resource that is entered again is not the outermost, so each is in the chain once. What a name
+ * leads to is looked for once and stands until the resource that it was found in is left; that none
+ * has it stands until another one is entered or left. */
 #include "schema/checker.h"
 
 struct answer {

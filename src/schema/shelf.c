@@ -1,6 +1,7 @@
-/* The documents that were given with a schema, by their addresses. They are looked into no sooner than
- * something leads to them: first by what they were given as and what their roots say, then, where that
- * finds nothing, by all that their schemas say. So one that nothing leads to may be anything. */
+/* The documents that were given with a schema, by their addresses. They are looked into no sooner
+ * than something leads to them: first by what they were given as and what their roots say, then,
+ * where that finds nothing, by all that their schemas say. So one that nothing leads to may be
+ * anything. */
 #include "schema/program.h"
 
 /* Addresses of roots, and of what is within documents, apart. */
@@ -20,7 +21,8 @@ static ah_status put_address(compiler *c, ah_slice address, bool deep, uint32_t 
         return AH_OK;
     if ((st = schema_make(c, document_at(f->s, 0)->text->data, address, &kept)) != AH_OK)
         return st;
-    return schema_index_put(c->s->mem, &f->index, key_of(kept, deep), i) ? AH_OK : ah_err_nomem(c->err);
+    return schema_index_put(c->s->mem, &f->index, key_of(kept, deep), i) ? AH_OK
+                                                                         : ah_err_nomem(c->err);
 }
 
 /* `id` as its document understands it, in c->address. */

@@ -6,7 +6,8 @@ enum { BLOCK = 32 << 10 };
 
 static void begin_block(block *b, size_t size)
 {
-    size_t head = (sizeof *b + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
+    size_t head =
+        (sizeof *b + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
 
     *b = (block){.first = (char *)b + head, .end = (char *)b + size};
 }

@@ -33,7 +33,9 @@ static const struct {
 
 const char *schema_draft_name(unsigned draft)
 {
-    return draft == DRAFT_2020 ? "draft 2020-12" : draft == DRAFT_2019 ? "draft 2019-09" : "draft-07";
+    return draft == DRAFT_2020   ? "draft 2020-12"
+           : draft == DRAFT_2019 ? "draft 2019-09"
+                                 : "draft-07";
 }
 
 static ah_slice without(ah_slice text, const char *head)
@@ -133,7 +135,8 @@ ah_status schema_choose_dialect(compiler *c, ah_slice text)
     if ((i = schema_shelf_root(c, uri)) != NONE)
         return read_vocabulary(c, text, said, ah_text_slice(document_at(c->shelf->s, i)->text),
                                &c->dialect);
-    return schema_refuse(c, text.p, "$schema", said,
-                         "names no dialect that is spoken: draft 2020-12, draft 2019-09, draft-07, or a "
-                         "metaschema among the documents");
+    return schema_refuse(
+        c, text.p, "$schema", said,
+        "names no dialect that is spoken: draft 2020-12, draft 2019-09, draft-07, or a "
+        "metaschema among the documents");
 }

@@ -7,8 +7,8 @@
 /* Drafts that are spoken, as bits. */
 enum { DRAFT_7 = 1, DRAFT_2019 = 2, DRAFT_2020 = 4, DRAFT_2019_ON = 6, DRAFT_ANY = 7 };
 
-/* Vocabularies, as bits: keywords of those that a metaschema does not name are no rules. Draft-07 has
- * none, which counts as all. */
+/* Vocabularies, as bits: keywords of those that a metaschema does not name are no rules. Draft-07
+ * has none, which counts as all. */
 enum {
     VOCABULARY_CORE = 1,
     VOCABULARY_APPLICATOR = 2,

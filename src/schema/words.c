@@ -49,8 +49,8 @@ void schema_put_key(ah_buf *b, ah_slice key)
 }
 
 /* Bytes of a character that would break the line or turn its direction where it is shown; 0: it is
- * none. Of more than one byte these are U+0080 to U+009F, U+200E, U+200F, U+2028 to U+202E and U+2066
- * to U+2069. */
+ * none. Of more than one byte these are U+0080 to U+009F, U+200E, U+200F, U+2028 to U+202E and
+ * U+2066 to U+2069. */
 static size_t odd_length(const char *p, size_t n)
 {
     const unsigned char *c = (const unsigned char *)p;

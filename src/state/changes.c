@@ -33,7 +33,8 @@ static ah_change *next(ah_changes *c, ah_change_kind kind)
     return &item[c->n++];
 }
 
-static ah_status put_tool(ah_changes *c, ah_change_kind kind, ah_tool *tool, ah_text *by, ah_err *err)
+static ah_status put_tool(ah_changes *c, ah_change_kind kind, ah_tool *tool, ah_text *by,
+                          ah_err *err)
 {
     ah_change *item = next(c, kind);
 
@@ -67,7 +68,8 @@ ah_status ah_changes_replace(ah_changes *c, ah_tool *tool, ah_text *by, ah_err *
     return put_tool(c, AH_CHANGE_REPLACE, tool, by, err);
 }
 
-ah_status ah_changes_bring(ah_changes *c, const ah_registry *r, ah_tool *tool, ah_text *by, ah_err *err)
+ah_status ah_changes_bring(ah_changes *c, const ah_registry *r, ah_tool *tool, ah_text *by,
+                           ah_err *err)
 {
     const ah_tool *there = ah_registry_find(r, ah_text_slice(tool->name));
 
@@ -124,8 +126,8 @@ ah_status ah_changes_pick(ah_changes *c, bool picked, ah_slice name, ah_err *err
     ah_status st = put_text(c, picked ? AH_CHANGE_PICK : AH_CHANGE_UNPICK, name, err);
     ah_text **by = st == AH_OK ? &c->item[c->n - 1].by : NULL;
 
-    if (by &&
-        !(*by = ah_text_new(c->mem, ah_slice_of(picked ? "{\"picked\":true}" : "{\"picked\":false}"))))
+    if (by && !(*by = ah_text_new(
+                    c->mem, ah_slice_of(picked ? "{\"picked\":true}" : "{\"picked\":false}"))))
         st = ah_err_nomem(err);
     return st;
 }
@@ -164,7 +166,8 @@ ah_status ah_changes_rebind(ah_changes *c, ah_registry *r, bool brief, ah_err *e
 
     for (size_t i = 0; i < c->n; i++) {
         ah_change item = c->item[i];
-        const ah_tool *there = item.tool ? ah_registry_find(r, ah_text_slice(item.tool->name)) : NULL;
+        const ah_tool *there =
+            item.tool ? ah_registry_find(r, ah_text_slice(item.tool->name)) : NULL;
         bool bound = false;
 
         if (there && there->stale && st == AH_OK)

@@ -22,16 +22,16 @@ typedef enum ah_change_kind {
 
 typedef struct ah_change {
     ah_change_kind kind;
-    ah_tool *tool; /* ADD, REPLACE; PICK, UNPICK once made: as it is declared then */
-    ah_text *text; /* REMOVE, PICK, UNPICK: the name; NOTE, PROMPT: the text (UTF-8); STATE: the
-                        entry; SHOW, HIDE: the path */
-    ah_text *by; /* ADD, REPLACE, PROMPT: provenance, a JSON object, as in docs/reference/transcript.md;
-                        NULL: none */
-    bool full;   /* ADD: declared in full where others are in brief */
-    bool yields; /* ADD: left out where there is no room, though others must be there */
-    bool made;   /* it had an effect (run/inject.c) */
-    ah_tool *before;     /* the tool that was under its name, as it is declared unless picked */
-    bool was_picked;     /* and it was */
+    ah_tool *tool;   /* ADD, REPLACE; PICK, UNPICK once made: as it is declared then */
+    ah_text *text;   /* REMOVE, PICK, UNPICK: the name; NOTE, PROMPT: the text (UTF-8); STATE: the
+                          entry; SHOW, HIDE: the path */
+    ah_text *by;     /* ADD, REPLACE, PROMPT: provenance, a JSON object, as in
+                        docs/reference/transcript.md;     NULL: none */
+    bool full;       /* ADD: declared in full where others are in brief */
+    bool yields;     /* ADD: left out where there is no room, though others must be there */
+    bool made;       /* it had an effect (run/inject.c) */
+    ah_tool *before; /* the tool that was under its name, as it is declared unless picked */
+    bool was_picked; /* and it was */
     const char *warning; /* what is to be told of it, static; NULL: nothing */
     unsigned drift;      /* in what it differs from the stale tool of its name; 0: in nothing */
     bool ours;           /* REMOVE: agenthost itself asks for it */
@@ -49,8 +49,10 @@ void ah_changes_clear(ah_changes *c);
 /* Each takes references of its own. AH_NOMEM is the only failure. */
 ah_status ah_changes_add(ah_changes *c, ah_tool *tool, ah_text *by, ah_err *err);
 ah_status ah_changes_replace(ah_changes *c, ah_tool *tool, ah_text *by, ah_err *err);
-/* The one or the other: of the name there may be a stale tool, which has only waited for this one. */
-ah_status ah_changes_bring(ah_changes *c, const ah_registry *r, ah_tool *tool, ah_text *by, ah_err *err);
+/* The one or the other: of the name there may be a stale tool, which has only waited for this one.
+ */
+ah_status ah_changes_bring(ah_changes *c, const ah_registry *r, ah_tool *tool, ah_text *by,
+                           ah_err *err);
 ah_status ah_changes_remove(ah_changes *c, ah_slice name, ah_err *err);
 ah_status ah_changes_note(ah_changes *c, ah_slice text, ah_err *err);
 ah_status ah_changes_prompt(ah_changes *c, ah_slice text, ah_text *by, ah_err *err);

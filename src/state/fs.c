@@ -37,7 +37,8 @@ void ah_fs_seal(ah_fs *fs)
 
 ah_status ah_fs_absent(ah_fs *fs, ah_slice path, ah_err *err)
 {
-    return ah_fs_advise(fs, path, ah_fs_need_file(path, &(ah_fs_info){.kind = AH_FS_ABSENT}, err), err);
+    return ah_fs_advise(fs, path, ah_fs_need_file(path, &(ah_fs_info){.kind = AH_FS_ABSENT}, err),
+                        err);
 }
 
 ah_status ah_fs_need_place(ah_slice path, const ah_fs_info *info, ah_err *err)
@@ -98,7 +99,8 @@ static ah_status buf_error(const ah_buf *b, ah_slice path, ah_err *err)
 {
     if (b->status == AH_NOMEM)
         return ah_err_nomem(err);
-    return ah_fs_err(err, AH_FS_TOO_LARGE, "'%.*s' does not fit into %zu bytes", AH_FMT(path), b->max);
+    return ah_fs_err(err, AH_FS_TOO_LARGE, "'%.*s' does not fit into %zu bytes", AH_FMT(path),
+                     b->max);
 }
 
 static ah_status read_part(ah_fs *fs, ah_slice path, uint64_t offset, size_t limit, ah_buf *out,
@@ -160,7 +162,8 @@ ah_status ah_fs_content(ah_fs *fs, ah_slice path, ah_text **out, ah_fs_info *inf
     return st;
 }
 
-/* -- planning changes --------------------------------------------------------------------------- */
+/* -- planning changes ---------------------------------------------------------------------------
+ */
 
 ah_status ah_fs_change_now(ah_fs *fs, ah_fs_changes *list, ah_err *err)
 {
@@ -264,7 +267,8 @@ ah_status ah_fs_write(ah_fs *fs, ah_slice path, ah_slice bytes, ah_err *err)
 
 /* The content there is, changed by the operation; nothing there is an empty one where
  * something is appended. */
-static ah_status change_content(ah_fs *fs, ah_slice path, const ah_fs_op *op, size_t *count, ah_err *err)
+static ah_status change_content(ah_fs *fs, ah_slice path, const ah_fs_op *op, size_t *count,
+                                ah_err *err)
 {
     ah_text *before = NULL, *after = NULL;
     ah_fs_info was;
@@ -299,14 +303,17 @@ ah_status ah_fs_append(ah_fs *fs, ah_slice path, ah_slice bytes, ah_err *err)
 static ah_status check_edit(const ah_fs_edit *edit, ah_err *err)
 {
     if (edit->old.n == 0)
-        return ah_fs_err(err, AH_FS_NO_MATCH, "the text to replace is empty; to make a file, write it");
-    if (ah_slice_eq(edit->old, edit->with))
         return ah_fs_err(err, AH_FS_NO_MATCH,
-                         "the text to replace and its replacement are the same: nothing would change");
+                         "the text to replace is empty; to make a file, write it");
+    if (ah_slice_eq(edit->old, edit->with))
+        return ah_fs_err(
+            err, AH_FS_NO_MATCH,
+            "the text to replace and its replacement are the same: nothing would change");
     return AH_OK;
 }
 
-ah_status ah_fs_replace(ah_fs *fs, ah_slice path, const ah_fs_edit *edit, size_t *count, ah_err *err)
+ah_status ah_fs_replace(ah_fs *fs, ah_slice path, const ah_fs_edit *edit, size_t *count,
+                        ah_err *err)
 {
     ah_fs_path p;
     ah_fs_op op = {.all = edit->all};

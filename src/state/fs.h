@@ -20,7 +20,7 @@ enum {
     AH_FS_MAX_PATTERN = 1024, /* bytes of a glob */
     AH_FS_MAX_CONTEXT = 20,   /* lines around one that matches */
     AH_FS_SECONDS = 10,       /* a walk, a search, and a reading of lines, ends after so many */
-    AH_FS_STEPS = 100000000 /* a walk, with what paths are compared with, after so many (base/work.h) */
+    AH_FS_STEPS = 100000000   /* the same, after so many steps (base/work.h) */
 };
 
 /* -- life ------------------------------------------------------------------------------- */
@@ -48,19 +48,19 @@ ah_fs *ah_fs_below(ah_fs *fs); /* of an overlay; else NULL. Borrowed */
  * What was only read may have changed. A failed prepare leaves the overlay as it was. */
 ah_status ah_fs_prepare(ah_fs *overlay, ah_err *err);
 /* Renames what was prepared into place and empties the overlay. Needs no memory of ours. Fails with
- * `conflict` where another transaction, or program, came between, and with `system` where the machine
- * refuses a rename although the preparation was allowed to: then what was renamed before is taken
- * back, and nothing has changed (the message says so where that fails, too). Several changes are one
- * set: if the process ends in the middle, the next who opens the root goes on with it. */
+ * `conflict` where another transaction, or program, came between, and with `system` where the
+ * machine refuses a rename although the preparation was allowed to: then what was renamed before is
+ * taken back, and nothing has changed (the message says so where that fails, too). Several changes
+ * are one set: if the process ends in the middle, the next who opens the root goes on with it. */
 ah_status ah_fs_commit(ah_fs *overlay, ah_err *err);
 /* Forgets all changes, prepared or not; the overlay can be used on. */
 void ah_fs_drop(ah_fs *overlay);
 /* The same, for good: overlays on top of it, which may live on, fail to prepare with `conflict`. */
 void ah_fs_end(ah_fs *overlay);
 
-/* What a call has of the overlay `of` (of a view of it, where that is a call within a call): its own
- * changes upon all that is in there, and those upon `base`, which is what the call has of the file
- * system below. Prepare and commit hand its changes to `of`. References are kept. */
+/* What a call has of the overlay `of` (of a view of it, where that is a call within a call): its
+ * own changes upon all that is in there, and those upon `base`, which is what the call has of the
+ * file system below. Prepare and commit hand its changes to `of`. References are kept. */
 ah_status ah_fs_view_new(ah_fs *of, ah_fs *base, ah_fs **out, ah_err *err);
 /* The overlay's commit and drop as far as the call goes: `base` gets what the view shows, or it is
  * forgotten. The overlay itself is emptied when the view is committed; a `conflict` where it was
@@ -91,7 +91,8 @@ typedef struct ah_fs_edit {
     ah_slice old, with;
     bool all;
 } ah_fs_edit;
-ah_status ah_fs_replace(ah_fs *fs, ah_slice path, const ah_fs_edit *edit, size_t *count, ah_err *err);
+ah_status ah_fs_replace(ah_fs *fs, ah_slice path, const ah_fs_edit *edit, size_t *count,
+                        ah_err *err);
 
 ah_status ah_fs_mkdir(ah_fs *fs, ah_slice path, ah_err *err); /* one that is there is fine */
 /* A folder must be empty, unless `tree`. */
@@ -130,6 +131,7 @@ typedef struct ah_fs_lines {
     bool stopped;            /* it was not read to its end, which took more than AH_FS_SECONDS */
     bool crlf, malformed;    /* a line that was read ends so; one that is given was not UTF-8 */
 } ah_fs_lines;
-ah_status ah_fs_read_lines(ah_fs *fs, ah_slice path, ah_fs_lines *want, ah_fs_items *out, ah_err *err);
+ah_status ah_fs_read_lines(ah_fs *fs, ah_slice path, ah_fs_lines *want, ah_fs_items *out,
+                           ah_err *err);
 
 #endif

@@ -192,8 +192,8 @@ ah_status ah_fs_op_apply(const ah_fs *fs, ah_slice path, ah_slice content, const
             gained *= *count;
     }
     if (gained > fs->o.max_file || content.n - lost > fs->o.max_file - gained)
-        return ah_fs_err(err, AH_FS_TOO_LARGE, "'%.*s' would become larger than %zu bytes", AH_FMT(path),
-                         fs->o.max_file);
+        return ah_fs_err(err, AH_FS_TOO_LARGE, "'%.*s' would become larger than %zu bytes",
+                         AH_FMT(path), fs->o.max_file);
     *out = op->old ? replaced(fs->mem, content, op, content.n - lost + gained)
                    : appended(fs->mem, content, ah_text_slice(op->with));
     return *out ? AH_OK : ah_err_nomem(err);

@@ -171,7 +171,8 @@ static ah_status find_first(scan *s, ah_fs_info *info, ah_err *err)
     return st;
 }
 
-ah_status ah_fs_read_lines(ah_fs *fs, ah_slice path, ah_fs_lines *want, ah_fs_items *out, ah_err *err)
+ah_status ah_fs_read_lines(ah_fs *fs, ah_slice path, ah_fs_lines *want, ah_fs_items *out,
+                           ah_err *err)
 {
     scan s = {.fs = fs, .want = want, .out = out};
     ah_fs_info info = {0};

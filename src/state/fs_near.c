@@ -5,7 +5,8 @@
 #include "state/fs_store.h"
 
 /* The nearest name in the folder `at`, appended to it; *yes: there is one. */
-static ah_status step_near(ah_fs *fs, ah_fs_path *at, ah_slice name, bool last, bool *yes, ah_err *err)
+static ah_status step_near(ah_fs *fs, ah_fs_path *at, ah_slice name, bool last, bool *yes,
+                           ah_err *err)
 {
     ah_fs_items in;
     ah_near near = {.to = name};

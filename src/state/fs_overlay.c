@@ -13,8 +13,8 @@ typedef struct settling {
 static ah_status conflict(ah_slice path, const char *what, ah_err *err)
 {
     return ah_fs_err(err, AH_FS_CONFLICT,
-                     "'%.*s' %s meanwhile by another call: look at it again and repeat", AH_FMT(path),
-                     what);
+                     "'%.*s' %s meanwhile by another call: look at it again and repeat",
+                     AH_FMT(path), what);
 }
 
 static bool is_same(const ah_fs_info *a, const ah_fs_info *b)
@@ -120,10 +120,10 @@ static ah_status check_emptied(settling *s, ah_slice folder, ah_err *err)
     return st;
 }
 
-/* Returns AH_OK if the change may replace what is there now: what was removed here to make room must be
- * unchanged below, and a folder must hold nothing that was not removed as well. */
-static ah_status check_room(settling *s, const ah_fs_change *c, ah_fs_kind own, const ah_fs_info *now,
-                            ah_err *err)
+/* Returns AH_OK if the change may replace what is there now: what was removed here to make room
+ * must be unchanged below, and a folder must hold nothing that was not removed as well. */
+static ah_status check_room(settling *s, const ah_fs_change *c, ah_fs_kind own,
+                            const ah_fs_info *now, ah_err *err)
 {
     ah_slice path = ah_text_slice(c->path);
 
@@ -154,14 +154,16 @@ static ah_status settle_put(settling *s, const ah_fs_change *c, const ah_fs_info
         to = &s->list.item[s->list.n - 1];
         if (content)
             ah_text_set(&to->content, ah_text_ref(content));
-        if (content || (now->kind == AH_FS_FILE && !c->anew && is_same_mode(&c->mode, &c->was.mode)))
+        if (content ||
+            (now->kind == AH_FS_FILE && !c->anew && is_same_mode(&c->mode, &c->was.mode)))
             to->mode = now->mode; /* it is kept, whoever changed it meanwhile */
     }
     ah_text_unref(content);
     return st;
 }
 
-static ah_status settle_folder(settling *s, const ah_fs_change *c, const ah_fs_info *now, ah_err *err)
+static ah_status settle_folder(settling *s, const ah_fs_change *c, const ah_fs_info *now,
+                               ah_err *err)
 {
     ah_slice path = ah_text_slice(c->path);
     ah_status st;
@@ -174,7 +176,8 @@ static ah_status settle_folder(settling *s, const ah_fs_change *c, const ah_fs_i
     return st == AH_OK ? hand_down(s, c, now, err) : st;
 }
 
-static ah_status settle_removal(settling *s, const ah_fs_change *c, const ah_fs_info *now, ah_err *err)
+static ah_status settle_removal(settling *s, const ah_fs_change *c, const ah_fs_info *now,
+                                ah_err *err)
 {
     ah_slice path = ah_text_slice(c->path);
     ah_status st = AH_OK;
@@ -188,9 +191,9 @@ static ah_status settle_removal(settling *s, const ah_fs_change *c, const ah_fs_
     return st == AH_OK ? hand_down(s, c, now, err) : st;
 }
 
-/* What is below an overlay may change without a conflict until the overlay is committed: so it is for
- * a view, as far as what it was made upon is not in the overlay itself (`own`). What the call saw
- * there of its own gets its version with the commit (`fresh`: in that file system). */
+/* What is below an overlay may change without a conflict until the overlay is committed: so it is
+ * for a view, as far as what it was made upon is not in the overlay itself (`own`). What the call
+ * saw there of its own gets its version with the commit (`fresh`: in that file system). */
 static void settle_view(const settling *s, ah_fs_change *c, bool *own)
 {
     ah_slice path = ah_text_slice(c->path);

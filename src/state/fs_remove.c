@@ -78,7 +78,8 @@ static ah_status add_one(mover *m, ah_slice path, const ah_fs_info *was, ah_err 
     return st == AH_OK ? add_removal(m, path, was, err) : st;
 }
 
-static ah_status visit(ah_fs_walk *w, ah_slice path, const ah_fs_item *item, bool *into, ah_err *err)
+static ah_status visit(ah_fs_walk *w, ah_slice path, const ah_fs_item *item, bool *into,
+                       ah_err *err)
 {
     mover *m = w->ud;
     ah_fs_info was;
@@ -118,7 +119,8 @@ static ah_status check_empty(ah_fs *fs, ah_slice path, ah_err *err)
     st = fs->store->list(fs, path, &in, err);
     if (st == AH_OK && in.n + in.left_out)
         st = ah_fs_err(err, AH_FS_EXISTS,
-                       "the folder '%.*s' is not empty: ask for all of it to be deleted", AH_FMT(path));
+                       "the folder '%.*s' is not empty: ask for all of it to be deleted",
+                       AH_FMT(path));
     ah_fs_items_clear(&in);
     return st;
 }

@@ -78,7 +78,8 @@ static void set_length(ah_fs_path *p, size_t n)
     p->s[n] = '\0';
 }
 
-/* One that cannot be listed is left out, as it may be gone by now, unless that is to be an error. */
+/* One that cannot be listed is left out, as it may be gone by now, unless that is to be an error.
+ */
 static ah_status list_next(ah_fs *fs, ah_fs_walk *w, ah_fs_items *in, ah_err *err)
 {
     ah_status st = list_sorted(fs, ah_fs_path_slice(&w->at), in, err);
@@ -94,7 +95,8 @@ static ah_status list_next(ah_fs *fs, ah_fs_walk *w, ah_fs_items *in, ah_err *er
 
 static ah_status walk(ah_fs *fs, int depth, ah_fs_walk *w, ah_err *err);
 
-static ah_status walk_entry(ah_fs *fs, int depth, ah_fs_walk *w, const ah_fs_item *item, ah_err *err)
+static ah_status walk_entry(ah_fs *fs, int depth, ah_fs_walk *w, const ah_fs_item *item,
+                            ah_err *err)
 {
     bool into = true;
     ah_status st;
@@ -269,10 +271,10 @@ static ah_status compile(hunt *h, const ah_fs_grep *what, ah_err *err)
     ah_status st;
     ah_buf why;
 
-    if (what->pattern.n == 0 || what->pattern.n > AH_FS_MAX_PATTERN || !ah_utf8_valid(what->pattern) ||
-        memchr(what->pattern.p, '\0', what->pattern.n))
-        return ah_fs_err(err, AH_FS_BAD_PATTERN, "what is looked for is UTF-8 text of 1 to %d bytes",
-                         AH_FS_MAX_PATTERN);
+    if (what->pattern.n == 0 || what->pattern.n > AH_FS_MAX_PATTERN ||
+        !ah_utf8_valid(what->pattern) || memchr(what->pattern.p, '\0', what->pattern.n))
+        return ah_fs_err(err, AH_FS_BAD_PATTERN,
+                         "what is looked for is UTF-8 text of 1 to %d bytes", AH_FS_MAX_PATTERN);
     if (what->plain || is_plain(what->pattern)) {
         h->plain = what->pattern;
         if (what->ignore_case)
@@ -281,8 +283,8 @@ static ah_status compile(hunt *h, const ah_fs_grep *what, ah_err *err)
     }
     ah_buf_init(&why, h->fs->mem, MAX_WHY);
     st = ah_pattern_new(h->fs->mem, what->pattern,
-                        AH_PATTERN_LENIENT | (what->ignore_case ? AH_PATTERN_ANY_CASE : 0), &h->pattern,
-                        &why);
+                        AH_PATTERN_LENIENT | (what->ignore_case ? AH_PATTERN_ANY_CASE : 0),
+                        &h->pattern, &why);
     if (st == AH_NOMEM)
         ah_err_nomem(err);
     else if (st != AH_OK)
@@ -352,7 +354,8 @@ static ah_status match_line(hunt *h, ah_slice path, size_t n, ah_slice line, boo
         AH_FMT(path));
 }
 
-static ah_status keep_line(hunt *h, ah_slice path, size_t n, ah_slice line, bool beside, ah_err *err)
+static ah_status keep_line(hunt *h, ah_slice path, size_t n, ah_slice line, bool beside,
+                           ah_err *err)
 {
     ah_fs_item item = {.kind = AH_FS_FILE, .line = n, .beside = beside};
     ah_status st = as_text(h, &line, err);
@@ -477,7 +480,8 @@ static bool is_wanted(const hunt *h, ah_slice path)
 {
     if (h->any)
         return ah_fs_name(path).p[0] != '.';
-    return ah_fs_glob_match(&h->glob, h->name_only ? ah_fs_name(path) : below_folder(path, h->from));
+    return ah_fs_glob_match(&h->glob,
+                            h->name_only ? ah_fs_name(path) : below_folder(path, h->from));
 }
 
 static ah_status visit_search(ah_fs_walk *w, ah_slice path, const ah_fs_item *item, bool *into,

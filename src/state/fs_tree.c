@@ -44,20 +44,22 @@ static ah_fs_info info_of(const ah_fs_change *c)
 static ah_status below_file(ah_slice path, ah_err *err)
 {
     return ah_fs_err(err, AH_FS_NOT_A_FOLDER,
-                     "cannot reach '%.*s': a part of the path is a file, not a folder", AH_FMT(path));
+                     "cannot reach '%.*s': a part of the path is a file, not a folder",
+                     AH_FMT(path));
 }
 
 /* WITHIN: below, in a folder that was made here: where a file is in the way there, nothing. */
 typedef enum whose { OURS, BELOW, WITHIN, NOBODYS } whose;
 
-/* Who knows of the path: what stands here of it or of the folders above decides before what is below
- * is asked, as that may have another kind of thing there. Not_a_folder where one of them is a file,
- * as on a disk. *c: the change of the path itself, or NULL. */
+/* Who knows of the path: what stands here of it or of the folders above decides before what is
+ * below is asked, as that may have another kind of thing there. Not_a_folder where one of them is a
+ * file, as on a disk. *c: the change of the path itself, or NULL. */
 static ah_status find_owner(ah_fs_tree *t, ah_slice path, ah_fs_change **c, whose *out, ah_err *err)
 {
     *out = t->fs.below ? BELOW : NOBODYS;
     for (size_t i = 1; i < path.n; i++) {
-        const ah_fs_change *up = path.p[i] == '/' ? ah_fs_tree_find(t, (ah_slice){path.p, i}) : NULL;
+        const ah_fs_change *up =
+            path.p[i] == '/' ? ah_fs_tree_find(t, (ah_slice){path.p, i}) : NULL;
 
         if (!up || up->act == AH_FS_SEEN)
             continue;
@@ -140,8 +142,8 @@ static ah_status list_own(ah_fs_tree *t, ah_slice folder, ah_fs_items *out)
 
         if (path.n > folder.n && memcmp(path.p, folder.p, folder.n) != 0)
             break;
-        if (t->node[i]->act == AH_FS_SEEN || info.kind == AH_FS_ABSENT || !ah_fs_within(path, folder) ||
-            ah_fs_parent(path).n != folder.n)
+        if (t->node[i]->act == AH_FS_SEEN || info.kind == AH_FS_ABSENT ||
+            !ah_fs_within(path, folder) || ah_fs_parent(path).n != folder.n)
             continue;
         if (ah_fs_items_add(out, ah_fs_name(path), &item) != AH_OK)
             return AH_NOMEM;
@@ -235,7 +237,8 @@ static bool stands_alone(const ah_fs_change *c)
 }
 
 /* `c` upon what is there. `old` may be NULL; *to is zero. False when out of memory. */
-static bool merge(const ah_fs_tree *t, const ah_fs_change *old, const ah_fs_change *c, ah_fs_change *to)
+static bool merge(const ah_fs_tree *t, const ah_fs_change *old, const ah_fs_change *c,
+                  ah_fs_change *to)
 {
     const ah_mem *mem = t->fs.mem;
     bool keeps = old && c->act == AH_FS_SEEN; /* only more is known of it */
@@ -267,7 +270,8 @@ static ah_status check_limits(const ah_fs_tree *t, size_t bytes, size_t added, a
     const char *where = t->fs.below ? "staged" : "kept in memory";
 
     if (bytes > o->max_total)
-        return ah_fs_err(err, AH_FS_TOO_LARGE, "more than %zu bytes would be %s", o->max_total, where);
+        return ah_fs_err(err, AH_FS_TOO_LARGE, "more than %zu bytes would be %s", o->max_total,
+                         where);
     if (t->n + added > o->max_files)
         return ah_fs_err(err, AH_FS_TOO_MANY, "more than %zu files and folders would be %s",
                          o->max_files, where);
@@ -288,7 +292,8 @@ static ah_status plan_node(ah_fs_tree *t, plan *p, const ah_fs_change *c, ah_err
 /* Room that is the plan's until it is committed or dropped, whatever other plans take. */
 static bool promise(ah_fs_tree *t, plan *p, size_t n)
 {
-    ah_fs_change **room = ah_grow(t->fs.mem, t->node, &t->cap, t->n + t->promised + n, sizeof *room);
+    ah_fs_change **room =
+        ah_grow(t->fs.mem, t->node, &t->cap, t->n + t->promised + n, sizeof *room);
 
     if (!room && n)
         return false;
@@ -379,7 +384,8 @@ void ah_fs_tree_clear(ah_fs_tree *t)
         remove_at(t, t->n - 1);
 }
 
-/* -- life --------------------------------------------------------------------------------------- */
+/* -- life ---------------------------------------------------------------------------------------
+ */
 
 static void tree_free(ah_fs *fs)
 {

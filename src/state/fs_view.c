@@ -6,7 +6,8 @@
  *
  * A window keeps nothing; it shows the changes of an overlay, and of the views of the calls around,
  * upon another base than theirs. Committing and dropping the overlay in a call moves or forgets
- * what the view shows and hides the window: the overlay itself is emptied with the call's commit. */
+ * what the view shows and hides the window: the overlay itself is emptied with the call's commit.
+ */
 #include "state/fs_view.h"
 
 enum { MAX_LAYERS = 16 }; /* calls in calls that see one overlay, and the overlay */
@@ -293,9 +294,10 @@ ah_status ah_fs_view_check(const ah_fs_tree *view, ah_err *err)
 
     shown.hidden = false;
     if (view->took && edits_of(&shown) != view->took_at)
-        return ah_fs_err(err, AH_FS_CONFLICT,
-                         "the overlay that was committed was changed meanwhile by another call: look "
-                         "at it again and repeat");
+        return ah_fs_err(
+            err, AH_FS_CONFLICT,
+            "the overlay that was committed was changed meanwhile by another call: look "
+            "at it again and repeat");
     return AH_OK;
 }
 

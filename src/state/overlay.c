@@ -58,8 +58,8 @@ ah_status ah_overlay_join(ah_overlay *o, ah_participant *p, ah_err *err)
     return AH_OK;
 }
 
-ah_participant *ah_overlay_part(ah_overlay *o, const ah_participant_vt *vt, const void *key, size_t size,
-                                ah_err *err)
+ah_participant *ah_overlay_part(ah_overlay *o, const ah_participant_vt *vt, const void *key,
+                                size_t size, ah_err *err)
 {
     ah_participant *p = ah_overlay_find(o, key);
 

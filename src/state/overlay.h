@@ -18,10 +18,11 @@ typedef struct ah_overlay ah_overlay;
 typedef struct ah_participant ah_participant;
 
 /* Commit calls `prepare` of all participants in the order in which they joined, then `finish`
- * of those that have one, then `commit` of all, then `committed` of those that have one. If one prepare or finish fails, or there
- * is no memory, or the call fails, `drop` is called instead, of all, the last one that joined first. So for each participant
- * exactly one of commit (or committed, where there is one) and drop is the last call, and
- * gives it back. `below` is the overlay that gets the changes; NULL: the world. */
+ * of those that have one, then `commit` of all, then `committed` of those that have one. If one
+ * prepare or finish fails, or there is no memory, or the call fails, `drop` is called instead, of
+ * all, the last one that joined first. So for each participant exactly one of commit (or committed,
+ * where there is one) and drop is the last call, and gives it back. `below` is the overlay that
+ * gets the changes; NULL: the world. */
 typedef struct ah_participant_vt {
     /* Everything that can fail, so that commit cannot: conflicts with what was changed
      * below meanwhile, memory, space, and joining `below` where that is no NULL. May be
@@ -73,10 +74,10 @@ void ah_overlay_init(ah_overlay *o, const ah_mem *mem, ah_anchor *below);
 ah_status ah_overlay_stage(ah_overlay *o, ah_entry_kind kind, ah_text *json, ah_err *err);
 /* p, with vt and key set, is the overlay's from now on; on failure it stays the caller's. */
 ah_status ah_overlay_join(ah_overlay *o, ah_participant *p, ah_err *err);
-/* The participant of this key in o; where there is none, a new one of `size` bytes joins, zero but for its
- * first member. NULL: *err says why. */
-ah_participant *ah_overlay_part(ah_overlay *o, const ah_participant_vt *vt, const void *key, size_t size,
-                                ah_err *err);
+/* The participant of this key in o; where there is none, a new one of `size` bytes joins, zero but
+ * for its first member. NULL: *err says why. */
+ah_participant *ah_overlay_part(ah_overlay *o, const ah_participant_vt *vt, const void *key,
+                                size_t size, ah_err *err);
 /* A new reference, for what is to have o below it. */
 ah_status ah_overlay_anchor(ah_overlay *o, ah_anchor **out, ah_err *err);
 

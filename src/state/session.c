@@ -180,7 +180,8 @@ ah_session *ah_session_copy(const ah_session *from)
     return s;
 }
 
-/* -- writing ------------------------------------------------------------------------------------ */
+/* -- writing ------------------------------------------------------------------------------------
+ */
 
 static void drop_edits(const ah_mem *mem, ah_edit *edit, size_t n)
 {
@@ -202,7 +203,8 @@ static ah_status write(layer *l, ah_session *s, ah_edit *edit, size_t n, ah_err 
 
 /* Writes, and keeps the changes that led there: NULL where there is nothing to do again,
  * since no overlay is in between. Takes heads and changes. */
-static ah_status apply(ah_session *s, ah_overlay *o, ah_edit *edit, size_t n, change *made, ah_err *err)
+static ah_status apply(ah_session *s, ah_overlay *o, ah_edit *edit, size_t n, change *made,
+                       ah_err *err)
 {
     layer *l = made ? join(s, o, err) : &s->own;
     ah_status st;
@@ -304,8 +306,8 @@ ah_status ah_session_append(ah_session *s, ah_overlay *o, int slice, ah_text *va
 
     edit = (ah_edit){slice, list.head};
     if (ok && o && !ah_session_is_log(s, slice))
-        ok =
-            (made = new_change(s, (change){.what = CHANGE_APPEND, .id = slice, .value = value})) != NULL;
+        ok = (made = new_change(s, (change){.what = CHANGE_APPEND, .id = slice, .value = value})) !=
+             NULL;
     if (ok)
         return apply(s, o, &edit, 1, made, err);
     drop_edits(s->mem, &edit, 1);

@@ -47,8 +47,8 @@ typedef struct ah_session_event {
 /* Changes `list`, which is the slice as it was, into what it is to be. The old list is not
  * affected, and forgotten only if AH_OK is returned by this and all other reducers of the
  * event. Must be pure: on a conflict it is called again on another list. */
-typedef ah_status (*ah_reduce_fn)(void *ud, ah_slice slice, const ah_session_event *e, ah_list *list,
-                                  ah_err *err);
+typedef ah_status (*ah_reduce_fn)(void *ud, ah_slice slice, const ah_session_event *e,
+                                  ah_list *list, ah_err *err);
 
 typedef enum ah_policy { AH_POLICY_STATE, AH_POLICY_LOG } ah_policy;
 typedef enum ah_keep { AH_KEEP_APPEND, AH_KEEP_LATEST, AH_KEEP_BY_KEY } ah_keep;

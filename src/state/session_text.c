@@ -84,7 +84,8 @@ void ah_session_print(const ah_session *s, const ah_overlay *o, ah_slice kept, a
 
 static ah_status wrong(ah_err *err, const char *what, ah_slice name)
 {
-    return ah_err_set(err, AH_USAGE, "session: the text is no snapshot: %s%.*s", what, AH_FMT(name));
+    return ah_err_set(err, AH_USAGE, "session: the text is no snapshot: %s%.*s", what,
+                      AH_FMT(name));
 }
 
 /* The value, checked and canonical, at the end of the list. */
@@ -99,7 +100,8 @@ static ah_status read_value(const ah_session *s, int id, ah_slice json, ah_list 
     if (st == AH_OK)
         st = ah_session_check(s, id, ah_buf_slice(&canon), &value, err);
     else
-        st = st == AH_NOMEM ? ah_err_nomem(err) : ah_buf_error(&canon, "a value of the snapshot", err);
+        st = st == AH_NOMEM ? ah_err_nomem(err)
+                            : ah_buf_error(&canon, "a value of the snapshot", err);
     if (st == AH_OK && !ah_list_append(list, value))
         st = ah_err_nomem(err);
     if (st == AH_TOOL_VALIDATION)
@@ -109,7 +111,8 @@ static ah_status read_value(const ah_session *s, int id, ah_slice json, ah_list 
     return st;
 }
 
-static ah_status read_values(const ah_session *s, int id, ah_json_reader *r, ah_list *list, ah_err *err)
+static ah_status read_values(const ah_session *s, int id, ah_json_reader *r, ah_list *list,
+                             ah_err *err)
 {
     ah_json_token t = ah_json_next(r);
     ah_status st = AH_OK;
@@ -185,7 +188,8 @@ static ah_status check_text(const ah_session *s, ah_slice text, ah_slice *slices
     *slices = ah_json_member(text, "slices");
     if (!ah_slice_is(ah_json_member(text, "agenthost_session"), "1") ||
         ah_json_kind_of(*slices) != AH_JSON_OBJECT)
-        return wrong(err, "it must be {\"agenthost_session\":1,\"slices\":{...}}", (ah_slice){"", 0});
+        return wrong(err, "it must be {\"agenthost_session\":1,\"slices\":{...}}",
+                     (ah_slice){"", 0});
     return AH_OK;
 }
 

@@ -102,7 +102,8 @@ ah_status ah_session_type(ah_session *s, ah_slice name, ah_schema *schema, int *
     return st;
 }
 
-static ah_status refuse_value(const kind *k, const ah_faults *faults, const ah_mem *mem, ah_err *err)
+static ah_status refuse_value(const kind *k, const ah_faults *faults, const ah_mem *mem,
+                              ah_err *err)
 {
     ah_buf words;
 

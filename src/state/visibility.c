@@ -8,7 +8,8 @@ enum { MAX_EVENT = 16 << 10 /* bytes; a path has at most AH_MAX_SECTION_DEPTH ke
 ah_status ah_visibility_register(ah_session *s, ah_err *err)
 {
     static const char text[] =
-        "{\"additionalProperties\":false,\"properties\":{\"path\":{\"maxLength\":4096,\"type\":\"string\"},"
+        "{\"additionalProperties\":false,\"properties\":{\"path\":{\"maxLength\":4096,\"type\":"
+        "\"string\"},"
         "\"visibility\":{\"enum\":[\"full\",\"summary\"]}},\"required\":[\"path\",\"visibility\"],"
         "\"type\":\"object\"}";
     static const ah_slice_options by_path = {.keep = AH_KEEP_BY_KEY, .key = AH_LIT("path")};
@@ -32,7 +33,8 @@ ah_status ah_visibility_register(ah_session *s, ah_err *err)
     return st;
 }
 
-ah_status ah_visibility_set(ah_session *s, ah_overlay *o, ah_slice path, ah_visibility v, ah_err *err)
+ah_status ah_visibility_set(ah_session *s, ah_overlay *o, ah_slice path, ah_visibility v,
+                            ah_err *err)
 {
     int event = ah_session_find(s, ah_slice_of(AH_VISIBILITY_EVENT));
     ah_text *value = NULL;

@@ -20,7 +20,8 @@ typedef enum ah_visibility { AH_FULL, AH_SUMMARY } ah_visibility;
 /* Makes slice and event known to the session and those of its family. May be called again. */
 ah_status ah_visibility_register(ah_session *s, ah_err *err);
 /* Dispatches the event in the overlay (NULL: at once). The session is registered. */
-ah_status ah_visibility_set(ah_session *s, ah_overlay *o, ah_slice path, ah_visibility v, ah_err *err);
+ah_status ah_visibility_set(ah_session *s, ah_overlay *o, ah_slice path, ah_visibility v,
+                            ah_err *err);
 
 typedef struct ah_override {
     ah_slice path;

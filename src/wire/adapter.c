@@ -32,7 +32,8 @@ void ah_adapter_unref(ah_adapter *a)
 
 ah_origin ah_adapter_origin(const ah_adapter *a)
 {
-    return (ah_origin){ah_text_slice(a->provider), ah_text_slice(a->model), ah_text_slice(a->endpoint)};
+    return (ah_origin){ah_text_slice(a->provider), ah_text_slice(a->model),
+                       ah_text_slice(a->endpoint)};
 }
 
 bool ah_adapter_carries(const ah_adapter *a, ah_slice schema)

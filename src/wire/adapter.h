@@ -1,7 +1,8 @@
-/* Adapters: how one provider speaks. An adapter lowers the transcript to the provider's request bytes
- * and reads its response into an assembly. It does no I/O: the driver carries the bytes, or, where
- * `exchange` is set, the adapter's owner does (scripted models, adapters written in Lua, processes).
- * The contract, which each provider's file keeps: the run and the driver call its slots. */
+/* Adapters: how one provider speaks. An adapter lowers the transcript to the provider's request
+ * bytes and reads its response into an assembly. It does no I/O: the driver carries the bytes, or,
+ * where `exchange` is set, the adapter's owner does (scripted models, adapters written in Lua,
+ * processes). The contract, which each provider's file keeps: the run and the driver call its
+ * slots. */
 #ifndef AH_WIRE_ADAPTER_H
 #define AH_WIRE_ADAPTER_H
 
@@ -28,8 +29,8 @@ typedef enum ah_tool_change_mode {
     AH_TOOLS_DISPATCHER
 } ah_tool_change_mode;
 
-/* The places that a wire has for images, as bits. One that it has no place for in a user's message ends
- * the request before it is sent; in a tool's result words stand for it. */
+/* The places that a wire has for images, as bits. One that it has no place for in a user's message
+ * ends the request before it is sent; in a tool's result words stand for it. */
 enum {
     AH_IMAGES_DATA = 1, /* in a user's message, by value */
     AH_IMAGES_URL = 2,  /* and by address */
@@ -69,16 +70,17 @@ typedef struct ah_adapter_vt {
      * only where the mode lowers it in its place (wire/offers.h). */
     void (*head)(const ah_adapter *a, ah_wire *w);                     /* settings, tools, system */
     void (*entry)(const ah_adapter *a, ah_wire *w, const ah_entry *e); /* one entry's bytes */
-    /* True if this opaque part (its data) is reason enough to send a message without text and calls. A
-     * message without such a part is left out: servers refuse it. NULL: the wire takes any message. */
+    /* True if this opaque part (its data) is reason enough to send a message without text and
+     * calls. A message without such a part is left out: servers refuse it. NULL: the wire takes any
+     * message. */
     bool (*stands)(const ah_wire *w, ah_slice data);
     const char *tail;
     const char *tail_open; /* where `w->group` is not 0; NULL: the same */
 
     /* The request around the body: fills method, url, headers and limits. Texts go
      * to `scratch`, which outlives ah_http_start. NULL with `exchange`. */
-    ah_status (*request)(const ah_adapter *a, const ah_wire *w, ah_buf *scratch, ah_http_request *req,
-                         ah_err *err);
+    ah_status (*request)(const ah_adapter *a, const ah_wire *w, ah_buf *scratch,
+                         ah_http_request *req, ah_err *err);
 
     /* Reading one response. head comes once, then feeds, then end (not after an error). */
     ah_status (*open)(const ah_adapter *a, ah_assembly *msg, ah_reader **out, ah_err *err);
@@ -113,9 +115,10 @@ struct ah_adapter {
     ah_tool_change_mode tool_change_mode; /* an adapter that declares nothing restarts */
     bool native_output;                   /* the wire carries an output schema of type object */
     ah_strict_rules output_rules;         /* but only one that fits these; NONE: any */
-    bool output_unseen; /* it binds calls, too, and the model does not see it: only where there are no
-                           tools, and told in words as well */
-    ah_strict_rules strict_tools; /* the subset in which its tools may be strict; NONE: they are not */
+    bool output_unseen; /* it binds calls, too, and the model does not see it: only where there are
+                           no tools, and told in words as well */
+    ah_strict_rules
+        strict_tools;   /* the subset in which its tools may be strict; NONE: they are not */
     unsigned search;    /* AH_SEARCH_; an adapter that declares nothing has no way of its own */
     unsigned asks;      /* AH_MODEL_: what requests ask of a model beside what is above */
     unsigned images;    /* AH_IMAGES_; an adapter that declares nothing takes none */
@@ -141,11 +144,11 @@ struct ah_reader {
     ah_assembly *msg;
     int status;
     int64_t retry_after_ms; /* what the server advises; -1: nothing, -2: longer than we wait */
-    int64_t
-        spent_ms; /* a limit is used up by this request: when there is room again; -1, -2: likewise */
-    int should_retry;  /* x-should-retry: 1, 0, or -1 when absent */
-    int64_t linger_ms; /* -1: the message is not complete; else how long what may follow it
-                               (usage, the end of the response) is still waited for */
+    int64_t spent_ms;       /* a limit is used up by this request: when there is room again; -1, -2:
+                               likewise */
+    int should_retry;       /* x-should-retry: 1, 0, or -1 when absent */
+    int64_t linger_ms;      /* -1: the message is not complete; else how long what may follow it
+                                    (usage, the end of the response) is still waited for */
 };
 
 /* Fills status and advice from the head (NOTES.md 0.3). */

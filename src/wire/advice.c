@@ -88,7 +88,8 @@ static int64_t days(int y, int m, int d)
     era = y / 400;
     year_of_era = y - era * 400;
     day_of_year = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
-    return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
+    return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year -
+           719468;
 }
 
 static int month_of(const char *name)
@@ -101,11 +102,11 @@ static int month_of(const char *name)
 
 static bool scan_http(const char *text, moment *t)
 {
-    if (sscanf(text, "%*3[A-Za-z], %2d %3s %4d %2d:%2d:%2d GMT", &t->d, t->name, &t->y, &t->h, &t->m,
-               &t->s) == 6) /* Sun, 06 Nov 1994 08:49:37 GMT */
+    if (sscanf(text, "%*3[A-Za-z], %2d %3s %4d %2d:%2d:%2d GMT", &t->d, t->name, &t->y, &t->h,
+               &t->m, &t->s) == 6) /* Sun, 06 Nov 1994 08:49:37 GMT */
         return true;
-    if (sscanf(text, "%*9[A-Za-z], %2d-%3s-%2d %2d:%2d:%2d GMT", &t->d, t->name, &t->y, &t->h, &t->m,
-               &t->s) == 6) { /* Sunday, 06-Nov-94 08:49:37 GMT */
+    if (sscanf(text, "%*9[A-Za-z], %2d-%3s-%2d %2d:%2d:%2d GMT", &t->d, t->name, &t->y, &t->h,
+               &t->m, &t->s) == 6) { /* Sunday, 06-Nov-94 08:49:37 GMT */
         t->y += t->y < 70 ? 2000 : 1900;
         return true;
     }
@@ -119,8 +120,8 @@ static bool scan_rfc3339(const char *text, moment *t, int *offset)
     int at = 0, h = 0, m = 0;
     char sign = '+';
 
-    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &t->y, &t->month, &t->d, &t->h, &t->m, &t->s, &at) !=
-            6 ||
+    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &t->y, &t->month, &t->d, &t->h, &t->m, &t->s,
+               &at) != 6 ||
         !at)
         return false;
     text += at;
@@ -183,7 +184,8 @@ int64_t ah_advice_retry(const ah_response_head *head)
 }
 
 /* If the limit of that name is used up, *ms grows to when it is renewed. */
-static void look_at(const ah_response_head *head, const char *remaining, const char *reset, double *ms)
+static void look_at(const ah_response_head *head, const char *remaining, const char *reset,
+                    double *ms)
 {
     ah_slice left = head->header(head->ud, remaining);
     double span;
@@ -195,13 +197,13 @@ static void look_at(const ah_response_head *head, const char *remaining, const c
         *ms = span;
 }
 
-#define OPENAI_LIMIT(kind)                                                                              \
-    {                                                                                                   \
-        "x-ratelimit-remaining-" kind, "x-ratelimit-reset-" kind                                        \
+#define OPENAI_LIMIT(kind)                                                                         \
+    {                                                                                              \
+        "x-ratelimit-remaining-" kind, "x-ratelimit-reset-" kind                                   \
     }
-#define ANTHROPIC_LIMIT(kind)                                                                           \
-    {                                                                                                   \
-        "anthropic-ratelimit-" kind "-remaining", "anthropic-ratelimit-" kind "-reset"                  \
+#define ANTHROPIC_LIMIT(kind)                                                                      \
+    {                                                                                              \
+        "anthropic-ratelimit-" kind "-remaining", "anthropic-ratelimit-" kind "-reset"             \
     }
 
 int64_t ah_advice_limit(const ah_response_head *head)

@@ -75,7 +75,8 @@ static ah_thinking_mode thinking_of(const ah_wire *w)
 
 static bool thinks_by_effort(const ah_wire *w, ah_slice effort)
 {
-    return thinking_of(w) == AH_THINKING_BY_EFFORT && effort.p && !ah_json_string_is(effort, "none");
+    return thinking_of(w) == AH_THINKING_BY_EFFORT && effort.p &&
+           !ah_json_string_is(effort, "none");
 }
 
 /* This wire wants a number, also where the options say none. */
@@ -100,7 +101,8 @@ static void put_length(const ah_wire *w, ah_buf *b, const ah_model_options *o)
         most += budget;
     ah_buf_fmt(b, ",\"max_tokens\":%lld", (long long)most);
     if (budget)
-        ah_buf_fmt(b, ",\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":%lld}", (long long)budget);
+        ah_buf_fmt(b, ",\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":%lld}",
+                   (long long)budget);
     else if (thinks_by_effort(w, effort))
         ah_buf_str(b, ",\"thinking\":{\"type\":\"adaptive\"}");
 }
@@ -141,7 +143,8 @@ static void put_options(ah_wire *w)
     put_stop(b, o->stop);
     ah_wire_put_option(b, "temperature", o->temperature);
     ah_wire_put_option(b, "top_p", o->top_p);
-    put_cache(b, o->cache); /* of the last block: each request reads what the one before has written */
+    put_cache(b,
+              o->cache); /* of the last block: each request reads what the one before has written */
     if (ah_wire_has_tools(w))
         put_tool_choice(b, o->tool_choice);
 }
@@ -214,8 +217,9 @@ static void put_search_tool(ah_wire *w)
     const char *kind = regex ? "regex" : "bm25";
     size_t at = ah_segment_begin(&w->head);
 
-    ah_buf_fmt(&w->head, "{\"type\":\"tool_search_tool_%s_20251119\",\"name\":\"tool_search_tool_%s\"}",
-               kind, kind);
+    ah_buf_fmt(&w->head,
+               "{\"type\":\"tool_search_tool_%s_20251119\",\"name\":\"tool_search_tool_%s\"}", kind,
+               kind);
     ah_segment_end(w, AH_SEGMENT_TOOL, 0, &w->head, at);
 }
 
@@ -367,7 +371,8 @@ static void put_image_block(ah_buf *b, const ah_image *image)
                    AH_FMT(image->url));
         return;
     }
-    ah_buf_fmt(b, "{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":%.*s,\"data\":",
+    ah_buf_fmt(b,
+               "{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":%.*s,\"data\":",
                AH_FMT(image->mime));
     ah_buf_put(b, image->data);
     ah_buf_str(b, "}}");
@@ -397,8 +402,8 @@ static void put_result_content(const ah_adapter *a, ah_buf *b, ah_slice json)
     ah_buf_char(b, ']');
 }
 
-/* Puts what search_tools has found, in the words by which the wire reveals deferred tools: a list of
- * references alone. False: none of it is declared so. */
+/* Puts what search_tools has found, in the words by which the wire reveals deferred tools: a list
+ * of references alone. False: none of it is declared so. */
 static bool put_references(const ah_wire *w, ah_buf *b, ah_slice added)
 {
     ah_json_reader r = ah_json_read(ah_json_member(ah_json_member(added, "by"), "found"));
@@ -582,8 +587,8 @@ static void entry(const ah_adapter *a, ah_wire *w, const ah_entry *e)
 
 /* -- the request around the body, and making an adapter --------------------------------------- */
 
-static ah_status request(const ah_adapter *base, const ah_wire *w, ah_buf *scratch, ah_http_request *req,
-                         ah_err *err)
+static ah_status request(const ah_adapter *base, const ah_wire *w, ah_buf *scratch,
+                         ah_http_request *req, ah_err *err)
 {
     const anthropic *a = (const anthropic *)base;
     const char *beta = w->mode == AH_TOOLS_INLINE ? BETA_INLINE : BETA_REFERENCE;
@@ -594,8 +599,8 @@ static ah_status request(const ah_adapter *base, const ah_wire *w, ah_buf *scrat
     };
     bool versioned = ah_slice_ends(ah_text_slice(base->endpoint), "/v1");
 
-    return ah_wire_native_post(&a->native, versioned ? "/messages" : "/v1/messages", headers, 3, scratch,
-                               req, err);
+    return ah_wire_native_post(&a->native, versioned ? "/messages" : "/v1/messages", headers, 3,
+                               scratch, req, err);
 }
 
 static void free_anthropic(ah_adapter *a)
@@ -631,7 +636,8 @@ static ah_status fill(anthropic *a, ah_slice model, const ah_provider_options *o
     base->search = ah_model_can(m, AH_MODEL_SEARCH, false) ? AH_SEARCH_ALL : AH_SEARCH_WIRE;
     base->native_output = ah_model_can(m, AH_MODEL_OUTPUT, false);
     base->output_rules = AH_STRICT_ANTHROPIC;
-    base->strict_tools = ah_model_can(m, AH_MODEL_STRICT, false) ? AH_STRICT_ANTHROPIC : AH_STRICT_NONE;
+    base->strict_tools =
+        ah_model_can(m, AH_MODEL_STRICT, false) ? AH_STRICT_ANTHROPIC : AH_STRICT_NONE;
     a->bearer = !o->api_key.p && !ah_provider_env(o, service.key_env[0]).p;
     st = ah_provider_mode(o, service.name, SPOKEN,
                           ah_model_can(m, AH_MODEL_TOOL_CHANGES, false) ? AH_TOOLS_REFERENCE

@@ -1,5 +1,5 @@
-/* Anthropic Messages: the reader, which reads its events from adapters in Lua, too. The provider itself
- * is in wire/providers.c. */
+/* Anthropic Messages: the reader, which reads its events from adapters in Lua, too. The provider
+ * itself is in wire/providers.c. */
 #ifndef AH_WIRE_ANTHROPIC_H
 #define AH_WIRE_ANTHROPIC_H
 

@@ -7,7 +7,13 @@
 #include "wire/reader.h"
 
 /* OTHER: of a type that is not known here; it is kept whole, too. */
-typedef enum block_kind { BLOCK_NONE, BLOCK_TEXT, BLOCK_CALL, BLOCK_OPAQUE, BLOCK_OTHER } block_kind;
+typedef enum block_kind {
+    BLOCK_NONE,
+    BLOCK_TEXT,
+    BLOCK_CALL,
+    BLOCK_OPAQUE,
+    BLOCK_OTHER
+} block_kind;
 
 typedef struct reader {
     ah_wire_reader r;
@@ -46,33 +52,37 @@ static const ah_shape found = {.kinds = AH_IS_OBJECT,
                                .member = AH_MEMBERS(AH_MAY_HAVE("tool_references", &references))};
 static const ah_shape text_block = {.member = AH_MEMBERS(AH_NEEDS("text", &string))};
 static const ah_shape call_block = {
-    .member = AH_MEMBERS(AH_NEEDS("id", &name), AH_NEEDS("name", &name), AH_NEEDS("input", &object))};
+    .member =
+        AH_MEMBERS(AH_NEEDS("id", &name), AH_NEEDS("name", &name), AH_NEEDS("input", &object))};
 /* The input is a place for the deltas, if they follow. */
-static const ah_shape call_begins = {.member = AH_MEMBERS(AH_NEEDS("id", &name), AH_NEEDS("name", &name),
-                                                          AH_MAY_HAVE("input", &maybe_object))};
+static const ah_shape call_begins = {.member =
+                                         AH_MEMBERS(AH_NEEDS("id", &name), AH_NEEDS("name", &name),
+                                                    AH_MAY_HAVE("input", &maybe_object))};
 static const ah_shape thinking_block = {
     .member = AH_MEMBERS(AH_NEEDS("thinking", &string), AH_MAY_HAVE("signature", &maybe_string))};
 static const ah_shape redacted_block = {.member = AH_MEMBERS(AH_NEEDS("data", &string))};
-static const ah_shape server_block = {
-    .member =
-        AH_MEMBERS(AH_NEEDS("id", &name), AH_NEEDS("name", &name), AH_MAY_HAVE("input", &maybe_object))};
+static const ah_shape server_block = {.member =
+                                          AH_MEMBERS(AH_NEEDS("id", &name), AH_NEEDS("name", &name),
+                                                     AH_MAY_HAVE("input", &maybe_object))};
 static const ah_shape found_block = {.member = AH_MEMBERS(AH_NEEDS("content", &found))};
 
 /* Blocks of other types are kept as they are and sent back so. */
-static const ah_shape block = {
-    .kinds = AH_IS_OBJECT,
-    .by = "type",
-    .cases = AH_CASES(
-        AH_CASE("text", &text_block), AH_CASE("tool_use", &call_block),
-        AH_CASE("thinking", &thinking_block), AH_CASE("redacted_thinking", &redacted_block),
-        AH_CASE("server_tool_use", &server_block), AH_CASE("tool_search_tool_result", &found_block))};
+static const ah_shape block = {.kinds = AH_IS_OBJECT,
+                               .by = "type",
+                               .cases = AH_CASES(AH_CASE("text", &text_block),
+                                                 AH_CASE("tool_use", &call_block),
+                                                 AH_CASE("thinking", &thinking_block),
+                                                 AH_CASE("redacted_thinking", &redacted_block),
+                                                 AH_CASE("server_tool_use", &server_block),
+                                                 AH_CASE("tool_search_tool_result", &found_block))};
 static const ah_shape block_begins = {
     .kinds = AH_IS_OBJECT,
     .by = "type",
-    .cases = AH_CASES(
-        AH_CASE("text", &text_block), AH_CASE("tool_use", &call_begins),
-        AH_CASE("thinking", &thinking_block), AH_CASE("redacted_thinking", &redacted_block),
-        AH_CASE("server_tool_use", &server_block), AH_CASE("tool_search_tool_result", &found_block))};
+    .cases = AH_CASES(AH_CASE("text", &text_block), AH_CASE("tool_use", &call_begins),
+                      AH_CASE("thinking", &thinking_block),
+                      AH_CASE("redacted_thinking", &redacted_block),
+                      AH_CASE("server_tool_use", &server_block),
+                      AH_CASE("tool_search_tool_result", &found_block))};
 static const ah_shape blocks = {.kinds = AH_IS_ARRAY, .items = &block};
 
 static const ah_shape details = {.kinds = AH_IS_OBJECT | AH_IS_NULL,
@@ -86,9 +96,10 @@ static const ah_shape stop = {.kinds = AH_IS_OBJECT,
 static const char *const message_type[] = {"message", NULL};
 static const ah_shape of_message = {.kinds = AH_IS_STRING, .words = message_type};
 static const ah_shape message = {
-    .member = AH_MEMBERS(AH_NEEDS("type", &of_message), AH_MAY_HAVE("role", &role),
-                         AH_NEEDS("content", &blocks), AH_MAY_HAVE("stop_reason", &maybe_string),
-                         AH_MAY_HAVE("stop_details", &details), AH_MAY_HAVE("error", &ah_no_error))};
+    .member =
+        AH_MEMBERS(AH_NEEDS("type", &of_message), AH_MAY_HAVE("role", &role),
+                   AH_NEEDS("content", &blocks), AH_MAY_HAVE("stop_reason", &maybe_string),
+                   AH_MAY_HAVE("stop_details", &details), AH_MAY_HAVE("error", &ah_no_error))};
 
 /* Events. Not looked at: pings, and types that are not here. */
 static const ah_shape first_content = {.kinds = AH_IS_ARRAY};
@@ -248,7 +259,8 @@ static ah_status read_found(reader *x, ah_slice result, ah_err *err)
     if (t.kind != AH_JSON_ARRAY)
         return AH_OK;
     for (t = ah_json_next(&it); st == AH_OK && t.kind == AH_JSON_OBJECT; t = ah_json_next(&it))
-        st = ah_assembly_found(message_of(x), ah_json_member(ah_json_skip(&it, t), "tool_name"), err);
+        st = ah_assembly_found(message_of(x), ah_json_member(ah_json_skip(&it, t), "tool_name"),
+                               err);
     return st;
 }
 
@@ -397,7 +409,8 @@ static bool is_opaque(const reader *x)
     return x->kind == BLOCK_OPAQUE || x->kind == BLOCK_OTHER;
 }
 
-/* An answer that was cut for its length leaves a block open: it is not sent back, nobody signed it. */
+/* An answer that was cut for its length leaves a block open: it is not sent back, nobody signed it.
+ */
 static ah_status end_block(reader *x, bool cut, ah_err *err)
 {
     ah_buf b;
@@ -493,7 +506,8 @@ static ah_status start_block(reader *x, const came_event *e, ah_err *err)
     ah_status st = end_block(x, true, err);
 
     if (st == AH_OK && !x->r.begun)
-        st = ah_wire_reader_bad(&x->r, err, "a block begins before the message (content_block_start)");
+        st = ah_wire_reader_bad(&x->r, err,
+                                "a block begins before the message (content_block_start)");
     x->last = index_of(e);
     return st == AH_OK ? begin_block(x, ah_json_member(e->all, "content_block"), err) : st;
 }

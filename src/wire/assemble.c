@@ -12,7 +12,7 @@ enum {
     MAX_MESSAGE = 256 << 20,
     MAX_STOP_WORD = 64,
     MAX_FOUND = 1 << 20, /* bytes of the names of found tools */
-    ENTRY_DEPTH = 16     /* containers around a part, in an entry and on a wire, with some to spare */
+    ENTRY_DEPTH = 16 /* containers around a part, in an entry and on a wire, with some to spare */
 };
 
 const char *ah_stop_name(ah_stop stop)
@@ -135,8 +135,8 @@ static ah_status append(ah_buf *b, ah_slice raw, const char *what, ah_err *err)
 }
 
 /* -- pieces ----------------------------------------------------------------------------------
- * A text in pieces may hold half of a surrogate pair at its end, as the three bytes that UTF-8 would
- * have for it and that no sound text has: until the other half comes, which must be next. */
+ * A text in pieces may hold half of a surrogate pair at its end, as the three bytes that UTF-8
+ * would have for it and that no sound text has: until the other half comes, which must be next. */
 
 enum { HALF = 3, HIGH_HALF = 0xa0, LOW_HALF = 0xb0 };
 
@@ -204,7 +204,8 @@ ah_status ah_assembly_check(const ah_assembly *a, ah_err *err)
             return ah_err_set(err, AH_PROVIDER, "the answer's call %zu names no tool", i + 1);
     }
     if (!a->n && a->stop == AH_STOP_TOOL_CALLS)
-        return ah_err_set(err, AH_PROVIDER, "the answer's stop is 'tool_calls', and it holds no call");
+        return ah_err_set(err, AH_PROVIDER,
+                          "the answer's stop is 'tool_calls', and it holds no call");
     return AH_OK;
 }
 
@@ -302,9 +303,10 @@ static ah_status sound_opaque(const ah_assembly *a, ah_slice json, ah_text **out
     ah_status st = ah_json_check(a->mem, json, AH_JSON_MAX_DEPTH, &fault);
 
     if (st != AH_OK)
-        return st == AH_NOMEM ? ah_err_nomem(err)
-                              : ah_err_set(err, AH_PROVIDER,
-                                           "a part of the model's message is not JSON: %s", fault.what);
+        return st == AH_NOMEM
+                   ? ah_err_nomem(err)
+                   : ah_err_set(err, AH_PROVIDER, "a part of the model's message is not JSON: %s",
+                                fault.what);
     if (!(*out = ah_text_new(a->mem, json)))
         return ah_err_nomem(err);
     (*out)->len = ah_secrets_redact(a->secrets, (*out)->data, (*out)->len);
@@ -321,7 +323,8 @@ ah_status ah_assembly_opaque(ah_assembly *a, ah_slice json, ah_err *err)
     ah_status st;
 
     if (a->n_opaque == AH_MAX_OPAQUE)
-        return ah_err_set(err, AH_PROVIDER, "the model's message has more than %d parts", AH_MAX_OPAQUE);
+        return ah_err_set(err, AH_PROVIDER, "the model's message has more than %d parts",
+                          AH_MAX_OPAQUE);
     if (!(grown = ah_grow(a->mem, a->opaque, &a->cap_opaque, a->n_opaque + 1, sizeof *grown)))
         return ah_err_nomem(err);
     a->opaque = grown;

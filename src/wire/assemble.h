@@ -1,6 +1,6 @@
-/* An assistant message being put together from what an adapter's reader finds, streamed or not: text,
- * refusal, calls, stop, usage. Secrets a server echoes are taken out here, before anyone sees them.
- * The run owns one an exchange and makes its entry; readers fill it. */
+/* An assistant message being put together from what an adapter's reader finds, streamed or not:
+ * text, refusal, calls, stop, usage. Secrets a server echoes are taken out here, before anyone sees
+ * them. The run owns one an exchange and makes its entry; readers fill it. */
 #ifndef AH_WIRE_ASSEMBLE_H
 #define AH_WIRE_ASSEMBLE_H
 
@@ -119,8 +119,8 @@ void ah_assembly_drop_calls(ah_assembly *a);
  * string. */
 void ah_assembly_stop(ah_assembly *a, ah_stop stop, ah_slice word);
 
-/* At the end: AH_OK if the message is whole. Not so is one that ends with half a character, whose stop says
- * calls where there are none, or in which a call has no name. AH_PROVIDER says which. */
+/* At the end: AH_OK if the message is whole. Not so is one that ends with half a character, whose
+ * stop says calls where there are none, or in which a call has no name. AH_PROVIDER says which. */
 ah_status ah_assembly_check(const ah_assembly *a, ah_err *err);
 
 /* The origin of a message, to which it may be sent back verbatim. */

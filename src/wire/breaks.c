@@ -81,7 +81,8 @@ static bool begins_alike(const ah_wire *w)
 
 void ah_break_cause(const ah_wire *w, ah_break_causes *c, ah_break why, size_t entry)
 {
-    if (why == AH_BREAK_NONE || entry < w->sent.entries || (c->by[why].is && why != AH_BREAK_RESTART))
+    if (why == AH_BREAK_NONE || entry < w->sent.entries ||
+        (c->by[why].is && why != AH_BREAK_RESTART))
         return;
     c->by[why].is = true;
     c->by[why].entry = entry;
@@ -97,8 +98,8 @@ static size_t first_cause(const ah_wire *w, const ah_break_causes *c)
     return entry;
 }
 
-/* Of what differs the reason that came first. No entry may tell of it: a change that was put back has
- * made tools go that were withdrawn before. */
+/* Of what differs the reason that came first. No entry may tell of it: a change that was put back
+ * has made tools go that were withdrawn before. */
 static ah_break reason_of(const ah_wire *w, const ah_break_causes *c, const bool differs[],
                           size_t *entry)
 {

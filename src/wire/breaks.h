@@ -1,8 +1,8 @@
 /* Finds out if a request begins with the segments of the one before, so that a provider's cache
  * serves it. The request before is known by hashes, taken when a head is made and when a body is
  * lowered anew: a turn that only adds entries costs nothing here. Entries of the transcript say the
- * reason, never that there is a break: what one of them changes another may put back before anything
- * is sent, and much of it stands where no cache reaches. For lower.c alone. */
+ * reason, never that there is a break: what one of them changes another may put back before
+ * anything is sent, and much of it stands where no cache reaches. For lower.c alone. */
 #ifndef AH_WIRE_BREAKS_H
 #define AH_WIRE_BREAKS_H
 

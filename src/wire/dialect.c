@@ -43,7 +43,8 @@ static void put_wrapped(const ah_rewrite_target *words, ah_slice schema, ah_buf 
         ah_slice value = ah_json_skip(&r, ah_json_next(&r));
 
         if (value.p != defs.p && value.p != old.p)
-            ah_buf_fmt(&inner, n++ ? ",\"%.*s\":%.*s" : "\"%.*s\":%.*s", AH_FMT(key.raw), AH_FMT(value));
+            ah_buf_fmt(&inner, n++ ? ",\"%.*s\":%.*s" : "\"%.*s\":%.*s", AH_FMT(key.raw),
+                       AH_FMT(value));
     }
     ah_buf_char(&inner, '}');
     ah_buf_str(out, "{");

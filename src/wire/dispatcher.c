@@ -149,8 +149,8 @@ void ah_dispatcher_unwrap(const ah_mem *mem, ah_buf *name, ah_buf *arguments)
     ah_buf made;
 
     if (!ah_slice_is(ah_buf_slice(name), AH_DISPATCHER) ||
-        ah_json_check(mem, text, AH_JSON_MAX_DEPTH, NULL) != AH_OK || !ah_json_members(text, want, 2) ||
-        ah_json_kind_of(inner) != AH_JSON_STRING)
+        ah_json_check(mem, text, AH_JSON_MAX_DEPTH, NULL) != AH_OK ||
+        !ah_json_members(text, want, 2) || ah_json_kind_of(inner) != AH_JSON_STRING)
         return;
     ah_buf_reset(name, 0);
     ah_json_unescape(ah_json_inside(inner), name);

@@ -1,10 +1,10 @@
 /* The words for a full context. An error is one where its code is in the first table, or where its
- * message begins with a form of the second, whatever stands behind it. Messages are compared from their
- * beginning, past what proxies put in front: what an error quotes of a conversation, or of a tool's
- * result, stands further down. A status that speaks of something else (a rate, a key, a load) holds
- * whatever the words; so does an answer that was asked to be longer than the whole window, which no
- * shorter conversation would mend. A limit on a request's bytes (413 request_too_large) is none on
- * its tokens, and not meant here. */
+ * message begins with a form of the second, whatever stands behind it. Messages are compared from
+ * their beginning, past what proxies put in front: what an error quotes of a conversation, or of a
+ * tool's result, stands further down. A status that speaks of something else (a rate, a key, a
+ * load) holds whatever the words; so does an answer that was asked to be longer than the whole
+ * window, which no shorter conversation would mend. A limit on a request's bytes (413
+ * request_too_large) is none on its tokens, and not meant here. */
 #include "wire/full.h"
 
 #include <ctype.h>
@@ -18,7 +18,8 @@ enum {
     MOST_PREFIXES = 8
 };
 
-/* -- what is known ------------------------------------------------------------------------------ */
+/* -- what is known ------------------------------------------------------------------------------
+ */
 
 /* Codes and types of errors, and why answers ended. */
 static const char *const words[] = {
@@ -34,10 +35,10 @@ static const char *const words[] = {
 /* Statuses that are about something else. */
 static const int others[] = {401, 402, 403, 404, 405, 407, 408, 409, 425, 429, 451, 503, 504, 529};
 
-/* Forms of messages; the first that fits decides. Letters in either case; #w is the window, #u what is
- * used of it, #a what the answer was asked to be at most, #- another number, * any text. In front of
- * each, whose words they are: as they were recorded (spec/wire/full_spec.lua has them whole), as the server's
- * own source or documentation has them, or as their users report them. */
+/* Forms of messages; the first that fits decides. Letters in either case; #w is the window, #u what
+ * is used of it, #a what the answer was asked to be at most, #- another number, * any text. In
+ * front of each, whose words they are: as they were recorded (spec/wire/full_spec.lua has them
+ * whole), as the server's own source or documentation has them, or as their users report them. */
 #define SAID(by, form) form
 #define OPENAI_MAX     "this model's maximum context length is #w tokens"
 static const char *const forms[] = {
@@ -54,8 +55,8 @@ static const char *const forms[] = {
     SAID("OpenAI", "input tokens exceed the configured limit of #w tokens*resulted in #u tokens"),
     SAID("OpenAI", "input tokens exceed the configured limit of #w tokens"),
     SAID("OpenAI", OPENAI_MAX ". however, your messages resulted in #u tokens"),
-    SAID("OpenAI, DeepSeek, Mistral",
-         OPENAI_MAX ". however, you requested #- tokens (#u in the messages, #a in the completion)"),
+    SAID("OpenAI, DeepSeek, Mistral", OPENAI_MAX
+         ". however, you requested #- tokens (#u in the messages, #a in the completion)"),
     SAID("OpenAI, llama-cpp-python",
          OPENAI_MAX ", however you requested #- tokens (#u in your prompt; #a for the completion)"),
     SAID("vLLM", OPENAI_MAX ". however, your request has #u input tokens"),
@@ -77,8 +78,9 @@ static const char *const forms[] = {
     SAID("OpenRouter", "this endpoint's maximum context length is #w tokens"),
     SAID("Gemini", "the input token count (#u) exceeds the maximum number of tokens allowed (#w)"),
     SAID("Gemini", "the input token count exceeds the maximum number of tokens allowed (#w)"),
-    SAID("Vertex AI", "unable to submit request because the input token count is #u but *model only "
-                      "supports up to #w"),
+    SAID("Vertex AI",
+         "unable to submit request because the input token count is #u but *model only "
+         "supports up to #w"),
     SAID("Bedrock", "input is too long for requested model"),
     SAID("Bedrock", "too many input tokens. max input tokens: #w, request input token count: #u"),
     SAID("xAI", "this model's maximum prompt length is #w but the request contains #u tokens"),
@@ -91,16 +93,19 @@ static const char *const forms[] = {
     SAID("llama.cpp", "the request exceeds the available context size"),
     SAID("llama.cpp", "request exceeds the available context size"),
     SAID("llama-cpp-python", "requested tokens (#u) exceed context window of #w"),
-    SAID("LM Studio", "the number of tokens to keep from the initial prompt is greater than the context "
-                      "length (n_keep: #u>= n_ctx: #w)"),
-    SAID("LM Studio", "the number of tokens to keep from the initial prompt is greater than the context "
-                      "length"),
+    SAID("LM Studio",
+         "the number of tokens to keep from the initial prompt is greater than the context "
+         "length (n_keep: #u>= n_ctx: #w)"),
+    SAID("LM Studio",
+         "the number of tokens to keep from the initial prompt is greater than the context "
+         "length"),
     SAID("LM Studio", "trying to keep the first #u tokens when*context length of only #w tokens"),
     SAID("LM Studio", "reached context length of #w tokens with model"),
     SAID("SGLang, Together",
          "the input (#u tokens) is longer than the model's context length (#w tokens)"),
-    SAID("SGLang", "requested token count exceeds the model's maximum context length of #w tokens*: #u "
-                   "tokens from the input messages and #a tokens for the completion"),
+    SAID("SGLang",
+         "requested token count exceeds the model's maximum context length of #w tokens*: #u "
+         "tokens from the input messages and #a tokens for the completion"),
     SAID("SGLang", "requested token count exceeds the model's maximum context length of #w tokens"),
     SAID("SGLang", "input length (#u) exceeds *maximum context length (#w)"),
     SAID("Poolside", "input length #u exceeds the maximum allowed input length of #w tokens"),
@@ -148,7 +153,8 @@ static const char *const prefixes[] = {
     SAID("DashScope", "internalerror.algo.invalidparameter: "),
 };
 
-/* -- forms -------------------------------------------------------------------------------------- */
+/* -- forms --------------------------------------------------------------------------------------
+ */
 
 typedef struct numbers {
     int64_t window, used, asked;
@@ -162,7 +168,8 @@ static bool take_number(const char **s, int64_t *out)
 
     if (!isdigit((unsigned char)*p))
         return false;
-    for (; isdigit((unsigned char)*p) || ((*p == ',' || *p == '_') && isdigit((unsigned char)p[1])); p++)
+    for (; isdigit((unsigned char)*p) || ((*p == ',' || *p == '_') && isdigit((unsigned char)p[1]));
+         p++)
         if (isdigit((unsigned char)*p) && n < INT64_MAX / 10 - 10)
             n = n * 10 + (*p - '0');
     *s = p;
@@ -224,7 +231,8 @@ static const char *fits(const char *form, const char *s, numbers *to)
     return match(form, s, to, &left);
 }
 
-/* -- in front of the words ---------------------------------------------------------------------- */
+/* -- in front of the words ----------------------------------------------------------------------
+ */
 
 /* "litellm.BadRequestError: ", "ValidationException - ": behind it, or NULL. */
 static const char *past_class(const char *s)
@@ -262,10 +270,12 @@ static bool is_named(const char *s)
     static const char class[] = "ContextWindowExceededError";
     size_t n = strcspn(s, ": ");
 
-    return n >= sizeof class - 1 && memcmp(s + n - (sizeof class - 1), class, sizeof class - 1) == 0;
+    return n >= sizeof class - 1 &&
+           memcmp(s + n - (sizeof class - 1), class, sizeof class - 1) == 0;
 }
 
-/* -- judging ------------------------------------------------------------------------------------ */
+/* -- judging ------------------------------------------------------------------------------------
+ */
 
 static bool may_be(int status)
 {
@@ -289,7 +299,8 @@ static void judge_nested(const ah_mem *mem, int status, ah_slice text, int depth
         return;
     in = ah_json_member(text, "error");
     told.error = ah_json_kind_of(in) == AH_JSON_OBJECT ? in : text;
-    told.message = ah_json_kind_of(in) == AH_JSON_STRING ? in : ah_json_member(told.error, "message");
+    told.message =
+        ah_json_kind_of(in) == AH_JSON_STRING ? in : ah_json_member(told.error, "message");
     told.word = ah_json_member(told.error, "code");
     told.type = ah_json_member(told.error, "type");
     judge(mem, &told, depth + 1, out);
@@ -304,7 +315,8 @@ static void take_numbers(const numbers *n, ah_full *out)
 }
 
 /* `s` ends with a NUL, `text` is the whole of it. */
-static void judge_words(const ah_mem *mem, int status, const char *s, size_t n, int depth, ah_full *out)
+static void judge_words(const ah_mem *mem, int status, const char *s, size_t n, int depth,
+                        ah_full *out)
 {
     const char *end = s + n, *next = s;
     numbers found;
@@ -373,13 +385,14 @@ bool ah_full_word(ah_slice word)
 
 static void judge(const ah_mem *mem, const ah_wire_error *told, int depth, ah_full *out)
 {
-    numbers n = {.window = count(told->error, "n_ctx"), .used = count(told->error, "n_prompt_tokens")};
+    numbers n = {.window = count(told->error, "n_ctx"),
+                 .used = count(told->error, "n_prompt_tokens")};
     bool known = ah_full_word(told->word) || ah_full_word(told->type);
 
     judge_string(mem, told->status, told->message, depth, out);
     if (!out->is) /* OpenRouter: what the provider said */
-        judge_string(mem, told->status, ah_json_member(ah_json_member(told->error, "metadata"), "raw"),
-                     depth, out);
+        judge_string(mem, told->status,
+                     ah_json_member(ah_json_member(told->error, "metadata"), "raw"), depth, out);
     out->is = out->is || known;
     if (known) /* llama.cpp counts in members of their own */
         take_numbers(&n, out);

@@ -48,8 +48,8 @@ static bool all_plain(ah_slice list)
  * of enum are strings and numbers, beside a reference stand only names with a $, and a list as
  * `items` has the name that it got in draft 2020-12. */
 static const ah_rewrite_row words[] = {
-    {AH_REWRITE_KEEP, " type format title minItems maxItems minimum maximum required $id $anchor ", NULL,
-     NULL},
+    {AH_REWRITE_KEEP, " type format title minItems maxItems minimum maximum required $id $anchor ",
+     NULL, NULL},
     {AH_REWRITE_KEEP, " enum ", NULL, all_plain},
     {AH_REWRITE_ALONE, " const ", "enum", is_plain},
     {AH_REWRITE_MAP, " properties $defs ", NULL, NULL},
@@ -65,7 +65,8 @@ static const ah_rewrite_target json_schema = {.rows = words};
 
 /* An effort: levels from Gemini 3 on, tokens before (those of Google's own translation of
  * OpenAI's reasoning_effort). */
-static void put_thinking(const ah_adapter *a, const ah_wire *w, ah_buf *b, size_t *n, ah_slice effort)
+static void put_thinking(const ah_adapter *a, const ah_wire *w, ah_buf *b, size_t *n,
+                         ah_slice effort)
 {
     static const struct {
         const char *effort, *budget;
@@ -136,7 +137,8 @@ static void put_declaration(const ah_wire *w, ah_slice spec, ah_buf *b)
     ah_wire_put_led_name(b, name);
     ah_spec_put_description(",\"description\":", spec, b);
     ah_buf_str(b, ",\"parametersJsonSchema\":");
-    ah_dialect_put(&json_schema, parameters.p ? parameters : ah_slice_of("{\"type\":\"object\"}"), b);
+    ah_dialect_put(&json_schema, parameters.p ? parameters : ah_slice_of("{\"type\":\"object\"}"),
+                   b);
     ah_buf_char(b, '}');
 }
 
@@ -234,8 +236,8 @@ static void put_signature(const ah_adapter *a, ah_buf *b, bool first)
 }
 
 /* The rest of the calls, from the reader on. */
-static void put_calls(const ah_adapter *a, const ah_wire *w, ah_buf *b, size_t *n, ah_json_reader *calls,
-                      bool foreign)
+static void put_calls(const ah_adapter *a, const ah_wire *w, ah_buf *b, size_t *n,
+                      ah_json_reader *calls, bool foreign)
 {
     bool first = true;
 
@@ -258,14 +260,15 @@ static bool part_stands(ah_slice part)
     for (key = ah_json_next(&r); !more && key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
         ah_slice value = ah_json_skip(&r, ah_json_next(&r));
 
-        more = ah_json_token_is(key, "text")
-                   ? !thought && ah_wire_has_text(value)
-                   : !ah_json_token_is(key, "thought") && !ah_json_token_is(key, "thoughtSignature");
+        more = ah_json_token_is(key, "text") ? !thought && ah_wire_has_text(value)
+                                             : !ah_json_token_is(key, "thought") &&
+                                                   !ah_json_token_is(key, "thoughtSignature");
     }
     return more;
 }
 
-/* Code that was run, say; a message of thoughts alone, or of none, has no part that says anything. */
+/* Code that was run, say; a message of thoughts alone, or of none, has no part that says anything.
+ */
 static bool stands(const ah_wire *w, ah_slice data)
 {
     ah_json_reader r = ah_json_read(ah_json_member(data, "parts"));
@@ -318,8 +321,8 @@ static void put_result(const ah_adapter *a, const ah_wire *w, ah_buf *b, ah_slic
     ah_buf_str(b, w->done && is_result(w, w->done - 1) ? "," : ",{\"role\":\"user\",\"parts\":[");
     ah_buf_fmt(b, "{\"functionResponse\":{\"id\":%.*s,\"name\":", AH_FMT(id));
     ah_wire_put_led_name(b, name);
-    ah_buf_fmt(b,
-               ",\"response\":{\"%s\":", ah_json_kind_of(success) == AH_JSON_FALSE ? "error" : "output");
+    ah_buf_fmt(b, ",\"response\":{\"%s\":",
+               ah_json_kind_of(success) == AH_JSON_FALSE ? "error" : "output");
     ah_wire_put_result_text(a, b, "", json);
     ah_buf_char(b, '}');
     while (ah_wire_next_shown(a, &r, &image)) {
@@ -393,8 +396,8 @@ static void put_method(const ah_adapter *a, ah_buf *b)
     ah_buf_str(b, a->stream ? ":streamGenerateContent?alt=sse" : ":generateContent");
 }
 
-static ah_status request(const ah_adapter *a, const ah_wire *w, ah_buf *scratch, ah_http_request *req,
-                         ah_err *err)
+static ah_status request(const ah_adapter *a, const ah_wire *w, ah_buf *scratch,
+                         ah_http_request *req, ah_err *err)
 {
     const gemini *g = (const gemini *)a;
     const ah_header key = {"x-goog-api-key: ", ah_secret_reveal(g->native.key)};
@@ -447,7 +450,8 @@ static ah_status fill(gemini *g, ah_slice model, const ah_provider_options *o, a
     return st;
 }
 
-static ah_status open_gemini(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
+static ah_status open_gemini(ah_slice model, const ah_provider_options *o, ah_adapter **out,
+                             ah_err *err)
 {
     gemini *g = ah_alloc(o->mem, sizeof *g);
     ah_status st;

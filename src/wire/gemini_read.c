@@ -18,7 +18,8 @@ typedef struct reader {
 
 /* -- shapes ------------------------------------------------------------------------------
  * Not looked at: `usageMetadata` (counts that are none say nothing, and no word of the answer hangs
- * on them), `modelVersion`, `responseId`, `safetyRatings`, `citationMetadata`, and what may be added. */
+ * on them), `modelVersion`, `responseId`, `safetyRatings`, `citationMetadata`, and what may be
+ * added. */
 
 static const char *const roles[] = {"model", NULL};
 static const ah_shape role = {.kinds = AH_IS_STRING | AH_IS_NULL, .words = roles};
@@ -31,9 +32,9 @@ static const ah_shape maybe_count = {.kinds = AH_IS_COUNT | AH_IS_NULL};
 static const ah_shape maybe_object = {.kinds = AH_IS_OBJECT | AH_IS_NULL};
 
 static const ah_shape call = {.kinds = AH_IS_OBJECT,
-                              .member =
-                                  AH_MEMBERS(AH_NEEDS("name", &name), AH_MAY_HAVE("args", &maybe_object),
-                                             AH_MAY_HAVE("id", &maybe_string))};
+                              .member = AH_MEMBERS(AH_NEEDS("name", &name),
+                                                   AH_MAY_HAVE("args", &maybe_object),
+                                                   AH_MAY_HAVE("id", &maybe_string))};
 static const ah_shape part = {.kinds = AH_IS_OBJECT,
                               .member = AH_MEMBERS(AH_MAY_HAVE("text", &piece),
                                                    AH_MAY_HAVE("functionCall", &call),
@@ -43,10 +44,10 @@ static const ah_shape parts = {.kinds = AH_IS_ARRAY, .items = &part};
 static const ah_shape content = {
     .kinds = AH_IS_OBJECT,
     .member = AH_MEMBERS(AH_MAY_HAVE("role", &role), AH_MAY_HAVE("parts", &parts))};
-static const ah_shape candidate = {.kinds = AH_IS_OBJECT,
-                                   .member = AH_MEMBERS(AH_MAY_HAVE("content", &content),
-                                                        AH_MAY_HAVE("index", &maybe_count),
-                                                        AH_MAY_HAVE("finishReason", &maybe_string))};
+static const ah_shape candidate = {
+    .kinds = AH_IS_OBJECT,
+    .member = AH_MEMBERS(AH_MAY_HAVE("content", &content), AH_MAY_HAVE("index", &maybe_count),
+                         AH_MAY_HAVE("finishReason", &maybe_string))};
 static const ah_shape candidates = {.kinds = AH_IS_ARRAY, .items = &candidate};
 static const ah_shape feedback = {.kinds = AH_IS_OBJECT | AH_IS_NULL,
                                   .member = AH_MEMBERS(AH_MAY_HAVE("blockReason", &maybe_string))};
@@ -151,8 +152,8 @@ static ah_status read_part(reader *x, ah_slice came, size_t number, ah_err *err)
     ah_status st = AH_OK;
 
     if (!says_something(came))
-        return ah_wire_reader_bad(&x->r, err, "the answer's parts[%zu] holds neither text nor a call",
-                                  number);
+        return ah_wire_reader_bad(&x->r, err,
+                                  "the answer's parts[%zu] holds neither text nor a call", number);
     ah_json_members(came, want, 4);
     of_thoughts = ah_json_kind_of(thought) == AH_JSON_TRUE;
     plain = text.p && !called.p && !signature.p;
@@ -254,9 +255,10 @@ static void read_usage(ah_assembly *msg, ah_slice usage)
     ah_assembly_usage(
         msg,
         (ah_usage){.input = ah_wire_reader_count(ah_json_member(usage, "promptTokenCount")),
-                   .cached_read = ah_wire_reader_count(ah_json_member(usage, "cachedContentTokenCount")),
-                   .output =
-                       ah_wire_reader_count(ah_json_member(usage, "candidatesTokenCount")) + thoughts,
+                   .cached_read =
+                       ah_wire_reader_count(ah_json_member(usage, "cachedContentTokenCount")),
+                   .output = ah_wire_reader_count(ah_json_member(usage, "candidatesTokenCount")) +
+                             thoughts,
                    .reasoning = thoughts,
                    .known = true});
 }
@@ -264,7 +266,8 @@ static void read_usage(ah_assembly *msg, ah_slice usage)
 static ah_status read_document(ah_wire_reader *r, ah_slice doc, ah_err *err)
 {
     reader *x = (reader *)r;
-    ah_slice list, usage, blocked = ah_json_member(ah_json_member(doc, "promptFeedback"), "blockReason");
+    ah_slice list, usage,
+        blocked = ah_json_member(ah_json_member(doc, "promptFeedback"), "blockReason");
     const ah_json_slot want[] = {{"candidates", &list}, {"usageMetadata", &usage}};
     ah_status st;
 

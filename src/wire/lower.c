@@ -1,6 +1,6 @@
 /* Finds out which entries are new, what the head is made of, which mode tools change in, and which
- * entries may break the cache (breaks.c says which do). The bytes of an entry are the adapter's, through
- * its vtable. */
+ * entries may break the cache (breaks.c says which do). The bytes of an entry are the adapter's,
+ * through its vtable. */
 #include "wire/lower.h"
 
 #include "model/image.h"
@@ -22,7 +22,8 @@ const char *ah_break_name(ah_break b)
 
 void ah_wire_init(ah_wire *w, const ah_mem *mem, const ah_adapter *adapter, const ah_transcript *t)
 {
-    *w = (ah_wire){.mem = mem, .adapter = adapter, .transcript = t, .mode = adapter->tool_change_mode};
+    *w = (ah_wire){
+        .mem = mem, .adapter = adapter, .transcript = t, .mode = adapter->tool_change_mode};
     ah_offers_init(&w->offers, mem);
     ah_buf_init(&w->head, mem, MAX_BODY);
     ah_buf_init(&w->body, mem, MAX_BODY);
@@ -195,7 +196,8 @@ static bool shows_results(const ah_wire *w)
     return w->adapter->search & AH_SEARCH_SHOWS;
 }
 
-/* True if the wire has revealed the tools of this tools_added entry by what it holds of the search. */
+/* True if the wire has revealed the tools of this tools_added entry by what it holds of the search.
+ */
 static bool is_shown(const ah_wire *w, ah_slice json)
 {
     ah_slice by = ah_json_member(json, "by"), call, found, origin;
@@ -217,7 +219,8 @@ static ah_break take_deferred(ah_wire *w, ah_slice json, size_t i)
     if (!ah_offers_defer(&w->offers, json, i))
         w->status = AH_NOMEM;
     w->redo_head = true;
-    return w->offers.conversing && w->adapter->search & AH_SEARCH_SHOWS ? AH_BREAK_NONE : AH_BREAK_TOOLS;
+    return w->offers.conversing && w->adapter->search & AH_SEARCH_SHOWS ? AH_BREAK_NONE
+                                                                        : AH_BREAK_TOOLS;
 }
 
 ah_slice ah_wire_found(const ah_wire *w, ah_slice id)
@@ -231,7 +234,8 @@ ah_slice ah_wire_found(const ah_wire *w, ah_slice id)
 
         if (t->entry[i].kind == AH_ENTRY_ASSISTANT || t->entry[i].kind == AH_ENTRY_USER)
             break;
-        by = t->entry[i].kind == AH_ENTRY_TOOLS_ADDED ? ah_json_member(json, "by") : (ah_slice){NULL, 0};
+        by = t->entry[i].kind == AH_ENTRY_TOOLS_ADDED ? ah_json_member(json, "by")
+                                                      : (ah_slice){NULL, 0};
         if (by.p && ah_slice_eq(ah_json_member(by, "call"), id) && ah_json_member(by, "found").p)
             return json;
     }
@@ -472,8 +476,8 @@ bool ah_wire_is_native(const ah_wire *w)
 {
     bool always = w->mode == AH_TOOLS_REFERENCE || w->mode == AH_TOOLS_SEARCH_PAIR;
 
-    if (w->mode == AH_TOOLS_RESTART || w->mode == AH_TOOLS_APPEND || w->mode == AH_TOOLS_DISPATCHER ||
-        w->mode == AH_TOOLS_LIST_CHANGED)
+    if (w->mode == AH_TOOLS_RESTART || w->mode == AH_TOOLS_APPEND ||
+        w->mode == AH_TOOLS_DISPATCHER || w->mode == AH_TOOLS_LIST_CHANGED)
         return false;
     for (size_t i = 0; i < w->offers.n; i++)
         if (w->offers.tool[i].late)
@@ -641,7 +645,8 @@ bool ah_wire_hides(const ah_wire *w)
     if (!w->adapter->lists_allowed || w->mode == AH_TOOLS_SEARCH_PAIR || ah_wire_defers(w))
         return false;
     for (size_t i = 0; i < o->n; i++)
-        if (o->tool[i].gone && is_declared(w, &o->tool[i]) && ah_offers_find(o, o->tool[i].name)->gone)
+        if (o->tool[i].gone && is_declared(w, &o->tool[i]) &&
+            ah_offers_find(o, o->tool[i].name)->gone)
             return true;
     return false;
 }

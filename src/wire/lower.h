@@ -24,7 +24,8 @@ typedef struct ah_segment {
 /* Those who look for deferred tools, and how the wire is told of them. */
 typedef enum ah_search_mode {
     AH_SEARCH_MODE_HERE,  /* search_tools does; what is found is added like any other tool */
-    AH_SEARCH_MODE_SHOWN, /* the same, but all are declared, deferred, and its results reveal them */
+    AH_SEARCH_MODE_SHOWN, /* the same, but all are declared, deferred, and its results reveal them
+                           */
     AH_SEARCH_MODE_OWN    /* the provider does, among what is declared as deferred */
 } ah_search_mode;
 
@@ -40,7 +41,8 @@ typedef enum ah_break {
 
 const char *ah_break_name(ah_break b); /* "tools_changed" */
 
-/* The request that was sent last, as far as the next request is compared with it (wire/breaks.h). */
+/* The request that was sent last, as far as the next request is compared with it (wire/breaks.h).
+ */
 typedef struct ah_last_request {
     uint64_t tools, system, model, settings; /* hashes */
     size_t entries;                          /* of the transcript that it held */
@@ -62,9 +64,9 @@ struct ah_wire {
     ah_search_mode searching; /* in force, where tools are deferred */
     bool searching_here;      /* the wire's own ways of that are not used, whatever is known */
     bool searched;            /* they were, and the model has answered */
-    unsigned lacking;         /* AH_MODEL_: what the model is not asked for, as was learned of it, and */
-    unsigned trying_without;  /* what is left out to try it */
-    ah_slice deferral;        /* the latest tools_deferred entry, .p NULL: none */
+    unsigned lacking; /* AH_MODEL_: what the model is not asked for, as was learned of it, and */
+    unsigned trying_without;    /* what is left out to try it */
+    ah_slice deferral;          /* the latest tools_deferred entry, .p NULL: none */
     ah_model_settings settings; /* of the latest entry that was taken in */
     ah_slice system;            /* the latest prompt's text value, with its quotes */
     size_t system_entry;
@@ -75,9 +77,10 @@ struct ah_wire {
     unsigned extras; /* what the body holds that the request must announce */
     ah_buf held;     /* blocks that must not stand where their entry does, but further down */
     bool redo_head;
-    bool sweeping; /* the request that these entries make breaks the cache: it declares nothing that is
-                      withdrawn in them, in whatever order; until the next answer */
-    ah_break anew; /* lowered from the beginning again, for this reason; none where nothing changed */
+    bool sweeping; /* the request that these entries make breaks the cache: it declares nothing that
+                      is withdrawn in them, in whatever order; until the next answer */
+    ah_break
+        anew; /* lowered from the beginning again, for this reason; none where nothing changed */
     ah_last_request sent;
     size_t requests;
     ah_status status; /* of this update */
@@ -91,17 +94,19 @@ void ah_wire_clear(ah_wire *w);
  * update says `why` where there were requests before. */
 void ah_wire_use(ah_wire *w, const ah_adapter *adapter, ah_break why);
 
-/* True if the next request tells of tools in a way of the wire's own, which a model may not know. */
+/* True if the next request tells of tools in a way of the wire's own, which a model may not know.
+ */
 bool ah_wire_is_native(const ah_wire *w);
 /* In another mode from the next update on; false: as the settings and the adapter say. What the
  * settings in force have under learned.tool_change_mode holds for their model. */
 void ah_wire_try(ah_wire *w, bool trying, ah_tool_change_mode mode);
 
-/* The features that requests ask of the model, of STRICT, OUTPUT, ENCRYPTED and THINKS, as AH_MODEL_
- * bits. */
+/* The features that requests ask of the model, of STRICT, OUTPUT, ENCRYPTED and THINKS, as
+ * AH_MODEL_ bits. */
 unsigned ah_wire_asks(const ah_wire *w);
-/* From the next update on it is not asked for that. What the settings in force have under `learned` of
- * strict_tools, native_output, encrypted_reasoning and reasoning (false) holds for their model. */
+/* From the next update on it is not asked for that. What the settings in force have under `learned`
+ * of strict_tools, native_output, encrypted_reasoning and reasoning (false) holds for their model.
+ */
 void ah_wire_try_without(ah_wire *w, unsigned what);
 /* True if the model is not to be asked for that ability. */
 bool ah_wire_lacks(const ah_wire *w, unsigned what);
@@ -132,19 +137,20 @@ size_t ah_wire_body(const ah_wire *w, ah_slice out[3]);
  *     for (size_t at = 0; (spec = ah_wire_tool(w, &at, &kind, &entry)).p;) */
 ah_slice ah_wire_tool(const ah_wire *w, size_t *at, ah_segment_kind *kind, size_t *entry);
 bool ah_wire_has_tools(const ah_wire *w);
-/* For adapters: true if tools were removed that the request still declares, and it can list those that
- * may be called. Not beside a search on the wire: no source says if the list may name that. */
+/* For adapters: true if tools were removed that the request still declares, and it can list those
+ * that may be called. Not beside a search on the wire: no source says if the list may name that. */
 bool ah_wire_hides(const ah_wire *w);
 /* The names of that list, as JSON strings, in the order of their declarations:
  *     for (size_t at = 0; (name = ah_wire_allowed(w, &at)).p;) */
 ah_slice ah_wire_allowed(const ah_wire *w, size_t *at);
 /* For adapters: the schema of the answer that belongs into the head, .p NULL: none. */
 ah_slice ah_wire_output(const ah_wire *w);
-/* For adapters, while `entry` runs on a result of search_tools whose id (a JSON string) that is: the
- * tools_added entry that it led to, which comes later; .p NULL: none, or the wire does not show it. */
+/* For adapters, while `entry` runs on a result of search_tools whose id (a JSON string) that is:
+ * the tools_added entry that it led to, which comes later; .p NULL: none, or the wire does not show
+ * it. */
 ah_slice ah_wire_found(const ah_wire *w, ah_slice id);
-/* True if this opaque part is of a search by the provider, to be left out since it searches no more.
- * `data` is its own form, `types` end with NULL. */
+/* True if this opaque part is of a search by the provider, to be left out since it searches no
+ * more. `data` is its own form, `types` end with NULL. */
 bool ah_wire_left_out(const ah_wire *w, ah_slice data, const char *const *types);
 
 /* For adapters, while `head` or `entry` runs: what is written between begin and end

@@ -1,5 +1,5 @@
-/* From a name to what is known of the model; see models.h. The rows are few and looked through one by
- * one, once an adapter. */
+/* From a name to what is known of the model; see models.h. The rows are few and looked through one
+ * by one, once an adapter. */
 #include "wire/models.h"
 
 #include "base/json.h"
@@ -20,15 +20,16 @@ const char *const ah_model_from_names[] = {[AH_MODEL_DEFAULT] = "default",
                                            [AH_MODEL_LEARNED] = "learned",
                                            NULL};
 
-/* -- versions ------------------------------------------------------------------------------------ */
+/* -- versions ------------------------------------------------------------------------------------
+ */
 
 static char at(ah_slice s, size_t i)
 {
     return i < s.n ? s.p[i] : '\0';
 }
 
-/* The part at i: how many digits it has, 0 where they are no part: those of a date, of a size (70b) or
- * of another word (4o). */
+/* The part at i: how many digits it has, 0 where they are no part: those of a date, of a size (70b)
+ * or of another word (4o). */
 static size_t part_length(ah_slice s, size_t i, char before)
 {
     size_t n = 0;
@@ -86,7 +87,8 @@ static ah_model_version version_of(const char *text)
     return v;
 }
 
-/* -- names --------------------------------------------------------------------------------------- */
+/* -- names ---------------------------------------------------------------------------------------
+ */
 
 /* True if the name begins as the pattern does, up to the end of a word. The version is 0 where the
  * pattern has none. */
@@ -124,7 +126,8 @@ static bool is_known(ah_slice name)
     return false;
 }
 
-/* The length of what says who serves the model, before its name: "us.anthropic.", "ft:", "openai/". */
+/* The length of what says who serves the model, before its name: "us.anthropic.", "ft:", "openai/".
+ */
 static size_t lead_of(ah_slice name)
 {
     size_t i = 0;
@@ -148,7 +151,8 @@ static ah_slice bare(ah_slice name)
     return is_known(s) ? s : name;
 }
 
-/* -- rows ---------------------------------------------------------------------------------------- */
+/* -- rows ----------------------------------------------------------------------------------------
+ */
 
 typedef bool says(const ah_model_row *r);
 
@@ -266,7 +270,8 @@ static void from_table(ah_slice provider, ah_slice name, ah_model *m)
         take_prices(m, m->figures->prices);
 }
 
-/* -- what a program says -------------------------------------------------------------------------- */
+/* -- what a program says --------------------------------------------------------------------------
+ */
 
 typedef struct said {
     ah_text *name, *row;
@@ -295,8 +300,9 @@ enum { SWITCHES = sizeof switches / sizeof *switches };
 static const struct reasoning_row {
     const char *name;
     ah_thinking_mode thinking;
-} reasonings[] = {
-    {"none", AH_THINKING_NOT}, {"budget", AH_THINKING_BY_BUDGET}, {"effort", AH_THINKING_BY_EFFORT}};
+} reasonings[] = {{"none", AH_THINKING_NOT},
+                  {"budget", AH_THINKING_BY_BUDGET},
+                  {"effort", AH_THINKING_BY_EFFORT}};
 enum { REASONINGS = sizeof reasonings / sizeof *reasonings };
 
 static const char *const price_names[] = {"input", "cached_read", "cached_write", "output"};
@@ -420,9 +426,9 @@ static const char *fault_of(ah_json_token key, ah_slice value)
     if (ah_json_token_is(key, "reasoning"))
         return reasoning_of(value) ? NULL : "\"none\", \"budget\" or \"effort\"";
     if (ah_json_token_is(key, "efforts"))
-        return efforts_of(value)
-                   ? NULL
-                   : "a list of none, minimal, low, medium, high, xhigh and max, at least one of them";
+        return efforts_of(value) ? NULL
+                                 : "a list of none, minimal, low, medium, high, xhigh and max, at "
+                                   "least one of them";
     if (ah_json_token_is(key, "prices"))
         return read_prices(value, &prices) ? NULL
                                            : "{ input, cached_read, cached_write, output }, in US "
@@ -502,8 +508,8 @@ static bool put_said(ah_models *m, ah_slice name, ah_slice row, ah_model_from fr
     return true;
 }
 
-ah_status ah_models_add(ah_models *m, ah_slice name, ah_slice row, ah_model_from from, const char *what,
-                        ah_err *err)
+ah_status ah_models_add(ah_models *m, ah_slice name, ah_slice row, ah_model_from from,
+                        const char *what, ah_err *err)
 {
     const char *slash = memchr(name.p, '/', name.n);
     ah_status st;
@@ -605,7 +611,8 @@ void ah_model_find(const ah_models *models, ah_slice provider, ah_slice name, ah
     out->asked = true;
 }
 
-/* -- questions ------------------------------------------------------------------------------------ */
+/* -- questions ------------------------------------------------------------------------------------
+ */
 
 bool ah_model_can(const ah_model *m, unsigned what, bool otherwise)
 {
@@ -616,8 +623,8 @@ bool ah_model_can(const ah_model *m, unsigned what, bool otherwise)
 
 ah_slice ah_model_effort(const ah_model *m, ah_slice asked)
 {
-    static const char *const words[AH_EFFORTS] = {"\"none\"", "\"minimal\"", "\"low\"", "\"medium\"",
-                                                  "\"high\"", "\"xhigh\"",   "\"max\""};
+    static const char *const words[AH_EFFORTS] = {
+        "\"none\"", "\"minimal\"", "\"low\"", "\"medium\"", "\"high\"", "\"xhigh\"", "\"max\""};
     unsigned is = asked.p ? effort_of(asked) : 0, near = is;
 
     if (!is || !m->efforts || is & m->efforts)

@@ -1,8 +1,8 @@
 /* All that is known of models, as data: by family and version, what each can do on its wires, how
- * much it holds and what it costs, with the source of that (models_table.c), and what a program says
- * of more of them. No other file compares names of models. Nothing is asked of a server here: what
- * one refuses is learned by the run (run/run_learn.c). Providers ask it when an adapter is opened;
- * the Lua floor owns the table of a program, and adds to it.
+ * much it holds and what it costs, with the source of that (models_table.c), and what a program
+ * says of more of them. No other file compares names of models. Nothing is asked of a server here:
+ * what one refuses is learned by the run (run/run_learn.c). Providers ask it when an adapter is
+ * opened; the Lua floor owns the table of a program, and adds to it.
  *
  * A row holds for its version and later ones, up to the next row of the same family. So a name that
  * is newer than all known ones counts as the newest of its family, and one of no known family is
@@ -65,9 +65,9 @@ typedef struct ah_model_source {
 } ah_model_source;
 
 typedef struct ah_model_row {
-    const char *pattern;           /* a name's beginning, with # for its version: "claude-opus-#" */
-    const char *since;             /* the version from which on this holds; NULL: the pattern has none */
-    const char *home;              /* the provider whose own model it is, and whose prices these are */
+    const char *pattern; /* a name's beginning, with # for its version: "claude-opus-#" */
+    const char *since;   /* the version from which on this holds; NULL: the pattern has none */
+    const char *home;    /* the provider whose own model it is, and whose prices these are */
     const ah_model_kind *kind;     /* NULL: as a less specific pattern says */
     unsigned efforts;              /* 0: the kind's */
     int64_t window, output;        /* tokens it holds, and answers with at most; 0: not known */
@@ -91,11 +91,11 @@ extern const char *const ah_model_from_names[];
 
 /* All that is known of one model. The texts of rows live as long as the program. */
 typedef struct ah_model {
-    bool asked;                        /* ah_model_find was; adapters of scripts have no such model */
-    ah_model_from from;                /* of what it can do */
-    ah_model_from figures_from;        /* of window, output and prices */
-    ah_model_from named_from;          /* of the name itself */
-    const ah_model_row *named;         /* of the most specific pattern that has a source; NULL: none */
+    bool asked;                 /* ah_model_find was; adapters of scripts have no such model */
+    ah_model_from from;         /* of what it can do */
+    ah_model_from figures_from; /* of window, output and prices */
+    ah_model_from named_from;   /* of the name itself */
+    const ah_model_row *named;  /* of the most specific pattern that has a source; NULL: none */
     const ah_model_row *row, *figures; /* that says what it can do, and its figures */
     unsigned can, efforts;
     ah_thinking_mode thinking;
@@ -109,25 +109,29 @@ typedef struct ah_model_version {
     int n;
     int part[4];
 } ah_model_version;
-/* The digits at the beginning of the text, with . or - (or p between digits) between them; false: no
- * version. *used is how long it is. Dates are no part: a part behind - has two digits at most, and
- * none that begins with 0. */
+/* The digits at the beginning of the text, with . or - (or p between digits) between them; false:
+ * no version. *used is how long it is. Dates are no part: a part behind - has two digits at most,
+ * and none that begins with 0. */
 bool ah_model_version_read(ah_slice text, ah_model_version *out, size_t *used);
-int ah_model_version_cmp(const ah_model_version *a, const ah_model_version *b); /* below 0, 0, above 0 */
+int ah_model_version_cmp(const ah_model_version *a,
+                         const ah_model_version *b); /* below 0, 0, above 0 */
 
-/* -- what a program says of models ---------------------------------------------------------------- */
+/* -- what a program says of models ----------------------------------------------------------------
+ */
 
 typedef struct ah_models ah_models;
 
 ah_models *ah_models_new(const ah_mem *mem); /* NULL when out of memory */
 void ah_models_free(ah_models *m);           /* NULL is fine */
-/* Adds a row, or replaces the one of the name: "provider/model", and a JSON object (checked text) as
- * docs/reference/models.md has it. AH_USAGE names what is wrong with it; `what` says whose it is. */
-ah_status ah_models_add(ah_models *m, ah_slice name, ah_slice row, ah_model_from from, const char *what,
-                        ah_err *err);
+/* Adds a row, or replaces the one of the name: "provider/model", and a JSON object (checked text)
+ * as docs/reference/models.md has it. AH_USAGE names what is wrong with it; `what` says whose it
+ * is. */
+ah_status ah_models_add(ah_models *m, ah_slice name, ah_slice row, ah_model_from from,
+                        const char *what, ah_err *err);
 
-/* A conversation has learned this of a model (`learned` of its settings, JSON). It is kept for those who
- * ask where answers come from: other conversations try for themselves. Out of memory it is not kept. */
+/* A conversation has learned this of a model (`learned` of its settings, JSON). It is kept for
+ * those who ask where answers come from: other conversations try for themselves. Out of memory it
+ * is not kept. */
 void ah_models_learn(ah_models *m, ah_slice provider, ah_slice name, ah_slice learned);
 /* The last of it, .p NULL: nothing. Valid until the next is kept. `m` may be NULL. */
 ah_slice ah_models_learned(const ah_models *m, ah_slice provider, ah_slice name);
@@ -139,7 +143,8 @@ bool ah_model_can(const ah_model *m, unsigned what, bool otherwise);
 /* The effort it takes that is nearest to the one asked, both JSON strings; words that are none of
  * ours, and all where nothing is known, stay as they are. */
 ah_slice ah_model_effort(const ah_model *m, ah_slice asked);
-/* Appends where the answers come from, as JSON, as docs/reference/run.md has it under `known`. `learned` as above. */
+/* Appends where the answers come from, as JSON, as docs/reference/run.md has it under `known`.
+ * `learned` as above. */
 void ah_model_put_known(const ah_model *m, ah_slice learned, ah_buf *out);
 
 /* The provider whose models are called so, or NULL: for advice where a name has no provider. */

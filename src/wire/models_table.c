@@ -1,7 +1,7 @@
-/* The table of models (wire/models.h): data, and nothing else. A new version is a new row; what it has
- * in common with others of its time is a kind. `make check-clients` tells which names the packages of
- * the providers have that this does not. A variant ("gpt-#-mini") has figures of its own and, where
- * its pattern has a version, no kind: so a new one can do what its version can.
+/* The table of models (wire/models.h): data, and nothing else. A new version is a new row; what it
+ * has in common with others of its time is a kind. `make check-clients` tells which names the
+ * packages of the providers have that this does not. A variant ("gpt-#-mini") has figures of its
+ * own and, where its pattern has a version, no kind: so a new one can do what its version can.
  *
  * Prices are those of requests up to the length from which on some cost more. A pattern without a
  * source says who makes such models, and is careful about the rest. */
@@ -27,7 +27,8 @@ enum {
     LOW_HIGH_MAX = AH_EFFORT_LOW | AH_EFFORT_HIGH | AH_EFFORT_MAX
 };
 
-/* -- kinds -------------------------------------------------------------------------------------- */
+/* -- kinds --------------------------------------------------------------------------------------
+ */
 
 enum {
     BOUND = AH_MODEL_STRICT | AH_MODEL_OUTPUT,
@@ -41,7 +42,8 @@ static const ah_model_kind CLAUDE_3 = {0, AH_THINKING_NOT, 0};
 static const ah_model_kind CLAUDE_4 = {0, AH_THINKING_BY_BUDGET, 0};
 static const ah_model_kind CLAUDE_4_5 = {FINDS, AH_THINKING_BY_BUDGET, 0};
 static const ah_model_kind CLAUDE_HAIKU_4_5 = {BOUND, AH_THINKING_BY_BUDGET, 0};
-static const ah_model_kind CLAUDE_4_6 = {FINDS, AH_THINKING_BY_EFFORT, NONE_TO_HIGH | AH_EFFORT_MAX};
+static const ah_model_kind CLAUDE_4_6 = {FINDS, AH_THINKING_BY_EFFORT,
+                                         NONE_TO_HIGH | AH_EFFORT_MAX};
 static const ah_model_kind CLAUDE_4_7 = {FINDS, AH_THINKING_BY_EFFORT, NONE_TO_MAX};
 static const ah_model_kind CLAUDE_4_8 = {FINDS | AH_MODEL_TOOL_CHANGES | AH_MODEL_NOTES,
                                          AH_THINKING_BY_EFFORT, NONE_TO_MAX};
@@ -63,10 +65,11 @@ static const ah_model_kind GEMINI_3 = {AH_MODEL_OUTPUT | AH_MODEL_RESULT_IMAGES 
                                        AH_THINKING_BY_EFFORT, LOW_TO_HIGH};
 
 static const ah_model_kind KIMI_2 = {AH_MODEL_OUTPUT, AH_THINKING_UNKNOWN, 0};
-static const ah_model_kind KIMI_3 = {AH_MODEL_OUTPUT | AH_MODEL_TOOL_MESSAGES, AH_THINKING_BY_EFFORT,
-                                     LOW_HIGH_MAX};
+static const ah_model_kind KIMI_3 = {AH_MODEL_OUTPUT | AH_MODEL_TOOL_MESSAGES,
+                                     AH_THINKING_BY_EFFORT, LOW_HIGH_MAX};
 
-/* -- rows --------------------------------------------------------------------------------------- */
+/* -- rows ---------------------------------------------------------------------------------------
+ */
 
 /* The efforts, tokens held, tokens of an answer, { input, cached read, cached write, output }. */
 /* A row is a line. */
@@ -93,19 +96,27 @@ const ah_model_row ah_model_rows[] = {
     {"claude-opus-#", "5.5", "anthropic", &CLAUDE_4_8, 0, 1000000, 128000, {4, 0.2, 5, 20}, &PI},
     {"claude-sonnet-#", "4", "anthropic", &CLAUDE_4, 0, 200000, 64000, {3, 0.3, 3.75, 15}, &OLD},
     {"claude-sonnet-#", "4.5", "anthropic", &CLAUDE_4_5, 0, 200000, 64000, {3, 0.3, 3.75, 15}, &PI},
-    {"claude-sonnet-#", "4.6", "anthropic", &CLAUDE_4_6, 0, 1000000, 128000, {3, 0.3, 3.75, 15}, &PI},
+    {"claude-sonnet-#", "4.6", "anthropic", &CLAUDE_4_6, 0, 1000000, 128000,
+     {3, 0.3, 3.75, 15}, &PI},
     {"claude-sonnet-#", "5", "anthropic", &CLAUDE_4_7, 0, 1000000, 128000, {2, 0.2, 2.5, 10}, &PI},
-    {"claude-sonnet-#", "5.5", "anthropic", &CLAUDE_4_8, 0, 1000000, 128000, {2, 0.1, 2.5, 10}, &PI},
+    {"claude-sonnet-#", "5.5", "anthropic", &CLAUDE_4_8, 0, 1000000, 128000,
+     {2, 0.1, 2.5, 10}, &PI},
     {"claude-haiku-#", "4", "anthropic", &CLAUDE_4, 0, 200000, 32000, {0, 0, 0, 0}, &OWN},
-    {"claude-haiku-#", "4.5", "anthropic", &CLAUDE_HAIKU_4_5, 0, 200000, 64000, {1, 0.1, 1.25, 5}, &PI},
-    {"claude-haiku-#", "5.5", "anthropic", &CLAUDE_4_8, 0, 1000000, 128000, {0.1, 0.01, 0.125, 0.5}, &PI},
+    {"claude-haiku-#", "4.5", "anthropic", &CLAUDE_HAIKU_4_5, 0, 200000, 64000,
+     {1, 0.1, 1.25, 5}, &PI},
+    {"claude-haiku-#", "5.5", "anthropic", &CLAUDE_4_8, 0, 1000000, 128000,
+     {0.1, 0.01, 0.125, 0.5}, &PI},
     {"claude-fable-#", "5", "anthropic", &CLAUDE_4_8, 0, 1000000, 128000, {10, 1, 12.5, 50}, &PI},
-    {"claude-fable-#", "5.1", "anthropic", &CLAUDE_4_8, 0, 1000000, 128000, {10, 0.25, 12.5, 50}, &PI},
+    {"claude-fable-#", "5.1", "anthropic", &CLAUDE_4_8, 0, 1000000, 128000,
+     {10, 0.25, 12.5, 50}, &PI},
     {"claude-fable-#", "5.2", "anthropic", &CLAUDE_4_8, 0, 1000000, 128000, {8, 0.2, 10, 40}, &PI},
     {"claude-mythos", NULL, "anthropic", &CLAUDE_4_7, 0, 0, 0, {0, 0, 0, 0}, &ANTHROPIC_TYPES},
-    {"claude-mythos-#", "5", "anthropic", &CLAUDE_4_8, 0, 0, 128000, {0, 0, 0, 0}, &ANTHROPIC_TYPES},
-    {"claude-mythos-#", "5.1", "anthropic", &CLAUDE_4_8, 0, 0, 128000, {0, 0, 0, 0}, &ANTHROPIC_TYPES},
-    {"claude-mythos-#", "5.2", "anthropic", &CLAUDE_4_8, 0, 0, 128000, {0, 0, 0, 0}, &ANTHROPIC_TYPES},
+    {"claude-mythos-#", "5", "anthropic", &CLAUDE_4_8, 0, 0, 128000,
+     {0, 0, 0, 0}, &ANTHROPIC_TYPES},
+    {"claude-mythos-#", "5.1", "anthropic", &CLAUDE_4_8, 0, 0, 128000,
+     {0, 0, 0, 0}, &ANTHROPIC_TYPES},
+    {"claude-mythos-#", "5.2", "anthropic", &CLAUDE_4_8, 0, 0, 128000,
+     {0, 0, 0, 0}, &ANTHROPIC_TYPES},
     /* OpenAI */
     {"gpt", NULL, "openai", NULL, 0, 0, 0, {0, 0, 0, 0}, NULL},
     {"chatgpt", NULL, "openai", NULL, 0, 0, 0, {0, 0, 0, 0}, NULL},
@@ -125,17 +136,21 @@ const ah_model_row ah_model_rows[] = {
     {"gpt-5-chat", NULL, "openai", &GPT_5_CHAT, 0, 128000, 16384, {1.25, 0.125, 0, 10}, &PI},
     {"gpt-#-pro", "5", "openai", NULL, AH_EFFORT_HIGH, 400000, 128000, {15, 0, 0, 120}, &PI},
     {"gpt-#-codex", "5", "openai", NULL, LOW_TO_HIGH, 400000, 128000, {1.25, 0.125, 0, 10}, &OLD},
-    {"gpt-#-codex-mini", "5.1", "openai", NULL, LOW_TO_HIGH, 400000, 128000, {0.25, 0.025, 0, 2}, &OLD},
+    {"gpt-#-codex-mini", "5.1", "openai", NULL, LOW_TO_HIGH, 400000, 128000,
+     {0.25, 0.025, 0, 2}, &OLD},
     {"gpt-#", "5.1", "openai", &GPT_5_1, 0, 400000, 128000, {1.25, 0.125, 0, 10}, &PI},
     {"gpt-#-chat", "5.1", "openai", NULL, 0, 128000, 16384, {1.25, 0.125, 0, 10}, &OLD},
-    {"gpt-#-codex-max", "5.1", "openai", NULL, LOW_TO_XHIGH, 400000, 128000, {1.25, 0.125, 0, 10}, &OLD},
+    {"gpt-#-codex-max", "5.1", "openai", NULL, LOW_TO_XHIGH, 400000, 128000,
+     {1.25, 0.125, 0, 10}, &OLD},
     {"gpt-#", "5.2", "openai", &GPT_5_2, 0, 400000, 128000, {1.75, 0.175, 0, 14}, &PI},
     {"gpt-#-chat", "5.2", "openai", NULL, 0, 128000, 16384, {1.75, 0.175, 0, 14}, &OLD},
     {"gpt-#-pro", "5.2", "openai", NULL, MEDIUM_TO_XHIGH, 400000, 128000, {21, 0, 0, 168}, &PI},
     {"gpt-#", "5.3", "openai", &GPT_5_2, 0, 400000, 128000, {1.75, 0.175, 0, 14}, &PI},
     {"gpt-#-chat", "5.3", "openai", NULL, 0, 128000, 16384, {1.75, 0.175, 0, 14}, &OLD},
-    {"gpt-#-codex", "5.3", "openai", NULL, NONE_TO_XHIGH, 400000, 128000, {1.75, 0.175, 0, 14}, &PI},
-    {"gpt-#-codex-spark", "5.3", "openai", NULL, LOW_TO_XHIGH, 128000, 32000, {1.75, 0.175, 0, 14}, &PI},
+    {"gpt-#-codex", "5.3", "openai", NULL, NONE_TO_XHIGH, 400000, 128000,
+     {1.75, 0.175, 0, 14}, &PI},
+    {"gpt-#-codex-spark", "5.3", "openai", NULL, LOW_TO_XHIGH, 128000, 32000,
+     {1.75, 0.175, 0, 14}, &PI},
     {"gpt-#", "5.4", "openai", &GPT_5_4, 0, 1050000, 128000, {2.5, 0.25, 0, 15}, &PI},
     {"gpt-#-mini", "5.4", "openai", NULL, 0, 400000, 128000, {0.75, 0.075, 0, 4.5}, &PI},
     {"gpt-#-nano", "5.4", "openai", NULL, 0, 400000, 128000, {0.2, 0.02, 0, 1.25}, &PI},
@@ -146,7 +161,8 @@ const ah_model_row ah_model_rows[] = {
     {"gpt-#-sol", "5.6", "openai", NULL, 0, 1050000, 128000, {4, 0.4, 5, 20}, &PI},
     {"gpt-#-terra", "5.6", "openai", NULL, 0, 1050000, 128000, {2, 0.2, 2.5, 12}, &PI},
     {"gpt-#-luna", "5.6", "openai", NULL, 0, 1050000, 128000, {0.2, 0.02, 0.25, 1.2}, &PI},
-    {"gpt-#-cyber", "5.6", "openai", NULL, LOW_TO_MAX, 400000, 128000, {12.5, 1.25, 15.625, 75}, &PI},
+    {"gpt-#-cyber", "5.6", "openai", NULL, LOW_TO_MAX, 400000, 128000,
+     {12.5, 1.25, 15.625, 75}, &PI},
     {"gpt-#", "6", "openai", &GPT_5_6, 0, 1050000, 128000, {2, 0.2, 2.5, 10}, &PI},
     {"gpt-#-sol", "6", "openai", NULL, 0, 1050000, 128000, {2, 0.2, 2.5, 10}, &PI},
     {"gpt-#-luna", "6", "openai", NULL, 0, 1050000, 128000, {0.1, 0.01, 0.125, 0.5}, &PI},
@@ -156,8 +172,10 @@ const ah_model_row ah_model_rows[] = {
     {"gpt-#", "6.1", "openai", &GPT_5_6, 0, 1050000, 128000, {2, 0.1, 2.5, 10}, &PI},
     {"gpt-#-sol", "6.1", "openai", NULL, LOW_TO_MAX, 1050000, 128000, {2, 0.1, 2.5, 10}, &PI},
     {"gpt-#-terra", "6.1", "openai", NULL, 0, 1050000, 128000, {1, 0.05, 1.25, 5}, &PI},
-    {"gpt-daybreak-blue", NULL, "openai", &GPT_5_2, NONE_TO_MAX, 1050000, 128000, {4, 0.4, 5, 20}, &PI},
-    {"gpt-daybreak-red", NULL, "openai", &GPT_5_2, LOW_TO_MAX, 400000, 128000, {12.5, 1.25, 15.625, 75}, &PI},
+    {"gpt-daybreak-blue", NULL, "openai", &GPT_5_2, NONE_TO_MAX, 1050000, 128000,
+     {4, 0.4, 5, 20}, &PI},
+    {"gpt-daybreak-red", NULL, "openai", &GPT_5_2, LOW_TO_MAX, 400000, 128000,
+     {12.5, 1.25, 15.625, 75}, &PI},
     {"gpt-rosalind", NULL, "openai", NULL, 0, 0, 0, {0, 0, 0, 0}, &OPENAI_TYPES},
     {"gpt-audio", NULL, "openai", NULL, 0, 128000, 16384, {0, 0, 0, 0}, &OPENAI_TYPES},
     {"gpt-4o-audio", NULL, "openai", NULL, 0, 128000, 16384, {0, 0, 0, 0}, &OPENAI_TYPES},
@@ -191,22 +209,33 @@ const ah_model_row ah_model_rows[] = {
     {"gemini-#-flash-lite", "2.5", "gemini", NULL, 0, 1048576, 65536, {0.1, 0.01, 0, 0.4}, &PI},
     {"gemini-#-computer-use", "2.5", "gemini", NULL, 0, 128000, 64000, {1.25, 0, 0, 10}, &PI},
     {"gemini-#", "3", "gemini", &GEMINI_3, 0, 1048576, 65536, {2, 0.2, 0, 12}, &OLD},
-    {"gemini-#-flash", "3", "gemini", NULL, MINIMAL_TO_HIGH, 1048576, 65536, {0.5, 0.05, 0, 3}, &PI},
+    {"gemini-#-flash", "3", "gemini", NULL, MINIMAL_TO_HIGH, 1048576, 65536,
+     {0.5, 0.05, 0, 3}, &PI},
     {"gemini-#", "3.1", "gemini", &GEMINI_3, 0, 1048576, 65536, {2, 0.2, 0, 12}, &PI},
-    {"gemini-#-flash-lite", "3.1", "gemini", NULL, MINIMAL_TO_HIGH, 1048576, 65536, {0.25, 0.025, 0, 1.5}, &PI},
-    {"gemini-#-flash", "3.5", "gemini", NULL, MINIMAL_TO_HIGH, 1048576, 65536, {1.5, 0.15, 0, 9}, &PI},
-    {"gemini-#-flash-lite", "3.5", "gemini", NULL, MINIMAL_TO_HIGH, 1048576, 65536, {0.3, 0.03, 0, 2.5}, &PI},
-    {"gemini-#-flash", "3.6", "gemini", NULL, MINIMAL_TO_HIGH, 1048576, 65536, {0.75, 0.075, 0, 3.75}, &PI},
-    {"gemini-#-flash", "3.7", "gemini", NULL, LOW_TO_HIGH, 1048576, 65536, {0.75, 0.075, 0, 3.75}, &PI},
-    {"gemini-#-flash", "3.8", "gemini", NULL, LOW_TO_HIGH, 1048576, 65536, {0.75, 0.075, 0, 3.75}, &PI},
+    {"gemini-#-flash-lite", "3.1", "gemini", NULL, MINIMAL_TO_HIGH, 1048576, 65536,
+     {0.25, 0.025, 0, 1.5}, &PI},
+    {"gemini-#-flash", "3.5", "gemini", NULL, MINIMAL_TO_HIGH, 1048576, 65536,
+     {1.5, 0.15, 0, 9}, &PI},
+    {"gemini-#-flash-lite", "3.5", "gemini", NULL, MINIMAL_TO_HIGH, 1048576, 65536,
+     {0.3, 0.03, 0, 2.5}, &PI},
+    {"gemini-#-flash", "3.6", "gemini", NULL, MINIMAL_TO_HIGH, 1048576, 65536,
+     {0.75, 0.075, 0, 3.75}, &PI},
+    {"gemini-#-flash", "3.7", "gemini", NULL, LOW_TO_HIGH, 1048576, 65536,
+     {0.75, 0.075, 0, 3.75}, &PI},
+    {"gemini-#-flash", "3.8", "gemini", NULL, LOW_TO_HIGH, 1048576, 65536,
+     {0.75, 0.075, 0, 3.75}, &PI},
     {"gemini-#", "4", "gemini", &GEMINI_3, 0, 1048576, 32768, {2, 0.1, 0, 10}, &PI},
     {"gemini-#-argon", "4", "gemini", NULL, 0, 1048576, 32768, {2, 0.1, 0, 10}, &PI},
     {"gemini-#-carbon", "4", "gemini", NULL, 0, 1048576, 32768, {0, 0, 0, 0}, &GENAI_TYPES},
     {"gemini-pro-latest", NULL, "gemini", &GEMINI_3, 0, 1048576, 65536, {2, 0.2, 0, 12}, &PI},
-    {"gemini-flash-latest", NULL, "gemini", &GEMINI_3, MINIMAL_TO_HIGH, 1048576, 65536, {1.5, 0.15, 0, 9}, &PI},
-    {"gemini-flash-lite-latest", NULL, "gemini", &GEMINI_3, MINIMAL_TO_HIGH, 1048576, 65536, {0.25, 0.025, 0, 1.5}, &PI},
-    {"gemini-robotics-er-#", "1.6", "gemini", &GEMINI_3, MINIMAL_TO_HIGH, 131072, 65536, {1, 0.1, 0, 5}, &PI},
-    {"gemini-robotics-er-#", "2", "gemini", &GEMINI_3, MINIMAL_TO_HIGH, 131072, 65536, {1, 0.1, 0, 5}, &PI},
+    {"gemini-flash-latest", NULL, "gemini", &GEMINI_3, MINIMAL_TO_HIGH, 1048576, 65536,
+     {1.5, 0.15, 0, 9}, &PI},
+    {"gemini-flash-lite-latest", NULL, "gemini", &GEMINI_3, MINIMAL_TO_HIGH, 1048576, 65536,
+     {0.25, 0.025, 0, 1.5}, &PI},
+    {"gemini-robotics-er-#", "1.6", "gemini", &GEMINI_3, MINIMAL_TO_HIGH, 131072, 65536,
+     {1, 0.1, 0, 5}, &PI},
+    {"gemini-robotics-er-#", "2", "gemini", &GEMINI_3, MINIMAL_TO_HIGH, 131072, 65536,
+     {1, 0.1, 0, 5}, &PI},
     {"gemini-omni", NULL, "gemini", NULL, 0, 0, 0, {0, 0, 0, 0}, &GENAI_TYPES},
     {"gemini-omni-#", "1.1", "gemini", NULL, 0, 0, 0, {0, 0, 0, 0}, &GENAI_TYPES},
     {"gemini-omni-#", "1.2", "gemini", NULL, 0, 0, 0, {0, 0, 0, 0}, &GENAI_TYPES},
@@ -258,7 +287,8 @@ const ah_model_row ah_model_rows[] = {
     {"ministral", NULL, "mistral", NULL, 0, 0, 0, {0, 0, 0, 0}, NULL},
     {"pixtral", NULL, "mistral", NULL, 0, 0, 0, {0, 0, 0, 0}, NULL},
     {"mistral-large", NULL, "mistral", NULL, 0, 262144, 262144, {0.5, 0.05, 0, 1.5}, &PI},
-    {"mistral-large-#", "4", "mistral", NULL, LOW_TO_HIGH, 1048576, 262144, {0.7, 0.07, 0, 2.1}, &PI},
+    {"mistral-large-#", "4", "mistral", NULL, LOW_TO_HIGH, 1048576, 262144,
+     {0.7, 0.07, 0, 2.1}, &PI},
     {"mistral-medium", NULL, "mistral", NULL, 0, 262144, 262144, {1.5, 0.15, 0, 7.5}, &PI},
     {"mistral-small", NULL, "mistral", NULL, 0, 262144, 256000, {0.15, 0.015, 0, 0.6}, &PI},
     {"codestral", NULL, "mistral", NULL, 0, 256000, 8192, {0.3, 0.03, 0, 0.9}, &PI},

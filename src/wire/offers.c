@@ -142,8 +142,8 @@ bool ah_offers_defer(ah_offers *o, ah_slice json, size_t entry)
     return true;
 }
 
-/* A deferred tool is offered: it stays declared as it is where the wire has shown it already, or tells
- * of it in its place; else it is declared like others. */
+/* A deferred tool is offered: it stays declared as it is where the wire has shown it already, or
+ * tells of it in its place; else it is declared like others. */
 static void reveal(ah_offer *t, const ah_offer *now, bool shown, unsigned *e)
 {
     if (ah_spec_tells_alike(t->spec, now->spec) && (shown || *e & AH_OFFER_ENTRY)) {
@@ -163,7 +163,8 @@ static bool tells_alike(ah_tool_change_mode mode, ah_slice a, ah_slice b)
 }
 
 /* Takes in one tool; *e is what it means. */
-static bool add_one(ah_offers *o, ah_tool_change_mode mode, const ah_offer *now, bool shown, unsigned *e)
+static bool add_one(ah_offers *o, ah_tool_change_mode mode, const ah_offer *now, bool shown,
+                    unsigned *e)
 {
     ah_offer *there = find(o, now->name);
     bool ok = true;

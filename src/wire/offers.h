@@ -38,28 +38,31 @@ void ah_offers_clear(ah_offers *o);
 
 /* Takes in a tools_deferred entry, on a wire that declares deferred tools. False: out of memory. */
 bool ah_offers_defer(ah_offers *o, ah_slice json, size_t entry);
-/* Takes in a tools_added entry. `shown`: the wire has revealed its tools already. One that picks tools (docs/reference/transcript.md, `picked`) changes nothing
- * where a changed declaration would cost the cache. False: out of memory. */
+/* Takes in a tools_added entry. `shown`: the wire has revealed its tools already. One that picks
+ * tools (docs/reference/transcript.md, `picked`) changes nothing where a changed declaration would
+ * cost the cache. False: out of memory. */
 bool ah_offers_add(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t entry, bool shown,
                    unsigned *effect);
 /* Takes in a tools_removed entry; returns its effect. */
 unsigned ah_offers_remove(ah_offers *o, ah_tool_change_mode mode, ah_slice json, size_t entry);
 /* The tools at the transcript's end. */
 ah_status ah_offers_replay(ah_offers *o, const ah_transcript *t, ah_err *err);
-/* The head is made anew anyway: tombstones in it go. Those of tools that were declared further down,
- * as items of their own, stay. */
+/* The head is made anew anyway: tombstones in it go. Those of tools that were declared further
+ * down, as items of their own, stay. */
 void ah_offers_sweep(ah_offers *o, ah_tool_change_mode mode);
 
-/* The tools that are declared in the head, in order: for (at = 0; (t = ah_offers_head(o, mode, &at));) */
+/* The tools that are declared in the head, in order: for (at = 0; (t = ah_offers_head(o, mode,
+ * &at));) */
 const ah_offer *ah_offers_head(const ah_offers *o, ah_tool_change_mode mode, size_t *at);
 /* A tool by its name as JSON string, or NULL. */
 const ah_offer *ah_offers_find(const ah_offers *o, ah_slice name);
 
-/* True if the arguments of the tool of that name are wrapped (wire/dialect.h), as it is offered now. Its
- * schema is asked once, when the answer is first needed. */
+/* True if the arguments of the tool of that name are wrapped (wire/dialect.h), as it is offered
+ * now. Its schema is asked once, when the answer is first needed. */
 bool ah_offers_wrap(const ah_offers *o, ah_slice name);
 
-/* True if another definition of a declared tool leaves the cached head as it is: later ones win there. */
+/* True if another definition of a declared tool leaves the cached head as it is: later ones win
+ * there. */
 static inline bool ah_mode_redefines(ah_tool_change_mode m)
 {
     return m == AH_TOOLS_INLINE || m == AH_TOOLS_ADDITIONAL || m == AH_TOOLS_SEARCH_PAIR ||

@@ -53,7 +53,8 @@ static void put_function(const ah_wire *w, ah_slice spec, ah_buf *b)
     ah_spec_put_description(",\"description\":", spec, b);
     ah_buf_str(b, ",\"parameters\":");
     ah_dialect_put(
-        NULL, parameters.p ? parameters : ah_slice_of("{\"properties\":{},\"type\":\"object\"}"), b);
+        NULL, parameters.p ? parameters : ah_slice_of("{\"properties\":{},\"type\":\"object\"}"),
+        b);
     ah_buf_str(b, "}}");
 }
 
@@ -172,8 +173,8 @@ static void entry(const ah_adapter *a, ah_wire *w, const ah_entry *e)
 
 /* -- the request around the body ------------------------------------------------------------ */
 
-static ah_status request(const ah_adapter *a, const ah_wire *w, ah_buf *scratch, ah_http_request *req,
-                         ah_err *err)
+static ah_status request(const ah_adapter *a, const ah_wire *w, ah_buf *scratch,
+                         ah_http_request *req, ah_err *err)
 {
     const ah_wire_native *o = (const ah_wire_native *)a;
     const ah_header key = {"Authorization: Bearer ", ah_secret_reveal(o->key)};
@@ -237,7 +238,8 @@ static ah_status fill(ah_wire_native *a, ah_slice model, const ah_provider_optio
     return st == AH_OK && !settle_url(&a->base) ? ah_err_nomem(err) : st;
 }
 
-static ah_status open_ollama(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err)
+static ah_status open_ollama(ah_slice model, const ah_provider_options *o, ah_adapter **out,
+                             ah_err *err)
 {
     ah_wire_native *a = ah_alloc(o->mem, sizeof *a);
     ah_status st;

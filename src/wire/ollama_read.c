@@ -10,8 +10,8 @@ typedef struct reader {
 } reader;
 
 /* -- shapes ------------------------------------------------------------------------------
- * Not looked at: counts and times (those that are none say nothing, and no word of the answer hangs on
- * them), `model`, `created_at` and what may be added. */
+ * Not looked at: counts and times (those that are none say nothing, and no word of the answer hangs
+ * on them), `model`, `created_at` and what may be added. */
 
 static const char *const roles[] = {"assistant", NULL};
 static const ah_shape role = {.kinds = AH_IS_STRING, .words = roles};
@@ -79,7 +79,8 @@ static ah_status read_calls(reader *x, ah_slice list, ah_err *err)
 static ah_status read_message(reader *x, ah_slice came, ah_err *err)
 {
     ah_slice content, thinking, list;
-    const ah_json_slot want[] = {{"content", &content}, {"thinking", &thinking}, {"tool_calls", &list}};
+    const ah_json_slot want[] = {
+        {"content", &content}, {"thinking", &thinking}, {"tool_calls", &list}};
     ah_status st = AH_OK;
 
     if (!ah_json_members(came, want, 3))

@@ -1,5 +1,5 @@
-/* The reader of Ollama's /api/chat, for ollama.c alone: the slot `open` of its vtable; the others are
- * in reading.h. */
+/* The reader of Ollama's /api/chat, for ollama.c alone: the slot `open` of its vtable; the others
+ * are in reading.h. */
 #ifndef AH_WIRE_OLLAMA_READ_H
 #define AH_WIRE_OLLAMA_READ_H
 

@@ -258,8 +258,8 @@ static void put_path(const ah_openai *o, ah_slice version, ah_buf *b)
         ah_buf_fmt(b, "%s/chat/completions", azure ? "/openai/v1" : "");
 }
 
-ah_status ah_openai_post(const ah_adapter *a, const ah_wire *w, ah_buf *scratch, ah_http_request *req,
-                         ah_err *err)
+ah_status ah_openai_post(const ah_adapter *a, const ah_wire *w, ah_buf *scratch,
+                         ah_http_request *req, ah_err *err)
 {
     const ah_openai *o = (const ah_openai *)a;
     const ah_header headers[] = {
@@ -291,7 +291,8 @@ void ah_openai_free(ah_adapter *a)
 }
 
 /* Gets what the environment says under a name, if it says something. */
-static bool from_env(const ah_openai *a, const ah_provider_options *o, const char *name, ah_text **out)
+static bool from_env(const ah_openai *a, const ah_provider_options *o, const char *name,
+                     ah_text **out)
 {
     ah_slice v = ah_provider_env(o, name);
 
@@ -311,7 +312,8 @@ static bool fill_headers(ah_openai *a, const ah_provider_options *o)
            from_env(a, o, "OPENAI_PROJECT_ID", &a->project);
 }
 
-static ah_status fill_path(ah_openai *a, const ah_provider_options *o, const char *path, ah_err *err)
+static ah_status fill_path(ah_openai *a, const ah_provider_options *o, const char *path,
+                           ah_err *err)
 {
     ah_status st;
     ah_buf b;
@@ -331,28 +333,29 @@ ah_status ah_openai_make(const ah_openai_wire *wire, const ah_server *server, ah
                          ah_err *err)
 {
     bool alone = (server->quirks & AH_SERVER_OUTPUT_ALONE) != 0;
-    bool strict = server->quirks & AH_SERVER_STRICT && ah_model_can(&wire->known, AH_MODEL_STRICT, true);
+    bool strict =
+        server->quirks & AH_SERVER_STRICT && ah_model_can(&wire->known, AH_MODEL_STRICT, true);
     ah_openai *a = ah_alloc(o->mem, sizeof *a);
     ah_status st;
 
     if (!a)
         return ah_err_nomem(err);
     a->server = server;
-    a->native.base = (ah_adapter){.vt = wire->vt,
-                                  .mem = o->mem,
-                                  .refs = 1,
-                                  .stream = o->stream,
-                                  .known = wire->known,
-                                  .asks = AH_MODEL_THINKS | wire->asks,
-                                  .native_output = wire->native_output &&
-                                                   ah_model_can(&wire->known, AH_MODEL_OUTPUT, true),
-                                  .output_rules = alone ? AH_STRICT_ANTHROPIC : AH_STRICT_NONE,
-                                  .output_unseen = alone,
-                                  .reasoning_back = wire->reasoning_back,
-                                  .cost_told = wire->cost_told,
-                                  .images = wire->images,
-                                  .strict_tools = strict ? AH_STRICT_OPENAI : AH_STRICT_NONE,
-                                  .tool_change_mode = mode};
+    a->native.base = (ah_adapter){
+        .vt = wire->vt,
+        .mem = o->mem,
+        .refs = 1,
+        .stream = o->stream,
+        .known = wire->known,
+        .asks = AH_MODEL_THINKS | wire->asks,
+        .native_output = wire->native_output && ah_model_can(&wire->known, AH_MODEL_OUTPUT, true),
+        .output_rules = alone ? AH_STRICT_ANTHROPIC : AH_STRICT_NONE,
+        .output_unseen = alone,
+        .reasoning_back = wire->reasoning_back,
+        .cost_told = wire->cost_told,
+        .images = wire->images,
+        .strict_tools = strict ? AH_STRICT_OPENAI : AH_STRICT_NONE,
+        .tool_change_mode = mode};
     st = ah_wire_native_fill(&a->native, &server->at, model, o, err);
     a->native.base.lists_allowed =
         st == AH_OK && server->quirks & AH_SERVER_ALLOWED && official(&a->native.base);
@@ -399,14 +402,16 @@ ah_status ah_openai_new(const ah_server *server, ah_slice model, const ah_provid
                         ah_adapter **out, ah_err *err)
 {
     enum {
-        THOUGHTS = AH_SERVER_REASONING_CONTENT | AH_SERVER_REASONING_DETAILS | AH_SERVER_THINKING_BLOCKS,
+        THOUGHTS =
+            AH_SERVER_REASONING_CONTENT | AH_SERVER_REASONING_DETAILS | AH_SERVER_THINKING_BLOCKS,
         OUTPUT = AH_SERVER_OUTPUT | AH_SERVER_OUTPUT_ALONE
     };
     ah_openai_wire chat = {.vt = &vt,
                            .native_output = (server->quirks & OUTPUT) != 0,
                            .reasoning_back = (server->quirks & THOUGHTS) != 0,
                            .images = AH_IMAGES_USER,
-                           .cost_told = server->quirks & AH_SERVER_COST ? AH_COST_EACH : AH_COST_NEVER};
+                           .cost_told =
+                               server->quirks & AH_SERVER_COST ? AH_COST_EACH : AH_COST_NEVER};
     ah_tool_change_mode mode;
     ah_status st;
     bool messages;

@@ -31,17 +31,18 @@ typedef struct ah_choice_words {
     const char *list, *list_end; /* around the list's members, behind its type */
 } ah_choice_words;
 
-/* tool_choice as the options have it. Where removed tools are still declared, and the options neither
- * name a tool nor say none, it lists those that may be called: no cache reaches it. */
+/* tool_choice as the options have it. Where removed tools are still declared, and the options
+ * neither name a tool nor say none, it lists those that may be called: no cache reaches it. */
 void ah_openai_put_choice(const ah_adapter *a, ah_wire *w, const ah_choice_words *words);
 
-/* An adapter of this struct; its vtable's `free` is ah_openai_free, its `request` ah_openai_post. */
+/* An adapter of this struct; its vtable's `free` is ah_openai_free, its `request` ah_openai_post.
+ */
 ah_status ah_openai_make(const ah_openai_wire *wire, const ah_server *server, ah_slice model,
                          ah_tool_change_mode mode, const ah_provider_options *o, ah_adapter **out,
                          ah_err *err);
 void ah_openai_free(ah_adapter *a);
-ah_status ah_openai_post(const ah_adapter *a, const ah_wire *w, ah_buf *scratch, ah_http_request *req,
-                         ah_err *err);
+ah_status ah_openai_post(const ah_adapter *a, const ah_wire *w, ah_buf *scratch,
+                         ah_http_request *req, ah_err *err);
 
 /* The wire that the model's name asks for: "responses/NAME", where the server has that, is on
  * Responses and keeps this name in conversations; else it is Chat Completions. */

@@ -21,8 +21,8 @@ typedef struct reader {
 } reader;
 
 /* -- shapes ----------------------------------------------------------------------------------
- * Not looked at: `usage` (counts that are none say nothing, and no word of the answer hangs on them),
- * `id`, `model`, `object`, `created`, `logprobs`, `annotations` and what servers add. */
+ * Not looked at: `usage` (counts that are none say nothing, and no word of the answer hangs on
+ * them), `id`, `model`, `object`, `created`, `logprobs`, `annotations` and what servers add. */
 
 static const char *const roles[] = {"assistant", "", NULL};
 static const ah_shape role = {.kinds = AH_IS_STRING | AH_IS_NULL, .words = roles};
@@ -67,19 +67,20 @@ static const ah_shape calls = {.kinds = AH_IS_ARRAY | AH_IS_NULL, .items = &call
 static const ah_shape more_function = {
     .kinds = AH_IS_OBJECT | AH_IS_NULL,
     .member = AH_MEMBERS(AH_MAY_HAVE("name", &maybe_string), AH_MAY_HAVE("arguments", &arguments))};
-static const ah_shape more_call = {
-    .kinds = AH_IS_OBJECT,
-    .member = AH_MEMBERS(AH_MAY_HAVE("id", &maybe_id), AH_MAY_HAVE("index", &maybe_count),
-                         AH_MAY_HAVE("type", &maybe_string), AH_MAY_HAVE("function", &more_function))};
+static const ah_shape more_call = {.kinds = AH_IS_OBJECT,
+                                   .member = AH_MEMBERS(AH_MAY_HAVE("id", &maybe_id),
+                                                        AH_MAY_HAVE("index", &maybe_count),
+                                                        AH_MAY_HAVE("type", &maybe_string),
+                                                        AH_MAY_HAVE("function", &more_function))};
 static const ah_shape more_calls = {.kinds = AH_IS_ARRAY | AH_IS_NULL, .items = &more_call};
 
 static const ah_shape message = {
     .kinds = AH_IS_OBJECT,
-    .member =
-        AH_MEMBERS(AH_MAY_HAVE("content", &content), AH_MAY_HAVE("role", &role),
-                   AH_MAY_HAVE("refusal", &maybe_piece), AH_MAY_HAVE("tool_calls", &calls),
-                   AH_MAY_HAVE("reasoning_content", &maybe_piece),
-                   AH_MAY_HAVE("reasoning_details", &blocks), AH_MAY_HAVE("thinking_blocks", &blocks))};
+    .member = AH_MEMBERS(AH_MAY_HAVE("content", &content), AH_MAY_HAVE("role", &role),
+                         AH_MAY_HAVE("refusal", &maybe_piece), AH_MAY_HAVE("tool_calls", &calls),
+                         AH_MAY_HAVE("reasoning_content", &maybe_piece),
+                         AH_MAY_HAVE("reasoning_details", &blocks),
+                         AH_MAY_HAVE("thinking_blocks", &blocks))};
 /* Some servers send null for a delta that adds nothing. */
 static const ah_shape delta = {
     .kinds = AH_IS_OBJECT | AH_IS_NULL,
@@ -110,10 +111,10 @@ static const ah_shape more_choice = {
                          AH_MAY_HAVE("native_finish_reason", &maybe_string))};
 /* The first and the last events of a stream may have none. */
 static const ah_shape more_choices = {.kinds = AH_IS_ARRAY | AH_IS_NULL, .items = &more_choice};
-static const ah_shape event = {.member = AH_MEMBERS(AH_HANDS_OVER("choices", &more_choices, CHOICES),
-                                                    AH_HANDS_OVER("usage", &any, USAGE),
-                                                    AH_HANDS_OVER("x_groq", &any, GROQ),
-                                                    AH_MAY_HAVE("error", &ah_no_error))};
+static const ah_shape event = {
+    .member = AH_MEMBERS(AH_HANDS_OVER("choices", &more_choices, CHOICES),
+                         AH_HANDS_OVER("usage", &any, USAGE), AH_HANDS_OVER("x_groq", &any, GROQ),
+                         AH_MAY_HAVE("error", &ah_no_error))};
 
 /* -- the head ------------------------------------------------------------------------------ */
 
@@ -122,7 +123,8 @@ static unsigned quirks_of(const ah_wire_reader *r)
     return ((const ah_openai *)r->base.adapter)->server->quirks;
 }
 
-/* Notes what a proxy says of the request: how it is called, and whether it was tried again there. */
+/* Notes what a proxy says of the request: how it is called, and whether it was tried again there.
+ */
 static void note_head(ah_wire_reader *r, const ah_response_head *h)
 {
     ah_slice id = h->header(h->ud, "x-litellm-call-id");
@@ -160,14 +162,15 @@ static void read_usage(ah_assembly *msg, ah_slice usage)
         return;
     ah_assembly_cost(msg, cost);
     ah_assembly_usage(
-        msg, (ah_usage){
-                 .input = ah_wire_reader_count(input),
-                 .cached_read = ah_wire_reader_count(ah_json_member(of_input, "cached_tokens")),
-                 .cached_write = ah_wire_reader_count(ah_json_member(of_input, "cache_write_tokens")),
-                 .output = ah_wire_reader_count(output),
-                 .reasoning = ah_wire_reader_count(ah_json_member(of_output, "reasoning_tokens")),
-                 .known = true,
-             });
+        msg,
+        (ah_usage){
+            .input = ah_wire_reader_count(input),
+            .cached_read = ah_wire_reader_count(ah_json_member(of_input, "cached_tokens")),
+            .cached_write = ah_wire_reader_count(ah_json_member(of_input, "cache_write_tokens")),
+            .output = ah_wire_reader_count(output),
+            .reasoning = ah_wire_reader_count(ah_json_member(of_output, "reasoning_tokens")),
+            .known = true,
+        });
 }
 
 static ah_stop stop_of(ah_slice reason)
@@ -214,7 +217,8 @@ typedef struct received_call {
 } received_call;
 
 /* The call a fragment of a stream belongs to. */
-static ah_status find_call(ah_assembly *msg, const received_call *came, ah_draft_call **out, ah_err *err)
+static ah_status find_call(ah_assembly *msg, const received_call *came, ah_draft_call **out,
+                           ah_err *err)
 {
     ah_json_num index = {0};
     bool numbered = ah_json_number(came->index, &index) && index.is_int;
@@ -251,8 +255,8 @@ static ah_status read_call(ah_wire_reader *r, ah_json_reader *it, ah_err *err)
 /* Reads an object whose bracket was just read, to its end. */
 typedef ah_status (*read_fn)(ah_wire_reader *r, ah_json_reader *it, ah_err *err);
 
-/* Reads the objects of the array that `it` is in, in place: long answers are passed over as seldom as
- * can be. */
+/* Reads the objects of the array that `it` is in, in place: long answers are passed over as seldom
+ * as can be. */
 static ah_status read_each(ah_wire_reader *r, ah_json_reader *it, read_fn read, ah_err *err)
 {
     ah_status st = AH_OK;
@@ -274,12 +278,13 @@ static ah_status read_part(ah_wire_reader *r, ah_json_reader *it, ah_err *err)
     return ah_assembly_text(r->base.msg, ah_json_inside(text), err);
 }
 
-/* True if a whole message may do without content beside this member of it. It may beside calls, a refusal
- * and thoughts: then that is what the model said. */
+/* True if a whole message may do without content beside this member of it. It may beside calls, a
+ * refusal and thoughts: then that is what the model said. */
 static bool stands_for_content(ah_json_token key, ah_slice value)
 {
-    static const char *const names[] = {"tool_calls",        "refusal",           "reasoning",
-                                        "reasoning_content", "reasoning_details", "thinking_blocks"};
+    static const char *const names[] = {"tool_calls",        "refusal",
+                                        "reasoning",         "reasoning_content",
+                                        "reasoning_details", "thinking_blocks"};
 
     if (value.n <= 2 || ah_json_kind_of(value) == AH_JSON_NULL)
         return false;
@@ -357,7 +362,8 @@ static ah_status read_choice(ah_wire_reader *r, ah_json_reader *it, ah_err *err)
     r->begun = true;
     st = read_message(r, came, err);
     if (ah_wire_reader_says(reason)) {
-        ah_assembly_stop(r->base.msg, stop_of(reason), ah_wire_reader_says(native) ? native : reason);
+        ah_assembly_stop(r->base.msg, stop_of(reason),
+                         ah_wire_reader_says(native) ? native : reason);
         r->finished = true;
     }
     return st;
@@ -391,9 +397,9 @@ static bool may_say_nothing(const reader *x)
 static ah_status complete(ah_wire_reader *r, ah_err *err)
 {
     if (!may_say_nothing((reader *)r))
-        return ah_wire_reader_bad(
-            r, err,
-            "the answer's choices[0].message.content must be a string, found null or nothing, and no calls");
+        return ah_wire_reader_bad(r, err,
+                                  "the answer's choices[0].message.content must be a string, found "
+                                  "null or nothing, and no calls");
     return ah_thoughts_give(&((reader *)r)->thoughts, r->base.msg, err);
 }
 

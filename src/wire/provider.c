@@ -36,7 +36,8 @@ static bool names_variable(ah_slice s, char name[MAX_VARIABLE])
     return true;
 }
 
-static ah_status find_key(const ah_service *s, const ah_provider_options *o, ah_slice *key, ah_err *err)
+static ah_status find_key(const ah_service *s, const ah_provider_options *o, ah_slice *key,
+                          ah_err *err)
 {
     char name[MAX_VARIABLE];
 
@@ -46,7 +47,8 @@ static ah_status find_key(const ah_service *s, const ah_provider_options *o, ah_
     *key = ah_provider_env(o, name);
     if (key->p)
         return AH_OK;
-    return ah_err_set(err, AH_PROVIDER, "%s: api_key is os.environ/%s, which is not set", s->name, name);
+    return ah_err_set(err, AH_PROVIDER, "%s: api_key is os.environ/%s, which is not set", s->name,
+                      name);
 }
 
 static ah_slice find_url(const ah_service *s, const ah_provider_options *o)
@@ -71,7 +73,8 @@ ah_status ah_wire_native_fill(ah_wire_native *a, const ah_service *s, ah_slice m
     if (st != AH_OK)
         return st;
     if (!url.n)
-        return ah_err_set(err, AH_USAGE, "%s: no address: set base_url or %s", s->name, s->url_env[0]);
+        return ah_err_set(err, AH_USAGE, "%s: no address: set base_url or %s", s->name,
+                          s->url_env[0]);
     if (memchr(url.p, '\0', url.n))
         return ah_err_set(err, AH_USAGE, "%s: the address (base_url) holds a NUL byte", s->name);
     if (!key.p && !s->keyless && s->url && ah_slice_is(url, s->url))
@@ -80,7 +83,8 @@ ah_status ah_wire_native_fill(ah_wire_native *a, const ah_service *s, ah_slice m
                           s->name, s->key_env[0]);
     if ((key.p && !(a->key = ah_secrets_keep(o->secrets, key))) ||
         !(a->base.provider = ah_text_new(o->mem, ah_slice_of(s->name))) ||
-        !(a->base.model = ah_text_new(o->mem, model)) || !(a->base.endpoint = ah_text_new(o->mem, url)))
+        !(a->base.model = ah_text_new(o->mem, model)) ||
+        !(a->base.endpoint = ah_text_new(o->mem, url)))
         return ah_err_nomem(err);
     return AH_OK;
 }
@@ -125,8 +129,8 @@ static size_t put_header(ah_buf *scratch, const char *name, ah_slice value)
     return scratch->len;
 }
 
-ah_status ah_wire_native_post(const ah_wire_native *a, const char *path, const ah_header *h, size_t n,
-                              ah_buf *scratch, ah_http_request *req, ah_err *err)
+ah_status ah_wire_native_post(const ah_wire_native *a, const char *path, const ah_header *h,
+                              size_t n, ah_buf *scratch, ah_http_request *req, ah_err *err)
 {
     const char *accept = !a->base.stream     ? "application/json"
                          : a->service->lines ? "application/x-ndjson, application/json"
@@ -177,7 +181,8 @@ size_t ah_wire_put_tools(ah_wire *w, const char *open, ah_wire_put_tool *put)
     return n;
 }
 
-void ah_wire_put_added(const ah_wire *w, ah_slice json, size_t told, ah_buf *b, ah_wire_put_tool *put)
+void ah_wire_put_added(const ah_wire *w, ah_slice json, size_t told, ah_buf *b,
+                       ah_wire_put_tool *put)
 {
     ah_json_reader r = ah_json_read(ah_json_member(json, "tools"));
     ah_json_token t = ah_json_next(&r);
@@ -463,7 +468,8 @@ bool ah_wire_is_origin(const ah_adapter *a, ah_slice origin)
     const ah_json_slot want[] = {{"adapter", &adapter}, {"model", &model}, {"endpoint", &endpoint}};
 
     return ah_json_members(origin, want, 3) && ah_json_string_is(adapter, a->provider->data) &&
-           ah_json_string_is(model, a->model->data) && ah_json_string_is(endpoint, a->endpoint->data);
+           ah_json_string_is(model, a->model->data) &&
+           ah_json_string_is(endpoint, a->endpoint->data);
 }
 
 bool ah_wire_part_of_ours(const ah_adapter *a, ah_slice part, ah_slice *data, size_t *calls)

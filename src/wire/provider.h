@@ -1,6 +1,6 @@
 /* The parts that adapters of HTTP providers share in making requests: where address, key and mode
- * come from, the request around the body, and the small parts of lowering. Each provider's file calls
- * it; which providers there are is said in wire/providers.h. Nothing is sent here. */
+ * come from, the request around the body, and the small parts of lowering. Each provider's file
+ * calls it; which providers there are is said in wire/providers.h. Nothing is sent here. */
 #ifndef AH_WIRE_PROVIDER_H
 #define AH_WIRE_PROVIDER_H
 
@@ -22,7 +22,8 @@ typedef struct ah_provider_options {
     ah_http_limits limits;
 } ah_provider_options;
 
-/* A provider with a wire of its own: its file defines one, and wire/providers.c has a row for it. */
+/* A provider with a wire of its own: its file defines one, and wire/providers.c has a row for it.
+ */
 typedef struct ah_provider {
     const ah_service *service;
     ah_status (*open)(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);
@@ -52,7 +53,9 @@ ah_status ah_provider_mode(const ah_provider_options *o, const char *provider, u
                            ah_tool_change_mode own, ah_tool_change_mode *out, ah_err *err);
 
 /* The modes of wires that have no way of their own. */
-enum { AH_TOOLS_ANYWHERE = 1 << AH_TOOLS_APPEND | 1 << AH_TOOLS_DISPATCHER | 1 << AH_TOOLS_RESTART };
+enum {
+    AH_TOOLS_ANYWHERE = 1 << AH_TOOLS_APPEND | 1 << AH_TOOLS_DISPATCHER | 1 << AH_TOOLS_RESTART
+};
 
 /* A header's value may be left out: .p NULL. */
 typedef struct ah_header {
@@ -63,8 +66,8 @@ typedef struct ah_header {
 enum { AH_MAX_HEADERS = 8 };
 
 /* POST endpoint + path with JSON; a slot of ah_adapter_vt fills the rest. */
-ah_status ah_wire_native_post(const ah_wire_native *a, const char *path, const ah_header *h, size_t n,
-                              ah_buf *scratch, ah_http_request *req, ah_err *err);
+ah_status ah_wire_native_post(const ah_wire_native *a, const char *path, const ah_header *h,
+                              size_t n, ah_buf *scratch, ah_http_request *req, ah_err *err);
 
 /* -- lowering ------------------------------------------------------------------------ */
 
@@ -73,7 +76,8 @@ ah_status ah_wire_native_post(const ah_wire_native *a, const char *path, const a
 typedef void ah_wire_put_tool(const ah_wire *w, ah_slice spec, ah_buf *out);
 size_t ah_wire_put_tools(ah_wire *w, const char *open, ah_wire_put_tool *put);
 /* The tools of a tools_added entry that were told in entry `told` (0: all of them), with commas. */
-void ah_wire_put_added(const ah_wire *w, ah_slice json, size_t told, ah_buf *b, ah_wire_put_tool *put);
+void ah_wire_put_added(const ah_wire *w, ah_slice json, size_t told, ah_buf *b,
+                       ah_wire_put_tool *put);
 /* The system text between these two, one segment; nothing where there is none. */
 void ah_wire_put_system(ah_wire *w, const char *open, const char *close);
 /* "name":value as the n-th member of an object; nothing where it is absent. */
@@ -92,7 +96,8 @@ typedef struct ah_part_words {
     const char *image, *image_end; /* around the address */
 } ah_part_words;
 
-/* True if that (a JSON object, docs/reference/transcript.md) is where the adapter's own messages come from. */
+/* True if that (a JSON object, docs/reference/transcript.md) is where the adapter's own messages
+ * come from. */
 bool ah_wire_is_origin(const ah_adapter *a, ah_slice origin);
 /* ,{"role":"user","content":..}: a list of parts where there is an image, else a string. */
 void ah_wire_put_user(ah_buf *b, const ah_part_words *words, ah_slice content);
@@ -112,16 +117,18 @@ void ah_wire_put_name(ah_buf *b, ah_slice value);
 void ah_wire_put_led_name(ah_buf *b, ah_slice value);
 /* And back: the name behind it, part of the raw text given. */
 ah_slice ah_wire_led_name(ah_slice raw);
-/* A call's id as [A-Za-z0-9_-]{1,64}: as it is where it fits, else with a hash that keeps it unique. */
+/* A call's id as [A-Za-z0-9_-]{1,64}: as it is where it fits, else with a hash that keeps it
+ * unique. */
 void ah_wire_put_id(ah_buf *b, ah_slice value);
 /* True if there is more than white space between the quotes of a string value. */
 bool ah_wire_has_text(ah_slice value);
 /* True if one of the parts has text. */
 bool ah_wire_parts_say(ah_slice parts);
-/* True if the part is an opaque one that came from this very adapter; *data is what it holds then, and
- * *calls how many of the message's calls stand before it. */
+/* True if the part is an opaque one that came from this very adapter; *data is what it holds then,
+ * and *calls how many of the message's calls stand before it. */
 bool ah_wire_part_of_ours(const ah_adapter *a, ah_slice part, ah_slice *data, size_t *calls);
-/* Of wires that keep beside a message what the model thought, and nothing else (ah_adapter_vt.stands). */
+/* Of wires that keep beside a message what the model thought, and nothing else
+ * (ah_adapter_vt.stands). */
 bool ah_wire_thoughts_alone(const ah_wire *w, ah_slice data);
 /* The data of the first such part of a message, .p NULL where there is none: for wires on which it
  * belongs to the message as a whole. */

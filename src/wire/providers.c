@@ -102,5 +102,6 @@ ah_status ah_provider_open(ah_slice provider, ah_slice model, const ah_provider_
     for (size_t i = 0; i < PROVIDERS; i++)
         if (ah_slice_is(provider, providers[i].name))
             return providers[i].is->open(model, o, out, err);
-    return server ? ah_openai_new(server, model, o, out, err) : unknown_provider(provider, model, err);
+    return server ? ah_openai_new(server, model, o, out, err)
+                  : unknown_provider(provider, model, err);
 }

@@ -1,6 +1,6 @@
 /* The providers that there are, and what opens one by its name. A provider is its own .c (or its
- * family, NAME.c and NAME_read.c) and one row in providers.c, which stands above all of them. For the
- * floors above: nobody in src/wire calls it. */
+ * family, NAME.c and NAME_read.c) and one row in providers.c, which stands above all of them. For
+ * the floors above: nobody in src/wire calls it. */
 #ifndef AH_WIRE_PROVIDERS_H
 #define AH_WIRE_PROVIDERS_H
 

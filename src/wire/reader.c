@@ -368,7 +368,8 @@ static ah_status check(ah_wire_reader *r, document *d, ah_err *err)
     return st == AH_OK ? AH_OK : say_no_json(r, d, r->pieces ? &d->halves : NULL, err);
 }
 
-static ah_status say_misshapen(ah_wire_reader *r, const document *d, const ah_buf *said, ah_err *err)
+static ah_status say_misshapen(ah_wire_reader *r, const document *d, const ah_buf *said,
+                               ah_err *err)
 {
     ah_slice error = ah_json_member(d->text, "error");
 
@@ -381,16 +382,17 @@ static ah_status say_misshapen(ah_wire_reader *r, const document *d, const ah_bu
     return ah_wire_reader_bad(r, err, "%s's %.*s", d->what, AH_FMT(ah_buf_slice(said)));
 }
 
-/* Nothing of a document is read before it has the shape that its provider promises, to which it belongs
- * that `error` is null: an error is looked for in what has it not, so that a sound one is passed over
- * once. */
+/* Nothing of a document is read before it has the shape that its provider promises, to which it
+ * belongs that `error` is null: an error is looked for in what has it not, so that a sound one is
+ * passed over once. */
 static ah_status check_shape(ah_wire_reader *r, const document *d, ah_err *err)
 {
     ah_status st = AH_OK;
     ah_buf said;
 
     ah_buf_init(&said, r->base.adapter->mem, MAX_ERROR_BODY);
-    if (!ah_shape_fits(r->pieces ? r->vt->piece : r->vt->whole, d->text, d->halves, &r->found, &said))
+    if (!ah_shape_fits(r->pieces ? r->vt->piece : r->vt->whole, d->text, d->halves, &r->found,
+                       &said))
         st = say_misshapen(r, d, &said, err);
     ah_buf_clear(&said);
     return st;
@@ -494,8 +496,8 @@ static ah_status feed_lines(ah_wire_reader *r, ah_slice bytes, ah_err *err)
 
 static ah_status feed_pieces(ah_wire_reader *r, ah_slice bytes, ah_err *err)
 {
-    ah_status st =
-        service_of(r)->lines ? feed_lines(r, bytes, err) : ah_sse_feed(&r->sse, bytes, on_event, r, err);
+    ah_status st = service_of(r)->lines ? feed_lines(r, bytes, err)
+                                        : ah_sse_feed(&r->sse, bytes, on_event, r, err);
 
     if (st != AH_OK && st != AH_NOMEM)
         err->phase = AH_PHASE_RESPONSE;

@@ -1,7 +1,7 @@
 /* The parts that readers of HTTP providers share: a response as a stream of events or as one
  * document, errors in the provider's words, and when it is over. A provider's reader begins
- * with ah_wire_reader, brings its ah_wire_reader_vt, and reads documents; four slots of its ah_adapter_vt
- * are the functions here. The adapter begins with ah_wire_native. */
+ * with ah_wire_reader, brings its ah_wire_reader_vt, and reads documents; four slots of its
+ * ah_adapter_vt are the functions here. The adapter begins with ah_wire_native. */
 #ifndef AH_WIRE_READER_H
 #define AH_WIRE_READER_H
 
@@ -38,11 +38,12 @@ typedef struct ah_wire_reader_vt {
     ah_status (*document)(ah_wire_reader *r, ah_slice doc, ah_err *err);
     /* The whole answer or stream was read; may be NULL. Not called after an error. */
     ah_status (*complete)(ah_wire_reader *r, ah_err *err);
-    /* Reads what more an error holds: advice for the reader's fields, and words that are added to the
-     * message; may be NULL. */
+    /* Reads what more an error holds: advice for the reader's fields, and words that are added to
+     * the message; may be NULL. */
     void (*fault)(ah_wire_reader *r, ah_slice error, ah_buf *more);
     void (*clear)(ah_wire_reader *r); /* the reader's own parts; may be NULL */
-    const char *advising; /* an address whose 429 without a time to wait is a spent budget, or NULL */
+    const char
+        *advising; /* an address whose 429 without a time to wait is a spent budget, or NULL */
 } ah_wire_reader_vt;
 
 struct ah_wire_reader {
@@ -75,7 +76,8 @@ ah_status ah_wire_reader_error(ah_wire_reader *r, ah_slice error, ah_err *err);
 ah_status ah_wire_reader_fault(ah_wire_reader *r, ah_slice message, ah_slice word, ah_err *err);
 ah_status ah_wire_reader_bad(ah_wire_reader *r, ah_err *err, const char *what, ...)
     __attribute__((format(printf, 3, 4)));
-/* AH_OK if a buffer of the reader's own is sound; AH_PROVIDER where the answer was too large for it. */
+/* AH_OK if a buffer of the reader's own is sound; AH_PROVIDER where the answer was too large for
+ * it. */
 ah_status ah_wire_reader_kept(ah_wire_reader *r, const ah_buf *b, ah_err *err);
 
 /* A count; 0 where the literal is absent or no count. */

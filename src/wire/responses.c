@@ -33,7 +33,8 @@ static void put_options(const ah_adapter *a, ah_wire *w)
     ah_wire_put_option(b, "temperature", o->temperature);
     ah_wire_put_option(b, "top_p", o->top_p);
     if (thinks)
-        ah_buf_fmt(b, ",\"reasoning\":{\"effort\":%.*s}", AH_FMT(ah_model_effort(&a->known, effort)));
+        ah_buf_fmt(b, ",\"reasoning\":{\"effort\":%.*s}",
+                   AH_FMT(ah_model_effort(&a->known, effort)));
     if ((thinks || ah_model_can(&a->known, AH_MODEL_ENCRYPTED, false)) &&
         !ah_wire_lacks(w, AH_MODEL_ENCRYPTED))
         ah_buf_str(b, ",\"include\":[\"reasoning.encrypted_content\"]");
@@ -131,10 +132,11 @@ static void put_output(ah_wire *w)
 
     if (!schema.p)
         return;
-    ah_buf_fmt(&w->head,
-               ",\"text\":{\"format\":{\"type\":\"json_schema\",\"name\":\"output\",\"schema\":%.*s,"
-               "\"strict\":%s}}",
-               AH_FMT(schema), ah_strict_fits(AH_STRICT_OPENAI, schema, NULL) ? "true" : "false");
+    ah_buf_fmt(
+        &w->head,
+        ",\"text\":{\"format\":{\"type\":\"json_schema\",\"name\":\"output\",\"schema\":%.*s,"
+        "\"strict\":%s}}",
+        AH_FMT(schema), ah_strict_fits(AH_STRICT_OPENAI, schema, NULL) ? "true" : "false");
 }
 
 static void head(const ah_adapter *a, ah_wire *w)
@@ -154,7 +156,8 @@ static void head(const ah_adapter *a, ah_wire *w)
     ah_buf_str(b, ",\"input\":[");
 }
 
-/* -- items --------------------------------------------------------------------------------------- */
+/* -- items ---------------------------------------------------------------------------------------
+ */
 
 /* A search's arguments are an object where those of a call are its text. */
 static void put_search(const ah_wire *w, ah_buf *b, ah_slice id, ah_slice arguments)
@@ -390,14 +393,15 @@ ah_status ah_responses_new(const ah_server *server, ah_slice model, const ah_pro
     ah_status st;
 
     ah_model_find(o->models, ah_slice_of(server->at.name), wire_model(model), &wire.known);
-    st = ah_provider_mode(o, "openai/responses", SPOKEN,
-                          ah_model_can(&wire.known, AH_MODEL_TOOL_ITEMS, false) ? AH_TOOLS_ADDITIONAL
-                                                                                : AH_TOOLS_APPEND,
-                          &mode, err);
+    st =
+        ah_provider_mode(o, "openai/responses", SPOKEN,
+                         ah_model_can(&wire.known, AH_MODEL_TOOL_ITEMS, false) ? AH_TOOLS_ADDITIONAL
+                                                                               : AH_TOOLS_APPEND,
+                         &mode, err);
     if (st == AH_OK)
         st = ah_openai_make(&wire, server, model, mode, o, out, err);
     if (st == AH_OK)
-        (*out)->search =
-            AH_SEARCH_WIRE | (ah_model_can(&wire.known, AH_MODEL_SEARCH, false) ? AH_SEARCH_OWN : 0);
+        (*out)->search = AH_SEARCH_WIRE |
+                         (ah_model_can(&wire.known, AH_MODEL_SEARCH, false) ? AH_SEARCH_OWN : 0);
     return st;
 }

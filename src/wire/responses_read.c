@@ -19,8 +19,8 @@ static ah_assembly *message_of(reader *x)
 }
 
 /* -- shapes ----------------------------------------------------------------------------------
- * Not looked at: `usage` (counts that are none say nothing, and no word of the answer hangs on them),
- * `id`, `model`, `annotations`, events and items of other types, and what may be added. */
+ * Not looked at: `usage` (counts that are none say nothing, and no word of the answer hangs on
+ * them), `id`, `model`, `annotations`, events and items of other types, and what may be added. */
 
 static const char *const roles[] = {"assistant", NULL};
 static const ah_shape role = {.kinds = AH_IS_STRING, .words = roles};
@@ -38,14 +38,15 @@ static const ah_shape part = {
     .by = "type",
     .cases = AH_CASES(AH_CASE("output_text", &text_part), AH_CASE("refusal", &refusal_part))};
 static const ah_shape parts = {.kinds = AH_IS_ARRAY, .items = &part};
-static const ah_shape message = {.member =
-                                     AH_MEMBERS(AH_NEEDS("content", &parts), AH_MAY_HAVE("role", &role),
-                                                AH_MAY_HAVE("phase", &maybe_string))};
+static const ah_shape message = {.member = AH_MEMBERS(AH_NEEDS("content", &parts),
+                                                      AH_MAY_HAVE("role", &role),
+                                                      AH_MAY_HAVE("phase", &maybe_string))};
 /* Some servers send arguments as the object itself. */
 static const ah_shape arguments = {.kinds = AH_IS_STRING | AH_IS_OBJECT};
-static const ah_shape call = {.member = AH_MEMBERS(AH_NEEDS("call_id", &name), AH_NEEDS("name", &name),
-                                                   AH_NEEDS("arguments", &arguments),
-                                                   AH_MAY_HAVE("namespace", &maybe_string))};
+static const ah_shape call = {.member =
+                                  AH_MEMBERS(AH_NEEDS("call_id", &name), AH_NEEDS("name", &name),
+                                             AH_NEEDS("arguments", &arguments),
+                                             AH_MAY_HAVE("namespace", &maybe_string))};
 static const ah_shape search_call = {.member = AH_MEMBERS(AH_MAY_HAVE("execution", &maybe_string),
                                                           AH_MAY_HAVE("call_id", &maybe_string),
                                                           AH_MAY_HAVE("arguments", &arguments))};
@@ -54,20 +55,21 @@ static const ah_shape tools = {.kinds = AH_IS_ARRAY, .items = &tool};
 static const ah_shape search_output = {.member = AH_MEMBERS(AH_NEEDS("tools", &tools))};
 static const ah_shape reasoning = {.member =
                                        AH_MEMBERS(AH_MAY_HAVE("encrypted_content", &maybe_string))};
-static const ah_shape item = {
-    .kinds = AH_IS_OBJECT,
-    .by = "type",
-    .cases = AH_CASES(AH_CASE("message", &message), AH_CASE("function_call", &call),
-                      AH_CASE("tool_search_call", &search_call),
-                      AH_CASE("tool_search_output", &search_output), AH_CASE("reasoning", &reasoning))};
+static const ah_shape item = {.kinds = AH_IS_OBJECT,
+                              .by = "type",
+                              .cases = AH_CASES(AH_CASE("message", &message),
+                                                AH_CASE("function_call", &call),
+                                                AH_CASE("tool_search_call", &search_call),
+                                                AH_CASE("tool_search_output", &search_output),
+                                                AH_CASE("reasoning", &reasoning))};
 static const ah_shape items = {.kinds = AH_IS_ARRAY, .items = &item};
 
 static const ah_shape incomplete = {.kinds = AH_IS_OBJECT | AH_IS_NULL,
                                     .member = AH_MEMBERS(AH_MAY_HAVE("reason", &maybe_string))};
-static const ah_shape answer = {.member = AH_MEMBERS(AH_MAY_HAVE("error", &ah_no_error),
-                                                     AH_NEEDS("output", &items),
-                                                     AH_MAY_HAVE("status", &maybe_string),
-                                                     AH_MAY_HAVE("incomplete_details", &incomplete))};
+static const ah_shape answer = {
+    .member = AH_MEMBERS(AH_MAY_HAVE("error", &ah_no_error), AH_NEEDS("output", &items),
+                         AH_MAY_HAVE("status", &maybe_string),
+                         AH_MAY_HAVE("incomplete_details", &incomplete))};
 /* At the end of a stream it repeats the items, which came by themselves. */
 static const ah_shape last_answer = {
     .kinds = AH_IS_OBJECT,
@@ -105,7 +107,8 @@ static ah_status keep_mark(reader *x, ah_slice came, const char *member, ah_err 
         return AH_OK;
     ah_buf_init(&b, x->r.base.adapter->mem, value.n + 64);
     ah_buf_fmt(&b, "{\"%s\":%.*s}", member, AH_FMT(value));
-    st = ah_buf_ok(&b) ? ah_assembly_opaque(message_of(x), ah_buf_slice(&b), err) : ah_err_nomem(err);
+    st = ah_buf_ok(&b) ? ah_assembly_opaque(message_of(x), ah_buf_slice(&b), err)
+                       : ah_err_nomem(err);
     ah_buf_clear(&b);
     return st;
 }
@@ -133,7 +136,8 @@ static ah_status read_message(reader *x, ah_slice came, ah_err *err)
     return st == AH_OK ? keep_mark(x, came, "phase", err) : st;
 }
 
-static ah_status begin_call(reader *x, ah_slice came, ah_slice called, ah_draft_call **c, ah_err *err)
+static ah_status begin_call(reader *x, ah_slice came, ah_slice called, ah_draft_call **c,
+                            ah_err *err)
 {
     ah_assembly *msg = message_of(x);
     ah_slice id = ah_json_member(came, "call_id");
@@ -170,8 +174,8 @@ static ah_status read_search(reader *x, ah_slice came, ah_err *err)
     ah_json_token t = ah_json_next(&it);
     ah_status st = AH_OK;
 
-    for (t = t.kind == AH_JSON_ARRAY ? ah_json_next(&it) : t; st == AH_OK && t.kind == AH_JSON_OBJECT;
-         t = ah_json_next(&it))
+    for (t = t.kind == AH_JSON_ARRAY ? ah_json_next(&it) : t;
+         st == AH_OK && t.kind == AH_JSON_OBJECT; t = ah_json_next(&it))
         st = ah_assembly_found(message_of(x), ah_json_member(ah_json_skip(&it, t), "name"), err);
     return st == AH_OK ? ah_assembly_opaque(message_of(x), came, err) : st;
 }
@@ -220,14 +224,15 @@ static void read_usage(ah_assembly *msg, ah_slice usage)
         return;
     ah_assembly_cost(msg, ah_json_member(usage, "cost"));
     ah_assembly_usage(
-        msg, (ah_usage){
-                 .input = ah_wire_reader_count(ah_json_member(usage, "input_tokens")),
-                 .cached_read = ah_wire_reader_count(ah_json_member(of_input, "cached_tokens")),
-                 .cached_write = ah_wire_reader_count(ah_json_member(of_input, "cache_write_tokens")),
-                 .output = ah_wire_reader_count(ah_json_member(usage, "output_tokens")),
-                 .reasoning = ah_wire_reader_count(ah_json_member(of_output, "reasoning_tokens")),
-                 .known = true,
-             });
+        msg,
+        (ah_usage){
+            .input = ah_wire_reader_count(ah_json_member(usage, "input_tokens")),
+            .cached_read = ah_wire_reader_count(ah_json_member(of_input, "cached_tokens")),
+            .cached_write = ah_wire_reader_count(ah_json_member(of_input, "cache_write_tokens")),
+            .output = ah_wire_reader_count(ah_json_member(usage, "output_tokens")),
+            .reasoning = ah_wire_reader_count(ah_json_member(of_output, "reasoning_tokens")),
+            .known = true,
+        });
 }
 
 /* A response that has neither failed nor ended is told as it stands. */
@@ -295,7 +300,8 @@ static ah_status read_event(reader *x, ah_slice came, ah_slice type, ah_err *err
         return read_item(x, ah_json_member(came, "item"), err);
     }
     if (ah_json_string_is(type, "response.completed") ||
-        ah_json_string_is(type, "response.incomplete") || ah_json_string_is(type, "response.failed"))
+        ah_json_string_is(type, "response.incomplete") ||
+        ah_json_string_is(type, "response.failed"))
         return read_response(x, ah_json_member(came, "response"), err);
     return AH_OK;
 }

@@ -6,8 +6,8 @@
  *   {"opaque":...}  a part to be sent back as it is
  *   {"stop":"end"}  {"usage":{"input":1,"output":2,...}}
  *   {"error":{"message":"...","status":429,"retryable":true,"retry_after":1.5}}
- * The stop line must come; a response without one was cut. The form is ours, so what is none of it is
- * an error wherever it stands: nothing is passed over. */
+ * The stop line must come; a response without one was cut. The form is ours, so what is none of it
+ * is an error wherever it stands: nothing is passed over. */
 #include "wire/scripted.h"
 
 #include "base/seconds.h"
@@ -174,7 +174,8 @@ static ah_status read_call(reader *r, ah_slice came, ah_err *err)
     return st;
 }
 
-ah_status ah_scripted_failure(const ah_mem *mem, ah_slice error, int64_t *retry_after_ms, ah_err *err)
+ah_status ah_scripted_failure(const ah_mem *mem, ah_slice error, int64_t *retry_after_ms,
+                              ah_err *err)
 {
     ah_slice message = ah_json_member(error, "message");
     ah_json_num after;
@@ -187,7 +188,8 @@ ah_status ah_scripted_failure(const ah_mem *mem, ah_slice error, int64_t *retry_
     b.len = ah_flatten(b.data, b.len);
     ah_err_set(err, AH_PROVIDER, "%.*s", AH_FMT(ah_buf_slice(&b)));
     ah_buf_clear(&b);
-    if (ah_json_number(ah_json_member(error, "retry_after"), &after) && after.d > 0 && after.d < 3600)
+    if (ah_json_number(ah_json_member(error, "retry_after"), &after) && after.d > 0 &&
+        after.d < 3600)
         *retry_after_ms = ah_ms_of(after.d);
     err->phase = AH_PHASE_RESPONSE;
     err->http_status = (int)integer(error, "status");
@@ -251,8 +253,9 @@ static ah_status read_piece(reader *r, ah_json_token key, ah_json_token t, ah_sl
         ah_buf_reset(&r->base.msg->stop_word, 0); /* it is ours */
         r->finished = true;
     } else {
-        return bad(err, ah_slice_of("it has a member that no piece has; pieces are text, refusal, call, "
-                                    "opaque, stop, usage and error"));
+        return bad(err,
+                   ah_slice_of("it has a member that no piece has; pieces are text, refusal, call, "
+                               "opaque, stop, usage and error"));
     }
     return AH_OK;
 }
@@ -383,23 +386,28 @@ static void release(ah_adapter *a)
 }
 
 /* All but the reader. */
-#define SLOTS                                                                                           \
-    .name = "scripted", .head = head, .entry = entry, .tail = "]}", .stand_in = stand_in,               \
-    .exchange = start_exchange, .stop = stop_exchange, .rest = rest, .leave = leave, .free = release
+#define SLOTS                                                                                      \
+    .name = "scripted", .head = head, .entry = entry, .tail = "]}", .stand_in = stand_in,          \
+    .exchange = start_exchange, .stop = stop_exchange, .rest = rest, .leave = leave,               \
+    .free = release
 
 const ah_adapter_vt ah_scripted_vt = {
-    SLOTS, .open = open_reader, .head_came = head_came, .feed = feed, .end = end, .close = close_reader,
+    SLOTS,        .open = open_reader, .head_came = head_came,
+    .feed = feed, .end = end,          .close = close_reader,
 };
 
-/* -- lines of other wires ----------------------------------------------------------------------- */
+/* -- lines of other wires -----------------------------------------------------------------------
+ */
 
-#define READS(open_it)                                                                                  \
-    {                                                                                                   \
-        SLOTS, .open = open_it, .head_came = ah_wire_reader_head_came, .feed = ah_wire_reader_feed,     \
-               .end = ah_wire_reader_end, .close = ah_wire_reader_close                                 \
+#define READS(open_it)                                                                             \
+    {                                                                                              \
+        SLOTS, .open = open_it, .head_came = ah_wire_reader_head_came,                             \
+               .feed = ah_wire_reader_feed, .end = ah_wire_reader_end,                             \
+               .close = ah_wire_reader_close                                                       \
     }
 
-const char *const ah_scripted_wires[] = {"anthropic", "openai", "responses", "gemini", "ollama", NULL};
+const char *const ah_scripted_wires[] = {"anthropic", "openai", "responses",
+                                         "gemini",    "ollama", NULL};
 static const ah_adapter_vt wires[] = {READS(ah_anthropic_open), READS(ah_openai_open),
                                       READS(ah_responses_open), READS(ah_gemini_open),
                                       READS(ah_ollama_open)}; /* in their order */

@@ -93,8 +93,10 @@ const ah_server ah_servers[] = {
             .url_env = {"HF_API_BASE"},
             .key_env = {"HF_TOKEN", "HUGGINGFACE_API_KEY"}},
      .quirks = USAGE},
-    {.at =
-         {.name = "azure", .url_env = {"AZURE_API_BASE"}, .key_env = {"AZURE_API_KEY"}, .keyless = true},
+    {.at = {.name = "azure",
+            .url_env = {"AZURE_API_BASE"},
+            .key_env = {"AZURE_API_KEY"},
+            .keyless = true},
      .quirks = USAGE | AH_SERVER_COMPLETION_TOKENS | AH_SERVER_CACHE_KEY | AH_SERVER_OUTPUT |
                AH_SERVER_STRICT | AH_SERVER_AZURE},
     {.at = {.name = "hosted_vllm",

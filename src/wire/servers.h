@@ -1,7 +1,7 @@
-/* The servers that speak OpenAI's chat format, as data: where each is, where its key is found, and in
- * what it differs. What is not said here is not sent to a server that is not known, since several
- * refuse members they do not know. For openai.h's wires, and for providers.c, which lists their
- * names. */
+/* The servers that speak OpenAI's chat format, as data: where each is, where its key is found, and
+ * in what it differs. What is not said here is not sent to a server that is not known, since
+ * several refuse members they do not know. For openai.h's wires, and for providers.c, which lists
+ * their names. */
 #ifndef AH_WIRE_SERVERS_H
 #define AH_WIRE_SERVERS_H
 
@@ -14,9 +14,9 @@ typedef enum ah_server_quirk {
     AH_SERVER_ANY = 1 << 2,               /* tool_choice "required" is spelled "any" */
     AH_SERVER_SHORT_IDS = 1 << 3,         /* ids of calls are 9 letters and digits */
     AH_SERVER_REASONING_OBJECT = 1 << 4,  /* reasoning: {effort} in place of reasoning_effort */
-    AH_SERVER_AZURE = 1 << 5,             /* header api-key; with a version, deployments in the path */
-    AH_SERVER_SITE = 1 << 6,              /* told who calls: HTTP-Referer, X-Title */
-    AH_SERVER_PROXY = 1 << 7,             /* LiteLLM's: retries by itself, numbers its calls */
+    AH_SERVER_AZURE = 1 << 5, /* header api-key; with a version, deployments in the path */
+    AH_SERVER_SITE = 1 << 6,  /* told who calls: HTTP-Referer, X-Title */
+    AH_SERVER_PROXY = 1 << 7, /* LiteLLM's: retries by itself, numbers its calls */
     /* Its thoughts are sent back, in these members of the message: */
     AH_SERVER_REASONING_CONTENT = 1 << 8,
     AH_SERVER_REASONING_DETAILS = 1 << 9,

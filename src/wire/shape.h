@@ -2,7 +2,8 @@
  * they are. Each reader has tables of what it must understand, and a document is held against them
  * before a word of it is read, so that no reader skips in silence: what a table names and is
  * otherwise ends the answer with an error that names the place. What no table names says nothing to
- * us, which is a promise of the providers: members, types of events and of blocks are added there. */
+ * us, which is a promise of the providers: members, types of events and of blocks are added there.
+ */
 #ifndef AH_WIRE_SHAPE_H
 #define AH_WIRE_SHAPE_H
 
@@ -39,43 +40,43 @@ struct ah_shape {
     const char *const *words;      /* that a string may be; end with NULL. NULL: any */
     const ah_shape *items;         /* of an array; NULL: any */
     const ah_shape_member *member; /* of an object, at most 16; end with no name */
-    const char *by;                /* this member of an object, a string, says which of `cases` it is, */
-    const ah_shape_case *cases;    /* too; they end with no word; other words are not ours */
+    const char *by; /* this member of an object, a string, says which of `cases` it is, */
+    const ah_shape_case *cases; /* too; they end with no word; other words are not ours */
 };
 
 /* For tables. */
-#define AH_NEEDS(name, shape)                                                                           \
-    {                                                                                                   \
-        AH_LIT(name), shape, true, 0                                                                    \
+#define AH_NEEDS(name, shape)                                                                      \
+    {                                                                                              \
+        AH_LIT(name), shape, true, 0                                                               \
     }
-#define AH_MAY_HAVE(name, shape)                                                                        \
-    {                                                                                                   \
-        AH_LIT(name), shape, false, 0                                                                   \
+#define AH_MAY_HAVE(name, shape)                                                                   \
+    {                                                                                              \
+        AH_LIT(name), shape, false, 0                                                              \
     }
 /* A member that need not be there, for the reader, who need not look for it again. */
-#define AH_HANDS_OVER(name, shape, slot)                                                                \
-    {                                                                                                   \
-        AH_LIT(name), shape, false, slot                                                                \
+#define AH_HANDS_OVER(name, shape, slot)                                                           \
+    {                                                                                              \
+        AH_LIT(name), shape, false, slot                                                           \
     }
-#define AH_MEMBERS(...)                                                                                 \
-    (const ah_shape_member[])                                                                           \
-    {                                                                                                   \
-        __VA_ARGS__,                                                                                    \
-        {                                                                                               \
-            {NULL, 0}, NULL, false, 0                                                                   \
-        }                                                                                               \
+#define AH_MEMBERS(...)                                                                            \
+    (const ah_shape_member[])                                                                      \
+    {                                                                                              \
+        __VA_ARGS__,                                                                               \
+        {                                                                                          \
+            {NULL, 0}, NULL, false, 0                                                              \
+        }                                                                                          \
     }
-#define AH_CASE(word, shape)                                                                            \
-    {                                                                                                   \
-        AH_LIT(word), shape                                                                             \
+#define AH_CASE(word, shape)                                                                       \
+    {                                                                                              \
+        AH_LIT(word), shape                                                                        \
     }
-#define AH_CASES(...)                                                                                   \
-    (const ah_shape_case[])                                                                             \
-    {                                                                                                   \
-        __VA_ARGS__,                                                                                    \
-        {                                                                                               \
-            {NULL, 0}, NULL                                                                             \
-        }                                                                                               \
+#define AH_CASES(...)                                                                              \
+    (const ah_shape_case[])                                                                        \
+    {                                                                                              \
+        __VA_ARGS__,                                                                               \
+        {                                                                                          \
+            {NULL, 0}, NULL                                                                        \
+        }                                                                                          \
     }
 
 /* The shape of `error` where there is none. */
@@ -89,8 +90,9 @@ typedef struct ah_shape_values {
 } ah_shape_values;
 
 /* Holds a checked document against its shape. `halves`: how many strings in it were cut within a
- * character (ah_json_check_piece). `found` may be NULL. False: *said has where and what, "choices[0].message must be an
- * object, found null", or is empty where a character was cut in what is no piece. */
+ * character (ah_json_check_piece). `found` may be NULL. False: *said has where and what,
+ * "choices[0].message must be an object, found null", or is empty where a character was cut in what
+ * is no piece. */
 bool ah_shape_fits(const ah_shape *shape, ah_slice doc, size_t halves, ah_shape_values *found,
                    ah_buf *said);
 

@@ -11,8 +11,9 @@ typedef struct ah_sse {
     ah_buf line;  /* the unfinished line */
     ah_buf event; /* event name, "" for message */
     ah_buf data;
-    ah_buf id;     /* the last event's id, of all the stream; "" before there is one */
-    int64_t retry; /* ms that the server asks for before a client connects again; -1: it asks for none */
+    ah_buf id;      /* the last event's id, of all the stream; "" before there is one */
+    int64_t retry;  /* ms that the server asks for before a client connects again; -1: it asks for
+                       none */
     bool resumable; /* set by the owner after ah_sse_init: id and retry are read */
     bool started;   /* past the first line, which may begin with a byte order mark */
     bool cr;        /* the last byte was \r: a following \n belongs to it */

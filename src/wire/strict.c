@@ -14,7 +14,8 @@ static const ah_rewrite_row rows[] = {
     {AH_REWRITE_TYPE, " type ", NULL, NULL},
     {AH_REWRITE_REFERENCE, " $ref ", NULL, NULL},
     {AH_REWRITE_TELL,
-     " minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern format "
+     " minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern "
+     "format "
      "minItems maxItems uniqueItems contains minContains maxContains minProperties maxProperties "
      "dependentRequired propertyNames not default contentEncoding contentMediaType examples ",
      NULL, NULL},
@@ -59,8 +60,10 @@ bool ah_strict_asked(const ah_wire *w)
     return on;
 }
 
-/* The parameters as strict ones. Roots that are wrapped are not: the wrapping is a way around them. */
-static bool put_alone(ah_strict_rules rules, ah_slice parameters, ah_strict_weight *weight, ah_buf *out)
+/* The parameters as strict ones. Roots that are wrapped are not: the wrapping is a way around them.
+ */
+static bool put_alone(ah_strict_rules rules, ah_slice parameters, ah_strict_weight *weight,
+                      ah_buf *out)
 {
     return parameters.p && !ah_dialect_wraps(parameters) &&
            ah_strict_put(rules, parameters, weight, out);
@@ -73,7 +76,8 @@ static bool weigh(const ah_wire *w, ah_offer *t, ah_buf *out)
 
     if (!t->weighed) {
         ah_buf_init(&b, out->mem, out->max);
-        t->strict = put_alone(ah_wire_strict(w), ah_json_member(t->spec, "parameters"), &t->weight, &b);
+        t->strict =
+            put_alone(ah_wire_strict(w), ah_json_member(t->spec, "parameters"), &t->weight, &b);
         t->weighed = ah_buf_ok(&b);
         if (!ah_buf_ok(&b))
             out->status = b.status;

@@ -1,9 +1,9 @@
 /* Tools that the provider is asked to be strict with: it makes sure that the arguments fit the
  * parameters while the model writes them. Parameters are put into the subset that it takes
  * (wire/strict_subset.h): objects are closed, members that need not be there may be null instead
- * where all must be there, rules that the subset lacks are told in words. What cannot be said is not
- * half said: the tool is declared as it is, without strict. Wires that have it call it for each tool;
- * lower.c asks if it is wanted.
+ * where all must be there, rules that the subset lacks are told in words. What cannot be said is
+ * not half said: the tool is declared as it is, without strict. Wires that have it call it for each
+ * tool; lower.c asks if it is wanted.
  *
  * Arguments are checked against the tool's own schema in any case, null where nothing was meant
  * counting as absent (ah_check_options.null_absent). */

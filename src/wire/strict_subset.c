@@ -43,7 +43,8 @@ static bool count_name(void *ud, ah_json_token key, ah_slice schema)
     return ++*(size_t *)ud <= MAX_PROPERTIES;
 }
 
-/* True if no more members are required than there are: each name is looked for among all of them. */
+/* True if no more members are required than there are: each name is looked for among all of them.
+ */
 static bool is_sound(ah_slice required, ah_slice properties)
 {
     size_t names = 0, members = 0;
@@ -56,7 +57,8 @@ static bool is_sound(ah_slice required, ah_slice properties)
 /* Allows no members but those it names, and requires them all where that is asked. */
 static bool is_closed(judge *j, ah_slice schema)
 {
-    ah_slice required = ah_json_member(schema, "required"), map = ah_json_member(schema, "properties");
+    ah_slice required = ah_json_member(schema, "required"),
+             map = ah_json_member(schema, "properties");
     ah_json_reader r = ah_json_read(map);
     ah_json_token key = ah_json_next(&r);
 

@@ -43,8 +43,8 @@ static void close_block(ah_thought_blocks *b, const char *text)
 {
     if (!b->open)
         return;
-    ah_buf_fmt(&b->done, "%s{%.*s%s\"%s\":\"", b->done.len ? "," : "", AH_FMT(ah_buf_slice(&b->rest)),
-               b->rest.len ? "," : "", text);
+    ah_buf_fmt(&b->done, "%s{%.*s%s\"%s\":\"", b->done.len ? "," : "",
+               AH_FMT(ah_buf_slice(&b->rest)), b->rest.len ? "," : "", text);
     ah_buf_put(&b->done, ah_buf_slice(&b->text));
     ah_buf_str(&b->done, "\"}");
     ah_buf_reset(&b->rest, 0);

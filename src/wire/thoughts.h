@@ -10,8 +10,9 @@
 /* A list of blocks (OpenRouter's reasoning_details, LiteLLM's thinking_blocks). Blocks whose text
  * comes in pieces are one; signed or not, what stands beside the text is kept. */
 typedef struct ah_thought_blocks {
-    ah_buf done;              /* whole blocks with commas between */
-    ah_buf text, rest, label; /* the block that is coming: its text, other members, kind and index */
+    ah_buf done; /* whole blocks with commas between */
+    ah_buf text, rest,
+        label; /* the block that is coming: its text, other members, kind and index */
     bool open;
 } ah_thought_blocks;
 

@@ -1,0 +1,90 @@
+-- The form of comments and pages that can be checked: lines have at most 100 columns, a comment
+-- does not begin with a word that leaves its subject out, and none asks a question. Run by
+-- `make lint` with the files as arguments.
+local WIDTH = 100
+
+-- A comment that begins with one of these has no subject.
+local OPENINGS = {}
+for word in ("What Who Whose Whom Where How Whether Those Which Is Are Does Do Has Can "
+  .. "May"):gmatch "%a+" do
+  OPENINGS[word] = true
+end
+
+local faults = 0
+local function fault(path, number, text)
+  faults = faults + 1
+  io.stderr:write(("%s:%d: %s\n"):format(path, number, text))
+end
+
+local function columns(line)
+  return utf8.len(line) or #line
+end
+
+-- The first word of a comment that begins in this line, or nil.
+local function opening(line, before, is_lua)
+  if is_lua then
+    local goes_on = before:find "^%s*%-%-" and not before:find "^%s*%-%-+%s*$"
+    return line:match "%-%-+%s+(%a+)" and not (goes_on and line:find "^%s*%-%-")
+      and line:match "%-%-+%s+(%a+)" or nil
+  end
+  return line:match "/%*+%s+(%a+)"
+end
+
+-- The text of the comments of C or Lua, line by line; "" where a line has none.
+local function comments(lines, is_lua)
+  local texts, open = {}, false
+  for i, line in ipairs(lines) do
+    local text = ""
+    if is_lua then
+      text = line:find "^%-%-%-@" and "" or line:match "^%s*%-%-+%s?(.*)"
+        or line:match "%s%-%-%s(.*)" or ""
+    elseif open or line:find("/*", 1, true) then
+      text = open and line or line:match "/%*(.*)"
+      open = not (text:find("*/", 1, true))
+      text = text:gsub("%*/.*", "")
+    end
+    texts[i] = text
+  end
+  return texts
+end
+
+local function check_code(path, lines)
+  local is_lua = path:find "%.lua$" ~= nil
+  local texts = comments(lines, is_lua)
+  for i, line in ipairs(lines) do
+    local word = opening(line, lines[i - 1] or "", is_lua)
+    if word and OPENINGS[word] then
+      fault(path, i, ("a comment begins with '%s'"):format(word))
+    end
+    if (texts[i]:gsub("%b\"\"", ""):gsub("%b``", ""):gsub("%b''", "") .. " "):find "%a%)?%? " then
+      fault(path, i, "a comment asks a question")
+    end
+    if columns(line) > WIDTH then
+      fault(path, i, ("%d columns"):format(columns(line)))
+    end
+  end
+end
+
+-- Tables, code and what is nothing but a link cannot be broken.
+local function check_page(path, lines)
+  local in_code = false
+  for i, line in ipairs(lines) do
+    in_code = in_code ~= (line:find "^```" ~= nil)
+    if not in_code and columns(line) > WIDTH and not line:find "^|" and line:find "%S%s+%S" then
+      fault(path, i, ("%d columns"):format(columns(line)))
+    end
+  end
+end
+
+for _, path in ipairs(arg) do
+  local lines = {}
+  for line in io.lines(path) do
+    lines[#lines + 1] = line
+  end
+  if path:find "%.md$" then
+    check_page(path, lines)
+  else
+    check_code(path, lines)
+  end
+end
+os.exit(faults == 0)
