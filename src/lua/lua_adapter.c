@@ -242,7 +242,7 @@ static const ah_service claude = {
     .keyless = true, /* who is logged in needs none */
 };
 
-/* What is known of a model of the command, before there is its adapter. */
+/* Settings of a model of the claude command, before its adapter is made. */
 typedef struct commanded {
     ah_wire_native native;
     ah_tool_change_mode mode;
@@ -407,7 +407,7 @@ static void set_prices(lua_State *L, const ah_model_prices *p)
     lua_setfield(L, -2, "prices");
 }
 
-/* What is known of the model, into the table on top; a field that is not known is absent. */
+/* Sets the known facts about the model in the table on top; an unknown field is absent. */
 static void push_known(lua_State *L, const ah_adapter *a)
 {
     const ah_model *m = &a->known;

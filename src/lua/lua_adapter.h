@@ -7,8 +7,8 @@
 
 bool ah_lua_is_adapter(lua_State *L, int idx);
 
-/* What is at idx as a new reference: an adapter object, or "provider/model" opened with
- * the given options. AH_USAGE where it is neither. Raises only when out of memory. */
+/* Sets *out to the adapter at idx, as a new reference: an adapter object, or "provider/model"
+ * opened with the given options. AH_USAGE where it is neither. Raises only when out of memory. */
 ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_adapter **out,
                             ah_err *err);
 

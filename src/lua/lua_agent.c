@@ -33,7 +33,8 @@ typedef struct ah_lua_run {
 
 /* -- agents ------------------------------------------------------------------------------ */
 
-/* What `enabled` asks about must not change under the eyes of who asks. */
+/* Raises AH_USAGE while the prompt is rendered: functions for `enabled` and `visibility` must not
+ * change the agent whose prompt they decide about. */
 static void check_looking(lua_State *L, const ah_lua_agent *a)
 {
     if (a->looking)
@@ -62,7 +63,8 @@ ah_lua_agent *ah_lua_to_agent(lua_State *L, int idx)
     return luaL_testudata(L, idx, AH_AGENT);
 }
 
-/* What the user says: a text, a list of texts and images, or nothing. */
+/* Raises unless the value is what a user may send: a text, a list of texts and images, or
+ * nothing. */
 static void check_said(lua_State *L, int idx, const char *what)
 {
     int type = lua_type(L, idx);
@@ -74,7 +76,7 @@ static void check_said(lua_State *L, int idx, const char *what)
             what, luaL_typename(L, idx));
 }
 
-/* The array part behind the sections: what the user says. Pushed. */
+/* Pushes the user's text, which follows the sections in the array part of the table at 1. */
 static void push_text(lua_State *L)
 {
     const ah_lua_agent *a = lua_touserdata(L, 2);
@@ -158,8 +160,8 @@ static void free_driven(run *r)
     r->agent->runs--;
 }
 
-/* A run that is dropped, or not over when the state is closed. What closes the resources of those
- * within it cannot wait there: nothing must be driven any more. */
+/* Ends a run that is dropped, or not over when the state is closed. At the maximum depth nothing
+ * can be driven any more, so functions that close its resources cannot wait. */
 static void drop_driven(run *r)
 {
     ah_host *host = r->agent->lua->host;
@@ -171,14 +173,14 @@ static void drop_driven(run *r)
     ah_text_set(&r->said, NULL);
 }
 
-/* What this adapter keeps for the conversation may go. */
+/* Lets the adapter free all that it keeps for the conversation. */
 static void leave(const ah_lua_agent *a, ah_adapter *from)
 {
     if (from && from->vt->leave)
         from->vt->leave(from, &a->wire);
 }
 
-/* The same for all but the one in use. */
+/* Calls leave() for all adapters of the agent but the one in use. */
 static void leave_others(const ah_lua_agent *a)
 {
     if (a->before != a->adapter)
@@ -250,7 +252,7 @@ static int agent_close(lua_State *L)
 
 /* -- a run --------------------------------------------------------------------------------- */
 
-/* What closes its own cannot either. */
+/* Closes the run's own resources. The functions that close them cannot wait either. */
 static void close_late(ah_lua *h, run *r)
 {
     int depth = h->host->depth;
@@ -561,7 +563,7 @@ static void prepare_wire(ah_lua_agent *a)
     a->before = NULL;
 }
 
-/* Has each budget a price for the models that may be asked, where it needs one? */
+/* AH_OK if each budget that needs prices has one for every model that may be asked. */
 static ah_status know_prices(const ah_lua_agent *a, const ah_budgets *s, ah_err *err)
 {
     ah_slice model = ah_json_member(ah_text_slice(a->settings), "model");
@@ -580,7 +582,7 @@ static ah_status know_prices(const ah_lua_agent *a, const ah_budgets *s, ah_err 
     return st;
 }
 
-/* A run draws on its own budget and on those of the run around it. */
+/* Collects in *s the budgets that a run draws on: its own and those of the run around it. */
 static ah_status draw_on(const ah_lua_agent *a, ah_driver_run *parent, ah_budgets *s, ah_err *err)
 {
     const ah_budgets *around = parent ? &ah_run_cfg(ah_driver_run_run(parent))->spending : NULL;
@@ -655,7 +657,7 @@ static int finish(lua_State *L, int status, lua_KContext ctx)
     return 1;
 }
 
-/* Is there anything but settings, system text and tools? */
+/* True if the transcript has more than settings, system text and tools. */
 static bool has_spoken(const ah_transcript *t)
 {
     for (size_t i = t->n; i > 0; i--)
@@ -679,7 +681,8 @@ static void check_start(lua_State *L, const ah_lua_agent *a, const ah_lua_conten
     ah_lua_can_run(L, waits);
 }
 
-/* What they are opened from; with `setup`, which may bind some, there always are any. */
+/* Pushes the table that the run's resources are opened from; nil: no resources. If `setup` is due,
+ * which may bind some, there is always a table. */
 static void push_resources(lua_State *L, int at, const ah_lua_agent *a)
 {
     if (lua_getiuservalue(L, at, AH_AGENT_RESOURCES) != LUA_TNIL || !ah_lua_setup_due(a))
@@ -688,7 +691,7 @@ static void push_resources(lua_State *L, int at, const ah_lua_agent *a)
     lua_newtable(L);
 }
 
-/* The user's entry of the run on top; raises. */
+/* Sets r->said to the entry of the user's content, if there is any; raises when out of memory. */
 static void keep_said(lua_State *L, run *r, const ah_lua_content *said)
 {
     const ah_lua *h = r->agent->lua;
@@ -814,7 +817,7 @@ const ah_subject ah_subject_run_with = {.what = "agent:run",
                                         .doc = "what `agent:run` is told beside the text",
                                         .row = run_with_rows};
 
-/* What agent:run is told beside the text. */
+/* Reads the fields that agent:run gets beside the text. */
 static void read_run_fields(lua_State *L, int idx, ah_lua_agent *a)
 {
     luaL_checktype(L, idx, LUA_TTABLE);

@@ -96,9 +96,9 @@ ah_status ah_lua_change_idle(ah_lua_agent *a, ah_inject_rules *rules, ah_changes
 /* The function on top (popped) is one of its front ends (lua_front.c). Raises when out of memory.
  */
 void ah_lua_add_front(lua_State *L, ah_lua_agent *a);
-/* Whose run it is; NULL: no agent's. */
+/* Returns the agent of the run; NULL: it is not the run of an agent. */
 ah_lua_agent *ah_lua_agent_of(const ah_driver_run *d);
-/* The program's agent in whose run it is, however deep; NULL: in none. */
+/* Returns the program's agent whose run this is, or the nearest one around it; NULL: none. */
 ah_agent *ah_lua_program_agent(const ah_driver_run *d);
 /* The run of the agent that is at work; NULL: none. */
 ah_driver_run *ah_lua_agent_at_work(const ah_lua_agent *a);
@@ -122,7 +122,7 @@ int ah_lua_fail(lua_State *L, const ah_err *err);
 
 /* -- runs for C -- */
 
-/* Who runs an agent from C. Both are called from within the driver. */
+/* The callbacks of a C program that runs an agent. Both are called from within the driver. */
 typedef struct ah_tap {
     ah_agent *agent;
     void (*event)(ah_agent *agent, const ah_notice *e); /* NULL: does not want any */

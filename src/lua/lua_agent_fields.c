@@ -122,8 +122,9 @@ static void tell_foreign(lua_State *L, ah_err *err)
                lua_tostring(L, -1), why);
 }
 
-/* What the world lacks (a key) is in the status; so is a wrong name, which is the script's mistake
- * or a person's. */
+/* Reads `model` and opens its adapter. Returns AH_PROVIDER where the world lacks something (a key),
+ * and AH_USAGE for a wrong name, which is a mistake of the script or of a person; raises all other
+ * errors. */
 static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
 {
     ah_adapter *now = NULL;
@@ -250,7 +251,7 @@ static void read_settings(lua_State *L, ah_lua_agent *a, const ah_buf *options)
     lua_pop(L, 1);
 }
 
-/* Do the wires of all its models show the schema of `output`? */
+/* True if the wires of all its models show the schema of `output` to the model. */
 static bool has_native_output(const ah_lua_agent *a)
 {
     ah_slice schema =
@@ -452,8 +453,9 @@ static void add_brought(lua_State *L, ah_lua_agent *a, const char *field,
     lua_pop(L, 1);
 }
 
-/* What the script declares must fit. The tools of sections that were opened take the room that is
- * left, as they did when they were opened: a conversation that met max_tools by them goes on. */
+/* Raises if the script declares more tools than max_tools. Tools of sections opened earlier use the
+ * room that is left, as when they were opened, so that a conversation which reached max_tools
+ * through them can go on. */
 static void fit(lua_State *L, ah_lua_agent *a, ah_changes *c)
 {
     int n = 0;
@@ -474,7 +476,8 @@ static void fit(lua_State *L, ah_lua_agent *a, ah_changes *c)
         "Tools of open sections are left out: max_tools are declared (raise it, or remove some)");
 }
 
-/* What is declared at the start knows no second tool of a name. agent: where its object lies. */
+/* Declares the tools at the start of an agent, where a second tool of the same name is an error.
+ * agent: stack index of its object. */
 static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
 {
     ah_changes *c, *later;

@@ -366,7 +366,8 @@ typedef struct attaching {
     const char *why;        /* it cannot be; NULL: it can */
 } attaching;
 
-/* What can be said without touching a state, which may be of another Lua. */
+/* Returns why `copy` or `cfg` cannot be attached, or NULL. Does not touch a state, which may belong
+ * to another Lua. */
 static const char *wrong_copy(const ah_lua_copy *copy, const ah_config *cfg)
 {
     if (copy->version != LUA_VERSION_NUM)
@@ -537,7 +538,8 @@ static int load(lua_State *L, const script *s)
     return luaL_loadbufferx(L, s->text, s->len, lua_tostring(L, -1), "t");
 }
 
-/* What the script returned, on top of L. */
+/* Keeps the value that the script returned, on top of L: its tools, agents and models, or its
+ * text. */
 static void take_result(lua_State *L, ah_embed *e)
 {
     ah_slice s = {NULL, 0};

@@ -1,12 +1,12 @@
-/* What a C program that uses a host adds to it, shared by the files behind agenthost.h:
+/* State that a C program adds to its host, shared by the files behind agenthost.h:
  *   lua_api.c        hosts, scripts, errors
- *   lua_api_given.c  what the program and its scripts hand each other, by name
+ *   lua_api_given.c  values that the program and its scripts pass to each other, by name
  *   lua_api_tool.c   tools written in C, and their answers
  *   lua_api_call.c   tools called by name (lua_direct.h)
  *   lua_api_agent.c  agents, their runs and replies
  *   lua_api_ask.c    asks that the program responds to
  *   lua_api_loop.c   steps, events, cancel and wake
- * Nobody else includes it. */
+ * No other file includes this header. */
 #ifndef AH_LUA_LUA_API_H
 #define AH_LUA_LUA_API_H
 
@@ -53,11 +53,14 @@ static inline ah_embed *ah_embed_of(const ah_host *host)
 {
     return ((ah_lua *)host->owner)->embed;
 }
-/* May the program call now what waits, steps, opens or closes? Else AH_USAGE is kept. */
+/* AH_OK if the program may now call functions that wait, step, open or close; else keeps and
+ * returns AH_USAGE. */
 ah_status ah_embed_enter(ah_embed *e, const char *what);
-/* May it call what begins, answers or cancels? Not where it only looks on. */
+/* AH_OK if it may call functions that begin, answer or cancel: not from a callback that only
+ * observes. */
 ah_status ah_embed_may(ah_embed *e, const char *what);
-/* As ah_embed_enter, and not inside a run or a wait either (a C function that a script called). */
+/* The same as ah_embed_enter, and AH_USAGE also inside a run or a wait (a C function that a script
+ * called). */
 ah_status ah_embed_enter_top(ah_embed *e, const char *what);
 /* Keeps an error for ah_last_error; returns its status. */
 ah_status ah_embed_fail(ah_embed *e, const ah_err *err);

@@ -97,7 +97,8 @@ static ah_status check_principal(ah_slice who, ah_err *err)
     return AH_OK;
 }
 
-/* Who responds is kept: observers are told, who may do anything. */
+/* Responds to the ask. Copies the response and the name of the responder first: observers are
+ * notified, and may do anything. */
 static ah_status close_ask(ah_embed *e, ah_ask_item *a, ah_slice response, ah_slice who,
                            ah_err *err)
 {

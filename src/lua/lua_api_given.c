@@ -1,6 +1,6 @@
-/* What a program and its scripts hand each other, by name: tools that the program adds or
- * a script returns, agents and adapters that a script returns; ah.host_tool. All of it
- * lives in one Lua table of the host, so that it is collected as any other value. And ah_alias and
+/* Values that a program and its scripts pass to each other, by name: tools that the program adds or
+ * a script returns, agents and adapters that a script returns; ah.host_tool. All of them are in one
+ * Lua table of the host, so that they are collected as any other value. Also ah_alias and
  * ah_defaults. */
 #include "base/lent.h"
 #include "base/near.h"
@@ -194,7 +194,7 @@ AH_API ah_status ah_remove_tool(ah_host *host, const char *name)
     return ah_embed_call(e, remove_tool, (void *)(uintptr_t)ah_lend_text(name));
 }
 
-/* What models are told of them, by name; objects are written with their keys sorted. */
+/* Sets the host's JSON list of tool specifications by name; keys of objects are sorted. */
 static int list_tools(lua_State *L)
 {
     ah_lua *h = ah_lua_of(L);

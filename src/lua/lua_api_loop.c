@@ -22,7 +22,8 @@ struct ah_event_node {
 
 /* -- steps --------------------------------------------------------------------------------- */
 
-/* What came in is done, too, up to a bound: the rest is due at once. */
+/* Makes one step that may wait, then up to MAX_ROUNDS more for the jobs that it posted. Jobs that
+ * are left are due at once. */
 static void work(ah_lua *h, int timeout_ms)
 {
     ah_host *host = h->host;

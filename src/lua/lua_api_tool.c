@@ -8,7 +8,7 @@
 
 enum { MAX_ANSWER = 64 << 20 };
 
-/* What a tool of the program is, behind its ah_tool. */
+/* A tool of the program, behind its ah_tool. */
 typedef struct native {
     ah_embed *embed;
     ah_tool_config cfg; /* of it: the functions and ud */
@@ -57,7 +57,8 @@ static double seconds_left(const ah_call *call, int64_t now)
     return at ? (double)(at - now) / 1000 : -1;
 }
 
-/* What the program does to agents meanwhile (ah_agent_send) is part of the call. */
+/* Calls the program's function. Its changes of agents meanwhile (ah_agent_send) are part of the
+ * call. */
 static void begin(const native *n, ah_call *call, const ah_tool_call *told)
 {
     ah_lua *h = n->embed->lua;
@@ -208,7 +209,7 @@ AH_API ah_status ah_tool_refuse(ah_host *host, uint64_t call, const char *messag
 
 /* -- declaring ------------------------------------------------------------------------------ */
 
-/* What is being made; freed by the caller, whatever is raised. */
+/* A tool that is being made; the caller frees it, also after a raise. */
 typedef struct draft {
     const ah_tool_config *cfg;
     ah_schema *params, *result;

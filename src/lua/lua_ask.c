@@ -15,7 +15,7 @@ static const char ASKER[] = "agenthost.asker", CALL[] = "agenthost.call";
 
 enum { MAX_RESPONSE = 16 << 20, MOST_SECONDS = 1000000000 };
 
-/* What waits for one response; lives in a userdata. */
+/* A wait for one response; lives in a userdata. */
 typedef struct asker {
     ah_task_waiter waiter;
     ah_host *host;

@@ -5,7 +5,7 @@
 #include "host/ask.h"
 #include "lua/lua_task.h"
 
-/* Who responded, in `ask_closed`. */
+/* Names of responders, in the event `ask_closed`. */
 #define AH_BY_SCRIPT "script"
 #define AH_BY_FRONT  "front end"
 

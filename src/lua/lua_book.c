@@ -270,7 +270,7 @@ static void free_page(page *p)
     ah_free(&h->mem, p);
 }
 
-/* Finds or makes the one of this overlay; the object follows. */
+/* Finds or makes the page of this overlay; the caller sets its object. */
 static page *join(ah_overlay *o, ah_book *b, ah_err *err)
 {
     page *p = (page *)(void *)ah_overlay_find(o, b), *around;
@@ -291,7 +291,7 @@ static page *join(ah_overlay *o, ah_book *b, ah_err *err)
     return NULL;
 }
 
-/* What it did is done again on what is there now, where that has changed. */
+/* Repeats the page's changes on the current registry, if that has changed since. */
 static ah_status rebase(page *p, const ah_registry *on, uint64_t version, ah_err *err)
 {
     ah_status st = AH_OK;
@@ -463,7 +463,8 @@ static void change_named(lua_State *L, act what, ah_slice name)
     change(L);
 }
 
-/* Where there is none, too: another call may have put it there by the commit. */
+/* Records the removal even if there is no such tool: another call may have added it by the commit.
+ * True if it is there now. */
 bool ah_book_remove(lua_State *L, ah_slice name)
 {
     const ah_book *b = luaL_checkudata(L, 1, AH_BOOK);

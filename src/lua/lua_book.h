@@ -1,4 +1,5 @@
-/* What is in an ah.registry (lua_book.c): its tools as code that runs now sees and changes them. */
+/* The contents of an ah.registry (lua_book.c): its tools as the code that runs now sees and changes
+ * them. */
 #ifndef AH_LUA_BOOK_H
 #define AH_LUA_BOOK_H
 
@@ -27,7 +28,7 @@ const ah_registry *ah_book_seen(lua_State *L, const ah_book *b);
 /* Each changes the one at 1: in a call with that, else at once; the agents that use it are told
  * then. Raise where that cannot be. */
 void ah_book_put(lua_State *L, ah_tool *tool, bool replace); /* replace: or adds */
-bool ah_book_remove(lua_State *L, ah_slice name);            /* was it there? */
+bool ah_book_remove(lua_State *L, ah_slice name);            /* true if it was there */
 void ah_book_pick(lua_State *L, ah_slice name);              /* which is there */
 void ah_book_clear_picked(lua_State *L);
 

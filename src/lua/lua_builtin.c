@@ -1,6 +1,6 @@
-/* What the Lua of the library (lua/agenthost) needs of the core: ah._raise, ah._check_list
- * and ah._list_fault, so that a mistake in what it is given is told at the script's line and with
- * the nearest name. What a single built-in tool needs is in a file of its own. */
+/* Functions of the core for the library's own Lua (lua/agenthost): ah._raise, ah._check_list and
+ * ah._list_fault, so that a mistake in a script's values is raised at the script's line and with
+ * the nearest name. Functions for a single built-in tool are in a file of its own. */
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_open.h"
@@ -18,7 +18,7 @@ static int check_list(lua_State *L)
     return 1;
 }
 
-/* ah._list_fault(value): what is wrong with the list, to be put behind its name, or nil. */
+/* ah._list_fault(value): the fault of the list, to be appended to its name, or nil. */
 static int list_fault(lua_State *L)
 {
     luaL_checkany(L, 1);

@@ -180,7 +180,7 @@ static int agent_fork(lua_State *L)
 
 /* -- another model ------------------------------------------------------------------------ */
 
-/* What an agent had before a call gave it another model; set back if that fails. */
+/* The agent's model before a call changed it; restored if the call fails. */
 typedef struct model {
     ah_participant part; /* key: the agent */
     ah_lua *lua;

@@ -78,7 +78,7 @@ static int reset(lua_State *L, lua_State *co)
     return status;
 }
 
-/* What the coroutine raised, with the position of its caller where it is a text. */
+/* Raises the coroutine's error again; a text gets the position of the caller. */
 static int raise_again(lua_State *L, lua_State *co)
 {
     int status = lua_status(co);

@@ -45,7 +45,7 @@ static int ctx_note(lua_State *L)
     return 0;
 }
 
-/* What a tool adds says which tool it was. */
+/* Returns the provenance of a tool's changes, which names the tool; raises when out of memory. */
 static ah_text *by_tool(lua_State *L, const ah_call *call)
 {
     ah_buf *b = ah_lua_push_buf(L, 1 << 10);
@@ -144,7 +144,8 @@ static int ctx_enlist(lua_State *L)
     return 1;
 }
 
-/* Who made the call: a copy, so that nothing can be changed through it. */
+/* Pushes a copy of the facts about the model that made the call: changing it changes nothing
+ * else. */
 static int push_adapter(lua_State *L, const ah_call *call)
 {
     const ah_adapter *a = ah_run_cfg(call->run)->adapter;

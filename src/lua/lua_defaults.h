@@ -1,4 +1,5 @@
-/* What a program says for all runs of its host: ah_defaults of agenthost.h (lua_api_given.c). */
+/* Defaults that a program sets for all runs of its host: ah_defaults of agenthost.h
+ * (lua_api_given.c). */
 #ifndef AH_LUA_DEFAULTS_H
 #define AH_LUA_DEFAULTS_H
 

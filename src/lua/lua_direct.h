@@ -6,7 +6,7 @@
 #include "lua/lua_state.h"
 #include "model/tool.h"
 
-/* What came of it. Everything is borrowed until `take` returns. */
+/* The result of a direct call. Everything is borrowed until `take` returns. */
 typedef struct ah_direct_reply {
     ah_status status; /* AH_OK: the call succeeded */
     bool ended; /* it has no answer: the run of the call ended before it, or a handler left it */
@@ -16,7 +16,7 @@ typedef struct ah_direct_reply {
     const ah_value *live; /* the value as the handler returned it; where it succeeded */
 } ah_direct_reply;
 
-/* What is wrong, where it did not succeed or has no words. */
+/* Fills *err for a call that did not succeed or has no words. */
 void ah_direct_error(const ah_direct_reply *r, ah_err *err);
 
 typedef int (*ah_direct_take)(lua_State *L, const ah_direct_reply *r);

@@ -1,4 +1,4 @@
-/* Where the discovery of entities (run/discover.h) meets agents and scripts. */
+/* Connects the discovery of entities (run/discover.h) to agents and scripts. */
 #include "lua/lua_discover.h"
 
 #include "lua/lua_agent.h"

@@ -46,7 +46,7 @@ bool ah_lua_is_dispatcher(lua_State *L, int idx)
 
 /* -- delivering ---------------------------------------------------------------------------- */
 
-/* Where to say that a subscriber failed. */
+/* Destination of the warning that a subscriber failed. */
 typedef struct delivery {
     ah_lua *lua;
     ah_run *run; /* NULL: outside of all runs */

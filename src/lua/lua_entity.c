@@ -79,7 +79,7 @@ static bool push_id(lua_State *L)
     return true;
 }
 
-/* What is wrong with the value on top as an id, or NULL. */
+/* Returns why the value on top is no valid id, or NULL. */
 static const char *fault_of(lua_State *L)
 {
     ah_slice id;
@@ -158,7 +158,7 @@ static bool push_next(lua_State *L, int idx, size_t *at)
     return false;
 }
 
-/* What next_entity works on. */
+/* Arguments and results of ah_lua_next_entity, as `look` gets them. */
 typedef struct looking {
     ah_lua *lua;
     int ref;
@@ -359,7 +359,7 @@ static int entity_index(lua_State *L)
     return 1;
 }
 
-/* What of an instance's metatable is the script's to set. */
+/* True for a metamethod that a script may set in the metatable of instances. */
 static bool is_metamethod(const char *key)
 {
     static const char *const free_ones[] = {"__tostring", "__eq",     "__lt",   "__le",
@@ -597,7 +597,7 @@ static int new_entity(lua_State *L)
     return 1;
 }
 
-/* ah.is_provider(value): has it tools to give? */
+/* ah.is_provider(value): true if the class of the value has tools. */
 static int is_provider(lua_State *L)
 {
     const ah_lua_entity *e;

@@ -37,7 +37,7 @@ ah_status ah_lua_entity_id(ah_lua *h, lua_State *L, int class, int idx, ah_text 
 /* The entities that the value behind a reference is, or is a list of: see ah_value. */
 ah_status ah_lua_next_entity(ah_lua *h, int ref, size_t *at, ah_entity *out, ah_err *err);
 
-/* How methods are called (lua_entity_call.c). */
+/* Functions by which the core calls methods (lua_entity_call.c). */
 extern const ah_entity_vt ah_lua_entity_vt;
 /* Pushes the functions that copy and set back the instance on top: its own snapshot and
  * restore, or ours, which know up to 10,000 values. False, and nothing, where it is none. */

@@ -15,7 +15,8 @@ enum {
 
 /* -- undo copies ------------------------------------------------------------------------- */
 
-/* Where a copy ends: at other entities, and at tables whose owner closed them with __metatable. */
+/* True for values that a copy does not go into: other entities, and tables whose owner closed them
+ * with __metatable. */
 static bool ends_at(lua_State *L, int t)
 {
     bool closed;
@@ -232,7 +233,7 @@ static int call_method(lua_State *L)
     return ah_lua_handled(L, LUA_OK, 0);
 }
 
-/* Is the value at 3 an instance of the same class and id? Its class is pushed then. */
+/* True if the value at 3 is an instance of the same class and id; its class is then pushed. */
 static bool is_the_one(lua_State *L, const ah_entity_slot *f)
 {
     const ah_lua_entity *e = ah_lua_push_entity_of(L, 3);

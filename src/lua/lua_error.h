@@ -18,14 +18,14 @@ bool ah_lua_push_place(lua_State *L);
 int ah_lua_raise(lua_State *L, ah_status st, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 int ah_lua_raise_err(lua_State *L, const ah_err *err);
-/* Where the code of the script in co is, or was when it raised: "script.lua:12", for a warning. out
- * stays as it is where none of it is there. */
+/* Writes the script position of the code in co, or the one where it raised ("script.lua:12"), to
+ * out, for a warning. Leaves out unchanged if co runs no code of the script. */
 enum { AH_PLACE = LUA_IDSIZE + 16 };
 void ah_lua_where(lua_State *co, char *out, size_t size);
-/* The same for where the function at idx begins. */
+/* The same for the line where the function at idx is defined. */
 void ah_lua_defined(lua_State *L, int idx, char *out, size_t size);
-/* What is at idx (an error object or anything else that was raised) as *err. Never
- * raises. Texts lose their position: it is for the log, not for a model. */
+/* Reads the value at idx (an error object or any other raised value) into *err. Never raises. Texts
+ * lose their position: it is for the log, not for a model. */
 void ah_lua_read_error(lua_State *L, int idx, ah_err *err);
 /* The same with the position, for the script's author. */
 void ah_lua_read_placed(lua_State *L, int idx, ah_err *err);
@@ -35,8 +35,8 @@ bool ah_lua_push_message(lua_State *L, int idx);
 void ah_lua_error_class(lua_State *L); /* registers the metatable */
 void ah_lua_open_error(lua_State *L);  /* error */
 
-/* In the registry: what the last run or agent that came to nothing failed with, as text; nil once
- * a run went well. For a script that does not look at `nil, err` and stumbles over the nil. */
+/* Registry key of the error, as text, of the last run or agent that failed; nil after a run that
+ * succeeded. For a script that ignores `nil, err` and then uses the nil. */
 #define AH_LAST_FAILURE "agenthost.last_failure"
 
 #endif

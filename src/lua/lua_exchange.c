@@ -12,7 +12,7 @@ static const char EXCHANGE[] = "agenthost.exchange";
 
 enum { MAX_PIECE = 64 << 20 };
 
-/* What the function sees of an exchange. */
+/* An exchange as the adapter's function sees it. */
 struct ah_lua_exchange {
     ah_exchange *x; /* NULL: it is over, or the results of calls are waited for */
     ah_task *task;
@@ -172,7 +172,8 @@ static int call_told(lua_State *L)
     return 0;
 }
 
-/* What is kept for the conversation goes: "stopped", "failed", "over". w NULL: of all. */
+/* Calls the adapter's `told` function, which drops the data that it keeps for the conversation.
+ * what: "stopped", "failed" or "over". A NULL w means all conversations. */
 static void tell(ah_lua_adapter *a, const char *what, const ah_wire *w)
 {
     lua_State *L = a->lua->caller;

@@ -12,11 +12,11 @@ typedef struct ah_lua_exchange ah_lua_exchange;
 typedef struct ah_lua_adapter {
     ah_scripted scripted;
     ah_lua *lua;
-    bool reads;    /* its answers are lines of a provider's wire */
-    int ref;       /* function(exchange) */
-    int asks;      /* function(name, arguments, call_id): is there a double? LUA_NOREF: never */
+    bool reads; /* its answers are lines of a provider's wire */
+    int ref;    /* function(exchange) */
+    int asks;   /* function(name, arguments, call_id): true if `runs` stands in; LUA_NOREF: never */
     ah_tool *runs; /* doubles: a tool of any arguments */
-    int told;      /* function(what, conversation): see ah_lua_exchange_tell; LUA_NOREF: none */
+    int told;      /* function(what, conversation): see tell in lua_exchange.c; LUA_NOREF: none */
     ah_lua_exchange *paused; /* those that wait for results */
 } ah_lua_adapter;
 

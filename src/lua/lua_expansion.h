@@ -1,4 +1,4 @@
-/* What a handler that raises visibility_expansion_required asks for. */
+/* The sections that a handler requests by raising visibility_expansion_required. */
 #ifndef AH_LUA_EXPANSION_H
 #define AH_LUA_EXPANSION_H
 

@@ -89,7 +89,7 @@ static bool put_guard(lua_State *L)
     return put;
 }
 
-/* What the code put there itself stays. */
+/* Restores os.exit, unless the code has replaced the guard by a function of its own. */
 static void take_guard(lua_State *L)
 {
     int top = lua_gettop(L);

@@ -35,7 +35,7 @@ void ah_fence_put(ah_lua *h, ah_fence *f);
 /* Gives what closes the task's variables memory of its own. */
 void ah_fence_widen(ah_fence *f);
 
-/* Whether the failure with this lua_Status came from the fence; then *err says so. */
+/* True if the failure with this lua_Status came from the fence; *err is then filled. */
 bool ah_fence_failed(const ah_fence *f, int status, ah_err *err);
 
 /* Prepares the guard of os.exit, where there is one; raises when out of memory. */

@@ -163,7 +163,8 @@ static uint64_t check_key(lua_State *L, int idx, const char *what, const char *c
     return 0;
 }
 
-/* What the table at idx has by its metatable, added to the one on top. */
+/* Adds the fields that the table at idx has by its metatable to the table on top. Returns their
+ * bits. */
 static uint64_t add_inherited(lua_State *L, int idx, const char *const *known, bool list)
 {
     lua_Integer n = list ? luaL_len(L, idx) : 0;
@@ -200,7 +201,8 @@ static const char *push_wrong_key(lua_State *L)
                            luaL_typename(L, -1));
 }
 
-/* What failed often stands behind its nil: a constructor gives nil, err. */
+/* Pushes the fault of a list whose item `at` is nil. A constructor that fails gives nil, err: so
+ * the message of an error object at the next index is part of it. */
 static const char *push_hole(lua_State *L, int idx, lua_Integer at)
 {
     lua_pushfstring(L, "[%I] is nil", (LUAI_UACINT)at);

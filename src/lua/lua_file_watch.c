@@ -147,7 +147,8 @@ static int call_fn(lua_State *L)
     return 0;
 }
 
-/* Where there was no memory for them the changes are gone, which the warning tells. */
+/* Calls the watch's function with the changes. If there is no memory for their list, they are lost,
+ * and the warning says that the function failed. */
 static void on_job(ah_job *job)
 {
     watch *w = (watch *)(void *)((char *)job - offsetof(watch, job));

@@ -35,8 +35,8 @@ void ah_lua_hooks_swap(ah_lua_hooks *a, ah_lua_hooks *b);
 /* Makes s, which was initialised, hold what `from` holds. Raises when out of memory. */
 void ah_lua_hooks_copy(lua_State *L, ah_lua_hooks *s, const ah_lua_hooks *from);
 
-/* What is said to the model, before it is in the conversation: AH_OK, or AH_GUARD and why it must
- * not be. */
+/* Runs the guards on a text for the model before it enters the conversation: AH_OK, or AH_GUARD and
+ * the reason of the refusal. */
 ah_status ah_lua_guard_input(ah_lua_hooks *s, ah_slice text, ah_err *err);
 
 /* The reason at idx, whatever it is, in words: of a long one as much as there may be, and how much

@@ -130,7 +130,7 @@ static int guard(lua_State *L)
     return 0;
 }
 
-/* Where it cannot be (out of memory), it is tried again with the next call. */
+/* Guards the thread functions of L. When out of memory, the next call tries again. */
 static void guard_threads(ah_lua *h, lua_State *L)
 {
     lua_pushcfunction(L, guard);

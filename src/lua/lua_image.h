@@ -26,7 +26,7 @@ ah_status ah_lua_read_content(lua_State *L, int idx, const char *what, ah_lua_co
 /* The user's entry; NULL when out of memory. */
 ah_text *ah_lua_content_entry(const ah_mem *mem, const ah_lua_content *s, int64_t time);
 
-/* Is the value an image, or a list that holds one? */
+/* True if the value is an image, or a list that holds one. */
 bool ah_lua_shows(lua_State *L, int idx);
 /* Such a value: its texts, a line each, as a JSON string to `text` (nothing where there are
  * none), its images as a JSON list to `images`. AH_TOOL_VALIDATION for what else is in it. */

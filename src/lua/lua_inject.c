@@ -54,7 +54,7 @@ void ah_lua_add_tools(lua_State *L, int idx, const char *what, ah_changes *c, ah
     lua_pop(L, 1);
 }
 
-/* What is on top of the stack. */
+/* Adds the removal of the tool on top of the stack, an object or a name, to *c; raises. */
 static void remove_one(lua_State *L, const char *what, int at, ah_changes *c)
 {
     const ah_tool *t = ah_lua_to_tool(L, -1);
@@ -127,7 +127,8 @@ static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *o
     return st;
 }
 
-/* What it gave before a call: a text for the model, or nothing. */
+/* Reads the first of two results of `before`: a text for the model, appended to answer, or
+ * nothing. */
 static ah_status read_answer(lua_State *L, const struct ah_lua_strategy *s, ah_buf *answer,
                              ah_err *err)
 {
@@ -342,7 +343,8 @@ static bool push_described(lua_State *L, const struct ah_lua_strategy *s)
     return true;
 }
 
-/* Came it in mid-conversation, where nobody describes it, to a conversation that goes on? */
+/* True if a conversation that goes on has the tool already, stale and with the same specification:
+ * it was added in mid-conversation, where strategies describe nothing. */
 static bool is_there_as_it_is(lua_State *L, const ah_registry *r, ah_tool *tool)
 {
     const ah_tool *there = ah_registry_find(r, ah_text_slice(tool->name));

@@ -67,7 +67,7 @@ static void *fail(const ah_lua_memory *m, int64_t more)
     return NULL;
 }
 
-/* What shrinks never fails. */
+/* Shrinking a block never fails for a limit. */
 void *ah_lua_alloc(void *ud, void *ptr, size_t old, size_t size)
 {
     ah_lua_memory *m = ud;

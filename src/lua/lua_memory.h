@@ -10,7 +10,7 @@
 /* A lua_Alloc whose ud is an ah_lua_memory. */
 void *ah_lua_alloc(void *ud, void *ptr, size_t old, size_t size);
 
-/* What counts in this state now; NULL: the allocator is another's. */
+/* Returns the memory accounting of this state; NULL: its allocator is not ours. */
 ah_lua_memory *ah_lua_memory_of(lua_State *L);
 
 /* Puts the fence in place, inside those that are, and takes it away. */

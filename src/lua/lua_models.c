@@ -11,7 +11,7 @@ static const char ALIASES[] = "agenthost.aliases"; /* in the registry: names of 
 
 enum { MAX_ROW = 64 << 10 };
 
-/* Whose words they are. */
+/* The origin of aliases and rows. */
 typedef struct speaker {
     ah_model_from from;
     const char *what; /* in errors */

@@ -99,7 +99,8 @@ static int moment_prompt(lua_State *L)
     return 0;
 }
 
-/* What it keeps, its own last word in this moment included; nothing yet is nil. */
+/* Pushes the strategy's state, with its own last change in this moment; nil if it has none yet.
+ * Raises in a policy. */
 static void push_state(lua_State *L, const ah_moment *m)
 {
     ah_slice state = {NULL, 0};

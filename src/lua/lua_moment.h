@@ -1,4 +1,4 @@
-/* What strategies and policies see of a call. It is there while they are asked, no longer. */
+/* A call as strategies and policies see it. The object is valid only while they are asked. */
 #ifndef AH_LUA_MOMENT_H
 #define AH_LUA_MOMENT_H
 

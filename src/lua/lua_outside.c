@@ -40,7 +40,8 @@ static void push_members(lua_State *L, ah_slice object)
     }
 }
 
-/* What is quoted of a text with a key in it might be half a key. */
+/* Pushes the fault of a text that is no JSON object. The message quotes the text, so it is left out
+ * if the text has a key: the quote might be half of it. */
 static void push_fault(lua_State *L, ah_slice text, const char *what, const char *message)
 {
     if (!message)

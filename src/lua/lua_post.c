@@ -328,7 +328,8 @@ static ah_status change_now(ah_lua_agent *a, ah_changes *c, ah_err *err)
     return st;
 }
 
-/* What is wrong already is told at the script's line; what is wrong by then fails the call. */
+/* Raises at the script's line for names that are taken now. Names that are taken only by the commit
+ * fail the call. */
 static void check_names(lua_State *L, const ah_lua_agent *a, const ah_changes *c)
 {
     ah_err err;

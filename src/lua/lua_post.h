@@ -1,5 +1,5 @@
-/* What becomes of an agent from outside of its own model and tools: messages that are sent to it,
- * tools that come and go. In a call it is kept with that (lua_post.c). */
+/* Changes of an agent from outside of its own model and tools: messages sent to it, tools added or
+ * removed. In a call they are kept with the call (lua_post.c). */
 #ifndef AH_LUA_POST_H
 #define AH_LUA_POST_H
 

@@ -42,7 +42,7 @@ static void release_kept(void *p)
 
 static const struct ah_value_vt kept_vt = {.release = release_kept};
 
-/* What is being made, in a userdata so that a raise loses nothing. */
+/* A prompt that is being made, in a userdata so that a raise frees its parts. */
 typedef struct draft {
     ah_schema *output;
     kept *resources;

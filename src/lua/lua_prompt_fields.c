@@ -118,7 +118,8 @@ void ah_prompt_fields_clear(ah_prompt_fields *p)
 
 /* -- what follows from it ----------------------------------------------------------- */
 
-/* Those of disabled and summarised sections, too: they may come later. */
+/* Raises if a tool has a name of one of the prompt's tools. Tools of disabled and summarised
+ * sections count: they may be offered later. */
 static void check_names(lua_State *L, const ah_prompt *p, const ah_changes *tools)
 {
     ah_err err;
@@ -182,7 +183,7 @@ void ah_prompt_fields_tools(lua_State *L, ah_prompt_fields *p, bool offered, ah_
         ah_lua_raise_err(L, &err);
 }
 
-/* What stands around the prompt's text. */
+/* Sets the texts before and after the prompt's text. */
 static void set_around(lua_State *L, ah_prompt_fields *p, ah_slice system, ah_buf *words)
 {
     ah_disclosure *d = &p->disclosure;
@@ -219,7 +220,7 @@ static void put_words(const ah_prompt_fields *p, bool native, ah_buf *out)
         ah_output_ask(p->output, out);
 }
 
-/* What was told is told, or all of it is set anew. */
+/* Records the current rendering as the one in the system text, with nothing read since. */
 static void settle_text(ah_prompt_fields *p, const ah_transcript *t)
 {
     ah_rendered_prompt_unref(p->told);
@@ -302,14 +303,14 @@ void ah_prompt_fields_bind(ah_prompt_fields *p, ah_binding *binding)
     p->binding = binding;
 }
 
-/* Is the tool of this name this one? */
+/* True if the registry's tool of this name is this one. */
 static bool offers(const ah_registry *tools, const ah_tool *t)
 {
     return ah_registry_find(tools, ah_text_slice(t->name)) == t;
 }
 
-/* Was there never a tool of its name? There may have been no room, or it came in a turn of which a
- * fork knows nothing. */
+/* True if the registry never had a tool of this name: there was no room for it, or it came in a
+ * turn that a fork does not have. */
 static bool is_unknown(const ah_registry *tools, const ah_tool *t)
 {
     ah_slice name = ah_text_slice(t->name);
@@ -348,7 +349,7 @@ static ah_status remove_tool(ah_tool *t, const ah_rendered_prompt *now, const ah
     return AH_OK;
 }
 
-/* Those of sections that were read and are not open any more. */
+/* Removes the tools of sections that were read and are not open any more. */
 static ah_status remove_read(ah_prompt_fields *p, const ah_transcript *t,
                              const ah_rendered_prompt *had, const ah_rendered_prompt *now,
                              const ah_registry *tools, ah_changes *out, ah_err *err)
@@ -386,7 +387,8 @@ static ah_status change_tools(ah_prompt_fields *p, const ah_transcript *t,
     return st == AH_OK ? add_new(p, had, now, tools, out, err) : st;
 }
 
-/* Is the system text, which was this rendering (NULL: not known), still right for that one? */
+/* True if the system text is still right for the rendering `now`. p->told is the rendering in it;
+ * NULL: not known, so the texts are compared. */
 static bool still_told(const ah_prompt_fields *p, const ah_transcript *t,
                        const ah_rendered_prompt *now, ah_err *err)
 {

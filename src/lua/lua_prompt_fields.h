@@ -1,5 +1,5 @@
-/* What ah.run and ah.agent are told of their prompt: the fields prompt, params, overrides
- * and output, and the sections at the front of the array part. */
+/* Fields of ah.run and ah.agent for the prompt: prompt, params, overrides and output, and the
+ * sections at the front of the array part. */
 #ifndef AH_LUA_PROMPT_FIELDS_H
 #define AH_LUA_PROMPT_FIELDS_H
 

@@ -19,7 +19,7 @@ typedef struct view {
     ah_list *list;
 } view; /* user value 1: the family */
 
-/* Which Lua function a rule of the core means. */
+/* The Lua function behind a reducer of the core. */
 typedef struct reducer {
     ah_lua *lua;
     const ah_session *root;
@@ -62,7 +62,7 @@ int ah_lua_push_all(lua_State *L, int family, ah_slice type, const ah_cell *head
     return 1;
 }
 
-/* What it says when the value at idx is of another class than the slice. */
+/* Raises AH_TOOL_VALIDATION if the value at idx is of another class than the slice. */
 static void check_class(lua_State *L, const ah_session *s, int id, int idx)
 {
     const ah_lua_type *t = ah_lua_push_type_of(L, idx);

@@ -116,7 +116,7 @@ static int registry_replace(lua_State *L)
     return itself(L);
 }
 
-/* registry:remove(name): was it there? */
+/* registry:remove(name): true if the tool was there. */
 static int registry_remove(lua_State *L)
 {
     check(L);

@@ -102,8 +102,8 @@ void ah_lua_push_messages(lua_State *L, const ah_transcript *t, size_t n)
     lua_call(L, 1, 1);
 }
 
-/* Did the entry's tools come in mid-conversation? They bear their provenance; what was picked was
- * there before. */
+/* True if the entry's tools were added in mid-conversation: such tools have a provenance. Tools
+ * that were picked were there before. */
 static bool brought(ah_slice json)
 {
     ah_slice by = ah_json_member(json, "by");

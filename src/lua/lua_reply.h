@@ -1,4 +1,4 @@
-/* What a run gives back: the reply, complete or partial. */
+/* The reply of a run, complete or partial. */
 #ifndef AH_LUA_REPLY_H
 #define AH_LUA_REPLY_H
 

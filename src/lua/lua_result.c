@@ -1,6 +1,6 @@
-/* What a handler gives back: a value, nothing, ah.ok / ah.result / ah.fail, or `nil, message`.
- * Here it is read as an outcome, and the three are made. A raise, and what becomes of the
- * outcome, is lua_tool.c's; how the value is shown to the model lua_render.c's. */
+/* Results of handlers: a value, nothing, ah.ok / ah.result / ah.fail, or `nil, message`. Reads them
+ * as an outcome, and makes those three. lua_tool.c handles a raise and the outcome; lua_render.c
+ * renders the value for the model. */
 #include "lua/lua_result.h"
 
 #include "lua/lua_error.h"

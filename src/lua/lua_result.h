@@ -1,4 +1,4 @@
-/* What a handler gives back, as an outcome. */
+/* The results of a handler, as an outcome. */
 #ifndef AH_LUA_RESULT_H
 #define AH_LUA_RESULT_H
 

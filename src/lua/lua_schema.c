@@ -314,7 +314,7 @@ static int schema_tostring(lua_State *L)
 
 /* Validating */
 
-/* What a check needs of our memory, held by a userdata while Lua may raise. */
+/* C memory of a check, held by a userdata while Lua may raise. */
 typedef struct scratch {
     ah_buf in, out;
     ah_buf words; /* what was coerced */

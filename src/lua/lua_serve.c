@@ -20,7 +20,7 @@ enum { MAX_NAMES = 64, NAMES_BYTES = 16 << 10, SHUT_MS = 2000 };
 
 enum { HANDLER = 1, REFUSER }; /* the functions of a server, as its user values */
 
-/* What a script gives, but for functions and names. */
+/* Options of a server, without functions and names. */
 typedef struct fields {
     ah_slice listen; /* Lua's, good while it is opened */
     ah_server_limits limits;
@@ -247,7 +247,8 @@ static void start_work(work *w)
         fail_work(w, err.message);
 }
 
-/* Whose answer is out goes on with what it has to do. */
+/* Called when bytes of a response were taken or its client is gone. A handler whose whole response
+ * went out goes on with its other work. */
 static void on_work(ah_job *job)
 {
     work *w = (work *)(void *)((char *)job - offsetof(work, job));
@@ -324,7 +325,7 @@ static void leave_waiting(waiting *w)
     w->link = NULL;
 }
 
-/* Whose turn it is. */
+/* Returns the first request that may start now, or NULL. A refused one needs no free place. */
 static work *next_work(const server *s)
 {
     bool room = s->active < s->fields.requests;

@@ -1,6 +1,6 @@
-/* What `setup` is given, the conversation, stages what it is asked for: tools and the system text
- * in lists of its own, changes of the session in an overlay, resources in those of the run. All of
- * it is applied in one go, when the function has returned. */
+/* `setup` gets the conversation, an object that stages all requests: tools and the system text in
+ * lists of its own, changes of the session in an overlay, resources in those of the run. All of it
+ * is applied in one step, when the function has returned. */
 #include "lua/lua_setup.h"
 
 #include <inttypes.h>
@@ -156,7 +156,8 @@ static bool has_tool(const ah_changes *c, size_t n, const ah_tool *tool)
     return has;
 }
 
-/* What would be refused when all is applied is refused at the line that asks for it. */
+/* Raises, at the line that adds the tool, for a fault that would be an error when all is
+ * applied. */
 static void check_tool(lua_State *L, const setting_up *s, const ah_changes *read, size_t i)
 {
     const ah_lua_agent *a = s->agent;
@@ -275,8 +276,9 @@ static int conversation_gc(lua_State *L)
 /* -- applying what it asked for -----------------------------------------------------------------
  */
 
-/* What an earlier one has added is bound again by what this one adds, without a word where it is
- * specified alike; what is not added again stays declared, and stale. */
+/* Makes the tools of an earlier `setup` stale. A tool that is added again with the same
+ * specification is bound again without a message to the model; one that is not added again stays
+ * declared, and stale. */
 static ah_status unbind_added(ah_lua_agent *a, ah_err *err)
 {
     ah_status st = AH_OK;
@@ -372,7 +374,7 @@ static void settled(ah_task *t, int nresults)
     end(s, failed ? &err : NULL);
 }
 
-/* Where its own code raised, the author is told the line. */
+/* Ends a `setup` that failed. An error that its own code raised has the line, for the author. */
 static void failed(ah_task *t, const ah_err *err)
 {
     ah_err full = *err, placed;

@@ -104,7 +104,7 @@ typedef struct ah_lua {
 /* Makes the userdata on top (popped), which is an ah_lua, the host of this state. Raises when out
  * of memory. */
 void ah_lua_set_host(lua_State *L);
-/* Is agenthost open in L, by another copy of the library? */
+/* True if another copy of the library has opened agenthost in L. */
 bool ah_lua_foreign(lua_State *L);
 /* The host of a state in which the library was opened. Raises in what finalizers of the script
  * do after the host's own. */

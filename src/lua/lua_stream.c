@@ -41,7 +41,7 @@ typedef struct stream {
     ah_err err;        /* why not all came, once it is over */
 } stream;
 
-/* What Lua holds. */
+/* The userdata that Lua holds. */
 typedef struct box {
     stream *s; /* NULL: never made */
 } box;

@@ -94,7 +94,8 @@ static void count_back(ah_lua *h, const change *c)
     lua_pop(h->caller, 1);
 }
 
-/* Where there is no memory for it, it stays in the list and is told nothing. */
+/* Removes the subscription from its list. When out of memory, it stays in the list and is not
+ * called. */
 static void forget(ah_lua *h, const change *c)
 {
     ah_err ignored;

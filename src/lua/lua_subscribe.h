@@ -1,4 +1,4 @@
-/* Who is told what a dispatcher delivers (lua_subscribe.c). */
+/* Subscriptions to a dispatcher (lua_subscribe.c). */
 #ifndef AH_LUA_SUBSCRIBE_H
 #define AH_LUA_SUBSCRIBE_H
 

@@ -390,8 +390,9 @@ static ah_driver_run *scope_of(ah_lua *h, const ah_task_waiter *w)
 
 typedef enum drive_end { CAME, INTERRUPTED, CANCELLED } drive_end;
 
-/* How long a drive may wait, ms; -1: until something comes. A run whose handler drives asks for no
- * timer meanwhile, and what has cancelled it wakes nobody. */
+/* Returns how long a drive may wait, in ms; -1: until something comes. It is computed here
+ * because a run whose handler drives sets no timer meanwhile, and its cancellation does not wake
+ * the drive. */
 static int patience(ah_lua *h, drive_end end)
 {
     int64_t at = end == CAME && h->running ? end_of(h->running) : 0, now;
@@ -471,8 +472,8 @@ static const char TOO_DEEP[] =
     "runs inside runs are more than 8 deep (does a tool run an agent that calls it?)";
 _Static_assert(AH_MAX_DEPTH == 8, "TOO_DEEP says so");
 
-/* Who cannot wait, and what to do instead. What waits where nothing can be yielded out of drives,
- * and must not do so below code that is in the midst of something. */
+/* Errors for callees that cannot wait, with an alternative. A wait that cannot yield must drive,
+ * and nothing may drive below code that is not finished. */
 static const char *const cannot_wait[AH_CALLEES] = {
     [AH_CALLEE_OBSERVER] =
         "an observer cannot wait: keep what it needs, and wait in a handler or after the run",

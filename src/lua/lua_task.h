@@ -8,7 +8,7 @@
 #include "lua/lua_fence.h"
 #include "lua/lua_watch.h"
 
-/* What something waits for; lives in a userdata on the waiting thread's stack. */
+/* A wait for one thing; lives in a userdata on the waiting thread's stack. */
 typedef struct ah_task_waiter {
     bool done;
     ah_task *task; /* who yielded for it; NULL: nobody */

@@ -372,7 +372,8 @@ static int terminal_close(lua_State *L)
     return 0;
 }
 
-/* Where it goes on, the area is drawn again as whatever the program tells in `news`. */
+/* terminal:suspend(): returns when the program continues. The area is drawn again then, as after
+ * every signal through `news`. */
 static int suspend(lua_State *L)
 {
     ah_lua_terminal *t = ah_terminal_check(L);

@@ -45,7 +45,7 @@ typedef struct ah_lua_terminal {
 
 /* The open terminal at 1; raises where it is closed. */
 ah_lua_terminal *ah_terminal_check(lua_State *L);
-/* Those functions of the program that both files call; none of them may use the host. */
+/* Calls of the program's functions that both files make; none of the functions may use the host. */
 void ah_terminal_writing(const ah_lua_terminal *t);
 bool ah_terminal_kept(const ah_lua_terminal *t);
 /* The terminal's size is looked at, and what of the area the program has taken away is drawn again.
@@ -54,6 +54,6 @@ void ah_terminal_look(ah_lua_terminal *t);
 int ah_terminal_size(lua_State *L);        /* :size() -> columns, rows */
 int ah_terminal_write(lua_State *L);       /* :write(text) */
 int ah_terminal_print_above(lua_State *L); /* :print_above(text) */
-int ah_terminal_live(lua_State *L);        /* :live(lines, cursor) -> shown? */
+int ah_terminal_live(lua_State *L);        /* :live(lines, cursor) -> true if shown */
 
 #endif

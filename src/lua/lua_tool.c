@@ -64,7 +64,8 @@ static bool leaves(ah_status st)
            st == AH_BUDGET || st == AH_CANCELLED;
 }
 
-/* What it asks for is in the error that it raised. */
+/* Ends the call so that its run leaves to open sections. The error that the handler raised names
+ * them; if it cannot be read, the call fails with that message. */
 static void leave_for_sections(ah_task *t, ah_outcome *o)
 {
     ah_err err;
@@ -207,7 +208,7 @@ static void fence_in(ah_task *t, const ah_tool *tool)
         "; that is the limit of a tool without a timeout, and timeout = seconds sets another one";
 }
 
-/* What make_task is given. */
+/* Arguments of make_task. */
 typedef struct beginning {
     const handler *handler;
     ah_call *call;
@@ -319,7 +320,7 @@ ah_tool **ah_lua_tool_list(lua_State *L, const char *what, size_t *n)
     return out;
 }
 
-/* What is being made, in a userdata so that a raise loses nothing. */
+/* A tool that is being made, in a userdata so that a raise frees its parts. */
 typedef struct draft {
     const char *what;
     bool method; /* of an entity: function(self, args, ctx), found by its name when it is called */

@@ -5,7 +5,7 @@
 #include "lua/lua_render.h"
 #include "model/tool.h"
 
-/* What a Lua tool has for a handler. */
+/* The handler data of a Lua tool. */
 typedef struct ah_lua_handler {
     ah_lua *lua;
     int ref; /* LUA_NOREF: it is found some other way */

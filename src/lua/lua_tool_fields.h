@@ -1,4 +1,4 @@
-/* What a tool says of itself: annotations and version as a script gives them, and the fields of a
+/* Fields that describe a tool: annotations and version as a script gives them, and the fields of a
  * tool object. */
 #ifndef AH_LUA_TOOL_FIELDS_H
 #define AH_LUA_TOOL_FIELDS_H

@@ -54,7 +54,7 @@ bool ah_lua_push_type_render(lua_State *L, int idx)
 
 /* -- instances ----------------------------------------------------------------------------- */
 
-/* What a check needs of our memory, so that a raise loses nothing. */
+/* C memory of a check, in a userdata so that a raise frees it. */
 typedef struct check {
     ah_buf in, out;
     ah_faults faults;

@@ -56,7 +56,7 @@ typedef struct writer {
     ah_buf unsorted; /* scratch */
 } writer;
 
-/* What the keys of a table are. */
+/* The kinds of keys in a table. */
 typedef struct shape {
     size_t strings, integers, others;
     lua_Integer least, most; /* of the integers */
@@ -146,7 +146,7 @@ static bool is_marker(lua_State *L, const char *marker)
     return same;
 }
 
-/* Has the value at idx the metatable of this marker? */
+/* True if the value at idx has the metatable of this marker. */
 static bool is_marked(lua_State *L, int idx, const char *marker)
 {
     bool is;

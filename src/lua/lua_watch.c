@@ -110,8 +110,8 @@ static ah_watch_end judge(ah_lua *h, const ah_watch *w, int64_t now)
     return AH_IN_TIME;
 }
 
-/* What is around it is over: then it is, too, at once where that one entered it, after a moment
- * where it only waits for what is done here. */
+/* True if the end of the outer watch ends w: at once if the outer one entered w, after a grace
+ * period if it only waits for the work that is done here. */
 static bool taken_along(const ah_watch *w, const ah_watch *outer, bool waits, int64_t now)
 {
     return outer->over &&

@@ -50,7 +50,8 @@ void ah_watch_leave(ah_lua *h, ah_watch *w);
 void ah_watch_pause(ah_lua *h, ah_watch *mark);
 void ah_watch_go_on(ah_lua *h, ah_watch *mark);
 
-/* Looks at all clocks: is the innermost one over, or, of a pause, the one around it? */
+/* Looks at all clocks. Returns why the innermost watch is over; in a pause, why one around it is.
+ * AH_IN_TIME: it is not over. */
 ah_watch_end ah_watch_look(ah_lua *h);
 /* As an ah_interrupt of what is computed in C for the code that is at work; the ud is the ah_lua.
  */

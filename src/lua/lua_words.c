@@ -6,7 +6,7 @@ typedef struct word {
     const char *found, *meant, *as; /* as: the name of the field in the table `meant` */
 } word;
 
-/* What a table is given that has it in a table of its own. */
+/* Fields that belong in a table inside the one in which they were found. */
 static const word inside[] = {{"temperature", "options", NULL},
                               {"max_tokens", "options", NULL},
                               {"top_p", "options", NULL},

@@ -1,5 +1,5 @@
-/* What a script calls by another's word: names that other libraries, and the documents on tools
- * that this project follows, have for fields, members and functions of ours. */
+/* Foreign names: names that other libraries, and the documents on tools that this project follows,
+ * have for our fields, members and functions. */
 #ifndef AH_LUA_WORDS_H
 #define AH_LUA_WORDS_H
 
