@@ -160,8 +160,8 @@ static void free_driven(run *r)
     r->agent->runs--;
 }
 
-/* Ends a run that is dropped, or not over when the state is closed. At the maximum depth nothing
- * can be driven any more, so functions that close its resources cannot wait. */
+/* Drops a run, also one that is not over when the state is closed. At the maximum depth nothing can
+ * be driven any more, so functions that close the resources of runs within it cannot wait. */
 static void drop_driven(run *r)
 {
     ah_host *host = r->agent->lua->host;

@@ -20,18 +20,18 @@ enum {
     AH_AGENT_RESOURCES,
     AH_AGENT_REGISTRY,
     AH_AGENT_DEFINITION, /* the fields that agent:open begins other conversations with */
-    AH_AGENT_PARAMS,     /* those that `setup` sees */
+    AH_AGENT_PARAMS,     /* the parameters that `setup` sees */
     AH_AGENT_VALUES = AH_AGENT_PARAMS
 };
 typedef struct ah_lua_run ah_lua_run; /* one run; lives in a userdata */
 
-/* `setup` of a conversation, zero but for `fn` where there is none (lua_setup.h). */
+/* `setup` of a conversation; all but `fn` is zero if there is none (lua_setup.h). */
 typedef struct ah_lua_setup {
-    int fn;                        /* reference; LUA_NOREF: none */
-    bool done;                     /* once for the conversation */
-    ah_text *id;                   /* of the conversation; NULL: not yet asked for */
-    ah_text *system;               /* the field, to be said when it is done; NULL: none */
-    ah_changes added;              /* tools that it has added, for when it adds them again */
+    int fn;           /* reference; LUA_NOREF: none */
+    bool done;        /* once for the conversation */
+    ah_text *id;      /* of the conversation; NULL: not yet asked for */
+    ah_text *system;  /* the field `system`, set when `setup` is done; NULL: none */
+    ah_changes added; /* tools that it has added, for the next time that it adds them */
     struct ah_setting_up *at_work; /* NULL: it is not */
 } ah_lua_setup;
 
@@ -64,8 +64,8 @@ typedef struct ah_lua_agent {
     ah_lua_run *current;
     int runs;  /* that begun and whose replies are not given out */
     int busy;  /* changes under way that may call the log: it is neither closed nor run meanwhile */
-    bool once; /* of ah.run: it is over with its run */
-    bool closed;  /* it holds nothing any more */
+    bool once; /* of ah.run: it ends with its run */
+    bool closed;  /* all that it held is freed */
     bool looking; /* its prompt is being rendered: functions of the script are at work */
 } ah_lua_agent;
 
@@ -76,25 +76,25 @@ ah_lua_agent *ah_lua_to_agent(lua_State *L, int idx);
 
 /* Pushes an agent that holds nothing yet but can be collected. */
 ah_lua_agent *ah_lua_push_agent(lua_State *L);
-/* Reads the fields of the table at 1 into it; it may hold a transcript already, of a
- * conversation that goes on. Raises for the script's mistakes; AH_PROVIDER for what the world
+/* Reads the fields of the table at 1 into the agent, which may already hold the transcript of a
+ * conversation that goes on. Raises for mistakes of the script; AH_PROVIDER for what the world
  * lacks. */
 ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_err *err);
-/* The system text: `text` (.p NULL: none) and the prompt. Raises. */
+/* Sets the system text: `text` (.p NULL: none) and the prompt. Raises. */
 void ah_lua_say_system(lua_State *L, ah_lua_agent *a, ah_slice text);
-/* Declares tools while no run is at work. What the conversation offers already, the same as it
- * was, only gets its handlers; what is defined otherwise now has drifted (run/drift.h); the rest
- * stays stale. Raises. */
+/* Declares tools while no run is at work. A tool that the conversation already offers, unchanged,
+ * only gets its handler; one with another definition has drifted (run/drift.h); other tools of the
+ * conversation stay stale. Raises. */
 void ah_lua_declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_changes *c);
-/* The fields about the model and its options only; what is not given stays as it was. */
+/* Reads only the fields about the model and its options; absent ones stay as they were. */
 ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err);
-/* Its settings into the transcript, where they are not in force already. */
+/* Appends its settings to the transcript, unless they are in force already. */
 ah_status ah_lua_say_settings(ah_lua_agent *a, ah_err *err);
-/* Changes while no run is at work: how they are made, and making them. */
+/* For changes while no run is at work: the first returns the means to make them, the second makes
+ * them. */
 ah_injection ah_lua_injection_idle(ah_lua_agent *a, ah_inject_rules *rules);
 ah_status ah_lua_change_idle(ah_lua_agent *a, ah_inject_rules *rules, ah_changes *c, ah_err *err);
-/* The function on top (popped) is one of its front ends (lua_front.c). Raises when out of memory.
- */
+/* Adds the function on top (popped) to its front ends (lua_front.c). Raises when out of memory. */
 void ah_lua_add_front(lua_State *L, ah_lua_agent *a);
 /* Returns the agent of the run; NULL: it is not the run of an agent. */
 ah_lua_agent *ah_lua_agent_of(const ah_driver_run *d);
@@ -102,22 +102,23 @@ ah_lua_agent *ah_lua_agent_of(const ah_driver_run *d);
 ah_agent *ah_lua_program_agent(const ah_driver_run *d);
 /* The run of the agent that is at work; NULL: none. */
 ah_driver_run *ah_lua_agent_at_work(const ah_lua_agent *a);
-/* When a run that begins in a call must end at the latest, by the loop clock: with the run and the
- * call around it; 0: no limit. Each may be NULL. */
+/* Returns when a run that begins in a call must end at the latest, by the loop clock, as the run
+ * and the call around it demand (each may be NULL); 0: no limit. */
 int64_t ah_lua_deadline_around(const ah_driver_run *parent, const ah_overlay *around);
-/* Pushes the reply of the run at work, as far as it is; nil where it is none of an agent. */
+/* Pushes the reply of the run at work, as far as it exists; nil if it is not the run of an
+ * agent. */
 void ah_lua_push_reply_so_far(lua_State *L, const ah_driver_run *d);
 /* Reference to the resources of a run (lua_resources.h); LUA_NOREF: it has none. */
 int ah_lua_run_resources(const ah_driver_run *d);
 /* Pushes the userdata of a run that is at work, whose first user value is its agent. */
 void ah_lua_push_run(lua_State *L, const ah_driver_run *d);
-/* When a run that begins now is to end (loop clock): by its own limits and those of what is around
- * it (each may be NULL); 0: never. */
+/* Returns when a run that begins now must end (loop clock), by its own limits and those of the run
+ * and the call around it (each may be NULL); 0: never. */
 int64_t ah_lua_agent_deadline(const ah_lua_agent *a, const ah_driver_run *parent,
                               const ah_overlay *around);
-/* Lets go of all that it holds, of a process of the model's too. Not while a run is at work. */
+/* Frees all that the agent holds, also a process of its model. Not while a run is at work. */
 void ah_lua_agent_close(ah_lua_agent *a);
-/* nil and the error, for `return`. */
+/* Pushes nil and the error; for `return`. */
 int ah_lua_fail(lua_State *L, const ah_err *err);
 
 /* -- runs for C -- */
@@ -125,25 +126,25 @@ int ah_lua_fail(lua_State *L, const ah_err *err);
 /* The callbacks of a C program that runs an agent. Both are called from within the driver. */
 typedef struct ah_tap {
     ah_agent *agent;
-    void (*event)(ah_agent *agent, const ah_notice *e); /* NULL: does not want any */
+    void (*event)(ah_agent *agent, const ah_notice *e); /* NULL: no events */
     void (*done)(ah_agent *agent);                      /* the run has ended, its result stands */
 } ah_tap;
 
 /* Begins a run of the agent at idx with the text (or nil) at idx + 1 and pushes the userdata in
- * which it lives; the caller keeps that (it keeps itself until the run is done). NULL: *err says
- * what the world lacks. Raises what is wrongly used. The tap is borrowed as long as the run;
- * NULL: a script's, which waits for it. */
+ * which it lives; the caller keeps that (it keeps itself until the run is done). NULL: *err has
+ * what the world lacks. Raises for wrong use. The tap is borrowed as long as the run; NULL: a
+ * script's run, which the script waits for. */
 ah_lua_run *ah_lua_start(lua_State *L, int idx, const ah_tap *tap, ah_err *err);
 ah_task_waiter *ah_lua_run_waiter(ah_lua_run *r);
 ah_driver_run *ah_lua_run_driven(const ah_lua_run *r); /* NULL once it is dropped */
 size_t ah_lua_run_first(const ah_lua_run *r);          /* the transcript's length before it */
-/* Ends it where it is, settled, without telling; harmless when done or dropped. */
+/* Ends the run where it is, settled, without a call of the tap; harmless when done or dropped. */
 void ah_lua_run_drop(ah_lua_run *r);
 
-/* Table at 1 -> the agent on top, or nil and an error; true where it is the agent. */
+/* Pushes the agent that the table at 1 defines, or nil and an error; true if it is the agent. */
 bool ah_lua_new_agent(lua_State *L, const char *what);
 
-/* More methods, of those above it. */
+/* Adds methods to those of agents. */
 void ah_lua_agent_methods(lua_State *L, const luaL_Reg *methods);
 void ah_lua_open_agent(lua_State *L); /* run */
 

@@ -64,9 +64,9 @@ ah_status ah_embed_may(ah_embed *e, const char *what);
 ah_status ah_embed_enter_top(ah_embed *e, const char *what);
 /* Keeps an error for ah_last_error; returns its status. */
 ah_status ah_embed_fail(ah_embed *e, const ah_err *err);
-/* Calls f(arg), protected; what it raises is kept. */
+/* Calls f(arg), protected; keeps and returns the error that it raises. */
 ah_status ah_embed_call(ah_embed *e, lua_CFunction f, void *arg);
-/* An error as the public struct; its JSON goes to *json. */
+/* Fills *out with the error as the public struct; its JSON goes to *json. */
 void ah_embed_error(const ah_mem *mem, const ah_err *err, ah_error *out, ah_text **json);
 void ah_err_json(const ah_err *err, ah_buf *out);
 
@@ -74,19 +74,19 @@ void ah_err_json(const ah_err *err, ah_buf *out);
 #define AH_GIVEN_AGENT "agent" /* the name of the agent that is all that a script returned */
 typedef enum ah_given { AH_GIVEN_TOOLS, AH_GIVEN_AGENTS, AH_GIVEN_MODELS } ah_given;
 void ah_given_open(lua_State *L, ah_embed *e);
-void ah_given_take(lua_State *L, ah_embed *e, int idx); /* what a script returned; raises */
-/* Pushes what goes by that name, or nil. Raises only when out of memory. */
+void ah_given_take(lua_State *L, ah_embed *e, int idx); /* takes a script's return value; raises */
+/* Pushes the value of that kind and name, or nil. Raises only when out of memory. */
 void ah_given_push(lua_State *L, ah_embed *e, ah_given kind, const char *name);
-void ah_given_tool(lua_State *L, ah_embed *e, int idx); /* the tool at idx; raises where taken */
+void ah_given_tool(lua_State *L, ah_embed *e, int idx); /* adds the tool at idx; raises if taken */
 /* Raises tool_not_found, with the nearest name. */
 int ah_given_no_tool(lua_State *L, ah_embed *e, const char *name);
 
 /* -- lua_api_agent.c, lua_api_ask.c, lua_api_loop.c -- */
-void ah_asks_forget(ah_embed *e);                  /* what ah_ask_next has shown */
-void ah_agents_close(ah_embed *e, bool finalized); /* finalized: Lua has let go of all of it */
+void ah_asks_forget(ah_embed *e);                  /* frees what ah_ask_next has shown */
+void ah_agents_close(ah_embed *e, bool finalized); /* finalized: Lua has already freed all of it */
 void ah_embed_watch(ah_embed *e, ah_agent *agent, const ah_notice *n);         /* of ah_program */
 ah_event_node *ah_event_new(ah_embed *e, ah_agent *agent, const ah_notice *n); /* NULL: no room */
-/* One that says no more than that a run has ended, for when there is no memory for more. */
+/* Makes an event that has only the end of a run, for when there is no memory for more. */
 ah_event_node *ah_event_new_done(ah_embed *e, ah_agent *agent);
 void ah_event_set_run(ah_event_node *node, int64_t run, int64_t wall_ms);
 void ah_event_free(ah_embed *e, ah_event_node *node); /* one not yet queued; NULL is fine */

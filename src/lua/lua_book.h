@@ -12,8 +12,8 @@
 typedef struct ah_book {
     ah_lua *lua;
     ah_registry *core; /* NULL: collected */
-    uint64_t version;  /* of core: copies of it have the same until they are changed */
-    uint64_t last;     /* version that was given */
+    uint64_t version;  /* of core; copies of core have the same until they are changed */
+    uint64_t last;     /* the last version that was assigned */
 } ah_book;
 
 enum { AH_BOOK_AGENTS = 1 };
@@ -22,18 +22,19 @@ enum { AH_BOOK_AGENTS = 1 };
 ah_book *ah_book_push(lua_State *L);
 void ah_book_clear(ah_book *b);
 
-/* As the call in which the code runs has it, else as it is. Borrowed until something changes. */
+/* Returns the tools as the call in which the code runs sees them; outside of calls, as they are.
+ * Borrowed until something changes. */
 const ah_registry *ah_book_seen(lua_State *L, const ah_book *b);
 
-/* Each changes the one at 1: in a call with that, else at once; the agents that use it are told
- * then. Raise where that cannot be. */
+/* Each changes the registry at 1: in a call with its commit, else at once; the agents that use it
+ * are notified then. Raise if the change is not possible. */
 void ah_book_put(lua_State *L, ah_tool *tool, bool replace); /* replace: or adds */
 bool ah_book_remove(lua_State *L, ah_slice name);            /* true if it was there */
-void ah_book_pick(lua_State *L, ah_slice name);              /* which is there */
+void ah_book_pick(lua_State *L, ah_slice name);              /* the tool must be there */
 void ah_book_clear_picked(lua_State *L);
 
-/* The agent at idx is about to run: what the call in which the code runs, and those around it,
- * changed in its registry it is told now. Raises. */
+/* Called before a run of the agent at idx: applies now the changes of its registry by the call in
+ * which the code runs and the calls around it. Raises. */
 void ah_book_deliver(lua_State *L, int idx);
 
 #endif

@@ -6,12 +6,11 @@
 #include <lua.h>
 #include <stdbool.h>
 
-/* A function of Lua: keeps the fields that the JSON text (of C) at 1 has, in place of earlier ones.
- */
+/* A Lua function: keeps the fields of the JSON text (of C) at 1, in place of earlier ones. */
 int ah_lua_set_defaults(lua_State *L);
-/* The table at idx, which is one of our own and checked, gets those of its fields that are absent;
- * of tables in it the members that are. `options` are the model's in this conversation, which go
- * on: they get none. */
+/* Fills the absent fields of the table at idx, which is our own and checked, with the defaults; in
+ * tables inside it, the absent members. options: the conversation goes on with the model's options
+ * that it has, so that `options` gets no defaults. */
 void ah_lua_fill_defaults(lua_State *L, int idx, bool options);
 
 #endif

@@ -8,12 +8,12 @@
 
 /* The result of a direct call. Everything is borrowed until `take` returns. */
 typedef struct ah_direct_reply {
-    ah_status status; /* AH_OK: the call succeeded */
-    bool ended; /* it has no answer: the run of the call ended before it, or a handler left it */
+    ah_status status;     /* AH_OK: the call succeeded */
+    bool ended;           /* no answer: the run of the call ended before it, or a handler left it */
     ah_slice details;     /* of the error that ended it, as ah_err has them; empty: none */
-    const ah_text *words; /* the answer as a model is shown it; NULL: none */
-    ah_text *value;       /* JSON, not yet words; where it succeeded */
-    const ah_value *live; /* the value as the handler returned it; where it succeeded */
+    const ah_text *words; /* the answer as rendered for a model; NULL: none */
+    ah_text *value;       /* JSON, not rendered; only if the call succeeded */
+    const ah_value *live; /* the value as the handler returned it; likewise */
 } ah_direct_reply;
 
 /* Fills *err for a call that did not succeed or has no words. */

@@ -13,9 +13,9 @@ typedef struct ah_lua_entity {
     bool stateless;
 } ah_lua_entity;
 
-/* User values of its object: what instances find in it, their metatable, how the id is had (a
- * name or a function), the names of the fields that are shown (or nil), find (or nil), and the
- * name of each tool's method. */
+/* User values of its object: the members of instances, their metatable, the source of the id (a
+ * name or a function), the names of the fields that are shown (or nil), find (or nil), and the name
+ * of each tool's method. */
 enum {
     AH_ENTITY_MEMBERS = 1,
     AH_ENTITY_META,
@@ -31,16 +31,17 @@ enum {
 const ah_lua_entity *ah_lua_push_entity_of(lua_State *L, int idx);
 /* Pushes the latest class of that name and returns it; else pushes nothing: NULL. */
 const ah_lua_entity *ah_lua_push_entity_named(lua_State *L, ah_slice name);
-/* The id of the instance at idx, whose class is at `class`. AH_INVALID_TOOL_PROVIDER, in the
- * words of seed 001, where it has none. May call the script; never raises. */
+/* Sets *out to the id of the instance at idx, whose class is at `class`. AH_INVALID_TOOL_PROVIDER,
+ * in the words of seed 001, if it has none. May call the script; never raises. */
 ah_status ah_lua_entity_id(ah_lua *h, lua_State *L, int class, int idx, ah_text **out, ah_err *err);
-/* The entities that the value behind a reference is, or is a list of: see ah_value. */
+/* Sets *out to the next entity of the value behind a reference, which is one or a list of them: see
+ * ah_value. */
 ah_status ah_lua_next_entity(ah_lua *h, int ref, size_t *at, ah_entity *out, ah_err *err);
 
 /* Functions by which the core calls methods (lua_entity_call.c). */
 extern const ah_entity_vt ah_lua_entity_vt;
-/* Pushes the functions that copy and set back the instance on top: its own snapshot and
- * restore, or ours, which know up to 10,000 values. False, and nothing, where it is none. */
+/* Pushes the functions that copy and restore the instance on top: its own snapshot and restore, or
+ * ours, which copy up to 10,000 values. Pushes nothing and returns false if it is no instance. */
 bool ah_lua_push_entity_undo(lua_State *L, int idx);
 
 /* Writes the instance on top as JSON (lua_entity_json.c). */

@@ -14,7 +14,7 @@ void ah_lua_push_error(lua_State *L, const ah_err *err);
 /* Pushes "script.lua:12", the line of the innermost function that is no part of agenthost. False,
  * and nothing: there is none. */
 bool ah_lua_push_place(lua_State *L);
-/* Raises one with the position of the script's line in front of its message. */
+/* Raises an error object with the position of the script's line in front of its message. */
 int ah_lua_raise(lua_State *L, ah_status st, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 int ah_lua_raise_err(lua_State *L, const ah_err *err);

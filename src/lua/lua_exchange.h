@@ -17,7 +17,7 @@ typedef struct ah_lua_adapter {
     int asks;   /* function(name, arguments, call_id): true if `runs` stands in; LUA_NOREF: never */
     ah_tool *runs; /* doubles: a tool of any arguments */
     int told;      /* function(what, conversation): see tell in lua_exchange.c; LUA_NOREF: none */
-    ah_lua_exchange *paused; /* those that wait for results */
+    ah_lua_exchange *paused; /* exchanges that wait for results */
 } ah_lua_adapter;
 
 /* Slots of ah_scripted. */
@@ -26,7 +26,7 @@ void ah_lua_exchange_stop(ah_scripted *s, struct ah_exchange *x);
 void ah_lua_exchange_rest(ah_scripted *s, const ah_wire *w);
 /* The conversation is over. */
 void ah_lua_exchange_leave(ah_scripted *s, const ah_wire *w);
-/* Ends all that waits, and tells of all conversations, before the adapter goes. */
+/* Ends all tasks that wait and calls `told` for all conversations, before the adapter is freed. */
 void ah_lua_exchange_release(ah_lua_adapter *a);
 
 void ah_lua_open_exchange(lua_State *L);

@@ -14,12 +14,12 @@
 /* Zero: no fence. */
 typedef struct ah_fence {
     size_t memory;      /* bytes; 0: none of all this */
-    const char *advice; /* what is said behind the limit; NULL: nothing */
+    const char *advice; /* text after the limit in the error; NULL: none */
     bool no_exit;       /* os.exit is refused */
     int64_t used;       /* bytes; never below 0 */
     int64_t before;     /* bytes of the heap at its smallest since it was first entered */
-    int64_t asked;   /* what `used` would have come to; 0: the last failure was not this fence's */
-    size_t heap_max; /* max_memory, where the last failure was its; else 0 */
+    int64_t asked;      /* `used` if the failed allocation was made; 0: another limit failed it */
+    size_t heap_max;    /* max_memory, where the last failure was its; else 0 */
     bool began, entered, guards;
     struct ah_fence *outer; /* the one around it, while entered */
     ah_lua_memory *heap;    /* where it is counted, while entered */
@@ -29,10 +29,11 @@ typedef struct ah_fence {
 /* Around each entry; the last entered is left first. Never raise. */
 void ah_fence_enter(ah_lua *h, ah_fence *f);
 void ah_fence_leave(ah_lua *h, ah_fence *f);
-/* Around a drive: what is done there is others' work. The first gives what the second is given. */
+/* Called around a drive, which does the work of others. The result of the first is the argument of
+ * the second. */
 ah_fence *ah_fence_lift(ah_lua *h);
 void ah_fence_put(ah_lua *h, ah_fence *f);
-/* Gives what closes the task's variables memory of its own. */
+/* Gives the code that closes the task's variables memory of its own. */
 void ah_fence_widen(ah_fence *f);
 
 /* True if the failure with this lua_Status came from the fence; *err is then filled. */
@@ -40,7 +41,7 @@ bool ah_fence_failed(const ah_fence *f, int status, ah_err *err);
 
 /* Prepares the guard of os.exit, where there is one; raises when out of memory. */
 void ah_lua_open_fence(lua_State *L);
-/* Puts it in place for good: for a state that is ours. */
+/* Puts the guard in place for good, in a state of our own. */
 void ah_lua_guard_exit(lua_State *L);
 
 #endif

@@ -326,7 +326,7 @@ typedef struct fed {
     ah_changes *notes;
 } fed;
 
-/* -- ... provider    True if it is due. Its own table keeps when it was last asked. */
+/* -- ... provider    True if it is due; its own table then keeps this moment as its last one. */
 static bool is_due(lua_State *L, double calls, double now)
 {
     double every = 0, seconds = 0, last_calls, last_time;

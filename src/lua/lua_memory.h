@@ -13,7 +13,7 @@ void *ah_lua_alloc(void *ud, void *ptr, size_t old, size_t size);
 /* Returns the memory accounting of this state; NULL: its allocator is not ours. */
 ah_lua_memory *ah_lua_memory_of(lua_State *L);
 
-/* Puts the fence in place, inside those that are, and takes it away. */
+/* Put the fence in place, inside those already there, and take it away. */
 void ah_lua_memory_enter(ah_lua *h, struct ah_fence *f);
 void ah_lua_memory_leave(lua_State *L, struct ah_fence *f);
 

@@ -15,7 +15,7 @@ typedef struct ah_moment {
     struct ah_moment_box *box;
 } ah_moment;
 
-/* Pushes the object that a script sees; it is empty from ah_lua_end_moment on. Raises. */
+/* Pushes the object that a script sees; after ah_lua_end_moment it is empty. Raises. */
 void ah_lua_push_moment(lua_State *L, ah_moment *m);
 void ah_lua_end_moment(ah_moment *m);
 

@@ -41,7 +41,7 @@ static void push_members(lua_State *L, ah_slice object)
 }
 
 /* Pushes the fault of a text that is no JSON object. The message quotes the text, so it is left out
- * if the text has a key: the quote might be half of it. */
+ * if there is a key in the text: the quote might have a part of the key. */
 static void push_fault(lua_State *L, ah_slice text, const char *what, const char *message)
 {
     if (!message)

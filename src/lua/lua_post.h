@@ -6,25 +6,26 @@
 #include "lua/lua_agent.h"
 #include "lua/lua_image.h"
 
-/* A message for the agent at idx, or changes of its tools (taken from *c): made when the call in
- * which the code runs is committed; outside of calls at once, in the run at work to its next
- * commit. Raise where they cannot be made. */
+/* A message for the agent at idx, or changes of its tools (taken from *c). In a call they are made
+ * with its commit; outside of calls at once, or in a run at work with its next commit. Raise if
+ * they cannot be made. */
 void ah_lua_send(lua_State *L, int idx, const ah_lua_content *said);
 void ah_lua_change(lua_State *L, int idx, ah_changes *c);
-/* The agent at idx is about to run: what the call in which the code runs, and those around it, have
- * for it is made now. Raises. */
+/* Called before a run of the agent at idx: applies now its messages and changes of the call in
+ * which the code runs and of the calls around it. Raises. */
 void ah_lua_deliver(lua_State *L, int idx);
-/* The same of what is in that overlay and those below it. */
+/* The same for those in that overlay and those below it. */
 void ah_lua_deliver_in(lua_State *L, ah_overlay *o, const ah_lua_agent *a);
 
-/* One of them, for who stages more than that: made, and then undone or told. */
+/* One message or change, for code that stages more than that: it is made, and then undone or
+ * announced. */
 typedef struct ah_post ah_post;
 
-/* Changes (taken from *c) of the agent at idx. Raises when out of memory; it is in *list by then.
- */
+/* Adds changes (taken from *c) of the agent at idx to *list. Raises when out of memory; they are in
+ * *list even then. */
 void ah_post_change(lua_State *L, int idx, ah_changes *c, ah_post **list);
-ah_status ah_post_try(ah_post *list, ah_err *err); /* all of it; some may be made on failure */
-void ah_post_undo(ah_post **list);                 /* those that are made; frees all */
-void ah_post_tell(ah_post **list);                 /* likewise */
+ah_status ah_post_try(ah_post *list, ah_err *err); /* makes all; some may be made on failure */
+void ah_post_undo(ah_post **list);                 /* undoes those that were made; frees all */
+void ah_post_tell(ah_post **list);                 /* announces them; frees all */
 
 #endif

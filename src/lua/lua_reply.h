@@ -7,7 +7,7 @@
 
 /* Pushes the reply of a run that has ended; `first` is the transcript's length before it. */
 void ah_lua_push_reply(lua_State *L, const ah_run *run, ah_transcript *t, size_t first);
-/* The names of the tools that the entries [first, last) added in mid-conversation (kind
+/* Appends the names of the tools that the entries [first, last) added in mid-conversation (kind
  * AH_ENTRY_TOOLS_ADDED) or removed (AH_ENTRY_TOOLS_REMOVED), as a JSON list. */
 void ah_lua_put_changed_tools(const ah_transcript *t, size_t first, size_t last, ah_entry_kind kind,
                               ah_buf *out);

@@ -13,8 +13,8 @@ typedef struct ah_lua_result {
     ah_err err;     /* holds the outcome's words where the value was refused */
 } ah_lua_result;
 
-/* Reads the nresults values from `first` on. What the outcome shows stays as long as r, and as
- * what is on the stack then; r must not move. Raises only when out of memory. */
+/* Reads the nresults values from `first` on. The outcome borrows from r and from the stack values,
+ * and is valid as long as both; r must not move. Raises only when out of memory. */
 void ah_lua_result_read(lua_State *L, int first, int nresults, ah_lua_result *r);
 /* Frees the texts now, not when the collector comes: they may be large. */
 void ah_lua_result_clear(ah_lua_result *r);

@@ -13,8 +13,8 @@ typedef struct ah_task ah_task;
 typedef struct ah_watch ah_watch;
 typedef struct ah_embed ah_embed;
 
-/* The part that a function of the script plays where it is called and not resumed. It returns
- * before anything else goes on: it cannot wait. */
+/* The role of a script's function that is called and not resumed. It returns before anything else
+ * goes on, so it cannot wait. */
 typedef enum ah_callee {
     AH_CALLEE_NONE,
     AH_CALLEE_OBSERVER, /* `on` */
@@ -34,18 +34,19 @@ typedef enum ah_callee {
 
 /* The counter of Lua's memory (lua_memory.h). */
 typedef struct ah_lua_memory {
-    lua_Alloc alloc; /* who is asked, with ud */
+    lua_Alloc alloc; /* the allocator below, called with ud */
     void *ud;
     size_t max;             /* bytes of the whole heap; 0: any */
     int64_t used;           /* bytes of the whole heap */
     struct ah_fence *fence; /* the innermost; NULL: none */
-    struct ah_lua *lua;     /* whose watches are told of large blocks; NULL: nobody's */
+    struct ah_lua *lua;     /* the host whose watches learn of large blocks; NULL: none */
 } ah_lua_memory;
 
 /* Calls of the C program that uses the host (lua_api.h). */
 typedef struct ah_program {
     void (*free)(ah_embed *e);
-    /* Tells the watcher of the config, which there is. agent: of the program; NULL: a script's. */
+    /* Calls the watcher of the config, which is not NULL. agent: of the program; NULL: a
+     * script's. */
     void (*watch)(ah_embed *e, ah_agent *agent, const ah_notice *n);
     void (*cancel)(ah_host *host);
 } ah_program;
@@ -66,7 +67,7 @@ typedef struct ah_lua {
     lua_State *current; /* the thread that drives; what resumes count their C depth from */
     ah_task *running;   /* the innermost task that is being resumed */
     ah_task
-        *actor; /* the same where its own code runs, not what it drives: whose call changes what */
+        *actor; /* the task whose own code runs, not code that it drives; its call gets changes */
     struct ah_overlay
         *tool; /* the call's, while a tool of the program begins it; NULL: none does */
     ah_task *tasks;
@@ -106,14 +107,14 @@ typedef struct ah_lua {
 void ah_lua_set_host(lua_State *L);
 /* True if another copy of the library has opened agenthost in L. */
 bool ah_lua_foreign(lua_State *L);
-/* The host of a state in which the library was opened. Raises in what finalizers of the script
- * do after the host's own. */
+/* Returns the host of a state in which the library was opened. Raises in finalizers of the script
+ * that run after the host's own. */
 ah_lua *ah_lua_of(lua_State *L);
 /* The same, or NULL where it was not opened or is closed already. Never raises. */
 ah_lua *ah_lua_known(lua_State *L);
 void ah_lua_push_host(lua_State *L); /* its userdata, or nil */
 /* The last step of a __gc: takes the metatable of the userdata at 1 away, as a finalizer of the
- * script that runs later may still hold it. It is then no object of ours. Gives 0. */
+ * script that runs later may still hold it. It is then no object of ours. Returns 0. */
 int ah_lua_retire(lua_State *L);
 
 /* A registry reference; each is released exactly once and then LUA_NOREF. */

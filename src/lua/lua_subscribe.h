@@ -6,15 +6,15 @@
 
 #define AH_DISPATCHER "agenthost.dispatcher"
 
-/* A userdata; its user value 1 is the list of its subscriptions. That is replaced, never changed,
- * so that it can be gone through. */
+/* A userdata; its user value 1 is the list of its subscriptions. That list is replaced, never
+ * changed, so that a loop over it is safe. */
 typedef struct ah_dispatcher {
     lua_Integer subscribers;
 } ah_dispatcher;
 
 /* Pushes the function of the subscription on top, if it is for the type at idx; else nothing. */
 bool ah_lua_push_subscriber(lua_State *L, int type);
-/* dispatcher:subscribe(Type or name or nil, fn): a function that ends it. */
+/* dispatcher:subscribe(Type or name or nil, fn): a function that ends the subscription. */
 int ah_lua_subscribe(lua_State *L);
 
 #endif

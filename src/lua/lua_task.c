@@ -473,7 +473,7 @@ static const char TOO_DEEP[] =
 _Static_assert(AH_MAX_DEPTH == 8, "TOO_DEEP says so");
 
 /* Errors for callees that cannot wait, with an alternative. A wait that cannot yield must drive,
- * and nothing may drive below code that is not finished. */
+ * and nothing may drive below code that is in the middle of its work. */
 static const char *const cannot_wait[AH_CALLEES] = {
     [AH_CALLEE_OBSERVER] =
         "an observer cannot wait: keep what it needs, and wait in a handler or after the run",

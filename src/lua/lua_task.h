@@ -11,13 +11,13 @@
 /* A wait for one thing; lives in a userdata on the waiting thread's stack. */
 typedef struct ah_task_waiter {
     bool done;
-    ah_task *task; /* who yielded for it; NULL: nobody */
+    ah_task *task; /* the task that yielded for it; NULL: none */
     ah_driver_run
         *scope; /* the run it waits for, which Ctrl-C cancels; NULL: none, Ctrl-C leaves at once */
     ah_driver_run
-        *within; /* without a scope: whose work brings what it waits for; NULL: no run's */
+        *within; /* without a scope: the run that produces what it waits for; NULL: none */
     void (*leave)(
-        struct ah_task_waiter *w); /* without a scope: nobody waits any more, stop what comes */
+        struct ah_task_waiter *w); /* without a scope: the wait is given up, stop its source */
     ah_lua *keeper;                /* ah_task_waiter_keep */
     int ref;                       /* likewise: in the registry */
 } ah_task_waiter;
@@ -28,11 +28,11 @@ int ah_lua_await(lua_State *L, ah_task_waiter *w, lua_KContext ctx, lua_KFunctio
  * (ah_callee), below a function of the program that the host calls, in finalizers, and where too
  * many drives are open. */
 void ah_lua_can_await(lua_State *L);
-/* True if it would not raise, and the wait would be a yield of a task or at the top of the script:
- * what is left there, by a variable marked <close>, may take its time to end. */
+/* True if ah_lua_can_await would not raise, and the wait would be a yield of a task or at the top
+ * of the script: a variable marked <close> may then take its time to end. */
 bool ah_lua_may_linger(lua_State *L);
-/* The same for a run, where it is waited for; also raises where it would be inside too many others.
- */
+/* The same as ah_lua_can_await for a run, if it is waited for; also raises if too many other runs
+ * are around it. */
 void ah_lua_can_run(lua_State *L, bool waits);
 /* Keeps the userdata on top of L, which holds w, until w is done or left: C knows its
  * address, and a finalizer cannot be relied on (Lua leaves it out when memory is out).
@@ -51,7 +51,7 @@ struct ah_task {
     int64_t deadline;      /* loop clock: its code is stopped then; 0: none */
     int nargs;             /* on co, for the first resume */
     int ref;               /* in the registry, which keeps it */
-    bool running, stopped; /* stopped: nothing more is to be told of it */
+    bool running, stopped; /* stopped: no callback is called any more */
     bool halted;           /* its code was interrupted, and does not go on */
     bool told; /* `settled` has done its work, whatever its caller is told of the time it took */
     ah_watch watch;
@@ -61,8 +61,8 @@ struct ah_task {
     void (*settled)(ah_task *t, int nresults);
     void (*failed)(ah_task *t, const ah_err *err);
     void *ud;
-    /* During `failed`: what was raised, with the traceback; NULL: no memory for it. Whoever tells
-     * it to the log takes it away. */
+    /* During `failed`: the raised value, with the traceback; NULL: no memory for it. Code that logs
+     * it takes it away. */
     ah_text *failure;
     bool mistake; /* it was not raised by error() or assert() */
 };
@@ -73,10 +73,11 @@ ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driver_run *of);
 /* Keeps the value on top of L (popped) alive as long as the task. */
 void ah_task_keep(lua_State *L, ah_task *t);
 void ah_task_begin(ah_task *t);
-/* Ends it wherever it is: its pending closes run, nothing is told. */
+/* Ends the task wherever it is: its pending closes run, no callback is called. */
 void ah_task_stop(ah_task *t);
 
-/* For the end of the host: forgets those that finalizers have made, which nobody finalizes. */
+/* Called at the end of the host: forgets the tasks that finalizers have made, which have no
+ * finalizer to run. */
 void ah_tasks_forget(ah_lua *h);
 
 void ah_lua_open_task(lua_State *L); /* sleep, now, interactive */

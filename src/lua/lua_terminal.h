@@ -48,8 +48,8 @@ ah_lua_terminal *ah_terminal_check(lua_State *L);
 /* Calls of the program's functions that both files make; none of the functions may use the host. */
 void ah_terminal_writing(const ah_lua_terminal *t);
 bool ah_terminal_kept(const ah_lua_terminal *t);
-/* The terminal's size is looked at, and what of the area the program has taken away is drawn again.
- */
+/* Reads the terminal's size, and draws again the parts of the area that the program has taken
+ * away. */
 void ah_terminal_look(ah_lua_terminal *t);
 int ah_terminal_size(lua_State *L);        /* :size() -> columns, rows */
 int ah_terminal_write(lua_State *L);       /* :write(text) */

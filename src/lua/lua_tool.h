@@ -8,7 +8,7 @@
 /* The handler data of a Lua tool. */
 typedef struct ah_lua_handler {
     ah_lua *lua;
-    int ref; /* LUA_NOREF: it is found some other way */
+    int ref; /* LUA_NOREF: it is found in another way */
     ah_lua_forms forms;
 } ah_lua_handler;
 
@@ -19,13 +19,14 @@ void ah_lua_stop_call(ah_call *call);
 /* The continuation behind a handler, whose results are all that is on the stack. */
 int ah_lua_handled(lua_State *L, int status, lua_KContext ctx);
 
-/* ah.tool for tools of agenthost's own, whose names nobody else may take. For bundled modules
- * alone. */
+/* ah.tool for agenthost's own tools, whose names no other tool may take. Only for bundled
+ * modules. */
 int ah_lua_own_tool(lua_State *L);
-/* Pushes the tool that the table at 1 declares for `what`, with the fields of ah.tool: a method of
- * an entity, function(self, args, ctx), which nobody calls as a tool. Raises prompt_validation. */
+/* Pushes the tool that the table at 1 declares for `what`, with the fields of ah.tool: a method
+ * of an entity, function(self, args, ctx), which is never called as a tool. Raises
+ * prompt_validation. */
 ah_tool *ah_lua_push_method(lua_State *L, const char *what);
-/* The handler of what ah_lua_push_method made. */
+/* Returns the handler of a tool made by ah_lua_push_method. */
 const ah_lua_handler *ah_lua_handler_of(const ah_tool *t);
 
 /* The tool at idx, or NULL where there is something else. Borrowed. */
@@ -38,8 +39,8 @@ void ah_lua_push_renderer(lua_State *L, const ah_tool *t);
 /* Pushes a tool that takes any arguments, of the name and the function at the two indexes. Raises
  * prompt_validation for a name that no tool can have. */
 void ah_lua_push_executor(lua_State *L, int name, int function);
-/* Pushes a light array of the n tools of the list on top (nil: none), borrowed from it, above
- * it. Raises AH_PROMPT_VALIDATION for what is no tool; `what` is "ah.section: tools". */
+/* Pushes a light array of the n tools of the list on top (nil: none), borrowed from it, above it.
+ * Raises AH_PROMPT_VALIDATION for an item that is no tool; `what` is "ah.section: tools". */
 ah_tool **ah_lua_tool_list(lua_State *L, const char *what, size_t *n);
 
 /* A value a handler returned, kept alive for strategies. */

@@ -6,11 +6,11 @@
 #include "lua/lua_state.h"
 #include "model/tool.h"
 
-/* Reads `annotations` of the table at 1 into def. Raises for an unknown name, and for what is no
- * boolean. */
+/* Reads `annotations` of the table at 1 into def. Raises for an unknown name, and for a value that
+ * is no boolean. */
 void ah_lua_read_annotations(lua_State *L, const char *what, ah_tool_def *def);
 
-/* Pushes a new table with the annotations that are said; an empty one for NULL. */
+/* Pushes a new table with the annotations that are set; an empty one for NULL. */
 void ah_lua_push_annotations(lua_State *L, const ah_tool *t);
 /* Pushes the version, or nil; also nil for NULL. */
 void ah_lua_push_version(lua_State *L, const ah_tool *t);

@@ -24,11 +24,11 @@ typedef enum ah_watch_end {
 
 /* Zero with what is to hold: no limit. Lies still while it is entered. */
 typedef struct ah_watch {
-    int64_t of;             /* number of the run that it belongs to; 0: none */
-    ah_task *task;          /* whose resume it is; NULL: a call, which cannot be yielded out of */
-    int64_t deadline;       /* loop clock; 0: none */
-    int64_t work_ms;        /* processor time; 0: any */
-    const char *advice;     /* what is said behind the limit of work; NULL: nothing */
+    int64_t of;         /* number of the run that it belongs to; 0: none */
+    ah_task *task;      /* the task that it resumes; NULL: a call, which cannot be yielded out of */
+    int64_t deadline;   /* loop clock; 0: none */
+    int64_t work_ms;    /* processor time; 0: any */
+    const char *advice; /* text after the limit of work in the error; NULL: none */
     struct ah_fence *fence; /* of a call: entered once it was at work for some instructions */
     bool closing;           /* only its deadline counts */
     ah_watch_end over;      /* for good */
@@ -46,54 +46,54 @@ typedef struct ah_watch {
 /* Around each entry, the last entered is left first. Never raise. */
 void ah_watch_enter(ah_lua *h, ah_watch *w, lua_State *L);
 void ah_watch_leave(ah_lua *h, ah_watch *w);
-/* Around a drive: what is done there is the work of others, while deadlines hold on. */
+/* Called around a drive, which does the work of others; deadlines still hold. */
 void ah_watch_pause(ah_lua *h, ah_watch *mark);
 void ah_watch_go_on(ah_lua *h, ah_watch *mark);
 
 /* Looks at all clocks. Returns why the innermost watch is over; in a pause, why one around it is.
  * AH_IN_TIME: it is not over. */
 ah_watch_end ah_watch_look(ah_lua *h);
-/* As an ah_interrupt of what is computed in C for the code that is at work; the ud is the ah_lua.
- */
+/* An ah_interrupt for computations in C for the code that is at work; the ud is the ah_lua. */
 bool ah_watch_interrupts(void *lua);
-/* Raises after a computation that was interrupted; `what` says where it was, .n 0: nothing. Code
- * that catches it comes to its next instruction and no further. */
+/* Raises after a computation that was interrupted; `what` names its place, .n 0: none. Code that
+ * catches the error runs to its next instruction and no further. */
 int ah_watch_raise(lua_State *L, ah_slice what);
 /* The same as ah_watch_look when the code has come back by itself: one long call into C is not
  * interrupted. */
 bool ah_watch_late(ah_lua *h, ah_watch *w);
-/* Fills *err with why it is over; false: it is not, or its run says so itself. */
+/* Fills *err with why it is over; false: it is not, or its run has that error itself. */
 bool ah_watch_failed(const ah_watch *w, ah_err *err);
 /* A second limit of the call that is at work. */
 void ah_watch_until(ah_lua *h, int64_t deadline);
-/* Calls end with it as if they were the run's which is being begun: until what is pushed is popped
- * or what is below raises. Where `until` is 0, nil is pushed. Raises when out of memory. */
+/* Limits calls by `until` as if it were the end of the run that is being begun, until the pushed
+ * value is popped or the code below raises. If `until` is 0, nil is pushed. Raises when out of
+ * memory. */
 void ah_watch_bound(lua_State *L, int64_t until);
 void ah_lua_open_watch(lua_State *L);
-/* When the time to close what was stopped is over. */
+/* Returns when the time to close stopped code is over. */
 int64_t ah_watch_grace(ah_lua *h);
 
-/* In allocations: the clock is looked at before the next instruction; with `calls` before calls
- * as well, for a while: there is something large now that a call may work on for long. */
+/* Called in allocations: the clock is looked at before the next instruction; with `calls` also
+ * before calls, for a while, as there is now something large that a call may work on for long. */
 void ah_watch_soon(ah_lua *h, bool calls);
 
 /* -- threads (lua_coroutine.c) --------------------------------------------------- */
 
-/* Around what runs in `co` when the thread L resumes or closes it. Entering raises where the watch
- * is over. */
+/* Called around code that runs in `co` when the thread L resumes or closes it. Entering raises if
+ * the watch is over. */
 void ah_watch_into(ah_lua *h, lua_State *L, lua_State *co);
 void ah_watch_back(ah_lua *h, lua_State *L);
 
-/* coroutine.resume, wrap and close, and debug.sethook: for good, as the library's first watch
- * is entered, in a state that is ours before all else. Raises when out of memory. */
+/* Guards coroutine.resume, wrap and close, and debug.sethook for good: when the library's first
+ * watch is entered, in a state of our own before anything else. Raises when out of memory. */
 void ah_lua_guard_threads(lua_State *L);
 
 /* -- the script itself ------------------------------------------------------------- */
 
-/* In signal handlers on the host's thread: what is at work in Lua is interrupted. */
+/* Called in signal handlers on the host's thread: interrupts the Lua code at work. */
 void ah_watch_interrupt(ah_lua *h);
-/* Before the script goes on in L: after ah_terminate it has a moment left, no time at all where it
- * was not told by what it waited for. */
+/* Called before the script goes on in L: after ah_terminate it has a moment left, or no time at all
+ * if its wait did not report that. */
 void ah_watch_heed(ah_lua *h, lua_State *L, bool told);
 
 #endif
