@@ -97,7 +97,7 @@ static ah_adapter *new_adapter(ah_lua *h, ah_slice provider, ah_slice model, int
     return NULL;
 }
 
-/* The functions at 8 and 9; the adapter's object on top. */
+/* Reads the functions at 8 (asks) and 9 (runs); the adapter's object is on top. */
 static void read_doubles(lua_State *L, ah_lua_adapter *a)
 {
     luaL_checktype(L, 8, LUA_TFUNCTION);
@@ -117,9 +117,9 @@ static void read_wire(lua_State *L, ah_lua_adapter *a)
 }
 
 /* _adapter(provider, model, function(exchange), methods, tool_change_mode = "append", begins_only,
- * images = true, asks, runs, told, reads, annotated): asks(name, arguments as text, call_id) says
- * whether runs(args, ctx) stands in for the handler; told(what, conversation) is called where what
- * is kept for it goes, for all without one; reads: the wire of x:line. */
+ * images = true, asks, runs, told, reads, annotated): asks(name, arguments as text, call_id) is
+ * true if runs(args, ctx) stands in for the handler; told(what, conversation) is called when the
+ * data kept for it must be freed, without a conversation for all; reads: the wire of x:line. */
 static int lua_new_adapter(lua_State *L)
 {
     ah_slice provider, model;
@@ -157,7 +157,7 @@ static int lua_new_adapter(lua_State *L)
 
 static void push_capabilities(lua_State *L, const ah_adapter *a);
 
-/* Methods of the one who made it, else what it can do. */
+/* Returns a method that the adapter's script gave it, else a fact about its abilities. */
 static int adapter_index(lua_State *L)
 {
     static const char *const known[] = {"done",
@@ -373,7 +373,7 @@ ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_ad
     return st;
 }
 
-/* Fields of the table on top. */
+/* Sets a field of the table on top; a 0 is left out. */
 static void set_count(lua_State *L, const char *name, int64_t n)
 {
     if (!n)

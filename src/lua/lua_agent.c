@@ -139,7 +139,7 @@ ah_lua_agent *ah_lua_push_agent(lua_State *L)
     return a;
 }
 
-/* A raise leaves it to the collector. */
+/* After a raise the collector frees the agent. */
 bool ah_lua_new_agent(lua_State *L, const char *what)
 {
     ah_lua_agent *a = ah_lua_push_agent(L);
@@ -361,7 +361,7 @@ static void put_texts(ah_slice parts, ah_buf *out)
     }
 }
 
-/* parts .p NULL: what was said last. */
+/* Runs the input guards on the parts of the user's message; .p NULL: on the last one. */
 static ah_status guard_parts(ah_lua_agent *a, ah_slice parts, ah_err *err)
 {
     ah_status st;
@@ -385,8 +385,8 @@ static ah_status guard_said(ah_lua_agent *a, const ah_lua_content *said, ah_err 
                         : guard_parts(a, said->parts, err);
 }
 
-/* Says what is not yet said: settings (a last call without tools changed them), the user's text.
- * AH_GUARD: that must not reach the model, and is not said. */
+/* Adds the new entries to the transcript: settings (a last call without tools changed them), the
+ * user's text. AH_GUARD: a guard refused that text, and nothing is added. */
 static ah_status open_turn(run *r, ah_err *err)
 {
     ah_lua_agent *a = r->agent;
@@ -406,7 +406,8 @@ static void tell_tripped(ah_run *core, const ah_err *tripped)
     ah_run_warn(core, ah_slice_of(tripped->message));
 }
 
-/* A run whose input a guard keeps back is begun all the same, and ends before its first request. */
+/* A run with refused input is begun as well, with *tripped filled, and ends before its first
+ * request. */
 static ah_status begin_turn(run *r, int64_t deadline, ah_err *tripped, ah_err *err)
 {
     ah_lua *h = r->agent->lua;
@@ -442,7 +443,7 @@ int64_t ah_lua_agent_deadline(const ah_lua_agent *a, const ah_driver_run *parent
     return at;
 }
 
-/* The prompt as it is now: its functions, parameters and the session may have changed. */
+/* Renders the prompt again: its functions, parameters and the session may have changed. */
 static ah_status look_again(ah_lua_agent *a, ah_overlay *around, ah_err *err)
 {
     ah_prompt_look look;
@@ -735,7 +736,7 @@ ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
     return NULL;
 }
 
-/* Agent at `at`, what is said (or nil) at `at` + 1: runs until there is a reply. */
+/* Runs the agent at `at` with the content (or nil) at `at` + 1 until there is a reply. */
 static int run_agent(lua_State *L, int at)
 {
     ah_err err;
@@ -787,7 +788,7 @@ static int ah_run_call(lua_State *L)
 
 /* -- methods ----------------------------------------------------------------------------------- */
 
-/* The params at idx count from now on, or nothing has changed and it raises. */
+/* Makes the params at idx the current ones; if it raises, nothing has changed. */
 static void set_params(lua_State *L, ah_lua_agent *a, int idx)
 {
     ah_overlay *around = ah_lua_overlay(L);

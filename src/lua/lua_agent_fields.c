@@ -32,7 +32,7 @@ enum {
     DEFAULT_RETRIES = 2
 };
 
-/* The fields at 1, all of which are checked, and what rows store of them. */
+/* Checks all fields of the table at 1, and takes the values that rows store of them. */
 static void read_fields(lua_State *L, const char *what, ah_lua_agent *a)
 {
     ah_run_fields f = {
@@ -51,7 +51,7 @@ static void read_fields(lua_State *L, const char *what, ah_lua_agent *a)
     a->rules.on_drift = (ah_on_drift)(f.on_drift + 1);
 }
 
-/* Agent on top. A session of its own where the script gives none. */
+/* Reads `session`; without it the agent gets a session of its own. The agent is on top. */
 static void read_session(lua_State *L, ah_lua_agent *a)
 {
     if (lua_getfield(L, 1, "session") == LUA_TNIL) {
@@ -98,7 +98,7 @@ static bool push_model(lua_State *L, const ah_lua_agent *a)
     return saved.p != NULL;
 }
 
-/* True if the name on top of the stack is no model's here, whatever else the script says of it. */
+/* True if the name on top of the stack is of no model known here, whatever the other fields are. */
 static bool is_unknown(lua_State *L, const ah_lua_agent *a)
 {
     ah_provider_options plain = {.mem = &a->lua->mem, .secrets = &a->lua->host->secrets};
@@ -151,7 +151,7 @@ static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
     return st;
 }
 
-/* With what is said of all requests; addresses and keys are the model's own. */
+/* Reads `fallback` with the settings of all requests; addresses and keys are each model's own. */
 static void read_fallbacks(lua_State *L, ah_lua_agent *a)
 {
     ah_provider_options o = {.mem = &a->lua->mem, .secrets = &a->lua->host->secrets};
@@ -264,8 +264,8 @@ static bool has_native_output(const ah_lua_agent *a)
     return all;
 }
 
-/* True if the script says the system text that it said before. A strategy may have set another
- * since: that one stays. */
+/* True if the entry has the same system text as the last one of the script. If a strategy has set
+ * another text since, that one stays. */
 static bool says_again(const ah_transcript *t, const ah_text *entry)
 {
     size_t at = ah_disclosure_text_at(t);
@@ -298,7 +298,8 @@ void ah_lua_say_system(lua_State *L, ah_lua_agent *a, ah_slice text)
     lua_pop(L, 1);
 }
 
-/* `system`, then the prompt; with `setup`, which may say another, this waits for it. */
+/* Sets the system text: `system`, then the prompt. If `setup` is due, which may set another text,
+ * this waits for it. */
 static void read_system(lua_State *L, ah_lua_agent *a)
 {
     ah_slice text = {NULL, 0};
@@ -437,8 +438,8 @@ static bool is_stale(const ah_registry *r, ah_slice name)
     return t && t->stale;
 }
 
-/* Adds the tools under `field` of the strategies whose names are `wanted`: a conversation that
- * goes on keeps those to which they have brought it. */
+/* Adds the tools under `field` of the strategies whose names are `wanted`: a conversation that goes
+ * on keeps the tools that strategies have brought. */
 static void add_brought(lua_State *L, ah_lua_agent *a, const char *field,
                         bool (*wanted)(const ah_registry *r, ah_slice name), ah_changes *to)
 {
@@ -572,8 +573,8 @@ ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
     return st;
 }
 
-/* Into the session that the script gave. The agent's own knows no types: it gets what is open,
- * and the rest is only kept. */
+/* Restores the saved session into the one that the script gave. The agent's own knows no types: it
+ * gets the open sections, and the rest is only kept. */
 static ah_status restore_kept(lua_State *L, ah_lua_agent *a, ah_err *err)
 {
     bool given;

@@ -27,7 +27,7 @@ enum { MAX_WORDS = 64 << 10, MAX_STDIN = 64 << 20, MAX_EVENTS = 4096, MAX_EVENT 
 
 /* -- memory ------------------------------------------------------------------------------- */
 
-/* Of a host that has its own Lua state, which it outlives. */
+/* Memory of a host with its own Lua state; it lives longer than that state. */
 typedef struct own_memory {
     ah_mem mem; /* first: ah_lua.own is its address */
     ah_lua_memory lua;
@@ -122,7 +122,7 @@ static ah_status refuse(ah_embed *e, const char *what, const char *where)
     return ah_embed_fail(e, &err);
 }
 
-/* A cancel that came when nothing was at work is over. */
+/* Clears a cancel that came when nothing was at work. */
 static void forget_cancel(const ah_embed *e)
 {
     ah_host *host = e->lua->host;
@@ -183,7 +183,8 @@ static bool known_size(const ah_config *cfg)
            cfg->size == offsetof(ah_config, asks) || cfg->size == offsetof(ah_config, user);
 }
 
-/* A whole one from what a program of some version gave; NULL: none. False: no known version. */
+/* Fills *out from the config of a program of any version; cfg NULL: with zeros. False: the size is
+ * of no known version, or both record and replay are set. */
 static bool read_config(const ah_config *cfg, ah_config *out)
 {
     *out = (ah_config){.size = sizeof *out};
@@ -234,7 +235,8 @@ static void new_embed(lua_State *L, ah_lua *h, const ah_config *cfg)
     ah_given_open(L, e);
 }
 
-/* A record for the program. What it is refused in there is not logged to it. */
+/* Passes a log record to the program. Errors of calls that are refused in there are not logged to
+ * it. */
 static void put_record(void *ud, ah_log_level level, const char *line)
 {
     ah_slice text = ah_slice_of(line), shown;
@@ -251,7 +253,7 @@ static void put_record(void *ud, ah_log_level level, const char *line)
     ah_unpin(shown, text);
 }
 
-/* In any state: the host, and what a C program needs of it. */
+/* Opens, in any state, the host and the parts of it that a C program needs. */
 static int open_host(lua_State *L)
 {
     const opening *o = lua_touserdata(L, 1);
@@ -507,7 +509,8 @@ static void set_arg(lua_State *L, const script *s)
     lua_setglobal(L, "arg");
 }
 
-/* `ah.run { ... }.text` says nothing of why there was nil: the error that came with it does. */
+/* Adds the cause to an error such as that of `ah.run { ... }.text` with a nil: the error that was
+ * returned with the nil. */
 static void add_cause(lua_State *L)
 {
     if (!strstr(lua_tostring(L, 1), "a nil value") ||
@@ -584,7 +587,8 @@ static int run_script(lua_State *L)
     return 0;
 }
 
-/* error, what ah_lua_read_error says of it -> its words: a table prints as an address */
+/* error, message by ah_lua_read_error -> the text of the error: a table would print as an
+ * address */
 static int words_of(lua_State *L)
 {
     if (lua_isstring(L, 1) || luaL_getmetafield(L, 1, "__tostring") != LUA_TNIL)

@@ -42,7 +42,7 @@ void ah_given_push(lua_State *L, ah_embed *e, ah_given kind, const char *name)
     lua_remove(L, -2);
 }
 
-/* The tool's name in the table at `in`: free, or the same tool's. */
+/* Raises if the table at `in` has another tool of that name. */
 static void check_name(lua_State *L, int in, const ah_tool *t)
 {
     if (lua_getfield(L, in, t->name->data) != LUA_TNIL && ah_lua_to_tool(L, -1) != t)
@@ -85,7 +85,7 @@ static void sort_out(lua_State *L, int fresh)
     lua_rawset(L, fresh + (int)kind);
 }
 
-/* The table on top is put into the one of that kind. */
+/* Adds the entries of the table on top (popped) to the one of that kind. */
 static void merge(lua_State *L, const ah_embed *e, ah_given kind)
 {
     push_kind(L, e, kind); /* -- fresh all */
@@ -109,7 +109,7 @@ static void check_known(lua_State *L, const ah_embed *e, int fresh)
     lua_pop(L, 1);
 }
 
-/* The agent at idx goes by the name that an agent script's has. */
+/* Keeps the agent at idx under the name AH_GIVEN_AGENT. */
 static void take_agent(lua_State *L, const ah_embed *e, int idx)
 {
     push_kind(L, e, AH_GIVEN_AGENTS);
@@ -118,7 +118,7 @@ static void take_agent(lua_State *L, const ah_embed *e, int idx)
     lua_pop(L, 1);
 }
 
-/* First all is looked at, then all is taken. */
+/* Checks everything first, then takes it all. */
 void ah_given_take(lua_State *L, ah_embed *e, int idx)
 {
     int fresh;

@@ -159,7 +159,7 @@ static ah_status no_call(ah_embed *e, uint64_t id)
     return ah_embed_fail(e, &err);
 }
 
-/* The canonical form of what the program gave. */
+/* Appends the canonical form of the program's JSON to out. */
 static ah_status read_value(ah_embed *e, ah_slice json, ah_buf *out, ah_err *err)
 {
     ah_status st = ah_json_check_err(&e->lua->mem, json, "the tool's answer", err);

@@ -134,7 +134,7 @@ static void closed(void *ud, const ah_ask_end *end)
     ah_task_waiter_done(&w->waiter);
 }
 
-/* Its call is over. */
+/* Closes the ask when its call is over. */
 static void leave(ah_task_waiter *waiter)
 {
     asker *w = (asker *)(void *)((char *)waiter - offsetof(asker, waiter));

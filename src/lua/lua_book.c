@@ -48,7 +48,7 @@ static ah_registry *new_core(const ah_mem *mem)
     return r;
 }
 
-/* Picks included. */
+/* Returns a copy of the registry with its picks; NULL: *err is filled. */
 static ah_registry *copy_core(const ah_mem *mem, const ah_registry *from, ah_err *err)
 {
     ah_registry *r = new_core(mem);
@@ -155,7 +155,7 @@ static bool is_told(const op *p)
     return p->what == PUT || p->what == REPLACE || (p->what == REMOVE && p->made);
 }
 
-/* Pushes what an agent is told of it. */
+/* Pushes the change that an agent gets for the operation. */
 static ah_changes *push_change(lua_State *L, const ah_mem *mem, const op *p)
 {
     ah_changes *c = ah_lua_push_changes(L, mem);
@@ -177,7 +177,7 @@ static ah_changes *push_change(lua_State *L, const ah_mem *mem, const op *p)
     return c;
 }
 
-/* Pushes a list of the agents of the book at idx: what one of them does may bring others. */
+/* Pushes a list of the agents of the book at idx: a change of one may add agents to the book. */
 static void push_agents(lua_State *L, int idx)
 {
     lua_newtable(L);
@@ -189,7 +189,7 @@ static void push_agents(lua_State *L, int idx)
     lua_pop(L, 1);
 }
 
-/* The agents of the book at 1; list NULL: at once. */
+/* Passes the operation to the agents of the book at 1; list NULL: at once. */
 static void tell_agents(lua_State *L, const ah_mem *mem, const op *p, ah_post **list)
 {
     int top = lua_gettop(L);
@@ -239,7 +239,7 @@ static ah_status make_posts(page *p, ah_err *err)
 
 static const ah_participant_vt page_vt;
 
-/* The copy that o, or an overlay below it, has; NULL: none has. */
+/* Returns the page of o or of the nearest overlay below it; NULL: none has one. */
 static page *find_page(const ah_overlay *o, const ah_book *b)
 {
     page *p = NULL;
@@ -427,7 +427,7 @@ static void change_in_call(lua_State *L, ah_overlay *o, ah_book *b, op **box)
     p->ref = ah_lua_ref(L);
 }
 
-/* The op on top (popped) is made with the book at 1. */
+/* Applies the operation on top (popped) to the book at 1. */
 static void change(lua_State *L)
 {
     ah_book *b = luaL_checkudata(L, 1, AH_BOOK);
@@ -488,7 +488,8 @@ void ah_book_clear_picked(lua_State *L)
 /* -- before a run
  * ------------------------------------------------------------------------------------ */
 
-/* The outermost call's first: as deep as runs inside runs. */
+/* Delivers the changes of the outermost call first. The recursion is as deep as runs inside
+ * runs. */
 static void deliver(lua_State *L, ah_overlay *o, const ah_book *b, int idx)
 {
     const page *p = (page *)(void *)ah_overlay_find(o, b);

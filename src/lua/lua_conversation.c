@@ -21,7 +21,7 @@ static void not_running(lua_State *L, const ah_lua_agent *a, const char *what)
         ah_lua_raise(L, AH_USAGE, "%s: the agent is running", what);
 }
 
-/* The member `session`, where there is anything to keep. */
+/* Appends the member `session`, if there is any state to keep. */
 static void put_session(const ah_lua_agent *a, ah_buf *b)
 {
     static const char none[] = "{\"agenthost_session\":1,\"slices\":{}}";
@@ -226,7 +226,7 @@ static ah_status prepare_model(ah_participant *p, ah_overlay *below, ah_err *err
     return !below || join_model(m->lua, below, m->agent, err) ? AH_OK : err->status;
 }
 
-/* The call around it keeps what it has kept itself, which is older, or gets this. */
+/* Passes the model to the call around it, unless that has kept one itself, which is older. */
 static void commit_model(ah_participant *p, ah_overlay *below)
 {
     model *m = (model *)(void *)p, *to = (model *)(void *)ah_overlay_find(below, m->agent);
@@ -261,7 +261,7 @@ static void drop_model(ah_participant *p)
 static const ah_participant_vt model_vt = {
     .prepare = prepare_model, .commit = commit_model, .drop = drop_model};
 
-/* In a call: what the agent at 1 has is kept, once. */
+/* Keeps the model of the agent at 1 for the call, once; nothing outside of calls. */
 static void keep_model(lua_State *L, ah_lua_agent *a)
 {
     ah_overlay *o = ah_lua_overlay(L);

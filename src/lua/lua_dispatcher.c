@@ -222,7 +222,7 @@ static void push_type(lua_State *L, int idx)
     lua_pushnil(L);
 }
 
-/* A copy of the value at idx as data: what is published later is what it was now. */
+/* Pushes a copy of the value at idx as data: later changes of the value are not published. */
 static void push_copy(lua_State *L, int idx, int class)
 {
     ah_buf *b = ah_lua_push_buf(L, AH_MAX_SESSION_VALUE);

@@ -142,7 +142,7 @@ ah_status ah_lua_entity_id(ah_lua *h, lua_State *L, int class, int idx, ah_text 
 
 /* -- the entities of a value ------------------------------------------------------------------ */
 
-/* Pushes what is at place *at of the value at idx, and steps on; false: it has no such place. */
+/* Pushes the item at place *at of the value at idx, and steps on; false: there is no such place. */
 static bool push_next(lua_State *L, int idx, size_t *at)
 {
     if (ah_lua_push_entity_of(L, idx)) {
@@ -513,7 +513,7 @@ static void read_fields(lua_State *L)
     lua_settop(L, 2);
 }
 
-/* Makes it the one that is found by its name. */
+/* Registers the class as the one that is found by its name. */
 static void enter_by_name(lua_State *L, const ah_lua_entity *e)
 {
     luaL_getsubtable(L, LUA_REGISTRYINDEX, NAMED);

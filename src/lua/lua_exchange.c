@@ -139,7 +139,7 @@ static int exchange_raw(lua_State *L)
     return 0;
 }
 
-/* x:conversation(): what stands for it, as a key. */
+/* x:conversation(): a value that identifies the conversation, as a key. */
 static int exchange_conversation(lua_State *L)
 {
     const ah_lua_exchange *e = luaL_checkudata(L, 1, EXCHANGE);
@@ -252,7 +252,7 @@ static int exchange_pause(lua_State *L)
     return ah_lua_await(L, &e->waiter, 0, go_on);
 }
 
-/* Its results will not come. */
+/* Ends a paused exchange whose results will not come. */
 static void give_up(ah_lua_exchange *e)
 {
     unlink_paused(e);
@@ -325,7 +325,7 @@ static ah_slice header(const void *ud, const char *name)
     return ah_slice_of(strcmp(name, "content-type") == 0 ? "application/x-ndjson" : NULL);
 }
 
-/* A reader of a provider's wire wants to know what it will read. */
+/* Emits the response head that a reader of a provider's wire needs. */
 static void tell_head(const ah_lua_adapter *a, ah_exchange *x)
 {
     ah_response_head head = {
@@ -379,8 +379,8 @@ static void start_task(ah_lua_adapter *a, ah_exchange *x)
         ah_exchange_end(x, &err);
 }
 
-/* It goes on in its own run only, and one that must restart where tools change only with the same
- * ones. */
+/* True if the paused exchange may go on in this run: only in its own, and, where a change of tools
+ * restarts the conversation, only with the same tools. */
 static bool may_go_on(const ah_lua_exchange *e, const ah_run_config *cfg)
 {
     bool restarts = cfg->adapter->tool_change_mode == AH_TOOLS_RESTART;

@@ -129,7 +129,7 @@ void ah_fence_leave(ah_lua *h, ah_fence *f)
         take_guard(h->caller);
 }
 
-/* Of those that are entered, the outermost lies over another's allocator, if one does. */
+/* Only the outermost of the entered fences can lie over another's allocator. */
 ah_fence *ah_fence_lift(ah_lua *h)
 {
     ah_lua_memory *m = ah_lua_memory_of(h->main);
@@ -155,8 +155,8 @@ void ah_fence_put(ah_lua *h, ah_fence *inner)
             f->guards = put_guard(h->caller);
 }
 
-/* The fence that refused may be one around it. What all of Lua may have is told to the author of a
- * tool; elsewhere it is out of memory as any other. */
+/* The fence that refused the memory may be one around f. The limit of the whole heap is in the
+ * error for the author of a tool; elsewhere the error is a plain out of memory. */
 bool ah_fence_failed(const ah_fence *f, int status, ah_err *err)
 {
     const ah_fence *by = f;

@@ -141,7 +141,7 @@ static void refuse_table(lua_State *L, int idx, const char *what)
     ah_lua_raise(L, AH_USAGE, "%s: expected a table of fields, found %s", what, found);
 }
 
-/* Of the key at idx: its bit of those that are there; 0 of a list's. */
+/* Returns the bit of the key at idx; 0 for a key of a list. Raises for an unknown key. */
 static uint64_t check_key(lua_State *L, int idx, const char *what, const char *const *known,
                           bool list)
 {
@@ -188,7 +188,7 @@ static uint64_t add_inherited(lua_State *L, int idx, const char *const *known, b
 
 /* -- lists ------------------------------------------------------------------------------- */
 
-/* The key on top is none of a list. */
+/* Pushes the fault of the key on top, which is not one of a list. */
 static const char *push_wrong_key(lua_State *L)
 {
     if (lua_type(L, -1) == LUA_TSTRING)
@@ -308,7 +308,7 @@ uint64_t ah_lua_fields_check(lua_State *L, int idx, const char *what, const char
     return there;
 }
 
-/* Of the value on top: "agenthost.tool" rather than "userdata". May push. */
+/* Returns the kind of the value on top: "agenthost.tool" rather than "userdata". May push. */
 static const char *kind_of(lua_State *L)
 {
     const char *kind = luaL_typename(L, -1);

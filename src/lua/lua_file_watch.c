@@ -17,7 +17,7 @@ enum { MAX_PATH_BYTES = 4096, MAX_QUIET_S = 60, MAX_WATCHED = 1000000 };
 
 typedef struct watch watch;
 
-/* Of somebody who waits for the next changes. */
+/* One wait for the next changes. */
 typedef struct wait {
     ah_task_waiter waiter;
     ah_timer timer;

@@ -67,7 +67,7 @@ static void refuse_answer(const ah_lua_hooks *s, ah_run *run, const ah_err *why)
         ah_run_warn(run, ah_slice_of(err.message));
 }
 
-/* An answer that cannot be checked is none. */
+/* Refuses an answer that cannot be checked. */
 static void check_failed(ah_task *t, const ah_err *err)
 {
     ah_lua_hooks *s = t->ud;
@@ -183,7 +183,7 @@ typedef struct guarding {
     char why[AH_MAX_MESSAGE];
 } guarding;
 
-/* Two results on top: nil or true; a text that says why not; false, and why. */
+/* Reads the two results on top: nil or true; a text with the reason; or false and the reason. */
 static void read_guard(lua_State *L, guarding *g)
 {
     int first = lua_gettop(L) - 1, why = lua_isboolean(L, first) ? first + 1 : first;
@@ -463,7 +463,7 @@ static void check_item(lua_State *L, const char *field, int at, const char *memb
                  lua_typename(L, type));
 }
 
-/* A list that is copied, so that nobody changes it behind the run's back. */
+/* Reads a list and keeps a copy, so that no script can change it during the run. */
 static void read_list(lua_State *L, int idx, const char *field, const char *member, bool function,
                       int *ref)
 {

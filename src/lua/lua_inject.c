@@ -98,7 +98,7 @@ struct ah_lua_strategy {
     char name[MAX_NAME + 16];        /* with what tells it from others of the name */
 };
 
-/* Asks it; what it gave lies in two values on top, also on failure (nils). */
+/* Calls the strategy's method; its two results are on top, also on failure (nils). */
 static ah_status ask(struct ah_lua_strategy *s, const char *method, ah_moment m, ah_err *err)
 {
     lua_State *L = s->lua->caller;
@@ -147,7 +147,7 @@ static ah_status read_answer(lua_State *L, const struct ah_lua_strategy *s, ah_b
     return AH_OK;
 }
 
-/* Nothing is changed in it. */
+/* Calls `before`, which cannot change anything. */
 static ah_status before(void *ud, ah_run *run, const ah_call *call, ah_buf *answer, ah_changes *out,
                         ah_err *err)
 {
@@ -194,7 +194,7 @@ static bool has_method(lua_State *L, const char *name)
     return has;
 }
 
-/* When the strategy on top is to be asked; NULL: never. */
+/* Returns the slots for which the strategy on top is asked; NULL: none. */
 static const struct ah_strategy_vt *read_methods(lua_State *L, int at)
 {
     bool table = lua_istable(L, -1), early = table && has_method(L, "before");
@@ -221,7 +221,8 @@ static bool is_taken(const ah_lua_strategies *s, const char *name)
     return i < s->n_own;
 }
 
-/* Its name, made fit for JSON and the log, and one that none before it has: `x`, `x_2` ... */
+/* Reads the strategy's name, made fit for JSON and the log, and unique among those before it: `x`,
+ * `x_2` ... */
 static void read_name(lua_State *L, const ah_lua_strategies *s, struct ah_lua_strategy *own, int at)
 {
     char given[MAX_NAME + 1];
@@ -238,7 +239,7 @@ static void read_name(lua_State *L, const ah_lua_strategies *s, struct ah_lua_st
         snprintf(own->name, sizeof own->name, "%s_%d", given, i);
 }
 
-/* The run is told of one with methods and a set as of two with one name. */
+/* Adds the strategy to the run; one with methods and a set is two strategies of one name. */
 static void add_items(ah_lua_strategies *s, struct ah_lua_strategy *own)
 {
     if (own->vt)

@@ -32,7 +32,8 @@ static ah_moment *check_moment(lua_State *L)
     return m;
 }
 
-/* Before a call nothing changes. */
+/* Returns the moment at 1; raises where it must not change anything: in a policy, or before a
+ * call. */
 static ah_moment *check_changing(lua_State *L)
 {
     ah_moment *m = check_moment(L);
@@ -140,7 +141,8 @@ static int moment_newindex(lua_State *L)
     return 0;
 }
 
-/* Each as it is declared, with its specification (seed 001, ToolInjectionContext). */
+/* Pushes the tools as they are declared, with their specification (seed 001,
+ * ToolInjectionContext). */
 static void push_tools(lua_State *L, const ah_registry *r)
 {
     lua_Integer n = 0;
@@ -229,7 +231,7 @@ void ah_lua_push_calls(lua_State *L, const ah_transcript *t)
         push_turn(L, t, ah_text_slice(t->assistant), t->n);
 }
 
-/* The tool that the call is of, also before it was looked up; NULL: there is none. */
+/* Returns the tool of the call, also before it was looked up; NULL: there is none. */
 static const ah_tool *tool_of(const ah_moment *m)
 {
     const ah_call *c = m->call;

@@ -71,7 +71,7 @@ static ah_status try_changes(ah_post *p, ah_err *err)
     return ah_inject_try(&p->in, &p->changes, err);
 }
 
-/* Nothing becomes of an agent that is closed, or whose only run is over. */
+/* False for an agent that is closed, or whose only run is over. */
 static bool takes_posts(const ah_lua_agent *a)
 {
     return a->transcript && !a->closed && (a->current || !a->once);
@@ -172,7 +172,8 @@ void ah_post_tell(ah_post **list)
     each(list, tell_one);
 }
 
-/* At the end of the list; *err says why not. Then comes what it is, and then its agent. */
+/* Appends an empty post to the list; NULL: *err is filled. The caller sets its content, then its
+ * agent. */
 static ah_post *append(ah_lua *h, ah_post **list, ah_err *err)
 {
     ah_post *p = ah_alloc(&h->mem, sizeof *p);

@@ -318,7 +318,7 @@ static bool is_unknown(const ah_registry *tools, const ah_tool *t)
     return !ah_registry_find(tools, name) && !ah_registry_had(tools, name, NULL);
 }
 
-/* Tools that the prompt has now and has not offered. */
+/* Adds the tools that the prompt has now and has not offered. */
 static ah_status add_new(ah_prompt_fields *p, const ah_rendered_prompt *had,
                          const ah_rendered_prompt *now, const ah_registry *tools, ah_changes *out,
                          ah_err *err)
@@ -407,7 +407,7 @@ static bool still_told(const ah_prompt_fields *p, const ah_transcript *t,
     return is;
 }
 
-/* A restart has set the text: what was read before is in it. */
+/* Called after a restart, which has set the system text anew: sections read before are in it. */
 static void after_restart(ah_prompt_fields *p, const ah_transcript *t)
 {
     if (!p->disclosure.rewrote)

@@ -241,7 +241,8 @@ static void push_session_event(lua_State *L, const ah_session_event *e, int fami
     lua_setfield(L, -2, "value");
 }
 
-/* Nothing where no script has the session any more: nobody can see what becomes of it. */
+/* Calls the reducer. Does nothing if no script holds the session any more: nobody can see the
+ * result. */
 static int call_reducer(lua_State *L)
 {
     reducing *now = lua_touserdata(L, 1);

@@ -21,7 +21,7 @@ static ah_book *check(lua_State *L)
     return luaL_checkudata(L, 1, AH_BOOK);
 }
 
-/* Its tools as the code that runs has them. */
+/* Returns its tools as the code that runs sees them. */
 static const ah_registry *tools_of(lua_State *L)
 {
     return ah_book_seen(L, check(L));
@@ -35,7 +35,7 @@ static ah_slice check_name(lua_State *L, int idx)
     return name;
 }
 
-/* As the script gave it. */
+/* Returns the tool as the script gave it, not the brief one. */
 static ah_tool *given(ah_tool *t)
 {
     return t && t->full ? t->full : t;

@@ -450,8 +450,8 @@ static void read_options(lua_State *L, int arg, ah_schema_options *o)
         luaL_error(L, "ah.schema: documents: expected a table, got a %s", luaL_typename(L, -1));
 }
 
-/* A schema by itself says what the specification says, in which a default is a note; one that a
- * tool declares is relied on by a handler, and must conform. */
+/* Compiles the schema at arg. In a schema by itself a default is a note, as in the specification;
+ * in one that a tool declares it must conform, as a handler relies on it. */
 static int compile_arg(lua_State *L, int arg)
 {
     ah_schema_options o = {.any_defaults = true, .cache = &ah_lua_of(L)->host->schemas};

@@ -104,7 +104,7 @@ static void wake_writer(work *w)
     ah_task_waiter_done(waiter);
 }
 
-/* Its task is over or was never made; what was written still goes out. */
+/* Frees the work, whose task is over or was never made; bytes already written still go out. */
 static void end_work(work *w)
 {
     server *s = w->s;
@@ -185,7 +185,7 @@ static void settled(ah_task *t, int n)
     end_work(w);
 }
 
-/* Of a limit of its memory the error tells more than what was raised. */
+/* For a memory limit the error has more facts than the raised value. */
 static void failed(ah_task *t, const ah_err *err)
 {
     fail_work(t->ud, t->failure && !t->fence.asked ? t->failure->data : err->message);
@@ -362,7 +362,7 @@ static void on_job(ah_job *job)
         finish(s);
 }
 
-/* With the host, or once it is closed: no code of the script runs any more. */
+/* Frees the server, with the host or once it is closed: no code of the script runs any more. */
 static void drop(ah_lua_object *o)
 {
     server *s = (server *)(void *)((char *)o - offsetof(server, held));
@@ -386,7 +386,7 @@ static void drop(ah_lua_object *o)
     ah_free(&s->lua->mem, s);
 }
 
-/* One that is open here is the host's to end, which is being closed. */
+/* A server that is still open is freed by the host, which is being closed. */
 static int server_gc(lua_State *L)
 {
     handle *p = luaL_checkudata(L, 1, SERVER);

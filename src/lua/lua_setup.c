@@ -16,7 +16,7 @@ static const char CONVERSATION[] = "agenthost.conversation";
 
 enum { MAX_ID = 200 };
 
-/* Its user values. */
+/* User values of the conversation object. */
 enum { AGENT = 1, FIELDS = 2, CONTAINER = 3 };
 
 /* The function at work; lives in the conversation's userdata, which its task keeps. */
@@ -299,7 +299,7 @@ static ah_status unbind_added(ah_lua_agent *a, ah_err *err)
     return st;
 }
 
-/* The resources that were bound are those of the later runs, too. */
+/* Makes the bound resources those of the later runs, too. */
 static void bind_resources(lua_State *L, int conversation)
 {
     lua_getiuservalue(L, conversation, AGENT);

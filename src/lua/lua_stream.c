@@ -242,7 +242,7 @@ static void cut(stream *s)
         cut_event(s);
 }
 
-/* True if there is something to tell the one who asked: a piece, or that it is over. */
+/* True if the reader can get a result: a piece, or the end. */
 static bool advance(stream *s)
 {
     ah_err err;
@@ -392,7 +392,8 @@ static int stream_read_all(lua_State *L)
     return stream_read(L);
 }
 
-/* A piece that is there is dropped, too; who waits is told. */
+/* Closes the stream: drops a piece that is there, too, and ends the wait of a reader with an
+ * error. */
 static int stream_close(lua_State *L)
 {
     box *b = luaL_checkudata(L, 1, STREAM);

@@ -78,7 +78,7 @@ static int take_out(lua_State *L)
 
 /* -- in a call ------------------------------------------------------------------------------ */
 
-/* Of the subscription on top. Its place is there: nothing is allocated. */
+/* Changes the count of the subscription on top. Its place exists: nothing is allocated. */
 static void count_end(lua_State *L, int by)
 {
     lua_rawgeti(L, -1, ENDED);
@@ -172,7 +172,8 @@ static changes *join(ah_lua *h, ah_overlay *o, ah_err *err)
     return s;
 }
 
-/* The call keeps that the subscription at idx begins or ends. Raises; then nothing has changed. */
+/* Records in the call that the subscription at idx begins or ends. After a raise nothing has
+ * changed. */
 static void note(lua_State *L, ah_overlay *o, int idx, bool ends)
 {
     ah_lua *h = ah_lua_of(L);

@@ -17,7 +17,8 @@ enum {
     MAX_FAILURE = 1 << 20 /* of both: more than a traceback ever has */
 };
 
-/* When its time is over, by the loop clock; 0: never. That of what is around it is in its run's. */
+/* Returns when the task's time is over, by the loop clock; 0: never. The deadline of a run includes
+ * those around it. */
 static int64_t end_of(const ah_task *t)
 {
     int64_t of_run = t->job.of ? ah_run_cfg(ah_driver_run_run(t->job.of))->deadline : 0;
@@ -38,9 +39,9 @@ static void let_go(ah_task_waiter *w)
         ah_lua_unref(h, &w->ref);
 }
 
-/* A run that was waited for ends with the wait. It is settled at once, from the inside out: what
- * its calls have changed lies upon what the call that waits has, and goes before it. Where the
- * state is being closed it is settled by its own finalizer. */
+/* Ends the wait and the run that was waited for. The run is settled at once, from the inside out:
+ * its changes lie upon those of the waiting call, and end before them. If the state is being
+ * closed, the run's own finalizer settles it. */
 static void leave(ah_task_waiter *w, bool closing)
 {
     static const char why[] = "the call that waited for it was stopped";
@@ -133,8 +134,8 @@ static void finish(ah_task *t, int nresults)
     bury(t);
 }
 
-/* Was it raised on purpose, by error() or assert()? Else it is a mistake in the script, and
- * only its author can do something about it. */
+/* True if the value was raised on purpose, by error() or assert(). Else it is a mistake in the
+ * script, and only its author can correct it. */
 static bool is_meant(lua_State *co)
 {
     lua_Debug ar;
@@ -144,7 +145,7 @@ static bool is_meant(lua_State *co)
             (strcmp(ar.name, "error") == 0 || strcmp(ar.name, "assert") == 0));
 }
 
-/* That of the run it belongs to, or of the nearest around it that has one. */
+/* Returns the log of the run it belongs to, or of the nearest run around it that has one. */
 static const ah_log *log_of(const ah_task *t)
 {
     const ah_log *log = &t->lua->host->log;
@@ -223,8 +224,9 @@ static void fail(ah_task *t, int status)
     bury(t);
 }
 
-/* The hook has yielded out of it, or it came back too late. Who ends it for want of time, or since
- * its run is being cancelled, says so and stops it; that it worked too long nobody else knows. */
+/* Called when the hook has yielded out of the task, or it came back too late. Fails it if it worked
+ * too long, which only the watch knows; for a deadline or a cancelled run, the code that ends the
+ * task reports and stops it. */
 static void halt(ah_task *t)
 {
     ah_err err;

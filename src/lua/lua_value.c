@@ -169,7 +169,7 @@ bool ah_lua_is_object(lua_State *L, int idx)
     return is_marked(L, idx, &object_key);
 }
 
-/* Of the table on top. */
+/* Returns the shape of the table on top. */
 static shape measure(lua_State *L)
 {
     shape s = {0};
@@ -362,7 +362,7 @@ void ah_lua_set_json(lua_State *L, ah_lua_put put)
     lua_rawsetp(L, -2, &put_key);
 }
 
-/* The thing on top, whose members stand at `at`. */
+/* Writes the thing on top, whose members stand at `at`. */
 static ah_status put_thing(writer *w, level *at, ah_lua_put put)
 {
     ah_lua_json j = {.w = w, .at = at};
@@ -424,7 +424,7 @@ ah_status ah_lua_json_end(ah_lua_json *j)
     return end_object(j->w, j->first, j->start);
 }
 
-/* The table on top, which stands at `up`. */
+/* Writes the table on top, which stands at `up`. */
 static ah_status put_table(writer *w, const level *up)
 {
     lua_State *L = w->L;
@@ -476,7 +476,7 @@ static ah_status put_string(writer *w, const level *at)
     return AH_OK;
 }
 
-/* Of all userdata, only that of classes that say how is data. */
+/* Writes a userdata, only of a class that has a function to write it. */
 static ah_status put_userdata(writer *w, const level *up)
 {
     level here = {.up = up};
@@ -488,7 +488,7 @@ static ah_status put_userdata(writer *w, const level *up)
     return put ? put_thing(w, &here, put) : refuse(w, up, NO_USERDATA);
 }
 
-/* The value on top, which stands at `at` (NULL: it is the whole). */
+/* Writes the value on top, which stands at `at` (NULL: it is the whole). */
 static ah_status put_value(writer *w, const level *at)
 {
     if (!ah_buf_ok(w->out))

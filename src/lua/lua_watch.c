@@ -27,8 +27,8 @@ enum {
 
 /* -- the processor's clock ------------------------------------------------------------------ */
 
-/* A reading serves for some milliseconds: of many short entries as many are given too much as too
- * little. Never 0. */
+/* Returns the processor time used. One reading serves for some milliseconds, so that of many short
+ * entries as many are counted too long as too short. Never 0. */
 static int64_t cpu_us(ah_lua *h, int64_t now, bool exact)
 {
     struct timespec t;
@@ -70,7 +70,7 @@ static int64_t seen(atomic_bool *flag, int64_t *first, int64_t now)
     return *first;
 }
 
-/* Since when (loop clock) nothing more is wanted of what belongs to it; 0: it is. */
+/* Returns since when (loop clock) the work of w is no longer wanted; 0: it is wanted. */
 static int64_t unwanted_since(ah_lua *h, const ah_watch *w, int64_t now, ah_watch_end *why)
 {
     ah_status st = AH_CANCELLED;
@@ -298,8 +298,8 @@ static lua_State *at_work(lua_State *co)
     return co && lua_status(co) == LUA_OK && lua_getstack(co, 0, &ar) ? co : NULL;
 }
 
-/* The coroutine that L, which has resumed one, waits for: it is an argument of the function that
- * did so, or belongs to it. NULL: it is not to be found. */
+/* Returns the coroutine that L has resumed and waits for: it is an argument of the function that
+ * resumed it, or belongs to it. NULL: it cannot be found. */
 static lua_State *resumed_by(lua_State *L)
 {
     lua_State *co = NULL;
@@ -331,8 +331,8 @@ static void hurry_all(const ah_watch *w, lua_State *L)
     hurry(L);
 }
 
-/* Only before an instruction can it be yielded: a call (not `counted`) is let be, and comes back to
- * one. */
+/* Stops the code in L. It can be yielded only before an instruction: a call (not `counted`) goes on
+ * until it comes to one. */
 static void stop_here(const ah_watch *w, lua_State *L, bool counted)
 {
     if (w->task && !w->closing && L == w->thread && lua_isyieldable(L)) {
@@ -485,7 +485,8 @@ void ah_watch_go_on(ah_lua *h, ah_watch *mark)
 /* -- threads
  * ------------------------------------------------------------------------------------------- */
 
-/* A tower of short coroutines may be as high as it likes without one of them coming to a look. */
+/* Looks at the clocks at each entry: in a high stack of short coroutines, none may run until its
+ * own look. */
 void ah_watch_into(ah_lua *h, lua_State *L, lua_State *co)
 {
     if (is_watched(h)) {
@@ -515,8 +516,8 @@ void ah_watch_back(ah_lua *h, lua_State *L)
 /* -- the script itself
  * ------------------------------------------------------------------------------------ */
 
-/* The first time at once, for a script that only computes; then it has a moment to come to its end.
- */
+/* Raises at the first time, for a script that only computes; then the script has a moment to
+ * end. */
 static void interrupt(lua_State *L, lua_Debug *ar)
 {
     ah_lua *h = host_of(L);

@@ -33,8 +33,8 @@ static const word inside[] = {{"temperature", "options", NULL},
                               {"keep_entities", "discover", "keep"},
                               {"filesystem", "resources", "filesystem"}};
 
-/* Words for a field or a member. Where a word means one thing here and another there, the table
- * at hand has but one of them. */
+/* Foreign names of fields and members. If a name has different meanings in two tables, each of
+ * these tables has only one of the fields meant. */
 static const word called[] = {{"parameters", "params", NULL},
                               {"args", "params", NULL},
                               {"arguments", "params", NULL},
