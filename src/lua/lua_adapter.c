@@ -1,5 +1,5 @@
-/* Adapters as objects of Lua: those written in Lua, which ah.adapter, ah.scripted and demo/ models
- * stand on, and those of names. How a function answers is in lua_exchange.c. */
+/* Adapters as Lua objects: those written in Lua, the base of ah.adapter, ah.scripted and demo/
+ * models, and those opened by name. The call of an adapter's function is in lua_exchange.c. */
 #include "lua/lua_adapter.h"
 
 #include <stdlib.h>

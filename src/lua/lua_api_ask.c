@@ -1,5 +1,5 @@
-/* Asks as a C program responds to them. What it is shown is kept here: the ask itself may be over
- * by the time that the program looks. */
+/* Asks as a C program responds to them. The texts that it is shown are kept here: the ask itself
+ * may be over by the time that the program looks. */
 #include "base/lent.h"
 #include "lua/lua_api.h"
 #include "lua/lua_ask.h"

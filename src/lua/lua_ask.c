@@ -1,5 +1,5 @@
-/* A handler waits for its ask as for anything else: it is gone with its call, and what comes later
- * is told that it is over. */
+/* A handler waits for its ask as for anything else: the ask is closed with its call, and a later
+ * response gets the error that it is over. */
 #include "lua/lua_ask.h"
 
 #include "lua/lua_error.h"

@@ -1,6 +1,6 @@
-/* Books: the tools of registries. A call works on a copy of its own and keeps what it did, to do
- * it again where another call changed the registry meanwhile; a name that is taken by then fails
- * the call. The agents that use the registry are told with the call's commit. */
+/* Books: the tools of registries. A call works on a copy of its own and keeps its changes, to
+ * repeat them if another call changed the registry meanwhile; a name that is taken by then fails
+ * the call. The agents that use the registry are notified with the call's commit. */
 #include "lua/lua_book.h"
 
 #include "lua/lua_error.h"

@@ -1,5 +1,5 @@
-/* ctx: what a handler may know and do beside its arguments. It lives as long as its call;
- * afterwards its fields raise. */
+/* ctx: the facts and functions that a handler has beside its arguments. It lives as long as its
+ * call; afterwards its fields raise. */
 #include "lua/lua_ask.h"
 #include "lua/lua_budget.h"
 #include "lua/lua_error.h"

@@ -1,5 +1,5 @@
-/* ah.watch: changes of files, told to a function or waited for. A watch that has a function lasts
- * until it is closed, held or not; one that is waited for lasts as long as it is held. */
+/* ah.watch: changes of files, for a function or for a wait. A watch with a function lasts until it
+ * is closed, held or not; one without lasts as long as it is held. */
 #include <math.h>
 
 #include "io/file_watch.h"

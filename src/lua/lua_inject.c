@@ -1,7 +1,7 @@
-/* Strategies in Lua: functions that see each answered call and say which tools come and
- * go (the contract is run/inject.h's); and changes, read from what they and others say. A strategy
- * is function(m), or a table with `name`, `tools`, `later`, `before(self, m)` and `after(self, m)`;
- * what it returns after a call (a tool or a list of tools) is added. What m is: lua_moment.c. */
+/* Strategies in Lua: functions that see each answered call and add or remove tools (the contract is
+ * in run/inject.h); and the changes, read from Lua values. A strategy is function(m), or a table
+ * with `name`, `tools`, `later`, `before(self, m)` and `after(self, m)`; its result after a call (a
+ * tool or a list of tools) is added. The moment m is in lua_moment.c. */
 #include "lua/lua_inject.h"
 
 #include <stdio.h>

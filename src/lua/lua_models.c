@@ -1,5 +1,5 @@
-/* Models as a program tells of them: ah.alias, and ah_alias of agenthost.h (lua_api_given.c). Names
- * of its own for them, and rows beside the table of models (wire/models.h). */
+/* Models that a program defines: ah.alias, and ah_alias of agenthost.h (lua_api_given.c). Names of
+ * its own for them, and rows beside the table of models (wire/models.h). */
 #include "lua/lua_models.h"
 
 #include "lua/lua_error.h"

@@ -1,7 +1,6 @@
-/* A moment: what a strategy or a policy written in Lua sees of one call, and how a strategy says
- * what is to change after it (docs/reference/strategies.md tells it to those who write one). Who is
- * asked, and when, is in lua_inject.c and lua_hooks.c; what becomes of the changes in run/inject.c.
- */
+/* A moment: one call as a strategy or a policy written in Lua sees it, and the means by which a
+ * strategy changes something after it (for authors: docs/reference/strategies.md). lua_inject.c and
+ * lua_hooks.c call strategies and policies; run/inject.c applies the changes. */
 #include "lua/lua_moment.h"
 
 #include "lua/lua_error.h"

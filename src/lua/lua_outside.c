@@ -1,6 +1,5 @@
-/* Text from outside as the library's programs take it: lines of JSON looked at without being
- * decoded, words of foreign failures made fit for messages, the environment. None of it is for
- * scripts. */
+/* Text from outside for the library's programs: lines of JSON read without decoding, messages of
+ * foreign failures made fit for our own, the environment. None of it is for scripts. */
 #include "base/excerpt.h"
 #include "base/json.h"
 #include "lua/lua_error.h"

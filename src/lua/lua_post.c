@@ -1,6 +1,6 @@
-/* Posts: a call that fails has sent nothing and added no tools. They are kept in the call's
- * overlay, in the order in which they were asked for, and made when the outermost call is
- * committed: first so that they can be undone, as what comes after them may fail, and told of when
+/* Posts: a call that fails has sent nothing and added no tools. Posts are kept in the call's
+ * overlay, in the order in which they were requested, and made when the outermost call is
+ * committed: first made so that they can be undone, as a later part may fail, and announced when
  * everything stands. An agent that the call itself runs gets its own before: a conversation only
  * grows. */
 #include "lua/lua_post.h"

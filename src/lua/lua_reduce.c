@@ -1,6 +1,6 @@
-/* Values of slices as Lua values, and reducers written in Lua. A reducer is called through
- * the door of calls with a view of its slice, on which it says what becomes of it; the core
- * takes what it said only when it has returned. */
+/* Values of slices as Lua values, and reducers written in Lua. A reducer is called by the protected
+ * call with a view of its slice, on which it records the changes; the core takes them only when it
+ * has returned. */
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_host.h"

@@ -1,6 +1,6 @@
 /* ah.registry: an ordered list of tools, each declared in brief until it is picked. Conversations
- * have registries of their own, made from it; what changes here is told to the agents that
- * use it, as agent:add_tools does. What a model picks in a conversation is the conversation's. */
+ * have registries of their own, made from it; a change here is applied to the agents that use it,
+ * as by agent:add_tools. A pick of a model in a conversation is the conversation's own. */
 #include "lua/lua_registry.h"
 
 #include "base/near.h"

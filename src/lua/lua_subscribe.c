@@ -1,5 +1,5 @@
-/* Subscriptions. In a call one begins, and ends, at once, since observers change nothing; and both
- * are taken back if the call fails. So one that several calls have ended counts how many. */
+/* Subscriptions. In a call, one begins and ends at once, since observers change nothing; both are
+ * taken back if the call fails. So a subscription counts the calls that have ended it. */
 #include "lua/lua_subscribe.h"
 
 #include "lua/lua_error.h"

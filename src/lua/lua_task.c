@@ -1,6 +1,6 @@
-/* A task's life, from its first resume to what it answers; waiting, as a yield where the coroutine
- * can, else by driving. What handlers get and give back is lua_tool.c's; how long they may be at
- * work is lua_watch.c's, the fence around them lua_fence.c's. */
+/* The life of a task, from its first resume to its answer; waiting, as a yield if the coroutine
+ * can, else by driving. Arguments and results of handlers are in lua_tool.c, limits of their time
+ * in lua_watch.c, the fence around them in lua_fence.c. */
 #include "lua/lua_task.h"
 
 #include <limits.h>

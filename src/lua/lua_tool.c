@@ -1,5 +1,5 @@
-/* ah.tool, and how handlers are called and their calls answered. What they get beside their
- * arguments is in lua_ctx.c, what they may give back in lua_result.c. */
+/* ah.tool, and the calls of handlers and their answers. Handlers get ctx beside their arguments
+ * (lua_ctx.c); their results are read in lua_result.c. */
 #include "lua/lua_tool.h"
 
 #include "lua/lua_error.h"

@@ -1,5 +1,5 @@
-/* Words for what is here under another name. They only make hints: nothing is taken under them.
- * Each is listed once, in the form a_b; aB, AB and a-b are the same word. */
+/* Foreign names of fields, members and functions. They only make hints: nothing is accepted under
+ * them. Each is listed once, in the form a_b; aB, AB and a-b are the same word. */
 #include "lua/lua_words.h"
 
 typedef struct word {
