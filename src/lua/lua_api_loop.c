@@ -22,8 +22,8 @@ struct ah_event_node {
 
 /* -- steps --------------------------------------------------------------------------------- */
 
-/* Makes one step that may wait, then up to MAX_ROUNDS more for the jobs that it posted. Jobs that
- * are left are due at once. */
+/* Makes one step that may wait, then up to MAX_ROUNDS more while jobs are due, so that what came in
+ * is done; jobs left after these are due at once in the next step. */
 static void work(ah_lua *h, int timeout_ms)
 {
     ah_host *host = h->host;

@@ -1,7 +1,6 @@
-/* ah.serve { listen, on_request }: requests come in the loop, each is a task that runs the script's
- * function, and what that gives or writes is the answer. A client that is gone takes its task with
- * it. An open server keeps itself, as nobody needs to hold what still works; it ends when it is
- * closed. */
+/* ah.serve { listen, on_request }: requests come in the loop; each is a task that runs the script's
+ * function, whose result or writes are the answer. If a client is gone, its task is stopped. An
+ * open server keeps itself alive until it is closed: a script need not hold it. */
 #include "lua/lua_serve.h"
 
 #include "io/http_names.h"
