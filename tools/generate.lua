@@ -50,7 +50,7 @@ local function range_of(row)
   return (", %.14g or more"):format(least)
 end
 
--- As the pages say it.
+-- The type of a row's value, as the pages show it.
 local function said(row)
   if row.is then
     return row.is
@@ -121,7 +121,7 @@ local function cell(text, subject, row, page)
   return text
 end
 
--- Those of its base behind its own.
+-- The rows of a subject: its own, then those of its base.
 local function all_rows(subject)
   local rows = table.move(subject.rows, 1, #subject.rows, 1, {})
   local base = subjects[subject.base]
@@ -168,7 +168,7 @@ for _, subject in ipairs(ah._options()) do
   subjects[subject.type] = subject
 end
 
--- What stands between the markers is what `make` says of the subject.
+-- Replaces the text between the markers with the result of `make` for the subject.
 local function fill(text, open, close, make, path)
   return (text:gsub("(" .. open .. "\n)(.-)(" .. close .. ")", function(before, _, after)
     local name = before:match "fields of (%S+)"

@@ -52,7 +52,8 @@ local function check_path(container, key)
   end
 end
 
---- It cannot wait, so that no other call comes between: see ah._fenced in lua_resources.c.
+--- Calls def.provide, which cannot wait, so that no other call comes between: see ah._fenced in
+-- lua_resources.c.
 local function provide(container, key, def, ctx)
   local path = container.path
   check_path(container, key)
@@ -106,7 +107,7 @@ local function has_methods(value)
   return type(value.snapshot) == "function" and type(value.restore) == "function"
 end
 
---- Is it to be set back when a call fails? What is ours takes part by itself.
+--- True if the value is to be restored when a call fails. Values of the library restore themselves.
 local function is_undone(value)
   local kind, class = type(value), class_of(value)
   if (kind ~= "table" and kind ~= "userdata")
@@ -222,7 +223,7 @@ function M.own(container)
   return setmetatable(new_view(container), OWN)
 end
 
---- What is bound in it by now; nil where nothing is.
+--- Returns the definitions that are bound in the container; nil if there are none.
 function M.bound(container)
   return next(container.defs) ~= nil and container.defs or nil
 end
@@ -232,8 +233,8 @@ function M.view(container, ctx)
   return new_view(container or M.open {}, ctx)
 end
 
---- The key of what is called `filesystem`, else of the only file system; nil where there is none;
--- second, true where there are several.
+--- Returns the key `filesystem` if it is bound, else the key of the only file system. Returns nil
+-- if there is none; nil, true if there are several.
 local function key_of_files(defs)
   if defs.filesystem ~= nil then
     return "filesystem"

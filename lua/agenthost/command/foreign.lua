@@ -1,11 +1,11 @@
---- Code that is not ours, run in our state: it may replace what methods of strings are, and finds
--- them as it left them; we find ours, and the library whole. (Globals of ours are copies: see
--- start.lua.)
+--- Runs code of scripts in the command's Lua state. A script may replace the methods of strings,
+-- and finds them as it left them; the command's own code finds the original ones, and the library
+-- whole. (The command's globals are copies: see start.lua.)
 local ah = ...
 
 local foreign = {}
 
--- What they add is there, too.
+-- Metatable of strings for our code: original functions, then those that scripts added to `string`.
 local OURS = { __index = setmetatable(string, { __index = _G.string }) }
 local put_metatable, traceback = debug.setmetatable, debug.traceback
 
@@ -25,7 +25,7 @@ keep(ah)
 
 local LIBRARIES = { "coroutine", "debug", "io", "math", "os", "package", "string", "table", "utf8" }
 
---- From now on the globals and the standard libraries stay whole, too: for a state of our own.
+--- From now on the globals and the standard libraries are kept, too: for a state of our own.
 function foreign.keep_globals()
   if kept[2] then
     return
@@ -38,7 +38,7 @@ function foreign.keep_globals()
     ["agenthost.command"] = package.loaded["agenthost.command"] } }
 end
 
--- What they took away is there again.
+-- Puts back the fields that scripts removed from the kept tables.
 local function mend()
   put_metatable(ah, meta)
   for _, one in ipairs(kept) do

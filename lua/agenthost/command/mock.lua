@@ -25,7 +25,8 @@ local FLAGS = {
   { name = "log", value = "FILE", doc = "append each request to FILE, as a line of JSON" },
 }
 
--- Which requests are whose; `kind` says what is wanted. The first that fits is taken.
+-- Rows { method, pattern of the path, format, kind }, with a header where one is needed. The first
+-- row that fits is taken.
 local ROUTES = {
   { "POST", "/chat/completions$", "openai" },
   { "POST", "/responses$", "responses" },
@@ -45,7 +46,7 @@ local ROUTES = {
   { "GET", "/models/(.+)$", "openai", "model" },
 }
 
--- Who asks for what is no route, by what only its clients send.
+-- The format of a request that has no route, by a header or path that only its clients send.
 local ASKERS = {
   { "anthropic", header = "anthropic-version" },
   { "anthropic", header = "x-api-key" },
@@ -61,7 +62,7 @@ local ASKERS = {
 local SECRET = { authorization = true, ["x-api-key"] = true, ["x-goog-api-key"] = true,
   ["api-key"] = true, cookie = true }
 
-local GC_PAUSE = 110 -- texts of many answers are large, and what is left of them is to go soon
+local GC_PAUSE = 110 -- texts of answers may be large: their memory is to be freed soon
 
 -- Whoever reaches the server is served, by whichever name. Large requests take their memory, and
 -- functions of the script may be at work for as long as they like.
@@ -73,7 +74,7 @@ local server -- what was started: one a process
 
 -- -- the script ----------------------------------------------------------------------------
 
--- What is wrong with the script, in words alone: where this file found it helps nobody.
+-- Raises a fault of the script, without a position in this file, which would help no reader.
 local function refuse(text, ...)
   error(ah.error { code = "usage", message = text:format(...) }, 0)
 end
@@ -90,7 +91,7 @@ local function read_file(path)
   return text or refuse("cannot read %s", why)
 end
 
--- What the script says: its value, or what its JSON holds.
+-- Returns the script's value: what its chunk returns, or its decoded JSON.
 local function value_of(path)
   local text = read_file(path)
   if text:find("^%s*[%[{]") then
@@ -151,7 +152,7 @@ local function route_of(method, path, headers)
   end
 end
 
--- In whose form a request is answered that has no route.
+-- Returns the format in which a request without a route is answered.
 local function asker_of(path, headers)
   for _, asker in ipairs(ASKERS) do
     if asker.header and headers[asker.header] or asker.path and path:find(asker.path) then
@@ -160,7 +161,7 @@ local function asker_of(path, headers)
   end
 end
 
--- The paths that are answered, those of a format alone where there is one.
+-- The paths that are answered, only those of `format` unless it is nil.
 local function paths_of(format)
   local paths = {}
   for _, r in ipairs(ROUTES) do
@@ -171,7 +172,7 @@ local function paths_of(format)
   return paths
 end
 
--- Tells of the paths in the asker's own form; where none of them is served, of all that are.
+-- Refuses a path; the message lists the paths of the request's format, or all if none is served.
 local function refuse_path(q, route)
   local paths = paths_of(route.format)
   paths = paths[1] and paths or paths_of(nil)
@@ -180,7 +181,7 @@ local function refuse_path(q, route)
       table.concat(paths, ", ")) }
 end
 
--- The last one of each name.
+-- The last header of each name.
 local function headers_of(lists)
   local headers = {}
   for name, values in pairs(lists) do
@@ -191,14 +192,14 @@ end
 
 -- -- failures ----------------------------------------------------------------------------
 
--- A full context as the provider tells it. Where the script has one of the two numbers alone, the
+-- The provider's error for a full context. If the script gives only one of the two numbers, the
 -- other is made up.
 local function full_of(fail, provider)
   local used = fail.used or fail.window and fail.window + 1
   return provider.full(used, fail.window or used and used - 1)
 end
 
--- A failure that the turn asks for: in scripted models' words, or by its status.
+-- The failure that the turn asks for, by `fail` or by `status`; nil if it asks for none.
 local function failure_of(turn, provider)
   if not turn.fail and not turn.status then
     return nil
@@ -225,7 +226,7 @@ local function failure_plan(q, route, fault)
     bytes = ah.json.encode(route.provider.error(fault)) }
 end
 
--- What was raised, as a fault: ours, one of the script, or a mistake.
+-- Returns what was raised as a fault: one of ours as it is, any other error with status 400.
 local function fault_of(raised)
   if type(raised) == "table" and raised.mock_fault then
     return raised
@@ -330,7 +331,8 @@ local function head_of(p, q, route)
   return { status = p.status, headers = headers, length = p.length }
 end
 
--- What is said only to be counted leaves nothing behind in the provider's memory.
+-- A copy of the answer whose changes to the provider's memory are lost, for a stream that is only
+-- counted.
 local function forgetful(a)
   local memory = setmetatable({}, { __index = a.memory })
   return setmetatable({ memory = memory }, { __index = a })
@@ -354,7 +356,8 @@ local function whole_plan(turn, route, a)
   return { status = 200, type = "application/json", length = length, body = body }
 end
 
--- What the cache has of a request. Only one that is answered counts for those after it.
+-- Looks the request up in the cache, then keeps it there. Called only for requests that are
+-- answered: others are not kept.
 local function taken_of(q, route)
   local key, r = route.format .. " " .. tostring(q.read.request.model), q.read
   q.taken = server.cache:look(key, r.segments, r.marks)
@@ -406,7 +409,7 @@ local function check_request(provider, body, context)
   end
 end
 
--- What is asked. What cannot be read is refused in the words of the check, which knows why.
+-- Reads the request. If that fails, the check refuses it in its words, as it knows the reason.
 local function read(provider, body, context)
   local ok, found = pcall(provider.read, body, context)
   if not ok and type(found) ~= "table" then
@@ -550,7 +553,8 @@ local function answer(request, response)
   end
 end
 
--- What is to be closed when a request is over, however it ended: the last one ends the server.
+-- Returns a value to be closed when a request is over, however it ended. It counts the request;
+-- the last one that --once allows closes the server.
 local function counted()
   return setmetatable({}, { __close = function()
     server.over = server.over + 1
@@ -569,7 +573,7 @@ local function on_request(request, response)
   wait(response)
 end
 
---- What the server refuses by itself, in the words of the protocol that the request is of.
+--- Returns the response to a request that the server itself refuses, in the request's protocol.
 local function on_refusal(refusal, request)
   local _ <close> = counted()
   local q, route = question(request)

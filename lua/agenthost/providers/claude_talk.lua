@@ -1,10 +1,10 @@
---- Our side of a talk with a `claude` process (docs/reference/claude.md): the lines that are to be
--- written to the command, and what its lines mean. It does no I/O: claude.lua owns the process and
+--- Our side of a talk with a `claude` process (docs/reference/claude.md): makes the lines to be
+-- written to the command, and reads its lines. It does no I/O: claude.lua owns the process and
 -- calls this.
 -- The command believes that it owns the loop: it asks for each call of a tool, and is answered when
 -- the run has made the call.
 --
--- What the model says comes as events of the Messages API, which are handed on as they are.
+-- The model's output comes as events of the Messages API, which are handed on unchanged.
 local ah = ...
 
 local text = ah._module "agenthost.providers.claude_text"
@@ -61,7 +61,7 @@ local function take_option(taken, name, value)
   end
 end
 
---- Those that a process begins with.
+--- Returns the options that a process is started with; refuses options that cannot be set.
 local function options_of(request)
   local taken, names = { toolless = false }, {}
   for name in pairs(request.options or {}) do
@@ -83,13 +83,13 @@ end
 local Talk = {}
 Talk.__index = Talk
 
---- relists: new tools are told to a command that says it can take them.
+--- relists: true if the command can take new tools.
 local function new_talk(relists)
   return setmetatable({ relists = relists, out = {}, requests = 0, cost = 0, known = 0, calls = {},
     n_calls = 0, turn = false, listening = false, sound = false }, Talk)
 end
 
---- What is to be written to the command.
+--- Takes the lines that are to be written to the command.
 function Talk:take_out()
   local lines = table.concat(self.out)
   self.out = {}
@@ -100,7 +100,7 @@ function Talk:put(line)
   self.out[#self.out + 1] = line
 end
 
---- Without its end.
+--- The beginning of a control request; the caller adds its end.
 function Talk:request_line(subtype)
   self.requests = self.requests + 1
   return ('{"type":"control_request","request_id":"host_%d","request":{"subtype":"%s"'):format(
@@ -407,7 +407,7 @@ function Talk:fail(out, line, said)
   return "failed"
 end
 
---- What the turn cost: the command counts all of its turns together.
+--- Emits the cost of the turn. `total` is the cost of all turns of the process, in US dollars.
 function Talk:tell_cost(out, total)
   local dollars = total and tonumber(total)
   if not dollars or dollars ~= dollars or dollars < 0 or dollars > 1e9 then

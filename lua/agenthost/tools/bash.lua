@@ -203,7 +203,7 @@ local function outcome(o, r)
   return ("[exit code %d after %s%s]"):format(r.code, after, hint)
 end
 
---- The value of a call, and how a model is shown it.
+--- The value of a call, which `render` shows to the model.
 local function value_of(o, ctx, r)
   local file = r.bytes > o.max_output and write_file(o, ctx, r) or nil
   return {
@@ -223,7 +223,7 @@ local function render(value)
   return value.output .. gap .. value.outcome .. left
 end
 
---- Once a tool: who asked for the best there is should know that there is none.
+--- Warns, once for each tool, that sandbox = "auto" found no sandbox.
 local function warn_once(o, ctx)
   if o.sandbox == "auto" and o.kind == "none" and not o.warned then
     o.warned = true
@@ -233,13 +233,14 @@ local function warn_once(o, ctx)
   end
 end
 
---- What may be written to: the folder at work first.
+--- Returns the folders that may be written to: the working folder first, unless it is read-only.
 local function writable(o, root, read_only)
   local list = read_only and {} or { root }
   return table.move(o.folders, 1, #o.folders, #list + 1, list)
 end
 
---- What may be read beside that, and the system's: the folder at work too, which may be read-only.
+--- Returns the folders that may be read, beside those of the system: the working folder, which may
+-- be read-only, then o.read_folders. nil: no such limit.
 local function readable(o, root)
   return o.read_folders and table.move(o.read_folders, 1, #o.read_folders, 2, { root })
 end

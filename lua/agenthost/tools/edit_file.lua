@@ -40,7 +40,7 @@ local function trimmed(lines)
   return table.move(lines, first, last, 1, {})
 end
 
--- How many of the wanted lines stand there, one after the other.
+-- Number of wanted lines, from the first one, that match the lines from `at` on.
 local function standing(lines, at, wanted)
   local n = 0
   while n < #wanted and lines[at + n] == wanted[n + 1] do
@@ -49,7 +49,8 @@ local function standing(lines, at, wanted)
   return n
 end
 
--- Where something like the text stands: how it differs, for a model to try again.
+-- Returns where text that nearly matches is, and how it differs, so that a model can try again; nil
+-- if there is none.
 local function nearly(text, old)
   local wanted, lines = trimmed(normal_lines(old)), normal_lines(text)
   local whole, pairs_left = #old <= HINT_BYTES and #wanted < HINT_LINES, HINT_PAIRS
@@ -67,7 +68,7 @@ local function nearly(text, old)
   return first and ("its first line is in line %d, but what follows differs"):format(first)
 end
 
--- Why the text is not there, as well as can be told.
+-- The error message for a text that was not found, with a hint if there is one.
 local function why_absent(fs, path, old, message)
   local text = fs:read(path)
   if old:find "^ *%d+\t" then
@@ -86,7 +87,7 @@ local function with_crlf(fs, path, edit)
     { all = edit.all })
 end
 
--- How many places; nil and why.
+-- Returns the number of places that were replaced; nil and why if it fails.
 local function replace(fs, path, edit)
   local n, err = fs:edit(path, edit.old, edit.new, { all = edit.all })
   if not n and err.reason == "no_match" and fs:exists(path) then

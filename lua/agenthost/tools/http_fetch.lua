@@ -155,7 +155,7 @@ local function is_text(kind, body)
     or kind:find "%+xml$" ~= nil
 end
 
--- What windows-1252 has where Latin-1 has control characters.
+-- The characters of windows-1252, which has others where Latin-1 has control characters.
 local LATIN = {}
 for byte = 0x80, 0xff do
   LATIN[string.char(byte)] = utf8.char(byte)

@@ -45,7 +45,7 @@ local function show(path, lines)
   return table.concat(out, "\n")
 end
 
--- What cannot be shown, in words; nil for a part that can.
+-- The reason why a part of a file cannot be shown; nil if it can.
 local function nothing_to_show(path, lines, offset)
   if lines.binary then
     return ("'%s' is a binary file of %s; only text can be read"):format(

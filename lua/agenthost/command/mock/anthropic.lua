@@ -134,7 +134,7 @@ end
 
 local BLOCKS = {}
 
--- What the model itself said may be blank.
+-- Text of the model itself may be blank.
 function BLOCKS.text(block, place, turn)
   local text = field(block, "text", "string", at(place, "text", "text"))
   if text == "" then
@@ -224,7 +224,8 @@ local function has_beta(turn, ...)
   end
 end
 
--- What the service's own search said comes back as it was, and with what it refers to.
+-- The blocks of the service's own search must come back unchanged; the tools that they name must
+-- be declared.
 function BLOCKS.server_tool_use(block, place, turn)
   local name = field(block, "name", "string", at(place, "server_tool_use", "name"))
   if name:find "^tool_search_tool_" and not turn.declared[name] then
@@ -330,7 +331,7 @@ local function turns_of(messages)
   return turns
 end
 
--- How often cache_control stands in a value, at most 8 levels deep.
+-- Number of cache_control members in a value, at most 8 levels deep.
 local function count_marks(value, depth)
   local n = 0
   if type(value) ~= "table" or depth > 8 then
@@ -567,7 +568,7 @@ end
 
 -- -- answering ----------------------------------------------------------------------------
 
--- What the client is told of the thoughts; it may want their signature alone.
+-- The text of the thoughts that the client gets; "" if it wants only their signature.
 local function thought_of(a)
   local thinking = check.is_object(a.body.thinking) and a.body.thinking or {}
   return thinking.display == "omitted" and "" or plan.joined(a.reasoning)
@@ -584,7 +585,7 @@ local function remember(a, signature)
   end
 end
 
--- A search by the service itself, as the two blocks in which it tells of it.
+-- Adds a search by the service itself, as two blocks: the call and its result.
 local function add_search(blocks, a, s, i)
   local id, references = ("srvtoolu_mock%d_%d"):format(a.n, i), ah.array {}
   local kind = "bm25"
@@ -784,7 +785,7 @@ function anthropic.models(names)
   return { data = data, has_more = false, first_id = names[1], last_id = names[#names] }
 end
 
---- What a call is called that the script gave no id.
+--- The id of a call for which the script has none.
 function anthropic.call_id(n, i)
   return ("toolu_mock%d_%d"):format(n, i)
 end

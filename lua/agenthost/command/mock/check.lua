@@ -1,7 +1,7 @@
---- What all strict providers refuse in a request: members that are missing or of another type,
--- names, schemas, calls and results that do not pair. Each provider's file says which of it
--- holds for it, and how places are written there. A fault is raised as a table with the status,
--- the words and, where the provider tells it, `param` and `code`; mock.lua answers with it.
+--- Checks of requests that all strict providers share: members that are missing or of another
+-- type, names, schemas, calls and results that do not pair. Each provider's file selects the checks
+-- that hold for it, and the form of places. A fault is raised as a table with the status, the
+-- message and, if the provider sends them, `param` and `code`; mock.lua answers with it.
 local ah = ...
 
 local check = {}
@@ -10,17 +10,17 @@ local MAX_SCHEMA_DEPTH = 64
 
 local ARRAY = getmetatable(ah.array {})
 
---- Is it a decoded array?
+--- True if v is a decoded array.
 function check.is_array(v)
   return type(v) == "table" and getmetatable(v) == ARRAY
 end
 
---- Is it a decoded object?
+--- True if v is a decoded object.
 function check.is_object(v)
   return type(v) == "table" and getmetatable(v) ~= ARRAY
 end
 
---- What a decoded value is, in the words of JSON.
+--- Returns the JSON type of a decoded value; "nothing" for nil.
 function check.kind_of(v)
   if v == nil then
     return "nothing"
@@ -32,7 +32,7 @@ function check.kind_of(v)
   return math.type(v) or type(v)
 end
 
---- A member that is there and not null, else nil.
+--- Returns a member that is present and not null, else nil.
 function check.given(v)
   if v ~= ah.null then
     return v
@@ -172,10 +172,10 @@ end
 
 local walk
 
--- What no strict subset has.
+-- Keywords that no strict subset has.
 local NEVER_STRICT = { "allOf", "oneOf", "not", "if", "then", "else", "patternProperties",
   "dependentSchemas", "dependentRequired", "unevaluatedProperties", "prefixItems" }
--- What only the subset of "closed" lacks.
+-- Keywords that only the subset of "closed" lacks.
 local NOT_CLOSED = { "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
   "minLength", "maxLength", "maxItems" }
 

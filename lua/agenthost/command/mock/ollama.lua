@@ -201,7 +201,7 @@ function ollama.stream(a, out)
   end
 end
 
---- How a stream is called in its head.
+--- The content type of a stream.
 function ollama.stream_type()
   return "application/x-ndjson"
 end
@@ -211,7 +211,7 @@ function ollama.error(fault)
   return { error = fault.message }
 end
 
---- A full context in its words, which tell by how much alone.
+--- The error for a full context in Ollama's words, which give only the excess.
 function ollama.full(used, window)
   return { message = used and ("prompt too long; exceeded max context length by %d tokens")
     :format(used - window) or "the input length exceeds the context length" }
@@ -228,7 +228,7 @@ function ollama.models(names)
   return { models = models }
 end
 
---- What a call is called that the script gave no id.
+--- The id of a call for which the script has none.
 function ollama.call_id(n, i)
   return ("call_mock%d_%d"):format(n, i)
 end

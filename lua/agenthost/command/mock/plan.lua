@@ -1,7 +1,7 @@
---- What the server sends in answer to one request, in steps: bytes, waits, and how it ends.
--- This file makes them, cuts texts into pieces, breaks answers as a script asks for it, and sends
--- them. A stream is made piece by piece, when the client takes it: no more of it is ever there than
--- what is on its way. It knows no provider.
+--- The plan of a response: its steps are bytes, waits, and the way in which it ends. This file
+-- makes them, cuts texts into pieces, breaks answers as a script asks for it, and sends them. A
+-- stream is made piece by piece, as the client takes it: only the bytes on their way are held in
+-- memory. It knows no provider.
 local ah, use = ...
 local foreign = use "foreign"
 
@@ -13,7 +13,7 @@ local SLICE = 32768 -- bytes of a step that are sent together
 local LARGE = 1 << 18 -- bytes of a step that leaves much behind
 local HOLE = ("%%s %p"):format(plan) -- what stands for a piece, and in no text of others
 local LEAST_ROOM, MOST_ROOM = 256, 32768 -- bytes that are made together, after the first event
-local OVER = {} -- raised where nothing more is to be made
+local OVER = {} -- raised when nothing more is to be made
 
 -- The end of the piece that begins at `at`: after PIECE bytes, or where their last character ends.
 local function end_of(text, at)
@@ -74,7 +74,7 @@ function Stream:line(value)
   return self:put(ah.json.encode(value) .. "\n")
 end
 
---- The number of the next event, for who numbers them: from 0 on.
+--- The number of the next event, from 0 on, for providers that number events.
 function Stream:number()
   if self.form then
     return HOLE:format "number"
@@ -83,8 +83,8 @@ function Stream:number()
   return self.events - 1
 end
 
--- What put_piece puts for any piece, encoded once: a list of texts. At `piece`, and at `number`
--- where it numbers its events, those are to stand.
+-- Returns the event that put_piece emits, encoded once, as a list of texts. Its fields `piece`, and
+-- `number` if events are numbered, are the indexes where these are to be put.
 function Stream:form_of(put_piece)
   local form, give, at = {}, self.give, 1
   self.form, self.give = form, function(step) form.bytes = step.bytes end

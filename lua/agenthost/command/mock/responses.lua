@@ -156,7 +156,7 @@ end
 
 CHECK.custom_tool_call_output = CHECK.function_call_output
 
--- What was kept is none any more.
+-- Refuses every reference, as the mock keeps no items.
 function CHECK.item_reference(item)
   check.refuse { status = 404, param = "input", code = ah.null,
     message = ("Item with id '%s' not found. Items are not persisted when `store` is set to false.")
@@ -192,7 +192,7 @@ local ITEMS = { "message", "function_call", "function_call_output", "reasoning",
   "apply_patch_call", "apply_patch_call_output", "mcp_list_tools", "mcp_approval_request",
   "mcp_approval_response", "mcp_call" }
 
--- Does an item end the time in which results may come?
+-- True if an item of this kind, sent by the user, ends the time in which results may come.
 local function is_said(kind)
   return kind == "message"
 end
@@ -303,7 +303,7 @@ local function take_tools(tools, into)
   return into
 end
 
--- What waits to be found, where the service is to search for it; else nil.
+-- The list of deferred tools if the service is to search among them, else nil.
 local function deferred_of(tools)
   local list, searches = {}, false
   for _, tool in ipairs(tools or {}) do

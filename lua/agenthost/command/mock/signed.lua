@@ -1,7 +1,7 @@
---- What the mock signed: thoughts and calls that a client must send back as they were said. A
--- signature is asked for only where this conversation was given one: a like call of another
--- conversation, or of a client's own making, needs none. A conversation is known by the text
--- that it began with.
+--- Memory of what the mock signed: thoughts and calls that a client must send back unchanged. A
+-- signature is required only if this conversation was given one: the same call in another
+-- conversation, or made by the client itself, needs none. A conversation is identified by its
+-- first text.
 local signed = {}
 
 local MAX_KEPT = 10000 -- of things signed; then all are forgotten
@@ -12,8 +12,8 @@ function signed.made_up(n)
   return ("mockSignature%011d"):format(n)
 end
 
--- What was said in a conversation: the set of `signatures` of each thing, false where it was said
--- without, and `signs`, true if a text was signed in it.
+-- The memory of a conversation: `signatures`, for each call the set of its signatures, or false if
+-- it was sent without one; and `signs`, true if a text was signed in it.
 local function said_in(memory, conversation)
   return (memory.said or {})[conversation:sub(1, KEY_BYTES)] or { signatures = {} }
 end

@@ -1,7 +1,7 @@
---- What a turn of the script may hold. What no server could say (a status of four digits, a header
--- with a line break, a wait of NaN seconds) is refused here: with the script, or, where a function
--- gives the turn, as an answer to its request. The fields are a table of their own; this file
--- knows what their kinds mean.
+--- Checks the turns of the script. A value that no server could send (a status of four digits, a
+-- header with a line break, a wait of NaN seconds) is refused here: when the script is read, or, if
+-- a function returns the turn, in the answer to its request. The fields are a table of their own;
+-- this file knows what their kinds mean.
 local ah, use = ...
 
 local turn = { fields = {} } -- fields: a set of their names
