@@ -75,7 +75,7 @@ local function plain(markdown)
   return (markdown:gsub("%[(.-)%]%(.-%)", "%1"))
 end
 
--- The text in lines of comments.
+-- Appends the text as lines of comments.
 local function put_wrapped(lines, text)
   local line = "---"
   for word in text:gmatch "%S+" do
@@ -113,7 +113,7 @@ end
 
 -- -- pages -----------------------------------------------------------------------------------
 
--- Links name their page; within it they need not.
+-- The text of a cell; links to its own page lose the name of the page.
 local function cell(text, subject, row, page)
   text = text:gsub("|", "\\|"):gsub("%]%(" .. page:gsub("%p", "%%%0") .. "#", "](#")
   assert(#text <= LONGEST_CELL, ("%s: the text of '%s' has %d bytes, %d are the most"):format(

@@ -69,7 +69,7 @@ local function provide(container, key, def, ctx)
   return value
 end
 
---- `owner` closes it. What is needed to remember it is there before it is made.
+--- Makes a value that `owner` closes. The slot for it is allocated before the value is made.
 local function make(container, owner, key, def, ctx)
   local slot = { name = name_of(key), close = def.close, value = false, below = false }
   local value = provide(container, key, def, ctx)
@@ -228,7 +228,7 @@ function M.bound(container)
   return next(container.defs) ~= nil and container.defs or nil
 end
 
---- container nil: there are none.
+--- container nil: there are no resources.
 function M.view(container, ctx)
   return new_view(container or M.open {}, ctx)
 end
@@ -251,7 +251,7 @@ local function key_of_files(defs)
   return found
 end
 
---- ctx.filesystem
+--- Returns ctx.filesystem; nil if there is none.
 function M.filesystem(view)
   local key, several = key_of_files(views[view].container.defs)
   if several then
@@ -260,7 +260,7 @@ function M.filesystem(view)
   return key and view:get(key)
 end
 
---- The same for what is no call: nil also for one that is yet to be made, or made for each call.
+--- The same outside of a call: nil also if the file system is not made yet, or made for each call.
 function M.files(container)
   local key = key_of_files(container.defs)
   local def = container.defs[key or "filesystem"]

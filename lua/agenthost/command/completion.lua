@@ -11,7 +11,7 @@ local NAMED = "demo/echo demo/tools demo/quickstart openai/gpt-6.1-sol openai/gp
   .. "anthropic/claude-haiku-5-5 gemini/gemini-3.8-flash gemini/gemini-2.5-flash "
   .. "claude_agent_sdk/"
 
---- With the providers whose models only their server knows.
+--- The models above, and "provider/" for those whose models only the server knows.
 local function models()
   local names = { NAMED }
   for _, provider in ipairs(ah.providers()) do
@@ -21,7 +21,7 @@ local function models()
   return table.concat(names, " ")
 end
 
---- Without the one that ends the flags.
+--- The flags with a name, without the row that ends the flags.
 local function named(rows)
   local some = {}
   for _, row in ipairs(rows) do
@@ -68,7 +68,7 @@ local function flags(options, between, of)
   return table.concat(words, between)
 end
 
---- The values to complete, though there may be others.
+--- The values of an option to complete, though others may be valid; nil if there are none.
 local function values_of(option)
   return option.words or option.name == "model" and models() or nil
 end

@@ -63,13 +63,13 @@ local function to_them(...)
   return ...
 end
 
---- As coroutine.resume, with their strings.
+--- coroutine.resume with the string methods of the script.
 function foreign.resume(co, ...)
   to_them()
   return to_us(coroutine.resume(co, ...))
 end
 
--- An error whose words are told as they are: no lines of ours follow them.
+-- Metatable of an error that is printed as it is, without a traceback of the command's own code.
 local FAULT = { __name = "agenthost.fault", __tostring = function(fault) return fault.words end }
 
 local function traced(err)
@@ -81,7 +81,8 @@ local function traced(err)
   return err
 end
 
---- Runs a script's text, with their strings. Raises what it raises, traced to its own lines.
+--- Runs a script's text with its own string methods. Raises its error, with a traceback that has
+-- only the script's lines.
 function foreign.run_text(text, name)
   local chunk, why = load(text, name, "t")
   if not chunk then
@@ -94,7 +95,7 @@ function foreign.run_text(text, name)
   end
 end
 
---- A function of theirs as one for us to call; so is one of ours that waits, and lets theirs work.
+--- Wraps a function of the script, or one of ours that waits while scripts run, for calls by us.
 function foreign.called(fn)
   return function(...)
     to_them()
@@ -107,7 +108,8 @@ function foreign.called(fn)
   end
 end
 
---- A function for them to call, which runs with our strings. Where it raises they keep ours.
+--- Wraps a function of ours for calls by the script: it runs with our string methods. If it raises,
+-- these stay in place.
 function foreign.door(fn)
   return function(...)
     to_us()

@@ -1,7 +1,6 @@
---- agenthost mock: a server on this machine that speaks as the providers do and says what a
--- script tells it to. Each request is checked as a strict provider checks it, put into the form
--- of scripted models, answered by the script's turn, and said in the provider's words, over
--- ah.serve.
+--- agenthost mock: a server on this machine that speaks the providers' protocols and answers from a
+-- script. Each request is checked as a strict provider checks it, converted to the form of
+-- scripted models, and answered with the script's turn in the provider's format, over ah.serve.
 local ah, use = ...
 local check = use "mock.check"
 local plan = use "mock.plan"
@@ -70,7 +69,7 @@ local BOUNDS = { hosts = { "*" }, origins = { "*" }, max_connections = 256, max_
   max_header = 32 << 10, max_body = 64 << 20, max_bodies = 256 << 20, header_timeout = 10,
   body_timeout = 3600, idle_timeout = 60, work_timeout = 3600, memory = 1 << 31 }
 
-local server -- what was started: one a process
+local server -- the state of the server; one in a process
 
 -- -- the script ----------------------------------------------------------------------------
 
@@ -265,7 +264,7 @@ local function calls_of(turn, provider, n)
   return calls
 end
 
--- The turn's own usage, or an estimate of ours with what the cache says.
+-- The turn's own usage, or an estimate of ours with the tokens that the cache reports.
 local function usage_of(turn, taken, a)
   local told = turn.usage
   if told then
@@ -286,7 +285,7 @@ local function stop_of(turn)
     or (turn.refusal and "refusal") or "end"
 end
 
--- All that a provider needs to say a turn.
+-- The data that a provider needs to render a turn.
 local function answer_of(turn, q, route, taken)
   local a = { n = q.n, model = q.read.request.model, body = q.asked, query = q.query,
     text = turn.text, reasoning = turn.reasoning, signature = turn.signature,
@@ -301,8 +300,8 @@ local function id_header(route)
   return route.format == "anthropic" and "request-id" or "x-request-id"
 end
 
--- The headers that the turn says: one of them may be the id of the request, a content type is the
--- answer's.
+-- Takes the headers of the turn. One of them may set the id of the request; a content type replaces
+-- that of the answer.
 local function take_headers(turn, q, route)
   q.said = {}
   for name, value in pairs(turn.headers or {}) do
@@ -317,8 +316,8 @@ local function take_headers(turn, q, route)
   table.sort(q.said, function(x, y) return x[1] < y[1] end)
 end
 
--- The head of an answer: in every one the id of the request, the same in all of it, and what the
--- turn says. A name may stand in it more than once.
+-- The head of an answer. It always has the id of the request, the same as in the body, and the
+-- headers of the turn. A name may be in it more than once.
 local function head_of(p, q, route)
   local headers = { ["Content-Type"] = { q.type or p.type } }
   local lists = { p.headers or {}, { { id_header(route), q.id } }, q.said or {} }
@@ -399,7 +398,7 @@ local function refuse_unreadable()
   check.refuse "The request cannot be read: a member of it is of another type than expected."
 end
 
--- Refuses what the service would, and what not even the check can read.
+-- Refuses a request that the service would refuse, or that not even the check can read.
 local function check_request(provider, body, context)
   local ok, raised = pcall(provider.check, body, context)
   if not ok and type(raised) ~= "table" then
@@ -421,7 +420,7 @@ local function read(provider, body, context)
   return found
 end
 
--- The plan for a request; raises what is wrong with it.
+-- The plan for a request; raises if the request is faulty.
 local function respond(q, route)
   local provider = route.provider
   if not route.kind then
@@ -496,7 +495,7 @@ end
 
 -- -- requests ----------------------------------------------------------------------------
 
--- A request as it is read here, and whose it is.
+-- Returns a request in the form used here, and its route.
 local function question(request)
   server.n = server.n + 1
   local q = { n = server.n, id = "req_mock" .. server.n, method = request.method,

@@ -27,7 +27,7 @@ local function image_block(image)
     source = { type = "base64", media_type = image.mime, data = image.data } }
 end
 
---- Adds what the user, or a handler's note, says.
+--- Adds the blocks of a user's entry, or of a note by a handler.
 local function add_blocks(blocks, entry)
   if entry.type == "note" then
     blocks[#blocks + 1] = text_block("<system>" .. harmless(entry.text, "&lt;") .. "</system>")
@@ -156,7 +156,7 @@ end
 local HINTS = { destructive = "destructiveHint", idempotent = "idempotentHint",
   open_world = "openWorldHint", read_only = "readOnlyHint" }
 
---- In the words of the protocol; that a tool comes from outside has none there.
+--- Annotations as MCP's hints; `untrusted` has none.
 local function hints(annotations)
   local said = {}
   for name, hint in pairs(HINTS) do

@@ -136,8 +136,8 @@ end
 
 local PLAIN = readers_of(TURN, "ah.Turn", "ah.ScriptedRule")
 
--- `given`: the names of further fields, and of those that may be more than here, a set. Whoever
--- gives it has checked them.
+-- `given`: a set of names of fields that are new, or may have more values than here. The caller has
+-- checked these fields.
 local function readers_with(given)
   local rows = {}
   for _, row in ipairs(TURN) do
@@ -153,7 +153,7 @@ local function refuse(text, ...)
   error(ah.error { code = "provider", message = ("scripted model: " .. text):format(...) }, 0)
 end
 
--- Of a table, by the reader of turns or of rules.
+-- Reads a turn from a table, with the reader of turns or of rules.
 local function read_turn(reader, turn, what)
   turn = reader(turn, what)
   turn.expect = turn.expect and read.expect(turn.expect, what .. ": expect")
@@ -306,7 +306,7 @@ local function write_text(x, turn)
   end
 end
 
--- `doubles` gets the call, with what stands in for its handler.
+-- `doubles` gets each call that has `returns`, with that value.
 local function write_calls(x, turn, doubles)
   for i, call in ipairs(turn.calls or {}) do
     local arguments = call.arguments or "{}"
@@ -414,8 +414,8 @@ local function scripted(spec, name, provider, more)
   local turns, beside = read_spec(spec, readers)
   local doubles = new_doubles(beside.returns)
 
-  -- The next turn, as a table; ask() gives the request, and is called only where it matters.
-  -- `keeps`: adapter:requests() tells of it.
+  -- The next turn, as a table; ask() returns the request, and is called only if the turn needs it.
+  -- `keeps`: adapter:requests() lists the request.
   local function next_turn(ask, keeps)
     taken = taken + 1
     local at = taken

@@ -86,11 +86,11 @@ local function is_tool(value)
   return type(value) == "userdata" and (getmetatable(value) or {}).__name == "agenthost.tool"
 end
 
--- Strategies of unfold -> their facade, so that one may stand among the tools of another.
+-- Strategies of unfold -> their facade, so that one may be among the tools of another.
 local FACADES = setmetatable({}, { __mode = "k" })
 
--- The values of a list, of the lists and tool groups in it, and of those in these, appended to
--- `list`; `what` is where it stands.
+-- Appends to `list` the values of a list and of all lists and tool groups in it; `what` is its
+-- place in error messages.
 local function flatten(what, value, list, depth)
   if type(value) ~= "table" or FACADES[value] then
     list[#list + 1] = value
@@ -151,7 +151,7 @@ local function quoted(names, word)
   return #list == 0 and last or table.concat(list, ", ") .. " " .. word .. " " .. last
 end
 
--- One list of tools in the place of another: only what differs comes or goes.
+-- Replaces one list of tools with another: only tools that differ are added or removed.
 local function swap(m, old, new)
   local was, is = set_of(old), set_of(new)
   for _, tool in ipairs(old) do
@@ -432,7 +432,7 @@ local function read_groups(facade, t)
   return names
 end
 
--- Every facade and tool of a tree by name; a name may stand for one thing only.
+-- Indexes every facade and tool of a tree by name; a name may belong to one of them only.
 local function index(facade, by_name, depth)
   if depth > MAX_DEPTH then
     refuse("ah.unfold: more than %d facades inside one another", MAX_DEPTH)
@@ -525,7 +525,7 @@ local function open_group(facade, group, state)
   state[facade.name] = open
 end
 
--- The group that a call would open, where it is open already.
+-- The group that a call would open, if it is open already; else nil or false.
 local function is_open(facade, m)
   local open = open_groups(facade, m.state or {})
   local group = facade.groups[ALL] and ALL

@@ -1,6 +1,6 @@
---- Calls of tools as tests see them: what was called and answered, in what it is not as expected,
--- and whether calls fit the tools that a request offers. For ah.scripted and agenthost.testing;
--- it decides nothing in a run.
+--- Calls of tools as tests see them: lists the calls and their results, compares them with expected
+-- ones, and checks that they fit the tools that a request offers. For ah.scripted and
+-- agenthost.testing; a run does not depend on it.
 local ah = ...
 
 local M = {}
@@ -70,7 +70,7 @@ local function offered(request)
   return tools
 end
 
--- Of a tool that is declared in brief nothing is known.
+-- True if a tool is declared in brief, so that its parameters are not known.
 local function is_brief(parameters)
   return next(parameters.properties or {}) == nil and parameters.additionalProperties ~= false
 end

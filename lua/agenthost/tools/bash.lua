@@ -1,5 +1,5 @@
---- bash: runs a command of this machine for a model. What runs it is lua_command.c; here is what
--- the tool says of itself, what it may do, and what the model sees of the outcome.
+--- bash: runs a command of this machine for a model. lua_command.c runs it; this file has the
+-- tool's description, its limits, and the text of the outcome that the model sees.
 --
 -- Processes are outside the transaction of a call: what a command did stays done. So a call only
 -- fails where the command could not be run; an exit code, a signal or the end of its time is an
@@ -9,7 +9,7 @@ local ah = ...
 local WHAT = "ah.builtin: bash"
 local MIB = 1 << 20
 local TAIL = 64 * 1024 -- kept of what goes beyond `keep`
-local MAX_WRITABLE = 15 -- one more is the folder at work
+local MAX_WRITABLE = 15 -- beside the working folder
 local MAX_READABLE = 15
 
 local MOST = 2 ^ 40
@@ -165,7 +165,7 @@ local function size(n)
   return n < 10000 and n .. " bytes" or n < 10 * MIB and n // 1024 .. " KiB" or n // MIB .. " MiB"
 end
 
---- Keeps the whole output where the run has files; its path, or nil.
+--- Writes the output to a file if the run has files; returns its path, or nil.
 local function write_file(o, ctx, r)
   local fs = o.output_folder and ctx.filesystem
   if not fs then
@@ -178,7 +178,7 @@ local function write_file(o, ctx, r)
   return fs:write(path, r.output .. gap .. r.tail) and path or nil
 end
 
---- Head and tail of what is more than max_output bytes, cut where a character ends.
+--- Head and tail of an output of more than max_output bytes, cut between characters.
 local function shorten(o, r, file)
   local all = r.output .. r.tail
   if r.bytes <= o.max_output then

@@ -7,7 +7,7 @@ local files = ah._module "agenthost.tools.files"
 local read = ah._reader { what = "ah.builtin: edit_file", type = "ah.EditFileOptions", rows = {} }
 
 local MAX_EDITS = 100
--- A hint costs no more than a look at so many bytes and so many pairs of lines.
+-- Limits of the search for a hint: bytes, lines, and pairs of lines.
 local HINT_BYTES = 256 * 1024
 local HINT_LINES = 10000
 local HINT_PAIRS = 50000
@@ -28,7 +28,7 @@ local function normal_lines(text)
   return lines
 end
 
--- Without the blank ones at either end.
+-- The lines without blank ones at either end.
 local function trimmed(lines)
   local first, last = 1, #lines
   while lines[first] == "" do
@@ -78,7 +78,8 @@ local function why_absent(fs, path, old, message)
   return hint and ("the text to replace is not in '%s': %s"):format(path, hint) or message
 end
 
--- A file whose lines end with \r\n is shown without them: they are put in here.
+-- Edits a file whose lines end with \r\n, which read_file shows as \n. Returns nil if this does not
+-- apply.
 local function with_crlf(fs, path, edit)
   if not edit.old:find "\n" or edit.old:find "\r\n" or not fs:lines(path, { max = 1 }).crlf then
     return nil

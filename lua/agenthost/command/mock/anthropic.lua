@@ -33,7 +33,7 @@ local function text_of(content)
   return table.concat(texts)
 end
 
--- The text that a conversation began with, by which it is known.
+-- The first text of a conversation, which identifies it.
 local function conversation_of(body)
   local first = (check.given(body.messages) or {})[1] or {}
   return text_of(first.content)
@@ -41,7 +41,7 @@ end
 
 -- -- checking ------------------------------------------------------------------------------
 
--- A member in this service's words.
+-- Returns a member that must be present, or refuses it in this service's words.
 local function field(object, key, kind, place)
   if not check.is_object(object) then
     refuse("%s: Input should be a valid dictionary or object", place:match "^(.*)%." or place)
@@ -116,7 +116,7 @@ local function check_choice(body, declared)
   end
 end
 
--- Thoughts between calls may come to more than one answer has room for.
+-- With interleaved thinking the budget may exceed max_tokens, as it covers several answers.
 local function check_thinking(body, beta)
   local thinking = check.given(body.thinking)
   if not thinking or field(thinking, "type", "string", "thinking.type") ~= "enabled" then
@@ -248,7 +248,7 @@ function BLOCKS.tool_search_tool_result(block, place, turn)
   end
 end
 
--- A tool that comes or goes, by reference or by value.
+-- Checks a block that adds or removes a tool, by reference or by value.
 local function check_change(block, place, turn)
   local tool = field(block, "tool", "object", at(place, block.type, "tool"))
   local by_value = tool.type == "tool_definition"
@@ -268,7 +268,7 @@ end
 
 BLOCKS.tool_addition, BLOCKS.tool_removal = check_change, check_change
 
--- Calls of the message before must be answered first thing in this one.
+-- Refuses calls of the message before that this one did not answer.
 local function check_answered(turn, place)
   local missing = turn.pairing.missing()
   if missing[1] then
@@ -294,7 +294,7 @@ local function check_blocks(blocks, turn)
   end
 end
 
--- Adds the blocks of a message, each with its place; a text is one that was checked here.
+-- Adds the blocks of a message, each with its place. A plain text, checked here, is one block.
 local function add_blocks(message, place, role, blocks)
   local content = check.given(message.content)
   if content == nil then
@@ -491,7 +491,7 @@ end
 local NO_OPTION = { model = true, messages = true, tools = true, system = true, stream = true,
   cache_control = true, thread = true }
 
--- Everything but cache_control, which is no part of what is cached.
+-- A copy of a value without cache_control, which is not part of the cached text.
 local function unmarked(value)
   local copy = check.is_array(value) and ah.array {} or ah.object {}
   for key, inner in pairs(value) do
@@ -653,7 +653,7 @@ local function merged(into, from)
   return into
 end
 
--- A block as it stands in a message: what streams say of it alone is no part of it.
+-- A copy of a block as it stands in a message, without the member that only streams use.
 local function bare(block)
   local copy = merged({}, block)
   copy.arguments = nil

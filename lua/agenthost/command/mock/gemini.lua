@@ -55,7 +55,7 @@ local function turns_of(contents)
   return turns
 end
 
--- The text that a conversation began with, by which it is known.
+-- The first text of a conversation, which identifies it.
 local function conversation_of(body)
   local first = (check.given(body.contents) or {})[1] or {}
   return text_of(check.given(first.parts))
@@ -152,7 +152,7 @@ local function check_part(part, place, turn)
   end
 end
 
--- All results of a turn come in the turn right behind it.
+-- Checks that a turn has one result for each call of the turn before it.
 local function check_pairs(turn, waiting, place)
   if turn.results ~= waiting then
     refuse("Please ensure that the number of function response parts is equal to the number of "
@@ -179,8 +179,8 @@ local function check_content(content, place)
   end
 end
 
--- The last turn in which the user says something that is no result: signatures are asked for
--- behind it only.
+-- The index of the last turn by the user without tool results, 0 if there is none: signatures are
+-- required only behind it.
 local function last_said(turns)
   for i = #turns, 1, -1 do
     local results = turns[i].role == "model"
@@ -194,7 +194,7 @@ local function last_said(turns)
   return 0
 end
 
--- Models before Gemini 3 take calls without their signatures.
+-- True if the model requires signatures: those before Gemini 3 take calls without.
 local function wants_signatures(model)
   return not model:find "gemini%-[12]%f[%D]"
 end

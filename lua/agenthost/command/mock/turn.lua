@@ -18,7 +18,7 @@ local CALL_FIELDS = { "id", "name", "arguments", "returns", "wrong" }
 local USAGE_FIELDS = { "input", "output", "reasoning", "cached_read", "cached_write" }
 local FAIL_FIELDS = { "message", "status", "retryable", "retry_after", "in_stream", "type", "code",
   "window", "used" }
-local thorough = true -- a function's turns are not: to look at each byte takes as long as to say it
+local thorough = true -- false for a turn of an answer: checking each byte takes as long as sending
 local FLAG, COUNT = { kind = "flag" }, { kind = "integer", least = 0, most = 1 << 53 }
 local TOKENS = { kind = "integer", least = 1, most = COUNT.most }
 
@@ -184,13 +184,13 @@ local function check_turn(t, place)
   end
 end
 
---- Raises what is wrong with a turn that was asked for.
+--- Raises if a turn of an answer is faulty; its texts are not checked byte by byte.
 function turn.check(t)
   thorough = false
   check_turn(t, "turn")
 end
 
---- Raises what is wrong with the turns of a spec of ah.scripted, as far as they are there.
+--- Raises if a turn that a spec of ah.scripted already contains is faulty.
 function turn.check_all(spec)
   local list = type(spec) == "table" and (type(spec.rules) == "table" and spec.rules or spec) or {}
   thorough = true
