@@ -251,7 +251,7 @@ local function key_of_files(defs)
   return found
 end
 
---- Returns ctx.filesystem; nil if there is none.
+--- Returns ctx.filesystem; nil if there is none. Raises if there are several.
 function M.filesystem(view)
   local key, several = key_of_files(views[view].container.defs)
   if several then

@@ -63,8 +63,8 @@ local SECRET = { authorization = true, ["x-api-key"] = true, ["x-goog-api-key"] 
 
 local GC_PAUSE = 110 -- texts of answers may be large: their memory is to be freed soon
 
--- Whoever reaches the server is served, by whichever name. Large requests take their memory, and
--- functions of the script may be at work for as long as they like.
+-- Every client that reaches the server is served, by any host name. The limits leave room for large
+-- requests, and an hour for functions of the script.
 local BOUNDS = { hosts = { "*" }, origins = { "*" }, max_connections = 256, max_requests = 256,
   max_header = 32 << 10, max_body = 64 << 20, max_bodies = 256 << 20, header_timeout = 10,
   body_timeout = 3600, idle_timeout = 60, work_timeout = 3600, memory = 1 << 31 }
@@ -151,7 +151,7 @@ local function route_of(method, path, headers)
   end
 end
 
--- Returns the format in which a request without a route is answered.
+-- Returns the format and the provider for the answer to a request that has no route.
 local function asker_of(path, headers)
   for _, asker in ipairs(ASKERS) do
     if asker.header and headers[asker.header] or asker.path and path:find(asker.path) then

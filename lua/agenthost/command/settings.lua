@@ -22,7 +22,7 @@ local function put(s, name, value, from)
   s.put[name] = { value = value, from = from }
 end
 
--- Loads a file of variables. One that is already set stays as it is, so that a variable in front of
+-- Loads a file of variables. A variable that is already set stays as it is, so that one in front of
 -- the command counts.
 local function load_variables(s, content, path)
   pairs_of.variables(content, path, function(name, value)

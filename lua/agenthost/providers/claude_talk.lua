@@ -83,7 +83,7 @@ end
 local Talk = {}
 Talk.__index = Talk
 
---- relists: true if the command can take new tools.
+--- relists: new tools may be announced to a command that says it can take them.
 local function new_talk(relists)
   return setmetatable({ relists = relists, out = {}, requests = 0, cost = 0, known = 0, calls = {},
     n_calls = 0, turn = false, listening = false, sound = false }, Talk)

@@ -454,7 +454,7 @@ local function scripted(spec, name, provider, more)
     requests = function()
       return requests
     end,
-    --- The table that it was made from, for callers that read its turns before any request.
+    --- The value that it was made from, for callers that read its turns before any request.
     _spec = spec,
     --- The turn that answers a request, for callers that send it in a wire format of their own.
     -- They may serve any number of requests, so these are not kept.

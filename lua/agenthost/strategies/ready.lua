@@ -525,7 +525,8 @@ local function open_group(facade, group, state)
   state[facade.name] = open
 end
 
--- The group that a call would open, if it is open already; else nil or false.
+-- The group that a call would open, if it is open already; ALL if no group is left to open; else a
+-- false value.
 local function is_open(facade, m)
   local open = open_groups(facade, m.state or {})
   local group = facade.groups[ALL] and ALL

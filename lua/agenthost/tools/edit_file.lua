@@ -78,8 +78,8 @@ local function why_absent(fs, path, old, message)
   return hint and ("the text to replace is not in '%s': %s"):format(path, hint) or message
 end
 
--- Edits a file whose lines end with \r\n, which read_file shows as \n. Returns nil if this does not
--- apply.
+-- Repeats an edit with \r\n as line ends, for files in which read_file shows them as \n; nil if the
+-- file has no \r\n or the edit does not need it.
 local function with_crlf(fs, path, edit)
   if not edit.old:find "\n" or edit.old:find "\r\n" or not fs:lines(path, { max = 1 }).crlf then
     return nil
