@@ -1,10 +1,10 @@
--- More tools than a model should read at once: it is told of them in brief, and picks.
+-- More tools than a model should read at once: it gets brief descriptions, and picks tools.
 --
 --   agenthost examples/pick.lua ["Which file is the longest?"]
 --   OPENAI_API_KEY=... agenthost --model openai/gpt-4o examples/pick.lua
 --
--- What each request declares goes to stderr, the answer to stdout. Without a model of its own it
--- shows what one would do.
+-- The size of each request and its calls go to stderr, the answer to stdout. Where no model is
+-- named, a scripted one shows what a model would do.
 local ah = require "agenthost"
 
 local question = ... or "Which file is the longest?"
@@ -47,7 +47,7 @@ for i = 1, 40 do
     { first = "string", second = "integer = 1", third = "a|b|c = a" }, function() end))
 end
 
--- What a model would do, for want of one.
+-- A scripted model, used where no model is named.
 local function call(name, arguments)
   return { name = name, arguments = arguments }
 end

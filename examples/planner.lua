@@ -31,7 +31,7 @@ local function show(plan)
   end
 end
 
--- What a model would do, for want of one.
+-- A scripted model, used where no model is named.
 local function call(name, arguments)
   return { name = name, arguments = arguments }
 end

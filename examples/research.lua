@@ -40,7 +40,8 @@ local prompt = ah.prompt { ns = "example", key = "research",
   ah.section { title = "Context", template = "Titles of papers on moons, 1610 to 1700.",
     summary = "Research context available.", visibility = "summary", tools = { search, cite } } }
 
--- Where no model is named: reads, searches for the longest word of the question, cites.
+-- A scripted model, used where no model is named: reads the section, searches for the longest
+-- word of the question, cites.
 local function stand_in(mode)
   return ah.scripted { tool_change_mode = mode, answer = function(request)
     local question, last = nil, nil

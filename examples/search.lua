@@ -4,8 +4,8 @@
 --   agenthost examples/search.lua ["Which invoices are open for customer 7?"]
 --   ANTHROPIC_API_KEY=... agenthost --model anthropic/claude-sonnet-4-5 examples/search.lua
 --
--- What is found is told on stderr, the answer on stdout. Without a model of its own it shows what
--- one would do.
+-- The tools found go to stderr, the answer to stdout. Where no model is named, a scripted one shows
+-- what a model would do.
 local ah = require "agenthost"
 
 local tools = {}

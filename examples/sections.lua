@@ -33,8 +33,8 @@ local desk = ah.prompt {
   },
 }
 
--- Where no model is named: opens what the prompt names, and quotes the line that has most
--- of the question's words.
+-- Used by a scripted model, where no model is named: it opens the section that the prompt names,
+-- and quotes the line that has most of the question's words.
 local function words_in(line, question)
   local n = 0
   for word in question:lower():gmatch("%a%a%a+") do

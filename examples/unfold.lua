@@ -4,8 +4,8 @@
 --   agenthost examples/unfold.lua ["Send me two bags of green tea"]
 --   OPENAI_API_KEY=... agenthost --model openai/gpt-4o examples/unfold.lua
 --
--- What comes and goes is told on stderr, the answer on stdout. Without a model of its own it
--- shows what one would do.
+-- Calls, and tools that are added or removed, go to stderr, the answer to stdout. Where no model is
+-- named, a scripted one shows what a model would do.
 local ah = require "agenthost"
 
 local wish = ... or "Send me two bags of green tea."
@@ -78,7 +78,7 @@ local function tell(...)
   io.stderr:write(string.format(...), "\n")
 end
 
--- What a model would do, for want of one.
+-- A scripted model, used where no model is named.
 local function call(name, arguments)
   return { name = name, arguments = arguments }
 end

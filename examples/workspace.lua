@@ -5,8 +5,8 @@
 --   agenthost examples/workspace.lua FOLDER           the same in an empty folder
 --   OPENAI_API_KEY=... agenthost --model openai/gpt-4o examples/workspace.lua FOLDER "Do this"
 --
--- What it does goes to stderr, the answer to stdout. Without a model of its own it shows what
--- one would do.
+-- The calls go to stderr, the answer to stdout. Where no model is named, a scripted one shows what
+-- a model would do.
 local ah = require "agenthost"
 
 local folder, task = ...
@@ -28,8 +28,8 @@ if rehearsing then
   end
 end
 
--- A tool of our own over many files. It stops at the first that it may not change, and what it
--- did to the others until then is gone, without a line of code for that.
+-- A tool of our own over many files. It stops at the first file that it may not change; its changes
+-- to other files are undone then, without a line of code for that.
 local replace_everywhere = ah.tool {
   name = "replace_everywhere", description = "Replaces a word in all files.",
   params = { old = "string 1..", new = "string" },
@@ -60,7 +60,7 @@ local policies = {
   end,
 }
 
--- What a model would do, for want of one.
+-- A scripted model, used where no model is named.
 local function call(name, arguments)
   return { name = name, arguments = arguments }
 end
@@ -75,7 +75,7 @@ local rehearsed = ah.scripted {
   function() return "greet is hello now, in two files; CHANGES.md says so." end,
 }
 
--- The files as they are, with how often the word is in them.
+-- Writes each file that has the word to stderr, with the number of lines that have it.
 local function show(word)
   for _, found in ipairs(fs:grep(word, { count = true })) do
     io.stderr:write("      ", found.path, ": ", word, " in ", found.count, " lines\n")

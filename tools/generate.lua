@@ -50,7 +50,7 @@ local function range_of(row)
   return (", %.14g or more"):format(least)
 end
 
--- As the pages say it.
+-- The type of a row's value, as the pages show it.
 local function said(row)
   if row.is then
     return row.is
@@ -75,7 +75,7 @@ local function plain(markdown)
   return (markdown:gsub("%[(.-)%]%(.-%)", "%1"))
 end
 
--- The text in lines of comments.
+-- Appends the text as lines of comments.
 local function put_wrapped(lines, text)
   local line = "---"
   for word in text:gmatch "%S+" do
@@ -113,7 +113,7 @@ end
 
 -- -- pages -----------------------------------------------------------------------------------
 
--- Links name their page; within it they need not.
+-- The text of a cell; links to its own page lose the name of the page.
 local function cell(text, subject, row, page)
   text = text:gsub("|", "\\|"):gsub("%]%(" .. page:gsub("%p", "%%%0") .. "#", "](#")
   assert(#text <= LONGEST_CELL, ("%s: the text of '%s' has %d bytes, %d are the most"):format(
@@ -121,7 +121,7 @@ local function cell(text, subject, row, page)
   return text
 end
 
--- Those of its base behind its own.
+-- The rows of a subject: its own, then those of its base.
 local function all_rows(subject)
   local rows = table.move(subject.rows, 1, #subject.rows, 1, {})
   local base = subjects[subject.base]
@@ -168,7 +168,7 @@ for _, subject in ipairs(ah._options()) do
   subjects[subject.type] = subject
 end
 
--- What stands between the markers is what `make` says of the subject.
+-- Replaces the text between the markers with the result of `make` for the subject.
 local function fill(text, open, close, make, path)
   return (text:gsub("(" .. open .. "\n)(.-)(" .. close .. ")", function(before, _, after)
     local name = before:match "fields of (%S+)"

@@ -1,8 +1,8 @@
 --- JSON Schema to the short forms, for a person who reads.
 --
--- What the short forms can say is said in them, one member a line; what they cannot is
--- said as JSON. A member that is not required has `?`. The text is for reading: it need
--- not be a form again.
+-- A schema that the short forms can express is written in them, one member a line; any other is
+-- written as JSON. A member that is not required has `?`. The text is for reading: it need not be
+-- a valid form.
 --
 -- The chunk is given what it needs of the core: encode(value) -> JSON.
 local core = ...
@@ -13,7 +13,7 @@ local RANGES = {
   string = { "minLength", "maxLength" }, array = { "minItems", "maxItems" },
 }
 
---- What is left of a schema when these keywords are said: nothing, for it to be short.
+--- True if the schema has only these keywords, `type` and annotations, so that it has a short form.
 local function says_only(schema, ...)
   local said = { type = true, description = true, default = true, title = true, examples = true,
     ["$schema"] = true, ["$comment"] = true, deprecated = true, readOnly = true, writeOnly = true }

@@ -80,7 +80,7 @@ local function always()
   return true
 end
 
--- What a part must have, by who may say it.
+-- Checks of the parts of a message, by their type, for each role.
 local USER = { text = has_text, image = always } -- an image is checked where it is read
 local ASSISTANT = {
   text = has_text,
@@ -132,7 +132,7 @@ local function parts_of(at, content, kinds)
   return parts
 end
 
---- What the user says, a list of texts and images, as JSON parts.
+--- Returns the user's content, a list of texts and images, as JSON parts.
 function M.parts(content)
   local parts = parts_of(nil, content, USER)
   if #parts == 0 then

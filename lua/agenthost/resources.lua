@@ -52,7 +52,8 @@ local function check_path(container, key)
   end
 end
 
---- It cannot wait, so that no other call comes between: see ah._fenced in lua_resources.c.
+--- Calls def.provide, which cannot wait, so that no other call comes between: see ah._fenced in
+-- lua_resources.c.
 local function provide(container, key, def, ctx)
   local path = container.path
   check_path(container, key)
@@ -68,7 +69,7 @@ local function provide(container, key, def, ctx)
   return value
 end
 
---- `owner` closes it. What is needed to remember it is there before it is made.
+--- Makes a value that `owner` closes. The slot for it is allocated before the value is made.
 local function make(container, owner, key, def, ctx)
   local slot = { name = name_of(key), close = def.close, value = false, below = false }
   local value = provide(container, key, def, ctx)
@@ -106,7 +107,7 @@ local function has_methods(value)
   return type(value.snapshot) == "function" and type(value.restore) == "function"
 end
 
---- Is it to be set back when a call fails? What is ours takes part by itself.
+--- True if the value is to be restored when a call fails. Values of the library restore themselves.
 local function is_undone(value)
   local kind, class = type(value), class_of(value)
   if (kind ~= "table" and kind ~= "userdata")
@@ -222,18 +223,18 @@ function M.own(container)
   return setmetatable(new_view(container), OWN)
 end
 
---- What is bound in it by now; nil where nothing is.
+--- Returns the definitions that are bound in the container; nil if there are none.
 function M.bound(container)
   return next(container.defs) ~= nil and container.defs or nil
 end
 
---- container nil: there are none.
+--- container nil: there are no resources.
 function M.view(container, ctx)
   return new_view(container or M.open {}, ctx)
 end
 
---- The key of what is called `filesystem`, else of the only file system; nil where there is none;
--- second, true where there are several.
+--- Returns the key `filesystem` if it is bound, else the key of the only file system. Returns nil
+-- if there is none; nil, true if there are several.
 local function key_of_files(defs)
   if defs.filesystem ~= nil then
     return "filesystem"
@@ -250,7 +251,7 @@ local function key_of_files(defs)
   return found
 end
 
---- ctx.filesystem
+--- Returns ctx.filesystem; nil if there is none. Raises if there are several.
 function M.filesystem(view)
   local key, several = key_of_files(views[view].container.defs)
   if several then
@@ -259,7 +260,7 @@ function M.filesystem(view)
   return key and view:get(key)
 end
 
---- The same for what is no call: nil also for one that is yet to be made, or made for each call.
+--- The same outside of a call: nil also if the file system is not made yet, or made for each call.
 function M.files(container)
   local key = key_of_files(container.defs)
   local def = container.defs[key or "filesystem"]

@@ -222,7 +222,8 @@ local function keys_of(at, forms)
   return names, others
 end
 
--- What JSON Schema says in a table; an object of these names is said in `schema`.
+-- True if a table looks like JSON Schema. An object whose members have such names must be given in
+-- `schema`.
 local function is_json_schema(form)
   local kind = rawget(form, "type")
   if not IS_TYPE[kind] or kind == "any" then

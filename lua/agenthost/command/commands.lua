@@ -22,10 +22,10 @@ local _, use = ...
 
 local M = {}
 
---- Help tells of them in this order.
+--- The names of the commands, in the order in which help lists them.
 M.names = { "tools", "check", "mock", "models", "config", "trust", "completion" }
 
---- What the command of this name is; nil where there is none.
+--- Returns the command of this name; nil if there is none.
 function M.find(name)
   for _, known in ipairs(M.names) do
     if known == name then

@@ -11,7 +11,7 @@ local NAMED = "demo/echo demo/tools demo/quickstart openai/gpt-6.1-sol openai/gp
   .. "anthropic/claude-haiku-5-5 gemini/gemini-3.8-flash gemini/gemini-2.5-flash "
   .. "claude_agent_sdk/"
 
---- With the providers whose models only their server knows.
+--- The models above, and "provider/" for those whose models only the server knows.
 local function models()
   local names = { NAMED }
   for _, provider in ipairs(ah.providers()) do
@@ -21,7 +21,7 @@ local function models()
   return table.concat(names, " ")
 end
 
---- Without the one that ends the flags.
+--- The flags with a name, without the row that ends the flags.
 local function named(rows)
   local some = {}
   for _, row in ipairs(rows) do
@@ -30,8 +30,8 @@ local function named(rows)
   return some
 end
 
---- What there is to complete: { name, doc, operand, rows = flags }. The first, which has no name,
--- is running a script.
+--- Returns the list of commands to complete: { name, doc, operand, rows = flags }. The first, which
+-- has no name, is running a script.
 local function all_of(line)
   local list = { { name = "", rows = named(line.running),
     operand = { name = "script or command", complete = "lua" } } }
@@ -43,7 +43,8 @@ local function all_of(line)
   return list
 end
 
---- The words that an operand may be, with blanks between; nil: it is a file, or there is none.
+--- The words that an operand may be, with blanks between; nil if it is a file or a folder, or there
+-- is no operand.
 local function choices(operand)
   if not operand then
     return nil
@@ -67,7 +68,7 @@ local function flags(options, between, of)
   return table.concat(words, between)
 end
 
---- The values to complete, though there may be others.
+--- The values of an option to complete, though others may be valid; nil if there are none.
 local function values_of(option)
   return option.words or option.name == "model" and models() or nil
 end
@@ -79,11 +80,11 @@ end
 
 -- -- bash -------------------------------------------------------------------------------------
 
--- A provider alone is not the end of a name.
+-- Adds no blank behind "provider/": the name of the model follows.
 local BASH_MODELS = [[COMPREPLY=($(compgen -W '$(NAMES)' -- "$cur"));]]
   .. " [[ $COMPREPLY == */ ]] && compopt -o nospace 2>/dev/null;"
 
---- What stands behind an option that wants a value.
+--- Returns the case of the bash function that completes the value of an option.
 local function bash_value(option)
   local reply = ""
   if option.words then
@@ -125,7 +126,8 @@ $(FLAGS)$(OPERANDS)    *) compopt -o filenames 2>/dev/null
 complete -F _agenthost agenthost
 ]=]
 
--- What stands behind the options of a command; where it is a script of Lua, what does anywhere.
+-- Returns the case that completes the operands of a command; "" for a Lua script, which the cases
+-- for any word complete.
 local function bash_operand(command)
   local operand, reply = command.operand or {}, ""
   local names = choices(operand)
@@ -186,7 +188,7 @@ local function zsh_files(endings)
   return ('_files -g "*.%s"'):format(endings:gsub(".+|.+", "(%0)"))
 end
 
--- What follows the options.
+-- Returns the zsh arguments that follow the options of a command.
 local function zsh_operand(command)
   local operand = command.operand
   local names = choices(operand)

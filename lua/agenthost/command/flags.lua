@@ -11,8 +11,8 @@
 --   doc       one line
 --   common    true: every command takes it
 --
--- Those that a script is run with come from C (src/cli/options.c), which reads them without Lua; a
--- command names those of them that it takes, too.
+-- The flags for running a script come from C (src/cli/options.c), which reads them without Lua. A
+-- command that also takes some of them lists their names.
 local _, use = ...
 local commands = use "commands"
 
@@ -21,8 +21,8 @@ local M = {}
 local COLUMNS = { "letter", "name", "value", "words", "traits", "doc" }
 local TRAITS = { "any", "once", "common" }
 
---- The flags of running, as C says them: a list, and by their names.
----@param said string[] the columns of the rows, "" where there is nothing
+--- Returns the flags for running a script, as C declares them: as a list, and by name.
+---@param said string[] the columns of the rows, "" for an empty one
 function M.running(said)
   local rows, named = {}, {}
   for at = 0, #said - 1, #COLUMNS do
@@ -40,8 +40,8 @@ function M.running(said)
   return rows, named
 end
 
---- Those of a command: its own, and behind them those that all take.
----@param command table nil: of running a script
+--- Returns the flags of a command: its own, then the common ones.
+---@param command table nil: running a script
 function M.of(command, rows, named)
   if not command then
     return rows
@@ -56,7 +56,7 @@ function M.of(command, rows, named)
   return own
 end
 
---- Each that there is, once: those of running first.
+--- Returns every flag once: first those for running a script.
 function M.all(rows)
   local all, seen = {}, {}
   local function add(row)

@@ -1,11 +1,11 @@
---- Code that is not ours, run in our state: it may replace what methods of strings are, and finds
--- them as it left them; we find ours, and the library whole. (Globals of ours are copies: see
--- start.lua.)
+--- Runs code of scripts in the command's Lua state. A script may replace the methods of strings,
+-- and finds them as it left them; the command's own code finds the original ones, and the library
+-- whole. (The command's globals are copies: see start.lua.)
 local ah = ...
 
 local foreign = {}
 
--- What they add is there, too.
+-- Metatable of strings for our code: original functions, then those that scripts added to `string`.
 local OURS = { __index = setmetatable(string, { __index = _G.string }) }
 local put_metatable, traceback = debug.setmetatable, debug.traceback
 
@@ -25,7 +25,7 @@ keep(ah)
 
 local LIBRARIES = { "coroutine", "debug", "io", "math", "os", "package", "string", "table", "utf8" }
 
---- From now on the globals and the standard libraries stay whole, too: for a state of our own.
+--- From now on the globals and the standard libraries are kept, too: for a state of our own.
 function foreign.keep_globals()
   if kept[2] then
     return
@@ -38,7 +38,7 @@ function foreign.keep_globals()
     ["agenthost.command"] = package.loaded["agenthost.command"] } }
 end
 
--- What they took away is there again.
+-- Puts back the fields that scripts removed from the kept tables.
 local function mend()
   put_metatable(ah, meta)
   for _, one in ipairs(kept) do
@@ -63,13 +63,13 @@ local function to_them(...)
   return ...
 end
 
---- As coroutine.resume, with their strings.
+--- coroutine.resume with the string methods of the script.
 function foreign.resume(co, ...)
   to_them()
   return to_us(coroutine.resume(co, ...))
 end
 
--- An error whose words are told as they are: no lines of ours follow them.
+-- Metatable of an error that is printed as it is, without a traceback of the command's own code.
 local FAULT = { __name = "agenthost.fault", __tostring = function(fault) return fault.words end }
 
 local function traced(err)
@@ -81,7 +81,8 @@ local function traced(err)
   return err
 end
 
---- Runs a script's text, with their strings. Raises what it raises, traced to its own lines.
+--- Runs a script's text with its own string methods. Raises its error, with a traceback that has
+-- only the script's lines.
 function foreign.run_text(text, name)
   local chunk, why = load(text, name, "t")
   if not chunk then
@@ -94,7 +95,7 @@ function foreign.run_text(text, name)
   end
 end
 
---- A function of theirs as one for us to call; so is one of ours that waits, and lets theirs work.
+--- Wraps a function of the script, or one of ours that waits while scripts run, for calls by us.
 function foreign.called(fn)
   return function(...)
     to_them()
@@ -107,7 +108,8 @@ function foreign.called(fn)
   end
 end
 
---- A function for them to call, which runs with our strings. Where it raises they keep ours.
+--- Wraps a function of ours for calls by the script: it runs with our string methods. If it raises,
+-- these stay in place.
 function foreign.door(fn)
   return function(...)
     to_us()

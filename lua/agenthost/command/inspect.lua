@@ -9,8 +9,8 @@
 -- A faulty declaration is put together again field by field, so that each faulty field is told
 -- and the script goes on with the rest.
 --
--- What is found is told by inspected.lua, in a state that the script is not in. The chunk gives one
--- function; see the end of the file.
+-- The findings are printed by inspected.lua, in a Lua state that the script is not in. The chunk
+-- returns one function; see the end of the file.
 local ah, use = ...
 local foreign = use "foreign"
 local repaired = use "text".repaired
@@ -23,8 +23,8 @@ local STOP = setmetatable({ message = "stopped by agenthost check" }, {
   __tostring = function(stop) return stop.message end,
 })
 
--- What providers refuse, by what they document and answer, in characters and items; `unsent` are
--- options that their wire has no word for.
+-- Limits that providers document or enforce, in characters and items; `unsent` are options that
+-- their wire format has no field for.
 local LIMITS = {
   openai = { tools = 128, description = 1024, stop = 4, unsent = {} },
   ["openai/responses"] = { unsent = { "seed", "stop" } },
@@ -39,7 +39,7 @@ local LIMITS = {
 -- Fields whose members are tried one by one when the whole is refused.
 local MEMBERS = { params = true, tools = true, options = true, http = true, on = true }
 
-local seen -- what is found in the script at hand
+local seen -- the findings of the current script
 
 -- -- places and messages ------------------------------------------------------------------
 
@@ -206,7 +206,7 @@ local function is_section(value)
   return type(value) == "userdata" and (getmetatable(value) or {}).__name == "agenthost.section"
 end
 
---- What is said to the model, behind the sections, and where it stands.
+--- Returns the text for the model, which follows the sections, and its index in `fields`.
 local function text_of(fields)
   local at = 1
   while is_section(fields[at]) do
@@ -215,7 +215,7 @@ local function text_of(fields)
   return fields[at], at
 end
 
---- The agent. What the world lacks (a key) is a note; what it refuses otherwise is raised.
+--- Makes the agent. Only a missing key is a note; any other refusal is raised.
 local function make_agent(fields)
   local text, place_of_text = text_of(fields)
   if text ~= nil and type(text) ~= "string" and type(text) ~= "table" then
@@ -259,7 +259,7 @@ local function add_met(kind, fields, model)
   return one
 end
 
---- What the script gives back when it has come to its end: an agent script's is its agent.
+--- Notes the value that the script returned at its end: an agent script returns its agent.
 local function note_returned(value)
   local plain = type(value) == "table" and not getmetatable(value)
   for _, one in ipairs(seen.met) do
@@ -286,9 +286,9 @@ local UNTOLD = {
   "fallback",
 }
 
---- What the transcript has beside the request: tools that wait to be found
--- (docs/reference/search.md), which the model is not shown, and what each tool says of itself,
--- which is for policies.
+--- Notes the facts that the transcript has and the request lacks: deferred tools
+-- (docs/reference/search.md), which the model is not shown, and the annotations and version of each
+-- tool, which policies use.
 local function note_entries(one, agent)
   one.deferred, one.said = array {}, {}
   for _, entry in ipairs(agent and decode(agent:transcript()).entries or {}) do
@@ -301,7 +301,7 @@ local function note_entries(one, agent)
   end
 end
 
---- The first request, of a run like the one that was met.
+--- Returns the first request of a run like the one that was met.
 local function probe(one, run)
   local fields, request = {}, nil
   for key, value in pairs(one.fields) do

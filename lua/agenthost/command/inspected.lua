@@ -1,4 +1,4 @@
---- What agenthost tools and agenthost check say of what was found in a script (inspect.lua).
+--- Prints, for agenthost tools and agenthost check, the findings in a script (inspect.lua).
 local ah = ...
 
 local function counted(n, what)
@@ -16,7 +16,7 @@ end
 
 local ANNOTATIONS = { "read_only", "destructive", "idempotent", "open_world", "untrusted" }
 
---- "  (read_only, not destructive, version 2)" of what a tool says of itself; "" of nothing.
+--- "  (read_only, not destructive, version 2)" for a tool's annotations and version; "" for none.
 local function said_text(said)
   local list = {}
   for _, name in ipairs(ANNOTATIONS) do
@@ -66,7 +66,7 @@ local function names_of(tools)
   return names
 end
 
---- What a model is told of each, with what it says of itself.
+--- The specs of the tools as a model sees them, with their annotations and versions.
 local function specs_of(one, tools)
   local specs = ah.array {}
   for i, spec in ipairs(tools) do
@@ -115,10 +115,10 @@ local function tools_text(seen)
   return table.concat(texts, "\n") .. lines_of(seen.notes, "note: ")
 end
 
---- Tells it, and returns the exit code.
+--- Writes the findings to `out`, and returns the exit code.
 ---@param command "tools"|"check"
 ---@param flags table of the command line
----@param found string what inspect.lua gave
+---@param found string the JSON that inspect.lua returned
 ---@param out table
 ---@return integer
 return function(command, flags, found, out)

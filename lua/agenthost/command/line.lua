@@ -79,7 +79,7 @@ local function row_of(rows, key, value)
   end
 end
 
--- What a flag is set to; raises what is wrong with it.
+-- Returns the value of a flag, true for one that takes none; raises if it is not valid.
 local function checked(line, row, value)
   if not row.value then
     return true
@@ -91,7 +91,7 @@ local function checked(line, row, value)
   return row.kind == "integer" and number_of(line, row, value) or value
 end
 
--- -v counts up from where it is, so that -q -v is as -v is.
+-- -v raises the level by one; -q clears it, so that -q -v is the same as -v.
 local function set_level(line, name)
   if name == "quiet" then
     line.flags.quiet, line.flags.verbose = true, nil
@@ -124,7 +124,7 @@ local function set(line, row, value)
   end
 end
 
--- What the command takes is looked at first, then what any other does.
+-- Finds a flag: first among those of the command, then among those of any command.
 local function find(line, key, value)
   return row_of(line.own, key, value) or row_of(flags_of.all(line.running), key, value)
 end
@@ -276,7 +276,7 @@ local function messages_of(line)
     .. (level and ("log %s\n"):format(level) or "") .. (flags.json and "json\n" or "")
 end
 
---- What settings.lua says for the flags of a line.
+--- Returns the answer of settings.lua for the flags of a line.
 ---@param show "text"|"json"|""
 function M.settings(line, show)
   local given, flags = {}, line.flags
@@ -291,9 +291,9 @@ function M.settings(line, show)
   return use "settings"(line.settings, show, table.unpack(given))
 end
 
---- What a line wants, as lines NAME or NAME VALUE: `color`, `log`, `json`, what settings.lua says;
--- then `script` (none of its words is ours), `show` and a text, `fault` and words, or, of a
--- command, `file` and the number of the word that must be readable, and `here` or `apart`.
+--- Reads a line, and returns lines NAME or NAME VALUE: `color`, `log`, `json`, the answer of
+-- settings.lua; then `script` (the line has no command), `show` and a text, `fault` and a message,
+-- or, for a command, `file` and the index of the word that must be readable, `here` or `apart`.
 function M.read(...)
   local line = opened(...)
   local head = messages_of(line)
@@ -312,15 +312,15 @@ function M.read(...)
   return head .. file .. "apart\n" .. M.settings(line, "")
 end
 
---- The settings for the run of a script, as `read` has them of a command.
+--- The settings for running a script, in the form in which `read` returns those of a command.
 function M.settings_of(...)
   return M.settings(opened(...), "")
 end
 
--- An error that is told without a traceback.
+-- Metatable of an error that is printed without a traceback.
 local LOST = { __name = "agenthost.fault", __tostring = function(lost) return lost.words end }
 
--- Where a program writes: what could not be written raises.
+-- Returns the output of a program, with `write` and `flush`, which raise if they fail.
 local function output(descriptor)
   local file = descriptor == "1" and io.stdout or writer(tonumber(descriptor))
   local function fine(ok, why)
@@ -343,9 +343,9 @@ local function ended(out, code, words)
   return ("%d\n%s"):format(code or 0, words or "")
 end
 
---- Does what the line wants. The exit code, a line end, and words for stderr; or "found", a line
--- end, and what `tell` is to tell.
----@param descriptor string where the command writes
+--- Runs the command of the line. Returns the exit code, a line end, and a message for stderr; or
+-- "found", a line end, and the findings for `tell`.
+---@param descriptor string number of the file descriptor that the command writes to
 ---@param ... string the line
 ---@return string
 function M.run(descriptor, ...)
@@ -358,14 +358,14 @@ function M.run(descriptor, ...)
   return ended(out, command.run(line.flags, words, out, line))
 end
 
---- Tells what M.run has found, in a state of the command's own.
+--- Prints the findings of M.run, in a Lua state of the command's own.
 function M.tell(descriptor, found, ...)
   local line, out = opened(...), output(descriptor)
   return ended(out, line.command.tell(line.flags, found, out))
 end
 
---- "agenthost check" or "agenthost --record": what a word that is neither may have been meant
--- for; "" where nothing is near.
+--- Returns the command or flag whose name is nearest to the word, such as "agenthost check" or
+-- "agenthost --record"; "" if none is near.
 ---@param word string
 ---@param ... string a line without words
 function M.near(word, ...)

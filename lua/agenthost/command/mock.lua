@@ -1,7 +1,6 @@
---- agenthost mock: a server on this machine that speaks as the providers do and says what a
--- script tells it to. Each request is checked as a strict provider checks it, put into the form
--- of scripted models, answered by the script's turn, and said in the provider's words, over
--- ah.serve.
+--- agenthost mock: a server on this machine that speaks the providers' protocols and answers from a
+-- script. Each request is checked as a strict provider checks it, converted to the form of
+-- scripted models, and answered with the script's turn in the provider's format, over ah.serve.
 local ah, use = ...
 local check = use "mock.check"
 local plan = use "mock.plan"
@@ -25,7 +24,8 @@ local FLAGS = {
   { name = "log", value = "FILE", doc = "append each request to FILE, as a line of JSON" },
 }
 
--- Which requests are whose; `kind` says what is wanted. The first that fits is taken.
+-- Rows { method, pattern of the path, format, kind }, with a header where one is needed. The first
+-- row that fits is taken.
 local ROUTES = {
   { "POST", "/chat/completions$", "openai" },
   { "POST", "/responses$", "responses" },
@@ -45,7 +45,7 @@ local ROUTES = {
   { "GET", "/models/(.+)$", "openai", "model" },
 }
 
--- Who asks for what is no route, by what only its clients send.
+-- The format of a request that has no route, by a header or path that only its clients send.
 local ASKERS = {
   { "anthropic", header = "anthropic-version" },
   { "anthropic", header = "x-api-key" },
@@ -61,19 +61,19 @@ local ASKERS = {
 local SECRET = { authorization = true, ["x-api-key"] = true, ["x-goog-api-key"] = true,
   ["api-key"] = true, cookie = true }
 
-local GC_PAUSE = 110 -- texts of many answers are large, and what is left of them is to go soon
+local GC_PAUSE = 110 -- texts of answers may be large: their memory is to be freed soon
 
--- Whoever reaches the server is served, by whichever name. Large requests take their memory, and
--- functions of the script may be at work for as long as they like.
+-- Every client that reaches the server is served, by any host name. The limits leave room for large
+-- requests, and an hour for functions of the script.
 local BOUNDS = { hosts = { "*" }, origins = { "*" }, max_connections = 256, max_requests = 256,
   max_header = 32 << 10, max_body = 64 << 20, max_bodies = 256 << 20, header_timeout = 10,
   body_timeout = 3600, idle_timeout = 60, work_timeout = 3600, memory = 1 << 31 }
 
-local server -- what was started: one a process
+local server -- the state of the server; one in a process
 
 -- -- the script ----------------------------------------------------------------------------
 
--- What is wrong with the script, in words alone: where this file found it helps nobody.
+-- Raises a fault of the script, without a position in this file, which would help no reader.
 local function refuse(text, ...)
   error(ah.error { code = "usage", message = text:format(...) }, 0)
 end
@@ -90,7 +90,7 @@ local function read_file(path)
   return text or refuse("cannot read %s", why)
 end
 
--- What the script says: its value, or what its JSON holds.
+-- Returns the script's value: what its chunk returns, or its decoded JSON.
 local function value_of(path)
   local text = read_file(path)
   if text:find("^%s*[%[{]") then
@@ -151,7 +151,7 @@ local function route_of(method, path, headers)
   end
 end
 
--- In whose form a request is answered that has no route.
+-- Returns the format and the provider for the answer to a request that has no route.
 local function asker_of(path, headers)
   for _, asker in ipairs(ASKERS) do
     if asker.header and headers[asker.header] or asker.path and path:find(asker.path) then
@@ -160,7 +160,7 @@ local function asker_of(path, headers)
   end
 end
 
--- The paths that are answered, those of a format alone where there is one.
+-- The paths that are answered, only those of `format` unless it is nil.
 local function paths_of(format)
   local paths = {}
   for _, r in ipairs(ROUTES) do
@@ -171,7 +171,7 @@ local function paths_of(format)
   return paths
 end
 
--- Tells of the paths in the asker's own form; where none of them is served, of all that are.
+-- Refuses a path; the message lists the paths of the request's format, or all if none is served.
 local function refuse_path(q, route)
   local paths = paths_of(route.format)
   paths = paths[1] and paths or paths_of(nil)
@@ -180,7 +180,7 @@ local function refuse_path(q, route)
       table.concat(paths, ", ")) }
 end
 
--- The last one of each name.
+-- The last header of each name.
 local function headers_of(lists)
   local headers = {}
   for name, values in pairs(lists) do
@@ -191,14 +191,14 @@ end
 
 -- -- failures ----------------------------------------------------------------------------
 
--- A full context as the provider tells it. Where the script has one of the two numbers alone, the
+-- The provider's error for a full context. If the script gives only one of the two numbers, the
 -- other is made up.
 local function full_of(fail, provider)
   local used = fail.used or fail.window and fail.window + 1
   return provider.full(used, fail.window or used and used - 1)
 end
 
--- A failure that the turn asks for: in scripted models' words, or by its status.
+-- The failure that the turn asks for, by `fail` or by `status`; nil if it asks for none.
 local function failure_of(turn, provider)
   if not turn.fail and not turn.status then
     return nil
@@ -225,7 +225,7 @@ local function failure_plan(q, route, fault)
     bytes = ah.json.encode(route.provider.error(fault)) }
 end
 
--- What was raised, as a fault: ours, one of the script, or a mistake.
+-- Returns what was raised as a fault: one of ours as it is, any other error with status 400.
 local function fault_of(raised)
   if type(raised) == "table" and raised.mock_fault then
     return raised
@@ -264,7 +264,7 @@ local function calls_of(turn, provider, n)
   return calls
 end
 
--- The turn's own usage, or an estimate of ours with what the cache says.
+-- The turn's own usage, or an estimate of ours with the tokens that the cache reports.
 local function usage_of(turn, taken, a)
   local told = turn.usage
   if told then
@@ -285,7 +285,7 @@ local function stop_of(turn)
     or (turn.refusal and "refusal") or "end"
 end
 
--- All that a provider needs to say a turn.
+-- The data that a provider needs to render a turn.
 local function answer_of(turn, q, route, taken)
   local a = { n = q.n, model = q.read.request.model, body = q.asked, query = q.query,
     text = turn.text, reasoning = turn.reasoning, signature = turn.signature,
@@ -300,8 +300,8 @@ local function id_header(route)
   return route.format == "anthropic" and "request-id" or "x-request-id"
 end
 
--- The headers that the turn says: one of them may be the id of the request, a content type is the
--- answer's.
+-- Takes the headers of the turn. One of them may set the id of the request; a content type replaces
+-- that of the answer.
 local function take_headers(turn, q, route)
   q.said = {}
   for name, value in pairs(turn.headers or {}) do
@@ -316,8 +316,8 @@ local function take_headers(turn, q, route)
   table.sort(q.said, function(x, y) return x[1] < y[1] end)
 end
 
--- The head of an answer: in every one the id of the request, the same in all of it, and what the
--- turn says. A name may stand in it more than once.
+-- The head of an answer. It always has the id of the request, the same as in the body, and the
+-- headers of the turn. A name may be in it more than once.
 local function head_of(p, q, route)
   local headers = { ["Content-Type"] = { q.type or p.type } }
   local lists = { p.headers or {}, { { id_header(route), q.id } }, q.said or {} }
@@ -330,7 +330,8 @@ local function head_of(p, q, route)
   return { status = p.status, headers = headers, length = p.length }
 end
 
--- What is said only to be counted leaves nothing behind in the provider's memory.
+-- A copy of the answer whose changes to the provider's memory are lost, for a stream that is only
+-- counted.
 local function forgetful(a)
   local memory = setmetatable({}, { __index = a.memory })
   return setmetatable({ memory = memory }, { __index = a })
@@ -354,7 +355,8 @@ local function whole_plan(turn, route, a)
   return { status = 200, type = "application/json", length = length, body = body }
 end
 
--- What the cache has of a request. Only one that is answered counts for those after it.
+-- Looks the request up in the cache, then keeps it there. Called only for requests that are
+-- answered: others are not kept.
 local function taken_of(q, route)
   local key, r = route.format .. " " .. tostring(q.read.request.model), q.read
   q.taken = server.cache:look(key, r.segments, r.marks)
@@ -396,7 +398,7 @@ local function refuse_unreadable()
   check.refuse "The request cannot be read: a member of it is of another type than expected."
 end
 
--- Refuses what the service would, and what not even the check can read.
+-- Refuses a request that the service would refuse, or that not even the check can read.
 local function check_request(provider, body, context)
   local ok, raised = pcall(provider.check, body, context)
   if not ok and type(raised) ~= "table" then
@@ -406,7 +408,7 @@ local function check_request(provider, body, context)
   end
 end
 
--- What is asked. What cannot be read is refused in the words of the check, which knows why.
+-- Reads the request. If that fails, the check refuses it in its words, as it knows the reason.
 local function read(provider, body, context)
   local ok, found = pcall(provider.read, body, context)
   if not ok and type(found) ~= "table" then
@@ -418,7 +420,7 @@ local function read(provider, body, context)
   return found
 end
 
--- The plan for a request; raises what is wrong with it.
+-- The plan for a request; raises if the request is faulty.
 local function respond(q, route)
   local provider = route.provider
   if not route.kind then
@@ -493,7 +495,7 @@ end
 
 -- -- requests ----------------------------------------------------------------------------
 
--- A request as it is read here, and whose it is.
+-- Returns a request in the form used here, and its route.
 local function question(request)
   server.n = server.n + 1
   local q = { n = server.n, id = "req_mock" .. server.n, method = request.method,
@@ -550,7 +552,8 @@ local function answer(request, response)
   end
 end
 
--- What is to be closed when a request is over, however it ended: the last one ends the server.
+-- Returns a value to be closed when a request is over, however it ended. It counts the request;
+-- the last one that --once allows closes the server.
 local function counted()
   return setmetatable({}, { __close = function()
     server.over = server.over + 1
@@ -569,7 +572,7 @@ local function on_request(request, response)
   wait(response)
 end
 
---- What the server refuses by itself, in the words of the protocol that the request is of.
+--- Returns the response to a request that the server itself refuses, in the request's protocol.
 local function on_refusal(refusal, request)
   local _ <close> = counted()
   local q, route = question(request)

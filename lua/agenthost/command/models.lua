@@ -39,7 +39,7 @@ local function configured(provider)
     ready = address ~= nil or provider.url ~= nil and (key ~= nil or provider.keyless) }
 end
 
---- What the adapter of "provider/model" can do, whether or not there is a key.
+--- The capabilities of the adapter of "provider/model", with or without a key.
 local function capable(model)
   local told = assert(capabilities(model, { base_url = "http://localhost", api_key = "none" }))
   return { model = model, tool_change_mode = told.tool_change_mode,
@@ -63,7 +63,7 @@ local function all()
   return list
 end
 
---- The one provider of a model that is named, or of what an alias stands for.
+--- The one provider of a model that is named, or of the model that an alias stands for.
 local function only(named)
   local model = aliases()[named] or named
   local name = model:match("^[^/]*")
@@ -85,7 +85,8 @@ local function yes(is)
   return is and "yes" or "no"
 end
 
---- Where the key comes from, or what would have to be set: a server of one's own needs none.
+--- The origin of the key, "(VARIABLE)" if that variable must be set, else "-": a server of one's
+-- own needs none.
 local function key_words(one)
   local needed = not one.ready and one.url and one.key_variables[1]
   return one.key or needed and "(" .. needed .. ")" or "-"
@@ -125,7 +126,7 @@ local function alias_lines()
   return rows[2] and "\n" .. columns(rows) or ""
 end
 
--- Where an answer comes from, in words.
+-- Words for the origin of a fact about a model.
 local FROM = {
   table = "the table of models",
   newest = "newer than the table of models: as the newest of its family",
@@ -145,7 +146,7 @@ local function price_words(p)
     :format(p.input, p.cached_read, p.cached_write, p.output)
 end
 
---- What is known of one model beside the columns: lines, each with where it comes from.
+--- Lines of facts about one model that are not in the columns, with their origins.
 local function known_lines(m)
   local rows = { { "what it can do", origin(m.known.abilities) } }
   if m.efforts then

@@ -1,6 +1,6 @@
---- How a script ended, for programs (--json, --jsonl) and for people: what its events add up to,
--- the line of progress and the three closing lines. What went wrong is said elsewhere, by who knows
--- it. A nested run's turns, calls and tokens count in the sums.
+--- Reports the end of a script, to programs (--json, --jsonl) and to people: the sums of its
+-- events, the line of progress and the three closing lines. Errors are reported elsewhere, where
+-- they are known. A nested run's turns, calls and tokens count in the sums.
 local ah, use = ...
 local text = use "text"
 
@@ -8,7 +8,7 @@ local M = {}
 
 local decode, encode = ah.json.decode, ah.json.encode
 
--- input, cached, output; known: a provider said anything; cost: US dollars, nil where none said it
+-- input, cached, output: tokens; known: a provider sent any; cost: US dollars, nil: none sent it
 local function new_usage()
   return { input = 0, cached = 0, output = 0, known = false }
 end

@@ -1,12 +1,13 @@
---- Where each setting comes from: a flag, the environment, a file of variables, the project's file
--- (settings/file.lua), the user's, or nowhere. In this order, but that a script's own words win
--- over all but flags. What a project's file says holds as far as settings/judge.lua lets it.
+--- Finds the value and the origin of each setting: a flag, the environment, a file of variables,
+-- the project's file (settings/file.lua), the user's, or the default. The first of these counts,
+-- but a script's own fields win over all but flags. settings/judge.lua decides which settings of a
+-- project's file hold.
 local ah, use = ...
 local file, judge, pairs_of, rows = use "settings.file", use "settings.judge", use "pairs",
   use "settings.rows"
 local text = use "text"
 
--- What the library and the command look at in the environment.
+-- Environment variables that the library and the command read.
 local VARIABLES = {
   { name = "AGENTHOST_MODEL" }, { name = "OPENAI_API_KEY", secret = true },
   { name = "OPENAI_BASE_URL" }, { name = "OPENAI_ORG_ID" }, { name = "OPENAI_PROJECT_ID" },
@@ -21,7 +22,8 @@ local function put(s, name, value, from)
   s.put[name] = { value = value, from = from }
 end
 
--- What is set already stays, so that a variable in front of the command counts.
+-- Loads a file of variables. A variable that is already set stays as it is, so that one in front of
+-- the command counts.
 local function load_variables(s, content, path)
   pairs_of.variables(content, path, function(name, value)
     if not os.getenv(name) and not s.put[name] then
@@ -38,7 +40,8 @@ local function load_file(s, path)
   load_variables(s, content, path)
 end
 
--- A flag's takes the place of those that files name; of these both count, the project's first.
+-- The file that a flag names replaces those that settings name; of these both count, the project's
+-- first.
 local function load_all_variables(s, flag, own)
   if flag then
     return load_file(s, flag)
@@ -92,8 +95,8 @@ local function note_variables(s)
   end
 end
 
--- The model of the environment stands before that of the files, which the library is told in the
--- same way: as AGENTHOST_MODEL.
+-- The model of the environment wins over that of the files, which the library gets in the same way:
+-- as AGENTHOST_MODEL.
 local function settle_model(s)
   local model = s.set.model
   if model and model.from == "flag" then
@@ -121,7 +124,7 @@ local function collect(s)
   end
 end
 
--- What flags, files and the environment come to. flags: { NAME = VALUE }
+-- Merges the settings of flags, files and the environment. flags: { NAME = VALUE }
 local function load_settings(path, flags)
   local s = { set = {}, entries = {}, variables = {}, put = {}, put_order = {},
     user = file.user(path) }
@@ -150,7 +153,7 @@ local function models_of(s)
   return parts[1] and "{" .. table.concat(parts, ",") .. "}" or nil
 end
 
--- What runs are given that do not say it themselves, as JSON; nil: nothing.
+-- Defaults for the fields of runs, as JSON; nil: there are none.
 local function defaults_of(s)
   local defaults
   for _, entry in ipairs(s.entries) do

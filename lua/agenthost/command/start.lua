@@ -1,6 +1,6 @@
---- What the command's programs stand on: each is a text of the binary, run when it is first used.
--- A program is given the library and `use`, and sees globals of its own: copies, so that a script
--- that runs in the same state takes nothing away from it.
+--- Loads the command's programs: each is a text in the binary, run when it is first used. A program
+-- gets the library and `use`, and sees globals of its own: copies, so that a script that runs in
+-- the same state takes nothing away from it.
 --
 --   local ah, use = ...
 --   local plan = use "mock.plan"     -- what lua/agenthost/command/mock/plan.lua returns

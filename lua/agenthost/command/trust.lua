@@ -1,5 +1,5 @@
---- agenthost trust: which folders may say in their agenthost.conf what else needs the user's word.
--- What is kept is the hash of what was shown, whatever becomes of the file meanwhile.
+--- agenthost trust: keeps the folders whose agenthost.conf may have settings that need trust. The
+-- hash of the text that was shown is kept, even if the file changes meanwhile.
 local ah, use = ...
 local file, judge, pairs_of, trusted = use "settings.file", use "settings.judge", use "pairs",
   use "trusted"
@@ -15,7 +15,7 @@ local function nothing_in(folder)
     folder and ("'%s'"):format(shown(folder)) or "this folder, nor in those above it")
 end
 
--- The file of the folder that was named, or of the project that this is.
+-- Returns the file of the folder that was named, or of the current project.
 local function look(folder)
   local real, why = ah._real_path(folder or ".")
   if folder and not real then
@@ -36,7 +36,7 @@ local function look(folder)
   return project
 end
 
--- What would be kept of it.
+-- Returns the record that would be kept of the project, and the content of its variables' file.
 local function record_of(project)
   local content, _, why = judge.variables_of(project.settings)
   if why then
@@ -213,7 +213,7 @@ local function run(flags, words, out)
   return work(flags, words[1], out)
 end
 
---- What is wrong with a file is told in words, not raised.
+--- Runs the command; a fault of a file is returned as code 2 and a message, not raised.
 local function carefully(...)
   local ok, code, words = pcall(run, ...)
   if ok then

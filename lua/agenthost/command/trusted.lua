@@ -1,6 +1,6 @@
 --- The folders that a user trusts: $XDG_STATE_HOME/agenthost/trusted, a line each: the hash of the
 -- folder's agenthost.conf, that of the variables' file it names ("-": none was there), its path.
--- What has another hash today is not what was trusted.
+-- A file that has another hash today is not trusted.
 local ah, use = ...
 local pairs_of = use "pairs"
 
@@ -9,7 +9,7 @@ local M = {}
 local HEAD = "# The folders whose settings are trusted: agenthost trust --list\n"
 local PATIENCE, PAUSE = 10, 0.02 -- seconds, for another command that writes here
 
---- Where they are kept; nil where there is no place (HOME is not set).
+--- Returns the path of the file that keeps them; nil if there is none (HOME is not set).
 function M.place()
   local state, home = os.getenv "XDG_STATE_HOME" or "", os.getenv "HOME" or ""
   if state:sub(1, 1) == "/" then
@@ -47,7 +47,8 @@ local function parse(text)
   return list
 end
 
---- All of them, a list of { path, settings, variables }; empty, and why, where they cannot be read.
+--- Returns the list of records { path, settings, variables }; if the file cannot be read, an empty
+-- list and why.
 function M.list()
   local place = M.place()
   if not place then
@@ -62,7 +63,8 @@ function M.list()
   return parse(text)
 end
 
---- What is kept of a file of settings; nil where it is not trusted. And why it is not known.
+--- Returns the record of a file of settings; nil if it is not trusted, and why if that cannot be
+-- known.
 function M.find(path)
   local list, why = M.list()
   for _, one in ipairs(list) do

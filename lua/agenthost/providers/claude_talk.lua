@@ -1,10 +1,10 @@
---- Our side of a talk with a `claude` process (docs/reference/claude.md): the lines that are to be
--- written to the command, and what its lines mean. It does no I/O: claude.lua owns the process and
+--- Our side of a talk with a `claude` process (docs/reference/claude.md): makes the lines to be
+-- written to the command, and reads its lines. It does no I/O: claude.lua owns the process and
 -- calls this.
 -- The command believes that it owns the loop: it asks for each call of a tool, and is answered when
 -- the run has made the call.
 --
--- What the model says comes as events of the Messages API, which are handed on as they are.
+-- The model's output comes as events of the Messages API, which are handed on unchanged.
 local ah = ...
 
 local text = ah._module "agenthost.providers.claude_text"
@@ -61,7 +61,7 @@ local function take_option(taken, name, value)
   end
 end
 
---- Those that a process begins with.
+--- Returns the options that a process is started with; refuses options that cannot be set.
 local function options_of(request)
   local taken, names = { toolless = false }, {}
   for name in pairs(request.options or {}) do
@@ -83,13 +83,13 @@ end
 local Talk = {}
 Talk.__index = Talk
 
---- relists: new tools are told to a command that says it can take them.
+--- relists: new tools may be announced to a command that says it can take them.
 local function new_talk(relists)
   return setmetatable({ relists = relists, out = {}, requests = 0, cost = 0, known = 0, calls = {},
     n_calls = 0, turn = false, listening = false, sound = false }, Talk)
 end
 
---- What is to be written to the command.
+--- Takes the lines that are to be written to the command.
 function Talk:take_out()
   local lines = table.concat(self.out)
   self.out = {}
@@ -100,7 +100,7 @@ function Talk:put(line)
   self.out[#self.out + 1] = line
 end
 
---- Without its end.
+--- The beginning of a control request; the caller adds its end.
 function Talk:request_line(subtype)
   self.requests = self.requests + 1
   return ('{"type":"control_request","request_id":"host_%d","request":{"subtype":"%s"'):format(
@@ -112,7 +112,7 @@ function Talk:put_user(blocks)
     .. '"content":%s}}\n'):format(encode(blocks)))
 end
 
---- Nobody waits for the message any longer.
+--- Interrupts the command: its message is not wanted any more.
 function Talk:interrupt()
   self:put(self:request_line "interrupt" .. "}}\n")
   self.sound, self.listening = false, false
@@ -149,7 +149,8 @@ function Talk:put_rpc(ask, rpc, member, value)
     member, value))
 end
 
---- Writes the result of a call that is there and asked for, unless the new list is waited for.
+--- Writes the result of a call if it exists and the command has asked for it, unless the command
+-- still has to fetch a new list of tools.
 function Talk:flush(id)
   local call = self.calls[id]
   if not self.listing and call and call.ask and call.result then
@@ -175,7 +176,7 @@ local function tools_of(request, options)
   return encode(text.tools(options.toolless and {} or request.tools))
 end
 
---- True if the process can go on with this request: it knows the beginning, and nothing else.
+--- True if the process can go on with this request: it knows its beginning, and nothing else.
 function Talk:fits(request)
   local entries, own, options = request.entries, self.known + 1, options_of(request)
   if not self.sound or not same_options(options, self.options) or request.system ~= self.system
@@ -196,7 +197,8 @@ function Talk:fits(request)
   return results == self.turn
 end
 
---- More that was said stands behind the last result: a user message would come after the turn.
+--- Gives the results; `more`, the blocks of users and notes, goes with the last one, as a user
+-- message would only be read after the turn.
 function Talk:give_results(entries, more)
   local last
   self.given_ids = {}
@@ -234,7 +236,7 @@ function Talk:begin(request, options)
   self:put_user(text.everything(request.entries))
 end
 
---- Asks for the next message: of a process that fits, or of a fresh one.
+--- Asks a process that fits the request, or a fresh one, for the next message.
 function Talk:ask(request)
   local options = options_of(request)
   self.sound = false
@@ -258,7 +260,7 @@ local function is_string(json)
   return json ~= nil and json:sub(1, 1) == '"'
 end
 
---- The members of a value; none where it is no object.
+--- The members of a value; an empty table if it is not an object.
 local function inside(json)
   return json and json:sub(1, 1) == "{" and members(json, WHAT) or {}
 end
@@ -267,7 +269,8 @@ local function is_ours(name)
   return is_string(name) and name:sub(2, #PREFIX + 1) == PREFIX
 end
 
---- The call's own id is what the transcript knows it by; a command that gives none is too old.
+--- Called when the command asks for a call. The transcript knows the call by its own id; a command
+-- that sends none is too old.
 function Talk:on_call(ask, rpc, params)
   local id = inside(inside(params)._meta)["claudecode/toolUseId"]
   if not is_string(id) then
@@ -340,7 +343,7 @@ end
 
 -- -- the model's message --------------------------------------------------------------------------
 
---- Hands on an event; the names of our tools without what the command puts before them.
+--- Emits an event, with the names of our tools without the prefix that the command adds.
 local function hand_on(out, event, e)
   local name = inside(e.content_block).name
   if is_ours(name) then
@@ -353,8 +356,8 @@ local function hand_on(out, event, e)
   out:line(event)
 end
 
---- "calls": a message with calls ends here. One without ends with the turn, whose result may be an
--- error.
+--- Returns "calls" if a message with calls ends here. One without calls ends with the turn, whose
+-- result may be an error.
 function Talk:on_event(line, out)
   if not line.event or line.event:sub(1, 1) ~= "{" then
     refuse "a line of the command's event must be an object"
@@ -395,7 +398,7 @@ local function string_of(json)
   return is_string(json) and ah.json.decode(json) or nil
 end
 
---- The command has tried again what is worth it: nothing is by us.
+--- Fails the request. We do not retry it, as the command has done that itself.
 function Talk:fail(out, line, said)
   local status = status_of(line, "api_error_status")
   said = type(said) == "string" and said or string_of(line.subtype) or ""
@@ -407,7 +410,7 @@ function Talk:fail(out, line, said)
   return "failed"
 end
 
---- What the turn cost: the command counts all of its turns together.
+--- Emits the cost of the turn. `total` is the cost of all turns of the process, in US dollars.
 function Talk:tell_cost(out, total)
   local dollars = total and tonumber(total)
   if not dollars or dollars ~= dollars or dollars < 0 or dollars > 1e9 then
@@ -465,7 +468,7 @@ function Talk:on_answer(line, out)
   end
 end
 
---- Gives "calls" or "answer" where the message is complete, "failed" where there is none.
+--- Returns "calls" or "answer" if the message is complete, "failed" if there is none, else nil.
 function Talk:take(line, out)
   if line.type == '"control_request"' then
     self:on_request(line)
@@ -484,7 +487,8 @@ function Talk:take(line, out)
   end
 end
 
---- Halves of characters may stand in events, whose reader joins or refuses them.
+--- Decodes a line. Halves of characters are allowed only in events, whose reader joins or refuses
+-- them.
 local function check_line(line)
   local m, halves = members(line, WHAT)
   if not m then
@@ -495,8 +499,8 @@ local function check_line(line)
   return m
 end
 
---- Takes a line in. Gives "calls" or "answer" where the message is complete, "failed" where there
--- is none; nil: there is more to come.
+--- Reads a line. Returns "calls" or "answer" if the message is complete, "failed" if there is none;
+-- nil: more lines follow.
 function Talk:line(line, out)
   return line:find "%S" and self:take(check_line(line), out) or nil
 end

@@ -1,14 +1,14 @@
---- What the `claude` command is told of a conversation: blocks of a user message, results of calls,
+--- Renders a conversation for the `claude` command: blocks of a user message, results of calls,
 -- and, for a fresh process, the conversation so far as lines of JSON (docs/reference/claude.md).
 --
--- The command has no place for notes and for a conversation that is told: they stand in tags of
--- ours, within what else is said. So nobody else's text may hold these tags as they are.
+-- The command has no field for notes, nor for an earlier conversation: they stand in tags of ours
+-- within other text. So these tags are escaped in every text that is not ours.
 local ah = ...
 
 local encode = ah.json.encode
 local TAGS = { system = true, conversation = true }
 
---- Case does not count for a model.
+--- Escapes our tags in a text, in upper and lower case, as a model reads both alike.
 local function harmless(text, bracket)
   return (text:gsub("<(/?)(%a+)", function(slash, word)
     return TAGS[word:lower()] and bracket .. slash .. word or nil
@@ -27,7 +27,7 @@ local function image_block(image)
     source = { type = "base64", media_type = image.mime, data = image.data } }
 end
 
---- Adds what the user, or a handler's note, says.
+--- Adds the blocks of a user's entry, or of a note by a handler.
 local function add_blocks(blocks, entry)
   if entry.type == "note" then
     blocks[#blocks + 1] = text_block("<system>" .. harmless(entry.text, "&lt;") .. "</system>")
@@ -95,7 +95,7 @@ local function line_of(entry, images)
       or add_images(images, entry))
 end
 
---- How many entries belong to the past: those up to the last that is not the user's.
+--- Number of entries that belong to the past: those up to the last answer or tool result.
 local function past_of(entries)
   for i = #entries, 1, -1 do
     if entries[i].type == "assistant" or entries[i].type == "tool_result" then
@@ -105,7 +105,7 @@ local function past_of(entries)
   return 0
 end
 
---- The blocks by which a fresh process is told everything.
+--- The blocks that give a fresh process the whole conversation.
 local function everything(entries)
   local blocks, past = {}, past_of(entries)
   if past > 0 then
@@ -130,7 +130,7 @@ end
 
 -- -- going on ------------------------------------------------------------------------------------
 
---- What users and notes say in the entries from `first` on.
+--- The blocks of the entries from `first` on, without tool results.
 local function news(entries, first)
   local blocks = ah.array {}
   for i = first, #entries do
@@ -141,7 +141,7 @@ local function news(entries, first)
   return blocks
 end
 
---- A result as MCP has it; `more` stands behind it.
+--- A result in MCP's form, followed by the blocks in `more`.
 local function result(entry, more)
   local content = { text_block(harmless(result_text(entry), "&lt;")) }
   for _, image in ipairs(entry.images or {}) do
@@ -156,7 +156,7 @@ end
 local HINTS = { destructive = "destructiveHint", idempotent = "idempotentHint",
   open_world = "openWorldHint", read_only = "readOnlyHint" }
 
---- In the words of the protocol; that a tool comes from outside has none there.
+--- Annotations as MCP's hints; `untrusted` has none.
 local function hints(annotations)
   local said = {}
   for name, hint in pairs(HINTS) do

@@ -136,8 +136,8 @@ end
 
 local PLAIN = readers_of(TURN, "ah.Turn", "ah.ScriptedRule")
 
--- `given`: the names of further fields, and of those that may be more than here, a set. Whoever
--- gives it has checked them.
+-- `given`: a set of names of fields that are new, or may have more values than here. The caller has
+-- checked these fields.
 local function readers_with(given)
   local rows = {}
   for _, row in ipairs(TURN) do
@@ -153,7 +153,7 @@ local function refuse(text, ...)
   error(ah.error { code = "provider", message = ("scripted model: " .. text):format(...) }, 0)
 end
 
--- Of a table, by the reader of turns or of rules.
+-- Reads a turn from a table, with the reader of turns or of rules.
 local function read_turn(reader, turn, what)
   turn = reader(turn, what)
   turn.expect = turn.expect and read.expect(turn.expect, what .. ": expect")
@@ -237,7 +237,7 @@ end
 
 -- -- rules ---------------------------------------------------------------------------------
 
--- What came last of what somebody said: notes and changes of tools stand aside.
+-- The last entry by the user, a tool or the model; notes and changes of tools are skipped.
 local function last_said(request)
   for i = #request.entries, 1, -1 do
     local kind = request.entries[i].type
@@ -306,7 +306,7 @@ local function write_text(x, turn)
   end
 end
 
--- `doubles` gets the call, with what stands in for its handler.
+-- `doubles` gets each call that has `returns`, with that value.
 local function write_calls(x, turn, doubles)
   for i, call in ipairs(turn.calls or {}) do
     local arguments = call.arguments or "{}"
@@ -354,12 +354,12 @@ local function new_doubles(by_name)
   return setmetatable({ by_name = by_name or {}, written = {}, due = {} }, Doubles)
 end
 
---- One call is written that has a double of its own.
+--- Adds the double of one call, which the answer holds now.
 function Doubles:add(name, arguments, value)
   table.insert(self.written, { name = name, arguments = arguments, value = value })
 end
 
---- A call is looked up; its arguments are the text that was written. Is there a double for it?
+--- True if a call has a double, which is kept for run(). `arguments` is the text that was written.
 function Doubles:ask(name, arguments, call_id)
   for i, call in ipairs(self.written) do
     if call.name == name and call.arguments == arguments then
@@ -371,7 +371,7 @@ function Doubles:ask(name, arguments, call_id)
   return self.due[call_id] ~= nil
 end
 
---- In place of the handler: the value itself, or what the function gives.
+--- Runs the double in place of the handler: returns the value, or the function's results.
 function Doubles:run(args, ctx)
   local value = self.due[ctx.call_id].value
   self.due[ctx.call_id] = nil
@@ -414,8 +414,8 @@ local function scripted(spec, name, provider, more)
   local turns, beside = read_spec(spec, readers)
   local doubles = new_doubles(beside.returns)
 
-  -- The next turn, as a table; ask() gives the request, and is called only where it matters.
-  -- `keeps`: adapter:requests() tells of it.
+  -- The next turn, as a table; ask() returns the request, and is called only if the turn needs it.
+  -- `keeps`: adapter:requests() lists the request.
   local function next_turn(ask, keeps)
     taken = taken + 1
     local at = taken
@@ -454,10 +454,10 @@ local function scripted(spec, name, provider, more)
     requests = function()
       return requests
     end,
-    --- What it was made from, for those who look at its turns before they are asked for.
+    --- The value that it was made from, for callers that read its turns before any request.
     _spec = spec,
-    --- The turn that answers a request, for those who say it on a wire of their own. They serve for
-    -- as long as they like, so their requests are not kept.
+    --- The turn that answers a request, for callers that send it in a wire format of their own.
+    -- They may serve any number of requests, so these are not kept.
     _turn = function(request)
       return next_turn(function() return request end, false)
     end,

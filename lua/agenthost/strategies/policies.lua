@@ -52,8 +52,8 @@ end
 
 local ANNOTATIONS = { "read_only", "destructive", "idempotent", "open_world", "untrusted" }
 
---- What of the tool is as the rule has it, in words; nil: nothing. What a tool does not say of
--- itself counts as false.
+--- Words for the first annotation of the tool that is as in the rule; nil: none is. An annotation
+-- that the tool lacks counts as false.
 local function matching(t, annotations)
   for _, name in ipairs(ANNOTATIONS) do
     if t[name] ~= nil and (annotations[name] or false) == t[name] then

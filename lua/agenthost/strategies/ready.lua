@@ -86,11 +86,11 @@ local function is_tool(value)
   return type(value) == "userdata" and (getmetatable(value) or {}).__name == "agenthost.tool"
 end
 
--- Strategies of unfold -> their facade, so that one may stand among the tools of another.
+-- Strategies of unfold -> their facade, so that one may be among the tools of another.
 local FACADES = setmetatable({}, { __mode = "k" })
 
--- The values of a list, of the lists and tool groups in it, and of those in these, appended to
--- `list`; `what` is where it stands.
+-- Appends to `list` the values of a list and of all lists and tool groups in it; `what` is its
+-- place in error messages.
 local function flatten(what, value, list, depth)
   if type(value) ~= "table" or FACADES[value] then
     list[#list + 1] = value
@@ -151,7 +151,7 @@ local function quoted(names, word)
   return #list == 0 and last or table.concat(list, ", ") .. " " .. word .. " " .. last
 end
 
--- One list of tools in the place of another: only what differs comes or goes.
+-- Replaces one list of tools with another: only tools that differ are added or removed.
 local function swap(m, old, new)
   local was, is = set_of(old), set_of(new)
   for _, tool in ipairs(old) do
@@ -168,7 +168,7 @@ end
 
 -- -- unlock -------------------------------------------------------------------------------
 
--- What stands for "some call" among the names of tools: no tool can be called so.
+-- Stands for "some call" among the names of tools: no tool can have this name.
 local ANY_CALL = "*"
 
 local function keys_missing(keys, done)
@@ -179,7 +179,7 @@ local function keys_missing(keys, done)
   return missing
 end
 
--- What a model is told of the calls that must come first.
+-- Renders, for the model, which calls must come first.
 local function say_calls(missing, any, on)
   if missing[1] == ANY_CALL then
     return "The result of an earlier call must allow it."
@@ -189,7 +189,7 @@ local function say_calls(missing, any, on)
     quoted(missing, any and "or" or "and"), on and "; " .. it .. " must allow this" or "")
 end
 
--- `alone`: what is said of the condition where the calls do not stand for it.
+-- `alone`: the sentence about the condition, unless it is an alternative to the calls.
 local function say_needs(keys, t, alone)
   local words = {}
   if #keys > 0 then
@@ -201,13 +201,13 @@ local function say_needs(keys, t, alone)
   return table.concat(words, " ")
 end
 
--- What stands in the description of a locked tool. It is true before and after, so that nothing has
--- to be told anew.
+-- The text in the description of a locked tool. It is true before and after the tool is unlocked,
+-- so that the description never changes.
 local function say_lock(keys, t)
   return "Not available at once. " .. (t.missing or say_needs(keys, t, "Its condition must hold."))
 end
 
--- Words about what keeps the tool shut, or nil where it is open.
+-- The reason why the tool is locked, or nil if it is not.
 local function shut(keys, t, m)
   local missing = keys_missing(keys, m.state or {})
   local holds = t.when and t.when(m)
@@ -392,7 +392,7 @@ end
 
 -- -- unfold -------------------------------------------------------------------------------
 
--- What a facade without categories opens.
+-- The group that a facade without categories opens.
 local ALL = ""
 
 -- Tools and facades of one group, as given; facades as what they are inside.
@@ -432,7 +432,7 @@ local function read_groups(facade, t)
   return names
 end
 
--- Every facade and tool of a tree by name; a name may stand for one thing only.
+-- Indexes every facade and tool of a tree by name; a name may belong to one of them only.
 local function index(facade, by_name, depth)
   if depth > MAX_DEPTH then
     refuse("ah.unfold: more than %d facades inside one another", MAX_DEPTH)
@@ -481,13 +481,13 @@ local function open_groups(facade, state)
   return state[facade.name]
 end
 
--- Is the facade itself there to be called?
+-- True if the facade itself can be called.
 local function is_shown(facade, state)
   local open = open_groups(facade, state)
   return not open or facade.exclusive or #open < #facade.order
 end
 
--- The tools that there are in a state, in order, appended to `list`.
+-- Appends the tools that are available in a state to `list`, in order.
 local function tools_in(facade, state, list)
   if is_shown(facade, state) then
     list[#list + 1] = facade.tool
@@ -504,7 +504,7 @@ local function tools_in(facade, state, list)
   return list
 end
 
--- Everything in the facade is shut again.
+-- Closes everything in the facade.
 local function close(facade, state)
   for _, group in ipairs(open_groups(facade, state) or {}) do
     for _, item in ipairs(facade.groups[group] or {}) do
@@ -525,7 +525,8 @@ local function open_group(facade, group, state)
   state[facade.name] = open
 end
 
--- The group that a call would open, where it is open already.
+-- The group that a call would open, if it is open already; ALL if no group is left to open; else a
+-- false value.
 local function is_open(facade, m)
   local open = open_groups(facade, m.state or {})
   local group = facade.groups[ALL] and ALL

@@ -1,6 +1,6 @@
---- Calls of tools as tests see them: what was called and answered, in what it is not as expected,
--- and whether calls fit the tools that a request offers. For ah.scripted and agenthost.testing;
--- it decides nothing in a run.
+--- Calls of tools as tests see them: lists the calls and their results, compares them with expected
+-- ones, and checks that they fit the tools that a request offers. For ah.scripted and
+-- agenthost.testing; a run does not depend on it.
 local ah = ...
 
 local M = {}
@@ -19,8 +19,8 @@ local function describe(call)
   return call and call.name .. (call.arguments and " " .. as_text(call.arguments) or "") or "none"
 end
 
---- Which of the calls is not as wanted? nil, or what was expected and what was found. Calls are
--- { name, arguments, result, success }; what a wanted one leaves out may be anything.
+--- Returns nil if the calls are as wanted, else a message of what was expected and found. Calls are
+-- { name, arguments, result, success }; a field that a wanted call leaves out may be anything.
 function M.differ(wanted, found)
   for i = 1, math.max(#wanted, #found) do
     local w, f = wanted[i], found[i]
@@ -38,7 +38,7 @@ function M.differ(wanted, found)
   end
 end
 
---- The calls of the request's last turn, with what was answered.
+--- The calls of the request's last turn, with their results.
 function M.of_request(request)
   local entries, calls = request.entries, {}
   local at = #entries
@@ -70,7 +70,7 @@ local function offered(request)
   return tools
 end
 
--- Of a tool that is declared in brief nothing is known.
+-- True if a tool is declared in brief, so that its parameters are not known.
 local function is_brief(parameters)
   return next(parameters.properties or {}) == nil and parameters.additionalProperties ~= false
 end
@@ -104,7 +104,8 @@ local function fits(tool, call)
   return ah.schema(tool.parameters):validate(arguments, "forbid")
 end
 
---- Which call of the turn does not fit the tools of the request? nil, or in which way.
+--- Returns nil if all calls of the turn fit the tools of the request, else the reason why one does
+-- not.
 function M.drift(turn, request)
   local tools = turn.calls and offered(request)
   for _, call in ipairs(turn.calls or {}) do

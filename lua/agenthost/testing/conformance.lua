@@ -1,14 +1,14 @@
---- ah.conformance: does an adapter do what adapters do?
+--- ah.conformance: tests that an adapter does what every adapter must do.
 --
 --   local report = ah.conformance { serve = function(turns) return { model = ... } end,
 --     capabilities = { "streaming", "usage" } }
 --   print(report)      a line a case: passed, failed (and why), or skipped (what it would need)
 --
--- `serve` sets up a model that says these turns (as ah.scripted has them) through the adapter
--- under test, behind whatever stands for its server, and returns the fields for ah.run that
--- reach it: model, base_url, api_key ... A field `close`, a function, is called after the case.
--- Cases that need a capability which is not declared are skipped; what is declared and does not
--- hold has failed. What the adapter says of itself (ah.capabilities) need not be declared.
+-- `serve` sets up a model that answers with these turns (as ah.scripted has them) through the
+-- adapter under test and a stand-in for its server, and returns the fields for ah.run that reach
+-- it: model, base_url, api_key ... A field `close`, a function, is called after the case.
+-- Cases that need a capability which is not declared are skipped; a declared one that does not
+-- hold is a failure. What ah.capabilities returns for the adapter need not be declared.
 local ah = ...
 
 local read = ah._reader {
@@ -22,7 +22,7 @@ local read = ah._reader {
   },
 }
 
---- What may be declared beyond what every adapter does.
+--- The capabilities that may be declared beyond those of every adapter.
 local CAPABILITIES = {
   "streaming", -- answers come in pieces, as they are said
   "usage", -- tokens are counted
@@ -503,7 +503,7 @@ local function declared(list)
   return set
 end
 
---- What the adapter says of itself.
+--- Returns the adapter's own capabilities (ah.capabilities); raises if there are none.
 local function told_by(serve)
   local all = serve { "Hello." }
   local told, err = ah.capabilities(all.model, { base_url = all.base_url, api_key = all.api_key })

@@ -1,5 +1,5 @@
---- bash: runs a command of this machine for a model. What runs it is lua_command.c; here is what
--- the tool says of itself, what it may do, and what the model sees of the outcome.
+--- bash: runs a command of this machine for a model. lua_command.c runs it; this file has the
+-- tool's description, its limits, and the text of the outcome that the model sees.
 --
 -- Processes are outside the transaction of a call: what a command did stays done. So a call only
 -- fails where the command could not be run; an exit code, a signal or the end of its time is an
@@ -9,7 +9,7 @@ local ah = ...
 local WHAT = "ah.builtin: bash"
 local MIB = 1 << 20
 local TAIL = 64 * 1024 -- kept of what goes beyond `keep`
-local MAX_WRITABLE = 15 -- one more is the folder at work
+local MAX_WRITABLE = 15 -- beside the working folder
 local MAX_READABLE = 15
 
 local MOST = 2 ^ 40
@@ -165,7 +165,7 @@ local function size(n)
   return n < 10000 and n .. " bytes" or n < 10 * MIB and n // 1024 .. " KiB" or n // MIB .. " MiB"
 end
 
---- Keeps the whole output where the run has files; its path, or nil.
+--- Writes the output to a file if the run has files; returns its path, or nil.
 local function write_file(o, ctx, r)
   local fs = o.output_folder and ctx.filesystem
   if not fs then
@@ -178,7 +178,7 @@ local function write_file(o, ctx, r)
   return fs:write(path, r.output .. gap .. r.tail) and path or nil
 end
 
---- Head and tail of what is more than max_output bytes, cut where a character ends.
+--- Head and tail of an output of more than max_output bytes, cut between characters.
 local function shorten(o, r, file)
   local all = r.output .. r.tail
   if r.bytes <= o.max_output then
@@ -203,7 +203,7 @@ local function outcome(o, r)
   return ("[exit code %d after %s%s]"):format(r.code, after, hint)
 end
 
---- The value of a call, and how a model is shown it.
+--- The value of a call, which `render` shows to the model.
 local function value_of(o, ctx, r)
   local file = r.bytes > o.max_output and write_file(o, ctx, r) or nil
   return {
@@ -223,7 +223,7 @@ local function render(value)
   return value.output .. gap .. value.outcome .. left
 end
 
---- Once a tool: who asked for the best there is should know that there is none.
+--- Warns, once for each tool, that sandbox = "auto" found no sandbox.
 local function warn_once(o, ctx)
   if o.sandbox == "auto" and o.kind == "none" and not o.warned then
     o.warned = true
@@ -233,13 +233,14 @@ local function warn_once(o, ctx)
   end
 end
 
---- What may be written to: the folder at work first.
+--- Returns the folders that may be written to: the working folder first, unless it is read-only.
 local function writable(o, root, read_only)
   local list = read_only and {} or { root }
   return table.move(o.folders, 1, #o.folders, #list + 1, list)
 end
 
---- What may be read beside that, and the system's: the folder at work too, which may be read-only.
+--- Returns the folders that may be read, beside those of the system: the working folder, which may
+-- be read-only, then o.read_folders. nil: no such limit.
 local function readable(o, root)
   return o.read_folders and table.move(o.read_folders, 1, #o.read_folders, 2, { root })
 end

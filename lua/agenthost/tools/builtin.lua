@@ -3,9 +3,9 @@
 -- function(options) -> tool, or nil, err; it reads its options itself (ah._reader).
 local ah = ...
 
--- In the order in which a model is told of them.
+-- The built-in tools, in the order in which a model gets them.
 local NAMES = { "read_file", "write_file", "edit_file", "list_files", "grep", "bash", "http_fetch" }
--- What cannot do without options: it has to be asked for by name.
+-- Tools that need options: they have to be asked for by name.
 local NEEDS_OPTIONS = { http_fetch = true }
 
 local KNOWN = {}

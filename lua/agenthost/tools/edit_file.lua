@@ -7,7 +7,7 @@ local files = ah._module "agenthost.tools.files"
 local read = ah._reader { what = "ah.builtin: edit_file", type = "ah.EditFileOptions", rows = {} }
 
 local MAX_EDITS = 100
--- A hint costs no more than a look at so many bytes and so many pairs of lines.
+-- Limits of the search for a hint: bytes, lines, and pairs of lines.
 local HINT_BYTES = 256 * 1024
 local HINT_LINES = 10000
 local HINT_PAIRS = 50000
@@ -28,7 +28,7 @@ local function normal_lines(text)
   return lines
 end
 
--- Without the blank ones at either end.
+-- The lines without blank ones at either end.
 local function trimmed(lines)
   local first, last = 1, #lines
   while lines[first] == "" do
@@ -40,7 +40,7 @@ local function trimmed(lines)
   return table.move(lines, first, last, 1, {})
 end
 
--- How many of the wanted lines stand there, one after the other.
+-- Number of wanted lines, from the first one, that match the lines from `at` on.
 local function standing(lines, at, wanted)
   local n = 0
   while n < #wanted and lines[at + n] == wanted[n + 1] do
@@ -49,7 +49,8 @@ local function standing(lines, at, wanted)
   return n
 end
 
--- Where something like the text stands: how it differs, for a model to try again.
+-- Returns where text that nearly matches is, and how it differs, so that a model can try again; nil
+-- if there is none.
 local function nearly(text, old)
   local wanted, lines = trimmed(normal_lines(old)), normal_lines(text)
   local whole, pairs_left = #old <= HINT_BYTES and #wanted < HINT_LINES, HINT_PAIRS
@@ -67,7 +68,7 @@ local function nearly(text, old)
   return first and ("its first line is in line %d, but what follows differs"):format(first)
 end
 
--- Why the text is not there, as well as can be told.
+-- The error message for a text that was not found, with a hint if there is one.
 local function why_absent(fs, path, old, message)
   local text = fs:read(path)
   if old:find "^ *%d+\t" then
@@ -77,7 +78,8 @@ local function why_absent(fs, path, old, message)
   return hint and ("the text to replace is not in '%s': %s"):format(path, hint) or message
 end
 
--- A file whose lines end with \r\n is shown without them: they are put in here.
+-- Repeats an edit with \r\n as line ends, for files in which read_file shows them as \n; nil if the
+-- file has no \r\n or the edit does not need it.
 local function with_crlf(fs, path, edit)
   if not edit.old:find "\n" or edit.old:find "\r\n" or not fs:lines(path, { max = 1 }).crlf then
     return nil
@@ -86,7 +88,7 @@ local function with_crlf(fs, path, edit)
     { all = edit.all })
 end
 
--- How many places; nil and why.
+-- Returns the number of places that were replaced; nil and why if it fails.
 local function replace(fs, path, edit)
   local n, err = fs:edit(path, edit.old, edit.new, { all = edit.all })
   if not n and err.reason == "no_match" and fs:exists(path) then

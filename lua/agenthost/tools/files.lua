@@ -1,5 +1,5 @@
---- What the built-in tools (lua/agenthost/tools) share: the file system of a call, numbers
--- and lines as a model is shown them. Holds no tool and keeps no state.
+--- Functions that the built-in tools (lua/agenthost/tools) share: the file system of a call,
+-- numbers and lines as a model is shown them. Holds no tool and keeps no state.
 local M = {}
 
 --- The file system of the call; nil and why where none is bound.
@@ -22,13 +22,13 @@ function M.count(n, word, many)
   return M.number(n) .. " " .. (n == 1 and word or many or word .. "s")
 end
 
--- What a list of entries leaves out, in words; nil where that is nothing.
+-- Words for the number of entries that a list leaves out; nil if it is complete.
 local function left_out(found)
   return found.left_out and ("%s left out: no path can name or reach %s"):format(
     M.count(found.left_out, "entry", "entries"), found.left_out == 1 and "it" or "them")
 end
 
---- Behind an answer: the notes, and what its list leaves out; "" where there is nothing to say.
+--- The end of an answer: the notes, and what its list leaves out; "" if there is neither.
 function M.notes(notes, found)
   notes[#notes + 1] = left_out(found)
   return #notes > 0 and ("\n[%s]"):format(table.concat(notes, "; ")) or ""
@@ -59,7 +59,7 @@ function M.plain_path(path)
   return table.concat(names, "/")
 end
 
---- How many lines a text has: one that does not end with a line end counts, too.
+--- Number of lines in a text; a last line without a line end counts, too.
 function M.count_lines(text)
   local n = select(2, text:gsub("\n", ""))
   return n + ((text == "" or text:sub(-1) == "\n") and 0 or 1)

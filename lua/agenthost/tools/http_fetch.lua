@@ -1,7 +1,7 @@
---- http_fetch: a text from the web. Which hosts is the script's to say; which addresses is
--- checked where the connection is made, at each redirect anew, so that a name that leads to a
--- private network leads nowhere. No cookies, no credentials, no proxy. Where things stand
--- outside of a transaction: what a POST did stays done.
+--- http_fetch: fetches a text from the web. The script lists the hosts; addresses are checked when
+-- the connection is made, for each redirect again, so that no name leads to a private network. No
+-- cookies, no credentials, no proxy. A request is outside of the transaction of a call: the effects
+-- of a POST stay.
 local ah = ...
 local files = ah._module "agenthost.tools.files"
 local html = ah._module "agenthost.tools.html"
@@ -98,14 +98,14 @@ local function request_once(settings, asked, url, ends)
   return response, err and err.message
 end
 
--- 303 is an answer to look at; so is, as everywhere, a POST that 301 or 302 send elsewhere.
+-- Any redirect but 307 and 308 turns the request into a GET without a body.
 local function follow(asked, status)
   if status ~= 307 and status ~= 308 then
     asked.method, asked.body = "GET", nil
   end
 end
 
--- The response to one URL and what it is read as; nil and why. Each hop is checked as the first.
+-- Returns the response to one URL, and the parsed URL; nil and why. Each hop is checked alike.
 local function hop(settings, asked, target, before, ends)
   local url, err = ah._url(target, before and before.url)
   if not url then
@@ -155,7 +155,7 @@ local function is_text(kind, body)
     or kind:find "%+xml$" ~= nil
 end
 
--- What windows-1252 has where Latin-1 has control characters.
+-- The characters of windows-1252, which has others where Latin-1 has control characters.
 local LATIN = {}
 for byte = 0x80, 0xff do
   LATIN[string.char(byte)] = utf8.char(byte)
@@ -189,7 +189,8 @@ local function charset_of(header, kind, body)
   return named
 end
 
--- The body as UTF-8. Undeclared bytes that are no UTF-8 are what browsers take them for.
+-- The body as UTF-8; nil and why for an unknown charset. A body without a charset that is not UTF-8
+-- is read as windows-1252, as browsers do.
 local function to_utf8(body, charset)
   if charset and not IS_UTF8[charset] and not IS_LATIN[charset] then
     return nil, ("its charset is %s, which cannot be read"):format(charset)

@@ -45,7 +45,7 @@ local function show(path, lines)
   return table.concat(out, "\n")
 end
 
--- What cannot be shown, in words; nil for a part that can.
+-- The reason why a part of a file cannot be shown; nil if it can.
 local function nothing_to_show(path, lines, offset)
   if lines.binary then
     return ("'%s' is a binary file of %s; only text can be read"):format(
@@ -70,7 +70,7 @@ local function read_part(fs, args, settings)
   return lines.total == 0 and ("'%s' is empty"):format(args.path) or show(args.path, lines)
 end
 
--- Fewer lines where so many are too many bytes: the end is what was asked for.
+-- Reads the last lines; fewer of them if they have too many bytes, so that the end is shown.
 local function read_tail(fs, args, settings)
   local n = args.tail
   while true do

@@ -920,7 +920,7 @@ function ah.result(config) end
 ---@return ah.Entity
 function ah.entity(config) end
 
----Is it an instance with tools?
+---True if the value is an instance with tools.
 ---@param value any
 ---@return boolean
 function ah.is_provider(value) end
@@ -929,7 +929,7 @@ function ah.is_provider(value) end
 ---@return { name: string, description: string, params: table, method: string }[]
 function ah.tools_of(instance) end
 
----Withdraws the tools of an entity; how many there were.
+---Withdraws the tools of an entity, and returns how many there were.
 ---@param instance table
 ---@return integer
 function ah.retract(instance) end

@@ -33,7 +33,7 @@ local function text_of(content)
   return table.concat(texts)
 end
 
--- The text that a conversation began with, by which it is known.
+-- The first text of a conversation, which identifies it.
 local function conversation_of(body)
   local first = (check.given(body.messages) or {})[1] or {}
   return text_of(first.content)
@@ -41,7 +41,7 @@ end
 
 -- -- checking ------------------------------------------------------------------------------
 
--- A member in this service's words.
+-- Returns a member that must be present, or refuses it in this service's words.
 local function field(object, key, kind, place)
   if not check.is_object(object) then
     refuse("%s: Input should be a valid dictionary or object", place:match "^(.*)%." or place)
@@ -116,7 +116,7 @@ local function check_choice(body, declared)
   end
 end
 
--- Thoughts between calls may come to more than one answer has room for.
+-- With interleaved thinking the budget may exceed max_tokens, as it covers several answers.
 local function check_thinking(body, beta)
   local thinking = check.given(body.thinking)
   if not thinking or field(thinking, "type", "string", "thinking.type") ~= "enabled" then
@@ -134,7 +134,7 @@ end
 
 local BLOCKS = {}
 
--- What the model itself said may be blank.
+-- Text of the model itself may be blank.
 function BLOCKS.text(block, place, turn)
   local text = field(block, "text", "string", at(place, "text", "text"))
   if text == "" then
@@ -224,7 +224,8 @@ local function has_beta(turn, ...)
   end
 end
 
--- What the service's own search said comes back as it was, and with what it refers to.
+-- The blocks of the service's own search must come back unchanged; the tools that they name must
+-- be declared.
 function BLOCKS.server_tool_use(block, place, turn)
   local name = field(block, "name", "string", at(place, "server_tool_use", "name"))
   if name:find "^tool_search_tool_" and not turn.declared[name] then
@@ -247,7 +248,7 @@ function BLOCKS.tool_search_tool_result(block, place, turn)
   end
 end
 
--- A tool that comes or goes, by reference or by value.
+-- Checks a block that adds or removes a tool, by reference or by value.
 local function check_change(block, place, turn)
   local tool = field(block, "tool", "object", at(place, block.type, "tool"))
   local by_value = tool.type == "tool_definition"
@@ -267,7 +268,7 @@ end
 
 BLOCKS.tool_addition, BLOCKS.tool_removal = check_change, check_change
 
--- Calls of the message before must be answered first thing in this one.
+-- Refuses calls of the message before that this one did not answer.
 local function check_answered(turn, place)
   local missing = turn.pairing.missing()
   if missing[1] then
@@ -293,7 +294,7 @@ local function check_blocks(blocks, turn)
   end
 end
 
--- Adds the blocks of a message, each with its place; a text is one that was checked here.
+-- Adds the blocks of a message, each with its place. A plain text, checked here, is one block.
 local function add_blocks(message, place, role, blocks)
   local content = check.given(message.content)
   if content == nil then
@@ -330,7 +331,7 @@ local function turns_of(messages)
   return turns
 end
 
--- How often cache_control stands in a value, at most 8 levels deep.
+-- Number of cache_control members in a value, at most 8 levels deep.
 local function count_marks(value, depth)
   local n = 0
   if type(value) ~= "table" or depth > 8 then
@@ -490,7 +491,7 @@ end
 local NO_OPTION = { model = true, messages = true, tools = true, system = true, stream = true,
   cache_control = true, thread = true }
 
--- Everything but cache_control, which is no part of what is cached.
+-- A copy of a value without cache_control, which is not part of the cached text.
 local function unmarked(value)
   local copy = check.is_array(value) and ah.array {} or ah.object {}
   for key, inner in pairs(value) do
@@ -567,7 +568,7 @@ end
 
 -- -- answering ----------------------------------------------------------------------------
 
--- What the client is told of the thoughts; it may want their signature alone.
+-- The text of the thoughts that the client gets; "" if it wants only their signature.
 local function thought_of(a)
   local thinking = check.is_object(a.body.thinking) and a.body.thinking or {}
   return thinking.display == "omitted" and "" or plan.joined(a.reasoning)
@@ -584,7 +585,7 @@ local function remember(a, signature)
   end
 end
 
--- A search by the service itself, as the two blocks in which it tells of it.
+-- Adds a search by the service itself, as two blocks: the call and its result.
 local function add_search(blocks, a, s, i)
   local id, references = ("srvtoolu_mock%d_%d"):format(a.n, i), ah.array {}
   local kind = "bm25"
@@ -652,7 +653,7 @@ local function merged(into, from)
   return into
 end
 
--- A block as it stands in a message: what streams say of it alone is no part of it.
+-- A copy of a block as it stands in a message, without the member that only streams use.
 local function bare(block)
   local copy = merged({}, block)
   copy.arguments = nil
@@ -784,7 +785,7 @@ function anthropic.models(names)
   return { data = data, has_more = false, first_id = names[1], last_id = names[#names] }
 end
 
---- What a call is called that the script gave no id.
+--- The id of a call for which the script has none.
 function anthropic.call_id(n, i)
   return ("toolu_mock%d_%d"):format(n, i)
 end

@@ -20,8 +20,8 @@ local function bytes_of(segments, n)
   return bytes
 end
 
--- How many segments are read from the cache. With `marks` (a set of indexes) only up to
--- where an earlier request had one.
+-- Number of segments that are read from the cache. With `marks` (a set of indexes) they end at the
+-- last one that an earlier request marked.
 local function find(node, segments, marks)
   local read = 0
   for i, segment in ipairs(segments) do
@@ -36,7 +36,7 @@ end
 
 local ORDER = { tools = 1, system = 2, messages = 3 }
 
--- What two different segments at the same place are about: of two kinds the one that comes first.
+-- The kind of two different segments at the same place; of two kinds the one that comes first.
 local function what_differs(was, is)
   return is and ORDER[is.kind] < ORDER[was.kind] and is.kind or was.kind
 end
@@ -55,8 +55,8 @@ local function conversation_of(key, segments)
   return key .. "\0" .. first_message(segments)
 end
 
--- Where this request departs from the one before it of the same conversation: "tools", "system" or
--- "messages"; nil where it repeats all of it.
+-- The kind of segment ("tools", "system" or "messages") where this request first differs from the
+-- one before it in the same conversation; nil if it repeats all of it.
 function Cache:break_of(key, segments)
   for i, segment in ipairs(self.before[conversation_of(key, segments)] or {}) do
     if not segments[i] or segments[i].text ~= segment.text then

@@ -1,7 +1,7 @@
---- What all strict providers refuse in a request: members that are missing or of another type,
--- names, schemas, calls and results that do not pair. Each provider's file says which of it
--- holds for it, and how places are written there. A fault is raised as a table with the status,
--- the words and, where the provider tells it, `param` and `code`; mock.lua answers with it.
+--- Checks of requests that all strict providers share: members that are missing or of another
+-- type, names, schemas, calls and results that do not pair. Each provider's file selects the checks
+-- that hold for it, and the form of places. A fault is raised as a table with the status, the
+-- message and, if the provider sends them, `param` and `code`; mock.lua answers with it.
 local ah = ...
 
 local check = {}
@@ -10,17 +10,17 @@ local MAX_SCHEMA_DEPTH = 64
 
 local ARRAY = getmetatable(ah.array {})
 
---- Is it a decoded array?
+--- True if v is a decoded array.
 function check.is_array(v)
   return type(v) == "table" and getmetatable(v) == ARRAY
 end
 
---- Is it a decoded object?
+--- True if v is a decoded object.
 function check.is_object(v)
   return type(v) == "table" and getmetatable(v) ~= ARRAY
 end
 
---- What a decoded value is, in the words of JSON.
+--- Returns the JSON type of a decoded value; "nothing" for nil.
 function check.kind_of(v)
   if v == nil then
     return "nothing"
@@ -32,7 +32,7 @@ function check.kind_of(v)
   return math.type(v) or type(v)
 end
 
---- A member that is there and not null, else nil.
+--- Returns a member that is present and not null, else nil.
 function check.given(v)
   if v ~= ah.null then
     return v
@@ -80,7 +80,7 @@ local function refuse_kind(value, kind, place)
   }
 end
 
---- Refuses elements of a list that are no objects; `place_of(i)` says where each is.
+--- Refuses elements of a list that are not objects; `place_of(i)` returns the place of each.
 function check.objects(list, place_of)
   for i, value in ipairs(list) do
     if not check.is_object(value) then
@@ -89,8 +89,8 @@ function check.objects(list, place_of)
   end
 end
 
---- A member of the kind, or nil where it is absent or null; anything else is refused, and so is
--- what is no object.
+--- Returns a member of this kind, or nil if it is absent or null. A member of another kind is
+-- refused, and so is an `object` that is none.
 function check.optional(object, key, kind, place)
   if not check.is_object(object) then
     refuse_kind(object, "an object", place:match "^(.*)[.%[]" or place)
@@ -102,7 +102,7 @@ function check.optional(object, key, kind, place)
   return v
 end
 
---- The same for one that must be there.
+--- The same for a member that must be present.
 function check.required(object, key, kind, place)
   local v = check.optional(object, key, kind, place)
   if v == nil then
@@ -115,7 +115,7 @@ function check.required(object, key, kind, place)
   return v
 end
 
---- A list that is there and not empty, or nil: an empty one is refused.
+--- Returns a list, or nil if it is absent or null; an empty list is refused.
 function check.list(object, key, place)
   local list = check.optional(object, key, "array", place)
   if list and #list == 0 then
@@ -172,10 +172,10 @@ end
 
 local walk
 
--- What no strict subset has.
+-- Keywords that no strict subset has.
 local NEVER_STRICT = { "allOf", "oneOf", "not", "if", "then", "else", "patternProperties",
   "dependentSchemas", "dependentRequired", "unevaluatedProperties", "prefixItems" }
--- What only the subset of "closed" lacks.
+-- Keywords that only the subset of "closed" lacks.
 local NOT_CLOSED = { "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
   "minLength", "maxLength", "maxItems" }
 
@@ -274,12 +274,12 @@ end
 
 -- -- calls and results ----------------------------------------------------------------------
 
---- Keeps which calls wait for their results.
+--- Returns an object that keeps the ids of calls that wait for their results.
 function check.pairing()
   local waiting, n, order = {}, 0, {}
   local pairing = {}
 
-  --- False where this id waits already.
+  --- Adds a call; false if its id waits already.
   function pairing.call(id)
     if waiting[id] then
       return false
@@ -289,7 +289,7 @@ function check.pairing()
     return true
   end
 
-  --- False where no call of that id waits.
+  --- Removes the call of a result; false if no call of that id waits.
   function pairing.result(id)
     if not waiting[id] then
       return false
@@ -298,7 +298,7 @@ function check.pairing()
     return true
   end
 
-  --- The ids that still wait, in order; an empty list where none does.
+  --- The ids that still wait, in order; an empty list if none does.
   function pairing.missing()
     local ids = {}
     for _, id in ipairs(order) do

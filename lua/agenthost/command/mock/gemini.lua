@@ -18,7 +18,7 @@ local STOPS = { ["end"] = "STOP", tool_calls = "STOP", length = "MAX_TOKENS",
 
 local CALLED = "Model generated function call(s)."
 
--- What clients may say in place of a signature that they never had.
+-- Values that clients may send in place of a signature that they never received.
 local NO_SIGNATURE = { skip_thought_signature_validator = true,
   context_engineering_is_the_way_to_go = true }
 
@@ -55,13 +55,13 @@ local function turns_of(contents)
   return turns
 end
 
--- The text that a conversation began with, by which it is known.
+-- The first text of a conversation, which identifies it.
 local function conversation_of(body)
   local first = (check.given(body.contents) or {})[1] or {}
   return text_of(check.given(first.parts))
 end
 
--- A call as it is known again; clients may add an id to it, or say its members in another order.
+-- The key by which a call is recognized; clients may add an id to it or reorder its members.
 local function call_key(name, args)
   return name .. ah.json.encode(args)
 end
@@ -152,7 +152,7 @@ local function check_part(part, place, turn)
   end
 end
 
--- All results of a turn come in the turn right behind it.
+-- Checks that a turn has one result for each call of the turn before it.
 local function check_pairs(turn, waiting, place)
   if turn.results ~= waiting then
     refuse("Please ensure that the number of function response parts is equal to the number of "
@@ -179,8 +179,8 @@ local function check_content(content, place)
   end
 end
 
--- The last turn in which the user says something that is no result: signatures are asked for
--- behind it only.
+-- The index of the last turn by the user without tool results, 0 if there is none: signatures are
+-- required only behind it.
 local function last_said(turns)
   for i = #turns, 1, -1 do
     local results = turns[i].role == "model"
@@ -194,7 +194,7 @@ local function last_said(turns)
   return 0
 end
 
--- Models before Gemini 3 take calls without their signatures.
+-- True if the model requires signatures: those before Gemini 3 take calls without.
 local function wants_signatures(model)
   return not model:find "gemini%-[12]%f[%D]"
 end
@@ -243,7 +243,7 @@ local function add_images(into, parts)
   return into[1] and into or nil
 end
 
--- What a tool said: the one string of the response, or all of it.
+-- The result of a tool: the first known member of the response, or the whole response as JSON.
 local function said(response)
   for _, key in ipairs { "output", "result", "error" } do
     if type(response[key]) == "string" then
@@ -375,7 +375,7 @@ local function call_parts(a)
   return parts
 end
 
--- What the thoughts were is only told to who asks for it.
+-- True if the client asks for the text of the thoughts; others do not get it.
 local function wants_thoughts(body)
   local config = either(body, "generationConfig", "generation_config") or {}
   local thinking = either(config, "thinkingConfig", "thinking_config") or {}
@@ -426,7 +426,7 @@ function gemini.stream(a, out)
   end
 end
 
---- How a stream is called in its head.
+--- The content type of a stream.
 function gemini.stream_type(query)
   return query:find("alt=sse", 1, true) and "text/event-stream" or "application/json"
 end
@@ -443,7 +443,7 @@ local WORDS = { [400] = "INVALID_ARGUMENT", [401] = "UNAUTHENTICATED", [403] = "
   [404] = "NOT_FOUND", [429] = "RESOURCE_EXHAUSTED", [500] = "INTERNAL", [503] = "UNAVAILABLE",
   [504] = "DEADLINE_EXCEEDED" }
 
---- The body of a failure; the time to wait stands in it and in no header.
+--- The body of a failure; the time to wait is in it and in no header.
 function gemini.error(fault)
   local details = fault.retry_after and { { ["@type"] = "type.googleapis.com/google.rpc.RetryInfo",
     retryDelay = ("%gs"):format(fault.retry_after) } }

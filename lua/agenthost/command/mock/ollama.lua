@@ -69,7 +69,7 @@ end
 
 -- -- what the model is asked -----------------------------------------------------------------
 
--- The kind of an image is not said on this wire.
+-- Images have no media type in this wire format.
 local function add_images(into, message)
   for _, data in ipairs(check.given(message.images) or {}) do
     into[#into + 1] = { type = "image", data = data }
@@ -100,7 +100,7 @@ function TAKE.assistant(message, ids)
   return entry
 end
 
--- By id where there is one, else the first call of that name, else the first.
+-- Finds the call of a result: by its id if it has one, else the first of that name, else the first.
 function TAKE.tool(message, ids)
   local found = 1
   for i = #ids, 1, -1 do
@@ -169,7 +169,7 @@ local function calls_of(a)
   return calls[1] and calls or nil
 end
 
--- Thoughts are only told to who asked for them.
+-- True if there are thoughts and the client asks for them; others do not get them.
 local function thinks(a)
   return a.reasoning and check.given(a.body.think)
 end
@@ -201,7 +201,7 @@ function ollama.stream(a, out)
   end
 end
 
---- How a stream is called in its head.
+--- The content type of a stream.
 function ollama.stream_type()
   return "application/x-ndjson"
 end
@@ -211,7 +211,7 @@ function ollama.error(fault)
   return { error = fault.message }
 end
 
---- A full context in its words, which tell by how much alone.
+--- The error for a full context in Ollama's words, which give only the excess.
 function ollama.full(used, window)
   return { message = used and ("prompt too long; exceeded max context length by %d tokens")
     :format(used - window) or "the input length exceeds the context length" }
@@ -228,7 +228,7 @@ function ollama.models(names)
   return { models = models }
 end
 
---- What a call is called that the script gave no id.
+--- The id of a call for which the script has none.
 function ollama.call_id(n, i)
   return ("call_mock%d_%d"):format(n, i)
 end

@@ -80,7 +80,7 @@ local function check_parts(parts, place)
   end
 end
 
--- May be null or absent only where `free`.
+-- Checks a message's content, which may be null or absent only if `free`.
 local function check_content(message, place, free)
   local content = check.given(message.content)
   if check.is_array(content) then
@@ -252,7 +252,7 @@ function openai.check_named(body, names, chat)
   end
 end
 
---- What may only be said where there are tools.
+--- Checks the fields that are only allowed in a request with tools.
 function openai.check_choice(body, tools)
   for _, key in ipairs { "tool_choice", "parallel_tool_calls" } do
     if check.given(body[key]) ~= nil and not tools then
@@ -512,7 +512,7 @@ function openai.models(names)
   return { object = "list", data = data }
 end
 
---- What a call is called that the script gave no id.
+--- The id of a call for which the script has none.
 function openai.call_id(n, i)
   return ("call_mock%d_%d"):format(n, i)
 end

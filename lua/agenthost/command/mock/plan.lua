@@ -1,7 +1,7 @@
---- What the server sends in answer to one request, in steps: bytes, waits, and how it ends.
--- This file makes them, cuts texts into pieces, breaks answers as a script asks for it, and sends
--- them. A stream is made piece by piece, when the client takes it: no more of it is ever there than
--- what is on its way. It knows no provider.
+--- The plan of a response: its steps are bytes, waits, and the way in which it ends. This file
+-- makes them, cuts texts into pieces, breaks answers as a script asks for it, and sends them. A
+-- stream is made piece by piece, as the client takes it: only the bytes on their way are held in
+-- memory. It knows no provider.
 local ah, use = ...
 local foreign = use "foreign"
 
@@ -13,7 +13,7 @@ local SLICE = 32768 -- bytes of a step that are sent together
 local LARGE = 1 << 18 -- bytes of a step that leaves much behind
 local HOLE = ("%%s %p"):format(plan) -- what stands for a piece, and in no text of others
 local LEAST_ROOM, MOST_ROOM = 256, 32768 -- bytes that are made together, after the first event
-local OVER = {} -- raised where nothing more is to be made
+local OVER = {} -- raised when nothing more is to be made
 
 -- The end of the piece that begins at `at`: after PIECE bytes, or where their last character ends.
 local function end_of(text, at)
@@ -24,12 +24,12 @@ local function end_of(text, at)
   return to
 end
 
---- Words from outside, fit for JSON: where they are no UTF-8, each byte that is no ASCII is "?".
+--- Makes a text from outside fit for JSON: if it is not UTF-8, each byte that is not ASCII is "?".
 function plan.legible(words)
   return utf8.len(words) and words or (words:gsub("[\x80-\xff]", "?"))
 end
 
---- Arguments for wires that have them as an object; what is none is empty there.
+--- Decodes arguments for wire formats that have them as an object; any other value is empty there.
 function plan.object_of(arguments)
   local object = ah.json.decode(arguments)
   local is_array = getmetatable(object) == getmetatable(ah.array {})
@@ -46,12 +46,13 @@ end
 local Stream = {}
 Stream.__index = Stream
 
--- `counts`: the steps are only counted, so nothing is put into words.
+-- `counts`: the steps are only counted, so nothing is encoded.
 local function new_stream(give, line_end, counts)
   return setmetatable({ give = give, line_end = line_end, counts = counts, events = 0 }, Stream)
 end
 
--- Here and below in tail calls: what a large step was made from is not to wait with it.
+-- Tail calls, here and below, let the data that a large step was made from be freed while it is
+-- sent.
 function Stream:put(bytes)
   return self.give { bytes = bytes }
 end
@@ -74,7 +75,7 @@ function Stream:line(value)
   return self:put(ah.json.encode(value) .. "\n")
 end
 
---- The number of the next event, for who numbers them: from 0 on.
+--- The number of the next event, from 0 on, for providers that number events.
 function Stream:number()
   if self.form then
     return HOLE:format "number"
@@ -83,8 +84,8 @@ function Stream:number()
   return self.events - 1
 end
 
--- What put_piece puts for any piece, encoded once: a list of texts. At `piece`, and at `number`
--- where it numbers its events, those are to stand.
+-- Returns the event that put_piece emits, encoded once, as a list of texts. Its fields `piece`, and
+-- `number` if events are numbered, are the indexes where these are to be put.
 function Stream:form_of(put_piece)
   local form, give, at = {}, self.give, 1
   self.form, self.give = form, function(step) form.bytes = step.bytes end
@@ -106,7 +107,7 @@ function Stream:put_form(form, piece)
   return self:put(table.concat(form))
 end
 
--- In pieces of ours. The first one may differ from those behind it in what stands around it.
+-- Cuts the text into pieces. The event of the first one may differ from those of the others.
 function Stream:each_of(text, put_piece)
   local at, form = 0, nil
   while at < #text do
@@ -142,7 +143,7 @@ end
 
 -- -- breaking it ----------------------------------------------------------------------------
 
--- Lets garbage stand in the middle of n steps.
+-- Returns a `give` that puts garbage in the middle of n steps.
 local function mixing(n, garbage, give)
   local at = 0
   return function(step)
@@ -154,7 +155,8 @@ local function mixing(n, garbage, give)
   end
 end
 
--- Lets n steps through up to the middle, the last of them half; then the connection breaks.
+-- Returns a `give` that passes n steps on up to the middle, the last one cut in half, and then
+-- breaks the connection.
 local function cutting(n, give)
   local left = (n + 1) // 2
   return function(step)
@@ -169,7 +171,7 @@ local function cutting(n, give)
   end
 end
 
--- The steps that `write` has; every now and then give {} lets others have a turn.
+-- Counts the steps of `write`; give {} lets other tasks run after each COUNTED of them.
 local function count(write, give)
   local n = 0
   write(new_stream(function()
@@ -185,8 +187,8 @@ local function breaks_off(turn)
   return turn.cut or turn.close == "mid-stream"
 end
 
--- Writes the body as the turn breaks it. The middle of a body is known when all of it has been
--- counted, so what breaks there is written twice; nothing of it is kept.
+-- Writes the body, broken as the turn asks for. Its middle is only known after all of it has been
+-- counted, so a body that breaks there is made twice; nothing of it is kept.
 local function write_broken(turn, write, line_end, give)
   if turn.raw then
     write = function(out) out:put(turn.raw) end
@@ -201,8 +203,8 @@ local function write_broken(turn, write, line_end, give)
   write(new_stream(give, line_end), false)
 end
 
---- A streamed body: a function that gives its steps. `write(out, counts)` says all of it; where
--- `counts` is true, only to count its steps.
+--- Returns a streamed body: a function that gives its steps. `write(out, counts)` writes all of it;
+-- if `counts` is true, its steps are only counted.
 ---@param line_end? string of its events; nil: "\n"
 function plan.stream(turn, write, line_end)
   return function(give)
@@ -210,8 +212,8 @@ function plan.stream(turn, write, line_end)
   end
 end
 
---- The same of a body that is there at once, as the turn breaks it, and the length that its head
--- tells.
+--- The same for a body that is complete, broken as the turn asks for; second, the Content-Length of
+-- its head.
 function plan.whole(turn, bytes)
   bytes = turn.raw or turn.garbage or bytes
   local cut = breaks_off(turn)
@@ -227,8 +229,8 @@ local sleep = foreign.called(ah.sleep)
 
 local write = foreign.called(function(response, bytes) return response:write(bytes) end)
 
---- An answer on its way out. What is said at once goes out together, up to a size that begins with
--- a single event and grows: so the first is out soon, and many cost little.
+--- A response that is being sent. Events that are ready at once are sent together, up to a size
+-- that begins with a single event and grows: the first is sent soon, and many cost little.
 local Out = {}
 Out.__index = Out
 
@@ -236,7 +238,7 @@ function Out:write(bytes)
   return write(self.response, bytes) or error(OVER, 0)
 end
 
--- Its head goes out with the first bytes: what cannot be said at all has none yet.
+-- Sends the head, with the first bytes: a body that fails before them has sent no head.
 function Out:begin()
   if self.begun then
     return
@@ -275,7 +277,7 @@ function Out:put(bytes)
   end
 end
 
--- A step { bytes } or { wait } or { close }, or one without anything: others have a turn.
+-- Sends a step { bytes }, { wait } in milliseconds or { close }; an empty one lets other tasks run.
 function Out:give(step)
   if step.bytes then
     return self:put(step.bytes)
@@ -289,10 +291,10 @@ function Out:give(step)
   return sleep((step.wait or 0) / 1000)
 end
 
---- Says a body. Returns true; or false, why it cannot be said, and true where it had begun.
+--- Sends a body. Returns true; or false, the error, and true if the head had been sent.
 ---@param body fun(give: fun(step: table))
 ---@param response ah.ServerResponse
----@param head fun() begins the answer; called once, when its first bytes are there
+---@param head fun() sends the head; called once, before the first bytes
 function plan.say(body, response, head)
   local out = setmetatable({ response = response, head = head, pieces = {}, n = 0, size = 0,
     room = 0 }, Out)

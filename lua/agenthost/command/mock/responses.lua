@@ -28,7 +28,7 @@ local function own_items(body)
   return body.input
 end
 
--- The item that a reference means, where it was kept; else the item itself.
+-- Returns the kept item that a reference names; any other item, or if it was not kept, unchanged.
 local function meant(item, memory)
   local is_reference = type(item) == "table" and item.type == "item_reference"
   return is_reference and (memory.items or {})[item.id] or item
@@ -156,14 +156,14 @@ end
 
 CHECK.custom_tool_call_output = CHECK.function_call_output
 
--- What was kept is none any more.
+-- Refuses a reference to an item that was not kept; others were resolved before.
 function CHECK.item_reference(item)
   check.refuse { status = 404, param = "input", code = ah.null,
     message = ("Item with id '%s' not found. Items are not persisted when `store` is set to false.")
       :format(tostring(item.id)) }
 end
 
--- Its id may be left out where its content comes back.
+-- The id may be left out if the encrypted content is sent back.
 function CHECK.reasoning(item, place, _, _, memory, conversation)
   check.required(item, "summary", "array", place .. ".summary")
   local content = check.optional(item, "encrypted_content", "string", place .. ".encrypted_content")
@@ -192,7 +192,7 @@ local ITEMS = { "message", "function_call", "function_call_output", "reasoning",
   "apply_patch_call", "apply_patch_call_output", "mcp_list_tools", "mcp_approval_request",
   "mcp_approval_response", "mcp_call" }
 
--- Does an item end the time in which results may come?
+-- True if an item of this kind, sent by the user, ends the time in which results may come.
 local function is_said(kind)
   return kind == "message"
 end
@@ -207,7 +207,7 @@ local function check_answered(pairing)
   end
 end
 
--- The text that a conversation began with, by which it is known.
+-- The first text of a conversation, which identifies it.
 local function conversation_of(items)
   for _, item in ipairs(items) do
     if type(item) == "table" and item.role == "user" then
@@ -303,7 +303,7 @@ local function take_tools(tools, into)
   return into
 end
 
--- What waits to be found, where the service is to search for it; else nil.
+-- The list of deferred tools if the service is to search among them, else nil.
 local function deferred_of(tools)
   local list, searches = {}, false
   for _, tool in ipairs(tools or {}) do

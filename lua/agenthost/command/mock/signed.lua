@@ -1,7 +1,7 @@
---- What the mock signed: thoughts and calls that a client must send back as they were said. A
--- signature is asked for only where this conversation was given one: a like call of another
--- conversation, or of a client's own making, needs none. A conversation is known by the text
--- that it began with.
+--- Memory of what the mock signed: thoughts and calls that a client must send back unchanged. A
+-- signature is required only if this conversation was given one: the same call in another
+-- conversation, or made by the client itself, needs none. A conversation is identified by its
+-- first text.
 local signed = {}
 
 local MAX_KEPT = 10000 -- of things signed; then all are forgotten
@@ -12,8 +12,8 @@ function signed.made_up(n)
   return ("mockSignature%011d"):format(n)
 end
 
--- What was said in a conversation: the set of `signatures` of each thing, false where it was said
--- without, and `signs`, true if a text was signed in it.
+-- The memory of a conversation: `signatures`, for each call the set of its signatures, or false if
+-- it was sent without one; and `signs`, true if a text was signed in it.
 local function said_in(memory, conversation)
   return (memory.said or {})[conversation:sub(1, KEY_BYTES)] or { signatures = {} }
 end
@@ -32,10 +32,10 @@ local function count(memory)
   end
 end
 
---- Keeps that `what` (a call) was said in a conversation. One that was said without a signature
--- even once needs none: nobody can tell which of the two comes back.
+--- Keeps that `what` (a call) was sent in a conversation. A call that was sent without a signature
+-- even once needs none, as the two cannot be told apart when one comes back.
 ---@param memory table of the format
----@param signature string? nil: it was said without one
+---@param signature string? nil: it was sent without one
 function signed.say(memory, conversation, what, signature)
   count(memory)
   local signatures = say_in(memory, conversation).signatures
@@ -48,8 +48,8 @@ function signed.say(memory, conversation, what, signature)
   end
 end
 
---- Returns the set of signatures of which one must come back with `what`, or nil where none is
--- asked for.
+--- Returns the set of signatures of which one must come back with `what`, or nil if none is
+-- required.
 function signed.wanted(memory, conversation, what)
   return said_in(memory, conversation).signatures[what] or nil
 end
@@ -63,8 +63,8 @@ function signed.bind(memory, conversation, signature, text)
   say_in(memory, conversation).signs = true
 end
 
---- Returns "changed" where the signature is ours and the text is not what it stands for, "unknown"
--- where we signed in this conversation and not with that, else nil.
+--- Returns "changed" if the signature is ours, but of another text; "unknown" if it is not ours,
+-- but we signed a text of this conversation; else nil.
 function signed.fault(memory, conversation, signature, text)
   local texts = (memory.texts or {})[signature]
   if texts then

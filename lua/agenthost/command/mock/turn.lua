@@ -1,7 +1,7 @@
---- What a turn of the script may hold. What no server could say (a status of four digits, a header
--- with a line break, a wait of NaN seconds) is refused here: with the script, or, where a function
--- gives the turn, as an answer to its request. The fields are a table of their own; this file
--- knows what their kinds mean.
+--- Checks the turns of the script. A value that no server could send (a status of four digits, a
+-- header with a line break, a wait of NaN seconds) is refused here: when the script is read, or, if
+-- a function returns the turn, in the answer to its request. The fields are a table of their own;
+-- this file knows what their kinds mean.
 local ah, use = ...
 
 local turn = { fields = {} } -- fields: a set of their names
@@ -18,7 +18,7 @@ local CALL_FIELDS = { "id", "name", "arguments", "returns", "wrong" }
 local USAGE_FIELDS = { "input", "output", "reasoning", "cached_read", "cached_write" }
 local FAIL_FIELDS = { "message", "status", "retryable", "retry_after", "in_stream", "type", "code",
   "window", "used" }
-local thorough = true -- a function's turns are not: to look at each byte takes as long as to say it
+local thorough = true -- false for a turn of an answer: checking each byte takes as long as sending
 local FLAG, COUNT = { kind = "flag" }, { kind = "integer", least = 0, most = 1 << 53 }
 local TOKENS = { kind = "integer", least = 1, most = COUNT.most }
 
@@ -184,13 +184,13 @@ local function check_turn(t, place)
   end
 end
 
---- Raises what is wrong with a turn that was asked for.
+--- Raises if a turn of an answer is faulty; its texts are not checked byte by byte.
 function turn.check(t)
   thorough = false
   check_turn(t, "turn")
 end
 
---- Raises what is wrong with the turns of a spec of ah.scripted, as far as they are there.
+--- Raises if a turn that a spec of ah.scripted already contains is faulty.
 function turn.check_all(spec)
   local list = type(spec) == "table" and (type(spec.rules) == "table" and spec.rules or spec) or {}
   thorough = true

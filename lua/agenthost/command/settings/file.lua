@@ -48,7 +48,7 @@ function M.settings(text, path)
   return list
 end
 
---- Where the user's file is; "" where there can be none.
+--- Returns the path of the user's file; "" if there can be none.
 function M.user_path()
   local config, home = os.getenv "XDG_CONFIG_HOME" or "", os.getenv "HOME" or ""
   if config:sub(1, 1) == "/" then

@@ -1,13 +1,13 @@
---- Which settings of a project's file hold. Of one that is trusted all do. Of one that is not, what
--- starts nothing, sends nothing elsewhere and costs no more than what would hold without it; of one
--- in somebody else's folder none.
+--- Decides which settings of a project's file hold. Of a trusted file all do. Of one that is not
+-- trusted, those hold that start nothing, send nothing elsewhere and cost no more than without
+-- them; of a file in another user's folder none.
 local ah, use = ...
 local file, pairs_of, rows, trusted = use "settings.file", use "pairs", use "settings.rows",
   use "trusted"
 
 local M = {}
 
--- The provider that a model's name means by what the user's own settings say; nil: none.
+-- The provider of a model's name, by the user's own settings; nil: none.
 local function provider_of(name, own)
   local model = own["models." .. name]
   if model then
@@ -18,7 +18,8 @@ local function provider_of(name, own)
   return name:match "^([^/]+)/"
 end
 
--- A model of the provider that the user asks anyway sends to nobody else.
+-- Why a model needs trust; nil: it does not. A model of the provider that the user's own settings
+-- name sends nothing to another one.
 local function model_needs(entry, own)
   local provider = provider_of(entry.text, own)
   if not provider then
@@ -137,7 +138,7 @@ local function named(left)
   return table.concat(parts, ", ")
 end
 
---- The one warning of what of a project's file does not hold; nil: there is none.
+--- The one warning about settings of a project's file that do not hold; nil: all hold.
 function M.warning(project)
   local path = pairs_of.shown(project.path)
   if not project.mine and not project.trusted then
