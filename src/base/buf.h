@@ -67,11 +67,11 @@ static inline ah_slice ah_buf_slice(const ah_buf *b)
     return (ah_slice){b->data ? b->data : "", b->len};
 }
 
-/* For words that somebody reads, and what is better read in part than not at all: at most `most`
- * bytes of s, cut at a character, with a mark behind that says how much is missing. */
+/* Adds at most `most` bytes of s, cut at a character, and a mark with the number of bytes left out.
+ * For text that is useful in part. */
 void ah_buf_put_most(ah_buf *b, ah_slice s, size_t most);
-/* Where the buffer was full, it is whole again, with a mark at its end that says that the rest is
- * left out. False: memory was out. */
+/* Makes a full buffer whole again; a mark at its end (if there is room) says that the rest is left
+ * out. False: out of memory. */
 bool ah_buf_cut_short(ah_buf *b);
 
 /* The buffer's failure in words: out of memory, or "<what> is larger than <max> bytes". */
