@@ -34,7 +34,7 @@ typedef struct fill { /* what to do at value[offset] */
     ah_slice name, text; /* else a default to insert before it */
 } fill;
 
-/* Where in a value: a chain through the frames. */
+/* A position in a value: a chain through the frames. */
 typedef struct place {
     const struct place *up;
     ah_slice key; /* .p NULL: an index */
@@ -53,7 +53,7 @@ typedef struct scope {
 
 typedef struct answer answer;
 
-/* Which members or items of a value were evaluated, by their index. */
+/* The members or items of a value that were evaluated, by their index. */
 typedef struct marks {
     uint64_t few[MARKS_INLINE], *bits; /* NULL: few */
     size_t words;
@@ -187,13 +187,13 @@ void schema_check_value(checker *c, uint32_t i, ah_json_token t, ah_json_reader 
 /* The same value by another schema. */
 void schema_check_in_place(checker *c, uint32_t i, subject *v, marks *m);
 
-/* A look whether a value fits, around schema_check_in_place: nothing is told. */
+/* A silent check of whether a value fits, around schema_check_in_place: no fault is reported. */
 typedef struct trial {
     size_t distance;
     bool filling;
 } trial;
 void schema_begin_trial(checker *c, trial *t);
-/* What the faults weigh; 0: it fits. */
+/* Returns the weight of the faults; 0: the value fits. */
 size_t schema_end_trial(checker *c, const trial *t);
 
 /* The work has ended, in a match with the pattern where its .p is not NULL: stops the check. */
@@ -289,18 +289,18 @@ check_fn schema_check_ref, schema_check_dynamic_ref, schema_check_all_of, schema
     schema_check_one_of, schema_check_not, schema_check_if, schema_check_depend_names,
     schema_check_depend_schemas, schema_check_contains, schema_check_names,
     schema_check_other_items, schema_check_other_properties;
-/* What the branches of an anyOf or oneOf came to. */
+/* The results of the branches of an anyOf or oneOf. */
 typedef struct branches {
     size_t best; /* distance of the nearest */
     uint32_t nearest;
-    size_t fits, first, second; /* how many fit, and which */
+    size_t fits, first, second; /* number of branches that fit, and the index of two */
 } branches;
 
-/* Branches that were tried (recall.c): of an op without a fit in a branch of another one, so that
- * they are not tried again where that is told. */
+/* Results of branches that were tried (recall.c), for an op without a fit inside a branch of
+ * another one: they are not tried again when that branch is reported. */
 typedef struct recalled recalled;
 
-/* Keeps what the branches of the op came to for this value. */
+/* Keeps the results of the op's branches for this value. */
 void schema_keep_branches(checker *c, const op *o, const subject *v, const branches *b);
 /* Checks the value by the nearest branch, to tell its faults, with what was kept, and with the
  * reason why it is the nearest, or NULL. */
@@ -308,13 +308,13 @@ void schema_tell_branch(checker *c, uint32_t nearest, subject *v, const reason *
 /* True: *b is what they came to. */
 bool schema_recall_branches(const checker *c, const op *o, const subject *v, branches *b);
 
-/* A value is not the constant it must be: weighs more where that tells branches apart. */
+/* Adds the weight of a value that is not its constant: more where that tells branches apart. */
 void schema_weigh_constant(checker *c, const subject *v);
 void schema_forbid_unknown(checker *c, uint32_t i, const subject *v);
 
 /* Rules of scalars (scalar.c) */
 
-/* Is it equal to one of the values? Of numbers v->num is set. Uses scratch. */
+/* True if v equals one of the values. If it is a number, v->num is set. Uses scratch. */
 bool schema_is_one_of(checker *c, const subject *v, range values);
 check_fn schema_check_values, schema_check_bound, schema_check_multiple, schema_check_string,
     schema_check_pattern, schema_check_format, schema_check_unique;
@@ -322,23 +322,23 @@ void schema_check_limits(checker *c, const op *o, const subject *v, size_t n);
 
 /* Coercions (coerce.c) */
 
-/* Is the value of another type taken as one of these? Notes down how, then. */
+/* True if a value of another type can be taken as one of these types; records the edit. */
 bool schema_coerce(checker *c, const subject *v, unsigned types);
 /* The value with its edits, appended to out. */
 void schema_put_edited(const checker *c, ah_buf *out);
 
 /* Defaults (fill.c) */
 void schema_add_fill(checker *c, fill f);
-/* Fills [from, mid) and those behind are sorted each: makes them one. */
+/* Merges two runs of fills, each sorted: [from, mid) and those behind. */
 void schema_merge_fills(checker *c, size_t from, size_t mid);
-/* The same after a part that began at mid, where both have any. */
+/* The same after a part that began at mid, if both runs have any. */
 static inline void schema_merge_part(checker *c, size_t from, size_t mid)
 {
     if (mid > from && c->fills.n > mid && c->status == AH_OK)
         schema_merge_fills(c, from, mid);
 }
 void schema_put_filled(const checker *c, ah_buf *out);
-/* More than AH_JSON_MAX_DEPTH containers? */
+/* True if the text has more than AH_JSON_MAX_DEPTH nested containers. */
 bool schema_is_too_deep(ah_slice text);
 
 #endif

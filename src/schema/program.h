@@ -137,7 +137,7 @@ typedef struct value {
     uint32_t sorted; /* of its list, from the first of that: the value that comes in this place */
 } value;
 
-/* Those that nothing leads to have no nodes. */
+/* A document. One to which nothing leads has no nodes. */
 typedef struct document {
     ah_text *text; /* canonical */
     ah_slice uri;  /* "" where it was not said */

@@ -51,7 +51,7 @@ ah_schema *ah_schema_ref(ah_schema *s);
 void ah_schema_unref(ah_schema *s);
 ah_text *ah_schema_text(const ah_schema *s); /* borrowed; canonical */
 
-/* Is the root's "type" exactly "object"? Parameters of tools must be. */
+/* True if the root's "type" is exactly "object", which parameters of tools must have. */
 bool ah_schema_is_object(const ah_schema *s);
 
 typedef enum ah_extra { AH_EXTRA_SCHEMA, AH_EXTRA_FORBID } ah_extra;
@@ -72,12 +72,12 @@ typedef struct ah_faults {
     ah_buf texts;
 } ah_faults;
 
-/* How to check. With `coerce`, where a type is wrong and the value as it was surely meant
- * is of it: "3" becomes 3, "true" true, and a value alone a list of it (a list in quotes does not).
- * Each is told in `coerced` (may be NULL): "/limit: took \"3\" as 3; ...", cut at its maximum. With
- * `empty_lists`, {} where a list is wanted is an empty one, untold: for values from Lua, whose
- * empty table says neither. With `null_absent`, a member that is null, need not be there and by its
- * own schema may not be null counts as absent, and is left out of `with_defaults`. */
+/* Options of a check. With `coerce`, a value of a wrong type becomes the one that was surely meant:
+ * "3" becomes 3, "true" true, and a single value a list of it (but not a list in quotes). Each is
+ * described in `coerced` (may be NULL): "/limit: took \"3\" as 3; ...", cut at its maximum. With
+ * `empty_lists`, {} where a list is wanted is an empty list, without a description: for values from
+ * Lua, whose empty table may be either. With `null_absent`, a member that is null, is not required
+ * and by its own schema may not be null counts as absent, and is left out of `with_defaults`. */
 typedef struct ah_check_options {
     ah_extra extra;
     bool coerce, empty_lists, null_absent;
