@@ -39,7 +39,7 @@ ah_status ah_registry_add(ah_registry *r, ah_tool *tool, ah_err *err);
 /* The same, but takes the place of a tool of that name; it cannot fail where there is one, or was.
  */
 ah_status ah_registry_put(ah_registry *r, ah_tool *tool, ah_err *err);
-/* What was put and removed stands from here on. */
+/* Settles the tools as put and removed so far: later copies begin from this state. */
 void ah_registry_settle(ah_registry *r);
 /* Makes dst, which is empty, know what src knew when it was settled last; nothing is picked. */
 ah_status ah_registry_copy(ah_registry *dst, const ah_registry *src, ah_err *err);

@@ -40,8 +40,8 @@ struct ah_call; /* run/call.h */
 typedef struct ah_tool_vt {
     void (*start)(const ah_tool *tool, struct ah_call *call);
     void (*stop)(const ah_tool *tool, struct ah_call *call);
-    /* What a call of it has alone: two of the same do not work together. NULL (also the
-     * function): nothing. */
+    /* Returns the object that a call of the tool needs for itself: calls with the same one do not
+     * run together. NULL (also the function): none. */
     const void *(*alone)(const ah_tool *tool);
 } ah_tool_vt;
 
@@ -49,8 +49,9 @@ enum { AH_TOOL_MAX_DESCRIPTION = 16 << 10 }; /* bytes of a full one */
 
 typedef enum ah_say { AH_UNSAID, AH_NO, AH_YES } ah_say;
 
-/* What a tool's author says of it, for policies and for wires that have a place for it. Nothing
- * here is checked, and nothing follows from it but in ah_drift (untrusted). */
+/* Annotations: a tool's properties as its author declares them, for policies and for wires that
+ * have a place for them. Nothing here is checked, and nothing follows from it but in ah_drift
+ * (untrusted). */
 typedef enum ah_annotation {
     AH_DESTRUCTIVE, /* it may delete or overwrite */
     AH_IDEMPOTENT,  /* the same call made twice has no further effect */
@@ -83,7 +84,7 @@ typedef struct ah_tool_def {
     bool direct;      /* its result is the run's answer */
     bool keeps_words; /* its description is not to be overridden */
     bool keeps_full;  /* never declared by its brief description (ah_tool_brief) */
-    ah_say strict;    /* is the provider to be strict with it? */
+    ah_say strict;    /* strict mode at the provider */
     ah_say says[AH_ANNOTATIONS];
     ah_slice version;   /* UTF-8, 1 to AH_TOOL_VERSION bytes; .n 0: none */
     int64_t timeout_ms; /* 0: none of its own */
@@ -139,7 +140,7 @@ ah_status ah_tool_describe(ah_tool *t, ah_slice description, ah_tool **out, ah_e
 ah_status ah_tool_brief(ah_tool *t, ah_tool **out, ah_err *err);
 /* The same tool, its calls run by the handler of another one. */
 ah_status ah_tool_run_by(ah_tool *t, ah_tool *other, ah_tool **out, ah_err *err);
-/* What a tool made from another one has of its own; the rest is shared with it. */
+/* The own parts of a tool that is made from another one; the rest is shared with it. */
 typedef struct ah_tool_as {
     ah_slice name;  /* ^[A-Za-z0-9_-]{1,64}$ */
     ah_slice aside; /* UTF-8, behind the description */
@@ -148,7 +149,8 @@ typedef struct ah_tool_as {
     ah_value handler; /* taken on success */
 } ah_tool_as;
 ah_status ah_tool_derive(ah_tool *t, const ah_tool_as *as, ah_tool **out, ah_err *err);
-/* AH_PROMPT_VALIDATION: both have one name. Says where each is declared, and what it takes. */
+/* Fails with AH_PROMPT_VALIDATION: two tools have one name. The message has the place of each
+ * declaration, and its parameters. */
 ah_status ah_tool_twice(const ah_tool *first, const ah_tool *second, ah_err *err);
 ah_tool *ah_tool_ref(ah_tool *t);
 void ah_tool_unref(ah_tool *t);

@@ -105,8 +105,8 @@ void ah_transcript_settle(ah_transcript *t, size_t slot, const char *content, in
  * list. Cannot fail. */
 void ah_transcript_commit(ah_transcript *t);
 
-/* Has a call of this id begun in this conversation? May say yes to an id that only
- * hashes alike: it serves to mint new ids, which costs nothing. */
+/* True if a call of this id has begun in this conversation. May be true for an id that only has the
+ * same hash: it serves to mint new ids, which costs nothing. */
 bool ah_transcript_knows(const ah_transcript *t, ah_slice id);
 
 /* AH_OK when every call is answered exactly once, in order, right after its message, and

@@ -53,7 +53,7 @@ typedef ah_status (*ah_reduce_fn)(void *ud, ah_slice slice, const ah_session_eve
 typedef enum ah_policy { AH_POLICY_STATE, AH_POLICY_LOG } ah_policy;
 typedef enum ah_keep { AH_KEEP_APPEND, AH_KEEP_LATEST, AH_KEEP_BY_KEY } ah_keep;
 
-/* What becomes of a value of the slice's own type. */
+/* Options of a slice; `keep` is for values of its own type. */
 typedef struct ah_slice_options {
     ah_policy policy;
     ah_keep keep;
