@@ -168,13 +168,13 @@ typedef struct ah_fs_change {
     ah_fs_act act;
     ah_text *content; /* PUT */
     ah_fs_mode mode;  /* PUT; not known: the usual ones */
-    ah_fs_info was;   /* what the store that is changed had there */
-    bool pinned;      /* depends on that: it was read */
-    bool anew;        /* PUT, MAKE_FOLDER: what was there was removed before */
-    ah_fs_op *op;     /* PUT: how `content` came from that; none: without regard to it */
+    ah_fs_info was;   /* the entry that the changed store had there */
+    bool pinned;      /* the change depends on `was`, which was read */
+    bool anew;        /* PUT, MAKE_FOLDER: the old entry was removed before */
+    ah_fs_op *op;     /* PUT: edits that made `content` of it; none: independent of it */
     size_t n_ops;
     uint64_t serial; /* the store's: version of what the change put there */
-    ah_fs *fresh;    /* a view's: `was` is what the same call has put into that. Borrowed */
+    ah_fs *fresh;    /* a view's: the same call has put `was` into that. Borrowed */
 } ah_fs_change;
 
 /* A list with each path at most once, folders before what is put in them. */
@@ -213,7 +213,7 @@ struct ah_fs {
     bool guarded;  /* some names are refused */
     bool over;     /* ah_fs_end: nothing is committed into it any more */
     uint64_t serial;  /* of the lowest: the last number given to a version */
-    uint64_t commits; /* so many; tells whether another came between */
+    uint64_t commits; /* number of commits: shows if another came between */
 };
 
 /* The head of a store; `o` may be NULL. */

@@ -20,12 +20,12 @@ typedef struct ah_buf {
     size_t max;       /* most bytes it may hold */
     ah_status status; /* AH_OK, AH_NOMEM, or AH_BUDGET when `max` was reached */
 #ifdef AH_CHECKING
-    bool unasked; /* it was full, and no user has asked since */
+    bool unasked; /* it was full, and ah_buf_ok was not called since */
 #endif
 } ah_buf;
 
 #ifdef AH_CHECKING
-void ah_buf_check(const ah_buf *b); /* ends the program where it was full and nobody has asked */
+void ah_buf_check(const ah_buf *b); /* ends the program if `unasked` */
 #endif
 
 void ah_buf_init(ah_buf *b, const ah_mem *mem, size_t max);
@@ -44,8 +44,8 @@ void ah_buf_vfmt(ah_buf *b, const char *fmt, va_list ap) __attribute__((format(p
  * NULL on failure (sticky). */
 char *ah_buf_room(ah_buf *b, size_t n);
 
-/* Takes the bytes out, memory and all: they are the caller's own, and what comes meanwhile goes
- * elsewhere. Given back, the memory serves what comes next. */
+/* Moves the bytes and their memory to the caller; the buffer gets other memory when it is used
+ * meanwhile. ah_buf_give_back returns the memory for reuse. */
 ah_buf ah_buf_take(ah_buf *b);
 void ah_buf_give_back(ah_buf *b, ah_buf *taken);
 

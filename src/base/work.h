@@ -22,7 +22,7 @@ typedef struct ah_interrupt {
 typedef enum ah_work_end { AH_WORK_GOES_ON, AH_WORK_SPENT, AH_WORK_STOPPED } ah_work_end;
 
 typedef struct ah_work {
-    const ah_interrupt *interrupt; /* NULL: nobody ends it early */
+    const ah_interrupt *interrupt; /* NULL: cannot be ended early */
     uint64_t steps, most;          /* done, and allowed */
     uint64_t look;                 /* at so many steps the interrupt is asked for next */
     ah_work_end end;

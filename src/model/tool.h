@@ -24,8 +24,8 @@ ah_value ah_value_json(ah_text *json); /* of a tool of our own: p is the text, w
 bool ah_value_is_json(const ah_value *v);
 
 enum {
-    AH_TOOL_MEMORY = 256 << 20,      /* bytes that one call may take, where the tool does not say */
-    AH_TOOL_LEAST_MEMORY = 64 << 10, /* what may be said */
+    AH_TOOL_MEMORY = 256 << 20,      /* bytes that one call may take by default */
+    AH_TOOL_LEAST_MEMORY = 64 << 10, /* the least that can be set */
     AH_TOOL_RESULT = 64 << 10,       /* bytes of a result that the model sees */
     AH_TOOL_LEAST_RESULT = 1 << 10
 };
@@ -57,7 +57,7 @@ typedef enum ah_annotation {
     AH_IDEMPOTENT,  /* the same call made twice has no further effect */
     AH_OPEN_WORLD,  /* it reaches what is outside the program: the network, other processes */
     AH_READ_ONLY,   /* it changes nothing */
-    AH_UNTRUSTED,   /* it comes from outside the program: its words are somebody else's */
+    AH_UNTRUSTED,   /* it and its description come from outside the program */
     AH_ANNOTATIONS
 } ah_annotation;
 
@@ -74,7 +74,7 @@ typedef struct ah_tool_def {
     ah_slice full_description;
     ah_schema *params;    /* borrowed; object schema; NULL: no parameters */
     ah_schema *result;    /* borrowed; NULL: anything */
-    ah_slice result_type; /* the name of its type; .p NULL: it is of none */
+    ah_slice result_type; /* name of its type; .p NULL: none */
     ah_slice params_type; /* likewise */
     ah_slice place;    /* where it is declared, for people: "x.lua:4"; .p NULL: agenthost itself */
     ah_slice examples; /* checked JSON: a list of { description, input, output }; .p NULL: none */
@@ -117,13 +117,13 @@ struct ah_tool {
     size_t memory, max_result;
     const ah_tool_vt *vt;
     ah_value handler;
-    ah_text *gone; /* what a call is told once it was removed, or is stale; NULL: only that */
+    ah_text *gone; /* reason for calls once it was removed, or is stale; NULL: none */
     ah_tool *of;   /* the tool whose handler it borrows; NULL: it is its own */
-    ah_tool *full; /* it is declared in brief: the same tool, declared in full; else NULL */
+    ah_tool *full; /* of a tool declared in brief: the same, declared in full; else NULL */
 };
 
-/* The names of agenthost's own tools: nobody else's tool has one, so that a call of one of them
- * never reaches a stranger. */
+/* True for the names of agenthost's own tools: no other tool can have one, so that a call of one of
+ * them never reaches another tool. */
 bool ah_tool_name_is_ours(ah_slice name);
 
 /* AH_PROMPT_VALIDATION names the field that is wrong. */

@@ -23,7 +23,7 @@ enum {
     STEP_TOKENS = 16,    /* bytes likewise, token by token */
     STEP_DIGITS = 8,     /* of a number, or bytes of a string that are unescaped */
     STEP_ITEMS = 8,      /* looked at in a table, in a step */
-    STEP_FAULT = 16,     /* to tell one */
+    STEP_FAULT = 16,     /* to report one */
     MARKS_INLINE = 2
 };
 
@@ -69,7 +69,8 @@ typedef struct edit { /* a coercion: value[offset, offset + n) between these two
 typedef struct subject subject;
 typedef struct checker checker;
 
-/* Why the rules of a schema hold for a value: told with faults of it and its members. */
+/* The reason why the rules of a schema hold for a value: reported with faults of the value and its
+ * members. */
 typedef struct reason {
     enum {
         WHY_THEN,   /* it fits the node, which is an `if`; */
@@ -101,12 +102,12 @@ struct checker {
     ah_slice value;
     ah_extra extra;
     ah_faults *faults;
-    size_t distance;       /* what the faults so far weigh, the silent ones too */
+    size_t distance;       /* weight of the faults so far, the silent ones too */
     const subject *branch; /* whose branches are tried, the innermost; or NULL */
-    int silent;            /* above 0: faults are counted, not told */
+    int silent;            /* above 0: faults are counted, not reported */
     int depth;
     ah_work *work;
-    bool stopped; /* a limit was reached; its fault is told */
+    bool stopped; /* a limit was reached; its fault is reported */
     frame *top;   /* NULL: nothing is under way */
     block *block;
     char *room; /* in the block, for the next frame */
@@ -114,17 +115,17 @@ struct checker {
     bool coercing, only_lists; /* only_lists: only {} as [] */
     bool null_absent;
     bool edited;     /* the value is not the one that was checked to be JSON */
-    ah_buf *coerced; /* what to tell of it; may be NULL */
+    ah_buf *coerced; /* descriptions of the coercions; may be NULL */
     table edits;     /* edit, by offset */
     bool naming;     /* the value is a property's name */
     scope *scope;
     uint64_t *entered;             /* bits: resources that are in the chain; NULL: nobody asks */
     answer *answers;               /* of the dynamic anchors' names */
     uint64_t scopes;               /* entered so far */
-    const reason *why;             /* the innermost, or NULL */
+    const reason *why;             /* the innermost reason, or NULL */
     const place *told_at;          /* of the fault under way */
     size_t telling;                /* the fault under way, in faults->item */
-    uint64_t ranks[AH_MAX_FAULTS]; /* of the faults: what comes first when they are told */
+    uint64_t ranks[AH_MAX_FAULTS]; /* of the faults: their order in the report */
     table fills;                   /* fill, by offset, then by name */
     table recalled;                /* of branches that were tried */
     size_t sorted;                 /* of these; above 0 while their branches are told */
@@ -140,7 +141,7 @@ struct subject {
     ah_json_reader inside; /* just behind t */
     ah_json_reader end;    /* behind the value, once `ended` */
     bool ended;
-    bool company; /* others tell which members are unknown */
+    bool company; /* other schemas report the unknown members */
     unsigned type;
     uint32_t node; /* whose rules are checked */
     number num;
@@ -187,7 +188,8 @@ void schema_check_value(checker *c, uint32_t i, ah_json_token t, ah_json_reader 
 /* The same value by another schema. */
 void schema_check_in_place(checker *c, uint32_t i, subject *v, marks *m);
 
-/* A silent check of whether a value fits, around schema_check_in_place: no fault is reported. */
+/* Brackets a silent check around schema_check_in_place: whether a value fits, without reported
+ * faults. */
 typedef struct trial {
     size_t distance;
     bool filling;
@@ -259,8 +261,7 @@ void schema_put_null_hint(const checker *c, ah_buf *b, const subject *v);
 /* "; did you mean it by 'Path'?", where a member that is not declared has a name near this one. */
 void schema_put_misspelt(const checker *c, ah_buf *b, const subject *v, range declared,
                          ah_slice name);
-/* The node by which the value at this place is checked, the one that leads to all others; or NONE.
- */
+/* The node by which the value at this place is checked (of several the outermost), or NONE. */
 uint32_t schema_outermost(const checker *c, const place *at);
 /* The constant that the value comes nearest to; zero it, offer all lists, end the fault. */
 typedef struct guess {
@@ -302,10 +303,10 @@ typedef struct recalled recalled;
 
 /* Keeps the results of the op's branches for this value. */
 void schema_keep_branches(checker *c, const op *o, const subject *v, const branches *b);
-/* Checks the value by the nearest branch, to tell its faults, with what was kept, and with the
+/* Checks the value by the nearest branch, to report its faults, with the kept results, and with the
  * reason why it is the nearest, or NULL. */
 void schema_tell_branch(checker *c, uint32_t nearest, subject *v, const reason *why);
-/* True: *b is what they came to. */
+/* True: *b has the kept results. */
 bool schema_recall_branches(const checker *c, const op *o, const subject *v, branches *b);
 
 /* Adds the weight of a value that is not its constant: more where that tells branches apart. */

@@ -32,7 +32,7 @@ void ah_schema_cache_init(ah_schema_cache *cache, const ah_mem *mem);
 void ah_schema_cache_clear(ah_schema_cache *cache); /* its schemas live on by themselves */
 
 typedef struct ah_schema_options {
-    const ah_schema_document *documents; /* their order says nothing */
+    const ah_schema_document *documents; /* in any order */
     size_t n;
     bool formats;      /* "format" is a rule, not an annotation */
     bool any_keywords; /* keywords that the dialect does not have are passed over, not refused */
@@ -44,7 +44,7 @@ typedef struct ah_schema_options {
  * another caller compiled of the same texts and options. */
 ah_status ah_schema_compile_with(const ah_mem *mem, ah_slice text, const ah_schema_options *options,
                                  ah_schema **out, ah_err *err);
-/* Of PCRE2, which "pattern" needs: "10.42", or "none". */
+/* The version of PCRE2, which "pattern" needs: "10.42", or "none". */
 const char *ah_schema_regex_version(char *out, size_t size);
 
 ah_schema *ah_schema_ref(ah_schema *s);
@@ -82,7 +82,7 @@ typedef struct ah_check_options {
     ah_extra extra;
     bool coerce, empty_lists, null_absent;
     ah_buf *coerced;
-    const ah_interrupt *interrupt; /* NULL: nobody ends it early */
+    const ah_interrupt *interrupt; /* NULL: the check cannot be interrupted */
 } ah_check_options;
 
 void ah_faults_init(ah_faults *f, const ah_mem *mem);

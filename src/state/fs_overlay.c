@@ -5,9 +5,9 @@
 
 typedef struct settling {
     ah_fs_tree *t;
-    ah_fs *below;       /* what the changes were made upon */
+    ah_fs *below;       /* the file system that the changes were made upon */
     ah_fs *into;        /* the same, unless t is a view */
-    ah_fs_changes list; /* for that */
+    ah_fs_changes list; /* for `into` */
 } settling;
 
 static ah_status conflict(ah_slice path, const char *what, ah_err *err)

@@ -43,12 +43,12 @@ typedef struct ah_participant_vt {
 /* Intrusive: the first member of what a participant keeps for one overlay. */
 struct ah_participant {
     const ah_participant_vt *vt;
-    const void *key; /* what it changes: the address of the session, the file system, ... */
+    const void *key; /* the changed object: the address of the session, the file system, ... */
     ah_overlay *in;  /* set by ah_overlay_join */
     ah_participant *next;
 };
 
-/* A way to an overlay that may be gone. */
+/* A counted reference to an overlay that may be gone. */
 typedef struct ah_anchor {
     const ah_mem *mem;
     size_t refs;
@@ -61,9 +61,9 @@ struct ah_overlay {
     size_t n, cap;
     ah_participant *first; /* in the order in which they joined */
     ah_anchor *below;      /* a reference; NULL: the world */
-    ah_anchor *anchor;     /* its own, for those that have it below them; NULL: nobody has */
+    ah_anchor *anchor;     /* its own, for overlays on top of it; NULL: there are none */
     bool closed;           /* committed, dropped, or about to be: takes nothing more */
-    void *owner;           /* whose it is (an ah_call); for those who tell what went wrong */
+    void *owner;           /* its owner (an ah_call); for error messages */
 };
 
 /* below: referenced; NULL: the world. */
