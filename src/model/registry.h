@@ -12,7 +12,7 @@ typedef struct ah_registry_slot {
     ah_text *name;
     ah_tool *tool;    /* NULL: it was removed */
     ah_tool *brief;   /* while picked: the tool as declared in brief; else NULL */
-    ah_text *gone;    /* reason for calls once it was removed; NULL: none */
+    ah_text *gone;    /* added to the error of a call once it was removed; NULL: nothing */
     ah_tool *before;  /* while `open`: the unpicked tool as settled last; NULL: none */
     bool open, fresh; /* changed since then; the slot is new since then */
 } ah_registry_slot;
@@ -30,8 +30,8 @@ void ah_registry_init(ah_registry *r, const ah_mem *mem); /* it must not move af
 void ah_registry_clear(ah_registry *r);
 
 ah_tool *ah_registry_find(const ah_registry *r, ah_slice name); /* borrowed, or NULL */
-/* True if a tool of this name was removed. *gone (may be NULL): the reason for calls, borrowed, or
- * .p NULL. */
+/* True if a tool of this name was removed. *gone (may be NULL): the text for errors of its calls,
+ * borrowed, or .p NULL. */
 bool ah_registry_had(const ah_registry *r, ah_slice name, ah_slice *gone);
 
 /* Refuses a taken name with AH_PROMPT_VALIDATION. Takes a reference of its own. */
