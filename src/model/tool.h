@@ -117,9 +117,8 @@ struct ah_tool {
     size_t memory, max_result;
     const ah_tool_vt *vt;
     ah_value handler;
-    ah_text
-        *gone;   /* added to the error of a call once it was removed, or is stale; NULL: nothing */
-    ah_tool *of; /* the tool whose handler it borrows; NULL: it is its own */
+    ah_text *gone; /* added to the error of a call if removed or stale; NULL: nothing */
+    ah_tool *of;   /* the tool whose handler it borrows; NULL: it is its own */
     ah_tool *full; /* of a tool declared in brief: the same, declared in full; else NULL */
 };
 
