@@ -103,23 +103,25 @@ static inline ah_slice ah_fs_path_slice(const ah_fs_path *p)
 }
 
 ah_status ah_fs_path_check(const ah_fs *fs, ah_slice given, ah_fs_path *out, ah_err *err);
-/* And may something be written there? The root itself may not. */
+/* Checks as ah_fs_path_check does, and that the path can be written: fails for the root, in a
+ * read-only file system, and for a refused name. */
 ah_status ah_fs_path_writable(const ah_fs *fs, ah_slice given, ah_fs_path *out, ah_err *err);
 bool ah_fs_may_write(const ah_fs *fs,
-                     const char *kind);         /* of those that are refused: is it allowed? */
-ah_slice ah_fs_parent(ah_slice path);           /* "" for what is in the root */
+                     const char *kind);         /* true if options.allow has this refused kind */
+ah_slice ah_fs_parent(ah_slice path);           /* "" for an entry of the root */
 ah_slice ah_fs_name(ah_slice path);             /* the last name */
-bool ah_fs_within(ah_slice path, ah_slice dir); /* strictly below it; all is below "" */
-bool ah_fs_name_ok(ah_slice name);              /* can a path have it? */
-bool ah_fs_is_temporary(ah_slice name);         /* of ours, not for users */
-/* dir/name; false: too long, and *out is as it was. The one place where paths are put together: a
- * name on the disk may be as long as it likes, so whoever joins looks at what comes back. */
+bool ah_fs_within(ah_slice path, ah_slice dir); /* true if strictly below dir; all is below "" */
+bool ah_fs_name_ok(ah_slice name);              /* true if a path can contain the name */
+bool ah_fs_is_temporary(ah_slice name);         /* true for our temporary files: refused in paths */
+/* Sets *out to dir/name. False: too long, and *out is unchanged. Paths are joined here only: a name
+ * on the disk may be of any length, so each caller checks the result. */
 bool ah_fs_join(ah_slice dir, ah_slice name, ah_fs_path *out) __attribute__((warn_unused_result));
 
-/* Names refused for writing in a folder of the machine, since what they name runs code or
- * sets up what does: names, and kinds (".env*"). True for a kind as it is listed, too. */
+/* True if writing the name is refused in a folder of the machine, since such files run code or
+ * configure programs that do. Refused are names, and kinds (".env*"); true for a kind as it is
+ * listed, too. */
 bool ah_fs_is_refused(ah_slice name);
-const char *ah_fs_refused_name(size_t i); /* the kinds; NULL behind the last */
+const char *ah_fs_refused_name(size_t i); /* the i-th kind; NULL behind the last */
 
 /* -- entries --------------------------------------------------------------------------------- */
 
@@ -154,7 +156,7 @@ ah_status ah_fs_items_add(ah_fs_items *f, ah_slice name, const ah_fs_item *as);
 
 typedef enum ah_fs_act { AH_FS_SEEN, AH_FS_PUT, AH_FS_MAKE_FOLDER, AH_FS_REMOVE } ah_fs_act;
 
-/* What was done to a content, to be done again where another content is found. */
+/* An edit of a file's content, recorded so that it can be repeated on another content. */
 typedef struct ah_fs_op {
     ah_text *old; /* NULL: `with` is appended */
     ah_text *with;
@@ -166,13 +168,13 @@ typedef struct ah_fs_change {
     ah_fs_act act;
     ah_text *content; /* PUT */
     ah_fs_mode mode;  /* PUT; not known: the usual ones */
-    ah_fs_info was;   /* what the store that is changed had there */
-    bool pinned;      /* depends on that: it was read */
-    bool anew;        /* PUT, MAKE_FOLDER: what was there was removed before */
-    ah_fs_op *op;     /* PUT: how `content` came from that; none: without regard to it */
+    ah_fs_info was;   /* the entry that the changed store had there */
+    bool pinned;      /* the change depends on `was`, which was read */
+    bool anew;        /* PUT, MAKE_FOLDER: the old entry was removed before */
+    ah_fs_op *op;     /* PUT: edits that made `content` of it; none: independent of it */
     size_t n_ops;
     uint64_t serial; /* the store's: version of what the change put there */
-    ah_fs *fresh;    /* a view's: `was` is what the same call has put into that. Borrowed */
+    ah_fs *fresh;    /* a view's: the same call has put `was` into that. Borrowed */
 } ah_fs_change;
 
 /* A list with each path at most once, folders before what is put in them. */
@@ -211,7 +213,7 @@ struct ah_fs {
     bool guarded;  /* some names are refused */
     bool over;     /* ah_fs_end: nothing is committed into it any more */
     uint64_t serial;  /* of the lowest: the last number given to a version */
-    uint64_t commits; /* so many; tells whether another came between */
+    uint64_t commits; /* number of commits: shows if another came between */
 };
 
 /* The head of a store; `o` may be NULL. */

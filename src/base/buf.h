@@ -20,12 +20,12 @@ typedef struct ah_buf {
     size_t max;       /* most bytes it may hold */
     ah_status status; /* AH_OK, AH_NOMEM, or AH_BUDGET when `max` was reached */
 #ifdef AH_CHECKING
-    bool unasked; /* it was full, and no user has asked since */
+    bool unasked; /* it was full, and ah_buf_ok was not called since */
 #endif
 } ah_buf;
 
 #ifdef AH_CHECKING
-void ah_buf_check(const ah_buf *b); /* ends the program where it was full and nobody has asked */
+void ah_buf_check(const ah_buf *b); /* ends the program if `unasked` */
 #endif
 
 void ah_buf_init(ah_buf *b, const ah_mem *mem, size_t max);
@@ -44,8 +44,8 @@ void ah_buf_vfmt(ah_buf *b, const char *fmt, va_list ap) __attribute__((format(p
  * NULL on failure (sticky). */
 char *ah_buf_room(ah_buf *b, size_t n);
 
-/* Takes the bytes out, memory and all: they are the caller's own, and what comes meanwhile goes
- * elsewhere. Given back, the memory serves what comes next. */
+/* Moves the bytes and their memory to the caller; the buffer gets other memory when it is used
+ * meanwhile. ah_buf_give_back returns the memory for reuse. */
 ah_buf ah_buf_take(ah_buf *b);
 void ah_buf_give_back(ah_buf *b, ah_buf *taken);
 
@@ -67,11 +67,11 @@ static inline ah_slice ah_buf_slice(const ah_buf *b)
     return (ah_slice){b->data ? b->data : "", b->len};
 }
 
-/* For words that somebody reads, and what is better read in part than not at all: at most `most`
- * bytes of s, cut at a character, with a mark behind that says how much is missing. */
+/* Adds at most `most` bytes of s, cut at a character, and a mark with the number of bytes left out.
+ * For text that is useful in part. */
 void ah_buf_put_most(ah_buf *b, ah_slice s, size_t most);
-/* Where the buffer was full, it is whole again, with a mark at its end that says that the rest is
- * left out. False: memory was out. */
+/* Makes a full buffer whole again; a mark at its end (if there is room) says that the rest is left
+ * out. False: out of memory. */
 bool ah_buf_cut_short(ah_buf *b);
 
 /* The buffer's failure in words: out of memory, or "<what> is larger than <max> bytes". */

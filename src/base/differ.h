@@ -1,5 +1,5 @@
-/* Where two JSON texts part, for people who must see what changed: the first place in the
- * order of the text, as a JSON pointer, and what stands there in each. */
+/* The first difference of two JSON texts, in the order of the text: its place, as a JSON pointer,
+ * and the value there in each. For people who must see what changed. */
 #ifndef AH_BASE_DIFFER_H
 #define AH_BASE_DIFFER_H
 

@@ -208,7 +208,7 @@ ah_json_reader ah_json_read(ah_slice checked)
     return (ah_json_reader){.p = skip_white(p, end), .end = end};
 }
 
-/* What begins with this character. */
+/* The kind of the token that begins with this character. */
 static inline ah_json_kind kind_at(char c)
 {
     switch (c) {
@@ -517,7 +517,7 @@ static bool read_int(ah_slice lit, int64_t *out)
     return lit.n > negative;
 }
 
-/* What follows 'e', held within bounds that no count of digits reaches. */
+/* The exponent behind 'e', held within bounds that no count of digits reaches. */
 static int64_t read_exponent(const char *p, const char *end)
 {
     bool negative = p < end && *p == '-';
@@ -529,8 +529,8 @@ static int64_t read_exponent(const char *p, const char *end)
     return negative ? -v : v;
 }
 
-/* The literal rewritten as digits and exponent without a point: strtod would look
- * for the locale's. Digits too many to matter are only told to be more than none. */
+/* The value of the literal, rewritten as digits and exponent without a point: strtod would look for
+ * the locale's. Digits that do not fit become a single 1, unless all are 0. */
 static double read_float(ah_slice lit)
 {
     const char *p = lit.n ? lit.p : "", *end = p + lit.n;

@@ -30,7 +30,7 @@ typedef enum ah_json_kind {
     AH_JSON_OBJECT_END /* } */
 } ah_json_kind;
 
-/* Where and what a text that is no JSON fails. */
+/* Position and reason of a JSON syntax error. */
 typedef struct ah_json_fault {
     size_t offset, line, column; /* offset from 0; line and column from 1, column in bytes */
     const char *what;            /* static, such as "duplicate key" or "unexpected character" */
@@ -53,14 +53,14 @@ ah_status ah_json_check_piece(const ah_mem *mem, ah_slice text, size_t *halves,
 ah_status ah_json_check_piece_err(const ah_mem *mem, ah_slice text, size_t *halves,
                                   const char *what, ah_err *err);
 
-/* One more member, a string, in the error's details; left out where it does not fit. */
+/* Adds a member, a string, to the error's details; left out where it does not fit. */
 void ah_json_detail(ah_err *err, const char *name, ah_slice value);
 void ah_json_detail_int(ah_err *err, const char *name, int64_t value);
-/* What ah_json_detail put there, still with its escapes; .p NULL: nothing. */
+/* The string that ah_json_detail added under this name, still with its escapes; .p NULL: none. */
 ah_slice ah_json_detail_of(const ah_err *err, const char *name);
 
-/* "<said> at line 1, column 7 near `...`" as AH_TOOL_VALIDATION, for what callers find in a text.
- */
+/* Fails with AH_TOOL_VALIDATION and "<said> at line 1, column 7 near `...`", for faults that
+ * callers find in a text. */
 ah_status ah_json_err_at(ah_slice text, size_t offset, const char *said, ah_err *err);
 
 /* Walks checked text. */
@@ -100,19 +100,19 @@ void ah_json_rest_members(ah_json_reader *r, const ah_json_slot *want, size_t n)
 
 /* Unescaped string appended to out. `raw` is the text between the quotes. */
 void ah_json_unescape(ah_slice raw, ah_buf *out);
-/* Does the raw text between quotes, unescaped, say this? Needs no memory. */
+/* True if the raw text between quotes, unescaped, is lit. Needs no memory. */
 bool ah_json_spells(ah_slice raw, const char *lit);
-/* Is the token's (unescaped) string this literal? Inline: it is asked of every key. */
+/* True if the token's (unescaped) string is this literal. Inline: it is called for every key. */
 static inline bool ah_json_token_is(ah_json_token t, const char *lit)
 {
     if (t.kind != AH_JSON_STRING && t.kind != AH_JSON_KEY)
         return false;
     return t.escaped ? ah_json_spells(t.raw, lit) : ah_slice_is(t.raw, lit);
 }
-/* A string value's text (with quotes) unescaped onto out; false (and nothing) when it is no string.
- */
+/* Appends the unescaped text of a string value (with quotes) to out; false, and nothing, if it is
+ * no string. */
 bool ah_json_string(ah_slice value, ah_buf *out);
-/* What is between the quotes of a string value. */
+/* The raw text between the quotes of a string value. */
 static inline ah_slice ah_json_inside(ah_slice string)
 {
     return (ah_slice){string.p + 1, string.n - 2};

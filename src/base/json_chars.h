@@ -6,8 +6,8 @@
 
 #include "base/json.h"
 
-/* Are bytes loaded lowest first? Then a word's lowest bit set tells its first byte that
- * matters; elsewhere bytes are looked at one by one. */
+/* 1 where bytes are loaded lowest first: a word's lowest bit set then marks its first byte that
+ * matters. 0 elsewhere: bytes are looked at one by one. */
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 enum { LOWEST_FIRST = 1 };
 #else

@@ -17,8 +17,9 @@ typedef struct ah_log {
 void ah_log_put(const ah_log *log, ah_log_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* What code of a script raised, as luaL_traceback has it. What was raised on purpose is
- * information; a `mistake` is a warning, without the traceback where information is dropped. */
+/* Logs an error raised by a script's code, as luaL_traceback formats it: as information if it was
+ * raised on purpose, as a warning if it is a `mistake`. Without the traceback where information is
+ * dropped. */
 void ah_log_raised(const ah_log *log, bool mistake, ah_slice raised);
 
 const char *ah_log_level_name(ah_log_level level); /* "warning" */

@@ -86,7 +86,8 @@ static void split(ah_slice name, words *out)
     }
 }
 
-/* How many letters two words have in common: all, those of a beginning, or none. */
+/* Number of letters that two words share: all if they are equal; those of the shorter if the longer
+ * begins with it and it has LEAST_BEGINNING; else 0. */
 static size_t common(ah_slice a, ah_slice b)
 {
     size_t n = a.n < b.n ? a.n : b.n, i = 0;
@@ -116,7 +117,7 @@ static size_t shared(ah_slice one, ah_slice other)
 
 /* -- the search ----------------------------------------------------------------- */
 
-/* What it costs to take the name for the other; SIZE_MAX: it is not near. */
+/* The cost of taking `name` for the one that is searched; SIZE_MAX: it is not near. */
 static size_t cost_of(const ah_near *near, ah_slice name)
 {
     size_t longer = near->to.n > name.n ? near->to.n : name.n;

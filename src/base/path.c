@@ -3,11 +3,10 @@
 #include "base/backing.h"
 #include "base/json.h"
 
-/* What programs run or obey without being asked to, or by being started in a folder. A folder's
- * name covers all that is in it; a `*` at the end stands for whatever follows, so that a file of
- * the same kind that is called a little otherwise is covered, too. Compared as disks may: see
- * fold_name. Not here is what a project itself runs or configures (a Makefile, a linter's
- * settings). */
+/* Names of files that programs run or obey without being asked to, or by being started in a folder.
+ * A folder's name covers all that is in it; a `*` at the end matches any rest, so that variants of
+ * a name are covered, too. Compared as disks may compare: see fold_name. Not listed: files that a
+ * project itself runs or configures (a Makefile, a linter's settings). */
 static const char *const refused[] = {
     /* version control: hooks, filters, credentials */
     ".git",
@@ -336,7 +335,7 @@ static const char *const refused[] = {
     ".storybook",
 };
 
-/* What is copied to become one of the above, and is obeyed by nobody as it is. */
+/* Files that are copied to become one of the above; no program obeys them as they are. */
 static const char *const harmless[] = {".env.example", ".env.sample", ".env.template"};
 
 enum {
@@ -402,7 +401,7 @@ static void fold_name(ah_slice name, char out[AH_FS_MAX_NAME + 1])
     out[n] = '\0';
 }
 
-/* Is the folded name of that kind? */
+/* True if the folded name is of that kind. */
 static bool is_of(const char *name, const char *kind)
 {
     while (*kind && *kind == *name) {
@@ -436,7 +435,7 @@ bool ah_fs_is_refused(ah_slice name)
     return kind_of(folded) != NULL;
 }
 
-/* Is the name, or its whole kind, among those that are allowed? */
+/* True if options.allow has the name or its whole kind. */
 static bool is_allowed(const ah_fs *fs, const char *folded, const char *kind)
 {
     ah_slice rest = ah_text_slice(fs->o.allow);
@@ -524,7 +523,7 @@ static ah_status check_letters(ah_slice given, ah_err *err)
     return AH_OK;
 }
 
-/* What an absolute path is below `root`; .p NULL where it is not below. */
+/* The part of an absolute path behind `root`; .p NULL if the path is not below it. */
 static ah_slice below(ah_slice root, ah_slice given)
 {
     while (root.n && root.p[root.n - 1] == '/')
@@ -554,7 +553,7 @@ static ah_status refuse_absolute(const ah_fs *fs, ah_slice given, ah_err *err)
                      AH_FMT(given), AH_FMT(meant));
 }
 
-/* One level up; false where that leads out. */
+/* Goes one level up; false if that leaves the root. */
 static bool go_up(ah_fs_path *p)
 {
     if (p->n == 0)

@@ -98,8 +98,8 @@ static bool prepare(ah_pattern *p)
     return true;
 }
 
-/* What PCRE2 may refuse of translated words. It has other numbers and other words for lookbehinds
- * from release to release; in ours they are the same. */
+/* Adds the reason for which PCRE2 refuses a translated expression. PCRE2's numbers and words for
+ * lookbehinds differ between releases; ours are the same for all. */
 static ah_status say(ah_buf *why, int code)
 {
     enum { LOOKBEHIND_VARIES_TOO_MUCH = 200 }; /* since 10.43 */
@@ -121,9 +121,9 @@ static ah_status say(ah_buf *why, int code)
     return AH_PROMPT_VALIDATION;
 }
 
-/* PCRE2 (10.42) looks for what a match must begin with and how long it is at least, and is mistaken
- * where the expression looks around or back: it must not, then. The words are translated ones, in
- * which these are nothing else. */
+/* The option for an expression that looks around or back: PCRE2 (10.42) computes the start and the
+ * least length of its matches wrongly, and must not. The words are translated ones, in which these
+ * signs mean nothing else. */
 static uint32_t looks_option(ah_slice words)
 {
     static const char *const looks[] = {"(?=", "(?!", "(?<", "\\g{"};
@@ -231,7 +231,7 @@ static int look(pcre2_callout_block *b, void *ud)
     return ah_work_do(t->work, steps) ? 0 : PCRE2_ERROR_CALLOUT;
 }
 
-/* What so much backtracking may cost at most, in steps. */
+/* The most steps that so much backtracking may cost. */
 static uint64_t price_of(const ah_pattern *p, size_t n, uint32_t limit)
 {
     size_t each = 1 + p->cost.widest / WIDE_STEP + p->cost.least / WIDE_STEP + p->frame / FRAME +

@@ -27,10 +27,10 @@ ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, unsigned how, ah_patt
                          ah_buf *why);
 void ah_pattern_free(ah_pattern *p);
 ah_slice ah_pattern_text(const ah_pattern *p); /* as it was given */
-/* Somewhere in `text` (UTF-8)? The steps that takes are counted in the work. */
+/* Matches anywhere in `text` (UTF-8). Counts its steps in the work. */
 ah_match ah_pattern_match(ah_pattern *p, ah_slice text, ah_work *work);
 
-/* What one step of a match may cost. */
+/* Features of an expression that raise the cost of one step of a match. */
 typedef struct ah_pattern_cost {
     size_t widest; /* bytes of the longest class */
     size_t least;  /* the most characters that must be repeated at once */

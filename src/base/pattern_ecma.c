@@ -114,7 +114,7 @@ static void put_char(regex *x, uint32_t c)
         ah_buf_fmt(x->out, "\\x{%x}", (unsigned)c);
 }
 
-/* Of a surrogate pair? */
+/* True if c is half of a surrogate pair. */
 static bool is_half(uint32_t c)
 {
     return (c & ~0x7ffu) == 0xd800;
@@ -207,7 +207,7 @@ static bool take_byte(regex *x, uint32_t *c)
     return true;
 }
 
-/* May a backslash before it be left out of what it means? */
+/* True if a backslash before c can be dropped without a change of meaning. */
 static bool is_itself(const regex *x, int c, bool in_class)
 {
     return c < 0x80 && (x->lenient || strchr("^$\\.*+?()[]{}|/", c) || (in_class && c == '-'));
@@ -585,8 +585,8 @@ static bool put_reference(regex *x, size_t capture, size_t at)
     return x->repeatable = true;
 }
 
-/* Does the reference stand behind its group in the same alternative, so that whenever it is
- * reached the group has matched in the same turn? */
+/* True if the reference stands behind its group in the same alternative, so that whenever it is
+ * reached the group has matched in the same turn. */
 static bool follows(const regex *x, const reference *r, const group *g)
 {
     size_t in = r->in, turn = r->turn;
@@ -596,8 +596,9 @@ static bool follows(const regex *x, const reference *r, const group *g)
     return r->behind && !g->optional && in == g->parent && turn == g->turn;
 }
 
-/* ECMAScript forgets what groups held when what they stand in is repeated, PCRE2 does not; PCRE2
- * lets a group be repeated once more with nothing, ECMAScript does not. */
+/* Fails for references that PCRE2 matches otherwise: when a part is repeated, ECMAScript forgets
+ * what the groups in it held, PCRE2 does not; PCRE2 lets a group be repeated once more with
+ * nothing, ECMAScript does not. */
 static bool judge_references(regex *x)
 {
     for (size_t i = 0; i < x->n_refs; i++) {

@@ -31,9 +31,9 @@ typedef struct ah_http_request {
     ah_slice body[4]; /* sent one after the other; borrowed until the transfer has ended */
     size_t n_body;
     ah_http_limits limits;
-    /* Where given, borrowed until the transfer has ended: no other address is connected to,
-     * whatever names and redirects say; proxies of the environment are not used, and the
-     * connection is neither shared nor kept. Not with a transport of the program's (AH_USAGE). */
+    /* The only addresses to connect to, whatever names and redirects say; NULL: any. Borrowed until
+     * the transfer has ended. With it, proxies of the environment are not used, and the connection
+     * is neither shared nor kept. Not with a transport of the program's (AH_USAGE). */
     const struct ah_addresses *only;
 } ah_http_request;
 

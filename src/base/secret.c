@@ -63,7 +63,7 @@ enum {
     MORE = LONGEST + 1 /* the text ends before it is said whether this is the letter */
 };
 
-/* How many bytes of the text are this letter; 0: they are another; MORE. */
+/* Number of bytes of the text that spell this letter; 0: they spell another; or MORE. */
 static size_t letter(ah_slice text, char c)
 {
     size_t n = 0;

@@ -68,7 +68,7 @@ static size_t decode(const char *p, const char *end, uint32_t *c)
     return n ? n : 1;
 }
 
-/* Does c belong to the character before it, which began with `base`? */
+/* True if c belongs to the character before it, which began with `base`. */
 static bool goes_with(uint32_t base, uint32_t before, uint32_t c)
 {
     if (before == JOINER && is_picture(base) && is_picture(c))

@@ -8,7 +8,7 @@ ah_work ah_work_of(uint64_t most, const ah_interrupt *interrupt)
     return (ah_work){.interrupt = interrupt, .most = most, .look = most < LOOK ? most : LOOK};
 }
 
-/* Where it has ended `look` is 0: each later step comes here again. */
+/* Sets `look` to 0 once the work has ended, so that each later step calls this again. */
 bool ah_work_look(ah_work *w)
 {
     uint64_t left;

@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* True: nobody waits for the result any more. Asked again and again; neither raises nor waits. */
+/* `wanted` returns true once the result is no longer wanted. It is called again and again, and
+ * neither raises nor waits. */
 typedef struct ah_interrupt {
     bool (*wanted)(void *ud);
     void *ud;
@@ -21,7 +22,7 @@ typedef struct ah_interrupt {
 typedef enum ah_work_end { AH_WORK_GOES_ON, AH_WORK_SPENT, AH_WORK_STOPPED } ah_work_end;
 
 typedef struct ah_work {
-    const ah_interrupt *interrupt; /* NULL: nobody ends it early */
+    const ah_interrupt *interrupt; /* NULL: cannot be ended early */
     uint64_t steps, most;          /* done, and allowed */
     uint64_t look;                 /* at so many steps the interrupt is asked for next */
     ah_work_end end;
@@ -29,7 +30,8 @@ typedef struct ah_work {
 
 /* Work of at most `most` steps. */
 ah_work ah_work_of(uint64_t most, const ah_interrupt *interrupt);
-/* What ah_work_do does now and then. */
+/* Compares the steps with the limit and asks the interrupt; ah_work_do calls it now and then. False
+ * once the work has ended. */
 bool ah_work_look(ah_work *w);
 
 /* Counts n steps; false once the work has ended, and from then on. */

@@ -48,7 +48,8 @@ bool ah_image_of(ah_slice part, ah_image *out)
     return ah_json_members(part, want, 4) && ah_json_string_is(type, "image");
 }
 
-/* Is the JSON string base64? Other writers of JSON escape the slash. */
+/* Sets *sound to true if the JSON string is base64 of 1 byte to AH_IMAGE_MAX. Some writers of JSON
+ * escape the slash. */
 static ah_status check_data(const ah_mem *mem, ah_slice data, bool *sound, ah_err *err)
 {
     ah_slice raw = ah_json_inside(data);

@@ -18,16 +18,18 @@ typedef struct ah_image {
     ah_slice mime, data, url;
 } ah_image;
 
-/* What the first bytes say: "image/png", "image/jpeg", "image/gif" or "image/webp"; else NULL. */
+/* The MIME type by the first bytes: "image/png", "image/jpeg", "image/gif" or "image/webp"; else
+ * NULL. */
 const char *ah_image_mime(ah_slice bytes);
 
-/* Is it one of these four? */
+/* True if mime is one of these four. */
 bool ah_image_is_mime(ah_slice mime);
 
-/* Is the part (checked JSON) an image? Then *out is what it holds. */
+/* True if the part (checked JSON) is an image; *out is then filled, with slices of the part. */
 bool ah_image_of(ah_slice part, ah_image *out);
 
-/* Are the images among these parts sound? A list, or nothing. AH_USAGE says which is not. */
+/* Checks the images among these parts, a list or nothing. AH_USAGE names the first that is
+ * malformed. */
 ah_status ah_images_check(const ah_mem *mem, ah_slice parts, ah_err *err);
 
 #endif

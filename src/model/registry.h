@@ -10,12 +10,11 @@
 
 typedef struct ah_registry_slot {
     ah_text *name;
-    ah_tool *tool;  /* NULL: it was removed */
-    ah_tool *brief; /* it was picked: the tool as it is declared while it is not; else NULL */
-    ah_text *gone;  /* what a call is told where it was removed; NULL: only that it was */
-    ah_tool
-        *before; /* while `open`: what was there, unpicked, when the registry was settled last */
-    bool open, fresh; /* changed since then; not there at all then */
+    ah_tool *tool;    /* NULL: it was removed */
+    ah_tool *brief;   /* while picked: the tool as declared in brief; else NULL */
+    ah_text *gone;    /* added to the error of a call once it was removed; NULL: nothing */
+    ah_tool *before;  /* while `open`: the unpicked tool as settled last; NULL: none */
+    bool open, fresh; /* changed since then; the slot is new since then */
 } ah_registry_slot;
 
 typedef struct ah_registry {
@@ -31,7 +30,8 @@ void ah_registry_init(ah_registry *r, const ah_mem *mem); /* it must not move af
 void ah_registry_clear(ah_registry *r);
 
 ah_tool *ah_registry_find(const ah_registry *r, ah_slice name); /* borrowed, or NULL */
-/* There was one, it was removed. *gone (may be NULL): its parting words, borrowed, or .p NULL. */
+/* True if a tool of this name was removed. *gone (may be NULL): the text for errors of its calls,
+ * borrowed, or .p NULL. */
 bool ah_registry_had(const ah_registry *r, ah_slice name, ah_slice *gone);
 
 /* Refuses a taken name with AH_PROMPT_VALIDATION. Takes a reference of its own. */
@@ -39,12 +39,13 @@ ah_status ah_registry_add(ah_registry *r, ah_tool *tool, ah_err *err);
 /* The same, but takes the place of a tool of that name; it cannot fail where there is one, or was.
  */
 ah_status ah_registry_put(ah_registry *r, ah_tool *tool, ah_err *err);
-/* What was put and removed stands from here on. */
+/* Settles the tools as put and removed so far: later copies begin from this state. */
 void ah_registry_settle(ah_registry *r);
-/* Makes dst, which is empty, know what src knew when it was settled last; nothing is picked. */
+/* Copies the tools and removed names of src, as settled last, into dst, which is empty; nothing is
+ * picked. */
 ah_status ah_registry_copy(ah_registry *dst, const ah_registry *src, ah_err *err);
-/* Puts the tool in the place of the one of its name where that is specified alike, in full or, with
- * `brief`, in brief: a conversation that goes on gets its handlers back. *bound: so it was. */
+/* Replaces the tool of the same name if its specification is the same, in full or, with `brief`, in
+ * brief: a conversation that goes on gets its handlers back. *bound: the tool was replaced. */
 ah_status ah_registry_rebind(ah_registry *r, ah_tool *tool, bool brief, bool *bound, ah_err *err);
 /* False: there is none of that name. */
 bool ah_registry_remove(ah_registry *r, ah_slice name);

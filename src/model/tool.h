@@ -24,8 +24,8 @@ ah_value ah_value_json(ah_text *json); /* of a tool of our own: p is the text, w
 bool ah_value_is_json(const ah_value *v);
 
 enum {
-    AH_TOOL_MEMORY = 256 << 20,      /* bytes that one call may take, where the tool does not say */
-    AH_TOOL_LEAST_MEMORY = 64 << 10, /* what may be said */
+    AH_TOOL_MEMORY = 256 << 20,      /* bytes that one call may take by default */
+    AH_TOOL_LEAST_MEMORY = 64 << 10, /* the least that can be set */
     AH_TOOL_RESULT = 64 << 10,       /* bytes of a result that the model sees */
     AH_TOOL_LEAST_RESULT = 1 << 10
 };
@@ -40,8 +40,8 @@ struct ah_call; /* run/call.h */
 typedef struct ah_tool_vt {
     void (*start)(const ah_tool *tool, struct ah_call *call);
     void (*stop)(const ah_tool *tool, struct ah_call *call);
-    /* What a call of it has alone: two of the same do not work together. NULL (also the
-     * function): nothing. */
+    /* Returns the object that a call of the tool needs for itself: calls with the same one do not
+     * run together. NULL (also the function): none. */
     const void *(*alone)(const ah_tool *tool);
 } ah_tool_vt;
 
@@ -49,14 +49,15 @@ enum { AH_TOOL_MAX_DESCRIPTION = 16 << 10 }; /* bytes of a full one */
 
 typedef enum ah_say { AH_UNSAID, AH_NO, AH_YES } ah_say;
 
-/* What a tool's author says of it, for policies and for wires that have a place for it. Nothing
- * here is checked, and nothing follows from it but in ah_drift (untrusted). */
+/* Annotations: a tool's properties as its author declares them, for policies and for wires that
+ * have a place for them. Nothing here is checked, and nothing follows from it but in ah_drift
+ * (untrusted). */
 typedef enum ah_annotation {
     AH_DESTRUCTIVE, /* it may delete or overwrite */
     AH_IDEMPOTENT,  /* the same call made twice has no further effect */
     AH_OPEN_WORLD,  /* it reaches what is outside the program: the network, other processes */
     AH_READ_ONLY,   /* it changes nothing */
-    AH_UNTRUSTED,   /* it comes from outside the program: its words are somebody else's */
+    AH_UNTRUSTED,   /* it and its description come from outside the program */
     AH_ANNOTATIONS
 } ah_annotation;
 
@@ -73,7 +74,7 @@ typedef struct ah_tool_def {
     ah_slice full_description;
     ah_schema *params;    /* borrowed; object schema; NULL: no parameters */
     ah_schema *result;    /* borrowed; NULL: anything */
-    ah_slice result_type; /* the name of its type; .p NULL: it is of none */
+    ah_slice result_type; /* name of its type; .p NULL: none */
     ah_slice params_type; /* likewise */
     ah_slice place;    /* where it is declared, for people: "x.lua:4"; .p NULL: agenthost itself */
     ah_slice examples; /* checked JSON: a list of { description, input, output }; .p NULL: none */
@@ -83,7 +84,7 @@ typedef struct ah_tool_def {
     bool direct;      /* its result is the run's answer */
     bool keeps_words; /* its description is not to be overridden */
     bool keeps_full;  /* never declared by its brief description (ah_tool_brief) */
-    ah_say strict;    /* is the provider to be strict with it? */
+    ah_say strict;    /* strict mode at the provider */
     ah_say says[AH_ANNOTATIONS];
     ah_slice version;   /* UTF-8, 1 to AH_TOOL_VERSION bytes; .n 0: none */
     int64_t timeout_ms; /* 0: none of its own */
@@ -116,13 +117,13 @@ struct ah_tool {
     size_t memory, max_result;
     const ah_tool_vt *vt;
     ah_value handler;
-    ah_text *gone; /* what a call is told once it was removed, or is stale; NULL: only that */
+    ah_text *gone; /* added to the error of a call if removed or stale; NULL: nothing */
     ah_tool *of;   /* the tool whose handler it borrows; NULL: it is its own */
-    ah_tool *full; /* it is declared in brief: the same tool, declared in full; else NULL */
+    ah_tool *full; /* of a tool declared in brief: the same, declared in full; else NULL */
 };
 
-/* The names of agenthost's own tools: nobody else's tool has one, so that a call of one of them
- * never reaches a stranger. */
+/* True for the names of agenthost's own tools: no other tool can have one, so that a call of one of
+ * them never reaches another tool. */
 bool ah_tool_name_is_ours(ah_slice name);
 
 /* AH_PROMPT_VALIDATION names the field that is wrong. */
@@ -139,7 +140,7 @@ ah_status ah_tool_describe(ah_tool *t, ah_slice description, ah_tool **out, ah_e
 ah_status ah_tool_brief(ah_tool *t, ah_tool **out, ah_err *err);
 /* The same tool, its calls run by the handler of another one. */
 ah_status ah_tool_run_by(ah_tool *t, ah_tool *other, ah_tool **out, ah_err *err);
-/* What a tool made from another one has of its own; the rest is shared with it. */
+/* The own parts of a tool that is made from another one; the rest is shared with it. */
 typedef struct ah_tool_as {
     ah_slice name;  /* ^[A-Za-z0-9_-]{1,64}$ */
     ah_slice aside; /* UTF-8, behind the description */
@@ -148,7 +149,8 @@ typedef struct ah_tool_as {
     ah_value handler; /* taken on success */
 } ah_tool_as;
 ah_status ah_tool_derive(ah_tool *t, const ah_tool_as *as, ah_tool **out, ah_err *err);
-/* AH_PROMPT_VALIDATION: both have one name. Says where each is declared, and what it takes. */
+/* Fails with AH_PROMPT_VALIDATION: two tools have one name. The message has the place of each
+ * declaration, and its parameters. */
 ah_status ah_tool_twice(const ah_tool *first, const ah_tool *second, ah_err *err);
 ah_tool *ah_tool_ref(ah_tool *t);
 void ah_tool_unref(ah_tool *t);

@@ -9,7 +9,7 @@ const char *const ah_annotation_names[] = {"destructive", "idempotent", "open_wo
 
 /* -- making ----------------------------------------------------------------------- */
 
-/* Those that are said; nothing where none is. */
+/* Appends the annotations that are set; nothing where none is. */
 static void put_annotations(const ah_tool *t, ah_buf *b)
 {
     size_t n = 0;
@@ -160,13 +160,14 @@ void ah_spec_put_told_list(ah_slice specs, ah_buf *out)
 
 /* -- comparing ----------------------------------------------------------------------- */
 
-/* Those that a model is told come first; the very first is AH_SPEC_DESCRIPTION. */
+/* The members that are compared: the first TOLD are sent to a model; the very first is
+ * AH_SPEC_DESCRIPTION. */
 static const char *const members[] = {"description", "parameters",  "examples",
                                       "strict",      "annotations", "version"};
 
 enum { MEMBERS = sizeof members / sizeof *members, TOLD = 4 };
 
-/* The first n members. */
+/* Returns the set of those of the first n members that differ. */
 static unsigned differences(ah_slice was, ah_slice now, unsigned n)
 {
     unsigned set = 0;

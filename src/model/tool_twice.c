@@ -1,5 +1,5 @@
-/* What is said where two tools have one name: where each is declared and what it takes, since
- * either may be the one that is to be renamed (seed 003: the tool's name and its parameters' type).
+/* The error for two tools of one name: it has the place of each declaration and its parameters,
+ * since either tool may be the one to rename (seed 003: the tool's name and its parameters' type).
  */
 #include "model/tool.h"
 

@@ -354,8 +354,8 @@ void ah_transcript_take_back(ah_transcript *t, bool staged, size_t mark)
         ah_model_settings_read(ah_transcript_last(t, AH_ENTRY_SETTINGS), &t->settings);
 }
 
-/* Where in a commit an entry stands. Changes of tools and prompt keep the order among
- * themselves in which they were made. */
+/* The position of entries of this kind within a commit. Changes of tools and prompt share one, so
+ * that they keep the order in which they were made. */
 static int rank(ah_entry_kind kind)
 {
     switch (kind) {

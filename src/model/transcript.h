@@ -21,7 +21,7 @@ typedef enum ah_entry_kind {
     AH_ENTRY_TOOLS_REMOVED,
     AH_ENTRY_TOOLS_DEFERRED, /* tools that can be found, but are not offered yet */
     AH_ENTRY_PROMPT,
-    AH_ENTRY_STRATEGY, /* what a strategy keeps; no model is shown it */
+    AH_ENTRY_STRATEGY, /* data that a strategy keeps; never sent to a model */
     AH_ENTRY_NOTE,
     AH_ENTRY_USER,
     AH_ENTRY_COMPACTED,
@@ -75,11 +75,11 @@ ah_transcript *ah_transcript_new(const ah_mem *mem); /* NULL when out of memory 
 ah_transcript *ah_transcript_ref(ah_transcript *t);
 void ah_transcript_unref(ah_transcript *t);
 
-/* One from its JSON text, as ah_transcript_print gives it: sound, the pending turn settled (a
- * call without an answer gets one that says so). Entries of unknown kinds are left out. AH_USAGE
- * says what is wrong with a text that is none. (transcript_read.c) */
+/* Reads a transcript from its JSON text, as ah_transcript_print gives it: sound, the pending turn
+ * settled (a call without an answer gets one that says so). Entries of unknown kinds are left out.
+ * AH_USAGE says what is wrong with a text that is no transcript. (transcript_read.c) */
 ah_status ah_transcript_read(const ah_mem *mem, ah_slice text, ah_transcript **out, ah_err *err);
-/* Another one with the same entries; without the pending turn. */
+/* Makes a copy with the same entries, without the pending turn. */
 ah_status ah_transcript_copy(const ah_transcript *t, ah_transcript **out, ah_err *err);
 /* The text of the last entry of that kind; .p NULL: there is none. */
 ah_slice ah_transcript_last(const ah_transcript *t, ah_entry_kind kind);
@@ -92,9 +92,10 @@ ah_status ah_transcript_add(ah_transcript *t, ah_entry_kind kind, ah_text *json,
 ah_status ah_transcript_begin(ah_transcript *t, ah_text *assistant, ah_err *err);
 /* Fills an empty slot; takes the result. A full one keeps its first answer. */
 void ah_transcript_fill(ah_transcript *t, size_t slot, ah_text *result);
-/* Appended by the next commit, after the results and by kind; takes json (also on failure). */
+/* Stages an entry that the next commit appends, after the results and by kind; takes json (also on
+ * failure). */
 ah_status ah_transcript_stage(ah_transcript *t, ah_entry_kind kind, ah_text *json, ah_err *err);
-/* To take back what was staged (or, where `staged` is false, added) since a mark. */
+/* Take back the entries that were staged (or, where `staged` is false, added) since a mark. */
 size_t ah_transcript_mark(const ah_transcript *t, bool staged);
 void ah_transcript_take_back(ah_transcript *t, bool staged, size_t mark);
 /* Answers an empty slot with `content` (a literal of at most AH_SETTLE_MAX bytes
@@ -105,8 +106,8 @@ void ah_transcript_settle(ah_transcript *t, size_t slot, const char *content, in
  * list. Cannot fail. */
 void ah_transcript_commit(ah_transcript *t);
 
-/* Has a call of this id begun in this conversation? May say yes to an id that only
- * hashes alike: it serves to mint new ids, which costs nothing. */
+/* True if a call of this id has begun in this conversation, or one whose id has the same hash. Used
+ * to mint ids, where another try costs nothing. */
 bool ah_transcript_knows(const ah_transcript *t, ah_slice id);
 
 /* AH_OK when every call is answered exactly once, in order, right after its message, and
@@ -119,7 +120,7 @@ void ah_transcript_print(const ah_transcript *t, ah_buf *out);
 /* Entries as JSON. Each takes what it needs, returns a new text, or NULL when out of memory. */
 ah_text *ah_entry_text(const ah_mem *mem, ah_entry_kind kind, ah_slice text,
                        int64_t time); /* user, prompt, note */
-/* A prompt with who says so, a checked JSON object; .p NULL: the script. */
+/* A prompt with its origin `by`, a checked JSON object; .p NULL: the script. */
 ah_text *ah_entry_prompt(const ah_mem *mem, ah_slice text, ah_slice by, int64_t time);
 /* A user's message of parts (checked JSON list). */
 ah_text *ah_entry_parts(const ah_mem *mem, ah_slice parts, int64_t time);

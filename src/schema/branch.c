@@ -19,7 +19,7 @@ void schema_weigh_constant(checker *c, const subject *v)
         c->distance += v->at && v->at->up == c->branch->at ? TAG : 2;
 }
 
-/* Do all branches only list values? Then they are one list, for the words. */
+/* True if all branches only list values: they are reported as one list then. */
 static bool only_values(const ah_schema *s, range list)
 {
     for (size_t i = 0; i < list.n; i++) {
@@ -179,7 +179,7 @@ static range tag_values(checker *c, uint32_t i, ah_slice name)
     return values;
 }
 
-/* Do all branches for objects list what the member may be, and none what it is? */
+/* True if every branch for objects lists values for the member, and none lists its value. */
 static bool is_wrong_tag(checker *c, const op *o, const subject *member, ah_slice name)
 {
     for (size_t i = 0; i < o->list.n; i++) {
@@ -215,7 +215,8 @@ static void fault_tag(checker *c, const op *o, const subject *member, ah_slice n
     schema_end_guessed(c, b, member, &g);
 }
 
-/* Where every branch failed for its tag: tells all that the first such member may be. */
+/* Reports the first member whose value is no tag of any branch, with all values that it may have.
+ * False: there is none. */
 static bool fault_tags(checker *c, const op *o, const subject *v)
 {
     ah_json_reader r = v->inside;
@@ -238,8 +239,8 @@ static bool fault_tags(checker *c, const op *o, const subject *v)
     return false;
 }
 
-/* Tells the faults of the branch that came nearest. A branch of another type (null
- * among them) is far away from any; where all are, the types are what to tell. */
+/* Reports the faults of the nearest branch. A branch of another type (null among them) is far from
+ * any value; where all are, the types are reported. */
 static void fault_branches(checker *c, const op *o, subject *v, const branches *b)
 {
     const char *rule = o->code == OP_ANY_OF ? "anyOf" : "oneOf";

@@ -359,7 +359,8 @@ static inline void check_member(checker *c, object_walk *w)
         check_named(c, w, ah_json_next(&w->r));
 }
 
-/* What the absent members bring: a fault, or a default before the closing brace. */
+/* Reports absent members that are required; adds the defaults of others before the closing brace.
+ */
 static void check_absent(checker *c, const object_walk *w, const char *brace)
 {
     const op *o = w->o;
@@ -387,7 +388,7 @@ static void check_absent(checker *c, const object_walk *w, const char *brace)
     }
 }
 
-/* The null does not fit its schema, and is left out; or it does, and is a member like others. */
+/* Drops a null that does not fit its schema; one that fits is checked as any other member. */
 static void end_lost(checker *c, object_walk *w)
 {
     const char *start = w->at.key.p - 1;

@@ -23,7 +23,7 @@ enum {
     STEP_TOKENS = 16,    /* bytes likewise, token by token */
     STEP_DIGITS = 8,     /* of a number, or bytes of a string that are unescaped */
     STEP_ITEMS = 8,      /* looked at in a table, in a step */
-    STEP_FAULT = 16,     /* to tell one */
+    STEP_FAULT = 16,     /* to report one */
     MARKS_INLINE = 2
 };
 
@@ -34,7 +34,7 @@ typedef struct fill { /* what to do at value[offset] */
     ah_slice name, text; /* else a default to insert before it */
 } fill;
 
-/* Where in a value: a chain through the frames. */
+/* A position in a value: a chain through the frames. */
 typedef struct place {
     const struct place *up;
     ah_slice key; /* .p NULL: an index */
@@ -53,7 +53,7 @@ typedef struct scope {
 
 typedef struct answer answer;
 
-/* Which members or items of a value were evaluated, by their index. */
+/* The members or items of a value that were evaluated, by their index. */
 typedef struct marks {
     uint64_t few[MARKS_INLINE], *bits; /* NULL: few */
     size_t words;
@@ -69,7 +69,8 @@ typedef struct edit { /* a coercion: value[offset, offset + n) between these two
 typedef struct subject subject;
 typedef struct checker checker;
 
-/* Why the rules of a schema hold for a value: told with faults of it and its members. */
+/* The reason why the rules of a schema hold for a value: reported with faults of the value and its
+ * members. */
 typedef struct reason {
     enum {
         WHY_THEN,   /* it fits the node, which is an `if`; */
@@ -101,12 +102,12 @@ struct checker {
     ah_slice value;
     ah_extra extra;
     ah_faults *faults;
-    size_t distance;       /* what the faults so far weigh, the silent ones too */
+    size_t distance;       /* weight of the faults so far, the silent ones too */
     const subject *branch; /* whose branches are tried, the innermost; or NULL */
-    int silent;            /* above 0: faults are counted, not told */
+    int silent;            /* above 0: faults are counted, not reported */
     int depth;
     ah_work *work;
-    bool stopped; /* a limit was reached; its fault is told */
+    bool stopped; /* a limit was reached; its fault is reported */
     frame *top;   /* NULL: nothing is under way */
     block *block;
     char *room; /* in the block, for the next frame */
@@ -114,17 +115,17 @@ struct checker {
     bool coercing, only_lists; /* only_lists: only {} as [] */
     bool null_absent;
     bool edited;     /* the value is not the one that was checked to be JSON */
-    ah_buf *coerced; /* what to tell of it; may be NULL */
+    ah_buf *coerced; /* descriptions of the coercions; may be NULL */
     table edits;     /* edit, by offset */
     bool naming;     /* the value is a property's name */
     scope *scope;
     uint64_t *entered;             /* bits: resources that are in the chain; NULL: nobody asks */
     answer *answers;               /* of the dynamic anchors' names */
     uint64_t scopes;               /* entered so far */
-    const reason *why;             /* the innermost, or NULL */
+    const reason *why;             /* the innermost reason, or NULL */
     const place *told_at;          /* of the fault under way */
     size_t telling;                /* the fault under way, in faults->item */
-    uint64_t ranks[AH_MAX_FAULTS]; /* of the faults: what comes first when they are told */
+    uint64_t ranks[AH_MAX_FAULTS]; /* of the faults: their order in the report */
     table fills;                   /* fill, by offset, then by name */
     table recalled;                /* of branches that were tried */
     size_t sorted;                 /* of these; above 0 while their branches are told */
@@ -140,7 +141,7 @@ struct subject {
     ah_json_reader inside; /* just behind t */
     ah_json_reader end;    /* behind the value, once `ended` */
     bool ended;
-    bool company; /* others tell which members are unknown */
+    bool company; /* other schemas report the unknown members */
     unsigned type;
     uint32_t node; /* whose rules are checked */
     number num;
@@ -187,13 +188,14 @@ void schema_check_value(checker *c, uint32_t i, ah_json_token t, ah_json_reader 
 /* The same value by another schema. */
 void schema_check_in_place(checker *c, uint32_t i, subject *v, marks *m);
 
-/* A look whether a value fits, around schema_check_in_place: nothing is told. */
+/* Brackets a silent check around schema_check_in_place: whether a value fits, without reported
+ * faults. */
 typedef struct trial {
     size_t distance;
     bool filling;
 } trial;
 void schema_begin_trial(checker *c, trial *t);
-/* What the faults weigh; 0: it fits. */
+/* Returns the weight of the faults; 0: the value fits. */
 size_t schema_end_trial(checker *c, const trial *t);
 
 /* The work has ended, in a match with the pattern where its .p is not NULL: stops the check. */
@@ -259,8 +261,7 @@ void schema_put_null_hint(const checker *c, ah_buf *b, const subject *v);
 /* "; did you mean it by 'Path'?", where a member that is not declared has a name near this one. */
 void schema_put_misspelt(const checker *c, ah_buf *b, const subject *v, range declared,
                          ah_slice name);
-/* The node by which the value at this place is checked, the one that leads to all others; or NONE.
- */
+/* The node by which the value at this place is checked (of several the outermost), or NONE. */
 uint32_t schema_outermost(const checker *c, const place *at);
 /* The constant that the value comes nearest to; zero it, offer all lists, end the fault. */
 typedef struct guess {
@@ -289,32 +290,32 @@ check_fn schema_check_ref, schema_check_dynamic_ref, schema_check_all_of, schema
     schema_check_one_of, schema_check_not, schema_check_if, schema_check_depend_names,
     schema_check_depend_schemas, schema_check_contains, schema_check_names,
     schema_check_other_items, schema_check_other_properties;
-/* What the branches of an anyOf or oneOf came to. */
+/* The results of the branches of an anyOf or oneOf. */
 typedef struct branches {
     size_t best; /* distance of the nearest */
     uint32_t nearest;
-    size_t fits, first, second; /* how many fit, and which */
+    size_t fits, first, second; /* number of branches that fit, and the index of two */
 } branches;
 
-/* Branches that were tried (recall.c): of an op without a fit in a branch of another one, so that
- * they are not tried again where that is told. */
+/* Results of branches that were tried (recall.c), for an op without a fit inside a branch of
+ * another one: they are not tried again when that branch is reported. */
 typedef struct recalled recalled;
 
-/* Keeps what the branches of the op came to for this value. */
+/* Keeps the results of the op's branches for this value. */
 void schema_keep_branches(checker *c, const op *o, const subject *v, const branches *b);
-/* Checks the value by the nearest branch, to tell its faults, with what was kept, and with the
+/* Checks the value by the nearest branch, to report its faults, with the kept results, and with the
  * reason why it is the nearest, or NULL. */
 void schema_tell_branch(checker *c, uint32_t nearest, subject *v, const reason *why);
-/* True: *b is what they came to. */
+/* True: *b has the kept results. */
 bool schema_recall_branches(const checker *c, const op *o, const subject *v, branches *b);
 
-/* A value is not the constant it must be: weighs more where that tells branches apart. */
+/* Adds the weight of a value that is not its constant: more where that tells branches apart. */
 void schema_weigh_constant(checker *c, const subject *v);
 void schema_forbid_unknown(checker *c, uint32_t i, const subject *v);
 
 /* Rules of scalars (scalar.c) */
 
-/* Is it equal to one of the values? Of numbers v->num is set. Uses scratch. */
+/* True if v equals one of the values. If it is a number, v->num is set. Uses scratch. */
 bool schema_is_one_of(checker *c, const subject *v, range values);
 check_fn schema_check_values, schema_check_bound, schema_check_multiple, schema_check_string,
     schema_check_pattern, schema_check_format, schema_check_unique;
@@ -322,23 +323,23 @@ void schema_check_limits(checker *c, const op *o, const subject *v, size_t n);
 
 /* Coercions (coerce.c) */
 
-/* Is the value of another type taken as one of these? Notes down how, then. */
+/* True if a value of another type can be taken as one of these types; records the edit. */
 bool schema_coerce(checker *c, const subject *v, unsigned types);
 /* The value with its edits, appended to out. */
 void schema_put_edited(const checker *c, ah_buf *out);
 
 /* Defaults (fill.c) */
 void schema_add_fill(checker *c, fill f);
-/* Fills [from, mid) and those behind are sorted each: makes them one. */
+/* Merges two runs of fills, each sorted: [from, mid) and those behind. */
 void schema_merge_fills(checker *c, size_t from, size_t mid);
-/* The same after a part that began at mid, where both have any. */
+/* The same after a part that began at mid, if both runs have any. */
 static inline void schema_merge_part(checker *c, size_t from, size_t mid)
 {
     if (mid > from && c->fills.n > mid && c->status == AH_OK)
         schema_merge_fills(c, from, mid);
 }
 void schema_put_filled(const checker *c, ah_buf *out);
-/* More than AH_JSON_MAX_DEPTH containers? */
+/* True if the text has more than AH_JSON_MAX_DEPTH nested containers. */
 bool schema_is_too_deep(ah_slice text);
 
 #endif

@@ -4,7 +4,7 @@
  * Nothing else is ever guessed. */
 #include "schema/checker.h"
 
-/* What the value says as one of the types, or .p NULL. */
+/* The JSON text of the value read as one of the types, or .p NULL if it cannot be. */
 static ah_slice meant(const checker *c, const subject *v, unsigned types)
 {
     ah_slice none = {NULL, 0}, raw = v->t.raw;

@@ -587,8 +587,8 @@ static ah_status compile_clauses(compiler *c, uint32_t i, ah_slice text, bool be
     return st;
 }
 
-/* Do several schemas in place say together what members there are? Not where one alone
- * stands for all of it, as an anyOf or a $ref does. */
+/* True if several schemas in place declare the members together; false where one alone, such as an
+ * anyOf or a $ref, declares them all. */
 static bool is_composed(const ah_schema *s, const node *n)
 {
     size_t in_place = 0, named = 0;

@@ -4,7 +4,7 @@
 
 enum { PRESENT_INLINE = 2 };
 
-/* Which of the names of an op are there, by their place in its list. */
+/* The names of an op that are members of the object, by their place in its list. */
 typedef struct present {
     uint64_t few[PRESENT_INLINE], *bits; /* NULL: few */
 } present;

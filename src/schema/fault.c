@@ -1,9 +1,9 @@
-/* Faults as they are told: where, the rule, the words. The most useful are kept and come
- * first, whatever the order in which they were found: see `classes`. */
+/* Faults as they are reported: place, rule and message. The most useful are kept and come first, in
+ * whatever order they were found: see `classes`. */
 #include "schema/checker.h"
 
-/* What a model should mend first. Within a class, what is nearer to the root comes first,
- * then as they are found. Rules that are named nowhere here are VALUES. */
+/* Classes of rules, in the order in which a model should fix their faults. Within a class, faults
+ * nearer to the root come first, then in the order found. Rules that no class names are VALUES. */
 enum { SHAPE, VALUES, LIMITS };
 
 static const struct {
@@ -66,8 +66,8 @@ void schema_put_pointer(ah_buf *b, const place *at)
         put_step(b, way[--n]);
 }
 
-/* Where the fault is kept: at the end, or, where that is full, in place of the last in rank
- * if that is behind it. */
+/* Sets the place for a fault of this rank: at the end, or, if the list is full, that of the last in
+ * rank. False: that one ranks before it. */
 static bool take_place(checker *c, uint64_t rank)
 {
     size_t last = 0;

@@ -189,7 +189,7 @@ static bool is_relative_json_pointer(ah_slice s)
     return (s.n == 1 && s.p[0] == '#') || is_json_pointer(s);
 }
 
-/* What ECMAScript takes, whether PCRE2 can match it or not. */
+/* Matches an expression that ECMAScript accepts, whether PCRE2 can match it or not. */
 static ah_match is_regex(const format_asker *a, ah_slice s)
 {
     enum { ROOM = 4 << 20 };

@@ -1,5 +1,5 @@
-/* What the formats share: format.c, format_host.c (names and addresses of hosts, email) and
- * format_web.c. Texts are UTF-8, checked before. */
+/* Functions that the formats share: format.c, format_host.c (names and addresses of hosts, email)
+ * and format_web.c. Texts are UTF-8, checked before. */
 #ifndef AH_SCHEMA_FORMAT_H
 #define AH_SCHEMA_FORMAT_H
 
@@ -58,7 +58,8 @@ bool schema_is_iri(ah_slice s);
 bool schema_is_iri_reference(ah_slice s);
 bool schema_is_uri_template(ah_slice s);
 
-/* What takes memory and steps: names in other scripts are judged by an expression. */
+/* The resources of formats that need memory and steps: an expression checks names in other scripts.
+ */
 typedef struct format_asker {
     const ah_mem *mem;
     ah_work *work;

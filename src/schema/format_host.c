@@ -136,7 +136,7 @@ static bool take_number(ah_slice *s, uint32_t bias, uint32_t *i)
     }
 }
 
-/* What stands behind "xn--". */
+/* Decodes the text behind "xn--" (Punycode); false if it is malformed or too long. */
 static bool decode(ah_slice s, label *out)
 {
     uint32_t c = FIRST, i = 0, bias = FIRST_BIAS, before;
@@ -334,7 +334,7 @@ static bool add_labels(name *x, ah_slice s, unsigned how)
     return add_label(x, schema_from(s, start), how) && x->ascii <= MAX_NAME;
 }
 
-/* Where it cannot be compiled, there is no PCRE2. */
+/* Compiles the expression for names, which stays NULL in builds without PCRE2. */
 static ah_status prepare(const format_asker *a)
 {
     ah_status st;

@@ -3,14 +3,14 @@
  * host that is no address in brackets may be any name that the grammar lets through. */
 #include "schema/format.h"
 
-/* Where a character may stand. */
+/* Parts of an address in which a character can stand. */
 enum {
     IN_NAME = 1,     /* a host, and everywhere below */
     IN_USER = 2,     /* with : */
     IN_PATH = 4,     /* with @, too */
     IN_QUERY = 8,    /* with / and ?, too */
     ANY_SCRIPT = 16, /* IRIs */
-    PRIVATE = 32     /* what Unicode leaves to those who agree on it: queries of IRIs */
+    PRIVATE = 32     /* private use characters: queries of IRIs */
 };
 
 static bool is_plain(char c, unsigned where)
@@ -49,7 +49,7 @@ static bool holds_only(ah_slice s, unsigned where)
     return true;
 }
 
-/* What stands before the first of these characters is cut off and returned. */
+/* Cuts off and returns the text before the first of these characters. */
 static ah_slice cut_at(ah_slice *s, const char *set)
 {
     ah_slice before = {s->p, 0};
@@ -204,7 +204,8 @@ static bool is_varspec(ah_slice s)
     return is_port(s);
 }
 
-/* What stands between braces. The operators = , ! @ | are kept for later: they mean nothing yet. */
+/* True if the text between braces is an expression. The operators = , ! @ | are reserved: they mean
+ * nothing yet. */
 static bool is_expression(ah_slice s)
 {
     if (s.n && schema_is_in(s.p[0], "+#./;?&=,!@|"))

@@ -87,8 +87,8 @@ static ah_slice default_of(const ah_schema *s, const node *n)
     return text;
 }
 
-/* What types a node's in-place schemas leave: those have theirs by now. Never fewer than it takes
- * in truth. */
+/* The types that the in-place schemas of a node leave, whose own types are known by now. Never
+ * fewer than the node accepts in truth. */
 
 static unsigned accepted_by_any(const ah_schema *s, range branches)
 {
@@ -162,7 +162,7 @@ static uint32_t next_in_place(const ah_schema *s, stop *at)
     return NONE;
 }
 
-/* What is known of a node once all schemas in its place are. */
+/* Sets the fields of a node that follow from all schemas in its place, once those are settled. */
 static void settle(ah_schema *s, node *n)
 {
     const node *to;

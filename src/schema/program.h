@@ -137,10 +137,10 @@ typedef struct value {
     uint32_t sorted; /* of its list, from the first of that: the value that comes in this place */
 } value;
 
-/* Those that nothing leads to have no nodes. */
+/* A document; without nodes if no reference leads to it. */
 typedef struct document {
     ah_text *text; /* canonical */
-    ah_slice uri;  /* "" where it was not said */
+    ah_slice uri;  /* "" where none was given */
     range nodes;
     bool placed; /* its nodes are in the compiler's index of places */
 } document;
@@ -286,7 +286,7 @@ static inline unsigned schema_type_of_kind(ah_json_kind kind) /* numbers: T_NUMB
 
 /* Compiling (compile.c, refs.c, link.c) */
 
-/* From which part of which schema a node comes: a step of the pointers that lead to it. */
+/* The part of the parent schema that a node comes from: a step of the pointers that lead to it. */
 typedef struct origin {
     uint32_t parent;  /* node; NONE: it is the root of a document */
     uint32_t keyword; /* its number */

@@ -1,7 +1,7 @@
-/* What a model mends a fault by, beyond what must be and what was found: why a rule holds here (the
- * condition of a then, the tag of a branch, the member beside which others must be), and what was
- * surely meant (a value without its quotes, another spelling, no member at all). Hints are said
- * where they are sure: the value as it is written allows one reading that fits. */
+/* Words that help a model to fix a fault, beyond what must be and what was found: why a rule holds
+ * here (the condition of a then, the tag of a branch, the member beside which others must be), and
+ * the value that was surely meant (one without its quotes, another spelling, no member at all).
+ * Hints are given only where they are sure: the value as written allows one reading that fits. */
 #include "schema/checker.h"
 
 enum {

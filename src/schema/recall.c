@@ -1,15 +1,15 @@
-/* What branches came to, for the one that is told.
+/* Keeps the results of branches for the branch that is reported.
  *
- * An anyOf without a fit is told by its nearest branch, which is then checked once more, aloud. An
- * anyOf in that branch would try its own branches once more, too, and so on: as often as they stand
- * in one another. So what was found silently is kept for the branches that are nearest so far, and
- * looked up when they are told. Where resources entered on the way may change what a reference
- * leads to, nothing is kept. */
+ * An anyOf without a fit is reported by its nearest branch, which is then checked once more, for
+ * its faults. An anyOf in that branch would try its own branches once more, too, and so on at each
+ * level of nesting. So the results of silent checks are kept for the branches that are nearest so
+ * far, and looked up when those are reported. Nothing is kept where resources entered on the way
+ * may change the target of a reference. */
 #include <stdlib.h>
 
 #include "schema/checker.h"
 
-enum { MOST = 1 << 16 }; /* what is not kept is tried again */
+enum { MOST = 1 << 16 }; /* results beyond that are found again by a new try */
 
 struct recalled {
     const op *o;

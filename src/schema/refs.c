@@ -1,5 +1,4 @@
-/* Where things are: refusals that name the place, schemas that have an address, and references that
- * are led to them.
+/* Finds schemas: their places for refusals, their addresses, and the targets of references.
  *
  * A reference leads to a document that was given, to an $id in one, to a metaschema, or nowhere,
  * which is an error. Documents are compiled when the first reference leads to them. Everything that
@@ -355,7 +354,7 @@ static void ask_for(compiler *c, op *o, ah_slice name)
         c->segment.status = AH_NOMEM;
 }
 
-/* Where the reference leads in the resource, or NONE. */
+/* The node to which the reference leads in the resource, or NONE. */
 static uint32_t follow_fragment(compiler *c, const reference *r, uint32_t in, ah_slice fragment)
 {
     bool recursive = strcmp(r->keyword, "$recursiveRef") == 0;
@@ -408,7 +407,7 @@ static ah_status link_reference(compiler *c, reference r)
     return to == NONE ? refuse_reference(c, &r, t.raw) : AH_OK;
 }
 
-/* What they lead to may bring more of them. */
+/* Links all references; documents that they lead to may add more. */
 ah_status schema_lead_references(compiler *c)
 {
     ah_status st = AH_OK;

@@ -63,7 +63,8 @@ static int compare_with(checker *c, const subject *v, const value *to, ah_slice 
     return 0; /* null, false, true */
 }
 
-/* What a comparison with it costs, in steps. Long numbers are read again. */
+/* Counts the steps of comparing v with `to`; long numbers are read again. False: the check has
+ * stopped. */
 static bool spend_comparison(checker *c, const subject *v, const value *to, ah_slice canon)
 {
     size_t n = canon.n < to->text.n ? canon.n : to->text.n;

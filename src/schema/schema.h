@@ -32,7 +32,7 @@ void ah_schema_cache_init(ah_schema_cache *cache, const ah_mem *mem);
 void ah_schema_cache_clear(ah_schema_cache *cache); /* its schemas live on by themselves */
 
 typedef struct ah_schema_options {
-    const ah_schema_document *documents; /* their order says nothing */
+    const ah_schema_document *documents; /* in any order */
     size_t n;
     bool formats;      /* "format" is a rule, not an annotation */
     bool any_keywords; /* keywords that the dialect does not have are passed over, not refused */
@@ -44,14 +44,14 @@ typedef struct ah_schema_options {
  * another caller compiled of the same texts and options. */
 ah_status ah_schema_compile_with(const ah_mem *mem, ah_slice text, const ah_schema_options *options,
                                  ah_schema **out, ah_err *err);
-/* Of PCRE2, which "pattern" needs: "10.42", or "none". */
+/* The version of PCRE2, which "pattern" needs: "10.42", or "none". */
 const char *ah_schema_regex_version(char *out, size_t size);
 
 ah_schema *ah_schema_ref(ah_schema *s);
 void ah_schema_unref(ah_schema *s);
 ah_text *ah_schema_text(const ah_schema *s); /* borrowed; canonical */
 
-/* Is the root's "type" exactly "object"? Parameters of tools must be. */
+/* True if the root's "type" is exactly "object", which parameters of tools must have. */
 bool ah_schema_is_object(const ah_schema *s);
 
 typedef enum ah_extra { AH_EXTRA_SCHEMA, AH_EXTRA_FORBID } ah_extra;
@@ -72,17 +72,17 @@ typedef struct ah_faults {
     ah_buf texts;
 } ah_faults;
 
-/* How to check. With `coerce`, where a type is wrong and the value as it was surely meant
- * is of it: "3" becomes 3, "true" true, and a value alone a list of it (a list in quotes does not).
- * Each is told in `coerced` (may be NULL): "/limit: took \"3\" as 3; ...", cut at its maximum. With
- * `empty_lists`, {} where a list is wanted is an empty one, untold: for values from Lua, whose
- * empty table says neither. With `null_absent`, a member that is null, need not be there and by its
- * own schema may not be null counts as absent, and is left out of `with_defaults`. */
+/* Options of a check. With `coerce`, a value of a wrong type becomes the one that was surely meant:
+ * "3" becomes 3, "true" true, and a single value a list of it (but not a list in quotes). Each is
+ * described in `coerced` (may be NULL): "/limit: took \"3\" as 3; ...", cut at its maximum. With
+ * `empty_lists`, {} where a list is wanted is an empty list, without a description: for values from
+ * Lua, whose empty table may be either. With `null_absent`, a member that is null, is not required
+ * and by its own schema may not be null counts as absent, and is left out of `with_defaults`. */
 typedef struct ah_check_options {
     ah_extra extra;
     bool coerce, empty_lists, null_absent;
     ah_buf *coerced;
-    const ah_interrupt *interrupt; /* NULL: nobody ends it early */
+    const ah_interrupt *interrupt; /* NULL: the check cannot be interrupted */
 } ah_check_options;
 
 void ah_faults_init(ah_faults *f, const ah_mem *mem);

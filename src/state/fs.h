@@ -58,13 +58,13 @@ void ah_fs_drop(ah_fs *overlay);
 /* The same, for good: overlays on top of it, which may live on, fail to prepare with `conflict`. */
 void ah_fs_end(ah_fs *overlay);
 
-/* What a call has of the overlay `of` (of a view of it, where that is a call within a call): its
- * own changes upon all that is in there, and those upon `base`, which is what the call has of the
- * file system below. Prepare and commit hand its changes to `of`. References are kept. */
+/* Makes the view that a call has of the overlay `of` (of a view of it, for a call within a call):
+ * the call's own changes on top of all that is in `of`, and that on top of `base`, the call's view
+ * of the file system below. Prepare and commit hand its changes to `of`. References are kept. */
 ah_status ah_fs_view_new(ah_fs *of, ah_fs *base, ah_fs **out, ah_err *err);
-/* The overlay's commit and drop as far as the call goes: `base` gets what the view shows, or it is
- * forgotten. The overlay itself is emptied when the view is committed; a `conflict` where it was
- * changed between this commit and that. */
+/* Commit and drop of the overlay, as the call sees it: puts all that the view shows into `base`, or
+ * forgets it. The overlay itself is emptied when the view is committed; that fails with `conflict`
+ * if it was changed in between. */
 ah_status ah_fs_view_commit(ah_fs *view, ah_err *err);
 void ah_fs_view_drop(ah_fs *view);
 

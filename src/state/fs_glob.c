@@ -153,7 +153,8 @@ static bool in_set(const char *p, const char *end, const char *c)
     return found != inverse;
 }
 
-/* Does one character of the pattern, moved past, match the one at *s, moved past? */
+/* True if the next character, `?` or set of the pattern matches the character at *s. Moves past
+ * both. */
 static bool match_char(const char **p, const char *end, const char **s)
 {
     const char *at = *p, *c = *s;
@@ -206,7 +207,7 @@ static ah_slice behind(ah_slice path, ah_slice name)
     return (ah_slice){path.p + used, path.n - used};
 }
 
-/* `leads`: is the path, a folder's, the beginning of one that may match? */
+/* True if the path matches; with `leads`, if the path, a folder's, may begin one that matches. */
 static bool match_path(ah_slice p, ah_slice s, bool leads)
 {
     ah_slice star = {NULL, 0}, from = {NULL, 0};

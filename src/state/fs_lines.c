@@ -18,7 +18,7 @@ typedef struct scan {
     size_t shown;    /* bytes in `out` */
 } scan;
 
-/* Is the line that is being read one of those to be kept? */
+/* True if the line that is being read is to be kept. */
 static bool is_kept(const scan *s)
 {
     return s->want->total + 1 >= s->want->first && s->out->n < s->out->max &&

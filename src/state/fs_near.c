@@ -1,10 +1,10 @@
-/* What may have been meant by a path that is not there: the nearest names on its way, or a
- * file of the same name elsewhere. Only adds words to an error; looks at names, never into
- * files, and not at what begins with `.` unless the path does. */
+/* Suggests what was meant by a path that does not exist: the nearest names on its way, or a file of
+ * the same name elsewhere. Only adds words to an error; looks at names, never into files, and not
+ * at names that begin with `.` unless the path does. */
 #include "base/near.h"
 #include "state/fs_store.h"
 
-/* The nearest name in the folder `at`, appended to it; *yes: there is one. */
+/* Appends the nearest name in the folder `at` to it; *yes: there is one. */
 static ah_status step_near(ah_fs *fs, ah_fs_path *at, ah_slice name, bool last, bool *yes,
                            ah_err *err)
 {
@@ -25,7 +25,7 @@ static ah_status step_near(ah_fs *fs, ah_fs_path *at, ah_slice name, bool last, 
     return st;
 }
 
-/* `path` with each name that is not there replaced by the nearest one; *yes: that is something. */
+/* Sets *at to `path` with each missing name replaced by the nearest one; *yes: all were found. */
 static ah_status near_path(ah_fs *fs, ah_slice path, ah_fs_path *at, bool *yes, ah_err *err)
 {
     ah_status st = AH_OK;

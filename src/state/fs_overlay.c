@@ -5,9 +5,9 @@
 
 typedef struct settling {
     ah_fs_tree *t;
-    ah_fs *below;       /* what the changes were made upon */
+    ah_fs *below;       /* the file system that the changes were made upon */
     ah_fs *into;        /* the same, unless t is a view */
-    ah_fs_changes list; /* for that */
+    ah_fs_changes list; /* for `into` */
 } settling;
 
 static ah_status conflict(ah_slice path, const char *what, ah_err *err)
@@ -29,7 +29,7 @@ static bool is_same_mode(const ah_fs_mode *a, const ah_fs_mode *b)
     return a->known == b->known && a->bits == b->bits;
 }
 
-/* The operations once more, upon what is there now. */
+/* Applies the operations once more, to the content below as it is now. */
 static ah_status redo(settling *s, const ah_fs_change *c, ah_text **out, ah_err *err)
 {
     ah_slice path = ah_text_slice(c->path);
@@ -70,8 +70,8 @@ static ah_status hand_down(settling *s, const ah_fs_change *c, const ah_fs_info 
     return AH_OK;
 }
 
-/* What is below now. A path that leads through a file is not there: what stands above it in the
- * list says whether that is as it should be. */
+/* Reads the entry that is below now. A path that leads through a file is absent: the changes above
+ * it in the list decide whether that is a conflict. */
 static ah_status look_below(settling *s, ah_slice path, ah_fs_info *now, ah_err *err)
 {
     ah_status st = s->below->store->stat(s->below, path, now, err);
@@ -82,7 +82,8 @@ static ah_status look_below(settling *s, ah_slice path, ah_fs_info *now, ah_err 
     return AH_OK;
 }
 
-/* Of a view the overlay finds it, when that is committed. */
+/* Fails with a conflict if the parent folder was deleted. For a view, the overlay checks this when
+ * it is committed. */
 static ah_status check_parent(settling *s, ah_slice path, ah_err *err)
 {
     ah_slice folder = ah_fs_parent(path);
@@ -95,7 +96,8 @@ static ah_status check_parent(settling *s, ah_slice path, ah_err *err)
     return st == AH_OK && info.kind != AH_FS_FOLDER ? conflict(folder, "was deleted", err) : st;
 }
 
-/* Nothing may have been put into a folder that is to be deleted. Of a view the overlay finds it. */
+/* Fails with a conflict if something was put into a folder that is to be deleted. For a view, the
+ * overlay checks this. */
 static ah_status check_emptied(settling *s, ah_slice folder, ah_err *err)
 {
     ah_fs_items in;
@@ -191,9 +193,10 @@ static ah_status settle_removal(settling *s, const ah_fs_change *c, const ah_fs_
     return st == AH_OK ? hand_down(s, c, now, err) : st;
 }
 
-/* What is below an overlay may change without a conflict until the overlay is committed: so it is
- * for a view, as far as what it was made upon is not in the overlay itself (`own`). What the call
- * saw there of its own gets its version with the commit (`fresh`: in that file system). */
+/* Entries below an overlay may change without a conflict until the overlay is committed. The same
+ * holds for a view if the entry that it changes is not in the overlay itself: *own is true then. An
+ * entry that the call itself has put below gets its version there with the commit (`fresh`: the
+ * file system that gets it). */
 static void settle_view(const settling *s, ah_fs_change *c, bool *own)
 {
     ah_slice path = ah_text_slice(c->path);
@@ -206,8 +209,8 @@ static void settle_view(const settling *s, ah_fs_change *c, bool *own)
     *own = ah_fs_view_put_below(s->t, path) || ah_fs_view_is_below(s->t, path);
 }
 
-/* An overlay that is committed in a call into another one: does what it has looked at stand in that
- * one itself? Nothing of it depends on what is below then. */
+/* True if an overlay that is committed in a call into another one has looked at an entry of that
+ * one itself: the change then depends on nothing below. */
 static bool is_of_overlay(const settling *s, const ah_fs_change *c)
 {
     const ah_fs_tree *into = (const ah_fs_tree *)s->into;
@@ -289,7 +292,7 @@ ah_status ah_fs_prepare(ah_fs *overlay, ah_err *err)
     return st;
 }
 
-/* What was seen below before it had its version there has it now. Where that cannot be read, the
+/* Updates entries that were seen below before they had a version there. If one cannot be read, the
  * overlay's own commit ends in a conflict. `t` has the changes, or is `into` itself. */
 static void refresh(const ah_fs_tree *t, ah_fs *into)
 {

@@ -19,7 +19,7 @@ static ah_status add_removal(mover *m, ah_slice path, const ah_fs_info *was, ah_
     return st;
 }
 
-/* Where `path`, which is `from` or below it, comes to be. */
+/* The new path of `path`, which is `from` or below it. */
 static ah_status new_path(const mover *m, ah_slice path, ah_fs_path *out, ah_err *err)
 {
     char joined[2 * AH_FS_MAX_PATH + 1];

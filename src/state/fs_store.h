@@ -30,7 +30,7 @@ ah_status ah_fs_change_now(ah_fs *fs, ah_fs_changes *list, ah_err *err);
 /* A change of `path`, with the missing folders before it. NULL with *err set: failed. */
 ah_fs_change *ah_fs_plan(ah_fs *fs, ah_fs_changes *list, ah_slice path, ah_fs_act act,
                          const ah_fs_info *was, ah_err *err);
-/* Is it absent or a file that may be replaced? */
+/* AH_OK if the entry is absent or a file that can be replaced, else an error. */
 ah_status ah_fs_need_place(ah_slice path, const ah_fs_info *info, ah_err *err);
 /* The whole content, for changing it. */
 ah_status ah_fs_content(ah_fs *fs, ah_slice path, ah_text **out, ah_fs_info *info, ah_err *err);
@@ -39,7 +39,7 @@ ah_status ah_fs_content(ah_fs *fs, ah_slice path, ah_text **out, ah_fs_info *inf
 ah_status ah_fs_note(ah_fs *fs, ah_slice path, const ah_fs_info *was, ah_err *err);
 /* Adds to a not_found which path may have been meant (fs_near.c). Returns st, or AH_NOMEM. */
 ah_status ah_fs_advise(ah_fs *fs, ah_slice path, ah_status st, ah_err *err);
-/* When a walk or a search that begins now has to end. */
+/* The time by which a walk or a search that begins now has to end; INT64_MAX without a clock. */
 int64_t ah_fs_until(const ah_fs *fs);
 bool ah_fs_is_late(const ah_fs *fs, int64_t until);
 
@@ -81,7 +81,7 @@ void ah_fs_glob_clear(ah_fs_glob_set *g);
 bool ah_fs_glob_match(const ah_fs_glob_set *g, ah_slice path);
 /* Returns the steps that comparing the path with it takes at most. */
 uint64_t ah_fs_glob_steps(const ah_fs_glob_set *g, ah_slice path);
-/* Can something under this folder match? */
+/* True if something under this folder may match. */
 bool ah_fs_glob_leads(const ah_fs_glob_set *g, ah_slice folder);
 
 #endif

@@ -5,7 +5,7 @@
 
 /* -- finding ------------------------------------------------------------------------------- */
 
-/* Where the path is, or would be. */
+/* The index of the path's node, or the one at which it would be inserted. */
 static size_t place_of(const ah_fs_tree *t, ah_slice path)
 {
     size_t low = 0, high = t->n;
@@ -48,12 +48,12 @@ static ah_status below_file(ah_slice path, ah_err *err)
                      AH_FMT(path));
 }
 
-/* WITHIN: below, in a folder that was made here: where a file is in the way there, nothing. */
+/* WITHIN: below, in a folder that was made here; absent if a file is in the way there. */
 typedef enum whose { OURS, BELOW, WITHIN, NOBODYS } whose;
 
-/* Who knows of the path: what stands here of it or of the folders above decides before what is
- * below is asked, as that may have another kind of thing there. Not_a_folder where one of them is a
- * file, as on a disk. *c: the change of the path itself, or NULL. */
+/* Finds the owner of the path: a change here, of the path or of a folder above it, decides before
+ * the file system below is read, which may have another kind of entry there. AH_FS_NOT_A_FOLDER if
+ * one of the folders is a file here, as on a disk. *c: the change of the path itself, or NULL. */
 static ah_status find_owner(ah_fs_tree *t, ah_slice path, ah_fs_change **c, whose *out, ah_err *err)
 {
     *out = t->fs.below ? BELOW : NOBODYS;
@@ -132,7 +132,7 @@ static ah_status tree_read(ah_fs *fs, ah_slice path, uint64_t offset, size_t lim
 
 /* -- listing -------------------------------------------------------------------------------- */
 
-/* What is here of a folder's entries. */
+/* Adds the entries of the folder that are here. */
 static ah_status list_own(ah_fs_tree *t, ah_slice folder, ah_fs_items *out)
 {
     for (size_t i = folder.n ? place_of(t, folder) : 0; i < t->n; i++) {
@@ -151,7 +151,7 @@ static ah_status list_own(ah_fs_tree *t, ah_slice folder, ah_fs_items *out)
     return AH_OK;
 }
 
-/* What is below and was not changed here. */
+/* Adds the entries of the folder that are below and were not changed here. */
 static ah_status list_below(ah_fs_tree *t, ah_slice folder, ah_fs_items *out, ah_err *err)
 {
     ah_fs *below = t->fs.below;
@@ -230,13 +230,13 @@ static void tree_drop(ah_fs *fs, void *ticket)
     ah_free(fs->mem, p);
 }
 
-/* Does what stands here not depend on what is below? */
+/* True if the entry after the change does not depend on the one below. */
 static bool stands_alone(const ah_fs_change *c)
 {
     return c && c->act != AH_FS_SEEN && c->n_ops == 0;
 }
 
-/* `c` upon what is there. `old` may be NULL; *to is zero. False when out of memory. */
+/* Sets *to, which is zero, to `c` on top of `old`, which may be NULL. False when out of memory. */
 static bool merge(const ah_fs_tree *t, const ah_fs_change *old, const ah_fs_change *c,
                   ah_fs_change *to)
 {

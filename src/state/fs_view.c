@@ -27,7 +27,7 @@ static window *window_of(const ah_fs *below)
 
 /* -- looking through --------------------------------------------------------------------- */
 
-/* What the window shows, the uppermost first; how many. */
+/* Puts the layers that the window shows into `out`, the uppermost first; returns their number. */
 static size_t layers_of(const window *w, const ah_fs_tree **out)
 {
     size_t n = 0;
@@ -94,7 +94,8 @@ static const ah_fs_store window_store = {
 
 /* -- asking ---------------------------------------------------------------------------------- */
 
-/* How often what the window shows has changed: a sum, since none of them ever becomes less. */
+/* The number of edits of all that the window shows: a sum, since no layer's number ever decreases.
+ */
 static uint64_t edits_of(const window *w)
 {
     const ah_fs_tree *layer[MAX_LAYERS];

@@ -4,20 +4,20 @@
 
 #include "state/fs_tree.h"
 
-/* Where the call's own changes of what is below the overlay go, if `was` is one of them; else NULL.
- * Borrowed from the view. */
+/* The file system that gets the call's own change of the path below the overlay, if `was` is the
+ * entry that this change put there; else NULL. Borrowed from the view. */
 ah_fs *ah_fs_view_saw(const ah_fs_tree *view, ah_slice path, const ah_fs_info *was);
 /* True if the call itself made what the overlay's base has at the path. */
 bool ah_fs_view_put_below(const ah_fs_tree *view, ah_slice path);
-/* True if it is in the overlay itself. */
+/* True if the overlay itself has a change of the path. */
 bool ah_fs_view_shows(const ah_fs_tree *view, ah_slice path);
 /* True if the path has not changed there since the view was made. */
 bool ah_fs_view_is_below(const ah_fs_tree *view, ah_slice path);
-/* Was the overlay committed or dropped in the call? Then what the view has takes the place of
- * all that is in the overlay. */
+/* True if the overlay was committed or dropped in the call. The view's changes then replace all
+ * that is in the overlay. */
 bool ah_fs_view_emptied(const ah_fs_tree *view);
-/* Of an emptied one: does the overlay still hold what was committed? */
+/* Fails with a conflict if the overlay of an emptied view no longer holds what was committed. */
 ah_status ah_fs_view_check(const ah_fs_tree *view, ah_err *err);
-void ah_fs_view_replace(ah_fs_tree *view); /* after it; cannot fail */
+void ah_fs_view_replace(ah_fs_tree *view); /* after that check; cannot fail */
 
 #endif

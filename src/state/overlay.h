@@ -1,5 +1,5 @@
-/* What one tool call has staged: nothing of it is seen by others until the call
- * succeeds. Success commits it, in request order; failure drops it.
+/* The staged changes of one tool call: others see none of them until the call
+ * succeeds. Success commits them, in request order; failure drops them.
  *
  * It holds entries for the transcript and *participants*: whatever else can be changed
  * and taken back (a session's slices, a file system, an object with an undo copy). A
@@ -28,12 +28,13 @@ typedef struct ah_participant_vt {
      * below meanwhile, memory, space, and joining `below` where that is no NULL. May be
      * NULL. After a failure drop follows, whether it was prepared or not. */
     ah_status (*prepare)(ah_participant *p, ah_overlay *below, ah_err *err);
-    /* What the machine may still refuse once all is prepared. After a failure drop of all follows:
-     * only what the error, and those that finished before, have changed is changed. May be NULL. */
+    /* Last steps that the machine may still refuse once all is prepared. After a failure drop of
+     * all follows: only changes of those that finished before, and changes that the error itself
+     * names, have been made. May be NULL. */
     ah_status (*finish)(ah_participant *p, ah_overlay *below, ah_err *err);
     /* Hands the changes to `below`, or makes them true. Cannot fail, runs no script. */
     void (*commit)(ah_participant *p, ah_overlay *below);
-    /* Tells others, once all is committed; may run scripts, changes no outcome. May be NULL. */
+    /* Notifies others, once all is committed; may run scripts, changes no outcome. May be NULL. */
     void (*committed)(ah_participant *p, ah_overlay *below);
     /* Forgets the changes. Cannot fail, whatever had been done. */
     void (*drop)(ah_participant *p);
@@ -42,12 +43,12 @@ typedef struct ah_participant_vt {
 /* Intrusive: the first member of what a participant keeps for one overlay. */
 struct ah_participant {
     const ah_participant_vt *vt;
-    const void *key; /* what it changes: the address of the session, the file system, ... */
+    const void *key; /* the changed object: the address of the session, the file system, ... */
     ah_overlay *in;  /* set by ah_overlay_join */
     ah_participant *next;
 };
 
-/* A way to an overlay that may be gone. */
+/* A counted reference to an overlay that may be gone. */
 typedef struct ah_anchor {
     const ah_mem *mem;
     size_t refs;
@@ -60,9 +61,9 @@ struct ah_overlay {
     size_t n, cap;
     ah_participant *first; /* in the order in which they joined */
     ah_anchor *below;      /* a reference; NULL: the world */
-    ah_anchor *anchor;     /* its own, for those that have it below them; NULL: nobody has */
+    ah_anchor *anchor;     /* its own, for overlays on top of it; NULL: there are none */
     bool closed;           /* committed, dropped, or about to be: takes nothing more */
-    void *owner;           /* whose it is (an ah_call); for those who tell what went wrong */
+    void *owner;           /* its owner (an ah_call); for error messages */
 };
 
 /* below: referenced; NULL: the world. */

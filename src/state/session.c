@@ -249,8 +249,8 @@ static ah_status reduce(ah_session *s, ah_overlay *o, const rule *r, const ah_se
     return st;
 }
 
-/* What the event makes of the slices: edits, of which *n were made, also on failure. On a
- * conflict (again) logs have it already. */
+/* Runs the reducers of the event: *n edits were made, also on failure. On a conflict (again) logs
+ * are left out: they have the event already. */
 static ah_status reduce_all(ah_session *s, ah_overlay *o, int id, ah_text *value, bool again,
                             ah_edit *edit, size_t *n, ah_err *err)
 {

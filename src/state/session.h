@@ -29,8 +29,9 @@ typedef struct ah_session ah_session;
 enum { AH_MAX_TYPES = 1024 };
 
 ah_session *ah_session_new(const ah_mem *mem, ah_session *parent); /* parent: referenced, or NULL */
-/* Another with the same types, reducers and parent that holds what s holds now, whatever
- * overlays have staged; from then on neither sees the other. NULL: out of memory. */
+/* Makes a copy with the same types, reducers and parent, and with the slices of s as they are now,
+ * without staged changes of overlays; later changes of one do not show in the other. NULL: out of
+ * memory. */
 ah_session *ah_session_copy(const ah_session *s);
 ah_session *ah_session_ref(ah_session *s);
 void ah_session_unref(ah_session *s); /* NULL is fine */
@@ -53,7 +54,7 @@ typedef ah_status (*ah_reduce_fn)(void *ud, ah_slice slice, const ah_session_eve
 typedef enum ah_policy { AH_POLICY_STATE, AH_POLICY_LOG } ah_policy;
 typedef enum ah_keep { AH_KEEP_APPEND, AH_KEEP_LATEST, AH_KEEP_BY_KEY } ah_keep;
 
-/* What becomes of a value of the slice's own type. */
+/* Options of a slice; `keep` is for values of its own type. */
 typedef struct ah_slice_options {
     ah_policy policy;
     ah_keep keep;
@@ -66,12 +67,12 @@ ah_status ah_session_type(ah_session *s, ah_slice name, ah_schema *schema, int *
 /* Gives the type a slice. options NULL: the defaults for a new one, no change of an old one.
  * AH_USAGE where the policy would change. */
 ah_status ah_session_keep(ah_session *s, int id, const ah_slice_options *options, ah_err *err);
-/* The reducer of a slice for a type of event, in the place of the one there was. ud is taken
- * on success. */
+/* Sets the reducer of a slice for a type of event; it replaces an old one. ud is taken on success.
+ */
 ah_status ah_session_reduce(ah_session *s, int slice, int event, ah_reduce_fn fn, ah_value ud,
                             ah_err *err);
 
-/* The ready-made one of AH_KEEP_BY_KEY. */
+/* Sets the ready-made reducer of AH_KEEP_BY_KEY. */
 ah_status ah_session_reduce_by_key(ah_session *s, int slice, int event, ah_slice key, ah_err *err);
 
 int ah_session_find(const ah_session *s, ah_slice name); /* -1: no such type */

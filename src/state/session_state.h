@@ -37,7 +37,7 @@ typedef struct touched {
     ah_cell *head;
 } touched;
 
-/* What was done in an overlay, to be done again on a conflict. */
+/* A change in an overlay, recorded so that it can be made again on a conflict. */
 typedef struct change {
     struct change *next;
     ah_session *session; /* a reference */

@@ -1,5 +1,5 @@
-/* What a session knows of types: schemas, slices, and the reducers of each type of event,
- * the ready-made ones among them. */
+/* Types of a session: schemas, slices, and the reducers of each type of event, the ready-made ones
+ * among them. */
 #include "state/session_state.h"
 
 enum { MAX_VALUE = 64 << 20 }; /* bytes of one value with its defaults */
