@@ -78,6 +78,9 @@ static void of_another_copy(void)
     cfg.size = 3;
     STATUS(NULL, ah_attach(L, &cfg, &host, &why), AH_USAGE);
     HAS(why, "size");
+    cfg = (ah_config){.size = sizeof cfg, .record = "r.jsonl", .replay = "r.jsonl"};
+    STATUS(NULL, ah_attach(L, &cfg, &host, &why), AH_USAGE);
+    HAS(why, "record and replay");
     CHECK(host == NULL);
     lua_close(L);
 }

@@ -406,8 +406,9 @@ AH_API ah_status ah_attach_copy(lua_State *L, const ah_lua_copy *copy, const ah_
     ah_config full;
     ah_mem mem;
 
+    if (!a.why && !read_config(cfg, &full))
+        a.why = "the config has both record and replay: a host does one of them";
     if (!a.why) {
-        read_config(cfg, &full);
         mem = full.alloc ? (ah_mem){full.alloc, full.alloc_ud} : ah_mem_libc;
         a.open = (opening){&full, &mem};
         st = set_up(L, attach, &a);
