@@ -467,7 +467,7 @@ AH_API ah_status ah_ask_close(ah_host *host, const char *id, const char *respons
 
 /* -- the loop ------------------------------------------------------------------------------- */
 
-/* Does the work that is due; if there is none, waits at most timeout_ms for some (-1: no limit, 0:
+/* Works off what is due; if nothing is, waits at most timeout_ms for something (-1: no limit, 0:
  * not at all), but not at all if no agent is at work. Returns the number of agents started by
  * ah_agent_start that are still at work, or AH_USAGE (below 0) inside a callback. */
 AH_API int ah_step(ah_host *host, int timeout_ms);

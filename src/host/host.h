@@ -84,7 +84,7 @@ ah_status ah_host_http(ah_host *h, ah_http **out, ah_err *err);
 void ah_job_post(ah_host *h, ah_job *job); /* once posted, posting again changes nothing */
 void ah_job_cancel(ah_job *job);           /* harmless when not posted */
 
-/* Does the jobs that are due for `scope` and the runs it started (NULL: for all); if there are
+/* Works off the jobs that are due for `scope` and the runs it started (NULL: for all); if there are
  * none, waits at most timeout_ms (-1: until something comes). */
 void ah_host_step(ah_host *h, ah_driver_run *scope, int timeout_ms);
 
