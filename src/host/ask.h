@@ -87,8 +87,8 @@ void ah_ask_drop(ah_ask_item *a);
 void ah_ask_pin(ah_ask_item *a);
 bool ah_ask_unpin(ah_ask_item *a);
 
-/* Returns the open ask of an id such as "ask_7", or NULL: *err, AH_USAGE, says how it was
- * closed. */
+/* Returns the open ask of an id such as "ask_7", or NULL: *err, AH_USAGE, says how it was closed,
+ * or that there is none of the id. */
 ah_ask_item *ah_ask_find(ah_host *h, ah_slice id, ah_err *err);
 const char *ah_ask_kind_name(ah_ask_kind kind);
 /* Appends the ask's call as {id, name, arguments, parent_call}; arguments as text, or as they

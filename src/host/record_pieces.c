@@ -215,7 +215,8 @@ static bool goes_on_change(const piece *a, const piece *b)
     return !a->fixed && !b->fixed;
 }
 
-/* Marks pieces as fixed if there are several at their place and all are the same. */
+/* Marks pieces as fixed, which carry no information, if there are several at their place and all
+ * are the same. */
 static void note_fixed(const scan *s)
 {
     for (size_t i = 0, n; i < s->n; i += n) {

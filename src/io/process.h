@@ -20,8 +20,8 @@
 
 typedef struct ah_process ah_process;
 
-/* Limits of each process below; 0: as the host has them. A process that goes past one gets an
- * error. */
+/* Limits of each process below; 0: as the host has them. What goes past one fails in the
+ * process. */
 typedef struct ah_process_limits {
     uint64_t memory_bytes; /* of address space */
     uint64_t file_bytes;   /* of a file that is written */
@@ -91,7 +91,8 @@ void ah_process_signal(ah_process *p, int sig);
  * MiB wait; AH_INTERNAL: the command has closed its input, or ended. */
 ah_status ah_process_write(ah_process *p, ah_slice bytes, ah_err *err);
 size_t ah_process_unwritten(const ah_process *p);
-/* Returns how many of the bytes written the command's pipe has taken. */
+/* Returns the number of bytes, of all that were written, in order, that the command's pipe has
+ * taken. */
 int64_t ah_process_written(const ah_process *p);
 /* True while the pipe to the command is open. Bytes that it has not taken when it closes are
  * lost. */

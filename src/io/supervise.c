@@ -481,8 +481,8 @@ static bool told_to_end(void)
     return sigpending(&pending) == 0 && sigismember(&pending, SIGTERM) == 1;
 }
 
-/* Waits for children that have ended, and continues the inner supervisor if it was stopped. False
- * when there is no child any more. */
+/* Reaps the children that have ended, without waiting, and continues the inner supervisor if it was
+ * stopped. False when there is no child any more. */
 static bool tend(guard *g)
 {
     int status;
