@@ -8,12 +8,14 @@
  *   never notice each other. ah_cancel and ah_wake may be called from any thread as long as
  *   the host lives, and from signal handlers.
  * Stack: the library takes at most 256 KiB of the thread's, whatever it is given; 512 KiB serve
- * with scripts of your own, 1 MiB with any (docs/reference/embedding.md). Callbacks: functions of
- * the program are called on the thread that uses the host, from within the call that does its work.
- * Three kinds of functions may be called in them: always           ah_cancel, ah_wake, and what
- * only reads: ah_user, ah_last_error, ah_errmsg, ah_version, ah_status_name, ah_about, ah_counter,
- * ah_control_char, ah_returned, ah_tools, ah_agent_reply, ah_agent_reply_json, ah_agent_messages,
- * ah_agent_transcript, ah_agent_at_work, ah_agent_user, ah_agent_set_user, ah_next_event,
+ *   with scripts of your own, 1 MiB with any (docs/reference/embedding.md).
+ * Callbacks: functions of the program are called on the thread that uses the host, from within
+ *   the call that does its work. The functions of this header are of three kinds in them:
+ *     always           ah_cancel, ah_wake, and what only reads: ah_user, ah_last_error,
+ *                      ah_errmsg, ah_version, ah_status_name, ah_about, ah_counter,
+ *                      ah_control_char, ah_returned, ah_tools, ah_agent_reply,
+ *                      ah_agent_reply_json, ah_agent_messages, ah_agent_transcript,
+ *                      ah_agent_at_work, ah_agent_user, ah_agent_set_user, ah_next_event,
  *                      ah_pollfd, ah_timeout
  *     in those of tools (call, cancel), of the transport, and in `woken`, besides:
  *                      ah_tool_done, ah_tool_refuse, ah_ask_next, ah_ask_close, ah_transport_*,
@@ -21,11 +23,11 @@
  *     never            what waits, steps, opens, closes or declares: ah_close, ah_script, ah_load,
  *                      ah_add_tool, ah_remove_tool, ah_alias, ah_defaults, ah_call_tool,
  *                      ah_agent_open, ah_agent_find, ah_agent_close, ah_agent_run, ah_step
- *   So those that only look on (of the watcher, log, clock, wall, random, tty, a tool's release)
- * may call the first kind alone, and `alloc` nothing at all. What may not be called is refused and
- *   not done: AH_USAGE (ah_step: below 0); what returns nothing logs an error. The last kind is
- *   refused as well inside observers of a script and what else of it cannot wait
- *   (docs/reference/waiting.md), where a C function of the program is called from there.
+ *   So callbacks that only observe (of the watcher, log, clock, wall, random, tty, a tool's
+ *   release) may call the first kind alone, and `alloc` nothing at all. A call that is not allowed
+ *   is refused and does nothing: AH_USAGE (ah_step: below 0); one that returns nothing logs an
+ *   error. The last kind is refused as well inside observers of a script and its other code that
+ *   cannot wait (docs/reference/waiting.md), if a C function of the program is called from there.
  * Process: nothing here prints, exits or installs signal handlers (a script that
  *   calls print or os.exit does). Ignore SIGPIPE, and do not change LC_NUMERIC
  *   while a call is at work. The environment is read (AGENTHOST_MODEL, keys and addresses of
@@ -100,8 +102,8 @@ typedef enum ah_log_level {
 /* `line` is one record without its line end; keys are already taken out of it. */
 typedef void (*ah_log_fn)(void *ud, ah_log_level level, const char *line);
 
-/* Something that a run tells; docs/reference/events.md lists types and fields. Keys are already
- * taken out. */
+/* An event of a run; docs/reference/events.md lists types and fields. Keys are already taken
+ * out. */
 typedef struct ah_event {
     const char *type; /* "tool_invoked" */
     ah_agent *agent;  /* of the program; NULL: a script's */
@@ -114,8 +116,8 @@ typedef struct ah_event {
     size_t lost; /* ah_next_event: events that found no room before this one. "done" always has */
 } ah_event;
 
-/* Somebody who looks on while a host works, such as a terminal. Each function may be NULL; none
- * may use the host. */
+/* An observer of a host's work, such as a terminal. Each function may be NULL; none may use the
+ * host. */
 typedef struct ah_watcher {
     /* Each event of every run of an agent, as it happens and before observers in scripts have it;
      * and of ah_call_tool and of a script's registry:execute those about the tool (agent NULL).
@@ -228,7 +230,7 @@ AH_API ah_status ah_open(const ah_config *cfg, ah_host **out);
 AH_API void ah_close(ah_host *host);
 AH_API void *ah_user(const ah_host *host); /* of the config */
 
-/* What the last call that failed failed with. Valid until the next call that fails. */
+/* The error of the host's last failed call. Valid until the next call that fails. */
 typedef struct ah_error {
     ah_status status;
     const char *code;    /* "deadline_exceeded" */
@@ -240,17 +242,18 @@ typedef struct ah_error {
                          has them */
 } ah_error;
 AH_API const ah_error *ah_last_error(ah_host *host);
-/* The message; for an error of a script's, the lines of its traceback after it. Of a NULL host
- * that there is none. */
+/* Returns the message of ah_last_error; for an error that a script raised, with the lines of its
+ * traceback after it. For a NULL host, a message that there is no host. */
 AH_API const char *ah_errmsg(const ah_host *host);
 
 AH_API const char *ah_version(void);             /* "0.1.0" */
 AH_API const char *ah_status_name(ah_status st); /* "deadline_exceeded"; AH_NOMEM is "internal" */
 /* One line a library or feature, "name value", valid as long as the host; for people. */
 AH_API const char *ah_about(ah_host *host);
-/* Serves whoever shows texts of models and tools on a terminal: returns the bytes at the beginning
- * that are a character that would be a command to it, or turns the direction of writing (C0, DEL,
- * C1, bidirectional controls in UTF-8); 0: none is there. Line ends and tabs are such, too. */
+/* For programs that show text of models and tools on a terminal: returns the number of bytes at the
+ * beginning of `text` that form a character which the terminal would obey, or which turns the
+ * direction of writing (C0 with line ends and tabs, DEL, C1, bidirectional controls in UTF-8); 0 if
+ * there is none. */
 AH_API size_t ah_control_char(const char *text, size_t n);
 /* One of the host's counters, as ah.metrics() has them: "agenthost.runs", the runs that ended, ...
  * (docs/reference/budgets.md). They only grow. -1: there is none of this name. */
@@ -384,7 +387,7 @@ typedef struct ah_tokens {
     double cost; /* US dollars */
 } ah_tokens;
 
-/* How a run ended. Valid until the agent's next run, or its end. */
+/* The result of an agent's run. Valid until the agent's next run, or its end. */
 typedef struct ah_reply {
     int64_t run;
     ah_status status; /* AH_OK: there is an answer */
@@ -464,9 +467,9 @@ AH_API ah_status ah_ask_close(ah_host *host, const char *id, const char *respons
 
 /* -- the loop ------------------------------------------------------------------------------- */
 
-/* Does what is due; waits at most timeout_ms for something (-1: until something comes, 0: not
- * at all), and not at all where no agent is at work. Returns how many of ah_agent_start are at
- * work, or AH_USAGE (below 0) inside a callback. */
+/* Works off what is due; if nothing is, waits at most timeout_ms for something (-1: no limit, 0:
+ * not at all), but not at all if no agent is at work. Returns the number of agents started by
+ * ah_agent_start that are still at work, or AH_USAGE (below 0) inside a callback. */
 AH_API int ah_step(ah_host *host, int timeout_ms);
 /* To wait elsewhere: for this descriptor to be readable, at most ah_timeout milliseconds (-1: no
  * limit), then ah_step(host, 0). -1 where the system has no such descriptor: then call ah_step

@@ -17,13 +17,13 @@ AH_API int luaopen_agenthost(lua_State *L);
  * package.preload has it. */
 AH_API int luaopen_agenthost_testing(lua_State *L);
 
-/* What the program sees of Lua, compared with what the library sees. */
+/* The copy of Lua that the program uses, to be compared with the library's. */
 typedef struct ah_lua_copy {
     int version;           /* LUA_VERSION_NUM */
     void (*address)(void); /* of lua_newstate */
 } ah_lua_copy;
 
-/* Behind ah_attach; call that. */
+/* Called by ah_attach alone. Programs call ah_attach. */
 AH_API ah_status ah_attach_copy(lua_State *L, const ah_lua_copy *copy, const ah_config *cfg,
                                 ah_host **out, const char **why);
 

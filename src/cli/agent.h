@@ -1,5 +1,5 @@
-/* What follows a script that has ended well: the agent that it returned answers the words of the
- * command line; and what is to be said where a script did nothing at all. */
+/* Lets the agent that a successful script returned answer the words of the command line; and finds
+ * scripts that began no run and ignored their words. */
 #ifndef AH_CLI_AGENT_H
 #define AH_CLI_AGENT_H
 
@@ -10,10 +10,10 @@
 
 /* True if the script has returned an agent. */
 bool ah_agent_returned(ah_host *host);
-/* The words behind the script, with a space between two. */
+/* Appends the words after the script's name, separated by spaces, and a NUL. */
 void ah_agent_words(const ah_options *o, ah_bytes *out);
-/* Begins a conversation of the returned agent, says the words and waits for the answer, which is
- * printed to `out` (NULL: it is not). Else ah_errmsg says why there is none. */
+/* Begins a conversation of the returned agent with the words, waits for the answer and prints it to
+ * `out` (NULL: prints nothing). If it fails, ah_errmsg says why. */
 ah_status ah_agent_answer(ah_host *host, const char *words, FILE *out);
 
 /* True if no run was begun in the host. */

@@ -1,4 +1,4 @@
-/* What agenthost --help says where there is no Lua state to say more. */
+/* A short text of agenthost --help, for when no Lua state can be made for the full text. */
 #ifndef AH_CLI_HELP_H
 #define AH_CLI_HELP_H
 

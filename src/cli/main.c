@@ -412,7 +412,8 @@ static int run(session *s)
 
 /* -- commands ------------------------------------------------------------------------------- */
 
-/* The program said the exit code, a line end, and words for people, where there are any. */
+/* Reads what the program returned: the exit code, a line end and, if any, words for people. Returns
+ * the exit code. */
 static int end_command(session *s, ah_host *host, ah_status st)
 {
     const char *said, *words;
@@ -430,7 +431,8 @@ static int end_command(session *s, ah_host *host, ah_status st)
     return *words ? fail(s, code, code == EXIT_USAGE ? "usage" : "internal", words) : code;
 }
 
-/* Calls a member of the program with where it writes to and one word more, or NULL. */
+/* Calls `member` of the program with the descriptor of its output and, unless it is NULL,
+ * `word`. */
 static ah_status call_command(session *s, ah_host *host, const char *member, const char *word)
 {
     char descriptor[16];
@@ -440,7 +442,7 @@ static ah_status call_command(session *s, ah_host *host, const char *member, con
     return ah_line_call(host, member, word ? 2 : 1, argv, &s->line);
 }
 
-/* What was found in the state of a script is told in another state. */
+/* Reports in another Lua state what the program's `run` has found in a script's state. */
 static int tell_found(session *s, const char *found)
 {
     ah_host *host;
@@ -461,7 +463,8 @@ static int command_in(session *s, ah_host *host)
     return end_command(s, host, st);
 }
 
-/* In a host of its own, where it may run a script, whose prints go to stderr. */
+/* Runs the program in a host of its own, in which it may run a script, whose prints go to
+ * stderr. */
 static int run_apart(session *s)
 {
     ah_host *host;
@@ -544,8 +547,8 @@ static void heed_settings(session *s)
         ah_terminal_log(&s->terminal, AH_LOG_WARNING, s->settings.warning);
 }
 
-/* Has the program read the line: a member that says settings. AH_OK, also where s->settings.fault
- * tells what is wrong. */
+/* Calls `member` of the program, which reads the command line, and takes the settings that it
+ * returns. AH_OK also if s->settings.fault says what is wrong. */
 static ah_status read_line(session *s, const char *member)
 {
     ah_host *host;

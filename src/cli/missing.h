@@ -1,4 +1,4 @@
-/* What a person who named a script that cannot be opened may have meant. */
+/* Advice for a person who named a script that cannot be opened. */
 #ifndef AH_CLI_MISSING_H
 #define AH_CLI_MISSING_H
 
@@ -6,11 +6,12 @@
 
 #include "cli/programs.h"
 
-/* 0, or the errno. Looks without opening: opening and closing a pipe would break it. */
+/* Returns 0 if the file can be read, else the errno. Does not open it: opening and closing a pipe
+ * would break it. */
 int ah_unreadable(const char *path);
 
-/* The command or option that is near (NULL: none is), the same name with .lua, the nearest file of
- * the folder; or what to give at all. One line into `out`. */
+/* Writes one line of advice into `out`: `near` (the command or option that may be meant; NULL:
+ * none), the same name with .lua, the nearest file of the folder, or what may be given at all. */
 void ah_advise(const char *path, const char *near, const ah_program_door *programs, char *out,
                size_t size);
 

@@ -35,7 +35,7 @@ const ah_option_row ah_option_table[AH_OPTIONS] = {
     [AH_OPTION_END] = {0, "", NULL, NULL, "common", "end the options: the next word is the script"},
 };
 
-/* What is still to be read of the command line. */
+/* The words of the command line that are still to be read. */
 typedef struct words {
     int left;
     char **at;
@@ -51,7 +51,7 @@ static char *take(words *w)
 
 /* -- options ---------------------------------------------------------------------------- */
 
-/* AH_OPTIONS where there is none. */
+/* Returns AH_OPTIONS if no option has the name. */
 static ah_option_id by_name(const char *name, size_t n)
 {
     int i = 0;

@@ -1,13 +1,13 @@
-/* How a script ended, for programs (--json, --jsonl) and for people: the line of progress and the
- * three closing lines. Events are counted, and words are made, by a program in Lua
- * (lua/agenthost/command/report.lua), which is told events as they happen. */
+/* Reports of a script's progress and end, for programs (--json, --jsonl) and for people: the line
+ * of progress and the three closing lines. A program in Lua (lua/agenthost/command/report.lua) gets
+ * each event as it happens, counts them and makes the words. */
 #ifndef AH_CLI_REPORT_H
 #define AH_CLI_REPORT_H
 
 #include "cli/programs.h"
 #include "cli/terminal.h"
 
-/* How the command ended. */
+/* The code and the message with which the command ended. */
 typedef struct ah_ending {
     const char *code;    /* "ok", or that of the error */
     const char *message; /* of the error, any bytes; the "code: " it may begin with is left out */
@@ -22,8 +22,8 @@ typedef struct ah_report {
 
 void ah_report_event(ah_report *r, const ah_event *event);
 
-/* A line of JSON of ours (no white space between its values), in which control characters that JSON
- * lets stand, C1 and those that turn the direction of writing, are escaped. */
+/* Prints a line of JSON that the library made (no white space between its values). Control
+ * characters that JSON permits, C1 and those that turn the direction of writing, are escaped. */
 void ah_report_json(FILE *out, const char *json, size_t n);
 
 /* One object: {"reply": ...} of the last outermost run, null where there was none or it

@@ -36,7 +36,8 @@ static bool is_there(const char *path)
     return *path && (lstat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR));
 }
 
-/* Is there a project's file above us, whether or not it counts? */
+/* True if the working directory or one above it has a project's file, whether or not it counts;
+ * also if the path is too long to be looked at. */
 static bool may_have_project(void)
 {
     char path[PATH_ROOM], *slash;

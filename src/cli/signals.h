@@ -1,8 +1,8 @@
-/* What the process does about signals. The first SIGINT or SIGTERM ends the script: its runs
- * settle, none begins any more; the second ends the process at once. In a script that said it is a
- * chat the Ctrl-C of a terminal cancels the answer that is waited for, and no more. SIGPIPE is only
- * a failed write (EPIPE), but where the reader of our stdout is gone, nobody is left to work for,
- * and the host is cancelled as well. Children inherit none of it. */
+/* Signal handling of the process. The first SIGINT or SIGTERM ends the script: its runs settle,
+ * none begins any more; the second ends the process at once. In a script that said it is a chat
+ * (ah.interactive) the Ctrl-C of a terminal cancels only the answer that is waited for. SIGPIPE is
+ * only a failed write (EPIPE), but if the reader of our stdout is gone, the host is cancelled as
+ * well, as its work has no reader left. Children inherit none of it. */
 #ifndef AH_CLI_SIGNALS_H
 #define AH_CLI_SIGNALS_H
 

@@ -1,6 +1,6 @@
-/* What people see on stderr: errors, the log, the line of progress, the closing lines, and
- * colour where it is welcome. Also where the command's own output goes when the script's is
- * not to be mixed with it. The script's own prints are not touched, only finished. */
+/* Output for people on stderr: errors, the log, the line of progress, the closing lines, and colour
+ * where it is welcome. Also the stream of the command's own output, if the script's must not be
+ * mixed with it. The script's own prints are not touched, only flushed and closed at the end. */
 #ifndef AH_CLI_TERMINAL_H
 #define AH_CLI_TERMINAL_H
 

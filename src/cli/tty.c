@@ -28,7 +28,7 @@ static void on_stop(int sig);
 static void on_continue(int sig);
 static void on_end(int sig);
 
-/* Of the last kind are those that end the process and that nobody else looks after. */
+/* on_end: for signals that end the process and have no other handler. */
 static const struct {
     int sig;
     void (*handler)(int sig);
@@ -42,7 +42,7 @@ enum { WATCHED = sizeof watched / sizeof *watched };
  */
 static struct {
     volatile sig_atomic_t open, raw;
-    volatile sig_atomic_t n_away, kept; /* kept: nobody else has written since it was told */
+    volatile sig_atomic_t n_away, kept; /* kept: no other output was written since it was set */
     char away[AH_TTY_AWAY];
     int fd, news[2];
     unsigned mode;
@@ -68,8 +68,8 @@ static bool in_foreground(void)
     return group == -1 || group == getpgrp();
 }
 
-/* Where it has become a process of the background just now, the modes are set without being
- * stopped. */
+/* Sets the modes with SIGTTOU blocked, so that a process that has just gone to the background is
+ * not stopped by it. */
 static int set_mode(const struct termios *mode)
 {
     sigset_t ours, before;
@@ -91,7 +91,8 @@ static void write_hello(void)
         write_all(DISTINCT, sizeof DISTINCT - 1);
 }
 
-/* Where it is entered already, somebody else may have changed it since. */
+/* Enters the raw mode; 0, or an errno. If it is entered already, sets it again, as another program
+ * may have changed it since. */
 static int enter_mode(void)
 {
     bool again = state.raw;
@@ -140,7 +141,7 @@ static void leave_mode(void)
     state.kept = 0;
 }
 
-/* The host looks after what may have happened. */
+/* Wakes the host, which then looks at what may have happened. */
 void ah_tty_show(void)
 {
     if (state.open)
@@ -222,7 +223,8 @@ static void raise_plain(int sig)
     sigaction(sig, &ours, NULL);
 }
 
-/* Where nobody could have it go on (a group without a parent), the system does not stop it. */
+/* Leaves the mode and stops the process. The system does not stop it if no process could continue
+ * it (a group without a parent); then the mode is entered again at once. */
 static void on_stop(int sig)
 {
     int saved = errno;
@@ -241,8 +243,8 @@ static void on_end(int sig)
     raise_plain(sig);
 }
 
-/* What was ignored (nohup) or is looked after by somebody else stays so, but for resizes and stops
- * that are over, which both may hear of. */
+/* Installs the handlers. A signal that is ignored (nohup) or has a handler of other code keeps
+ * that, except SIGWINCH and SIGCONT: ours calls the earlier handler, too. */
 static void watch_signals(void)
 {
     for (int i = 0; i < WATCHED; i++) {

@@ -8,17 +8,17 @@
 
 #include "agenthost.h"
 
-/* Those of the functions of an ah_config.tty that are about modes and signals. sequences: the
- * terminal obeys escape sequences. */
+/* Returns an ah_config.tty with the functions for modes and signals. sequences: the terminal obeys
+ * escape sequences. */
 ah_tty ah_tty_of(bool sequences);
 
 bool ah_tty_is_open(void);
-/* Gives the terminal back as it was found; async-signal-safe, and harmless where nothing is to be
- * given. */
+/* Restores the modes with which the terminal was found; async-signal-safe, and harmless if there is
+ * nothing to restore. */
 void ah_tty_restore(void);
 
-/* Around what the command itself writes on a terminal: the lines of the script's live area are not
- * there meanwhile, and come again. */
+/* Called before and after the command itself writes on a terminal: hide removes the lines of the
+ * script's live area, show has the host draw them again. */
 void ah_tty_hide(void);
 void ah_tty_show(void);
 

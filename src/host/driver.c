@@ -175,8 +175,9 @@ static void stop_exchange(ah_driver_run *d)
     free_exchange(d->x);
 }
 
-/* What its handler had changed is taken back once it is at work no more, and neither is any run
- * that it waits for: those lie upon it. One that has succeeded meanwhile stands. */
+/* Stops a call and takes back what its handler changed, once neither the handler nor a run that it
+ * waits for is at work: overlays of those runs lie upon the call's. A call that has succeeded by
+ * then keeps its changes. */
 static void stop_call(ah_call *c)
 {
     if (c->asking) {

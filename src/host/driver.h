@@ -6,7 +6,7 @@
 #include "host/host.h"
 #include "run/run.h"
 
-/* Told once, from a job, when a run has ended. */
+/* Called once, from a job, when a run has ended. */
 typedef void (*ah_driver_run_fn)(void *ud, ah_driver_run *d);
 
 /* Takes the run and begins to serve it. parent: the run in whose tool it was started. */
@@ -18,7 +18,7 @@ void ah_driver_run_free(ah_driver_run *d);
 ah_run *ah_driver_run_run(const ah_driver_run *d);
 /* The ud given to ah_driver_run_new with this function; NULL where it was another one. */
 void *ah_driver_run_ud(const ah_driver_run *d, ah_driver_run_fn done);
-/* In how many runs it is, itself included; 0 for NULL. */
+/* Returns the depth of the run: 1 + the number of runs around it; 0 for NULL. */
 int ah_driver_run_depth(const ah_driver_run *d);
 /* The number of its run, which no other run of the host ever has; 0 for NULL. */
 int64_t ah_driver_run_id(const ah_driver_run *d);
@@ -27,13 +27,15 @@ ah_driver_run *ah_driver_run_next(const ah_driver_run *d);
 ah_driver_run *ah_driver_run_parent(const ah_driver_run *d);
 /* The run and those within it end, soon. */
 void ah_driver_run_cancel(ah_driver_run *d, ah_status status, const char *why);
-/* Since when (loop clock) the run of this number is past its time, or was seen to be cancelled,
- * itself or a run around it. 0: it is not; what is gone never is. *why: with what it ends. */
+/* Returns the time (loop clock) since which the run of this number is past its deadline, or was
+ * seen to be cancelled, itself or a run around it; 0 if neither, or if the run is gone. *why: the
+ * status with which it ends. */
 int64_t ah_driver_run_ended(ah_host *h, int64_t id, int64_t now, ah_status *why);
-/* As ah_driver_run_cancel, but at once: when it returns, what was at work is settled and its end
- * told, unless it is being worked on below us on the C stack. */
+/* As ah_driver_run_cancel, but at once: when it returns, what was at work is settled and the end is
+ * reported, unless a caller below us on the C stack is working on the run. */
 void ah_driver_run_settle(ah_driver_run *d, ah_status status, const char *why);
-/* Is d the scope or started by it, however deep? NULL as scope holds all; NULL as d is in all. */
+/* True if d is scope or a run started by it, at any depth. A NULL scope matches every d; a NULL d
+ * matches every scope. */
 bool ah_driver_run_within(const ah_driver_run *d, const ah_driver_run *scope);
 /* Something was given to the run (an answer, a message): look at it soon. */
 void ah_driver_run_wake(ah_driver_run *d);

@@ -1,5 +1,5 @@
-/* Making and closing a host, its clocks, its queue of jobs and the step that does them. Which runs
- * there are is the driver's. */
+/* Making and closing a host, its clocks, its queue of jobs and the step that does them. The list of
+ * runs is the driver's. */
 #include "host/host.h"
 
 #include <time.h>
@@ -29,7 +29,8 @@ void ah_host_came_back(ah_host *h, bool looks)
     ah_calling_out();
 }
 
-/* Those of clocks and of random lend nothing and let go of nothing: they are asked anywhere. */
+/* The clocks and random of the program are called anywhere, without ah_calling_out: nothing is lent
+ * to them, and they release nothing. */
 static int64_t program_clock(void *host)
 {
     ah_host *h = host;
@@ -338,7 +339,7 @@ static int idle(ah_host *h, int timeout_ms)
     return timeout_ms;
 }
 
-/* What other threads have done is taken over here, between jobs. */
+/* Calls `woken`, between jobs: the program then takes over what its other threads have done. */
 static void take_wake(ah_host *h)
 {
     if (!atomic_exchange(&h->wake, false) || !h->cfg.woken)

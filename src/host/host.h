@@ -84,18 +84,18 @@ ah_status ah_host_http(ah_host *h, ah_http **out, ah_err *err);
 void ah_job_post(ah_host *h, ah_job *job); /* once posted, posting again changes nothing */
 void ah_job_cancel(ah_job *job);           /* harmless when not posted */
 
-/* Does what is due for `scope` and the runs it started (NULL: for all), waiting at
- * most timeout_ms (-1: until something comes) when nothing is. */
+/* Works off the jobs that are due for `scope` and the runs it started (NULL: for all); if there are
+ * none, waits at most timeout_ms (-1: until something comes). */
 void ah_host_step(ah_host *h, ah_driver_run *scope, int timeout_ms);
 
-/* All from any thread and from signal handlers: all runs are cancelled at the next step, and
- * with stop none begins any more; the next step calls cfg.woken. */
+/* Callable from any thread and from signal handlers. cancel: all runs are cancelled at the next
+ * step. stop: besides, no run begins any more. wake: the next step calls cfg.woken. */
 void ah_host_cancel(ah_host *h);
 void ah_host_stop(ah_host *h);
 void ah_host_wake(ah_host *h);
 
-/* Around each call of a function of the program. looks: it only looks on, and must change nothing.
- */
+/* Called before and after each call of a function of the program. looks: the function only
+ * observes, and must change nothing. */
 void ah_host_call_out(ah_host *h, bool looks);
 void ah_host_came_back(ah_host *h, bool looks);
 

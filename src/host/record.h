@@ -22,7 +22,8 @@ bool ah_record_clean(const ah_mem *mem, const ah_secrets *secrets, ah_buf *body)
 typedef struct ah_replay ah_replay;
 ah_status ah_replay_open(const ah_mem *mem, const char *path, ah_replay **out, ah_err *err);
 ah_http_carrier ah_replay_carrier(ah_replay *r); /* lent by the replay */
-/* How many exchanges were not asked for; of the first of them: file and line. */
+/* Returns the number of recorded exchanges that no request asked for; *path, *line: file and line
+ * of the first of them. */
 size_t ah_replay_unused(const ah_replay *r, const char **path, size_t *line);
 void ah_replay_free(ah_replay *r); /* NULL is fine */
 

@@ -192,7 +192,7 @@ static int by_number(const void *x, const void *y)
     return a->numbered != b->numbered ? (a->numbered < b->numbered ? -1 : 1) : by_order(a, b);
 }
 
-/* Those that change first, in their order. */
+/* Order for qsort: pieces that change before the others, each in their order. */
 static int by_change(const void *x, const void *y)
 {
     const piece *a = x, *b = y;
@@ -215,7 +215,8 @@ static bool goes_on_change(const piece *a, const piece *b)
     return !a->fixed && !b->fixed;
 }
 
-/* Pieces by place: those of which each is the same say nothing new. */
+/* Marks pieces as fixed, which carry no information, if there are several at their place and all
+ * are the same. */
 static void note_fixed(const scan *s)
 {
     for (size_t i = 0, n; i < s->n; i += n) {
@@ -230,7 +231,7 @@ static void note_fixed(const scan *s)
     }
 }
 
-/* What becomes of a byte of the body. */
+/* Mark of a byte of the body. */
 enum { KEPT, DROPPED, REPLACED };
 
 /* The bytes at `from` to `to` of n pieces put together. */

@@ -385,7 +385,7 @@ static ah_status start(void *ud, ah_http *http, const ah_transport_request *req,
     return ok ? AH_OK : ah_err_nomem(err);
 }
 
-/* What is found is over at once. */
+/* Cancels nothing: `start` feeds the whole response, or fails. */
 static void cancel(void *ud, uint64_t id)
 {
     (void)ud;

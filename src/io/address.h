@@ -1,6 +1,7 @@
-/* Which addresses of the network may be connected to: the public ones, and networks that are
- * named. Judged is the address itself, as it is handed to the socket, so that no spelling and
- * no name server has a say. Resolves nothing, and knows neither ports nor HTTP. */
+/* Decides which addresses of the network may be connected to: the public ones, and networks that
+ * are named. It judges the address itself, as it is handed to the socket, so that neither a
+ * spelling nor a name server can change the decision. Resolves nothing, and knows neither ports nor
+ * HTTP. */
 #ifndef AH_IO_ADDRESS_H
 #define AH_IO_ADDRESS_H
 

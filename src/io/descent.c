@@ -83,7 +83,8 @@ static void add_list(tree *t, int fd)
         t->whole = false;
 }
 
-/* What is gone by now has no children any more. */
+/* Opens a file for reading. If that fails the list is not whole, unless the process is gone: then
+ * it has no children any more. */
 static int open_at(tree *t, int dir, const char *name, int flags)
 {
     int fd = openat(dir, name, flags | O_RDONLY | O_CLOEXEC);
@@ -116,7 +117,7 @@ static void add_thread(tree *t, int folder, const char *name)
     close(fd);
 }
 
-/* Those of all its threads. */
+/* Adds the children of all threads of a process. */
 static void add_children_of(tree *t, pid_t pid)
 {
     _Alignas(8) char entries[CHUNK];

@@ -30,11 +30,12 @@ void ah_descent_open(ah_descent *d);
 void ah_descent_open_of(ah_descent *d, pid_t child);
 void ah_descent_close(ah_descent *d);
 
-/* To all below. KILL goes to their process groups first, each at once with the forks in it. What is
- * forked meanwhile is found by the next call: repeat it until waitpid says that there is none. */
+/* Sends a signal to all processes below. KILL goes to their process groups first, each at once with
+ * the forks in it. Processes forked meanwhile are found by the next call: repeat it until waitpid
+ * says that there is none. */
 void ah_descent_signal(const ah_descent *d, int sig);
 
-/* How many are below, or AH_LEFT_UNKNOWN where not all could be looked at. */
+/* Returns the number of processes below, or AH_LEFT_UNKNOWN if not all could be looked at. */
 int ah_descent_count(const ah_descent *d);
 
 #endif

@@ -56,8 +56,9 @@ static bool may_replace(const ah_fs_step *s, ah_fs_kind found)
     return found == s->was.kind || (s->act == AH_FS_PUT && found == AH_FS_FILE);
 }
 
-/* Where names cannot be exchanged: what is there goes aside, but a file that is replaced by another
- * keeps its name until that has it. */
+/* Puts a step's file or folder into its place where names cannot be exchanged: what is there is
+ * renamed first, but a file that another file replaces keeps its name until that has it. -1 with
+ * errno. */
 static int put_by_parts(const ah_fs_place *at, ah_fs_step *s)
 {
     char old[AH_FS_TEMP];
@@ -179,7 +180,8 @@ static ah_status put(ah_fs_host *h, ah_fs_ticket *t, const ah_fs_place *at, ah_f
 /* -- removing
  * -------------------------------------------------------------------------------------- */
 
-/* How many entries there are, without ours; SIZE_MAX: one of ours is of a process at work. */
+/* Returns the number of entries, without our temporaries; SIZE_MAX if one of those is of a process
+ * at work. */
 static size_t count_entries(DIR *dir)
 {
     bool temporaries = false;
@@ -197,8 +199,8 @@ static size_t count_entries(DIR *dir)
     return temporaries && ah_fs_held(dirfd(dir)) == AH_FS_HELD ? SIZE_MAX : n;
 }
 
-/* A folder goes with all that is in it, so that is looked at first: nothing may have come since,
- * and nobody may be writing there. */
+/* Checks a folder before it is removed with all that is in it: nothing may have come since, and no
+ * process may be writing there. */
 static ah_status check_folder(ah_fs_host *h, const ah_fs_step *s, ah_err *err)
 {
     ah_slice path = ah_text_slice(s->path);
@@ -293,7 +295,7 @@ static ah_status apply_step(ah_fs_host *h, ah_fs_ticket *t, size_t i, ah_err *er
     return st;
 }
 
-/* What is written comes first: what is to be deleted may be the only copy. */
+/* Writes before it deletes: what is deleted may be the only copy. */
 ah_status ah_fs_apply(ah_fs_host *h, ah_fs_ticket *t, ah_err *err)
 {
     ah_status st = AH_OK;
@@ -306,7 +308,8 @@ ah_status ah_fs_apply(ah_fs_host *h, ah_fs_ticket *t, ah_err *err)
     return st;
 }
 
-/* What was replaced takes its name again, and what took it waits again. */
+/* Undoes one step: what it replaced gets its name back, and what it wrote gets its temporary name
+ * back. */
 static bool take_back(const ah_fs_place *at, ah_fs_step *s)
 {
     char old[AH_FS_TEMP];

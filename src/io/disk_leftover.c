@@ -1,7 +1,7 @@
-/* What a process that was killed while it wrote leaves: temporary files and folders, named
- * .agenthost-*.tmp and never shown. They are nobody's as soon as nobody holds the lock of their
- * folder, and are removed by whoever lists it next; they keep no folder from being deleted. Where
- * folders cannot be locked, and of versions that did not, an hour decides. */
+/* Leftovers of a process that was killed while it wrote: temporary files and folders, named
+ * .agenthost-*.tmp and never shown. Once no process holds the lock of their folder, the next
+ * process that lists the folder removes them; they keep no folder from being deleted. If the folder
+ * cannot be locked, or a version that took no lock left them, they are removed after an hour. */
 #define _GNU_SOURCE /* flock */
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +14,8 @@
 
 #include "io/disk_store.h"
 
-/* Behind HEAD stands what it is: t alone, s of a set, o what one of a set replaced. */
+/* HEAD is followed by a letter: t for a single one, s for one of a set, o for what one of a set
+ * replaced. */
 static const char HEAD[] = ".agenthost-";
 enum { KIND = sizeof HEAD - 1, STALE_SECONDS = 3600, HOLD_TRIES = 20, MAX_PASSES = 1000 };
 
@@ -45,8 +46,8 @@ void ah_fs_temp_old(const char temp[AH_FS_TEMP], char out[AH_FS_TEMP])
 
 /* -- locks ---------------------------------------------------------------------------------- */
 
-/* Never waits for long: who keeps us from it, without being one of us, only harms what is in that
- * folder, which is in reach of them anyway. */
+/* Never waits for long. A foreign process that keeps the lock from us harms only what is in that
+ * folder, which is in its reach anyway. */
 void ah_fs_hold(int folder)
 {
     const struct timespec pause = {.tv_nsec = 1000000};

@@ -415,7 +415,7 @@ static bool judge(ah_fs_host *h, ah_fs_step *s)
 /* -- ending it
  * ------------------------------------------------------------------------------------------ */
 
-/* Forward if every step fits, or back. */
+/* Completes the set if every step fits, else takes it back. */
 static void carry_out(ah_fs_host *h, ah_fs_ticket *t)
 {
     bool fits = true;
@@ -430,7 +430,7 @@ static void carry_out(ah_fs_host *h, ah_fs_ticket *t)
     ah_fs_forget(h, t);
 }
 
-/* What a set left that was never complete. */
+/* Removes what is left of a set that was never complete. */
 static void drop(ah_fs_host *h, ah_fs_ticket *t)
 {
     for (size_t i = 0; i < t->n; i++)
@@ -438,7 +438,7 @@ static void drop(ah_fs_host *h, ah_fs_ticket *t)
     ah_fs_forget(h, t);
 }
 
-/* The record's text without its last line, and whether that was there. */
+/* Cuts the last line off the record's text; true if it was the line of a whole record. */
 static bool take_end(ah_slice *text)
 {
     char line[END_LINE];

@@ -4,7 +4,7 @@
  * is it completed, in whatever order and by however many changes of one commit. */
 #include "io/disk_store.h"
 
-/* What makes one, and what in one leads to code. */
+/* Names, in lower case, that make a folder a repository or lead to code in one. */
 static const char *const names[] = {"head",      "objects",         "refs",  "commondir",
                                     "config",    "config.worktree", "hooks", "info",
                                     "worktrees", "modules"};
@@ -28,7 +28,7 @@ static bool is_any(ah_slice name)
     return false;
 }
 
-/* Will the folder have the entry when the steps are done? */
+/* Sets *yes if the folder has the entry once the steps are done. */
 static ah_status will_have(ah_fs_host *h, const ah_fs_ticket *t, ah_slice folder, const char *name,
                            bool *yes, ah_err *err)
 {

@@ -34,10 +34,11 @@ ah_status ah_fs_host_err(int e, const char *what, ah_slice path, ah_err *err);
 
 enum { AH_FS_TEMP = 96 }; /* bytes of the name of a temporary */
 
-/* A new name; `set`: of one of several that a record tells of. */
+/* Makes a new name of a temporary; set: one of several that a record lists. */
 void ah_fs_temp_name(ah_fs_host *h, bool set, char out[AH_FS_TEMP]);
 bool ah_fs_temp_of_set(ah_slice name);
-/* Where what a temporary replaces goes, if the two cannot be exchanged. */
+/* Makes the name to which the replaced entry is renamed, if it and its temporary cannot be
+ * exchanged. */
 void ah_fs_temp_old(const char temp[AH_FS_TEMP], char out[AH_FS_TEMP]);
 
 /* Whoever has temporaries in a folder holds a lock on it, so that others leave them alone; it goes
@@ -52,7 +53,7 @@ typedef struct ah_fs_sweep {
     ah_fs_host *h;
     int fd; /* of the folder, which can be listed; the caller's */
     ah_fs_holding holding;
-    bool asked, busy; /* of the records of sets: were they looked at; is one at work */
+    bool asked, busy; /* asked: records of sets were looked at; busy: one is at work */
 } ah_fs_sweep;
 void ah_fs_sweep_entry(ah_fs_sweep *s, const char *name, const struct stat *st);
 
@@ -99,19 +100,21 @@ typedef struct ah_fs_ticket {
 
 ah_fs_ticket *ah_fs_ticket_new(const ah_mem *mem, size_t n);
 void ah_fs_ticket_free(const ah_mem *mem, ah_fs_ticket *t);
-/* What belongs to what. False when out of memory. */
+/* Finds the `parent` and the `top` of each step, and whether they are a set. False when out of
+ * memory. */
 bool ah_fs_ticket_plan(ah_fs_host *h, ah_fs_ticket *t);
-/* Would the steps write into, or complete, a folder that is a repository for git? */
+/* Fails (AH_FS_REFUSED) if the steps would write into, or complete, a folder that is a repository
+ * for git. */
 ah_status ah_fs_check_repository(ah_fs_host *h, const ah_fs_ticket *t, ah_err *err);
-/* Where a step that makes something waits. */
+/* Returns the path at which the step's file or folder waits, in `out`; "" if it is too long. */
 ah_slice ah_fs_waiting(const ah_fs_ticket *t, const ah_fs_step *s, char out[AH_DISK_ROOT_PATH + 1]);
 
-/* All the steps that are not placed yet, or none; undo takes back those that are. True if that went
- * well. finish removes what was replaced. */
+/* apply carries out the steps that are not placed yet, up to the first that fails; undo takes back
+ * those that are placed, true if that succeeds for all; finish removes what was replaced. */
 ah_status ah_fs_apply(ah_fs_host *h, ah_fs_ticket *t, ah_err *err);
 bool ah_fs_undo(ah_fs_host *h, ah_fs_ticket *t);
 void ah_fs_finish(ah_fs_host *h, ah_fs_ticket *t);
-/* Removes what still waits. */
+/* Removes files and folders that still wait. */
 void ah_fs_forget(ah_fs_host *h, ah_fs_ticket *t);
 
 ah_status ah_fs_host_prepare(ah_fs *fs, const ah_fs_changes *list, void **ticket, ah_err *err);

@@ -263,7 +263,7 @@ static ah_status prepare_step(ah_fs_host *h, ah_fs_ticket *t, size_t i, const ah
     return st;
 }
 
-/* What is in a new folder is on the disk before it takes its place. */
+/* Syncs new folders, so that their entries are on the disk before they take their places. */
 static void sync_new_folders(ah_fs_host *h, const ah_fs_ticket *t)
 {
     char room[AH_DISK_ROOT_PATH + 1];

@@ -106,8 +106,8 @@ static ah_status not_private(const char *what, const char *path, const char *why
     return ah_err_set(err, AH_USAGE, "cannot %s '%.300s': %s", what, path, why);
 }
 
-/* What is there may be replaced only if it is a file. A link is not: neither what it names nor the
- * link itself is meant. */
+/* Only a regular file may be replaced. A symbolic link is refused: neither its target nor the link
+ * itself is meant. */
 static ah_status check_place(const char *what, const char *path, ah_err *err)
 {
     struct stat s;

@@ -169,7 +169,7 @@ static ah_text *join(const ah_mem *mem, ah_slice top, ah_slice name)
     return t;
 }
 
-/* Those of files that are gone are let go of, between two batches. */
+/* Drops the nodes of files that are gone, if they are many; called between two batches. */
 static void tidy(ah_file_watch *w)
 {
     size_t n = 0;
@@ -707,8 +707,8 @@ static bool put_change(ah_file_watch *w, ah_file_change_kind kind, ah_text *path
     return !from || (c->from = shown_path(w, from)) != NULL;
 }
 
-/* What was in a folder that is told of as removed is not told of as moved: the two would come in
- * the wrong order for somebody who follows. */
+/* True if the node may be the origin of a move. A file of a folder that is reported as removed may
+ * not: both changes would come in the wrong order for a program that follows them. */
 static bool may_be_from(const ah_file_watch *w, const node *from)
 {
     ah_slice name;
@@ -749,7 +749,7 @@ static bool kind_of(const ah_file_watch *w, const node *n, ah_file_change_kind *
     return true;
 }
 
-/* Those of a kind; of CREATED also what has changed. */
+/* Puts the changes of a kind into the batch; for CREATED also those of CHANGED. */
 static bool put_all(ah_file_watch *w, ah_file_change_kind wanted)
 {
     ah_file_change_kind kind;
@@ -765,7 +765,8 @@ static bool put_all(ah_file_watch *w, ah_file_change_kind wanted)
     return ok;
 }
 
-/* What has moved out of a folder comes before that folder, which may have moved, too. */
+/* Order for qsort: longer old paths first, so that a move out of a folder comes before the move of
+ * that folder. */
 static int compare_from(const void *a, const void *b)
 {
     size_t x = ((const ah_file_change *)a)->from->len, y = ((const ah_file_change *)b)->from->len;
@@ -773,7 +774,7 @@ static int compare_from(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* In the order in which somebody who has a copy can follow. */
+/* Puts all changes into the batch, in an order that can be applied to a copy one by one. */
 static bool put_changes(ah_file_watch *w)
 {
     size_t moved;

@@ -28,28 +28,28 @@ typedef struct ah_url {
     int port;
 } ah_url;
 
-/* `url`, relative to `base` where that is not NULL. AH_USAGE: not http or https, or none; with a
- * user name in it. */
+/* Reads `url`, relative to `base` unless that is NULL. AH_USAGE: it is not http or https, no URL,
+ * or has a user name in it. */
 ah_status ah_http_read_url(const char *url, const char *base, ah_url *out, ah_err *err);
 
-/* Told from ah_loop_wait whenever there is something new to look at in the
- * transfer (head complete, bytes, end), once for what came together; must only
- * take note of it (post a job). */
+/* Called from ah_loop_wait whenever there is something new to look at in the transfer (head
+ * complete, bytes, end), once for what came together; must only take note of it (post a job). */
 typedef void (*ah_http_news_fn)(void *ud, ah_transfer *t);
 
 /* Carries requests in place of curl, as an ah_transport (agenthost.h) does: it feeds what comes
  * through ah_http_head, ah_http_body and ah_http_end, in `start` or later. */
 typedef struct ah_http_carrier {
-    /* Where *err is left as it is, the words are made of the status. */
+    /* Begins a request. If it fails and leaves *err as it is, the message is made from the
+     * status. */
     ah_status (*start)(void *ud, ah_http *http, const ah_transport_request *request, ah_err *err);
     void (*cancel)(void *ud, uint64_t id);
     void *ud;
     bool connects; /* to addresses that we do not see: requests with `only` are refused */
 } ah_http_carrier;
 
-/* Is told of each exchange: its checked request, the bytes of the body as they come, and the end,
- * before the transfer's owner gets to know. `begin` sets *exchange for the other two, which are not
- * called where it leaves that NULL; a failure of it fails the request. */
+/* Observer of each exchange: gets its checked request, the bytes of the body as they come, and the
+ * end, before the transfer's owner does. `begin` sets *exchange for the other two, which are not
+ * called if that stays NULL; if `begin` fails, so does the request. */
 typedef struct ah_http_tap {
     ah_status (*begin)(void *ud, const ah_http_request *req, void **exchange, ah_err *err);
     void (*body)(void *exchange, ah_slice bytes);
@@ -57,7 +57,7 @@ typedef struct ah_http_tap {
     void *ud;
 } ah_http_tap;
 
-/* Both are copied. carrier: NULL, or without `start`: libcurl. tap: NULL: nobody looks on. */
+/* Both are copied. carrier: NULL, or without `start`: libcurl. tap: NULL: no observer. */
 ah_status ah_http_new(const ah_mem *mem, ah_loop *loop, const ah_http_carrier *carrier,
                       const ah_http_tap *tap, ah_http **out, ah_err *err);
 void ah_http_free(ah_http *http); /* all transfers must have been freed */

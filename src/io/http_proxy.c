@@ -1,7 +1,7 @@
-/* Which proxy a request goes through, for the words of its failure: curl decides that from the
- * environment and tells nobody (before 8.7). The same variables by the same rules: http_proxy in
- * lower case only, https_proxy and all_proxy in both; no_proxy with names, their subdomains,
- * networks and "*". What stands before the host, a name and a password, is never copied. */
+/* Finds the proxy that a request goes through, for the message of its failure: curl decides that
+ * from the environment and does not report it (before 8.7). Reads the same variables by the same
+ * rules: http_proxy in lower case only, https_proxy and all_proxy in both; no_proxy with names,
+ * their subdomains, networks and "*". Name and password before the host are never copied. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -42,7 +42,8 @@ static bool ends_with(ah_slice name, ah_slice end)
     return name.n >= end.n && strncasecmp(name.p + name.n - end.n, end.p, end.n) == 0;
 }
 
-/* Is the name one, or below one, that the word of no_proxy says? */
+/* True if the name equals the word of no_proxy or is below it; for an address: if the word is a
+ * network that holds it. */
 static bool is_excepted(ah_slice name, ah_slice word)
 {
     ah_network network, address;

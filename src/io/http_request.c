@@ -1,6 +1,6 @@
-/* What a transfer sends: URL, method, header lines, body and limits, judged and set
- * on its curl handle; and the body read by curl while it goes out. A small body goes
- * out with the head, a larger one is read from the parts its owner keeps. */
+/* The request of a transfer: URL, method, header lines, body and limits, checked and set on its
+ * curl handle; and the body, which curl reads while it goes out. A small body goes out with the
+ * head, a larger one is read from the parts its owner keeps. */
 #include "io/http_transfer.h"
 
 #include <assert.h>
@@ -115,8 +115,8 @@ static char *add_header(struct curl_slist **list, char *to, ah_slice line, ah_sl
     return to + line.n + 1;
 }
 
-/* What curl must not add: a type nobody gave, and (it does so for large bodies
- * only) the wish to be asked for the body. */
+/* Sets `off` to the headers that curl must not add, and returns their number: Content-Type if the
+ * request has none, and Expect, which curl adds to large bodies only. */
 static size_t headers_off(const ah_http_request *req, size_t body, ah_slice off[2])
 {
     static const ah_slice expect = AH_LIT("Expect:"), type = AH_LIT("Content-Type:");
@@ -237,7 +237,8 @@ static ah_status read_url(ah_transfer *t, CURLU *u, const char *url, ah_err *err
     return st;
 }
 
-/* What was parsed, copied. */
+/* Copies the whole URL without its fragment, the port and the host in lower case, and checks the
+ * scheme. */
 static CURLUcode take_url(CURLU *u, ah_url *out)
 {
     char *whole = NULL, *host = NULL;
@@ -316,8 +317,8 @@ static ah_status set_url(ah_transfer *t, const char *url, ah_err *err)
     return ah_err_nomem(err);
 }
 
-/* What curl can send from one place goes out with the head. Larger bodies are
- * read from their parts, which also shows that they go on (idle_ms). */
+/* Returns the body in one piece, which goes out with the head; NULL if curl is to read it from its
+ * parts: a large body, for which that also shows progress (idle_ms), or out of memory. */
 static const char *one_piece(ah_transfer *t, size_t total)
 {
     if (total == 0)

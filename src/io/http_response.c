@@ -1,6 +1,6 @@
-/* What came: curl's header lines and body bytes are copied, counted against the limits
- * and kept until the transfer's owner takes them. No caller's code runs in here: there
- * are news to tell, no more. Ends and errors are not judged here. */
+/* The response of a transfer: curl's header lines and body bytes are copied, counted against the
+ * limits and kept until the transfer's owner takes them. No code of the caller runs in here: it is
+ * only noted that there is news. Ends and errors are judged elsewhere. */
 #include <assert.h>
 
 #include "base/lent.h"
@@ -134,7 +134,8 @@ static size_t untaken(const ah_transfer *t)
     return t->body.len - t->taken;
 }
 
-/* Where nobody can be told to wait, what waits is bounded in place of the whole. */
+/* True if the body is past its limit. With a window, curl is told to wait; a carrier cannot be, so
+ * for it the bytes that were not taken yet are limited. */
 static bool too_much(const ah_transfer *t, size_t n)
 {
     if (t->received > t->limits.body_bytes)

@@ -636,7 +636,8 @@ static void let_in(ah_server *s, int64_t now)
         }
 }
 
-/* Those whose time is over, and those that wait for an answer and are gone. */
+/* Ends the visits whose time is over, and those that wait for an answer and whose client is gone;
+ * at most once in SWEEP_MS. */
 static void sweep(ah_server *s, int64_t now)
 {
     if (now - s->swept < SWEEP_MS)

@@ -1,4 +1,4 @@
-/* Where libmicrohttpd comes from: linked, else opened. It is never closed again. */
+/* Finds libmicrohttpd: linked, else opened at run time. It is never closed again. */
 #include "io/http_server_mhd.h"
 
 #ifdef AH_WITH_MICROHTTPD
@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* Without them the libraries need nothing of it to be linked. */
+/* Weak, so that our libraries can be linked without libmicrohttpd. */
 #pragma weak MHD_start_daemon
 #pragma weak MHD_stop_daemon
 #pragma weak MHD_run

@@ -84,7 +84,7 @@ static ah_status say_fault(const ah_transfer *t, ah_err *err)
     return AH_INTERNAL;
 }
 
-/* What the C library says of errno, in a buffer; strerror is not thread-safe. */
+/* Returns the C library's text for an errno, in the buffer; strerror is not thread-safe. */
 static const char *words_for_errno(int e, char *out, size_t size)
 {
     if (e == 0 || strerror_r(e, out, size) != 0)
@@ -118,8 +118,8 @@ typedef enum distrust {
     DISTRUST_REVOKED
 } distrust;
 
-/* What OpenSSL and its kin found, by the numbers of X509_V_ERR_ (which are theirs for ever). A name
- * that does not fit is looked at after these, and leaves no number or the first one. */
+/* Reads the result of OpenSSL and its kin, a number of X509_V_ERR_ (they never change). A host name
+ * that does not match is found after all these, and leaves no number or the first one. */
 static distrust by_openssl(long found)
 {
     static const struct {
@@ -137,7 +137,7 @@ static distrust by_openssl(long found)
     return DISTRUST_OTHER;
 }
 
-/* GnuTLS tells bits: gnutls_certificate_status_t. */
+/* Reads the result of GnuTLS, the bits of gnutls_certificate_status_t. */
 static distrust by_gnutls(long found)
 {
     if (found & 1 << 5)
@@ -172,7 +172,7 @@ static const char *authorities(const ah_http *http)
     return http->ca_file ? http->ca_file : http->ca_dir;
 }
 
-/* Whose word is taken, for one who must add an issuer to them. */
+/* Names the file or folder of trusted issuers, for a user who must add one. */
 static const char *words_for_authorities(const ah_http *http, char *out, size_t size)
 {
     if (!http->ca_from)
@@ -240,7 +240,8 @@ static ah_status say_tls(const ah_transfer *t, ah_err *err)
 
 /* -- proxies -------------------------------------------------------------------------------- */
 
-/* Did it fail on the way to the proxy, or there, before the server was reached? */
+/* True if the request failed on the way to the proxy or at the proxy, before the server was
+ * reached. */
 static bool is_of_proxy(const ah_transfer *t)
 {
     if (t->result == CURLE_COULDNT_RESOLVE_PROXY || (t->tunnel >= 300 && t->result != CURLE_OK))

@@ -161,8 +161,9 @@ static void end_stream(ah_process *p, stream *s)
     forget(p, &s->fd);
 }
 
-/* How much may be read now. When all writers are gone only what is in the pipe can follow: that is
- * read at once, so that a stranger to whom the command has given the pipe cannot delay the end. */
+/* Returns the number of bytes that may be read now. When all writers are gone only what is in the
+ * pipe can follow: that is read at once, so that a foreign process to which the command has given
+ * the pipe cannot delay the end. */
 static size_t room_for(const ah_process *p, const stream *s)
 {
     size_t most = p->ended ? READ_BYTES : p->max_pending - pending(s);
@@ -170,7 +171,7 @@ static size_t room_for(const ah_process *p, const stream *s)
     return most < READ_BYTES ? most : READ_BYTES;
 }
 
-/* The rest is not to be had. */
+/* Ends a stream for whose bytes there is no memory; the process is stopped and fails. */
 static void cut_stream(ah_process *p, stream *s)
 {
     if (!p->ended) {
@@ -289,7 +290,7 @@ static void pass_on(ah_process *p, size_t n)
         drop_passed(p);
 }
 
-/* What the command does not want any more is nobody's. */
+/* Writes what waits to the command's input; drops it once the command has closed that. */
 static void flush_input(ah_process *p)
 {
     while (p->in >= 0 && ah_process_unwritten(p) > 0) {
@@ -594,7 +595,7 @@ static void push(ah_process *p, int64_t now)
     p->killed = true;
 }
 
-/* Where all goes well this is never called, or finds that the end has begun. */
+/* Called when the timer is due: never if all goes well, or only after the end has begun. */
 static void on_time(ah_timer *t)
 {
     ah_process *p = (ah_process *)(void *)((char *)t - offsetof(ah_process, timer));

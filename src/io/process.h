@@ -20,7 +20,8 @@
 
 typedef struct ah_process ah_process;
 
-/* Of each process below; 0: as the host has them. What is past one fails in the process. */
+/* Limits of each process below; 0: as the host has them. What goes past one fails in the
+ * process. */
 typedef struct ah_process_limits {
     uint64_t memory_bytes; /* of address space */
     uint64_t file_bytes;   /* of a file that is written */
@@ -28,7 +29,7 @@ typedef struct ah_process_limits {
     uint64_t processes; /* of the user, all that are not ours included; not for root */
 } ah_process_limits;
 
-/* Told from ah_loop_wait when something is new: bytes came, a stream ended, all that was written
+/* Called from ah_loop_wait when something is new: bytes came, a stream ended, all that was written
  * has been passed on, the process takes no more input, or has ended. May take what came, and must
  * neither free the process nor run a script. */
 typedef void (*ah_process_news_fn)(void *ud, ah_process *p);
@@ -72,8 +73,8 @@ ah_status ah_process_find(const ah_process_config *cfg, char *out, ah_err *err);
  * no program) is in the result. No new privileges are gained below: setuid programs have none. */
 ah_status ah_process_start(const ah_mem *mem, ah_loop *loop, const ah_process_config *cfg,
                            ah_process **out, ah_err *err);
-/* At any time; NULL is fine. One that runs is killed, and waited for at most two seconds. No zombie
- * stays. */
+/* Frees the process, at any time; NULL is fine. One that runs is killed, and waited for at most two
+ * seconds. No zombie stays. */
 void ah_process_free(ah_process *p);
 
 /* Ends it, with all its descendants: TERM, KILL after grace_ms. News follow. */
@@ -86,13 +87,15 @@ void ah_process_signal(ah_process *p, int sig);
 
 /* -- input: config.input ------------------------------------------------------------------- */
 
-/* Copied; passed on as the command reads. AH_BUDGET: more than 64 MiB wait; AH_INTERNAL: the
- * command has closed its input, or ended. */
+/* Writes a copy of the bytes to the command's input, as the command reads. AH_BUDGET: more than 64
+ * MiB wait; AH_INTERNAL: the command has closed its input, or ended. */
 ah_status ah_process_write(ah_process *p, ah_slice bytes, ah_err *err);
 size_t ah_process_unwritten(const ah_process *p);
-/* Of all that was written, in order, how many bytes the command's pipe has taken. */
+/* Returns the number of bytes, of all that were written, in order, that the command's pipe has
+ * taken. */
 int64_t ah_process_written(const ah_process *p);
-/* False: its pipe is closed; what it has not taken it never will. */
+/* True while the pipe to the command is open. Bytes that it has not taken when it closes are
+ * lost. */
 bool ah_process_has_input(const ah_process *p);
 void ah_process_close_input(ah_process *p); /* behind what waits; harmless when repeated */
 
@@ -100,7 +103,7 @@ void ah_process_close_input(ah_process *p); /* behind what waits; harmless when 
 
 typedef enum ah_process_stream { AH_STDOUT, AH_STDERR } ah_process_stream;
 
-/* What has come and was not taken; valid until the next take or line, or ah_loop_wait. */
+/* Returns the output that was not taken yet; valid until the next take or line, or ah_loop_wait. */
 ah_slice ah_process_output(const ah_process *p, ah_process_stream s);
 void ah_process_take(ah_process *p, ah_process_stream s, size_t n);
 bool ah_process_at_end(const ah_process *p, ah_process_stream s); /* nothing more will come */

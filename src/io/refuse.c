@@ -29,11 +29,12 @@
 #define ARCH AUDIT_ARCH_RISCV64
 #endif
 
-/* How an argument is looked at. The kernel takes 32 bits of each of these, but for pointers. */
+/* The test that a rule makes of an argument. The kernel uses 32 bits of each of these arguments,
+ * except of pointers. */
 typedef enum test {
     ALWAYS,
     EQUAL,   /* to a */
-    OTHER,   /* than a */
+    OTHER,   /* not equal to a */
     BITS,    /* any of a */
     MASKED,  /* & a == b */
     BETWEEN, /* a and b, both included */
@@ -147,8 +148,8 @@ static const rule namespaces[] = {
     {MOUNT_SETATTR, EPERM, ALWAYS, 0, 0, 0},
 };
 
-/* What all programs of the user share: System V's and POSIX's queues, memory and semaphores,
- * keyrings. */
+/* Objects that all programs of the user share: System V's and POSIX's queues, memory and
+ * semaphores, keyrings. */
 static const rule shared[] = {
     {SYS_shmget, EACCES, ALWAYS, 0, 0, 0},    {SYS_shmat, EACCES, ALWAYS, 0, 0, 0},
     {SYS_shmctl, EACCES, ALWAYS, 0, 0, 0},    {SYS_semget, EACCES, ALWAYS, 0, 0, 0},
@@ -160,7 +161,8 @@ static const rule shared[] = {
     {SYS_add_key, EACCES, ALWAYS, 0, 0, 0},   {SYS_request_key, EACCES, ALWAYS, 0, 0, 0},
 };
 
-/* Ways around what is refused elsewhere, and the machine itself. io_uring makes sockets, too. */
+/* Calls that get around other rules, and calls that change the machine itself. io_uring makes
+ * sockets, too. */
 static const rule machine[] = {
     {IO_URING_SETUP, EACCES, ALWAYS, 0, 0, 0},
     {IO_URING_ENTER, EACCES, ALWAYS, 0, 0, 0},
@@ -288,7 +290,7 @@ static const rule kills[] = {
     {SYS_rt_tgsigqueueinfo, EPERM, EQUAL, 0, 0, 0},
 };
 
-/* What else reaches a process by its number. */
+/* Other calls that reach a process by its number. */
 static const rule reaches[] = {
     {SYS_prlimit64, EPERM, EQUAL, 0, 0, 0},
     {SYS_sched_setaffinity, EPERM, EQUAL, 0, 0, 0},
@@ -376,7 +378,7 @@ static void put_rules(ah_refuse_program *p, const rule *rules, size_t n)
 
 #define PUT(p, rules) put_rules(p, rules, sizeof(rules) / sizeof *(rules))
 
-/* Each of them with the number in the place of its a, once as a process and once as a group. */
+/* Puts each rule with pid as its `a`, once as a process and once as a group (-pid). */
 static void put_numbers(ah_refuse_program *p, const rule *rules, size_t n, pid_t pid)
 {
     for (size_t i = 0; i < n; i++) {
@@ -391,8 +393,8 @@ static void put_numbers(ah_refuse_program *p, const rule *rules, size_t n, pid_t
 
 #define PUT_NUMBERS(p, rules, pid) put_numbers(p, rules, sizeof(rules) / sizeof *(rules), pid)
 
-/* What another machine's or another way's numbers mean is not known here: a 32-bit program ends;
- * one for x32 is told that there are no such calls. */
+/* Begins with the check of the architecture: numbers of another one are not known here, and
+ * `foreign` is the result of its calls. */
 static void begin(ah_refuse_program *p, uint32_t foreign)
 {
     p->n = 0;
@@ -402,6 +404,7 @@ static void begin(ah_refuse_program *p, uint32_t foreign)
     load(p, offsetof(struct seccomp_data, nr));
 }
 
+/* Calls by x32, which has numbers of its own, fail with ENOSYS. */
 static void refuse_x32(ah_refuse_program *p)
 {
 #ifdef __x86_64__

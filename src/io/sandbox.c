@@ -73,7 +73,7 @@ static const uint64_t TCP = 3;                /* ABI 4: bind, connect */
 static const uint64_t IOCTL_DEV = 1ULL << 15; /* ABI 5 */
 static const uint64_t SCOPES = 3;             /* ABI 6: abstract sockets, signals */
 
-/* What the kernel takes for its first 8, 16 or 24 bytes. */
+/* Landlock's attributes of a ruleset; the kernel is given its first 8, 16 or 24 bytes. */
 struct rules {
     uint64_t files, network, scopes;
 };

@@ -69,11 +69,12 @@ ah_status ah_sandbox_choose(const ah_sandbox_config *cfg, ah_sandbox *out, ah_er
 /* The same, and makes what a command needs. AH_USAGE, too: the temporary folder or the rules cannot
  * be made. */
 ah_status ah_sandbox_open(const ah_sandbox_config *cfg, ah_sandbox *out, ah_err *err);
-/* Zero is fine. The temporary folder is removed by ah_sandbox_clean, and here where that was not
- * called: for a moment, and what takes longer stays. */
+/* A zero *s is fine. Removes the temporary folder if ah_sandbox_clean was not called: for a moment
+ * only, and what takes longer stays. */
 void ah_sandbox_close(ah_sandbox *s);
 
-/* What stands before the command's words (bubblewrap); how many. They live as long as s. */
+/* Sets `out` to the words that go before the command's (bubblewrap) and returns their number. They
+ * live as long as s. */
 size_t ah_sandbox_words(const ah_sandbox *s, const char *out[AH_SANDBOX_WORDS]);
 /* ah_process_config.confine and .clean; their ud is the ah_sandbox, which must stay until the
  * process is gone. */

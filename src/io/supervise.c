@@ -198,7 +198,8 @@ static void on_signal(int sig)
     (void)sig; /* its coming ends a wait */
 }
 
-/* What the host has set must not run here, nor be ignored by the command. */
+/* Resets all signals: handlers of the host must not run here, and signals that it ignores must not
+ * be ignored by the command. */
 static void reset_signals(void)
 {
     struct sigaction usual = {.sa_handler = SIG_DFL}, ours = {.sa_handler = on_signal};
@@ -249,7 +250,8 @@ static bool place(const ah_supervisor *s)
     return true;
 }
 
-/* What was the command's; its streams end when it ends them. */
+/* Closes the supervisor's copies of the command's descriptors, so that the command alone ends its
+ * streams. */
 static void close_its(const ah_process_config *cfg)
 {
     for (int fd = 0; fd < CONTROL; fd++)
@@ -260,7 +262,7 @@ static void close_its(const ah_process_config *cfg)
         close(FOLDER);
 }
 
-/* Of what has been waited for. */
+/* Returns the CPU time, in microseconds, of all children that were waited for. */
 static int64_t cpu_of_children(void)
 {
     struct rusage used = {0};
@@ -270,7 +272,8 @@ static int64_t cpu_of_children(void)
            used.ru_utime.tv_usec + used.ru_stime.tv_usec;
 }
 
-/* Nothing is left only where the kernel says so; a number only where all were looked at. */
+/* Returns 0 only if the kernel says that no child is left, and a number only if all were looked
+ * at. */
 static int count_left(const ah_descent *below, bool none)
 {
     return none ? 0 : ah_descent_count(below);
@@ -478,8 +481,8 @@ static bool told_to_end(void)
     return sigpending(&pending) == 0 && sigismember(&pending, SIGTERM) == 1;
 }
 
-/* Takes what has ended, and lets the inner one go on where it was stopped. False when there is no
- * child any more. */
+/* Reaps the children that have ended, without waiting, and continues the inner supervisor if it was
+ * stopped. False when there is no child any more. */
 static bool tend(guard *g)
 {
     int status;
@@ -499,13 +502,14 @@ static bool tend(guard *g)
     return pid == 0;
 }
 
-/* How long the inner one may take once it has begun to end all. */
+/* Returns the milliseconds that the inner supervisor may take once it has begun to end all. */
 static int64_t patience(const guard *g)
 {
     return grace_of(g->cfg) + AH_KILL_MS + SLACK_MS;
 }
 
-/* Until the inner one ends or is stopped, the host dies or says CONT, or it is time. */
+/* Waits until the inner supervisor ends or is stopped, the host dies or says CONT, or it is
+ * time. */
 static void wait_for_inner(guard *g)
 {
     struct pollfd host = {

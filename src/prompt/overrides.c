@@ -26,7 +26,7 @@ static const char *visibility_of(const ah_switch *sw)
     return sw->on ? "summary" : "full";
 }
 
-/* What can be overridden of a section, as canonical JSON. */
+/* Appends the parts of a section that can be overridden, as canonical JSON. */
 static void put_definition(const ah_section *s, ah_buf *b)
 {
     ah_buf_char(b, '{');
@@ -53,7 +53,8 @@ static bool hash_section(const ah_section *s, char out[HASH_DIGITS + 1])
     return ok;
 }
 
-/* What a description is written for: what only programs read may change under an override. */
+/* Hashes the parts of a tool that its description depends on. Parts that only programs read may
+ * change under an override. */
 static bool hash_tool(const ah_tool *t, char out[HASH_DIGITS + 1])
 {
     ah_slice description, name, parameters, strict;
@@ -150,7 +151,7 @@ static ah_status check_fields(reading *r, const char *what, ah_slice name, ah_sl
     return AH_OK;
 }
 
-/* Does the override name the original's hash? Tells the log where it does not. */
+/* True if the override names the original's hash; else logs a warning. */
 static bool is_current(const reading *r, const char *what, ah_slice name, ah_slice object,
                        const char *hash)
 {

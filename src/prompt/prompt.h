@@ -49,12 +49,12 @@ typedef struct ah_section_tool {
     ah_slice section;
 } ah_section_tool;
 
-/* What a prompt comes to. Immutable, reference-counted; keeps the prompt alive. */
+/* A rendered prompt. Immutable, reference-counted; keeps the prompt alive. */
 typedef struct ah_rendered_prompt {
     const ah_mem *mem;
     size_t refs;
     ah_prompt *prompt;
-    ah_text *given; /* the parameters it was made with */
+    ah_text *given; /* the parameters it was rendered with */
     uint8_t *state; /* of each section: off, in full or summarised */
     ah_text *text;
     ah_section_tool *tool;
@@ -66,7 +66,7 @@ ah_rendered_prompt *ah_rendered_prompt_ref(ah_rendered_prompt *r);
 void ah_rendered_prompt_unref(ah_rendered_prompt *r); /* NULL is fine */
 bool ah_rendered_prompt_has(const ah_rendered_prompt *r, const ah_tool *t);
 
-/* What to show of a section whatever it says itself: the session's overrides. */
+/* Visibilities that take precedence over the sections' own: the session's overrides. */
 typedef struct ah_override_source {
     bool (*find)(void *ud, ah_slice path, ah_visibility *out); /* false: none for this path */
     void *ud;
@@ -89,16 +89,16 @@ ah_slice ah_binding_params(const ah_binding *b);   /* as given */
  * disabled lacks a value or has a wrong one, be it summarised or not. shown may be NULL. */
 ah_status ah_binding_render(ah_binding *b, const ah_override_source *shown,
                             ah_rendered_prompt **out, ah_err *err);
-/* The same, for one who renders now and then while others render otherwise: `was` itself (NULL:
- * none) where nothing has changed since it was made. */
+/* The same for a caller that renders repeatedly while others render in another way: *out is `was`
+ * itself (NULL: none) if nothing has changed since that was made. */
 ah_status ah_binding_render_again(ah_binding *b, const ah_override_source *shown,
                                   ah_rendered_prompt *was, ah_rendered_prompt **out, ah_err *err);
 /* The same without a text: values are only asked for by switches. */
 ah_status ah_binding_tools(ah_binding *b, const ah_override_source *shown, ah_rendered_prompt **out,
                            ah_err *err);
 
-/* Was the section itself to be shown in full, whatever is around it? And was it: all around it,
- * too? */
+/* opens: true if the section itself was to be shown in full, whatever is around it. shows: true if
+ * it and all sections around it were. */
 bool ah_rendered_prompt_opens(const ah_rendered_prompt *r, ah_slice path);
 bool ah_rendered_prompt_shows(const ah_rendered_prompt *r, ah_slice path);
 
@@ -108,15 +108,15 @@ typedef enum ah_read_kind {
     AH_READ_CONTENT
 } ah_read_kind;
 
-/* What the conversation that reads has already. A section that `shown` opens need not be open in
- * it: another conversation of the session may have opened it. */
+/* State of the conversation that reads. A section that `shown` opens need not be open in it:
+ * another conversation of the session may have opened it. */
 typedef struct ah_section_reader {
     bool (*open)(void *ud, ah_slice path); /* it has the section itself in full, with its tools */
     bool (*offers)(void *ud, const ah_tool *tool); /* it offers this very tool */
     void *ud;
 } ah_section_reader;
 
-/* What reading one section comes to (seed 000, read_section). */
+/* The result of reading one section (seed 000, read_section). */
 typedef struct ah_section_content {
     const ah_mem *mem;
     ah_read_kind kind;
@@ -132,8 +132,8 @@ typedef struct ah_section_content {
     ah_prompt *prompt; /* keeps what is borrowed */
 } ah_section_content;
 
-/* had: NULL where the reader has just what is shown. Fails only where a section's switch does, or
- * a value is missing. *out is to be cleared. */
+/* Reads one section. had: NULL if the reader has just what is shown. Fails only if a section's
+ * switch does, or a value is missing. *out is to be cleared. */
 ah_status ah_binding_read(ah_binding *b, const ah_override_source *shown,
                           const ah_section_reader *had, ah_slice path, ah_section_content *out,
                           ah_err *err);

@@ -9,7 +9,8 @@ enum { MAX_PARAMS = 16 << 20, MAX_NAME = 1 << 10 };
 
 /* -- names ------------------------------------------------------------------------ */
 
-/* Has any section of [from, end) a parameter of this name? Offers the others to `near`. */
+/* True if a section of [from, end) has a parameter of this name; offers the other names to
+ * `near`. */
 static bool is_declared(const ah_prompt *p, uint32_t from, uint32_t end, const char *name,
                         ah_near *near)
 {
@@ -116,7 +117,8 @@ ah_status binding_scan(ah_binding *b, ah_err *err)
 
 /* -- values -------------------------------------------------------------------------- */
 
-/* What was given under this name for the node, or for those around it, or for all. */
+/* Returns the value given under this name for the node, else for those around it, else for all; .p
+ * NULL: none. */
 static ah_slice given(const ah_binding *b, uint32_t i, const char *name)
 {
     ah_slice v;

@@ -378,7 +378,7 @@ ah_status ah_binding_tools(ah_binding *b, const ah_override_source *shown, ah_re
 /* -- reading one section
  * --------------------------------------------------------------------------- */
 
-/* Is it shown in full, and all around it? */
+/* True if the node and all nodes around it are shown in full. */
 static bool is_open(const ah_prompt *p, const uint8_t *state, uint32_t i)
 {
     for (; i != NO_NODE; i = p->node[i].parent)
@@ -387,7 +387,7 @@ static bool is_open(const ah_prompt *p, const uint8_t *state, uint32_t i)
     return true;
 }
 
-/* Keeps of `state` what the reader has, too: what it has not is summarised for it. */
+/* Marks nodes in `state` as summarised if the reader does not have them in full. */
 static void keep_had(const ah_prompt *p, const ah_section_reader *had, uint8_t *state)
 {
     for (uint32_t i = 0; had && i < p->n; i++)
@@ -406,13 +406,14 @@ static bool shows_more(const ah_prompt *p, const uint8_t *before, const uint8_t 
     return false;
 }
 
-/* What is before, what is then, and what comes of it, for each node. */
+/* For each node: its state before the reading, its state after it, and true if it is to be
+ * opened. */
 typedef struct read_states {
     uint8_t *before, *after, *mark;
 } read_states;
 
-/* The sections with tools among `top` and those below it that are shown then and are not open
- * before, marked; how many tools. */
+/* Marks the sections with tools, among `top` and those below it, that are shown after the reading
+ * and were not open before; returns the number of their tools. */
 static size_t mark_gained(const ah_prompt *p, const read_states *s, uint32_t top)
 {
     size_t n = 0;
@@ -427,7 +428,7 @@ static size_t mark_gained(const ah_prompt *p, const read_states *s, uint32_t top
     return n;
 }
 
-/* Their tools, but for those that the reader offers already. */
+/* Adds the tools of a node, except those that the reader offers already. */
 static void keep_tools(ah_section_content *r, const ah_prompt *p, const ah_section_reader *had,
                        uint32_t i)
 {
@@ -438,8 +439,9 @@ static void keep_tools(ah_section_content *r, const ah_prompt *p, const ah_secti
             r->tool[r->n_tools++] = at[k];
 }
 
-/* top: the outermost section that the reading opens. What others have opened elsewhere meanwhile is
- * none of it. */
+/* Collects the tools that the reading brings and the sections to be opened for them. top: the
+ * outermost section that the reading opens. Sections that others have opened elsewhere meanwhile do
+ * not count. */
 static ah_status keep_gained(ah_section_content *r, const ah_prompt *p, const read_states *s,
                              const ah_section_reader *had, uint32_t top, ah_err *err)
 {

@@ -101,13 +101,13 @@ void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_sl
                   ah_anchor *below);
 void ah_call_clear(ah_call *c);
 
-/* Those who run calls. */
+/* The parties that may run a call. */
 typedef struct ah_callees {
     const ah_registry *registry;
-    const ah_registry
-        *executors;    /* run those that it does not have, or has without a handler; NULL: none */
-    ah_adapter *model; /* may stand in for handlers; NULL: nobody does */
-    bool strict;       /* the settings ask for strict tools */
+    const ah_registry *executors; /* run calls of tools that `registry` lacks, or has without a
+                                     handler; NULL: none */
+    ah_adapter *model;            /* may answer in place of handlers; NULL: it does not */
+    bool strict;                  /* the settings ask for strict tools */
 } ah_callees;
 
 /* Steps 1-6. True: the handler is to be started. False: the call is answered. */

@@ -74,8 +74,8 @@ ah_status ah_disclosure_look(ah_disclosure *d, const ah_overlay *o, ah_override_
 
 /* -- what the conversation has ------------------------------------------------------------- */
 
-/* Would a section that stood in a closed one be in full, now that this is open? As far as the
- * session does not say otherwise meanwhile. */
+/* True if a section that stood in a closed one would be in full once that is open, unless the
+ * session says otherwise meanwhile. */
 static bool opens_with(const ah_disclosure *d, ah_slice path)
 {
     ah_visibility v = AH_FULL;

@@ -19,7 +19,7 @@ static void note_fresh(ah_discovery *d, ah_entity_slot *f)
     d->last_fresh = f;
 }
 
-/* Those of its tools that the registry has not, or has as stale ones, as additions. */
+/* Adds to *out the tools of the entity that the registry lacks, or has as stale ones. */
 static ah_status add_tools(ah_entity_slot *f, const ah_registry *r, ah_changes *out, ah_err *err)
 {
     char buf[AH_ENTITY_TOOL_NAME];

@@ -662,7 +662,7 @@ bool ah_inject_before(ah_run *run, ah_call *call)
     return passes;
 }
 
-/* Does what the call has left for instead, if it can be done. */
+/* Opens and closes the sections for which the call would leave the run, if a restart is allowed. */
 static ah_status expand(ah_run *run, ah_call *call, ah_buf *hint, ah_err *err)
 {
     if (!ah_expands(run, call))

@@ -5,8 +5,8 @@
 
 enum { MAX_NAME = 4 << 10 };
 
-/* Would another provider have been there? What is wrong with the request or the key is no outage.
- */
+/* True if another provider might have answered. A fault of the request or of the key is no
+ * outage. */
 static bool is_outage(const ah_err *err)
 {
     if (err->status != AH_HTTP && err->status != AH_PROVIDER)

@@ -492,7 +492,7 @@ static int64_t index_of(const came_event *e)
     return n.i;
 }
 
-/* Of the block that is open? */
+/* Fails unless the event's index is that of the open block. */
 static ah_status check_index(reader *x, const came_event *e, ah_err *err)
 {
     if (x->kind != BLOCK_NONE && index_of(e) == x->last)

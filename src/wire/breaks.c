@@ -12,7 +12,8 @@ static uint64_t hash_segments(const ah_segment *s, size_t n, const ah_buf *in, u
     return h;
 }
 
-/* Those of one kind: deferred tools, which stand between them, are no part of what is cached. */
+/* Hashes the head's segments of one kind. Deferred tools, which stand between them, are not in the
+ * cached prefix. */
 static uint64_t hash_head(const ah_wire *w, ah_segment_kind kind)
 {
     uint64_t h = AH_HASH_BEGIN;
@@ -33,7 +34,8 @@ static uint64_t hash_value(uint64_t h, ah_slice value)
     return ah_slice_hash_on(ah_slice_hash_on(h, ah_slice_of(value.p ? "+" : "-")), value);
 }
 
-/* Whose cache it is. Adapters of a program are told apart by more than their names. */
+/* Hashes what a cache belongs to: provider, model and endpoint. Adapters of a program can differ in
+ * more than these, so the adapter itself counts, too. */
 static uint64_t hash_model(const ah_wire *w)
 {
     const ah_adapter *a = w->adapter;

@@ -632,7 +632,8 @@ bool ah_wire_has_tools(const ah_wire *w)
     return ah_wire_tool(w, &at, &kind, &entry).p != NULL;
 }
 
-/* Those that came late are called through the dispatcher where there is one. */
+/* True if the tool is declared in the request. If there is a dispatcher, late tools are called
+ * through it. */
 static bool is_declared(const ah_wire *w, const ah_offer *t)
 {
     return !t->late || !dispatches(w);

@@ -21,12 +21,13 @@ typedef struct ah_segment {
     size_t at, n; /* in `head` (tools, system) or `body` (entries) */
 } ah_segment;
 
-/* Those who look for deferred tools, and how the wire is told of them. */
+/* Search for deferred tools: the side that does it, and the way in which the request declares the
+ * tools. */
 typedef enum ah_search_mode {
-    AH_SEARCH_MODE_HERE,  /* search_tools does; what is found is added like any other tool */
+    AH_SEARCH_MODE_HERE,  /* by search_tools; tools found are added like any other tool */
     AH_SEARCH_MODE_SHOWN, /* the same, but all are declared, deferred, and its results reveal them
                            */
-    AH_SEARCH_MODE_OWN    /* the provider does, among what is declared as deferred */
+    AH_SEARCH_MODE_OWN    /* by the provider, among the tools declared as deferred */
 } ah_search_mode;
 
 typedef enum ah_break {

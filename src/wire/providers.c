@@ -9,7 +9,7 @@
 /* Each in its own file. */
 extern const ah_provider ah_anthropic, ah_gemini, ah_ollama;
 
-/* Those with a wire of their own; what else there is speaks OpenAI's (wire/servers.h). */
+/* Providers with a wire of their own; all others speak OpenAI's (wire/servers.h). */
 static const struct {
     const char *name;
     const ah_provider *is;
