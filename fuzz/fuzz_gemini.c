@@ -1,5 +1,5 @@
-/* Fuzz target: the response reader of Gemini's generateContent. See reader.h for what inputs are.
- */
+/* Fuzz target: the response reader of Gemini's generateContent. See reader.h for what inputs
+ * are. */
 #include "reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,8 +1,8 @@
 /* Fuzzes src/prompt: any text as a template and as a model's answer, any JSON as the
  * parameters and as the overrides of a prompt. Templates must be their own dedented form,
  * rendering must be the same twice, and what reading a section brings must be what
- * rendering with it open offers more. It knows no expected texts: see spec/prompt/prompt_spec.lua.
- */
+ * rendering with it open offers more. It knows no expected texts: see
+ * spec/prompt/prompt_spec.lua. */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -191,8 +191,8 @@ typedef struct ah_config {
     ah_log_fn log; /* NULL: silent */
     void *log_ud;
     ah_log_level log_level;
-    const char
-        *model; /* wins over what scripts name ("provider/model"); NULL: they decide. Copied */
+    /* wins over what scripts name ("provider/model"); NULL: they decide. Copied */
+    const char *model;
 
     void *user;                   /* for the program: ah_user */
     int64_t (*clock)(void *ud);   /* only goes forward, at the speed of time; NULL: the system's */
@@ -317,8 +317,8 @@ typedef struct ah_tool_config {
     double timeout;               /* seconds for one call; 0: those of the run */
     const char *full_description; /* what the model is told instead: UTF-8, up to 16 KiB; NULL */
     bool coerce; /* arguments of a wrong type are taken as they were surely meant */
-    size_t
-        max_result; /* bytes of a result that the model sees (docs/reference/run.md); 0: 64 KiB */
+    /* bytes of a result that the model sees (docs/reference/run.md); 0: 64 KiB */
+    size_t max_result;
     bool return_direct; /* its result is the run's answer (docs/reference/tool.md, ah.tool) */
     /* Properties for policies: a JSON object with booleans under read_only, destructive,
      * idempotent, open_world and untrusted (docs/reference/tool.md). NULL: none is declared */
@@ -409,8 +409,8 @@ AH_API ah_status ah_agent_run(ah_agent *agent, const char *text);
 /* The same without waiting: ah_step does the work, the event `done` tells of the end. */
 AH_API ah_status ah_agent_start(ah_agent *agent, const char *text);
 /* Queues a message to the run at work, which then goes on after its answer; without a run, said
- * in the next one. In the function of a tool it is part of the call: sent when that has succeeded.
- */
+ * in the next one. In the function of a tool it is part of the call: sent when that has
+ * succeeded. */
 AH_API ah_status ah_agent_send(ah_agent *agent, const char *text);
 AH_API void ah_agent_cancel(ah_agent *agent); /* the run at work ends with AH_CANCELLED, soon */
 AH_API bool ah_agent_at_work(const ah_agent *agent);

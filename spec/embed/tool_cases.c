@@ -106,8 +106,7 @@ static void handed_over(void)
     shut(host);
 }
 
-/* -- tools of the program -----------------------------------------------------------------------
- */
+/* -- tools of the program ---------------------------------------------------------------------- */
 
 typedef struct native {
     ah_host *host;
@@ -338,8 +337,7 @@ static void wanted_by_a_script(void)
     shut(host);
 }
 
-/* -- inside a call of the host -------------------------------------------------------------------
- */
+/* -- inside a call of the host ----------------------------------------------------------------- */
 
 typedef struct within {
     ah_agent *other;
@@ -385,8 +383,7 @@ static void called_from_the_host(void)
     shut(host);
 }
 
-/* -- threads
- * --------------------------------------------------------------------------------------- */
+/* -- threads ----------------------------------------------------------------------------------- */
 
 typedef struct bridge {
     ah_host *host;

@@ -1,7 +1,6 @@
 /* Parts of ahtest: what of schemas no script sees.
  *
- *   schemas()   -> how many schemas live in the host, equal ones counted once
- */
+ *   schemas()   -> how many schemas live in the host, equal ones counted once */
 #include "lua/lua_state.h"
 #include "support/ahtest.h"
 

@@ -145,8 +145,7 @@ static void signal_it(pid_t pid)
     own_signal(pid, 1);
 }
 
-/* -- the machine ---------------------------------------------------------------------------------
- */
+/* -- the machine ------------------------------------------------------------------------------- */
 
 static void share(void)
 {
@@ -333,8 +332,7 @@ static int try_all(pid_t pid, const char *file)
     return 0;
 }
 
-/* -- what must go on working
- * ------------------------------------------------------------------------ */
+/* -- what must go on working ------------------------------------------------------------------- */
 
 static void *in_thread(void *ud)
 {
@@ -417,8 +415,7 @@ static int try_internet(void)
     return 0;
 }
 
-/* -- helpers of the spec
- * --------------------------------------------------------------------------- */
+/* -- helpers of the spec ----------------------------------------------------------------------- */
 
 static int wait_here(void)
 {

@@ -245,8 +245,7 @@ static void event_kept(void)
     use(shown);
 }
 
-/* -- what came from outside ---------------------------------------------------------------------
- */
+/* -- what came from outside -------------------------------------------------------------------- */
 
 static void nothing(void *ud, ah_process *p)
 {

@@ -152,8 +152,7 @@ static const char *flow_cancel(ah_host *host, bool exact)
     return NULL; /* closed with the host, at work */
 }
 
-/* -- a transport, in a host of its own ------------------------------------------------------------
- */
+/* -- a transport, in a host of its own --------------------------------------------------------- */
 
 static ah_status start(void *ud, ah_host *host, const ah_transport_request *r)
 {
@@ -248,8 +247,7 @@ static const char *flow_replay(ah_host *host, bool exact)
     return odd;
 }
 
-/* -- asks, in a host of its own
- * --------------------------------------------------------------------- */
+/* -- asks, in a host of its own ---------------------------------------------------------------- */
 
 static const char asking[] =
     "local ah = require 'agenthost'\n"
@@ -315,8 +313,7 @@ static const char *flow_asks(ah_host *host, bool exact)
     return odd;
 }
 
-/* -- a terminal, which is a pair of sockets
- * ------------------------------------------------------------ */
+/* -- a terminal, which is a pair of sockets ---------------------------------------------------- */
 
 typedef struct tty {
     int pair[2], news[2];
@@ -414,8 +411,7 @@ static const char *flow_terminal(ah_host *host, bool exact)
     return odd ? odd : t.entered != t.left ? "the terminal is not left" : NULL;
 }
 
-/* -- a Lua state of the program's own
- * ---------------------------------------------------------------- */
+/* -- a Lua state of the program's own ---------------------------------------------------------- */
 
 static void *lua_memory(void *ud, void *p, size_t old, size_t size)
 {

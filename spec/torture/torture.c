@@ -249,8 +249,8 @@ int __lsan_is_turned_off(void)
     return losses;
 }
 
-/* Half of the time is the sanitizer's; give ASAN_OPTIONS=malloc_context_size=30 for whole stacks.
- */
+/* Half of the time is the sanitizer's; give ASAN_OPTIONS=malloc_context_size=30 for whole
+ * stacks. */
 const char *__asan_default_options(void)
 {
     return "malloc_context_size=3:quarantine_size_mb=16";
@@ -739,8 +739,7 @@ static int try_all(torture *t, const options *o)
     return rc;
 }
 
-/* -- start --------------------------------------------------------------------------------------
- */
+/* -- start ------------------------------------------------------------------------------------- */
 
 static int keep_code(lua_State *L, const void *p, size_t n, void *ud)
 {

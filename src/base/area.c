@@ -192,8 +192,8 @@ static void show_cursor(ah_area *a, int shown, ah_buf *out)
     a->shown = shown;
 }
 
-/* Behind an unfinished line the cursor goes back to its end; below one that fills its row it stays.
- */
+/* Behind an unfinished line the cursor goes back to its end; below one that fills its row it
+ * stays. */
 void ah_area_erase(ah_area *a, ah_buf *out)
 {
     char away[AH_AREA_AWAY];

@@ -52,8 +52,8 @@ typedef struct ah_fs_info {
 typedef struct ah_fs_options {
     bool read_only;
     bool no_sync; /* files are not forced to the disk before they take their place */
-    ah_text
-        *allow; /* names that are not refused, a `/` behind each; borrowed, a reference is kept */
+    /* names that are not refused, a `/` behind each; borrowed, a reference is kept */
+    ah_text *allow;
     size_t max_file;               /* bytes of a file read whole or written; 8 MiB */
     size_t max_total;              /* bytes in memory or staged; 64 MiB */
     size_t max_files;              /* entries of a folder, a walk, memory, a transaction; 10000 */
@@ -208,10 +208,10 @@ struct ah_fs {
     size_t refs;
     ah_fs *below; /* of an overlay */
     ah_fs_options o;
-    ah_text *
-        folder[2]; /* of the machine, as it was named and as it is; NULL: in memory, or not known */
-    bool guarded;  /* some names are refused */
-    bool over;     /* ah_fs_end: nothing is committed into it any more */
+    /* of the machine, as it was named and as it is; NULL: in memory, or not known */
+    ah_text *folder[2];
+    bool guarded;     /* some names are refused */
+    bool over;        /* ah_fs_end: nothing is committed into it any more */
     uint64_t serial;  /* of the lowest: the last number given to a version */
     uint64_t commits; /* number of commits: shows if another came between */
 };

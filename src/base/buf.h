@@ -3,8 +3,8 @@
  *
  * A buffer that failed holds only a part, or nothing. Its users ask whether it is whole (ah_buf_ok
  * and its like) before they read, reset or clear it. The checking build (AH_CHECKING) ends the
- * program where a full buffer was not asked; failing memory is the subject of make check-torture.
- */
+ * program where a full buffer was not asked; failing memory is the subject of make
+ * check-torture. */
 #ifndef AH_BASE_BUF_H
 #define AH_BASE_BUF_H
 

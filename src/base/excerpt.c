@@ -29,8 +29,7 @@ static ah_slice past_mark(ah_slice s)
     return begins(s, "\xef\xbb\xbf") ? from(s, 3) : s;
 }
 
-/* -- pages --------------------------------------------------------------------------------------
- */
+/* -- pages ------------------------------------------------------------------------------------- */
 
 bool ah_begins_page(ah_slice text)
 {
@@ -163,8 +162,7 @@ static size_t strip(char *p, size_t n, size_t *title)
     return to;
 }
 
-/* -- lines --------------------------------------------------------------------------------------
- */
+/* -- lines ------------------------------------------------------------------------------------- */
 
 static bool is_within(const ah_slice *s, size_t i, unsigned char low, unsigned char high)
 {
@@ -172,8 +170,8 @@ static bool is_within(const ah_slice *s, size_t i, unsigned char low, unsigned c
 }
 
 /* The length of a sequence for a terminal at the front: "ESC [ 31 m", "ESC ] title BEL" (or ESC and
- * a backslash at its end), ESC and a letter; else 0. One that does not end goes as far as it may.
- */
+ * a backslash at its end), ESC and a letter; else 0. One that does not end goes as far as it
+ * may. */
 static size_t sequence_len(ah_slice s)
 {
     size_t i = 2;

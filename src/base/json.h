@@ -41,8 +41,8 @@ typedef struct ah_json_fault {
  * or AH_TOOL_VALIDATION with *fault filled. */
 ah_status ah_json_check(const ah_mem *mem, ah_slice text, int max_depth, ah_json_fault *fault);
 
-/* The same, with the fault in words: "<what> is not JSON: <fault> at line 1, column 7 near `...`".
- */
+/* The same, with the fault in words: "<what> is not JSON: <fault> at line 1, column 7 near
+ * `...`". */
 ah_status ah_json_check_err(const ah_mem *mem, ah_slice text, const char *what, ah_err *err);
 
 /* The same two for one piece of a stream, whose strings may be pieces themselves: a string value

@@ -45,8 +45,8 @@ typedef struct ah_pattern_cost {
  * `cost`, which was zeroed, with callouts in it. Fails as ah_pattern_new does. */
 ah_status ah_pattern_translate(const ah_mem *mem, ah_slice text, unsigned how,
                                ah_pattern_cost *cost, ah_buf *out, ah_buf *why);
-/* Appends \p{...}, or \P{...} where inverse, for the property of this name; false: there is none.
- */
+/* Appends \p{...}, or \P{...} where inverse, for the property of this name; false: there is
+ * none. */
 bool ah_pattern_property(ah_slice name, bool inverse, ah_buf *out);
 /* "10.42", or "none" where it was built without. */
 const char *ah_pattern_version(char *out, size_t size);

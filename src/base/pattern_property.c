@@ -72,8 +72,8 @@ static const char binaries[] =
     "Variation_Selector "
     "VS White_Space space XID_Continue XIDC XID_Start XIDS ";
 
-/* Scripts, by their names and aliases; one that the PCRE2 at hand does not know is refused by it.
- */
+/* Scripts, by their names and aliases; one that the PCRE2 at hand does not know is refused by
+ * it. */
 static const char scripts[] =
     " Adlam Adlm Aghb Ahom Anatolian_Hieroglyphs Arab Arabic Armenian Armi Armn Avestan Avst Bali "
     "Balinese Bamu Bamum Bass Bassa_Vah Batak Batk Beng Bengali Berf Beria_Erfe Bhaiksuki Bhks "

@@ -16,10 +16,10 @@ typedef struct ah_http_limits {
     int64_t total_ms;    /* http.total_timeout: the whole transfer */
     size_t header_bytes; /* http.max_header: all response header lines together */
     size_t body_bytes;   /* http.max_body: response body as counted by us */
-    size_t
-        window_bytes; /* of the body that the owner has not taken: with so many nothing more is read
-                            until it takes some. 0: no such limit. A transport of the program's
-                         cannot be told to wait: there what was not taken counts against max_body */
+    /* of the body that the owner has not taken: with so many nothing more is read until it
+     * takes some. 0: no such limit. A transport of the program's cannot be told to wait: there
+     * what was not taken counts against max_body */
+    size_t window_bytes;
 } ah_http_limits;
 
 typedef struct ah_http_request {

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* Rounded: 0.03 s are 30 ms also where products have more digits than a double, and are just below.
- */
+/* Rounded: 0.03 s are 30 ms also where products have more digits than a double, and are just
+ * below. */
 static inline int64_t ah_ms_of(double seconds)
 {
     return (int64_t)(seconds * 1000 + (seconds < 0 ? -0.5 : 0.5));

@@ -38,8 +38,8 @@ static const struct {
 
 enum { WATCHED = sizeof watched / sizeof *watched };
 
-/* Writable state at file scope, as signal handlers are given nothing else; there is one terminal.
- */
+/* Writable state at file scope, as signal handlers are given nothing else; there is one
+ * terminal. */
 static struct {
     volatile sig_atomic_t open, raw;
     volatile sig_atomic_t n_away, kept; /* kept: no other output was written since it was set */
@@ -161,8 +161,7 @@ bool ah_tty_is_open(void)
     return state.open != 0;
 }
 
-/* -- signals ------------------------------------------------------------------------------------
- */
+/* -- signals ----------------------------------------------------------------------------------- */
 
 static bool is_elsewhere(int sig)
 {
@@ -264,11 +263,10 @@ static void forget_signals(void)
         sigaction(watched[i].sig, &state.before[i], NULL);
 }
 
-/* -- for the host ---------------------------------------------------------------------------------
- */
+/* -- for the host ------------------------------------------------------------------------------ */
 
-/* Its own open file: waiting without blocking is nothing that the shell's descriptors should learn.
- */
+/* Its own open file: waiting without blocking is nothing that the shell's descriptors should
+ * learn. */
 static int open_terminal(void)
 {
     int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);

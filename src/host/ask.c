@@ -364,8 +364,7 @@ ah_status ah_ask_respond(ah_ask_item *a, ah_slice response, ah_slice by, ah_err 
     return st;
 }
 
-/* -- finding -------------------------------------------------------------------------------------
- */
+/* -- finding ----------------------------------------------------------------------------------- */
 
 /* The number in "ask_7"; 0: it is none. */
 static int64_t number_of(ah_slice id)

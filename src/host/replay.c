@@ -43,8 +43,7 @@ void ah_replay_free(ah_replay *r)
     ah_free(r->mem, r);
 }
 
-/* -- reading the file ---------------------------------------------------------------------------
- */
+/* -- reading the file -------------------------------------------------------------------------- */
 
 static ah_status refuse(const ah_replay *r, size_t line, const char *why, ah_err *err)
 {
@@ -153,8 +152,7 @@ ah_status ah_replay_open(const ah_mem *mem, const char *path, ah_replay **out, a
     return st;
 }
 
-/* -- finding the exchange ------------------------------------------------------------------------
- */
+/* -- finding the exchange ---------------------------------------------------------------------- */
 
 static bool same_place(const exchange *e, const ah_transport_request *req)
 {
@@ -282,8 +280,7 @@ size_t ah_replay_unused(const ah_replay *r, const char **path, size_t *line)
     return n;
 }
 
-/* -- the answer
- * ------------------------------------------------------------------------------------ */
+/* -- the answer -------------------------------------------------------------------------------- */
 
 /* U+0000 to U+00FF back to bytes, in place. */
 static void narrow(ah_buf *b)

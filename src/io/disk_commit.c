@@ -117,8 +117,7 @@ static int put_in_set(const ah_fs_place *at, ah_fs_step *s)
     return rc;
 }
 
-/* -- a folder that is there by now
- * ----------------------------------------------------------------- */
+/* -- a folder that is there by now ------------------------------------------------------------- */
 
 /* Another process made it since we looked: what was to be in ours goes into that one. */
 static ah_status merge(ah_fs_host *h, ah_fs_ticket *t, ah_fs_step *top, ah_err *err)
@@ -177,8 +176,7 @@ static ah_status put(ah_fs_host *h, ah_fs_ticket *t, const ah_fs_place *at, ah_f
                           ah_text_slice(s->path), err);
 }
 
-/* -- removing
- * -------------------------------------------------------------------------------------- */
+/* -- removing ---------------------------------------------------------------------------------- */
 
 /* Returns the number of entries, without our temporaries; SIZE_MAX if one of those is of a process
  * at work. */
@@ -272,8 +270,7 @@ static ah_status remove_top(ah_fs_host *h, const ah_fs_ticket *t, const ah_fs_pl
     return st == AH_OK ? hide(at, s, err) : st;
 }
 
-/* -- all of it
- * --------------------------------------------------------------------------------------- */
+/* -- all of it --------------------------------------------------------------------------------- */
 
 static ah_status apply_step(ah_fs_host *h, ah_fs_ticket *t, size_t i, ah_err *err)
 {

@@ -49,8 +49,7 @@ bool ah_fs_is_record(const char *name)
     return false;
 }
 
-/* -- writing -------------------------------------------------------------------------------------
- */
+/* -- writing ----------------------------------------------------------------------------------- */
 
 static void put_hex(ah_buf *b, const char *name, uint64_t v)
 {
@@ -191,8 +190,7 @@ void ah_fs_record_end(ah_fs_host *h, ah_fs_ticket *t)
     t->record = -1;
 }
 
-/* -- reading
- * ---------------------------------------------------------------------------------------- */
+/* -- reading ----------------------------------------------------------------------------------- */
 
 static uint64_t hex_member(ah_slice object, const char *name)
 {
@@ -314,8 +312,7 @@ static ah_fs_ticket *read_record(ah_fs_host *h, ah_slice body)
     return NULL;
 }
 
-/* -- where a set stands
- * ------------------------------------------------------------------------------ */
+/* -- where a set stands ------------------------------------------------------------------------ */
 
 typedef struct found {
     ah_fs_info info;
@@ -412,8 +409,7 @@ static bool judge(ah_fs_host *h, ah_fs_step *s)
     return fits;
 }
 
-/* -- ending it
- * ------------------------------------------------------------------------------------------ */
+/* -- ending it --------------------------------------------------------------------------------- */
 
 /* Completes the set if every step fits, else takes it back. */
 static void carry_out(ah_fs_host *h, ah_fs_ticket *t)

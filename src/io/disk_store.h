@@ -121,8 +121,7 @@ ah_status ah_fs_host_prepare(ah_fs *fs, const ah_fs_changes *list, void **ticket
 ah_status ah_fs_host_commit(ah_fs *fs, void *ticket, ah_err *err);
 void ah_fs_host_drop(ah_fs *fs, void *ticket);
 
-/* -- records (disk_record.c)
- * ----------------------------------------------------------------------- */
+/* -- records (disk_record.c) ------------------------------------------------------------------- */
 
 /* Writes what the set is, before anything of it is made; no record (AH_OK) where the root folder
  * takes none. */

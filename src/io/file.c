@@ -119,8 +119,8 @@ static ah_status check_place(const char *what, const char *path, ah_err *err)
     return S_ISREG(s.st_mode) ? AH_OK : not_private(what, path, "it is no regular file", err);
 }
 
-/* A new file beside `path`, for us alone: its descriptor, and its name in *beside; -1 with errno.
- */
+/* A new file beside `path`, for us alone: its descriptor, and its name in *beside; -1 with
+ * errno. */
 static int new_beside(const ah_mem *mem, const char *path, char **beside)
 {
     static const char tail[] = ".XXXXXX";

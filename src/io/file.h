@@ -14,8 +14,8 @@ typedef struct ah_file_found {
     bool mine; /* it belongs to the user of this process */
 } ah_file_found;
 
-/* The same, and tells how it was found. `follow` false: a link at the end of the path is refused.
- */
+/* The same, and tells how it was found. `follow` false: a link at the end of the path is
+ * refused. */
 ah_status ah_file_look(const char *path, bool follow, ah_buf *out, ah_file_found *found,
                        ah_err *err);
 

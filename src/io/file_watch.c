@@ -317,8 +317,7 @@ static bool move_below(ah_file_watch *w, ah_text *from, ah_text *to)
     return ok;
 }
 
-/* -- what there is ------------------------------------------------------------------------------
- */
+/* -- what there is ----------------------------------------------------------------------------- */
 
 typedef enum found { NOTHING, FILE_FOUND, FOLDER_FOUND } found;
 
@@ -446,8 +445,7 @@ static void look_anew(ah_file_watch *w)
     (void)enter_all(w, 0, false, NULL);
 }
 
-/* -- events -------------------------------------------------------------------------------------
- */
+/* -- events ------------------------------------------------------------------------------------ */
 
 /* The last rename left the watched folders: no other name came behind it. */
 static void settle_move(ah_file_watch *w)
@@ -621,8 +619,7 @@ static void on_readable(void *ud, int fd, int events)
     w->stirred = false;
 }
 
-/* -- batches -------------------------------------------------------------------------------------
- */
+/* -- batches ----------------------------------------------------------------------------------- */
 
 static void forget_batch(ah_file_watch *w)
 {
@@ -814,8 +811,7 @@ ah_status ah_file_watch_batch(ah_file_watch *w, const ah_file_change **list, siz
     return AH_OK;
 }
 
-/* -- life
- * ------------------------------------------------------------------------------------------ */
+/* -- life -------------------------------------------------------------------------------------- */
 
 /* The folder that is watched, and the name in it of what is a file. */
 static ah_status find_root(ah_file_watch *w, ah_err *err)

@@ -47,12 +47,12 @@ ah_status ah_file_watch_open(const ah_mem *mem, ah_loop *loop, const ah_file_wat
 void ah_file_watch_free(ah_file_watch *w); /* NULL is fine */
 
 bool ah_file_watch_ready(const ah_file_watch *w);
-/* True if the watched file, or its folder, is there no more: nothing will come behind this batch.
- */
+/* True if the watched file, or its folder, is there no more: nothing will come behind this
+ * batch. */
 bool ah_file_watch_ended(const ah_file_watch *w);
 /* The batch: each path once; what was removed, then what has moved, then the others, in the order
- * in which they were first heard of. Valid until it is taken. AH_NOMEM: it can be asked for again.
- */
+ * in which they were first heard of. Valid until it is taken. AH_NOMEM: it can be asked for
+ * again. */
 ah_status ah_file_watch_batch(ah_file_watch *w, const ah_file_change **list, size_t *n,
                               ah_err *err);
 void ah_file_watch_take(ah_file_watch *w);

@@ -17,8 +17,8 @@ typedef struct ah_server_names {
 
 /* host: the value of that header, a name with or without a port. */
 bool ah_server_is_named(const ah_server_names *names, ah_slice host);
-/* origin: the value of that header. Also the server's own pages are of an origin: that of `host`.
- */
+/* origin: the value of that header. Also the server's own pages are of an origin: that of
+ * `host`. */
 bool ah_server_takes(const ah_server_names *names, ah_slice origin, ah_slice host);
 
 #endif

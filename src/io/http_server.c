@@ -116,8 +116,8 @@ struct ah_server {
     int port;
     bool any;
     ah_door door;
-    size_t
-        coming; /* handed to libmicrohttpd, which will say in its next round that they are there */
+    /* handed to libmicrohttpd, which will say in its next round that they are there */
+    size_t coming;
     int64_t shut;  /* nobody is accepted until then, ms */
     int64_t swept; /* when it was last looked for those whose time is over */
     ah_timer timer;
@@ -161,8 +161,7 @@ static void tell_moved(ah_hit *x)
         x->server->owner.moved(x->server->owner.ud, x);
 }
 
-/* -- words without libmicrohttpd
- * ------------------------------------------------------------------- */
+/* -- words without libmicrohttpd --------------------------------------------------------------- */
 
 static const char *reason_of(const ah_server *s, int status)
 {
@@ -354,8 +353,7 @@ static enum MHD_Result send_answer(ah_hit *x)
     return done;
 }
 
-/* -- the request --------------------------------------------------------------------------------
- */
+/* -- the request ------------------------------------------------------------------------------- */
 
 static enum MHD_Result take_line(void *ud, enum MHD_ValueKind kind, const char *name,
                                  const char *value)
@@ -556,8 +554,7 @@ static void on_over(void *ud, struct MHD_Connection *c, void **state,
         turn_soon(s);
 }
 
-/* -- who is let in --------------------------------------------------------------------------------
- */
+/* -- who is let in ----------------------------------------------------------------------------- */
 
 static void on_connection(void *ud, struct MHD_Connection *c, void **context,
                           enum MHD_ConnectionNotificationCode what)
@@ -652,8 +649,7 @@ static void sweep(ah_server *s, int64_t now)
     }
 }
 
-/* -- its turns -----------------------------------------------------------------------------------
- */
+/* -- its turns --------------------------------------------------------------------------------- */
 
 static void on_ready(void *ud, int fd, int events);
 
@@ -817,8 +813,7 @@ static ah_status open_socket(ah_server *s, const char *listen, ah_err *err)
     return cannot(listen, words, err);
 }
 
-/* -- the server ----------------------------------------------------------------------------------
- */
+/* -- the server -------------------------------------------------------------------------------- */
 
 static struct MHD_Daemon *start(ah_server *s)
 {

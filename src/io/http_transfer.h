@@ -4,8 +4,7 @@
  *   http_response.c  what came, as curl hands it over and as owners take it
  *   http_words.c     why a transfer failed, in words
  *   http_proxy.c     which proxy the environment sets for a request
- *   http_transport.c transfers that somebody else carries in place of curl
- */
+ *   http_transport.c transfers that somebody else carries in place of curl */
 #ifndef AH_IO_HTTP_TRANSFER_H
 #define AH_IO_HTTP_TRANSFER_H
 

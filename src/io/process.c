@@ -76,8 +76,7 @@ struct ah_process {
     ah_process_result result;
 };
 
-/* -- descriptors --------------------------------------------------------------------------------
- */
+/* -- descriptors ------------------------------------------------------------------------------- */
 
 typedef struct ends {
     int read, write;
@@ -146,8 +145,7 @@ static ssize_t quiet_write(int fd, const void *bytes, size_t n)
     return wrote;
 }
 
-/* -- output
- * ---------------------------------------------------------------------------------------- */
+/* -- output ------------------------------------------------------------------------------------ */
 
 static void on_output(void *ud, int fd, int events);
 
@@ -249,8 +247,7 @@ bool ah_process_at_end(const ah_process *p, ah_process_stream which)
     return p->out[which].fd < 0 && pending(&p->out[which]) == 0;
 }
 
-/* -- input
- * ------------------------------------------------------------------------------------------ */
+/* -- input ------------------------------------------------------------------------------------- */
 
 static void on_input(void *ud, int fd, int events);
 
@@ -346,8 +343,7 @@ void ah_process_close_input(ah_process *p)
     flush_input(p);
 }
 
-/* -- the end
- * ----------------------------------------------------------------------------------------- */
+/* -- the end ----------------------------------------------------------------------------------- */
 
 static void set_failure(ah_process *p, const ah_report *r)
 {
@@ -536,8 +532,7 @@ static void on_report(void *ud, int fd, int events)
         p->news(p->ud, p);
 }
 
-/* -- the host's own watch
- * ------------------------------------------------------------------------------ */
+/* -- the host's own watch ---------------------------------------------------------------------- */
 
 /* Past it the inner supervisor has begun to end all, or does nothing. */
 static int64_t late_at(const ah_process *p)
@@ -695,8 +690,7 @@ void ah_process_free(ah_process *p)
     ah_free(p->mem, p);
 }
 
-/* -- the beginning
- * ------------------------------------------------------------------------------------ */
+/* -- the beginning ----------------------------------------------------------------------------- */
 
 static const char *path_of(const char *const *env)
 {

@@ -124,9 +124,9 @@ typedef struct ah_process_result {
     int left;        /* descendants that could not be ended within ten seconds; -1: not known */
     int64_t wall_ms; /* from the start until the last was gone */
     int64_t cpu_ms;  /* of the command and all descendants */
-    int64_t
-        peak_bytes; /* of memory, of the largest of them; 0: not known, no more than the host has */
-    ah_err err;     /* AH_OK, or why it FAILED */
+    /* of memory, of the largest of them; 0: not known, no more than the host has */
+    int64_t peak_bytes;
+    ah_err err; /* AH_OK, or why it FAILED */
 } ah_process_result;
 
 /* True when the command and its descendants are gone and the streams are at their end (what of

@@ -269,8 +269,8 @@ static const rule truncation[] = {
     {OPENAT2, ENOSYS, ALWAYS, 0, 0, 0},
 };
 
-/* Signals by other ways than kill: descriptors of processes, owners of descriptors, single threads.
- */
+/* Signals by other ways than kill: descriptors of processes, owners of descriptors, single
+ * threads. */
 static const rule signals[] = {
     {PIDFD_OPEN, ENOSYS, ALWAYS, 0, 0, 0},
     {PIDFD_SEND_SIGNAL, ENOSYS, ALWAYS, 0, 0, 0},

@@ -297,8 +297,7 @@ int ah_sandbox_enter(const void *sandbox, const pid_t *above, size_t n_above)
 }
 #endif
 
-/* -- bubblewrap -----------------------------------------------------------------------------------
- */
+/* -- bubblewrap -------------------------------------------------------------------------------- */
 
 const char *ah_sandbox_bubblewrap(void)
 {
@@ -467,8 +466,7 @@ static bool bubblewrap_works(void)
     return works;
 }
 
-/* -- opening and closing
- * ------------------------------------------------------------------------------ */
+/* -- opening and closing ----------------------------------------------------------------------- */
 
 static ah_status make_temporary(ah_sandbox *s, ah_err *err)
 {

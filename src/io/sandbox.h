@@ -32,8 +32,8 @@ extern const char *const ah_sandbox_system[];
 
 enum { AH_SANDBOX_WORDS = 200, AH_SANDBOX_FOLDERS = 16 };
 
-/* A folder is a descriptor that was opened once, so that nobody can put another one in its place.
- */
+/* A folder is a descriptor that was opened once, so that nobody can put another one in its
+ * place. */
 typedef struct ah_sandbox_folder {
     int fd;
     const char *path; /* where it is now, without links */
@@ -41,8 +41,8 @@ typedef struct ah_sandbox_folder {
 
 typedef struct ah_sandbox_config {
     ah_sandbox_kind kind;
-    ah_sandbox_folder
-        folder[AH_SANDBOX_FOLDERS]; /* may be written to. Borrowed as long as the sandbox */
+    /* may be written to. Borrowed as long as the sandbox */
+    ah_sandbox_folder folder[AH_SANDBOX_FOLDERS];
     size_t n_folders;
     bool reads; /* these alone can be read, beside the system's and those that can be written to */
     ah_sandbox_folder readable[AH_SANDBOX_FOLDERS]; /* likewise borrowed */
@@ -50,17 +50,17 @@ typedef struct ah_sandbox_config {
     int program; /* likewise: a file that can be read and run, too; 0: none */
     const char *program_path;
     bool network;
-    bool
-        owners; /* root keeps its rights over the owners of files and over what belongs to others */
+    /* root keeps its rights over the owners of files and over what belongs to others */
+    bool owners;
 } ah_sandbox_config;
 
 typedef struct ah_sandbox {
     ah_sandbox_config cfg; /* kind: what it has come to, never AUTO or REQUIRE */
     int abi;               /* of Landlock */
     int fence;             /* for ah_process_config.fence_fd; 0: none */
-    char
-        temporary[256]; /* a folder that is its own and may be written to; "" where there is none */
-    char text[96];      /* "landlock (ABI 7), no network", or "none" */
+    /* a folder that is its own and may be written to; "" where there is none */
+    char temporary[256];
+    char text[96]; /* "landlock (ABI 7), no network", or "none" */
 } ah_sandbox;
 
 /* Says what a kind comes to here (out->cfg.kind, out->text), and makes nothing. AH_USAGE: it is not

@@ -190,8 +190,7 @@ static _Noreturn void become_command(const ah_supervisor *s, const pid_t *above,
     give_up(AH_STEP_EXEC, errno);
 }
 
-/* -- setting up ---------------------------------------------------------------------------------
- */
+/* -- setting up -------------------------------------------------------------------------------- */
 
 static void on_signal(int sig)
 {
@@ -279,8 +278,7 @@ static int count_left(const ah_descent *below, bool none)
     return none ? 0 : ah_descent_count(below);
 }
 
-/* -- the inner supervisor -------------------------------------------------------------------------
- */
+/* -- the inner supervisor ---------------------------------------------------------------------- */
 
 static void signal_all(const supervisor *s, int sig)
 {
@@ -458,8 +456,7 @@ static void clean_up(const ah_process_config *cfg)
     _exit(0);
 }
 
-/* -- the outer supervisor
- * --------------------------------------------------------------------------- */
+/* -- the outer supervisor ---------------------------------------------------------------------- */
 
 #if AH_HAS_DESCENT
 
@@ -472,8 +469,8 @@ typedef struct guard {
     int64_t kill_at; /* when the inner one must have ended long ago; 0: no such time */
 } guard;
 
-/* TERM is never taken: it is seen to be pending, whenever the CONT that comes with it ends a wait.
- */
+/* TERM is never taken: it is seen to be pending, whenever the CONT that comes with it ends a
+ * wait. */
 static bool told_to_end(void)
 {
     sigset_t pending;

@@ -460,8 +460,7 @@ AH_API ah_status ah_agent_start(ah_agent *agent, const char *text)
     return AH_OK;
 }
 
-/* -- while it is at work
- * ---------------------------------------------------------------------------- */
+/* -- while it is at work ----------------------------------------------------------------------- */
 
 static int send(lua_State *L)
 {
@@ -505,8 +504,7 @@ AH_API void ah_agent_set_user(ah_agent *agent, void *user)
     agent->user = user;
 }
 
-/* -- what it says
- * ------------------------------------------------------------------------------------ */
+/* -- what it says ------------------------------------------------------------------------------ */
 
 AH_API const ah_reply *ah_agent_reply(const ah_agent *agent)
 {

@@ -225,8 +225,7 @@ AH_API const char *ah_tools(ah_host *host)
     return ah_embed_call(e, list_tools, NULL) == AH_OK ? e->tools->data : NULL;
 }
 
-/* -- names of models, defaults of runs
- * ------------------------------------------------------------------------- */
+/* -- names of models, defaults of runs --------------------------------------------------------- */
 
 static ah_status take_json(ah_host *host, const char *what, lua_CFunction take, const char *json)
 {

@@ -204,8 +204,7 @@ static void begin(approval *a, int approve)
         refuse(a, "approve", &err);
 }
 
-/* -- the face ------------------------------------------------------------------------------------
- */
+/* -- the face ---------------------------------------------------------------------------------- */
 
 static ah_status open_ask(ah_lua *h, ah_call *call, ah_slice why, approval **out, ah_err *err)
 {

@@ -366,8 +366,7 @@ static void drop(ah_participant *part)
 static const ah_participant_vt page_vt = {
     .prepare = prepare, .commit = commit, .committed = committed, .drop = drop};
 
-/* -- for scripts ---------------------------------------------------------------------------------
- */
+/* -- for scripts ------------------------------------------------------------------------------- */
 
 static const char OP[] = "agenthost.registry.change";
 
@@ -485,8 +484,7 @@ void ah_book_clear_picked(lua_State *L)
     change(L);
 }
 
-/* -- before a run
- * ------------------------------------------------------------------------------------ */
+/* -- before a run ------------------------------------------------------------------------------ */
 
 /* Delivers the changes of the outermost call first. The recursion is as deep as runs inside
  * runs. */

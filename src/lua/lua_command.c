@@ -61,8 +61,7 @@ static int command_gc(lua_State *L)
     return 0;
 }
 
-/* -- its output ---------------------------------------------------------------------------------
- */
+/* -- its output -------------------------------------------------------------------------------- */
 
 static void take(command *c, ah_process_stream of, size_t n)
 {
@@ -211,8 +210,7 @@ static int finish(lua_State *L, int status, lua_KContext ctx)
     return 1;
 }
 
-/* -- its beginning --------------------------------------------------------------------------------
- */
+/* -- its beginning ----------------------------------------------------------------------------- */
 
 typedef struct fence {
     ah_launch_limits limits; /* of the base */
@@ -351,8 +349,7 @@ static int run_command(lua_State *L)
     return ah_lua_await(L, &c->waiter, lua_gettop(L), finish);
 }
 
-/* -- beside it
- * ---------------------------------------------------------------------------------------- */
+/* -- beside it --------------------------------------------------------------------------------- */
 
 /* ah._sandbox { sandbox, network } -> what it comes to on this machine, in words, and the kind; or
  * nil, err */
@@ -398,8 +395,8 @@ static int repair(lua_State *L)
     return 1;
 }
 
-/* ah._harmless(bytes) -> the same as UTF-8, with what would be a command to a terminal spelled out
- */
+/* ah._harmless(bytes) -> the same as UTF-8, with what would be a command to a terminal spelled
+ * out */
 static int harmless(lua_State *L)
 {
     ah_slice s;

@@ -88,8 +88,7 @@ int ah_lua_agent_open(lua_State *L)
     return 1;
 }
 
-/* -- agent:open ----------------------------------------------------------------------------------
- */
+/* -- agent:open -------------------------------------------------------------------------------- */
 
 /* The resources at `given` beside those of the fields on top, whose place they take. */
 static void put_resources(lua_State *L, int given)

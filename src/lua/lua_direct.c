@@ -115,8 +115,7 @@ static ah_adapter *new_caller(ah_lua *h, const ah_overlay *around, const ah_tool
     return NULL;
 }
 
-/* -- the run ------------------------------------------------------------------------------------
- */
+/* -- the run ----------------------------------------------------------------------------------- */
 
 static void clear(direct *d)
 {
@@ -287,8 +286,7 @@ static ah_status begin(direct *d, ah_tool *tool, ah_overlay *around, ah_err *err
     return st;
 }
 
-/* -- what came of it ------------------------------------------------------------------------------
- */
+/* -- what came of it --------------------------------------------------------------------------- */
 
 static void read_status(const direct *d, const ah_err *end, ah_direct_reply *r)
 {

@@ -201,8 +201,7 @@ static message *new_message(lua_State *L, ah_overlay *o)
     return m;
 }
 
-/* -- publish ------------------------------------------------------------------------------------
- */
+/* -- publish ----------------------------------------------------------------------------------- */
 
 /* -- type, class or nil */
 static void push_type(lua_State *L, int idx)

@@ -206,8 +206,7 @@ ah_status ah_lua_next_entity(ah_lua *h, int ref, size_t *at, ah_entity *out, ah_
     return st;
 }
 
-/* -- tools of a class ---------------------------------------------------------------------------
- */
+/* -- tools of a class -------------------------------------------------------------------------- */
 
 /* The function that the table at 3 names or brings, which is then a member of the class at 1;
  * pushes the name that it has there. */
@@ -335,8 +334,7 @@ static int entity_tool(lua_State *L)
     return 1;
 }
 
-/* -- members of a class
- * ---------------------------------------------------------------------------- */
+/* -- members of a class ------------------------------------------------------------------------ */
 
 static int entity_index(lua_State *L)
 {
@@ -447,8 +445,7 @@ static int instance_tostring(lua_State *L)
     return 1;
 }
 
-/* -- ah.entity
- * ------------------------------------------------------------------------------------------ */
+/* -- ah.entity --------------------------------------------------------------------------------- */
 
 /* Declaration at 1, class at 2. */
 static void set_metatable_of_instances(lua_State *L, const ah_lua_entity *e)

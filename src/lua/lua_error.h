@@ -1,5 +1,5 @@
-/* Errors between the two worlds: error objects, what is raised, and where in the script that was.
- */
+/* Errors between the two worlds: error objects, what is raised, and where in the script that
+ * was. */
 #ifndef AH_LUA_ERROR_H
 #define AH_LUA_ERROR_H
 

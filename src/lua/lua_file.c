@@ -98,8 +98,7 @@ static int is_terminal(lua_State *L)
     return 1;
 }
 
-/* -- writing ------------------------------------------------------------------------------------
- */
+/* -- writing ----------------------------------------------------------------------------------- */
 
 /* ah._make_folder(path) -> true where it is there now, for its owner alone if it is new; or nil,
  * words, errno */
@@ -142,8 +141,8 @@ static luaL_Stream *push_file(lua_State *L)
 }
 
 /* ah._append_private(path, alone) -> a file of Lua's io that is appended to. `alone`: nil where
- * another one that was opened so is not closed yet. Raises `usage` where the file cannot be that.
- */
+ * another one that was opened so is not closed yet. Raises `usage` where the file cannot be
+ * that. */
 static int append_private(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
@@ -166,8 +165,8 @@ static int append_private(lua_State *L)
     return 1;
 }
 
-/* ah._writer(descriptor) -> a file of Lua's io that writes there, through a descriptor of its own
- */
+/* ah._writer(descriptor) -> a file of Lua's io that writes there, through a descriptor of its
+ * own */
 static int writer(lua_State *L)
 {
     lua_Integer of = luaL_checkinteger(L, 1);

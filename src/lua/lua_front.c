@@ -340,8 +340,7 @@ void ah_lua_offer(ah_lua *h, ah_ask_item *ask)
     ask_next(o);
 }
 
-/* -- attaching them -------------------------------------------------------------------------------
- */
+/* -- attaching them ---------------------------------------------------------------------------- */
 
 /* agent:on_ask(function(ask)): asks of its runs, and of those within them that have no front end of
  * their own, go to it from now on. */

@@ -389,8 +389,7 @@ static int fs_rename(lua_State *L)
     return answer(L, ah_fs_rename(fs, from, to, replace.on, &err), &err);
 }
 
-/* -- looking ------------------------------------------------------------------------------------
- */
+/* -- looking ----------------------------------------------------------------------------------- */
 
 static void push_kind(lua_State *L, ah_fs_kind kind, uint64_t size)
 {
@@ -616,8 +615,7 @@ static int fs_lines(lua_State *L)
     return 1;
 }
 
-/* -- overlays -------------------------------------------------------------------------------------
- */
+/* -- overlays ---------------------------------------------------------------------------------- */
 
 /* An overlay is on the file system itself, wherever it is made: what code of a call has of that is
  * below what it has of the overlay. */
@@ -673,8 +671,7 @@ static int fs_drop(lua_State *L)
     return 0;
 }
 
-/* -- ah.filesystem
- * ---------------------------------------------------------------------------------- */
+/* -- ah.filesystem ----------------------------------------------------------------------------- */
 
 static void refuse_name(lua_State *L, ah_slice name)
 {

@@ -317,8 +317,7 @@ static void read_guards(lua_State *L, int idx, ah_lua_hooks *s)
     lua_pop(L, 1);
 }
 
-/* -- feedback ------------------------------------------------------------------------------------
- */
+/* -- feedback ---------------------------------------------------------------------------------- */
 
 typedef struct fed {
     ah_lua_hooks *hooks;
@@ -406,8 +405,7 @@ static ah_status feedback(void *ud, ah_run *run, size_t calls, ah_changes *notes
     return ah_lua_call_as(s->lua, AH_CALLEE_FEEDBACK, L, 1, 0, err);
 }
 
-/* -- reading the fields
- * ------------------------------------------------------------------------------ */
+/* -- reading the fields ------------------------------------------------------------------------ */
 
 void ah_lua_hooks_init(ah_lua_hooks *s, ah_lua *h)
 {

@@ -141,8 +141,8 @@ static void guard_threads(ah_lua *h, lua_State *L)
 }
 
 /* -- on_error f args    with `script`, what comes back by itself has failed, too, once its watch is
- * over: it has caught what stopped it. What is our own is done then, and what it called has failed.
- */
+ * over: it has caught what stopped it. What is our own is done then, and what it called has
+ * failed. */
 static int call_watched(ah_lua *h, lua_State *L, int nargs, int nresults, bool script, ah_err *err)
 {
     ah_watch w = {.of = h->host->serving, .work_ms = h->host->work_ms};

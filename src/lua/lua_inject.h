@@ -23,8 +23,8 @@ typedef struct ah_lua_strategies {
 
 void ah_lua_strategies_init(ah_lua_strategies *s, ah_lua *h);
 void ah_lua_strategies_clear(ah_lua_strategies *s);
-/* Reads `strategies`, `max_tools`, `on_conflict`, `hint` and `max_restarts` from the table at idx.
- */
+/* Reads `strategies`, `max_tools`, `on_conflict`, `hint` and `max_restarts` from the table at
+ * idx. */
 void ah_lua_strategies_read(lua_State *L, int idx, ah_lua_strategies *s);
 /* The tools in the field `tools` (there from the start) or `later` (that may come) of each, as
  * additions. Raises where there is something else. */

@@ -35,8 +35,7 @@ static int fails(lua_State *L, const ah_err *err)
     return 2;
 }
 
-/* -- words
- * ------------------------------------------------------------------------------------------ */
+/* -- words ------------------------------------------------------------------------------------- */
 
 const char *ah_launch_text(lua_State *L, int idx, const char *what, const char *name)
 {
@@ -76,8 +75,8 @@ static void keep(lua_State *L, int at)
     lua_pop(L, 1);
 }
 
-/* Code of the script may be called before the start (metamethods of its lists), and take them away.
- */
+/* Code of the script may be called before the start (metamethods of its lists), and take them
+ * away. */
 void ah_launch_word(lua_State *L, int at, int idx, const char *what, const char *name)
 {
     ah_launch *g = lua_touserdata(L, at);
@@ -116,8 +115,7 @@ void ah_launch_env(lua_State *L, ah_launch *g, int idx, const char *what)
     g->env[1 + n] = NULL;
 }
 
-/* -- limits
- * ------------------------------------------------------------------------------------------ */
+/* -- limits ------------------------------------------------------------------------------------ */
 
 static const ah_option limit_rows[] = {
     {.name = "timeout",
@@ -183,8 +181,7 @@ void ah_launch_limit(ah_launch *g, const ah_launch_limits *limits)
                                         .processes = count_of(limits->processes)};
 }
 
-/* -- folders
- * ----------------------------------------------------------------------------------------- */
+/* -- folders ----------------------------------------------------------------------------------- */
 
 typedef struct folder {
     int fd; /* -1: closed */
@@ -325,8 +322,7 @@ bool ah_launch_folders(lua_State *L, int at, int idx, const char *what, const ch
     return true;
 }
 
-/* -- the environment
- * ------------------------------------------------------------------------------------ */
+/* -- the environment --------------------------------------------------------------------------- */
 
 /* The variables that a process has; nothing else of the host's environment reaches it. */
 static const struct {
@@ -461,8 +457,7 @@ static int environment(lua_State *L)
     return 1;
 }
 
-/* -- the start
- * -------------------------------------------------------------------------------------------- */
+/* -- the start --------------------------------------------------------------------------------- */
 
 ah_status ah_launch_start(ah_lua *h, ah_launch *g, ah_sandbox *sandbox, ah_process **out,
                           ah_err *err)
@@ -484,8 +479,7 @@ ah_status ah_launch_start(ah_lua *h, ah_launch *g, ah_sandbox *sandbox, ah_proce
     return ah_process_start(&h->mem, h->host->loop, &g->cfg, out, err);
 }
 
-/* -- signals
- * ---------------------------------------------------------------------------------------------- */
+/* -- signals ----------------------------------------------------------------------------------- */
 
 static const struct {
     int number;

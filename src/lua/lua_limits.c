@@ -49,8 +49,8 @@ static const ah_option loop_detector_rows[] = {
 const ah_subject ah_subject_loop_detector = {
     .what = "ah.run: loop_detector", .type = "ah.LoopDetector", .row = loop_detector_rows};
 
-/* A window that is said must make `stop` possible; one that is not does. said: -1 where it is not.
- */
+/* A window that is said must make `stop` possible; one that is not does. said: -1 where it is
+ * not. */
 static int window_of(lua_State *L, const char *name, int said, int otherwise, int least)
 {
     if (said >= 0 && said < least)

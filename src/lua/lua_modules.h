@@ -1,5 +1,5 @@
-/* Modules of the Lua half (lua/agenthost), which is compiled in, and the table of agenthost itself.
- */
+/* Modules of the Lua half (lua/agenthost), which is compiled in, and the table of agenthost
+ * itself. */
 #ifndef AH_LUA_MODULES_H
 #define AH_LUA_MODULES_H
 

@@ -1,5 +1,5 @@
-/* The call in which code runs now, and the changes it works in. The members of ctx are lua_ctx.c's.
- */
+/* The call in which code runs now, and the changes it works in. The members of ctx are
+ * lua_ctx.c's. */
 #ifndef AH_LUA_NOW_H
 #define AH_LUA_NOW_H
 

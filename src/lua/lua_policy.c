@@ -145,8 +145,7 @@ static void read_before(lua_State *L, ah_ruling *r)
     }
 }
 
-/* -- results --------------------------------------------------------------------------------------
- */
+/* -- results ----------------------------------------------------------------------------------- */
 
 static ah_text *text_of(lua_State *L, ah_slice s)
 {
@@ -308,8 +307,7 @@ static void read_after(lua_State *L, const asked *a)
     }
 }
 
-/* -- asking
- * ------------------------------------------------------------------------------------------ */
+/* -- asking ------------------------------------------------------------------------------------ */
 
 /* { success, content, value } */
 static void push_result(lua_State *L, const asked *a)

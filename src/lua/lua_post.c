@@ -77,8 +77,8 @@ static bool takes_posts(const ah_lua_agent *a)
     return a->transcript && !a->closed && (a->current || !a->once);
 }
 
-/* The run in which the agent's tools change; NULL: between runs, or before one has said anything.
- */
+/* The run in which the agent's tools change; NULL: between runs, or before one has said
+ * anything. */
 static ah_run *run_of(const ah_lua_agent *a)
 {
     ah_run *run = a->current ? ah_driver_run_run(ah_lua_run_driven(a->current)) : NULL;
@@ -279,8 +279,7 @@ static ah_post *stage(ah_lua *h, ah_overlay *o, ah_err *err)
     return p;
 }
 
-/* -- for scripts --------------------------------------------------------------------------------
- */
+/* -- for scripts ------------------------------------------------------------------------------- */
 
 static ah_status send_now(ah_lua_agent *a, ah_text *entry, ah_err *err)
 {
@@ -371,8 +370,7 @@ void ah_lua_change(lua_State *L, int idx, ah_changes *c)
         ah_lua_raise_err(L, &err);
 }
 
-/* -- before a run ---------------------------------------------------------------------------------
- */
+/* -- before a run ------------------------------------------------------------------------------ */
 
 static void deliver(lua_State *L, ah_overlay *o, const ah_lua_agent *a)
 {

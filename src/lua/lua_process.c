@@ -31,8 +31,7 @@ enum {
     LAST_WORDS_MS = 1000 /* for its end to be told, where it has closed its input */
 };
 
-/* -- words
- * --------------------------------------------------------------------------------------------- */
+/* -- words ------------------------------------------------------------------------------------- */
 
 /* Appends "ended with exit code 1". */
 static void put_end(const ah_child *c, ah_buf *out)
@@ -112,6 +111,7 @@ static int fails_ended(lua_State *L, const ah_child *c)
 }
 
 /* -- input
+ *
  * ------------------------------------------------------------------------------------------------
  */
 
@@ -188,6 +188,7 @@ static int process_close_input(lua_State *L)
 }
 
 /* -- its end
+ *
  * -------------------------------------------------------------------------------------------------
  */
 
@@ -391,8 +392,7 @@ static int process_tostring(lua_State *L)
     return 1;
 }
 
-/* -- its beginning
- * ---------------------------------------------------------------------------------------- */
+/* -- its beginning ----------------------------------------------------------------------------- */
 
 typedef struct given {
     ah_launch_limits limits; /* of the base */

@@ -211,8 +211,7 @@ static int view_clear(lua_State *L)
     return 1;
 }
 
-/* -- calling ------------------------------------------------------------------------------------
- */
+/* -- calling ----------------------------------------------------------------------------------- */
 
 typedef struct reducing {
     const reducer *r;
@@ -290,8 +289,7 @@ static ah_status reduce(void *ud, ah_slice slice, const ah_session_event *e, ah_
                       AH_FMT(e->type), inner.message);
 }
 
-/* -- registering ----------------------------------------------------------------------------------
- */
+/* -- registering ------------------------------------------------------------------------------- */
 
 static void release_reducer(void *p)
 {

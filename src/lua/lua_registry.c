@@ -124,8 +124,7 @@ static int registry_remove(lua_State *L)
     return 1;
 }
 
-/* -- looking -------------------------------------------------------------------------------------
- */
+/* -- looking ----------------------------------------------------------------------------------- */
 
 static int registry_has(lua_State *L)
 {
@@ -184,8 +183,7 @@ static int registry_tostring(lua_State *L)
     return 1;
 }
 
-/* -- picks
- * ----------------------------------------------------------------------------------------- */
+/* -- picks ------------------------------------------------------------------------------------- */
 
 static void pick_one(lua_State *L, int idx)
 {
@@ -222,8 +220,7 @@ static int registry_clear_picked(lua_State *L)
     return itself(L);
 }
 
-/* -- running a tool
- * ----------------------------------------------------------------------------------- */
+/* -- running a tool ---------------------------------------------------------------------------- */
 
 /* { success, content, value, code } or nil, err */
 static int take(lua_State *L, const ah_direct_reply *r)
@@ -320,8 +317,7 @@ static int registry_execute(lua_State *L)
     return ah_lua_direct(L, tool, args, take);
 }
 
-/* -- for agents
- * ---------------------------------------------------------------------------------------- */
+/* -- for agents -------------------------------------------------------------------------------- */
 
 static ah_change *find_change(ah_changes *c, const ah_tool *t)
 {
@@ -377,8 +373,7 @@ void ah_lua_read_registry(lua_State *L, int agent, ah_changes *c)
     ah_lua_use_registry(L, agent);
 }
 
-/* -- ah.registry
- * ------------------------------------------------------------------------------------------ */
+/* -- ah.registry ------------------------------------------------------------------------------- */
 
 /* ah.registry { tools } or ah.registry() */
 static int new_registry(lua_State *L)

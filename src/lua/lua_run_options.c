@@ -51,8 +51,7 @@ const ah_subject ah_subject_http_limits = {.what = "ah.run: http",
                                            .doc = "limits of a request",
                                            .row = http_rows};
 
-/* -- options: whether a model takes them, and in which range, only its provider knows -------------
- */
+/* -- options: whether a model takes them, and in which range, only its provider knows ---------- */
 
 static const ah_option options_rows[] = {
     {.name = "temperature", .kinds = AH_OPT_NUMBER, .where = AH_IN_SETTINGS},

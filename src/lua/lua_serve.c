@@ -310,8 +310,7 @@ static void closed(void *ud)
     ah_job_post(s->lua->host, &s->job);
 }
 
-/* -- its life -------------------------------------------------------------------------------------
- */
+/* -- its life ---------------------------------------------------------------------------------- */
 
 static void leave_waiting(waiting *w)
 {
@@ -423,8 +422,7 @@ static int server_close(lua_State *L)
     return 0;
 }
 
-/* -- server:wait ---------------------------------------------------------------------------------
- */
+/* -- server:wait ------------------------------------------------------------------------------- */
 
 static void on_time(ah_timer *timer)
 {
@@ -480,8 +478,7 @@ static int server_wait(lua_State *L)
     return ah_lua_await(L, &w->waiter, 0, wait_end);
 }
 
-/* -- what a handler has -------------------------------------------------------------------------
- */
+/* -- what a handler has ------------------------------------------------------------------------ */
 
 static work *check_work(lua_State *L)
 {
@@ -658,8 +655,7 @@ static int response_abort(lua_State *L)
     return 0;
 }
 
-/* -- ah.serve
- * -------------------------------------------------------------------------------------- */
+/* -- ah.serve ---------------------------------------------------------------------------------- */
 
 static const ah_option serve_rows[] = {
     {.name = "on_request",

@@ -164,8 +164,7 @@ void ah_lua_push_refused(lua_State *L, const ah_hit *hit)
     push_head(L, hit);
 }
 
-/* -- the answer ----------------------------------------------------------------------------------
- */
+/* -- the answer -------------------------------------------------------------------------------- */
 
 typedef struct head {
     int status;
@@ -378,8 +377,7 @@ void ah_lua_begin_answer(lua_State *L, int idx, ah_hit *hit, const char *type)
     ah_hit_begin(hit, h.status, (int64_t)h.length);
 }
 
-/* -- events ---------------------------------------------------------------------------------------
- */
+/* -- events ------------------------------------------------------------------------------------ */
 
 typedef struct event {
     ah_slice name, data, id; /* without bytes at all: not given */

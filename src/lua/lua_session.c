@@ -365,8 +365,7 @@ static int session_reduce(lua_State *L)
     return 1;
 }
 
-/* -- events and snapshots ------------------------------------------------------------------------
- */
+/* -- events and snapshots ---------------------------------------------------------------------- */
 
 /* session:dispatch(value): an instance of a type, to the reducers registered for it. */
 static int session_dispatch(lua_State *L)
@@ -431,8 +430,7 @@ static int session_restore(lua_State *L)
     return 2;
 }
 
-/* -- slices
- * ----------------------------------------------------------------------------------------- */
+/* -- slices ------------------------------------------------------------------------------------ */
 
 static void push_slice(lua_State *L, const box *b, int id)
 {
@@ -542,8 +540,7 @@ static int slice_tostring(lua_State *L)
     return 1;
 }
 
-/* -- the object
- * ------------------------------------------------------------------------------------ */
+/* -- the object -------------------------------------------------------------------------------- */
 
 /* The parent's object, or nil; of a view, a view. */
 static void push_parent(lua_State *L, const box *b)

@@ -273,8 +273,7 @@ static int conversation_gc(lua_State *L)
     return ah_lua_retire(L);
 }
 
-/* -- applying what it asked for -----------------------------------------------------------------
- */
+/* -- applying what it asked for ---------------------------------------------------------------- */
 
 /* Makes the tools of an earlier `setup` stale. A tool that is added again with the same
  * specification is bound again without a message to the model; one that is not added again stays
@@ -344,8 +343,7 @@ static ah_status apply(lua_State *L, setting_up *s, ah_err *err)
     return st;
 }
 
-/* -- the task -------------------------------------------------------------------------------------
- */
+/* -- the task ---------------------------------------------------------------------------------- */
 
 static void end(setting_up *s, const ah_err *err)
 {

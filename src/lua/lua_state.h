@@ -66,10 +66,10 @@ typedef struct ah_lua {
     lua_State *caller;  /* the thread on which calls from C run */
     lua_State *current; /* the thread that drives; what resumes count their C depth from */
     ah_task *running;   /* the innermost task that is being resumed */
-    ah_task
-        *actor; /* the task whose own code runs, not code that it drives; its call gets changes */
-    struct ah_overlay
-        *tool; /* the call's, while a tool of the program begins it; NULL: none does */
+    /* the task whose own code runs, not code that it drives; its call gets changes */
+    ah_task *actor;
+    /* the call's, while a tool of the program begins it; NULL: none does */
+    struct ah_overlay *tool;
     ah_task *tasks;
     ah_watch *watch; /* the innermost (lua_watch.h); NULL: only the script itself is at work */
     lua_State *volatile thread;     /* the one that is at work, as far as is known */

@@ -469,8 +469,7 @@ static int stream_tostring(lua_State *L)
     return 1;
 }
 
-/* -- the request ---------------------------------------------------------------------------------
- */
+/* -- the request ------------------------------------------------------------------------------- */
 
 /* -- stream */
 static stream *push_stream(lua_State *L, size_t most)

@@ -588,8 +588,7 @@ int ah_lua_await(lua_State *L, ah_task_waiter *w, lua_KContext ctx, lua_KFunctio
     return k(L, LUA_OK, ctx);
 }
 
-/* -- ah.sleep, ah.now ---------------------------------------------------------------------------
- */
+/* -- ah.sleep, ah.now -------------------------------------------------------------------------- */
 
 static const char SLEEP[] = "agenthost.sleep";
 
@@ -647,8 +646,8 @@ static int ah_now(lua_State *L)
     return 1;
 }
 
-/* ah.interactive(): the script is a chat. What becomes of it is up to the program (ah_interactive).
- */
+/* ah.interactive(): the script is a chat. What becomes of it is up to the program
+ * (ah_interactive). */
 static int interactive(lua_State *L)
 {
     atomic_store(&ah_lua_of(L)->host->interactive, true);

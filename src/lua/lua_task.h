@@ -12,10 +12,10 @@
 typedef struct ah_task_waiter {
     bool done;
     ah_task *task; /* the task that yielded for it; NULL: none */
-    ah_driver_run
-        *scope; /* the run it waits for, which Ctrl-C cancels; NULL: none, Ctrl-C leaves at once */
-    ah_driver_run
-        *within; /* without a scope: the run that produces what it waits for; NULL: none */
+    /* the run it waits for, which Ctrl-C cancels; NULL: none, Ctrl-C leaves at once */
+    ah_driver_run *scope;
+    /* without a scope: the run that produces what it waits for; NULL: none */
+    ah_driver_run *within;
     void (*leave)(
         struct ah_task_waiter *w); /* without a scope: the wait is given up, stop its source */
     ah_lua *keeper;                /* ah_task_waiter_keep */

@@ -1,6 +1,6 @@
 /* ah.terminal: keys as they come, without stopping other work. Nothing is read while nobody waits
- * for a key, so what a terminal sends stays with the system until then and takes no memory of ours.
- */
+ * for a key, so what a terminal sends stays with the system until then and takes no memory of
+ * ours. */
 #include "lua/lua_terminal.h"
 
 #include <errno.h>
@@ -307,8 +307,8 @@ static int wait_for_key(lua_State *L, ah_lua_terminal *t, double seconds, ah_key
     return ah_lua_await(L, &q->waiter, lua_gettop(L), end_wait);
 }
 
-/* terminal:key(seconds) -> an event; nil at the end of the input; nil, error after so many seconds.
- */
+/* terminal:key(seconds) -> an event; nil at the end of the input; nil, error after so many
+ * seconds. */
 static int key(lua_State *L)
 {
     ah_lua_terminal *t = ah_terminal_check(L);
@@ -334,8 +334,7 @@ static int key(lua_State *L)
     return wait_for_key(L, t, seconds, what);
 }
 
-/* -- opening and closing ------------------------------------------------------------------------
- */
+/* -- opening and closing ----------------------------------------------------------------------- */
 
 ah_lua_terminal *ah_terminal_check(lua_State *L)
 {
@@ -489,8 +488,8 @@ static int enter(ah_lua_terminal *t, unsigned mode)
     return failed;
 }
 
-/* The object is there before the terminal is changed, so that nothing that fails leaves it changed.
- */
+/* The object is there before the terminal is changed, so that nothing that fails leaves it
+ * changed. */
 static int open_terminal(lua_State *L)
 {
     ah_lua *h = ah_lua_of(L);
@@ -526,8 +525,7 @@ static int open_terminal(lua_State *L)
     return 1;
 }
 
-/* -- ah.terminal.width --------------------------------------------------------------------------
- */
+/* -- ah.terminal.width ------------------------------------------------------------------------- */
 
 static int width(lua_State *L)
 {

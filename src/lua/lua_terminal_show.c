@@ -18,8 +18,7 @@ _Static_assert((int)AH_AREA_AWAY <= (int)AH_TTY_AWAY, "what takes an area away h
 enum { MAX_STYLE = 96, MAX_DEPTH = 8, MAX_TEXT = 1 << 20, PATIENCE_MS = 100 };
 enum { COLUMNS = 80, ROWS = 24, BRIGHT = 8, PALETTE = 255, FOREGROUND = 30, BACKGROUND = 40 };
 
-/* -- to the terminal ----------------------------------------------------------------------------
- */
+/* -- to the terminal --------------------------------------------------------------------------- */
 
 /* Like print it waits for a terminal that is slow, but not once the script is to end. */
 static void write_out(ah_lua_terminal *t)
@@ -134,8 +133,7 @@ int ah_terminal_size(lua_State *L)
     return 2;
 }
 
-/* -- styles --------------------------------------------------------------------------------------
- */
+/* -- styles ------------------------------------------------------------------------------------ */
 
 enum { STYLES = 5 };
 
@@ -222,8 +220,7 @@ static void read_style(lua_State *L, int idx, char style[MAX_STYLE])
     add_color(L, idx, "background", BACKGROUND, style);
 }
 
-/* -- texts ----------------------------------------------------------------------------------------
- */
+/* -- texts ------------------------------------------------------------------------------------- */
 
 static void put_text(lua_State *L, ah_lua_terminal *t, int idx, bool lines, const char *style)
 {
@@ -314,8 +311,7 @@ int ah_terminal_print_above(lua_State *L)
     return write_line(L, true);
 }
 
-/* -- the live area
- * ---------------------------------------------------------------------------------- */
+/* -- the live area ----------------------------------------------------------------------------- */
 
 typedef struct cursor {
     int line, column;

@@ -51,8 +51,8 @@ ah_buf *ah_lua_json_out(ah_lua_json *j);
 
 /* For an object: begin, try for each member, end. `kind` is the class's own number. */
 void ah_lua_json_begin(ah_lua_json *j, int kind);
-/* The member whose key (a string) and value are on top, or nothing of it where that cannot be JSON.
- */
+/* The member whose key (a string) and value are on top, or nothing of it where that cannot be
+ * JSON. */
 ah_status ah_lua_json_try(ah_lua_json *j);
 ah_status ah_lua_json_end(ah_lua_json *j);
 /* Returns how many of the things around it are of its class and of the kind. */

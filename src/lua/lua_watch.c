@@ -240,8 +240,7 @@ int64_t ah_watch_grace(ah_lua *h)
     return until < least ? least : until;
 }
 
-/* -- the hook -------------------------------------------------------------------------------------
- */
+/* -- the hook ---------------------------------------------------------------------------------- */
 
 static void hook(lua_State *L, lua_Debug *ar);
 
@@ -418,8 +417,7 @@ void ah_watch_soon(ah_lua *h, bool calls)
     lua_sethook(h->thread, hook, LUA_MASKCOUNT | (h->calls > 0 ? LUA_MASKCALL : 0), 1);
 }
 
-/* -- entering and leaving
- * ---------------------------------------------------------------------------- */
+/* -- entering and leaving ---------------------------------------------------------------------- */
 
 /* Our own thread keeps the hook; another's is given back the one that it had. */
 void ah_watch_enter(ah_lua *h, ah_watch *w, lua_State *L)
@@ -482,8 +480,7 @@ void ah_watch_go_on(ah_lua *h, ah_watch *mark)
     go_back(h, mark);
 }
 
-/* -- threads
- * ------------------------------------------------------------------------------------------- */
+/* -- threads ----------------------------------------------------------------------------------- */
 
 /* Looks at the clocks at each entry: in a high stack of short coroutines, none may run until its
  * own look. */
@@ -513,8 +510,7 @@ void ah_watch_back(ah_lua *h, lua_State *L)
         hurry(L);
 }
 
-/* -- the script itself
- * ------------------------------------------------------------------------------------ */
+/* -- the script itself ------------------------------------------------------------------------- */
 
 /* Raises at the first time, for a script that only computes; then the script has a moment to
  * end. */

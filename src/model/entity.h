@@ -55,8 +55,8 @@ ah_status ah_entity_class_add(ah_entity_class *c, ah_tool *method, ah_err *err);
 /* prefix_id: letters and digits of the id are kept; where there are none, a hash stands in. The
  * k-th id that comes to the same has _k behind it. At most AH_ENTITY_ID + 40 bytes. */
 void ah_entity_stem(const ah_entity_class *c, ah_slice id, size_t k, ah_buf *out);
-/* stem_method; beyond 64 characters the id's part is shortened, with a hash of the stem at its end.
- */
+/* stem_method; beyond 64 characters the id's part is shortened, with a hash of the stem at its
+ * end. */
 ah_slice ah_entity_tool_name(const ah_entity_class *c, size_t method, ah_slice stem,
                              char out[AH_ENTITY_TOOL_NAME]);
 

@@ -36,8 +36,8 @@ bool ah_registry_had(const ah_registry *r, ah_slice name, ah_slice *gone);
 
 /* Refuses a taken name with AH_PROMPT_VALIDATION. Takes a reference of its own. */
 ah_status ah_registry_add(ah_registry *r, ah_tool *tool, ah_err *err);
-/* The same, but takes the place of a tool of that name; it cannot fail where there is one, or was.
- */
+/* The same, but takes the place of a tool of that name; it cannot fail where there is one, or
+ * was. */
 ah_status ah_registry_put(ah_registry *r, ah_tool *tool, ah_err *err);
 /* Settles the tools as put and removed so far: later copies begin from this state. */
 void ah_registry_settle(ah_registry *r);

@@ -59,8 +59,8 @@ typedef struct ah_transcript {
     size_t refs;
     ah_entry *entry;
     size_t n, cap;
-    ah_model_settings
-        settings; /* of the last entry of that kind; nothing is said where there is none */
+    /* of the last entry of that kind; nothing is said where there is none */
+    ah_model_settings settings;
     /* the pending turn; `assistant` NULL: none */
     ah_text *assistant;
     ah_slot *slot;

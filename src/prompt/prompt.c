@@ -194,8 +194,7 @@ static ah_status register_tools(ah_prompt *p, uint32_t i, ah_err *err)
     return AH_OK;
 }
 
-/* -- checking -----------------------------------------------------------------------------------
- */
+/* -- checking ---------------------------------------------------------------------------------- */
 
 static ah_slice nearest_member(ah_slice object, const char *name)
 {
@@ -306,8 +305,7 @@ static ah_status make_id(ah_prompt *p, ah_err *err)
     return st;
 }
 
-/* -- making --------------------------------------------------------------------------------------
- */
+/* -- making ------------------------------------------------------------------------------------ */
 
 static ah_status keep_sections(ah_prompt *p, const ah_prompt_def *def, ah_err *err)
 {
@@ -408,8 +406,7 @@ void ah_prompt_unref(ah_prompt *p)
     ah_free(p->mem, p);
 }
 
-/* -- looking -------------------------------------------------------------------------------------
- */
+/* -- looking ----------------------------------------------------------------------------------- */
 
 ah_slice ah_prompt_id(const ah_prompt *p)
 {

@@ -375,8 +375,7 @@ ah_status ah_binding_tools(ah_binding *b, const ah_override_source *shown, ah_re
     return st == AH_OK ? draw(b, false, out, err) : st;
 }
 
-/* -- reading one section
- * --------------------------------------------------------------------------- */
+/* -- reading one section ----------------------------------------------------------------------- */
 
 /* True if the node and all nodes around it are shown in full. */
 static bool is_open(const ah_prompt *p, const uint8_t *state, uint32_t i)

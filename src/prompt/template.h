@@ -3,8 +3,8 @@
  * A placeholder is ${name}, the name [A-Za-z_][A-Za-z0-9_]* of at most 64 bytes; $$ is a
  * dollar sign, and so is a dollar sign before anything but these two. The text is
  * dedented first: the white space that all its lines begin with goes, and so do empty
- * lines before and white space behind the whole. There are no conditions, no loops and no nesting.
- */
+ * lines before and white space behind the whole. There are no conditions, no loops and no
+ * nesting. */
 #ifndef AH_PROMPT_TEMPLATE_H
 #define AH_PROMPT_TEMPLATE_H
 

@@ -52,8 +52,8 @@ typedef struct ah_call {
     ah_text *error; /* what its handler raised, with the traceback: never for the model; likewise */
     bool mistake;   /* and not on purpose */
     bool keeps;     /* its run may keep a long result; set after ah_call_init */
-    ah_text
-        *whole; /* of which `part` shows head and tail; NULL: it shows all, or that is not kept */
+    /* of which `part` shows head and tail; NULL: it shows all, or that is not kept */
+    ah_text *whole;
     const ah_text *part; /* the content while nobody has replaced it */
     size_t gap;          /* where in it a path may be named */
     ah_text *images;     /* beside the content, a JSON list; NULL: none */

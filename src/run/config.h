@@ -79,13 +79,13 @@ typedef struct ah_run_config {
     /* Told what each handler gave, once it is judged and before it is words; NULL: nobody. */
     void (*answered)(void *ud, const struct ah_call *call, const struct ah_outcome *o);
     /* Begins what makes the run ready, before its first request, which may change transcript and
-     * registry; ah_run_ready ends it, once, unless stop_setup was called. NULL: the run is ready.
-     */
+     * registry; ah_run_ready ends it, once, unless stop_setup was called. NULL: the run is
+     * ready. */
     void (*setup)(void *ud, ah_run *run);
     void (*stop_setup)(void *ud, ah_run *run);
     /* Writes the whole of a result that a model is shown in part into a file, in `o`, which is
-     * committed then. `path` gets where; nothing: there is no place for it. NULL: there never is.
-     */
+     * committed then. `path` gets where; nothing: there is no place for it. NULL: there never
+     * is. */
     ah_status (*keep)(void *ud, const struct ah_call *call, ah_overlay *o, ah_slice whole,
                       ah_buf *path, ah_err *err);
     void *on_ud;        /* of `on` and all above */

@@ -420,8 +420,8 @@ ah_status ah_read_section_tool(ah_disclosure *d, ah_tool **out, ah_err *err)
 
 /* -- the strategy --------------------------------------------------------------------------- */
 
-/* {"section":key,"open":[paths]}: where the tools are from, and what a loaded conversation opens.
- */
+/* {"section":key,"open":[paths]}: where the tools are from, and what a loaded conversation
+ * opens. */
 static ah_status provenance(const ah_disclosure *d, ah_slice key, const ah_section_content *r,
                             ah_text **out, ah_err *err)
 {

@@ -68,8 +68,8 @@ void ah_disclosure_text(const ah_disclosure *d, const ah_rendered_prompt *r, ah_
 ah_status ah_disclosure_set_prompt(const ah_disclosure *d, const ah_rendered_prompt *r,
                                    ah_changes *out, ah_err *err);
 
-/* read_section { section_key } of this conversation; the disclosure must outlive the tool's calls.
- */
+/* read_section { section_key } of this conversation; the disclosure must outlive the tool's
+ * calls. */
 ah_status ah_read_section_tool(ah_disclosure *d, ah_tool **out, ah_err *err);
 /* The strategy that gives the model the tools of the sections it reads. */
 ah_strategy ah_disclosure_strategy(ah_disclosure *d);

@@ -1,6 +1,6 @@
 /* The entities that one conversation has found: the half of discovery that keeps them, for
- * discover.c and discover_replay.c alone. The structs, and what others may ask, are in discover.h.
- */
+ * discover.c and discover_replay.c alone. The structs, and what others may ask, are in
+ * discover.h. */
 #ifndef AH_RUN_FOUND_H
 #define AH_RUN_FOUND_H
 

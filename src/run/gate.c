@@ -85,8 +85,8 @@ static bool next_level(levels *l)
 }
 
 /* Returns who is asked for the approval that a policy of `from` wants: where scripts decide, its
- * own run, else the next one around it, else the first one within it; else its own run asks others.
- */
+ * own run, else the next one around it, else the first one within it; else its own run asks
+ * others. */
 static const ah_hooks *who_approves(const ah_call *c, const ah_hooks *from)
 {
     const ah_hooks *within = NULL;
@@ -135,8 +135,7 @@ static ah_verdict obey(const ah_call *c, const ah_ruling *r)
     return r->shadow ? AH_VERDICT_ALLOW : r->verdict;
 }
 
-/* -- before the handler --------------------------------------------------------------------------
- */
+/* -- before the handler ------------------------------------------------------------------------ */
 
 typedef enum passage { PASSES, ASKED, ANSWERED, AGAIN } passage;
 
@@ -274,8 +273,7 @@ bool ah_gate_before(ah_call *c)
     return then == PASSES;
 }
 
-/* -- of the result
- * ---------------------------------------------------------------------------------- */
+/* -- of the result ----------------------------------------------------------------------------- */
 
 /* Replaces a held text by the given one. */
 static void hold(ah_text **held, ah_text **given, ah_slice *shown)

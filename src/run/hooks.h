@@ -2,8 +2,8 @@
  * it begins, between its turns and before its answer (seed 002: policies, approvals, feedback,
  * completion checks). Those that may take time are started here and answer later; the others never
  * wait. Any of them may be NULL. The Lua floor fills them in. The order in which they are asked
- * about a call is gate.c's; injection asks for feedback, the state machine for guards and checks.
- */
+ * about a call is gate.c's; injection asks for feedback, the state machine for guards and
+ * checks. */
 #ifndef AH_RUN_HOOKS_H
 #define AH_RUN_HOOKS_H
 
@@ -43,8 +43,8 @@ typedef struct ah_ruling {
     char policy[AH_MAX_POLICY]; /* its name, or where it stands: "crm.lua:12" */
     char failure[AH_MAX_MESSAGE];
     ah_buf why; /* for the model, and for whoever approves */
-    /* REWRITE: the arguments, checked JSON. REPLACE, REDACT: the value, checked JSON; NULL: none.
-     */
+    /* REWRITE: the arguments, checked JSON. REPLACE, REDACT: the value, checked JSON; NULL:
+     * none. */
     ah_text *json;
     ah_text *message, *images, *type; /* REPLACE: as in an outcome; NULL: none */
     bool success, exclude;            /* REPLACE */

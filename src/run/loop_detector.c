@@ -60,8 +60,8 @@ static int count_same(const ah_loop_detector *g)
     return times;
 }
 
-/* Counts how often the last `length` calls have come in turn, the one that has only begun included.
- */
+/* Counts how often the last `length` calls have come in turn, the one that has only begun
+ * included. */
 static int count_pattern(const ah_loop_detector *g, size_t length)
 {
     size_t window = (size_t)g->rules.pattern_window, most = g->n < window ? g->n : window;

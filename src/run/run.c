@@ -352,8 +352,8 @@ void ah_run_answered(ah_run *run)
 
 /* -- iterations ------------------------------------------------------------------------------ */
 
-/* By the clock, and not by the last tick: observers and strategies may have taken their time since.
- */
+/* By the clock, and not by the last tick: observers and strategies may have taken their time
+ * since. */
 static bool time_is_over(const ah_run *run)
 {
     const ah_run_config *cfg = &run->cfg;
@@ -489,8 +489,7 @@ static bool advance(ah_run *run)
     return false;
 }
 
-/* -- time ---------------------------------------------------------------------------------------
- */
+/* -- time -------------------------------------------------------------------------------------- */
 
 static void sooner(int64_t *at, int64_t candidate)
 {
@@ -516,8 +515,7 @@ void ah_run_tick(ah_run *run, int64_t now)
         ah_turn_tick(run, now);
 }
 
-/* -- the face ------------------------------------------------------------------------------------
- */
+/* -- the face ---------------------------------------------------------------------------------- */
 
 ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err *err)
 {

@@ -105,8 +105,7 @@ static bool try_without(ah_run *run)
     return true;
 }
 
-/* -- ways of telling of tools -------------------------------------------------------------------
- */
+/* -- ways of telling of tools ------------------------------------------------------------------ */
 
 /* A model that has answered while it searched does not refuse the search. */
 static bool try_search_here(ah_run *run)

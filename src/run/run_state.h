@@ -110,13 +110,13 @@ ah_status ah_run_free_choice(ah_run *run, ah_err *err);
 bool ah_run_fall_back(ah_run *run);
 
 /* run_learn.c: where a 400 answers a request that told of tools, or had them searched, in a way of
- * the wire's own, the request is made once more in another; what that says is kept in the settings.
- */
+ * the wire's own, the request is made once more in another; what that says is kept in the
+ * settings. */
 bool ah_run_try_less(ah_run *run); /* the error is in result.err; true: it is tried */
 ah_status ah_run_learn(ah_run *run, ah_err *err); /* an answer has come */
 
-/* run_output.c: the value of an answer is appended where it is what `output` asks for; else false.
- */
+/* run_output.c: the value of an answer is appended where it is what `output` asks for; else
+ * false. */
 bool ah_run_read_output(ah_run *run, ah_slice text, ah_buf *value);
 /* The last answer is in run->text and committed. Ends the run or goes on. */
 void ah_run_take_output(ah_run *run);

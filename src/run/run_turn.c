@@ -519,8 +519,8 @@ static bool end_batch(ah_run *run)
     return ends;
 }
 
-/* {"reason":..,"section_keys":[..],"requested_overrides":{path:"full"}}, as far as there is room.
- */
+/* {"reason":..,"section_keys":[..],"requested_overrides":{path:"full"}}, as far as there is
+ * room. */
 static void put_restart_details(ah_run *run)
 {
     ah_err *err = &run->result.err;

@@ -25,8 +25,7 @@ struct ah_search {
     ah_search_index words;
 };
 
-/* -- a set --------------------------------------------------------------------------------------
- */
+/* -- a set ------------------------------------------------------------------------------------- */
 
 static ah_slice name_at(const void *owner, size_t at)
 {
@@ -168,8 +167,7 @@ ah_status ah_search_new(const ah_mem *mem, const ah_search_rules *rules, ah_tool
     return st;
 }
 
-/* -- search_tools -------------------------------------------------------------------------------
- */
+/* -- search_tools ------------------------------------------------------------------------------ */
 
 static const struct ah_strategy_vt strategy_vt;
 
@@ -364,8 +362,7 @@ ah_status ah_search_tool(ah_search *s, ah_tool **out, ah_err *err)
     return st;
 }
 
-/* -- what waits, in the transcript --------------------------------------------------------------
- */
+/* -- what waits, in the transcript ------------------------------------------------------------- */
 
 /* A name that is declared stands for another tool, or for this one, which was found. */
 static ah_status check_name(const ah_tool *t, const ah_registry *r, ah_err *err)
@@ -445,8 +442,7 @@ ah_status ah_search_declare(const ah_search *s, const char *strategy, const ah_r
     return st;
 }
 
-/* -- tools that are found otherwise ---------------------------------------------------------------
- */
+/* -- tools that are found otherwise ------------------------------------------------------------ */
 
 /* The tool of that name that waits in the set; not one that is there, or was removed. */
 static ah_tool *waiting(const ah_run *run, const ah_search *s, ah_slice name)

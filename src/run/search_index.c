@@ -113,8 +113,7 @@ static ah_slice next_word(splitter *s)
     return fold(s, from, i);
 }
 
-/* -- making it ----------------------------------------------------------------------------------
- */
+/* -- making it --------------------------------------------------------------------------------- */
 
 static ah_slice word_at(const void *owner, size_t at)
 {
@@ -272,8 +271,7 @@ ah_status ah_search_index_make(ah_search_index *x, ah_err *err)
     return AH_OK;
 }
 
-/* -- finding ------------------------------------------------------------------------------------
- */
+/* -- finding ----------------------------------------------------------------------------------- */
 
 typedef struct score {
     uint32_t points, words; /* how many of the query it has */

@@ -359,8 +359,8 @@ static inline void check_member(checker *c, object_walk *w)
         check_named(c, w, ah_json_next(&w->r));
 }
 
-/* Reports absent members that are required; adds the defaults of others before the closing brace.
- */
+/* Reports absent members that are required; adds the defaults of others before the closing
+ * brace. */
 static void check_absent(checker *c, const object_walk *w, const char *brace)
 {
     const op *o = w->o;

@@ -33,8 +33,8 @@ ah_status schema_compile_member(compiler *c, const clause *q, ah_slice name, ah_
                                 uint32_t *out);
 ah_status schema_compile_item(compiler *c, const clause *q, uint32_t i, ah_slice text,
                               uint32_t *out);
-/* The value of another keyword in the same schema; .p NULL where it is not there, or is none here.
- */
+/* The value of another keyword in the same schema; .p NULL where it is not there, or is none
+ * here. */
 ah_slice schema_beside(const compiler *c, const clause *q, const char *name);
 ah_status schema_refuse_clause(compiler *c, const clause *q, const char *want);
 /* A new op of the node; NONE when out of memory. */

@@ -30,8 +30,8 @@ static int compare_fills(const fill *a, const fill *b)
     return ah_slice_cmp(a->name, b->name);
 }
 
-/* Of equal ones the earlier stays; two only where several rules of one schema fill the same value.
- */
+/* Of equal ones the earlier stays; two only where several rules of one schema fill the same
+ * value. */
 void schema_merge_fills(checker *c, size_t from, size_t mid)
 {
     size_t n = c->fills.n - mid, i = from, j = 0, to;

@@ -58,8 +58,8 @@ bool schema_is_iri(ah_slice s);
 bool schema_is_iri_reference(ah_slice s);
 bool schema_is_uri_template(ah_slice s);
 
-/* The resources of formats that need memory and steps: an expression checks names in other scripts.
- */
+/* The resources of formats that need memory and steps: an expression checks names in other
+ * scripts. */
 typedef struct format_asker {
     const ah_mem *mem;
     ah_work *work;

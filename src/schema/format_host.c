@@ -61,8 +61,8 @@ enum {
     "(?:[a-z0-9\\-\\u00df\\u03c2\\u06fd\\u06fe\\u0f0b\\u3007]|" BESIDE "|"                         \
     "(?![" UNSTABLE DISALLOWED                                                                     \
     "\\p{CWCF}\\p{DI}])[\\p{Ll}\\p{Lu}\\p{Lo}\\p{Lm}\\p{Mn}\\p{Mc}\\p{Nd}])"
-/* No mark first, digits of one kind, a middle dot of Katakana only beside what is written with it.
- */
+/* No mark first, digits of one kind, a middle dot of Katakana only beside what is written with
+ * it. */
 #define LABEL                                                                                      \
     "(?!\\p{M}|[^.]*[\\u0660-\\u0669][^.]*[\\u06f0-\\u06f9]|"                                      \
     "[^.]*[\\u06f0-\\u06f9][^.]*[\\u0660-\\u0669])"                                                \

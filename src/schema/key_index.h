@@ -1,8 +1,8 @@
 /* Keys to numbers: a tree that forks where two keys first differ in a bit.
  *
  * A look takes time in the length of its key, whoever chose the keys that are in it: no order of
- * them and no hash of theirs makes it slow. Keys are borrowed and must live as long as the index.
- */
+ * them and no hash of theirs makes it slow. Keys are borrowed and must live as long as the
+ * index. */
 #ifndef AH_SCHEMA_KEY_INDEX_H
 #define AH_SCHEMA_KEY_INDEX_H
 

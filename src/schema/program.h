@@ -254,8 +254,8 @@ bool schema_is_divisor(ah_slice literal);
 
 /* Lists of values (values.c) */
 
-/* Both texts are canonical, so only numbers may be written in two ways. Any order, by kinds first.
- */
+/* Both texts are canonical, so only numbers may be written in two ways. Any order, by kinds
+ * first. */
 int schema_compare_canonical(ah_slice a, ah_slice b);
 /* Sets `sorted` of the values. False: out of memory. */
 bool schema_sort_values(ah_schema *s, range values);
@@ -298,8 +298,8 @@ typedef struct origin {
  * looked at shares those of the schema that it may be part of. */
 typedef struct shelf {
     ah_schema *s; /* whose documents these are */
-    schema_index
-        index; /* to the document: by what it was given as, then by what it says of itself */
+    /* to the document: by what it was given as, then by what it says of itself */
+    schema_index index;
     bool deep; /* by all that its schemas say, too */
 } shelf;
 

@@ -49,8 +49,8 @@ void ah_changes_clear(ah_changes *c);
 /* Each takes references of its own. AH_NOMEM is the only failure. */
 ah_status ah_changes_add(ah_changes *c, ah_tool *tool, ah_text *by, ah_err *err);
 ah_status ah_changes_replace(ah_changes *c, ah_tool *tool, ah_text *by, ah_err *err);
-/* The one or the other: of the name there may be a stale tool, which has only waited for this one.
- */
+/* The one or the other: of the name there may be a stale tool, which has only waited for this
+ * one. */
 ah_status ah_changes_bring(ah_changes *c, const ah_registry *r, ah_tool *tool, ah_text *by,
                            ah_err *err);
 ah_status ah_changes_remove(ah_changes *c, ah_slice name, ah_err *err);

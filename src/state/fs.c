@@ -162,8 +162,7 @@ ah_status ah_fs_content(ah_fs *fs, ah_slice path, ah_text **out, ah_fs_info *inf
     return st;
 }
 
-/* -- planning changes ---------------------------------------------------------------------------
- */
+/* -- planning changes -------------------------------------------------------------------------- */
 
 ah_status ah_fs_change_now(ah_fs *fs, ah_fs_changes *list, ah_err *err)
 {

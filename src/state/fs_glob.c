@@ -262,8 +262,7 @@ bool ah_fs_glob_leads(const ah_fs_glob_set *g, ah_slice folder)
     return match_any(g, folder, true);
 }
 
-/* -- checking -----------------------------------------------------------------------------------
- */
+/* -- checking ---------------------------------------------------------------------------------- */
 
 static ah_status check_sets(const ah_fs_glob_set *g, ah_slice pattern, ah_err *err)
 {

@@ -78,8 +78,8 @@ static void set_length(ah_fs_path *p, size_t n)
     p->s[n] = '\0';
 }
 
-/* One that cannot be listed is left out, as it may be gone by now, unless that is to be an error.
- */
+/* One that cannot be listed is left out, as it may be gone by now, unless that is to be an
+ * error. */
 static ah_status list_next(ah_fs *fs, ah_fs_walk *w, ah_fs_items *in, ah_err *err)
 {
     ah_status st = list_sorted(fs, ah_fs_path_slice(&w->at), in, err);

@@ -65,8 +65,7 @@ ah_status ah_fs_walk_run(ah_fs *fs, ah_slice folder, ah_fs_walk *w, ah_err *err)
 /* Fails with AH_CANCELLED, in words. */
 ah_status ah_fs_stopped(ah_err *err);
 
-/* -- globs (fs_glob.c) --------------------------------------------------------------------------
- */
+/* -- globs (fs_glob.c) ------------------------------------------------------------------------- */
 
 enum { AH_FS_MAX_ALTERNATIVES = 64 };
 

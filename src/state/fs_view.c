@@ -6,8 +6,8 @@
  *
  * A window keeps nothing; it shows the changes of an overlay, and of the views of the calls around,
  * upon another base than theirs. Committing and dropping the overlay in a call moves or forgets
- * what the view shows and hides the window: the overlay itself is emptied with the call's commit.
- */
+ * what the view shows and hides the window: the overlay itself is emptied with the call's
+ * commit. */
 #include "state/fs_view.h"
 
 enum { MAX_LAYERS = 16 }; /* calls in calls that see one overlay, and the overlay */
@@ -94,8 +94,8 @@ static const ah_fs_store window_store = {
 
 /* -- asking ---------------------------------------------------------------------------------- */
 
-/* The number of edits of all that the window shows: a sum, since no layer's number ever decreases.
- */
+/* The number of edits of all that the window shows: a sum, since no layer's number ever
+ * decreases. */
 static uint64_t edits_of(const window *w)
 {
     const ah_fs_tree *layer[MAX_LAYERS];

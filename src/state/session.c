@@ -180,8 +180,7 @@ ah_session *ah_session_copy(const ah_session *from)
     return s;
 }
 
-/* -- writing ------------------------------------------------------------------------------------
- */
+/* -- writing ----------------------------------------------------------------------------------- */
 
 static void drop_edits(const ah_mem *mem, ah_edit *edit, size_t n)
 {

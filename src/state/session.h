@@ -67,8 +67,8 @@ ah_status ah_session_type(ah_session *s, ah_slice name, ah_schema *schema, int *
 /* Gives the type a slice. options NULL: the defaults for a new one, no change of an old one.
  * AH_USAGE where the policy would change. */
 ah_status ah_session_keep(ah_session *s, int id, const ah_slice_options *options, ah_err *err);
-/* Sets the reducer of a slice for a type of event; it replaces an old one. ud is taken on success.
- */
+/* Sets the reducer of a slice for a type of event; it replaces an old one. ud is taken on
+ * success. */
 ah_status ah_session_reduce(ah_session *s, int slice, int event, ah_reduce_fn fn, ah_value ud,
                             ah_err *err);
 

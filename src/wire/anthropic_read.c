@@ -409,8 +409,8 @@ static bool is_opaque(const reader *x)
     return x->kind == BLOCK_OPAQUE || x->kind == BLOCK_OTHER;
 }
 
-/* An answer that was cut for its length leaves a block open: it is not sent back, nobody signed it.
- */
+/* An answer that was cut for its length leaves a block open: it is not sent back, nobody signed
+ * it. */
 static ah_status end_block(reader *x, bool cut, ah_err *err)
 {
     ah_buf b;

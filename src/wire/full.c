@@ -18,8 +18,7 @@ enum {
     MOST_PREFIXES = 8
 };
 
-/* -- what is known ------------------------------------------------------------------------------
- */
+/* -- what is known ----------------------------------------------------------------------------- */
 
 /* Codes and types of errors, and why answers ended. */
 static const char *const words[] = {
@@ -153,8 +152,7 @@ static const char *const prefixes[] = {
     SAID("DashScope", "internalerror.algo.invalidparameter: "),
 };
 
-/* -- forms --------------------------------------------------------------------------------------
- */
+/* -- forms ------------------------------------------------------------------------------------- */
 
 typedef struct numbers {
     int64_t window, used, asked;
@@ -231,8 +229,7 @@ static const char *fits(const char *form, const char *s, numbers *to)
     return match(form, s, to, &left);
 }
 
-/* -- in front of the words ----------------------------------------------------------------------
- */
+/* -- in front of the words --------------------------------------------------------------------- */
 
 /* "litellm.BadRequestError: ", "ValidationException - ": behind it, or NULL. */
 static const char *past_class(const char *s)
@@ -274,8 +271,7 @@ static bool is_named(const char *s)
            memcmp(s + n - (sizeof class - 1), class, sizeof class - 1) == 0;
 }
 
-/* -- judging ------------------------------------------------------------------------------------
- */
+/* -- judging ----------------------------------------------------------------------------------- */
 
 static bool may_be(int status)
 {

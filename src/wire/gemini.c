@@ -267,8 +267,8 @@ static bool part_stands(ah_slice part)
     return more;
 }
 
-/* Code that was run, say; a message of thoughts alone, or of none, has no part that says anything.
- */
+/* Code that was run, say; a message of thoughts alone, or of none, has no part that says
+ * anything. */
 static bool stands(const ah_wire *w, ah_slice data)
 {
     ah_json_reader r = ah_json_read(ah_json_member(data, "parts"));

@@ -196,8 +196,8 @@ static bool shows_results(const ah_wire *w)
     return w->adapter->search & AH_SEARCH_SHOWS;
 }
 
-/* True if the wire has revealed the tools of this tools_added entry by what it holds of the search.
- */
+/* True if the wire has revealed the tools of this tools_added entry by what it holds of the
+ * search. */
 static bool is_shown(const ah_wire *w, ah_slice json)
 {
     ah_slice by = ah_json_member(json, "by"), call, found, origin;

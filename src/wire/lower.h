@@ -42,8 +42,8 @@ typedef enum ah_break {
 
 const char *ah_break_name(ah_break b); /* "tools_changed" */
 
-/* The request that was sent last, as far as the next request is compared with it (wire/breaks.h).
- */
+/* The request that was sent last, as far as the next request is compared with it
+ * (wire/breaks.h). */
 typedef struct ah_last_request {
     uint64_t tools, system, model, settings; /* hashes */
     size_t entries;                          /* of the transcript that it held */
@@ -80,8 +80,8 @@ struct ah_wire {
     bool redo_head;
     bool sweeping; /* the request that these entries make breaks the cache: it declares nothing that
                       is withdrawn in them, in whatever order; until the next answer */
-    ah_break
-        anew; /* lowered from the beginning again, for this reason; none where nothing changed */
+    /* lowered from the beginning again, for this reason; none where nothing changed */
+    ah_break anew;
     ah_last_request sent;
     size_t requests;
     ah_status status; /* of this update */
@@ -95,8 +95,8 @@ void ah_wire_clear(ah_wire *w);
  * update says `why` where there were requests before. */
 void ah_wire_use(ah_wire *w, const ah_adapter *adapter, ah_break why);
 
-/* True if the next request tells of tools in a way of the wire's own, which a model may not know.
- */
+/* True if the next request tells of tools in a way of the wire's own, which a model may not
+ * know. */
 bool ah_wire_is_native(const ah_wire *w);
 /* In another mode from the next update on; false: as the settings and the adapter say. What the
  * settings in force have under learned.tool_change_mode holds for their model. */
@@ -106,8 +106,8 @@ void ah_wire_try(ah_wire *w, bool trying, ah_tool_change_mode mode);
  * AH_MODEL_ bits. */
 unsigned ah_wire_asks(const ah_wire *w);
 /* From the next update on it is not asked for that. What the settings in force have under `learned`
- * of strict_tools, native_output, encrypted_reasoning and reasoning (false) holds for their model.
- */
+ * of strict_tools, native_output, encrypted_reasoning and reasoning (false) holds for their
+ * model. */
 void ah_wire_try_without(ah_wire *w, unsigned what);
 /* True if the model is not to be asked for that ability. */
 bool ah_wire_lacks(const ah_wire *w, unsigned what);

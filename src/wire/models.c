@@ -20,8 +20,7 @@ const char *const ah_model_from_names[] = {[AH_MODEL_DEFAULT] = "default",
                                            [AH_MODEL_LEARNED] = "learned",
                                            NULL};
 
-/* -- versions ------------------------------------------------------------------------------------
- */
+/* -- versions ---------------------------------------------------------------------------------- */
 
 static char at(ah_slice s, size_t i)
 {
@@ -87,8 +86,7 @@ static ah_model_version version_of(const char *text)
     return v;
 }
 
-/* -- names ---------------------------------------------------------------------------------------
- */
+/* -- names ------------------------------------------------------------------------------------- */
 
 /* True if the name begins as the pattern does, up to the end of a word. The version is 0 where the
  * pattern has none. */
@@ -126,8 +124,8 @@ static bool is_known(ah_slice name)
     return false;
 }
 
-/* The length of what says who serves the model, before its name: "us.anthropic.", "ft:", "openai/".
- */
+/* The length of what says who serves the model, before its name: "us.anthropic.", "ft:",
+ * "openai/". */
 static size_t lead_of(ah_slice name)
 {
     size_t i = 0;
@@ -151,8 +149,7 @@ static ah_slice bare(ah_slice name)
     return is_known(s) ? s : name;
 }
 
-/* -- rows ----------------------------------------------------------------------------------------
- */
+/* -- rows -------------------------------------------------------------------------------------- */
 
 typedef bool says(const ah_model_row *r);
 
@@ -270,8 +267,7 @@ static void from_table(ah_slice provider, ah_slice name, ah_model *m)
         take_prices(m, m->figures->prices);
 }
 
-/* -- what a program says --------------------------------------------------------------------------
- */
+/* -- what a program says ----------------------------------------------------------------------- */
 
 typedef struct said {
     ah_text *name, *row;
@@ -611,8 +607,7 @@ void ah_model_find(const ah_models *models, ah_slice provider, ah_slice name, ah
     out->asked = true;
 }
 
-/* -- questions ------------------------------------------------------------------------------------
- */
+/* -- questions --------------------------------------------------------------------------------- */
 
 bool ah_model_can(const ah_model *m, unsigned what, bool otherwise)
 {

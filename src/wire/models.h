@@ -116,8 +116,7 @@ bool ah_model_version_read(ah_slice text, ah_model_version *out, size_t *used);
 int ah_model_version_cmp(const ah_model_version *a,
                          const ah_model_version *b); /* below 0, 0, above 0 */
 
-/* -- what a program says of models ----------------------------------------------------------------
- */
+/* -- what a program says of models ------------------------------------------------------------- */
 
 typedef struct ah_models ah_models;
 

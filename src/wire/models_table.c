@@ -27,8 +27,7 @@ enum {
     LOW_HIGH_MAX = AH_EFFORT_LOW | AH_EFFORT_HIGH | AH_EFFORT_MAX
 };
 
-/* -- kinds --------------------------------------------------------------------------------------
- */
+/* -- kinds ------------------------------------------------------------------------------------- */
 
 enum {
     BOUND = AH_MODEL_STRICT | AH_MODEL_OUTPUT,
@@ -68,8 +67,7 @@ static const ah_model_kind KIMI_2 = {AH_MODEL_OUTPUT, AH_THINKING_UNKNOWN, 0};
 static const ah_model_kind KIMI_3 = {AH_MODEL_OUTPUT | AH_MODEL_TOOL_MESSAGES,
                                      AH_THINKING_BY_EFFORT, LOW_HIGH_MAX};
 
-/* -- rows ---------------------------------------------------------------------------------------
- */
+/* -- rows -------------------------------------------------------------------------------------- */
 
 /* The efforts, tokens held, tokens of an answer, { input, cached read, cached write, output }. */
 /* A row is a line. */

@@ -35,8 +35,8 @@ typedef struct ah_choice_words {
  * neither name a tool nor say none, it lists those that may be called: no cache reaches it. */
 void ah_openai_put_choice(const ah_adapter *a, ah_wire *w, const ah_choice_words *words);
 
-/* An adapter of this struct; its vtable's `free` is ah_openai_free, its `request` ah_openai_post.
- */
+/* An adapter of this struct; its vtable's `free` is ah_openai_free, its `request`
+ * ah_openai_post. */
 ah_status ah_openai_make(const ah_openai_wire *wire, const ah_server *server, ah_slice model,
                          ah_tool_change_mode mode, const ah_provider_options *o, ah_adapter **out,
                          ah_err *err);

@@ -123,8 +123,8 @@ static unsigned quirks_of(const ah_wire_reader *r)
     return ((const ah_openai *)r->base.adapter)->server->quirks;
 }
 
-/* Notes what a proxy says of the request: how it is called, and whether it was tried again there.
- */
+/* Notes what a proxy says of the request: how it is called, and whether it was tried again
+ * there. */
 static void note_head(ah_wire_reader *r, const ah_response_head *h)
 {
     ah_slice id = h->header(h->ud, "x-litellm-call-id");

@@ -22,8 +22,8 @@ typedef struct ah_provider_options {
     ah_http_limits limits;
 } ah_provider_options;
 
-/* A provider with a wire of its own: its file defines one, and wire/providers.c has a row for it.
- */
+/* A provider with a wire of its own: its file defines one, and wire/providers.c has a row for
+ * it. */
 typedef struct ah_provider {
     const ah_service *service;
     ah_status (*open)(ah_slice model, const ah_provider_options *o, ah_adapter **out, ah_err *err);

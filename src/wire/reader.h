@@ -42,8 +42,8 @@ typedef struct ah_wire_reader_vt {
      * the message; may be NULL. */
     void (*fault)(ah_wire_reader *r, ah_slice error, ah_buf *more);
     void (*clear)(ah_wire_reader *r); /* the reader's own parts; may be NULL */
-    const char
-        *advising; /* an address whose 429 without a time to wait is a spent budget, or NULL */
+    /* an address whose 429 without a time to wait is a spent budget, or NULL */
+    const char *advising;
 } ah_wire_reader_vt;
 
 struct ah_wire_reader {

@@ -156,8 +156,7 @@ static void head(const ah_adapter *a, ah_wire *w)
     ah_buf_str(b, ",\"input\":[");
 }
 
-/* -- items ---------------------------------------------------------------------------------------
- */
+/* -- items ------------------------------------------------------------------------------------- */
 
 /* A search's arguments are an object where those of a call are its text. */
 static void put_search(const ah_wire *w, ah_buf *b, ah_slice id, ah_slice arguments)

@@ -396,8 +396,7 @@ const ah_adapter_vt ah_scripted_vt = {
     .feed = feed, .end = end,          .close = close_reader,
 };
 
-/* -- lines of other wires -----------------------------------------------------------------------
- */
+/* -- lines of other wires ---------------------------------------------------------------------- */
 
 #define READS(open_it)                                                                             \
     {                                                                                              \

@@ -2,8 +2,8 @@
  * they are. Each reader has tables of what it must understand, and a document is held against them
  * before a word of it is read, so that no reader skips in silence: what a table names and is
  * otherwise ends the answer with an error that names the place. What no table names says nothing to
- * us, which is a promise of the providers: members, types of events and of blocks are added there.
- */
+ * us, which is a promise of the providers: members, types of events and of blocks are added
+ * there. */
 #ifndef AH_WIRE_SHAPE_H
 #define AH_WIRE_SHAPE_H
 

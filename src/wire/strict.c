@@ -60,8 +60,8 @@ bool ah_strict_asked(const ah_wire *w)
     return on;
 }
 
-/* The parameters as strict ones. Roots that are wrapped are not: the wrapping is a way around them.
- */
+/* The parameters as strict ones. Roots that are wrapped are not: the wrapping is a way around
+ * them. */
 static bool put_alone(ah_strict_rules rules, ah_slice parameters, ah_strict_weight *weight,
                       ah_buf *out)
 {

@@ -43,8 +43,8 @@ static bool count_name(void *ud, ah_json_token key, ah_slice schema)
     return ++*(size_t *)ud <= MAX_PROPERTIES;
 }
 
-/* True if no more members are required than there are: each name is looked for among all of them.
- */
+/* True if no more members are required than there are: each name is looked for among all of
+ * them. */
 static bool is_sound(ah_slice required, ah_slice properties)
 {
     size_t names = 0, members = 0;
