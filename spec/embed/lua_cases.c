@@ -82,7 +82,7 @@ static void of_another_copy(void)
     lua_close(L);
 }
 
-/* What another copy of the library leaves: a mark that is not this one's. */
+/* Leaves the mark of another copy of the library in the state. */
 static void beside_another_agenthost(void)
 {
     lua_State *L = new_state();
