@@ -170,7 +170,7 @@ describe("the man page", function()
 end)
 
 describe("completion", function()
-  -- Returns the set that bash offers behind these words (the last one is being typed).
+  -- Returns the words, as a set, that bash offers for these (the last one is being typed).
   local function bash(...)
     local words = { "agenthost", ... }
     local list = {}

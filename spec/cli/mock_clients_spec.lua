@@ -1,7 +1,7 @@
 -- Requests of the official clients that a model server must accept, and its answers, which must be
 -- those of the service: pieces of streams sent back one by one, results in several messages,
--- threads, custom tools, signatures, ids of requests, and paths that do not exist. `make
--- check-clients` runs the clients themselves.
+-- threads, custom tools, signatures, ids of requests, and paths that do not exist.
+-- `make check-clients` runs the clients themselves.
 local mock = require "support.mock"
 local server = require "support.server"
 

@@ -82,7 +82,7 @@ static void of_another_copy(void)
     lua_close(L);
 }
 
-/* Leaves the mark of another copy of the library in the state. */
+/* Beside the mark of another copy of the library, neither way to open this copy works. */
 static void beside_another_agenthost(void)
 {
     lua_State *L = new_state();
