@@ -1,6 +1,6 @@
--- What agenthost costs beside a raw libcurl + cJSON loop, measured in the same run
--- against the same loopback server. Only the ratios mean something: the
--- times are this machine's, today. docs/internals/performance.md says what they show.
+-- Compares agenthost with a raw libcurl + cJSON loop, measured in the same run against the same
+-- loopback server. Only the ratios mean something: the times are this machine's, today.
+-- docs/internals/performance.md says what they show.
 --
 --   lua5.4 bench/bench.lua [--quick] [--json] [--rounds N] [--only NAME]
 --
@@ -339,7 +339,7 @@ local function print_entities(f)
     ("  %d of %d methods"):format(f.n, f.methods), f.discover_us / f.small_us, f.left))
 end
 
--- What is measured without the loop beside it.
+-- Returns the measures that have no raw loop beside them.
 local function alone(size, complete)
   local session = complete
     and figures(AGENTHOST, ROOT .. "bench/session.lua", table.unpack(size.session))

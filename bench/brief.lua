@@ -1,5 +1,5 @@
--- What brief descriptions save: bytes of the requests of one conversation, in which one tool of
--- many is called, on the wire of Chat Completions. No time is measured: it says the same each time.
+-- Bytes that brief descriptions save in the requests of one conversation, in which one tool of many
+-- is called, on the wire of Chat Completions. No time is measured: the result is always the same.
 --
 --   agenthost bench/brief.lua
 --

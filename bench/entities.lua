@@ -1,7 +1,7 @@
--- What entities cost: one run in which a tool returns N of them with 10 methods each, and in
--- which they are returned once more. Measured for N / 10 and for N, since nothing of it may
--- grow faster than N. Prints as JSON: microseconds a tool to discover and to bind again, bytes
--- of memory a tool, and how far Lua's heap is above its base afterwards.
+-- Cost of entities: one run in which a tool returns N of them with 10 methods each, and in which
+-- they are returned once more. Measured for N / 10 and for N, since no cost may grow faster than N.
+-- Prints as JSON: microseconds a tool to discover and to bind again, bytes of memory a tool, and
+-- how far Lua's heap is above its base afterwards.
 --
 --   agenthost bench/entities.lua N
 local ah = require "agenthost"

@@ -56,7 +56,7 @@ static void begin(const bench *b, long i)
     need(b->host, ah_agent_start(agent, "go"));
 }
 
-/* Those that are done go. */
+/* Closes the agents that are done, after a check of their replies. */
 static void take_events(const bench *b)
 {
     const ah_event *e;

@@ -1,6 +1,6 @@
-/* What the raw loops share: plain libcurl and cJSON, used as a program would that does
- * just this one thing. No retries, no schema checks, no limits, no transcript: they are
- * the floor that agenthost is measured against, not rivals.
+/* Shared code of the raw loops: plain libcurl and cJSON, used as a program would that does just
+ * this one thing. No retries, no schema checks, no limits, no transcript: they are the floor that
+ * agenthost is measured against, not rivals.
  *
  *   raw_talk.c    a conversation: its messages, the request it makes, the answer it takes
  *   raw.c         the command line, and conversations one after the other
@@ -25,7 +25,7 @@ typedef struct figures {
     double wall, cpu; /* ms */
 } figures;
 
-/* What all conversations of a program have in common. */
+/* The data that all conversations of a program share. */
 typedef struct talk {
     const char *url;
     struct curl_slist *headers;

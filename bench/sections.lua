@@ -1,4 +1,4 @@
--- What a large prompt costs: 1,000 sections with 500 tools, in milliseconds of CPU.
+-- Cost of a large prompt: 1,000 sections with 500 tools, in milliseconds of CPU.
 --
 --   agenthost bench/sections.lua [ROUNDS]
 --

@@ -1,6 +1,6 @@
--- What a transaction costs, and what of it depends on how much a session holds: in runs of 100
--- calls, CALLS in all of each kind, all kinds in turn in each of 5 rounds. Prints as JSON the
--- median of the microseconds a call, and of the rounds' ratios:
+-- Cost of a transaction, and how it depends on the size of a session: in runs of 100 calls, CALLS
+-- in all of each kind, all kinds in turn in each of 5 rounds. Prints as JSON the median of the
+-- microseconds a call, and of the rounds' ratios:
 --   empty     a handler that does nothing, in a run that has nothing
 --   full      the same with a session, a policy that looks at it, and a function for its event
 --   dispatch  a handler that dispatches a value to a session that holds nothing
@@ -28,7 +28,7 @@ local function session_of(megabytes)
   return s
 end
 
---- Of CALLS / ROUNDS calls, the microseconds of one. `with` has more fields of the run.
+--- Returns the microseconds of one of CALLS / ROUNDS calls. `with` has more fields of the run.
 local function measure(handler, with)
   local tool = ah.tool { name = "t", description = "Is called.", handler = handler }
   local runs, calls = math.max(1, CALLS // ROUNDS // IN_ONE), {}

@@ -86,7 +86,7 @@ static void check(const ah_schema *s, ah_slice value, ah_extra extra)
     ah_faults_clear(&faults);
 }
 
-/* What was coerced must be JSON, and told. */
+/* The value with its coercions must be JSON; the list of coercions is written, too. */
 static void coerce(const ah_schema *s, ah_slice value)
 {
     ah_check_options options = {.coerce = true};

@@ -42,7 +42,7 @@ static bool encode(lua_State *L, ah_buf *out)
     return false;
 }
 
-/* What was written is canonical, and reads back as what is written the same. */
+/* The written text must be canonical, and the same after it was read and written again. */
 static void check_text(lua_State *L, ah_slice text)
 {
     ah_buf *canon = ah_lua_push_buf(L, MAX_TEXT), *again = ah_lua_push_buf(L, MAX_TEXT);

@@ -1,6 +1,6 @@
-/* What the fuzz targets of response readers share. The first byte of an input says streamed or
- * whole, success or error status; the second a chunk size. The rest is fed whole and in
- * chunks: same entry or same status. A made entry is sound JSON and lowers to sound JSON. */
+/* Shared code of the fuzz targets of response readers. The first byte of an input selects streamed
+ * or whole, success or error status; the second a chunk size. The rest is fed whole and in chunks:
+ * same entry or same status. A made entry is sound JSON and lowers to sound JSON. */
 #ifndef FUZZ_READER_H
 #define FUZZ_READER_H
 

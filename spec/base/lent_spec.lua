@@ -15,7 +15,8 @@ for line in command.shell(program).out:gmatch("[^\n]+") do
   end
 end
 
--- Is there a compiler with ASan? What a spec of a plain build can show, it shows with that.
+-- Compiles `text` and lent.c with ASan, so that a spec of a plain build can show it, too. Returns
+-- the path of the binary, or false (no compiler with ASan) and the compiler's errors.
 local function compile(text, flags)
   local source, binary = command.temp(text), command.temp()
   local r = command.shell(("cc -x c -std=c11 -D_POSIX_C_SOURCE=200809L -g -fsanitize=address %s "

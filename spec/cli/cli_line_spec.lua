@@ -225,7 +225,8 @@ describe("C and the program", function()
     "always", "--color=x", "-V", "--version", "--", "-", "", "--model=", "-x", "--x", "--json=1",
     "---", "-e=", "=", "-\255", "--modle", "--record", "--replay=", "--port", "--port=1" }
 
-  -- What the program says, and the words that are left, of which the first is the script.
+  -- Returns the command line as the program reads it, and the remaining words, of which the first
+  -- is the script.
   local function read(words)
     local said = flags.said()
     local all = table.move(words, 1, #words, #said + 1, { table.unpack(said) })

@@ -1,5 +1,5 @@
--- What programs read: --json (one object) and --jsonl (an event a line), and that nothing
--- else is on stdout with them.
+-- Output for programs: --json (one object) and --jsonl (one event per line). Nothing else is on
+-- stdout with them.
 local ah = require "agenthost"
 local command = require "support.command"
 

@@ -29,7 +29,7 @@ local function man(part)
   return section(MAN .. "\n# ", "# " .. part, "# ")
 end
 
--- What each command is, as its program says it; the first is running a script.
+-- Names of the commands, as the program lists them; the first, "", runs a script.
 local COMMANDS = { "", table.unpack(programs("commands").names) }
 
 local RUNNING, NAMED = flags.running()
@@ -57,7 +57,7 @@ local function names_of(option)
   return option.letter and "-" .. option.letter, "--" .. option.name
 end
 
--- What the table says of a command's options: a set of "-v", "--verbose", ...
+-- Returns the options of a command by the tables, as a set of "-v", "--verbose", ...
 local function expected(name)
   local found = {}
   for _, option in ipairs(OPTIONS) do
@@ -170,7 +170,7 @@ describe("the man page", function()
 end)
 
 describe("completion", function()
-  -- What bash offers behind these words (the last one is being typed).
+  -- Returns the words, as a set, that bash offers for these (the last one is being typed).
   local function bash(...)
     local words = { "agenthost", ... }
     local list = {}

@@ -1,6 +1,7 @@
--- What the official clients do that a model server must take, or say, as the service does: pieces
--- of streams sent back one by one, results in several messages, threads, custom tools, signatures,
--- ids of requests, and paths that are nobody's. `make check-clients` runs the clients themselves.
+-- Requests of the official clients that a model server must accept, and its answers, which must be
+-- those of the service: pieces of streams sent back one by one, results in several messages,
+-- threads, custom tools, signatures, ids of requests, and paths that do not exist.
+-- `make check-clients` runs the clients themselves.
 local mock = require "support.mock"
 local server = require "support.server"
 
@@ -87,7 +88,7 @@ local function gemini(m, ...)
   return m:ask(TARGET.gemini, { contents = { ... } })
 end
 
--- What the model says to these contents.
+-- Returns the content of the model's answer to these contents.
 local function said(m, ...)
   return taken(gemini(m, ...)).candidates[1].content
 end

@@ -120,7 +120,7 @@ local function documents(body)
   return docs
 end
 
--- What tells one event of a stream from another.
+-- Returns the kind of an event of a stream, as one word.
 local function kind_of(doc)
   local choice = doc.choices and doc.choices[1]
   local delta = choice and choice.delta

@@ -23,7 +23,7 @@ local ADAPTERS = {
     silent = { streamed = true } },
 }
 
--- What the model says; ids are given, so that conversations can be compared.
+-- The model's answers; ids are given, so that conversations can be compared.
 local SCRIPT = [[
 return {
   { reasoning = "First the section.", text = "Let me look.",

@@ -95,7 +95,7 @@ local WIRES = {
   ollama = { "/api/chat", BODY:format "Hi" },
 }
 
--- What a failure is like in each, with this status and these words.
+-- For each format, a function that asserts that `doc` is a failure with this status and message.
 local FAILURES = {}
 
 function FAILURES.openai(doc, status, words)

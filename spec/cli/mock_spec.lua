@@ -14,7 +14,7 @@ after_each(command.tidy)
 
 local ANTHROPIC = { ["anthropic-version"] = "2023-06-01" }
 
--- How each format says "Hi" to it, and where the words, calls and tokens of an answer stand.
+-- For each format, a request that says "Hi": its path, the path of its stream, headers and body.
 local FORMATS = {
   openai = { path = "/v1/chat/completions", stream = "/v1/chat/completions",
     body = function()
@@ -131,7 +131,8 @@ describe("agenthost mock", function()
       table.concat(kinds, " "))
   end)
 
-  -- Where it cuts a text itself, it puts the events into words once; a list's are made one by one.
+  -- The mock encodes the events of a text once where it cuts the text itself; it encodes those of a
+  -- list one by one.
   it("says a text that it cuts in the same events as one that was cut before", function()
     local TEXT = ('a "quoted" \\ \u{20AC}\u{1F600} %s\t\1\n'):rep(9)
     local function streamed(name, text, query)

@@ -1,5 +1,5 @@
--- What `agenthost mock` refuses, as strict providers do: each request is one that is taken, with
--- one fault put into it. With --lenient the same are answered.
+-- Requests that `agenthost mock` refuses, as strict providers do: each is a valid request with one
+-- fault put into it. With --lenient the same requests are answered.
 local ahtest = require "ahtest"
 local mock = require "support.mock"
 local program = mock.program()
@@ -368,7 +368,7 @@ describe("a lenient agenthost mock", function()
   end)
 end)
 
--- What may stand in place of any member, made anew each time.
+-- Returns values that can replace any member, made anew each time.
 local function odd_values()
   return { server.null, true, 5, 1.5, "x", "", server.array {}, {}, server.array { 5 },
     server.array { "x" }, server.array { server.null }, server.array { server.array {} },

@@ -1,5 +1,6 @@
--- What the command prints of texts of others: no line of it can look like the command's own, and
--- nothing in it is an order to a terminal, in words for people and in JSON for programs.
+-- Output of the command that contains other people's text: no line of it can look like the
+-- command's own, and no part of it is a control sequence for a terminal, in text for people and in
+-- JSON for programs.
 local command = require "support.command"
 local server = require "support.server"
 

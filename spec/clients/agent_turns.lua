@@ -1,6 +1,6 @@
--- What the model says to command-line agents in `make check-clients`: two commands at once, with
--- thoughts, then an answer that tells that both results came. Agents ask more than that, titles and
--- the like; those get a word.
+-- The model's answers to command-line agents in `make check-clients`: two commands at once, with
+-- thoughts, then an answer that shows that both results came. Agents send other requests, too, for
+-- titles and the like; those get a word.
 local COMMANDS = { "Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell" }
 
 -- The tool that runs commands, by its names in the agents.

@@ -1,4 +1,4 @@
--- What the model says to the claude command in `make check-clients`, and what it must be asked.
+-- The model's answers to the claude command in `make check-clients`, and checks of its requests.
 local LONG = ("t"):rep(59) .. "_long"
 local asked = 0
 

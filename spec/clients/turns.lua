@@ -1,5 +1,5 @@
--- What the model says to the libraries in `make check-clients`: by what the user says, and by the
--- results that came. harness.mjs knows the same words.
+-- The model's answers to the libraries in `make check-clients`, chosen by the user's text and by
+-- the results that came. harness.mjs uses the same words.
 local PARIS = { city = "Paris", unit = "celsius" }
 
 local function weather(arguments)

@@ -20,7 +20,7 @@ local function refused(fields)
   return err
 end
 
--- What the model is told of one call whose handler is f; the run as second result.
+-- Runs one call whose handler is f. Returns the result that the model gets, and the run.
 local function answer(f, fields)
   fields = fields or {}
   local t = tool("t", { handler = f, params = fields.params, result = fields.result,

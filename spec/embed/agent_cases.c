@@ -366,7 +366,7 @@ static void is_sent_more(void)
     shut(host);
 }
 
-/* What a loop of the program's own does. */
+/* Waits as a program with a loop of its own does, by ah_pollfd and ah_timeout. */
 static void is_waited_for_elsewhere(void)
 {
     ah_host *host = open_plain();

@@ -1,5 +1,5 @@
-/* What may be called from functions that the host calls: every function of the header, in every
- * kind of them. What may not is refused, and nothing is done. */
+/* Calls every function of the header from every kind of function that the host calls. A call that
+ * is not allowed there is refused and has no effect. */
 #include "cases.h"
 
 typedef enum kind {
@@ -29,7 +29,7 @@ static bool looks_on(kind k)
     return k < TOOL || k == RELEASE;
 }
 
-/* What waits, steps, opens, closes or declares. */
+/* Calls that wait, step, open, close or declare: all are refused, everywhere. */
 static void never(place *p)
 {
     static const ah_tool_config none = {.size = sizeof none};

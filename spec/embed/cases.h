@@ -1,6 +1,5 @@
-/* What the cases of the embedding interface share: a check that says where it failed, and
- * hosts that count their memory. A program of this kind knows agenthost.h and nothing else
- * of the library. */
+/* Shared code of the cases of the embedding interface: a check that reports its line, and hosts
+ * that count their memory. Such a program knows agenthost.h and nothing else of the library. */
 #ifndef SPEC_EMBED_CASES_H
 #define SPEC_EMBED_CASES_H
 
@@ -15,7 +14,7 @@
             fail(__FILE__, __LINE__, #what, NULL);                                                 \
     } while (0)
 
-/* A status, with the host's words where it is another. */
+/* Checks a status; where it is another, fails with the host's message. */
 #define STATUS(host, call, wanted)                                                                 \
     do {                                                                                           \
         ah_status st_ = (call);                                                                    \

@@ -207,7 +207,8 @@ static void takes_null_where_there_is_nothing(void)
     shut(host);
 }
 
-/* How a run with these fields ends; its model would call a tool twice before it answers. */
+/* Runs an agent with these fields whose model calls a tool twice before it answers. Returns the
+ * text, or the error's code and message. */
 static const char *ending(ah_host *host, const char *fields)
 {
     char text[1024];

@@ -226,7 +226,8 @@ static void serves_scripts(void)
     shut(host);
 }
 
-/* What it connects to is not ours to see, so that nothing is promised of it. */
+/* The library cannot see the addresses that the program's own HTTP connects to, so it refuses to
+ * limit them. */
 static void judges_no_addresses(void)
 {
     stack s = {.body = "content"};

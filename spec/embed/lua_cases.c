@@ -85,7 +85,7 @@ static void of_another_copy(void)
     lua_close(L);
 }
 
-/* What another copy of the library leaves: a mark that is not this one's. */
+/* Beside the mark of another copy of the library, neither way to open this copy works. */
 static void beside_another_agenthost(void)
 {
     lua_State *L = new_state();

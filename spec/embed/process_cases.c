@@ -78,7 +78,7 @@ static void beside_a_child_of_the_program(void)
     CHECK(kill(own, SIGKILL) == 0 && waitpid(own, &status, 0) == own && WIFSIGNALED(status));
 }
 
-/* Those of another host go on. */
+/* The processes of a host end with it; those of another host go on. */
 static void ends_with_the_host(void)
 {
     ah_host *host = open_plain(), *other = open_plain();

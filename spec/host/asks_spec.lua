@@ -1,5 +1,5 @@
--- What needs a person: ctx:ask, approvals as asks, front ends, and how an ask ends.
--- docs/reference/asks.md.
+-- Asks, which a person answers: ctx:ask, approvals as asks, front ends, and the ways in which an
+-- ask ends. docs/reference/asks.md.
 local ah = require "agenthost"
 local sound = require "support.sound"
 

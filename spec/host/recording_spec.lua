@@ -165,7 +165,7 @@ end)
 describe("a key that a stream brings in pieces", function()
   local PIECES = 300 -- streams at random
 
-  -- Where servers put pieces: the text of an event with one, and what of it may be in between.
+  -- Events in which servers send a piece of text, "@". OTHERS has events that can come in between.
   local FORMS = {
     '{"id":"c","choices":[{"index":0,"delta":{"content":"@"}}]}',
     '{"choices":[{"delta":{"tool_calls":[{"index":1,"function":{"arguments":"@"}}]},"index":0}]}',
@@ -217,7 +217,7 @@ describe("a key that a stream brings in pieces", function()
     return frame == "%s,\n" and "[" .. body:sub(1, -3) .. "]" or body, form
   end
 
-  -- What the pieces of the form say together.
+  -- Returns the joined pieces of the events of this form.
   local function said(body, form)
     local before, after = form:match '^(.-)@(.*)$'
     local text = {}

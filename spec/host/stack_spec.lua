@@ -7,7 +7,7 @@ local LIMIT = 256 * 1024
 local LUA_LIMIT = 512 * 1024
 local ASAN = os.getenv "AGENTHOST_ASAN" -- whose frames are larger
 
--- What the program prints; nil, what it says where it fails.
+-- Returns the output of the program; nil and the output where it fails.
 local function stack(...)
   local words = { BUILD .. "/stack" }
   for _, word in ipairs { ... } do

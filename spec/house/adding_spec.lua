@@ -54,7 +54,7 @@ local function split(text)
   return lines
 end
 
--- What a block of changes finds, and what it leaves there.
+-- Returns the lines that a block of changes expects, and the lines that replace them.
 local function both_sides(block)
   local before, after = {}, {}
   for _, line in ipairs(split(block.text)) do

@@ -624,7 +624,7 @@ end)
 
 -- -- limits ------------------------------------------------------------------------------
 
--- Where the code has the value of each row, in the order of the page; nil: it has none.
+-- The place in the code of each row's value, in the order of the page; nil: the code has none.
 local IN_CODE = {
   ["iterations: answers of the model"] = "src/lua/lua_agent_fields.c DEFAULT_ITERATIONS",
   ["tries of a request after the first"] = "src/lua/lua_agent_fields.c DEFAULT_RETRIES",

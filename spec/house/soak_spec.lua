@@ -52,7 +52,7 @@ local function wait()
   return "waited"
 end
 
--- What C holds values of Lua for; each is made, used and let go of.
+-- Kinds of Lua values that C holds; each function makes one, uses it and releases it.
 local holders = {
   tools = function() run { tools = { tool("say", function() return "x" end) } } end,
   ["tools that wait"] = function()

@@ -209,7 +209,7 @@ describe("ah.watch", function()
       end
       local w <close> = assert(ah.watch(root, nil, { recursive = true, quiet = 0.01 }))
       local known = {}
-      -- What the batches tell, carried out on what was there before.
+      -- Applies a reported change to the set of paths that were known before it.
       local function apply(c)
         local path, from = c.path:sub(#root + 2), c.from and c.from:sub(#root + 2)
         if c.kind == "moved" then

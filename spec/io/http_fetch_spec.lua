@@ -5,7 +5,7 @@ local ah = require "agenthost"
 local ahtest = require "ahtest"
 local server = require "support.server"
 
--- What the model is told by one call, and whether it is a success.
+-- Returns the result of one call that the model gets, and true if it is a success.
 local function told(options, args)
   local reply = assert(ah.run { log = function() end, tools = ah.builtin { http_fetch = options },
     model = ah.scripted { { calls = { { name = "http_fetch", arguments = args } } }, "done" },

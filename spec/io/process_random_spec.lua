@@ -49,7 +49,7 @@ local function start()
   })
 end
 
--- What one handler does. Errors that tell of a second reader are what they should be.
+-- The body of a handler: calls random methods. Errors about a second reader are expected.
 local function work(processes, raised)
   local own <close> = math.random() < 0.3 and start() or nil
   for _ = 1, 12 do

@@ -28,7 +28,7 @@ local function sh(script, options)
   return start({ "sh", "-c", script }, options)
 end
 
--- Those that nobody waits for end a moment later.
+-- True if all processes with the mark end within 2 s; those that are not waited for end later.
 local function gone(mark)
   for _ = 1, 100 do
     if marked(mark) == 0 then

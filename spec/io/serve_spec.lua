@@ -68,7 +68,7 @@ local function crowd(p, how, ...)
   return assert(io.popen("LD_PRELOAD= " .. table.concat(words, " ")))
 end
 
--- What comes for these bytes, until the server closes.
+-- Sends these bytes. Returns all bytes that come until the server closes.
 local function say(p, bytes)
   local file = command.temp(bytes)
   local pipe <close> = crowd(p, "say", file)

@@ -33,7 +33,7 @@ local SEQUENCES = {
   { "\27[57419;5u", "ctrl+up " }, { "\27[228;1u", "ä ä" }, { "\27[1;1:2A", "up " },
 }
 
--- What is no key: answers and reports of a terminal, keys that are let go of.
+-- Input that is no key: answers and reports of a terminal, released keys.
 local UNHEARD = {
   "\27[I", "\27[O", "\27[12;40R", "\27[?1;2c", "\27[>41;330;0c", "\27[?2026;2$y", "\27[<0;10;20M",
   "\27[M !!",

@@ -274,7 +274,7 @@ describe("ah.terminal", function()
   end)
 end)
 
--- What comes of writing, by the screen.
+-- Returns the screen after the script has written, and all of its output.
 local function shows(text, options)
   local code, all, shown = finish(script(OPEN .. text, options))
   assert.equal(0, code, all)

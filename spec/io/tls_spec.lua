@@ -1,6 +1,6 @@
---- What is said where a server, or a proxy, shows a certificate that is not trusted: each fault
--- in words of its own, and which issuers are known. The certificates (spec/data/tls) are of an
--- authority of their own; the server is tlsd.
+--- Messages for a certificate that is not trusted, of a server or of a proxy: each fault has its
+-- own words, and the known issuers are named. The certificates (spec/data/tls) are of an authority
+-- of their own; the server is tlsd.
 local ahtest = require "ahtest"
 
 local DATA = "spec/data/tls/"

@@ -24,8 +24,8 @@ local function call(name, arguments)
   return { name = name, arguments = arguments }
 end
 
--- What the model is told by calls that it makes in one answer each; the last one and whether
--- it is a success.
+-- Runs a model that makes these calls, one in each answer. Returns the result of the last one that
+-- the model gets, and true if it is a success.
 local function told(fs, ...)
   local turns, calls = {}, { ... }
   for i, c in ipairs(calls) do

@@ -1,5 +1,5 @@
--- What is called and not resumed cannot wait: observers, subscribers, log functions, strategies,
--- policies, feedback, renderers, switches, ids, snapshots, reducers, finalizers.
+-- Functions that are called and not resumed cannot wait: observers, subscribers, log functions,
+-- strategies, policies, feedback, renderers, switches, ids, snapshots, reducers, finalizers.
 -- docs/reference/waiting.md, "What may wait".
 local ah = require "agenthost"
 local command = require "support.command"

@@ -20,7 +20,7 @@ local function start(from, count)
     limit, "spec/support/random_agent.lua", from, count)))
 end
 
---- What it said, where that is not "ok": with the seed that it had begun last.
+--- Returns nil if the output ends with "ok", else a text: the seed begun last, and the output.
 local function fault_of(program)
   local last, lines = "none", {}
   for line in program:lines() do

@@ -21,7 +21,7 @@ local function raised(f, ...)
   return tostring(err)
 end
 
--- What the calls of one turn give.
+-- Returns the results of the calls of one turn.
 local function results(calls, fields)
   fields = fields or {}
   fields.model = testing.model { returns = fields.returns, { calls = calls }, "done" }

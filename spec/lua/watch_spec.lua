@@ -61,8 +61,8 @@ local function pairs_of(some)
   return list
 end
 
--- What a place may take: its limit twice, and more where it closes variables, which has a second of
--- its own; `log` is called for each record.
+-- Asserts that the place was called and ended in time: within twice its limit for each call (`log`
+-- is called for each record), and more where it closes variables, which has a second of its own.
 local function check(place, way, limit, timeout)
   local seconds, called, came = hostile.carry_out(place, way, timeout and limit)
   local most = 2 * limit * (timeout and 1 or called) + (way == "loops_in_close" and 2.2 or 1.2)
@@ -354,7 +354,7 @@ describe("a signal", function()
     return (CALLS:gsub("HANDLER", handler):gsub("MORE", more or "")) .. (behind or "")
   end
 
-  -- What a script does when the signal comes; it says "ready" first.
+  -- Scripts that get the signal, by the work that it interrupts; each prints "ready" first.
   local scripts = {
     ["loops"] = "print 'ready' while true do end",
     ["loops under pcall"] = PCALLS,

@@ -29,7 +29,7 @@ local function run(fields, ...)
   return reply, err, events
 end
 
--- What the calls since the user spoke last were answered.
+-- Returns the results of the calls since the last message of the user.
 local function results(reply)
   local list = {}
   for _, message in ipairs(reply.messages) do
@@ -1006,7 +1006,8 @@ describe("any order of events", function()
     assert.equal(n, available)
   end
 
-  -- What the world has: newest instances by class and id, and what a call is to say.
+  -- Returns a world: random classes, the newest instances by class and id, and functions that make
+  -- and pick instances.
   local function world(random)
     local w = { newest = {}, made = 0, known = {}, classes = {} }
     local IDS = { "c-1", "c1", "c.1", 7, "---", ("x"):rep(80), ("x"):rep(81) }

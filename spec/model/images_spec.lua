@@ -160,7 +160,7 @@ describe("a result with images", function()
   end)
 end)
 
--- What each wire is sent, of the user's message and of the result.
+-- For each wire, the strings that a request contains for the user's message and for the result.
 local DATA_URL = "data:image/png;base64," .. BASE64
 local WIRES = {
   { model = "openai/gpt-4o", path = "/v1", user = { "image_url", DATA_URL, URL }, result = {} },

@@ -1,5 +1,5 @@
--- What a tool says of itself: annotations, version, examples, and the fields of a tool object;
--- names that are agenthost's own; and what is said where two tools have one name.
+-- Fields of a tool that describe it: annotations, version, examples, and the fields of a tool
+-- object; names that agenthost reserves; and the message for two tools of one name.
 -- docs/reference/tool.md, "ah.tool".
 local ah = require "agenthost"
 local ahtest = require "ahtest"
@@ -366,7 +366,7 @@ describe("examples of a tool", function()
     { input = { sum = 4 } } } }
   local TEXT = 'Pays.\n\nExamples:\n- A small "sum": {"sum":3} -> {"done":true}\n- {"sum":4}'
 
-  -- What the provider is sent of the tools with these specifications.
+  -- Returns the body of a request to the provider with the tools of these specifications.
   local function sent(provider, model, specs)
     local entries = { { type = "settings", model = "x", options = ah.object {} },
       { type = "tools_added", tools = server.array(specs) } }

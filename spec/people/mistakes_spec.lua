@@ -1,6 +1,6 @@
--- What somebody new to agenthost gets wrong, and what is said then: the line of the script, what
--- was asked, what was found, what to do. A case here is a mistake that was really made; what a
--- field means and all that it refuses is in the spec of its own part.
+-- Mistakes of new users, and their error messages: the line of the script, what was asked, what was
+-- found, what to do. Each case is a mistake that was really made; the meaning of a field and all
+-- that it refuses is in the spec of its own part.
 local ah = require "agenthost"
 local command = require "support.command"
 

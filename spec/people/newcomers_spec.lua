@@ -1,7 +1,7 @@
--- What somebody brings from another library or types without a second thought, and what happens
--- then: lists with names, lists in lists, words of others, fields that are not there. The cases of
--- lists are made from one table of all lists that the library reads, so a list that is read without
--- the shared check fails here. Terminals are in cli_terminal_spec.lua.
+-- Habits from other libraries, first guesses, and their results: lists with names, lists in lists,
+-- words of other libraries, fields that do not exist. The cases of lists are made from one table of
+-- all lists that the library reads, so a list that is read without the shared check fails here.
+-- Terminals are in cli_terminal_spec.lua.
 local ah = require "agenthost"
 local command = require "support.command"
 

@@ -248,7 +248,7 @@ describe("any two definitions of a tool", function()
     return choice, ah.tool(t), t
   end
 
-  -- What is another, by what was chosen.
+  -- Returns the set of the fields in which two choices differ, by their names in the event.
   local function changed(a, b)
     local set = {}
     for field, name in pairs(TOLD) do

@@ -1,5 +1,5 @@
--- What becomes of a run whose model is overloaded, out, at a limit, or refuses a way of telling of
--- tools: over HTTP on loopback and with scripted models.
+-- Runs whose model is overloaded, unavailable, at a limit, or refuses the mode of tool changes:
+-- over HTTP on loopback and with scripted models.
 local ah = require "agenthost"
 local server = require "support.server"
 local sound = require "support.sound"

@@ -13,7 +13,8 @@ local CALLS = tonumber(os.getenv "AGENTHOST_GATE_CALLS" or "1500")
 local SEED = tonumber(os.getenv "AGENTHOST_GATE_SEED" or "1")
 local NAMES = { "alpha", "beta", "gamma" }
 
--- What a policy of this number does about such a call is always the same: it may be asked again.
+-- Returns the decision of policy `number` about such a call, from 0 to 23; always the same, since
+-- the policy may be asked again.
 local function fate(world, number, kind, name, n)
   local x = (world.seed * 31 + number * 1009 + #kind * 97 + #name * 13 + name:byte() + n * 7919)
   return x * 2654435761 % 2 ^ 32 // 65536 % 24
@@ -32,7 +33,7 @@ local function call_of(world, id)
   return c
 end
 
--- Of the value and the words of a call, which nobody else has.
+-- Returns a text that is unique to this part of this call.
 local function mark(id, part)
   return ("<%s of %s>"):format(part, id)
 end
@@ -143,7 +144,7 @@ end
 
 -- -- what is called --------------------------------------------------------------------------
 
--- What the handler of a call does and gives back, all of it with marks.
+-- The body of a call's handler: returns or raises a random result, whose parts are all marked.
 local function give(world, random, id)
   local kind = random(8)
   world.made[#world.made + 1] = id

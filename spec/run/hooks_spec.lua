@@ -304,7 +304,7 @@ end)
 describe("a reason", function()
   local MOST = 16384
 
-  --- Is `said` the reason, whole or cut at a character with a mark that counts right?
+  --- True if `said` is the reason, whole or cut at a character with a mark of the right count.
   local function tells(reason, said)
     if #reason <= MOST then
       return said == reason

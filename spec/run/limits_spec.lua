@@ -1,5 +1,5 @@
--- What bounds a run and its handlers: the loop detector, time, memory, sizes, depth. Each limit
--- is met, says its value and what was found, and leaves the run or the process going.
+-- Limits of a run and its handlers: the loop detector, time, memory, sizes, depth. Each limit is
+-- met, names its value and what was found, and leaves the run or the process going.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local attacks = require "support.attacks"
@@ -49,8 +49,8 @@ local function calls_of(list, fields)
   return reply, err, contents
 end
 
--- Where a run over these letters is warned and where it ends, as a person would count it: a
--- string of `.`, `w` and `x`.
+-- Returns the warnings and the end of a run over these letters, as a person would count them: a
+-- string of `.`, `w` (warning) and `x` (end).
 local function count(letters, rules)
   local said = {}
   for i = 1, #letters do

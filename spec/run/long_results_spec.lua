@@ -147,7 +147,7 @@ describe("a result that is too long for the model", function()
     end
   end)
 
-  -- What has no place to write to has head and tail, and the call is none the worse for it.
+  -- Without a place to write to, a result is cut to head and tail, and the call still succeeds.
   for name, resources in pairs {
     ["there are no files"] = function() return nil end,
     ["the filesystem is read-only"] = function()

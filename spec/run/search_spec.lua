@@ -31,7 +31,7 @@ local function query(words)
   return call("search_tools", { query = words })
 end
 
--- What search_tools answers, and the reply.
+-- Returns the answer of search_tools, and the reply.
 local function asked(set, words, fields)
   fields = fields or {}
   fields.strategies = { ah.search(set) }

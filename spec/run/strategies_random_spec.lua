@@ -63,7 +63,8 @@ end
 local PHASES = { one = { p1 = true, go = true, both = true },
   two = { both = true, q1 = true, back = true } }
 
--- Would the call succeed? Says so by the rules alone, and takes note of what follows from it.
+-- A second implementation of the rules: Model:call is true if the call succeeds, and records its
+-- effects.
 local Model = {}
 Model.__index = Model
 

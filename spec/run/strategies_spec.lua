@@ -48,7 +48,7 @@ local function run(fields)
   return results(partial.messages), reply, err
 end
 
--- What a strategy was told, one entry a call.
+-- Returns a strategy that adds the name of each call to `seen`.
 local function watcher(seen)
   return function(m)
     seen[#seen + 1] = m.name

@@ -1,5 +1,5 @@
--- What one call into C may cost: checks by schemas that are made to be costly, patterns among them,
--- searches of files, hints for edits. Each ends by the steps that it may take, and before that
+-- Limits of the cost of one call into C: checks by schemas that are made to be costly, patterns
+-- among them, searches of files, hints for edits. Each ends at its limit of steps, and before that
 -- where its run, its call or the program has no time left.
 -- COST_WHOLE=1 also lets each check spend all of its steps.
 local ah = require "agenthost"
@@ -161,7 +161,7 @@ describe("time that patterns take", function()
 end)
 
 describe("looking for files", function()
-  -- What the model was told, how long it took, and the error of the run.
+  -- Returns the result that the model gets, the time that the run took, and its error.
   local function in_file(text, tool, arguments, timeout)
     local fs = ah.filesystem { files = { ["a.txt"] = text } }
     local start = ah.now()

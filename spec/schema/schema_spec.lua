@@ -200,7 +200,8 @@ describe("a schema", function()
 end)
 
 describe("equal schemas", function()
-  --- How many more live than when `before` did, while the others are held.
+  --- Returns the number of live schemas above `before` while the further arguments are held, and
+  -- these.
   local function more(before, ...)
     collectgarbage()
     collectgarbage()
@@ -690,7 +691,7 @@ local RULES = {
 -- members, indexes of items.
 local APPLIED = {}
 
---- Whether the value conforms to a schema in place; what it evaluated is added where it does.
+--- True if the value conforms to a schema in place; then the parts that it evaluated join `seen`.
 local function fits(schema, v, seen)
   local ok, inner = reference.evaluate(schema, v)
   for key in pairs(ok and inner or {}) do
@@ -821,7 +822,7 @@ function APPLIED.unevaluatedItems(schema, v, seen)
   return true
 end
 
---- Whether v conforms, and the set of what was evaluated; the unevaluated* come last.
+--- True if v conforms, and the set of its evaluated parts. The unevaluated* are checked last.
 function reference.evaluate(schema, v)
   local seen = {}
   if type(schema) == "boolean" then
@@ -974,7 +975,7 @@ local MAKERS = {
   { "$ref", function() return "#/$defs/" .. one_of { "p", "q" } end },
 }
 
--- What may stand where no deeper schema may.
+-- Keywords without schemas in them, for a schema at the greatest depth.
 local IS_FLAT = { type = true, minimum = true, maximum = true, minLength = true, maxItems = true }
 
 function random_schema(depth)
@@ -1042,7 +1043,7 @@ local function write_names(names)
   return json.list(names, json.string)
 end
 
--- How a keyword's value is written, where it is neither text nor number.
+-- The writer of a keyword's value that is neither text nor number; without one it is a schema.
 local WRITE = { enum = "values", const = "value", required = "names", type = "names" }
 for _, keyword in ipairs { "properties", "patternProperties", "dependentSchemas", "$defs" } do
   WRITE[keyword] = "members"
@@ -1147,7 +1148,7 @@ function paper.compare(a, b)
   return x < y and -a.sign or a.sign
 end
 
---- Is it a multiple of d * 10^zeros? By long division.
+--- True if n is a multiple of d * 10^zeros, by long division.
 function paper.divides(n, d, zeros)
   local rest = 0
   for digit in (n.digits .. ("0"):rep(n.zeros - zeros)):gmatch("%d") do

@@ -1,6 +1,6 @@
--- What takes the most of the C stack, a case a name: the deepest inputs that each path takes. Run
--- by build/stack (stack.c) in a thread whose stack is measured; the global CASE says which, "?"
--- asks for the names. What begins with `lua_` is what scripts do to the stack without the library.
+-- The inputs that take the most of the C stack, a case a name: the deepest that each path accepts.
+-- Run by build/stack (stack.c) in a thread whose stack is measured; the global CASE names the case,
+-- "?" asks for the names. The cases `lua_*` show what scripts do to the stack without the library.
 local ah = require "agenthost"
 
 local LEVELS = 512 -- of JSON, the most
@@ -387,7 +387,7 @@ end
 
 -- -- Lua --------------------------------------------------------------------------------
 
--- What a script itself makes of the stack of its Lua, before the library does anything.
+-- Stack that a script takes by its own Lua, before the library does anything.
 function cases.lua_gsub()
   local function f(s)
     return (s:gsub(".", f))

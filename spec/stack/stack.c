@@ -1,5 +1,5 @@
-/* How much of a thread's stack one call of the library takes. The thread has a stack that was
- * painted before, with a page behind it that nobody may touch: what has lost its paint was used.
+/* Measures how much of a thread's stack one call of the library takes. The stack is painted before,
+ * with an inaccessible page behind it: bytes that have lost their paint were used.
  *
  *   stack FILE CASE   sets CASE to the name, loads the script, and prints the bytes
  *   stack - BYTES     touches so many itself, to show that the measure sees it

@@ -1,6 +1,6 @@
--- What the program writes for later (conversations, recordings, logs) is its owner's alone,
--- whatever stands at the path before: wider modes, links, other names, pipes, other users' files.
--- And Lua files that are data only.
+-- Files that the program writes for later (conversations, recordings, logs) are accessible to their
+-- owner alone, whatever is at the path before: wider modes, links, other names, pipes, other users'
+-- files. Also: Lua files that are data only.
 local ah = require "agenthost"
 local command = require "support.command"
 

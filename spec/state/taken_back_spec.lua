@@ -1,6 +1,6 @@
--- What a call does to the library's own objects (registries, agents, subscriptions) is part of its
--- transaction: seen by the call and the runs in it, by others when the call is committed, by nobody
--- if it fails.
+-- Changes that a call makes to the library's own objects (registries, agents, subscriptions) are
+-- part of its transaction: visible to the call and the runs in it, to others when the call is
+-- committed, to no other if it fails.
 local ah = require "agenthost"
 
 local function tool(name, handler, fields)

@@ -90,7 +90,8 @@ end
 
 -- -- programs -------------------------------------------------------------------------------------
 
--- What one handler does: a list of steps, of which the last may be a failure.
+-- Steps to draw from, frequent ones repeated. A handler does a list of them, of which the last may
+-- be a failure.
 local STEPS = {
   "add", "add", "odd", "entry", "append", "append", "clear", "replace", "trace", "note", "publish",
   "sleep", "ledger", "object", "line", "line", "file", "nest", "nest",

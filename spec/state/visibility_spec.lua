@@ -1,6 +1,6 @@
--- Which sections are open stands in the session: slice `visibility_overrides`, event
--- `set_visibility_override`, written by read_section and by scripts; and an agent's prompt is
--- looked at again when a run of it begins.
+-- The session holds the open sections: slice `visibility_overrides`, event
+-- `set_visibility_override`, written by read_section and by scripts. An agent's prompt is evaluated
+-- again when a run of it begins.
 local ah = require "agenthost"
 local sound = require "support.sound"
 
@@ -185,7 +185,7 @@ describe("a section that is open in the session alone", function()
       prompt = prompt_of(), log = quiet, "go" })
   end
 
-  -- How it may come to be open.
+  -- The ways in which a section can become open.
   local WAYS = {
     handler = function(path, session) session:dispatch(show(path)) end,
     ["nested run"] = function(path, session) nested(session, path) end,

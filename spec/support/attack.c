@@ -1,12 +1,14 @@
-/* What a command may try against others, one attempt a word, for spec/lua/attacks_process_spec.lua.
+/* Attempts of a command against others, one a word, for spec/lua/attacks_process_spec.lua.
  *
- *   attack try PID FILE    each attempt against the process, the file outside, and the machine:
- * lines of a name and an errno, 0 for what went through attack allowed FOLDER  the same for what
- * must go on working attack internet        sockets, where the internet is allowed attack wait a
- * process to be attacked: tells its number, and waits attack trace PID       stops the process as
- * its tracer, and stays attack storm PID PID   stops both, again and again, from threads that
- * outnumber the processors attack nobody WORD...  the words as user 65534 attack inherit WORD...
- * the words with capabilities that may be inherited, and are ambient */
+ *   attack try PID FILE    each attempt against the process, the file outside, and the machine;
+ *                          prints lines of a name and an errno, 0 for an attempt that succeeded
+ *   attack allowed FOLDER  the same for operations that must go on working
+ *   attack internet        sockets, where the internet is allowed
+ *   attack wait            a process to be attacked: prints its number, and waits
+ *   attack trace PID       stops the process as its tracer, and stays
+ *   attack storm PID PID   stops both, again and again, from threads that outnumber the processors
+ *   attack nobody WORD...  the words as user 65534
+ *   attack inherit WORD... the words with capabilities that may be inherited, and are ambient */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
--- How many lines of the C sources the specs have run: reads what a build with --coverage
--- has left (make coverage) through gcov, and prints lines by the file, by the floor, and for
--- the C core, which is every floor that knows nothing of Lua. Lines in headers do not count.
+-- Counts the lines of the C sources that the specs have run: reads the files of a build with
+-- --coverage (make coverage) through gcov, and prints lines by the file, by the floor, and for the
+-- C core, which is every floor that knows nothing of Lua. Lines in headers do not count.
 -- Ends with 1 where the core is below the least share.
 --
 --   lua5.4 spec/support/coverage.lua BUILD LEAST            the summary

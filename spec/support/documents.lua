@@ -1,5 +1,5 @@
--- What the specs of the documents share: runs on a scripted model whose requests, events and log
--- are kept, and short ways to say turns and to read what came of them.
+-- Shared code of the specs of the documents: runs on a scripted model whose requests, events and
+-- log are kept, and short ways to write turns and to read their results.
 local ah = require "agenthost"
 
 local M = {}
@@ -60,7 +60,7 @@ function M.offered(request)
   return list
 end
 
---- What a request declares of the tool of that name, or nil.
+--- Returns the declaration in a request of the tool of that name, or nil.
 function M.declared(request, name)
   for _, t in ipairs(request.tools) do
     if t.name == name then
@@ -180,7 +180,7 @@ function M.raised(f, ...)
   return err
 end
 
---- How much the counters of ah.metrics have grown while f ran, by name without the prefix.
+--- Returns the growth of the counters of ah.metrics while f ran, by name without the prefix.
 function M.grown(f)
   local before = ah.metrics()
   f()

@@ -6,7 +6,7 @@
 -- the core is longer than LONGEST lines. Run by `make lint`.
 local MODULES = dofile((arg[0]:gsub("floors%.lua$", "modules.lua")))
 
--- What a floor may use: itself, these, and what these may use.
+-- The floors that a floor can use, besides itself; it can use their floors, too.
 local ARROWS = {
   base = {},
   schema = { "base" },
@@ -238,7 +238,7 @@ local function read_objects(build)
   return defined, used, n
 end
 
--- What the public headers declare is there for the command.
+-- Returns the set of functions that the public headers declare, for use by the command.
 local function read_public()
   local public = {}
   for _, header in ipairs { "include/agenthost.h", "include/agenthost_lua.h" } do

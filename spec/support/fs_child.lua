@@ -311,7 +311,8 @@ local function states(fs)
   return A, B
 end
 
--- What a new process finds is one of the two, and nothing hidden is left once it was listed.
+-- Asserts that a new process finds one of the two trees, and no hidden file once it has listed it.
+-- True if the tree is B.
 local function judge_set(A, B)
   assert(ah.filesystem { root = dir, sync = false }):close()
   local now = snapshot(dir)

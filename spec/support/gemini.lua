@@ -94,7 +94,7 @@ local function usage_of(said)
     known = said ~= nil }
 end
 
---- What a plain reading makes of a response.
+--- Reads a response plainly, without the adapter.
 function M.read(x)
   local r = { text = "", calls = {}, parts = server.array {} }
   for _, piece in ipairs(pieces(x)) do

@@ -365,7 +365,8 @@ kind["close"] = function(f, limit)
     tools = { tool { handler = function(_, ctx) return ctx.resources:get "r" and "used" end } } })
 end
 
--- Where there is no library for a server, as a tool's handler.
+-- Sends one request to a server with this config. Without the library for servers, f runs as a
+-- tool's handler.
 local function serve(f, limit, config, headers)
   config.work_timeout = limit
   local server <close>, err = ah.serve(config)
@@ -390,8 +391,8 @@ end
 
 -- -- carrying out --------------------------------------------------------------------------
 
---- Has the body called in the place; gives the seconds of the processor that it took, whether it
--- was called, and what came of the run.
+--- Runs the body in the place. Returns the seconds of the processor that it took, the number of its
+-- calls, and the reply or the error of the run.
 function hostile.carry_out(place, way, limit)
   local called = 0
   local function f(...)
@@ -404,7 +405,7 @@ function hostile.carry_out(place, way, limit)
   return os.clock() - began, called, ok and (reply or err) or reply
 end
 
---- After it: does the process go on, and does a run?
+--- Asserts afterwards that the process goes on, and that a run works.
 function hostile.goes_on()
   collectgarbage()
   local fine = tool { name = "fine", handler = function() return "fine" end }

@@ -41,7 +41,7 @@ local function name_of(n)
   return (any { "a", "b", "z", "\u{e9}", "\xff", "." }):rep(255):sub(1, n):gsub("^%.+$", "x")
 end
 
--- What a tree is made of: each gets a folder that is there and adds something to it.
+-- Parts of a tree: each gets an existing folder and adds something to it.
 local parts = {
   tower = function(at)
     ahtest.fs_tower(at, name_of(math.random(255)), math.random(600), "x " .. SECRET)

@@ -64,7 +64,7 @@ typedef struct bytes {
 
 typedef enum framing { FRAME_LENGTH, FRAME_CHUNKED, FRAME_CLOSE, FRAME_RAW } framing;
 
-/* What happens at the end of what a response sends. */
+/* The action at the end of a response. */
 typedef enum ending { END_KEEP, END_CLOSE, END_RESET, END_STALL } ending;
 
 typedef struct reply {
@@ -86,7 +86,7 @@ typedef struct route {
     size_t n, next;
 } route;
 
-/* How many requests a path has seen: the model of --turns. */
+/* The number of requests to a path, for --turns. */
 typedef struct visits {
     struct visits *next;
     char *path;
@@ -853,7 +853,7 @@ static void put_body(conn *c, const bytes *body, size_t n)
     }
 }
 
-/* How many body bytes this response sends. */
+/* Returns the number of body bytes that this response sends. */
 static size_t body_end(const server *s, const conn *c)
 {
     size_t n = reply_body(s, c)->n, all = c->reply->endless && n ? SIZE_MAX : n;
@@ -1045,8 +1045,8 @@ static int prepare(server *s)
     return until > now ? (int)(until - now) : 0;
 }
 
-/* Does the parent still want us? Its end of the pipe may live on in other
- * processes it started, so it may remove the port file instead. */
+/* True if the parent still needs the server. Its end of the pipe may live on in other processes it
+ * started, so it may remove the port file instead. */
 static bool wanted(server *s)
 {
     char text[64];

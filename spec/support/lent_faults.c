@@ -19,7 +19,7 @@ static bool kept; /* as it should be */
 static char own[256];
 static volatile char seen;
 
-/* What the one who was lent it does with it before the call out. */
+/* Returns the bytes to use after the call out: a copy if `kept`, else the lent bytes. */
 static ah_slice take(ah_slice lent)
 {
     if (!kept)

@@ -118,7 +118,7 @@ function markdown.prose(path)
   return table.concat(prose, "\n") .. "\n"
 end
 
---- What links to headings of a page may name, as a set.
+--- Returns the anchors of a page's headings, to which links can refer, as a set.
 function markdown.anchors(path)
   local set = {}
   for heading in ("\n" .. markdown.prose(path)):gmatch("\n#+ ([^\n]*)") do

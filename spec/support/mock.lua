@@ -63,8 +63,8 @@ function mock.request(method, target, headers, body)
     body = body }
 end
 
---- What the program answers in this process: { status, headers (lists), length, pieces, broken,
--- body() }.
+--- Returns the program's answer to a request in this process: { status, headers (lists), length,
+-- pieces, broken, body() }.
 function mock.answer(program, ...)
   local answer = setmetatable({ pieces = {} }, Answer)
   program.answer(mock.request(...), answer)
@@ -98,7 +98,7 @@ function mock.start_after(before, script, ...)
   return self
 end
 
---- What came in, decoded, a table a request.
+--- Returns the requests so far, decoded, a table each.
 function Mock:log()
   local list = {}
   for line in io.lines(self.log_path) do
@@ -107,7 +107,7 @@ function Mock:log()
   return list
 end
 
---- What it wrote to stderr so far.
+--- Returns the mock's stderr so far.
 function Mock:errors()
   return command.contents(self.err_path)
 end

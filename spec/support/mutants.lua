@@ -85,7 +85,7 @@ local function legal(promises, value, path)
   return true
 end
 
---- Is the document as it is promised?
+--- True if the document keeps the promises.
 function M.legal(promises, doc)
   return legal(promises, doc, "")
 end

@@ -37,7 +37,7 @@ local function dice(seed)
   end
 end
 
---- Where the library refuses waits in observers, they are tried in them, too.
+--- True if the library refuses waits in observers; then the random observers try them, too.
 local function observers_are_watched()
   local refused = false
   ah.run { model = ah.scripted { "x" }, log = quiet, on = { usage = function()
@@ -73,7 +73,8 @@ end
 
 -- -- what a function does ----------------------------------------------------------------------
 
--- Where: "task" may wait, "call" may not and raises where it tries, "watch" is an observer.
+-- A function's place is "task", which can wait, "call", which cannot and raises if it tries, or
+-- "watch", an observer.
 local deeds, weights = {}, {}
 
 local function deed(weight, fn)
@@ -442,10 +443,11 @@ local function observers_of(w)
   return watch
 end
 
--- What an observer of `done` does, and that it fails, is told behind it.
+-- Events that can follow `done`: actions of its observers, and their failures.
 local MAY_FOLLOW = { warning = true, tools_injected = true, tools_removed = true }
 
---- Each call is told of once, each run ends once, and nothing of it comes behind its end.
+--- Checks that each call is reported once, that each run ends once, and that no other event
+-- follows its end.
 function World:saw(e)
   if self.ended[e.run] then
     if not MAY_FOLLOW[e.type] then
@@ -638,7 +640,7 @@ function World:judge(reply, err)
   end
 end
 
--- What was told of the calls of runs that have ended.
+-- Checks that the calls of runs that have ended were started at most once and reported once.
 local function judge_calls(w)
   for _, c in ipairs(w.calls) do
     if w.ended[c.run] and (c.invoked ~= 1 or c.started > 1) then

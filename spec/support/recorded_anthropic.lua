@@ -120,7 +120,7 @@ local function opaque_of(block)
   return data
 end
 
--- What the blocks say, in our terms.
+-- Returns the text, refusal, calls and opaque parts of the blocks, in agenthost's terms.
 local function result_of(r)
   local all = { text = "", refusal = r.why or "", calls = {}, opaque = {} }
   for _, block in ipairs(r.spliced or {}) do
@@ -162,7 +162,7 @@ local function finished(r)
   return all
 end
 
---- What a plain reading makes of a response.
+--- Reads a response plainly, without the adapter.
 function M.read(x)
   local r, refused = { blocks = {}, usage = {} }, recordings.refused(x)
   if refused then
@@ -190,7 +190,8 @@ local function is_search(tool)
   return (tool.type or ""):find "^tool_search_tool_" ~= nil
 end
 
--- Are tools looked for: by the provider, or by a tool whose result refers to them?
+-- Returns "provider" if the provider searches for tools, "here" if results refer to tools, else
+-- nil.
 local function who_searches(body)
   for _, tool in ipairs(body.tools or {}) do
     if is_search(tool) then
@@ -389,7 +390,7 @@ function EXPLAIN.tool_result(block)
   block.is_error = block.is_error or nil
 end
 
--- Who called is the model, always; ours is an empty object where theirs is.
+-- `caller` is left out: it is always the model. An empty input is the same as "{}".
 function EXPLAIN.tool_use(block)
   block.caller = nil
   block.input = next(block.input) and block.input or "{}"

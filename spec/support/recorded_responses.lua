@@ -113,7 +113,7 @@ local function read_stream(x)
   return { error = "", retryable = true }
 end
 
---- What a plain reading makes of a response.
+--- Reads a response plainly, without the adapter.
 function M.read(x)
   local refused = recordings.refused(x)
   if refused then
@@ -173,7 +173,8 @@ local function deferred_of(tools)
   return list[1] and { type = "tools_deferred", tools = list }
 end
 
--- What follows one another of the model's is one assistant entry.
+-- Returns the assistant entry at the end of the list, or a new one: consecutive items of the model
+-- share one entry.
 local function assistant(list)
   local last = list[#list]
   if last.type ~= "assistant" then
@@ -297,7 +298,7 @@ local NOT_OURS = {
 
 local EXPLAIN = {}
 
--- Who says what in between is `developer` with us; ids of items need not be echoed.
+-- Our requests have `developer` where a client has `system`; ids of items need not be echoed.
 function EXPLAIN.message(item)
   local role = item.role == "system" and "developer" or item.role
   return { role = role, content = text_of(item.content), phase = item.phase }
@@ -325,7 +326,7 @@ local function definitions(tools)
   return list
 end
 
--- Where a client says nothing of strict, we say false.
+-- Our requests have `strict` false where a client leaves it out.
 function EXPLAIN.additional_tools(item)
   item.tools = definitions(item.tools)
   return item
@@ -347,7 +348,7 @@ local function by_name(a, b)
   return a.name < b.name
 end
 
--- What we look for ourselves we declare where it is found, and not before.
+-- If agenthost searches for tools itself, it declares them where they are found, and not before.
 local function explained_tools(tools)
   local list, ours = {}, false
   for _, t in ipairs(tools or {}) do

@@ -223,7 +223,7 @@ local function read_whole(r, bytes)
   return r.chosen
 end
 
--- What a status of a failure's own members is, where it came after a 200.
+-- Returns the status that the members of a failure name, if it came with a 2xx; else `status`.
 local function named_status(status, error)
   local named = type(error) == "table" and (error.status_code or error.code)
   return math.type(named) == "integer" and status < 300 and named or status
@@ -243,12 +243,12 @@ function M.refused(x)
   end
 end
 
---- Is it a stream of events?
+--- True if the response is a stream of events.
 function M.is_stream(x)
   return (x.headers["content-type"] or ""):find("^text/event%-stream") ~= nil
 end
 
---- What a plain reading makes of a response.
+--- Reads a response plainly, without the adapter.
 function M.read(x)
   local r, refused = { text = "", refusal = "", calls = {} }, M.refused(x)
   if refused then

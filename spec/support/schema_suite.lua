@@ -51,7 +51,7 @@ local function text_of(schema, draft)
   return ah.json.encode(schema)
 end
 
---- What went wrong with one case, or nil.
+--- Returns the fault of one case, or nil.
 local function miss(schema, why, test)
   if not schema then
     return "refused: " .. tostring(why)
@@ -62,7 +62,7 @@ local function miss(schema, why, test)
   end
 end
 
---- How many cases pass, and how many there are.
+--- Returns the number of cases that pass, and the number of all cases.
 local function run(suite, draft, options, verbose)
   local passed, total = 0, 0
   for _, path in ipairs(files(suite .. "/tests/" .. draft, 1)) do

@@ -1,5 +1,5 @@
---- What a terminal shows: a small one, for the sequences that the command writes. A sequence
---- it does not know is an error, so that none comes in unseen.
+--- A small terminal: it has the screen that the command's sequences produce. A sequence that it
+--- does not know is an error, so that none comes in unseen.
 local Screen = {}
 Screen.__index = Screen
 

@@ -1,4 +1,4 @@
--- Turns with tools in one process, for as long as wanted: does it grow? Run by the command:
+-- Runs turns with tools in one process, to see if the process grows. Run by the command:
 --
 --   agenthost spec/support/soak.lua BASE_URL TURNS WARM
 --

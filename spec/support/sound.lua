@@ -1,4 +1,4 @@
--- Is a transcript sound? Every call answered exactly once, in order, right after its
+-- Checks that a transcript is sound: every call answered exactly once, in order, right after its
 -- message; ids unique; nothing pending. Written apart from the library's own check.
 local ah = require "agenthost"
 

@@ -1,4 +1,4 @@
--- What a model knows of a tool by a request of its adapter: the latest definition.
+-- Returns the latest definition of a tool that the model has by a request of its adapter, or nil.
 local ah = require "agenthost"
 
 return function(request, name)

@@ -1,5 +1,5 @@
---- What the specs of an adapter's wire share: a response read by the adapter against what a
--- plain reading gives, whole and cut at every byte, and requests that begin with the ones before.
+--- Shared checks of the specs of an adapter's wire: a response read by the adapter against a plain
+-- reading, whole and cut at every byte, and requests that begin with the ones before.
 --
 --   local wire = require "support.wire" { provider =, model =, base_url =, plain = function(x) }
 --   wire.check(x) wire.check_cuts(x) wire.read(x, { cut =, step =, key = })
@@ -41,7 +41,8 @@ local function check_ids(calls, given, where)
   end
 end
 
--- What is kept to be sent back verbatim: { data =, calls = calls before it }.
+-- Returns the text and the refusal of a content, and the opaque parts, which are sent back
+-- verbatim: { data =, calls = calls before it }.
 local function parts_of(content)
   local said = { text = "", refusal = "", opaque = {} }
   for _, part in ipairs(content) do
@@ -135,7 +136,7 @@ local function cuts_by(wire, x)
   end
 end
 
--- What a provider caches of a request.
+-- Returns the segments of a request that a provider caches, each with its kind.
 local function bytes_of(request)
   local list = {}
   for _, s in ipairs(request.segments) do
@@ -188,7 +189,7 @@ local function encoded(entries)
   return list
 end
 
--- What `list` has beyond `head`, or nil where it does not begin with it.
+-- Returns the items of `list` after `head`, or nil where it does not begin with it.
 local function beyond(head, list)
   for i, text in ipairs(head) do
     if list[i] ~= text then

@@ -682,7 +682,7 @@ flows["tools that come and go"] = {
   end,
 }
 
--- What those of lua/agenthost/strategies/ready.lua stand on: an answer before a call, a state,
+-- The features that lua/agenthost/strategies/ready.lua uses: an answer before a call, a state,
 -- tools of the start and later ones, bound again in a loaded conversation.
 flows["strategies"] = {
   text = "done",
@@ -1476,7 +1476,7 @@ flows["types and sessions"] = {
   end,
 }
 
--- What was made is closed, whatever fails; once, and the newest first.
+-- Every provided value is closed, whatever fails; once, and the newest first.
 flows["resources"] = {
   text = "done",
   attempt = function(s)
@@ -1512,7 +1512,7 @@ flows["resources"] = {
   end,
 }
 
--- What is there afterwards is what the calls that succeeded did, and nothing else.
+-- The state afterwards has the effects of the calls that succeeded, and nothing else.
 flows["transactions"] = {
   text = "done",
   attempt = function(s)

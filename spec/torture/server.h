@@ -189,8 +189,8 @@ static bool send_answer(int fd, const char *status, const char *type, const char
 
 #define REFUSED(words) "{\"error\":{\"message\":\"" words "\"}}"
 
-/* Does a path of ours refuse it? One does not know the item that new tools come in, one lets each
- * connection wait once. */
+/* True if a path of ours refuses the request. /appends/ does not know the item that new tools come
+ * in, /limited/ lets each connection wait once. Sets *sent if it refuses. */
 static bool refuse(int fd, connection *c, bool *sent)
 {
     bool unknown = strstr(c->data, " /appends/") && strstr(c->data, "\"additional_tools\"");

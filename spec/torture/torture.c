@@ -40,7 +40,7 @@ enum {
 /* Fails once; from there on; never (for other tools, such as valgrind); first and second. */
 typedef enum mode { ONCE, FROM, NONE, BOTH } mode;
 
-/* Where memory fails. */
+/* The phases in which memory fails. */
 enum { IN_OPEN = 1, IN_SCRIPT = 2, IN_CLOSE = 4 };
 
 typedef struct flow {

@@ -24,7 +24,7 @@ local ADAPTERS = {
 
 local ALL = { "streaming", "usage", "refusal", "length", "errors", "cut" }
 
--- What it can do; pieces are for streams.
+-- Returns the names of the adapter's abilities; "streaming" is listed for streams only.
 local function able(adapter, stream)
   local list = {}
   for _, name in ipairs(ALL) do

@@ -19,7 +19,7 @@ local WIRES = {
 }
 local COUNT = math.tointeger(tonumber(os.getenv "BREAKS" or 40))
 
---- What is the same of two requests from their beginning: all of the first's segments?
+--- True if the second request begins with all segments of the first, deferred tools apart.
 local function begins(before, after)
   local function cached(r)
     local list = {}
@@ -237,7 +237,8 @@ describe("a run's cache_break", function()
       handler = handler or function() end }
   end
 
-  -- What a request begins with, as a wire of the mode has it: tools that are declared in the head.
+  -- Runs a model of the mode whose handlers change tools at random. Returns its requests, and the
+  -- cache_break events as { number of the request, reason }.
   local function run(mode, pick)
     local events, requests, there = {}, {}, {}
     local names = { "a", "b", "c" }

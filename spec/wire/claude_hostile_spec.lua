@@ -5,7 +5,7 @@ local ahtest = require "ahtest"
 local command = require "support.command"
 local descriptors = require "support.descriptors"
 
--- What the programs below begin with: a command that shakes hands and waits for the question.
+-- The beginning of the programs below: a command that shakes hands and waits for the question.
 local HEAD = [[
 local function say(line) io.stdout:write(line, "\n") io.stdout:flush() end
 local function read() return io.read "l" or os.exit(0) end
@@ -33,7 +33,7 @@ local function wait_for(what)
 wait_for '"type":"user"'
 ]]
 
---- Is any of the processes alive that wrote their numbers into the file?
+--- True if any of the processes that wrote their numbers into the file is alive.
 local function alive(file)
   return os.execute(("for p in $(cat '%s'); do kill -0 $p 2>/dev/null && exit 0; done; exit 1")
     :format(file)) == true

@@ -6,7 +6,7 @@ local server = require "support.server"
 
 local ROOT = "../shared/wire/claude-cli/"
 
--- What the recorded hosts did and we do not.
+-- Recordings whose host did something that agenthost does not do, and the difference.
 local DIFFERENCES = {
   ["can-use-tool.jsonl"] = "the host denied our own tools; here the run does, when they are called",
   ["controls.jsonl"] = "one of its requests was unknown to the command, which is an error to us",
@@ -83,7 +83,7 @@ function Ours:out()
   return self.talk:take_out()
 end
 
---- What a line means: { event, hold, ended, warning }, or nil, message, status.
+--- Reads a line. Returns { event, hold, ended, warning }, or nil, message, status.
 function Ours:line(line)
   local news, failure = { warning = "" }, nil
   local out = {
@@ -187,7 +187,7 @@ function Talk:give(msg)
   end
 end
 
---- What the run would do now: make the calls, and come back with what the recorded host said.
+--- Acts as the run would: makes the calls and answers them with the results of the recorded host.
 function Talk:message_ended()
   local calls = self.calls
   self.calls = nil

@@ -36,7 +36,7 @@ local function logged(log)
   return all
 end
 
---- Is the stand-in of this log at work?
+--- True if the stand-in of this log is at work.
 local function alive(log)
   return os.execute(("kill -0 $(cat %s.pid) 2>/dev/null"):format(log)) == true
 end

@@ -54,7 +54,7 @@ local function origin_of(wire)
   return { adapter = wire[1], model = wire[2], endpoint = wire[3] }
 end
 
--- How often the model speaks in a request.
+-- Returns the number of messages of the model in a request.
 local function spoken(messages)
   local n = 0
   for _, m in ipairs(messages) do

@@ -182,7 +182,7 @@ local function read(wire, body, streamed)
     headers = { ["content-type"] = kind }, body = body }
 end
 
--- What a run would see of it: tokens and what is sent back unseen are left out.
+-- Returns the answer as a run sees it, without tokens and opaque parts.
 local function reply(got)
   if not got.entry then
     return "error: " .. got.error.message
@@ -195,13 +195,13 @@ local function reply(got)
     text = got.text }
 end
 
--- The member or the item that the path ends with.
+-- True if the message names the member or the item that the path ends with.
 local function names_place(message, path)
   local name = path:match "([%w_]+)$" or path:match "([%w_]+)%[%]$"
   return message:find(name or "answer", 1, true) ~= nil
 end
 
--- What is below these is the answer's own: any JSON goes, and an error is one.
+-- Paths whose values are the answer's own: any JSON is valid there, and an `error` is a failure.
 local OPEN = { "input%.", "args%.", "arguments%.", "input%[", "^error", "%.error" }
 
 local function is_open(path)
@@ -213,7 +213,7 @@ local function is_open(path)
   return false
 end
 
--- One mutant: what it must become.
+-- Asserts the right outcome of one mutant.
 local function judge(promises, wire, mutant, got, before)
   local where = ("%s: %s is %s"):format(wire.model or wire.provider, mutant.path, mutant.how)
   if not mutants.legal(promises, mutant.doc) then

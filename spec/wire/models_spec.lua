@@ -1,5 +1,5 @@
--- What is known of models: by family and version, for names that nobody has seen yet, in the words
--- of those who serve them, from what a program says, and from what a server refuses.
+-- Knowledge of models: by family and version, for names that are not known yet, under the names of
+-- other servers, from a program's settings, and from the refusals of a server.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local command = require "support.command"

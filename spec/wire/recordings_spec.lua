@@ -172,7 +172,7 @@ local function message_entries(body, from, list)
   return list
 end
 
--- Do the messages of one request begin those of the next?
+-- True if the messages of one request begin those of the next, for the same model.
 local function continues(before, after)
   for i, m in ipairs(before.messages) do
     if not after.messages[i] or server.encode(m) ~= server.encode(after.messages[i]) then
@@ -281,7 +281,7 @@ local function calls_of(x)
   return server.decode(got.entry).tool_calls
 end
 
--- What a plain reading cannot be asked, since it is less lenient: names and arguments.
+-- Checks names and arguments of calls that a plain reading cannot check, since it is less lenient.
 local function assert_calls(expected, x)
   local calls, list = calls_of(x), {}
   check_ids(calls, calls, x.name)

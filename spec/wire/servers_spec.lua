@@ -386,7 +386,7 @@ end)
 
 -- -- recordings -----------------------------------------------------------------------------
 
--- Whose a recording is, by the address it was asked at or its file's name.
+-- The provider of a recording, by the host of its request; else its file's name decides.
 local HOSTS = { ["openrouter.ai"] = "openrouter", ["api.deepseek.com"] = "deepseek",
   ["api.groq.com"] = "groq", ["api.mistral.ai"] = "mistral", ["api.x.ai"] = "xai",
   ["api.cerebras.ai"] = "cerebras", ["router.huggingface.co"] = "huggingface" }

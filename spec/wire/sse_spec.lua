@@ -21,7 +21,7 @@ local function unescape_bytes(s)
   return (s:gsub("\\x(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
 end
 
--- What a line means, given the case begun before it; nil where it begins one.
+-- Adds one line to the case: "max N", the stream, then events and "! FAILURE".
 local function add_line(case, line)
   if not case.stream and line:match("^max %d+$") then
     case.max = math.tointeger(line:sub(5))

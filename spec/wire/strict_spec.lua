@@ -27,7 +27,7 @@ local function tool(name, parameters, strict)
   return { name = name, description = name .. ".", parameters = parameters, strict = strict }
 end
 
--- What OpenAI is told of one tool: its parameters, and strict.
+-- Returns the parameters and `strict` of one tool in a request, to OpenAI by default.
 local function told(parameters, provider, model)
   local t = tools_of(provider or "openai", model or "gpt-4o",
     { settings(true), added { tool("f", parameters) } })[1]
@@ -320,7 +320,7 @@ describe("what a strict model sends", function()
   local SCHEMA = server.encode(object({ a = { type = "string" }, b = { type = "integer" },
     c = { type = "string", default = "d" } }, { "a" }))
 
-  -- What the handler gets of these arguments; nil: it is not called.
+  -- Returns the arguments that the handler gets for those of the model; nil: it is not called.
   local function handled(options, strict, arguments)
     local got
     local f = ah.tool { name = "f", description = "F.", schema = SCHEMA, strict = strict,
