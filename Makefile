@@ -199,9 +199,12 @@ include spec/spec.mk fuzz/fuzz.mk bench/bench.mk tools/install.mk
 #: generate  writes what the options' rows say into the type annotations and the pages
 #: lint     the floors, luacheck, clang and clang-format; format rewrites the C files
 #: install  PREFIX, LIBDIR, DOCDIR, MANDIR, DESTDIR; uninstall undoes it; man makes the manual page
-# Each tool where it is present; the floors of the house always.
+# Each tool where it is present; the floors of the house and the form of comments and pages always.
+SOURCES = $(sort $(FORMATTED) $(wildcard *.md docs/*.md docs/*/*.md lua/*/*.lua lua/*/*/*.lua \
+  lua/*/*/*/*.lua spec/*/*.lua examples/*.lua bench/*.lua tools/*.lua))
 lint:
 	@$(LUA) spec/support/floors.lua $(BUILD)
+	@$(LUA) spec/support/sentences.lua $(SOURCES)
 	@if command -v luacheck >/dev/null; then luacheck -q lua spec examples bench tools/generate.lua; else echo "lint: no luacheck here"; fi
 	@if command -v clang >/dev/null; then for f in $(LIB_SRC) $(CLI_SRC) $(TEST_SRC); do \
 	  clang -fsyntax-only $(ALL_CFLAGS) -Werror $$f || exit 1; done; else echo "lint: no clang here"; fi

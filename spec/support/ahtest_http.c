@@ -1,13 +1,16 @@
 /* The event loop and HTTP for specs, below everything that knows agents.
  *
  *   ahtest.http { url =, method =, headers = { "Name: value" }, body = string or list of up to
- *     four, limits = { connect_ms =, idle_ms =, total_ms =, header_bytes =, body_bytes = } }
- *     -> { status, headers = list of { name, value }, header = { [lower-case name] = value },
+ *     four, limits = { connect_ms =, idle_ms =, total_ms =, header_bytes =, body_bytes = } } -> {
+ *     status, headers = list of { name, value }, header = { [lower-case name] = value },
  *          body, news = how often told, error = { status, message, retryable, http_status, reason }
- * } or nil, error where it could not be started ahtest.http_client { fail_from =, fail_at = } ->
- * client: start(opts) -> transfer, wait(ms) -> bool, close() -> blocks still allocated; transfer:
- * ended(), status(), pending() (bytes), take([n]), result(), free(). fail_at: that allocation
- * fails; fail_from: that one and all later ones. ahtest.http_version() -> "7.88.1"
+ *          }
+ *     or nil, error where it could not be started
+ *   ahtest.http_client { fail_from =, fail_at = } -> client: start(opts) -> transfer, wait(ms) ->
+ *     bool, close() -> blocks still allocated; transfer: ended(), status(), pending() (bytes),
+ *     take([n]), result(), free(). fail_at: that allocation fails; fail_from: that one and all
+ *     later ones.
+ *   ahtest.http_version() -> "7.88.1"
  *   ahtest.record_clean(body, key) -> the body as a recording keeps it
  *   ahtest.address_is_public("10.0.0.1") -> boolean
  *   ahtest.loop { clock = ms } -> loop: now() set_clock(ms) wait(ms) wake() wake_later(ms)

@@ -5,8 +5,9 @@
  *       "paste text", with "cut " before it where it was
  *   area(columns, rows)
  *     area:live({ line, ... }, line, column) -> what is written (line, from 1: the cursor's;
- * column, from 0) area:print(text)                       -> what is written area:resize(columns,
- * rows, reflows)    -> what is written */
+ *     column, from 0)
+ *     area:print(text)                       -> what is written
+ *     area:resize(columns, rows, reflows)    -> what is written */
 #include <stdio.h>
 
 #include "base/area.h"

@@ -1,21 +1,26 @@
 /* Many clients of one server at once, in one process, for spec/cli/mock_server_spec.lua.
  *
  *   crowd ask PORT N RESET FILE          N connections send what is in FILE, a request; the first
- * RESET of them are reset after their first bytes, the others read on to the end. A line: ms until
- * the last of all had its first bytes, how many ended well, bytes read, ms in all crowd hold PORT N
- * FILE EVERY SECONDS N connections send what is in FILE byte by byte, one each EVERY ms; when all
- * is sent they read a byte each EVERY ms. A line when all are connected; ends after SECONDS. A last
+ *                                        RESET of them are reset after their first bytes, the
+ *                                        others read on to the end. A line: ms until the last of
+ *                                        all had its first bytes, how many ended well, bytes read,
+ *                                        ms in all
+ *   crowd hold PORT N FILE EVERY SECONDS N connections send what is in FILE byte by byte, one each
+ *                                        EVERY ms; when all is sent they read a byte each EVERY ms.
+ *                                        A line when all are connected; ends after SECONDS. A last
  *                                        line: how many the server has closed
  *
  *   crowd flood PORT FILE                sends the head that is in FILE, then chunks without an
- * end, until it is answered. A line: bytes sent, the answer's first line
+ *                                        end, until it is answered. A line: bytes sent, the
+ *                                        answer's first line
  *
  *   crowd say PORT FILE                  sends what is in FILE, and prints what comes until the
- * server closes
+ *                                        server closes
  *
  *   crowd garble PORT N FILE SEED        sends what is in FILE N times, one after the other, each
- * time with other bytes in it or without its end, reads for a moment and closes or resets. A line:
- * how many got an answer
+ *                                        time with other bytes in it or without its end, reads for
+ *                                        a moment and closes or resets. A line: how many got an
+ *                                        answer
  *
  * An answer has ended well where its last bytes are those of a chunked body's end. */
 #include <arpa/inet.h>

@@ -5,11 +5,11 @@
  *                environment are out of reach, and so are signals to them (Linux 6.12 on); seccomp
  *                refuses the calls of io/refuse.c. Needs no privilege.
  *   bubblewrap   the program bwrap: the same by mounts, in namespaces of its own, and the same
- * calls are refused
+ *                calls are refused
  *
- * What the user may read the command may read, unless the folders are listed; then these, what it
- * may write to, and the system's own (ah_sandbox_system) can be. Not here: limits of memory and
- * time (io/process.h). Elsewhere than on Linux there is neither. */
+ * The command may read what the user may read, unless the folders are listed; then it may read
+ * these, what it may write to, and the system's own (ah_sandbox_system). Limits of memory and time
+ * are in io/process.h. Systems other than Linux have neither kind. */
 #ifndef AH_IO_SANDBOX_H
 #define AH_IO_SANDBOX_H
 

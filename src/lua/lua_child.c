@@ -249,10 +249,7 @@ int ah_child_await(lua_State *L, int at, ah_child_wait *w, lua_KFunction k)
     return ah_lua_await(L, &w->waiter, at, k);
 }
 
-/* -- news
- *
- * ------------------------------------------------------------------------------------------------
- */
+/* -- news -------------------------------------------------------------------------------------- */
 
 static void take_errors(ah_child *c)
 {
@@ -295,10 +292,7 @@ void ah_child_news(void *ud, ah_process *p)
     ah_child_wake(c);
 }
 
-/* -- options
- *
- * -----------------------------------------------------------------------------------------------
- */
+/* -- options ----------------------------------------------------------------------------------- */
 
 static const ah_option time_rows[] = {
     {.name = "timeout",

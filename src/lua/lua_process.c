@@ -110,10 +110,7 @@ static int fails_ended(lua_State *L, const ah_child *c)
     return ah_child_fails(L, &err);
 }
 
-/* -- input
- *
- * ------------------------------------------------------------------------------------------------
- */
+/* -- input ------------------------------------------------------------------------------------- */
 
 static int write_on(lua_State *L, int status, lua_KContext ctx)
 {
@@ -187,10 +184,7 @@ static int process_close_input(lua_State *L)
     return 0;
 }
 
-/* -- its end
- *
- * -------------------------------------------------------------------------------------------------
- */
+/* -- its end ----------------------------------------------------------------------------------- */
 
 static void set_integer(lua_State *L, const char *name, int64_t n)
 {

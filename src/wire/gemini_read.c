@@ -16,7 +16,8 @@ typedef struct reader {
     bool said;    /* some part came, or none had to */
 } reader;
 
-/* -- shapes ------------------------------------------------------------------------------
+/* -- shapes
+ *
  * Not looked at: `usageMetadata` (counts that are none say nothing, and no word of the answer hangs
  * on them), `modelVersion`, `responseId`, `safetyRatings`, `citationMetadata`, and what may be
  * added. */

@@ -9,7 +9,8 @@ typedef struct reader {
     ah_buf thinking;
 } reader;
 
-/* -- shapes ------------------------------------------------------------------------------
+/* -- shapes
+ *
  * Not looked at: counts and times (those that are none say nothing, and no word of the answer hangs
  * on them), `model`, `created_at` and what may be added. */
 

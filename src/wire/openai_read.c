@@ -20,7 +20,8 @@ typedef struct reader {
     bool said;            /* there was content, or what may stand in its place */
 } reader;
 
-/* -- shapes ----------------------------------------------------------------------------------
+/* -- shapes
+ *
  * Not looked at: `usage` (counts that are none say nothing, and no word of the answer hangs on
  * them), `id`, `model`, `object`, `created`, `logprobs`, `annotations` and what servers add. */
 

@@ -18,7 +18,8 @@ static ah_assembly *message_of(reader *x)
     return x->r.base.msg;
 }
 
-/* -- shapes ----------------------------------------------------------------------------------
+/* -- shapes
+ *
  * Not looked at: `usage` (counts that are none say nothing, and no word of the answer hangs on
  * them), `id`, `model`, `annotations`, events and items of other types, and what may be added. */
 

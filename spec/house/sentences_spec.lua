@@ -1,0 +1,41 @@
+-- The form of comments and pages (support/sentences.lua), which `make lint` checks: each fault is
+-- found at its line, and what only looks like one is none.
+local CHECKER = "lua5.4 spec/support/sentences.lua "
+
+-- The faults that the checker tells of a file with this text, and its exit code.
+local function check(extension, text)
+  local path = os.tmpname()
+  os.rename(path, path .. extension)
+  path = path .. extension
+  local file <close> = assert(io.open(path, "w"))
+  file:write(text)
+  file:close()
+  local pipe = assert(io.popen(CHECKER .. path .. " 2>&1"))
+  local out = pipe:read "a"
+  local _, _, code = pipe:close()
+  os.remove(path)
+  return out:gsub("[^\n]*" .. extension:gsub("%p", "%%%0") .. ":", ""), code
+end
+
+describe("the form of comments and pages", function()
+  it("has no opening without a subject, in C and in Lua", function()
+    local out, code = check(".c", "int a; /* What it is. */\n/* Whether it is. */\n/* Is it? */\n")
+    assert.equal("1: a comment begins with 'What'\n2: a comment begins with 'Whether'\n"
+      .. "3: a comment begins with 'Is'\n3: a comment asks a question\n", out)
+    assert.equal(1, code)
+    assert.equal("1: a comment begins with 'How'\n", (check(".lua", "-- How it is\nlocal a = 1\n")))
+  end)
+
+  it("has lines of at most 100 columns, counted by characters", function()
+    local long = ("é"):rep(100)
+    assert.equal("2: 101 columns\n", (check(".c", long .. "\n" .. long .. "x\n")))
+    assert.equal("3: 103 columns\n", (check(".md", "| " .. long .. " |\n\n" .. long .. " xy\n")))
+  end)
+
+  it("leaves code, strings, annotations and what goes on alone", function()
+    local out, code = check(".lua", '---@field a? string\nlocal s = "What?" -- a word\n'
+      .. "-- It tells the caller\n-- What is there.\n")
+    assert.same({ "", 0 }, { out, code })
+    assert.same({ "", 0 }, { check(".md", "```text\n" .. ("x "):rep(80) .. "\n```\n") })
+  end)
+end)
