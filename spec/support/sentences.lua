@@ -21,13 +21,12 @@ local function columns(line)
 end
 
 -- The first word of a comment that begins in this line, or nil.
-local function opening(line, before, is_lua)
-  if is_lua then
-    local goes_on = before:find "^%s*%-%-" and not before:find "^%s*%-%-+%s*$"
-    return line:match "%-%-+%s+(%a+)" and not (goes_on and line:find "^%s*%-%-")
-      and line:match "%-%-+%s+(%a+)" or nil
+local function opening(line, before, text, is_lua)
+  if not is_lua then
+    return line:match "/%*+%s+(%a+)"
   end
-  return line:match "/%*+%s+(%a+)"
+  local goes_on = line:find "^%s*%-%-" and before:find "^%s*%-%-" and not before:find "%-%-+%s*$"
+  return not goes_on and text:match "^%s*(%a+)" or nil
 end
 
 -- The text of the comments of C or Lua, line by line; "" where a line has none.
@@ -52,7 +51,7 @@ local function check_code(path, lines)
   local is_lua = path:find "%.lua$" ~= nil
   local texts = comments(lines, is_lua)
   for i, line in ipairs(lines) do
-    local word = opening(line, lines[i - 1] or "", is_lua)
+    local word = opening(line, lines[i - 1] or "", texts[i], is_lua)
     if word and OPENINGS[word] then
       fault(path, i, ("a comment begins with '%s'"):format(word))
     end

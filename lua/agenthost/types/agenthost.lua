@@ -358,7 +358,7 @@ function ah.agent(config) end
 ---@field source? string
 ---@field date? string
 
----What is known of a model: wins over the table of models.
+---The facts of a model; they win over the table of models.
 ---@class ah.ModelRow
 ---@field model? string "provider/model", where the key is not that
 ---@field like? string another model, whose row counts
@@ -378,7 +378,7 @@ function ah.agent(config) end
 ---@field api_key? string
 -- end of ah.CapabilitiesOf
 
----What the adapter of a model can do.
+---Returns the abilities of the adapter of a model.
 ---@param model string|ah.Adapter
 ---@param given? ah.CapabilitiesOf
 ---@return ah.Capabilities?
@@ -579,7 +579,7 @@ function ah.load(path, config) end
 ---@field used fun(self: ah.Budget): table
 ---@field remaining fun(self: ah.Budget): table
 
----What runs may use, shared by those that are given it.
+---Returns a budget, which all runs that are given it share.
 ---@param limits ah.BudgetLimits
 ---@return ah.Budget
 function ah.budget(limits) end
@@ -1111,7 +1111,7 @@ function ah.error(what) end
 ---@return ah.Adapter
 function ah.scripted(turns) end
 
----What an adapter writes its answer to (docs/reference/adapters.md).
+---The answer of an adapter, which writes it piece by piece (docs/reference/adapters.md).
 ---@class ah.Out
 ---@field text fun(self: ah.Out, text: string)
 ---@field call fun(self: ah.Out, call: ah.OutCall): integer
