@@ -1,6 +1,7 @@
 -- Base64 (src/base/base64.h): the standard's own examples, every length around the groups of
 -- three, every byte and letter, and all that is no text of it. Images are in images_spec.
 local ahtest = require "ahtest"
+local bytes_of = require "support.bytes_of"
 local put, take = ahtest.base64_put, ahtest.base64_take
 
 local ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -24,15 +25,6 @@ local function by_bits(bytes)
     return ALPHABET:sub(at, at)
   end)
   return text .. ("="):rep(-#text % 4)
-end
-
--- n bytes that differ from those of other lengths, 0 and 255 among them.
-local function bytes_of(n)
-  local list = {}
-  for i = 1, n do
-    list[i] = string.char((i * 151 + n * 37) % 256)
-  end
-  return table.concat(list)
 end
 
 local function round_trip(bytes)

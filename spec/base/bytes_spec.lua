@@ -2,16 +2,8 @@
 -- around the blocks, base64url as base64 is tried in base64_spec, random bytes.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
+local bytes_of = require "support.bytes_of"
 local command = require "support.command"
-
--- n bytes that differ from those of other lengths, 0 and 255 among them.
-local function bytes_of(n)
-  local list = {}
-  for i = 1, n do
-    list[i] = string.char((i * 151 + n * 37) % 256)
-  end
-  return table.concat(list)
-end
 
 local function unhex(digits)
   return (digits:gsub("%x%x", function(two) return string.char(tonumber(two, 16)) end))

@@ -1,5 +1,5 @@
 /* The first difference of two JSON texts, in the order of the text: its place, as a JSON pointer,
- * and the value there in each. For people who must see what changed. */
+ * and the value there in each. For messages that show a change. */
 #ifndef AH_BASE_DIFFER_H
 #define AH_BASE_DIFFER_H
 

@@ -37,8 +37,8 @@ ah_status ah_err_set(ah_err *err, ah_status st, const char *fmt, ...)
 ah_status ah_err_vset(ah_err *err, ah_status st, const char *fmt, va_list ap)
     __attribute__((format(printf, 3, 0)));
 
-/* snprintf for what somebody reads: what does not fit is cut at a character, with AH_LEFT_OUT
- * behind it where there is room for that. Returns the length, which is less than `size` (not 0). */
+/* snprintf for messages: a text that does not fit is cut between two characters, and AH_LEFT_OUT
+ * follows it if there is room. Returns the length, which is less than `size` (not 0). */
 size_t ah_print(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 size_t ah_vprint(char *out, size_t size, const char *fmt, va_list ap)
     __attribute__((format(printf, 3, 0)));

@@ -23,8 +23,8 @@ void ah_index_clear(ah_index *x);
 /* Room for `more` names beside those that are in; the first `items` of the array are put in anew
  * where it has to grow. False: out of memory, nothing changed. */
 bool ah_index_reserve(ah_index *x, size_t more, size_t items);
-/* After reserve, which counts what is in: nobody else needs to know; the item must be in the array
- * already. A name that is there leads to it from now on. */
+/* Enters the item at `at`, which must be in the array already. ah_index_reserve was called for it,
+ * so this cannot fail. A name that is entered already leads to the new item from now on. */
 void ah_index_put(ah_index *x, ah_slice name, size_t at);
 /* Anew, from the first `items` of an array that has become shorter. */
 void ah_index_refill(ah_index *x, size_t items);

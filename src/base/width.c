@@ -1,5 +1,5 @@
-/* Tables of ranges, searched by halves; ASCII is not looked up. A character takes along what
- * follows it and has no column of its own, so that nobody splits what is shown as one. */
+/* Tables of ranges, searched by halves; ASCII is not looked up. A character includes the
+ * marks behind it that have no column of their own, so that text is never split between them. */
 #include "base/width.h"
 
 #include <stdbool.h>

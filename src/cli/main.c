@@ -237,7 +237,7 @@ static void on_leaving(void *ud, int code)
     report(s, code ? "internal" : "ok", code ? words : "");
 }
 
-/* Of the run of a script; nobody looks on where nobody would see it. */
+/* The watcher of a script's run: without functions if nothing of it would be printed. */
 static ah_watcher watcher_of(session *s)
 {
     bool machine = given(s, AH_OPTION_JSON) || given(s, AH_OPTION_JSONL);
@@ -358,7 +358,7 @@ static int run_in(session *s, ah_host *host)
     ah_status st = o->eval ? run_code(s, host) : ah_script(host, o->script, o->argc, o->argv);
 
     if (st != AH_OK &&
-        !ah_signals_reader_gone()) /* nobody reads on: that is no failure of the script */
+        !ah_signals_reader_gone()) /* the script did not fail: the reader of its output has gone */
         return explain(s, st, host);
     if (ah_signals_ending())
         report(s, "cancelled", "interrupted");

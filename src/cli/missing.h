@@ -1,4 +1,4 @@
-/* Advice for a person who named a script that cannot be opened. */
+/* Advice in the message that a script cannot be opened. */
 #ifndef AH_CLI_MISSING_H
 #define AH_CLI_MISSING_H
 

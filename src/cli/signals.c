@@ -1,8 +1,8 @@
 /* Handlers do what is async-signal-safe: note the signal, ah_cancel, ah_terminate, poll, _exit.
- * They keep errno. A signal ends the script; but the Ctrl-C of a terminal, while a script that said
- * it is a chat waits for an answer, ends that answer alone: the person who pressed it may ask
- * something else. SIGINT is taken even where it was ignored at the start (a shell does so for its
- * background jobs), so that kill -INT always ends a script in an orderly way. */
+ * They keep errno. A signal ends the script; but while a chat (ah.interactive) waits for an answer,
+ * the Ctrl-C of a terminal ends that answer alone, and the chat goes on. SIGINT is taken even where
+ * it was ignored at the start (a shell does so for its background jobs), so that kill -INT always
+ * ends a script in an orderly way. */
 #include "cli/signals.h"
 
 #include <errno.h>

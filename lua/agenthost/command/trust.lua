@@ -206,11 +206,10 @@ local function run(flags, words, out)
   if flags.list and (flags.remove or words[1]) or flags.list and flags.yes then
     return 2, "--list stands alone\nSee agenthost trust --help."
   end
-  local work = flags.list and list_all or flags.remove and remove or add
-  if work == list_all then
+  if flags.list then
     return list_all(flags, out)
   end
-  return work(flags, words[1], out)
+  return (flags.remove and remove or add)(flags, words[1], out)
 end
 
 --- Runs the command; a fault of a file is returned as code 2 and a message, not raised.
