@@ -79,7 +79,7 @@ LIB_FLOORS := base schema model state prompt wire run io host lua
 LIB_SRC := $(sort $(wildcard $(LIB_FLOORS:%=src/%/*.c)))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
 # The Lua half of the library; the command's own programs, which are in the binary alone.
-LUA_FOLDERS := providers tools strategies testing
+LUA_FOLDERS := providers tools strategies testing tasks
 LUA_SRC := $(sort $(wildcard lua/agenthost/*.lua $(LUA_FOLDERS:%=lua/agenthost/%/*.lua)))
 PAGES := $(sort $(wildcard docs/reference/*.md)) docs/README.md docs/concepts.md docs/terms.md
 COMMAND_LUA := $(sort $(wildcard lua/agenthost/command/*.lua lua/agenthost/command/*/*.lua))

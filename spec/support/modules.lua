@@ -28,7 +28,7 @@ return {
     -- values and texts of a Lua state: conversion, errors, strict tables
     { "value", "data error fields open.h options sources state value words" },
     -- the two ways into Lua, and what watches over them
-    { "door", "coroutine fence host later memory modules task watch" },
+    { "door", "coroutine fence host later memory modules spawn task watch" },
     -- in which call code works, and what ends with it
     { "call", "now resource_end staged" },
     -- objects that scripts hold and that know no agent

@@ -44,6 +44,7 @@ struct ah_loop {
     void *clock_ud;
     watch *watches; /* by descriptor */
     size_t n_watches;
+    size_t active; /* watches with events, but for the loop's own */
     ah_timer *first;   /* the root of the heap; NULL: none is set */
     uint64_t settings; /* the number given last */
     ah_timer due;      /* head of a ring: expired, to be called in this wait */
@@ -194,6 +195,7 @@ int ah_loop_fd(ah_loop *loop)
         loop->timerfd = -1;
         return -1;
     }
+    loop->active--;
     arm(loop);
     return loop->epoll;
 }
@@ -352,11 +354,17 @@ ah_status ah_loop_watch(ah_loop *loop, int fd, int events, ah_watch_fn fn, void 
     if (events != w->events)
         st = backend_set(loop, fd, events, err);
     if (st == AH_OK) {
+        loop->active += (size_t)(events != 0) - (size_t)(w->events != 0);
         w->events = events;
         w->fn = fn;
         w->ud = ud;
     }
     return st;
+}
+
+bool ah_loop_idle(const ah_loop *loop)
+{
+    return !loop->active && !loop->first && loop->due.next == &loop->due;
 }
 
 /* ---- timers ---- */
@@ -521,6 +529,7 @@ ah_status ah_loop_new(const ah_mem *mem, ah_clock_fn clock, void *ud, ah_loop **
     loop->clock_ud = ud;
     loop->wake_in = loop->wake_out = -1;
     loop->due.next = loop->due.prev = &loop->due;
+    loop->active = (size_t)-1; /* the wake-up makes it 0 */
     st = backend_open(loop, err);
     if (st == AH_OK)
         st = ah_loop_watch(loop, loop->wake_in, AH_IN, on_wake, loop, err);

@@ -55,6 +55,9 @@ void ah_timer_unset(ah_timer *t);                          /* harmless when not 
  * next call): call again while it returns true. Waits may nest. */
 bool ah_loop_wait(ah_loop *loop, int timeout_ms);
 
+/* True if a wait would end by a wake-up or a signal alone: nothing is watched, no timer is set. */
+bool ah_loop_idle(const ah_loop *loop);
+
 /* Makes the current or next ah_loop_wait return. From any thread, async-signal-safe. */
 void ah_loop_wake(ah_loop *loop);
 

@@ -44,6 +44,16 @@ static const struct {
     {"conformance", "agenthost.testing.conformance", NULL},
     {"policies", "agenthost.strategies.policies", NULL},
     {"resource", "agenthost.resource", NULL},
+    {"spawn", "agenthost.tasks.tasks", "spawn"},
+    {"scope", "agenthost.tasks.tasks", "scope"},
+    {"all", "agenthost.tasks.tasks", "all"},
+    {"race", "agenthost.tasks.tasks", "race"},
+    {"map", "agenthost.tasks.tasks", "map"},
+    {"with_timeout", "agenthost.tasks.tasks", "with_timeout"},
+    {"every", "agenthost.tasks.tasks", "every"},
+    {"yield", "agenthost.tasks.tasks", "yield"},
+    {"channel", "agenthost.tasks.channel", "channel"},
+    {"semaphore", "agenthost.tasks.channel", "semaphore"},
     {"builtin", "agenthost.tools.builtin", NULL},
     {"planning", "agenthost.tools.planning", "types"},
     {"planning_section", "agenthost.tools.planning", "section"},
@@ -130,6 +140,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_error(L);
     ah_lua_open_log(L);
     ah_lua_open_task(L);
+    ah_lua_open_spawn(L);
     ah_lua_open_type(L);
     ah_lua_open_session(L);
     ah_lua_open_ctx(L);

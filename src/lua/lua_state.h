@@ -71,6 +71,7 @@ typedef struct ah_lua {
     /* the call's, while a tool of the program begins it; NULL: none does */
     struct ah_overlay *tool;
     ah_task *tasks;
+    size_t n_tasks;
     ah_watch *watch; /* the innermost (lua_watch.h); NULL: only the script itself is at work */
     lua_State *volatile thread;     /* the one that is at work, as far as is known */
     int64_t looked, checked;        /* ns: the last look, the last at all clocks */

@@ -10,7 +10,7 @@
 #include "lua/lua_host.h"
 #include "lua/lua_value.h"
 
-static const char TASK[] = "agenthost.task";
+static const char TASK[] = AH_TASK;
 
 enum {
     MAX_RAISED = 1 << 10, /* bytes of what was raised: a record of the log has room for both */
@@ -37,6 +37,27 @@ static void let_go(ah_task_waiter *w)
     w->keeper = NULL;
     if (h)
         ah_lua_unref(h, &w->ref);
+}
+
+static void leave_parent(ah_task *t)
+{
+    if (t->in_parent) {
+        *t->in_parent = t->sibling;
+        if (t->sibling)
+            t->sibling->in_parent = t->in_parent;
+    }
+    t->parent = NULL;
+    t->in_parent = NULL;
+}
+
+static void stop_children(ah_task *t)
+{
+    ah_task *child;
+
+    while ((child = t->children)) {
+        leave_parent(child);
+        ah_task_stop(child);
+    }
 }
 
 /* Ends the wait and the run that was waited for. The run is settled at once, from the inside out:
@@ -67,11 +88,15 @@ static void detach(ah_task *t, bool closing)
     if (w)
         leave(w, closing);
     ah_job_cancel(&t->job);
+    leave_parent(t);
+    while (closing && t->children)
+        leave_parent(t->children);
     if (t->link) {
         *t->link = t->next;
         if (t->next)
             t->next->link = t->link;
         t->link = NULL;
+        t->lua->n_tasks--;
     }
 }
 
@@ -93,6 +118,7 @@ static void bury(ah_task *t)
     ah_lua *h = t->lua;
     ah_task *outer = h->running, *actor = h->actor;
 
+    stop_children(t);
     detach(t, false);
     h->running = h->actor = t;
     t->watch = (ah_watch){.task = t, .closing = true, .deadline = ah_watch_grace(h)};
@@ -104,6 +130,8 @@ static void bury(ah_task *t)
     ah_watch_leave(h, &t->watch);
     h->running = outer;
     h->actor = actor;
+    if (t->gone)
+        t->gone(t);
     ah_lua_unref(h, &t->ref);
 }
 
@@ -126,6 +154,8 @@ static void finish(ah_task *t, int nresults)
     lua_State *L = t->lua->caller;
     ah_err err;
 
+    stop_children(t);
+    t->gone = NULL;
     lua_pushcfunction(L, settle);
     lua_pushlightuserdata(L, t);
     lua_pushinteger(L, nresults);
@@ -213,6 +243,8 @@ static void fail(ah_task *t, int status)
 {
     ah_err err;
 
+    stop_children(t);
+    t->gone = NULL;
     lua_pushcfunction(t->lua->caller, noted);
     lua_pushlightuserdata(t->lua->caller, t);
     ah_lua_call(t->lua, t->lua->caller, 1, 0, NULL);
@@ -226,16 +258,36 @@ static void fail(ah_task *t, int status)
 
 /* Called when the hook has yielded out of the task, or it came back too late. Fails it if it worked
  * too long, which only the watch knows; for a deadline or a cancelled run, the code that ends the
- * task reports and stops it. */
+ * task reports and stops it, or it is stopped here if nobody else would. */
 static void halt(ah_task *t)
 {
     ah_err err;
 
     t->halted = true;
-    if (t->watch.over != AH_WATCH_OVER_WORK || !ah_watch_failed(&t->watch, &err))
+    if (t->watch.over == AH_WATCH_OVER_WORK && ah_watch_failed(&t->watch, &err)) {
+        stop_children(t);
+        t->gone = NULL;
+        t->failed(t, &err);
+    } else if (!t->gone) {
         return;
-    t->failed(t, &err);
+    }
     bury(t);
+}
+
+/* The code has returned, and tasks that it has started may be at work: the results wait below on
+ * its stack. False: there is no room. */
+static bool join(ah_task *t)
+{
+    t->joins = false;
+    if (!lua_checkstack(t->co, 4))
+        return false;
+    lua_getfield(t->co, LUA_REGISTRYINDEX, AH_TASK_HOOKS);
+    lua_getfield(t->co, -1, "join");
+    lua_remove(t->co, -2);
+    ah_task_push(t->co, t);
+    t->nargs = 1;
+    ah_job_post(t->lua->host, &t->job);
+    return true;
 }
 
 static void resume(ah_task *t)
@@ -273,6 +325,8 @@ static void resume(ah_task *t)
             ah_job_post(h->host, &t->job);
         else if (t->waiter->done) /* it came before the yield was complete */
             ah_job_post(h->host, &t->job);
+    } else if (st == LUA_OK && t->joins && join(t)) {
+        return;
     } else if (st == LUA_OK) {
         finish(t, nresults);
     } else {
@@ -308,6 +362,7 @@ ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driver_run *of)
     if (t->next)
         t->next->link = &t->next;
     h->tasks = t;
+    h->n_tasks++;
     return t;
 }
 
@@ -317,6 +372,30 @@ void ah_task_keep(lua_State *L, ah_task *t)
     lua_insert(L, -2);
     lua_setiuservalue(L, -2, 2);
     lua_pop(L, 1);
+}
+
+void ah_task_push(lua_State *L, const ah_task *t)
+{
+    lua_rawgeti(L, LUA_REGISTRYINDEX, t->ref);
+}
+
+void ah_task_adopt(ah_task *parent, ah_task *t)
+{
+    t->parent = parent;
+    t->depth = parent->depth + 1;
+    t->sibling = parent->children;
+    t->in_parent = &parent->children;
+    if (t->sibling)
+        t->sibling->in_parent = &t->sibling;
+    parent->children = t;
+    parent->joins = true;
+    t->overlay = parent->overlay;
+    t->deadline = parent->deadline;
+    t->watch.work_ms = parent->watch.work_ms;
+    t->watch.advice = parent->watch.advice;
+    t->fence.memory = parent->fence.memory;
+    t->fence.advice = parent->fence.advice;
+    t->fence.no_exit = parent->fence.no_exit;
 }
 
 void ah_task_begin(ah_task *t)
@@ -382,15 +461,29 @@ static bool interrupted(ah_lua *h, lua_State *L)
 }
 
 /* In a drive, only what is waited for and its descendants run, or whatever brings what is waited
- * for; h itself stands for "no run at all" (it is nobody's ancestor). */
+ * for; h itself stands for "no run at all" (it is nobody's ancestor). Any code may end a wait that
+ * code of scripts ends. */
 static ah_driver_run *scope_of(ah_lua *h, const ah_task_waiter *w)
 {
-    if (h->host->depth == 0)
+    if (h->host->depth == 0 || w->by_code)
         return NULL;
     return w->scope ? w->scope : w->within ? w->within : (ah_driver_run *)(void *)h;
 }
 
-typedef enum drive_end { CAME, INTERRUPTED, CANCELLED } drive_end;
+typedef enum drive_end { CAME, INTERRUPTED, CANCELLED, STUCK } drive_end;
+
+/* True if nothing will ever happen: all tasks wait for each other, and the loop for nothing. Runs of
+ * a program may have tools of the program at work, which are not seen here. */
+static bool is_stuck(const ah_lua *h)
+{
+    const ah_task *t = h->tasks;
+
+    if (h->host->first || !ah_loop_idle(h->host->loop) || (h->embed && h->host->runs))
+        return false;
+    while (t && (t->running || (t->waiter && t->waiter->by_code && !t->waiter->done)))
+        t = t->next;
+    return !t;
+}
 
 /* Returns how long a drive may wait, in ms; -1: until something comes. It is computed here
  * because a run whose handler drives sets no timer meanwhile, and its cancellation does not wake
@@ -446,6 +539,10 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_task_waiter *w)
     h->current = L;
     h->actor = NULL; /* observers of what is driven act in nobody's name */
     while (!w->done && (end == CAME || w->scope)) {
+        if (w->by_code && is_stuck(h)) {
+            end = STUCK;
+            break;
+        }
         ah_host_step(h->host, scope, patience(h, end));
         if (end != CAME)
             continue;
@@ -559,6 +656,14 @@ void ah_lua_can_run(lua_State *L, bool waits)
         check_wait(L);
 }
 
+static int raise_stuck(lua_State *L)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, AH_TASK_HOOKS);
+    lua_getfield(L, -1, "stuck");
+    lua_call(L, 0, 1);
+    return ah_lua_raise(L, AH_USAGE, "%s", lua_tostring(L, -1));
+}
+
 int ah_lua_await(lua_State *L, ah_task_waiter *w, lua_KContext ctx, lua_KFunction k)
 {
     ah_lua *h = ah_lua_of(L);
@@ -577,6 +682,9 @@ int ah_lua_await(lua_State *L, ah_task_waiter *w, lua_KContext ctx, lua_KFunctio
     case INTERRUPTED:
         leave(w, false);
         return lua_error(L);
+    case STUCK:
+        leave(w, false);
+        return raise_stuck(L);
     case CANCELLED:
         leave(w, false);
         if (!w->scope)

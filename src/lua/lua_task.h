@@ -20,6 +20,9 @@ typedef struct ah_task_waiter {
         struct ah_task_waiter *w); /* without a scope: the wait is given up, stop its source */
     ah_lua *keeper;                /* ah_task_waiter_keep */
     int ref;                       /* likewise: in the registry */
+    /* A word for the message of a deadlock, if only other code of scripts can end the wait; NULL:
+     * the world can. */
+    const char *by_code;
 } ah_task_waiter;
 
 /* Waits in L until w->done, then calls k and returns its results: return ah_lua_await(...). */
@@ -44,6 +47,11 @@ struct ah_task {
     ah_lua *lua;
     lua_State *co;
     ah_task *next, **link; /* in lua->tasks */
+    ah_task *parent;       /* the one whose code started it; NULL: none, or that one has ended */
+    ah_task *children;     /* those that it started and that are at work */
+    ah_task *sibling, **in_parent; /* in parent->children */
+    int depth;                     /* tasks around it */
+    bool joins; /* it has started tasks, which are waited for when its code has returned */
     ah_task_waiter *waiter;
     ah_job job;            /* resume */
     ah_overlay *overlay;   /* handlers: of their call; NULL: that of the call around its run */
@@ -60,6 +68,9 @@ struct ah_task {
      * protected and finds its results on top of lua->caller; if it raises, `failed` follows. */
     void (*settled)(ah_task *t, int nresults);
     void (*failed)(ah_task *t, const ah_err *err);
+    /* Called in place of the two after its pending closes have run, if it was stopped; NULL: whoever
+     * stops it knows. */
+    void (*gone)(ah_task *t);
     void *ud;
     /* During `failed`: the raised value, with the traceback; NULL: no memory for it. Code that logs
      * it takes it away. */
@@ -72,6 +83,9 @@ struct ah_task {
 ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driver_run *of);
 /* Keeps the value on top of L (popped) alive as long as the task. */
 void ah_task_keep(lua_State *L, ah_task *t);
+/* Makes `t`, which has not begun, a child of `parent`: it works in the same call and within the same
+ * limits, and is stopped when the parent ends. */
+void ah_task_adopt(ah_task *parent, ah_task *t);
 void ah_task_begin(ah_task *t);
 /* Ends the task wherever it is: its pending closes run, no callback is called. */
 void ah_task_stop(ah_task *t);
@@ -79,6 +93,14 @@ void ah_task_stop(ah_task *t);
 /* Called at the end of the host: forgets the tasks that finalizers have made, which have no
  * finalizer to run. */
 void ah_tasks_forget(ah_lua *h);
+
+/* Registry key of a table with two functions of the Lua half: join(task), called when the code of a
+ * task that has started others has returned, and stuck(), which returns the text for a deadlock. */
+#define AH_TASK_HOOKS "agenthost.task_hooks"
+#define AH_TASK "agenthost.thread" /* the metatable of ah_task */
+
+/* Pushes the userdata of the task, which is still to end. */
+void ah_task_push(lua_State *L, const ah_task *t);
 
 void ah_lua_open_task(lua_State *L); /* sleep, now, interactive */
 
