@@ -397,9 +397,9 @@ static const ah_option tool_common_rows[] = {
      .least = 0.001,
      .unit = "seconds",
      .to = AH_TO_MS(tool_fields, def.timeout_ms),
-     .doc =
-         "limit of one call, which is then stopped and fails. Without a timeout, the code of the call "
-         "may be [at work](limits.md#time) for 10 seconds"},
+     .doc = "limit of one call, which is then stopped and fails. Without a timeout, the code of "
+            "the call "
+            "may be [at work](limits.md#time) for 10 seconds"},
     {.name = "memory",
      .kinds = AH_OPT_NUMBER,
      .least = AH_TOOL_LEAST_MEMORY,
@@ -431,7 +431,8 @@ static const ah_option tool_common_rows[] = {
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(tool_fields, def.direct),
-     .doc = "true: the result is the answer of the run, see [Results as answers](tool.md#results-as-answers)"},
+     .doc = "true: the result is the answer of the run, see [Results as "
+            "answers](tool.md#results-as-answers)"},
     {0},
 };
 const ah_subject ah_subject_tool_common = {
