@@ -162,7 +162,11 @@ typedef struct result_fields {
 
 static const ah_option result_rows[] = {
     {.name = "message", .kinds = AH_OPT_STRING, .doc = "text for the model"},
-    {.name = "value", .kinds = AH_OPT_ANY, .is = "any", .type = "any", .doc = "the value"},
+    {.name = "value",
+     .kinds = AH_OPT_ANY,
+     .is = "any",
+     .type = "any",
+     .doc = "the result as a Lua value"},
     {.name = "payload",
      .kinds = AH_OPT_ANY,
      .is = "any",

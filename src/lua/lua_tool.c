@@ -398,8 +398,7 @@ static const ah_option tool_common_rows[] = {
      .unit = "seconds",
      .to = AH_TO_MS(tool_fields, def.timeout_ms),
      .doc = "limit of one call, which is then stopped and fails. Without a timeout, the code of "
-            "the call "
-            "may be [at work](limits.md#time) for 10 seconds"},
+            "the call may be [at work](limits.md#time) for 10 seconds"},
     {.name = "memory",
      .kinds = AH_OPT_NUMBER,
      .least = AH_TOOL_LEAST_MEMORY,

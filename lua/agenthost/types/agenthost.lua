@@ -843,7 +843,7 @@ function ah.prompt(config) end
 -- fields of ah.ResultConfig (make generate)
 ---@class ah.ResultConfig
 ---@field message? string text for the model
----@field value? any the value
+---@field value? any the result as a Lua value
 ---@field payload? any another name of `value`
 ---@field success? boolean false: the call fails
 ---true: the model sees only the message. This keeps the context short, not the value secret:
