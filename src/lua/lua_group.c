@@ -188,7 +188,7 @@ static const ah_option tool_group_rows[] = {
      .kinds = AH_OPT_LIST,
      .type = "ah.ToolList",
      .needed = true,
-     .doc = "tools, other groups and their names"},
+     .doc = "tools, other groups, and names of groups"},
     {0},
 };
 const ah_subject ah_subject_tool_group = {.declares = true,

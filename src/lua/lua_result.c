@@ -161,8 +161,12 @@ typedef struct result_fields {
 } result_fields;
 
 static const ah_option result_rows[] = {
-    {.name = "message", .kinds = AH_OPT_STRING},
-    {.name = "value", .kinds = AH_OPT_ANY, .is = "any", .type = "any", .doc = ""},
+    {.name = "message", .kinds = AH_OPT_STRING, .doc = "text for the model"},
+    {.name = "value",
+     .kinds = AH_OPT_ANY,
+     .is = "any",
+     .type = "any",
+     .doc = "the result as a Lua value"},
     {.name = "payload",
      .kinds = AH_OPT_ANY,
      .is = "any",
@@ -172,13 +176,13 @@ static const ah_option result_rows[] = {
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "true",
      .to = AH_TO_BOOL(result_fields, success),
-     .doc = "false: an error"},
+     .doc = "false: the call fails"},
     {.name = "exclude_value_from_context",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(result_fields, exclude),
-     .doc = "true: the model sees the message only. To keep it short, not secret: sessions get the "
-            "value, and a message may quote it"},
+     .doc = "true: the model sees only the message. This keeps the context short, not the value "
+            "secret: sessions get the value, and a message may quote it"},
     {0},
 };
 const ah_subject ah_subject_result = {

@@ -340,70 +340,72 @@ static const ah_option tool_common_rows[] = {
      .kinds = AH_OPT_STRING,
      .otherwise = "`description`",
      .to = AH_TO_HELD(tool_fields, def.full_description),
-     .doc = "what the model is told instead, but where tools are declared [in "
+     .doc = "the description for the model, unless the tool is declared [in "
             "brief](registry.md#brief-descriptions); UTF-8, up to 16 KiB"},
     {.name = "params",
      .kinds = AH_OPT_ANY,
      .otherwise = "no parameters",
      .is = "table or type",
      .type = "table<string, any>",
-     .doc = "in [short form](tool.md#short-forms), or a [type](sessions.md#types): then `args` is "
-            "an instance"},
+     .doc =
+         "the parameters, in [short form](tool.md#short-forms) or as a [type](sessions.md#types); "
+         "with a type, `args` is an instance"},
     {.name = "schema",
      .kinds = AH_OPT_ANY,
      .otherwise = "no parameters",
      .is = "table, JSON text, schema or type",
      .type = "table|string|ah.Schema",
-     .doc = "as JSON Schema of type `object`; not beside `params`"},
+     .doc = "the parameters, as JSON Schema of type `object`; not together with `params`"},
     {.name = "result",
      .kinds = AH_OPT_ANY,
      .otherwise = "anything",
      .is = "table, JSON text, schema or type",
      .type = "table|string|ah.Schema",
-     .doc = "JSON Schema of the value, or its [type](sessions.md#types); defaults are filled in, "
-            "and a value that does not match is a failed call"},
+     .doc = "JSON Schema of the value, or its [type](sessions.md#types); defaults are filled in. A "
+            "call with a value that does not fit fails"},
     {.name = "examples",
      .kinds = AH_OPT_TABLE,
      .is = "list",
      .type = "ah.Example[]",
-     .doc = "calls that show how it is used, 32 at most: of `{ description = ..., input = ..., "
-            "output = ... }`"},
+     .doc = "up to 32 example calls, `{ description = ..., input = ..., output = ... }`, see "
+            "[Examples](tool.md#examples)"},
     {.name = "annotations",
      .kinds = AH_OPT_TABLE,
      .otherwise = "nothing said",
      .type = "ah.Annotations",
-     .doc = "what the tool does, for policies: [below](tool.md#annotations)"},
+     .doc = "statements on the tool for policies, see [Annotations](tool.md#annotations)"},
     {.name = "version",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(tool_fields, def.version),
-     .doc = "of the definition, 1 to 64 bytes. Another one is "
-            "[told](agent.md#tools-that-have-changed) where a saved conversation goes on; no model "
-            "sees it"},
+     .doc = "version of the definition, 1 to 64 bytes. A change is "
+            "[reported](agent.md#tools-that-have-changed) when a saved conversation continues; no "
+            "model sees it"},
     {.name = "render",
      .kinds = AH_OPT_FUNCTION,
      .otherwise = "that of the type",
      .type = "fun(value: any): string",
-     .doc = "`function(value)`: the text that the model is shown of the value. Where it fails or "
-            "returns no text, a `warning` says so and the value is shown as JSON"},
+     .doc =
+         "`function(value)`: returns the text of the value for the model. If it fails or returns "
+         "no text, a `warning` is emitted, and the model gets JSON"},
     {.name = "parallel",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(tool_fields, def.parallel),
-     .doc = "neighbouring calls of such tools are at work at the same time"},
+     .doc = "true: adjacent calls of such tools run at the same time"},
     {.name = "timeout",
      .kinds = AH_OPT_NUMBER,
      .least = 0.001,
      .unit = "seconds",
      .to = AH_TO_MS(tool_fields, def.timeout_ms),
-     .doc = "of one call; then it is stopped and answered with an error. Without one, its code may "
-            "be [at work](limits.md#time) for 10 seconds"},
+     .doc = "limit of one call, which is then stopped and fails. Without a timeout, the code of "
+            "the call may be [at work](limits.md#time) for 10 seconds"},
     {.name = "memory",
      .kinds = AH_OPT_NUMBER,
      .least = AH_TOOL_LEAST_MEMORY,
      .unit = "bytes",
      .otherwise = "268435456",
      .to = AH_TO_SIZE(tool_fields, def.memory),
-     .doc = "of [memory](limits.md#memory) that one call may take"},
+     .doc = "[memory](limits.md#memory) that one call may use"},
     {.name = "max_result",
      .kinds = AH_OPT_INTEGER,
      .least = AH_TOOL_LEAST_RESULT,
@@ -411,30 +413,31 @@ static const ah_option tool_common_rows[] = {
      .unit = "bytes",
      .otherwise = "65536",
      .to = AH_TO_SIZE(tool_fields, def.max_result),
-     .doc = "of its result that the model sees; of a longer one, head and tail, and [a "
-            "file](tool.md#what-a-handler-gives-back) with all of it"},
+     .doc = "longest result for the model. Of a longer result the model sees head and tail, and [a "
+            "file](tool.md#long-results) has all of it"},
     {.name = "coerce",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(tool_fields, def.coerce),
      .doc =
-         "arguments of a wrong type are taken as they were surely meant, see "
-         "[`validate`](schema.md#ahschema); `ctx.coerced` and the event `tool_invoked` tell which"},
+         "true: arguments of a wrong type are converted if the meaning is clear, see "
+         "[`validate`](schema.md#ahschema); `ctx.coerced` and the event `tool_invoked` list them"},
     {.name = "strict",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "that of `options`",
-     .doc = "the provider is to be [strict](models.md#strict-tools) with it"},
+     .doc = "true: the provider enforces the schema, see [strict tools](models.md#strict-tools)"},
     {.name = "return_direct",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(tool_fields, def.direct),
-     .doc = "its result is the answer of the run, which ends behind it"},
+     .doc = "true: the result is the answer of the run, see [Results as "
+            "answers](tool.md#results-as-answers)"},
     {0},
 };
 const ah_subject ah_subject_tool_common = {
     .what = "ah.tool",
     .type = "ah.ToolCommon",
-    .doc = "what tools and [methods](entities.md#tools-of-a-class) have in common",
+    .doc = "fields that tools and [methods](entities.md#tools-of-a-class) share",
     .row = tool_common_rows};
 
 static const ah_option tool_rows[] = {
@@ -447,16 +450,17 @@ static const ah_option tool_rows[] = {
      .kinds = AH_OPT_STRING,
      .needed = true,
      .to = AH_TO_HELD(tool_fields, def.description),
-     .doc = "1 to 200 printable ASCII characters, blanks around it removed"},
+     .doc = "1 to 200 printable ASCII characters; surrounding blanks are removed"},
     {.name = "handler",
      .kinds = AH_OPT_FUNCTION,
      .type = "fun(args: table, ctx: ah.Ctx): any, string?",
-     .doc = "`function(args, ctx)`; without one a call is answered with an error"},
+     .doc = "`function(args, ctx)`; without a handler, and without an "
+            "[executor](registry.md#executors), each call fails"},
     {.name = "accepts_overrides",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "true",
      .to = AH_TO_BOOL(tool_fields, accepts_overrides),
-     .doc = "false: [overrides](prompts.md#overrides) of its description are not applied"},
+     .doc = "false: [overrides](prompts.md#overrides) of the description are not applied"},
     {0},
 };
 const ah_subject ah_subject_tool = {.what = "ah.tool",

@@ -13,24 +13,23 @@ enum { MAX_TOLD = 16 << 20 };
 /* -- annotations and version ------------------------------------------------------- */
 
 static const ah_option annotations_rows[] = {
-    {.name = "read_only", .kinds = AH_OPT_BOOLEAN, .doc = "changes nothing"},
-    {.name = "destructive", .kinds = AH_OPT_BOOLEAN, .doc = "may delete or overwrite"},
+    {.name = "read_only", .kinds = AH_OPT_BOOLEAN, .doc = "the tool changes nothing"},
+    {.name = "destructive", .kinds = AH_OPT_BOOLEAN, .doc = "the tool may delete or overwrite"},
     {.name = "idempotent",
      .kinds = AH_OPT_BOOLEAN,
-     .doc = "does no more if the same call is made twice"},
+     .doc = "a second equal call has no further effect"},
     {.name = "open_world",
      .kinds = AH_OPT_BOOLEAN,
-     .doc = "reaches what is outside of the program: the network, other processes"},
+     .doc = "the tool reaches outside of the program: the network, other processes"},
     {.name = "untrusted",
      .kinds = AH_OPT_BOOLEAN,
-     .doc = "comes from outside of the program: its definition and its results are somebody else's "
-            "words"},
+     .doc = "the definition and the results come from outside of the program"},
     {0},
 };
 const ah_subject ah_subject_annotations = {
     .what = "ah.tool: annotations",
     .type = "ah.Annotations",
-    .doc = "what a tool does, for policies; what is left out is not said",
+    .doc = "statements on a tool, for policies; a missing field says nothing",
     .row = annotations_rows};
 
 void ah_lua_read_annotations(lua_State *L, const char *what, ah_tool_def *def)

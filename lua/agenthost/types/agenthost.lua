@@ -634,26 +634,25 @@ function ah.metrics() end
 
 -- fields of ah.SectionCommon (make generate)
 ---@class ah.SectionCommon what all sections have
----@field params? table<string, any> the parameters of its texts, in short form
----the same as JSON Schema of type `object`; parameters are what its `properties` name
+---@field params? table<string, any> the parameters of the texts, in short form
+---the same as JSON Schema of type `object`; its `properties` are the parameters
 ---@field schema? table|string|ah.Schema
----false: the section gives neither text nor tools, nor do those below it
+---false: this section and those below it have no text and no tools
 ---@field enabled? boolean|fun(params: table): boolean
----`"summary"`: its summary stands for it, see Summaries
+---`"summary"`: only the summary is rendered, see Summaries
 ---@field visibility? "full"|"summary"|fun(params: table): "full"|"summary"
----@field summary? string a template, required where `visibility` is not `"full"`
+---@field summary? string a template; required unless `visibility` is `"full"`
 ---@field tools? ah.Tool[] offered while the section is shown in full
----@field children? ah.Section[] another way to give the array part
----@field accepts_overrides? boolean false: overrides of it are not applied
+---@field children? ah.Section[] another form of the array part
+---@field accepts_overrides? boolean false: overrides of this section are not applied
 -- end of ah.SectionCommon
 
 -- fields of ah.SectionConfig (make generate)
 ---@class ah.SectionConfig: ah.SectionCommon with its children in the array part
----1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit; from the title by lower case,
----with `-` for every run of other characters
+---1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit. From the title: in lower case,
+---with `-` for each sequence of other characters
 ---@field key? string
----one line; the heading. Without a title there is no heading, and `key` is required
----@field title? string
+---@field title? string the heading, one line; without a title `key` is required
 ---@field template? string the text, see Templates
 ---@field body? string another name of `template`
 ---@field [integer] ah.Section
@@ -673,12 +672,11 @@ function ah.section(config) end
 
 -- fields of ah.ToolsSectionConfig (make generate)
 ---@class ah.ToolsSectionConfig: ah.SectionCommon with its children in the array part
----1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit; from the title by lower case,
----with `-` for every run of other characters
+---1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit. From the title: in lower case,
+---with `-` for each sequence of other characters
 ---@field key? string
----one line; the heading. Without a title there is no heading, and `key` is required
----@field title? string
----@field description? string its text
+---@field title? string the heading, one line; without a title `key` is required
+---@field description? string the text, see Templates
 ---@field template? string another name of `description`
 ---@field [integer] ah.Section
 -- end of ah.ToolsSectionConfig
@@ -690,14 +688,14 @@ function ah.tools_section(config) end
 
 -- fields of ah.PromptConfig (make generate)
 ---@class ah.PromptConfig with its sections in the array part
----@field key? string of 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`
+---@field key? string 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, the first a letter or digit
 ---@field name? string another name of `key`
----the namespace of the key: such a name, or several with `/` between them, such as
----`examples/tooling`, of 128 characters in all
+---the namespace of the key: one such name, or several joined by `/`, such as `examples/tooling`; at
+---most 128 characters in all
 ---@field ns? string
----@field sections? ah.Section[] another way to give the array part
----@field output? table|string|ah.Schema JSON Schema of what the answers must be
----@field resources? any what handlers find as `ctx.resources`; also `prompt.resources`
+---@field sections? ah.Section[] another form of the array part
+---@field output? table|string|ah.Schema JSON Schema of the last answer, see Structured output
+---@field resources? any for handlers, as `ctx.resources`; also `prompt.resources`
 ---@field overrides? table|string see Overrides
 ---@field [integer] ah.Section
 -- end of ah.PromptConfig
@@ -760,55 +758,56 @@ function ah.prompt(config) end
 ---@field supports_dynamic_tools boolean
 
 -- fields of ah.ToolCommon (make generate)
----@class ah.ToolCommon what tools and methods have in common
----what the model is told instead, but where tools are declared in brief; UTF-8, up to 16 KiB
+---@class ah.ToolCommon fields that tools and methods share
+---the description for the model, unless the tool is declared in brief; UTF-8, up to 16 KiB
 ---@field full_description? string
----@field params? table<string, any> in short form, or a type: then `args` is an instance
----@field schema? table|string|ah.Schema as JSON Schema of type `object`; not beside `params`
----JSON Schema of the value, or its type; defaults are filled in, and a value that does not match is
----a failed call
+---the parameters, in short form or as a type; with a type, `args` is an instance
+---@field params? table<string, any>
+---the parameters, as JSON Schema of type `object`; not together with `params`
+---@field schema? table|string|ah.Schema
+---JSON Schema of the value, or its type; defaults are filled in. A call with a value that does not
+---fit fails
 ---@field result? table|string|ah.Schema
----calls that show how it is used, 32 at most: of `{ description = ..., input = ..., output = ... }`
+---up to 32 example calls, `{ description = ..., input = ..., output = ... }`, see Examples
 ---@field examples? ah.Example[]
----@field annotations? ah.Annotations what the tool does, for policies: below
----of the definition, 1 to 64 bytes. Another one is told where a saved conversation goes on; no
----model sees it
+---@field annotations? ah.Annotations statements on the tool for policies, see Annotations
+---version of the definition, 1 to 64 bytes. A change is reported when a saved conversation
+---continues; no model sees it
 ---@field version? string
----`function(value)`: the text that the model is shown of the value. Where it fails or returns no
----text, a `warning` says so and the value is shown as JSON
+---`function(value)`: returns the text of the value for the model. If it fails or returns no text, a
+---`warning` is emitted, and the model gets JSON
 ---@field render? fun(value: any): string
----@field parallel? boolean neighbouring calls of such tools are at work at the same time
----seconds: of one call; then it is stopped and answered with an error. Without one, its code may be
----at work for 10 seconds
+---@field parallel? boolean true: adjacent calls of such tools run at the same time
+---seconds: limit of one call, which is then stopped and fails. Without a timeout, the code of the
+---call may be at work for 10 seconds
 ---@field timeout? number
----@field memory? number bytes: of memory that one call may take
----bytes: of its result that the model sees; of a longer one, head and tail, and a file with all of
----it
+---@field memory? number bytes: memory that one call may use
+---bytes: longest result for the model. Of a longer result the model sees head and tail, and a file
+---has all of it
 ---@field max_result? integer
----arguments of a wrong type are taken as they were surely meant, see `validate`; `ctx.coerced` and
----the event `tool_invoked` tell which
+---true: arguments of a wrong type are converted if the meaning is clear, see `validate`;
+---`ctx.coerced` and the event `tool_invoked` list them
 ---@field coerce? boolean
----@field strict? boolean the provider is to be strict with it
----@field return_direct? boolean its result is the answer of the run, which ends behind it
+---@field strict? boolean true: the provider enforces the schema, see strict tools
+---@field return_direct? boolean true: the result is the answer of the run, see Results as answers
 -- end of ah.ToolCommon
 
 -- fields of ah.ToolConfig (make generate)
 ---@class ah.ToolConfig: ah.ToolCommon
 ---@field name string 1 to 64 of `a-z`, `0-9`, `_` and `-`
----@field description string 1 to 200 printable ASCII characters, blanks around it removed
----`function(args, ctx)`; without one a call is answered with an error
+---@field description string 1 to 200 printable ASCII characters; surrounding blanks are removed
+---`function(args, ctx)`; without a handler, and without an executor, each call fails
 ---@field handler? fun(args: table, ctx: ah.Ctx): any, string?
----@field accepts_overrides? boolean false: overrides of its description are not applied
+---@field accepts_overrides? boolean false: overrides of the description are not applied
 -- end of ah.ToolConfig
 
 -- fields of ah.Annotations (make generate)
----@class ah.Annotations what a tool does, for policies; what is left out is not said
----@field read_only? boolean changes nothing
----@field destructive? boolean may delete or overwrite
----@field idempotent? boolean does no more if the same call is made twice
----@field open_world? boolean reaches what is outside of the program: the network, other processes
----comes from outside of the program: its definition and its results are somebody else's words
----@field untrusted? boolean
+---@class ah.Annotations statements on a tool, for policies; a missing field says nothing
+---@field read_only? boolean the tool changes nothing
+---@field destructive? boolean the tool may delete or overwrite
+---@field idempotent? boolean a second equal call has no further effect
+---@field open_world? boolean the tool reaches outside of the program: the network, other processes
+---@field untrusted? boolean the definition and the results come from outside of the program
 -- end of ah.Annotations
 
 ---@class ah.Example
@@ -843,12 +842,12 @@ function ah.prompt(config) end
 
 -- fields of ah.ResultConfig (make generate)
 ---@class ah.ResultConfig
----@field message? string
----@field value? any
+---@field message? string text for the model
+---@field value? any the result as a Lua value
 ---@field payload? any another name of `value`
----@field success? boolean false: an error
----true: the model sees the message only. To keep it short, not secret: sessions get the value, and
----a message may quote it
+---@field success? boolean false: the call fails
+---true: the model sees only the message. This keeps the context short, not the value secret:
+---sessions get the value, and a message may quote it
 ---@field exclude_value_from_context? boolean
 -- end of ah.ResultConfig
 
@@ -1705,7 +1704,7 @@ function ah.filesystem(config) end
 -- fields of ah.ToolGroupConfig (make generate)
 ---@class ah.ToolGroupConfig
 ---@field name string 1 to 64 of `a-z`, `0-9`, `_` and `-`
----@field tools ah.ToolList tools, other groups and their names
+---@field tools ah.ToolList tools, other groups, and names of groups
 -- end of ah.ToolGroupConfig
 
 ---@class ah.ToolGroup
