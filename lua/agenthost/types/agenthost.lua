@@ -1511,36 +1511,33 @@ ah.planning = {}
 
 -- fields of ah.BashOptions (make generate)
 ---@class ah.BashOptions
----seconds: after which a command is ended, where the model asks for no other time
----@field timeout? number
----@field max_timeout? number seconds: that the model may ask for
----@field grace? number seconds: between TERM and KILL
----@field cwd? string the folder at work, opened when the tool is made
----variables beside the usual ones: a string; `true` for the value that the host has; `false` for
----none
+---@field timeout? number seconds: the time of a command, unless the model asks for another
+---@field max_timeout? number seconds: the longest time that the model may ask for
+---@field grace? number seconds: the time between TERM and KILL
+---@field cwd? string the working folder, opened when the tool is made
+---variables beside the usual ones: a string; `true` for the host's value; `false` for none
 ---@field env? table<string, string|boolean>
----@field shell? string a program that is called with `-c` and the text
----@field max_output? number bytes: of output that are shown; of more, head and tail
----bytes: of longer output that are kept in a file, with the last 64 KiB of what goes beyond
+---@field shell? string a program that is called with `-c` and the command
+---@field max_output? number bytes: output that the model is shown; of a longer one, head and tail
+---bytes: longer output is kept in a file up to this size, with the last 64 KiB of the rest
 ---@field keep? number
----both streams are one, in which what was written has its very order; the value has no `stdout` and
----`stderr` then
+---joins both streams, in the order of writing; the value then has no `stdout` and `stderr`
 ---@field merge? boolean
----where that file is in the run's filesystem; false, and runs without files: nothing is kept
+---the folder of that file in the run's filesystem. Nothing is kept if it is false, or in a run
+---without files
 ---@field output_folder? string|false
----@field memory? number bytes: of address space of each process
----@field file_size? number bytes: of each file that is written
----@field cpu? number seconds: of processor time of each process
----@field processes? number of the user, all of them counted; has no effect for root
----@field sandbox? "none"|"auto"|"require"|"landlock"|"bubblewrap" said below
----in a sandbox: folders that may be read beside those that may be written to, and the system's; 15
----at most
+---@field memory? number bytes: address space of each process
+---@field file_size? number bytes: size of each file that is written
+---@field cpu? number seconds: processor time of each process
+---@field processes? number all processes of the user together; no effect for root
+---@field sandbox? "none"|"auto"|"require"|"landlock"|"bubblewrap" see below
+---in a sandbox: folders that can be read, 15 at most, beside the writable ones and the system's
 ---@field readable? string[]
----@field network? boolean in a sandbox: true if the internet may be reached
----in a sandbox: folders that may be written to beside the one at work; 15 at most
+---@field network? boolean in a sandbox: true if the internet can be reached
+---in a sandbox: folders that can be written to beside the working folder; 15 at most
 ---@field writable? string[]
----in a sandbox of `landlock`, for root: true if it keeps its rights over owners (`chown`, files and
----processes of others, becoming another user)
+---in a `landlock` sandbox, for root: keeps the rights over owners (`chown`, files and processes of
+---others, becoming another user)
 ---@field owners? boolean
 -- end of ah.BashOptions
 
@@ -1590,17 +1587,17 @@ function ah.resource(config) end
 
 -- fields of ah.FilesystemConfig (make generate)
 ---@class ah.FilesystemConfig
----@field root? string a folder of the machine; it must be there, and may be named by a link
----@field memory? boolean files in memory, gone with the object
----@field files? table<string, string> files in memory: their texts by their path
+---@field root? string a folder of the machine, which must exist; a symbolic link may name it
+---@field memory? boolean keeps the files in memory; they are gone with the object
+---@field files? table<string, string> files in memory: texts by path
 ---@field read_only? boolean nothing can be changed
----@field allow? string[] names that may be written although they are refused
----each file is forced to the disk before it takes its place. Without, a failure of power may lose
----or empty what was written last
+---@field allow? string[] refused names that may be written all the same
+---forces each file to the disk before it takes its place. Without it, a power failure may lose or
+---empty the latest writes
 ---@field sync? boolean
----@field max_file? number bytes: of a file that is written, or read whole
----@field max_total? number bytes: in memory, or waiting in an overlay
----@field max_files? number entries of a folder, of a walk, of memory, of an overlay
+---@field max_file? number bytes: size of a file that is written, or read whole
+---@field max_total? number bytes: size of all files in memory, or of the changes in an overlay
+---@field max_files? number entries of a folder, a walk, the memory or an overlay
 ---@field max_depth? integer names in a path
 -- end of ah.FilesystemConfig
 
