@@ -95,7 +95,7 @@ describe("the types", function()
     ["ah.Filesystem"] = { "## Methods", 1, FILES },
     ["ah.Server"] = { "## ah.serve", 2, SERVING },
     ["ah.ServerRequest"] = { "## Requests", 1, SERVING },
-    ["ah.ServerResponse"] = { "## Answers", 2, SERVING },
+    ["ah.ServerResponse"] = { "## Responses", 2, SERVING },
     ["ah.ServerRefusal"] = { "## Refusals", 2, SERVING },
     ["ah.Terminal"] = { "## Methods", 1, TERMINAL }, ["ah.Key"] = { "### Events", 1, TERMINAL },
     ["ah.Styled"] = { "### Texts", 1, TERMINAL },

@@ -1486,13 +1486,14 @@ ah.planning = {}
 
 -- fields of ah.ReadFileOptions (make generate)
 ---@class ah.ReadFileOptions
----@field lines? integer lines of an answer where the model names no `limit`
----@field max_bytes? integer bytes: of an answer; it ends with a whole line, and says where to go on
+---@field lines? integer lines of a result, unless the model gives a `limit`
+---bytes: size of a result, which ends with a whole line and names the next one
+---@field max_bytes? integer
 -- end of ah.ReadFileOptions
 
 -- fields of ah.WriteFileOptions (make generate)
 ---@class ah.WriteFileOptions
----@field overwrite? boolean true: as if every call said so
+---@field overwrite? boolean true: every call may replace any file
 -- end of ah.WriteFileOptions
 
 -- fields of ah.EditFileOptions (make generate)
@@ -1506,7 +1507,7 @@ ah.planning = {}
 
 -- fields of ah.GrepToolOptions (make generate)
 ---@class ah.GrepToolOptions
----@field max? integer lines shown, those around included
+---@field max? integer lines shown, including their context
 -- end of ah.GrepToolOptions
 
 -- fields of ah.BashOptions (make generate)
@@ -1543,15 +1544,15 @@ ah.planning = {}
 
 -- fields of ah.HttpFetchOptions (make generate)
 ---@class ah.HttpFetchOptions
----which may be asked, said below; `"public"`: any, at the ports 80 and 443
+---the hosts that may be fetched, see below; `"public"`: any, at the ports 80 and 443
 ---@field allow string[]|"public"
----that may be connected to although they are not public: `"10.1.0.0/16"`, `"127.0.0.1"`
+---networks that are allowed although they are not public: `"10.1.0.0/16"`, `"127.0.0.1"`
 ---@field private? string[]
 ---@field post? boolean true: the model may send POST requests
----@field timeout? number seconds: for all of it, redirects included
----@field max_bytes? integer bytes: of a response; a longer one is given up while it comes
----@field shown? integer bytes: of the text in an answer
----@field redirects? integer how many are followed, each checked as the first request is
+---@field timeout? number seconds: for the whole fetch, including redirects
+---@field max_bytes? integer bytes: size of a response; the transfer of a longer one is stopped
+---@field shown? integer bytes: text in a result
+---@field redirects? integer redirects that are followed, each checked like the first request
 -- end of ah.HttpFetchOptions
 
 -- fields of ah.PlanningConfig (make generate)
@@ -1758,11 +1759,11 @@ function ah.registry(tools) end
 ---@field headers? table<string, string> strings by name, 100 at most
 ---@field body? string
 ---@field timeout? number seconds
----@field idle_timeout? number seconds: without a byte sent or received
+---@field idle_timeout? number seconds: time without a byte sent or received
 ---@field max_body? number bytes
 ---@field stream? "bytes"|"lines"|"sse" the body comes in pieces
----@field max_piece? number bytes: of one line or event of a stream
----@field addresses? string[] nothing else is connected to
+---@field max_piece? number bytes: size of one line or event of a stream
+---@field addresses? string[] the only addresses that are connected to
 -- end of ah.HttpRequest
 
 ---@class ah.HttpResponse
@@ -1794,26 +1795,25 @@ function ah.http(request) end
 
 -- fields of ah.ServerConfig (make generate)
 ---@class ah.ServerConfig
----of a request and a response
+---handler, called with a request and a response
 ---@field on_request fun(request: ah.ServerRequest, response: ah.ServerResponse): any
----of what the server refuses itself: answers in its place
+---makes the responses to requests that the server refuses
 ---@field on_refusal? fun(refusal: ah.ServerRefusal, request: ah.ServerRequest): any
----an address and a port, `[::1]:8080`, `localhost:8080`. Port 0: any that is free
+---an address and a port, such as `[::1]:8080`, `localhost:8080`. Port 0: any free one
 ---@field listen? string
----@field hosts? string[] further names that the server answers to. `*`: any
----@field origins? string[] whose pages may ask, such as `https://app.example`. `*`: anybody's
----@field max_requests? integer handlers at work at once. Further requests wait for their turn
+---@field hosts? string[] further names that the server accepts as `Host`. `*`: any
+---sites whose pages may send requests, such as `https://app.example`. `*`: any
+---@field origins? string[]
+---@field max_requests? integer handlers that run at once. Further requests wait
 ---@field max_connections? integer
----@field max_header? integer bytes: of a request's target and headers
----@field max_body? integer bytes: of a request's body
----@field max_bodies? integer bytes: of all bodies that no handler has yet
----@field memory? number bytes: of memory that one handler may take
----seconds: at work, of one handler, from one piece that it writes to the next
----@field work_timeout? number
----@field header_timeout? number seconds: until a new connection has sent its first head
----@field body_timeout? number seconds: from the head to the end of the body
----seconds: in which nothing is read or written, and between two requests
----@field idle_timeout? number
+---@field max_header? integer bytes: size of a request's target and headers
+---@field max_body? integer bytes: size of a request's body
+---@field max_bodies? integer bytes: size of all bodies that no handler has yet
+---@field memory? number bytes: memory that one handler may take
+---@field work_timeout? number seconds: time at work of a handler between two pieces that it writes
+---@field header_timeout? number seconds: time for a new connection to send its first head
+---@field body_timeout? number seconds: time from the head to the end of the body
+---@field idle_timeout? number seconds: time without reading or writing, and between two requests
 -- end of ah.ServerConfig
 
 ---@class ah.ServerRequest
@@ -1831,29 +1831,29 @@ function ah.http(request) end
 
 -- fields of ah.ServerAnswer (make generate)
 ---@class ah.ServerAnswer
----@field status? integer of a refused request: that of the refusal
----strings by name, or lists where a name stands more than once
+---@field status? integer for a refused request: that of the refusal
+---strings by name, or lists of strings for several of a name
 ---@field headers? table<string, string|string[]>
----a string is `text/plain` where `headers` do not say otherwise; a table is sent as JSON
+---a string is sent as `text/plain` unless `headers` say otherwise, a table as JSON
 ---@field body? string|table
 -- end of ah.ServerAnswer
 
 -- fields of ah.ServerHead (make generate)
 ---@class ah.ServerHead
 ---@field status? integer
----strings by name, or lists where a name stands more than once
+---strings by name, or lists of strings for several of a name
 ---@field headers? table<string, string|string[]>
----bytes: of the body, which the client is told: more is dropped, and an answer that ends before
----breaks off
+---bytes: size of the body, sent to the client. The rest of a longer body is dropped; a shorter one
+---breaks off the response
 ---@field length? integer
 -- end of ah.ServerHead
 
 -- fields of ah.ServerEvent (make generate)
 ---@class ah.ServerEvent
----@field event? string its kind, one line
----@field data? string its text, of any number of lines
----@field id? string one line; a client that comes again names the last one that it got
----@field retry? integer milliseconds: until a client that lost the connection comes again
+---@field event? string kind of the event, one line
+---@field data? string text of the event, of any number of lines
+---@field id? string one line; a client that reconnects sends the last one that it received
+---@field retry? integer milliseconds: time after which a client that lost the connection reconnects
 -- end of ah.ServerEvent
 
 ---@class ah.ServerResponse
