@@ -1293,11 +1293,11 @@ function ah.base64url.decode(text) end
 
 -- fields of ah.WatchOptions (make generate)
 ---@class ah.WatchOptions
----of a folder: all below it is watched, too, what comes later included. Links are not followed
+---watches everything below a folder, including later entries. Links are not followed
 ---@field recursive? boolean
----seconds: a batch is told once nothing has happened for so long, and after a second at the latest
+---seconds: a batch is delivered after this time without changes, and after a second at the latest
 ---@field quiet? number
----@field max? integer the files and folders that may be there
+---@field max? integer files and folders that are watched at most
 -- end of ah.WatchOptions
 
 ---@class ah.Change
@@ -1878,48 +1878,44 @@ function ah.serve(config) end
 
 -- fields of ah.ProcessSandbox (make generate)
 ---@class ah.ProcessSandbox
----@field kind? "none"|"auto"|"require"|"landlock"|"bubblewrap" as above
----@field read? string[] folders that it may read, beside the system's, and those in `write`
----@field write? string[] folders that it may write to, beside its temporary one (`$TMPDIR`)
----@field network? boolean true if the internet may be reached
----@field owners? boolean with `landlock`, for root: true if it keeps its rights over owners
+---@field kind? "none"|"auto"|"require"|"landlock"|"bubblewrap" the kind, as above
+---@field read? string[] folders that it can read, beside the system's, and those in `write`
+---@field write? string[] folders that it can write to, beside its temporary one (`$TMPDIR`)
+---@field network? boolean true if the internet can be reached
+---@field owners? boolean with `landlock`, for root: keeps the rights over owners
 -- end of ah.ProcessSandbox
 
 -- fields of ah.ProcessLimits (make generate)
 ---@class ah.ProcessLimits What a child process may use.
----@field timeout? number seconds: that it may run; then it is ended, whatever is going on
----seconds: from the end of its input to TERM when it is closed, and from TERM to KILL
+---@field timeout? number seconds: time after which the process is ended in any case
+---seconds: on `close`: time from the end of its input to TERM, and from TERM to KILL
 ---@field grace? number
----@field memory? integer bytes: of address space of each process
----@field file_size? integer bytes: of each file that is written
----@field cpu? integer seconds: of processor time of each process
----@field processes? integer of the user, all of them counted; has no effect for root
+---@field memory? integer bytes: address space of each process
+---@field file_size? integer bytes: size of each file that is written
+---@field cpu? integer seconds: processor time of each process
+---@field processes? integer all processes of the user together; no effect for root
 -- end of ah.ProcessLimits
 
 -- fields of ah.ProcessConfig (make generate)
 ---@class ah.ProcessConfig: ah.ProcessLimits
----the program: a name that is looked for in `PATH`, or a path. No shell reads it
----@field command string
----@field args? string[] its arguments, as they are
----variables beside the usual ones: a string; `true` for the value that the host has; `false` for
----none
+---@field command string the program: a name to be found in `PATH`, or a path. No shell is used
+---@field args? string[] its arguments, passed unchanged
+---variables beside the usual ones: a string; `true` for the host's value; `false` for none
 ---@field env? table<string, string|boolean>
----@field cwd? string the folder that it begins in, opened when it is started
----what it may read, write and reach
+---@field cwd? string the working folder, opened at the start
+---limits on what it can read, write and reach
 ---@field sandbox? "none"|"auto"|"require"|"landlock"|"bubblewrap"|ah.ProcessSandbox
----@field stdin? string|false all that it reads, written and closed at once; false: it reads nothing
----@field merge? boolean its errors go where its output goes, in the order of writing
----bytes: of its standard error that are kept: the first quarter, and the end
----@field max_errors? integer
----seconds: after which a method that waits gives up, while the process stands still since nobody
----reads it
+---@field stdin? string|false its whole input, written and closed at once; false: no input
+---@field merge? boolean joins standard error to standard output, in the order of writing
+---@field max_errors? integer bytes: standard error that is kept: the first quarter, and the end
+---seconds: time after which a waiting method fails because unread output blocks the process
 ---@field stall? number
 -- end of ah.ProcessConfig
 
 -- fields of ah.LineOptions (make generate)
 ---@class ah.LineOptions: ah.TimeOption
----@field json? boolean each line is decoded
----@field max? integer bytes: of a line; a longer one is passed over, and told
+---@field json? boolean decodes each line
+---@field max? integer bytes: size of a line; a longer one is skipped and reported
 -- end of ah.LineOptions
 
 ---@class ah.ProcessEnd
@@ -1934,12 +1930,12 @@ function ah.serve(config) end
 
 -- fields of ah.TimeOption (make generate)
 ---@class ah.TimeOption
----@field timeout? number seconds: that it waits, then it gives up
+---@field timeout? number seconds: time to wait before the method fails
 -- end of ah.TimeOption
 
 -- fields of ah.WaitOptions (make generate)
 ---@class ah.WaitOptions: ah.TimeOption
----@field discard? boolean its output is thrown away meanwhile
+---@field discard? boolean discards the output meanwhile
 -- end of ah.WaitOptions
 
 ---Of output: nil at the end; false and an error where a line cannot be given, or time is over.
@@ -1978,13 +1974,13 @@ function ah.interactive() end
 
 -- fields of ah.TerminalOptions (make generate)
 ---@class ah.TerminalOptions
----Ctrl-C, Ctrl-Z and Ctrl-\ do as they do everywhere; with `false` they are keys
+---Ctrl-C, Ctrl-Z and Ctrl-\ send their usual signals; with `false` they are keys
 ---@field signals? boolean
----keys that look alike are told apart where the terminal knows kitty's keyboard protocol:
----Shift-Enter, Ctrl-I, Escape at once. Needs `signals = false`
+---distinguishes Shift-Enter, Ctrl-I and an immediate Escape, if the terminal knows kitty's keyboard
+---protocol. Needs `signals = false`
 ---@field distinct? boolean
----@field escape? number seconds: after which an Escape that nothing follows is the key
----@field max_paste? number bytes: of a paste
+---@field escape? number seconds: time after which an Escape without a sequence is the key
+---@field max_paste? number bytes: size of a paste
 -- end of ah.TerminalOptions
 
 ---@class ah.Key what terminal:key gives: a key, a paste or a resize
