@@ -76,7 +76,7 @@ describe("the types", function()
     ["ah.Reply"] = { "### The reply", 1 },
     ["ah.Message"] = { "### Messages", 1 }, ["ah.Agent"] = { "## ah.agent", 1 },
     ["ah.Ctx"] = { "### What a handler may do", 1 },
-    ["ah.Schema"] = { "## ah.schema", 1 }, ["ah.SchemaOptions"] = { "## ah.schema", 3 },
+    ["ah.Schema"] = { "## ah.schema", 1 }, ["ah.SchemaOptions"] = { "## ah.schema", 2 },
     ["ah.HttpStream"] = { "### A response in pieces", 1 },
     ["ah.Process"] = { "## Methods", 1, PROCESSES },
     ["ah.ProcessEnd"] = { "## Its end", 1, PROCESSES },

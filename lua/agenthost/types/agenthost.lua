@@ -1297,7 +1297,7 @@ function ah.base64url.decode(text) end
 ---@field recursive? boolean
 ---seconds: a batch is delivered after this time without changes, and after a second at the latest
 ---@field quiet? number
----@field max? integer files and folders that are watched at most
+---@field max? integer the most files and folders to watch
 -- end of ah.WatchOptions
 
 ---@class ah.Change
