@@ -1461,11 +1461,11 @@ function ah.unfold(config) end
 
 -- fields of ah.SearchConfig (make generate)
 ---@class ah.SearchConfig
----@field tools ah.ToolList tools and groups, 1 to 20,000 tools; no two of a name
----@field max? integer tools that one answer of `search_tools` gives
----@field by? "provider"|"here" who searches; `here` is `search_tools`
----@field method? "regex"|"bm25" how the provider is to search where it has two ways (`anthropic`)
----@field name? string as of any strategy
+---@field tools ah.ToolList tools and groups: 1 to 20,000 tools of different names
+---@field max? integer tools that one call of `search_tools` returns
+---@field by? "provider"|"here" where the search runs; `here` is `search_tools`
+---@field method? "regex"|"bm25" the provider's way to search, if it has two (`anthropic`)
+---@field name? string the name of the strategy
 -- end of ah.SearchConfig
 
 ---@param config ah.SearchConfig
@@ -1557,11 +1557,10 @@ ah.planning = {}
 
 -- fields of ah.PlanningConfig (make generate)
 ---@class ah.PlanningConfig
----the plan is kept in it; the section registers its types and reducers there
----@field session ah.Session
----how the model is told to think; the rest of the text is the same for all
+---@field session ah.Session keeps the plan; the section registers its types and reducers there
+---the way of thinking that the text asks for; the rest is the same for all
 ---@field strategy? "react"|"plan_act_reflect"|"goal_decompose_route_synthesise"
----@field accepts_overrides? boolean whether overrides may change its words
+---@field accepts_overrides? boolean allows overrides of its texts
 -- end of ah.PlanningConfig
 
 ---@param config ah.PlanningConfig
