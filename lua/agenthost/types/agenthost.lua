@@ -1757,10 +1757,10 @@ function ah.registry(tools) end
 ---@field method? string
 ---@field headers? table<string, string> strings by name, 100 at most
 ---@field body? string
----@field timeout? number seconds
+---@field timeout? number seconds: time for the whole request
 ---@field idle_timeout? number seconds: time without a byte sent or received
----@field max_body? number bytes
----@field stream? "bytes"|"lines"|"sse" the body comes in pieces
+---@field max_body? number bytes: size of the response's body
+---@field stream? "bytes"|"lines"|"sse" reads the body in pieces
 ---@field max_piece? number bytes: size of one line or event of a stream
 ---@field addresses? string[] the only addresses that are connected to
 -- end of ah.HttpRequest
@@ -1887,7 +1887,7 @@ function ah.serve(config) end
 -- fields of ah.ProcessLimits (make generate)
 ---@class ah.ProcessLimits What a child process may use.
 ---@field timeout? number seconds: time after which the process is ended in any case
----seconds: on `close`: time from the end of its input to TERM, and from TERM to KILL
+---seconds: time from TERM to KILL, and on `close` from the end of its input to TERM
 ---@field grace? number
 ---@field memory? integer bytes: address space of each process
 ---@field file_size? integer bytes: size of each file that is written
