@@ -33,10 +33,12 @@ local read = ah._reader {
     { name = "cwd", kinds = "string", otherwise = "that of the run's files",
       doc = "the working folder, opened when the tool is made" },
     { name = "env", kinds = "table", type = "table<string, string|boolean>",
-      doc = "variables beside the usual ones: a string; `true` for the host's value; `false` for none" },
+      doc = "variables beside the usual ones: a string; `true` for the host's value; `false` for "
+        .. "none" },
     { name = "shell", kinds = "string", otherwise = "bash or sh",
       doc = "a program that is called with `-c` and the command" },
-    bytes("max_output", 32 * 1024, "output that the model is shown; of a longer one, head and tail"),
+    bytes("max_output", 32 * 1024, "output that the model is shown; of a longer one, head and "
+      .. "tail"),
     bytes("keep", 4 * MIB, "longer output is kept in a file up to this size, with the last 64 KiB "
       .. "of the rest"),
     { name = "merge", kinds = "boolean", default = false,

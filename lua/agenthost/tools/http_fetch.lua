@@ -10,7 +10,7 @@ local read = ah._reader {
   what = "ah.builtin: http_fetch", type = "ah.HttpFetchOptions", rows = {
     { name = "allow", kinds = "list string", needed = true, words = "public",
       is = "list of hosts, or `\"public\"`", type = "string[]|\"public\"",
-      doc = "the hosts that may be fetched, see below; `\"public\"`: any, at the ports 80 and 443" },
+      doc = "hosts that may be fetched, see below; `\"public\"`: any, at the ports 80 and 443" },
     { name = "private", kinds = "list", is = "list of networks", type = "string[]",
       doc = "networks that are allowed although they are not public: `\"10.1.0.0/16\"`, "
         .. "`\"127.0.0.1\"`" },

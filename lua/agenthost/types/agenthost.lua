@@ -1544,7 +1544,7 @@ ah.planning = {}
 
 -- fields of ah.HttpFetchOptions (make generate)
 ---@class ah.HttpFetchOptions
----the hosts that may be fetched, see below; `"public"`: any, at the ports 80 and 443
+---hosts that may be fetched, see below; `"public"`: any, at the ports 80 and 443
 ---@field allow string[]|"public"
 ---networks that are allowed although they are not public: `"10.1.0.0/16"`, `"127.0.0.1"`
 ---@field private? string[]
