@@ -309,7 +309,7 @@ static const ah_option watch_rows[] = {
      .most = MAX_WATCHED,
      .otherwise = "50000",
      .to = AH_TO_SIZE(ah_file_watch_config, max),
-     .doc = "the most files and folders to watch"},
+     .doc = "largest number of files and folders to watch"},
     {0},
 };
 const ah_subject ah_subject_watch = {

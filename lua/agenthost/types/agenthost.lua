@@ -1297,7 +1297,7 @@ function ah.base64url.decode(text) end
 ---@field recursive? boolean
 ---seconds: a batch is delivered after this time without changes, and after a second at the latest
 ---@field quiet? number
----@field max? integer the most files and folders to watch
+---@field max? integer largest number of files and folders to watch
 -- end of ah.WatchOptions
 
 ---@class ah.Change
@@ -1830,7 +1830,7 @@ function ah.http(request) end
 
 -- fields of ah.ServerAnswer (make generate)
 ---@class ah.ServerAnswer
----@field status? integer for a refused request: that of the refusal
+---@field status? integer default for a refused request: that of the refusal
 ---strings by name, or lists of strings for several of a name
 ---@field headers? table<string, string|string[]>
 ---a string is sent as `text/plain` unless `headers` say otherwise, a table as JSON
