@@ -300,7 +300,7 @@ static const ah_option time_rows[] = {
      .most = AH_OPT_MOST,
      .unit = "seconds",
      .to = AH_TO_MS(ah_child_wait, for_ms),
-     .doc = "that it waits, [then it gives up](processes.md#methods)"},
+     .doc = "time to wait before the method [fails](processes.md#methods)"},
     {0},
 };
 const ah_subject ah_subject_process_time = {

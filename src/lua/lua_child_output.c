@@ -243,7 +243,7 @@ static const ah_option line_rows[] = {
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(ah_child_wait, json),
-     .doc = "each line is decoded"},
+     .doc = "decodes each line"},
     {.name = "max",
      .kinds = AH_OPT_NUMBER,
      .least = 1,
@@ -252,7 +252,7 @@ static const ah_option line_rows[] = {
      .otherwise = "16777216",
      .type = "integer",
      .to = AH_TO_SIZE(ah_child_wait, bytes),
-     .doc = "of a line; a longer one is passed over, and told"},
+     .doc = "size of a line; a longer one is skipped and reported"},
     {0},
 };
 const ah_subject ah_subject_process_line = {.what = "process:line",

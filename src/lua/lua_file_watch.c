@@ -294,8 +294,7 @@ static const ah_option watch_rows[] = {
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(ah_file_watch_config, recursive),
-     .doc = "of a folder: all below it is watched, too, what comes later included. Links are not "
-            "followed"},
+     .doc = "watches everything below a folder, including later entries. Links are not followed"},
     {.name = "quiet",
      .kinds = AH_OPT_NUMBER,
      .most = MAX_QUIET_S,
@@ -303,14 +302,14 @@ static const ah_option watch_rows[] = {
      .unit = "seconds",
      .to = AH_TO_MS(ah_file_watch_config, quiet_ms),
      .doc =
-         "a batch is told once nothing has happened for so long, and after a second at the latest"},
+         "a batch is delivered after this time without changes, and after a second at the latest"},
     {.name = "max",
      .kinds = AH_OPT_INTEGER,
      .least = 1,
      .most = MAX_WATCHED,
      .otherwise = "50000",
      .to = AH_TO_SIZE(ah_file_watch_config, max),
-     .doc = "the files and folders that may be there"},
+     .doc = "largest number of files and folders to watch"},
     {0},
 };
 const ah_subject ah_subject_watch = {

@@ -179,16 +179,15 @@ typedef struct head {
 #define HEADERS_ROW                                                                                \
     {                                                                                              \
         .name = "headers", .kinds = AH_OPT_TABLE, .type = "table<string, string|string[]>",        \
-        .doc = "strings by name, or lists where a name stands more than once"                      \
+        .doc = "strings by name, or lists of strings for several of a name"                        \
     }
 
 static const ah_option answer_rows[] = {
-    STATUS_ROW("of a [refused request](#refusals): that of the refusal"),
+    STATUS_ROW("default for a [refused request](#refusals): that of the refusal"),
     HEADERS_ROW,
     {.name = "body",
      .kinds = AH_OPT_STRING | AH_OPT_TABLE,
-     .doc =
-         "a string is `text/plain` where `headers` do not say otherwise; a table is sent as JSON"},
+     .doc = "a string is sent as `text/plain` unless `headers` say otherwise, a table as JSON"},
     {0},
 };
 const ah_subject ah_subject_server_answer = {
@@ -203,8 +202,8 @@ static const ah_option head_rows[] = {
      .unit = "bytes",
      .type = "integer",
      .to = AH_TO_DOUBLE(head, length),
-     .doc = "of the body, which the client is told: more is dropped, and an answer that ends "
-            "before breaks off"},
+     .doc = "size of the body, sent to the client. The rest of a longer body is dropped; a "
+            "shorter one breaks off the response"},
     {0},
 };
 const ah_subject ah_subject_server_head = {
@@ -388,21 +387,21 @@ static const ah_option event_rows[] = {
     {.name = "event",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(event, name),
-     .doc = "its kind, one line"},
+     .doc = "kind of the event, one line"},
     {.name = "data",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(event, data),
-     .doc = "its text, of any number of lines"},
+     .doc = "text of the event, of any number of lines"},
     {.name = "id",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(event, id),
-     .doc = "one line; a client that comes again names the last one that it got"},
+     .doc = "one line; a client that reconnects sends the last one that it received"},
     {.name = "retry",
      .kinds = AH_OPT_INTEGER,
      .most = INT_MAX,
      .unit = "milliseconds",
      .to = AH_TO_INT(event, retry),
-     .doc = "until a client that lost the connection comes again"},
+     .doc = "time after which a client that lost the connection reconnects"},
     {0},
 };
 const ah_subject ah_subject_server_event = {
