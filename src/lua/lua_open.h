@@ -1,5 +1,6 @@
-/* Openers of files that offer nothing else: each sets its functions in the table of
- * agenthost, which is on top of the stack. The others say so in their own headers. */
+/* Opening functions of the files without a header. Each sets its functions in the table of
+ * agenthost, which is on top of the stack. Those of other files are in their own headers. They may
+ * raise when out of memory. */
 #ifndef AH_LUA_OPEN_H
 #define AH_LUA_OPEN_H
 
@@ -13,7 +14,7 @@ void ah_lua_open_ctx(lua_State *L);      /* the metatable only */
 void ah_lua_open_embed(lua_State *L);    /* host_tool */
 void ah_lua_open_file(lua_State *L);     /* _append_private */
 void ah_lua_open_http(lua_State *L);     /* http */
-void ah_lua_open_load(lua_State *L);     /* load; agent:save, fork, use. After ah_lua_open_agent. */
+void ah_lua_open_load(lua_State *L);     /* load; agent:save, fork, use; after ah_lua_open_agent */
 void ah_lua_open_launch(lua_State *L);   /* _folder, _environment */
 void ah_lua_open_outside(lua_State *L);  /* _members, _excerpt, _full, _variables */
 void ah_lua_open_process(lua_State *L);  /* process */
