@@ -34,7 +34,7 @@ ah_buf *ah_lua_push_buf(lua_State *L, size_t max);
  * is on top when this is called and stays there. */
 void ah_lua_open_value(lua_State *L);
 
-/* -- things with a class: how they become JSON stands in their metatables ------------------ */
+/* -- objects with a class: their metatable has the function that writes them as JSON -------- */
 
 /* The JSON of an object while it is being written. */
 typedef struct ah_lua_json ah_lua_json;
