@@ -15,15 +15,15 @@ struct ah_agent {
     ah_embed *embed;
     ah_agent *next, **link;
     void *user;
-    int ref; /* reference to the agent in Lua: */
+    int ref; /* reference to the agent in Lua */
     ah_lua_agent *lua;
     bool ours;                   /* no script has it */
     ah_transcript *conversation; /* the agent's transcript */
-    int run_ref;                 /* reference to the userdata of the run: */
+    int run_ref;                 /* reference to the userdata of the run */
     ah_lua_run *run;             /* the last run; NULL: none yet */
     ah_tap tap;
     bool at_work, has_reply, counted;
-    ah_event_node *done, *least; /* the event at the end, and a minimal one without memory */
+    ah_event_node *done, *least; /* events for the end of a run: complete, and minimal */
     ah_err err;
     ah_reply reply;
     size_t first, last; /* entries of the reply's run */
@@ -87,7 +87,7 @@ static void refuse_others(lua_State *L)
 
 typedef struct opening {
     ah_agent *agent;
-    const char *config; /* of ah_agent_open; or NULL, with: */
+    const char *config; /* of ah_agent_open; else NULL */
     const char *name;   /* of ah_agent_find */
 } opening;
 

@@ -105,7 +105,7 @@ static void closed(void *ud, const ah_ask_end *end)
 static void refuse(approval *a, const char *where, const ah_err *err)
 {
     ah_ask_end end = {.how = AH_ASK_DENIED,
-                      .why = AH_LIT("what decides on it has failed"),
+                      .why = AH_LIT("the approval function failed"),
                       .by = AH_LIT(AH_BY_SCRIPT)};
     char words[AH_MAX_MESSAGE + AH_PLACE + 64];
 

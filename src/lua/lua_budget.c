@@ -179,7 +179,7 @@ const ah_subject ah_subject_budget = {.what = "budget",
                                       .doc = "limits of [a budget](budgets.md#budgets)",
                                       .row = budget_rows};
 
-/* The table at idx -> a budget object on top. */
+/* Pushes a budget object made from the table at idx. */
 static void new_budget(lua_State *L, int idx)
 {
     ah_lua *h = ah_lua_of(L);

@@ -232,7 +232,8 @@ static int read_on(lua_State *L, int status, lua_KContext ctx)
     if (w->late) {
         lua_pushboolean(L, false);
         return ah_child_push_late(
-            L, c, w->form == AH_FORM_LINE ? "written a line" : "written what is to be read");
+            L, c,
+            w->form == AH_FORM_LINE ? "written a line" : "written the bytes that were asked for");
     }
     refuse_second(L, c);
     return ah_child_await(L, (int)ctx, w, read_on);

@@ -264,7 +264,8 @@ static ah_slice push_pointer(lua_State *L, int idx, lua_Integer i)
     return p;
 }
 
-/* Applies the list of pointers at idx. A member that no pointer finds is unchanged. */
+/* Applies the list of pointers at idx. If none of them finds a member, the value is allowed
+ * unchanged. */
 static void redact(lua_State *L, int idx, const asked *a)
 {
     bool found = false;

@@ -261,8 +261,8 @@ static int call_reducer(lua_State *L)
     lua_call(L, 2, 1);
     if (!lua_isnil(L, -1) && !lua_rawequal(L, -1, 4))
         luaL_error(L,
-                   "it must say on its view what is to change (view:append(value) ...), and "
-                   "return that or nothing; it returned a %s",
+                   "a reducer changes its view (view:append(value) ...) and returns the view "
+                   "or nothing; it returned a %s",
                    luaL_typename(L, -1));
     return 0;
 }

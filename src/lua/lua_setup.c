@@ -253,8 +253,8 @@ static int conversation_index(lua_State *L)
 static int conversation_newindex(lua_State *L)
 {
     return ah_lua_raise(L, AH_USAGE,
-                        "conversation: its fields cannot be set; what it has of its own is made by "
-                        "conversation:set_system(text), conversation:add_tools(tools) and "
+                        "conversation: its fields cannot be set; use "
+                        "conversation:set_system(text), conversation:add_tools(tools) or "
                         "conversation.resources.name = value");
 }
 
@@ -482,7 +482,8 @@ void ah_lua_setup_begin(ah_lua_agent *a, ah_run *run, ah_setup_fn rest, void *ud
         ah_run_ready(run, &err);
 }
 
-/* Keeps the task on the stack until its staged changes are dropped, which may call the script. */
+/* The conversation stays on the stack until its staged changes are dropped, which may call the
+ * script. */
 void ah_lua_setup_stop(ah_lua_agent *a)
 {
     setting_up *s = a->setup.at_work;

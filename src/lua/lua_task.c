@@ -495,7 +495,7 @@ static const char *const cannot_wait[AH_CALLEES] = {
         "to the prompt in `params`",
     [AH_CALLEE_RENDERER] = "a renderer cannot wait: wait in the handler, and put it into the value",
     [AH_CALLEE_ID] = "the id of an entity cannot wait: find it out before the entity is returned",
-    [AH_CALLEE_SNAPSHOT] = "snapshot and restore cannot wait: they copy what is at hand",
+    [AH_CALLEE_SNAPSHOT] = "snapshot and restore cannot wait: they only copy the object",
 };
 
 /* True in a collection, in which finalizers may run at any allocation. Lua reports this from 5.4.4

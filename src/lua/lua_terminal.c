@@ -396,9 +396,9 @@ static int not_there(lua_State *L)
 
     ah_err_set(
         &err, AH_USAGE,
-        "ah.terminal: only the command agenthost gives scripts its terminal, and only to what it "
-        "runs: start the script with `agenthost script.lua`; a program that embeds agenthost "
-        "gives one with `tty` of its ah_config");
+        "ah.terminal: only the command agenthost gives scripts its terminal: start the script with "
+        "`agenthost script.lua`; a program that embeds agenthost gives one with `tty` of its "
+        "ah_config");
     return push_error(L, &err);
 }
 

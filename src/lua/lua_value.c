@@ -206,8 +206,7 @@ static ah_status refuse_keys(writer *w, const level *at, const shape *s, bool ar
     return refuse(w, at, "an object (ah.object) with integer keys cannot be JSON");
 }
 
-/* Fails for integer keys other than 1..n, with the first missing one or the fact that they do not
- * run from 1. */
+/* Fails for integer keys that are not 1..n: the error names the smallest key or the first hole. */
 static ah_status refuse_gap(writer *w, level *at, const shape *s)
 {
     at->where = ITEM;

@@ -82,8 +82,9 @@ void ah_watch_soon(ah_lua *h, bool calls);
 void ah_watch_into(ah_lua *h, lua_State *L, lua_State *co);
 void ah_watch_back(ah_lua *h, lua_State *L);
 
-/* Guards coroutine.resume, wrap and close, and debug.sethook for good: when the library's first
- * watch is entered, in a state of our own before anything else. Raises when out of memory. */
+/* Guards coroutine.resume, wrap and close, and debug.sethook for good. Called when the library's
+ * first watch is entered or, in a state of our own, before anything else. Raises when out of
+ * memory. */
 void ah_lua_guard_threads(lua_State *L);
 
 /* -- the script itself ------------------------------------------------------------- */

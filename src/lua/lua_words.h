@@ -12,8 +12,8 @@ bool ah_word_means(ah_slice found, ah_slice name);
 /* Returns the next name in `known` for which `found` is a foreign name, or NULL; *at is 0 at
  * first. */
 const char *ah_word_next(ah_slice found, const char *const *known, size_t *at);
-/* Returns the table in `known` that has the field `found`, which was given beside it, or NULL;
- * *field is its name there. */
+/* If the field `found` belongs into a table of `known`, returns the name of that table and sets
+ * *field to the field's name there; else returns NULL. */
 const char *ah_word_inside(const char *const *known, ah_slice found, const char **field);
 /* Returns the function of the module for which `found` is a foreign name, as it is written, or
  * NULL. */
