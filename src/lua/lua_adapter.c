@@ -216,7 +216,7 @@ static const char *environment(void *ud, const char *name)
     return value;
 }
 
-/* demo/NAME: require("agenthost.providers.demo")(NAME) gives an adapter object. */
+/* demo/NAME: require("agenthost.providers.demo")(NAME) returns an adapter object. */
 static ah_status open_demo(lua_State *L, ah_slice name, ah_adapter **out, ah_err *err)
 {
     ah_lua *h = ah_lua_of(L);

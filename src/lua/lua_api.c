@@ -235,8 +235,8 @@ static void new_embed(lua_State *L, ah_lua *h, const ah_config *cfg)
     ah_given_open(L, e);
 }
 
-/* Passes a log record to the program. Errors of calls that the program's log function makes and
- * that are refused are not logged to it. */
+/* Passes a log record to the program. Refused calls that the program makes in there are not logged
+ * to it. */
 static void put_record(void *ud, ah_log_level level, const char *line)
 {
     ah_slice text = ah_slice_of(line), shown;

@@ -34,7 +34,7 @@ static void free_approval(approval *a)
 
 /* -- the verdict ---------------------------------------------------------------------------- */
 
-/* A text of a checked response, or nothing. */
+/* Appends a text of a checked response, or nothing. */
 static void unquote(ah_slice value, ah_buf *out)
 {
     if (value.p)

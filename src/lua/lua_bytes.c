@@ -101,7 +101,7 @@ static int hmac(lua_State *L)
 
 /* -- base64 ------------------------------------------------------------------------------ */
 
-/* One of the two, an upvalue of its functions. */
+/* One of the two alphabets, an upvalue of its functions. */
 typedef struct alphabet {
     const char *name, *encode, *decode;
     void (*put)(ah_buf *out, ah_slice bytes);

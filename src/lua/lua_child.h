@@ -58,7 +58,7 @@ struct ah_child {
     bool input_closed;
     int64_t given; /* bytes written to its input */
     int64_t grace_ms, stall_ms;
-    ah_timer patience; /* from the end of its input to SIGTERM */
+    ah_timer patience; /* time from the end of its input to SIGTERM */
     ah_ends errors;
     ah_buf part;
     size_t used, looked; /* of part: bytes taken; bytes behind those without an end of line */

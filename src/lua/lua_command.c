@@ -317,16 +317,17 @@ static command *push_command(lua_State *L, const given *o)
 }
 
 /* ah._command { argv, env, folders, readable, start, start_in, stdin, timeout, grace, memory,
- *              file_size, cpu, processes, keep, tail, merge, sandbox, network, owners }
+ *                file_size, cpu, processes, keep, tail, merge, sandbox, network, owners }
+ *  -> { how = "exited" | "timed_out", code | signal, seconds, cpu, peak, bytes, output, tail,
+ *       stdout, stderr = { bytes, output, tail } (not with merge), sandbox, left }, or nil and an
+ *     error if the command could not be run
+ *
  * argv: list of words; env: list of "NAME=value", the whole environment; folders: list of folders
  * (ah._folder) that may be written to in a sandbox; readable: folders that may be read, nil: all;
  * start: the folder where it begins; start_in: a path below that, or an absolute one. Times in
  * seconds, sizes in bytes; 0 or nil: no limit. keep, tail: bytes kept of the output's beginning and
- * of its end. merge: both streams are one, in the exact order of writing. -> { how = "exited" |
- * "timed_out", code | signal, seconds, cpu, peak, bytes, output, tail,
- *     stdout, stderr = { bytes, output, tail } (not with merge), sandbox, left }, or nil and an
- * error if the command could not be run. left: number of processes that could not be ended; nil:
- * not known. */
+ * of its end. merge: both streams are one, in the exact order of writing. left: number of processes
+ * that could not be ended; nil: not known. */
 static int run_command(lua_State *L)
 {
     given o = {.fence.limits = AH_LAUNCH_UNLIMITED};

@@ -35,7 +35,7 @@ static ah_status put_shown(lua_State *L, ah_lua_json *j)
     return st;
 }
 
-/* Entities inside an entity are its tools of work, and are left out unless `fields` names them. */
+/* Entities inside an entity are left out, unless `fields` names them. */
 static bool is_within_entity(const ah_lua_json *j)
 {
     return ah_lua_json_around(j, SHOWN) || ah_lua_json_around(j, BY_FIELDS) >= ENTITY_LEVELS;

@@ -193,7 +193,7 @@ static bool push_raw(lua_State *L, int idx, const char *name, int type)
     return false;
 }
 
-/* Valid as long as the table holds it. */
+/* Returns a string field by raw access; it is valid as long as the table holds it. */
 static const char *raw_string(lua_State *L, int idx, const char *name)
 {
     const char *s = NULL;

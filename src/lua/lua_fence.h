@@ -1,10 +1,10 @@
 /* Fences around code of a script: limit the Lua memory that it takes, and refuse os.exit in
  * handlers. A fence stops mistakes, not malice: it does not cover memory outside of Lua's
  * allocator, nor a copy of os.exit made earlier (in a state of ah_open the copy is guarded, too).
- *
- * Counted is what the code, with the calls inside it, took less what was freed meanwhile. Over the
- * limit Lua collects all garbage first; the allocation fails only if the whole heap has grown by as
- * much, too. So a task pays neither for the garbage of others nor for its own, collected later. */
+ * The count is the memory that the code, with the calls inside it, took less the memory freed
+ * meanwhile. Over the limit Lua collects all garbage first; the allocation fails only if the whole
+ * heap has grown by as much, too. So a task pays neither for the garbage of others nor for its own,
+ * collected later. */
 #ifndef AH_LUA_FENCE_H
 #define AH_LUA_FENCE_H
 

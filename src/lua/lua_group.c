@@ -68,9 +68,9 @@ static void refuse(lua_State *L, const char *what, lua_Integer at, int idx)
                  near.p ? " (did you mean '" : "", AH_FMT(near), near.p ? "'?)" : "");
 }
 
-/* Appends the tool at idx to the list, unless it is in it and at least one of the two came by a
- * group: a script that names a tool twice itself must get the error. The table behind the list has
- * the tools in it: true if by a group. */
+/* Appends the tool at idx to the list, unless the list already has it and a group brought either of
+ * the two: a script that names a tool twice itself must get the error. The table behind the list
+ * has the tools in it: true if by a group. */
 static void append(lua_State *L, int list, int idx, bool by_group)
 {
     const ah_tool *t = ah_lua_to_tool(L, idx);

@@ -1,6 +1,7 @@
-/* ah.image(path | { data, mime } | { url, mime }) returns a part for messages and results: { type =
- * "image", mime, data } or { type = "image", url, mime }, a plain table recognised by its
- * metatable. Files are read here, completely and up to a limit; URLs are not fetched. */
+/* ah.image(path | { data, mime } | { url, mime }) returns a part for messages and results:
+ *  { type = "image", mime, data } or { type = "image", url, mime }
+ * Both are plain tables, recognised by their metatable. Files are read here, completely and up to a
+ * limit; URLs are not fetched. */
 #include "lua/lua_image.h"
 
 #include "base/base64.h"

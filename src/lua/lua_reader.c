@@ -1,5 +1,5 @@
 /* Subjects of options (base/option.h) as data of the library's own Lua. ah._reader makes a reader
- * from a subject, which works like those of C; ah._options lists both. */
+ * from a subject. It works like those of C, and ah._options lists both. */
 #include <lauxlib.h>
 
 #include "lua/lua_open.h"

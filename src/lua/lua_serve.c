@@ -780,7 +780,7 @@ static size_t read_names(lua_State *L, server *s, const char *name, ah_slice out
     return (size_t)n;
 }
 
-/* Sets the slices of the names, which are one behind the other. */
+/* Sets the slices of the names in the text, where they follow each other. */
 static void place_names(server *s)
 {
     const char *at = s->text.data;

@@ -79,15 +79,14 @@ typedef struct ah_lua {
     int64_t stop_seen, cancel_seen; /* loop clock; 0: not seen */
     int64_t until;                  /* limit of a run that is being begun (loop clock); 0: none */
     int64_t told;                   /* when the script was informed of ah_terminate; 0: not yet */
-    int calls;                /* calls before which the clock is read, in addition to the count */
-    int closes;               /* depth of coroutine.close in coroutine.close */
-    bool guarded;             /* ah_lua_guard_threads was tried */
-    ah_text *model;           /* given from outside; overrides the models of scripts */
-    struct ah_models *models; /* rows of the program, and facts learned */
-    ah_lua_object *held;      /* objects kept by ah_lua_hold */
-    struct ah_undo *undos;    /* objects with an undo copy in open overlays (lua_undo.c) */
-    int64_t reducing;     /* number of the running reducer, while sessions must not change in other
-                             ways; 0: none */
+    int calls;                      /* number of calls before which the clock is read, too */
+    int closes;                     /* depth of coroutine.close in coroutine.close */
+    bool guarded;                   /* ah_lua_guard_threads was tried */
+    ah_text *model;                 /* given from outside; overrides the models of scripts */
+    struct ah_models *models;       /* rows of the program, and facts learned */
+    ah_lua_object *held;            /* objects kept by ah_lua_hold */
+    struct ah_undo *undos;          /* objects with an undo copy in open overlays (lua_undo.c) */
+    int64_t reducing;     /* number of the running reducer (sessions change only by it); 0: none */
     int64_t reductions;   /* reducers called so far */
     ah_callee callee;     /* the innermost callee that cannot wait */
     bool subscribed;      /* some dispatcher has had a subscriber */

@@ -145,7 +145,7 @@ static bool is_meant(lua_State *co)
             (strcmp(ar.name, "error") == 0 || strcmp(ar.name, "assert") == 0));
 }
 
-/* Returns the log of its run, or of the nearest run around that which has one; else the host's
+/* Returns the log of the task's run or of the nearest run around it with a log; else the host's
  * log. */
 static const ah_log *log_of(const ah_task *t)
 {

@@ -93,7 +93,7 @@ static void push_parameters(lua_State *L, const ah_tool *t)
     ah_lua_push_json(L, ah_json_member(ah_text_slice(t->spec), "parameters"));
 }
 
-/* Pushes nil if the brief description is the only one. */
+/* Pushes the full description, or nil if the brief one is the only one. */
 static void push_full_description(lua_State *L, const ah_tool *t)
 {
     push_description(L, t);

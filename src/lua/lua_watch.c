@@ -316,7 +316,7 @@ static lua_State *resumed_by(lua_State *L)
     return co != L ? co : NULL;
 }
 
-/* All threads from the one that was entered down to L hurry. */
+/* Calls hurry() for all threads from the one that was entered down to L. */
 static void hurry_all(const ah_watch *w, lua_State *L)
 {
     lua_State *at = w->thread;
@@ -371,7 +371,7 @@ static void begin(ah_lua *h, ah_watch *w, int64_t now)
         h->looked = h->checked = now;
 }
 
-/* A coroutine that was made under a watch and continues in the script. */
+/* Called for a coroutine that was made under a watch and continues in the script. */
 static void unwatched(ah_lua *h, lua_State *L)
 {
     lua_sethook(L, NULL, 0, 0);
@@ -510,8 +510,8 @@ void ah_watch_back(ah_lua *h, lua_State *L)
 
 /* -- the script itself ------------------------------------------------------------------------- */
 
-/* The first time it raises at once, for a script that only computes; then the script has a moment
- * to end. */
+/* Raises at once the first time, since a script may only compute. Then the script has a moment to
+ * end. */
 static void interrupt(lua_State *L, lua_Debug *ar)
 {
     ah_lua *h = host_of(L);

@@ -12,7 +12,7 @@ bool ah_word_means(ah_slice found, ah_slice name);
 /* Returns the next name in `known` for which `found` is a foreign name, or NULL; *at is 0 at
  * first. */
 const char *ah_word_next(ah_slice found, const char *const *known, size_t *at);
-/* If the field `found` belongs into a table of `known`, returns the name of that table and sets
+/* If the field `found` belongs in a table of `known`, returns the name of that table and sets
  * *field to the field's name there; else returns NULL. */
 const char *ah_word_inside(const char *const *known, ah_slice found, const char **field);
 /* Returns the function of the module for which `found` is a foreign name, as it is written, or
