@@ -1,4 +1,5 @@
-/* Names and rows of models that scripts and programs give (lua_models.c). The host owns them. */
+/* Names and rows of models that scripts and programs give (lua_models.c). The host owns the rows;
+ * the aliases are in the registry of the Lua state. */
 #ifndef AH_LUA_MODELS_H
 #define AH_LUA_MODELS_H
 
