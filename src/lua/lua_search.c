@@ -1,6 +1,6 @@
-/* The strategy that ah.search gives is a table like any other: `tools` holds search_tools, `later`
- * what may be found, so that a loaded conversation gets its handlers back, and `search` the set,
- * which the run looks into by itself. Nothing is searched here. */
+/* The strategy that ah.search returns is an ordinary table: `tools` has search_tools, `later` the
+ * tools to be found, so that a loaded conversation gets their handlers back, and `search` the set,
+ * which the run itself searches. */
 #include "lua/lua_search.h"
 
 #include "lua/lua_error.h"
@@ -41,7 +41,7 @@ ah_search *ah_lua_search_of(lua_State *L, int idx)
     return s;
 }
 
-/* Pushes the set, whose tools are those of the list on top. */
+/* Pushes the set with the tools of the list on top. */
 static ah_search *push_set(lua_State *L, const ah_search_rules *rules)
 {
     ah_search **box;
@@ -61,7 +61,7 @@ static ah_search *push_set(lua_State *L, const ah_search_rules *rules)
     return *box;
 }
 
-/* The changes hold it where pushing it raises. */
+/* The changes keep the tool if pushing it raises. */
 static void push_search_tool(lua_State *L, ah_search *s)
 {
     ah_changes *held = ah_lua_push_changes(L, &ah_lua_of(L)->mem);
@@ -81,7 +81,7 @@ static void push_search_tool(lua_State *L, ah_search *s)
 typedef struct search_fields {
     ah_search_rules rules;
     ah_slice name;
-    int by, method; /* which word; -1: none */
+    int by, method; /* number of the word; -1: not given */
 } search_fields;
 
 static const ah_option search_rows[] = {
@@ -129,7 +129,7 @@ static int search(lua_State *L)
     lua_settop(L, 1);
     ah_options_read(L, 1, &ah_subject_search, &f);
     f.rules.who = f.by < 0 ? NULL : f.by == 0 ? "provider" : "here";
-    f.rules.method = f.method == 0 ? "regex" : NULL; /* bm25 is the usual one */
+    f.rules.method = f.method == 0 ? "regex" : NULL; /* the default is bm25 */
     lua_getfield(L, 1, "tools");                     /* -- t list */
     lua_createtable(L, 0, 4);
     lua_insert(L, 2); /* -- t strategy list */

@@ -1,6 +1,5 @@
-/* ah.section and ah.tools_section: from a table of named fields to a section whose
- * `enabled` and `visibility` may be Lua functions. These are called through the door for
- * calls, so they cannot wait. */
+/* ah.section and ah.tools_section: make sections from tables of named fields. `enabled` and
+ * `visibility` may be Lua functions, which are called and cannot wait. */
 #include "lua/lua_section.h"
 
 #include "lua/lua_error.h"
@@ -19,7 +18,7 @@ static const char DRAFT[] = "agenthost.section.draft";
 typedef struct decider {
     ah_lua *lua;
     int ref;
-    bool visibility; /* answers "full" or "summary", else true or false */
+    bool visibility; /* expects "full" or "summary", else true or false */
 } decider;
 
 typedef struct question {
@@ -70,7 +69,7 @@ static void release_decider(void *p)
 
 static const struct ah_switch_vt decider_vt = {ask, release_decider};
 
-/* -- what is being made, in a userdata so that a raise loses nothing ------------------ */
+/* -- drafts, in userdata that free them after a raise --------------------------------- */
 
 typedef struct draft {
     ah_schema *params;
@@ -90,7 +89,7 @@ static int draft_gc(lua_State *L)
     return 0;
 }
 
-/* The function on top (popped) as a switch. */
+/* Makes a switch of the function on top (popped). */
 static ah_switch read_function(lua_State *L, bool visibility, decider **slot)
 {
     ah_lua *h = ah_lua_of(L);
@@ -173,11 +172,11 @@ size_t ah_lua_push_sections(lua_State *L, int idx, const char *what, const char 
 
 /* -- declaring --------------------------------------------------------------------------- */
 
-/* The values that rows store of a section; its texts are held by the table. */
+/* The values that rows store of a section. Their texts are held by the table. */
 typedef struct section_fields {
     ah_section_def def;
     bool accepts_overrides;
-    ah_slice text, again; /* under its name, and under its other one */
+    ah_slice text, again; /* under the first name; under the other one */
 } section_fields;
 
 static const ah_option section_common_rows[] = {
@@ -287,7 +286,7 @@ const ah_subject ah_subject_tools_section = {.what = "ah.tools_section",
                                              .base = &ah_subject_section_common,
                                              .row = tools_section_rows};
 
-/* Table at 1; its text goes by the names `name` and `other`. */
+/* Makes a section from the table at 1, whose text is in the field `name` or `other`. */
 static int new_section(lua_State *L, const ah_subject *s, const char *name, const char *other)
 {
     ah_lua *h = ah_lua_of(L);
@@ -321,7 +320,7 @@ static int new_section(lua_State *L, const ah_subject *s, const char *name, cons
     luaL_setmetatable(L, SECTION);
     if (ah_section_new(&h->mem, def, box, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);
-    d->enabled = d->visibility = NULL; /* the section's now */
+    d->enabled = d->visibility = NULL; /* owned by the section now */
     return 1;
 }
 
@@ -332,7 +331,7 @@ static int section(lua_State *L)
     return new_section(L, &ah_subject_section, "template", "body");
 }
 
-/* ah.tools_section: the same, its text called `description` (seed 003). */
+/* ah.tools_section: the same, with the text in `description` (seed 003). */
 static int tools_section(lua_State *L)
 {
     return new_section(L, &ah_subject_tools_section, "description", "template");

@@ -1,4 +1,4 @@
-/* Requests as tables, and answers that handlers give, whole or in pieces. */
+/* Requests as tables, and answers of handlers, whole or in pieces. */
 #include "lua/lua_serve.h"
 
 #include "lua/lua_error.h"
@@ -21,7 +21,7 @@ static int hex(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Once; what is no escape stays. */
+/* Decodes escapes once; invalid ones are unchanged. */
 static void push_decoded(lua_State *L, ah_slice s, bool form)
 {
     luaL_Buffer b;
@@ -41,7 +41,7 @@ static void push_decoded(lua_State *L, ah_slice s, bool form)
     luaL_pushresult(&b);
 }
 
-/* -- table name value -- table    with the value behind those of that name */
+/* -- table name value -- table    adds the value to those of that name */
 static void add_value(lua_State *L)
 {
     lua_pushvalue(L, -2);
@@ -108,7 +108,7 @@ static void push_query(lua_State *L, ah_slice query)
     }
 }
 
-/* The path of "http://host/path", as proxies are asked for it, too. */
+/* Returns the path, also of "http://host/path", as proxies are asked. */
 static ah_slice path_of(ah_slice target)
 {
     ah_slice path = until(target, '?');
@@ -236,7 +236,7 @@ static void add_header(lua_State *L, ah_hit *hit, ah_slice name)
             WHAT, name.p);
 }
 
-/* -- name value -- name    a list is a header more than once */
+/* -- name value -- name    a list sets the header several times */
 static void add_headers_of(lua_State *L, ah_hit *hit, ah_slice name)
 {
     if (!lua_istable(L, -1)) {
@@ -251,7 +251,7 @@ static void add_headers_of(lua_State *L, ah_hit *hit, ah_slice name)
     lua_pop(L, 2);
 }
 
-/* True if a content type is among them. */
+/* Sets the headers; returns true if a content type is among them. */
 static bool read_headers(lua_State *L, int idx, ah_hit *hit)
 {
     bool typed = false;
@@ -278,7 +278,7 @@ static void add_type(lua_State *L, ah_hit *hit, const char *type)
         ah_lua_raise_nomem(L);
 }
 
-/* Pushes the body as text; a table is JSON. */
+/* Pushes the body as text; a table as JSON. */
 static const char *push_body(lua_State *L, int idx)
 {
     int type = lua_getfield(L, idx, "body");
@@ -313,7 +313,7 @@ static void say_whole(lua_State *L, ah_hit *hit, int status)
     ah_hit_end(hit);
 }
 
-/* Of an answer that does not say one. */
+/* Returns the status of an answer that does not set one. */
 static int usual_status(const ah_hit *hit)
 {
     int refused = ah_hit_refusal(hit).status;
@@ -379,8 +379,8 @@ void ah_lua_begin_answer(lua_State *L, int idx, ah_hit *hit, const char *type)
 /* -- events ------------------------------------------------------------------------------------ */
 
 typedef struct event {
-    ah_slice name, data, id; /* without bytes at all: not given */
-    int retry;               /* -1: likewise */
+    ah_slice name, data, id; /* .p NULL: not given */
+    int retry;               /* -1: not given */
 } event;
 
 static const ah_option event_rows[] = {
@@ -414,7 +414,7 @@ static void put_field(ah_buf *b, const char *name, ah_slice value)
     ah_buf_char(b, '\n');
 }
 
-/* A field of one line. */
+/* Appends a field of one line. */
 static void put_line(lua_State *L, ah_buf *b, const char *name, ah_slice value)
 {
     if (!value.p)
@@ -425,7 +425,7 @@ static void put_line(lua_State *L, ah_buf *b, const char *name, ah_slice value)
     put_field(b, name, value);
 }
 
-/* Each line of the data is a field of its own. */
+/* Appends one field for each line of the data. */
 static void put_data(ah_buf *b, ah_slice data)
 {
     for (;;) {

@@ -1,5 +1,5 @@
-/* ah.tool, and the calls of handlers and their answers. Handlers get ctx beside their arguments
- * (lua_ctx.c); their results are read in lua_result.c. */
+/* ah.tool, the calls of handlers and their answers. Handlers get ctx beside their arguments
+ * (lua_ctx.c); lua_result.c reads their results. */
 #include "lua/lua_tool.h"
 
 #include "lua/lua_error.h"
@@ -23,7 +23,7 @@ enum { MAX_ASKED = 4 << 20 };
 
 typedef ah_lua_handler handler;
 
-/* -- how a call ends -------------------------------------------------------------------- */
+/* -- the end of a call ------------------------------------------------------------------ */
 
 static void end_call(ah_task *t, const ah_outcome *o)
 {
@@ -46,26 +46,26 @@ static void settled(ah_task *t, int nresults)
     int first = lua_gettop(L) - nresults + 1;
     ah_lua_result r;
 
-    ah_watch_until(t->lua, t->deadline); /* for metamethods of the result, and its renderer */
+    ah_watch_until(t->lua, t->deadline); /* for the result's metamethods and its renderer */
     ah_lua_result_read(L, first, nresults, &r);
     if (r.o.success && r.at)
         ah_lua_render(L, c->call, &hd->forms, r.at, &r.o);
     ah_watch_until(t->lua, 0);
-    if (r.at && ah_run_cfg(c->call->run)->n_strategies > 0) /* last: what raises would lose it */
+    if (r.at && ah_run_cfg(c->call->run)->n_strategies > 0) /* last: a raise would lose it */
         r.o.live = ah_lua_live(L, r.at);
     end_call(t, &r.o);
     ah_lua_result_clear(&r);
 }
 
-/* Kinds that leave the loop; everything else a handler raises is an answer (seed 002). */
+/* Statuses that end the run; any other error of a handler is an answer (seed 002). */
 static bool leaves(ah_status st)
 {
     return st == AH_PROMPT_EVALUATION || st == AH_VISIBILITY_EXPANSION || st == AH_DEADLINE ||
            st == AH_BUDGET || st == AH_CANCELLED;
 }
 
-/* Ends the call so that its run leaves to open sections. The error that the handler raised names
- * them; if it cannot be read, the call fails with that message. */
+/* Ends the call so that its run ends to open sections. The error that the handler raised names
+ * them; if that cannot be read, the call fails with the message. */
 static void leave_for_sections(ah_task *t, ah_outcome *o)
 {
     ah_err err;
@@ -89,7 +89,7 @@ static void failed(ah_task *t, const ah_err *err)
                     .message = ah_slice_of(err->message)};
     char repaired[sizeof err->message];
 
-    if (!ah_utf8_valid(o.message)) { /* error texts come from anywhere */
+    if (!ah_utf8_valid(o.message)) { /* error texts may have any bytes */
         memcpy(repaired, err->message, sizeof repaired);
         for (char *p = repaired; *p; p++)
             if ((unsigned char)*p >= 0x80)
@@ -158,7 +158,8 @@ void ah_lua_push_live(lua_State *L, const ah_value *v)
         lua_pushnil(L);
 }
 
-/* A plain table would print as an address, which tells a model nothing and is never the same. */
+/* Pushes a text for the value at idx. A plain table would print as an address, which is useless to
+ * a model and never the same. */
 static void push_words(lua_State *L, int idx)
 {
     ah_err err;
@@ -173,7 +174,8 @@ static void push_words(lua_State *L, int idx)
     luaL_tolstring(L, idx, NULL);
 }
 
-/* Of `nil, message` the message becomes a text here, where its __tostring is fenced in. */
+/* Converts the message of `nil, message` to a text here, since the fence is around its
+ * __tostring. */
 int ah_lua_handled(lua_State *L, int status, lua_KContext ctx)
 {
     (void)status;
@@ -186,7 +188,7 @@ int ah_lua_handled(lua_State *L, int status, lua_KContext ctx)
     return lua_gettop(L);
 }
 
-/* args ctx */
+/* (args, ctx) */
 static int handle(lua_State *L)
 {
     const ah_ctx *c = lua_touserdata(L, 2);
@@ -197,7 +199,7 @@ static int handle(lua_State *L)
     return ah_lua_handled(L, LUA_OK, 0);
 }
 
-/* A tool without a timeout may wait as long as it has to, but not compute for ever. */
+/* A tool without a timeout may wait without limit, but not compute without limit. */
 static void fence_in(ah_task *t, const ah_tool *tool)
 {
     t->fence.memory = tool->memory;
@@ -248,7 +250,8 @@ void ah_lua_start_call(const ah_lua_handler *hd, ah_call *call, lua_CFunction ru
 
     lua_pushcfunction(h->caller, make_task);
     lua_pushlightuserdata(h->caller, &b);
-    if (ah_lua_call(h, h->caller, 1, 0, &err) == AH_OK || call->task) { /* made, if late */
+    if (ah_lua_call(h, h->caller, 1, 0, &err) == AH_OK ||
+        call->task) { /* made, even if it took too long */
         ah_task_begin(((ah_ctx *)call->task)->task);
         return;
     }
@@ -323,13 +326,13 @@ ah_tool **ah_lua_tool_list(lua_State *L, const char *what, size_t *n)
 /* A tool that is being made, in a userdata so that a raise frees its parts. */
 typedef struct draft {
     const char *what;
-    bool method; /* of an entity: function(self, args, ctx), found by its name when it is called */
+    bool method; /* of an entity: function(self, args, ctx), found by name when called */
     bool ours;
     ah_schema *params, *result;
     handler *handler;
 } draft;
 
-/* The values that rows store of a declaration; its texts are held by the table. */
+/* The values that rows store of a declaration. Their texts are held by the table. */
 typedef struct tool_fields {
     ah_tool_def def;
     bool accepts_overrides;
@@ -481,7 +484,7 @@ static int draft_gc(lua_State *L)
     return 0;
 }
 
-/* Raises; the error says which tool it is about, where that has a name. */
+/* Raises the error with the name of the tool, if it has one. */
 static void refuse_tool(lua_State *L, ah_err *err)
 {
     ah_slice name = {0};
@@ -553,7 +556,7 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
         def->handler = (ah_value){&handler_vt, d->handler};
 }
 
-/* The table at 1, of which the fields were read, as a tool, which is pushed. */
+/* Makes and pushes a tool from the table at 1, whose fields have been read. */
 static ah_tool *make_tool(lua_State *L, draft kind, tool_fields *fields)
 {
     ah_lua *h = ah_lua_of(L);
@@ -575,7 +578,7 @@ static ah_tool *make_tool(lua_State *L, draft kind, tool_fields *fields)
     luaL_setmetatable(L, TOOL);
     if (ah_tool_new(&h->mem, def, box, &err) != AH_OK)
         refuse_tool(L, &err);
-    d->handler = NULL; /* the tool's now */
+    d->handler = NULL; /* owned by the tool now */
     lua_replace(L, top + 1);
     lua_settop(L, top + 1);
     return *box;
@@ -634,7 +637,7 @@ void ah_lua_push_executor(lua_State *L, int name, int function)
     lua_call(L, 1, 1);
 }
 
-/* Of a tool whose handler is a Lua function that it holds; NULL: of another one. */
+/* Returns the handler of a tool if it is a Lua function that the tool holds; else NULL. */
 static const handler *own_handler(const ah_tool *t)
 {
     return t->vt == &lua_tool_vt ? t->handler.p : NULL;

@@ -1,5 +1,5 @@
-/* The fields of a tool object are what ah.tool was given, as far as a tool keeps it: schemas as
- * tables, texts as they count. What is pushed is a copy, so that nothing changes a tool. */
+/* The fields of a tool object are those given to ah.tool, as far as a tool keeps them: schemas as
+ * tables, texts as in effect. Values are pushed as copies, so that nothing can change a tool. */
 #include "lua/lua_tool_fields.h"
 
 #include "lua/lua_fields.h"
@@ -92,7 +92,7 @@ static void push_parameters(lua_State *L, const ah_tool *t)
     ah_lua_push_json(L, ah_json_member(ah_text_slice(t->spec), "parameters"));
 }
 
-/* Nil where the brief one is all there is. */
+/* Pushes the full description, or nil if the brief one is the only one. */
 static void push_full_description(lua_State *L, const ah_tool *t)
 {
     push_description(L, t);
@@ -203,7 +203,7 @@ static const struct {
               {"description", push_description},
               {"brief", push_brief},
               {"full_description", push_full_description},
-              {"spec", push_told}, /* what a model is told */
+              {"spec", push_told}, /* the specification that a model gets */
               {"parameters", push_parameters},
               {"params", push_params},
               {"result", push_result},
