@@ -1321,10 +1321,10 @@ function ah.watch(path, fn, options) end
 
 -- fields of ah.TypeConfig (make generate)
 ---@class ah.TypeConfig
----@field name string 1 to 64 of `a-z`, `A-Z`, `0-9` and `_`, no digit first
----@field fields? table<string, any> in short form; this or `schema`
+---@field name string 1 to 64 of `a-z`, `A-Z`, `0-9` and `_`, not beginning with a digit
+---@field fields? table<string, any> in short form; either this or `schema`
 ---@field schema? table|string|ah.Schema JSON Schema of type `object`
----`function(value)`: the text that a model is shown of a tool's value
+---`function(value)`: returns the text that the model sees for a tool's value
 ---@field render? fun(value: table): string
 -- end of ah.TypeConfig
 
@@ -1339,16 +1339,17 @@ function ah.type(config) end
 
 -- fields of ah.SessionConfig (make generate)
 ---@class ah.SessionConfig
----@field types? ah.Type[] each gets a slice, with the defaults of `register`
----@field bus? ah.Dispatcher of another session, to share
----@field parent? ah.Session as `parent:child()`
+---@field types? ah.Type[] each gets a slice with the default options of `register`
+---@field bus? ah.Dispatcher the dispatcher of another session, to share it
+---@field parent? ah.Session makes a child, as `parent:child()` does
 -- end of ah.SessionConfig
 
 -- fields of ah.SliceOptions (make generate)
 ---@class ah.SliceOptions
----@field policy? "state"|"log" `log`: outside of transactions
----@field keep? "append"|"latest" of the values of its own type: all, or only the last
----@field key? string a field: a value replaces the one that has the same there
+---@field policy? "state"|"log" `"log"`: outside of transactions
+---@field keep? "append"|"latest" keeps all dispatched values of its own type, or only the last one
+---name of a field: a value replaces the one with an equal field; not beside `keep`
+---@field key? string
 -- end of ah.SliceOptions
 
 ---@class ah.Slice
@@ -1572,12 +1573,12 @@ function ah.planning_section(config) end
 
 -- fields of ah.ResourceConfig (make generate)
 ---@class ah.ResourceConfig
----`function(ctx)`: makes it. `ctx.resources` has the others; for `tool_call` and `prototype` it is
----the handler's own `ctx`
+---`function(ctx)`: makes the resource. `ctx.resources` has the others; with `tool_call` and
+---`prototype`, `ctx` is that of the handler
 ---@field provide fun(ctx: ah.Ctx): any
----one for a run; one for a call; a new one whenever it is asked for
+---one for each run; one for each call; or a new one whenever it is asked for
 ---@field scope? "singleton"|"tool_call"|"prototype"
----@field close? fun(value: any) `function(value)`: gives it back
+---@field close? fun(value: any) `function(value)`: closes the resource
 -- end of ah.ResourceConfig
 
 ---@class ah.Resources
