@@ -883,30 +883,32 @@ function ah.result(config) end
 
 -- fields of ah.EntityConfig (make generate)
 ---@class ah.EntityConfig
----@field name? string 1 to 64 letters, digits and `_`; for events, errors and saved conversations
----1 to 24 letters, digits, `_` and `-`: what the tools' names begin with; neither `planning` nor
----what begins with `planning_`
+---1 to 64 letters, digits and `_`; used in events, errors and saved conversations
+---@field name? string
+---the beginning of the tools' names: 1 to 24 letters, digits, `_` and `-`; not `planning` and not
+---beginning with `planning_`
 ---@field prefix? string
----what tells instances apart: the name of a field or method, or `function(self)`, which cannot
----wait. A string of 1 to 512 bytes or a number
+---name of a field or method, or `function(self)`, which cannot wait; its value, a number or 1 to
+---512 bytes, identifies an instance
 ---@field id? string|fun(self: table): string|number
----@field fields? string[] what a model sees of an instance
----@field stateless? boolean no method changes an instance: it is not locked, copied and set back
----`function(id)`: the instance of that id, a plain table, which becomes one as by `Class(table)`,
----or nil. May wait
+---@field fields? string[] the fields that a model sees
+---true: no method changes an instance, and no call locks, copies and restores it
+---@field stateless? boolean
+---`function(id)`: returns the instance with this id, a plain table that becomes an instance, or
+---nil; may wait
 ---@field find? fun(id: string): table?
 -- end of ah.EntityConfig
 
 -- fields of ah.MethodConfig (make generate)
 ---@class ah.MethodConfig: ah.ToolCommon
----@field name? string letters, digits, `_` and `-`; with the prefix at most 48 characters
----@field description string as of `ah.tool`
----`function(self, args, ctx)`; a method of the instances by that name, for the script as well
+---@field name? string letters, digits, `_` and `-`; at most 48 characters together with the prefix
+---@field description string as in `ah.tool`
+---`function(self, args, ctx)`; scripts can call it as a method of the instances, by that name
 ---@field handler? fun(self: table, args: table, ctx: ah.Ctx?): any, string?
----in place of a handler: the name of a method that the class has already. It is the `name`, too,
----where none is given
+---in place of `handler`: the name of a method that the class already has; also the default of
+---`name`
 ---@field method? string
----@field stateless? boolean this method leaves the instance as it is
+---@field stateless? boolean true: this method does not change the instance
 -- end of ah.MethodConfig
 
 ---@class ah.Entity a class: calling it makes the table an instance
