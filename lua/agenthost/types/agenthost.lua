@@ -55,26 +55,27 @@ local ah = {}
 -- fields of ah.Options (make generate)
 ---@class ah.Options for the model; passed on as they are
 ---@field temperature? number
----@field max_tokens? integer of the answer
+---@field max_tokens? integer most tokens of an answer
 ---@field top_p? number
 ---@field stop? string|string[] texts that end the answer
 ---@field seed? integer
----@field tool_choice? "auto"|"none"|"required"|{ name: string } left out where there are no tools
----a choice that is forced holds for every request of a run (default false), which then ends by a
----limit or by a tool
+---@field tool_choice? "auto"|"none"|"required"|{ name: string } not sent if there are no tools
+---true: a forced choice holds for every request of a run, and only a limit or a tool ends the run
+---(default false)
 ---@field tool_choice_every_turn? boolean
----effort, such as `"low"`; to Gemini before 3 as a number of tokens, to Ollama as `think` (`"true"`
+---effort, such as `"low"`; Gemini before 3 gets a number of tokens, Ollama gets `think` (`"true"`
 ---and `"none"` are yes and no)
 ---@field reasoning? string
----how long `anthropic` keeps what it has read (default `"5m"`); other providers cache by themselves
+---how long `anthropic` keeps the beginning of a request (default `"5m"`); other providers cache by
+---themselves
 ---@field cache? "5m"|"1h"|"off"
----@field cache_key? string `prompt_cache_key` of `openai`: the same for requests that begin alike
----@field strict? boolean the provider is to be strict with the tools, where it can (default false)
+---@field cache_key? string `prompt_cache_key` of `openai`: equal for requests that begin alike
+---@field strict? boolean true: tools are strict where the provider supports it (default false)
 -- end of ah.Options
 
 -- fields of ah.HttpLimits (make generate)
 ---@class ah.HttpLimits limits of a request
----@field connect_timeout? number seconds: until the connection stands, TLS included
+---@field connect_timeout? number seconds: until the connection is made, TLS included
 ---@field idle_timeout? number seconds: without a byte sent or received
 ---@field total_timeout? number seconds: for the whole request
 ---@field max_header? number bytes: of the response's headers
@@ -83,12 +84,12 @@ local ah = {}
 
 -- fields of ah.LoopDetector (make generate)
 ---@class ah.LoopDetector
----@field warn? integer the time from which on there is a warning
----@field stop? integer the time that ends the run
----@field window? integer the calls before it with which a call is compared; at least `stop` - 1
----the calls in which patterns are looked for; at least 3 * `stop` - 2
+---@field warn? integer number of the equal call from which on there is a warning
+---@field stop? integer number of the equal call that ends the run
+---@field window? integer number of earlier calls with which a call is compared; at least `stop` - 1
+---number of calls in which patterns are looked for; at least 3 * `stop` - 2
 ---@field pattern_window? integer
----tools whose calls are not counted, such as one that asks whether something is ready
+---tools whose calls are not counted, such as one that reports whether a job is ready
 ---@field exempt? string[]
 -- end of ah.LoopDetector
 
@@ -113,97 +114,101 @@ local ah = {}
 
 -- fields of ah.Use (make generate)
 ---@class ah.Use: ah.Connection the model with which a conversation goes on
----@field model? string|ah.Adapter `provider/model`, or what `ah.scripted` returns
+---@field model? string|ah.Adapter `provider/model`, or an adapter such as that of `ah.scripted`
 -- end of ah.Use
 
 -- fields of ah.Connection (make generate)
 ---@class ah.Connection how a model is asked
----the server's address; the wire's own path is added to it, such as `/chat/completions`
+---the server's address; the wire adds its own path, such as `/chat/completions`
 ---@field base_url? string
----@field api_key? string
----how tools that come in mid-conversation reach the model, see Models; not beside an adapter object
+---@field api_key? string the provider's key
+---how tools that come in mid-conversation reach the model, see Models; not with an adapter object
 ---@field tool_change_mode? ah.ToolChangeMode
----@field stream? boolean whether the answer is asked for piece by piece
----@field http? ah.HttpLimits limits of the requests
----@field options? ah.Options for the model, see below
+---@field stream? boolean true: the answer is requested piece by piece
+---@field http? ah.HttpLimits limits of each request
+---@field options? ah.Options options of the model, see below
 -- end of ah.Connection
 
 -- fields of ah.Config (make generate)
 ---@class ah.Config: ah.Connection
----@field model? string|ah.Adapter `provider/model`, or what `ah.scripted` returns; see Models
+---`provider/model`, or an adapter such as that of `ah.scripted`; see Models
+---@field model? string|ah.Adapter
 ---@field system? string the system text
 ---made by `ah.prompt`: its text follows `system`, its tools follow `tools`; see prompts.md
 ---@field prompt? ah.Prompt
----the prompt's parameters, and what `setup` finds in `conversation.params`
+---the prompt's parameters; `setup` finds them in `conversation.params`
 ---@field params? table<string, any>
----@field overrides? table|string of the prompt, or the file they are in; see prompts.md
----JSON Schema of the answer, which is then `reply.value`; see prompts.md
+---@field overrides? table|string overrides of the prompt, or the path of their file
+---JSON Schema of the answer, which is then in `reply.value`; see prompts.md
 ---@field output? table|string|ah.Schema
----made by `ah.tool`, each name once, or groups and their names; lists in the list are taken as
----their values; offered in this order
+---made by `ah.tool`, each name once, or groups and their names; offered in this order. Lists in the
+---list are flattened
 ---@field tools? ah.ToolList
 ---@field registry? ah.Registry made by `ah.registry`: more tools, behind those of `tools`
 ---by name: `function(args, ctx)` for calls that no handler answers, see Executors
 ---@field executors? table<string, fun(args: table, ctx: ah.Ctx): any>
----tools are declared by their `description` alone, and the model picks those it wants to know in
+---true: tools are declared by their `description` alone, and the model picks those that it needs in
 ---full
 ---@field brief? boolean
----@field keep_picked? boolean what it picked stays so after the run
+---@field keep_picked? boolean true: picked tools stay picked after the run
 ---@field messages? ah.Message[] the conversation so far, see Messages
 ---observers, see events.md
 ---@field on? fun(event: ah.Event)|table<ah.EventType, fun(event: ah.Event)>
----`function(level, line)`: gets the records of this run, all levels. Where it fails, the log of the
----host is told once
+---`function(level, line)`: gets all log records of this run. If it fails, the log of the host
+---reports it once
 ---@field log? fun(level: string, line: string)
----iterations: answers of the model; the tools of the last one are still called
+---most model calls (iterations); the tools of the last answer are still called
 ---@field max_iterations? integer
----after `max_iterations`: fail with `max_iterations_exceeded`, or ask once more without tools
+---after `max_iterations`: `"error"` fails with `max_iterations_exceeded`, `"answer"` asks once more
+---without tools
 ---@field on_max? "error"|"answer"
----what becomes of an answer with neither calls nor text (white space is none): it stands; or the
----model is asked again; or the run fails
+---for an answer without calls and text (white space is no text): `"answer"` accepts it, `"retry"`
+---asks again, `"error"` fails
 ---@field on_empty? "answer"|"retry"|"error"
----a call of a tool that is not there gets an error result; or the run ends with `tool_not_found`
+---for a call of an unknown tool: `"answer"` gives an error result, `"throw"` ends the run with
+---`tool_not_found`
 ---@field on_unknown_tool? "answer"|"throw"
----see each call and say which tools come and go, see Tools that come and go
+---they see each call and add, remove or lock tools, see Tools that come and go
 ---@field strategies? ah.Strategy[]
----how many tools there may be; none are injected beyond so many (there is one warning at 64)
----@field max_tools? integer
----what becomes of a tool that is injected under a taken name: left out with a warning, put in its
----place, or the run ends with `prompt_validation`
+---@field max_tools? integer most tools at a time; no more are injected. There is one warning at 64
+---for an injected tool whose name is taken: `"skip"` leaves it out with a warning, `"replace"`
+---replaces the other, `"error"` ends the run with `prompt_validation`
 ---@field on_conflict? "skip"|"replace"|"error"
----what becomes of a tool that is defined otherwise than when the conversation was written;
----`"refuse"` for a tool that is `untrusted`, else `"tell"`
+---for a tool whose definition has changed since the conversation was saved; by default `"refuse"`
+---if it is `untrusted`, otherwise `"tell"`
 ---@field on_drift? "tell"|"refuse"
----@field hint? boolean a line after the result names the tools that it brought
----how often injected tools may restart the model's session, where it cannot take them otherwise
+---@field hint? boolean true: a line behind a result names the tools that it brought
+---most restarts of the model's session by injected tools, for a model that cannot take them
+---otherwise
 ---@field max_restarts? integer
----the methods of entities that tools return become tools; for the rest of the conversation; `{ keep
----= false }`: each run of an agent lets go of them when it ends
+---true: methods of returned entities become tools for the rest of the conversation; `{ keep = false
+---}`: each run of an agent releases the entities at its end
 ---@field discover? boolean|ah.Discover
----@field max_depth? integer how deep entities that come from entities may be and still bring tools
----@field policies? ah.Policy[] look at each call before its handler, see Policies
+---@field max_depth? integer depth down to which entities that come from entities bring tools
+---they decide on each call before its handler, or on its result, see Policies
+---@field policies? ah.Policy[]
 ---decides on calls for which a policy asks; may wait
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
----`{ input = ..., output = ... }`: functions that look at what is said and at the answer, and may
----end the run
+---`{ input = ..., output = ... }`: functions that look at the user's text and at the answer, and
+---may end the run
 ---@field guards? ah.Guards
----@field asks? ah.Front a front end: responds to asks, of handlers and for approvals
----@field feedback? ah.Feedback[] what the model is told every so many calls or seconds
----look at the final answer; may wait, and may let the model go on
+---@field asks? ah.Front a front end, which responds to asks of handlers and to approvals
+---@field feedback? ah.Feedback[] each adds notes for the model after a number of calls or seconds
+---they look at the last answer; may wait, and may make the model go on
 ---@field checks? (fun(answer: ah.Answer): string?)[]
----@field budget? ah.Budget|ah.BudgetLimits what it may use, see Budgets
----@field timeout? number seconds: that this run may take
----@field deadline? number when it must end, by the clock of `ah.now()`
----@field session? ah.Session made by `ah.session`: what its tools know and change
----what handlers find as `ctx.resources`, by name or type: see Resources
+---@field budget? ah.Budget|ah.BudgetLimits limits of requests, calls, tokens and money, see Budgets
+---@field timeout? number seconds: limit of this run
+---@field deadline? number the time at which the run must have ended, by the clock of `ah.now()`
+---@field session? ah.Session made by `ah.session`: the data that its tools read and change
+---by name or type: what handlers find in `ctx.resources`, see Resources
 ---@field resources? table<string|ah.Type, any>
----@field retries? integer how often one request is sent again after a failure that may pass
----@field fallback? ah.Fallback each goes on where the one before is overloaded or out: models.md
----`function(conversation)`: makes what belongs to one conversation, before its first run; may wait,
----see Setting up a conversation
+---@field retries? integer how often one request is sent again after a temporary failure
+---each takes the place of the one before if that is overloaded or out, see models.md
+---@field fallback? ah.Fallback
+---`function(conversation)`: prepares a conversation before its first run; may wait, see Setting up
+---a conversation
 ---@field setup? fun(conversation: ah.Conversation): nil?, any
----what becomes of calls that a model makes again and again
----@field loop_detector? ah.LoopDetector|false
+---@field loop_detector? ah.LoopDetector|false limits of equal calls, see below; false: none
 ---@field [integer] ah.Section
 -- end of ah.Config
 
