@@ -531,13 +531,14 @@ function ah.load(path, config) end
 
 -- fields of ah.AskConfig (make generate)
 ---@class ah.AskConfig of a person
----@field question string what a person is asked
----@field schema? table|string|ah.Schema JSON Schema of the response; without it a string
----@field params? table<string, any> the same in the short form, for several values at once
----@field default? any the response where nobody gives one; it must match the schema
----seconds: then the default is taken, or it fails. The `timeout` of the tool holds on meanwhile
+---@field question string the text for the person
+---@field schema? table|string|ah.Schema JSON Schema of the response; by default a string
+---@field params? table<string, any> several values at once, in short form; in place of `schema`
+---@field default? any the response if there is no other; must match the schema
+---seconds: after this time the response is the default; without one, the ask fails. The `timeout`
+---of the tool still applies
 ---@field timeout? number
----the response, such as a password, is in no event and in no log, and neither is the default
+---true: the response (such as a password) and the default appear in no event and no log
 ---@field secret? boolean
 -- end of ah.AskConfig
 
@@ -558,25 +559,26 @@ function ah.load(path, config) end
 
 -- fields of ah.Price (make generate)
 ---@class ah.Price US dollars for a million tokens
----@field input? number US dollars for a million tokens that the model reads
----@field output? number for a million tokens that it writes
----@field cached_read? number for a million that it reads from its provider's cache
----@field cached_write? number for a million that it reads and its provider keeps in the cache
+---@field input? number US dollars for a million input tokens
+---@field output? number for a million output tokens
+---@field cached_read? number for a million input tokens read from the provider's cache
+---@field cached_write? number for a million input tokens written to the provider's cache
 -- end of ah.Price
 
 -- fields of ah.BudgetLimits (make generate)
 ---@class ah.BudgetLimits limits of a budget
 ---@field requests? integer requests to models, retries included; exact
 ---@field tool_calls? integer handlers started; exact
----as the providers say; where one does not, an estimate of four bytes a token
+---as reported by the provider, otherwise an estimate of four bytes a token
 ---@field input_tokens? integer
----as the providers say; where one does not, an estimate of four bytes a token
+---as reported by the provider, otherwise an estimate of four bytes a token
 ---@field output_tokens? integer
----as the providers say; where one does not, an estimate of four bytes a token
+---as reported by the provider, otherwise an estimate of four bytes a token
 ---@field total_tokens? integer
----US dollars: what the provider says an answer cost, else by `prices`, else by those that are known
+---US dollars: the cost of an answer as reported by the provider, otherwise by `prices`, otherwise
+---by known prices
 ---@field cost? number
----prices by the names of models; needed with `cost`, but for models whose price is known or told
+---prices by model name; `cost` needs them for each model without a known or reported price
 ---@field prices? table<string, ah.Price>
 -- end of ah.BudgetLimits
 
