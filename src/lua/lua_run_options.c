@@ -412,7 +412,7 @@ static const ah_option run_rows[] = {
      .is = "list of models",
      .type = "ah.Fallback",
      .where = AH_IN_JSON,
-     .doc = "each takes the place of the one before if that is overloaded or out, see "
+     .doc = "each takes the place of the one before if that is overloaded or unreachable, see "
             "[models.md](models.md#fallback)"},
     {.name = "setup",
      .kinds = AH_OPT_FUNCTION,

@@ -203,7 +203,7 @@ local ah = {}
 ---by name or type: what handlers find in `ctx.resources`, see Resources
 ---@field resources? table<string|ah.Type, any>
 ---@field retries? integer how often one request is sent again after a temporary failure
----each takes the place of the one before if that is overloaded or out, see models.md
+---each takes the place of the one before if that is overloaded or unreachable, see models.md
 ---@field fallback? ah.Fallback
 ---`function(conversation)`: prepares a conversation before its first run; may wait, see Setting up
 ---a conversation
