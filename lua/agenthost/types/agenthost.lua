@@ -109,7 +109,7 @@ local ah = {}
 
 -- fields of ah.Discover (make generate)
 ---@class ah.Discover of entities
----@field keep? boolean false: each run of an agent lets go of them when it ends
+---@field keep? boolean false: each run of an agent releases the entities at its end
 -- end of ah.Discover
 
 -- fields of ah.Use (make generate)
@@ -280,8 +280,8 @@ function ah.image(from) end
 ---@field transcript fun(self: ah.Reply): string
 
 -- fields of ah.RunWith (make generate)
----@class ah.RunWith what `agent:run` is told beside the text
----@field params? table<string, any> of the prompt, from now on
+---@class ah.RunWith fields of `agent:run` beside the text
+---@field params? table<string, any> of the prompt, from this run on
 -- end of ah.RunWith
 
 -- fields of ah.Open (make generate)
@@ -496,9 +496,9 @@ function ah.load(path, config) end
 ---@alias ah.Guard fun(text: string, value: any): (boolean|string)?, string?
 
 -- fields of ah.Guards (make generate)
----@class ah.Guards what looks at texts and may end the run
----@field input? ah.Guard|ah.Guard[] what is said, before the model sees it
----@field output? ah.Guard|ah.Guard[] the answer, before the run gives it back
+---@class ah.Guards functions that look at texts and may end the run
+---@field input? ah.Guard|ah.Guard[] they look at the user's text before the model sees it
+---@field output? ah.Guard|ah.Guard[] they look at the answer before the run returns it
 -- end of ah.Guards
 
 ---@class ah.Asked what `approve` decides on
@@ -550,10 +550,10 @@ function ah.load(path, config) end
 ---@field iteration integer
 
 -- fields of ah.Feedback (make generate)
----@class ah.Feedback what the model is told every so many calls or seconds
----@field every? number so many calls
----@field seconds? number so many seconds
----what the model is told, or nil
+---@class ah.Feedback notes for the model after a number of calls or seconds
+---@field every? number after this number of calls
+---@field seconds? number after this number of seconds
+---returns the note for the model, or nil
 ---@field text fun(run: { calls: integer, iteration: integer, run: integer }): string?
 -- end of ah.Feedback
 
@@ -603,7 +603,7 @@ function ah.policies.deny(rule) end
 
 -- fields of ah.GateConfig (make generate)
 ---@class ah.GateConfig
----@field policies? ah.Policy[] look at each call before its handler
+---@field policies? ah.Policy[] they decide on each call before its handler, or on its result
 ---decides on calls for which a policy asks; may wait
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
 -- end of ah.GateConfig
@@ -613,8 +613,8 @@ function ah.gate(config) end
 
 -- fields of ah.Requires (make generate)
 ---@class ah.Requires
----@field tool string|string[] the tools that wait, by their names
----@field after string|string[] the tools each of which must have succeeded before
+---@field tool string|string[] names of the tools that need `after`
+---@field after string|string[] names of the tools that must all have succeeded before
 -- end of ah.Requires
 
 ---@param rule ah.Requires
@@ -623,10 +623,10 @@ function ah.policies.requires(rule) end
 
 -- fields of ah.ReadBeforeWrite (make generate)
 ---@class ah.ReadBeforeWrite
----@field read string|string[] the tools that read, by their names
----@field write string|string[] the tools that write
----@field argument? string which says what is read
----@field creates? fun(value: any): boolean true where there is nothing to be read yet
+---@field read string|string[] names of the tools that read
+---@field write string|string[] names of the tools that write
+---@field argument? string name of the argument that must be equal
+---@field creates? fun(value: any): boolean returns true if nothing exists there yet
 -- end of ah.ReadBeforeWrite
 
 ---@param rule ah.ReadBeforeWrite
