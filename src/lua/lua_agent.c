@@ -811,12 +811,12 @@ static const ah_option run_with_rows[] = {
      .kinds = AH_OPT_ANY,
      .is = "table",
      .type = "table<string, any>",
-     .doc = "of the prompt, from now on"},
+     .doc = "of the prompt, from this run on"},
     {0},
 };
 const ah_subject ah_subject_run_with = {.what = "agent:run",
                                         .type = "ah.RunWith",
-                                        .doc = "what `agent:run` is told beside the text",
+                                        .doc = "fields of `agent:run` beside the text",
                                         .row = run_with_rows};
 
 /* Reads the fields that agent:run takes beside the text. */

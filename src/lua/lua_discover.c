@@ -36,12 +36,12 @@ static const ah_option discover_rows[] = {
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "true",
      .to = AH_TO_BOOL(discover_fields, keep),
-     .doc = "false: each run of an agent lets go of them when it ends"},
+     .doc = "false: each run of an agent releases the entities at its end"},
     {0},
 };
 const ah_subject ah_subject_discover = {.what = "ah.run: discover",
                                         .type = "ah.Discover",
-                                        .doc = "of [entities](entities.md#discovery)",
+                                        .doc = "of [entities](entities.md#what-is-discovered)",
                                         .row = discover_rows};
 
 void ah_lua_discovery_read(lua_State *L, int idx, ah_lua_agent *a)

@@ -274,25 +274,25 @@ static const ah_option method_rows[] = {
      .kinds = AH_OPT_ANY,
      .is = "string",
      .type = "string",
-     .doc = "letters, digits, `_` and `-`; with the prefix at most 48 characters"},
+     .doc = "letters, digits, `_` and `-`; at most 48 characters together with the prefix"},
     {.name = "description",
      .kinds = AH_OPT_STRING,
      .needed = true,
-     .doc = "as of [`ah.tool`](tool.md#ahtool)"},
+     .doc = "as in [`ah.tool`](tool.md#ahtool)"},
     {.name = "handler",
      .kinds = AH_OPT_ANY,
      .is = "function",
      .type = "fun(self: table, args: table, ctx: ah.Ctx?): any, string?",
-     .doc = "`function(self, args, ctx)`; a method of the instances by that name, for the script "
-            "as well"},
+     .doc = "`function(self, args, ctx)`; scripts can call it as a method of the instances, by "
+            "that name"},
     {.name = "method",
      .kinds = AH_OPT_STRING,
-     .doc = "in place of a handler: the name of a method that the class has already. It is the "
-            "`name`, too, where none is given"},
+     .doc = "in place of `handler`: the name of a method that the class already has; also the "
+            "default of `name`"},
     {.name = "stateless",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
-     .doc = "this method leaves the instance as it is"},
+     .doc = "true: this method does not change the instance"},
     {0},
 };
 const ah_subject ah_subject_method = {.what = "entity:tool",
@@ -530,37 +530,38 @@ static const ah_option entity_rows[] = {
      .kinds = AH_OPT_STRING,
      .otherwise = "`unknown`",
      .to = AH_TO_HELD(entity_fields, name),
-     .doc = "1 to 64 letters, digits and `_`; for events, errors and saved conversations"},
+     .doc = "1 to 64 letters, digits and `_`; used in events, errors and saved conversations"},
     {.name = "prefix",
      .kinds = AH_OPT_STRING,
      .otherwise = "the name in lower case; `tool` without one",
      .to = AH_TO_HELD(entity_fields, prefix),
-     .doc = "1 to 24 letters, digits, `_` and `-`: what the tools' names begin with; neither "
-            "`planning` nor what begins with `planning_`"},
+     .doc = "the beginning of the tools' names: 1 to 24 letters, digits, `_` and `-`; not "
+            "`planning` and not beginning with `planning_`"},
     {.name = "id",
      .kinds = AH_OPT_ANY,
      .otherwise = "`\"id\"`",
      .is = "string or function",
      .type = "string|fun(self: table): string|number",
-     .doc = "what tells instances apart: the name of a field or method, or `function(self)`, which "
-            "[cannot wait](waiting.md#what-may-wait). A string of 1 to 512 bytes or a number"},
+     .doc = "name of a field or method, or `function(self)`, which [cannot "
+            "wait](waiting.md#what-may-wait); its value, a number or 1 to 512 bytes, identifies an "
+            "instance"},
     {.name = "fields",
      .kinds = AH_OPT_LIST,
      .otherwise = "all that do not begin with `_`",
      .is = "list of strings",
      .type = "string[]",
-     .doc = "what a model [sees](entities.md#what-a-model-sees) of an instance"},
+     .doc = "the fields that a model [sees](entities.md#what-a-model-sees)"},
     {.name = "stateless",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(entity_fields, stateless),
-     .doc = "no method changes an instance: it is not [locked, copied and set "
-            "back](entities.md#state)"},
+     .doc = "true: no method changes an instance, and no call [locks, copies and "
+            "restores](entities.md#state) it"},
     {.name = "find",
      .kinds = AH_OPT_FUNCTION,
      .type = "fun(id: string): table?",
-     .doc = "`function(id)`: the instance of that id, a plain table, which becomes one as by "
-            "`Class(table)`, or nil. May wait"},
+     .doc = "`function(id)`: returns the instance with this id, a plain table that becomes an "
+            "instance, or nil; may wait"},
     {0},
 };
 const ah_subject ah_subject_entity = {

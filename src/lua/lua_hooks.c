@@ -287,17 +287,17 @@ static const ah_option guards_rows[] = {
      .kinds = AH_OPT_LIST | AH_OPT_FUNCTION,
      .is = "function or list of functions",
      .type = "ah.Guard|ah.Guard[]",
-     .doc = "what is said, before the model sees it"},
+     .doc = "they look at the user's text before the model sees it"},
     {.name = "output",
      .kinds = AH_OPT_LIST | AH_OPT_FUNCTION,
      .is = "function or list of functions",
      .type = "ah.Guard|ah.Guard[]",
-     .doc = "the answer, before the run gives it back"},
+     .doc = "they look at the answer before the run returns it"},
     {0},
 };
 const ah_subject ah_subject_guards = {.what = "ah.run: guards",
                                       .type = "ah.Guards",
-                                      .doc = "what looks at texts and may end the run",
+                                      .doc = "functions that look at texts and may end the run",
                                       .row = guards_rows};
 
 static void read_guards(lua_State *L, int idx, ah_lua_hooks *s)
@@ -481,20 +481,23 @@ static void read_list(lua_State *L, int idx, const char *field, const char *memb
 }
 
 static const ah_option feedback_rows[] = {
-    {.name = "every", .kinds = AH_OPT_NUMBER, .least = 0.001, .doc = "so many calls"},
-    {.name = "seconds", .kinds = AH_OPT_NUMBER, .least = 0.001, .doc = "so many seconds"},
+    {.name = "every", .kinds = AH_OPT_NUMBER, .least = 0.001, .doc = "after this number of calls"},
+    {.name = "seconds",
+     .kinds = AH_OPT_NUMBER,
+     .least = 0.001,
+     .doc = "after this number of seconds"},
     {.name = "text",
      .kinds = AH_OPT_FUNCTION,
      .type = "fun(run: { calls: integer, iteration: integer, run: integer }): string?",
      .needed = true,
-     .doc = "what the model is told, or nil"},
+     .doc = "returns the note for the model, or nil"},
     {0},
 };
-const ah_subject ah_subject_feedback = {.what = "ah.run: feedback",
-                                        .type = "ah.Feedback",
-                                        .doc =
-                                            "what the model is told every so many calls or seconds",
-                                        .row = feedback_rows};
+const ah_subject ah_subject_feedback = {
+    .what = "ah.run: feedback",
+    .type = "ah.Feedback",
+    .doc = "notes for the model after a number of calls or seconds",
+    .row = feedback_rows};
 
 /* Copies feedback providers as well: the copies record when they were last called. */
 static void read_feedback(lua_State *L, ah_lua_hooks *s)

@@ -204,12 +204,12 @@ static const ah_option type_rows[] = {
      .kinds = AH_OPT_STRING,
      .needed = true,
      .to = AH_TO_HELD(type_fields, name),
-     .doc = "1 to 64 of `a-z`, `A-Z`, `0-9` and `_`, no digit first"},
+     .doc = "1 to 64 of `a-z`, `A-Z`, `0-9` and `_`, not beginning with a digit"},
     {.name = "fields",
      .kinds = AH_OPT_ANY,
      .is = "table",
      .type = "table<string, any>",
-     .doc = "in [short form](tool.md#short-forms); this or `schema`"},
+     .doc = "in [short form](tool.md#short-forms); either this or `schema`"},
     {.name = "schema",
      .kinds = AH_OPT_ANY,
      .is = "table, JSON text or schema",
@@ -219,7 +219,7 @@ static const ah_option type_rows[] = {
      .kinds = AH_OPT_FUNCTION,
      .otherwise = "as JSON",
      .type = "fun(value: table): string",
-     .doc = "`function(value)`: the text that a model is shown of a tool's value"},
+     .doc = "`function(value)`: returns the text that the model sees for a tool's value"},
     {0},
 };
 const ah_subject ah_subject_type = {

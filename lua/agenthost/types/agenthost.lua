@@ -55,26 +55,27 @@ local ah = {}
 -- fields of ah.Options (make generate)
 ---@class ah.Options for the model; passed on as they are
 ---@field temperature? number
----@field max_tokens? integer of the answer
+---@field max_tokens? integer most tokens of an answer
 ---@field top_p? number
 ---@field stop? string|string[] texts that end the answer
 ---@field seed? integer
----@field tool_choice? "auto"|"none"|"required"|{ name: string } left out where there are no tools
----a choice that is forced holds for every request of a run (default false), which then ends by a
----limit or by a tool
+---@field tool_choice? "auto"|"none"|"required"|{ name: string } not sent if there are no tools
+---true: a forced choice holds for every request of a run, and only a limit or a tool ends the run
+---(default false)
 ---@field tool_choice_every_turn? boolean
----effort, such as `"low"`; to Gemini before 3 as a number of tokens, to Ollama as `think` (`"true"`
+---effort, such as `"low"`; Gemini before 3 gets a number of tokens, Ollama gets `think` (`"true"`
 ---and `"none"` are yes and no)
 ---@field reasoning? string
----how long `anthropic` keeps what it has read (default `"5m"`); other providers cache by themselves
+---how long `anthropic` keeps the beginning of a request (default `"5m"`); other providers cache by
+---themselves
 ---@field cache? "5m"|"1h"|"off"
----@field cache_key? string `prompt_cache_key` of `openai`: the same for requests that begin alike
----@field strict? boolean the provider is to be strict with the tools, where it can (default false)
+---@field cache_key? string `prompt_cache_key` of `openai`: equal for requests that begin alike
+---@field strict? boolean true: tools are strict where the provider supports it (default false)
 -- end of ah.Options
 
 -- fields of ah.HttpLimits (make generate)
 ---@class ah.HttpLimits limits of a request
----@field connect_timeout? number seconds: until the connection stands, TLS included
+---@field connect_timeout? number seconds: until the connection is made, TLS included
 ---@field idle_timeout? number seconds: without a byte sent or received
 ---@field total_timeout? number seconds: for the whole request
 ---@field max_header? number bytes: of the response's headers
@@ -83,12 +84,12 @@ local ah = {}
 
 -- fields of ah.LoopDetector (make generate)
 ---@class ah.LoopDetector
----@field warn? integer the time from which on there is a warning
----@field stop? integer the time that ends the run
----@field window? integer the calls before it with which a call is compared; at least `stop` - 1
----the calls in which patterns are looked for; at least 3 * `stop` - 2
+---@field warn? integer number of the equal call from which on there is a warning
+---@field stop? integer number of the equal call that ends the run
+---@field window? integer number of earlier calls with which a call is compared; at least `stop` - 1
+---number of calls in which patterns are looked for; at least 3 * `stop` - 2
 ---@field pattern_window? integer
----tools whose calls are not counted, such as one that asks whether something is ready
+---tools whose calls are not counted, such as one that reports whether a job is ready
 ---@field exempt? string[]
 -- end of ah.LoopDetector
 
@@ -108,102 +109,106 @@ local ah = {}
 
 -- fields of ah.Discover (make generate)
 ---@class ah.Discover of entities
----@field keep? boolean false: each run of an agent lets go of them when it ends
+---@field keep? boolean false: each run of an agent releases the entities at its end
 -- end of ah.Discover
 
 -- fields of ah.Use (make generate)
 ---@class ah.Use: ah.Connection the model with which a conversation goes on
----@field model? string|ah.Adapter `provider/model`, or what `ah.scripted` returns
+---@field model? string|ah.Adapter `provider/model`, or an adapter such as that of `ah.scripted`
 -- end of ah.Use
 
 -- fields of ah.Connection (make generate)
 ---@class ah.Connection how a model is asked
----the server's address; the wire's own path is added to it, such as `/chat/completions`
+---the server's address; the wire adds its own path, such as `/chat/completions`
 ---@field base_url? string
----@field api_key? string
----how tools that come in mid-conversation reach the model, see Models; not beside an adapter object
+---@field api_key? string the provider's key
+---how tools that come in mid-conversation reach the model, see Models; not with an adapter object
 ---@field tool_change_mode? ah.ToolChangeMode
----@field stream? boolean whether the answer is asked for piece by piece
----@field http? ah.HttpLimits limits of the requests
----@field options? ah.Options for the model, see below
+---@field stream? boolean true: the answer is requested piece by piece
+---@field http? ah.HttpLimits limits of each request
+---@field options? ah.Options options of the model, see below
 -- end of ah.Connection
 
 -- fields of ah.Config (make generate)
 ---@class ah.Config: ah.Connection
----@field model? string|ah.Adapter `provider/model`, or what `ah.scripted` returns; see Models
+---`provider/model`, or an adapter such as that of `ah.scripted`; see Models
+---@field model? string|ah.Adapter
 ---@field system? string the system text
 ---made by `ah.prompt`: its text follows `system`, its tools follow `tools`; see prompts.md
 ---@field prompt? ah.Prompt
----the prompt's parameters, and what `setup` finds in `conversation.params`
+---the prompt's parameters; `setup` finds them in `conversation.params`
 ---@field params? table<string, any>
----@field overrides? table|string of the prompt, or the file they are in; see prompts.md
----JSON Schema of the answer, which is then `reply.value`; see prompts.md
+---@field overrides? table|string overrides of the prompt, or the path of their file
+---JSON Schema of the answer, which is then in `reply.value`; see prompts.md
 ---@field output? table|string|ah.Schema
----made by `ah.tool`, each name once, or groups and their names; lists in the list are taken as
----their values; offered in this order
+---made by `ah.tool`, each name once, or groups and their names; offered in this order. Lists in the
+---list are flattened
 ---@field tools? ah.ToolList
 ---@field registry? ah.Registry made by `ah.registry`: more tools, behind those of `tools`
 ---by name: `function(args, ctx)` for calls that no handler answers, see Executors
 ---@field executors? table<string, fun(args: table, ctx: ah.Ctx): any>
----tools are declared by their `description` alone, and the model picks those it wants to know in
+---true: tools are declared by their `description` alone, and the model picks those that it needs in
 ---full
 ---@field brief? boolean
----@field keep_picked? boolean what it picked stays so after the run
+---@field keep_picked? boolean true: picked tools stay picked after the run
 ---@field messages? ah.Message[] the conversation so far, see Messages
 ---observers, see events.md
 ---@field on? fun(event: ah.Event)|table<ah.EventType, fun(event: ah.Event)>
----`function(level, line)`: gets the records of this run, all levels. Where it fails, the log of the
----host is told once
+---`function(level, line)`: gets all log records of this run. If it fails, the log of the host
+---reports it once
 ---@field log? fun(level: string, line: string)
----iterations: answers of the model; the tools of the last one are still called
+---most model calls (iterations); the tools of the last answer are still called
 ---@field max_iterations? integer
----after `max_iterations`: fail with `max_iterations_exceeded`, or ask once more without tools
+---after `max_iterations`: `"error"` fails with `max_iterations_exceeded`, `"answer"` asks once more
+---without tools
 ---@field on_max? "error"|"answer"
----what becomes of an answer with neither calls nor text (white space is none): it stands; or the
----model is asked again; or the run fails
+---for an answer without calls and text (white space is no text): `"answer"` accepts it, `"retry"`
+---asks again, `"error"` fails
 ---@field on_empty? "answer"|"retry"|"error"
----a call of a tool that is not there gets an error result; or the run ends with `tool_not_found`
+---for a call of an unknown tool: `"answer"` gives an error result, `"throw"` ends the run with
+---`tool_not_found`
 ---@field on_unknown_tool? "answer"|"throw"
----see each call and say which tools come and go, see Tools that come and go
+---they see each call and add, remove or lock tools, see Tools that come and go
 ---@field strategies? ah.Strategy[]
----how many tools there may be; none are injected beyond so many (there is one warning at 64)
----@field max_tools? integer
----what becomes of a tool that is injected under a taken name: left out with a warning, put in its
----place, or the run ends with `prompt_validation`
+---@field max_tools? integer most tools at a time; no more are injected. There is one warning at 64
+---for an injected tool whose name is taken: `"skip"` leaves it out with a warning, `"replace"`
+---replaces the other, `"error"` ends the run with `prompt_validation`
 ---@field on_conflict? "skip"|"replace"|"error"
----what becomes of a tool that is defined otherwise than when the conversation was written;
----`"refuse"` for a tool that is `untrusted`, else `"tell"`
+---for a tool whose definition has changed since the conversation was saved; by default `"refuse"`
+---if it is `untrusted`, otherwise `"tell"`
 ---@field on_drift? "tell"|"refuse"
----@field hint? boolean a line after the result names the tools that it brought
----how often injected tools may restart the model's session, where it cannot take them otherwise
+---@field hint? boolean true: a line behind a result names the tools that it brought
+---most restarts of the model's session by injected tools, for a model that cannot take them
+---otherwise
 ---@field max_restarts? integer
----the methods of entities that tools return become tools; for the rest of the conversation; `{ keep
----= false }`: each run of an agent lets go of them when it ends
+---true: methods of returned entities become tools for the rest of the conversation; `{ keep = false
+---}`: each run of an agent releases the entities at its end
 ---@field discover? boolean|ah.Discover
----@field max_depth? integer how deep entities that come from entities may be and still bring tools
----@field policies? ah.Policy[] look at each call before its handler, see Policies
+---@field max_depth? integer depth down to which entities that come from entities bring tools
+---they decide on each call before its handler, or on its result, see Policies
+---@field policies? ah.Policy[]
 ---decides on calls for which a policy asks; may wait
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
----`{ input = ..., output = ... }`: functions that look at what is said and at the answer, and may
----end the run
+---`{ input = ..., output = ... }`: functions that look at the user's text and at the answer, and
+---may end the run
 ---@field guards? ah.Guards
----@field asks? ah.Front a front end: responds to asks, of handlers and for approvals
----@field feedback? ah.Feedback[] what the model is told every so many calls or seconds
----look at the final answer; may wait, and may let the model go on
+---@field asks? ah.Front a front end, which responds to asks of handlers and to approvals
+---@field feedback? ah.Feedback[] each adds notes for the model after a number of calls or seconds
+---they look at the last answer; may wait, and may make the model go on
 ---@field checks? (fun(answer: ah.Answer): string?)[]
----@field budget? ah.Budget|ah.BudgetLimits what it may use, see Budgets
----@field timeout? number seconds: that this run may take
----@field deadline? number when it must end, by the clock of `ah.now()`
----@field session? ah.Session made by `ah.session`: what its tools know and change
----what handlers find as `ctx.resources`, by name or type: see Resources
+---@field budget? ah.Budget|ah.BudgetLimits limits of requests, calls, tokens and money, see Budgets
+---@field timeout? number seconds: limit of this run
+---@field deadline? number the time at which the run must have ended, by the clock of `ah.now()`
+---@field session? ah.Session made by `ah.session`: the data that its tools read and change
+---by name or type: what handlers find in `ctx.resources`, see Resources
 ---@field resources? table<string|ah.Type, any>
----@field retries? integer how often one request is sent again after a failure that may pass
----@field fallback? ah.Fallback each goes on where the one before is overloaded or out: models.md
----`function(conversation)`: makes what belongs to one conversation, before its first run; may wait,
----see Setting up a conversation
+---@field retries? integer how often one request is sent again after a temporary failure
+---each takes the place of the one before if that is overloaded or unreachable, see models.md
+---@field fallback? ah.Fallback
+---`function(conversation)`: prepares a conversation before its first run; may wait, see Setting up
+---a conversation
 ---@field setup? fun(conversation: ah.Conversation): nil?, any
----what becomes of calls that a model makes again and again
----@field loop_detector? ah.LoopDetector|false
+---@field loop_detector? ah.LoopDetector|false limits of equal calls, see below; false: none
 ---@field [integer] ah.Section
 -- end of ah.Config
 
@@ -275,8 +280,8 @@ function ah.image(from) end
 ---@field transcript fun(self: ah.Reply): string
 
 -- fields of ah.RunWith (make generate)
----@class ah.RunWith what `agent:run` is told beside the text
----@field params? table<string, any> of the prompt, from now on
+---@class ah.RunWith fields of `agent:run` beside the text
+---@field params? table<string, any> of the prompt, from this run on
 -- end of ah.RunWith
 
 -- fields of ah.Open (make generate)
@@ -491,9 +496,9 @@ function ah.load(path, config) end
 ---@alias ah.Guard fun(text: string, value: any): (boolean|string)?, string?
 
 -- fields of ah.Guards (make generate)
----@class ah.Guards what looks at texts and may end the run
----@field input? ah.Guard|ah.Guard[] what is said, before the model sees it
----@field output? ah.Guard|ah.Guard[] the answer, before the run gives it back
+---@class ah.Guards functions that look at texts and may end the run
+---@field input? ah.Guard|ah.Guard[] they look at the user's text before the model sees it
+---@field output? ah.Guard|ah.Guard[] they look at the answer before the run returns it
 -- end of ah.Guards
 
 ---@class ah.Asked what `approve` decides on
@@ -526,13 +531,14 @@ function ah.load(path, config) end
 
 -- fields of ah.AskConfig (make generate)
 ---@class ah.AskConfig of a person
----@field question string what a person is asked
----@field schema? table|string|ah.Schema JSON Schema of the response; without it a string
----@field params? table<string, any> the same in the short form, for several values at once
----@field default? any the response where nobody gives one; it must match the schema
----seconds: then the default is taken, or it fails. The `timeout` of the tool holds on meanwhile
+---@field question string the text for the person
+---@field schema? table|string|ah.Schema JSON Schema of the response; by default a string
+---@field params? table<string, any> several values at once, in short form; in place of `schema`
+---@field default? any the response if there is no other; must match the schema
+---seconds: after this time the response is the default; without one, the ask fails. The `timeout`
+---of the tool still applies
 ---@field timeout? number
----the response, such as a password, is in no event and in no log, and neither is the default
+---true: the response (such as a password) and the default appear in no event and no log
 ---@field secret? boolean
 -- end of ah.AskConfig
 
@@ -544,34 +550,35 @@ function ah.load(path, config) end
 ---@field iteration integer
 
 -- fields of ah.Feedback (make generate)
----@class ah.Feedback what the model is told every so many calls or seconds
----@field every? number so many calls
----@field seconds? number so many seconds
----what the model is told, or nil
+---@class ah.Feedback notes for the model after a number of calls or seconds
+---@field every? number after this number of calls
+---@field seconds? number after this number of seconds
+---returns the note for the model, or nil
 ---@field text fun(run: { calls: integer, iteration: integer, run: integer }): string?
 -- end of ah.Feedback
 
 -- fields of ah.Price (make generate)
 ---@class ah.Price US dollars for a million tokens
----@field input? number US dollars for a million tokens that the model reads
----@field output? number for a million tokens that it writes
----@field cached_read? number for a million that it reads from its provider's cache
----@field cached_write? number for a million that it reads and its provider keeps in the cache
+---@field input? number US dollars for a million input tokens
+---@field output? number for a million output tokens
+---@field cached_read? number for a million input tokens read from the provider's cache
+---@field cached_write? number for a million input tokens written to the provider's cache
 -- end of ah.Price
 
 -- fields of ah.BudgetLimits (make generate)
 ---@class ah.BudgetLimits limits of a budget
 ---@field requests? integer requests to models, retries included; exact
 ---@field tool_calls? integer handlers started; exact
----as the providers say; where one does not, an estimate of four bytes a token
+---as reported by the provider, otherwise an estimate of four bytes a token
 ---@field input_tokens? integer
----as the providers say; where one does not, an estimate of four bytes a token
+---as reported by the provider, otherwise an estimate of four bytes a token
 ---@field output_tokens? integer
----as the providers say; where one does not, an estimate of four bytes a token
+---as reported by the provider, otherwise an estimate of four bytes a token
 ---@field total_tokens? integer
----US dollars: what the provider says an answer cost, else by `prices`, else by those that are known
+---US dollars: the cost of an answer as reported by the provider, otherwise by `prices`, otherwise
+---by known prices
 ---@field cost? number
----prices by the names of models; needed with `cost`, but for models whose price is known or told
+---prices by model name; `cost` needs them for each model without a known or reported price
 ---@field prices? table<string, ah.Price>
 -- end of ah.BudgetLimits
 
@@ -596,7 +603,7 @@ function ah.policies.deny(rule) end
 
 -- fields of ah.GateConfig (make generate)
 ---@class ah.GateConfig
----@field policies? ah.Policy[] look at each call before its handler
+---@field policies? ah.Policy[] they decide on each call before its handler, or on its result
 ---decides on calls for which a policy asks; may wait
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
 -- end of ah.GateConfig
@@ -606,8 +613,8 @@ function ah.gate(config) end
 
 -- fields of ah.Requires (make generate)
 ---@class ah.Requires
----@field tool string|string[] the tools that wait, by their names
----@field after string|string[] the tools each of which must have succeeded before
+---@field tool string|string[] names of the tools that need `after`
+---@field after string|string[] names of the tools that must all have succeeded before
 -- end of ah.Requires
 
 ---@param rule ah.Requires
@@ -616,10 +623,10 @@ function ah.policies.requires(rule) end
 
 -- fields of ah.ReadBeforeWrite (make generate)
 ---@class ah.ReadBeforeWrite
----@field read string|string[] the tools that read, by their names
----@field write string|string[] the tools that write
----@field argument? string which says what is read
----@field creates? fun(value: any): boolean true where there is nothing to be read yet
+---@field read string|string[] names of the tools that read
+---@field write string|string[] names of the tools that write
+---@field argument? string name of the argument that must be equal
+---@field creates? fun(value: any): boolean returns true if nothing exists there yet
 -- end of ah.ReadBeforeWrite
 
 ---@param rule ah.ReadBeforeWrite
@@ -882,30 +889,32 @@ function ah.result(config) end
 
 -- fields of ah.EntityConfig (make generate)
 ---@class ah.EntityConfig
----@field name? string 1 to 64 letters, digits and `_`; for events, errors and saved conversations
----1 to 24 letters, digits, `_` and `-`: what the tools' names begin with; neither `planning` nor
----what begins with `planning_`
+---1 to 64 letters, digits and `_`; used in events, errors and saved conversations
+---@field name? string
+---the beginning of the tools' names: 1 to 24 letters, digits, `_` and `-`; not `planning` and not
+---beginning with `planning_`
 ---@field prefix? string
----what tells instances apart: the name of a field or method, or `function(self)`, which cannot
----wait. A string of 1 to 512 bytes or a number
+---name of a field or method, or `function(self)`, which cannot wait; its value, a number or 1 to
+---512 bytes, identifies an instance
 ---@field id? string|fun(self: table): string|number
----@field fields? string[] what a model sees of an instance
----@field stateless? boolean no method changes an instance: it is not locked, copied and set back
----`function(id)`: the instance of that id, a plain table, which becomes one as by `Class(table)`,
----or nil. May wait
+---@field fields? string[] the fields that a model sees
+---true: no method changes an instance, and no call locks, copies and restores it
+---@field stateless? boolean
+---`function(id)`: returns the instance with this id, a plain table that becomes an instance, or
+---nil; may wait
 ---@field find? fun(id: string): table?
 -- end of ah.EntityConfig
 
 -- fields of ah.MethodConfig (make generate)
 ---@class ah.MethodConfig: ah.ToolCommon
----@field name? string letters, digits, `_` and `-`; with the prefix at most 48 characters
----@field description string as of `ah.tool`
----`function(self, args, ctx)`; a method of the instances by that name, for the script as well
+---@field name? string letters, digits, `_` and `-`; at most 48 characters together with the prefix
+---@field description string as in `ah.tool`
+---`function(self, args, ctx)`; scripts can call it as a method of the instances, by that name
 ---@field handler? fun(self: table, args: table, ctx: ah.Ctx?): any, string?
----in place of a handler: the name of a method that the class has already. It is the `name`, too,
----where none is given
+---in place of `handler`: the name of a method that the class already has; also the default of
+---`name`
 ---@field method? string
----@field stateless? boolean this method leaves the instance as it is
+---@field stateless? boolean true: this method does not change the instance
 -- end of ah.MethodConfig
 
 ---@class ah.Entity a class: calling it makes the table an instance
@@ -1320,10 +1329,10 @@ function ah.watch(path, fn, options) end
 
 -- fields of ah.TypeConfig (make generate)
 ---@class ah.TypeConfig
----@field name string 1 to 64 of `a-z`, `A-Z`, `0-9` and `_`, no digit first
----@field fields? table<string, any> in short form; this or `schema`
+---@field name string 1 to 64 of `a-z`, `A-Z`, `0-9` and `_`, not beginning with a digit
+---@field fields? table<string, any> in short form; either this or `schema`
 ---@field schema? table|string|ah.Schema JSON Schema of type `object`
----`function(value)`: the text that a model is shown of a tool's value
+---`function(value)`: returns the text that the model sees for a tool's value
 ---@field render? fun(value: table): string
 -- end of ah.TypeConfig
 
@@ -1338,16 +1347,17 @@ function ah.type(config) end
 
 -- fields of ah.SessionConfig (make generate)
 ---@class ah.SessionConfig
----@field types? ah.Type[] each gets a slice, with the defaults of `register`
----@field bus? ah.Dispatcher of another session, to share
----@field parent? ah.Session as `parent:child()`
+---@field types? ah.Type[] each gets a slice with the default options of `register`
+---@field bus? ah.Dispatcher the dispatcher of another session, to share it
+---@field parent? ah.Session makes a child, as `parent:child()` does
 -- end of ah.SessionConfig
 
 -- fields of ah.SliceOptions (make generate)
 ---@class ah.SliceOptions
----@field policy? "state"|"log" `log`: outside of transactions
----@field keep? "append"|"latest" of the values of its own type: all, or only the last
----@field key? string a field: a value replaces the one that has the same there
+---@field policy? "state"|"log" `"log"`: outside of transactions
+---@field keep? "append"|"latest" keeps all dispatched values of its own type, or only the last one
+---name of a field: a value replaces the one with an equal field; not beside `keep`
+---@field key? string
 -- end of ah.SliceOptions
 
 ---@class ah.Slice
@@ -1568,12 +1578,12 @@ function ah.planning_section(config) end
 
 -- fields of ah.ResourceConfig (make generate)
 ---@class ah.ResourceConfig
----`function(ctx)`: makes it. `ctx.resources` has the others; for `tool_call` and `prototype` it is
----the handler's own `ctx`
+---`function(ctx)`: makes the resource. `ctx.resources` has the others; with `tool_call` and
+---`prototype`, `ctx` is that of the handler
 ---@field provide fun(ctx: ah.Ctx): any
----one for a run; one for a call; a new one whenever it is asked for
+---one for each run; one for each call; or a new one whenever it is asked for
 ---@field scope? "singleton"|"tool_call"|"prototype"
----@field close? fun(value: any) `function(value)`: gives it back
+---@field close? fun(value: any) `function(value)`: closes the resource
 -- end of ah.ResourceConfig
 
 ---@class ah.Resources
