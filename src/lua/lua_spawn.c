@@ -310,8 +310,9 @@ static int joined(lua_State *L, int status, lua_KContext ctx)
 
 /* ah._join(): waits for the tasks that no other task has started; raises what one of them has
  * raised that nothing awaited. */
-static int join_all(lua_State *L)
+int ah_lua_join(lua_State *L)
 {
+    lua_settop(L, 0);
     if (lua_getfield(L, LUA_REGISTRYINDEX, AH_TASK_HOOKS) == LUA_TNIL)
         return 0;
     lua_getfield(L, -1, "join");
@@ -324,7 +325,7 @@ void ah_lua_open_spawn(lua_State *L)
     static const luaL_Reg functions[] = {
         {"_task", new_task},    {"_stop", stop_task}, {"_current", current_task},
         {"_where", where_task}, {"_park", new_park},  {"_task_hooks", set_hooks},
-        {"_join", join_all},    {NULL, NULL}};
+        {"_join", ah_lua_join}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"wait", park_wait}, {"wake", park_wake}, {NULL, NULL}};
 
     luaL_newmetatable(L, PARK);

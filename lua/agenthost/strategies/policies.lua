@@ -8,20 +8,21 @@ local read_annotations = ah._reader "ah.Annotations"
 local read_requires = ah._reader {
   what = "ah.policies.requires", type = "ah.Requires", rows = {
     { name = "tool", kinds = "string list", needed = true, type = NAMES,
-      doc = "the tools that wait, by their names" },
+      doc = "names of the tools that need `after`" },
     { name = "after", kinds = "string list", needed = true, type = NAMES,
-      doc = "the tools each of which must have succeeded before" },
+      doc = "names of the tools that must all have succeeded before" },
   },
 }
 local read_before_write = ah._reader {
   what = "ah.policies.read_before_write", type = "ah.ReadBeforeWrite", rows = {
     { name = "read", kinds = "string list", needed = true, type = NAMES,
-      doc = "the tools that read, by their names" },
+      doc = "names of the tools that read" },
     { name = "write", kinds = "string list", needed = true, type = NAMES,
-      doc = "the tools that write" },
-    { name = "argument", kinds = "string", default = "path", doc = "which says what is read" },
+      doc = "names of the tools that write" },
+    { name = "argument", kinds = "string", default = "path",
+      doc = "name of the argument that must be equal" },
     { name = "creates", kinds = "function", type = "fun(value: any): boolean",
-      doc = "true where there is nothing to be read yet" },
+      doc = "returns true if nothing exists there yet" },
   },
 }
 

@@ -55,26 +55,27 @@ local ah = {}
 -- fields of ah.Options (make generate)
 ---@class ah.Options for the model; passed on as they are
 ---@field temperature? number
----@field max_tokens? integer of the answer
+---@field max_tokens? integer most tokens of an answer
 ---@field top_p? number
 ---@field stop? string|string[] texts that end the answer
 ---@field seed? integer
----@field tool_choice? "auto"|"none"|"required"|{ name: string } left out where there are no tools
----a choice that is forced holds for every request of a run (default false), which then ends by a
----limit or by a tool
+---@field tool_choice? "auto"|"none"|"required"|{ name: string } not sent if there are no tools
+---true: a forced choice holds for every request of a run, and only a limit or a tool ends the run
+---(default false)
 ---@field tool_choice_every_turn? boolean
----effort, such as `"low"`; to Gemini before 3 as a number of tokens, to Ollama as `think` (`"true"`
+---effort, such as `"low"`; Gemini before 3 gets a number of tokens, Ollama gets `think` (`"true"`
 ---and `"none"` are yes and no)
 ---@field reasoning? string
----how long `anthropic` keeps what it has read (default `"5m"`); other providers cache by themselves
+---how long `anthropic` keeps the beginning of a request (default `"5m"`); other providers cache by
+---themselves
 ---@field cache? "5m"|"1h"|"off"
----@field cache_key? string `prompt_cache_key` of `openai`: the same for requests that begin alike
----@field strict? boolean the provider is to be strict with the tools, where it can (default false)
+---@field cache_key? string `prompt_cache_key` of `openai`: equal for requests that begin alike
+---@field strict? boolean true: tools are strict where the provider supports it (default false)
 -- end of ah.Options
 
 -- fields of ah.HttpLimits (make generate)
 ---@class ah.HttpLimits limits of a request
----@field connect_timeout? number seconds: until the connection stands, TLS included
+---@field connect_timeout? number seconds: until the connection is made, TLS included
 ---@field idle_timeout? number seconds: without a byte sent or received
 ---@field total_timeout? number seconds: for the whole request
 ---@field max_header? number bytes: of the response's headers
@@ -83,12 +84,12 @@ local ah = {}
 
 -- fields of ah.LoopDetector (make generate)
 ---@class ah.LoopDetector
----@field warn? integer the time from which on there is a warning
----@field stop? integer the time that ends the run
----@field window? integer the calls before it with which a call is compared; at least `stop` - 1
----the calls in which patterns are looked for; at least 3 * `stop` - 2
+---@field warn? integer number of the equal call from which on there is a warning
+---@field stop? integer number of the equal call that ends the run
+---@field window? integer number of earlier calls with which a call is compared; at least `stop` - 1
+---number of calls in which patterns are looked for; at least 3 * `stop` - 2
 ---@field pattern_window? integer
----tools whose calls are not counted, such as one that asks whether something is ready
+---tools whose calls are not counted, such as one that reports whether a job is ready
 ---@field exempt? string[]
 -- end of ah.LoopDetector
 
@@ -108,102 +109,106 @@ local ah = {}
 
 -- fields of ah.Discover (make generate)
 ---@class ah.Discover of entities
----@field keep? boolean false: each run of an agent lets go of them when it ends
+---@field keep? boolean false: each run of an agent releases the entities at its end
 -- end of ah.Discover
 
 -- fields of ah.Use (make generate)
 ---@class ah.Use: ah.Connection the model with which a conversation goes on
----@field model? string|ah.Adapter `provider/model`, or what `ah.scripted` returns
+---@field model? string|ah.Adapter `provider/model`, or an adapter such as that of `ah.scripted`
 -- end of ah.Use
 
 -- fields of ah.Connection (make generate)
 ---@class ah.Connection how a model is asked
----the server's address; the wire's own path is added to it, such as `/chat/completions`
+---the server's address; the wire adds its own path, such as `/chat/completions`
 ---@field base_url? string
----@field api_key? string
----how tools that come in mid-conversation reach the model, see Models; not beside an adapter object
+---@field api_key? string the provider's key
+---how tools that come in mid-conversation reach the model, see Models; not with an adapter object
 ---@field tool_change_mode? ah.ToolChangeMode
----@field stream? boolean whether the answer is asked for piece by piece
----@field http? ah.HttpLimits limits of the requests
----@field options? ah.Options for the model, see below
+---@field stream? boolean true: the answer is requested piece by piece
+---@field http? ah.HttpLimits limits of each request
+---@field options? ah.Options options of the model, see below
 -- end of ah.Connection
 
 -- fields of ah.Config (make generate)
 ---@class ah.Config: ah.Connection
----@field model? string|ah.Adapter `provider/model`, or what `ah.scripted` returns; see Models
+---`provider/model`, or an adapter such as that of `ah.scripted`; see Models
+---@field model? string|ah.Adapter
 ---@field system? string the system text
 ---made by `ah.prompt`: its text follows `system`, its tools follow `tools`; see prompts.md
 ---@field prompt? ah.Prompt
----the prompt's parameters, and what `setup` finds in `conversation.params`
+---the prompt's parameters; `setup` finds them in `conversation.params`
 ---@field params? table<string, any>
----@field overrides? table|string of the prompt, or the file they are in; see prompts.md
----JSON Schema of the answer, which is then `reply.value`; see prompts.md
+---@field overrides? table|string overrides of the prompt, or the path of their file
+---JSON Schema of the answer, which is then in `reply.value`; see prompts.md
 ---@field output? table|string|ah.Schema
----made by `ah.tool`, each name once, or groups and their names; lists in the list are taken as
----their values; offered in this order
+---made by `ah.tool`, each name once, or groups and their names; offered in this order. Lists in the
+---list are flattened
 ---@field tools? ah.ToolList
 ---@field registry? ah.Registry made by `ah.registry`: more tools, behind those of `tools`
 ---by name: `function(args, ctx)` for calls that no handler answers, see Executors
 ---@field executors? table<string, fun(args: table, ctx: ah.Ctx): any>
----tools are declared by their `description` alone, and the model picks those it wants to know in
+---true: tools are declared by their `description` alone, and the model picks those that it needs in
 ---full
 ---@field brief? boolean
----@field keep_picked? boolean what it picked stays so after the run
+---@field keep_picked? boolean true: picked tools stay picked after the run
 ---@field messages? ah.Message[] the conversation so far, see Messages
 ---observers, see events.md
 ---@field on? fun(event: ah.Event)|table<ah.EventType, fun(event: ah.Event)>
----`function(level, line)`: gets the records of this run, all levels. Where it fails, the log of the
----host is told once
+---`function(level, line)`: gets all log records of this run. If it fails, the log of the host
+---reports it once
 ---@field log? fun(level: string, line: string)
----iterations: answers of the model; the tools of the last one are still called
+---most model calls (iterations); the tools of the last answer are still called
 ---@field max_iterations? integer
----after `max_iterations`: fail with `max_iterations_exceeded`, or ask once more without tools
+---after `max_iterations`: `"error"` fails with `max_iterations_exceeded`, `"answer"` asks once more
+---without tools
 ---@field on_max? "error"|"answer"
----what becomes of an answer with neither calls nor text (white space is none): it stands; or the
----model is asked again; or the run fails
+---for an answer without calls and text (white space is no text): `"answer"` accepts it, `"retry"`
+---asks again, `"error"` fails
 ---@field on_empty? "answer"|"retry"|"error"
----a call of a tool that is not there gets an error result; or the run ends with `tool_not_found`
+---for a call of an unknown tool: `"answer"` gives an error result, `"throw"` ends the run with
+---`tool_not_found`
 ---@field on_unknown_tool? "answer"|"throw"
----see each call and say which tools come and go, see Tools that come and go
+---they see each call and add, remove or lock tools, see Tools that come and go
 ---@field strategies? ah.Strategy[]
----how many tools there may be; none are injected beyond so many (there is one warning at 64)
----@field max_tools? integer
----what becomes of a tool that is injected under a taken name: left out with a warning, put in its
----place, or the run ends with `prompt_validation`
+---@field max_tools? integer most tools at a time; no more are injected. There is one warning at 64
+---for an injected tool whose name is taken: `"skip"` leaves it out with a warning, `"replace"`
+---replaces the other, `"error"` ends the run with `prompt_validation`
 ---@field on_conflict? "skip"|"replace"|"error"
----what becomes of a tool that is defined otherwise than when the conversation was written;
----`"refuse"` for a tool that is `untrusted`, else `"tell"`
+---for a tool whose definition has changed since the conversation was saved; by default `"refuse"`
+---if it is `untrusted`, otherwise `"tell"`
 ---@field on_drift? "tell"|"refuse"
----@field hint? boolean a line after the result names the tools that it brought
----how often injected tools may restart the model's session, where it cannot take them otherwise
+---@field hint? boolean true: a line behind a result names the tools that it brought
+---most restarts of the model's session by injected tools, for a model that cannot take them
+---otherwise
 ---@field max_restarts? integer
----the methods of entities that tools return become tools; for the rest of the conversation; `{ keep
----= false }`: each run of an agent lets go of them when it ends
+---true: methods of returned entities become tools for the rest of the conversation; `{ keep = false
+---}`: each run of an agent releases the entities at its end
 ---@field discover? boolean|ah.Discover
----@field max_depth? integer how deep entities that come from entities may be and still bring tools
----@field policies? ah.Policy[] look at each call before its handler, see Policies
+---@field max_depth? integer depth down to which entities that come from entities bring tools
+---they decide on each call before its handler, or on its result, see Policies
+---@field policies? ah.Policy[]
 ---decides on calls for which a policy asks; may wait
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
----`{ input = ..., output = ... }`: functions that look at what is said and at the answer, and may
----end the run
+---`{ input = ..., output = ... }`: functions that look at the user's text and at the answer, and
+---may end the run
 ---@field guards? ah.Guards
----@field asks? ah.Front a front end: responds to asks, of handlers and for approvals
----@field feedback? ah.Feedback[] what the model is told every so many calls or seconds
----look at the final answer; may wait, and may let the model go on
+---@field asks? ah.Front a front end, which responds to asks of handlers and to approvals
+---@field feedback? ah.Feedback[] each adds notes for the model after a number of calls or seconds
+---they look at the last answer; may wait, and may make the model go on
 ---@field checks? (fun(answer: ah.Answer): string?)[]
----@field budget? ah.Budget|ah.BudgetLimits what it may use, see Budgets
----@field timeout? number seconds: that this run may take
----@field deadline? number when it must end, by the clock of `ah.now()`
----@field session? ah.Session made by `ah.session`: what its tools know and change
----what handlers find as `ctx.resources`, by name or type: see Resources
+---@field budget? ah.Budget|ah.BudgetLimits limits of requests, calls, tokens and money, see Budgets
+---@field timeout? number seconds: limit of this run
+---@field deadline? number the time at which the run must have ended, by the clock of `ah.now()`
+---@field session? ah.Session made by `ah.session`: the data that its tools read and change
+---by name or type: what handlers find in `ctx.resources`, see Resources
 ---@field resources? table<string|ah.Type, any>
----@field retries? integer how often one request is sent again after a failure that may pass
----@field fallback? ah.Fallback each goes on where the one before is overloaded or out: models.md
----`function(conversation)`: makes what belongs to one conversation, before its first run; may wait,
----see Setting up a conversation
+---@field retries? integer how often one request is sent again after a temporary failure
+---each takes the place of the one before if that is overloaded or unreachable, see models.md
+---@field fallback? ah.Fallback
+---`function(conversation)`: prepares a conversation before its first run; may wait, see Setting up
+---a conversation
 ---@field setup? fun(conversation: ah.Conversation): nil?, any
----what becomes of calls that a model makes again and again
----@field loop_detector? ah.LoopDetector|false
+---@field loop_detector? ah.LoopDetector|false limits of equal calls, see below; false: none
 ---@field [integer] ah.Section
 -- end of ah.Config
 
@@ -275,8 +280,8 @@ function ah.image(from) end
 ---@field transcript fun(self: ah.Reply): string
 
 -- fields of ah.RunWith (make generate)
----@class ah.RunWith what `agent:run` is told beside the text
----@field params? table<string, any> of the prompt, from now on
+---@class ah.RunWith fields of `agent:run` beside the text
+---@field params? table<string, any> of the prompt, from this run on
 -- end of ah.RunWith
 
 -- fields of ah.Open (make generate)
@@ -491,9 +496,9 @@ function ah.load(path, config) end
 ---@alias ah.Guard fun(text: string, value: any): (boolean|string)?, string?
 
 -- fields of ah.Guards (make generate)
----@class ah.Guards what looks at texts and may end the run
----@field input? ah.Guard|ah.Guard[] what is said, before the model sees it
----@field output? ah.Guard|ah.Guard[] the answer, before the run gives it back
+---@class ah.Guards functions that look at texts and may end the run
+---@field input? ah.Guard|ah.Guard[] they look at the user's text before the model sees it
+---@field output? ah.Guard|ah.Guard[] they look at the answer before the run returns it
 -- end of ah.Guards
 
 ---@class ah.Asked what `approve` decides on
@@ -526,13 +531,14 @@ function ah.load(path, config) end
 
 -- fields of ah.AskConfig (make generate)
 ---@class ah.AskConfig of a person
----@field question string what a person is asked
----@field schema? table|string|ah.Schema JSON Schema of the response; without it a string
----@field params? table<string, any> the same in the short form, for several values at once
----@field default? any the response where nobody gives one; it must match the schema
----seconds: then the default is taken, or it fails. The `timeout` of the tool holds on meanwhile
+---@field question string the text for the person
+---@field schema? table|string|ah.Schema JSON Schema of the response; by default a string
+---@field params? table<string, any> several values at once, in short form; in place of `schema`
+---@field default? any the response if there is no other; must match the schema
+---seconds: after this time the response is the default; without one, the ask fails. The `timeout`
+---of the tool still applies
 ---@field timeout? number
----the response, such as a password, is in no event and in no log, and neither is the default
+---true: the response (such as a password) and the default appear in no event and no log
 ---@field secret? boolean
 -- end of ah.AskConfig
 
@@ -544,34 +550,35 @@ function ah.load(path, config) end
 ---@field iteration integer
 
 -- fields of ah.Feedback (make generate)
----@class ah.Feedback what the model is told every so many calls or seconds
----@field every? number so many calls
----@field seconds? number so many seconds
----what the model is told, or nil
+---@class ah.Feedback notes for the model after a number of calls or seconds
+---@field every? number after this number of calls
+---@field seconds? number after this number of seconds
+---returns the note for the model, or nil
 ---@field text fun(run: { calls: integer, iteration: integer, run: integer }): string?
 -- end of ah.Feedback
 
 -- fields of ah.Price (make generate)
 ---@class ah.Price US dollars for a million tokens
----@field input? number US dollars for a million tokens that the model reads
----@field output? number for a million tokens that it writes
----@field cached_read? number for a million that it reads from its provider's cache
----@field cached_write? number for a million that it reads and its provider keeps in the cache
+---@field input? number US dollars for a million input tokens
+---@field output? number for a million output tokens
+---@field cached_read? number for a million input tokens read from the provider's cache
+---@field cached_write? number for a million input tokens written to the provider's cache
 -- end of ah.Price
 
 -- fields of ah.BudgetLimits (make generate)
 ---@class ah.BudgetLimits limits of a budget
 ---@field requests? integer requests to models, retries included; exact
 ---@field tool_calls? integer handlers started; exact
----as the providers say; where one does not, an estimate of four bytes a token
+---as reported by the provider, otherwise an estimate of four bytes a token
 ---@field input_tokens? integer
----as the providers say; where one does not, an estimate of four bytes a token
+---as reported by the provider, otherwise an estimate of four bytes a token
 ---@field output_tokens? integer
----as the providers say; where one does not, an estimate of four bytes a token
+---as reported by the provider, otherwise an estimate of four bytes a token
 ---@field total_tokens? integer
----US dollars: what the provider says an answer cost, else by `prices`, else by those that are known
+---US dollars: the cost of an answer as reported by the provider, otherwise by `prices`, otherwise
+---by known prices
 ---@field cost? number
----prices by the names of models; needed with `cost`, but for models whose price is known or told
+---prices by model name; `cost` needs them for each model without a known or reported price
 ---@field prices? table<string, ah.Price>
 -- end of ah.BudgetLimits
 
@@ -596,7 +603,7 @@ function ah.policies.deny(rule) end
 
 -- fields of ah.GateConfig (make generate)
 ---@class ah.GateConfig
----@field policies? ah.Policy[] look at each call before its handler
+---@field policies? ah.Policy[] they decide on each call before its handler, or on its result
 ---decides on calls for which a policy asks; may wait
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
 -- end of ah.GateConfig
@@ -606,8 +613,8 @@ function ah.gate(config) end
 
 -- fields of ah.Requires (make generate)
 ---@class ah.Requires
----@field tool string|string[] the tools that wait, by their names
----@field after string|string[] the tools each of which must have succeeded before
+---@field tool string|string[] names of the tools that need `after`
+---@field after string|string[] names of the tools that must all have succeeded before
 -- end of ah.Requires
 
 ---@param rule ah.Requires
@@ -616,10 +623,10 @@ function ah.policies.requires(rule) end
 
 -- fields of ah.ReadBeforeWrite (make generate)
 ---@class ah.ReadBeforeWrite
----@field read string|string[] the tools that read, by their names
----@field write string|string[] the tools that write
----@field argument? string which says what is read
----@field creates? fun(value: any): boolean true where there is nothing to be read yet
+---@field read string|string[] names of the tools that read
+---@field write string|string[] names of the tools that write
+---@field argument? string name of the argument that must be equal
+---@field creates? fun(value: any): boolean returns true if nothing exists there yet
 -- end of ah.ReadBeforeWrite
 
 ---@param rule ah.ReadBeforeWrite
@@ -634,26 +641,25 @@ function ah.metrics() end
 
 -- fields of ah.SectionCommon (make generate)
 ---@class ah.SectionCommon what all sections have
----@field params? table<string, any> the parameters of its texts, in short form
----the same as JSON Schema of type `object`; parameters are what its `properties` name
+---@field params? table<string, any> the parameters of the texts, in short form
+---the same as JSON Schema of type `object`; its `properties` are the parameters
 ---@field schema? table|string|ah.Schema
----false: the section gives neither text nor tools, nor do those below it
+---false: this section and those below it have no text and no tools
 ---@field enabled? boolean|fun(params: table): boolean
----`"summary"`: its summary stands for it, see Summaries
+---`"summary"`: only the summary is rendered, see Summaries
 ---@field visibility? "full"|"summary"|fun(params: table): "full"|"summary"
----@field summary? string a template, required where `visibility` is not `"full"`
+---@field summary? string a template; required unless `visibility` is `"full"`
 ---@field tools? ah.Tool[] offered while the section is shown in full
----@field children? ah.Section[] another way to give the array part
----@field accepts_overrides? boolean false: overrides of it are not applied
+---@field children? ah.Section[] another form of the array part
+---@field accepts_overrides? boolean false: overrides of this section are not applied
 -- end of ah.SectionCommon
 
 -- fields of ah.SectionConfig (make generate)
 ---@class ah.SectionConfig: ah.SectionCommon with its children in the array part
----1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit; from the title by lower case,
----with `-` for every run of other characters
+---1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit. From the title: in lower case,
+---with `-` for each sequence of other characters
 ---@field key? string
----one line; the heading. Without a title there is no heading, and `key` is required
----@field title? string
+---@field title? string the heading, one line; without a title `key` is required
 ---@field template? string the text, see Templates
 ---@field body? string another name of `template`
 ---@field [integer] ah.Section
@@ -673,12 +679,11 @@ function ah.section(config) end
 
 -- fields of ah.ToolsSectionConfig (make generate)
 ---@class ah.ToolsSectionConfig: ah.SectionCommon with its children in the array part
----1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit; from the title by lower case,
----with `-` for every run of other characters
+---1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit. From the title: in lower case,
+---with `-` for each sequence of other characters
 ---@field key? string
----one line; the heading. Without a title there is no heading, and `key` is required
----@field title? string
----@field description? string its text
+---@field title? string the heading, one line; without a title `key` is required
+---@field description? string the text, see Templates
 ---@field template? string another name of `description`
 ---@field [integer] ah.Section
 -- end of ah.ToolsSectionConfig
@@ -690,14 +695,14 @@ function ah.tools_section(config) end
 
 -- fields of ah.PromptConfig (make generate)
 ---@class ah.PromptConfig with its sections in the array part
----@field key? string of 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`
+---@field key? string 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, the first a letter or digit
 ---@field name? string another name of `key`
----the namespace of the key: such a name, or several with `/` between them, such as
----`examples/tooling`, of 128 characters in all
+---the namespace of the key: one such name, or several joined by `/`, such as `examples/tooling`; at
+---most 128 characters in all
 ---@field ns? string
----@field sections? ah.Section[] another way to give the array part
----@field output? table|string|ah.Schema JSON Schema of what the answers must be
----@field resources? any what handlers find as `ctx.resources`; also `prompt.resources`
+---@field sections? ah.Section[] another form of the array part
+---@field output? table|string|ah.Schema JSON Schema of the last answer, see Structured output
+---@field resources? any for handlers, as `ctx.resources`; also `prompt.resources`
 ---@field overrides? table|string see Overrides
 ---@field [integer] ah.Section
 -- end of ah.PromptConfig
@@ -760,55 +765,56 @@ function ah.prompt(config) end
 ---@field supports_dynamic_tools boolean
 
 -- fields of ah.ToolCommon (make generate)
----@class ah.ToolCommon what tools and methods have in common
----what the model is told instead, but where tools are declared in brief; UTF-8, up to 16 KiB
+---@class ah.ToolCommon fields that tools and methods share
+---the description for the model, unless the tool is declared in brief; UTF-8, up to 16 KiB
 ---@field full_description? string
----@field params? table<string, any> in short form, or a type: then `args` is an instance
----@field schema? table|string|ah.Schema as JSON Schema of type `object`; not beside `params`
----JSON Schema of the value, or its type; defaults are filled in, and a value that does not match is
----a failed call
+---the parameters, in short form or as a type; with a type, `args` is an instance
+---@field params? table<string, any>
+---the parameters, as JSON Schema of type `object`; not together with `params`
+---@field schema? table|string|ah.Schema
+---JSON Schema of the value, or its type; defaults are filled in. A call with a value that does not
+---fit fails
 ---@field result? table|string|ah.Schema
----calls that show how it is used, 32 at most: of `{ description = ..., input = ..., output = ... }`
+---up to 32 example calls, `{ description = ..., input = ..., output = ... }`, see Examples
 ---@field examples? ah.Example[]
----@field annotations? ah.Annotations what the tool does, for policies: below
----of the definition, 1 to 64 bytes. Another one is told where a saved conversation goes on; no
----model sees it
+---@field annotations? ah.Annotations statements on the tool for policies, see Annotations
+---version of the definition, 1 to 64 bytes. A change is reported when a saved conversation
+---continues; no model sees it
 ---@field version? string
----`function(value)`: the text that the model is shown of the value. Where it fails or returns no
----text, a `warning` says so and the value is shown as JSON
+---`function(value)`: returns the text of the value for the model. If it fails or returns no text, a
+---`warning` is emitted, and the model gets JSON
 ---@field render? fun(value: any): string
----@field parallel? boolean neighbouring calls of such tools are at work at the same time
----seconds: of one call; then it is stopped and answered with an error. Without one, its code may be
----at work for 10 seconds
+---@field parallel? boolean true: adjacent calls of such tools run at the same time
+---seconds: limit of one call, which is then stopped and fails. Without a timeout, the code of the
+---call may be at work for 10 seconds
 ---@field timeout? number
----@field memory? number bytes: of memory that one call may take
----bytes: of its result that the model sees; of a longer one, head and tail, and a file with all of
----it
+---@field memory? number bytes: memory that one call may use
+---bytes: longest result for the model. Of a longer result the model sees head and tail, and a file
+---has all of it
 ---@field max_result? integer
----arguments of a wrong type are taken as they were surely meant, see `validate`; `ctx.coerced` and
----the event `tool_invoked` tell which
+---true: arguments of a wrong type are converted if the meaning is clear, see `validate`;
+---`ctx.coerced` and the event `tool_invoked` list them
 ---@field coerce? boolean
----@field strict? boolean the provider is to be strict with it
----@field return_direct? boolean its result is the answer of the run, which ends behind it
+---@field strict? boolean true: the provider enforces the schema, see strict tools
+---@field return_direct? boolean true: the result is the answer of the run, see Results as answers
 -- end of ah.ToolCommon
 
 -- fields of ah.ToolConfig (make generate)
 ---@class ah.ToolConfig: ah.ToolCommon
 ---@field name string 1 to 64 of `a-z`, `0-9`, `_` and `-`
----@field description string 1 to 200 printable ASCII characters, blanks around it removed
----`function(args, ctx)`; without one a call is answered with an error
+---@field description string 1 to 200 printable ASCII characters; surrounding blanks are removed
+---`function(args, ctx)`; without a handler, and without an executor, each call fails
 ---@field handler? fun(args: table, ctx: ah.Ctx): any, string?
----@field accepts_overrides? boolean false: overrides of its description are not applied
+---@field accepts_overrides? boolean false: overrides of the description are not applied
 -- end of ah.ToolConfig
 
 -- fields of ah.Annotations (make generate)
----@class ah.Annotations what a tool does, for policies; what is left out is not said
----@field read_only? boolean changes nothing
----@field destructive? boolean may delete or overwrite
----@field idempotent? boolean does no more if the same call is made twice
----@field open_world? boolean reaches what is outside of the program: the network, other processes
----comes from outside of the program: its definition and its results are somebody else's words
----@field untrusted? boolean
+---@class ah.Annotations statements on a tool, for policies; a missing field says nothing
+---@field read_only? boolean the tool changes nothing
+---@field destructive? boolean the tool may delete or overwrite
+---@field idempotent? boolean a second equal call has no further effect
+---@field open_world? boolean the tool reaches outside of the program: the network, other processes
+---@field untrusted? boolean the definition and the results come from outside of the program
 -- end of ah.Annotations
 
 ---@class ah.Example
@@ -843,12 +849,12 @@ function ah.prompt(config) end
 
 -- fields of ah.ResultConfig (make generate)
 ---@class ah.ResultConfig
----@field message? string
----@field value? any
+---@field message? string text for the model
+---@field value? any the result as a Lua value
 ---@field payload? any another name of `value`
----@field success? boolean false: an error
----true: the model sees the message only. To keep it short, not secret: sessions get the value, and
----a message may quote it
+---@field success? boolean false: the call fails
+---true: the model sees only the message. This keeps the context short, not the value secret:
+---sessions get the value, and a message may quote it
 ---@field exclude_value_from_context? boolean
 -- end of ah.ResultConfig
 
@@ -883,30 +889,32 @@ function ah.result(config) end
 
 -- fields of ah.EntityConfig (make generate)
 ---@class ah.EntityConfig
----@field name? string 1 to 64 letters, digits and `_`; for events, errors and saved conversations
----1 to 24 letters, digits, `_` and `-`: what the tools' names begin with; neither `planning` nor
----what begins with `planning_`
+---1 to 64 letters, digits and `_`; used in events, errors and saved conversations
+---@field name? string
+---the beginning of the tools' names: 1 to 24 letters, digits, `_` and `-`; not `planning` and not
+---beginning with `planning_`
 ---@field prefix? string
----what tells instances apart: the name of a field or method, or `function(self)`, which cannot
----wait. A string of 1 to 512 bytes or a number
+---name of a field or method, or `function(self)`, which cannot wait; its value, a number or 1 to
+---512 bytes, identifies an instance
 ---@field id? string|fun(self: table): string|number
----@field fields? string[] what a model sees of an instance
----@field stateless? boolean no method changes an instance: it is not locked, copied and set back
----`function(id)`: the instance of that id, a plain table, which becomes one as by `Class(table)`,
----or nil. May wait
+---@field fields? string[] the fields that a model sees
+---true: no method changes an instance, and no call locks, copies and restores it
+---@field stateless? boolean
+---`function(id)`: returns the instance with this id, a plain table that becomes an instance, or
+---nil; may wait
 ---@field find? fun(id: string): table?
 -- end of ah.EntityConfig
 
 -- fields of ah.MethodConfig (make generate)
 ---@class ah.MethodConfig: ah.ToolCommon
----@field name? string letters, digits, `_` and `-`; with the prefix at most 48 characters
----@field description string as of `ah.tool`
----`function(self, args, ctx)`; a method of the instances by that name, for the script as well
+---@field name? string letters, digits, `_` and `-`; at most 48 characters together with the prefix
+---@field description string as in `ah.tool`
+---`function(self, args, ctx)`; scripts can call it as a method of the instances, by that name
 ---@field handler? fun(self: table, args: table, ctx: ah.Ctx?): any, string?
----in place of a handler: the name of a method that the class has already. It is the `name`, too,
----where none is given
+---in place of `handler`: the name of a method that the class already has; also the default of
+---`name`
 ---@field method? string
----@field stateless? boolean this method leaves the instance as it is
+---@field stateless? boolean true: this method does not change the instance
 -- end of ah.MethodConfig
 
 ---@class ah.Entity a class: calling it makes the table an instance
@@ -1293,11 +1301,11 @@ function ah.base64url.decode(text) end
 
 -- fields of ah.WatchOptions (make generate)
 ---@class ah.WatchOptions
----of a folder: all below it is watched, too, what comes later included. Links are not followed
+---watches everything below a folder, including later entries. Links are not followed
 ---@field recursive? boolean
----seconds: a batch is told once nothing has happened for so long, and after a second at the latest
+---seconds: a batch is delivered after this time without changes, and after a second at the latest
 ---@field quiet? number
----@field max? integer the files and folders that may be there
+---@field max? integer largest number of files and folders to watch
 -- end of ah.WatchOptions
 
 ---@class ah.Change
@@ -1321,10 +1329,10 @@ function ah.watch(path, fn, options) end
 
 -- fields of ah.TypeConfig (make generate)
 ---@class ah.TypeConfig
----@field name string 1 to 64 of `a-z`, `A-Z`, `0-9` and `_`, no digit first
----@field fields? table<string, any> in short form; this or `schema`
+---@field name string 1 to 64 of `a-z`, `A-Z`, `0-9` and `_`, not beginning with a digit
+---@field fields? table<string, any> in short form; either this or `schema`
 ---@field schema? table|string|ah.Schema JSON Schema of type `object`
----`function(value)`: the text that a model is shown of a tool's value
+---`function(value)`: returns the text that the model sees for a tool's value
 ---@field render? fun(value: table): string
 -- end of ah.TypeConfig
 
@@ -1339,16 +1347,17 @@ function ah.type(config) end
 
 -- fields of ah.SessionConfig (make generate)
 ---@class ah.SessionConfig
----@field types? ah.Type[] each gets a slice, with the defaults of `register`
----@field bus? ah.Dispatcher of another session, to share
----@field parent? ah.Session as `parent:child()`
+---@field types? ah.Type[] each gets a slice with the default options of `register`
+---@field bus? ah.Dispatcher the dispatcher of another session, to share it
+---@field parent? ah.Session makes a child, as `parent:child()` does
 -- end of ah.SessionConfig
 
 -- fields of ah.SliceOptions (make generate)
 ---@class ah.SliceOptions
----@field policy? "state"|"log" `log`: outside of transactions
----@field keep? "append"|"latest" of the values of its own type: all, or only the last
----@field key? string a field: a value replaces the one that has the same there
+---@field policy? "state"|"log" `"log"`: outside of transactions
+---@field keep? "append"|"latest" keeps all dispatched values of its own type, or only the last one
+---name of a field: a value replaces the one with an equal field; not beside `keep`
+---@field key? string
 -- end of ah.SliceOptions
 
 ---@class ah.Slice
@@ -1461,11 +1470,11 @@ function ah.unfold(config) end
 
 -- fields of ah.SearchConfig (make generate)
 ---@class ah.SearchConfig
----@field tools ah.ToolList tools and groups, 1 to 20,000 tools; no two of a name
----@field max? integer tools that one answer of `search_tools` gives
----@field by? "provider"|"here" who searches; `here` is `search_tools`
----@field method? "regex"|"bm25" how the provider is to search where it has two ways (`anthropic`)
----@field name? string as of any strategy
+---@field tools ah.ToolList tools and groups: 1 to 20,000 tools of different names
+---@field max? integer tools that one call of `search_tools` returns
+---@field by? "provider"|"here" where the search runs; `here` is `search_tools`
+---@field method? "regex"|"bm25" the provider's way to search, if it has two (`anthropic`)
+---@field name? string the name of the strategy
 -- end of ah.SearchConfig
 
 ---@param config ah.SearchConfig
@@ -1486,13 +1495,14 @@ ah.planning = {}
 
 -- fields of ah.ReadFileOptions (make generate)
 ---@class ah.ReadFileOptions
----@field lines? integer lines of an answer where the model names no `limit`
----@field max_bytes? integer bytes: of an answer; it ends with a whole line, and says where to go on
+---@field lines? integer lines of a result, unless the model gives a `limit`
+---bytes: size of a result, which ends with a whole line and names the next one
+---@field max_bytes? integer
 -- end of ah.ReadFileOptions
 
 -- fields of ah.WriteFileOptions (make generate)
 ---@class ah.WriteFileOptions
----@field overwrite? boolean true: as if every call said so
+---@field overwrite? boolean true: every call may replace any file
 -- end of ah.WriteFileOptions
 
 -- fields of ah.EditFileOptions (make generate)
@@ -1506,64 +1516,60 @@ ah.planning = {}
 
 -- fields of ah.GrepToolOptions (make generate)
 ---@class ah.GrepToolOptions
----@field max? integer lines shown, those around included
+---@field max? integer lines shown, including their context
 -- end of ah.GrepToolOptions
 
 -- fields of ah.BashOptions (make generate)
 ---@class ah.BashOptions
----seconds: after which a command is ended, where the model asks for no other time
----@field timeout? number
----@field max_timeout? number seconds: that the model may ask for
----@field grace? number seconds: between TERM and KILL
----@field cwd? string the folder at work, opened when the tool is made
----variables beside the usual ones: a string; `true` for the value that the host has; `false` for
----none
+---@field timeout? number seconds: the time of a command, unless the model asks for another
+---@field max_timeout? number seconds: the longest time that the model may ask for
+---@field grace? number seconds: the time between TERM and KILL
+---@field cwd? string the working folder, opened when the tool is made
+---variables beside the usual ones: a string; `true` for the host's value; `false` for none
 ---@field env? table<string, string|boolean>
----@field shell? string a program that is called with `-c` and the text
----@field max_output? number bytes: of output that are shown; of more, head and tail
----bytes: of longer output that are kept in a file, with the last 64 KiB of what goes beyond
+---@field shell? string a program that is called with `-c` and the command
+---@field max_output? number bytes: output that the model is shown; of a longer one, head and tail
+---bytes: longer output is kept in a file up to this size, with the last 64 KiB of the rest
 ---@field keep? number
----both streams are one, in which what was written has its very order; the value has no `stdout` and
----`stderr` then
+---joins both streams, in the order of writing; the value then has no `stdout` and `stderr`
 ---@field merge? boolean
----where that file is in the run's filesystem; false, and runs without files: nothing is kept
+---the folder of that file in the run's filesystem. Nothing is kept if it is false, or in a run
+---without files
 ---@field output_folder? string|false
----@field memory? number bytes: of address space of each process
----@field file_size? number bytes: of each file that is written
----@field cpu? number seconds: of processor time of each process
----@field processes? number of the user, all of them counted; has no effect for root
----@field sandbox? "none"|"auto"|"require"|"landlock"|"bubblewrap" said below
----in a sandbox: folders that may be read beside those that may be written to, and the system's; 15
----at most
+---@field memory? number bytes: address space of each process
+---@field file_size? number bytes: size of each file that is written
+---@field cpu? number seconds: processor time of each process
+---@field processes? number all processes of the user together; no effect for root
+---@field sandbox? "none"|"auto"|"require"|"landlock"|"bubblewrap" see below
+---in a sandbox: folders that can be read, 15 at most, beside the writable ones and the system's
 ---@field readable? string[]
----@field network? boolean in a sandbox: true if the internet may be reached
----in a sandbox: folders that may be written to beside the one at work; 15 at most
+---@field network? boolean in a sandbox: true if the internet can be reached
+---in a sandbox: folders that can be written to beside the working folder; 15 at most
 ---@field writable? string[]
----in a sandbox of `landlock`, for root: true if it keeps its rights over owners (`chown`, files and
----processes of others, becoming another user)
+---in a `landlock` sandbox, for root: keeps the rights over owners (`chown`, files and processes of
+---others, becoming another user)
 ---@field owners? boolean
 -- end of ah.BashOptions
 
 -- fields of ah.HttpFetchOptions (make generate)
 ---@class ah.HttpFetchOptions
----which may be asked, said below; `"public"`: any, at the ports 80 and 443
+---hosts that may be fetched, see below; `"public"`: any, at the ports 80 and 443
 ---@field allow string[]|"public"
----that may be connected to although they are not public: `"10.1.0.0/16"`, `"127.0.0.1"`
+---networks that are allowed although they are not public: `"10.1.0.0/16"`, `"127.0.0.1"`
 ---@field private? string[]
 ---@field post? boolean true: the model may send POST requests
----@field timeout? number seconds: for all of it, redirects included
----@field max_bytes? integer bytes: of a response; a longer one is given up while it comes
----@field shown? integer bytes: of the text in an answer
----@field redirects? integer how many are followed, each checked as the first request is
+---@field timeout? number seconds: for the whole fetch, including redirects
+---@field max_bytes? integer bytes: size of a response; the transfer of a longer one is stopped
+---@field shown? integer bytes: text in a result
+---@field redirects? integer redirects that are followed, each checked like the first request
 -- end of ah.HttpFetchOptions
 
 -- fields of ah.PlanningConfig (make generate)
 ---@class ah.PlanningConfig
----the plan is kept in it; the section registers its types and reducers there
----@field session ah.Session
----how the model is told to think; the rest of the text is the same for all
+---@field session ah.Session keeps the plan; the section registers its types and reducers there
+---the way of thinking that the text asks for; the rest is the same for all
 ---@field strategy? "react"|"plan_act_reflect"|"goal_decompose_route_synthesise"
----@field accepts_overrides? boolean whether overrides may change its words
+---@field accepts_overrides? boolean allows overrides of its texts
 -- end of ah.PlanningConfig
 
 ---@param config ah.PlanningConfig
@@ -1572,12 +1578,12 @@ function ah.planning_section(config) end
 
 -- fields of ah.ResourceConfig (make generate)
 ---@class ah.ResourceConfig
----`function(ctx)`: makes it. `ctx.resources` has the others; for `tool_call` and `prototype` it is
----the handler's own `ctx`
+---`function(ctx)`: makes the resource. `ctx.resources` has the others; with `tool_call` and
+---`prototype`, `ctx` is that of the handler
 ---@field provide fun(ctx: ah.Ctx): any
----one for a run; one for a call; a new one whenever it is asked for
+---one for each run; one for each call; or a new one whenever it is asked for
 ---@field scope? "singleton"|"tool_call"|"prototype"
----@field close? fun(value: any) `function(value)`: gives it back
+---@field close? fun(value: any) `function(value)`: closes the resource
 -- end of ah.ResourceConfig
 
 ---@class ah.Resources
@@ -1590,17 +1596,17 @@ function ah.resource(config) end
 
 -- fields of ah.FilesystemConfig (make generate)
 ---@class ah.FilesystemConfig
----@field root? string a folder of the machine; it must be there, and may be named by a link
----@field memory? boolean files in memory, gone with the object
----@field files? table<string, string> files in memory: their texts by their path
+---@field root? string a folder of the machine, which must exist; a symbolic link may name it
+---@field memory? boolean keeps the files in memory; they are gone with the object
+---@field files? table<string, string> files in memory: texts by path
 ---@field read_only? boolean nothing can be changed
----@field allow? string[] names that may be written although they are refused
----each file is forced to the disk before it takes its place. Without, a failure of power may lose
----or empty what was written last
+---@field allow? string[] refused names that may be written all the same
+---forces each file to the disk before it takes its place. Without it, a power failure may lose or
+---empty the latest writes
 ---@field sync? boolean
----@field max_file? number bytes: of a file that is written, or read whole
----@field max_total? number bytes: in memory, or waiting in an overlay
----@field max_files? number entries of a folder, of a walk, of memory, of an overlay
+---@field max_file? number bytes: size of a file that is written, or read whole
+---@field max_total? number bytes: size of all files in memory, or of the changes in an overlay
+---@field max_files? number entries of a folder, a walk, the memory or an overlay
 ---@field max_depth? integer names in a path
 -- end of ah.FilesystemConfig
 
@@ -1705,7 +1711,7 @@ function ah.filesystem(config) end
 -- fields of ah.ToolGroupConfig (make generate)
 ---@class ah.ToolGroupConfig
 ---@field name string 1 to 64 of `a-z`, `0-9`, `_` and `-`
----@field tools ah.ToolList tools, other groups and their names
+---@field tools ah.ToolList tools, other groups, and names of groups
 -- end of ah.ToolGroupConfig
 
 ---@class ah.ToolGroup
@@ -1760,12 +1766,12 @@ function ah.registry(tools) end
 ---@field method? string
 ---@field headers? table<string, string> strings by name, 100 at most
 ---@field body? string
----@field timeout? number seconds
----@field idle_timeout? number seconds: without a byte sent or received
----@field max_body? number bytes
----@field stream? "bytes"|"lines"|"sse" the body comes in pieces
----@field max_piece? number bytes: of one line or event of a stream
----@field addresses? string[] nothing else is connected to
+---@field timeout? number seconds: time for the whole request
+---@field idle_timeout? number seconds: time without a byte sent or received
+---@field max_body? number bytes: size of the response's body
+---@field stream? "bytes"|"lines"|"sse" reads the body in pieces
+---@field max_piece? number bytes: size of one line or event of a stream
+---@field addresses? string[] the only addresses that are connected to
 -- end of ah.HttpRequest
 
 ---@class ah.HttpResponse
@@ -1797,26 +1803,25 @@ function ah.http(request) end
 
 -- fields of ah.ServerConfig (make generate)
 ---@class ah.ServerConfig
----of a request and a response
+---handler, called with a request and a response
 ---@field on_request fun(request: ah.ServerRequest, response: ah.ServerResponse): any
----of what the server refuses itself: answers in its place
+---makes the responses to requests that the server refuses
 ---@field on_refusal? fun(refusal: ah.ServerRefusal, request: ah.ServerRequest): any
----an address and a port, `[::1]:8080`, `localhost:8080`. Port 0: any that is free
+---an address and a port, such as `[::1]:8080`, `localhost:8080`. Port 0: any free one
 ---@field listen? string
----@field hosts? string[] further names that the server answers to. `*`: any
----@field origins? string[] whose pages may ask, such as `https://app.example`. `*`: anybody's
----@field max_requests? integer handlers at work at once. Further requests wait for their turn
+---@field hosts? string[] further names that the server accepts as `Host`. `*`: any
+---sites whose pages may send requests, such as `https://app.example`. `*`: any
+---@field origins? string[]
+---@field max_requests? integer handlers that run at once. Further requests wait
 ---@field max_connections? integer
----@field max_header? integer bytes: of a request's target and headers
----@field max_body? integer bytes: of a request's body
----@field max_bodies? integer bytes: of all bodies that no handler has yet
----@field memory? number bytes: of memory that one handler may take
----seconds: at work, of one handler, from one piece that it writes to the next
----@field work_timeout? number
----@field header_timeout? number seconds: until a new connection has sent its first head
----@field body_timeout? number seconds: from the head to the end of the body
----seconds: in which nothing is read or written, and between two requests
----@field idle_timeout? number
+---@field max_header? integer bytes: size of a request's target and headers
+---@field max_body? integer bytes: size of a request's body
+---@field max_bodies? integer bytes: size of all bodies that no handler has yet
+---@field memory? number bytes: memory that one handler may take
+---@field work_timeout? number seconds: time at work of a handler between two pieces that it writes
+---@field header_timeout? number seconds: time for a new connection to send its first head
+---@field body_timeout? number seconds: time from the head to the end of the body
+---@field idle_timeout? number seconds: time without reading or writing, and between two requests
 -- end of ah.ServerConfig
 
 ---@class ah.ServerRequest
@@ -1834,29 +1839,29 @@ function ah.http(request) end
 
 -- fields of ah.ServerAnswer (make generate)
 ---@class ah.ServerAnswer
----@field status? integer of a refused request: that of the refusal
----strings by name, or lists where a name stands more than once
+---@field status? integer default for a refused request: that of the refusal
+---strings by name, or lists of strings for several of a name
 ---@field headers? table<string, string|string[]>
----a string is `text/plain` where `headers` do not say otherwise; a table is sent as JSON
+---a string is sent as `text/plain` unless `headers` say otherwise, a table as JSON
 ---@field body? string|table
 -- end of ah.ServerAnswer
 
 -- fields of ah.ServerHead (make generate)
 ---@class ah.ServerHead
 ---@field status? integer
----strings by name, or lists where a name stands more than once
+---strings by name, or lists of strings for several of a name
 ---@field headers? table<string, string|string[]>
----bytes: of the body, which the client is told: more is dropped, and an answer that ends before
----breaks off
+---bytes: size of the body, sent to the client. The rest of a longer body is dropped; a shorter one
+---breaks off the response
 ---@field length? integer
 -- end of ah.ServerHead
 
 -- fields of ah.ServerEvent (make generate)
 ---@class ah.ServerEvent
----@field event? string its kind, one line
----@field data? string its text, of any number of lines
----@field id? string one line; a client that comes again names the last one that it got
----@field retry? integer milliseconds: until a client that lost the connection comes again
+---@field event? string kind of the event, one line
+---@field data? string text of the event, of any number of lines
+---@field id? string one line; a client that reconnects sends the last one that it received
+---@field retry? integer milliseconds: time after which a client that lost the connection reconnects
 -- end of ah.ServerEvent
 
 ---@class ah.ServerResponse
@@ -1881,48 +1886,44 @@ function ah.serve(config) end
 
 -- fields of ah.ProcessSandbox (make generate)
 ---@class ah.ProcessSandbox
----@field kind? "none"|"auto"|"require"|"landlock"|"bubblewrap" as above
----@field read? string[] folders that it may read, beside the system's, and those in `write`
----@field write? string[] folders that it may write to, beside its temporary one (`$TMPDIR`)
----@field network? boolean true if the internet may be reached
----@field owners? boolean with `landlock`, for root: true if it keeps its rights over owners
+---@field kind? "none"|"auto"|"require"|"landlock"|"bubblewrap" the kind, as above
+---@field read? string[] folders that it can read, beside the system's, and those in `write`
+---@field write? string[] folders that it can write to, beside its temporary one (`$TMPDIR`)
+---@field network? boolean true if the internet can be reached
+---@field owners? boolean with `landlock`, for root: keeps the rights over owners
 -- end of ah.ProcessSandbox
 
 -- fields of ah.ProcessLimits (make generate)
 ---@class ah.ProcessLimits What a child process may use.
----@field timeout? number seconds: that it may run; then it is ended, whatever is going on
----seconds: from the end of its input to TERM when it is closed, and from TERM to KILL
+---@field timeout? number seconds: time after which the process is ended in any case
+---seconds: time from TERM to KILL, and on `close` from the end of its input to TERM
 ---@field grace? number
----@field memory? integer bytes: of address space of each process
----@field file_size? integer bytes: of each file that is written
----@field cpu? integer seconds: of processor time of each process
----@field processes? integer of the user, all of them counted; has no effect for root
+---@field memory? integer bytes: address space of each process
+---@field file_size? integer bytes: size of each file that is written
+---@field cpu? integer seconds: processor time of each process
+---@field processes? integer all processes of the user together; no effect for root
 -- end of ah.ProcessLimits
 
 -- fields of ah.ProcessConfig (make generate)
 ---@class ah.ProcessConfig: ah.ProcessLimits
----the program: a name that is looked for in `PATH`, or a path. No shell reads it
----@field command string
----@field args? string[] its arguments, as they are
----variables beside the usual ones: a string; `true` for the value that the host has; `false` for
----none
+---@field command string the program: a name to be found in `PATH`, or a path. No shell is used
+---@field args? string[] its arguments, passed unchanged
+---variables beside the usual ones: a string; `true` for the host's value; `false` for none
 ---@field env? table<string, string|boolean>
----@field cwd? string the folder that it begins in, opened when it is started
----what it may read, write and reach
+---@field cwd? string the working folder, opened at the start
+---limits on what it can read, write and reach
 ---@field sandbox? "none"|"auto"|"require"|"landlock"|"bubblewrap"|ah.ProcessSandbox
----@field stdin? string|false all that it reads, written and closed at once; false: it reads nothing
----@field merge? boolean its errors go where its output goes, in the order of writing
----bytes: of its standard error that are kept: the first quarter, and the end
----@field max_errors? integer
----seconds: after which a method that waits gives up, while the process stands still since nobody
----reads it
+---@field stdin? string|false its whole input, written and closed at once; false: no input
+---@field merge? boolean joins standard error to standard output, in the order of writing
+---@field max_errors? integer bytes: standard error that is kept: the first quarter, and the end
+---seconds: time after which a waiting method fails because unread output blocks the process
 ---@field stall? number
 -- end of ah.ProcessConfig
 
 -- fields of ah.LineOptions (make generate)
 ---@class ah.LineOptions: ah.TimeOption
----@field json? boolean each line is decoded
----@field max? integer bytes: of a line; a longer one is passed over, and told
+---@field json? boolean decodes each line
+---@field max? integer bytes: size of a line; a longer one is skipped and reported
 -- end of ah.LineOptions
 
 ---@class ah.ProcessEnd
@@ -1937,12 +1938,12 @@ function ah.serve(config) end
 
 -- fields of ah.TimeOption (make generate)
 ---@class ah.TimeOption
----@field timeout? number seconds: that it waits, then it gives up
+---@field timeout? number seconds: time to wait before the method fails
 -- end of ah.TimeOption
 
 -- fields of ah.WaitOptions (make generate)
 ---@class ah.WaitOptions: ah.TimeOption
----@field discard? boolean its output is thrown away meanwhile
+---@field discard? boolean discards the output meanwhile
 -- end of ah.WaitOptions
 
 ---Of output: nil at the end; false and an error where a line cannot be given, or time is over.
@@ -1981,13 +1982,13 @@ function ah.interactive() end
 
 -- fields of ah.TerminalOptions (make generate)
 ---@class ah.TerminalOptions
----Ctrl-C, Ctrl-Z and Ctrl-\ do as they do everywhere; with `false` they are keys
+---Ctrl-C, Ctrl-Z and Ctrl-\ send their usual signals; with `false` they are keys
 ---@field signals? boolean
----keys that look alike are told apart where the terminal knows kitty's keyboard protocol:
----Shift-Enter, Ctrl-I, Escape at once. Needs `signals = false`
+---distinguishes Shift-Enter, Ctrl-I and an immediate Escape, if the terminal knows kitty's keyboard
+---protocol. Needs `signals = false`
 ---@field distinct? boolean
----@field escape? number seconds: after which an Escape that nothing follows is the key
----@field max_paste? number bytes: of a paste
+---@field escape? number seconds: time after which an Escape without a sequence is the key
+---@field max_paste? number bytes: size of a paste
 -- end of ah.TerminalOptions
 
 ---@class ah.Key what terminal:key gives: a key, a paste or a resize
