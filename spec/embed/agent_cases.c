@@ -129,8 +129,12 @@ static void fails(void)
     HAS(ah_agent_reply_json(agent), "\"error\":{\"code\":\"max_iterations_exceeded\"");
     HAS(ah_last_error(host)->json, "\"max_iterations\":2");
     HAS(ah_errmsg(host), "(2)");
+    STATUS(host, ah_agent_run(agent, "\xff"), AH_USAGE); /* no run began: no reply either */
+    CHECK(ah_agent_reply(agent) == NULL && ah_agent_reply_json(agent) == NULL);
+    STATUS(host, ah_agent_run(agent, NULL), AH_MAX_ITERATIONS); /* the conversation goes on */
     agent = agent_of(host, "{\"model\":\"slow\",\"timeout\":0.02}");
     STATUS(host, ah_agent_run(agent, "go"), AH_DEADLINE);
+    HAS(ah_agent_messages(agent), "\"content\":\"go\"");
     shut(host);
 }
 
