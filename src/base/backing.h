@@ -60,8 +60,8 @@ typedef struct ah_fs_options {
     int max_depth;    /* names in a path; default 32 */
     const ah_interrupt *interrupt; /* ends walks, searches and the reading of lines with
                                       AH_CANCELLED; NULL: never */
-    int64_t (*clock_ns)(
-        void); /* monotonic clock that ends walks and searches, truncated; NULL: no time limit */
+    /* monotonic clock that ends walks and searches, truncated; NULL: no time limit */
+    int64_t (*clock_ns)(void);
 } ah_fs_options;
 
 /* -- failures -------------------------------------------------------------------------------- */
@@ -111,10 +111,9 @@ bool ah_fs_may_write(const ah_fs *fs,
 ah_slice ah_fs_parent(ah_slice path);   /* "" for an entry of the root */
 ah_slice ah_fs_name(ah_slice path);     /* the last name */
 bool ah_fs_within(ah_slice path,
-                  ah_slice dir);   /* true if strictly below dir; every path is below "" */
-bool ah_fs_name_ok(ah_slice name); /* true if a path may contain the name */
-bool ah_fs_is_temporary(
-    ah_slice name); /* true for temporary files of agenthost, which paths may not name */
+                  ah_slice dir);        /* true if strictly below dir; every path is below "" */
+bool ah_fs_name_ok(ah_slice name);      /* true if a path may contain the name */
+bool ah_fs_is_temporary(ah_slice name); /* true for our temporary files; paths cannot name them */
 /* Sets *out to dir/name. Returns false if it is too long; *out is then unchanged. All paths are
  * joined here: a name on disk may have any length, so each caller checks the result. */
 bool ah_fs_join(ah_slice dir, ah_slice name, ah_fs_path *out) __attribute__((warn_unused_result));
