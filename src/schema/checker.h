@@ -309,8 +309,8 @@ void schema_tell_branch(checker *c, uint32_t nearest, subject *v, const reason *
 /* Returns true and sets *b if results were kept. */
 bool schema_recall_branches(const checker *c, const op *o, const subject *v, branches *b);
 
-/* Adds the weight of a value that differs from its constant; more if the constant tells branches
- * apart. */
+/* Adds the weight of a value that differs from its constant; more if the constant distinguishes
+ * branches. */
 void schema_weigh_constant(checker *c, const subject *v);
 void schema_forbid_unknown(checker *c, uint32_t i, const subject *v);
 
