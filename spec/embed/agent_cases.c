@@ -446,7 +446,9 @@ static void opens_conversations(void)
     STATUS(host, ah_agent_run(a, "y"), AH_OK);
     HAS(ah_agent_reply(a)->text, "own: 2 one Ann");
     CHECK(!strstr(ah_agent_messages(own), "user"));
-    ah_agent_close(own);
+    ah_agent_close(own); /* the handle: the script's agent goes on */
+    STATUS(host, ah_agent_find(host, "agent", &own), AH_OK);
+    STATUS(host, ah_agent_run(own, "x"), AH_OK);
     ah_agent_close(a);
     load(host, "return require('agenthost').agent { model = 'demo/echo' }"); /* takes its name */
     STATUS(host, ah_agent_run(b, "z"), AH_OK);
