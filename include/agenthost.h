@@ -71,83 +71,88 @@ extern "C" {
 #define AH_API
 #endif
 
-/* The result of a call. Scripts see the same as err.code (docs/reference/errors.md); the name is in
- * quotes below where it differs from the constant. "The run": of ah_agent_run, which returns the
- * status, or of ah_agent_start, whose reply has it. After a failed run the conversation is sound:
- * it keeps what was said, and a later run continues it (a text of NULL says nothing new). A script
- * that raises or returns an error of agenthost passes its status on, so ah_script, ah_load and
- * ah_call_tool may return any of them. ah_error has the message and `retryable`. */
+/* The result of a call. Scripts see the same as err.code (docs/reference/errors.md); the name
+ * is in quotes below where it differs from the constant. "The run": of ah_agent_run, which
+ * returns the status, or of ah_agent_start, whose reply has it. After a failed run the
+ * conversation is sound: it keeps what was said, and a later run continues it (a text of NULL
+ * says nothing new). A script that raises or returns an error of agenthost passes its status
+ * on, so ah_script, ah_load and ah_call_tool may return any of them. ah_error has the message
+ * and `retryable`. */
 typedef enum ah_status {
     AH_OK = 0, /* "ok" */
-    /* A script or a handler raised an error of its own, or used the library wrongly; ah_open: the
-     * system gives no event loop. Show ah_errmsg; mend the script or the tool. */
+    /* A script or a handler raised an error of its own, or used the library wrongly; ah_open:
+     * the system gives no event loop. Show ah_errmsg; correct the script or the tool. */
     AH_INTERNAL = -1,
     /* "internal": no memory, or max_memory is reached. Free some memory and repeat the call. */
     AH_NOMEM = -2,
-    /* The call itself is wrong: an argument, a field of a config, a file that cannot be read, or a
-     * call at a time or place that does not allow it. A mistake of the program: repeating the call
-     * does not help. */
+    /* The call itself is wrong: an argument, a field of a config, a file that cannot be read,
+     * or a call at a time or place that does not allow it. A mistake of the program: repeating
+     * the call does not help. */
     AH_USAGE = -3,
-    /* A declaration is wrong: a tool, a schema, a section, a prompt, or a name that is taken. Mend
-     * the declaration. */
+    /* A declaration is wrong: a tool, a schema, a section, a prompt, or a name that is taken.
+     * Correct the declaration. */
     AH_PROMPT_VALIDATION = -4,
     /* A prompt of a script cannot be rendered: a parameter is missing, wrong or unknown, or the
-     * function of a section failed. Mend `params` or the script. */
+     * function of a section failed. Correct `params` or the script. */
     AH_PROMPT_RENDER = -5,
-    /* The run: the answer does not match `output`, or a handler failed with this code. Run again,
-     * or use another model or schema. */
+    /* The run: the answer does not match `output`, or a handler failed with this code. Run
+     * again, or use another model or schema. */
     AH_PROMPT_EVALUATION = -6,
-    /* JSON or a value does not match its schema (ah_tool_done, ah_ask_close, ah_call_tool,
-     * ah_alias, ah_defaults), or a policy refused the call (ah_call_tool). Mend the value. */
+    /* A text is not JSON, or a value does not match its schema (ah_tool_done, ah_ask_close,
+     * ah_call_tool, ah_alias, ah_defaults), or a policy refused the call (ah_call_tool). Correct
+     * the value. */
     AH_TOOL_VALIDATION = -7,
-    /* No tool has this name (ah_call_tool, ah_remove_tool, ah_agent_open), or it has no handler.
-     * The run: the model called unknown tools too often. */
+    /* No tool has this name (ah_call_tool, ah_remove_tool, ah_agent_open), or it has no
+     * handler. The run: the model called unknown tools too often. */
     AH_TOOL_NOT_FOUND = -8,
-    /* "max_iterations_exceeded". The run: max_iterations is reached. Run on, or raise the limit. */
+    /* "max_iterations_exceeded". The run: max_iterations is reached. Run again to go on, or raise
+       the limit. */
     AH_MAX_ITERATIONS = -9,
-    /* A script called ah.tools_of or ah.retract with an object that is no valid entity. Mend the
-     * script. In a run it is a warning only. */
+    /* A script called ah.tools_of or ah.retract with an object that is no valid entity. Mend
+     * the script. In a run it is a warning only. */
     AH_INVALID_TOOL_PROVIDER = -10,
     /* "visibility_expansion_required". The run: the model's session would have to restart more
      * often than max_restarts allows, or a handler asked for sections once more, or for none by
      * name. Raise max_restarts. */
     AH_VISIBILITY_EXPANSION = -11,
-    /* "deadline_exceeded". The run, or ah_call_tool: its time is over. Run on, or give more time.
-     */
+    /* "deadline_exceeded". The run, or ah_call_tool: its time is over. Run again to go on, or raise
+       the limit. */
     AH_DEADLINE = -12,
-    /* "budget_exceeded". The run: a budget is used up. ah_agent_start: too many events `done` are
-     * unread. ah_tool_done: the value is larger than 64 MiB. */
+    /* "budget_exceeded". The run: a budget is used up. ah_agent_start: too many events `done`
+     * are unread. ah_tool_done: the value is larger than 64 MiB. */
     AH_BUDGET = -13,
-    /* "loop_detected". The run: the model repeated the same calls. Change the tools or the text. */
+    /* "loop_detected". The run: the model repeated the same calls. Change the tools or the
+     * text. */
     AH_LOOP = -14,
-    /* The provider answered with an error or with bytes that cannot be read, or its key is missing
-     * (ah_agent_open, too). If `retryable`, run again later; the run's own retries are used up. */
+    /* The provider answered with an error or with bytes that cannot be read, or with nothing
+     * (`on_empty`); or its key is missing (ah_agent_open, too). If `retryable`, run again later;
+     * the run's own retries are used up. */
     AH_PROVIDER = -15,
-    /* The run: no complete HTTP response came; `reason` in ah_error.json says why. If `retryable`,
-     * run again later. */
+    /* The run: no complete HTTP response came; `reason` in ah_error.json says why. If
+     * `retryable`, run again later. */
     AH_HTTP = -16,
     /* ah_cancel, ah_terminate or ah_agent_cancel ended the run or the call; or it never began,
-     * after ah_terminate. Not an error of the work: run on if you wish. */
+     * after ah_terminate. Not an error of the work: run again to go on. */
     AH_CANCELLED = -17,
     AH_GUARD = -18, /* "guard_tripped". The run: a guard of the input or of the answer ended it */
-    /* The run: a handler asked a person, and no front end could respond. Set `asks` of the config,
-     * or give the script a front end. */
+    /* The run: a handler asked a person, and no front end could respond. Set `asks` of the
+     * config, or give the script a front end. */
     AH_WAITING = -19,
-    /* The run: the conversation does not fit into the model's window. Shorten the conversation or
-     * use another model; repeating does not help. */
+    /* The run: the conversation does not fit into the model's window. Shorten the conversation
+     * or use another model; repeating does not help. */
     AH_CONTEXT_FULL = -20
 } ah_status;
 
 /* A Lua state, an event loop, and everything that runs in them. ah_open or ah_attach makes one. */
 typedef struct ah_host ah_host;
-/* The program's handle of one conversation and of how it is run. Valid until its ah_agent_close, or
- * the ah_close of its host. */
+/* The program's handle of one conversation and of how it is run. Valid until its
+ * ah_agent_close, or the ah_close of its host. */
 typedef struct ah_agent ah_agent;
 
 /* -- configuration ---------------------------------------------------------------------- */
 
-/* An allocator with the contract of realloc: size 0 frees ptr and returns NULL; a failure returns
- * NULL and leaves the old block alone. Called on the thread that uses the host. */
+/* An allocator with the contract of realloc: size 0 frees ptr and returns NULL; a failure
+ * returns NULL and leaves the old block alone. Called on the thread that uses the host. */
 typedef void *(*ah_realloc_fn)(void *ud, void *ptr, size_t size);
 
 typedef enum ah_log_level {
@@ -162,8 +167,8 @@ typedef enum ah_log_level {
  * during the call. Errors of calls that are refused inside it are not logged to it. */
 typedef void (*ah_log_fn)(void *ud, ah_log_level level, const char *line);
 
-/* An event of a run; docs/reference/events.md lists types and fields. Secrets are removed. Valid
- * until the next ah_next_event, or during the watcher's call. */
+/* An event of a run; docs/reference/events.md lists types and fields. Secrets are removed.
+ * Valid until the next ah_next_event, or during the watcher's call. */
 typedef struct ah_event {
     const char *type; /* "tool_invoked" */
     ah_agent *agent;  /* the program's handle; NULL: the run belongs to a script */
@@ -178,13 +183,13 @@ typedef struct ah_event {
 
 /* Functions that observe a host's work, for example to display it. Each may be NULL. */
 typedef struct ah_watcher {
-    /* Called for each event of every agent's run, before observers in scripts, and for the events
-     * about the tool of ah_call_tool and of a script's registry:execute (agent NULL). An event for
-     * which there is no memory is left out. */
+    /* Called for each event of every agent's run, before observers in scripts, and for the
+     * events about the tool of ah_call_tool and of a script's registry:execute (agent NULL). An
+     * event for which there is no memory is left out. */
     void (*event)(void *ud, const ah_event *event);
     bool content; /* True: events `content` too; answers are then requested as a stream */
-    /* Called before the host waits, at most timeout_ms (-1: no limit); returns the timeout to use.
-     * With timeout_ms 0 the host is about to work, and the returned value is ignored. */
+    /* Called before the host waits, at most timeout_ms (-1: no limit); returns the timeout to
+     * use. With timeout_ms 0 the host is about to work, and the returned value is ignored. */
     int (*idle)(void *ud, int timeout_ms);
     /* Called before os.exit ends the process with this exit code. Not called in a Lua state of
      * ah_attach. */
@@ -192,7 +197,8 @@ typedef struct ah_watcher {
     void *ud; /* for all three */
 } ah_watcher;
 
-/* A request for a transport. The struct, `method`, `url` and `headers` are valid during `start`. */
+/* A request for a transport. The struct, `method`, `url` and `headers` are valid during
+ * `start`. */
 typedef struct ah_transport_request {
     uint64_t id;                /* never 0, unique in this host */
     const char *method;         /* such as "POST" */
@@ -208,18 +214,19 @@ typedef struct ah_transport_request {
  * compression. */
 typedef struct ah_transport {
     /* Begins a request. Returns AH_OK, or a status with which the request fails; its id is then
-     * over, and `cancel` is not called. After AH_OK the program calls, in `start` or later, on the
-     * host's thread: ah_transport_head once, ah_transport_body for each piece, and ah_transport_end
-     * or ah_transport_fail. */
+     * over, and `cancel` is not called. After AH_OK the program calls, in `start` or later, on
+     * the host's thread: ah_transport_head once, ah_transport_body for each piece, and
+     * ah_transport_end or ah_transport_fail. */
     ah_status (*start)(void *ud, ah_host *host, const ah_transport_request *request);
     /* The host gave the request up: its id is over. May be NULL. */
     void (*cancel)(void *ud, ah_host *host, uint64_t id);
     void *ud;
 } ah_transport;
 
-/* The terminal of a program that owns one, for scripts (ah.terminal, docs/reference/terminal.md).
- * The program switches modes and handles signals; the host reads keys and writes. The functions are
- * called inside functions of a script, or in ah_close; all are set if `enter` is. */
+/* The terminal of a program that owns one, for scripts (ah.terminal,
+ * docs/reference/terminal.md). The program switches modes and handles signals; the host reads
+ * keys and writes. The functions are called inside functions of a script, or in ah_close; all
+ * are set if `enter` is. */
 enum { AH_TTY_AWAY = 64 };
 enum {
     AH_TTY_SIGNALS = 1, /* Ctrl-C and the like raise signals; otherwise they are keys */
@@ -227,17 +234,17 @@ enum {
 };
 typedef struct ah_tty {
     /* Called when a script opens the terminal: keys must arrive one by one, without echo. mode:
-     * flags AH_TTY_*. Sets *fd, which the host reads and writes without blocking, and *news, which
-     * has a byte to read whenever the size or the result of `kept` may have changed. Both stay the
-     * program's; the host uses them until `leave`. Returns 0 or an errno (EBUSY: it is open
-     * already). NULL: scripts have no terminal. */
+     * flags AH_TTY_*. Sets *fd, which the host reads and writes without blocking, and *news,
+     * which has a byte to read whenever the size or the result of `kept` may have changed. Both
+     * stay the program's; the host uses them until `leave`. Returns 0 or an errno (EBUSY: it is
+     * open already). NULL: scripts have no terminal. */
     int (*enter)(void *ud, unsigned mode, int *fd, int *news);
     void (*leave)(void *ud); /* called when it is closed: the host no longer uses the descriptors */
     void (*suspend)(void *ud); /* stops the program, as Ctrl-Z does, until it is continued */
     void (*writing)(void *ud); /* called before the host writes: flush buffered output first */
-    /* Receives n bytes that erase the script's live area from the screen; n is at most AH_TTY_AWAY,
-     * and 0 if nothing is drawn. The program writes them before it writes itself or stops. They are
-     * valid during the call. */
+    /* Receives n bytes that erase the script's live area from the screen; n is at most
+     * AH_TTY_AWAY, and 0 if nothing is drawn. The program writes them before it writes itself
+     * or stops. They are valid during the call. */
     void (*shown)(void *ud, const char *away, size_t n);
     bool (*kept)(void *ud); /* False: the program has written since `shown`, and a new line began */
     bool sequences;         /* the terminal obeys escape sequences */
@@ -246,8 +253,8 @@ typedef struct ah_tty {
     void *ud;
 } ah_tty;
 
-/* Settings of a host. Zero is a good default for each field. `size` lets a later library serve a
- * program that was built with an earlier header. The clocks return milliseconds. */
+/* Settings of a host. Zero is a good default for each field. `size` lets a later library serve
+ * a program that was built with an earlier header. The clocks return milliseconds. */
 typedef struct ah_config {
     size_t size;         /* sizeof(ah_config) */
     ah_realloc_fn alloc; /* NULL: malloc, realloc, free */
@@ -270,13 +277,13 @@ typedef struct ah_config {
     size_t max_memory;  /* limit of all Lua values in bytes, then AH_NOMEM; 0: no limit */
     size_t max_events;  /* limit of unread events, which also take at most 16 MiB; 0: 4096 */
     ah_watcher watcher; /* zero: none */
-    /* Paths, at most one of them. `record`: this file is made anew, and HTTP exchanges are written
-     * to it, one line of JSON each, without secrets. `replay`: responses come from such a file,
-     * without a network (docs/reference/recording.md). If the file cannot be used, the first
-     * request fails with AH_USAGE. */
+    /* Paths, at most one of them. `record`: this file is made anew, and HTTP exchanges are
+     * written to it, one line of JSON each, without secrets. `replay`: responses come from such
+     * a file, without a network (docs/reference/recording.md). If the file cannot be used, the
+     * first request fails with AH_USAGE. */
     const char *record, *replay;
-    /* True: the program takes asks from ah_ask_next and closes each with ah_ask_close; calls wait
-     * until it does. False: an ask fails at once if no front end of a script takes it. */
+    /* True: the program takes asks from ah_ask_next and closes each with ah_ask_close; calls
+     * wait until it does. False: an ask fails at once if no front end of a script takes it. */
     bool asks;
     ah_tty tty; /* zero: scripts have no ah.terminal */
 } ah_config;
@@ -284,18 +291,18 @@ typedef struct ah_config {
 /* -- a host ------------------------------------------------------------------------------ */
 
 /* Opens a host with its own Lua state, in which `require "agenthost"` works without an
- * installation. A NULL cfg has all defaults. Fails with AH_USAGE if `out` is NULL, if cfg->size is
- * of no known version, or if both record and replay are set; AH_NOMEM; AH_INTERNAL. */
+ * installation. A NULL cfg has all defaults. Fails with AH_USAGE if `out` is NULL, if cfg->size
+ * is of no known version, or if both record and replay are set; AH_NOMEM; AH_INTERNAL. */
 AH_API ah_status ah_open(const ah_config *cfg, ah_host **out);
-/* Ends a host and frees it; NULL does nothing. Runs at work are cancelled and settled without an
- * event, agents are closed, and tools of the program get their last `cancel` and `release`. A host
- * of ah_attach stays in its Lua state: only what the program opened is closed. Inside a callback, a
- * script or a run it logs an error and does nothing. */
+/* Ends a host and frees it; NULL does nothing. Runs at work are cancelled and settled without
+ * an event, agents are closed, and tools of the program get their last `cancel` and `release`.
+ * A host of ah_attach stays in its Lua state: only what the program opened is closed. Inside a
+ * callback, a script or a run it logs an error and does nothing. */
 AH_API void ah_close(ah_host *host);
 AH_API void *ah_user(const ah_host *host); /* returns `user` of the config */
 
-/* An error. `message` of ah_last_error, and its other strings, are valid until the next call that
- * fails, and `json` until the next ah_last_error. */
+/* An error. `message` of ah_last_error, and its other strings, are valid until the next call
+ * that fails, and `json` until the next ah_last_error. */
 typedef struct ah_error {
     ah_status status;
     const char *code;    /* "deadline_exceeded"; static */
@@ -305,24 +312,24 @@ typedef struct ah_error {
     int http_status;     /* 0: none */
     const char *json; /* all fields as an object (docs/reference/errors.md), "" without an error */
 } ah_error;
-/* Returns the error of the host's last failed call, never NULL; with status AH_OK if none failed.
- * Each call fills the same struct anew. */
+/* Returns the error of the host's last failed call, never NULL; with status AH_OK if none
+ * failed. Each call fills the same struct anew. */
 AH_API const ah_error *ah_last_error(ah_host *host);
-/* Returns the message of ah_last_error; if a script raised the error, the traceback follows. Valid
- * until the next call that fails. For a NULL host: a message that there is no host. */
+/* Returns the message of ah_last_error; if a script raised the error, the traceback follows.
+ * Valid until the next call that fails. For a NULL host: a message that there is no host. */
 AH_API const char *ah_errmsg(const ah_host *host);
 
 AH_API const char *ah_version(void); /* "0.1.0"; static */
 /* Returns the code of a status, such as "deadline_exceeded", static; of AH_NOMEM and of unknown
  * values "internal". */
 AH_API const char *ah_status_name(ah_status st);
-/* Returns versions and features for people, one "name value" per line. Valid until the next call of
- * it; "" without memory. */
+/* Returns versions and features for people, one "name value" per line. Valid until the next
+ * call of it; "" without memory. */
 AH_API const char *ah_about(ah_host *host);
-/* For programs that show text of models and tools on a terminal: returns the length in bytes of the
- * character at the start of `text` if a terminal would obey it or if it changes the direction of
- * writing (C0 including line ends and tabs, DEL, C1, bidirectional controls, in UTF-8); otherwise
- * 0. */
+/* For programs that show text of models and tools on a terminal: returns the length in bytes of
+ * the character at the start of `text` if a terminal would obey it or if it changes the
+ * direction of writing (C0 including line ends and tabs, DEL, C1, bidirectional controls, in
+ * UTF-8); otherwise 0. */
 AH_API size_t ah_control_char(const char *text, size_t n);
 /* Returns a counter of ah.metrics() (docs/reference/budgets.md), such as "agenthost.runs", the
  * number of ended runs. Counters only grow. -1: unknown name, or NULL. */
@@ -330,38 +337,41 @@ AH_API int64_t ah_counter(const ah_host *host, const char *name);
 
 /* -- scripts ------------------------------------------------------------------------------ */
 
-/* Runs a script from a file, or from standard input for path "-" (at most 64 MiB). The script gets
- * argv[0..argc-1] as `...` and in the global `arg`; arg[0] is the path. Bytecode is refused.
+/* Runs a script from a file, or from standard input for path "-" (at most 64 MiB). The script
+ * gets argv[0..argc-1] as `...` and in the global `arg`; arg[0] is the path. Bytecode is
+ * refused.
  *
- * Fails with AH_USAGE if the file cannot be read, or if the call comes from inside a script or a
- * run (allowed on a host of ah_attach); with the status of an error of agenthost that the script
- * raised, or returned after nil (as `return ah.agent { ... }` does without a key); with AH_INTERNAL
- * for any other error, including wrong use of the library in the script. Effects of a failed script
- * remain.
+ * Fails with AH_USAGE if the file cannot be read, or if the call comes from inside a script or
+ * a run (allowed on a host of ah_attach); with the status of an error of agenthost that the
+ * script raised, or returned after nil (as `return ah.agent { ... }` does without a key); with
+ * AH_INTERNAL for any other error, including wrong use of the library in the script. Effects of
+ * a failed script remain.
  *
- * The script hands over what it returns: a tool, an agent (under the name "agent"), or a table with
- * tools, agents and adapters (ah.scripted). Tools keep their own names; agents and adapters are
- * named by their keys in the table, and replace earlier ones; other values are ignored. If another
- * tool has the name, the call fails with AH_PROMPT_VALIDATION and nothing is handed over. */
+ * The script hands over what it returns: a tool, an agent (under the name "agent"), or a table
+ * with tools, agents and adapters (ah.scripted). Tools keep their own names; agents and
+ * adapters are named by their keys in the table, and replace earlier ones; other values are
+ * ignored. If another tool has the name, the call fails with AH_PROMPT_VALIDATION and nothing
+ * is handed over. */
 AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **argv);
 /* Runs text in memory as ah_script does. `name` is used in messages, tracebacks and arg[0]. */
 AH_API ah_status ah_load(ah_host *host, const char *name, const char *text, size_t len, int argc,
                          char **argv);
-/* Returns the string that the last script returned; NULL: nothing, or another type. Valid until the
- * next ah_script or ah_load. */
+/* Returns the string that the last script returned; NULL: nothing, or another type. Valid until
+ * the next ah_script or ah_load. */
 AH_API const char *ah_returned(const ah_host *host);
 
 /* Sets names and facts of models for this host, as `models.NAME` of the settings: a JSON object
- * that maps each name to "provider/model" or to a row (docs/reference/models.md). Those of scripts
- * (ah.alias) replace them. If one is wrong it fails with AH_TOOL_VALIDATION (not JSON), AH_USAGE or
- * AH_INTERNAL, and entries before the wrong one may have been set. */
+ * that maps each name to "provider/model" or to a row (docs/reference/models.md). Those of
+ * scripts (ah.alias) replace them. If one is wrong it fails with AH_TOOL_VALIDATION (not JSON),
+ * AH_USAGE or AH_INTERNAL, and entries before the wrong one may have been set. */
 AH_API ah_status ah_alias(ah_host *host, const char *json);
 /* Sets defaults for all runs of this host that begin from now on: a JSON object with the fields
  * max_iterations, on_max, on_empty, max_tools, timeout, retries of ah.run, and the objects http
- * (its times), options (temperature, max_tokens, top_p, seed, reasoning, cache) and budget (without
- * prices), as in docs/reference/run.md. Values of a script, and options that a saved conversation
- * has, take precedence, member by member in these three objects. Each call replaces the one before;
- * {} removes all. Fails with AH_TOOL_VALIDATION (not JSON), AH_USAGE or AH_INTERNAL. */
+ * (its times), options (temperature, max_tokens, top_p, seed, reasoning, cache) and budget
+ * (without prices), as in docs/reference/run.md. Values of a script, and options that a saved
+ * conversation has, take precedence, member by member in these three objects. Each call
+ * replaces the one before; {} removes all. Fails with AH_TOOL_VALIDATION (not JSON), AH_USAGE
+ * or AH_INTERNAL. */
 AH_API ah_status ah_defaults(ah_host *host, const char *json);
 
 /* -- tools --------------------------------------------------------------------------------- */
@@ -395,8 +405,8 @@ typedef struct ah_tool_config {
     const char *annotations;
     /* UTF-8, at most 64 bytes: recorded, so that a saved conversation shows drift; NULL: none */
     const char *version;
-    /* Begins a call. The program ends it once, with ah_tool_done or ah_tool_refuse, inside `call`
-     * or later. */
+    /* Begins a call. The program ends it once, with ah_tool_done or ah_tool_refuse, inside
+     * `call` or later. */
     void (*call)(void *ud, ah_host *host, const ah_tool_call *call);
     /* The call ended without a result (cancelled, out of time, host closed). May be NULL. */
     void (*cancel)(void *ud, ah_host *host, uint64_t call);
@@ -407,28 +417,28 @@ typedef struct ah_tool_config {
 } ah_tool_config;
 
 /* Adds a tool under its name, for agents of the program (field `tools`) and for scripts
- * (ah.host_tool). Fails with AH_USAGE if `size` is wrong, AH_PROMPT_VALIDATION if another field is,
- * or if another tool has the name; AH_NOMEM. */
+ * (ah.host_tool). Fails with AH_USAGE if `size` is wrong, AH_PROMPT_VALIDATION if another field
+ * is, or if another tool has the name; AH_NOMEM. */
 AH_API ah_status ah_add_tool(ah_host *host, const ah_tool_config *tool);
-/* Removes the name of a tool, added or handed over. Agents that have the tool keep it. Fails with
- * AH_TOOL_NOT_FOUND. */
+/* Removes the name of a tool, added or handed over. Agents that have the tool keep it. Fails
+ * with AH_TOOL_NOT_FOUND. */
 AH_API ah_status ah_remove_tool(ah_host *host, const char *name);
 
-/* End a call on the host's thread: with a JSON value (the model sees a JSON string without quotes),
- * or as failed, with a message for the model (NULL or "": "the tool failed"). Another thread notes
- * its result and calls ah_wake; `woken` then ends the call.
+/* End a call on the host's thread: with a JSON value (the model sees a JSON string without
+ * quotes), or as failed, with a message for the model (NULL or "": "the tool failed"). Another
+ * thread notes its result and calls ah_wake; `woken` then ends the call.
  *
- * AH_USAGE: the call was over already, or an observing callback asked, which leaves it open. Any
- * other failure of ah_tool_done also ends the call, as failed: AH_TOOL_VALIDATION if `json` is not
- * JSON, AH_BUDGET above 64 MiB, AH_NOMEM. A value that does not match `result` is AH_OK here; the
- * call fails for the model. */
+ * AH_USAGE: the call was over already, or an observing callback asked, which leaves it open.
+ * Any other failure of ah_tool_done also ends the call, as failed: AH_TOOL_VALIDATION if `json`
+ * is not JSON, AH_BUDGET above 64 MiB, AH_NOMEM. A value that does not match `result` is AH_OK
+ * here; the call fails for the model. */
 AH_API ah_status ah_tool_done(ah_host *host, uint64_t call, const char *json);
 AH_API ah_status ah_tool_refuse(ah_host *host, uint64_t call, const char *message);
 
-/* Calls a tool by name, as a model would: arguments are checked, the policies of ah.gate and the
- * time limit hold, and handlers may wait. It does the work of the whole host until the call ends.
- * `args` NULL: no arguments. *result (result may be NULL): JSON, "null" if the tool returned
- * nothing; valid until the next ah_call_tool. Fails with AH_USAGE if name is NULL,
+/* Calls a tool by name, as a model would: arguments are checked, the policies of ah.gate and
+ * the time limit hold, and handlers may wait. It does the work of the whole host until the call
+ * ends. `args` NULL: no arguments. *result (result may be NULL): JSON, "null" if the tool
+ * returned nothing; valid until the next ah_call_tool. Fails with AH_USAGE if name is NULL,
  * AH_TOOL_NOT_FOUND, AH_TOOL_VALIDATION if the arguments are wrong or a policy refused,
  * AH_DEADLINE, AH_CANCELLED, or AH_INTERNAL if the tool failed; ah_errmsg is then what a model
  * would see. */
@@ -443,24 +453,26 @@ AH_API const char *ah_tools(ah_host *host);
 /* -- agents -------------------------------------------------------------------------------- */
 
 /* Opens an agent. `config` is a JSON object with the fields of ah.run (docs/reference/run.md),
- * checked by the same code, except: `tools` is a list of names; `model` without a slash may name an
- * adapter that a script handed over; `on`, `log`, `asks`, a text, and all fields that take
- * functions or objects of scripts are refused.
+ * checked by the same code, except: `tools` is a list of names; `model` without a slash may
+ * name an adapter that a script handed over; `on`, `log`, `asks`, a text, and all fields that
+ * take functions or objects of scripts are refused.
  *
  * With the field `agent`, the name of an agent that a script handed over, it opens another
  * conversation of that agent; the other fields are `id`, `params` and `messages` of agent:open
- * (docs/reference/agent.md). It lives until its handle is closed, even if the script's agent ends.
+ * (docs/reference/agent.md). It lives until its handle is closed, even if the script's agent
+ * ends.
  *
- * Fails with AH_USAGE (config, unknown or closed `agent`), AH_TOOL_NOT_FOUND, AH_PROVIDER (no key),
- * another status of ah.agent, or AH_NOMEM. */
+ * Fails with AH_USAGE (config, unknown or closed `agent`), AH_TOOL_NOT_FOUND, AH_PROVIDER (no
+ * key), another status of ah.agent, or AH_NOMEM. */
 AH_API ah_status ah_agent_open(ah_host *host, const char *config, ah_agent **out);
-/* Finds an agent that a script handed over, with the script's own conversation. Each call makes one
- * more handle. AH_USAGE: no script returned this name, or the script has closed the agent. */
+/* Finds an agent that a script handed over, with the script's own conversation. Each call makes
+ * one more handle. AH_USAGE: no script returned this name, or the script has closed the agent. */
 AH_API ah_status ah_agent_find(ah_host *host, const char *name, ah_agent **out);
-/* Closes a handle and frees it; NULL does nothing. A run that the handle began is dropped: settled,
- * without an event `done`; unread events of the handle are discarded. An agent of ah_agent_open
- * ends with what the model keeps for it, such as processes; one of ah_agent_find goes on in its
- * script. Inside a callback, a script or a run it logs an error and does nothing. */
+/* Closes a handle and frees it; NULL does nothing. A run that the handle began is dropped:
+ * settled, without an event `done`; unread events of the handle are discarded. An agent of
+ * ah_agent_open ends with what the model keeps for it, such as processes; one of ah_agent_find
+ * goes on in its script. Inside a callback, a script or a run it logs an error and does
+ * nothing. */
 AH_API void ah_agent_close(ah_agent *agent);
 
 /* Counts of tokens, as the provider reported them. */
@@ -471,8 +483,8 @@ typedef struct ah_tokens {
     double cost; /* US dollars */
 } ah_tokens;
 
-/* The result of a run. Valid until the next ah_agent_run, ah_agent_start or ah_agent_close of its
- * agent. */
+/* The result of a run. Valid until the next ah_agent_run, ah_agent_start or ah_agent_close of
+ * its agent. */
 typedef struct ah_reply {
     int64_t run;      /* number of the run */
     ah_status status; /* AH_OK: the run has an answer */
@@ -489,27 +501,27 @@ typedef struct ah_reply {
 
 /* Runs the agent with `text` (NULL: nothing new) until it has an answer, and does the work of
  * the whole host meanwhile. Returns the status of the reply, or the reason why no run began:
- * AH_USAGE if the agent is at work, or if the text is not UTF-8 or there is
- * nothing to answer; AH_CANCELLED after ah_terminate; AH_NOMEM. The earlier reply is discarded in
- * any case. A cancel that came before this call has no effect. */
+ * AH_USAGE if the agent is at work, or if the text is not UTF-8 or there is nothing to answer;
+ * AH_CANCELLED after ah_terminate; AH_NOMEM. The earlier reply is discarded even if no run
+ * begins, unless the call is refused. A cancel that came before this call has no effect. */
 AH_API ah_status ah_agent_run(ah_agent *agent, const char *text);
-/* Begins a run and returns: ah_step does the work, and the event `done` reports the end. Fails as
- * ah_agent_run, and with AH_BUDGET while max_events events `done` are unread. In `call` of a tool,
- * the run is no part of the call and may outlive it. */
+/* Begins a run and returns: ah_step does the work, and the event `done` reports the end. Fails
+ * as ah_agent_run, and with AH_BUDGET while max_events events `done` are unread. In `call` of a
+ * tool, the run is no part of the call and may outlive it. */
 AH_API ah_status ah_agent_start(ah_agent *agent, const char *text);
 /* Queues a message: for the run at work, which goes on after its answer, otherwise for the next
- * run. In `call` of a tool it is part of the call: sent if the call succeeds. A NULL text is empty.
- * Fails with AH_USAGE if the text is not UTF-8, AH_GUARD, AH_NOMEM. */
+ * run. In `call` of a tool it is part of the call: sent if the call succeeds. A NULL text is
+ * empty. Fails with AH_USAGE if the text is not UTF-8, AH_GUARD, AH_NOMEM. */
 AH_API ah_status ah_agent_send(ah_agent *agent, const char *text);
-/* Ends the run that this handle began, in the next step, with AH_CANCELLED. Without a run it does
- * nothing. */
+/* Ends the run that this handle began, in the next step, with AH_CANCELLED. Without a run it
+ * does nothing. */
 AH_API void ah_agent_cancel(ah_agent *agent);
 AH_API bool ah_agent_at_work(const ah_agent *agent); /* true during a run of this handle */
 AH_API void *ah_agent_user(const ah_agent *agent);   /* NULL until set */
 AH_API void ah_agent_set_user(ah_agent *agent, void *user);
 
-/* Returns the reply of the handle's last run; NULL before the first run, during a run, and after a
- * run that did not begin. */
+/* Returns the reply of the handle's last run; NULL before the first run, during a run, and
+ * after a run that did not begin. */
 AH_API const ah_reply *ah_agent_reply(const ah_agent *agent);
 /* Each returns JSON. NULL: no memory, or, of the reply, no reply. Messages and transcript are valid
  * until the next call of the function with this agent, the reply as long as ah_agent_reply.
@@ -543,80 +555,80 @@ typedef struct ah_ask {
     const char *parent_call; /* the call in whose handler its run was started; NULL: none */
 } ah_ask;
 
-/* Returns the next ask that the program has not seen, in the order of opening. Valid until the next
- * call of it, even if the ask closes meanwhile (event `ask_closed`). NULL: none, or, with the error
- * kept, `asks` of the config is false. Front ends of scripts come first: an ask arrives here when
- * none of them has responded. Call it after each ah_step; during a call that waits, call it in
- * `woken`, after the watcher called ah_wake for the event `ask`. */
+/* Returns the next ask that the program has not seen, in the order of opening. Valid until the
+ * next call of it, even if the ask closes meanwhile (event `ask_closed`). NULL: none, or, with
+ * the error kept, `asks` of the config is false. Front ends of scripts come first: an ask
+ * arrives here when none of them has responded. Call it after each ah_step; during a call that
+ * waits, call it in `woken`, after the watcher called ah_wake for the event `ask`. */
 AH_API const ah_ask *ah_ask_next(ah_host *host);
 
-/* Responds with a JSON value; to an approval with true, false, or { "approved", "why", "arguments"
- * }. The first valid response counts; what waits for it goes on in ah_step. `principal` names the
- * responder in the event: UTF-8, 1 to 256 bytes; NULL: "front end". Another thread notes its
- * response and calls ah_wake; `woken` then responds.
+/* Responds with a JSON value; an approval takes true, false, or { "approved", "why",
+ * "arguments" }. The first valid response counts; what waits for it goes on in ah_step.
+ * `principal` names the responder in the event: UTF-8, 1 to 256 bytes; NULL: "front end".
+ * Another thread notes its response and calls ah_wake; `woken` then responds.
  *
- * Each failure leaves the ask as it was: AH_TOOL_VALIDATION if the response is not JSON or does not
- * match the schema; AH_USAGE if the ask is closed (ah_errmsg states how) or unknown, or if id,
- * response or principal is invalid; AH_NOMEM. */
+ * Each failure leaves the ask as it was: AH_TOOL_VALIDATION if the response is not JSON or does
+ * not match the schema; AH_USAGE if the ask is closed (ah_errmsg states how) or unknown, or if
+ * id, response or principal is invalid; AH_NOMEM. */
 AH_API ah_status ah_ask_close(ah_host *host, const char *id, const char *response,
                               const char *principal);
 
 /* -- the loop ------------------------------------------------------------------------------- */
 
-/* Performs the work that is due. If none is, it waits for some, at most timeout_ms (-1: no limit,
- * 0: no wait); without a started run at work it does not wait. Returns the number of runs of
- * ah_agent_start that are still at work, or AH_USAGE (below 0) inside a callback, a script or a
- * run. */
+/* Performs the work that is due. If none is, it waits for some, at most timeout_ms (-1: no
+ * limit, 0: no wait); without a started run at work it does not wait. Returns the number of
+ * runs of ah_agent_start that are still at work, or AH_USAGE (below 0) inside a callback, a
+ * script or a run. */
 AH_API int ah_step(ah_host *host, int timeout_ms);
 /* For a program with its own loop: wait until the descriptor is readable, at most ah_timeout
- * milliseconds (-1: no limit), then call ah_step(host, 0). The descriptor stays the same and is the
- * host's: neither read nor close it. -1: the system has none; call ah_step every few milliseconds.
- * Call ah_timeout before each wait. */
+ * milliseconds (-1: no limit), then call ah_step(host, 0). The descriptor stays the same and is
+ * the host's: neither read nor close it. -1: the system has none; call ah_step every few
+ * milliseconds. Call ah_timeout before each wait. */
 AH_API int ah_pollfd(ah_host *host);
 AH_API int ah_timeout(ah_host *host);
 
-/* Returns the next event of the runs that ah_agent_start began, in order; NULL: none. Valid until
- * the next call of it, or the ah_agent_close of its agent. `content` comes if the agent streams.
- * Events beyond max_events, or without memory, are lost and counted in `lost`; `done` never is, but
- * without memory its JSON has only type, run and time. A watcher sees the runs of calls that wait
- * and of scripts. */
+/* Returns the next event of the runs that ah_agent_start began, in order; NULL: none. Valid
+ * until the next call of it, or the ah_agent_close of its agent. `content` comes if the agent
+ * streams. Events beyond max_events, or without memory, are lost and counted in `lost`; `done`
+ * never is, but without memory its JSON has only type, run and time. A watcher sees the runs of
+ * calls that wait and of scripts. */
 AH_API const ah_event *ah_next_event(ah_host *host);
 
-/* Cancels the work of a host; NULL does nothing. From any thread, and async-signal-safe. Every run
- * at work settles its calls and ends with AH_CANCELLED, and every wait of a script fails. Without
- * work at this moment it has no effect. Other code of a script, which neither runs an agent nor
- * waits, is interrupted only by a signal handler on the host's own thread. */
+/* Cancels the work of a host; NULL does nothing. From any thread, and async-signal-safe. Every
+ * run at work settles its calls and ends with AH_CANCELLED, and every wait of a script fails.
+ * Without work at this moment it has no effect. Other code of a script, which neither runs an
+ * agent nor waits, is interrupted only by a signal handler on the host's own thread. */
 AH_API void ah_cancel(ah_host *host);
 /* Cancels as ah_cancel, for the end of the program: from now on every run and every wait of a
- * script fails with AH_CANCELLED. Code of a script has a fifth of a second to end after it learned
- * that; then it is stopped wherever it is in Lua. The host can only be closed. NULL does nothing.
- */
+ * script fails with AH_CANCELLED. Code of a script has a fifth of a second to end after it
+ * learned that; then it is stopped wherever it is in Lua. The host can only be closed. NULL
+ * does nothing. */
 AH_API void ah_terminate(ah_host *host);
-/* Returns 0 unless a script waits, otherwise a number that differs for each such wait. For signal
- * handlers on the host's own thread: at a second Ctrl-C with the same number, the work that the
- * first one cancelled has not ended. NULL: 0. */
+/* Returns 0 unless a script waits, otherwise a number that differs for each such wait. For
+ * signal handlers on the host's own thread: at a second Ctrl-C with the same number, the work
+ * that the first one cancelled has not ended. NULL: 0. */
 AH_API unsigned ah_waiting(const ah_host *host);
-/* Returns true once a script of the host has called ah.interactive(), as a chat does: a Ctrl-C then
- * means the answer that is waited for (ah_cancel), otherwise the script (ah_terminate). From any
- * thread. NULL: false. */
+/* Returns true once a script of the host has called ah.interactive(), as a chat does: a Ctrl-C
+ * then means the answer that is waited for (ah_cancel), otherwise the script (ah_terminate).
+ * From any thread. NULL: false. */
 AH_API bool ah_interactive(const ah_host *host);
-/* Wakes the host; NULL does nothing. From any thread, and async-signal-safe. The call that waits,
- * or the next one, calls `woken` of the config; ah_step also returns. Several calls may cause one.
- */
+/* Wakes the host; NULL does nothing. From any thread, and async-signal-safe. The call that
+ * waits, or the next one, calls `woken` of the config; ah_step also returns. Several calls may
+ * cause one. */
 AH_API void ah_wake(ah_host *host);
 
 /* -- feeding a transport's responses -------------------------------------------------------- */
 
-/* All four copy what they are given, on the host's thread. For an id that is over, such as one that
- * the host ended for its time or size, they do nothing. */
+/* All four copy what they are given, on the host's thread. For an id that is over, such as one
+ * that the host ended for its time or size, they do nothing. */
 
-/* The head of the response: status and "Name: value" lines. Leave interim (1xx) ones out. Only the
- * first head of a request counts. */
+/* The head of the response: status and "Name: value" lines. Leave interim (1xx) ones out. Only
+ * the first head of a request counts. */
 AH_API void ah_transport_head(ah_host *host, uint64_t id, int status, const char *const *headers,
                               size_t n_headers);
 AH_API void ah_transport_body(ah_host *host, uint64_t id, const void *bytes, size_t n);
-/* Ends the request. error NULL: the response is complete; otherwise a message about what failed. An
- * end without a head is an error. */
+/* Ends the request. error NULL: the response is complete; otherwise a message about what
+ * failed. An end without a head is an error. */
 AH_API void ah_transport_end(ah_host *host, uint64_t id, const char *error);
 /* Ends the request as failed, with err.reason: one of the reasons of docs/reference/errors.md
  * ("refused", "dns", "tls", ...); NULL or another word: "broken". */

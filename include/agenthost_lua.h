@@ -14,8 +14,8 @@ extern "C" {
 /* Opens the library in L and pushes its table, as `require "agenthost"` does. Raises if another
  * copy of agenthost is open in L already. */
 AH_API int luaopen_agenthost(lua_State *L);
-/* Opens the module of `require "agenthost.testing"`, under the name that stock Lua looks for. Once
- * agenthost is open, package.preload has it. */
+/* Opens the module of `require "agenthost.testing"`, under the name that stock Lua looks for.
+ * Once agenthost is open, package.preload has it. */
 AH_API int luaopen_agenthost_testing(lua_State *L);
 
 /* Identifies the copy of Lua that the program uses. */

@@ -461,7 +461,7 @@ static void answered_by_a_thread(void)
     STATUS(host, ah_call_tool(host, "bridge", NULL, &got), AH_OK);
     CHECK(strcmp(got, "\"from a thread\"") == 0 && b.woken == 1);
     ah_wake(host);
-    ah_wake(host); /* told as one */
+    ah_wake(host); /* one call of `woken` */
     ah_step(host, 0);
     CHECK(b.woken == 2);
     shut(host);
