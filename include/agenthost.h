@@ -108,7 +108,7 @@ typedef enum ah_status {
     /* "max_iterations_exceeded". The run: max_iterations is reached. Run again to go on, or raise
        the limit. */
     AH_MAX_ITERATIONS = -9,
-    /* A script called ah.tools_of or ah.retract with an object that is no valid entity. Mend
+    /* A script called ah.tools_of or ah.retract with an object that is no valid entity. Correct
      * the script. In a run it is a warning only. */
     AH_INVALID_TOOL_PROVIDER = -10,
     /* "visibility_expansion_required". The run: the model's session would have to restart more

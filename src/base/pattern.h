@@ -39,9 +39,8 @@ typedef struct ah_pattern_cost {
     bool refers;   /* contains references to earlier matches */
 } ah_pattern_cost;
 
-#define AH_PATTERN_MOVED                                                                           \
-    "2" /* number of the callouts behind what may pass over many characters                        \
-         */
+/* Number of the callouts after parts that may pass over many characters. */
+#define AH_PATTERN_MOVED "2"
 
 /* Appends ECMAScript's expression (UTF-8) in the syntax of PCRE2 (pattern_ecma.c). `cost`,
  * zeroed, may be NULL; with it, callouts are added. Fails as ah_pattern_new. */

@@ -55,8 +55,8 @@ static void put_step(ah_buf *b, const place *at)
     ah_buf_clear(&plain);
 }
 
-/* Appends the pointer from the root; steps deeper than JSON can nest lead into a property's
- * name. */
+/* Appends the pointer from the root. One step beyond JSON's depth limit is possible: into a
+ * property's name. */
 void schema_put_pointer(ah_buf *b, const place *at)
 {
     const place *way[AH_JSON_MAX_DEPTH + 1];

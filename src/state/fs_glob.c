@@ -222,7 +222,7 @@ static bool match_path(ah_slice p, ah_slice s, bool leads)
             p = behind(p, want);
             s = behind(s, name);
         } else {
-            if (!star.p || from.p[0] == '.') /* ** skips no hidden folder */
+            if (!star.p || from.p[0] == '.') /* ** matches no hidden folder */
                 return false;
             p = star;
             s = from = behind(from, first_name(from));
