@@ -27,7 +27,7 @@ ah_status ah_visibility_register(ah_session *s, ah_err *err)
         st = ah_session_type(s, ah_slice_of(AH_VISIBILITY_EVENT), schema, &event, err);
     if (st == AH_OK)
         st = ah_session_reduce_by_key(s, slice, event, by_path.key, err);
-    if (st == AH_OK) /* last: a complete registration has both */
+    if (st == AH_OK) /* last: the slice marks a complete registration */
         st = ah_session_keep(s, slice, &by_path, err);
     ah_schema_unref(schema);
     return st;
