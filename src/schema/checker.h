@@ -1,6 +1,14 @@
-/* A check in progress, shared by the checking files of src/schema.
- *
- * The value is walked as text beside the program; no tree is built. Each schema entered counts
+/* A check in progress, shared by the checking files of src/schema. It owns its frames, edits and
+ * fills, and borrows the value and the schema. */
+#ifndef AH_SCHEMA_CHECKER_H
+#define AH_SCHEMA_CHECKER_H
+
+#include <stdalign.h>
+
+#include "base/work.h"
+#include "schema/program.h"
+
+/* The value is walked as text beside the program; no tree is built. Each schema entered counts
  * against a depth limit, and all work, pattern matches included, against a limit of steps. At a
  * limit, or when the caller interrupts it, the check stops with one fault that reports this,
  * whatever the schema would decide.
@@ -9,13 +17,6 @@
  * not grow with the depth of a value or a schema. The rule: a step of a frame never calls
  * another frame's step. It pushes a frame and returns, and is called again when that frame is
  * done; c->top shows whether anything was pushed. */
-#ifndef AH_SCHEMA_CHECKER_H
-#define AH_SCHEMA_CHECKER_H
-
-#include <stdalign.h>
-
-#include "base/work.h"
-#include "schema/program.h"
 
 enum {
     CHECK_DEPTH = 32768, /* limit of nested schemas, followed references included */

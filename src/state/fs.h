@@ -1,20 +1,20 @@
 /* Files for agents: one interface over a folder of the machine, over memory, and over staged
  * changes on top of either (an overlay; overlays nest). Errors of the caller fail with
  * AH_TOOL_VALIDATION and a message for a model, refusals of the machine with AH_INTERNAL. Both have
- * a reason in err->details: {"reason":"not_found"}, one of
- *
+ * a reason in err->details. A file system is reference-counted. */
+#ifndef AH_STATE_FS_H
+#define AH_STATE_FS_H
+
+#include "base/backing.h"
+
+/* Reasons in err->details, as {"reason":"not_found"}:
  *   bad_path not_found not_a_file not_a_folder exists refused read_only too_large too_many
  *   no_match several_matches bad_pattern conflict system
  *
  * Paths are relative to the root and separated by `/`: at most AH_FS_MAX_PATH bytes of UTF-8
  * without control characters, and `options.max_depth` names. `.` and `..` are resolved as text,
  * and never lead out. Symbolic links are never followed. Every write replaces the whole file: a
- * reader, or a crash, finds the old content or the new. `err` is never NULL. A file system is
- * reference-counted. */
-#ifndef AH_STATE_FS_H
-#define AH_STATE_FS_H
-
-#include "base/backing.h"
+ * reader, or a crash, finds the old content or the new. `err` is never NULL. */
 
 enum {
     AH_FS_MAX_PATTERN = 1024, /* bytes of a glob */

@@ -4,14 +4,14 @@
  * An overlay holds entries for the transcript and *participants*: everything else that can be
  * changed and undone (a session's slices, a file system, an object with an undo copy). A
  * participant keeps the changes of this call beside its object, reads through them, and joins when
- * the call first writes.
- *
- * Overlays nest: a run that a handler started has that call's overlay below its own calls'
- * overlays, which commit into it. This file knows neither runs nor the content of participants. */
+ * the call first writes. */
 #ifndef AH_STATE_OVERLAY_H
 #define AH_STATE_OVERLAY_H
 
 #include "model/transcript.h"
+
+/* Overlays nest: a run that a handler started has that call's overlay below its own calls'
+ * overlays, which commit into it. This file knows neither runs nor the content of participants. */
 
 typedef struct ah_overlay ah_overlay;
 typedef struct ah_participant ah_participant;

@@ -1,9 +1,16 @@
 /* A session: an agent's data beside its conversation, in typed slices (seed 002, Session
  * Integration). A slice is a list of values of one type, as canonical JSON. It changes when an
  * *event*, a value of some type, is dispatched to the reducers of that type. A session is
- * reference-counted.
- *
- * Tool calls change a session in their overlay (state/overlay.h): the session's layer there keeps
+ * reference-counted. */
+#ifndef AH_STATE_SESSION_H
+#define AH_STATE_SESSION_H
+
+#include "model/tool.h" /* ah_value */
+#include "schema/schema.h"
+#include "state/list.h"
+#include "state/overlay.h"
+
+/* Tool calls change a session in their overlay (state/overlay.h): the session's layer there keeps
  * the heads of the touched slices and the changes. Commit swaps heads that are unchanged below;
  * otherwise it repeats the changes through the reducers on the present slices, so that sibling
  * calls never overwrite each other. Untouched slices cost nothing, however large.
@@ -13,13 +20,6 @@
  *
  * A child session reads through to its parent and writes its own: a slice is the parent's until
  * the child first changes it. They share types and reducers. */
-#ifndef AH_STATE_SESSION_H
-#define AH_STATE_SESSION_H
-
-#include "model/tool.h" /* ah_value */
-#include "schema/schema.h"
-#include "state/list.h"
-#include "state/overlay.h"
 
 typedef struct ah_session ah_session;
 
