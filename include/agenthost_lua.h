@@ -1,4 +1,5 @@
-/* agenthost for programs that bring their own lua_State (Lua 5.4). */
+/* agenthost for programs that have a lua_State of their own (Lua 5.4). The general part of
+ * agenthost.h holds here, too. */
 #ifndef AGENTHOST_LUA_H
 #define AGENTHOST_LUA_H
 
@@ -13,33 +14,34 @@ extern "C" {
 /* Opens the library in L and pushes its table, as `require "agenthost"` does. Raises if another
  * copy of agenthost is open in L already. */
 AH_API int luaopen_agenthost(lua_State *L);
-/* Opens "agenthost.testing"; stock Lua finds it by this name. Once agenthost is open,
- * package.preload has the module. */
+/* Opens the module of `require "agenthost.testing"`, under the name that stock Lua looks for.
+ * Once agenthost is open, package.preload has it. */
 AH_API int luaopen_agenthost_testing(lua_State *L);
 
-/* The copy of Lua that the program uses, to be compared with the library's. */
+/* Identifies the copy of Lua that the program uses. */
 typedef struct ah_lua_copy {
     int version;           /* LUA_VERSION_NUM */
-    void (*address)(void); /* the address of lua_newstate */
+    void (*address)(void); /* address of lua_newstate */
 } ah_lua_copy;
 
-/* Called only by ah_attach. Programs call ah_attach. */
+/* For ah_attach only. */
 AH_API ah_status ah_attach_copy(lua_State *L, const ah_lua_copy *copy, const ah_config *cfg,
                                 ah_host **out, const char **why);
 
-/* Makes a host of the caller's Lua state: all functions of agenthost.h work with it, and `require
- * "agenthost"` in L finds the library. cfg is that of ah_open; its allocator serves the core, while
- * Lua keeps its own (max_memory is refused). The host lives as long as L: lua_close ends it.
- * ah_close before that is optional; it closes only what the program opened, and ah_attach may then
- * be called again. L may be any thread of the state, which must not run meanwhile except in the
- * call that came from it.
+/* Makes a host of the caller's Lua state: all of agenthost.h works with it, and `require
+ * "agenthost"` in L finds the library. cfg is as for ah_open; its allocator serves the core, and
+ * Lua keeps its own, so max_memory is refused. L may be any thread of the state. The state must not
+ * run meanwhile, except the call that led here.
  *
- * On failure *out is unchanged, and *why (why may be NULL) is a static text:
- *  AH_USAGE   L belongs to another copy of Lua than the library's (a program with its own Lua
- *             beside the shared one: link both to the same) or to another version, and was
- *             not touched; another copy of the library opened agenthost in L; agenthost is
- *             open already and cfg comes too late; or cfg is invalid
- *  AH_NOMEM, AH_INTERNAL   as for ah_open */
+ * The host lives as long as the state: lua_close ends it. An earlier ah_close is not needed. It
+ * closes only what the program opened, and ah_attach may be called again.
+ *
+ * On failure *out is untouched, and *why (why may be NULL) is a static text:
+ *   AH_USAGE   L belongs to another copy or version of Lua than the library's, for example one that
+ *              is linked statically beside the shared one, and was not touched: link both to the
+ *              same. Or another copy of agenthost is open in L. Or agenthost is open in L and cfg
+ *              is not NULL: it comes too late. Or cfg is invalid.
+ *   AH_NOMEM, AH_INTERNAL   as ah_open */
 static inline ah_status ah_attach(lua_State *L, const ah_config *cfg, ah_host **out,
                                   const char **why)
 {
