@@ -39,8 +39,8 @@
  *                      ah_pollfd, ah_timeout
  *     in acting        ah_tool_done, ah_tool_refuse, ah_ask_next, ah_ask_close, ah_transport_*,
  *     callbacks        ah_agent_start, ah_agent_send, ah_agent_cancel
- *     never            ah_close, ah_script, ah_load, ah_add_tool, ah_remove_tool, ah_alias,
- *                      ah_defaults, ah_call_tool, ah_agent_open, ah_agent_find, ah_agent_close,
+ *     never            ah_close, ah_script, ah_load, ah_join, ah_add_tool, ah_remove_tool,
+ *                      ah_alias, ah_defaults, ah_call_tool, ah_agent_open, ah_agent_find, ah_agent_close,
  *                      ah_agent_run, ah_step: they wait, step, open, close or declare
  *   Acting callbacks: `call` and `cancel` of a tool, `start` and `cancel` of the transport,
  *   `woken`.
@@ -49,8 +49,8 @@
  *   A call that is not allowed is refused: it logs an error, does nothing, and returns AH_USAGE,
  *   or NULL (ah_ask_next). During ah_close, callbacks may no longer use an agent.
  * Inside scripts: a C function that a script calls may call the functions of all three kinds,
- *   except ah_close, ah_agent_close and ah_step, and, on a host of ah_open, ah_script and
- *   ah_load. In an observer of a script, or other code of it that cannot wait
+ *   except ah_close, ah_agent_close and ah_step, and, on a host of ah_open, ah_script,
+ *   ah_load and ah_join. In an observer of a script, or other code of it that cannot wait
  *   (docs/reference/waiting.md), the kind "never" is refused. A refused call returns AH_USAGE. */
 #ifndef AGENTHOST_H
 #define AGENTHOST_H
@@ -356,6 +356,10 @@ AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **arg
 /* Runs text in memory as ah_script does. `name` is used in messages, tracebacks and arg[0]. */
 AH_API ah_status ah_load(ah_host *host, const char *name, const char *text, size_t len, int argc,
                          char **argv);
+/* Waits until all tasks that scripts have started at their top have ended (ah.spawn). Without this
+ * call they go on in each ah_step, and ah_close stops those at work. Fails as ah_script does, with
+ * what one of them has raised that nothing has awaited. AH_CANCELLED after ah_cancel. */
+AH_API ah_status ah_join(ah_host *host);
 /* Returns the string that the last script returned; NULL: nothing, or another type. Valid until
  * the next ah_script or ah_load. */
 AH_API const char *ah_returned(const ah_host *host);

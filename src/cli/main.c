@@ -319,6 +319,8 @@ static int answer(session *s, ah_host *host)
         return no_words(s);
     if (ah_bytes_ok(&words))
         st = ah_agent_answer(host, words.data, machine ? NULL : s->terminal.out);
+    if (st == AH_OK)
+        st = ah_join(host);
     ah_bytes_clear(&words);
     if (st != AH_OK)
         return explain(s, st, host);
@@ -357,6 +359,8 @@ static int run_in(session *s, ah_host *host)
     const ah_options *o = &s->options;
     ah_status st = o->eval ? run_code(s, host) : ah_script(host, o->script, o->argc, o->argv);
 
+    if (st == AH_OK && !ah_agent_returned(host))
+        st = ah_join(host);
     if (st != AH_OK &&
         !ah_signals_reader_gone()) /* the script did not fail: the reader of its output has gone */
         return explain(s, st, host);
