@@ -44,7 +44,7 @@ struct ah_loop {
     void *clock_ud;
     watch *watches; /* by descriptor */
     size_t n_watches;
-    size_t active; /* watches with events, but for the loop's own */
+    size_t active;     /* watches with events, but for the loop's own */
     ah_timer *first;   /* the root of the heap; NULL: none is set */
     uint64_t settings; /* the number given last */
     ah_timer due;      /* head of a ring: expired, to be called in this wait */

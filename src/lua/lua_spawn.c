@@ -37,7 +37,8 @@ typedef struct failure {
     const ah_err *err;
 } failure;
 
-/* What the code itself has raised stays what it is; limits of memory and time have errors of ours. */
+/* What the code itself has raised stays what it is; limits of memory and time have errors of ours.
+ */
 static void push_raised(lua_State *L, const failure *f)
 {
     lua_State *co = f->task->co;
@@ -322,10 +323,10 @@ int ah_lua_join(lua_State *L)
 
 void ah_lua_open_spawn(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"_task", new_task},    {"_stop", stop_task}, {"_current", current_task},
-        {"_where", where_task}, {"_park", new_park},  {"_task_hooks", set_hooks},
-        {"_join", ah_lua_join}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"_task", new_task},        {"_stop", stop_task},
+                                         {"_current", current_task}, {"_where", where_task},
+                                         {"_park", new_park},        {"_task_hooks", set_hooks},
+                                         {"_join", ah_lua_join},     {NULL, NULL}};
     static const luaL_Reg methods[] = {{"wait", park_wait}, {"wake", park_wake}, {NULL, NULL}};
 
     luaL_newmetatable(L, PARK);

@@ -73,6 +73,8 @@ typedef struct ah_lua {
     struct ah_overlay *tool;
     ah_task *tasks;
     size_t n_tasks;
+    char busy[LUA_IDSIZE + 16]; /* the line of a task that held the loop for long; "": none did */
+    bool busy_told;             /* that was logged */
     ah_watch *watch;            /* the innermost (lua_watch.h); NULL: only the script itself runs */
     lua_State *volatile thread; /* the thread that runs, as far as known */
     int64_t looked, checked;    /* ns: the last look at the clock, and at all clocks */

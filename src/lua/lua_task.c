@@ -291,6 +291,19 @@ static bool join(ah_task *t)
     return true;
 }
 
+static void warn_of_hold(ah_task *t)
+{
+    ah_lua *h = t->lua;
+
+    if (!h->busy[0] || h->busy_told)
+        return;
+    h->busy_told = true;
+    ah_log_put(log_of(t), AH_LOG_WARNING,
+               "%s: the code worked for over 100 ms without a wait, and all others waited for it: "
+               "call ah.yield() now and then",
+               h->busy);
+}
+
 static void resume(ah_task *t)
 {
     ah_lua *h = t->lua;
@@ -316,6 +329,7 @@ static void resume(ah_task *t)
     h->actor = actor;
     h->current = current;
     t->running = false;
+    warn_of_hold(t);
     if (t->stopped) {
         bury(t);
     } else if (t->halted || late) {
@@ -487,8 +501,8 @@ static ah_driver_run *scope_of(ah_lua *h, const ah_task_waiter *w)
 
 typedef enum drive_end { CAME, INTERRUPTED, CANCELLED, STUCK } drive_end;
 
-/* True if nothing will ever happen: all tasks wait for each other, and the loop for nothing. Runs of
- * a program may have tools of the program at work, which are not seen here. */
+/* True if nothing will ever happen: all tasks wait for each other, and the loop for nothing. Runs
+ * of a program may have tools of the program at work, which are not seen here. */
 static bool is_stuck(const ah_lua *h)
 {
     const ah_task *t = h->tasks;

@@ -70,8 +70,8 @@ struct ah_task {
      * protected and finds the results on top of lua->caller; if it raises, `failed` follows. */
     void (*settled)(ah_task *t, int nresults);
     void (*failed)(ah_task *t, const ah_err *err);
-    /* Called in place of the two after its pending closes have run, if it was stopped; NULL: whoever
-     * stops it knows. */
+    /* Called in place of the two after its pending closes have run, if it was stopped; NULL:
+     * whoever stops it knows. */
     void (*gone)(ah_task *t);
     void *ud;
     /* During `failed`: the raised value, with the traceback; NULL: no memory for it. A callee that
@@ -85,8 +85,8 @@ struct ah_task {
 ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driver_run *of);
 /* Keeps the value on top of L (popped) as long as the task. */
 void ah_task_keep(lua_State *L, ah_task *t);
-/* Makes `t`, which has not begun, a child of `parent`: it works in the same call and within the same
- * limits, and is stopped when the parent ends. */
+/* Makes `t`, which has not begun, a child of `parent`: it works in the same call and within the
+ * same limits, and is stopped when the parent ends. */
 void ah_task_adopt(ah_task *parent, ah_task *t);
 void ah_task_begin(ah_task *t);
 /* Ends the task at any point: its pending closes run, no callback is called. */
@@ -102,7 +102,7 @@ void ah_tasks_end(ah_lua *h);
 /* Registry key of a table with two functions of the Lua half: join(task), called when the code of a
  * task that has started others has returned, and stuck(), which returns the text for a deadlock. */
 #define AH_TASK_HOOKS "agenthost.task_hooks"
-#define AH_TASK "agenthost.thread" /* the metatable of ah_task */
+#define AH_TASK       "agenthost.thread" /* the metatable of ah_task */
 
 /* ah._join, a lua_CFunction (lua_spawn.c). */
 int ah_lua_join(lua_State *L);

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "io/clock.h"
+#include "lua/lua_error.h"
 #include "lua/lua_memory.h"
 #include "lua/lua_task.h"
 
@@ -20,6 +21,8 @@ enum {
 };
 
 enum { MOST_THREADS = 256 }; /* that have resumed one another: more than Lua allows */
+
+enum { HELD_NS = 100 * 1000 * 1000 }; /* of work without a wait, which others may notice */
 
 enum { COUNTED_CALLS = 100000 }; /* before which the clock is read, after a large block */
 
@@ -41,7 +44,7 @@ static int64_t cpu_us(ah_lua *h, int64_t now, bool exact)
 
 static void start_work(ah_lua *h, ah_watch *w, int64_t now)
 {
-    w->since = w->work_ms ? cpu_us(h, now, false) : 0;
+    w->since = w->work_ms || w->task ? cpu_us(h, now, false) : 0;
 }
 
 static void stop_work(ah_lua *h, ah_watch *w, int64_t now)
@@ -53,7 +56,16 @@ static void stop_work(ah_lua *h, ah_watch *w, int64_t now)
 
 static bool overworked(ah_lua *h, const ah_watch *w, int64_t now)
 {
-    return w->since && w->us + cpu_us(h, now, true) - w->since >= w->work_ms * 1000;
+    return w->work_ms && w->since && w->us + cpu_us(h, now, true) - w->since >= w->work_ms * 1000;
+}
+
+/* Notes the line at which a task has worked for long without a wait while others exist, once. */
+static void note_hold(ah_lua *h, const ah_watch *w, lua_State *L, int64_t now)
+{
+    if (!w->task || h->busy[0] || now - w->entered < HELD_NS || h->n_tasks < 2)
+        return;
+    if (w->since && cpu_us(h, now, true) - w->since >= HELD_NS / 1000)
+        ah_lua_where(L, h->busy, sizeof h->busy);
 }
 
 /* -- when a watch is over --------------------------------------------------------------------- */
@@ -400,6 +412,7 @@ static void hook(lua_State *L, lua_Debug *ar)
         h->calls--;
     if (!w->over) {
         adapt(h, L, took);
+        note_hold(h, w, L, now);
         if ((now - h->checked < INTERVAL_NS && !is_urgent(h)) || !look(h, now))
             return;
     }
