@@ -289,9 +289,13 @@ static int park_wake(lua_State *L)
     return 1;
 }
 
-/* ah._task_hooks(join, stuck) */
+/* ah._task_hooks(join, stuck), once */
 static int set_hooks(lua_State *L)
 {
+    luaL_checktype(L, 1, LUA_TFUNCTION);
+    luaL_checktype(L, 2, LUA_TFUNCTION);
+    if (lua_getfield(L, LUA_REGISTRYINDEX, AH_TASK_HOOKS) != LUA_TNIL)
+        return luaL_error(L, "the hooks of tasks are set");
     lua_settop(L, 2);
     lua_createtable(L, 0, 2);
     lua_insert(L, 1);
