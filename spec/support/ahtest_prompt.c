@@ -1,5 +1,5 @@
-/* Prompts for the specs, as a strategy sees them: rendering with overrides of what is
- * shown, and what reading a section brings. */
+/* Prompts for the specs, as a strategy sees them: rendering with visibility overrides, and the
+ * texts and tools that reading a section adds. */
 #include "lua/lua_prompt.h"
 #include "prompt/output.h"
 #include "support/ahtest.h"
