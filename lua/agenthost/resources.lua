@@ -1,5 +1,5 @@
---- Resources of runs, bound by name or type. Each is made when a handler first asks for it, and
--- closed after its last use, the newest first.
+--- Resources of runs (seed 002, Resource Registry), bound by name or type. Each is made when a
+-- handler first asks for it, and closed after its last use, the newest first.
 --
 -- A *container* belongs to a run and holds its singletons. A *view* belongs to a call
 -- (ctx.resources) and holds the resources of that call. lua_resources.c decides when either ends.

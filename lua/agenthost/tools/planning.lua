@@ -1,6 +1,6 @@
---- Planning tools: a list of steps that the model keeps in a session. ah.planning_section {
--- session, strategy, accepts_overrides } returns the section with the four tools; ah.planning has
--- the types, for session[ah.planning.Plan]:latest().
+--- Planning tools (seed 002, Planning Tool Suite): a list of steps that the model keeps in a
+-- session. ah.planning_section { session, strategy, accepts_overrides } returns the section with
+-- the four tools; ah.planning has the types, for session[ah.planning.Plan]:latest().
 local ah, own_tool = ...
 
 local MAX_TEXT, MAX_STEPS = 500, 1000
