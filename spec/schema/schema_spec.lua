@@ -415,7 +415,7 @@ describe("schema:validate", function()
 end)
 
 describe("a short form", function()
-  --- Returns the schema of property x; `required` is what its being required must be.
+  --- Returns the schema of property x; asserts that the property is required, or is not.
   local function of(form, required, key)
     local head, tail = '{"additionalProperties":false,"properties":{"x":', '},"type":"object"}'
     if required then

@@ -115,7 +115,7 @@ static int prompt_read(lua_State *L)
     return 1;
 }
 
-/* output_find(answer): what is taken for its JSON */
+/* output_find(answer): the part that is read as JSON */
 static int output_find(lua_State *L)
 {
     ah_slice answer;

@@ -1,7 +1,8 @@
 --- claude_agent_sdk/MODEL: the `claude` command (Claude Code) asks the model. agenthost speaks the
 -- protocol of its Agent SDK with it: lines of JSON both ways (docs/reference/claude.md). This file
 -- owns the processes, one for each conversation; claude_talk.lua makes and reads the lines. A
--- conversation that its process cannot continue (its beginning has changed) gets a new process.
+-- conversation that its process cannot continue (its options, its system text or its past have
+-- changed) gets a new process.
 local ah = ...
 
 local talks = ah._module "agenthost.providers.claude_talk"

@@ -176,7 +176,7 @@ local function tools_of(request, options)
 end
 
 --- Returns true if the process can continue with this request: the process knows its beginning, and
--- the rest holds only its own answer and what followed.
+-- the rest is its own answer and newer entries of users and tools.
 function Talk:fits(request)
   local entries, own, options = request.entries, self.known + 1, options_of(request)
   if not self.sound or not same_options(options, self.options) or request.system ~= self.system

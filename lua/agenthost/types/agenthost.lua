@@ -346,7 +346,7 @@ function ah.agent(config) end
 ---@field cached_write? number
 ---@field output? number
 
----@class ah.ModelKnown sources of what is known of a model
+---@class ah.ModelKnown sources of the facts of a model
 ---@field abilities ah.ModelSource
 ---@field figures ah.ModelSource
 ---@field name ah.ModelSource
