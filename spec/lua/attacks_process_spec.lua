@@ -514,7 +514,7 @@ describe("what a command leaves", function()
   end)
 end)
 
--- Without the system calls that bash's own filter blocks.
+-- Here without bash's filter of system calls, so that a command can signal its supervisors.
 describe("the supervisors of a process", function()
   local CHAIN = "I=$PPID; O=$(awk '/^PPid/{print $2}' /proc/$I/status); "
   local DAEMON = "setsid sleep 100 & (setsid sh -c 'sleep 100 & sleep 100 &' &); sleep 0.1; "

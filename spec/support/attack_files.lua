@@ -598,7 +598,7 @@ limits(function()
   refused("too_many", fs:rename("many", "more"))
   assert(output "ls many | wc -l" == "3000\n")
 end)
-limits(function() -- of bytes of files without a name
+limits(function() -- files whose names are not UTF-8 count, too
   shell "mkdir many && cd many && seq 1 1500 | LC_ALL=C sed 's/^/b\xff/' | xargs touch"
   local fs = new_fs { max_files = 1000 }
   local list = fs:list "many"

@@ -757,7 +757,7 @@ function ah.prompt(config) end
 ---@field enlist fun(self: ah.Ctx, object: table): table
 
 ---@class ah.AnsweredCall
----@field tool string
+---@field name string
 ---@field arguments? table
 ---@field success boolean
 
