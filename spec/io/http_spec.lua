@@ -436,7 +436,7 @@ describe("an HTTP limit", function()
 
   it("on connecting ends a TLS handshake nobody answers", function()
     local s <close> = serve { stall = true }
-    ahtest.setenv("CURL_CA_BUNDLE", "spec/data/ca.pem") -- on a system without certificates
+    ahtest.setenv("CURL_CA_BUNDLE", "spec/data/ca.pem") -- for systems without certificates
     finally(function()
       ahtest.setenv("CURL_CA_BUNDLE", nil)
     end)
