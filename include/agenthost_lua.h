@@ -10,36 +10,36 @@
 extern "C" {
 #endif
 
-/* Opens the library in L and pushes its table, as `require "agenthost"` does. Raises where
- * another copy of agenthost is open in L already. */
+/* Opens the library in L and pushes its table, as `require "agenthost"` does. Raises if another
+ * copy of agenthost is open in L already. */
 AH_API int luaopen_agenthost(lua_State *L);
-/* require "agenthost.testing", where stock Lua looks for it. Once agenthost is open,
- * package.preload has it. */
+/* Opens "agenthost.testing"; stock Lua finds it by this name. Once agenthost is open,
+ * package.preload has the module. */
 AH_API int luaopen_agenthost_testing(lua_State *L);
 
 /* The copy of Lua that the program uses, to be compared with the library's. */
 typedef struct ah_lua_copy {
     int version;           /* LUA_VERSION_NUM */
-    void (*address)(void); /* of lua_newstate */
+    void (*address)(void); /* the address of lua_newstate */
 } ah_lua_copy;
 
-/* Called by ah_attach alone. Programs call ah_attach. */
+/* Called only by ah_attach. Programs call ah_attach. */
 AH_API ah_status ah_attach_copy(lua_State *L, const ah_lua_copy *copy, const ah_config *cfg,
                                 ah_host **out, const char **why);
 
-/* Makes a host of the caller's Lua state: everything of agenthost.h works with it, and
- * `require "agenthost"` in L finds the library. cfg as for ah_open; its allocator serves the
- * core, Lua keeps its own (max_memory is refused). The host lives as long as L: lua_close ends
- * it, ah_close before that (not needed) closes only what the program opened, after which
- * ah_attach may be called again. L may be any thread of the state, which must not be running
- * meanwhile but for the call that came from it.
+/* Makes a host of the caller's Lua state: all functions of agenthost.h work with it, and `require
+ * "agenthost"` in L finds the library. cfg is that of ah_open; its allocator serves the core, while
+ * Lua keeps its own (max_memory is refused). The host lives as long as L: lua_close ends it.
+ * ah_close before that is optional; it closes only what the program opened, and ah_attach may then
+ * be called again. L may be any thread of the state, which must not run meanwhile except in the
+ * call that came from it.
  *
- * On failure *out is untouched, and *why (why may be NULL) has static words for it:
- *   AH_USAGE   L is of another copy of Lua than the library's (a program with a Lua of its own
- *              beside the shared one: link both to the same), or of another version, and was
- *              not touched; agenthost was opened in L by another copy of the library, or is
- *              open already and cfg comes too late; or cfg is none
- *   AH_NOMEM, AH_INTERNAL   as ah_open */
+ * On failure *out is unchanged, and *why (why may be NULL) is a static text:
+ *  AH_USAGE   L belongs to another copy of Lua than the library's (a program with its own Lua
+ *             beside the shared one: link both to the same) or to another version, and was
+ *             not touched; another copy of the library opened agenthost in L; agenthost is
+ *             open already and cfg comes too late; or cfg is invalid
+ *  AH_NOMEM, AH_INTERNAL   as for ah_open */
 static inline ah_status ah_attach(lua_State *L, const ah_config *cfg, ah_host **out,
                                   const char **why)
 {

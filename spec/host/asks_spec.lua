@@ -539,7 +539,7 @@ describe("an approval", function()
     } do
       local said, told, ran = approve { approve = wrong, asks = function() return true end }
       assert.is_nil(ran.n, i)
-      assert.equal("Tool 'risky' was not run: not approved: what decides on it has failed", said)
+      assert.equal("Tool 'risky' was not run: not approved: the approval function failed", said)
       assert.same({ "ask approval", "warning", "denied by script" }, tale(told))
       local line = debug.getinfo(wrong, "S").linedefined
       assert.matches("asks_spec.lua:" .. line .. ": `approve` failed", told[2].message)

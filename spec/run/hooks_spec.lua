@@ -209,7 +209,7 @@ describe("an approval", function()
     )
     assert.same({ "Tool 'a' was not run: not approved" }, asking(function() return false end))
     assert.same(
-      { "Tool 'a' was not run: not approved: what decides on it has failed" },
+      { "Tool 'a' was not run: not approved: the approval function failed" },
       asking(function()
         error "oh"
       end)
@@ -230,7 +230,7 @@ describe("an approval", function()
       end)[1]
     )
     assert.matches(
-      "not approved: what decides on it has failed",
+      "not approved: the approval function failed",
       asking(function()
         return true, { n = print }
       end)[1]

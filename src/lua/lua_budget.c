@@ -1,4 +1,4 @@
-/* ah.budget: what runs may use, shared by those that are given it. */
+/* ah.budget: limits on what runs may use, shared by the runs that get the same budget. */
 #include "lua/lua_budget.h"
 
 #include <stdio.h>
@@ -41,7 +41,7 @@ static int64_t billionths(lua_State *L, const char *what, double v)
     return (int64_t)(v * AH_COST_UNIT + 0.5);
 }
 
-/* US dollars for a million tokens; less than 0: not said. */
+/* US dollars for a million tokens; below 0: not given. */
 typedef struct price {
     double input, output, cached_read, cached_write;
 } price;
@@ -179,14 +179,14 @@ const ah_subject ah_subject_budget = {.what = "budget",
                                       .doc = "limits of [a budget](budgets.md#budgets)",
                                       .row = budget_rows};
 
-/* The table at idx -> a budget object on top. */
+/* Pushes a budget object made from the table at idx. */
 static void new_budget(lua_State *L, int idx)
 {
     ah_lua *h = ah_lua_of(L);
     ah_budget *b, **box;
 
     idx = lua_absindex(L, idx);
-    box = push_box(L); /* first: what it holds cannot be lost */
+    box = push_box(L); /* first, so that its contents cannot be lost */
     if (!(b = *box = ah_budget_new(&h->mem)))
         ah_lua_raise_nomem(L);
     ah_options_read(L, idx, &ah_subject_budget, NULL);
@@ -239,7 +239,7 @@ static void push_amount(lua_State *L, int kind, int64_t v)
         lua_pushinteger(L, v);
 }
 
-/* budget:used(): amounts by name, and `estimated` where a provider did not say some of it. */
+/* budget:used(): amounts by name, and `estimated` if a provider did not report some of them. */
 static int budget_used(lua_State *L)
 {
     const ah_budget *b = check_budget(L);
@@ -254,7 +254,7 @@ static int budget_used(lua_State *L)
     return 1;
 }
 
-/* budget:remaining(): what is left of each limit, requests in flight taken off. */
+/* budget:remaining(): the rest of each limit, less the requests in flight. */
 static int budget_remaining(lua_State *L)
 {
     const ah_budget *b = check_budget(L);

@@ -1,5 +1,5 @@
-/* The fields of loop_detector become ah_loop_detector_rules, each within its range. What the
- * detector does is run/loop_detector.c's, and the other limits are read in lua_agent_fields.c. */
+/* Reads the fields of loop_detector, each within its range, as ah_loop_detector_rules. The detector
+ * is run/loop_detector.c; lua_agent_fields.c reads the other limits. */
 #include "lua/lua_limits.h"
 
 #include "lua/lua_error.h"
@@ -49,8 +49,8 @@ static const ah_option loop_detector_rows[] = {
 const ah_subject ah_subject_loop_detector = {
     .what = "ah.run: loop_detector", .type = "ah.LoopDetector", .row = loop_detector_rows};
 
-/* A window that is said must make `stop` possible; one that is not does. said: -1 where it is
- * not. */
+/* Returns a window. One that is given must be large enough for `stop`; the default is enlarged.
+ * said: -1 if it is not given. */
 static int window_of(lua_State *L, const char *name, int said, int otherwise, int least)
 {
     if (said >= 0 && said < least)
@@ -59,7 +59,7 @@ static int window_of(lua_State *L, const char *name, int said, int otherwise, in
     return said >= 0 ? said : otherwise > least ? otherwise : least;
 }
 
-/* The list on top (popped) as JSON. */
+/* Returns the list on top (popped) as JSON. */
 static ah_text *read_names(lua_State *L, const ah_mem *mem)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_EXEMPT);
@@ -81,7 +81,7 @@ static ah_text *read_names(lua_State *L, const ah_mem *mem)
     return names;
 }
 
-/* The table on top. */
+/* Reads the table on top. */
 static void read_rules(lua_State *L, const ah_mem *mem, ah_loop_detector_rules *r, ah_text **exempt)
 {
     ah_loop_detector_rules said = {

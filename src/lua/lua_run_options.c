@@ -99,7 +99,7 @@ const ah_subject ah_subject_options = {.what = "ah.run: options",
                                        .doc = "for the model; passed on as they are",
                                        .row = options_rows};
 
-/* -- the whole ----------------------------------------------------------------------------- */
+/* -- all fields ---------------------------------------------------------------------------- */
 
 static const ah_option connection_rows[] = {
     {.name = "base_url",

@@ -1,7 +1,7 @@
-/* ah.type { name, fields | schema, render }: a class of values. Calling it checks a table,
- * fills defaults in and gives an instance: a table of data whose metatable is the class's,
- * by which C knows it. Instances may be changed; where they are taken (a tool's result, a
- * slice) they are checked again and kept as JSON. */
+/* ah.type { name, fields | schema, render }: a class of values. Calling it checks a table, fills in
+ * defaults and returns an instance: a table of data with the class's metatable, by which C
+ * recognises it. Instances may be changed; a tool's result and a slice check them again and keep
+ * them as JSON. */
 #include "lua/lua_type.h"
 
 #include "lua/lua_error.h"
@@ -91,7 +91,7 @@ static int refuse(lua_State *L, const ah_lua_type *t, check *c)
                         AH_FMT(ah_buf_slice(&c->out)));
 }
 
-/* Plan { ... }: an instance, or tool_validation. */
+/* Plan { ... }: returns an instance, or raises tool_validation. */
 static int type_call(lua_State *L)
 {
     const ah_lua_type *t = luaL_checkudata(L, 1, TYPE);
@@ -182,7 +182,7 @@ static void read_schema(lua_State *L, ah_lua_type *t)
     lua_pop(L, 2);
 }
 
-/* Class on top. */
+/* Called with the class on top. */
 static void set_instance_meta(lua_State *L, const ah_lua_type *t)
 {
     lua_createtable(L, 0, 3); /* -- class mt */

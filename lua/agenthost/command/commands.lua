@@ -12,6 +12,7 @@
 --   flags     a list of rows (flags.lua), or the names of flags that a script is run with
 --   apart     true: it may run code of others. It is run in a state of its own, which knows what
 --             the settings say of models and variables; what such code prints goes to stderr
+--   pages     true: the program reads the pages of the reference
 --   run       function(flags, words, out, line): flags by name ("env-file" is flags.env_file, and
 --             -q and -v are flags.quiet and flags.verbose, 1 or 2), the words behind them, where
 --             to write, and all that was read. Returns an exit code (nil is 0) and what to say of
@@ -23,7 +24,7 @@ local _, use = ...
 local M = {}
 
 --- The names of the commands, in the order in which help lists them.
-M.names = { "tools", "check", "mock", "models", "config", "trust", "completion" }
+M.names = { "tools", "check", "mock", "models", "config", "trust", "completion", "help" }
 
 --- Returns the command of this name; nil if there is none.
 function M.find(name)

@@ -174,23 +174,11 @@ local function begin(line, command)
   line.expected, line.own = command, flags_of.of(command, line.running, line.named)
 end
 
--- `agenthost help [command]` is what people type first.
-local function read_help(line)
-  local name = line.words[line.at + 1]
-  line.flags.help = true
-  if name then
-    line.command = commands.find(name) or fault(line, "there is no command '%s'", shown(name))
-  end
-end
-
 -- Reads up to the words that are not its own, and sets line.command where there is one.
 local function read_line(line)
   read_flags(line)
   local word = line.words[line.at]
   local plain = line.flags.eval or line.flags[""] or not word
-  if not plain and word == "help" then
-    return read_help(line)
-  end
   local command = not plain and commands.find(word)
   if command and not line.expected then -- now it is known what its flags are
     begin(line, command)
@@ -300,14 +288,14 @@ function M.read(...)
   if line.fault then
     return head .. "fault\n" .. line.fault
   elseif line.flags.help then
-    return head .. "show\n" .. use "help"(line.command, line.running, line.named)
+    return head .. "show\n" .. use "usage"(line.command, line.running, line.named)
   elseif not line.command then
     return head .. "script\n"
   end
   local command = line.command
   local file = (command.operand or {}).file and ("file %d\n"):format(line.at) or ""
   if not command.apart then
-    return head .. file .. "here\n"
+    return head .. file .. (command.pages and "pages\n" or "") .. "here\n"
   end
   return head .. file .. "apart\n" .. M.settings(line, "")
 end

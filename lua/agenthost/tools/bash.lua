@@ -27,43 +27,44 @@ end
 local read = ah._reader {
   what = WHAT, type = "ah.BashOptions", rows = {
     seconds("timeout", 60,
-      "after which a command is ended, where the model asks for no other time"),
-    seconds("max_timeout", 600, "that the model may ask for"),
-    seconds("grace", 2, "between TERM and KILL"),
+      "the time of a command, unless the model asks for another"),
+    seconds("max_timeout", 600, "the longest time that the model may ask for"),
+    seconds("grace", 2, "the time between TERM and KILL"),
     { name = "cwd", kinds = "string", otherwise = "that of the run's files",
-      doc = "the folder at work, opened when the tool is made" },
+      doc = "the working folder, opened when the tool is made" },
     { name = "env", kinds = "table", type = "table<string, string|boolean>",
-      doc = "variables beside the usual ones: a string; `true` for the value that the host has; "
-        .. "`false` for none" },
+      doc = "variables beside the usual ones: a string; `true` for the host's value; `false` for "
+        .. "none" },
     { name = "shell", kinds = "string", otherwise = "bash or sh",
-      doc = "a program that is called with `-c` and the text" },
-    bytes("max_output", 32 * 1024, "of output that are shown; of more, head and tail"),
-    bytes("keep", 4 * MIB, "of longer output that are kept in a file, with the last 64 KiB of what "
-      .. "goes beyond"),
+      doc = "a program that is called with `-c` and the command" },
+    bytes("max_output", 32 * 1024, "output that the model is shown; of a longer one, head and "
+      .. "tail"),
+    bytes("keep", 4 * MIB, "longer output is kept in a file up to this size, with the last 64 KiB "
+      .. "of the rest"),
     { name = "merge", kinds = "boolean", default = false,
-      doc = "both streams are one, in which what was written has its very order; the value has no "
-        .. "`stdout` and `stderr` then" },
+      doc = "joins both streams, in the order of writing; the value then has no `stdout` and "
+        .. "`stderr`" },
     { name = "output_folder", kinds = "string boolean", default = "bash-output",
       is = "string or false", type = "string|false",
-      doc = "where that file is in the run's filesystem; false, and runs without files: nothing is "
-        .. "kept" },
-    bytes("memory", nil, "of address space of each process"),
-    bytes("file_size", nil, "of each file that is written"),
-    seconds("cpu", nil, "of processor time of each process"),
+      doc = "the folder of that file in the run's filesystem. Nothing is kept if it is false, or "
+        .. "in a run without files" },
+    bytes("memory", nil, "address space of each process"),
+    bytes("file_size", nil, "size of each file that is written"),
+    seconds("cpu", nil, "processor time of each process"),
     { name = "processes", kinds = "number", least = 1, most = MOST,
-      doc = "of the user, all of them counted; has no effect for root" },
+      doc = "all processes of the user together; no effect for root" },
     { name = "sandbox", kinds = "string", words = "none auto require landlock bubblewrap",
-      default = "auto", doc = "said [below](builtin.md#what-it-can-reach)" },
+      default = "auto", doc = "see [below](builtin.md#what-it-can-reach)" },
     { name = "readable", kinds = "list", otherwise = "everything", type = "string[]",
-      doc = "in a sandbox: folders that may be read beside those that may be written to, and "
-        .. "[the system's](processes.md#sandbox); 15 at most" },
+      doc = "in a sandbox: folders that can be read, 15 at most, beside the writable ones and "
+        .. "[the system's](processes.md#sandbox)" },
     { name = "network", kinds = "boolean", default = false,
-      doc = "in a sandbox: true if the internet may be reached" },
+      doc = "in a sandbox: true if the internet can be reached" },
     { name = "writable", kinds = "list", type = "string[]",
-      doc = "in a sandbox: folders that may be written to beside the one at work; 15 at most" },
+      doc = "in a sandbox: folders that can be written to beside the working folder; 15 at most" },
     { name = "owners", kinds = "boolean", default = false,
-      doc = "in a sandbox of `landlock`, for root: true if it keeps its rights over owners "
-        .. "(`chown`, files and processes of others, becoming another user)" },
+      doc = "in a `landlock` sandbox, for root: keeps the rights over owners (`chown`, files and "
+        .. "processes of others, becoming another user)" },
   },
 }
 

@@ -6,7 +6,7 @@ local files = ah._module "agenthost.tools.files"
 local read = ah._reader {
   what = "ah.builtin: grep", type = "ah.GrepToolOptions", rows = {
     { name = "max", kinds = "integer", least = 1, default = 100,
-      doc = "lines shown, those around included" },
+      doc = "lines shown, including their context" },
   },
 }
 

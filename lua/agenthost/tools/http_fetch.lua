@@ -10,20 +10,20 @@ local read = ah._reader {
   what = "ah.builtin: http_fetch", type = "ah.HttpFetchOptions", rows = {
     { name = "allow", kinds = "list string", needed = true, words = "public",
       is = "list of hosts, or `\"public\"`", type = "string[]|\"public\"",
-      doc = "which may be asked, said below; `\"public\"`: any, at the ports 80 and 443" },
+      doc = "hosts that may be fetched, see below; `\"public\"`: any, at the ports 80 and 443" },
     { name = "private", kinds = "list", is = "list of networks", type = "string[]",
-      doc = "that may be connected to although they are not public: `\"10.1.0.0/16\"`, "
+      doc = "networks that are allowed although they are not public: `\"10.1.0.0/16\"`, "
         .. "`\"127.0.0.1\"`" },
     { name = "post", kinds = "boolean", default = false,
       doc = "true: the model may send POST requests" },
     { name = "timeout", kinds = "number", least = 0.001, default = 30, unit = "seconds",
-      doc = "for all of it, redirects included" },
+      doc = "for the whole fetch, including redirects" },
     { name = "max_bytes", kinds = "integer", least = 1, default = 2 << 20, unit = "bytes",
-      doc = "of a response; a longer one is given up while it comes" },
+      doc = "size of a response; the transfer of a longer one is stopped" },
     { name = "shown", kinds = "integer", least = 1, default = 32 << 10, unit = "bytes",
-      doc = "of the text in an answer" },
+      doc = "text in a result" },
     { name = "redirects", kinds = "integer", least = 1, default = 5,
-      doc = "how many are followed, each checked as the first request is" },
+      doc = "redirects that are followed, each checked like the first request" },
   },
 }
 local WEB_PORTS = { [80] = true, [443] = true }

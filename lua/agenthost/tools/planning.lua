@@ -243,12 +243,12 @@ Keep a plan of the work with the planning tools whenever it takes more than one 
 local read = ah._reader {
   what = "ah.planning_section", type = "ah.PlanningConfig", rows = {
     { name = "session", kinds = "object", needed = true, is = "session", type = "ah.Session",
-      doc = "the plan is kept in it; the section registers its types and reducers there" },
+      doc = "keeps the plan; the section registers its types and reducers there" },
     { name = "strategy", kinds = "string", default = "react",
       words = "react plan_act_reflect goal_decompose_route_synthesise",
-      doc = "how the model is told to think; the rest of the text is the same for all" },
+      doc = "the way of thinking that the text asks for; the rest is the same for all" },
     { name = "accepts_overrides", kinds = "boolean", default = true,
-      doc = "whether [overrides](prompts.md#overrides) may change its words" },
+      doc = "allows [overrides](prompts.md#overrides) of its texts" },
   },
 }
 

@@ -6,9 +6,9 @@ local files = ah._module "agenthost.tools.files"
 local read = ah._reader {
   what = "ah.builtin: read_file", type = "ah.ReadFileOptions", rows = {
     { name = "lines", kinds = "integer", least = 1, default = 500,
-      doc = "lines of an answer where the model names no `limit`" },
+      doc = "lines of a result, unless the model gives a `limit`" },
     { name = "max_bytes", kinds = "integer", least = 1, default = 48 * 1024, unit = "bytes",
-      doc = "of an answer; it ends with a whole line, and says where to go on" },
+      doc = "size of a result, which ends with a whole line and names the next one" },
   },
 }
 

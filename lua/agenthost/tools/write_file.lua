@@ -6,7 +6,7 @@ local files = ah._module "agenthost.tools.files"
 local read = ah._reader {
   what = "ah.builtin: write_file", type = "ah.WriteFileOptions", rows = {
     { name = "overwrite", kinds = "boolean", default = false,
-      doc = "true: as if every call said so" },
+      doc = "true: every call may replace any file" },
   },
 }
 

@@ -640,26 +640,25 @@ function ah.metrics() end
 
 -- fields of ah.SectionCommon (make generate)
 ---@class ah.SectionCommon what all sections have
----@field params? table<string, any> the parameters of its texts, in short form
----the same as JSON Schema of type `object`; parameters are what its `properties` name
+---@field params? table<string, any> the parameters of the texts, in short form
+---the same as JSON Schema of type `object`; its `properties` are the parameters
 ---@field schema? table|string|ah.Schema
----false: the section gives neither text nor tools, nor do those below it
+---false: this section and those below it have no text and no tools
 ---@field enabled? boolean|fun(params: table): boolean
----`"summary"`: its summary stands for it, see Summaries
+---`"summary"`: only the summary is rendered, see Summaries
 ---@field visibility? "full"|"summary"|fun(params: table): "full"|"summary"
----@field summary? string a template, required where `visibility` is not `"full"`
+---@field summary? string a template; required unless `visibility` is `"full"`
 ---@field tools? ah.Tool[] offered while the section is shown in full
----@field children? ah.Section[] another way to give the array part
----@field accepts_overrides? boolean false: overrides of it are not applied
+---@field children? ah.Section[] another form of the array part
+---@field accepts_overrides? boolean false: overrides of this section are not applied
 -- end of ah.SectionCommon
 
 -- fields of ah.SectionConfig (make generate)
 ---@class ah.SectionConfig: ah.SectionCommon with its children in the array part
----1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit; from the title by lower case,
----with `-` for every run of other characters
+---1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit. From the title: in lower case,
+---with `-` for each sequence of other characters
 ---@field key? string
----one line; the heading. Without a title there is no heading, and `key` is required
----@field title? string
+---@field title? string the heading, one line; without a title `key` is required
 ---@field template? string the text, see Templates
 ---@field body? string another name of `template`
 ---@field [integer] ah.Section
@@ -680,12 +679,11 @@ function ah.section(config) end
 
 -- fields of ah.ToolsSectionConfig (make generate)
 ---@class ah.ToolsSectionConfig: ah.SectionCommon with its children in the array part
----1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit; from the title by lower case,
----with `-` for every run of other characters
+---1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit. From the title: in lower case,
+---with `-` for each sequence of other characters
 ---@field key? string
----one line; the heading. Without a title there is no heading, and `key` is required
----@field title? string
----@field description? string its text
+---@field title? string the heading, one line; without a title `key` is required
+---@field description? string the text, see Templates
 ---@field template? string another name of `description`
 ---@field [integer] ah.Section
 -- end of ah.ToolsSectionConfig
@@ -697,14 +695,14 @@ function ah.tools_section(config) end
 
 -- fields of ah.PromptConfig (make generate)
 ---@class ah.PromptConfig with its sections in the array part
----@field key? string of 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`
+---@field key? string 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, the first a letter or digit
 ---@field name? string another name of `key`
----the namespace of the key: such a name, or several with `/` between them, such as
----`examples/tooling`, of 128 characters in all
+---the namespace of the key: one such name, or several joined by `/`, such as `examples/tooling`; at
+---most 128 characters in all
 ---@field ns? string
----@field sections? ah.Section[] another way to give the array part
----@field output? table|string|ah.Schema JSON Schema of what the answers must be
----@field resources? any what handlers find as `ctx.resources`; also `prompt.resources`
+---@field sections? ah.Section[] another form of the array part
+---@field output? table|string|ah.Schema JSON Schema of the last answer, see Structured output
+---@field resources? any for handlers, as `ctx.resources`; also `prompt.resources`
 ---@field overrides? table|string see Overrides
 ---@field [integer] ah.Section
 -- end of ah.PromptConfig
@@ -768,55 +766,56 @@ function ah.prompt(config) end
 ---@field supports_dynamic_tools boolean
 
 -- fields of ah.ToolCommon (make generate)
----@class ah.ToolCommon what tools and methods have in common
----what the model is told instead, but where tools are declared in brief; UTF-8, up to 16 KiB
+---@class ah.ToolCommon fields that tools and methods share
+---the description for the model, unless the tool is declared in brief; UTF-8, up to 16 KiB
 ---@field full_description? string
----@field params? table<string, any> in short form, or a type: then `args` is an instance
----@field schema? table|string|ah.Schema as JSON Schema of type `object`; not beside `params`
----JSON Schema of the value, or its type; defaults are filled in, and a value that does not match is
----a failed call
+---the parameters, in short form or as a type; with a type, `args` is an instance
+---@field params? table<string, any>
+---the parameters, as JSON Schema of type `object`; not together with `params`
+---@field schema? table|string|ah.Schema
+---JSON Schema of the value, or its type; defaults are filled in. A call with a value that does not
+---fit fails
 ---@field result? table|string|ah.Schema
----calls that show how it is used, 32 at most: of `{ description = ..., input = ..., output = ... }`
+---up to 32 example calls, `{ description = ..., input = ..., output = ... }`, see Examples
 ---@field examples? ah.Example[]
----@field annotations? ah.Annotations what the tool does, for policies: below
----of the definition, 1 to 64 bytes. Another one is told where a saved conversation goes on; no
----model sees it
+---@field annotations? ah.Annotations statements on the tool for policies, see Annotations
+---version of the definition, 1 to 64 bytes. A change is reported when a saved conversation
+---continues; no model sees it
 ---@field version? string
----`function(value)`: the text that the model is shown of the value. Where it fails or returns no
----text, a `warning` says so and the value is shown as JSON
+---`function(value)`: returns the text of the value for the model. If it fails or returns no text, a
+---`warning` is emitted, and the model gets JSON
 ---@field render? fun(value: any): string
----@field parallel? boolean neighbouring calls of such tools are at work at the same time
----seconds: of one call; then it is stopped and answered with an error. Without one, its code may be
----at work for 10 seconds
+---@field parallel? boolean true: adjacent calls of such tools run at the same time
+---seconds: limit of one call, which is then stopped and fails. Without a timeout, the code of the
+---call may be at work for 10 seconds
 ---@field timeout? number
----@field memory? number bytes: of memory that one call may take
----bytes: of its result that the model sees; of a longer one, head and tail, and a file with all of
----it
+---@field memory? number bytes: memory that one call may use
+---bytes: longest result for the model. Of a longer result the model sees head and tail, and a file
+---has all of it
 ---@field max_result? integer
----arguments of a wrong type are taken as they were surely meant, see `validate`; `ctx.coerced` and
----the event `tool_invoked` tell which
+---true: arguments of a wrong type are converted if the meaning is clear, see `validate`;
+---`ctx.coerced` and the event `tool_invoked` list them
 ---@field coerce? boolean
----@field strict? boolean the provider is to be strict with it
----@field return_direct? boolean its result is the answer of the run, which ends behind it
+---@field strict? boolean true: the provider enforces the schema, see strict tools
+---@field return_direct? boolean true: the result is the answer of the run, see Results as answers
 -- end of ah.ToolCommon
 
 -- fields of ah.ToolConfig (make generate)
 ---@class ah.ToolConfig: ah.ToolCommon
 ---@field name string 1 to 64 of `a-z`, `0-9`, `_` and `-`
----@field description string 1 to 200 printable ASCII characters, blanks around it removed
----`function(args, ctx)`; without one a call is answered with an error
+---@field description string 1 to 200 printable ASCII characters; surrounding blanks are removed
+---`function(args, ctx)`; without a handler, and without an executor, each call fails
 ---@field handler? fun(args: table, ctx: ah.Ctx): any, string?
----@field accepts_overrides? boolean false: overrides of its description are not applied
+---@field accepts_overrides? boolean false: overrides of the description are not applied
 -- end of ah.ToolConfig
 
 -- fields of ah.Annotations (make generate)
----@class ah.Annotations what a tool does, for policies; what is left out is not said
----@field read_only? boolean changes nothing
----@field destructive? boolean may delete or overwrite
----@field idempotent? boolean does no more if the same call is made twice
----@field open_world? boolean reaches what is outside of the program: the network, other processes
----comes from outside of the program: its definition and its results are somebody else's words
----@field untrusted? boolean
+---@class ah.Annotations statements on a tool, for policies; a missing field says nothing
+---@field read_only? boolean the tool changes nothing
+---@field destructive? boolean the tool may delete or overwrite
+---@field idempotent? boolean a second equal call has no further effect
+---@field open_world? boolean the tool reaches outside of the program: the network, other processes
+---@field untrusted? boolean the definition and the results come from outside of the program
 -- end of ah.Annotations
 
 ---@class ah.Example
@@ -851,12 +850,12 @@ function ah.prompt(config) end
 
 -- fields of ah.ResultConfig (make generate)
 ---@class ah.ResultConfig
----@field message? string
----@field value? any
+---@field message? string text for the model
+---@field value? any the result as a Lua value
 ---@field payload? any another name of `value`
----@field success? boolean false: an error
----true: the model sees the message only. To keep it short, not secret: sessions get the value, and
----a message may quote it
+---@field success? boolean false: the call fails
+---true: the model sees only the message. This keeps the context short, not the value secret:
+---sessions get the value, and a message may quote it
 ---@field exclude_value_from_context? boolean
 -- end of ah.ResultConfig
 
@@ -1313,11 +1312,11 @@ function ah.base64url.decode(text) end
 
 -- fields of ah.WatchOptions (make generate)
 ---@class ah.WatchOptions
----of a folder: all below it is watched, too, what comes later included. Links are not followed
+---watches everything below a folder, including later entries. Links are not followed
 ---@field recursive? boolean
----seconds: a batch is told once nothing has happened for so long, and after a second at the latest
+---seconds: a batch is delivered after this time without changes, and after a second at the latest
 ---@field quiet? number
----@field max? integer the files and folders that may be there
+---@field max? integer largest number of files and folders to watch
 -- end of ah.WatchOptions
 
 ---@class ah.Change
@@ -1487,11 +1486,11 @@ function ah.unfold(config) end
 
 -- fields of ah.SearchConfig (make generate)
 ---@class ah.SearchConfig
----@field tools ah.ToolList tools and groups, 1 to 20,000 tools; no two of a name
----@field max? integer tools that one answer of `search_tools` gives
----@field by? "provider"|"here" who searches; `here` is `search_tools`
----@field method? "regex"|"bm25" how the provider is to search where it has two ways (`anthropic`)
----@field name? string as of any strategy
+---@field tools ah.ToolList tools and groups: 1 to 20,000 tools of different names
+---@field max? integer tools that one call of `search_tools` returns
+---@field by? "provider"|"here" where the search runs; `here` is `search_tools`
+---@field method? "regex"|"bm25" the provider's way to search, if it has two (`anthropic`)
+---@field name? string the name of the strategy
 -- end of ah.SearchConfig
 
 ---Returns a strategy that hides many tools until the model finds them.
@@ -1513,13 +1512,14 @@ ah.planning = {}
 
 -- fields of ah.ReadFileOptions (make generate)
 ---@class ah.ReadFileOptions
----@field lines? integer lines of an answer where the model names no `limit`
----@field max_bytes? integer bytes: of an answer; it ends with a whole line, and says where to go on
+---@field lines? integer lines of a result, unless the model gives a `limit`
+---bytes: size of a result, which ends with a whole line and names the next one
+---@field max_bytes? integer
 -- end of ah.ReadFileOptions
 
 -- fields of ah.WriteFileOptions (make generate)
 ---@class ah.WriteFileOptions
----@field overwrite? boolean true: as if every call said so
+---@field overwrite? boolean true: every call may replace any file
 -- end of ah.WriteFileOptions
 
 -- fields of ah.EditFileOptions (make generate)
@@ -1533,64 +1533,60 @@ ah.planning = {}
 
 -- fields of ah.GrepToolOptions (make generate)
 ---@class ah.GrepToolOptions
----@field max? integer lines shown, those around included
+---@field max? integer lines shown, including their context
 -- end of ah.GrepToolOptions
 
 -- fields of ah.BashOptions (make generate)
 ---@class ah.BashOptions
----seconds: after which a command is ended, where the model asks for no other time
----@field timeout? number
----@field max_timeout? number seconds: that the model may ask for
----@field grace? number seconds: between TERM and KILL
----@field cwd? string the folder at work, opened when the tool is made
----variables beside the usual ones: a string; `true` for the value that the host has; `false` for
----none
+---@field timeout? number seconds: the time of a command, unless the model asks for another
+---@field max_timeout? number seconds: the longest time that the model may ask for
+---@field grace? number seconds: the time between TERM and KILL
+---@field cwd? string the working folder, opened when the tool is made
+---variables beside the usual ones: a string; `true` for the host's value; `false` for none
 ---@field env? table<string, string|boolean>
----@field shell? string a program that is called with `-c` and the text
----@field max_output? number bytes: of output that are shown; of more, head and tail
----bytes: of longer output that are kept in a file, with the last 64 KiB of what goes beyond
+---@field shell? string a program that is called with `-c` and the command
+---@field max_output? number bytes: output that the model is shown; of a longer one, head and tail
+---bytes: longer output is kept in a file up to this size, with the last 64 KiB of the rest
 ---@field keep? number
----both streams are one, in which what was written has its very order; the value has no `stdout` and
----`stderr` then
+---joins both streams, in the order of writing; the value then has no `stdout` and `stderr`
 ---@field merge? boolean
----where that file is in the run's filesystem; false, and runs without files: nothing is kept
+---the folder of that file in the run's filesystem. Nothing is kept if it is false, or in a run
+---without files
 ---@field output_folder? string|false
----@field memory? number bytes: of address space of each process
----@field file_size? number bytes: of each file that is written
----@field cpu? number seconds: of processor time of each process
----@field processes? number of the user, all of them counted; has no effect for root
----@field sandbox? "none"|"auto"|"require"|"landlock"|"bubblewrap" said below
----in a sandbox: folders that may be read beside those that may be written to, and the system's; 15
----at most
+---@field memory? number bytes: address space of each process
+---@field file_size? number bytes: size of each file that is written
+---@field cpu? number seconds: processor time of each process
+---@field processes? number all processes of the user together; no effect for root
+---@field sandbox? "none"|"auto"|"require"|"landlock"|"bubblewrap" see below
+---in a sandbox: folders that can be read, 15 at most, beside the writable ones and the system's
 ---@field readable? string[]
----@field network? boolean in a sandbox: true if the internet may be reached
----in a sandbox: folders that may be written to beside the one at work; 15 at most
+---@field network? boolean in a sandbox: true if the internet can be reached
+---in a sandbox: folders that can be written to beside the working folder; 15 at most
 ---@field writable? string[]
----in a sandbox of `landlock`, for root: true if it keeps its rights over owners (`chown`, files and
----processes of others, becoming another user)
+---in a `landlock` sandbox, for root: keeps the rights over owners (`chown`, files and processes of
+---others, becoming another user)
 ---@field owners? boolean
 -- end of ah.BashOptions
 
 -- fields of ah.HttpFetchOptions (make generate)
 ---@class ah.HttpFetchOptions
----which may be asked, said below; `"public"`: any, at the ports 80 and 443
+---hosts that may be fetched, see below; `"public"`: any, at the ports 80 and 443
 ---@field allow string[]|"public"
----that may be connected to although they are not public: `"10.1.0.0/16"`, `"127.0.0.1"`
+---networks that are allowed although they are not public: `"10.1.0.0/16"`, `"127.0.0.1"`
 ---@field private? string[]
 ---@field post? boolean true: the model may send POST requests
----@field timeout? number seconds: for all of it, redirects included
----@field max_bytes? integer bytes: of a response; a longer one is given up while it comes
----@field shown? integer bytes: of the text in an answer
----@field redirects? integer how many are followed, each checked as the first request is
+---@field timeout? number seconds: for the whole fetch, including redirects
+---@field max_bytes? integer bytes: size of a response; the transfer of a longer one is stopped
+---@field shown? integer bytes: text in a result
+---@field redirects? integer redirects that are followed, each checked like the first request
 -- end of ah.HttpFetchOptions
 
 -- fields of ah.PlanningConfig (make generate)
 ---@class ah.PlanningConfig
----the plan is kept in it; the section registers its types and reducers there
----@field session ah.Session
----how the model is told to think; the rest of the text is the same for all
+---@field session ah.Session keeps the plan; the section registers its types and reducers there
+---the way of thinking that the text asks for; the rest is the same for all
 ---@field strategy? "react"|"plan_act_reflect"|"goal_decompose_route_synthesise"
----@field accepts_overrides? boolean whether overrides may change its words
+---@field accepts_overrides? boolean allows overrides of its texts
 -- end of ah.PlanningConfig
 
 ---Returns a section with the planning tools.
@@ -1619,17 +1615,17 @@ function ah.resource(config) end
 
 -- fields of ah.FilesystemConfig (make generate)
 ---@class ah.FilesystemConfig
----@field root? string a folder of the machine; it must be there, and may be named by a link
----@field memory? boolean files in memory, gone with the object
----@field files? table<string, string> files in memory: their texts by their path
+---@field root? string a folder of the machine, which must exist; a symbolic link may name it
+---@field memory? boolean keeps the files in memory; they are gone with the object
+---@field files? table<string, string> files in memory: texts by path
 ---@field read_only? boolean nothing can be changed
----@field allow? string[] names that may be written although they are refused
----each file is forced to the disk before it takes its place. Without, a failure of power may lose
----or empty what was written last
+---@field allow? string[] refused names that may be written all the same
+---forces each file to the disk before it takes its place. Without it, a power failure may lose or
+---empty the latest writes
 ---@field sync? boolean
----@field max_file? number bytes: of a file that is written, or read whole
----@field max_total? number bytes: in memory, or waiting in an overlay
----@field max_files? number entries of a folder, of a walk, of memory, of an overlay
+---@field max_file? number bytes: size of a file that is written, or read whole
+---@field max_total? number bytes: size of all files in memory, or of the changes in an overlay
+---@field max_files? number entries of a folder, a walk, the memory or an overlay
 ---@field max_depth? integer names in a path
 -- end of ah.FilesystemConfig
 
@@ -1734,7 +1730,7 @@ function ah.filesystem(config) end
 -- fields of ah.ToolGroupConfig (make generate)
 ---@class ah.ToolGroupConfig
 ---@field name string 1 to 64 of `a-z`, `0-9`, `_` and `-`
----@field tools ah.ToolList tools, other groups and their names
+---@field tools ah.ToolList tools, other groups, and names of groups
 -- end of ah.ToolGroupConfig
 
 ---@class ah.ToolGroup
@@ -1791,12 +1787,12 @@ function ah.registry(tools) end
 ---@field method? string
 ---@field headers? table<string, string> strings by name, 100 at most
 ---@field body? string
----@field timeout? number seconds
----@field idle_timeout? number seconds: without a byte sent or received
----@field max_body? number bytes
----@field stream? "bytes"|"lines"|"sse" the body comes in pieces
----@field max_piece? number bytes: of one line or event of a stream
----@field addresses? string[] nothing else is connected to
+---@field timeout? number seconds: time for the whole request
+---@field idle_timeout? number seconds: time without a byte sent or received
+---@field max_body? number bytes: size of the response's body
+---@field stream? "bytes"|"lines"|"sse" reads the body in pieces
+---@field max_piece? number bytes: size of one line or event of a stream
+---@field addresses? string[] the only addresses that are connected to
 -- end of ah.HttpRequest
 
 ---@class ah.HttpResponse
@@ -1829,26 +1825,25 @@ function ah.http(request) end
 
 -- fields of ah.ServerConfig (make generate)
 ---@class ah.ServerConfig
----of a request and a response
+---handler, called with a request and a response
 ---@field on_request fun(request: ah.ServerRequest, response: ah.ServerResponse): any
----of what the server refuses itself: answers in its place
+---makes the responses to requests that the server refuses
 ---@field on_refusal? fun(refusal: ah.ServerRefusal, request: ah.ServerRequest): any
----an address and a port, `[::1]:8080`, `localhost:8080`. Port 0: any that is free
+---an address and a port, such as `[::1]:8080`, `localhost:8080`. Port 0: any free one
 ---@field listen? string
----@field hosts? string[] further names that the server answers to. `*`: any
----@field origins? string[] whose pages may ask, such as `https://app.example`. `*`: anybody's
----@field max_requests? integer handlers at work at once. Further requests wait for their turn
+---@field hosts? string[] further names that the server accepts as `Host`. `*`: any
+---sites whose pages may send requests, such as `https://app.example`. `*`: any
+---@field origins? string[]
+---@field max_requests? integer handlers that run at once. Further requests wait
 ---@field max_connections? integer
----@field max_header? integer bytes: of a request's target and headers
----@field max_body? integer bytes: of a request's body
----@field max_bodies? integer bytes: of all bodies that no handler has yet
----@field memory? number bytes: of memory that one handler may take
----seconds: at work, of one handler, from one piece that it writes to the next
----@field work_timeout? number
----@field header_timeout? number seconds: until a new connection has sent its first head
----@field body_timeout? number seconds: from the head to the end of the body
----seconds: in which nothing is read or written, and between two requests
----@field idle_timeout? number
+---@field max_header? integer bytes: size of a request's target and headers
+---@field max_body? integer bytes: size of a request's body
+---@field max_bodies? integer bytes: size of all bodies that no handler has yet
+---@field memory? number bytes: memory that one handler may take
+---@field work_timeout? number seconds: time at work of a handler between two pieces that it writes
+---@field header_timeout? number seconds: time for a new connection to send its first head
+---@field body_timeout? number seconds: time from the head to the end of the body
+---@field idle_timeout? number seconds: time without reading or writing, and between two requests
 -- end of ah.ServerConfig
 
 ---@class ah.ServerRequest
@@ -1866,29 +1861,29 @@ function ah.http(request) end
 
 -- fields of ah.ServerAnswer (make generate)
 ---@class ah.ServerAnswer
----@field status? integer of a refused request: that of the refusal
----strings by name, or lists where a name stands more than once
+---@field status? integer default for a refused request: that of the refusal
+---strings by name, or lists of strings for several of a name
 ---@field headers? table<string, string|string[]>
----a string is `text/plain` where `headers` do not say otherwise; a table is sent as JSON
+---a string is sent as `text/plain` unless `headers` say otherwise, a table as JSON
 ---@field body? string|table
 -- end of ah.ServerAnswer
 
 -- fields of ah.ServerHead (make generate)
 ---@class ah.ServerHead
 ---@field status? integer
----strings by name, or lists where a name stands more than once
+---strings by name, or lists of strings for several of a name
 ---@field headers? table<string, string|string[]>
----bytes: of the body, which the client is told: more is dropped, and an answer that ends before
----breaks off
+---bytes: size of the body, sent to the client. The rest of a longer body is dropped; a shorter one
+---breaks off the response
 ---@field length? integer
 -- end of ah.ServerHead
 
 -- fields of ah.ServerEvent (make generate)
 ---@class ah.ServerEvent
----@field event? string its kind, one line
----@field data? string its text, of any number of lines
----@field id? string one line; a client that comes again names the last one that it got
----@field retry? integer milliseconds: until a client that lost the connection comes again
+---@field event? string kind of the event, one line
+---@field data? string text of the event, of any number of lines
+---@field id? string one line; a client that reconnects sends the last one that it received
+---@field retry? integer milliseconds: time after which a client that lost the connection reconnects
 -- end of ah.ServerEvent
 
 ---@class ah.ServerResponse
@@ -1914,48 +1909,44 @@ function ah.serve(config) end
 
 -- fields of ah.ProcessSandbox (make generate)
 ---@class ah.ProcessSandbox
----@field kind? "none"|"auto"|"require"|"landlock"|"bubblewrap" as above
----@field read? string[] folders that it may read, beside the system's, and those in `write`
----@field write? string[] folders that it may write to, beside its temporary one (`$TMPDIR`)
----@field network? boolean true if the internet may be reached
----@field owners? boolean with `landlock`, for root: true if it keeps its rights over owners
+---@field kind? "none"|"auto"|"require"|"landlock"|"bubblewrap" the kind, as above
+---@field read? string[] folders that it can read, beside the system's, and those in `write`
+---@field write? string[] folders that it can write to, beside its temporary one (`$TMPDIR`)
+---@field network? boolean true if the internet can be reached
+---@field owners? boolean with `landlock`, for root: keeps the rights over owners
 -- end of ah.ProcessSandbox
 
 -- fields of ah.ProcessLimits (make generate)
 ---@class ah.ProcessLimits What a child process may use.
----@field timeout? number seconds: that it may run; then it is ended, whatever is going on
----seconds: from the end of its input to TERM when it is closed, and from TERM to KILL
+---@field timeout? number seconds: time after which the process is ended in any case
+---seconds: time from TERM to KILL, and on `close` from the end of its input to TERM
 ---@field grace? number
----@field memory? integer bytes: of address space of each process
----@field file_size? integer bytes: of each file that is written
----@field cpu? integer seconds: of processor time of each process
----@field processes? integer of the user, all of them counted; has no effect for root
+---@field memory? integer bytes: address space of each process
+---@field file_size? integer bytes: size of each file that is written
+---@field cpu? integer seconds: processor time of each process
+---@field processes? integer all processes of the user together; no effect for root
 -- end of ah.ProcessLimits
 
 -- fields of ah.ProcessConfig (make generate)
 ---@class ah.ProcessConfig: ah.ProcessLimits
----the program: a name that is looked for in `PATH`, or a path. No shell reads it
----@field command string
----@field args? string[] its arguments, as they are
----variables beside the usual ones: a string; `true` for the value that the host has; `false` for
----none
+---@field command string the program: a name to be found in `PATH`, or a path. No shell is used
+---@field args? string[] its arguments, passed unchanged
+---variables beside the usual ones: a string; `true` for the host's value; `false` for none
 ---@field env? table<string, string|boolean>
----@field cwd? string the folder that it begins in, opened when it is started
----what it may read, write and reach
+---@field cwd? string the working folder, opened at the start
+---limits on what it can read, write and reach
 ---@field sandbox? "none"|"auto"|"require"|"landlock"|"bubblewrap"|ah.ProcessSandbox
----@field stdin? string|false all that it reads, written and closed at once; false: it reads nothing
----@field merge? boolean its errors go where its output goes, in the order of writing
----bytes: of its standard error that are kept: the first quarter, and the end
----@field max_errors? integer
----seconds: after which a method that waits gives up, while the process stands still since nobody
----reads it
+---@field stdin? string|false its whole input, written and closed at once; false: no input
+---@field merge? boolean joins standard error to standard output, in the order of writing
+---@field max_errors? integer bytes: standard error that is kept: the first quarter, and the end
+---seconds: time after which a waiting method fails because unread output blocks the process
 ---@field stall? number
 -- end of ah.ProcessConfig
 
 -- fields of ah.LineOptions (make generate)
 ---@class ah.LineOptions: ah.TimeOption
----@field json? boolean each line is decoded
----@field max? integer bytes: of a line; a longer one is passed over, and told
+---@field json? boolean decodes each line
+---@field max? integer bytes: size of a line; a longer one is skipped and reported
 -- end of ah.LineOptions
 
 ---@class ah.ProcessEnd
@@ -1970,12 +1961,12 @@ function ah.serve(config) end
 
 -- fields of ah.TimeOption (make generate)
 ---@class ah.TimeOption
----@field timeout? number seconds: that it waits, then it gives up
+---@field timeout? number seconds: time to wait before the method fails
 -- end of ah.TimeOption
 
 -- fields of ah.WaitOptions (make generate)
 ---@class ah.WaitOptions: ah.TimeOption
----@field discard? boolean its output is thrown away meanwhile
+---@field discard? boolean discards the output meanwhile
 -- end of ah.WaitOptions
 
 ---A child process. Methods that read return nil at the end of the output; they return false and an
@@ -2017,13 +2008,13 @@ function ah.interactive() end
 
 -- fields of ah.TerminalOptions (make generate)
 ---@class ah.TerminalOptions
----Ctrl-C, Ctrl-Z and Ctrl-\ do as they do everywhere; with `false` they are keys
+---Ctrl-C, Ctrl-Z and Ctrl-\ send their usual signals; with `false` they are keys
 ---@field signals? boolean
----keys that look alike are told apart where the terminal knows kitty's keyboard protocol:
----Shift-Enter, Ctrl-I, Escape at once. Needs `signals = false`
+---distinguishes Shift-Enter, Ctrl-I and an immediate Escape, if the terminal knows kitty's keyboard
+---protocol. Needs `signals = false`
 ---@field distinct? boolean
----@field escape? number seconds: after which an Escape that nothing follows is the key
----@field max_paste? number bytes: of a paste
+---@field escape? number seconds: time after which an Escape without a sequence is the key
+---@field max_paste? number bytes: size of a paste
 -- end of ah.TerminalOptions
 
 ---@class ah.Key a result of terminal:key: a key, a paste or a resize
