@@ -1,5 +1,5 @@
---- ah.resource: how something that tools use is made, how long it lives, and how it is closed.
--- Nothing is made here; resources.lua does that when a handler asks for it.
+--- ah.resource: the definition of how a resource is made, how long it lives, and how it is closed.
+-- Makes nothing; resources.lua does when a handler first asks for the resource.
 local META = { __name = "agenthost.resource" }
 local ah = ...
 

@@ -1,5 +1,5 @@
--- The type annotations against the library and its pages, which other specs hold together: what
--- is there has a type, what has a type is there.
+-- The type annotations against the library and its pages: everything that exists has a type, and
+-- every type exists.
 local ah = require "agenthost"
 local markdown = require "support.markdown"
 
@@ -16,7 +16,7 @@ local SERVING = markdown.read("docs/reference/http.md")
 local PROCESSES = markdown.read("docs/reference/processes.md")
 local TERMINAL = markdown.read("docs/reference/terminal.md")
 
--- The fields of a class: { name = true }, those of its parents left out.
+-- Returns the fields of a class, { name = true }, without those of its parents.
 local function fields_of(class)
   local names, inside, found = {}, false, false
   for line in TYPES:gmatch("[^\n]*") do
@@ -32,7 +32,7 @@ local function fields_of(class)
   return names
 end
 
--- The values of an alias of strings.
+-- Returns the values of an alias of strings.
 local function alias(name)
   local block = TYPES:match("%-%-%-@alias " .. name:gsub("%p", "%%%0") .. "\n(.-)\n\n")
   local values = {}

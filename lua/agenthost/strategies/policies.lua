@@ -1,5 +1,5 @@
---- Ready-made policies (ah.policies): what must have happened before a call may run. They look
--- at the calls of the conversation itself, so they hold across runs, saving and loading.
+--- Ready-made policies (ah.policies). They read the calls of the conversation itself, so they hold
+-- across runs, saving and loading.
 local ah = ...
 
 local NAMES = "string|string[]"
@@ -26,7 +26,7 @@ local read_before_write = ah._reader {
   },
 }
 
---- The names of a field as a set.
+--- Returns the names in a field as a set.
 local function set_of(what, t, field)
   local set, list = {}, type(t[field]) == "table" and t[field] or { t[field] }
   local ok = #list > 0
@@ -49,12 +49,12 @@ local function names(set)
   return table.concat(list, ", ")
 end
 
--- -- by what a tool says of itself ----------------------------------------------------------
+-- -- policies by annotations ----------------------------------------------------------------
 
 local ANNOTATIONS = { "read_only", "destructive", "idempotent", "open_world", "untrusted" }
 
---- Words for the first annotation of the tool that is as in the rule; nil: none is. An annotation
--- that the tool lacks counts as false.
+--- Returns words for the first annotation of the tool that equals the one in the rule; nil if none
+-- does. An annotation that the tool lacks counts as false.
 local function matching(t, annotations)
   for _, name in ipairs(ANNOTATIONS) do
     if t[name] ~= nil and (annotations[name] or false) == t[name] then
@@ -87,7 +87,7 @@ function M.ask(t)
   return by_annotations("ask", t)
 end
 
---- Calls of tools with one of these annotations are not run.
+--- Calls of tools with one of these annotations are denied.
 function M.deny(t)
   return by_annotations("deny", t)
 end
@@ -117,9 +117,9 @@ function M.requires(t)
   }
 end
 
---- A call of `write` needs an earlier successful call of `read` or `write` with the same
--- `argument` (default "path"): what is not known is not overwritten. `creates(value)` may
--- say that there is nothing to be read yet.
+--- A call of `write` needs an earlier successful call of `read` or `write` with the same `argument`
+-- (default "path"), so that unknown contents are not overwritten. `creates(value)` returns true if
+-- there is nothing to read yet.
 function M.read_before_write(t)
   local what = "ah.policies.read_before_write"
   t = read_before_write(t)

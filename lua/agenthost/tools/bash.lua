@@ -1,14 +1,14 @@
 --- bash: runs a command of this machine for a model. lua_command.c runs it; this file has the
--- tool's description, its limits, and the text of the outcome that the model sees.
+-- tool's description, its limits, and the text of the outcome for the model.
 --
--- Processes are outside the transaction of a call: what a command did stays done. So a call only
--- fails where the command could not be run; an exit code, a signal or the end of its time is an
--- outcome, which the result tells.
+-- Processes are outside the transaction of a call: their effects stay. So a call fails only if the
+-- command could not be run; an exit code, a signal and a timeout are outcomes, which the result
+-- reports.
 local ah = ...
 
 local WHAT = "ah.builtin: bash"
 local MIB = 1 << 20
-local TAIL = 64 * 1024 -- kept of what goes beyond `keep`
+local TAIL = 64 * 1024 -- bytes that are kept of output beyond `keep`
 local MAX_WRITABLE = 15 -- beside the working folder
 local MAX_READABLE = 15
 
@@ -84,7 +84,7 @@ local function exists(path)
   return f and f:close()
 end
 
---- The words before the text of a command.
+--- Returns the words before the text of a command.
 local function shell_words(shell)
   if shell then
     return { shell, "-c" }
@@ -97,8 +97,8 @@ local function shell_words(shell)
   return { "/bin/sh", "-c" }
 end
 
---- Opens the folders of a list. They stay what they are now, whatever a command puts in their
--- place; the list, or nil and an error.
+--- Opens the folders of a list, so that they stay the same whatever a command puts at their paths.
+-- Returns the list, or nil and an error.
 local function open_list(paths, name, most)
   local folders = {}
   for i, path in ipairs(paths) do
@@ -116,7 +116,7 @@ local function open_list(paths, name, most)
   return folders
 end
 
---- true, or nil and an error
+--- Returns true, or nil and an error.
 local function open_folders(o)
   local err
   o.folders, err = open_list(o.writable or {}, "writable", MAX_WRITABLE)
@@ -131,7 +131,7 @@ end
 
 -- -- running ------------------------------------------------------------------------------
 
---- The folder that a call works in, and whether it is read-only; or nil and why.
+--- Returns the folder that a call works in, and whether it is read-only; or nil and the reason.
 local function folder_of(o, ctx)
   if o.root then
     return o.root
@@ -160,7 +160,7 @@ local function words_of(o, args)
   return words
 end
 
--- -- what came of it ------------------------------------------------------------------------
+-- -- the result -----------------------------------------------------------------------------
 
 local function size(n)
   return n < 10000 and n .. " bytes" or n < 10 * MIB and n // 1024 .. " KiB" or n // MIB .. " MiB"
@@ -179,7 +179,8 @@ local function write_file(o, ctx, r)
   return fs:write(path, r.output .. gap .. r.tail) and path or nil
 end
 
---- Head and tail of an output of more than max_output bytes, cut between characters.
+--- Returns head and tail of an output of more than max_output bytes, cut between characters; else
+-- all of it.
 local function shorten(o, r, file)
   local all = r.output .. r.tail
   if r.bytes <= o.max_output then
@@ -204,7 +205,7 @@ local function outcome(o, r)
   return ("[exit code %d after %s%s]"):format(r.code, after, hint)
 end
 
---- The value of a call, which `render` shows to the model.
+--- Returns the value of a call, which `render` shows to the model.
 local function value_of(o, ctx, r)
   local file = r.bytes > o.max_output and write_file(o, ctx, r) or nil
   return {
@@ -240,8 +241,8 @@ local function writable(o, root, read_only)
   return table.move(o.folders, 1, #o.folders, #list + 1, list)
 end
 
---- Returns the folders that may be read, beside those of the system: the working folder, which may
--- be read-only, then o.read_folders. nil: no such limit.
+--- Returns the folders that may be read beside those of the system: the working folder, which may
+-- be read-only, then o.read_folders. Returns nil if reading is not limited.
 local function readable(o, root)
   return o.read_folders and table.move(o.read_folders, 1, #o.read_folders, 2, { root })
 end

@@ -1,5 +1,5 @@
---- grep: the lines of files that match a regular expression, with those around them, or how
--- many there are in each file. Bounded in lines; says what was left out.
+--- grep: the lines of files that match a regular expression, with lines around them, or their
+-- number in each file. The number of lines is limited; the result says what it leaves out.
 local ah = ...
 local files = ah._module "agenthost.tools.files"
 

@@ -1,13 +1,14 @@
 ---@meta agenthost
 
--- Types of `require "agenthost"` for editors (LuaCATS, as lua-language-server reads them): set
--- "workspace.library" to the folder of this file. It is never run, and is no part of the library;
--- docs/reference/lua.md says what everything means, and a spec compares the three.
+-- Type annotations of `require "agenthost"` for editors (LuaCATS, as lua-language-server reads
+-- them). Set "workspace.library" to the folder of this file. The file is never run and is no part
+-- of the library. docs/reference/lua.md leads to the page of each name; specs compare this file
+-- with the library and with the pages.
 
 ---@class agenthost
----@field version string such as "0.1.0"
----@field null lightuserdata JSON null
----@field set_visibility_override ah.Type the event { path, visibility }
+---@field version string of the library, such as "0.1.0"
+---@field null lightuserdata JSON's null
+---@field set_visibility_override ah.Type event { path, visibility }: opens or closes a section
 local ah = {}
 
 -- -- runs and agents --------------------------------------------------------------------
@@ -35,7 +36,7 @@ local ah = {}
 ---| "warning"
 ---| "done"
 
----@alias ah.ToolChangeMode how tools that come in mid-conversation reach the model
+---@alias ah.ToolChangeMode the way in which a tool added in mid-conversation reaches the model
 ---| "reference"
 ---| "inline"
 ---| "additional_tools"
@@ -45,10 +46,10 @@ local ah = {}
 ---| "dispatcher"
 ---| "restart"
 
----@class ah.Event each has type, run and time; the rest is in docs/reference/events.md
+---@class ah.Event docs/reference/events.md lists the fields of each type
 ---@field type ah.EventType
----@field run integer
----@field parent? integer
+---@field run integer number of the run in this process
+---@field parent? integer in runs of a handler: the run that the handler belongs to
 ---@field time number seconds since 1970
 ---@field [string] any
 
@@ -212,13 +213,13 @@ local ah = {}
 ---@field [integer] ah.Section
 -- end of ah.Config
 
----@class ah.Image of ah.image: either mime and data, or url
+---@class ah.Image made by ah.image; has either mime and data, or url
 ---@field type "image"
 ---@field mime? string
----@field data? string its bytes
+---@field data? string the bytes
 ---@field url? string
 
----@alias ah.Parts (string|ah.Image)[] what a user says with images in it
+---@alias ah.Parts (string|ah.Image)[] a user's message with images
 
 -- fields of ah.ImageConfig (make generate)
 ---@class ah.ImageConfig either `data` or `url`
@@ -228,13 +229,13 @@ local ah = {}
 ---@field url? string in place of its bytes: the provider fetches it
 -- end of ah.ImageConfig
 
----An image from a file, from its bytes, or at an address.
+---Returns an image from a file (its path), from bytes or for a URL.
 ---@param from string|ah.ImageConfig
 ---@return ah.Image?
 ---@return ah.Error? err
 function ah.image(from) end
 
----@class ah.Request: ah.Config with the user's text behind the sections in the array part
+---@class ah.Request: ah.Config the array part holds the sections, then the user's text
 ---@field [integer] ah.Section|string|ah.Parts
 
 -- fields of ah.MessageCall (make generate)
@@ -256,28 +257,28 @@ function ah.image(from) end
 ---@field timestamp? number seconds: since 1970
 -- end of ah.Message
 
----@class ah.Usage tokens
----@field input integer
+---@class ah.Usage tokens of a run
+---@field input integer cached tokens included
 ---@field cached_read integer
 ---@field cached_write integer
----@field output integer
+---@field output integer reasoning included
 ---@field reasoning integer
----@field known boolean
----@field cost? number US dollars
+---@field known boolean true if a provider reported any
+---@field cost? number US dollars; absent if no provider reported any
 
----@class ah.Reply prints as its text
----@field text string
----@field value? any with `output`
----@field messages ah.Message[]
----@field iterations integer
----@field rounds integer
----@field tool_calls integer
+---@class ah.Reply tostring gives its text
+---@field text string of the last answer
+---@field value? any with `output`: the answer's JSON, checked, with defaults
+---@field messages ah.Message[] the whole conversation so far
+---@field iterations integer answers of the model in this run
+---@field rounds integer answers with calls
+---@field tool_calls integer calls in them
 ---@field all_tool_calls { id: string, name: string, arguments: string }[]
----@field injected_tools string[]
----@field removed_tools string[]
+---@field injected_tools string[] names of the tools that were added in this run
+---@field removed_tools string[] names of the tools that were removed in this run
 ---@field usage ah.Usage
----@field stop ah.Stop|"tool"
----@field transcript fun(self: ah.Reply): string
+---@field stop ah.Stop|"tool" the reason why the last answer ended; "tool": results are the answer
+---@field transcript fun(self: ah.Reply): string the conversation as JSON text
 
 -- fields of ah.RunWith (make generate)
 ---@class ah.RunWith fields of `agent:run` beside the text
@@ -293,15 +294,15 @@ function ah.image(from) end
 ---@field messages? ah.Message[] in place of the definition's
 -- end of ah.Open
 
----@class ah.Conversation what `setup` is given
+---@class ah.Conversation the argument of `setup`
 ---@field id string
 ---@field session ah.Session
----@field resources ah.Resources more are bound by assignment
+---@field resources ah.Resources assign to it to bind more
 ---@field params table<string, any>
 ---@field add_tools fun(self: ah.Conversation, tools: ah.Tool|ah.Tool[])
 ---@field set_system fun(self: ah.Conversation, text: string)
 
----@class ah.Agent a conversation
+---@class ah.Agent a conversation that each run continues
 ---@field run fun(self: ah.Agent, text?: string|ah.Parts, with?: ah.RunWith): ah.Reply?, ah.Error?
 ---@field send fun(self: ah.Agent, text: string|ah.Parts): true?, ah.Error?
 ---@field add_tools fun(self: ah.Agent, tools: ah.Tool|ah.ToolList)
@@ -322,7 +323,7 @@ function ah.image(from) end
 ---@return ah.Error? err
 function ah.run(request) end
 
----The same as a conversation that goes on.
+---Returns an agent: the same as ah.run, as a conversation that each run continues.
 ---@param config ah.Config
 ---@return ah.Agent? agent
 ---@return ah.Error? err
@@ -342,7 +343,7 @@ function ah.agent(config) end
 ---@field max_output? integer tokens
 ---@field prices? ah.ModelPrices
 ---@field efforts? string[]
----@field known? ah.ModelKnown where that comes from; absent of models that scripts play
+---@field known? ah.ModelKnown sources of these facts; absent for models that are written in Lua
 
 ---@class ah.ModelPrices US dollars for a million tokens
 ---@field input? number
@@ -350,11 +351,11 @@ function ah.agent(config) end
 ---@field cached_write? number
 ---@field output? number
 
----@class ah.ModelKnown
+---@class ah.ModelKnown sources of the facts of a model
 ---@field abilities ah.ModelSource
 ---@field figures ah.ModelSource
 ---@field name ah.ModelSource
----@field learned? table<string, boolean|string> what a server has refused
+---@field learned? table<string, boolean|string> features that a server has refused
 
 ---@class ah.ModelSource
 ---@field from "table"|"newest"|"alias"|"settings"|"default"
@@ -363,10 +364,10 @@ function ah.agent(config) end
 ---@field source? string
 ---@field date? string
 
----The facts of a model; they win over the table of models.
+---Facts of a model; they override the table of models.
 ---@class ah.ModelRow
----@field model? string "provider/model", where the key is not that
----@field like? string another model, whose row counts
+---@field model? string "provider/model", if the key is an alias
+---@field like? string name of another model, whose row is used
 ---@field context_window? integer
 ---@field max_output? integer
 ---@field prices? ah.ModelPrices
@@ -383,24 +384,24 @@ function ah.agent(config) end
 ---@field api_key? string
 -- end of ah.CapabilitiesOf
 
----Returns the abilities of the adapter of a model.
+---Returns what an adapter can do with a model.
 ---@param model string|ah.Adapter
 ---@param given? ah.CapabilitiesOf
 ---@return ah.Capabilities?
 ---@return ah.Error? err
 function ah.capabilities(model, given) end
 
----Gives models names of one's own, for this host, and says what is known of them:
----`ah.alias { fast = "groq/...", tuned = { model = "openai/ft:...", like = "gpt-6.1-sol" } }`.
+---Defines aliases of models and facts of models for this host: `ah.alias { fast = "groq/...", tuned
+---= { model = "openai/ft:...", like = "gpt-6.1-sol" } }`.
 ---@param names table<string, string|ah.ModelRow>
 function ah.alias(names) end
 
----The names that ah.alias and the configuration have given: name -> "provider/model".
+---Returns the aliases that ah.alias and the configuration define: alias -> "provider/model".
 ---@return table<string, string>
 function ah.aliases() end
 
----A provider of models. key_env, url_env: variables, of which the first that is set counts; url:
----the address of its own, where there is one; keyless: it needs no key.
+---A provider of models. url: its own address, if it has one. url_env, key_env: environment
+---variables; the first one that is set counts. keyless: it needs no key.
 ---@class ah.Provider
 ---@field name string
 ---@field url? string
@@ -408,61 +409,61 @@ function ah.aliases() end
 ---@field key_env string[]
 ---@field keyless boolean
 
----The providers that there are, without those written in Lua.
+---Returns all providers but those written in Lua.
 ---@return ah.Provider[]
 function ah.providers() end
 
----The name that a mistyped word may have been meant for; nil where none is near.
+---Returns the name that a mistyped word most likely means; nil if none is similar.
 ---@param word string
 ---@param names string[]
 ---@return string?
 function ah.nearest(word, names) end
 
----An agent whose conversation goes on from a file of agent:save.
+---Returns an agent that continues the conversation in a file of agent:save.
 ---@param path string
 ---@param config? ah.Config
 ---@return ah.Agent? agent
 ---@return ah.Error? err
 function ah.load(path, config) end
 
--- -- what looks on, decides and limits --------------------------------------------------
+-- -- policies, strategies, asks and budgets -----------------------------------------------
 
----@class ah.Answered a call that was answered earlier
+---@class ah.Answered a call that has its result
 ---@field name string
 ---@field arguments? table
 ---@field success boolean
 
----@class ah.Call what a policy looks at
+---@class ah.Call the argument of policies
 ---@field name string
 ---@field id string
 ---@field parent_call? string
 ---@field arguments? table
----@field annotations ah.Annotations of its tool
----@field version? string of its tool
----@field raw_arguments string as the model wrote them
+---@field annotations ah.Annotations of the tool
+---@field version? string of the tool
+---@field raw_arguments string the text that the model wrote
 ---@field tools ah.Tool[]
----@field calls ah.Answered[]
+---@field calls ah.Answered[] answered calls of the conversation so far
 ---@field iteration integer
 ---@field run integer
 ---@field history ah.Message[]
 
----@class ah.Outcome what a strategy looks at, and what it may do
+---@class ah.Outcome the argument of strategies: a call and its result, and what a strategy may do
 ---@field name string
 ---@field id string
 ---@field parent_call? string
 ---@field arguments? table
----@field raw_arguments string as the model wrote them
+---@field raw_arguments string the text that the model wrote
 ---@field result? string
 ---@field value? any
 ---@field success boolean
----@field annotations ah.Annotations of its tool
----@field version? string of its tool
+---@field annotations ah.Annotations of the tool
+---@field version? string of the tool
 ---@field tools ah.Tool[]
----@field calls ah.Answered[]
+---@field calls ah.Answered[] answered calls of the conversation so far
 ---@field iteration integer
 ---@field run integer
 ---@field history ah.Message[]
----@field state any kept from call to call; a copy, and it can be set
+---@field state any the strategy's own value, kept from call to call; a copy, to be assigned
 ---@field add fun(self: ah.Outcome, tools: ah.Tool|ah.Tool[])
 ---@field replace fun(self: ah.Outcome, tools: ah.Tool|ah.Tool[])
 ---@field remove fun(self: ah.Outcome, tools: string|(string|ah.Tool)[])
@@ -473,10 +474,10 @@ function ah.load(path, config) end
 
 ---@class ah.StrategyObject
 ---@field name? string
----@field tools? ah.Tool[] declared at the start
----@field later? ah.Tool[] that may come: a loaded conversation binds them again
----@field describe? table<string, string> by tool: words behind its description
----@field before? fun(self: table, m: ah.Outcome): string? the result, in the handler's place
+---@field tools? ah.Tool[] declared from the start
+---@field later? ah.Tool[] tools that it may add; a loaded conversation binds them again
+---@field describe? table<string, string> by tool name: text appended to the description
+---@field before? fun(self: table, m: ah.Outcome): string? a result replaces the handler's
 ---@field after? fun(self: table, m: ah.Outcome): ah.Changes
 
 ---@alias ah.Strategy fun(m: ah.Outcome): ah.Changes|ah.StrategyObject
@@ -489,7 +490,7 @@ function ah.load(path, config) end
 ---@field name? string
 ---@field before? fun(call: ah.Call): ah.Verdict, (string|table)?
 ---@field after? fun(call: ah.Call, result: ah.SeenResult): ah.ResultVerdict, any
----@field shadow? boolean it is told of, and not obeyed
+---@field shadow? boolean true: its verdicts are reported in events and not obeyed
 
 ---@alias ah.Policy fun(call: ah.Call): ah.Verdict, (string|table)?|ah.PolicyObject
 
@@ -501,21 +502,21 @@ function ah.load(path, config) end
 ---@field output? ah.Guard|ah.Guard[] they look at the answer before the run returns it
 -- end of ah.Guards
 
----@class ah.Asked what `approve` decides on
+---@class ah.Asked the argument of `approve`
 ---@field id string
 ---@field name string
 ---@field arguments table
 ---@field parent_call? string
----@field reason string
+---@field reason string of the policy
 ---@field run integer
 
----@class ah.AskedCall the call that waits for a response
+---@class ah.AskedCall a call that waits for a response
 ---@field id string
 ---@field name string
 ---@field arguments table
 ---@field parent_call? string
 
----@class ah.Ask what a person is to respond to
+---@class ah.Ask a question to a person
 ---@field id string
 ---@field kind "approval"|"question"
 ---@field question string
@@ -542,10 +543,10 @@ function ah.load(path, config) end
 ---@field secret? boolean
 -- end of ah.AskConfig
 
----@class ah.Answer what a check looks at
+---@class ah.Answer the argument of checks
 ---@field text string
----@field value any where the run has `output`
----@field reply ah.Reply so far
+---@field value any with `output`: the answer's JSON
+---@field reply ah.Reply the reply so far
 ---@field run integer
 ---@field iteration integer
 
@@ -586,17 +587,19 @@ function ah.load(path, config) end
 ---@field used fun(self: ah.Budget): table
 ---@field remaining fun(self: ah.Budget): table
 
----Returns a budget, which all runs that are given it share.
+---Returns a budget; all runs that are given it share it.
 ---@param limits ah.BudgetLimits
 ---@return ah.Budget
 function ah.budget(limits) end
 
 ah.policies = {}
 
+---Returns a policy: calls of tools with one of these annotations need an approval.
 ---@param rule ah.Annotations at least one
 ---@return ah.BeforeObject
 function ah.policies.ask(rule) end
 
+---Returns a policy: calls of tools with one of these annotations are denied.
 ---@param rule ah.Annotations at least one
 ---@return ah.BeforeObject
 function ah.policies.deny(rule) end
@@ -608,6 +611,7 @@ function ah.policies.deny(rule) end
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
 -- end of ah.GateConfig
 
+---Sets the policies of the whole program.
 ---@param config ah.GateConfig
 function ah.gate(config) end
 
@@ -617,6 +621,7 @@ function ah.gate(config) end
 ---@field after string|string[] names of the tools that must all have succeeded before
 -- end of ah.Requires
 
+---Returns a policy: `tool` runs only after each of `after` has succeeded in this conversation.
 ---@param rule ah.Requires
 ---@return ah.BeforeObject
 function ah.policies.requires(rule) end
@@ -629,11 +634,12 @@ function ah.policies.requires(rule) end
 ---@field creates? fun(value: any): boolean returns true if nothing exists there yet
 -- end of ah.ReadBeforeWrite
 
+---Returns a policy: a call of `write` needs an earlier successful call with the same argument.
 ---@param rule ah.ReadBeforeWrite
 ---@return ah.BeforeObject
 function ah.policies.read_before_write(rule) end
 
----Counters of this host, which only grow.
+---Returns the counters of this host, which only grow.
 ---@return table<string, integer>
 function ah.metrics() end
 
@@ -673,6 +679,7 @@ function ah.metrics() end
 ---@field tools ah.Tool[]
 ---@field children ah.Section[]
 
+---Returns a section of a prompt.
 ---@param config ah.SectionConfig
 ---@return ah.Section
 function ah.section(config) end
@@ -688,7 +695,7 @@ function ah.section(config) end
 ---@field [integer] ah.Section
 -- end of ah.ToolsSectionConfig
 
----The same, with its text called description.
+---The same as ah.section; the text is called description.
 ---@param config ah.ToolsSectionConfig
 ---@return ah.Section
 function ah.tools_section(config) end
@@ -707,10 +714,10 @@ function ah.tools_section(config) end
 ---@field [integer] ah.Section
 -- end of ah.PromptConfig
 
----@class ah.Rendered prints as its text
+---@class ah.Rendered tostring gives its text
 ---@field text string
 ---@field tools ah.Tool[]
----@field summarized string[]
+---@field summarized string[] paths of the sections that are shown as their summaries
 ---@field output? ah.Schema
 
 ---@alias ah.Hashes table<string, string>
@@ -724,20 +731,21 @@ function ah.tools_section(config) end
 ---@field output? ah.Schema
 ---@field resources any
 
+---Returns a prompt: a tree of sections.
 ---@param config ah.PromptConfig
 ---@return ah.Prompt
 function ah.prompt(config) end
 
 -- -- tools ----------------------------------------------------------------------------------
 
----@class ah.Ctx what a handler may know and do
+---@class ah.Ctx what a handler may know and do; all but `cancelled` raise `usage` after its call
 ---@field call_id string
 ---@field tool_name string
 ---@field run integer
----@field deadline number? seconds left
----@field calls ah.AnsweredCall[] of the conversation so far
----@field coerced string which arguments were taken as something else
----@field prompt? ah.Prompt of the run
+---@field deadline number? seconds left for the run or the call, whichever is less
+---@field calls ah.AnsweredCall[] answered calls of the conversation so far
+---@field coerced string arguments whose type was corrected, or ""
+---@field prompt? ah.Prompt the prompt of the run
 ---@field session ah.Session
 ---@field rendered_prompt? ah.Rendered
 ---@field adapter ah.CtxAdapter
@@ -754,7 +762,7 @@ function ah.prompt(config) end
 ---@field enlist fun(self: ah.Ctx, object: table): table
 
 ---@class ah.AnsweredCall
----@field tool string
+---@field name string
 ---@field arguments? table
 ---@field success boolean
 
@@ -824,8 +832,8 @@ function ah.prompt(config) end
 
 ---@class ah.Tool
 ---@field name string
----@field description string the full one, where it was given
----@field parameters table as a model is told: JSON Schema
+---@field description string the full description, if there is one
+---@field parameters table JSON Schema, as it is sent to a model
 ---@field brief string
 ---@field full_description? string
 ---@field spec { name: string, description: string, parameters: table }
@@ -858,29 +866,30 @@ function ah.prompt(config) end
 ---@field exclude_value_from_context? boolean
 -- end of ah.ResultConfig
 
----@class ah.Result what a handler may return
+---@class ah.Result a value that a handler may return
 
----Declares a tool.
+---Returns a tool.
 ---@param config ah.ToolConfig
 ---@return ah.Tool
 function ah.tool(config) end
 
----A tool of the C program around the script.
+---Returns a tool of the C program around the script.
 ---@param name string
 ---@return ah.Tool
 function ah.host_tool(name) end
 
----A value, and words about it.
+---Returns a success with a value and a message for the model.
 ---@param value? any
 ---@param message? string
 ---@return ah.Result
 function ah.ok(value, message) end
 
----A failure, in words for the model.
+---Returns a failure with a message for the model.
 ---@param message string
 ---@return ah.Result
 function ah.fail(message) end
 
+---Returns a success or a failure with all fields of a result.
 ---@param config ah.ResultConfig
 ---@return ah.Result
 function ah.result(config) end
@@ -917,27 +926,29 @@ function ah.result(config) end
 ---@field stateless? boolean true: this method does not change the instance
 -- end of ah.MethodConfig
 
----@class ah.Entity a class: calling it makes the table an instance
+---@class ah.Entity a class; a call of it with a table makes an instance
 ---@field name string
 ---@field prefix string
 ---@field tool fun(self: ah.Entity, config: ah.MethodConfig): ah.Entity
 ---@field [string] any methods and fields of the instances
 ---@overload fun(data: table?): table?
 
+---Returns a class whose instances' methods become tools.
 ---@param config ah.EntityConfig
 ---@return ah.Entity
 function ah.entity(config) end
 
----True if the value is an instance with tools.
+---Returns true if the value is an instance with tools.
 ---@param value any
 ---@return boolean
 function ah.is_provider(value) end
 
+---Lists the tools that an instance has.
 ---@param instance table
 ---@return { name: string, description: string, params: table, method: string }[]
 function ah.tools_of(instance) end
 
----Withdraws the tools of an entity, and returns how many there were.
+---Withdraws the tools of an entity in all conversations and returns their number.
 ---@param instance table
 ---@return integer
 function ah.retract(instance) end
@@ -985,14 +996,14 @@ function ah.retract(instance) end
 ---@field used? integer tokens: with `context_full`: those of the conversation
 -- end of ah.Failure
 
----@class ah.Error prints as "code: message"
+---@class ah.Error tostring gives "code: message"
 ---@field code ah.Code
 ---@field message string
 ---@field is fun(self: ah.Error, code: ah.Code): boolean
 ---@field phase? "request"|"tool"|"response"
 ---@field retryable? boolean
 ---@field status? integer of HTTP
----@field reply? ah.Reply what there was until then
+---@field reply? ah.Reply the reply up to the failure
 ---@field max_iterations? integer
 ---@field window? integer with `context_full`: tokens that the model takes
 ---@field used? integer with `context_full`: tokens of the conversation
@@ -1003,21 +1014,21 @@ function ah.retract(instance) end
 ---@field param? string
 ---@field params_type? string
 ---@field provider_class? string
----@field asks? string[] with `waiting`: their ids
+---@field asks? string[] with `waiting`: ids of the asks
 ---@field reason? string with `http`: refused, dns, tls, ... (docs/reference/errors.md)
 ---@field requested_overrides? table<string, "full"|"summary"> with `visibility_expansion_required`
----@field section_keys? string[] likewise
+---@field section_keys? string[] with `visibility_expansion_required`
 
----An error object to raise or return.
+---Returns an error object to raise or return.
 ---@param what string|{ code: ah.Code?, message: string, [string]: any }
 ---@return ah.Error
 function ah.error(what) end
 
 -- -- models for tests --------------------------------------------------------------------------
 
----@class ah.Adapter: ah.Capabilities a model that is no name
----@field done fun() raises unless every turn was taken
----@field requests fun(): (table|false)[]
+---@class ah.Adapter: ah.Capabilities a model as an object
+---@field done fun() raises unless every turn was used
+---@field requests fun(): (table|false)[] the requests so far; false for turns that are strings
 
 -- fields of ah.Expect (make generate)
 ---@class ah.Expect what a request must hold
@@ -1031,7 +1042,7 @@ function ah.error(what) end
 ---@field calls? ah.TestCall[]
 -- end of ah.Expect
 
----@class ah.TestCall what it leaves out may be anything
+---@class ah.TestCall an absent field matches anything
 ---@field name string
 ---@field arguments? any
 ---@field result? string
@@ -1114,21 +1125,21 @@ function ah.error(what) end
 
 ---@alias ah.Answer string|ah.Turn|fun(request: table): string|ah.Turn
 
----A model that says what a test tells it to (docs/reference/scripted.md).
+---Returns a model that plays the answers of a test (docs/reference/scripted.md).
 ---@param turns ah.Script|fun(request: table): ah.Answer
 ---@return ah.Adapter
 function ah.scripted(turns) end
 
----The answer of an adapter, which writes it piece by piece (docs/reference/adapters.md).
+---Writes the answer of an adapter piece by piece (docs/reference/adapters.md).
 ---@class ah.Out
 ---@field text fun(self: ah.Out, text: string)
 ---@field call fun(self: ah.Out, call: ah.OutCall): integer
 ---@field arguments fun(self: ah.Out, call: integer, text: string)
----@field results fun(self: ah.Out): ah.CallResult[], table of the message's calls; the request now
----@field invoke fun(self: ah.Out, call: ah.OutCall): ah.CallResult, table one call and its result
+---@field results fun(self: ah.Out): ah.CallResult[], table results of its calls; the new request
+---@field invoke fun(self: ah.Out, call: ah.OutCall): ah.CallResult, table `call`, then `results`
 ---@field line fun(self: ah.Out, event: string|table) with `reads`: an event of that wire
----@field warn fun(self: ah.Out, text: string) a `warning` event
----@field cancelled fun(self: ah.Out): boolean true if nobody waits for the answer any more
+---@field warn fun(self: ah.Out, text: string) emits a `warning` event
+---@field cancelled fun(self: ah.Out): boolean true if the run no longer waits for the answer
 ---@field opaque fun(self: ah.Out, value: any)
 ---@field usage fun(self: ah.Out, usage: ah.OutUsage)
 ---@field refusal fun(self: ah.Out, text: string)
@@ -1156,7 +1167,7 @@ function ah.scripted(turns) end
 ---@field id string of the call
 ---@field name string
 ---@field success boolean
----@field content string what a model is told
+---@field content string the text for the model
 ---@field images? table[]
 
 -- fields of ah.AdapterSpec (make generate)
@@ -1180,6 +1191,7 @@ function ah.scripted(turns) end
 ---@field tool_change_mode? ah.ToolChangeMode
 -- end of ah.AdapterSpec
 
+---Returns a model whose adapter is written in Lua.
 ---@param spec ah.AdapterSpec
 ---@return ah.Adapter
 function ah.adapter(spec) end
@@ -1193,7 +1205,8 @@ function ah.adapter(spec) end
 ---@field only? string tries the cases whose name holds it
 -- end of ah.ConformanceSpec
 
----Tries an adapter (docs/reference/adapters.md); the report prints as a line a case.
+---Tests an adapter (docs/reference/adapters.md). tostring of the report gives one line for each
+---case.
 ---@param spec ah.ConformanceSpec
 ---@return { passed: integer, failed: integer, skipped: integer, cases: table[] }
 function ah.conformance(spec) end
@@ -1201,9 +1214,9 @@ function ah.conformance(spec) end
 -- -- schemas and JSON ----------------------------------------------------------------------------
 
 ---@class ah.SchemaOptions
----@field documents? table<string, any> schemas by URI
+---@field documents? table<string, any> schemas by URI, for references
 ---@field formats? boolean
----@field unknown_keywords? "refuse"|"allow"
+---@field unknown_keywords? "refuse"|"allow" "allow": unknown keywords have no effect
 
 ---@class ah.Schema
 ---@field validate fun(self: ah.Schema, value: any, extra?: string|table): true?, any, any
@@ -1214,15 +1227,18 @@ function ah.conformance(spec) end
 ---@overload fun(schema: any, options?: ah.SchemaOptions): ah.Schema
 ah.schema = {}
 
+---Returns a compiled schema.
 ---@param schema any a table, JSON text, true or false
 ---@param options? ah.SchemaOptions
 ---@return ah.Schema
 function ah.schema.compile(schema, options) end
 
+---Returns the schema of a short form.
 ---@param params table<string, any>
 ---@return ah.Schema
 function ah.schema.short(params) end
 
+---Returns any schema as readable text, in short forms if possible.
 ---@param schema any
 ---@return string
 function ah.schema.describe(schema) end
@@ -1245,11 +1261,13 @@ ah.yaml = {}
 ---@return string? message
 function ah.yaml.decode(text) end
 
+---Marks the table, so that it is encoded as a JSON array even if it is empty. Returns it.
 ---@generic T: table
 ---@param t T
 ---@return T
 function ah.array(t) end
 
+---Marks the table, so that it is encoded as a JSON object. Returns it.
 ---@generic T: table
 ---@param t T
 ---@return T
@@ -1259,18 +1277,20 @@ function ah.object(t) end
 
 ---@alias ah.HashForm "hex"|"bytes"
 
+---Returns the SHA-256 of a text.
 ---@param text string
----@param form? ah.HashForm hex in lower case, unless it says otherwise
+---@param form? ah.HashForm default "hex", in lower case
 ---@return string
 function ah.sha256(text, form) end
 
----With SHA-256.
+---Returns the HMAC of a text, with SHA-256.
 ---@param key string
 ---@param text string
 ---@param form? ah.HashForm
 ---@return string
 function ah.hmac(key, text, form) end
 
+---Returns n random bytes, fit for keys; raises if the system has no generator.
 ---@param n integer 1 to 65536
 ---@return string bytes
 function ah.random_bytes(n) end
@@ -1311,13 +1331,14 @@ function ah.base64url.decode(text) end
 ---@class ah.Change
 ---@field kind "created"|"changed"|"removed"|"moved"|"overflow"
 ---@field path string
----@field from? string of what was moved
+---@field from? string with "moved": the old path
 
 ---@class ah.Watch
 ---@field next fun(self: ah.Watch, timeout?: number): ah.Change[]?
 ---@field changes fun(self: ah.Watch): fun(): ah.Change[]?
 ---@field close fun(self: ah.Watch)
 
+---Watches a file or a folder; with fn, calls it with each batch of changes.
 ---@param path string
 ---@param fn? fun(changes: ah.Change[])
 ---@param options? ah.WatchOptions
@@ -1336,11 +1357,12 @@ function ah.watch(path, fn, options) end
 ---@field render? fun(value: table): string
 -- end of ah.TypeConfig
 
----@class ah.Type calling it checks a table and makes an instance
+---@class ah.Type a call of it checks a table and makes an instance
 ---@field name string
 ---@field schema ah.Schema
 ---@overload fun(value: table): table
 
+---Returns a class of values with a name and a schema.
 ---@param config ah.TypeConfig
 ---@return ah.Type
 function ah.type(config) end
@@ -1368,7 +1390,7 @@ function ah.type(config) end
 ---@field replace fun(self: ah.Slice, list: table[])
 ---@field clear fun(self: ah.Slice)
 
----@class ah.View what a reducer speaks on
+---@class ah.View the slice that a reducer reads and changes
 ---@field latest fun(self: ah.View): table?
 ---@field all fun(self: ah.View): table[]
 ---@field len fun(self: ah.View): integer
@@ -1395,6 +1417,7 @@ function ah.type(config) end
 ---@field dispatcher ah.Dispatcher
 ---@field [ah.Type|string] ah.Slice
 
+---Returns a session: typed data that the tools of a conversation share.
 ---@param config? ah.SessionConfig
 ---@return ah.Session
 function ah.session(config) end
@@ -1423,6 +1446,7 @@ function ah.session(config) end
 ---@field name? string as of any strategy
 -- end of ah.UnlockConfig
 
+---Returns a strategy that locks tools until something has happened.
 ---@param config ah.UnlockConfig
 ---@return ah.StrategyObject
 function ah.unlock(config) end
@@ -1447,6 +1471,7 @@ function ah.unlock(config) end
 ---@field name? string as of any strategy
 -- end of ah.PhasesConfig
 
+---Returns a strategy: phases of the work, each with tools of its own.
 ---@param config ah.PhasesConfig
 ---@return ah.StrategyObject
 function ah.phases(config) end
@@ -1464,6 +1489,7 @@ function ah.phases(config) end
 ---@field exclusive? boolean one category is open at a time: another one takes its place
 -- end of ah.UnfoldConfig
 
+---Returns a strategy: one tool stands for many until the model calls it.
 ---@param config ah.UnfoldConfig
 ---@return ah.StrategyObject
 function ah.unfold(config) end
@@ -1477,6 +1503,7 @@ function ah.unfold(config) end
 ---@field name? string the name of the strategy
 -- end of ah.SearchConfig
 
+---Returns a strategy that hides many tools until the model finds them.
 ---@param config ah.SearchConfig
 ---@return ah.StrategyObject
 function ah.search(config) end
@@ -1484,7 +1511,7 @@ function ah.search(config) end
 ---@type ah.PlanningTypes
 ah.planning = {}
 
----@class ah.Builtins : string[] names, and options by name
+---@class ah.Builtins : string[] names of tools; options by the tool's name
 ---@field read_file? ah.ReadFileOptions
 ---@field write_file? ah.WriteFileOptions
 ---@field edit_file? ah.EditFileOptions
@@ -1572,6 +1599,7 @@ ah.planning = {}
 ---@field accepts_overrides? boolean allows overrides of its texts
 -- end of ah.PlanningConfig
 
+---Returns a section with the planning tools.
 ---@param config ah.PlanningConfig
 ---@return ah.Section
 function ah.planning_section(config) end
@@ -1590,6 +1618,7 @@ function ah.planning_section(config) end
 ---@field get fun(self: ah.Resources, name: string|ah.Type): any
 ---@field get_optional fun(self: ah.Resources, name: string|ah.Type): any
 
+---Returns a definition of how a resource is made and closed.
 ---@param config ah.ResourceConfig
 ---@return table
 function ah.resource(config) end
@@ -1672,14 +1701,14 @@ function ah.resource(config) end
 ---@field size integer bytes of the whole line
 
 ---@class ah.Lines : ah.Line[]
----@field total integer the file's lines
----@field size integer its bytes
+---@field total integer number of lines in the file
+---@field size integer bytes of the file
 ---@field binary? true
 ---@field crlf? true
 ---@field malformed? true
 ---@field truncated? true
 
----@class ah.Filesystem what fails gives nil and an error
+---@class ah.Filesystem its methods return nil and an error if they fail
 ---@field read fun(self, path: string, part?: ah.ReadPart): string?, table|ah.Error
 ---@field lines fun(self, path: string, options?: ah.LinesOptions): ah.Lines?, ah.Error?
 ---@field write fun(self, path: string, text: string): true?, ah.Error?
@@ -1698,7 +1727,7 @@ function ah.resource(config) end
 ---@field drop fun(self)
 ---@field close fun(self)
 
----Files under a root, or in memory, for tools.
+---Returns a filesystem for tools: files below a root, or in memory.
 ---@param config ah.FilesystemConfig
 ---@return ah.Filesystem? fs
 ---@return ah.Error? err
@@ -1718,6 +1747,7 @@ function ah.filesystem(config) end
 ---@field name string
 ---@field tools ah.Tool[]
 
+---Returns a group: a name for several tools.
 ---@param config ah.ToolGroupConfig
 ---@return ah.ToolGroup
 function ah.tool_group(config) end
@@ -1726,9 +1756,9 @@ function ah.tool_group(config) end
 
 ---@class ah.CallReply
 ---@field success boolean
----@field content string what a model is told
+---@field content string the text for a model
 ---@field value any
----@field code? ah.Code of a failed call
+---@field code? ah.Code of a call that failed
 
 ---@alias ah.Arguments table|string a table or JSON text
 
@@ -1754,6 +1784,7 @@ function ah.tool_group(config) end
 ---@field pick fun(self, names: string|string[]): ah.Registry
 ---@field clear_picked fun(self): ah.Registry
 
+---Returns a registry: a set of tools by name.
 ---@param tools? ah.ToolList
 ---@return ah.Registry
 function ah.registry(tools) end
@@ -1780,24 +1811,25 @@ function ah.registry(tools) end
 ---@field body string
 
 ---@class ah.HttpEvent
----@field event string "message" where the server names none
+---@field event string "message" if the server names none
 ---@field data string
----@field id? string the last that came
----@field retry? integer ms, likewise
+---@field id? string the last id that was received
+---@field retry? integer milliseconds, the last that was received
 
 ---@class ah.HttpStream
 ---@field status integer
 ---@field headers table<string, string> names in lower case
----@field err? ah.Error with which the pieces have ended
+---@field err? ah.Error the error that ended the pieces
 ---@field last_event_id? string
----@field retry? integer ms
+---@field retry? integer milliseconds
 ---@field read fun(self): (string|ah.HttpEvent)?, ah.Error? waits for the next piece
 ---@field pieces fun(self): fun(): (string|ah.HttpEvent)?, ah.Error?
----@field read_all fun(self): string?, ah.Error? the whole body, in place of pieces
+---@field read_all fun(self): string?, ah.Error? the whole body, instead of pieces
 ---@field close fun(self)
 
+---Sends an HTTP request and waits for the response.
 ---@param request ah.HttpRequest
----@return (ah.HttpResponse|ah.HttpStream)? response an ah.HttpStream where the request has `stream`
+---@return (ah.HttpResponse|ah.HttpStream)? response an ah.HttpStream if the request has `stream`
 ---@return ah.Error? err
 function ah.http(request) end
 
@@ -1828,14 +1860,14 @@ function ah.http(request) end
 ---@field method string
 ---@field path string
 ---@field query table<string, string[]>
----@field target string path and query as they came
+---@field target string path and query as they were sent
 ---@field headers table<string, string[]> names in lower case
----@field body string nil where the request is refused
+---@field body string nil if the request is refused
 ---@field remote string the client's address and port
 
 ---@class ah.ServerRefusal
 ---@field status integer
----@field message string why, for people
+---@field message string the reason, for people
 
 -- fields of ah.ServerAnswer (make generate)
 ---@class ah.ServerAnswer
@@ -1868,20 +1900,21 @@ function ah.http(request) end
 ---@field begin fun(self, head?: ah.ServerHead): true?, ah.Error?
 ---@field write fun(self, piece: string): true?, ah.Error?
 ---@field event fun(self, event: ah.ServerEvent): true?, ah.Error?
----@field wait fun(self): true?, ah.Error? true once what was written is taken, or all went out
+---@field wait fun(self): true?, ah.Error? true when all that was written is taken or sent
 ---@field close fun(self)
 ---@field abort fun(self)
 
 ---@class ah.Server
 ---@field url string
----@field address? string nil once it is closed
----@field port? integer likewise
----@field wait fun(self, seconds?: number): boolean true once it is closed
+---@field address? string nil after it is closed
+---@field port? integer nil after it is closed
+---@field wait fun(self, seconds?: number): boolean true when it is closed
 ---@field close fun(self)
 
+---Starts an HTTP server.
 ---@param config ah.ServerConfig
 ---@return ah.Server? server
----@return ah.Error? err where it cannot be listened
+---@return ah.Error? err if it cannot listen
 function ah.serve(config) end
 
 -- fields of ah.ProcessSandbox (make generate)
@@ -1946,7 +1979,8 @@ function ah.serve(config) end
 ---@field discard? boolean discards the output meanwhile
 -- end of ah.WaitOptions
 
----Of output: nil at the end; false and an error where a line cannot be given, or time is over.
+---A child process. Methods that read return nil at the end of the output; they return false and an
+---error if a line cannot be returned or time is over.
 ---@class ah.Process
 ---@field write fun(self: ah.Process, text: string, options?: ah.TimeOption): true?, ah.Error?
 ---@field close_input fun(self: ah.Process)
@@ -1958,26 +1992,28 @@ function ah.serve(config) end
 ---@field kill fun(self: ah.Process, signal?: string|integer): true?, ah.Error?
 ---@field close fun(self: ah.Process): ah.ProcessEnd?, ah.Error?
 
----A child process with streams.
+---Starts a child process with streams.
 ---@param config ah.ProcessConfig
 ---@return ah.Process? process
 ---@return ah.Error? err
 function ah.process(config) end
 
----The tools that come with agenthost, in a list. Names, and options by name; all that need no
----options where there is no argument.
+---Returns a list of built-in tools: those named, with their options; without an argument all that
+---need no options.
 ---@param which? string|ah.Builtins
 ---@return ah.Tool[]? tools
 ---@return ah.Error? err
 function ah.builtin(which) end
 
+---Waits; other tasks go on meanwhile.
 ---@param seconds number
 function ah.sleep(seconds) end
 
+---Returns the time by a clock that only goes forward, for `deadline` and for measuring.
 ---@return number seconds
 function ah.now() end
 
---- The script is a chat: Ctrl-C cancels the answer at work, and not the script.
+--- Declares the script a chat: Ctrl-C cancels the current answer, not the script.
 function ah.interactive() end
 
 -- fields of ah.TerminalOptions (make generate)
@@ -1991,7 +2027,7 @@ function ah.interactive() end
 ---@field max_paste? number bytes: size of a paste
 -- end of ah.TerminalOptions
 
----@class ah.Key what terminal:key gives: a key, a paste or a resize
+---@class ah.Key a result of terminal:key: a key, a paste or a resize
 ---@field key? string
 ---@field text? string
 ---@field ctrl? boolean
@@ -2031,15 +2067,17 @@ function ah.interactive() end
 ---@field suspend fun(self)
 ---@field close fun(self)
 
----The terminal of the command (docs/reference/terminal.md).
+---Opens the terminal of the command (docs/reference/terminal.md).
 ---@overload fun(options?: ah.TerminalOptions): ah.Terminal?, ah.Error?
 ah.terminal = {}
 
+---Returns the columns that a text takes on the terminal.
 ---@param text string
----@param column? integer where the text begins; 1
+---@param column? integer the column in which the text begins; default 1
 ---@return integer columns
 function ah.terminal.width(text, column) end
 
+---Writes a line to the log.
 ---@param level "debug"|"info"|"warning"|"error"
 ---@param message string
 function ah.log(level, message) end
