@@ -1,13 +1,13 @@
-/* A run learns that a model does less than is thought of it: tools that change in
- * mid-conversation, a search of its own among deferred ones, and what a refusal names: strict
- * tools, the schema of the answer, reasoning and its encrypted form. Only an answer makes it sure;
- * until then it is tried, and told by a warning. */
+/* Learns from refusals that a model can do less than assumed: tools that change in
+ * mid-conversation, its own search among deferred tools, strict tools, the schema of the answer,
+ * reasoning and its encrypted form. The next request leaves it out, with a warning; only an answer
+ * confirms it. */
 #include "prompt/output.h"
 #include "run/run_state.h"
 
 enum { REFUSED = 400, UNPROCESSABLE = 422, MAX_LEARNED = 512, MAX_NOTE = 4 << 20 };
 
-/* The warning: what the model may not do (the error is the reason), and what is tried instead. */
+/* Warns that the model may not do `what` (result.err is the reason), and what is tried instead. */
 static void warn_trying(ah_run *run, const char *what, const char *way, const char *instead)
 {
     ah_buf b;
@@ -23,11 +23,11 @@ static void warn_trying(ah_run *run, const char *what, const char *way, const ch
 
 /* -- what a refusal names --------------------------------------------------------------------- */
 
-/* Words by which servers name what they refuse, and those by which they refuse it. */
+/* Words by which servers name what they refuse, and words by which they refuse. */
 static const struct refusal {
     unsigned what;       /* AH_MODEL_ */
     const char *told;    /* in the warning */
-    const char *word[8]; /* in small letters; the last is NULL */
+    const char *word[8]; /* in lower case; the last is NULL */
 } refusals[] = {
     {AH_MODEL_ENCRYPTED,
      "encrypted reasoning",
@@ -46,7 +46,7 @@ static const char *const refuses[] = {"not support", "unsupported",    "not perm
                                       "unexpected",  "not available",  "cannot be used",
                                       "no such",     "not recognized", NULL};
 
-/* The words with small letters alone, cut to fit. */
+/* Copies the text in lower case, cut to fit. */
 static void in_small(const char *text, char *out, size_t size)
 {
     size_t n = 0;
@@ -63,7 +63,7 @@ static bool has_one(const char *text, const char *const *words)
     return *words != NULL;
 }
 
-/* Returns what the request asked and the server refuses by name; NULL: something else. */
+/* Returns what the request used and the server refuses by name; NULL: something else. */
 static const struct refusal *named_by(const ah_run *run)
 {
     char text[sizeof run->result.err.message];
@@ -78,7 +78,7 @@ static const struct refusal *named_by(const ah_run *run)
     return NULL;
 }
 
-/* The model is told of the schema in words, since its wire does not any more. */
+/* Adds a note with the schema for the model, since the wire no longer declares it. */
 static bool tell_schema(ah_run *run)
 {
     ah_text *entry = NULL;
@@ -107,7 +107,7 @@ static bool try_without(ah_run *run)
 
 /* -- ways of telling of tools ------------------------------------------------------------------ */
 
-/* A model that has answered while it searched does not refuse the search. */
+/* A model that has already answered with a search does not refuse it. */
 static bool try_search_here(ah_run *run)
 {
     ah_wire *w = run->cfg.wire;
@@ -149,7 +149,7 @@ static void put_member(ah_buf *b, const char *name, const char *value)
     ah_buf_fmt(b, b->len > 1 ? ",\"%s\":%s" : "\"%s\":%s", name, value);
 }
 
-/* Puts what was known, with what is sure now; members in order. */
+/* Writes what was known and what is now confirmed, with members in order. */
 static void put_learned(const ah_wire *w, ah_slice known, ah_buf *b)
 {
     unsigned lacking = w->trying_without | ah_wire_learned_lacking(known);
