@@ -10,12 +10,12 @@
 struct ah_run;
 
 typedef enum ah_on_drift {
-    AH_DRIFT_BY_ORIGIN, /* as REFUSE for untrusted tools, as TELL for all others */
-    AH_DRIFT_TELL,      /* refuses untrusted tools, and warns for all others */
-    AH_DRIFT_REFUSE     /* declares the new definition, with a warning */
+    AH_DRIFT_BY_ORIGIN, /* refuses untrusted tools, and warns for all others */
+    AH_DRIFT_TELL,      /* declares the new definition, with a warning */
+    AH_DRIFT_REFUSE /* keeps the old definition declared, with a warning, and runs no calls of it */
 } ah_on_drift;
 
-/* keeps the old definition declared, with a warning, and runs no calls of it */
+/* Returns how `now` differs from the stale tool of its name, as flags of ah_spec_differences. */
 unsigned ah_drift_of(const ah_tool *stale, const ah_tool *now);
 bool ah_drift_is_refused(ah_on_drift rule, const ah_tool *stale, const ah_tool *now);
 
