@@ -1,4 +1,4 @@
-/* The whole text is lua/agenthost/command/help.lua. */
+/* lua/agenthost/command/help.lua has the full text. */
 #include "cli/help.h"
 
 #include "cli/options.h"

@@ -1,7 +1,7 @@
 /* A folder of the machine: carrying out prepared changes. Each step is one rename in one folder. In
  * a set, what a step replaces or removes is kept beside it until all steps are done, so that a
- * failure takes back the earlier ones. A record (disk_record.c) tells the next process that opens
- * the root how to continue if this process ends in between. */
+ * failure takes back the earlier ones. If this process ends in between, the next process that opens
+ * the root continues by the record (disk_record.c). */
 #define _GNU_SOURCE /* RENAME_EXCHANGE, AT_EACCESS, syscall */
 #include <dirent.h>
 #include <errno.h>

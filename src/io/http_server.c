@@ -122,7 +122,7 @@ struct ah_server {
     int64_t swept; /* time of the last check for connections whose time is over */
     ah_timer timer;
     int64_t until; /* end given to ah_server_shut; 0: not called */
-    bool closed;   /* its owner was told that it is closed */
+    bool closed;   /* its owner was informed that it is closed */
     bool running;  /* libmicrohttpd is running */
     ah_hit *first;
     size_t bodies; /* bytes held of incomplete requests */
@@ -554,7 +554,7 @@ static void on_over(void *ud, struct MHD_Connection *c, void **state,
         turn_soon(s);
 }
 
-/* -- who is let in ----------------------------------------------------------------------------- */
+/* -- accepting clients --------------------------------------------------------------------------- */
 
 static void on_connection(void *ud, struct MHD_Connection *c, void **context,
                           enum MHD_ConnectionNotificationCode what)
