@@ -125,7 +125,7 @@ static const char *near_word(session *s, const char *word)
     return near && *near ? near : NULL;
 }
 
-/* -- how it ended -------------------------------------------------------------------------- */
+/* -- reporting the end --------------------------------------------------------------------- */
 
 static bool is_quiet(const session *s)
 {
@@ -203,7 +203,7 @@ static int explain(session *s, ah_status st, const ah_host *host)
     return fail(s, exit_of(st), ah_status_name(ah_signals_caught() ? AH_CANCELLED : st), words);
 }
 
-/* -- while it works ------------------------------------------------------------------------ */
+/* -- during the run ------------------------------------------------------------------------ */
 
 static void on_event(void *ud, const ah_event *event)
 {
@@ -513,7 +513,7 @@ static int run_command(session *s)
     return s->settings.is_apart ? run_apart(s) : run_here(s);
 }
 
-/* -- lines ---------------------------------------------------------------------------------- */
+/* -- command lines -------------------------------------------------------------------------- */
 
 /* Prints the version; with -v, all lines of ah_about, of which it is the first. */
 static int show_version(session *s)

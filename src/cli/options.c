@@ -184,7 +184,7 @@ static bool read_options(ah_options *o, words *w)
     return true;
 }
 
-/* -- the whole --------------------------------------------------------------------------- */
+/* -- the command line -------------------------------------------------------------------- */
 
 /* True if the word may be a command, which the programs decide. */
 static bool is_program(const char *word)

@@ -25,7 +25,7 @@ static const char *ask(const ah_report *r, const char *member, int argc, const c
     return ah_returned(programs);
 }
 
-/* -- while it works ------------------------------------------------------------------------ */
+/* -- during the run ------------------------------------------------------------------------ */
 
 static bool is_counted(const char *type)
 {

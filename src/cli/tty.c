@@ -206,7 +206,7 @@ static void on_continue(int sig)
     errno = saved;
 }
 
-/* Does what the system does by default: resets the handler and raises the signal again. */
+/* Acts as the system does by default: resets the handler and raises the signal again. */
 static void raise_plain(int sig)
 {
     struct sigaction plain = {.sa_handler = SIG_DFL}, ours;

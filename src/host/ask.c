@@ -35,7 +35,7 @@ static const char *how_name(ah_ask_how how)
     return names[how];
 }
 
-/* -- life ---------------------------------------------------------------------------------- */
+/* -- opening and freeing ------------------------------------------------------------------- */
 
 static void free_item(ah_ask_item *a)
 {
@@ -188,7 +188,7 @@ ah_status ah_ask_open(ah_host *h, const ah_ask_def *def, ah_ask_item **out, ah_e
     return AH_OK;
 }
 
-/* -- telling --------------------------------------------------------------------------------- */
+/* -- events ---------------------------------------------------------------------------------- */
 
 void ah_ask_put_call(const ah_ask_item *a, bool as_text, ah_buf *out)
 {
@@ -389,7 +389,7 @@ static void say_closed(const ah_ask_book *book, int64_t number, ah_err *err)
         [AH_ASK_DEFAULTED] = "is closed: its default was taken",
         [AH_ASK_TIMEOUT] = "is closed: its time is over",
         [AH_ASK_CANCELLED] = "is closed: the call that asked is over",
-        [AH_ASK_DENIED] = "is closed: nobody was there to respond, or what decides failed"};
+        [AH_ASK_DENIED] = "is closed: no front end could respond, or the decision failed"};
     bool known = book->opened - number < AH_ASKS_KNOWN;
 
     ah_err_set(err, AH_USAGE, "ask_%lld %s", (long long)number,
@@ -408,7 +408,7 @@ ah_ask_item *ah_ask_find(ah_host *h, ah_slice id, ah_err *err)
     if (number > 0 && number <= h->asks.opened)
         say_closed(&h->asks, number, err);
     else
-        ah_err_set(err, AH_USAGE, "there is no ask '%.*s'; the events `ask` tell their ids",
+        ah_err_set(err, AH_USAGE, "there is no ask '%.*s'; events `ask` have the ids",
                    (int)(id.n > 40 ? ah_utf8_cut(id.p, 40) : id.n), id.p ? id.p : "");
     return NULL;
 }

@@ -287,7 +287,7 @@ void ah_driver_run_wake(ah_driver_run *d)
     ah_job_post(d->host, &d->job);
 }
 
-/* -- the face ------------------------------------------------------------------------- */
+/* -- public functions ----------------------------------------------------------------- */
 
 ah_status ah_driver_run_new(ah_host *h, ah_run *run, ah_driver_run *parent, ah_driver_run_fn done,
                             void *ud, ah_driver_run **out, ah_err *err)

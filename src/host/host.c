@@ -62,7 +62,7 @@ static uint64_t program_random(ah_host *h)
     return bits;
 }
 
-/* -- life -------------------------------------------------------------------------------- */
+/* -- opening and closing ----------------------------------------------------------------- */
 
 static int64_t monotonic_ms(void *ud)
 {

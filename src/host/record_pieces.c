@@ -170,7 +170,7 @@ static void find_pieces(scan *s)
     }
 }
 
-/* -- putting them together --------------------------------------------------------------------- */
+/* -- joining the pieces ------------------------------------------------------------------------ */
 
 static int by_order(const piece *a, const piece *b)
 {

@@ -279,7 +279,7 @@ size_t ah_replay_unused(const ah_replay *r, const char **path, size_t *line)
     return n;
 }
 
-/* -- the answer -------------------------------------------------------------------------------- */
+/* -- the response ------------------------------------------------------------------------------ */
 
 /* Converts U+0000 to U+00FF back to bytes, in place. */
 static void narrow(ah_buf *b)

@@ -235,7 +235,7 @@ static ah_status host_list(ah_fs *fs, ah_slice path, ah_fs_items *out, ah_err *e
     return st;
 }
 
-/* -- life -------------------------------------------------------------------------------------- */
+/* -- opening and closing ----------------------------------------------------------------------- */
 
 static void host_free(ah_fs *fs)
 {

@@ -115,7 +115,7 @@ static int put_in_set(const ah_fs_place *at, ah_fs_step *s)
     return rc;
 }
 
-/* -- a folder that is there by now ------------------------------------------------------------- */
+/* -- folders made by another process ----------------------------------------------------------- */
 
 /* Another process made the folder since we looked: moves the contents of ours into it. */
 static ah_status merge(ah_fs_host *h, ah_fs_ticket *t, ah_fs_step *top, ah_err *err)
@@ -267,7 +267,7 @@ static ah_status remove_top(ah_fs_host *h, const ah_fs_ticket *t, const ah_fs_pl
     return st == AH_OK ? hide(at, s, err) : st;
 }
 
-/* -- all of it --------------------------------------------------------------------------------- */
+/* -- whole sets -------------------------------------------------------------------------------- */
 
 static ah_status apply_step(ah_fs_host *h, ah_fs_ticket *t, size_t i, ah_err *err)
 {

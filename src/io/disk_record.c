@@ -312,7 +312,7 @@ static ah_fs_ticket *read_record(ah_fs_host *h, ah_slice body)
     return NULL;
 }
 
-/* -- where a set stands ------------------------------------------------------------------------ */
+/* -- the state of a set ------------------------------------------------------------------------ */
 
 typedef struct found {
     ah_fs_info info;
@@ -410,7 +410,7 @@ static bool judge(ah_fs_host *h, ah_fs_step *s)
     return fits;
 }
 
-/* -- ending it --------------------------------------------------------------------------------- */
+/* -- ending a set ------------------------------------------------------------------------------ */
 
 /* Completes the set if every step fits, else takes it back. */
 static void carry_out(ah_fs_host *h, ah_fs_ticket *t)

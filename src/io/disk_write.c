@@ -35,7 +35,7 @@ void ah_fs_ticket_free(const ah_mem *mem, ah_fs_ticket *t)
     ah_free(mem, t);
 }
 
-/* -- what belongs to what ---------------------------------------------------------------------- */
+/* -- steps inside other steps ------------------------------------------------------------------ */
 
 static int by_path(const void *a, const void *b)
 {

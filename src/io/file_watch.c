@@ -317,7 +317,7 @@ static bool move_below(ah_file_watch *w, ah_text *from, ah_text *to)
     return ok;
 }
 
-/* -- what there is ----------------------------------------------------------------------------- */
+/* -- existing files ---------------------------------------------------------------------------- */
 
 typedef enum found { NOTHING, FILE_FOUND, FOLDER_FOUND } found;
 
@@ -813,7 +813,7 @@ ah_status ah_file_watch_batch(ah_file_watch *w, const ah_file_change **list, siz
     return AH_OK;
 }
 
-/* -- life -------------------------------------------------------------------------------------- */
+/* -- opening and closing ----------------------------------------------------------------------- */
 
 /* Finds the folder to watch, and the name in it if the path is a file. */
 static ah_status find_root(ah_file_watch *w, ah_err *err)
@@ -825,7 +825,7 @@ static ah_status find_root(ah_file_watch *w, ah_err *err)
     if (!realpath(w->shown->data, real) || stat(real, &info) != 0)
         return ah_err_set(
             err, AH_USAGE, "'%s' cannot be watched: %s%s", w->shown->data, strerror(errno),
-            errno == ENOENT ? " (a file that comes later is told by a watch of its folder)" : "");
+            errno == ENOENT ? " (a watch of its folder reports it once it exists)" : "");
     if (!S_ISDIR(info.st_mode)) {
         name = strrchr(real, '/');
         if (!(w->only = ah_text_new(w->mem, ah_slice_of(name + 1))))

@@ -1,6 +1,7 @@
 /* libmicrohttpd without its own thread: it works when called, and waits through its epoll
- * descriptor in our loop. We accept connections ourselves, in order to decide who is let in and who
- * must go. A connection without an answer is suspended; writing to it resumes it. */
+ * descriptor in our loop. We accept connections ourselves, in order to decide which ones are
+ * accepted and which must close. A connection without an answer is suspended; writing to it resumes
+ * it. */
 #include "io/http_server.h"
 
 #include <arpa/inet.h>
@@ -161,7 +162,7 @@ static void tell_moved(ah_hit *x)
         x->server->owner.moved(x->server->owner.ud, x);
 }
 
-/* -- words without libmicrohttpd --------------------------------------------------------------- */
+/* -- answers without libmicrohttpd ------------------------------------------------------------- */
 
 static const char *reason_of(const ah_server *s, int status)
 {
@@ -373,9 +374,9 @@ static const char *odd_framing(const ah_hit *x)
              coding = ah_hit_header(x, "Transfer-Encoding", &codings);
 
     if (lengths > 1 || codings > 1 || (lengths && codings))
-        return "the request tells the length of its body twice";
+        return "the request gives the length of its body twice";
     if (codings && !(coding.n == 7 && strncasecmp(coding.p, "chunked", 7) == 0))
-        return "the body is coded as nobody here can read it";
+        return "the transfer coding of the body is not supported";
     for (size_t i = 0; i < length.n; i++)
         if (length.p[i] < '0' || length.p[i] > '9')
             return "the length of the body is no number";
@@ -554,7 +555,7 @@ static void on_over(void *ud, struct MHD_Connection *c, void **state,
         turn_soon(s);
 }
 
-/* -- accepting clients --------------------------------------------------------------------------- */
+/* -- accepting clients ------------------------------------------------------------------------ */
 
 static void on_connection(void *ud, struct MHD_Connection *c, void **context,
                           enum MHD_ConnectionNotificationCode what)
@@ -649,7 +650,7 @@ static void sweep(ah_server *s, int64_t now)
     }
 }
 
-/* -- its turns --------------------------------------------------------------------------------- */
+/* -- rounds ------------------------------------------------------------------------------------ */
 
 static void on_ready(void *ud, int fd, int events);
 

@@ -402,7 +402,7 @@ static ah_status say_code(const ah_transfer *t, ah_err *err)
     }
 }
 
-/* -- in one word ------------------------------------------------------------------------------ */
+/* -- reasons in one word ---------------------------------------------------------------------- */
 
 static const char *reason_of_fault(fault f)
 {

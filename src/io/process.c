@@ -691,7 +691,7 @@ void ah_process_free(ah_process *p)
     ah_free(p->mem, p);
 }
 
-/* -- the beginning ----------------------------------------------------------------------------- */
+/* -- starting ---------------------------------------------------------------------------------- */
 
 static const char *path_of(const char *const *env)
 {

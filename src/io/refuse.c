@@ -307,7 +307,7 @@ static const rule reaches[] = {
     {PIDFD_OPEN, EPERM, EQUAL, 0, 0, 0},
 };
 
-/* -- putting it together ----------------------------------------------------------------------- */
+/* -- building the filter ----------------------------------------------------------------------- */
 
 static void put(ah_refuse_program *p, unsigned code, uint32_t k, unsigned char jt, unsigned char jf)
 {

@@ -545,7 +545,8 @@ static void end_all(guard *g)
     }
 }
 
-/* -- this process is the inner one, or the end of it */
+/* Forks the inner supervisor, in which it returns when everything has ended, and guards it. In the
+ * guard it returns after the last report. */
 static void stand_guard(const ah_supervisor *s, const pid_t *above)
 {
     guard g = {.cfg = s->cfg};

@@ -125,7 +125,7 @@ static ah_status out_failed(reading *r)
     return ah_buf_error(r->out, "the value", r->err);
 }
 
-/* -- what libyaml refuses */
+/* -- errors of libyaml */
 
 /* Finds the position of bytes that are invalid in YAML, for which there is only an offset. */
 static yaml_mark_t mark_of(ah_slice text, size_t offset)
@@ -256,8 +256,7 @@ static ah_status refuse_tag(reading *r, const yaml_char_t *tag)
     bool shown = strncmp(name, prefix, sizeof prefix - 1) == 0;
     char words[200];
 
-    ah_print(words, sizeof words,
-             "the tag %s%.100s, which is none of the core schema for what stands here,",
+    ah_print(words, sizeof words, "the tag %s%.100s, which the core schema does not have here,",
              shown ? "!!" : "", shown ? name + sizeof prefix - 1 : name);
     return fails(r, words);
 }
@@ -268,7 +267,7 @@ static const char *key_fault(const yaml_event_t *e, ah_slice text)
     bool plain = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && !e->data.scalar.tag;
 
     if (plain && ah_slice_is(text, "<<"))
-        return "a merge key (<<), which YAML 1.2 has no more (write out what it stands for)";
+        return "a merge key (<<), which YAML 1.2 no longer has (repeat the members instead)";
     return text.n && memchr(text.p, '\0', text.n) ? "a NUL in a key" : NULL;
 }
 
@@ -342,8 +341,8 @@ static ah_status put_alias(reading *r)
         return fails(r, "an alias as a key");
     n = a->end - a->start;
     if (++r->aliases > AH_YAML_ALIASES || n > AH_YAML_REPEATED - r->repeated)
-        return fails(r,
-                     "aliases that repeat too much (10000 of them and 1 MiB of JSON are the most)");
+        return fails(
+            r, "aliases that repeat too much (the limits are 10000 aliases and 1 MiB of JSON)");
     r->repeated += n;
     put_separator(r);
     if (!(to = ah_buf_room(r->out, n)))
@@ -353,7 +352,7 @@ static ah_status put_alias(reading *r)
     return AH_OK;
 }
 
-/* -- the whole -------------------------------------------------------------------------------- */
+/* -- documents -------------------------------------------------------------------------------- */
 
 static ah_status begin_document(reading *r)
 {
@@ -479,8 +478,8 @@ ah_status ah_yaml_to_json(const ah_mem *mem, ah_slice text, const ah_interrupt *
         return st;
     if (text.n > AH_YAML_MAX)
         return ah_err_set(err, AH_TOOL_VALIDATION,
-                          "the text cannot be decoded: it has %zu bytes, and %d are the most",
-                          text.n, AH_YAML_MAX);
+                          "the text cannot be decoded: it has %zu bytes, the limit is %d", text.n,
+                          AH_YAML_MAX);
     if (ah_slice_begins(text,
                         "\xef\xbb\xbf")) /* libyaml would count the byte order mark as a column */
         text = (ah_slice){text.p + 3, text.n - 3};

@@ -78,7 +78,7 @@ ah_status ah_budget_knows(const ah_budget *b, ah_slice model, const ah_adapter *
         return AH_OK;
     return ah_err_set(
         err, AH_USAGE,
-        "budget: the cost is limited, but prices has no \"%.*s\", and none are known of it",
+        "budget: the cost is limited, but prices has no \"%.*s\", and its prices are not known",
         AH_FMT(model));
 }
 

@@ -5,7 +5,7 @@
 
 enum { MAX_ANSWER = 64 << 20 };
 
-/* -- what is open ------------------------------------------------------------------ */
+/* -- open sections ----------------------------------------------------------------- */
 
 void ah_disclosure_init(ah_disclosure *d, ah_binding *binding, ah_session *session)
 {
@@ -72,7 +72,7 @@ ah_status ah_disclosure_look(ah_disclosure *d, const ah_overlay *o, ah_override_
     return ah_overrides_read(&d->now, d->session, o, err);
 }
 
-/* -- what the conversation has ------------------------------------------------------------- */
+/* -- sections and tools of the conversation ------------------------------------------------ */
 
 /* True if a section inside a closed section becomes full when that is opened and the session has no
  * other override for it. */
@@ -175,7 +175,7 @@ void ah_disclosure_made(ah_disclosure *d)
     d->n_asked = 0;
 }
 
-/* -- what was read in the conversation ---------------------------------------------------- */
+/* -- sections opened by reading ----------------------------------------------------------- */
 
 static ah_status put_list(ah_overrides *v, ah_slice list, ah_err *err)
 {
@@ -558,7 +558,7 @@ ah_strategy ah_disclosure_strategy(ah_disclosure *d)
     return (ah_strategy){.name = AH_READ_SECTION, .vt = &strategy_vt, .ud = d};
 }
 
-/* -- what a tool asks for -------------------------------------------------------------------- */
+/* -- requests of tools ----------------------------------------------------------------------- */
 
 static void put_words(const ah_section_content *r, ah_slice path, ah_buf *words)
 {

@@ -73,7 +73,7 @@ ah_status ah_discovery_replay(ah_discovery *d, const ah_transcript *t, ah_regist
 ah_status ah_discovery_redeclare(const ah_discovery *d, const ah_registry *r, ah_changes *out,
                                  ah_err *err);
 
-/* -- for the worlds' own start ---------------------------------------------------------- */
+/* -- for the start of entities ---------------------------------------------------------- */
 
 /* The entity of a call of an entity's tool, and the index of the method. */
 ah_entity_slot *ah_entity_slot_of(const ah_call *call, size_t *method);

@@ -78,10 +78,10 @@ void ah_drift_put_answer(const ah_tool *stale, ah_buf *out)
                "Tool '%s' was not run: its definition has changed since it was declared here (",
                stale->name->data);
     ah_spec_put_differences(stale->drift, out);
-    ah_buf_str(out, "), so it may not do what you were told of it. Nothing was run.");
+    ah_buf_str(out, "), so it may not do what its description here says. Nothing was run.");
 }
 
-/* -- warnings that wait for a run -------------------------------------------------------- */
+/* -- warnings kept for a run ------------------------------------------------------------- */
 
 static void clear_item(struct ah_drift_warnings_item *it)
 {

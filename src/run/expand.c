@@ -14,7 +14,7 @@ static void tell_bound(ah_run *run, ah_call *call)
 
     ah_buf_init(&b, ah_run_cfg(run)->mem, MAX_WHY);
     ah_buf_put(&b, ah_text_slice(call->leave_why));
-    ah_buf_fmt(&b, "; this run has had its most restarts (max_restarts = %d)",
+    ah_buf_fmt(&b, "; this run has reached its limit of restarts (max_restarts = %d)",
                ah_run_cfg(run)->rules->max_restarts);
     if (ah_buf_cut_short(&b))
         ah_text_set(&call->leave_why, ah_text_new(ah_run_cfg(run)->mem, ah_buf_slice(&b)));

@@ -10,7 +10,7 @@ typedef struct bound {
     size_t method;
 } bound;
 
-/* -- what was found ------------------------------------------------------------------ */
+/* -- entities ------------------------------------------------------------------------ */
 
 void ah_entity_slot_hold(ah_entity_slot *f, ah_value instance)
 {
@@ -244,7 +244,7 @@ ah_status ah_entity_slot_add(ah_discovery *d, ah_entity_class *of, ah_slice id, 
     return st;
 }
 
-/* -- its tools ---------------------------------------------------------------------------- */
+/* -- tools of an entity ------------------------------------------------------------------- */
 
 static void release_bound(void *p)
 {

@@ -51,7 +51,7 @@ void ah_gate_texts_clear(ah_gate_texts *h)
     *h = (ah_gate_texts){0};
 }
 
-/* -- whose policies ----------------------------------------------------------------------- */
+/* -- levels of policies ------------------------------------------------------------------- */
 
 typedef struct levels {
     ah_run *next;
@@ -101,7 +101,7 @@ static const ah_hooks *who_approves(const ah_call *c, const ah_hooks *from)
     return within ? within : from;
 }
 
-/* -- telling ---------------------------------------------------------------------------------- */
+/* -- reporting verdicts ----------------------------------------------------------------------- */
 
 static void warn_of(const ah_call *c, const ah_ruling *r)
 {
@@ -271,7 +271,7 @@ bool ah_gate_before(ah_call *c)
     return then == PASSES;
 }
 
-/* -- of the result ----------------------------------------------------------------------------- */
+/* -- after the handler ------------------------------------------------------------------------- */
 
 /* Replaces a held text by the given one. */
 static void hold(ah_text **held, ah_text **given, ah_slice *shown)

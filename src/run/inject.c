@@ -9,7 +9,7 @@
 
 enum { MAX_ENTRY = 256 << 20, MAX_NAMES = 16 << 20, MAX_ANSWER = 64 << 10 };
 
-/* -- the registry's half, which can be undone ------------------------------------- */
+/* -- changes of the registry, which can be undone --------------------------------- */
 
 /* Stores the warning. Warnings are emitted at the end, since observers may make changes of their
  * own. */
@@ -199,7 +199,7 @@ static void undo(ah_injection *in, ah_changes *c)
     }
 }
 
-/* -- the transcript's half ------------------------------------------------------------ */
+/* -- changes of the transcript -------------------------------------------------------- */
 
 static void put_name(ah_buf *b, ah_slice name)
 {
@@ -584,7 +584,7 @@ static ah_status consult(ah_run *run, const ah_strategy *s, ah_call *call, ah_bu
     return fatal ? st : AH_OK;
 }
 
-/* -- what strategies keep ------------------------------------------------------------------- */
+/* -- state of strategies -------------------------------------------------------------------- */
 
 static bool is_of(const ah_entry *e, const char *strategy)
 {
@@ -639,11 +639,10 @@ static bool bring(ah_run *run, ah_call *call, ah_changes *c)
         ah_run_warn(run, ah_slice_of(err.message));
     if (ah_registry_find(ah_run_cfg(run)->registry, name))
         return true;
-    ah_call_refuse(
-        call,
-        "Tool '%.*s' was not run: it could not be added to this conversation, which may have "
-        "as many tools as it has.",
-        AH_FMT(name));
+    ah_call_refuse(call,
+                   "Tool '%.*s' was not run: it could not be added to this conversation, which has "
+                   "reached its limit of tools.",
+                   AH_FMT(name));
     return false;
 }
 

@@ -17,7 +17,7 @@ int ah_loop_detector_least_pattern_window(int stop)
     return AH_LOOP_PATTERN * (stop - 1) + 1;
 }
 
-/* -- one call as a number ------------------------------------------------------- */
+/* -- the hash of a call --------------------------------------------------------- */
 
 static uint64_t hash(ah_slice name, ah_slice arguments, bool json)
 {
@@ -95,7 +95,7 @@ ah_repeat ah_loop_detector_note(ah_loop_detector *g, ah_slice name, ah_slice arg
     return r;
 }
 
-/* -- words ---------------------------------------------------------------------------- */
+/* -- messages ------------------------------------------------------------------------- */
 
 static const char *suffix(int n)
 {

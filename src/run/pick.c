@@ -173,7 +173,7 @@ ah_status ah_pick_tool(const ah_mem *mem, ah_tool **out, ah_err *err)
     return st;
 }
 
-/* -- what is picked ------------------------------------------------------------------------ */
+/* -- picks --------------------------------------------------------------------------------- */
 
 static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *out, ah_err *err)
 {

@@ -7,7 +7,7 @@
 
 _Static_assert(offsetof(struct ah_run, cfg) == 0, "tell.c finds it there");
 
-/* -- small things --------------------------------------------------------------- */
+/* -- helpers -------------------------------------------------------------------- */
 
 void ah_run_commit(ah_run *run)
 {
@@ -260,7 +260,8 @@ void ah_run_checked(ah_run *run, ah_slice message)
     if (run->state != RUN_CHECKING)
         return;
     if (message.p && run->check_rounds > AH_MAX_CHECK_ROUNDS)
-        ah_run_warn(run, ah_slice_of("a check is not content after 10 rounds; the answer stands"));
+        ah_run_warn(run,
+                    ah_slice_of("a check still fails after 10 rounds; the answer is accepted"));
     if (!message.p || run->check_rounds > AH_MAX_CHECK_ROUNDS) {
         finish(run);
         return;
@@ -514,7 +515,7 @@ void ah_run_tick(ah_run *run, int64_t now)
         ah_turn_tick(run, now);
 }
 
-/* -- the face ---------------------------------------------------------------------------------- */
+/* -- public functions -------------------------------------------------------------------------- */
 
 ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err *err)
 {

@@ -13,15 +13,14 @@ static void warn_trying(ah_run *run, const char *what, const char *way, const ch
     ah_buf b;
 
     ah_buf_init(&b, run->cfg.mem, 2 << 10);
-    ah_buf_fmt(&b, "%s/%s may not %s in its own way (%s), trying %s: %s",
-               run->cfg.adapter->provider->data, run->cfg.adapter->model->data, what, way, instead,
-               run->result.err.message);
+    ah_buf_fmt(&b, "%s/%s may not support %s (%s), trying %s: %s", run->cfg.adapter->provider->data,
+               run->cfg.adapter->model->data, what, way, instead, run->result.err.message);
     if (ah_buf_cut_short(&b))
         ah_run_warn(run, ah_buf_slice(&b));
     ah_buf_clear(&b);
 }
 
-/* -- what a refusal names --------------------------------------------------------------------- */
+/* -- features named in a refusal -------------------------------------------------------------- */
 
 /* Words by which servers name what they refuse, and words by which they refuse. */
 static const struct refusal {
@@ -100,12 +99,12 @@ static bool try_without(ah_run *run)
 
     if (!r || (r->what == AH_MODEL_OUTPUT && !tell_schema(run)))
         return false;
-    warn_trying(run, "be asked for it", r->told, "without");
+    warn_trying(run, "what the request asks for", r->told, "without");
     ah_wire_try_without(run->cfg.wire, r->what);
     return true;
 }
 
-/* -- ways of telling of tools ------------------------------------------------------------------ */
+/* -- ways to declare tools --------------------------------------------------------------------- */
 
 /* A model that has already answered with a search does not refuse it. */
 static bool try_search_here(ah_run *run)
@@ -114,7 +113,7 @@ static bool try_search_here(ah_run *run)
 
     if (w->searched || w->searching_here || !ah_wire_defers(w))
         return false;
-    warn_trying(run, "have tools searched",
+    warn_trying(run, "searching tools",
                 w->searching == AH_SEARCH_MODE_OWN ? "provider" : "deferred", "here");
     ah_wire_search_here(w);
     return true;
@@ -126,7 +125,7 @@ static bool try_append(ah_run *run)
 
     if (w->trying || !ah_wire_is_native(w))
         return false;
-    warn_trying(run, "take tools", ah_tool_change_mode_names[w->mode],
+    warn_trying(run, "changes of tools", ah_tool_change_mode_names[w->mode],
                 ah_tool_change_mode_names[AH_TOOLS_APPEND]);
     ah_wire_try(w, true, AH_TOOLS_APPEND);
     return true;
@@ -142,7 +141,7 @@ bool ah_run_try_less(ah_run *run)
     return try_without(run) || (status == REFUSED && (try_search_here(run) || try_append(run)));
 }
 
-/* -- what is sure ----------------------------------------------------------------------------- */
+/* -- confirmed facts -------------------------------------------------------------------------- */
 
 static void put_member(ah_buf *b, const char *name, const char *value)
 {

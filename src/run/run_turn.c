@@ -550,10 +550,10 @@ static void put_restart_details(ah_run *run)
 /* A restart beyond the limit is neither made nor counted. */
 static void refuse_restart(ah_run *run)
 {
-    ah_err_set(
-        &run->result.err, AH_VISIBILITY_EXPANSION,
-        "Section expansion requires restart, and this run has had its most (max_restarts = %d)",
-        run->cfg.rules->max_restarts);
+    ah_err_set(&run->result.err, AH_VISIBILITY_EXPANSION,
+               "Section expansion requires restart, and this run has reached its limit "
+               "(max_restarts = %d)",
+               run->cfg.rules->max_restarts);
     run->result.err.phase = AH_PHASE_TOOL;
     put_restart_details(run);
     ah_run_fail(run);

@@ -263,7 +263,7 @@ static void put_line(answer *a, ah_tool *t, ah_text *by)
     if (there)
         mark = " (there already)";
     else if (a->room == 0)
-        mark = " (cannot be added: this conversation has as many tools as it may)";
+        mark = " (cannot be added: this conversation has reached its limit of tools)";
     else
         a->st = add_found(&a->call->changes, t, by, &a->err);
     a->room -= !there && a->room;
@@ -362,7 +362,7 @@ ah_status ah_search_tool(ah_search *s, ah_tool **out, ah_err *err)
     return st;
 }
 
-/* -- what waits, in the transcript ------------------------------------------------------------- */
+/* -- deferred tools in the transcript ---------------------------------------------------------- */
 
 /* Returns an error if the name is declared for another tool than this one. */
 static ah_status check_name(const ah_tool *t, const ah_registry *r, ah_err *err)
@@ -442,7 +442,7 @@ ah_status ah_search_declare(const ah_search *s, const char *strategy, const ah_r
     return st;
 }
 
-/* -- tools that are found otherwise ------------------------------------------------------------ */
+/* -- tools found in other ways ----------------------------------------------------------------- */
 
 /* The tool of that name in the set, or NULL if it is already declared or was removed. */
 static ah_tool *waiting(const ah_run *run, const ah_search *s, ah_slice name)

@@ -113,7 +113,7 @@ static ah_slice next_word(splitter *s)
     return fold(s, from, i);
 }
 
-/* -- making it --------------------------------------------------------------------------------- */
+/* -- building ---------------------------------------------------------------------------------- */
 
 static ah_slice word_at(const void *owner, size_t at)
 {

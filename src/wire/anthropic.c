@@ -507,7 +507,7 @@ static void put_note(const ah_adapter *a, ah_wire *w, ah_slice value)
     ah_buf_clear(&block);
 }
 
-/* -- tools that come and go ------------------------------------------------------------------- */
+/* -- changes of tools ------------------------------------------------------------------------- */
 
 /* The tool, if this is the entry that declares it; else NULL. */
 static const ah_offer *told_here(const ah_wire *w, ah_slice name)

@@ -135,8 +135,8 @@ static ah_status append(ah_buf *b, ah_slice raw, const char *what, ah_err *err)
 }
 
 /* -- pieces ----------------------------------------------------------------------------------
- * A text in pieces may hold half of a surrogate pair at its end, as the three bytes that UTF-8
- * would have for it and that no sound text has: until the other half comes, which must be next. */
+ * A text in pieces may end with half of a surrogate pair, stored as the three bytes that UTF-8
+ * would use for it, which no valid text contains. The next piece must begin with the other half. */
 
 enum { HALF = 3, HIGH_HALF = 0xa0, LOW_HALF = 0xb0 };
 

@@ -17,7 +17,7 @@ enum {
     MOST_PREFIXES = 8
 };
 
-/* -- what is known ----------------------------------------------------------------------------- */
+/* -- tables ------------------------------------------------------------------------------------ */
 
 /* Codes and types of errors, and reasons why an answer ended. */
 static const char *const words[] = {
@@ -228,7 +228,7 @@ static const char *fits(const char *form, const char *s, numbers *to)
     return match(form, s, to, &left);
 }
 
-/* -- in front of the words --------------------------------------------------------------------- */
+/* -- prefixes of messages ---------------------------------------------------------------------- */
 
 /* Skips "litellm.BadRequestError: ", "ValidationException - "; NULL if there is none. */
 static const char *past_class(const char *s)

@@ -68,7 +68,7 @@ void ah_segment_end(ah_wire *w, ah_segment_kind kind, size_t entry, const ah_buf
     s[w->n_head++] = (ah_segment){kind, entry, at, b->len - at};
 }
 
-/* -- replaying what concerns the head ------------------------------------------ */
+/* -- replaying entries --------------------------------------------------------- */
 
 static void lower_entry(ah_wire *w, const ah_entry *e)
 {
@@ -153,7 +153,7 @@ static void lower_change(ah_wire *w, const ah_entry *e)
     ah_buf_clear(&b);
 }
 
-/* -- tools that are to be found first ------------------------------------------------ */
+/* -- deferred tools ------------------------------------------------------------------ */
 
 /* The last entry of the kind among the new ones; if there is none, `taken`. */
 static ah_slice latest(const ah_wire *w, ah_entry_kind kind, ah_slice taken)
@@ -365,7 +365,7 @@ void ah_wire_use(ah_wire *w, const ah_adapter *adapter, ah_break why)
         w->anew = why;
 }
 
-/* -- what the model is not asked for ------------------------------------------------ */
+/* -- features left out -------------------------------------------------------------- */
 
 const ah_lack ah_lacks[AH_LACKS] = {{AH_MODEL_ENCRYPTED, "encrypted_reasoning"},
                                     {AH_MODEL_OUTPUT, "native_output"},

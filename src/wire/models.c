@@ -266,7 +266,7 @@ static void from_table(ah_slice provider, ah_slice name, ah_model *m)
         take_prices(m, m->figures->prices);
 }
 
-/* -- what a program says ----------------------------------------------------------------------- */
+/* -- the program's rows ------------------------------------------------------------------------ */
 
 typedef struct said {
     ah_text *name, *row;
@@ -328,7 +328,7 @@ void ah_models_free(ah_models *m)
     ah_free(m->mem, m);
 }
 
-/* -- the fields of a row */
+/* -- fields of a row */
 
 static int switch_of(ah_json_token key)
 {
@@ -415,7 +415,7 @@ static const char *fault_of(ah_json_token key, ah_slice value)
     if (ah_json_token_is(key, "like"))
         return kind == AH_JSON_STRING && is_known(bare(ah_json_inside(value)))
                    ? NULL
-                   : "the name of a model whose family is known (agenthost models tells)";
+                   : "the name of a model whose family is known (see `agenthost models`)";
     if (ah_json_token_is(key, "context_window") || ah_json_token_is(key, "max_output"))
         return is_count(value) ? NULL : "a number of tokens above 0";
     if (ah_json_token_is(key, "reasoning"))
@@ -455,7 +455,7 @@ static ah_status check_row(ah_slice name, ah_slice row, const char *what, ah_err
 
     if (key.kind != AH_JSON_OBJECT || row.n > MAX_SAID)
         return ah_err_set(err, AH_USAGE,
-                          "%s: what is said of '%.*s' must be an object of at most %d bytes", what,
+                          "%s: the entry of '%.*s' must be an object of at most %d bytes", what,
                           AH_FMT(name), MAX_SAID);
     for (key = ah_json_next(&r); key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
         const char *fault = fault_of(key, ah_json_skip(&r, ah_json_next(&r)));
@@ -607,7 +607,7 @@ void ah_model_find(const ah_models *models, ah_slice provider, ah_slice name, ah
     out->asked = true;
 }
 
-/* -- questions --------------------------------------------------------------------------------- */
+/* -- queries ----------------------------------------------------------------------------------- */
 
 bool ah_model_can(const ah_model *m, unsigned what, bool otherwise)
 {

@@ -116,7 +116,7 @@ int ah_model_version_cmp(const ah_model_version *a,
                          /* Returns a value below 0, 0, or above 0. */
                          const ah_model_version *b);
 
-/* -- what a program says of models ------------------------------------------------------------- */
+/* -- the program's rows ------------------------------------------------------------------------ */
 
 typedef struct ah_models ah_models;
 

@@ -275,7 +275,7 @@ ah_status ah_openai_post(const ah_adapter *a, const ah_wire *w, ah_buf *scratch,
                                scratch, req, err);
 }
 
-/* -- making one ------------------------------------------------------------------- */
+/* -- making an adapter ------------------------------------------------------------ */
 
 void ah_openai_free(ah_adapter *a)
 {

@@ -134,7 +134,7 @@ static void take_blocks(ah_thought_blocks *b, ah_slice list, const char *text)
         take_block(b, ah_json_skip(&r, t), text);
 }
 
-/* -- the whole ------------------------------------------------------------------------------- */
+/* -- all members ----------------------------------------------------------------------------- */
 
 static ah_status check(const ah_thoughts *t, ah_err *err)
 {
