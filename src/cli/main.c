@@ -397,8 +397,8 @@ static int run(session *s)
         return cannot_open(s, o->script, code);
     if (o->replay && (code = ah_unreadable(o->replay)))
         return cannot_replay(s, o->replay, code);
-    if (machine && (st = programs_of(s, &host)) !=
-                       AH_OK) /* made early, since a script may leave no memory for it */
+    /* Made early, since a script may leave no memory for it. */
+    if (machine && (st = programs_of(s, &host)) != AH_OK)
         return cannot_start(s, st);
     if ((st = open_host(s, true, &host)) != AH_OK)
         return cannot_start(s, st);

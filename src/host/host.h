@@ -24,9 +24,8 @@ struct ah_job {
     struct ah_host *host; /* NULL: not posted */
 };
 
-enum {
-    AH_ASKS_KNOWN = 64
-}; /* for this many of the last asks, the host remembers how they were closed */
+/* For this many of the last asks, the host remembers how they were closed. */
+enum { AH_ASKS_KNOWN = 64 };
 
 /* The open asks of a host (host/ask.h), in the order of their opening. */
 typedef struct ah_ask_book {

@@ -379,8 +379,8 @@ static bool judge_put(int folder, const char *name, ah_fs_step *s)
     s->placed = true;
     if (temp.info.kind != AH_FS_ABSENT)
         s->old = AH_FS_OLD_TEMP;
-    s->settled =
-        !file || look_at(folder, name, true).hash != s->hash; /* changed by another process since */
+    /* Settled if another process has changed it since. */
+    s->settled = !file || look_at(folder, name, true).hash != s->hash;
     return true;
 }
 

@@ -14,8 +14,8 @@ typedef struct ah_file_watch ah_file_watch;
 enum {
     AH_FILE_WATCH_MAX = 50000, /* files and folders */
     AH_FILE_WATCH_QUIET_MS = 50,
-    AH_FILE_WATCH_LATEST_MS =
-        1000 /* a batch is reported after this time even if changes continue */
+    /* A batch is reported after this time even if changes continue. */
+    AH_FILE_WATCH_LATEST_MS = 1000
 };
 
 typedef enum ah_file_change_kind {

@@ -21,8 +21,8 @@ extern const ah_http_limits ah_http_limits_default;
 
 /* A URL as curl parses it, so that checking and requesting it agree. */
 typedef struct ah_url {
-    ah_buf
-        whole; /* absolute and normalised, without fragment; the caller initialises and clears it */
+    /* Absolute and normalised, without fragment; the caller initialises and clears it. */
+    ah_buf whole;
     bool tls;
     char host[AH_URL_HOST]; /* lower case; an IPv6 address in its brackets */
     int port;
@@ -73,15 +73,12 @@ void ah_http_end(ah_http *http, uint64_t id, const char *error, const char *reas
  * returns. */
 ah_status ah_http_start(ah_http *http, const ah_http_request *req, ah_http_news_fn news, void *ud,
                         ah_transfer **out, ah_err *err);
-void ah_http_free_transfer(
-    /* Allowed at any time: a running transfer is aborted. NULL is allowed. */
-    ah_transfer *t);
+/* Allowed at any time: a running transfer is aborted. NULL is allowed. */
+void ah_http_free_transfer(ah_transfer *t);
 
 int ah_transfer_status(const ah_transfer *t); /* 0 until the head is complete */
-ah_slice ah_transfer_header(const ah_transfer *t,
-                            /* The trimmed value of the last header of that name, ignoring case; .p
-                             * NULL: none. */
-                            const char *name);
+/* The trimmed value of the last header of that name, ignoring case; .p NULL: none. */
+ah_slice ah_transfer_header(const ah_transfer *t, const char *name);
 bool ah_transfer_header_at(const ah_transfer *t, size_t i, ah_slice *name, ah_slice *value);
 /* Body bytes not taken yet; valid until the next ah_loop_wait or ah_transfer_took, and, once the
  * transfer has ended, until it is freed. */

@@ -12,8 +12,8 @@ typedef struct ah_server_names {
     const ah_slice *origin; /* "https://example.com:8443"; "*": any */
     size_t n_origins;
     const char *address; /* the address that is listened on */
-    bool
-        is_any; /* listens on all addresses: any IP address is accepted, but names only if listed */
+    /* Listens on all addresses: any IP address is accepted, but names only if listed. */
+    bool is_any;
 } ah_server_names;
 
 /* host: the value of the Host header, a name with or without a port. */

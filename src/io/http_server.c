@@ -94,8 +94,8 @@ const char *ah_server_version(void)
 
 enum {
     MAX_HEADER = 256 << 10, /* the limit that libmicrohttpd supports */
-    POOL =
-        2, /* memory of a connection, in heads of requests: it also holds a piece of the answer */
+    /* Memory of a connection, in heads of requests: it also holds a piece of the answer. */
+    POOL = 2,
     UNSENT = 64 << 10, /* approximate bytes that the system buffers per connection */
     REFUSED_MS = 2000, /* the rest of a refused request is read for this time */
     SHUT_MS = 100,     /* without room, no connection is accepted for this time */

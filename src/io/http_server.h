@@ -88,9 +88,8 @@ void ah_hit_forget_headers(ah_hit *hit); /* removes the headers of an answer tha
 /* Begins the answer. length: bytes of the body; -1: unknown, it is streamed. */
 void ah_hit_begin(ah_hit *hit, int status, int64_t length);
 bool ah_hit_begun(const ah_hit *hit);
-bool ah_hit_write(ah_hit *hit,
-                  /* Copies the bytes. False: out of memory, and the answer is broken off. */
-                  ah_slice bytes);
+/* Copies the bytes. False: out of memory, and the answer is broken off. */
+bool ah_hit_write(ah_hit *hit, ah_slice bytes);
 bool ah_hit_taken(const ah_hit *hit); /* everything written was sent, or the hit is over */
 void ah_hit_end(ah_hit *hit);         /* ends the body */
 bool ah_hit_ended(const ah_hit *hit);

@@ -47,9 +47,8 @@ struct ah_hit {
     ah_hit *next, **link; /* True while the hit is in the list server->first. */
 };
 
-bool ah_hit_keep_line(ah_hit *x, const char *name,
-                      /* Keeps a line of its head; false: out of memory. */
-                      const char *value);
+/* Keeps a line of its head; false: out of memory. */
+bool ah_hit_keep_line(ah_hit *x, const char *name, const char *value);
 void ah_hit_destroy(ah_hit *x);
 
 #endif

@@ -1,14 +1,11 @@
-/* A host's curl and its transfers, for the files http*.c only:
- *
- *     http.c           the multi handle, sockets, timers; a transfer's life
- *     http_request.c   what a transfer sends, set up on its curl handle
- *     http_response.c  the received response, from curl to its owner
- *     http_words.c     the error text of a failed transfer
- *     http_proxy.c     the proxy that the environment sets for a request
- *     http_transport.c transfers that a carrier runs in place of curl
- *
- * A transfer owns its curl handle and buffers; the parts of a body are its owner's until it
- * ends. */
+/* A host's curl and its transfers, for the files http*.c only. A transfer owns its curl handle and
+ * buffers; the parts of a request's body are its owner's until it ends.
+ *    http.c           the multi handle, sockets, timers; a transfer's life
+ *    http_request.c   what a transfer sends, set up on its curl handle
+ *    http_response.c  the received response, from curl to its owner
+ *    http_words.c     the error text of a failed transfer
+ *    http_proxy.c     the proxy that the environment sets for a request
+ *    http_transport.c transfers that a carrier runs in place of curl */
 #ifndef AH_IO_HTTP_TRANSFER_H
 #define AH_IO_HTTP_TRANSFER_H
 

@@ -34,8 +34,8 @@ enum {
     FREE_MS = 2000,
     REAP_MS = 1000,
     NUDGE_MS = 250, /* after the time limit, and from then on between two CONT */
-    LATE_MS =
-        1500, /* after the grace time: the inner supervisor must have begun to end everything */
+    /* After the grace time: the inner supervisor must have begun to end everything. */
+    LATE_MS = 1500,
     PUSHED_MS = 2000,      /* after LATE_MS: the outer one must have begun */
     GIVE_UP_MS = 5 * 1000, /* after the longest time that a supervisor may need */
     MAX_PATHS = AH_PROCESS_PATH

@@ -1,14 +1,11 @@
-/* Child processes. Each runs below two small supervisor processes of our own. They adopt what the
- * command leaves behind and end every descendant, first with TERM, later with KILL, when the
- * command has ended, on request, at the time limit, or when this process dies. Processes that
- * daemonize, leave their session or ignore TERM are found too. If the command stops or kills one
- * supervisor, the other one and this process, which also knows the time limit, end everything. On
- * systems other than Linux only the command's process group is ended.
- *
- * Input and output use the host's loop; only ah_process_free blocks. A process owns its pipes and
- * buffers until ah_process_free. Not covered: work that the command has another service do (at,
- * systemd-run, docker), and processes outside the group of a command that kills both supervisors at
- * once, unless a sandbox (io/sandbox.h) forbids that. */
+/* Child processes. Two small supervisor processes of our own run each command. They end all of its
+ * descendants, first with TERM, later with KILL, when the command has ended, on request, at the
+ * time limit, or when this process dies. Processes that daemonize, leave their session or ignore
+ * TERM are found too. If the command stops or kills one supervisor, the other one and this process
+ * end everything. On systems other than Linux only the command's process group is ended. Input and
+ * output use the host's loop; only ah_process_free blocks. A process owns its pipes and buffers.
+ * Not covered: work that the command has another service do (at, systemd-run, docker), and, without
+ * a sandbox, processes outside the group of a command that kills both supervisors at once. */
 #ifndef AH_IO_PROCESS_H
 #define AH_IO_PROCESS_H
 
@@ -39,10 +36,10 @@ typedef struct ah_process_config {
     const char *const *argv; /* ends with NULL; without `/`, argv[0] is searched in env's PATH */
     const char *const *env;  /* "NAME=value", ends with NULL: the command's whole environment */
     int cwd_fd;              /* descriptor of the working directory; 0: the host's */
-    const char
-        *cwd;   /* path of the working directory, relative to cwd_fd if not absolute; NULL: none */
-    bool input; /* stdin is what is written to the process; else it is empty */
-    bool merge; /* stderr goes into stdout, in the order of writing */
+    /* Path of the working directory, relative to cwd_fd if not absolute; NULL: none. */
+    const char *cwd;
+    bool input;         /* stdin is what is written to the process; else it is empty */
+    bool merge;         /* stderr goes into stdout, in the order of writing */
     int64_t timeout_ms; /* 0: none */
     int64_t grace_ms;   /* between TERM and KILL; 0: half a second */
     /* Limit of untaken bytes per stream, and so of a line; beyond it the stream is not read. 0: 1

@@ -40,9 +40,8 @@ typedef enum test {
     NO_POINTER
 } test;
 
-enum {
-    ALLOWED = 0
-}; /* in place of an errno: the call is allowed, and later rules are not applied */
+/* In place of an errno: the call is allowed, and later rules are not applied. */
+enum { ALLOWED = 0 };
 
 typedef struct rule {
     long call;

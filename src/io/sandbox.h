@@ -1,17 +1,8 @@
 /* A sandbox around a child process: limits what it may read and write, and which processes it may
- * reach. A second line of defence for commands that a model has chosen, with the means of the
- * machine:
- *
- *     landlock     the file system is read-only except some folders; memory and environment of
- *                  other processes are out of reach, and so are signals to them (from Linux
- *                  6.12); seccomp refuses the calls of io/refuse.c. Needs no privilege.
- *     bubblewrap   the program bwrap: the same by mounts, in its own namespaces, with the same
- *                  calls refused
- *
- * The command may read what the user may read, unless folders are listed: then it reads only these,
- * those it may write, and the system's (ah_sandbox_system). io/process.h limits memory and time.
- * Only Linux has these kinds. A sandbox owns its temporary folder and its fence; folder descriptors
- * are borrowed until the process is gone. */
+ * reach. A second line of defence for commands that a model has chosen. The command may read what
+ * the user may read, unless folders are listed: then it reads only these, those it may write, and
+ * the system's (ah_sandbox_system). io/process.h limits memory and time. A sandbox owns its
+ * temporary folder and its fence; folder descriptors are borrowed until the process is gone. */
 #ifndef AH_IO_SANDBOX_H
 #define AH_IO_SANDBOX_H
 
@@ -19,6 +10,13 @@
 
 #include "base/err.h"
 
+/* The kinds of sandbox; only Linux has them.
+ *
+ *    landlock     the file system is read-only except some folders; memory and environment of
+ *                 other processes are out of reach, and so are signals to them (from Linux
+ *                 6.12); seccomp refuses the calls of io/refuse.c. Needs no privilege.
+ *    bubblewrap   the program bwrap: the same by mounts, in its own namespaces, with the same
+ *                 calls refused */
 typedef enum ah_sandbox_kind {
     AH_SANDBOX_NONE,
     AH_SANDBOX_AUTO,    /* the best one available, or none */

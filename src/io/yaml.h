@@ -12,8 +12,8 @@
 enum {
     AH_YAML_MAX = 16 << 20,     /* bytes of a text */
     AH_YAML_REPEATED = 1 << 20, /* bytes of JSON that all aliases together may repeat */
-    AH_YAML_DEPTH =
-        100, /* levels of nesting, as written; aliases count with their levels of JSON */
+    /* Levels of nesting, as written; aliases count with their levels of JSON. */
+    AH_YAML_DEPTH = 100,
     AH_YAML_TAGS = 1000, /* occurrences of %TAG */
     AH_YAML_ANCHORS = 1000,
     AH_YAML_ALIASES = 10000

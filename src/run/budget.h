@@ -43,8 +43,8 @@ ah_status ah_budget_price(ah_budget *b, ah_slice model, const ah_price *price, a
  * model, and its answers do not report their cost. */
 ah_status ah_budget_knows(const ah_budget *b, ah_slice model, const ah_adapter *a, ah_err *err);
 
-const char *ah_budget_kind_name(
-    ah_budget_kind kind); /* for example "total_tokens", as scripts write the field */
+/* For example "total_tokens", as scripts write the field. */
+const char *ah_budget_kind_name(ah_budget_kind kind);
 
 enum { AH_MAX_BUDGETS = 16 };
 
@@ -53,8 +53,8 @@ typedef struct ah_budgets {
     ah_budget *budget[AH_MAX_BUDGETS];
     size_t n;
     int64_t reserved[AH_BUDGET_KINDS];
-    int64_t
-        guessed[AH_MAX_BUDGETS]; /* money charged by price that a later answer will report itself */
+    /* Money charged by price that a later answer will report itself. */
+    int64_t guessed[AH_MAX_BUDGETS];
 } ah_budgets;
 
 /* Takes a reference. NULL, or a budget that is already present, changes nothing. Returns AH_BUDGET

@@ -90,8 +90,8 @@ typedef struct ah_outcome {
     bool untyped;  /* the value has no type, whatever the tool declares */
     bool whole;    /* shown in full, however long */
     ah_value live; /* the returned value; taken. .vt NULL: none, or no reader wants it */
-    ah_status
-        leave; /* AH_OK, or a status that is re-raised, such as AH_PROMPT_EVALUATION (seed 002) */
+    /* AH_OK, or a status that is re-raised, such as AH_PROMPT_EVALUATION (seed 002). */
+    ah_status leave;
     /* With AH_VISIBILITY_EXPANSION: {"reason":..,"requested_overrides":{path:"full"|"summary"},
      * "section_keys":[..]}, checked; "reason" may be absent. .p NULL: no section is named. */
     ah_slice expansion;

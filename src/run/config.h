@@ -93,8 +93,8 @@ typedef struct ah_run_config {
     ah_status (*keep)(void *ud, const struct ah_call *call, ah_overlay *o, ah_slice whole,
                       ah_buf *path, ah_err *err);
     void *on_ud; /* passed to `on` and to all functions above */
-    bool
-        wants_content; /* a listener is shown content as it arrives; afterwards there is no retry */
+    /* A listener is shown content as it arrives; afterwards there is no retry. */
+    bool wants_content;
     /* Set by ah_run_new. */
     struct ah_restarts *restarts; /* run/inject.h */
 } ah_run_config;

@@ -186,8 +186,8 @@ static ah_status put_list(ah_overrides *v, ah_slice list, ah_err *err)
     if (t.kind != AH_JSON_ARRAY)
         return AH_OK;
     for (t = ah_json_next(&r); t.kind == AH_JSON_STRING && st == AH_OK; t = ah_json_next(&r))
-        st = ah_overrides_put(v, t.raw, AH_FULL,
-                              err); /* paths contain no character that JSON escapes */
+        /* Paths contain no character that JSON escapes. */
+        st = ah_overrides_put(v, t.raw, AH_FULL, err);
     return st;
 }
 

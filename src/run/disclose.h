@@ -20,9 +20,8 @@ typedef struct ah_disclosure {
     ah_binding *binding;
     ah_session *session;
     ah_overrides now; /* the session's overrides when last read */
-    ah_rendered_prompt
-        /* The prompt as the conversation had it when its run began; NULL before the first run. */
-        *here;
+    /* The prompt as the conversation had it when its run began; NULL before the first run. */
+    ah_rendered_prompt *here;
     ah_overrides since; /* opened and closed since */
     ah_override *asked; /* opened and closed by changes that are not made yet */
     size_t n_asked, cap_asked;

@@ -37,8 +37,8 @@ typedef struct ah_drift_warnings {
 /* Adds a warning, or nothing if memory runs out: the log has it too. changed .p NULL: unknown. */
 void ah_drift_warnings_add(ah_drift_warnings *u, ah_slice message, ah_slice tool_name,
                            ah_slice changed);
-void ah_drift_warnings_copy(ah_drift_warnings *u,
-                            const ah_drift_warnings *from); /* adds the warnings of `from` */
+/* Adds the warnings of `from`. */
+void ah_drift_warnings_copy(ah_drift_warnings *u, const ah_drift_warnings *from);
 void ah_drift_warnings_clear(ah_drift_warnings *u);
 /* Emits them as events of the run, and clears them. */
 void ah_drift_warnings_tell(ah_drift_warnings *u, struct ah_run *run);

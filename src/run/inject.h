@@ -47,8 +47,8 @@ typedef struct ah_injection {
     ah_transcript *transcript;
     ah_inject_rules *rules;
     ah_session *session; /* for AH_CHANGE_SHOW and HIDE; NULL: there are no such changes */
-    ah_anchor
-        *caller;  /* the overlay in which the session is changed; NULL: it is changed at once */
+    /* The overlay in which the session is changed; NULL: it is changed at once. */
+    ah_anchor *caller;
     bool at_work; /* a run is active: entries are staged for its next commit */
     int64_t time; /* ms since the epoch */
     /* `changed`: a JSON list of what drift has changed in the tool; .p NULL: no drift. */
@@ -58,9 +58,8 @@ typedef struct ah_injection {
     size_t mark;                   /* the transcript's mark before the changes */
     bool warned_many, warned_full; /* the rules' flags before the changes */
     size_t n_added, n_removed;
-    ah_buf added,
-        /* Names, as JSON strings with commas between them; the caller clears both. */
-        removed;
+    /* Names, as JSON strings with commas between them; the caller clears both. */
+    ah_buf added, removed;
 } ah_injection;
 
 /* Makes all changes that can be made. On failure (AH_NOMEM, or AH_PROMPT_VALIDATION for a taken

@@ -50,8 +50,7 @@ typedef struct ah_need_queue {
 void ah_need_raise(ah_need_queue *all, ah_need_slot *w, ah_need need);
 /* Returns false if it was not raised, or was already taken. */
 bool ah_need_drop(ah_need_queue *all, ah_need_slot *w);
-bool ah_need_take(ah_need_queue *all,
-                  /* Takes the need that has waited longest; false: none. */
-                  ah_need *out);
+/* Takes the need that has waited longest; false: none. */
+bool ah_need_take(ah_need_queue *all, ah_need *out);
 
 #endif

@@ -31,8 +31,8 @@ bool ah_run_next(ah_run *run, ah_need *need);
 
 void ah_run_head(ah_run *run, uint32_t id, const ah_response_head *head);
 void ah_run_feed(ah_run *run, uint32_t id, ah_slice bytes);
-void ah_run_end(ah_run *run, uint32_t id,
-                const ah_err *err); /* err NULL or AH_OK: the response is complete */
+/* Err NULL or AH_OK: the response is complete. */
+void ah_run_end(ah_run *run, uint32_t id, const ah_err *err);
 /* The server asks to wait this long before the next try, ms; -1: it does not. */
 void ah_run_advise(ah_run *run, uint32_t id, int64_t retry_after_ms);
 /* Once the message is complete: how long to wait for the rest of the response, ms; else -1. */

@@ -55,8 +55,8 @@ static void tell(ah_run *run, const ah_buf *from, const ah_buf *to)
 /* Records the new model in the settings. */
 static ah_status say_model(ah_run *run, const ah_buf *name, ah_err *err)
 {
-    ah_setting set[] = {{"model", {NULL, 0}},
-                        {"learned", {NULL, 0}}}; /* learned of the previous model */
+    /* `learned` is about the previous model, and is dropped. */
+    ah_setting set[] = {{"model", {NULL, 0}}, {"learned", {NULL, 0}}};
     ah_status st;
     ah_buf b;
 

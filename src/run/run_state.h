@@ -125,8 +125,8 @@ void ah_run_take_output(ah_run *run);
 /* run_turn.c: makes run->call from the pending turn of the transcript, which has calls. */
 bool ah_turn_new(ah_run *run); /* false: out of memory */
 void ah_turn_begin(ah_run *run);
-void ah_turn_go_on(
-    ah_run *run); /* no call is running: files the answered calls and begins the next ones */
+/* No call is running: files the answered calls and begins the next ones. */
+void ah_turn_go_on(ah_run *run);
 void ah_turn_stop(ah_run *run); /* raises stops for the running calls */
 /* Gives each unanswered call a result and commits: the transcript is then sound. */
 void ah_turn_settle(ah_run *run, ah_status why);

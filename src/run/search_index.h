@@ -37,8 +37,8 @@ typedef struct ah_search_index {
     size_t docs;
 } ah_search_index;
 
-void ah_search_index_init(ah_search_index *x,
-                          const ah_mem *mem); /* the index must not move afterwards */
+/* The index must not move afterwards. */
+void ah_search_index_init(ah_search_index *x, const ah_mem *mem);
 void ah_search_index_clear(ah_search_index *x);
 
 /* Building: begin a document, add its words, repeat, then make. Return AH_NOMEM, or AH_USAGE if

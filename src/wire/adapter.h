@@ -70,8 +70,8 @@ typedef struct ah_adapter_vt {
     /* Lowering. The request body is head + entries + tail. `entry` gets an entry of tools only if
      * the mode lowers it in its place (wire/offers.h). */
     void (*head)(const ah_adapter *a, ah_wire *w); /* appends settings, tools, system text */
-    void (*entry)(const ah_adapter *a, ah_wire *w,
-                  const ah_entry *e); /* appends the bytes of one entry */
+    /* Appends the bytes of one entry. */
+    void (*entry)(const ah_adapter *a, ah_wire *w, const ah_entry *e);
     /* True if this opaque part (its data) justifies sending a message that has no text and no
      * calls. Other messages without text and calls are left out, since servers refuse them. NULL:
      * the wire takes any message. */
@@ -121,9 +121,8 @@ struct ah_adapter {
     /* The output schema binds calls too, and the model does not see it. So it is sent only without
      * tools, and also described in words. */
     bool output_unseen;
-    ah_strict_rules
-        /* The subset in which its tools may be strict; NONE: they are never strict. */
-        strict_tools;
+    /* The subset in which its tools may be strict; NONE: they are never strict. */
+    ah_strict_rules strict_tools;
     unsigned search;    /* AH_SEARCH_ bits; 0: no search of its own */
     unsigned asks;      /* AH_MODEL_ bits that requests ask of the model beside the fields above */
     unsigned images;    /* AH_IMAGES_ bits; 0: it takes no images */
@@ -148,8 +147,8 @@ struct ah_reader {
     const ah_adapter *adapter;
     ah_assembly *msg;
     int status;
-    int64_t
-        retry_after_ms; /* ms that the server asks to wait; -1: none, -2: longer than the limit */
+    /* Milliseconds that the server asks to wait; -1: none, -2: longer than the limit. */
+    int64_t retry_after_ms;
     /* The request has used up a rate limit: ms until there is room again; -1 and -2 as above. */
     int64_t spent_ms;
     int should_retry; /* x-should-retry: 1, 0, or -1 if absent */

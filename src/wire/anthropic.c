@@ -143,8 +143,8 @@ static void put_options(ah_wire *w)
     put_stop(b, o->stop);
     ah_wire_put_option(b, "temperature", o->temperature);
     ah_wire_put_option(b, "top_p", o->top_p);
-    put_cache(
-        b, o->cache); /* for the last block: each request reads what the one before has written */
+    /* Caches up to the last block: each request reads what the one before has written. */
+    put_cache(b, o->cache);
     if (ah_wire_has_tools(w))
         put_tool_choice(b, o->tool_choice);
 }
@@ -262,8 +262,8 @@ static void head(const ah_adapter *a, ah_wire *w)
         at = ah_segment_begin(b);
         ah_buf_fmt(b, "{\"type\":\"text\",\"text\":%.*s", AH_FMT(w->system));
         ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
-        put_cache(
-            b, w->settings.options.cache); /* read by the next request, however much a turn adds */
+        /* This part is read by the next request, however much a turn adds. */
+        put_cache(b, w->settings.options.cache);
         ah_buf_str(b, "}]");
     }
     ah_buf_str(b, ",\"messages\":[");

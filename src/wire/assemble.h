@@ -102,11 +102,10 @@ ah_status ah_assembly_refusal(ah_assembly *a, ah_slice raw, ah_err *err);
 ah_status ah_assembly_call(ah_assembly *a, int64_t index, ah_draft_call **out, ah_err *err);
 /* Adds a call, even if there is one with that index. */
 ah_status ah_assembly_add_call(ah_assembly *a, int64_t index, ah_draft_call **out, ah_err *err);
-ah_status ah_assembly_call_id(ah_draft_call *c, ah_slice raw,
-                              /* Sets the id; the first non-empty one counts. */
-                              ah_err *err);
-ah_status ah_assembly_call_name(ah_draft_call *c, ah_slice raw,
-                                ah_err *err); /* the first non-empty one counts */
+/* Sets the id; the first non-empty one counts. */
+ah_status ah_assembly_call_id(ah_draft_call *c, ah_slice raw, ah_err *err);
+/* The first non-empty one counts. */
+ah_status ah_assembly_call_name(ah_draft_call *c, ah_slice raw, ah_err *err);
 ah_status ah_assembly_call_arguments(ah_draft_call *c, ah_slice raw, ah_err *err); /* appended */
 /* Appends arguments that came as a JSON value instead of a string. */
 ah_status ah_assembly_call_value(ah_draft_call *c, ah_slice json, ah_err *err);

@@ -338,8 +338,8 @@ static void put_user(ah_buf *b, ah_slice content)
 
     ah_buf_str(b, ",{\"role\":\"user\",\"parts\":[");
     put_parts(b, &n, content);
-    ah_buf_str(b, n ? "]}"
-                    : "{\"text\":\"(empty message)\"}]}"); /* a message without text is refused */
+    /* The service refuses a message without text. */
+    ah_buf_str(b, n ? "]}" : "{\"text\":\"(empty message)\"}]}");
 }
 
 /* System text is possible only at the front; later notes are sent as the user, in tags. */

@@ -624,8 +624,8 @@ ah_slice ah_model_effort(const ah_model *m, ah_slice asked)
 
     if (!is || !m->efforts || is & m->efforts)
         return asked;
-    while (near > AH_EFFORT_MINIMAL &&
-           !(near & m->efforts)) /* "none" is not the nearest to any effort */
+    /* "none" is not the nearest to any effort. */
+    while (near > AH_EFFORT_MINIMAL && !(near & m->efforts))
         near >>= 1;
     if (!(near & m->efforts))
         near = is;

@@ -112,9 +112,8 @@ typedef struct ah_model_version {
  * digits). False: no version. *used is its length. A date is no part of it: a part after - has at
  * most two digits and does not begin with 0. */
 bool ah_model_version_read(ah_slice text, ah_model_version *out, size_t *used);
-int ah_model_version_cmp(const ah_model_version *a,
-                         /* Returns a value below 0, 0, or above 0. */
-                         const ah_model_version *b);
+/* Returns a value below 0, 0, or above 0. */
+int ah_model_version_cmp(const ah_model_version *a, const ah_model_version *b);
 
 /* -- the program's rows ------------------------------------------------------------------------ */
 

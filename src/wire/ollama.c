@@ -66,8 +66,8 @@ static void head(const ah_adapter *a, ah_wire *w)
 
     ah_buf_str(b, "{\"model\":");
     ah_json_put_string(b, ah_text_slice(a->model));
-    ah_buf_str(b, a->stream ? ",\"stream\":true"
-                            : ",\"stream\":false"); /* the server's default is true */
+    /* The server's default is true. */
+    ah_buf_str(b, a->stream ? ",\"stream\":true" : ",\"stream\":false");
     put_options(b, o);
     if (!ah_wire_lacks(w, AH_MODEL_THINKS))
         put_think(b, o->reasoning);

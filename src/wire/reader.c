@@ -351,8 +351,8 @@ static ah_status say_no_json(ah_wire_reader *r, const document *d, size_t *halve
     st = ah_json_check_piece_err(r->base.adapter->mem, d->text, halves, named, err);
     if (st == AH_OK || st == AH_NOMEM)
         return st;
-    if (ah_secrets_in(r->base.msg->secrets,
-                      d->text)) /* the quoted excerpt might contain half a key */
+    /* The quoted excerpt might contain half a key. */
+    if (ah_secrets_in(r->base.msg->secrets, d->text))
         ah_err_set(err, AH_PROVIDER, "%s is not JSON (not quoted: a key is in it)", named);
     err->status = AH_PROVIDER;
     ah_reader_judge(&r->base, err, false);

@@ -409,9 +409,10 @@ const ah_adapter_vt ah_scripted_vt = {
 
 const char *const ah_scripted_wires[] = {"anthropic", "openai", "responses",
                                          "gemini",    "ollama", NULL};
-static const ah_adapter_vt wires[] = {
-    READS(ah_anthropic_open), READS(ah_openai_open), READS(ah_responses_open),
-    READS(ah_gemini_open), READS(ah_ollama_open)}; /* in the order of ah_scripted_wires */
+/* In the order of ah_scripted_wires. */
+static const ah_adapter_vt wires[] = {READS(ah_anthropic_open), READS(ah_openai_open),
+                                      READS(ah_responses_open), READS(ah_gemini_open),
+                                      READS(ah_ollama_open)};
 
 void ah_scripted_read(ah_scripted *s, size_t n)
 {

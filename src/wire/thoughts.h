@@ -12,9 +12,8 @@
  * block's text are joined; its other members, such as a signature, are kept. */
 typedef struct ah_thought_blocks {
     ah_buf done; /* complete blocks, with commas between them */
-    ah_buf text, rest,
-        /* The current block: its text, other members, type and index. */
-        label;
+    /* The current block: its text, other members, type and index. */
+    ah_buf text, rest, label;
     bool open;
 } ah_thought_blocks;
 
