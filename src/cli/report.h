@@ -21,6 +21,7 @@ typedef struct ah_report {
     bool waiting;
 } ah_report;
 
+/* Counts an event, and notes what is waited for. */
 void ah_report_event(ah_report *r, const ah_event *event);
 
 /* Prints a line of JSON that the library made (no white space between its values). Escapes control

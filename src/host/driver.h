@@ -23,6 +23,7 @@ void *ah_driver_run_ud(const ah_driver_run *d, ah_driver_run_fn done);
 int ah_driver_run_depth(const ah_driver_run *d);
 /* The number of its run, unique in the host; 0 for NULL. */
 int64_t ah_driver_run_id(const ah_driver_run *d);
+/* The next driven run of the host; NULL: none. */
 ah_driver_run *ah_driver_run_next(const ah_driver_run *d);
 /* The run in whose tool it was started; NULL: none. */
 ah_driver_run *ah_driver_run_parent(const ah_driver_run *d);

@@ -80,6 +80,7 @@ int64_t ah_host_wall(void *host);  /* ms since the epoch */
 double ah_host_random(void *host); /* [0, 1) */
 /* True if the clock is past the deadline (0: none), or all runs are about to be cancelled. */
 bool ah_host_over(void *host, int64_t deadline);
+/* Sets *out to the host's HTTP client, made on first use and borrowed. */
 ah_status ah_host_http(ah_host *h, ah_http **out, ah_err *err);
 
 void ah_job_post(ah_host *h, ah_job *job); /* no effect if it is posted already */

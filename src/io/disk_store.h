@@ -58,6 +58,7 @@ typedef struct ah_fs_sweep {
     ah_fs_holding holding;
     bool asked, busy; /* asked: records of sets were examined; busy: a set is in progress */
 } ah_fs_sweep;
+/* Looks at one entry of the folder; removes it if it is a leftover. */
 void ah_fs_sweep_entry(ah_fs_sweep *s, const char *name, const struct stat *st);
 
 /* Removes the entry, a folder with everything in it, of any depth on a small stack. Returns true if
@@ -102,6 +103,7 @@ typedef struct ah_fs_ticket {
     ah_fs_step item[];
 } ah_fs_ticket;
 
+/* Makes a ticket with room for n steps; NULL: out of memory. */
 ah_fs_ticket *ah_fs_ticket_new(const ah_mem *mem, size_t n);
 void ah_fs_ticket_free(const ah_mem *mem, ah_fs_ticket *t);
 /* Sets `parent` and `top` of each step, and whether they form a set. False: out of memory. */
@@ -120,6 +122,7 @@ void ah_fs_finish(ah_fs_host *h, ah_fs_ticket *t);
 /* Removes files and folders that are still waiting. */
 void ah_fs_forget(ah_fs_host *h, ah_fs_ticket *t);
 
+/* Slots of the store: prepare makes a ticket, which either commit or drop frees. */
 ah_status ah_fs_host_prepare(ah_fs *fs, const ah_fs_changes *list, void **ticket, ah_err *err);
 ah_status ah_fs_host_commit(ah_fs *fs, void *ticket, ah_err *err);
 void ah_fs_host_drop(ah_fs *fs, void *ticket);

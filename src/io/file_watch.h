@@ -49,6 +49,7 @@ ah_status ah_file_watch_open(const ah_mem *mem, ah_loop *loop, const ah_file_wat
                              ah_file_watch **out, ah_err *err);
 void ah_file_watch_free(ah_file_watch *w); /* NULL is allowed */
 
+/* True if a batch can be taken. */
 bool ah_file_watch_ready(const ah_file_watch *w);
 /* True if the watched file, or its folder, is gone: no batch follows this one. */
 bool ah_file_watch_ended(const ah_file_watch *w);
@@ -57,6 +58,7 @@ bool ah_file_watch_ended(const ah_file_watch *w);
  * for again. */
 ah_status ah_file_watch_batch(ah_file_watch *w, const ah_file_change **list, size_t *n,
                               ah_err *err);
+/* Frees the batch; changes are collected for the next one. */
 void ah_file_watch_take(ah_file_watch *w);
 
 #endif

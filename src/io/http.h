@@ -79,10 +79,12 @@ void ah_http_free_transfer(ah_transfer *t);
 int ah_transfer_status(const ah_transfer *t); /* 0 until the head is complete */
 /* The trimmed value of the last header of that name, ignoring case; .p NULL: none. */
 ah_slice ah_transfer_header(const ah_transfer *t, const char *name);
+/* The header number i (from 0) with its trimmed value; false: there are not so many. */
 bool ah_transfer_header_at(const ah_transfer *t, size_t i, ah_slice *name, ah_slice *value);
 /* Body bytes not taken yet; valid until the next ah_loop_wait or ah_transfer_took, and, once the
  * transfer has ended, until it is freed. */
 ah_slice ah_transfer_body(const ah_transfer *t);
+/* Drops the first n bytes of the body, which the owner has taken. */
 void ah_transfer_took(ah_transfer *t, size_t n);
 /* Takes the received but untaken bytes out of the transfer with their buffer, which then belongs to
  * the caller. If it is given back, the buffer is used for later bytes. */

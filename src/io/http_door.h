@@ -39,6 +39,7 @@ typedef struct ah_door {
     int64_t limit_ms[AH_VISIT_PHASES];
 } ah_door;
 
+/* enter adds a connection, in the memory of the caller; leave removes it. */
 void ah_door_enter(ah_door *d, ah_visit *v, int fd, int64_t now);
 void ah_door_leave(ah_door *d, ah_visit *v);
 

@@ -99,6 +99,7 @@ typedef enum ah_process_stream { AH_STDOUT, AH_STDERR } ah_process_stream;
 
 /* Returns the untaken output; valid until the next take or line, or ah_loop_wait. */
 ah_slice ah_process_output(const ah_process *p, ah_process_stream s);
+/* Drops the first n bytes of the output, which the owner has taken. */
 void ah_process_take(ah_process *p, ah_process_stream s, size_t n);
 bool ah_process_at_end(const ah_process *p, ah_process_stream s); /* no more output will come */
 

@@ -35,6 +35,7 @@ typedef struct ah_budget {
 } ah_budget;
 
 ah_budget *ah_budget_new(const ah_mem *mem); /* without limits; NULL when out of memory */
+/* Both allow NULL. */
 ah_budget *ah_budget_ref(ah_budget *b);
 void ah_budget_unref(ah_budget *b);
 /* Adds a price. Copies the model's name. */

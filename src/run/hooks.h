@@ -27,11 +27,11 @@ typedef enum ah_verdict {
 
 const char *ah_verdict_name(ah_verdict v); /* "deny" */
 
-/* A longer reason is shown as its beginning and the number of bytes left out. */
 enum {
     AH_MAX_CHECK_ROUNDS = 10,
-    AH_MAX_REASON = 16 << 10, /* bytes */
-    AH_MAX_POLICY = 128       /* bytes of a policy's name */
+    /* Bytes of a reason; of a longer one the beginning is shown, and how many bytes are missing. */
+    AH_MAX_REASON = 16 << 10,
+    AH_MAX_POLICY = 128 /* bytes of a policy's name */
 };
 
 /* The verdict of one policy with its texts. The caller clears it (ah_ruling_clear). */

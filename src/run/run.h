@@ -19,7 +19,8 @@
 
 /* `now` is the time of the loop's clock, ms. */
 ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err *err);
-void ah_run_mute(ah_run *run); /* no events from now on */
+void ah_run_mute(ah_run *run); /* no more events, and no results kept in files */
+/* Sets the run around it; NULL: that one is gone. */
 void ah_run_set_around(ah_run *run, ah_run *around);
 ah_run *ah_run_around(const ah_run *run); /* NULL: none */
 /* Passes on an event of a run inside this one to the listener of this one. */
@@ -29,6 +30,8 @@ void ah_run_free(ah_run *run); /* settles and commits a pending turn first; NULL
 /* Returns false with AH_NEED_WAIT and AH_NEED_DONE. */
 bool ah_run_next(ah_run *run, ah_need *need);
 
+/* Data that the exchange `id` has received. All are ignored for another exchange than the current
+ * one. `bytes` are borrowed. */
 void ah_run_head(ah_run *run, uint32_t id, const ah_response_head *head);
 void ah_run_feed(ah_run *run, uint32_t id, ah_slice bytes);
 /* Err NULL or AH_OK: the response is complete. */
@@ -50,6 +53,7 @@ void ah_call_approved(ah_call *call, bool approved, ah_slice args, ah_slice why,
 void ah_run_checked(ah_run *run, ah_slice message);
 /* The checks failed: the run ends with the error. Returns false if the run is already ending. */
 bool ah_run_check_failed(ah_run *run, const ah_err *err);
+/* Sets the run's time (loop clock, ms), and ends calls whose time is over. */
 void ah_run_tick(ah_run *run, int64_t now);
 /* Records the cancellation; the next ah_run_next acts on it. status is AH_CANCELLED, AH_NOMEM,
  * AH_INTERNAL, or AH_GUARD for a rejected message. */

@@ -1,7 +1,6 @@
 /* The state of a run. Included only by the files of the state machine: run.c (iterations, answers,
  * time), run_turn.c (the calls of a turn) and the other run_*.c. The run owns everything in ah_run
- * except what config.h marks as borrowed. No function allocates unless it returns a status or
- * bool. */
+ * except what config.h marks as borrowed. */
 #ifndef AH_RUN_RUN_STATE_H
 #define AH_RUN_RUN_STATE_H
 
@@ -58,6 +57,7 @@ struct ah_run {
 /* For long checks: true if the run is cancelled, or its time is over, or that of a run or call
  * around it. `run` is an ah_run. */
 bool ah_run_is_over(void *run);
+/* The cost in US dollars. */
 double ah_run_dollars(const ah_usage *u);
 void ah_run_raise(ah_run *run, ah_need need); /* cannot fail */
 /* The work started by the need `begun` is no longer wanted. Takes the need back if it was not taken

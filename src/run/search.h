@@ -27,6 +27,7 @@ typedef struct ah_search ah_search;
 /* Returns AH_PROMPT_VALIDATION if two tools have the same name. `who` and `method` are literals. */
 ah_status ah_search_new(const ah_mem *mem, const ah_search_rules *rules, ah_tool *const *tool,
                         size_t n, ah_search **out, ah_err *err);
+/* Both allow NULL. */
 ah_search *ah_search_ref(ah_search *s);
 void ah_search_unref(ah_search *s);
 

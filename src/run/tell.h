@@ -6,9 +6,11 @@
 
 #include "run/config.h"
 
+/* The run's copy of its config, valid as long as the run. */
 const ah_run_config *ah_run_cfg(const ah_run *run);
 int64_t ah_run_wall(const ah_run *run); /* ms since the epoch */
 
+/* Emits an event with n fields, which are borrowed, to the log and the listener. */
 void ah_run_emit(ah_run *run, ah_event_type type, const ah_field *field, size_t n);
 
 /* Emits with the first n of the fields only. */

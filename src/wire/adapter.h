@@ -138,8 +138,10 @@ bool ah_adapter_carries(const ah_adapter *a, ah_slice schema);
 /* True if the model then sees the schema, so that it is not described in words. */
 bool ah_adapter_shows(const ah_adapter *a, ah_slice schema);
 
+/* Both allow NULL. */
 ah_adapter *ah_adapter_ref(ah_adapter *a);
 void ah_adapter_unref(ah_adapter *a);
+/* The origin of the adapter's messages; its texts are the adapter's. */
 ah_origin ah_adapter_origin(const ah_adapter *a);
 
 /* Every reader begins with this struct. */

@@ -84,6 +84,7 @@ enum {
     AH_MAX_OPAQUE = 1024         /* parts in one message */
 };
 
+/* `delta` and `secrets` are used until the clear; `delta` may be NULL. */
 void ah_assembly_init(ah_assembly *a, const ah_mem *mem, const ah_secrets *secrets,
                       void (*delta)(void *ud, ah_slice text), void *ud);
 void ah_assembly_clear(ah_assembly *a);

@@ -6,11 +6,11 @@
 
 #include "wire/provider.h"
 
-/* Returns AH_USAGE for an unknown provider, with the known ones; AH_PROVIDER if the key is
- * missing. */
 /* A provider that is a program, in the Lua half (docs/reference/claude.md). */
 #define AH_CLAUDE "claude_agent_sdk"
 
+/* Returns AH_USAGE for an unknown provider, with the known ones; AH_PROVIDER if the key is
+ * missing. */
 ah_status ah_provider_open(ah_slice provider, ah_slice model, const ah_provider_options *o,
                            ah_adapter **out, ah_err *err);
 

@@ -76,6 +76,7 @@ void ah_wire_reader_close(ah_reader *r);
 ah_status ah_wire_reader_error(ah_wire_reader *r, ah_slice error, ah_err *err);
 /* The same for an error whose message and short word (JSON values) are in other places. */
 ah_status ah_wire_reader_fault(ah_wire_reader *r, ah_slice message, ah_slice word, ah_err *err);
+/* Fails with AH_PROVIDER and this message, which may be retried as the response's status allows. */
 ah_status ah_wire_reader_bad(ah_wire_reader *r, ah_err *err, const char *what, ...)
     __attribute__((format(printf, 3, 4)));
 /* AH_OK if a buffer of the reader has not failed; AH_PROVIDER if the answer was too large for
