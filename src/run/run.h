@@ -34,7 +34,7 @@ bool ah_run_next(ah_run *run, ah_need *need);
  * one. `bytes` are borrowed. */
 void ah_run_head(ah_run *run, uint32_t id, const ah_response_head *head);
 void ah_run_feed(ah_run *run, uint32_t id, ah_slice bytes);
-/* Err NULL or AH_OK: the response is complete. */
+/* The response has ended: completely with err NULL or AH_OK, else with that error. */
 void ah_run_end(ah_run *run, uint32_t id, const ah_err *err);
 /* The server asks to wait this long before the next try, ms; -1: it does not. */
 void ah_run_advise(ah_run *run, uint32_t id, int64_t retry_after_ms);
