@@ -1,6 +1,6 @@
-/* The connections of a server. If there is no room for another, closes one that makes the server
- * wait, never one that waits for the server. Knows nothing of HTTP, and closes no descriptor
- * itself. Visits are the caller's memory, linked into the door. */
+/* The connections of a server. If there is no room for another, chooses one to close that makes the
+ * server wait, never one that waits for the server. Knows nothing of HTTP, and closes no
+ * descriptor. Visits are the caller's memory, linked into the door. */
 #ifndef AH_IO_HTTP_DOOR_H
 #define AH_IO_HTTP_DOOR_H
 
@@ -39,7 +39,7 @@ typedef struct ah_door {
     int64_t limit_ms[AH_VISIT_PHASES];
 } ah_door;
 
-/* enter adds a connection, in the memory of the caller; leave removes it. */
+/* Adds a connection, which is in the memory of the caller, until ah_door_leave. */
 void ah_door_enter(ah_door *d, ah_visit *v, int fd, int64_t now);
 void ah_door_leave(ah_door *d, ah_visit *v);
 

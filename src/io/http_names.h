@@ -12,7 +12,7 @@ typedef struct ah_server_names {
     const ah_slice *origin; /* "https://example.com:8443"; "*": any */
     size_t n_origins;
     const char *address; /* the address that is listened on */
-    /* Listens on all addresses: any IP address is accepted, but names only if listed. */
+    /* It listens on all addresses: a Host header with any IP address is accepted. */
     bool is_any;
 } ah_server_names;
 

@@ -34,9 +34,9 @@ static const char *const words[] = {
 static const int others[] = {401, 402, 403, 404, 405, 407, 408, 409, 425, 429, 451, 503, 504, 529};
 
 /* Forms of messages; the first that fits decides. Case is ignored; #w is the window, #u the tokens
- * used, #a the limit of the answer, #- another number, * any text. Before each form stands the
- * server that uses it: as recorded (spec/wire/full_spec.lua has the full texts), as in its source
- * or documentation, or as reported by its users. */
+ * used, #a the limit of the answer, #- another number, * any text. SAID names the server that uses
+ * a form: as recorded (spec/wire/full_spec.lua has the full texts), as in its source or
+ * documentation, or as reported by its users. */
 #define SAID(by, form) form
 #define OPENAI_MAX     "this model's maximum context length is #w tokens"
 static const char *const forms[] = {

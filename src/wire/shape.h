@@ -40,8 +40,8 @@ struct ah_shape {
     const char *const *words;      /* values that a string may have; end with NULL. NULL: any */
     const ah_shape *items;         /* shape of an array's items; NULL: any */
     const ah_shape_member *member; /* members of an object, at most 16; end with no name */
-    const char *by;                /* name of the string member that selects one of `cases`, */
-    const ah_shape_case *cases; /* which end with no word; objects with other words are ignored */
+    const char *by;                /* name of the string member that selects a case; NULL: none */
+    const ah_shape_case *cases;    /* end with no word; an object with another word has no case */
 };
 
 /* Macros for tables. */
