@@ -39,13 +39,11 @@ typedef void (*ah_http_news_fn)(void *ud, ah_transfer *t);
 /* Carries requests in place of curl, like an ah_transport (agenthost.h): it reports what it
  * receives through ah_http_head, ah_http_body and ah_http_end, in `start` or later. */
 typedef struct ah_http_carrier {
-    /* Begins a request. If it fails and leaves *err unchanged, the message is made from the status.
-     */
+    /* Begins a request. If it fails with *err unchanged, the message is made from the status. */
     ah_status (*start)(void *ud, ah_http *http, const ah_transport_request *request, ah_err *err);
     void (*cancel)(void *ud, uint64_t id);
     void *ud;
-    bool connects; /* it connects to addresses that we do not see: requests with `only` are refused
-                    */
+    bool connects; /* to addresses that we do not see: requests with `only` are refused */
 } ah_http_carrier;
 
 /* Observer of each exchange: gets the checked request, the body's bytes as they come, and the end,

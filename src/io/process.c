@@ -818,7 +818,7 @@ static ah_status watch_all(ah_process *p, ah_err *err)
             st = failed("set up a pipe", err);
         else if (p->out[i].fd >= 0)
             st = ah_loop_watch(p->loop, p->out[i].fd, AH_IN, on_output, p, err);
-    /* reserves room in the loop's table, so that watching it later cannot fail */
+    /* Reserves room in the loop's table, so that watching it later cannot fail. */
     if (st == AH_OK && p->in >= 0 &&
         (st = ah_loop_watch(p->loop, p->in, AH_OUT, on_input, p, err)) == AH_OK)
         st = ah_loop_watch(p->loop, p->in, 0, NULL, NULL, err);

@@ -40,17 +40,16 @@ typedef struct ah_sandbox_folder {
 
 typedef struct ah_sandbox_config {
     ah_sandbox_kind kind;
-    /* writable; borrowed as long as the sandbox */
+    /* Writable; borrowed as long as the sandbox. */
     ah_sandbox_folder folder[AH_SANDBOX_FOLDERS];
     size_t n_folders;
     bool reads; /* only these, the system's and the writable ones can be read */
     ah_sandbox_folder readable[AH_SANDBOX_FOLDERS]; /* borrowed as long as the sandbox */
     size_t n_readable;
-    int program; /* a file that can also be read and run, borrowed as long as the sandbox; 0: none
-                  */
+    int program; /* a file that can be read and run too; borrowed like the folders; 0: none */
     const char *program_path;
     bool network;
-    /* root keeps its rights over owners of files and over others' files */
+    /* Root keeps its rights over owners of files and over others' files. */
     bool owners;
 } ah_sandbox_config;
 
@@ -58,7 +57,7 @@ typedef struct ah_sandbox {
     ah_sandbox_config cfg; /* kind: the chosen one, never AUTO or REQUIRE */
     int abi;               /* version of Landlock */
     int fence;             /* for ah_process_config.fence_fd; 0: none */
-    /* its own writable folder; "" if it has none */
+    /* Its own writable folder; "" if it has none. */
     char temporary[256];
     char text[96]; /* for example "landlock (ABI 7), no network", or "none" */
 } ah_sandbox;
@@ -76,7 +75,7 @@ void ah_sandbox_close(ah_sandbox *s);
 /* Sets `out` to the arguments that go before the command (bubblewrap) and returns their number.
  * Valid as long as s. */
 size_t ah_sandbox_words(const ah_sandbox *s, const char *out[AH_SANDBOX_WORDS]);
-/* For ah_process_config.confine and .clean, with the ah_sandbox as ud. It must stay until the
+/* For ah_process_config.confine and .clean, with the ah_sandbox as ud. It must stay valid until the
  * process is gone. */
 int ah_sandbox_enter(const void *sandbox, const pid_t *above, size_t n_above);
 bool ah_sandbox_clean(const void *sandbox, long for_ms);

@@ -42,8 +42,7 @@ typedef struct ah_ruling {
     char policy[AH_MAX_POLICY]; /* its name, or the place of its definition: "crm.lua:12" */
     char failure[AH_MAX_MESSAGE];
     ah_buf why; /* for the model and for the person that approves */
-    /* REWRITE: the arguments, checked JSON. REPLACE, REDACT: the value, checked JSON; NULL: none.
-     */
+    /* Checked JSON. REWRITE: the arguments. REPLACE, REDACT: the value; NULL: none. */
     ah_text *json;
     ah_text *message, *images, *type; /* REPLACE: as in an outcome; NULL: none */
     bool success, exclude;            /* REPLACE */

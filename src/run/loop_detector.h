@@ -18,8 +18,7 @@ enum {
 typedef struct ah_loop_detector_rules {
     int warn, stop;
     int window;         /* number of earlier calls with which a call is compared */
-    int pattern_window; /* number of calls, the current one included, in which a pattern is searched
-                         */
+    int pattern_window; /* number of calls, with the current one, in which a pattern is searched */
     ah_slice exempt;    /* JSON list of the names of tools that are not counted; borrowed */
 } ah_loop_detector_rules;
 

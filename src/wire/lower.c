@@ -616,7 +616,7 @@ ah_slice ah_wire_tool(const ah_wire *w, size_t *at, ah_segment_kind *kind, size_
     *entry = t ? t->entry : 0;
     if (t)
         return t->spec;
-    /* the fixed tool comes after the initial ones; *at is past them all once it was returned */
+    /* The fixed tool comes after the initial ones; *at is past them all once it was returned. */
     if (dispatches(w) && *at == w->offers.n) {
         *at += 1;
         return ah_slice_of(ah_dispatcher_spec);
@@ -681,7 +681,7 @@ size_t ah_wire_body(const ah_wire *w, ah_slice out[3])
     const ah_adapter_vt *vt = w->adapter->vt;
     ah_slice body = ah_buf_slice(&w->body);
 
-    /* every entry begins with a comma, which the first after a bracket must not have */
+    /* Every entry begins with a comma, which the first after a bracket must not have. */
     if (body.n && w->head.len && w->head.data[w->head.len - 1] == '[')
         body = (ah_slice){body.p + 1, body.n - 1};
     out[0] = ah_buf_slice(&w->head);

@@ -47,8 +47,8 @@ typedef struct ah_last_request {
     uint64_t tools, system, model, settings; /* hashes */
     size_t entries;                          /* number of transcript entries in it */
     size_t n_body;                           /* segments of its body */
-    bool body_gone;                          /* its body was discarded: */
-    uint64_t body;                           /* hash of that body */
+    bool body_gone;                          /* its body was discarded, and `body` is its hash */
+    uint64_t body;                           /* if body_gone */
 } ah_last_request;
 
 struct ah_wire {
@@ -64,8 +64,8 @@ struct ah_wire {
     ah_search_mode searching;   /* current search mode, if tools are deferred */
     bool searching_here;        /* the wire's own search is not used, whatever is known */
     bool searched;              /* the wire's own search was used, and the model has answered */
-    unsigned lacking;           /* AH_MODEL_ bits that the model is known to lack, and */
-    unsigned trying_without;    /* bits left out to try it without them */
+    unsigned lacking;           /* AH_MODEL_ bits left out: learned ones, and trying_without */
+    unsigned trying_without;    /* AH_MODEL_ bits left out as a try */
     ah_slice deferral;          /* the latest tools_deferred entry; .p NULL: none */
     ah_model_settings settings; /* from the latest settings entry taken in */
     ah_slice system;            /* text value of the latest prompt, with its quotes */

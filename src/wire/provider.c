@@ -138,7 +138,7 @@ ah_status ah_wire_native_post(const ah_wire_native *a, const char *path, const a
     size_t end[AH_MAX_HEADERS], lines_n = 0, from;
     ah_slice *lines;
 
-    /* the array first, then the texts that it refers to */
+    /* The array first, then the texts that it refers to. */
     ah_buf_room(scratch, AH_MAX_HEADERS * sizeof(ah_slice));
     if (ah_buf_ok(scratch))
         scratch->len += AH_MAX_HEADERS * sizeof(ah_slice);

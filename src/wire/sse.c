@@ -185,8 +185,8 @@ void ah_sse_clear(ah_sse *s)
     s->started = s->cr = s->has_data = false;
 }
 
-/* lf is the next
- * , kept so that a stream with other line ends is not searched to its end for every line. */
+/* lf is the next \n, kept so that a stream with other line ends is not searched to its end for
+ * every line. */
 static ah_status feed(ah_sse *s, const char *p, const char *end, const sink *to)
 {
     const char *lf = find(p, end, '\n'), *eol;

@@ -13,11 +13,11 @@ typedef struct ah_sse {
     ah_buf event; /* event name; "" for message */
     ah_buf data;
     ah_buf id; /* id of the last event in the stream; "" before the first id */
-    /* ms that the server asks a client to wait before it connects again; -1: not given. */
+    /* Milliseconds that a client must wait before it connects again; -1: not given. */
     int64_t retry;
     bool resumable; /* set by the owner after ah_sse_init: reads id and retry */
     bool started;   /* past the first line, which may begin with a byte order mark */
-    bool cr;        /* the last byte was \r: a following   belongs to it */
+    bool cr;        /* the last byte was \r: a following \n belongs to it */
     bool has_data;
 } ah_sse;
 
