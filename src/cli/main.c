@@ -209,7 +209,7 @@ static void on_event(void *ud, const ah_event *event)
 {
     session *s = ud;
 
-    if (s->reported) /* events of settling at the end of the host */
+    if (s->reported) /* runs settle while the host is closed */
         return;
     ah_terminal_erase(&s->terminal);
     ah_report_event(&s->report, event);

@@ -1,9 +1,8 @@
-/* Asks: approvals and questions that need a person's response. The host has one book of open asks,
- * whoever opens them (an approval of a call, a handler's question) and whoever responds (the
- * script, a front end, the program). This module checks responses and emits the events of both
- * ends. lua/lua_ask.h decides which responders are asked, in which order. The book owns its items;
- * an item copies or references its definition. Events run observers, which may close asks: see
- * ah_ask_pin. */
+/* Asks: approvals and questions that need a person's response. The host has one book of the open
+ * asks; approvals of calls and questions of handlers open them, and the script, a front end or the
+ * program responds. This module checks responses and emits the events of both ends. lua/lua_ask.h
+ * decides which responders are asked, in which order. The book owns its items; an item copies or
+ * references its definition. Events run observers, which may close asks: see ah_ask_pin. */
 #ifndef AH_HOST_ASK_H
 #define AH_HOST_ASK_H
 

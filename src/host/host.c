@@ -29,8 +29,8 @@ void ah_host_came_back(ah_host *h, bool looks)
     ah_calling_out();
 }
 
-/* The program's clocks and random function are called anywhere, without ah_calling_out: nothing is
- * lent to them, and they release nothing. */
+/* The program's clocks and random function are called anywhere. Lent bytes (base/lent.h) stay valid
+ * across these calls, so there is no ah_calling_out. */
 static int64_t program_clock(void *host)
 {
     ah_host *h = host;

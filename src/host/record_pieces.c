@@ -1,5 +1,5 @@
-/* Removes keys that a server sends back in the pieces of a stream from a recording: no piece is the
- * key, but a reader of the recording, or a replay, joins them.
+/* Removes from a recording the keys that a server has sent back in pieces of a stream: no piece is
+ * the whole key, but a reader of the recording, or a replay, joins them.
  *
  * The body is scanned as JSON in any framing (events, lines, a list, one document) by its
  * punctuation only; invalid JSON is kept too, and may contain pieces. Pieces are the strings of the

@@ -346,7 +346,7 @@ static bool feed_body(ah_http *http, uint64_t id, ah_slice response, ah_buf *scr
     return ah_buf_ok(scratch);
 }
 
-/* The recorded error text has no host name, as the transfer adds it. */
+/* The recorded error text has no host name: the transfer adds it. */
 static bool feed_end(ah_http *http, uint64_t id, const exchange *e, ah_buf *scratch)
 {
     char reason[MAX_REASON] = "";

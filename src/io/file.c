@@ -85,7 +85,7 @@ static bool write_all(int fd, ah_slice bytes)
     return true;
 }
 
-/* Syncs the rename. File systems without this are ignored. */
+/* Syncs the folder of the file, so that a rename is on the disk; errors are ignored. */
 static void sync_folder(char *path)
 {
     char *slash = strrchr(path, '/');

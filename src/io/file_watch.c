@@ -62,7 +62,7 @@ struct ah_file_watch {
     size_t moving;   /* index + 1 of the node renamed last, whose new name may follow */
     uint32_t cookie; /* inotify's cookie of that rename */
     ah_timer timer;
-    int64_t quiet_ms, first; /* first: begin of the batch */
+    int64_t quiet_ms, first; /* first: beginning of the batch */
     bool stirred;            /* an event has come since the batch's timer was set */
     bool pending, ready, lost, gone;
     ah_file_change *batch; /* NULL: not made yet */

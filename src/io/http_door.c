@@ -1,6 +1,6 @@
-/* A client's waiting time is measured from the begin of the server's wait: for a head or body from
- * its begin, however often a byte comes; for an answer from when its socket is full until it is
- * empty again. */
+/* The time that the server waits for a client: for a head or a body, measured from its beginning,
+ * however often a byte comes; for an answer, while the client's socket is full, until it is empty
+ * again. */
 #include "io/http_door.h"
 
 #include <poll.h>

@@ -1,7 +1,7 @@
 /* libmicrohttpd without its own thread: it works when called, and waits through its epoll
- * descriptor in our loop. We accept connections ourselves, in order to decide which ones are
- * accepted and which must close. A connection without an answer is suspended; writing to it resumes
- * it. */
+ * descriptor in our loop. We accept connections ourselves: when all places are taken, we close a
+ * slow connection or let new clients wait. A connection without an answer is suspended; writing to
+ * it resumes it. */
 #include "io/http_server.h"
 
 #include <arpa/inet.h>
@@ -503,7 +503,7 @@ static void enter(ah_server *s, ah_hit *x)
     s->first = x;
 }
 
-/* Called at the begin of each request, with its unparsed target. */
+/* Called at the beginning of each request, with its unparsed target. */
 static void *on_target(void *ud, const char *target, struct MHD_Connection *c)
 {
     ah_server *s = ud;

@@ -5,8 +5,8 @@
  * The host also watches the time, as a command without a sandbox can stop its supervisors. After
  * the time limit or a request to end, supervisors that do not report in time are continued (CONT).
  * Then the host kills the processes below them, in case the supervisors are stopped faster than
- * continued; then it sends TERM, which reports that one supervisor does nothing, and at last KILL.
- * Supervisors are signalled by process id only until they have been waited for. */
+ * continued; then it sends the outer one TERM, which means that the inner one does nothing, and at
+ * last KILL. Supervisors are signalled by process id only until they have been waited for. */
 #define _GNU_SOURCE /* pipe2, F_SETPIPE_SZ */
 #include "io/process.h"
 
