@@ -1,13 +1,14 @@
-/* Letters without a value can be joined; a value follows "=" (names), or is the rest of the word
- * (letters), or the next word. The program reads by the same rules. */
+/* Letters without a value can be joined. A value follows "=" (names), or is the rest of the word
+ * (letters), or the next word. The program uses the same rules. */
 #include "cli/options.h"
 
 #include <string.h>
 
 #include "cli/programs.h"
 
-/* `any`: the value may be empty, or begin with a dash. `once`: a second file or script must not be
- * dropped in silence; of other values the last counts. `common`: every command takes it. */
+/* `any`: the value may be empty, or begin with a dash. `once`: a second one is an error, since a
+ * file or script must not be dropped silently; of other values the last counts. `common`: every
+ * command takes it. */
 const ah_option_row ah_option_table[AH_OPTIONS] = {
     [AH_OPTION_EVAL] = {'e', "eval", "CODE", NULL, "any once",
                         "run CODE, in which `ah` is the library"},
@@ -35,7 +36,7 @@ const ah_option_row ah_option_table[AH_OPTIONS] = {
     [AH_OPTION_END] = {0, "", NULL, NULL, "common", "end the options: the next word is the script"},
 };
 
-/* The words of the command line that are still to be read. */
+/* The unread words of the command line. */
 typedef struct words {
     int left;
     char **at;
@@ -71,7 +72,7 @@ static ah_option_id by_letter(char letter)
     return (ah_option_id)i;
 }
 
-/* -v counts up from where it is, so that -q -v is info, as -v is. */
+/* -v increases the current level, so that -q -v is info, like -v. */
 static ah_log_level louder(ah_log_level level)
 {
     return level > AH_LOG_INFO ? AH_LOG_INFO : AH_LOG_DEBUG;
@@ -135,7 +136,7 @@ static bool fits(const ah_option_row *opt, const char *value)
     return !opt->words || is_word(opt->words, value);
 }
 
-/* False where the option is none, or not to be taken so. */
+/* False if the option is unknown or invalid. */
 static bool set(ah_options *o, words *w, ah_option_id id, const char *value)
 {
     const ah_option_row *opt = &ah_option_table[id];
@@ -183,9 +184,9 @@ static bool read_options(ah_options *o, words *w)
     return true;
 }
 
-/* -- the whole --------------------------------------------------------------------------- */
+/* -- the command line -------------------------------------------------------------------- */
 
-/* True if the word may be the name of a command, which the programs know. */
+/* True if the word may be a command, which the programs decide. */
 static bool is_program(const char *word)
 {
     const ah_program *p = ah_programs;
@@ -201,7 +202,7 @@ bool ah_options_parse(ah_options *o, int argc, char **argv)
     bool fine, named;
 
     *o = (ah_options){.log_level = AH_LOG_WARNING};
-    take(&w); /* our own name */
+    take(&w); /* the command's own name */
     fine = read_options(o, &w);
     named = !o->eval && !ah_options_given(o, AH_OPTION_END);
     if (fine && named && w.left > 0 && strcmp(w.at[0], "version") == 0) {
