@@ -277,7 +277,7 @@ local SHELLS = { bash = bash, zsh = zsh, fish = fish }
 
 return {
   name = "completion",
-  doc = "print what completes words in that shell",
+  doc = "print a completion script for a shell",
   usage = "bash|zsh|fish",
   help = [[
 bash:  source <(agenthost completion bash)

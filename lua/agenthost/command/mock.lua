@@ -13,13 +13,13 @@ local FORMATS = { "openai", "responses", "anthropic", "gemini", "ollama" }
 
 local FLAGS = {
   { name = "port", value = "N", kind = "integer", most = 65535,
-    doc = "listen on this port (0, as without it: any)" },
-  { name = "listen", value = "ADDR", doc = "listen on this address; others can reach it then" },
+    doc = "listen on this port (default 0: a free one)" },
+  { name = "listen", value = "ADDR", doc = "listen on this address; others can then reach it" },
   { name = "format", value = "NAME", words = "all " .. table.concat(FORMATS, " "),
     doc = "speak as one provider only, such as anthropic" },
   { name = "strict", instead = "lenient",
-    doc = "refuse what strict providers refuse (as without it)" },
-  { name = "lenient", instead = "strict", doc = "refuse only what cannot be read" },
+    doc = "refuse what strict providers refuse (the default)" },
+  { name = "lenient", instead = "strict", doc = "refuse only requests that cannot be read" },
   { name = "once", value = "N", kind = "integer", doc = "end after N requests" },
   { name = "log", value = "FILE", doc = "append each request to FILE, as a line of JSON" },
 }
@@ -657,12 +657,13 @@ end
 
 return {
   name = "mock",
-  doc = "be a model server that says what a script tells it to",
+  doc = "be a model server that answers from a script",
   usage = "script.lua",
   help = [[
-Speaks as OpenAI, Anthropic, Gemini and Ollama do, refuses what strict providers
-refuse, prints its address as one line; a signal or --once ends it. The script
-returns turns as for ah.scripted, or as JSON; they may fail, wait or break by
+Speaks as OpenAI, Anthropic, Gemini and Ollama do. Refuses requests that strict
+providers refuse. Prints its address as one line; a signal or --once ends it.
+The script returns turns as for ah.scripted, or is their JSON. They may fail,
+wait or break by
 ]] .. "  " .. defects() .. "\n",
   operand = { name = "script", least = 1, most = 1, file = true, complete = "lua|json" },
   flags = FLAGS,

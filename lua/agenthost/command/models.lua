@@ -197,15 +197,14 @@ end
 
 return {
   name = "models",
-  doc = "show who has a key, and what the models can do",
+  doc = "show which providers have a key, and what models can do",
   usage = "[provider/model]",
   help = [[
-For each provider: whether a model of it can be asked, the variable that its
-key comes from, its address or the variable that has it; keys are never shown.
-Then what the adapters can do, or that of the model that is named. No provider
-is asked. Names that CODE gives with ah.alias, and the configuration, are
-listed. Of a model that is named it is told what it holds and costs, and
-where each answer comes from.
+Prints for each provider whether it can be used, the variable that has its key,
+and its address or the variable that has it; then what the adapters can do, or
+the adapter of the given model. Keys are never shown, and no provider is asked.
+Aliases from ah.alias in CODE and from the configuration are listed. For a given
+model it also prints the context window, the prices and the source of each fact.
 ]],
   operand = { name = "model", most = 1, complete = "models" },
   flags = { "eval", "env-file", "json" },

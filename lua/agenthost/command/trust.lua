@@ -225,20 +225,21 @@ end
 
 return {
   name = "trust",
-  doc = "let all that a project's settings say hold",
+  doc = "let all settings of a project take effect",
   usage = "[FOLDER]",
   help = [[
-Shows the settings in agenthost.conf of the folder (else of this one, or the
-nearest above it), and asks whether all of them are to hold: those, too, that
-send elsewhere, set variables, name a model or raise a limit, which are left out
-before. What is kept is the hash of the file, and of the file of variables that
-it names, in $XDG_STATE_HOME/agenthost/trusted (~/.local/state): once one of
-them changes, it is to be said anew. Without a terminal it needs --yes.
+Shows the settings in agenthost.conf of FOLDER (default: this folder or the
+nearest above it) and asks whether all of them may take effect. Before that,
+settings that send data elsewhere, set variables, name a model or raise a limit
+are left out. The hashes of this file and of the file of variables that it names
+are stored in $XDG_STATE_HOME/agenthost/trusted (default: ~/.local/state); a
+change of either file requires a new confirmation. Without a terminal it needs
+--yes.
 ]],
   operand = { name = "folder", most = 1, complete = "folder" },
   flags = { "json",
-    { name = "list", doc = "list the folders that are trusted" },
-    { name = "remove", doc = "trust the folder no more" },
+    { name = "list", doc = "list the trusted folders" },
+    { name = "remove", doc = "no longer trust the folder" },
     { name = "yes", letter = "y", doc = "do not ask" } },
   run = carefully,
 }
