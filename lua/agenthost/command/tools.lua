@@ -1,4 +1,4 @@
---- agenthost tools: what a model would see of a script (inspect.lua).
+--- agenthost tools: prints what a model would see of a script (inspect.lua).
 local _, use = ...
 
 return {
