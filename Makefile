@@ -81,9 +81,10 @@ CLI_SRC := $(sort $(wildcard src/cli/*.c))
 # The Lua half of the library; the command's own programs, which are in the binary alone.
 LUA_FOLDERS := providers tools strategies testing
 LUA_SRC := $(sort $(wildcard lua/agenthost/*.lua $(LUA_FOLDERS:%=lua/agenthost/%/*.lua)))
+PAGES := $(sort $(wildcard docs/reference/*.md)) docs/README.md docs/concepts.md docs/terms.md
 COMMAND_LUA := $(sort $(wildcard lua/agenthost/command/*.lua lua/agenthost/command/*/*.lua))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/lua_sources.o
-CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/command_sources.o
+CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/command_sources.o $(BUILD)/pages_sources.o
 SHARED := libagenthost.so.$(VERSION)
 SONAME := libagenthost.so.$(SOVERSION)
 
@@ -117,15 +118,15 @@ $(BUILD)/%.o: %.c Makefile $(BUILT_WITH)
 $(BUILD)/%_sources.o: $(BUILD)/%_sources.c $(BUILT_WITH)
 	@$(CC) $(ALL_CFLAGS) -c $< -o $@
 
-# Lua compiled in as bytes: $(1) the header that has the list's type, $(2) the type, $(3) the list's name,
+# Texts compiled in as bytes: $(1) the header that has the list's type, $(2) the type, $(3) the list's name,
 # $(4) the files, $(5) what is taken from the front of their names.
 define compile_in
 	@mkdir -p $(@D)
 	@{ echo '#include "$(1)"'; \
-	  for f in $(4); do n=$$(echo $${f%.lua} | tr / _); \
+	  for f in $(4); do n=$$(echo $${f%.*} | tr / _); \
 	    echo "static const char src_$$n[] = {"; od -An -v -td1 $$f | sed 's/\([0-9-][0-9]*\)/\1,/g'; echo '0};'; done; \
 	  echo 'const $(2) $(3)[] = {'; \
-	  for f in $(4); do f=$${f%.lua}; n=$$(echo $$f | tr / _); \
+	  for f in $(4); do f=$${f%.*}; n=$$(echo $$f | tr / _); \
 	    echo "    {\"$$(echo $${f#$(5)} | tr / .)\", src_$$n, sizeof src_$$n - 1},"; done; \
 	  echo '    {0, 0, 0}};'; } > $@
 endef
@@ -135,6 +136,10 @@ $(BUILD)/lua_sources.c: $(LUA_SRC) Makefile
 
 $(BUILD)/command_sources.c: $(COMMAND_LUA) Makefile
 	$(call compile_in,cli/programs.h,ah_program,ah_programs,$(COMMAND_LUA),lua/agenthost/command/)
+
+# For `agenthost help`.
+$(BUILD)/pages_sources.c: $(PAGES) Makefile
+	$(call compile_in,cli/programs.h,ah_program,ah_pages,$(PAGES),docs/)
 
 # One object whose hidden names are local: the archive, too, shows only ah_* and luaopen_*.
 $(BUILD)/libagenthost.a: $(LIB_OBJ)

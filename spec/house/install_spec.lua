@@ -105,7 +105,8 @@ describe("make install", function()
 
   it("has all that the command is made of, as any program would be", function()
     check(([[
-mkdir -p "$W/command" && cp -r src/cli "$W/command/" && cp "$B/command_sources.c" "$W/command/cli/"
+mkdir -p "$W/command" && cp -r src/cli "$W/command/"
+cp "$B/command_sources.c" "$B/pages_sources.c" "$W/command/cli/"
 cc -std=c11 -D_POSIX_C_SOURCE=200809L -I"$W/command" -I"$W%s/include" %s -o "$W/command/agenthost" \
   "$W"/command/cli/*.c -L"$W%s/lib64" -lagenthost -pthread]]):format(ROOT, SANITIZE, ROOT))
     local function says(words)

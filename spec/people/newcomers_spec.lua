@@ -455,7 +455,7 @@ describe("agenthost", function()
     assert.equal(0, agenthost("help").code)
     local r = agenthost("help", "tols")
     assert.equal(2, r.code)
-    has(r.err, "there is no command 'tols'")
+    has(r.err, "there is no command, page, function, field or term 'tols' (did you mean 'tools'?)")
   end)
 
   local CALLS = [[

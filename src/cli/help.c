@@ -1,4 +1,4 @@
-/* The whole text is lua/agenthost/command/help.lua. */
+/* The whole text is lua/agenthost/command/usage.lua. */
 #include "cli/help.h"
 
 #include "cli/options.h"

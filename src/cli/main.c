@@ -493,7 +493,10 @@ static int run_here(session *s)
         ah_close(s->programs);
         s->programs = NULL;
     }
-    if ((st = programs_of(s, &host)) != AH_OK)
+    st = programs_of(s, &host);
+    if (st == AH_OK && s->settings.pages)
+        st = ah_program_pages(host);
+    if (st != AH_OK)
         return cannot_start(s, st);
     ah_signals_watch(host);
     code = command_in(s, host);

@@ -190,8 +190,6 @@ static bool is_program(const char *word)
 {
     const ah_program *p = ah_programs;
 
-    if (strcmp(word, "help") == 0)
-        return true;
     while (p->name && strcmp(p->name, word) != 0)
         p++;
     return p->name != NULL;

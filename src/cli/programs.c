@@ -21,24 +21,38 @@ static const ah_program *find(const char *name)
     return p;
 }
 
-ah_status ah_program_open(ah_host *host)
+/* Runs the code with the name and the text of each of the list. As ah_load. */
+static ah_status load_with(ah_host *host, const char *code, size_t len, const ah_program *list)
 {
-    const ah_program *start = find("start");
     ah_status st;
     char **argv;
     int n = 0;
 
-    while (ah_programs[n].name)
+    while (list[n].name)
         n++;
     if (!(argv = malloc(2 * (size_t)n * sizeof *argv)))
         return AH_NOMEM;
     for (int i = 0; i < n; i++) {
-        argv[2 * i] = loose(ah_programs[i].name);
-        argv[2 * i + 1] = loose(ah_programs[i].text);
+        argv[2 * i] = loose(list[i].name);
+        argv[2 * i + 1] = loose(list[i].text);
     }
-    st = ah_load(host, "agenthost", start->text, start->len, 2 * n, argv);
+    st = ah_load(host, "agenthost", code, len, 2 * n, argv);
     free(argv);
     return st;
+}
+
+ah_status ah_program_open(ah_host *host)
+{
+    const ah_program *start = find("start");
+
+    return load_with(host, start->text, start->len, ah_programs);
+}
+
+ah_status ah_program_pages(ah_host *host)
+{
+    static const char code[] = "require('agenthost.command').add(...)";
+
+    return load_with(host, code, sizeof code - 1, ah_pages);
 }
 
 ah_status ah_program_call(ah_host *host, const char *name, const char *member, int argc,

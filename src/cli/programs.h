@@ -16,6 +16,7 @@ typedef struct ah_program {
 } ah_program;
 
 extern const ah_program ah_programs[];
+extern const ah_program ah_pages[]; /* of the reference: "reference.run" */
 
 /* The folder of programs, for whoever needs one now and then. */
 typedef struct ah_program_door {
@@ -25,6 +26,9 @@ typedef struct ah_program_door {
 
 /* Makes the programs known in a host. As ah_load. */
 ah_status ah_program_open(ah_host *host);
+
+/* Adds the pages to the texts of a host's programs. As ah_load. */
+ah_status ah_program_pages(ah_host *host);
 
 /* Calls `member` of a program ("": the program itself) with these strings; what it returns is
  * ah_returned's. As ah_load. */

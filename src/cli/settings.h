@@ -21,6 +21,7 @@ typedef struct ah_settings {
     bool json;     /* of a line: the command tells programs */
     bool is_run;   /* a script is to be run: the line is none of a command */
     bool is_apart; /* the command needs a host of its own */
+    bool pages;    /* the command reads the pages of the reference */
     int file;      /* the number of the word that is to be read; 0: none */
 } ah_settings;
 

@@ -11,6 +11,7 @@
 --   flags     a list of rows (flags.lua), or of names of flags for running a script
 --   apart     true if it may run code of a script. It then runs in a state of its own, which has
 --             the models and variables of the settings; the code's output goes to stderr
+--   pages     true if the program reads the pages of the reference
 --   run       function(flags, words, out, line): the flags by name ("env-file" is flags.env_file;
 --             -q and -v are flags.quiet and flags.verbose, 1 or 2), the operands, the output, and
 --             the whole line. Returns an exit code (nil is 0) and an error message for stderr; an
@@ -22,7 +23,7 @@ local _, use = ...
 local M = {}
 
 --- The names of the commands, in the order of the help.
-M.names = { "tools", "check", "mock", "models", "config", "trust", "completion" }
+M.names = { "tools", "check", "mock", "models", "config", "trust", "completion", "help" }
 
 --- Returns the command of this name; nil if there is none.
 function M.find(name)

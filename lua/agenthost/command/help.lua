@@ -1,74 +1,146 @@
---- agenthost --help, and --help of each command.
-local _, use = ...
-local commands, flags_of = use "commands", use "flags"
+--- agenthost help: the options of a command, or the reference's text about a word.
+--
+-- A word is looked up as a command, a page, a title and a name in the first column of a table:
+-- functions, fields, methods, events, codes of errors, terms. The first of these with a match is
+-- shown.
+local ah, use = ...
+local commands, text = use "commands", use "text"
+local pages, plain = use "help.pages", use "help.plain"
 
-local RUN = [[
-agenthost runs LLM agents whose tools are written in Lua.
+local MOST_ROWS = 24      -- rows shown for one word
+local SHOWN = 60          -- bytes of a word that a message repeats
+local INDEX = "reference" -- the word for the list of pages
 
-Usage: agenthost [options] script.lua [args...]     (- reads standard input)
-       agenthost [options] -e CODE [args...]
-
-Commands: agenthost COMMAND [options] ...            (agenthost COMMAND --help)
-]]
-
-local MORE = [[
-Words after a script belong to the script or its agent. Messages go to stderr.
-
-Environment:
-  AGENTHOST_MODEL   the model if neither --model nor the script names one
-  OPENAI_API_KEY, ANTHROPIC_API_KEY    the providers' keys
-  OPENAI_BASE_URL, ANTHROPIC_BASE_URL  servers that speak as theirs do
-  AGENTHOST_CLAUDE, NO_COLOR       the claude command (else in PATH); no colours
-  XDG_CONFIG_HOME, XDG_STATE_HOME  have agenthost/config and agenthost/trusted
-
-Exit codes:
-  0         success
-  1         the script failed, or standard output could not be written
-  2         wrong usage, or a named file cannot be read
-  3         the provider or the network failed
-  4         a limit was reached: iterations, deadline, budget, loop
-  5         an ask needed a person, and no front end was present
-  130, 143  ended by SIGINT (Ctrl-C) or SIGTERM; a second one ends at once
-
-Examples:
-    agenthost -e 'print(ah.run { model = "demo/echo", "Hello" })'
-    OPENAI_API_KEY=... agenthost --model openai/gpt-4o agent.lua "What is new?"
-    agenthost check agent.lua && agenthost --json agent.lua | jq -r .reply.text
-]]
-
-local function flag_line(row)
-  local left = ("%s--%s%s"):format(row.letter and "-" .. row.letter .. ", " or "    ",
-    row.name, row.value and " " .. row.value or "")
-  return ("  %-20s%s\n"):format(left, row.doc)
+--- Adds a part of a page, and the parts whose titles are below its title.
+local function add_part(lines, page, from)
+  local level = page.parts[from].level
+  for i = from, #page.parts do
+    if i > from and page.parts[i].level <= level then
+      return
+    end
+    plain.title(lines, page.parts[i])
+    plain.body(lines, page.parts[i])
+  end
 end
 
-local function flag_lines(command, running, named)
+local function page_lines(all, word)
+  local name, lines = word:gsub("^reference/", ""):gsub("%.md$", ""), {}
+  for _, page in ipairs(all) do
+    if page.name == name then
+      add_part(lines, page, 1)
+    end
+  end
+  return lines
+end
+
+local function title_lines(all, word)
   local lines = {}
-  for i, row in ipairs(flags_of.of(command, running, named)) do
-    lines[i] = flag_line(row)
+  for _, page in ipairs(all) do
+    for i, part in ipairs(page.parts) do
+      if part.title:lower() == word then
+        plain.from(lines, page)
+        add_part(lines, page, i)
+      end
+    end
   end
-  return "\nOptions:\n" .. table.concat(lines)
+  return lines
 end
 
-local function of_running(running, named)
-  local lines = {}
-  for i, name in ipairs(commands.names) do
-    lines[i] = ("  %-20s%s\n"):format(name, commands.find(name).doc)
+local function row_lines(all, word)
+  local lines, count, last = {}, 0, nil
+  pages.each_row(all, word, function(page, part, cells, head)
+    count = count + 1
+    if count <= MOST_ROWS then
+      if part ~= last then
+        plain.from(lines, page, part)
+      end
+      plain.row(lines, cells, head)
+      last = part
+    end
+  end)
+  if count > MOST_ROWS then
+    plain.note(lines, ("%d more rows have this name."):format(count - MOST_ROWS))
   end
-  return RUN .. table.concat(lines) .. flag_lines(nil, running, named) .. MORE
+  return lines
 end
 
----@param command table nil: all of agenthost
----@param running table the flags of running a script, as a list
----@param named table and by name
----@return string
-return function(command, running, named)
-  if not command then
-    return of_running(running, named)
+local function index_lines(all)
+  local lines, about = { "agenthost help PAGE shows one of these pages:", "" }, pages.summaries()
+  for _, page in ipairs(all) do
+    plain.row(lines, { page.name, about[page.name] }, { "", "" })
   end
-  return ("agenthost %s: %s.\n\nUsage: agenthost %s [options]%s\n%s"):format(command.name,
-    command.doc, command.name, command.usage and " " .. command.usage or "",
-    command.help and "\n" .. command.help or "")
-    .. flag_lines(command, running, named)
-    .. "\nExit codes: 0 ok, 1 faults or a failure, 2 wrong usage.\n"
+  return lines
 end
+
+--- Returns all known words, for "did you mean".
+local function known(all)
+  local words = { INDEX, table.unpack(commands.names) }
+  for _, page in ipairs(all) do
+    words[#words + 1] = page.name
+    for _, part in ipairs(page.parts) do
+      words[#words + 1] = part.title
+    end
+  end
+  pages.each_name(all, function(name)
+    words[#words + 1] = name
+  end)
+  return words
+end
+
+local function unknown(all, word)
+  local near = ah.nearest(word, known(all))
+  return ("there is no command, page, function, field or term '%s'%s\n%s"):format(word,
+    near and (" (did you mean '%s'?)"):format(near) or "",
+    "agenthost help reference lists the pages.")
+end
+
+--- Returns the lines about a word that is not a command, or nil and the reason.
+local function about(word)
+  local all, lower = pages.all(), word:lower()
+  if lower == INDEX then
+    return index_lines(all)
+  end
+  for _, lines_of in ipairs { page_lines, title_lines, row_lines } do
+    local lines = lines_of(all, lower)
+    if #lines > 0 then
+      return lines
+    end
+  end
+  return nil, unknown(all, text.cut(word, SHOWN))
+end
+
+local function command_lines(word, line)
+  local usage = use "usage"(word and commands.find(word), line.running, line.named)
+  return usage .. (word and page_lines(pages.all(), word)[1]
+    and ("\nagenthost help reference/%s shows the page with more.\n"):format(word) or "")
+end
+
+return {
+  name = "help",
+  doc = "show the options of a command, or a page of the reference",
+  usage = "[WORD]",
+  help = [[
+WORD is a command, a page of the reference (run, tool, http ...), a title of
+one, or a function, field, method, event, code of an error or term:
+
+    agenthost help ah.run
+    agenthost help context_full
+    agenthost help reference       lists the pages]],
+  operand = { name = "word", complete = function()
+    return { INDEX, table.unpack(commands.names) }
+  end },
+  flags = {},
+  pages = true,
+  run = function(_, words, out, line)
+    local word = words[1]
+    if not word or commands.find(word) then
+      out:write(command_lines(word, line))
+      return
+    end
+    local lines, reason = about(table.concat(words, " "))
+    if not lines then
+      return 2, reason
+    end
+    out:write(table.concat(lines, "\n"), "\n")
+  end,
+}

@@ -173,23 +173,11 @@ local function begin(line, command)
   line.expected, line.own = command, flags_of.of(command, line.running, line.named)
 end
 
--- Reads `agenthost help [command]`.
-local function read_help(line)
-  local name = line.words[line.at + 1]
-  line.flags.help = true
-  if name then
-    line.command = commands.find(name) or fault(line, "there is no command '%s'", shown(name))
-  end
-end
-
 -- Reads the flags and the command, if there is one, up to the first operand.
 local function read_line(line)
   read_flags(line)
   local word = line.words[line.at]
   local plain = line.flags.eval or line.flags[""] or not word
-  if not plain and word == "help" then
-    return read_help(line)
-  end
   local command = not plain and commands.find(word)
   if command and not line.expected then -- its flags are known now: read the line again
     begin(line, command)
@@ -299,14 +287,14 @@ function M.read(...)
   if line.fault then
     return head .. "fault\n" .. line.fault
   elseif line.flags.help then
-    return head .. "show\n" .. use "help"(line.command, line.running, line.named)
+    return head .. "show\n" .. use "usage"(line.command, line.running, line.named)
   elseif not line.command then
     return head .. "script\n"
   end
   local command = line.command
   local file = (command.operand or {}).file and ("file %d\n"):format(line.at) or ""
   if not command.apart then
-    return head .. file .. "here\n"
+    return head .. file .. (command.pages and "pages\n" or "") .. "here\n"
   end
   return head .. file .. "apart\n" .. M.settings(line, "")
 end

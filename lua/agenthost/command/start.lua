@@ -2,20 +2,25 @@
 -- program gets the library and `use`. Its globals are copies, so a script in the same state cannot
 -- change them.
 --
---   local ah, use = ...
+--   local ah, use, texts = ...
 --   local plan = use "mock.plan"     -- what lua/agenthost/command/mock/plan.lua returns
+--   texts["mock.plan"]               -- its text
 --
 -- The command calls require("agenthost.command").call(name, member, ...), which calls this member
--- of the program, or the program itself if member is "", with the other arguments.
+-- of the program, or the program itself if member is "", with the other arguments. It calls
+-- .add(name, text, ...) with more texts, such as the pages of the reference.
 local ah = require "agenthost"
 
 local LIBRARIES = { "coroutine", "debug", "io", "math", "os", "string", "table", "utf8" }
 
 local texts, loaded = {}, {}
-for i = 1, select("#", ...), 2 do
-  local name, text = select(i, ...)
-  texts[name] = text
+local function add(...)
+  local list = { ... }
+  for i = 1, #list, 2 do
+    texts[list[i]] = list[i + 1]
+  end
 end
+add(...)
 
 local function copy(t)
   local same = {}
@@ -34,13 +39,14 @@ local function use(name)
   if loaded[name] == nil then
     local path = name:gsub("%.", "/")
     local chunk = assert(load(texts[name], "=agenthost/command/" .. path .. ".lua", "t", env))
-    loaded[name] = chunk(ah, use)
+    loaded[name] = chunk(ah, use, texts)
   end
   return loaded[name]
 end
 
 package.loaded["agenthost.command"] = {
   use = use,
+  add = add,
   call = function(name, member, ...)
     local program = use(name)
     return (member == "" and program or program[member])(...)

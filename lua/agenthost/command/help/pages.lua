@@ -1,0 +1,140 @@
+--- The reference as data: pages (docs/reference, docs/terms.md, docs/concepts.md), their parts, and
+-- the rows of their tables.
+--
+-- A page is { name = "run", parts }, a part { title = "ah.run", level = 2, lines }. The lines below
+-- a part's title go up to the next title, whatever its level.
+local _, _, texts = ...
+
+local M = {}
+
+local TO_BEGIN = { concepts = true, terms = true } -- pages that are not in reference/
+
+--- A title or a cell without its backquotes, stars, links and escapes.
+function M.bare(text)
+  return (text:gsub("%[(.-)%]%(.-%)", "%1"):gsub("%*%*", ""):gsub("\\|", "|"):gsub("`", ""))
+end
+
+local function trimmed(text)
+  return text:match "^%s*(.-)%s*$"
+end
+
+local function read(name, text)
+  local page, fenced = { name = name, parts = {} }, false
+  for line in text:gmatch "([^\n]*)\n" do
+    local marks, title = line:match "^(#+) +(.+)$"
+    fenced = fenced ~= (line:find "^```" ~= nil)
+    if marks and not fenced then
+      page.parts[#page.parts + 1] = { title = M.bare(title), level = #marks, lines = {} }
+    elseif not line:find "^<!%-%-" then
+      table.insert(page.parts[#page.parts].lines, line)
+    end
+  end
+  return page
+end
+
+--- All pages, in the order of their names.
+function M.all()
+  local pages = {}
+  for name, text in pairs(texts) do
+    local own = name:match "^reference%.([%w_]+)$" or TO_BEGIN[name] and name
+    pages[#pages + 1] = own and read(own, text) or nil
+  end
+  table.sort(pages, function(a, b) return a.name < b.name end)
+  return pages
+end
+
+--- The cells of a line of a table; nil if it is none.
+function M.cells(line)
+  local inner = line:match "^|(.*)|%s*$"
+  if not inner then
+    return nil
+  end
+  local cells = {}
+  for cell in (inner:gsub("\\|", "\0") .. "|"):gmatch "([^|]*)|" do
+    cells[#cells + 1] = trimmed((cell:gsub("%z", "\\|")))
+  end
+  return cells
+end
+
+--- True if all cells are dashes: the line between a table's head and its rows.
+function M.is_rule(cells)
+  for _, cell in ipairs(cells) do
+    if not cell:find "^:?%-+:?$" then
+      return false
+    end
+  end
+  return true
+end
+
+-- Calls f(name) for each name of a row: those in the first cell, such as "`root`" or
+-- "[`ah.load`](...), `ah.save`", and the method that a cell begins with: "`agent:run(text)`: ...".
+local function each_name_of(cells, f)
+  for name in (M.bare(cells[1]) .. ","):gmatch "%s*(.-)%s*," do
+    f(name)
+  end
+  for i = 2, #cells do
+    local method = M.bare(cells[i]):match "^([%w_]+:[%w_]+)%("
+    if method then
+      f(method)
+    end
+  end
+end
+
+local function has_name(cells, word)
+  local found = false
+  each_name_of(cells, function(name)
+    found = found or name:lower() == word
+  end)
+  return found
+end
+
+local function each_row(part, f)
+  local head
+  for _, line in ipairs(part.lines) do
+    local cells = M.cells(line)
+    if head and cells and not M.is_rule(cells) then
+      f(cells, head)
+    end
+    head = cells and (head or cells)
+  end
+end
+
+--- Returns what the index of all pages (docs/README.md) has about each page, by name.
+function M.summaries()
+  local about = {}
+  for _, part in ipairs(read("index", texts.README).parts) do
+    each_row(part, function(cells)
+      for name in cells[1]:gmatch "%(([%w_/]+)%.md%)" do
+        name = name:gsub("^reference/", "")
+        about[name] = about[name] or M.bare(cells[2] or "")
+      end
+    end)
+  end
+  return about
+end
+
+--- Calls f(page, part, cells, head) for each row that names the word, in lower case.
+function M.each_row(pages, word, f)
+  for _, page in ipairs(pages) do
+    for _, part in ipairs(page.parts) do
+      each_row(part, function(cells, head)
+        if has_name(cells, word) then
+          f(page, part, cells, head)
+        end
+      end)
+    end
+  end
+end
+
+--- Calls f(name) for each name that each_row finds.
+function M.each_name(pages, f)
+  for _, page in ipairs(pages) do
+    for _, part in ipairs(page.parts) do
+      each_row(part, function(cells)
+        each_name_of(cells, f)
+      end)
+    end
+  end
+end
+
+return M

@@ -1,0 +1,73 @@
+--- agenthost --help, and --help of each command.
+local _, use = ...
+local commands, flags_of = use "commands", use "flags"
+
+local RUN = [[
+agenthost runs LLM agents whose tools are written in Lua.
+
+Usage: agenthost [options] script.lua | -e CODE [args...]   (- reads from stdin)
+
+Commands: agenthost COMMAND [options] ...               (agenthost help COMMAND)
+]]
+
+local MORE = [[
+Words after a script belong to the script or its agent. Messages go to stderr.
+
+Environment:
+  AGENTHOST_MODEL   the model if neither --model nor the script names one
+  OPENAI_API_KEY, ANTHROPIC_API_KEY    the providers' keys
+  OPENAI_BASE_URL, ANTHROPIC_BASE_URL  servers that speak as theirs do
+  AGENTHOST_CLAUDE, NO_COLOR       the claude command (else in PATH); no colours
+  XDG_CONFIG_HOME, XDG_STATE_HOME  have agenthost/config and agenthost/trusted
+
+Exit codes:
+  0         success
+  1         the script failed, or standard output could not be written
+  2         wrong usage, or a named file cannot be read
+  3         the provider or the network failed
+  4         a limit was reached: iterations, deadline, budget, loop
+  5         an ask needed a person, and no front end was present
+  130, 143  ended by SIGINT (Ctrl-C) or SIGTERM; a second one ends at once
+
+Examples:
+    agenthost -e 'print(ah.run { model = "demo/echo", "Hello" })'
+    OPENAI_API_KEY=... agenthost --model openai/gpt-4o agent.lua "What is new?"
+    agenthost check agent.lua && agenthost --json agent.lua | jq -r .reply.text
+]]
+
+local function flag_line(row)
+  local left = ("%s--%s%s"):format(row.letter and "-" .. row.letter .. ", " or "    ",
+    row.name, row.value and " " .. row.value or "")
+  return ("  %-20s%s\n"):format(left, row.doc)
+end
+
+local function flag_lines(command, running, named)
+  local lines = {}
+  for i, row in ipairs(flags_of.of(command, running, named)) do
+    lines[i] = flag_line(row)
+  end
+  return "\nOptions:\n" .. table.concat(lines)
+end
+
+local function of_running(running, named)
+  local lines = {}
+  for i, name in ipairs(commands.names) do
+    lines[i] = ("  %-20s%s\n"):format(name, commands.find(name).doc)
+  end
+  return RUN .. table.concat(lines) .. flag_lines(nil, running, named) .. MORE
+end
+
+---@param command table nil: the command line as a whole
+---@param running table the list of flags for running a script
+---@param named table the same flags by name
+---@return string
+return function(command, running, named)
+  if not command then
+    return of_running(running, named)
+  end
+  return ("agenthost %s: %s.\n\nUsage: agenthost %s [options]%s\n%s"):format(command.name,
+    command.doc, command.name, command.usage and " " .. command.usage or "",
+    command.help and "\n" .. command.help or "")
+    .. flag_lines(command, running, named)
+    .. "\nExit codes: 0 ok, 1 faults or a failure, 2 wrong usage.\n"
+end
