@@ -556,7 +556,7 @@ describe("hostile files", function()
     for _, folder in ipairs { "project", "project/sub" } do
       local r = at(folder, '"$A" -e "print(1)"')
       assert.same({ 0, "1\n" }, { r.code, r.out })
-      has(r.err, "is left out, as its folder or the file is somebody else's; look at it")
+      has(r.err, "is left out, because its folder or the file belongs to another user; look at it")
       assert.is_false(configured(folder).project.mine)
     end
     conf "color = always\n[run]\nmax_iterations = 99\n"
@@ -606,7 +606,7 @@ describe("hostile files", function()
     write("trusted", line)
     at(".", ("rm %s; ln -s $PWD/trusted %s"):format(place, place))
     local r = at("project", '"$A" -e ""')
-    has(r.err, "(which folders are cannot be read: it is a symbolic link)")
+    has(r.err, "(the list of trusted folders cannot be read: it is a symbolic link)")
     assert.equal(2, at("project", '"$A" trust --yes').code)
     at(".", ("rm %s"):format(place))
     write("home/.local/state/agenthost/trusted", line)
