@@ -1,6 +1,6 @@
-# agenthost: GNU make and pkg-config. Everything made goes to $(BUILD).
-# This file builds; the specs and checks are in spec/spec.mk, the fuzzers in fuzz/fuzz.mk, the benchmark
-# in bench/bench.mk, what is installed in tools/install.mk. `make help` shows the lines that begin with "#:".
+# agenthost: GNU make and pkg-config. All output goes to $(BUILD). This file builds; the specs and
+# checks are in spec/spec.mk, the fuzzers in fuzz/fuzz.mk, the benchmark in bench/bench.mk, the
+# installation in tools/install.mk. `make help` shows the lines that begin with "#:".
 
 VERSION := 0.1.0
 SOVERSION := 0
@@ -12,20 +12,22 @@ endif
 PREFIX ?= /usr/local
 DESTDIR ?=
 PKG_CONFIG ?= pkg-config
-# Those of the compiler's own target, so that CC= and PKG_CONFIG= are all that a cross build needs.
+# The archiver of the compiler's own target, so that a cross build needs only CC= and PKG_CONFIG=.
 ifeq ($(origin AR),default)
   AR = $(shell $(CC) -print-prog-name=ar)
 endif
 OBJCOPY ?= $(shell $(CC) -print-prog-name=objcopy)
-# The built command or, where that is for another machine, one that runs here: it writes the completions.
+# The built command or, if that is for another machine, one that runs here: it writes the
+# completions.
 NATIVE ?= $(BUILD)/agenthost
 LUA ?= lua5.4
 BUSTED ?= $(LUA) $(firstword $(wildcard /usr/bin/busted) $(shell command -v busted))
 CFLAGS ?= -O2 -g
-# Warnings are errors in our own checks only (CHECKED): those of a compiler that we have not seen stop nobody.
+# Warnings are errors only in our own checks (CHECKED), so that an unknown compiler's warnings stop
+# no build.
 WERROR ?=
 
-# What needs no library.
+# Goals that need no library.
 ALONE := help clean distclean uninstall man dist format check-32 check-13
 ifneq ($(filter-out $(ALONE),$(or $(MAKECMDGOALS),all)),)
   ifneq ($(shell $(PKG_CONFIG) --exists lua5.4 libcurl libcjson && echo yes),yes)
@@ -40,8 +42,8 @@ PCRE2 ?= $(shell $(PKG_CONFIG) --exists libpcre2-8 && echo libpcre2-8)
 PCRE2 := $(PCRE2)
 PCRE2_CFLAGS := $(if $(PCRE2),-DAH_WITH_PCRE2 $(shell $(PKG_CONFIG) --cflags $(PCRE2)))
 PCRE2_LIBS := $(if $(PCRE2),$(shell $(PKG_CONFIG) --libs $(PCRE2)))
-# Without libyaml there is no ah.yaml; YAML= leaves it out. It is opened at its first use, and linked
-# where nothing can be opened then, in static programs.
+# Without libyaml there is no ah.yaml; YAML= leaves it out. It is opened at its first use; static
+# programs, which cannot open it, link it.
 YAML ?= $(shell $(PKG_CONFIG) --exists yaml-0.1 && echo yaml-0.1)
 YAML := $(YAML)
 YAML_CFLAGS := $(if $(YAML),-DAH_WITH_YAML $(shell $(PKG_CONFIG) --cflags $(YAML)))
@@ -49,7 +51,8 @@ ifneq ($(and $(YAML),$(filter -static,$(LDFLAGS))),)
   YAML_CFLAGS += -DAH_YAML_LINKED
   YAML_LIBS := $(shell $(PKG_CONFIG) --libs $(YAML))
 endif
-# Without libmicrohttpd there is no `ah.serve` and no `agenthost mock`; MICROHTTPD= leaves it out. Opened and linked likewise.
+# Without libmicrohttpd there is no `ah.serve` and no `agenthost mock`; MICROHTTPD= leaves it out.
+# It is opened or linked like libyaml.
 MICROHTTPD ?= $(shell $(PKG_CONFIG) --exists libmicrohttpd && echo libmicrohttpd)
 MICROHTTPD := $(MICROHTTPD)
 MICROHTTPD_CFLAGS := $(if $(MICROHTTPD),-DAH_WITH_MICROHTTPD $(shell $(PKG_CONFIG) --cflags $(MICROHTTPD)))
@@ -59,7 +62,7 @@ ifneq ($(and $(MICROHTTPD),$(filter -static,$(LDFLAGS))),)
 endif
 DEP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libcurl libcjson) $(PCRE2_CFLAGS) $(YAML_CFLAGS) $(MICROHTTPD_CFLAGS)
 DEP_LIBS := $(shell $(PKG_CONFIG) --libs libcurl libcjson) $(PCRE2_LIBS) $(YAML_LIBS) $(MICROHTTPD_LIBS)
-# For distributions whose folders are others, such as lib64 or lib/x86_64-linux-gnu.
+# For distributions with other folders, such as lib64 or lib/x86_64-linux-gnu.
 LIBDIR ?= $(PREFIX)/lib
 DOCDIR ?= $(PREFIX)/share/doc/agenthost
 LUA_LMOD ?= $(PREFIX)/share/lua/5.4
@@ -78,7 +81,7 @@ ALL_LDFLAGS := -pthread $(LDFLAGS) $(EXTRA)
 LIB_FLOORS := base schema model state prompt wire run io host lua
 LIB_SRC := $(sort $(wildcard $(LIB_FLOORS:%=src/%/*.c)))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
-# The Lua half of the library; the command's own programs, which are in the binary alone.
+# The Lua half of the library, and the command's own programs, which only the binary has.
 LUA_FOLDERS := providers tools strategies testing
 LUA_SRC := $(sort $(wildcard lua/agenthost/*.lua $(LUA_FOLDERS:%=lua/agenthost/%/*.lua)))
 PAGES := $(sort $(wildcard docs/reference/*.md)) docs/README.md docs/concepts.md docs/terms.md
@@ -88,14 +91,14 @@ CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/command_sources.o $(BUILD)/pages
 SHARED := libagenthost.so.$(VERSION)
 SONAME := libagenthost.so.$(SOVERSION)
 
-#: all        build the command, the libraries and the Lua module in build/ (as make alone)
+#: all        build the command, the libraries and the Lua module in build/ (the default)
 
-# The command also at the top, where a person looks for it.
+# Links the command at the top, too, where people look for it.
 all: $(BUILD)/agenthost $(BUILD)/libagenthost.a $(BUILD)/$(SHARED) $(BUILD)/agenthost.so $(BUILD)/agenthost.pc $(BUILD)/agenthost-lua.pc
 	@if [ "$(BUILD)" = build ]; then ln -sf build/agenthost agenthost; fi
 
-# A build with other flags begins anew: what it was made with stands in a file that all objects
-# depend on. `make install` takes what was built, whatever it was built with, and so does ANY_FLAGS=yes.
+# A build with other flags begins anew: all objects depend on a file that has the flags. `make
+# install` accepts an existing build, whatever its flags, and so does ANY_FLAGS=yes.
 FLAGS = $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
 BUILT_WITH := $(BUILD)/flags
 ANY_FLAGS ?= $(if $(filter-out install install-rock,$(or $(MAKECMDGOALS),all)),,yes)
@@ -108,7 +111,7 @@ $(BUILT_WITH):
 	@mkdir -p $(@D)
 	@printf '%s\n' $(call quoted,$(FLAGS)) > $@
 
-# For the shell, whatever is in it.
+# Quotes any text for the shell.
 quoted = '$(subst ','\'',$(1))'
 
 $(BUILD)/%.o: %.c Makefile $(BUILT_WITH)
@@ -118,8 +121,8 @@ $(BUILD)/%.o: %.c Makefile $(BUILT_WITH)
 $(BUILD)/%_sources.o: $(BUILD)/%_sources.c $(BUILT_WITH)
 	@$(CC) $(ALL_CFLAGS) -c $< -o $@
 
-# Texts compiled in as bytes: $(1) the header that has the list's type, $(2) the type, $(3) the list's name,
-# $(4) the files, $(5) what is taken from the front of their names.
+# Texts compiled in as bytes: $(1) the header with the list's type, $(2) the type, $(3) the list's
+# name, $(4) the files, $(5) the prefix that is removed from their names.
 define compile_in
 	@mkdir -p $(@D)
 	@{ echo '#include "$(1)"'; \
@@ -141,7 +144,7 @@ $(BUILD)/command_sources.c: $(COMMAND_LUA) Makefile
 $(BUILD)/pages_sources.c: $(PAGES) Makefile
 	$(call compile_in,cli/programs.h,ah_program,ah_pages,$(PAGES),docs/)
 
-# One object whose hidden names are local: the archive, too, shows only ah_* and luaopen_*.
+# One object whose hidden names are local, so that the archive, too, shows only ah_* and luaopen_*.
 $(BUILD)/libagenthost.a: $(LIB_OBJ)
 	@echo "  AR $@"; $(CC) -nostdlib -r -Wl,--force-group-allocation -o $(BUILD)/agenthost-all.o $(LIB_OBJ)
 	@$(OBJCOPY) --localize-hidden $(BUILD)/agenthost-all.o
@@ -152,14 +155,14 @@ $(BUILD)/$(SHARED): $(LIB_OBJ)
 	@ln -sf $(SHARED) $(BUILD)/$(SONAME)
 	@ln -sf $(SONAME) $(BUILD)/libagenthost.so
 
-# For stock lua5.4: binds to the interpreter's own Lua, stays loaded once loaded.
+# For stock lua5.4: uses the interpreter's own Lua, and is not unloaded.
 $(BUILD)/agenthost.so: $(LIB_OBJ)
 	@echo "  LD $@"; $(CC) -shared -Wl,-z,nodelete $(ALL_LDFLAGS) -o $@ $(LIB_OBJ) $(DEP_LIBS)
 
 $(BUILD)/agenthost: $(CLI_OBJ) $(LIB_OBJ)
 	@echo "  LD $@"; $(CC) $(ALL_LDFLAGS) -o $@ $(CLI_OBJ) $(LIB_OBJ) $(LUA_LIBS) $(DEP_LIBS)
 
-# Made anew with each make, as PREFIX may be another one. A program that includes agenthost.h needs no
+# Written by each make, as PREFIX may have changed. A program that includes agenthost.h needs no
 # other library's development files, so none is required; an archive is linked with Libs.private.
 PC_FOLDERS = 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' \
   'libdir=$(subst ^,,$(subst ^$(PREFIX)/,$${prefix}/,^$(LIBDIR)))'
@@ -179,7 +182,7 @@ always:
 
 # -- programs that embed the library --------------------------------------------
 
-# They know only its headers, and link the archive.
+# They use only its headers, and link the archive.
 ARCHIVE_LIBS = $(BUILD)/libagenthost.a $(LUA_LIBS) $(DEP_LIBS)
 PLAIN_CFLAGS := -Wall -Wextra $(WERROR) -pedantic -Iinclude $(CPPFLAGS) $(CFLAGS) $(EXTRA)
 
@@ -192,19 +195,19 @@ $(BUILD)/examples/embed_cpp: examples/embed.cpp $(wildcard include/*.h) $(BUILD)
 	@echo "  CXX $<"; $(CXX) -std=c++17 $(PLAIN_CFLAGS) $< -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
 
 #: examples  the programs of examples/ that embed the library, in build/examples/
-# The one in C++ where there is a compiler for it.
+# The C++ example only if there is a C++ compiler.
 EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c)) \
   $(if $(shell command -v $(CXX)),$(BUILD)/examples/embed_cpp)
 examples: $(EXAMPLES)
 
 include spec/spec.mk fuzz/fuzz.mk bench/bench.mk tools/install.mk
 
-# -- what looks at the sources, and what is made of them -------------------------
+# -- checks of the sources, and files made from them ----------------------------
 
-#: generate  writes what the options' rows say into the type annotations and the pages
-#: lint     the floors, luacheck, clang and clang-format; format rewrites the C files
+#: generate  write the options' rows into the type annotations and the pages
+#: lint     check floors, sentences, luacheck, clang, clang-format; format rewrites C
 #: install  PREFIX, LIBDIR, DOCDIR, MANDIR, DESTDIR; uninstall undoes it; man makes the manual page
-# Each tool where it is present; the floors of the house and the form of comments and pages always.
+# Each tool only if it is present; the floors and the form of comments and pages always.
 SOURCES = $(sort $(FORMATTED) $(wildcard *.md docs/*.md docs/*/*.md lua/*/*.lua lua/*/*/*.lua \
   lua/*/*/*/*.lua spec/*/*.lua examples/*.lua bench/*.lua tools/*.lua))
 lint:
@@ -215,7 +218,8 @@ lint:
 	  clang -fsyntax-only $(ALL_CFLAGS) -Werror $$f || exit 1; done; else echo "lint: no clang here"; fi
 	@if command -v clang-format >/dev/null; then clang-format --dry-run --Werror $(FORMATTED); else echo "lint: no clang-format here"; fi
 
-# What the options' rows say, written into the type annotations and the pages. A spec fails where it would change something.
+# Writes the options' rows into the type annotations and the pages. A spec fails if this would
+# change a file.
 generate: $(BUILD)/agenthost
 	@$(BUILD)/agenthost tools/generate.lua
 
@@ -225,13 +229,13 @@ format:
 	clang-format -i $(FORMATTED)
 
 #: ci  check, check-compilers, check-poll, check-tsan, check-asan, check-torture, fuzz, a quick bench
-# TESTED: the specs were just run on the very same tree (.ci/run), and are not run again.
+# TESTED: the specs have just run on the same tree (.ci/run), and do not run again.
 ci: $(if $(TESTED),lint,check) check-compilers check-poll check-tsan check-asan check-torture fuzz
 	@$(MAKE) --no-print-directory bench BENCH=--quick
 
-#: clean  remove what was built; distclean: also the Debians and libraries of check-13, check-32, check-musl
-# The Debians of check-13 and check-32, and the libraries of check-musl, cost minutes and the network: they
-# stay, without what was built of ours there.
+#: clean  remove the build; distclean: also the roots of check-13, check-32, check-musl
+# The Debians of check-13 and check-32, and the libraries of check-musl, take minutes and the
+# network to make: clean keeps them, but removes our build in them.
 KEPT := build/roots build/musl
 clean:
 	rm -rf $(filter-out $(KEPT),$(wildcard build/*)) build/roots/*/src $(MUSL_BUILD) agenthost

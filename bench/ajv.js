@@ -1,6 +1,6 @@
-// bench-ajv: the tool call of bench/schema.c checked by Ajv, from text and from an object
-// that is there already, beside ours from text. Run by `make bench-ajv`, which installs Ajv
-// into the build folder.
+// bench-ajv: the tool call of bench/schema.c checked by Ajv, from text and from an existing object,
+// compared with our check from text. Run by `make bench-ajv`, which installs Ajv into the build
+// folder.
 //
 //   node ajv.js FOLDER_OF_AJV SCHEMA_PROGRAM
 "use strict";

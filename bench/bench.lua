@@ -1,24 +1,24 @@
 -- Compares agenthost with a raw libcurl + cJSON loop, measured in the same run against the same
--- loopback server. Only the ratios mean something: the times are this machine's, today.
--- docs/internals/performance.md says what they show.
+-- loopback server. Only the ratios are meaningful; the times depend on the machine and its load.
+-- docs/internals/performance.md explains the results.
 --
 --   lua5.4 bench/bench.lua [--quick] [--json] [--rounds N] [--only NAME]
 --
--- Binaries are taken from $AGENTHOST_BUILD, or ./build: httpd, raw, many, schema, agenthost.
--- Each round runs all variants of a measure close together, in turning order; a ratio is the
--- median of the rounds' ratios, a time the median of the rounds' times. The first round
--- warms the caches and does not count. The start of a process counts in the cold start only.
+-- The binaries are in $AGENTHOST_BUILD, or ./build: httpd, raw, many, schema, agenthost. Each round
+-- runs all variants of a measure close together, in changing order. A ratio is the median of the
+-- rounds' ratios, a time the median of the rounds' times. The first round warms the caches and does
+-- not count. The start of a process counts only in the cold start.
 --   cold      a process from its start to the end of a conversation with one call
 --   loop      many short conversations
---   late      the second half of one long conversation, by the turn
+--   late      the second half of one long conversation, for each turn
 --   tools     conversations in which 500 tools are declared
---   stream    one long streamed answer, by the delta; without and with a callback in Lua
+--   stream    one long streamed answer, for each delta; without and with a callback in Lua
 --   many      conversations at once with a model that takes 100 ms to answer
---   entities  what it takes to discover 1,000 entities of 10 methods
---   sessions  what a transaction adds to an empty call, and whether it costs what a session holds
---   schemas   a tool call checked, and 1 MB scanned and checked beside cJSON parsing it
--- "server" is the share of the raw loop's time in which the server was at work: near 1 it
--- would be the server that is measured.
+--   entities  the discovery of 1,000 entities of 10 methods
+--   sessions  the cost of a transaction for an empty call, and with large sessions
+--   schemas   a tool call checked, and 1 MB scanned and checked, compared with cJSON's parser
+-- "server" is the server's processor time as a share of the raw loop's time. Near 1 the benchmark
+-- would measure the server.
 local ROOT = arg[0]:match("^(.*)bench/[^/]*$") or "./"
 package.path = ROOT .. "spec/?.lua;" .. package.path
 
@@ -52,7 +52,7 @@ local function quote(s)
   return "'" .. tostring(s):gsub("'", "'\\''") .. "'"
 end
 
--- Runs a command that prints one JSON object last.
+-- Runs a command whose last output is one JSON object.
 local function figures(...)
   local words = {}
   for i, word in ipairs { ... } do
@@ -205,7 +205,7 @@ local VARIANTS = { "raw", "keep", "agenthost", "callback" }
 
 -- -- measuring --------------------------------------------------------------------------------
 
--- Every other round goes backwards, so that what drifts falls on all.
+-- Every other round goes backwards, so that a drift affects all variants.
 local function in_turn(round)
   local list = {}
   for i, variant in ipairs(VARIANTS) do
@@ -214,7 +214,7 @@ local function in_turn(round)
   return list
 end
 
--- Each run has its own path: the server counts the turns of a path.
+-- Each run has its own path, as the server counts the turns of a path.
 local function run_round(m, s, round)
   local got = {}
   for _, variant in ipairs(in_turn(round)) do
@@ -241,7 +241,7 @@ local function run_rounds(m, rounds)
   return list
 end
 
--- The median over the rounds of what f makes of each; nil where a variant is missing.
+-- Returns the median of f over the rounds; nil if a variant is missing.
 local function over(rounds, f)
   local values = {}
   for i = 1, #rounds do
@@ -292,7 +292,7 @@ local function measure(m, rounds, with_agenthost)
   return rows
 end
 
--- -- telling ------------------------------------------------------------------------------------
+-- -- reporting -----------------------------------------------------------------------------------
 
 local LINE = "%-26s %-8s %9s %9s %9s %7s %7s %8s %7s"
 
@@ -319,8 +319,9 @@ local function print_schema(f)
     "  1 MB", ours, cjson, ours / cjson))
 end
 
--- With the aims: an empty call with session, policy and event costs at most twice one without,
--- and 10 us more at most; with LARGE MB held, a call that writes costs what it writes.
+-- Prints the aims, too: an empty call with session, policy and event takes at most twice the time
+-- of one without, and at most 10 us more; with LARGE MB in the session, a call that writes costs
+-- only what it writes.
 local function print_session(f)
   print(("%-26s %.1f us an empty call, with session, policy and event %.1f: %.2f (aim 2), "
     .. "%.1f us more (aim 10)"):format("sessions", f.empty_us, f.full_us, f.full_ratio,
@@ -339,7 +340,7 @@ local function print_entities(f)
     ("  %d of %d methods"):format(f.n, f.methods), f.discover_us / f.small_us, f.left))
 end
 
--- Returns the measures that have no raw loop beside them.
+-- Returns the measures without a raw loop.
 local function alone(size, complete)
   local session = complete
     and figures(AGENTHOST, ROOT .. "bench/session.lua", table.unpack(size.session))

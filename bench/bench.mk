@@ -1,6 +1,6 @@
 # The benchmark: included by the Makefile.
 #: bench  ratios to a bare libcurl + cJSON loop (BENCH=--quick)
-#: bench-ajv  checking a tool call, beside Ajv (where node and npm are)
+#: bench-ajv  checking a tool call, compared with Ajv (needs node and npm)
 $(BUILD)/raw: $(wildcard bench/raw*.c) bench/raw.h $(BUILT_WITH)
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $(filter %.c,$^) -o $@ $(ALL_LDFLAGS) $(DEP_LIBS)
@@ -17,7 +17,7 @@ bench: $(BUILD)/agenthost $(BUILD)/httpd $(BUILD)/raw $(BUILD)/many $(BUILD)/sch
 	$(if $(findstring --json,$(BENCH)),,@$(BUILD)/agenthost bench/sections.lua $(if $(findstring --quick,$(BENCH)),10,100))
 	$(if $(findstring --json,$(BENCH)),,@$(BUILD)/agenthost bench/brief.lua)
 
-# The same call checked by Ajv, where node and npm are; installs it into $(BUILD) only.
+# The same call checked by Ajv, if node and npm exist; installs it only into $(BUILD).
 bench-ajv: $(BUILD)/schema
 	@if ! command -v node >/dev/null || ! command -v npm >/dev/null; then \
 	  echo "bench-ajv: skipped, needs node and npm"; \

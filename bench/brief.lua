@@ -1,11 +1,11 @@
 -- Bytes that brief descriptions save in the requests of one conversation, in which one tool of many
--- is called, on the wire of Chat Completions. No time is measured: the result is always the same.
+-- is called, on the wire of Chat Completions. Measures no time, so the result is always the same.
 --
 --   agenthost bench/brief.lua
 --
---   first         the first request, all tools in full, in brief, and to be found (ah.search)
---   conversation  all its requests: two in full; three in brief, where the tool is picked first,
---                 and three where it is looked for, the later ones with the five that were found
+--   first         the first request: all tools in full, in brief, and deferred (ah.search)
+--   conversation  all its requests: two in full; three in brief, where the tool is picked first;
+--                 three with search_tools, the later ones with the five tools that it found
 local ah = require "agenthost"
 
 local function tool(i)
@@ -28,7 +28,7 @@ local function call(name, arguments)
   return { calls = { { name = name, arguments = arguments } } }
 end
 
--- The bytes of a request that says these messages; nobody answers it.
+-- Returns the bytes of a request with these messages; there is no server.
 local function size(tools, brief, messages)
   local bytes
   ah.run { model = "openai/gpt-4o", api_key = "none", base_url = "http://127.0.0.1:1", retries = 0,
@@ -37,7 +37,7 @@ local function size(tools, brief, messages)
   return bytes
 end
 
--- The same where search_tools is there instead, then with those that it found.
+-- Returns the bytes of the requests with search_tools, then with the tools that it found.
 local function searched(tools)
   local name, all = tools[1].name, {}
   local strategy = ah.search { tools = tools, by = "here" }
@@ -54,7 +54,8 @@ local function searched(tools)
   return all
 end
 
--- The conversation is had with a scripted model, its requests are made again from the messages.
+-- Returns the bytes of the requests: a scripted model makes the conversation, then each request is
+-- made again from its messages.
 local function sizes(tools, brief)
   local name, all, turns = tools[1].name, {}, {}
   turns[#turns + 1] = brief and call("pick_tools", { tools = { name } }) or nil

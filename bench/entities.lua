@@ -1,7 +1,7 @@
--- Cost of entities: one run in which a tool returns N of them with 10 methods each, and in which
--- they are returned once more. Measured for N / 10 and for N, since no cost may grow faster than N.
--- Prints as JSON: microseconds a tool to discover and to bind again, bytes of memory a tool, and
--- how far Lua's heap is above its base afterwards.
+-- Cost of entities: one run in which a tool returns N of them with 10 methods each, and then
+-- returns them once more. Measured for N / 10 and for N, since no cost may grow faster than N.
+-- Prints as JSON: microseconds for each tool to discover and to bind it again, bytes of memory for
+-- each tool, and the bytes that Lua's heap has grown at the end.
 --
 --   agenthost bench/entities.lua N
 local ah = require "agenthost"
@@ -14,7 +14,7 @@ for i = 1, METHODS do
     params = { limit = "integer 1..100 = 10" }, handler = function(self) return self.id end }
 end
 
---- Bytes that the process has, Lua's and the core's.
+--- Returns the bytes of the process, Lua's and the core's.
 local function resident()
   for line in io.lines "/proc/self/status" do
     local kib = line:match "^VmRSS:%s*(%d+)"
@@ -25,7 +25,7 @@ local function resident()
 end
 
 local function heap()
-  for _ = 1, 6 do -- Lua gives tables of its own back by halves
+  for _ = 1, 6 do -- Lua shrinks its own tables by halves
     collectgarbage()
   end
   return collectgarbage "count" * 1024
@@ -39,8 +39,9 @@ local function instances(n)
   return list
 end
 
---- One run: microseconds by the tool from the end of the handler to the call's event, when the
--- entities come and when they come again; bytes of the process by the tool; bytes left over.
+--- Runs once. Returns for each tool the microseconds from the end of the handler to the call's
+-- event, when the entities are found and when they are found again; bytes of the process for each
+-- tool; and bytes that are left.
 local function measure(n)
   local began, took = 0, {}
   local find = ah.tool { name = "find", description = "Finds.", max_result = 1024,
@@ -67,7 +68,7 @@ end
 
 local small = measure(N // 10)
 local first = measure(N)
-local large = measure(N) -- the registry has been as large before, and stays so
+local large = measure(N) -- the registry was as large before, and does not grow again
 print(ah.json.encode { n = N, methods = METHODS, discover_us = large.discover_us,
   bind_us = large.bind_us, bytes = first.bytes, left = large.left,
   small_us = small.discover_us })

@@ -1,12 +1,11 @@
 /* many: CONVERSATIONS of TURNS tool calls at once, each an agent with the tools of many.lua, in
- * one thread and through agenthost.h alone: begun with ah_agent_start, served by ah_step, as a
- * program with a loop of its own does.
+ * one thread and only through agenthost.h: started with ah_agent_start, driven by ah_step, as in
+ * a program with its own loop.
  *
  *   many SCRIPT BASE CONVERSATIONS TURNS   prints its figures as JSON; the n-th has its model
  *                                          at BASE/n
  *
- * The first conversation, alone, is not counted; memory is how far the peak has risen
- * after it. */
+ * A first conversation runs alone and does not count; memory is the growth of the peak after it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

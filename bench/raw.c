@@ -1,16 +1,15 @@
-/* raw: what the benchmark's tasks cost without agenthost (see raw.h). Prints its figures
- * as one line of JSON.
+/* raw: the benchmark's tasks without agenthost (see raw.h). Prints its figures as one line of
+ * JSON.
  *
  *   raw loop URL CONVERSATIONS TURNS TOOLS [--keep]   one after the other
  *   raw stream URL TIMES                              one streamed answer, TIMES times
  *   raw many BASE CONVERSATIONS TURNS                 all at once, the n-th with a model at BASE/n
  *   raw run N COMMAND [ARG...]                        a command N times: the means
  *
- * URL is the whole address of the endpoint; at BASE/n it is BASE/n/chat/completions. "late" figures
- * are those of each conversation after its first TURNS / 2 calls: what a turn costs when the
- * history is long. Without
- * --keep every request prints the whole message tree; with it, the printed text of old
- * messages is kept and only new ones are printed. */
+ * URL is the whole address of the endpoint; at BASE/n it is BASE/n/chat/completions. "late"
+ * figures are those of each conversation after its first TURNS / 2 calls: the cost of a turn in
+ * a long conversation. Without --keep every request prints the whole message tree; with it, the
+ * printed text of old messages is kept and only new ones are printed. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +58,7 @@ static int run_loop(const char *url, long conversations, long turns, long tools,
     return 0;
 }
 
-/* Runs a command once with its output thrown away. */
+/* Runs a command once and discards its output. */
 static void run_once(char **command)
 {
     pid_t pid = fork();

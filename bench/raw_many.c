@@ -1,6 +1,6 @@
-/* Many conversations at once, in one thread: each with an easy handle of its own on one
- * multi handle, curl_multi_poll to wait and curl_multi_perform to work. That is the loop
- * of libcurl's own examples; it looks at every handle at every wake-up. */
+/* Many conversations at once, in one thread: each has an easy handle on one multi handle, with
+ * curl_multi_poll to wait and curl_multi_perform to work. That is the loop of libcurl's own
+ * examples; it checks every handle at every wake-up. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -40,7 +40,7 @@ static void begin(party *p, const talk *t, const char *base, long number, CURLM 
     ask(p, multi);
 }
 
-/* One transfer has ended; true when its conversation has, too. */
+/* Handles the end of a transfer; returns true if its conversation has ended, too. */
 static bool go_on(CURLM *multi, const CURLMsg *m)
 {
     CURLcode code = m->data.result;

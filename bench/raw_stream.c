@@ -1,6 +1,6 @@
-/* One streamed answer: events are cut at empty lines, each `data:` line is parsed with
- * cJSON, and the content of its delta is put behind the text so far. It takes what httpd
- * sends, lines that end with \n, and nothing else of what event streams may hold. */
+/* One streamed answer: events are cut at empty lines, each `data:` line is parsed with cJSON,
+ * and the content of its delta is appended to the text. It reads only the format of httpd, with
+ * lines that end with \n, and no other features of event streams. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static size_t on_stream(char *p, size_t size, size_t n, void *ud)
     return size * n;
 }
 
-/* Asks once; how many deltas came. */
+/* Sends one request; returns the number of deltas. */
 static long ask(const talk *t, CURL *curl)
 {
     conversation c;

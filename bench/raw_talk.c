@@ -232,7 +232,7 @@ static cJSON *run_call(const cJSON *call)
     return m;
 }
 
-/* The answer's message, detached from the rest. */
+/* Returns the answer's message, detached from the rest. */
 static cJSON *read_answer(conversation *c, CURL *curl, CURLcode code)
 {
     cJSON *root, *choice, *message;

@@ -2,9 +2,9 @@
 --
 --   agenthost bench/sections.lua [ROUNDS]
 --
---   declare  the sections and the prompt, their tools being there
---   first    a rendering with its tool list, the parameters new each time
---   again    the same, nothing having changed
+--   declare  declaring the sections and the prompt; the tools exist already
+--   first    rendering with the tool list, with new parameters each time
+--   again    the same without changes
 local ah = require "agenthost"
 
 local ROUNDS = math.tointeger(tonumber(arg[1] or 50))

@@ -1,13 +1,14 @@
--- Cost of a transaction, and how it depends on the size of a session: in runs of 100 calls, CALLS
--- in all of each kind, all kinds in turn in each of 5 rounds. Prints as JSON the median of the
--- microseconds a call, and of the rounds' ratios:
---   empty     a handler that does nothing, in a run that has nothing
---   full      the same with a session, a policy that looks at it, and a function for its event
---   dispatch  a handler that dispatches a value to a session that holds nothing
---   small     the same where the session holds 1 MB
---   large     the same with LARGE MB: staging and commit cost what is written
---   dropped   the same, but the call fails, and what it wrote is dropped
--- snapshot_us is what session:snapshot() takes by the MB it writes, with 1 and with LARGE MB.
+-- Cost of a transaction, and how it depends on the size of a session. Makes runs of 100 calls,
+-- CALLS in all of each kind, all kinds in turn in each of 5 rounds. Prints as JSON the median of
+-- the microseconds for each call, and of the rounds' ratios:
+--   empty     a handler that does nothing, in a run without other fields
+--   full      the same with a session, a policy that reads it, and a function for its event
+--   dispatch  a handler that dispatches a value to an empty session
+--   small     the same with 1 MB in the session
+--   large     the same with LARGE MB: staging and commit cost only what is written
+--   dropped   the same, but the call fails, and its changes are dropped
+-- snapshot_us is the time of session:snapshot() for each MB that it writes, with 1 and with LARGE
+-- MB.
 --
 --   agenthost bench/session.lua CALLS LARGE
 local ah = require "agenthost"
@@ -37,7 +38,7 @@ local function measure(handler, with)
   end
   collectgarbage()
   local before = os.clock()
-  for _ = 1, runs do -- runs of one message: the model, too, reads what was said
+  for _ = 1, runs do -- one message in each run, as the model reads the conversation, too
     local run = { model = ah.scripted { { calls = calls }, "done" }, tools = { tool },
       loop_detector = false, "go" }
     for field, value in pairs(with) do
@@ -95,7 +96,7 @@ for round = 0, ROUNDS do -- the first one warms up and does not count
 end
 assert(seen > 0, "the event came to nobody")
 
---- The median over the rounds of what f makes of each.
+--- Returns the median of f over the rounds.
 local function over(f)
   local values = {}
   for i, round in ipairs(rounds) do

@@ -1,5 +1,5 @@
--- One streamed answer, TIMES times, as raw stream takes it: with a callback for each piece
--- or without. The first answer does not count.
+-- One streamed answer, TIMES times, as for `raw stream`: with a callback for each piece or without.
+-- The first answer does not count.
 --
 --   agenthost bench/stream.lua BASE_URL TIMES [callback]
 local ah = require "agenthost"

@@ -1,6 +1,6 @@
--- The task of `raw loop` as a script: CONVERSATIONS of TURNS tool calls with the model
--- that httpd plays, TOOLS declared. Prints the same figures; "late" is what comes after
--- the first TURNS / 2 calls of a conversation.
+-- The task of `raw loop` as a script: CONVERSATIONS of TURNS tool calls with the model that httpd
+-- plays, with TOOLS declared tools. Prints the same figures; "late" is the part after the first
+-- TURNS / 2 calls of a conversation.
 --
 --   agenthost bench/turns.lua BASE_URL CONVERSATIONS TURNS TOOLS
 local ah = require "agenthost"

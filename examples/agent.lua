@@ -1,11 +1,11 @@
--- An agent script: it returns an agent, and whoever serves it opens conversations from that.
+-- An agent script: it returns an agent, and the command opens conversations from it.
 --
 --   agenthost examples/agent.lua 'Put a "lamp" into my basket.'
 --   AGENTHOST_MODEL=openai/gpt-4o agenthost examples/agent.lua "A lamp and two chairs, please."
 --   agenthost tools examples/agent.lua
 --
--- Each conversation has a basket of its own: what belongs to one conversation is made in `setup`,
--- and what all of them share (prices here) stands outside of it.
+-- Each conversation has a basket of its own: `setup` makes the objects of one conversation; objects
+-- that all conversations share (prices here) are outside of it.
 local ah = require "agenthost"
 
 local prices = { lamp = 19, chair = 45, table = 120 } -- euros
@@ -41,7 +41,7 @@ local function total(basket)
 end
 
 return ah.agent {
-  model = os.getenv "AGENTHOST_MODEL" or "demo/tools", -- which needs no key and no network
+  model = os.getenv "AGENTHOST_MODEL" or "demo/tools", -- the default needs no key and no network
   system = "You sell furniture. Be brief.",
   setup = function(conversation)
     local basket = {}

@@ -1,10 +1,10 @@
--- A domain model at a model's hand: a tool returns a customer, and the customer's methods are
--- tools from then on; a customer's orders bring theirs; a cart keeps what was put into it.
+-- A domain model for a model: a tool returns a customer, and the customer's methods are tools from
+-- then on; a customer's orders add theirs; a cart keeps its items.
 --
---   agenthost -v examples/customers.lua          (-v: what is discovered, as it happens)
+--   agenthost -v examples/customers.lua          (-v: shows discoveries as they happen)
 --   OPENAI_API_KEY=... agenthost --model openai/gpt-4o examples/customers.lua
 --
--- Without a model of its own it shows what one would do.
+-- Without a model a scripted one shows what a model would do.
 local ah = require "agenthost"
 
 -- -- the domain ---------------------------------------------------------------------------
@@ -62,7 +62,7 @@ Cart:tool { name = "addItem", description = "Puts an item into the cart.",
   handler = function(self, args)
     self.items[#self.items + 1] = args
     if args.quantity < 1 then
-      error("a quantity is at least 1", 0) -- the item is out of the cart again
+      error("a quantity is at least 1", 0) -- the failed call removes the item again
     end
     return { success = true, itemCount = #self.items }
   end }
@@ -85,7 +85,7 @@ local search = ah.tool { name = "search_customers", description = "Searches cust
 local open_cart = ah.tool { name = "open_cart", description = "Opens an empty cart.",
   handler = function() return Cart { id = "cart-1", items = ah.array {} } end }
 
--- -- what a model would do, for want of one ----------------------------------------------------
+-- -- a scripted model, used if none is named ---------------------------------------------------
 
 local function call(name, arguments)
   return { name = name, arguments = arguments or {} }

@@ -1,12 +1,12 @@
-/* A program with an agent in it: one tool is written in C, one in Lua, and the model is a
- * stand-in that needs no key and no network. docs/reference/embedding.md goes through it.
+/* A program with an agent: one tool is written in C, one in Lua, and the model is a substitute
+ * that needs no key and no network. docs/reference/embedding.md explains it.
  *
  *     cc embed.c $(pkg-config --cflags --libs agenthost) -o embed && ./embed */
 #include <agenthost.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Called when a model wants to know; the arguments were checked against the schema. */
+/* Called when a model uses the tool; the arguments were checked against the schema. */
 static void stock(void *ud, ah_host *host, const ah_tool_call *call)
 {
     const char *known = ud;

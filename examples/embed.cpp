@@ -1,4 +1,4 @@
-// The same door from C++17: handles in unique_ptr, a lambda as tool, errors as exceptions.
+// The interface from C++17: handles in unique_ptr, a lambda as tool, errors as exceptions.
 #include <agenthost.h>
 
 #include <functional>
@@ -49,7 +49,7 @@ void add(ah_host *host, const char *name, const char *description, Tool tool)
     cfg.release = [](void *ud) { delete static_cast<Tool *>(ud); };
     cfg.ud = owned.get();
     check(host, ah_add_tool(host, &cfg));
-    owned.release(); // the host's now
+    owned.release(); // the host owns it now
 }
 
 void work(ah_host *host)

@@ -1,6 +1,6 @@
-/* A program with a loop of its own: it waits in poll(2) for its own descriptors and for
- * agenthost's at once, and two conversations go on meanwhile. A tool hands its work to
- * a thread and answers when that has ended: the thread wakes the host, which calls `woken`. */
+/* A program with its own loop: it waits in poll(2) for its own descriptors and for agenthost's
+ * at once, while two conversations continue. A tool passes its work to a thread and answers when
+ * the thread has ended: the thread wakes the host, which calls `woken`. */
 #include <agenthost.h>
 #include <poll.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* One call of the tool: from the host to a thread and back. */
+/* One call of the tool, which a thread works on. */
 typedef struct job {
     ah_host *host;
     uint64_t call;
@@ -30,7 +30,7 @@ static void *measure(void *ud)
     static const struct timespec a_while = {0, 20 * 1000 * 1000};
     job *j = ud;
 
-    nanosleep(&a_while, NULL); /* what takes its time */
+    nanosleep(&a_while, NULL); /* stands for the work */
     j->ready = true;
     ah_wake(j->host);
     return NULL;
@@ -55,7 +55,8 @@ static void begin(void *ud, ah_host *host, const ah_tool_call *call)
         ah_tool_refuse(host, call->id, "The measurement cannot be begun.");
 }
 
-/* After a wake-up, on the host's own thread. A call that is over meanwhile is no harm. */
+/* Called after a wake-up, on the host's own thread. Answering a call that has ended meanwhile is
+ * harmless. */
 static void woken(void *ud)
 {
     app *a = ud;
@@ -76,7 +77,7 @@ static void show(const ah_event *e)
         printf("%s: %s\n", who, ah_agent_reply(e->agent)->text);
 }
 
-/* Until nothing is at work. `other` stands for what else the program waits for. */
+/* Runs until nothing is at work. `other` is any other descriptor of the program. */
 static void loop(app *a, int other)
 {
     while (ah_step(a->host, 0) > 0) {

@@ -1,5 +1,5 @@
-/* Eight hosts in eight threads, which know nothing of each other, and a ninth thread that
- * cancels one of them: ah_cancel and ah_wake are what other threads may call. */
+/* Eight independent hosts in eight threads, and a ninth thread that cancels one of them: other
+ * threads may call only ah_cancel and ah_wake. */
 #include <agenthost.h>
 #include <pthread.h>
 #include <sched.h>
@@ -13,10 +13,10 @@ enum { HOSTS = 8, RUNS = 20 };
 typedef struct worker {
     pthread_t thread;
     int number;
-    _Atomic(ah_host *) host; /* while it lives and its last run is at work */
-    atomic_bool ended;       /* it failed before, or is over */
+    _Atomic(ah_host *) host; /* set while it exists and its last run is at work */
+    atomic_bool ended;       /* it failed before, or has ended */
     int answers;
-    ah_status last; /* how the run that is cancelled ended */
+    ah_status last; /* status of the cancelled run */
 } worker;
 
 static const char script[] = "local ah = require 'agenthost'\n"
@@ -39,7 +39,7 @@ static ah_status ask(ah_host *host, worker *w)
     return st;
 }
 
-/* One minute long, if nobody cancels it. */
+/* Takes one minute if it is not cancelled. */
 static ah_status wait_long(ah_host *host, worker *w)
 {
     ah_agent *agent = NULL;
@@ -68,8 +68,7 @@ static void *work(void *ud)
         st = wait_long(host, w);
     if (st != AH_OK && host)
         fprintf(stderr, "%d: %s: %s\n", w->number, ah_status_name(st), ah_errmsg(host));
-    ah_close(w->number == 0 ? NULL
-                            : host); /* the first one is closed when nobody cancels it any more */
+    ah_close(w->number == 0 ? NULL : host); /* main closes the first one, after the canceller */
     w->ended = true;
     return w->number == 0 ? host : NULL;
 }

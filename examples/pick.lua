@@ -3,8 +3,8 @@
 --   agenthost examples/pick.lua ["Which file is the longest?"]
 --   OPENAI_API_KEY=... agenthost --model openai/gpt-4o examples/pick.lua
 --
--- The size of each request and its calls go to stderr, the answer to stdout. Where no model is
--- named, a scripted one shows what a model would do.
+-- The size of each request and its calls go to stderr, the answer to stdout. Without a model a
+-- scripted one shows what a model would do.
 local ah = require "agenthost"
 
 local question = ... or "Which file is the longest?"
@@ -41,13 +41,13 @@ local registry = ah.registry {
       return n
     end),
 }
--- Any number of others, which this question does not need.
+-- Other tools, which this question does not need.
 for i = 1, 40 do
   registry:register(tool("other_" .. i, "Does something else.", ("Does something else. "):rep(20),
     { first = "string", second = "integer = 1", third = "a|b|c = a" }, function() end))
 end
 
--- A scripted model, used where no model is named.
+-- A scripted model, used if none is named.
 local function call(name, arguments)
   return { name = name, arguments = arguments }
 end

@@ -3,8 +3,8 @@
 --   agenthost examples/planner.lua ["Write a haiku about the sea"]
 --   OPENAI_API_KEY=... agenthost --model openai/gpt-4o examples/planner.lua
 --
--- The plan goes to stderr as it changes, the answer to stdout. Without a model of its own it
--- shows what one would do.
+-- The plan goes to stderr as it changes, the answer to stdout. Without a model a scripted one shows
+-- what a model would do.
 local ah = require "agenthost"
 
 local task = ... or "Write a haiku about the sea"
@@ -31,7 +31,7 @@ local function show(plan)
   end
 end
 
--- A scripted model, used where no model is named.
+-- A scripted model, used if none is named.
 local function call(name, arguments)
   return { name = name, arguments = arguments }
 end

@@ -3,7 +3,7 @@
 --   agenthost examples/quickstart.lua ["Which is the largest moon of Mars?"]
 --   OPENAI_API_KEY=... agenthost --model openai/gpt-4o examples/quickstart.lua
 --
--- The answer goes to stdout; which model is asked, and what it calls, to stderr.
+-- The answer goes to stdout; the name of the model and its calls to stderr.
 local ah = require "agenthost"
 
 local moons = {}
@@ -45,7 +45,7 @@ local moon_facts = ah.tool {
 }
 
 print(assert(ah.run {
-  model = os.getenv("AGENTHOST_MODEL") or "demo/quickstart", -- --model NAME wins over both
+  model = os.getenv("AGENTHOST_MODEL") or "demo/quickstart", -- --model NAME overrides both
   system = "Answer in one or two sentences, from what the tools say alone.",
   tools = { list_moons, moon_facts },
   on = {

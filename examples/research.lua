@@ -1,11 +1,11 @@
 -- Progressive disclosure (docs/reference/prompts.md): the model sees a summary and one tool, reads
--- the section, and works with its tools from the next answer on. The same on an adapter that takes
--- tools in mid-conversation and on one that has to restart: one conversation, the same answer.
+-- the section, and uses its tools from the next answer on. Runs the same conversation on an adapter
+-- that takes tools in mid-conversation and on one that has to restart, with the same answer.
 --
 --   agenthost examples/research.lua ["Which moons did Galilei find?"]
 --   OPENAI_API_KEY=... agenthost --model openai/gpt-4o examples/research.lua
 --
--- The answer goes to stdout; what happens on the way, to stderr.
+-- The answer goes to stdout, the steps to stderr.
 local ah = require "agenthost"
 
 local PAPERS = {
@@ -40,8 +40,8 @@ local prompt = ah.prompt { ns = "example", key = "research",
   ah.section { title = "Context", template = "Titles of papers on moons, 1610 to 1700.",
     summary = "Research context available.", visibility = "summary", tools = { search, cite } } }
 
--- A scripted model, used where no model is named: reads the section, searches for the longest
--- word of the question, cites.
+-- A scripted model, used if none is named: reads the section, searches for the longest word of the
+-- question, cites.
 local function stand_in(mode)
   return ah.scripted { tool_change_mode = mode, answer = function(request)
     local question, last = nil, nil
@@ -67,7 +67,7 @@ end
 
 for _, mode in ipairs { "inline", "restart" } do
   local session = ah.session()
-  local model = os.getenv("AGENTHOST_MODEL") or stand_in(mode) -- --model NAME wins over both
+  local model = os.getenv("AGENTHOST_MODEL") or stand_in(mode) -- --model NAME overrides both
   local reply = assert(ah.run { model = model, prompt = prompt, session = session,
     on = {
       tool_invoked = function(e) io.stderr:write("  ", e.name, " ", e.arguments, "\n") end,

@@ -1,11 +1,11 @@
--- A desk with three hundred tools, of which the model sees one: search_tools. It finds what it
--- needs; a provider that searches by itself does that in its place.
+-- A desk with three hundred tools, of which the model sees one: search_tools, which finds the
+-- others. A provider that searches by itself does so instead.
 --
 --   agenthost examples/search.lua ["Which invoices are open for customer 7?"]
 --   ANTHROPIC_API_KEY=... agenthost --model anthropic/claude-sonnet-4-5 examples/search.lua
 --
--- The tools found go to stderr, the answer to stdout. Where no model is named, a scripted one shows
--- what a model would do.
+-- The names of the found tools go to stderr, the answer to stdout. Without a model a scripted one
+-- shows what a model would do.
 local ah = require "agenthost"
 
 local tools = {}

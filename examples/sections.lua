@@ -1,10 +1,10 @@
--- A library's desk: what is rarely needed is a summary until the model reads it, and the
--- answer is a value of a schema.
+-- A library's desk: rarely needed texts are summaries until the model reads them, and the answer is
+-- a value of a schema.
 --
 --   agenthost examples/sections.lua ["How long may I keep a film?"]
 --   OPENAI_API_KEY=... agenthost --model openai/gpt-4o examples/sections.lua
 --
--- The answer goes to stdout; what is read on the way, to stderr.
+-- The answer goes to stdout, the sections that are read to stderr.
 local ah = require "agenthost"
 
 local desk = ah.prompt {
@@ -33,8 +33,8 @@ local desk = ah.prompt {
   },
 }
 
--- Used by a scripted model, where no model is named: it opens the section that the prompt names,
--- and quotes the line that has most of the question's words.
+-- For the scripted model, used if none is named: it opens the section that the prompt names, and
+-- quotes the line that has most of the question's words.
 local function words_in(line, question)
   local n = 0
   for word in question:lower():gmatch("%a%a%a+") do
@@ -60,7 +60,7 @@ local stand_in = ah.scripted(function(request)
 end)
 
 local reply = assert(ah.run {
-  model = os.getenv("AGENTHOST_MODEL") or stand_in, -- --model NAME wins over both
+  model = os.getenv("AGENTHOST_MODEL") or stand_in, -- --model NAME overrides both
   prompt = desk, params = { name = "City Library" },
   on = { tool_invoked = function(e) io.stderr:write(e.name, " ", e.arguments, "\n") end },
   ... or "How long may I keep a film?",

@@ -1,11 +1,11 @@
--- A shop assistant with more tools than a model should see at once: two facades that unfold, a
--- tool that is locked until it makes sense, and the order of the work as phases.
+-- A shop assistant with more tools than a model should see at once: two facades that unfold, a tool
+-- that is locked until it is useful, and the order of the work as phases.
 --
 --   agenthost examples/unfold.lua ["Send me two bags of green tea"]
 --   OPENAI_API_KEY=... agenthost --model openai/gpt-4o examples/unfold.lua
 --
--- Calls, and tools that are added or removed, go to stderr, the answer to stdout. Where no model is
--- named, a scripted one shows what a model would do.
+-- Calls, and tools that are added or removed, go to stderr, the answer to stdout. Without a model a
+-- scripted one shows what a model would do.
 local ah = require "agenthost"
 
 local wish = ... or "Send me two bags of green tea."
@@ -58,7 +58,7 @@ local pay = ah.tool {
   handler = function() return ah.ok(nil, "Paid. It is on its way.") end,
 }
 
--- -- how its tools come -------------------------------------------------------------------
+-- -- strategies ----------------------------------------------------------------------------
 
 local strategies = {
   ah.unfold { name = "catalog", description = "Tools to look at goods.", tools = { find, review } },
@@ -78,7 +78,7 @@ local function tell(...)
   io.stderr:write(string.format(...), "\n")
 end
 
--- A scripted model, used where no model is named.
+-- A scripted model, used if none is named.
 local function call(name, arguments)
   return { name = name, arguments = arguments }
 end

@@ -1,12 +1,12 @@
--- An agent that works on files: it looks, edits and runs into a call that fails in the middle,
--- of which nothing is left.
+-- An agent that works on files: it reads and edits; one call fails in the middle, and its changes
+-- are undone.
 --
 --   agenthost examples/workspace.lua                  a small project in memory
 --   agenthost examples/workspace.lua FOLDER           the same in an empty folder
 --   OPENAI_API_KEY=... agenthost --model openai/gpt-4o examples/workspace.lua FOLDER "Do this"
 --
--- The calls go to stderr, the answer to stdout. Where no model is named, a scripted one shows what
--- a model would do.
+-- The calls go to stderr, the answer to stdout. Without a model a scripted one shows what a model
+-- would do.
 local ah = require "agenthost"
 
 local folder, task = ...
@@ -28,8 +28,8 @@ if rehearsing then
   end
 end
 
--- A tool of our own over many files. It stops at the first file that it may not change; its changes
--- to other files are undone then, without a line of code for that.
+-- A tool of our own over many files. It fails at the first file that it may not change; its changes
+-- to other files are then undone, without code for that.
 local replace_everywhere = ah.tool {
   name = "replace_everywhere", description = "Replaces a word in all files.",
   params = { old = "string 1..", new = "string" },
@@ -50,7 +50,7 @@ local replace_everywhere = ah.tool {
   end,
 }
 
--- Nobody edits what was not looked at, and the history of changes only grows.
+-- A file must be read before it is edited, and the history of changes only grows.
 local policies = {
   ah.policies.read_before_write { read = "read_file", write = "edit_file" },
   function(call)
@@ -60,7 +60,7 @@ local policies = {
   end,
 }
 
--- A scripted model, used where no model is named.
+-- A scripted model, used if none is named.
 local function call(name, arguments)
   return { name = name, arguments = arguments }
 end
@@ -75,7 +75,7 @@ local rehearsed = ah.scripted {
   function() return "greet is hello now, in two files; CHANGES.md says so." end,
 }
 
--- Writes each file that has the word to stderr, with the number of lines that have it.
+-- Writes each file with the word to stderr, with the number of its lines.
 local function show(word)
   for _, found in ipairs(fs:grep(word, { count = true })) do
     io.stderr:write("      ", found.path, ": ", word, " in ", found.count, " lines\n")

@@ -1,5 +1,5 @@
-/* Of the fuzz targets whose reader takes its input in pieces: however it is cut, the same comes of
- * it. The first byte of an input is the size of the pieces. */
+/* For fuzz targets whose reader takes its input in pieces: the output must not depend on the
+ * cuts. The first byte of an input is the size of the pieces. */
 #ifndef FUZZ_CUT_H
 #define FUZZ_CUT_H
 
@@ -8,11 +8,11 @@
 
 #include "base/buf.h"
 
-/* Puts all that comes of `in`, read in pieces of `chunk` bytes. */
+/* Appends the whole output for `in`, read in pieces of `chunk` bytes. */
 typedef void fuzz_run(ah_slice in, size_t chunk, ah_buf *out);
 
-/* Aborts where the whole gives something else than the pieces. Returns the input without its first
- * byte. */
+/* Aborts if the output for the whole differs from the one for the pieces. Returns the input
+ * without its first byte. */
 static ah_slice check_cut(const uint8_t *data, size_t size, fuzz_run *run)
 {
     ah_slice in = {(const char *)data + 1, size - 1};

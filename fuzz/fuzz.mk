@@ -2,11 +2,11 @@
 #: fuzz  each fuzzer for FUZZ_SECONDS=10
 FUZZERS := $(patsubst fuzz/fuzz_%.c,%,$(wildcard fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 10
-# libFuzzer where clang has it, else the cases kept in fuzz/seeds are replayed.
+# libFuzzer if clang has it; otherwise the cases in fuzz/seeds are replayed.
 HAS_FUZZER = $(shell echo 'int LLVMFuzzerTestOneInput(const char *p, long n){(void)p;return n<0;}' | \
   clang -x c - -fsanitize=fuzzer,address,undefined -o /dev/null 2>/dev/null && echo yes)
 
-# The sources are compiled once for all fuzzers; the linker takes what each needs.
+# The sources are compiled once for all fuzzers; the linker takes the objects that each needs.
 fuzz: ; +@$(FUZZ) $(FUZZERS:%=run-fuzz-%)
 fuzz-%: fuzz/fuzz_%.c ; +@$(FUZZ) run-fuzz-$*
 

@@ -1,4 +1,4 @@
-/* Fuzz target: the response reader of Anthropic Messages. See reader.h for what inputs are. */
+/* Fuzz target: the response reader of Anthropic Messages. See reader.h for the inputs. */
 #include "reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,7 +1,7 @@
-/* Fuzz target: the arguments of a tool call, as dispatch takes them from a model. The first
- * line is the tool's parameters as a JSON Schema; the rest is what the model wrote. Either
- * the handler would start, with one JSON object that the schema accepts, or the call is
- * answered with words; what the handler gives back (here: its arguments) becomes an answer. */
+/* Fuzz target: the arguments of a tool call from a model. The first line is the tool's
+ * parameters as a JSON Schema; the rest is the model's text. Either the handler would start,
+ * with one JSON object that the schema accepts, or the call gets an error text; the handler's
+ * value (here: its arguments) becomes a result. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -44,7 +44,7 @@ static void check_answer(const ah_call *c, bool success)
     require_that(words.n <= LONGEST_ANSWER && ah_utf8_valid(words));
 }
 
-/* With its defaults it need not conform any more: one may be too many for maxProperties. */
+/* With its defaults the object may be invalid: one property too many for maxProperties. */
 static void check_started(ah_call *c)
 {
     ah_slice args = ah_text_slice(c->args);

@@ -1,9 +1,8 @@
 /* Fuzzes paths, globs and overlays on files in memory. Each line of the input is a call: a
- * letter, then its texts with tabs between; `#n` in a text stands for n letters (fuzz_fs.c grow),
- * so that long names and deep folders come in a short input. A path that is taken must not lead
- * out, a file that was written must read back, and an overlay that is committed must be what is
- * there. Beside it `k` looks at a store whose every folder has folders with names as long as names
- * are, as a disk may have them. */
+ * letter, then its texts with tabs between; `#n` in a text means many letters (see grow), so
+ * that a short input can have long names and deep folders. An accepted path must not lead out, a
+ * written file must read back, and a committed overlay must equal its base. `k` uses a store in
+ * which every folder has folders with names of the greatest length, as a disk may have them. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -67,7 +66,7 @@ static void look(ah_fs *fs, char call, ah_slice a, ah_slice b)
     ah_fs_items_clear(&found);
 }
 
-/* -- a store of folders without end ------------------------------------------------------------ */
+/* a store of endless folders */
 
 static ah_status tower_stat(ah_fs *fs, ah_slice path, ah_fs_info *out, ah_err *err)
 {
@@ -87,7 +86,8 @@ static ah_status tower_read(ah_fs *fs, ah_slice path, uint64_t offset, size_t li
     return AH_OK;
 }
 
-/* Names of AH_FS_MAX_NAME bytes and fewer, as many as the letters of the fuzzer say. */
+/* Lists a folder, whose name's length depends on the input, up to AH_FS_MAX_NAME bytes, and a
+ * file. */
 static ah_status tower_list(ah_fs *fs, ah_slice path, ah_fs_items *out, ah_err *err)
 {
     static const ah_fs_item folder = {.kind = AH_FS_FOLDER}, file = {.kind = AH_FS_FILE};
@@ -134,7 +134,7 @@ static void look_at_tower(ah_slice a, ah_slice b)
     ah_fs_absent(&fs, a, &err);
 }
 
-/* The text with its `#c` written out: as many letters as c is worth, times eight. */
+/* Returns the text with each `#c` replaced by letters, eight times the value of c. */
 static ah_slice grow(ah_slice s, char *room, size_t size)
 {
     size_t n = 0;
@@ -182,7 +182,7 @@ static void one_call(ah_fs *fs, ah_slice line)
         look(fs, call, a, b);
 }
 
-/* Names and sizes of all files, in order. */
+/* Appends names and sizes of all files, in order. */
 static void describe(ah_fs *fs, ah_buf *out)
 {
     ah_fs_items all;

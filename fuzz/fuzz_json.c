@@ -1,7 +1,6 @@
-/* Fuzzes src/base/json*.c: any bytes may be checked and walked; what the scanner
- * accepts must be walked in balance, have one canonical text that is its own
- * canonical text, ascending keys in it, and numbers that survive being printed.
- * It knows no expected outputs: those are in spec/json_spec.lua. */
+/* Fuzzes src/base/json*.c: any bytes may be checked and walked. Accepted text must be walked in
+ * balance, have one canonical text that is its own canonical text, with ascending keys, and
+ * numbers that are the same after printing. Expected outputs are in spec/base/json_spec.lua. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -23,7 +22,7 @@ static ah_buf new_buf(void)
     return b;
 }
 
-/* The reader must end on anything; on checked text brackets are in balance. */
+/* The reader must end on any input; on checked text brackets are in balance. */
 static void walk(ah_slice text, bool checked)
 {
     ah_json_reader r = ah_json_read(text);
@@ -82,7 +81,7 @@ static void reprint(ah_slice literal)
     ah_buf_clear(&b);
 }
 
-/* In canonical text: the keys of the object just opened strictly ascend. */
+/* In canonical text the keys of the object that was just opened strictly ascend. */
 static void ascend(ah_json_reader r)
 {
     ah_buf last = new_buf(), key = new_buf();

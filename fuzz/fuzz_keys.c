@@ -1,7 +1,7 @@
-/* Fuzz target: keys out of the bytes of a terminal. The first byte is a chunk size; the rest is fed
- * whole, and again in chunks of that size. Both must give the same events, and behind a pause the
- * next key is heard, unless a paste is under way. What is shown of the bytes holds no control, and
- * its width is that of its parts. */
+/* Fuzz target: keys from the bytes of a terminal. The first byte is a chunk size; the rest is
+ * fed whole, and again in chunks of that size. Both must give the same events. After a pause the
+ * next key must be recognized, unless a paste is open. The harmless form of the bytes has no
+ * controls, and its width equals that of its parts. */
 #include "base/harmless.h"
 #include "base/keys.h"
 #include "base/width.h"
@@ -47,7 +47,7 @@ static void run(ah_slice in, size_t chunk, ah_buf *out)
         put(&k, e, &key, out);
     if (ah_keys_wait_for(&k) != AH_KEYS_COMPLETE)
         abort();
-    feed(&k, (ah_slice)AH_LIT("\033[201~"), out); /* where a paste is under way */
+    feed(&k, (ah_slice)AH_LIT("\033[201~"), out); /* ends a paste that is open */
     e = ah_keys_next(&k, &up, &key);
     if (e != AH_KEYS_KEY || strcmp(key.name, "up") != 0)
         abort();

@@ -1,8 +1,7 @@
-/* Fuzzes src/prompt: any text as a template and as a model's answer, any JSON as the
- * parameters and as the overrides of a prompt. Templates must be their own dedented form,
- * rendering must be the same twice, and what reading a section brings must be what
- * rendering with it open offers more. It knows no expected texts: see
- * spec/prompt/prompt_spec.lua. */
+/* Fuzzes src/prompt: any text as a template and as a model's answer, any JSON as the parameters
+ * and as the overrides of a prompt. Templates must be their own dedented form; two renderings
+ * must be equal; reading a section must add exactly the tools that rendering with it open adds.
+ * Expected texts are in spec/prompt/prompt_spec.lua. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -63,7 +62,7 @@ static ah_tool *new_tool(const char *name)
     return t;
 }
 
-/* Takes the child. */
+/* Takes ownership of the child. */
 static ah_section *new_section(const char *key, bool summary, ah_schema *params, ah_section *child)
 {
     ah_tool *tool = new_tool(key);
@@ -152,7 +151,7 @@ static void try_params(ah_prompt *p, ah_slice params)
     ah_binding_unref(b);
 }
 
-/* Once as parameters, once as overrides. */
+/* Tries the text as parameters, then as overrides. */
 static void try_json(ah_slice json)
 {
     ah_prompt *p = new_prompt(), *other = NULL;

@@ -51,7 +51,7 @@ static void compile_again(const ah_schema *s, bool any_keywords)
     ah_schema_unref(again);
 }
 
-/* It need not conform still: a default may be one property too many for maxProperties. */
+/* The value with its defaults may be invalid: one property too many for maxProperties. */
 static void check_filled(const ah_schema *s, ah_slice filled, ah_extra extra)
 {
     ah_faults faults;

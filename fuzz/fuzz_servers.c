@@ -1,6 +1,6 @@
-/* Fuzz target: the response reader of Chat Completions, as servers speak it that want back
- * what a model thought, and Mistral (bits 2 and 3 of the first byte say which). See reader.h
- * for the rest of the input and what is checked. */
+/* Fuzz target: the response reader of Chat Completions, for servers that need a model's thoughts
+ * sent back, and for Mistral; bits 2 and 3 of the first byte select the server. See reader.h for
+ * the rest of the input and the checks. */
 #include "reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,7 +1,7 @@
-/* Fuzz target: Lua values and JSON, both ways. The first byte chooses: even, the rest is a
- * JSON text that becomes a value and a text again; odd, the rest is a program for the small
- * machine below that builds values as odd as Lua allows, which become JSON or are refused.
- * Whatever comes, nothing raises, the stack is as before, and a text is canonical JSON. */
+/* Fuzz target: Lua values and JSON, both ways. If the first byte is even, the rest is a JSON
+ * text that becomes a value and a text again. If it is odd, the rest is a program for the small
+ * machine below, which builds the oddest values that Lua allows; they become JSON or are
+ * refused. Nothing may raise, the stack must be as before, and a text must be canonical JSON. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@ static uint8_t next(input *in)
     return in->p < in->end ? *in->p++ : 0;
 }
 
-/* The value on top as text; false: refused, with words. */
+/* Encodes the value on top; returns false if it is refused, with a message. */
 static bool encode(lua_State *L, ah_buf *out)
 {
     int top = lua_gettop(L);
@@ -42,7 +42,7 @@ static bool encode(lua_State *L, ah_buf *out)
     return false;
 }
 
-/* The written text must be canonical, and the same after it was read and written again. */
+/* The text must be canonical, and the same after it was read and written again. */
 static void check_text(lua_State *L, ah_slice text)
 {
     ah_buf *canon = ah_lua_push_buf(L, MAX_TEXT), *again = ah_lua_push_buf(L, MAX_TEXT);
@@ -85,7 +85,7 @@ static void push_number(lua_State *L, input *in, bool integer)
         lua_pushnumber(L, d);
 }
 
-/* t[k] = v of the three values on top; the table stays. A key that cannot be one is left out. */
+/* t[k] = v for the three values on top; the table stays. An invalid key is skipped. */
 static void set(lua_State *L)
 {
     bool fits = lua_istable(L, -3) && !lua_isnil(L, -2) &&
@@ -97,7 +97,7 @@ static void set(lua_State *L)
         lua_pop(L, 2);
 }
 
-/* The metatable of any value below becomes this table's: a marker, or the table itself. */
+/* Gives this table the metatable of a value below: a marker's, or the table's own. */
 static void set_metatable(lua_State *L, int marker)
 {
     if (lua_istable(L, -1) && luaL_getmetafield(L, marker, "__metatable") == LUA_TNIL &&
@@ -188,7 +188,7 @@ static void convert(lua_State *L, input in)
     if (ah_json_check(&ah_mem_libc, text, AH_JSON_MAX_DEPTH, NULL) != AH_OK)
         return;
     ah_lua_push_json(L, text);
-    if (encode(L, out)) /* refused: a number that is out of range */
+    if (encode(L, out)) /* a number may be out of range */
         check_text(L, ah_buf_slice(out));
 }
 

@@ -1,5 +1,5 @@
-/* Fuzz target: YAML. Any bytes give a value or words with a place, never more than the bounds
- * allow; a value is sound JSON, and JSON that YAML takes is the same value again. */
+/* Fuzz target: YAML. Any bytes give a value, or a message with a place, within the limits; a
+ * value is sound JSON, and JSON that YAML accepts has the same value. */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -1,6 +1,7 @@
-/* Shared code of the fuzz targets of response readers. The first byte of an input selects streamed
- * or whole, success or error status; the second a chunk size. The rest is fed whole and in chunks:
- * same entry or same status. A made entry is sound JSON and lowers to sound JSON. */
+/* Shared code of the fuzz targets of response readers. The first byte of an input selects
+ * streamed or whole, success or error status; the second is a chunk size. The rest is fed whole
+ * and in chunks, which must give the same entry or the same status. An entry must be sound JSON
+ * and lower to sound JSON. */
 #ifndef FUZZ_READER_H
 #define FUZZ_READER_H
 
@@ -36,7 +37,7 @@ static ah_status feed(ah_reader *r, ah_slice in, size_t chunk, ah_err *err)
     return st == AH_OK ? r->adapter->vt->end(r, err) : st;
 }
 
-/* The next request must be JSON whatever the model said. */
+/* The next request must be JSON, whatever the model's answer. */
 static void check_lowering(ah_adapter *a, ah_transcript *t, ah_text *entry)
 {
     ah_wire w;

@@ -1,6 +1,6 @@
-/* replay: runs a fuzz target over the files named on the command line, for
- * systems without libFuzzer and for corpora in the test suite. It makes no inputs
- * of its own. A target that finds a fault aborts; the file's name was printed. */
+/* replay: runs a fuzz target over the files named on the command line, for systems without
+ * libFuzzer and for the kept corpora. It makes no inputs of its own. A target that finds a fault
+ * aborts, after the file's name was printed. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MAX_INPUT = 64 << 20 };
 
-/* The file in a block of exactly its size, so that a sanitizer sees reads beyond it. */
+/* Reads the file into a block of exactly its size, so that a sanitizer finds reads beyond it. */
 static uint8_t *read_all(FILE *f, size_t *n)
 {
     uint8_t *data = NULL;

@@ -1,44 +1,57 @@
 /* agenthost: runs LLM agents whose tools are written in Lua 5.4, or in C.
  *
- * This header is for programs that embed agenthost; it compiles alone as C11
- * and C++17 and shows no type of Lua, libcurl or cJSON. docs/reference/embedding.md leads through
- * it.
+ * This header is for programs that embed agenthost. It compiles alone as C11 and C++17 and needs
+ * no header of another library. docs/reference/embedding.md shows how its functions work
+ * together. What follows holds for all of them; a function's comment states only what differs.
  *
- * Threads: a host, and all that belongs to it, is used by one thread at a time; two hosts
- *   never notice each other. ah_cancel and ah_wake may be called from any thread as long as
- *   the host lives, and from signal handlers.
- * Stack: the library takes at most 256 KiB of the thread's, whatever it is given; 512 KiB serve
- *   with scripts of your own, 1 MiB with any (docs/reference/embedding.md).
- * Callbacks: functions of the program are called on the thread that uses the host, from within
- *   the call that does its work. The functions of this header are of three kinds in them:
- *     always           ah_cancel, ah_wake, and what only reads: ah_user, ah_last_error,
- *                      ah_errmsg, ah_version, ah_status_name, ah_about, ah_counter,
- *                      ah_control_char, ah_returned, ah_tools, ah_agent_reply,
- *                      ah_agent_reply_json, ah_agent_messages, ah_agent_transcript,
+ * Threads: one thread at a time uses a host and everything that belongs to it. Two hosts share
+ *   nothing. Four functions may be called from any thread and from signal handlers, between
+ *   ah_open and ah_close: ah_cancel, ah_terminate, ah_wake, ah_interactive. ah_version,
+ *   ah_status_name and ah_control_char use no host and may be called anywhere.
+ * Stack: the library uses at most 256 KiB of the thread's stack, for any input. Give the thread
+ *   512 KiB if the scripts are your own, 1 MiB otherwise (docs/reference/embedding.md).
+ * Ownership: every pointer that a function returns, or that a callback receives, belongs to the
+ *   host. Never free it. The comment states how long it is valid; ah_close ends all of them.
+ *   Strings and structs that the program passes are copied before the call returns, unless
+ *   stated otherwise; a `ud` pointer is kept as it is.
+ * Failure: a function that returns ah_status, and fails, changes nothing and leaves its out-
+ *   parameters untouched, unless stated otherwise. The host keeps the error for ah_last_error;
+ *   ah_open has no host to keep it. A call that succeeds does not clear the error of an earlier
+ *   one.
+ * NULL: `host` and `agent` must not be NULL, unless stated otherwise.
+ * Memory: all memory comes from `alloc` of the config, except what libcurl, cJSON, libyaml,
+ *   libmicrohttpd and the C library take from malloc. Lack of memory never aborts: the call
+ *   fails with AH_NOMEM, the host stays usable, and conversations stay sound.
+ * Strings: UTF-8 and NUL-terminated. A string with a length beside it may contain NUL.
+ * Process: nothing here prints, exits or installs signal handlers; a script does if it calls
+ *   print or os.exit. The environment is read (AGENTHOST_MODEL, keys and addresses of providers,
+ *   proxies), never written. The only process-wide action is libcurl's start, once, with the
+ *   first request; a `transport` avoids it. The program must ignore SIGPIPE, and must not change
+ * LC_NUMERIC during a call.
+ *
+ * Callbacks: the host calls functions of the program on its own thread, inside the call of the
+ *   program that does the work. A callback may call functions of this header by kind:
+ *     always           ah_cancel, ah_terminate, ah_wake, and the functions that only read: ah_user,
+ *                      ah_last_error, ah_errmsg, ah_version, ah_status_name, ah_about, ah_counter,
+ *                      ah_control_char, ah_waiting, ah_interactive, ah_returned, ah_tools,
+ *                      ah_agent_reply, ah_agent_reply_json, ah_agent_messages, ah_agent_transcript,
  *                      ah_agent_at_work, ah_agent_user, ah_agent_set_user, ah_next_event,
  *                      ah_pollfd, ah_timeout
- *     in those of tools (call, cancel), of the transport, and in `woken`, besides:
- *                      ah_tool_done, ah_tool_refuse, ah_ask_next, ah_ask_close, ah_transport_*,
- *                      ah_agent_start, ah_agent_send, ah_agent_cancel
- *     never            what waits, steps, opens, closes or declares: ah_close, ah_script, ah_load,
- *                      ah_add_tool, ah_remove_tool, ah_alias, ah_defaults, ah_call_tool,
- *                      ah_agent_open, ah_agent_find, ah_agent_close, ah_agent_run, ah_step
- *   So callbacks that only observe (of the watcher, log, clock, wall, random, tty, a tool's
- *   release) may call the first kind alone, and `alloc` nothing at all. A call that is not allowed
- *   is refused and does nothing: AH_USAGE (ah_step: below 0); one that returns nothing logs an
- *   error. The last kind is refused as well inside observers of a script and its other code that
- *   cannot wait (docs/reference/waiting.md), if a C function of the program is called from there.
- * Process: nothing here prints, exits or installs signal handlers (a script that
- *   calls print or os.exit does). Ignore SIGPIPE, and do not change LC_NUMERIC
- *   while a call is at work. The environment is read (AGENTHOST_MODEL, keys and addresses of
- *   providers, proxies), never written. The one process-wide act is libcurl's start, done
- *   once, with the first request; with a transport of your own it is not started.
- * Memory: everything comes from the allocator of the config, but for what libcurl
- *   and cJSON take from malloc. Running out of it is AH_NOMEM, never an abort; the host
- *   stays usable, and conversations stay sound.
- * Ownership: what is returned belongs to the host or the agent, and each function says how
- *   long it is valid; nothing is for the caller to free. What is given is copied.
- * Strings are UTF-8 and NUL-terminated; where a length stands beside one, it may hold NUL. */
+ *     in acting        ah_tool_done, ah_tool_refuse, ah_ask_next, ah_ask_close, ah_transport_*,
+ *     callbacks        ah_agent_start, ah_agent_send, ah_agent_cancel
+ *     never            ah_close, ah_script, ah_load, ah_add_tool, ah_remove_tool, ah_alias,
+ *                      ah_defaults, ah_call_tool, ah_agent_open, ah_agent_find, ah_agent_close,
+ *                      ah_agent_run, ah_step: they wait, step, open, close or declare
+ *   Acting callbacks: `call` and `cancel` of a tool, `start` and `cancel` of the transport,
+ *   `woken`.
+ *   Observing callbacks: the watcher's, `log`, `clock`, `wall`, `random`, the functions of
+ *   `tty`, a tool's `release`. `alloc` may call no function of this header.
+ *   A call that is not allowed is refused: it logs an error, does nothing, and returns AH_USAGE,
+ *   or NULL (ah_ask_next). During ah_close, callbacks may no longer use an agent.
+ * Inside scripts: a C function that a script calls may call the functions of all three kinds,
+ *   except ah_close, ah_agent_close and ah_step, and, on a host of ah_open, ah_script and
+ *   ah_load. In an observer of a script, or other code of it that cannot wait
+ *   (docs/reference/waiting.md), the kind "never" is refused. A refused call returns AH_USAGE. */
 #ifndef AGENTHOST_H
 #define AGENTHOST_H
 
@@ -58,37 +71,88 @@ extern "C" {
 #define AH_API
 #endif
 
-/* Every fallible call returns one of these. Scripts see the same as err.code. */
+/* The result of a call. Scripts see the same as err.code (docs/reference/errors.md); the name
+ * is in quotes below where it differs from the constant. "The run": of ah_agent_run, which
+ * returns the status, or of ah_agent_start, whose reply has it. After a failed run the
+ * conversation is sound: it keeps what was said, and a later run continues it (a text of NULL
+ * says nothing new). A script that raises or returns an error of agenthost passes its status
+ * on, so ah_script, ah_load and ah_call_tool may return any of them. ah_error has the message
+ * and `retryable`. */
 typedef enum ah_status {
-    AH_OK = 0,
-    AH_INTERNAL = -1, /* also: a script raised an error of its own, a tool failed */
+    AH_OK = 0, /* "ok" */
+    /* A script or a handler raised an error of its own, or used the library wrongly; ah_open:
+     * the system gives no event loop. Show ah_errmsg; correct the script or the tool. */
+    AH_INTERNAL = -1,
+    /* "internal": no memory, or max_memory is reached. Free some memory and repeat the call. */
     AH_NOMEM = -2,
+    /* The call itself is wrong: an argument, a field of a config, a file that cannot be read,
+     * or a call at a time or place that does not allow it. A mistake of the program: repeating
+     * the call does not help. */
     AH_USAGE = -3,
+    /* A declaration is wrong: a tool, a schema, a section, a prompt, or a name that is taken.
+     * Correct the declaration. */
     AH_PROMPT_VALIDATION = -4,
+    /* A prompt of a script cannot be rendered: a parameter is missing, wrong or unknown, or the
+     * function of a section failed. Correct `params` or the script. */
     AH_PROMPT_RENDER = -5,
+    /* The run: the answer does not match `output`, or a handler failed with this code. Run
+     * again, or use another model or schema. */
     AH_PROMPT_EVALUATION = -6,
+    /* A text is not JSON, or a value does not match its schema (ah_tool_done, ah_ask_close,
+     * ah_call_tool, ah_alias, ah_defaults), or a policy refused the call (ah_call_tool). Correct
+     * the value. */
     AH_TOOL_VALIDATION = -7,
+    /* No tool has this name (ah_call_tool, ah_remove_tool, ah_agent_open), or it has no
+     * handler. The run: the model called unknown tools too often. */
     AH_TOOL_NOT_FOUND = -8,
+    /* "max_iterations_exceeded". The run: max_iterations is reached. Run again to go on, or raise
+       the limit. */
     AH_MAX_ITERATIONS = -9,
+    /* A script called ah.tools_of or ah.retract with an object that is no valid entity. Correct
+     * the script. In a run it is a warning only. */
     AH_INVALID_TOOL_PROVIDER = -10,
+    /* "visibility_expansion_required". The run: the model's session would have to restart more
+     * often than max_restarts allows, or a handler asked for sections once more, or for none by
+     * name. Raise max_restarts. */
     AH_VISIBILITY_EXPANSION = -11,
+    /* "deadline_exceeded". The run, or ah_call_tool: its time is over. Run again to go on, or raise
+       the limit. */
     AH_DEADLINE = -12,
+    /* "budget_exceeded". The run: a budget is used up. ah_agent_start: too many events `done`
+     * are unread. ah_tool_done: the value is larger than 64 MiB. */
     AH_BUDGET = -13,
+    /* "loop_detected". The run: the model repeated the same calls. Change the tools or the
+     * text. */
     AH_LOOP = -14,
+    /* The provider answered with an error or with bytes that cannot be read, or with nothing
+     * (`on_empty`); or its key is missing (ah_agent_open, too). If `retryable`, run again later;
+     * the run's own retries are used up. */
     AH_PROVIDER = -15,
+    /* The run: no complete HTTP response came; `reason` in ah_error.json says why. If
+     * `retryable`, run again later. */
     AH_HTTP = -16,
+    /* ah_cancel, ah_terminate or ah_agent_cancel ended the run or the call; or it never began,
+     * after ah_terminate. Not an error of the work: run again to go on. */
     AH_CANCELLED = -17,
-    AH_GUARD = -18,       /* a guard of the input or of the answer ended the run */
-    AH_WAITING = -19,     /* an ask has no front end that could respond */
-    AH_CONTEXT_FULL = -20 /* the conversation does not fit into the model's window */
+    AH_GUARD = -18, /* "guard_tripped". The run: a guard of the input or of the answer ended it */
+    /* The run: a handler asked a person, and no front end could respond. Set `asks` of the
+     * config, or give the script a front end. */
+    AH_WAITING = -19,
+    /* The run: the conversation does not fit into the model's window. Shorten the conversation
+     * or use another model; repeating does not help. */
+    AH_CONTEXT_FULL = -20
 } ah_status;
 
+/* A Lua state, an event loop, and everything that runs in them. ah_open or ah_attach makes one. */
 typedef struct ah_host ah_host;
-typedef struct ah_agent ah_agent; /* a conversation and how it is run; dies with its host */
+/* The program's handle of one conversation and of how it is run. Valid until its
+ * ah_agent_close, or the ah_close of its host. */
+typedef struct ah_agent ah_agent;
 
 /* -- configuration ---------------------------------------------------------------------- */
 
-/* realloc's contract: size 0 frees and gives NULL; a failure leaves the old block alone. */
+/* An allocator with the contract of realloc: size 0 frees ptr and returns NULL; a failure
+ * returns NULL and leaves the old block alone. Called on the thread that uses the host. */
 typedef void *(*ah_realloc_fn)(void *ud, void *ptr, size_t size);
 
 typedef enum ah_log_level {
@@ -99,329 +163,372 @@ typedef enum ah_log_level {
     AH_LOG_OFF
 } ah_log_level;
 
-/* `line` is one record without its line end; keys are already taken out of it. */
+/* Receives one record of the log, without a line end and with secrets removed. `line` is valid
+ * during the call. Errors of calls that are refused inside it are not logged to it. */
 typedef void (*ah_log_fn)(void *ud, ah_log_level level, const char *line);
 
-/* An event of a run; docs/reference/events.md lists types and fields. Keys are already taken
- * out. */
+/* An event of a run; docs/reference/events.md lists types and fields. Secrets are removed.
+ * Valid until the next ah_next_event, or during the watcher's call. */
 typedef struct ah_event {
     const char *type; /* "tool_invoked" */
-    ah_agent *agent;  /* of the program; NULL: a script's */
-    int64_t run;
+    ah_agent *agent;  /* the program's handle; NULL: the run belongs to a script */
+    int64_t run;      /* number of the run, unique in this host */
     double time;      /* seconds since 1970 */
-    const char *text; /* the piece of "content", the words of "warning"; "" */
+    const char *text; /* of "content": the piece; of "warning": its message; else "" */
     size_t text_len;
-    const char *json; /* the event as JSON */
+    const char *json; /* the whole event as JSON */
     size_t json_len;
-    size_t lost; /* ah_next_event: events that found no room before this one. "done" always has */
+    size_t lost; /* ah_next_event: number of events lost just before this one, for lack of room */
 } ah_event;
 
-/* An observer of a host's work, such as a terminal. Each function may be NULL; none may use the
- * host. */
+/* Functions that observe a host's work, for example to display it. Each may be NULL. */
 typedef struct ah_watcher {
-    /* Each event of every run of an agent, as it happens and before observers in scripts have it;
-     * and of ah_call_tool and of a script's registry:execute those about the tool (agent NULL).
-     * Valid during the call. One for which there is no memory is left out. */
+    /* Called for each event of every agent's run, before observers in scripts, and for the
+     * events about the tool of ah_call_tool and of a script's registry:execute (agent NULL). An
+     * event for which there is no memory is left out. */
     void (*event)(void *ud, const ah_event *event);
-    bool content; /* `content` too, which has answers asked for as stream, as an observer in a
-                     script */
-    /* The host is about to wait for at most timeout_ms (-1: until something comes); returns for
-     * how long it may. With timeout_ms 0 it is about to work, and the answer does not matter. */
+    bool content; /* True: events `content` too; answers are then requested as a stream */
+    /* Called before the host waits, at most timeout_ms (-1: no limit); returns the timeout to
+     * use. With timeout_ms 0 the host is about to work, and the returned value is ignored. */
     int (*idle)(void *ud, int timeout_ms);
-    /* os.exit is about to end the process with this exit code. Not in a state that was attached. */
+    /* Called before os.exit ends the process with this exit code. Not called in a Lua state of
+     * ah_attach. */
     void (*leaving)(void *ud, int code);
-    void *ud; /* of all */
+    void *ud; /* for all three */
 } ah_watcher;
 
-/* A request as a transport gets it. */
+/* A request for a transport. The struct, `method`, `url` and `headers` are valid during
+ * `start`. */
 typedef struct ah_transport_request {
-    uint64_t id;                /* never 0, never used again in this host */
-    const char *method;         /* "POST"; with url and headers valid during `start` */
+    uint64_t id;                /* never 0, unique in this host */
+    const char *method;         /* such as "POST" */
     const char *url;            /* http or https */
-    const char *const *headers; /* "Name: value", keys in clear; not Content-Length */
+    const char *const *headers; /* "Name: value", keys in clear text; no Content-Length */
     size_t n_headers;
-    const char *body; /* valid until the request has ended or was cancelled */
+    const char *body; /* valid until ah_transport_end, ah_transport_fail or `cancel` */
     size_t body_len;
-    double connect_timeout; /* seconds; the times for silence and in all are kept by the host */
+    double connect_timeout; /* seconds; the host itself keeps the limits for silence and in total */
 } ah_transport_request;
 
-/* An HTTP stack of the program's own in place of libcurl. `start` begins a request and
- * returns AH_OK, or what failed. Then, in it or later, on the host's thread: ah_transport_head
- * once, ah_transport_body for each piece, ah_transport_end; or `cancel` is called and the id
- * is over. Do not follow redirects, do not ask for compression. */
+/* The program's own HTTP stack in place of libcurl. It must not follow redirects or ask for
+ * compression. */
 typedef struct ah_transport {
+    /* Begins a request. Returns AH_OK, or a status with which the request fails; its id is then
+     * over, and `cancel` is not called. After AH_OK the program calls, in `start` or later, on
+     * the host's thread: ah_transport_head once, ah_transport_body for each piece, and
+     * ah_transport_end or ah_transport_fail. */
     ah_status (*start)(void *ud, ah_host *host, const ah_transport_request *request);
+    /* The host gave the request up: its id is over. May be NULL. */
     void (*cancel)(void *ud, ah_host *host, uint64_t id);
     void *ud;
 } ah_transport;
 
-/* A terminal for scripts (ah.terminal, docs/reference/terminal.md), of a program that owns one. The
- * program switches modes and looks after signals, the host reads keys and writes. Called on the
- * host's thread, from within functions of a script; all are given where `enter` is. */
+/* The terminal of a program that owns one, for scripts (ah.terminal,
+ * docs/reference/terminal.md). The program switches modes and handles signals; the host reads
+ * keys and writes. The functions are called inside functions of a script, or in ah_close; all
+ * are set if `enter` is. */
 enum { AH_TTY_AWAY = 64 };
 enum {
-    AH_TTY_SIGNALS = 1, /* Ctrl-C and its like are signals, else keys */
-    AH_TTY_DISTINCT = 2 /* keys that look alike are told apart, by kitty's keyboard protocol */
+    AH_TTY_SIGNALS = 1, /* Ctrl-C and the like raise signals; otherwise they are keys */
+    AH_TTY_DISTINCT = 2 /* keys that look alike are distinct, by kitty's keyboard protocol */
 };
 typedef struct ah_tty {
-    /* A script opens it: keys are to come one by one, without being shown. mode: of AH_TTY_SIGNALS
-     * and the like. *fd is to read and write without blocking; *news has a byte to read whenever
-     * the size may have changed or `kept` may have become false. 0, or an errno (EBUSY: it is
-     * open). NULL: there is none. */
+    /* Called when a script opens the terminal: keys must arrive one by one, without echo. mode:
+     * flags AH_TTY_*. Sets *fd, which the host reads and writes without blocking, and *news,
+     * which has a byte to read whenever the size or the result of `kept` may have changed. Both
+     * stay the program's; the host uses them until `leave`. Returns 0 or an errno (EBUSY: it is
+     * open already). NULL: scripts have no terminal. */
     int (*enter)(void *ud, unsigned mode, int *fd, int *news);
-    void (*leave)(void *ud);   /* it is closed: both descriptors are the program's again */
+    void (*leave)(void *ud); /* called when it is closed: the host no longer uses the descriptors */
     void (*suspend)(void *ud); /* stops the program, as Ctrl-Z does, until it is continued */
-    void (*writing)(void *ud); /* the host is about to write: what waits in a buffer goes first */
-    /* Takes the bytes that take the script's live area off the screen from now on; n is at most
-     * AH_TTY_AWAY, 0 where none is drawn. For a program that writes itself, or is being stopped. */
+    void (*writing)(void *ud); /* called before the host writes: flush buffered output first */
+    /* Receives n bytes that erase the script's live area from the screen; n is at most
+     * AH_TTY_AWAY, and 0 if nothing is drawn. The program writes them before it writes itself
+     * or stops. They are valid during the call. */
     void (*shown)(void *ud, const char *away, size_t n);
-    bool (*kept)(void *ud); /* False: the program has written since `shown`; a new line has begun */
-    bool sequences;         /* it obeys escape sequences */
-    bool color;             /* and colors are welcome */
-    bool reflows;           /* made narrower, it breaks the lines that it shows anew */
+    bool (*kept)(void *ud); /* False: the program has written since `shown`, and a new line began */
+    bool sequences;         /* the terminal obeys escape sequences */
+    bool color;             /* colors may be used */
+    bool reflows;           /* the terminal wraps shown lines anew when it becomes narrower */
     void *ud;
 } ah_tty;
 
-/* Settings of a host. Zero is a good default for each; `size` lets a later library
- * serve a program built with an earlier header. Times of the clocks are milliseconds. */
+/* Settings of a host. Zero is a good default for each field. `size` lets a later library serve
+ * a program that was built with an earlier header. The clocks return milliseconds. */
 typedef struct ah_config {
     size_t size;         /* sizeof(ah_config) */
-    ah_realloc_fn alloc; /* NULL: malloc and friends */
+    ah_realloc_fn alloc; /* NULL: malloc, realloc, free */
     void *alloc_ud;
-    ah_log_fn log; /* NULL: silent */
+    ah_log_fn log; /* NULL: no log */
     void *log_ud;
     ah_log_level log_level;
-    /* wins over what scripts name ("provider/model"); NULL: they decide. Copied */
+    /* "provider/model", used in place of each model that a script names; NULL: scripts decide */
     const char *model;
 
-    void *user;                   /* for the program: ah_user */
-    int64_t (*clock)(void *ud);   /* only goes forward, at the speed of time; NULL: the system's */
-    int64_t (*wall)(void *ud);    /* since 1970; NULL: the system's */
-    void *clock_ud;               /* of both */
-    uint64_t (*random)(void *ud); /* 64 random bits, for the waits between retries; NULL: our own */
+    void *user;                 /* returned by ah_user */
+    int64_t (*clock)(void *ud); /* never goes back, runs at the speed of time; NULL: the system's */
+    int64_t (*wall)(void *ud);  /* time since 1970; NULL: the system's */
+    void *clock_ud;             /* for both */
+    uint64_t (*random)(void *ud); /* 64 random bits, for waits between retries; NULL: built in */
     void *random_ud;
     ah_transport transport;  /* start NULL: libcurl */
-    void (*woken)(void *ud); /* after ah_wake, on the host's thread; may be NULL */
+    void (*woken)(void *ud); /* called after ah_wake, on the host's thread; may be NULL */
     void *woken_ud;
-    size_t max_memory;  /* bytes of Lua values; 0: no limit. Over it: AH_NOMEM */
-    size_t max_events;  /* kept for ah_next_event; 0: 4096. Their bytes: 16 MiB */
-    ah_watcher watcher; /* zero: nobody */
-    /* Paths, copied; at most one of them. HTTP exchanges are written to `record`, a line of JSON
-     * each, secrets taken out; or answers come from such a file, `replay`, without a network
-     * (docs/reference/recording.md). A file that cannot be used fails the first request, with
-     * AH_USAGE. */
+    size_t max_memory;  /* limit of all Lua values in bytes, then AH_NOMEM; 0: no limit */
+    size_t max_events;  /* limit of unread events, which also take at most 16 MiB; 0: 4096 */
+    ah_watcher watcher; /* zero: none */
+    /* Paths, at most one of them. `record`: this file is made anew, and HTTP exchanges are
+     * written to it, one line of JSON each, without secrets. `replay`: responses come from such
+     * a file, without a network (docs/reference/recording.md). If the file cannot be used, the
+     * first request fails with AH_USAGE. */
     const char *record, *replay;
-    /* True if the program takes asks from ah_ask_next and closes each with ah_ask_close: calls wait
-     * until it does. False: an ask without a front end in the script fails at once. */
+    /* True: the program takes asks from ah_ask_next and closes each with ah_ask_close; calls
+     * wait until it does. False: an ask fails at once if no front end of a script takes it. */
     bool asks;
     ah_tty tty; /* zero: scripts have no ah.terminal */
 } ah_config;
 
 /* -- a host ------------------------------------------------------------------------------ */
 
-/* A host with its own Lua state, in which `require "agenthost"` works without any
- * installation. cfg may be NULL. On failure *out is untouched: AH_NOMEM, AH_USAGE where
- * cfg->size is of no version known here or both record and replay are given, or AH_INTERNAL where
- * the system gives no event loop. */
+/* Opens a host with its own Lua state, in which `require "agenthost"` works without an
+ * installation. A NULL cfg has all defaults. Fails with AH_USAGE if `out` is NULL, if cfg->size
+ * is of no known version, or if both record and replay are set; AH_NOMEM; AH_INTERNAL. */
 AH_API ah_status ah_open(const ah_config *cfg, ah_host **out);
-/* NULL is fine. Runs still at work are cancelled and settled, agents closed, and tools of the
- * program get their last `cancel` and `release`; nothing of the host may be used from then on.
- * A host that was attached to a Lua state (agenthost_lua.h) stays in it, without these. */
+/* Ends a host and frees it; NULL does nothing. Runs at work are cancelled and settled without
+ * an event, agents are closed, and tools of the program get their last `cancel` and `release`.
+ * A host of ah_attach stays in its Lua state: only what the program opened is closed. Inside a
+ * callback, a script or a run it logs an error and does nothing. */
 AH_API void ah_close(ah_host *host);
-AH_API void *ah_user(const ah_host *host); /* of the config */
+AH_API void *ah_user(const ah_host *host); /* returns `user` of the config */
 
-/* The error of the host's last failed call. Valid until the next call that fails. */
+/* An error. `message` of ah_last_error, and its other strings, are valid until the next call
+ * that fails, and `json` until the next ah_last_error. */
 typedef struct ah_error {
     ah_status status;
-    const char *code;    /* "deadline_exceeded" */
+    const char *code;    /* "deadline_exceeded"; static */
     const char *message; /* one line */
-    const char *phase;   /* "request", "tool", "response", or NULL */
-    bool retryable;      /* another try may go better */
+    const char *phase;   /* "request", "tool" or "response"; NULL: none */
+    bool retryable;      /* another try may succeed */
     int http_status;     /* 0: none */
-    const char *json; /* an object with these and what names the place, as docs/reference/errors.md
-                         has them */
+    const char *json; /* all fields as an object (docs/reference/errors.md), "" without an error */
 } ah_error;
+/* Returns the error of the host's last failed call, never NULL; with status AH_OK if none
+ * failed. Each call fills the same struct anew. */
 AH_API const ah_error *ah_last_error(ah_host *host);
-/* Returns the message of ah_last_error; for an error that a script raised, with the lines of its
- * traceback after it. For a NULL host, a message that there is no host. */
+/* Returns the message of ah_last_error; if a script raised the error, the traceback follows.
+ * Valid until the next call that fails. For a NULL host: a message that there is no host. */
 AH_API const char *ah_errmsg(const ah_host *host);
 
-AH_API const char *ah_version(void);             /* "0.1.0" */
-AH_API const char *ah_status_name(ah_status st); /* "deadline_exceeded"; AH_NOMEM is "internal" */
-/* One line a library or feature, "name value", valid as long as the host; for people. */
+AH_API const char *ah_version(void); /* "0.1.0"; static */
+/* Returns the code of a status, such as "deadline_exceeded", static; of AH_NOMEM and of unknown
+ * values "internal". */
+AH_API const char *ah_status_name(ah_status st);
+/* Returns versions and features for people, one "name value" per line. Valid until the next
+ * call of it; "" without memory. */
 AH_API const char *ah_about(ah_host *host);
-/* For programs that show text of models and tools on a terminal: returns the number of bytes at the
- * beginning of `text` that form a character which the terminal would obey, or which turns the
- * direction of writing (C0 with line ends and tabs, DEL, C1, bidirectional controls in UTF-8); 0 if
- * there is none. */
+/* For programs that show text of models and tools on a terminal: returns the length in bytes of
+ * the character at the start of `text` if a terminal would obey it or if it changes the
+ * direction of writing (C0 including line ends and tabs, DEL, C1, bidirectional controls, in
+ * UTF-8); otherwise 0. */
 AH_API size_t ah_control_char(const char *text, size_t n);
-/* One of the host's counters, as ah.metrics() has them: "agenthost.runs", the runs that ended, ...
- * (docs/reference/budgets.md). They only grow. -1: there is none of this name. */
+/* Returns a counter of ah.metrics() (docs/reference/budgets.md), such as "agenthost.runs", the
+ * number of ended runs. Counters only grow. -1: unknown name, or NULL. */
 AH_API int64_t ah_counter(const ah_host *host, const char *name);
 
 /* -- scripts ------------------------------------------------------------------------------ */
 
-/* Runs a script: a file, or standard input for path "-". The script gets argv[0..argc-1]
- * as `...` and in the global `arg` (arg[0] is the path). Text only: bytecode is refused.
- * AH_USAGE only where the file cannot be read, or a script of this host is at work; the
- * status of an agenthost error it raised, or returned behind nil (as `return ah.agent { ... }` does
- * where there is no key); AH_INTERNAL for any other error (a wrong use of the library in the script
- * included).
+/* Runs a script from a file, or from standard input for path "-" (at most 64 MiB). The script
+ * gets argv[0..argc-1] as `...` and in the global `arg`; arg[0] is the path. Bytecode is
+ * refused.
  *
- * What a script returns is handed to the program: a tool, an agent (under the name "agent"), or a
- * table in which there are tools, agents and adapters (ah.scripted). Tools go by their own names,
- * agents and adapters by the keys of the table; what else is in it is left alone. A name that
- * another tool has is AH_PROMPT_VALIDATION, and then nothing is handed over; agents and adapters of
- * the same key take the place of earlier ones. */
+ * Fails with AH_USAGE if the file cannot be read, or if the call comes from inside a script or
+ * a run (allowed on a host of ah_attach); with the status of an error of agenthost that the
+ * script raised, or returned after nil (as `return ah.agent { ... }` does without a key); with
+ * AH_INTERNAL for any other error, including wrong use of the library in the script. Effects of
+ * a failed script remain.
+ *
+ * The script hands over what it returns: a tool, an agent (under the name "agent"), or a table
+ * with tools, agents and adapters (ah.scripted). Tools keep their own names; agents and
+ * adapters are named by their keys in the table, and replace earlier ones; other values are
+ * ignored. If another tool has the name, the call fails with AH_PROMPT_VALIDATION and nothing
+ * is handed over. */
 AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **argv);
-/* The same for text in memory; `name` stands in messages and tracebacks, and in arg[0]. */
+/* Runs text in memory as ah_script does. `name` is used in messages, tracebacks and arg[0]. */
 AH_API ah_status ah_load(ah_host *host, const char *name, const char *text, size_t len, int argc,
                          char **argv);
-/* The string that the last script or text returned; NULL: nothing, or something else. Valid until
- * the next of them. */
+/* Returns the string that the last script returned; NULL: nothing, or another type. Valid until
+ * the next ah_script or ah_load. */
 AH_API const char *ah_returned(const ah_host *host);
 
-/* Names and rows of models, as the settings' `models.NAME` have them: a JSON object of
- * "provider/model" or of what is known of one, by name (docs/reference/models.md). They hold for
- * this host; those of scripts (ah.alias) take their place. AH_USAGE, and ah_errmsg, where one is
- * wrong: those before it may have been taken. */
+/* Sets names and facts of models for this host, as `models.NAME` of the settings: a JSON object
+ * that maps each name to "provider/model" or to a row (docs/reference/models.md). Those of
+ * scripts (ah.alias) replace them. If one is wrong it fails with AH_TOOL_VALIDATION (not JSON),
+ * AH_USAGE or AH_INTERNAL, and entries before the wrong one may have been set. */
 AH_API ah_status ah_alias(ah_host *host, const char *json);
-/* Fields of ah.run for all runs and agents of this host that are begun from now on: a JSON object
- * of max_iterations, on_max, on_empty, max_tools, timeout, retries, and of the objects http (its
- * times), options (temperature, max_tokens, top_p, seed, reasoning, cache) and budget (without
- * prices), as docs/reference/run.md has them. A script's own win, member by member in these three;
- * so do the options that a conversation is held with. Each call takes the place of the one before:
- * {} takes all away. AH_USAGE, and ah_errmsg, where one is wrong: then nothing has changed. */
+/* Sets defaults for all runs of this host that begin from now on: a JSON object with the fields
+ * max_iterations, on_max, on_empty, max_tools, timeout, retries of ah.run, and the objects http
+ * (its times), options (temperature, max_tokens, top_p, seed, reasoning, cache) and budget
+ * (without prices), as in docs/reference/run.md. Values of a script, and options that a saved
+ * conversation has, take precedence, member by member in these three objects. Each call
+ * replaces the one before; {} removes all. Fails with AH_TOOL_VALIDATION (not JSON), AH_USAGE
+ * or AH_INTERNAL. */
 AH_API ah_status ah_defaults(ah_host *host, const char *json);
 
 /* -- tools --------------------------------------------------------------------------------- */
 
-/* One call of a tool of the program. Valid during the call of the function. */
+/* One call of a tool of the program. Valid during `call`; the id until the call is over. */
 typedef struct ah_tool_call {
-    uint64_t id; /* for ah_tool_done; never 0, never used again in this host */
+    uint64_t id; /* for ah_tool_done; never 0, unique in this host */
     const char *tool;
-    const char *args; /* JSON object: checked against the parameters, defaults filled in */
+    const char *args; /* JSON object, checked against `params`, defaults filled in */
     size_t args_len;
-    int64_t run;         /* which run it belongs to, as in its events */
-    double seconds_left; /* until it is stopped; below 0: no limit */
+    int64_t run;         /* number of its run, as in events */
+    double seconds_left; /* until the host stops the call; below 0: no limit */
 } ah_tool_call;
 
-/* A tool written in C. The strings are copied. */
+/* A tool written in C. */
 typedef struct ah_tool_config {
     size_t size;                  /* sizeof(ah_tool_config) */
     const char *name;             /* ^[a-z0-9_-]{1,64}$ */
     const char *description;      /* 1 to 200 ASCII characters */
     const char *params;           /* JSON Schema of an object; NULL: no parameters */
     const char *result;           /* JSON Schema of the value; NULL: anything */
-    bool parallel;                /* may be at work beside its neighbours in a message */
-    double timeout;               /* seconds for one call; 0: those of the run */
-    const char *full_description; /* what the model is told instead: UTF-8, up to 16 KiB; NULL */
-    bool coerce; /* arguments of a wrong type are taken as they were surely meant */
-    /* bytes of a result that the model sees (docs/reference/run.md); 0: 64 KiB */
+    bool parallel;                /* may run beside its neighbours in one answer */
+    double timeout;               /* seconds for one call; 0: the limit of the run */
+    const char *full_description; /* replaces it for the model: UTF-8, at most 16 KiB; NULL: none */
+    bool coerce; /* arguments of a wrong type are converted if their meaning is certain */
+    /* limit in bytes of a result for the model (docs/reference/run.md); 0: 64 KiB */
     size_t max_result;
     bool return_direct; /* its result is the run's answer (docs/reference/tool.md, ah.tool) */
     /* Properties for policies: a JSON object with booleans under read_only, destructive,
      * idempotent, open_world and untrusted (docs/reference/tool.md). NULL: none is declared */
     const char *annotations;
-    const char *version; /* UTF-8, up to 64 bytes: told where a conversation goes on; NULL: none */
-    /* Begins a call. Answered once, with ah_tool_done or ah_tool_refuse, in it or later. */
+    /* UTF-8, at most 64 bytes: recorded, so that a saved conversation shows drift; NULL: none */
+    const char *version;
+    /* Begins a call. The program ends it once, with ah_tool_done or ah_tool_refuse, inside
+     * `call` or later. */
     void (*call)(void *ud, ah_host *host, const ah_tool_call *call);
-    /* The call is over unanswered (cancelled, out of time, host closed). May be NULL. */
+    /* The call ended without a result (cancelled, out of time, host closed). May be NULL. */
     void (*cancel)(void *ud, ah_host *host, uint64_t call);
-    void (*release)(
-        void *ud); /* nothing uses the tool any more; not after a failure. May be NULL */
+    /* Called once, when nothing uses the tool any more: in a garbage collection after
+     * ah_remove_tool, in ah_close at the latest. Not called if ah_add_tool failed. May be NULL. */
+    void (*release)(void *ud);
     void *ud;
 } ah_tool_config;
 
-/* Makes a tool known under its name to agents of the program (field `tools`) and to scripts
- * (ah.host_tool). AH_PROMPT_VALIDATION names what is wrong, a name that is taken included. */
+/* Adds a tool under its name, for agents of the program (field `tools`) and for scripts
+ * (ah.host_tool). Fails with AH_USAGE if `size` is wrong, AH_PROMPT_VALIDATION if another field
+ * is, or if another tool has the name; AH_NOMEM. */
 AH_API ah_status ah_add_tool(ah_host *host, const ah_tool_config *tool);
-/* Forgets a tool, of the program or handed over; agents that have it keep it. AH_TOOL_NOT_FOUND. */
+/* Removes the name of a tool, added or handed over. Agents that have the tool keep it. Fails
+ * with AH_TOOL_NOT_FOUND. */
 AH_API ah_status ah_remove_tool(ah_host *host, const char *name);
 
-/* Answers a call with a JSON value (a JSON string is shown to the model without its quotes),
- * or as failed, with words for the model. The call is over in any case: AH_USAGE where it
- * already was, AH_TOOL_VALIDATION where `json` is none (the model is told of a failure),
- * AH_NOMEM. On the host's thread; from others, take note, ah_wake, and answer in `woken`. */
+/* End a call on the host's thread: with a JSON value (the model sees a JSON string without
+ * quotes), or as failed, with a message for the model (NULL or "": "the tool failed"). Another
+ * thread notes its result and calls ah_wake; `woken` then ends the call.
+ *
+ * AH_USAGE: the call was over already, or an observing callback asked, which leaves it open.
+ * Any other failure of ah_tool_done also ends the call, as failed: AH_TOOL_VALIDATION if `json`
+ * is not JSON, AH_BUDGET above 64 MiB, AH_NOMEM. A value that does not match `result` is AH_OK
+ * here; the call fails for the model. */
 AH_API ah_status ah_tool_done(ah_host *host, uint64_t call, const char *json);
 AH_API ah_status ah_tool_refuse(ah_host *host, uint64_t call, const char *message);
 
-/* Calls a tool by name, of a script or of the program, as a model would: arguments are checked,
- * the policies of the script's ah.gate and its time limit hold, handlers may wait. Does the work of
- * the whole host meanwhile. *result: JSON, "null" where the tool gave nothing; valid until the next
- * ah_call_tool. AH_TOOL_NOT_FOUND; AH_TOOL_VALIDATION where `args` (NULL: none) do not fit, or a
- * policy refuses it; AH_DEADLINE; AH_CANCELLED; AH_INTERNAL where it failed, ah_errmsg with what a
- * model would be told. */
+/* Calls a tool by name, as a model would: arguments are checked, the policies of ah.gate and
+ * the time limit hold, and handlers may wait. It does the work of the whole host until the call
+ * ends. `args` NULL: no arguments. *result (result may be NULL): JSON, "null" if the tool
+ * returned nothing; valid until the next ah_call_tool. Fails with AH_USAGE if name is NULL,
+ * AH_TOOL_NOT_FOUND, AH_TOOL_VALIDATION if the arguments are wrong or a policy refused,
+ * AH_DEADLINE, AH_CANCELLED, or AH_INTERNAL if the tool failed; ah_errmsg is then what a model
+ * would see. */
 AH_API ah_status ah_call_tool(ah_host *host, const char *name, const char *args,
                               const char **result);
 
-/* The tools known by name: JSON, { NAME: { "name", "description", "parameters" } }, sorted, with
- * "annotations", "examples" and "version" where a tool has them. Valid until the next call of it;
- * NULL: no memory. */
+/* Returns the tools known by name as JSON, { NAME: { "name", "description", "parameters" } },
+ * sorted, with "annotations", "examples" and "version" if a tool has them. Valid until the next
+ * call of it; NULL: no memory. */
 AH_API const char *ah_tools(ah_host *host);
 
 /* -- agents -------------------------------------------------------------------------------- */
 
-/* An agent of the program. `config` is a JSON object with the fields of ah.run
- * (docs/reference/run.md), checked by the same code, but for: `tools` is a list of names; `model`
- * without a slash names an adapter that a script handed over; `on`, `log`, `asks`, all else that
- * takes functions or objects of scripts, and a text are refused.
+/* Opens an agent. `config` is a JSON object with the fields of ah.run (docs/reference/run.md),
+ * checked by the same code, except: `tools` is a list of names; `model` without a slash may
+ * name an adapter that a script handed over; `on`, `log`, `asks`, a text, and all fields that
+ * take functions or objects of scripts are refused.
  *
- * With a field `agent`, the name of an agent that a script handed over, it is another conversation
- * of that: the other fields are those of agent:open (docs/reference/agent.md) that JSON can say:
- * `id`, `params` and `messages`. It lives as long as its handle, whatever becomes of the script's
- * own agent. AH_USAGE where there is none of that name, or the script has closed it. */
+ * With the field `agent`, the name of an agent that a script handed over, it opens another
+ * conversation of that agent; the other fields are `id`, `params` and `messages` of agent:open
+ * (docs/reference/agent.md). It lives until its handle is closed, even if the script's agent
+ * ends.
+ *
+ * Fails with AH_USAGE (config, unknown or closed `agent`), AH_TOOL_NOT_FOUND, AH_PROVIDER (no
+ * key), another status of ah.agent, or AH_NOMEM. */
 AH_API ah_status ah_agent_open(ah_host *host, const char *config, ah_agent **out);
-/* An agent that a script handed over, with the conversation of its own that the script has, too;
- * one handle for each call. AH_USAGE: there is none. */
+/* Finds an agent that a script handed over, with the script's own conversation. Each call makes
+ * one more handle. AH_USAGE: no script returned this name, or the script has closed the agent. */
 AH_API ah_status ah_agent_find(ah_host *host, const char *name, ah_agent **out);
-/* A run still at work is dropped: settled, without an event; what the model keeps for an agent
- * of the program (a process) goes. NULL is fine. */
+/* Closes a handle and frees it; NULL does nothing. A run that the handle began is dropped:
+ * settled, without an event `done`; unread events of the handle are discarded. An agent of
+ * ah_agent_open ends with what the model keeps for it, such as processes; one of ah_agent_find
+ * goes on in its script. Inside a callback, a script or a run it logs an error and does
+ * nothing. */
 AH_API void ah_agent_close(ah_agent *agent);
 
-/* Tokens, as the provider told them; `known` where it told any. */
+/* Counts of tokens, as the provider reported them. */
 typedef struct ah_tokens {
     int64_t input, cached_read, cached_write, output, reasoning;
-    bool known;
-    bool priced; /* it told what some of them cost: */
+    bool known;  /* the provider reported some */
+    bool priced; /* the provider reported the cost of some: */
     double cost; /* US dollars */
 } ah_tokens;
 
-/* The result of an agent's run. Valid until the agent's next run, or its end. */
+/* The result of a run. Valid until the next ah_agent_run, ah_agent_start or ah_agent_close of
+ * its agent. */
 typedef struct ah_reply {
-    int64_t run;
-    ah_status status; /* AH_OK: there is an answer */
-    const char *text; /* of the last answer, also after a failure; "" */
+    int64_t run;      /* number of the run */
+    ah_status status; /* AH_OK: the run has an answer */
+    const char *text; /* text of the last answer, also after a failure; "" */
     size_t text_len;
-    const char *stop; /* "end", ... as docs/reference/run.md has them */
+    const char *stop; /* "end", ... (docs/reference/run.md); static */
     int iterations;   /* answers of the model */
-    int rounds;       /* of them, with calls */
+    int rounds;       /* answers with calls */
     size_t tool_calls;
-    const char *value; /* JSON, where the agent has `output`; NULL: none */
+    const char *value; /* JSON if the agent has `output`; NULL: none */
     ah_tokens usage;
-    ah_error error; /* meaningful where status is not AH_OK */
+    ah_error error; /* valid if status is not AH_OK; all its strings live as long as the reply */
 } ah_reply;
 
-/* Says `text` (NULL: nothing new) and runs until there is an answer, doing the work of the
- * whole host meanwhile. Returns the reply's status, or why no run began: AH_USAGE where
- * the agent is at work, AH_NOMEM. */
+/* Runs the agent with `text` (NULL: nothing new) until it has an answer, and does the work of
+ * the whole host meanwhile. Returns the status of the reply, or the reason why no run began:
+ * AH_USAGE if the agent is at work, or if the text is not UTF-8 or there is nothing to answer;
+ * AH_CANCELLED after ah_terminate; AH_NOMEM. The earlier reply is discarded even if no run
+ * begins, unless the call is refused. A cancel that came before this call has no effect. */
 AH_API ah_status ah_agent_run(ah_agent *agent, const char *text);
-/* The same without waiting: ah_step does the work, the event `done` tells of the end. */
+/* Begins a run and returns: ah_step does the work, and the event `done` reports the end. Fails
+ * as ah_agent_run, and with AH_BUDGET while max_events events `done` are unread. In `call` of a
+ * tool, the run is no part of the call and may outlive it. */
 AH_API ah_status ah_agent_start(ah_agent *agent, const char *text);
-/* Queues a message to the run at work, which then goes on after its answer; without a run, said
- * in the next one. In the function of a tool it is part of the call: sent when that has
- * succeeded. */
+/* Queues a message: for the run at work, which goes on after its answer, otherwise for the next
+ * run. In `call` of a tool it is part of the call: sent if the call succeeds. A NULL text is
+ * empty. Fails with AH_USAGE if the text is not UTF-8, AH_GUARD, AH_NOMEM. */
 AH_API ah_status ah_agent_send(ah_agent *agent, const char *text);
-AH_API void ah_agent_cancel(ah_agent *agent); /* the run at work ends with AH_CANCELLED, soon */
-AH_API bool ah_agent_at_work(const ah_agent *agent);
-AH_API void *ah_agent_user(const ah_agent *agent); /* NULL until set */
+/* Ends the run that this handle began, in the next step, with AH_CANCELLED. Without a run it
+ * does nothing. */
+AH_API void ah_agent_cancel(ah_agent *agent);
+AH_API bool ah_agent_at_work(const ah_agent *agent); /* true during a run of this handle */
+AH_API void *ah_agent_user(const ah_agent *agent);   /* NULL until set */
 AH_API void ah_agent_set_user(ah_agent *agent, void *user);
 
-AH_API const ah_reply *ah_agent_reply(const ah_agent *agent); /* NULL before and during a run */
-/* Each is JSON, valid until the next call of it with this agent; NULL: no memory, or (the
- * reply) none there. The reply: text, value, stop, iterations, rounds, tool_calls, usage,
- * injected_tools, removed_tools, and `error` after a failure. The messages: as the field `messages`
- * takes them, to go on another day. The transcript: docs/reference/transcript.md. */
+/* Returns the reply of the handle's last run; NULL before the first run, during a run, and
+ * after a run that did not begin. */
+AH_API const ah_reply *ah_agent_reply(const ah_agent *agent);
+/* Each returns JSON. NULL: no memory, or, of the reply, no reply. Messages and transcript are valid
+ * until the next call of the function with this agent, the reply as long as ah_agent_reply.
+ *   reply       text, value, stop, iterations, rounds, tool_calls, usage, injected_tools,
+ *               removed_tools, and `error` after a failure
+ *   messages    the conversation as the field `messages` takes it, to go on another day
+ *   transcript  docs/reference/transcript.md */
 AH_API const char *ah_agent_reply_json(ah_agent *agent);
 AH_API const char *ah_agent_messages(ah_agent *agent);
 AH_API const char *ah_agent_transcript(ah_agent *agent);
@@ -433,91 +540,98 @@ AH_API const char *ah_agent_transcript(ah_agent *agent);
 typedef struct ah_ask {
     const char *id;   /* "ask_7", unique in this host */
     const char *kind; /* "approval" or "question" */
-    ah_agent *agent;  /* of the program, in whose run it is asked, however deep; NULL: a script's */
-    int64_t run;      /* as in its events */
+    ah_agent *agent;  /* the handle in whose run it was asked, at any depth; NULL: a script's */
+    int64_t run;      /* number of the run, as in events */
     const char *question;
     size_t question_len;
     const char *schema;        /* JSON Schema of the response */
-    const char *default_value; /* JSON: the response where no front end gives one; NULL: none */
-    double seconds_left;       /* until its time is over; below 0: no limit */
-    bool secret;               /* do not show the response, and do not log it */
+    const char *default_value; /* JSON: the response if no front end gives one; NULL: none */
+    double seconds_left;       /* until the ask times out; below 0: no limit */
+    bool secret;               /* neither show nor log the response */
     const char *call;          /* id of the call that waits */
     const char *tool;
-    const char *args; /* and what its handler has, or would have: a JSON object */
+    const char *args; /* JSON object: the arguments of the call */
     size_t args_len;
     const char *parent_call; /* the call in whose handler its run was started; NULL: none */
 } ah_ask;
 
-/* The next ask that the program has not seen, in the order of opening, or NULL: there is none, or
- * (the error is kept) `asks` of ah_config is false: AH_USAGE. Valid until the next call of it, also
- * where the ask is over by then, which the event `ask_closed` tells. Front ends of scripts come
- * first: an ask is given here when none of them has responded. Look after each ah_step. Who waits
- * in a call looks in `woken`: its watcher is told the event `ask`, and calls ah_wake. */
+/* Returns the next ask that the program has not seen, in the order of opening. Valid until the
+ * next call of it, even if the ask closes meanwhile (event `ask_closed`). NULL: none, or, with
+ * the error kept, `asks` of the config is false. Front ends of scripts come first: an ask
+ * arrives here when none of them has responded. Call it after each ah_step; during a call that
+ * waits, call it in `woken`, after the watcher called ah_wake for the event `ask`. */
 AH_API const ah_ask *ah_ask_next(ah_host *host);
 
-/* Responds with a JSON value: of an approval true, false, or { "approved", "why", "arguments" }.
- * The first valid response counts. `principal` names the responder in the event; NULL: "front end".
- * Copied. AH_TOOL_VALIDATION: it is no JSON or does not match the schema, ah_errmsg says where, and
- * the ask stays open. AH_USAGE: the ask was closed before (ah_errmsg says how), there is none of
- * this id, id or response is NULL, or the principal is no UTF-8 of 1 to 256 bytes. AH_NOMEM: it
- * stays open. What waited for it goes on in ah_step. On the host's thread; from others, ah_wake,
- * and in `woken`. */
+/* Responds with a JSON value; an approval takes true, false, or { "approved", "why",
+ * "arguments" }. The first valid response counts; what waits for it goes on in ah_step.
+ * `principal` names the responder in the event: UTF-8, 1 to 256 bytes; NULL: "front end".
+ * Another thread notes its response and calls ah_wake; `woken` then responds.
+ *
+ * Each failure leaves the ask as it was: AH_TOOL_VALIDATION if the response is not JSON or does
+ * not match the schema; AH_USAGE if the ask is closed (ah_errmsg states how) or unknown, or if
+ * id, response or principal is invalid; AH_NOMEM. */
 AH_API ah_status ah_ask_close(ah_host *host, const char *id, const char *response,
                               const char *principal);
 
 /* -- the loop ------------------------------------------------------------------------------- */
 
-/* Works off what is due; if nothing is, waits at most timeout_ms for something (-1: no limit, 0:
- * not at all), but not at all if no agent is at work. Returns the number of agents started by
- * ah_agent_start that are still at work, or AH_USAGE (below 0) inside a callback. */
+/* Performs the work that is due. If none is, it waits for some, at most timeout_ms (-1: no
+ * limit, 0: no wait); without a started run at work it does not wait. Returns the number of
+ * runs of ah_agent_start that are still at work, or AH_USAGE (below 0) inside a callback, a
+ * script or a run. */
 AH_API int ah_step(ah_host *host, int timeout_ms);
-/* To wait elsewhere: for this descriptor to be readable, at most ah_timeout milliseconds (-1: no
- * limit), then ah_step(host, 0). -1 where the system has no such descriptor: then call ah_step
- * every few milliseconds. Ask for the timeout anew before each wait. */
+/* For a program with its own loop: wait until the descriptor is readable, at most ah_timeout
+ * milliseconds (-1: no limit), then call ah_step(host, 0). The descriptor stays the same and is
+ * the host's: neither read nor close it. -1: the system has none; call ah_step every few
+ * milliseconds. Call ah_timeout before each wait. */
 AH_API int ah_pollfd(ah_host *host);
 AH_API int ah_timeout(ah_host *host);
 
-/* The next event of the runs that ah_agent_start began, in order, or NULL. Valid until the next
- * call of it, and of ah_agent_close. `content` is told where the agent's answers are asked for as
- * stream. (Who waits in a call, or wants to see the runs of scripts as well, has a watcher.) */
+/* Returns the next event of the runs that ah_agent_start began, in order; NULL: none. Valid
+ * until the next call of it, or the ah_agent_close of its agent. `content` comes if the agent
+ * streams. Events beyond max_events, or without memory, are lost and counted in `lost`; `done`
+ * never is, but without memory its JSON has only type, run and time. A watcher sees the runs of
+ * calls that wait and of scripts. */
 AH_API const ah_event *ah_next_event(ah_host *host);
 
-/* From any thread, and async-signal-safe. ah_cancel: every run that is at work settles its
- * open turn and ends with AH_CANCELLED, every wait of a script with an error; called in a
- * signal handler on the host's own thread it interrupts the script's code at once. Where
- * nothing is at work it does nothing. A NULL host is fine in all of them.
- *
- * ah_terminate is ah_cancel for good, as the end of the program: every later run and wait of a
- * script gives AH_CANCELLED, and the script's own code, when it was told so, has a fifth of a
- * second to come to its end; then it is stopped wherever it is. The host can still be closed.
- *
- * ah_waiting: 0 while no script waits for a run or for anything else; else a number that is another
- * one for each such wait. To be called where ah_cancel may be on the host's own thread: a second
- * Ctrl-C while the number is the same finds what the first has cancelled still at work.
- *
- * ah_interactive: true once a script of the host has called ah.interactive(), which says that it is
- * a chat: then a Ctrl-C is for the answer that is waited for (ah_cancel), else for the script
- * (ah_terminate).
- *
- * ah_wake: a call that waits (ah_step, ah_agent_run, ...) calls `woken` of the config, and
- * ah_step returns; calls in a row may be told as one. */
+/* Cancels the work of a host; NULL does nothing. From any thread, and async-signal-safe. Every
+ * run at work settles its calls and ends with AH_CANCELLED, and every wait of a script fails.
+ * Without work at this moment it has no effect. Other code of a script, which neither runs an
+ * agent nor waits, is interrupted only by a signal handler on the host's own thread. */
 AH_API void ah_cancel(ah_host *host);
+/* Cancels as ah_cancel, for the end of the program: from now on every run and every wait of a
+ * script fails with AH_CANCELLED. Code of a script has a fifth of a second to end after it
+ * learned that; then it is stopped wherever it is in Lua. The host can only be closed. NULL
+ * does nothing. */
 AH_API void ah_terminate(ah_host *host);
+/* Returns 0 unless a script waits, otherwise a number that differs for each such wait. For
+ * signal handlers on the host's own thread: at a second Ctrl-C with the same number, the work
+ * that the first one cancelled has not ended. NULL: 0. */
 AH_API unsigned ah_waiting(const ah_host *host);
+/* Returns true once a script of the host has called ah.interactive(), as a chat does: a Ctrl-C
+ * then means the answer that is waited for (ah_cancel), otherwise the script (ah_terminate).
+ * From any thread. NULL: false. */
 AH_API bool ah_interactive(const ah_host *host);
+/* Wakes the host; NULL does nothing. From any thread, and async-signal-safe. The call that
+ * waits, or the next one, calls `woken` of the config; ah_step also returns. Several calls may
+ * cause one. */
 AH_API void ah_wake(ah_host *host);
 
 /* -- feeding a transport's responses -------------------------------------------------------- */
 
-/* The response's head: status and "Name: value" lines, interim (1xx) ones left out. */
+/* All four copy what they are given, on the host's thread. For an id that is over, such as one
+ * that the host ended for its time or size, they do nothing. */
+
+/* The head of the response: status and "Name: value" lines. Leave interim (1xx) ones out. Only
+ * the first head of a request counts. */
 AH_API void ah_transport_head(ah_host *host, uint64_t id, int status, const char *const *headers,
                               size_t n_headers);
 AH_API void ah_transport_body(ah_host *host, uint64_t id, const void *bytes, size_t n);
-/* error NULL: the response is complete; else what broke, in words. The request is over.
- * An id that is over (its host ended it for time or size) is no error in any of the three. */
+/* Ends the request. error NULL: the response is complete; otherwise a message about what
+ * failed. An end without a head is an error. */
 AH_API void ah_transport_end(ah_host *host, uint64_t id, const char *error);
-/* The same for what broke, with its reason in one of the words of docs/reference/errors.md
- * ("refused", "dns", "tls", ...), for err.reason; NULL or another word is "broken". */
+/* Ends the request as failed, with err.reason: one of the reasons of docs/reference/errors.md
+ * ("refused", "dns", "tls", ...); NULL or another word: "broken". */
 AH_API void ah_transport_fail(ah_host *host, uint64_t id, const char *reason, const char *error);
 
 #ifdef __cplusplus

@@ -4,7 +4,7 @@
 
 TEST_SRC := $(sort $(wildcard spec/support/ahtest*.c))
 TEST_OBJ := $(TEST_SRC:%.c=$(BUILD)/%.o)
-# Test-only module: internals for the specs, and calls of the system that can be made to fail.
+# Test-only module: internals for the specs, and system calls that can be made to fail.
 WRAPPED := openat fstatat fstat pread write fsync fchmod close renameat linkat unlinkat mkdirat fdopendir readdir syscall
 $(BUILD)/ahtest.so: $(TEST_OBJ) $(LIB_OBJ)
 	@echo "  LD $@"; $(CC) -shared -Wl,-z,nodelete $(WRAPPED:%=-Wl,--wrap=%) $(ALL_LDFLAGS) -o $@ $(TEST_OBJ) $(LIB_OBJ) $(DEP_LIBS)
@@ -17,12 +17,12 @@ $(BUILD)/httpd $(BUILD)/tlsd: $(BUILD)/%: spec/support/%.c $(BUILT_WITH)
 $(BUILD)/lent-faults: spec/support/lent_faults.c $(LIB_OBJ)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
 
-# What commands try against others, and a machine that looks older; plain, whatever the build.
+# Attacks of commands on other processes, and a simulated older machine; plain, whatever the build.
 $(BUILD)/attack: spec/support/attack.c
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) -std=c11 -O1 -Wall -Wextra -pthread $(CPPFLAGS) $< -o $@
 
-# Many clients at once; plain, so that it is never the slow one.
+# Many clients at once; without sanitizers, so that it is never the slow side.
 $(BUILD)/crowd: spec/support/crowd.c
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) -std=gnu11 -O2 -Wall -Wextra $< -o $@
@@ -42,23 +42,23 @@ $(BUILD)/torture: spec/torture/torture.c spec/torture/embed.c $(wildcard spec/to
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $(filter %.c,$^) -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
 
-# -- the specs, and builds that look closer --------------------------------------------
+# -- the specs, and stricter builds ------------------------------------------------------
 
 #: test  pass all specs (SPECS=spec/run/gate_spec.lua for some)
 #: check  test and lint; a warning of the compiler is an error
-#: check-compilers  no warning with gcc at LEVELS=-O3 and with clang, in the headers neither in C nor in C++
+#: check-compilers  no warning with gcc at LEVELS=-O3 and clang, nor of headers in C and C++
 #: check-32  all specs in a Debian of 32 bits, in build/roots/ (as root, where debootstrap is)
 #: check-13  likewise in Debian 13
 #: check-musl  the command and embedding programs, static with musl (where musl-gcc is)
 #: check-asan  all specs under ASan and UBSan, lent bytes poisoned
 #: check-poll  the specs of waiting with poll(2) in place of epoll
 #: check-tsan  hosts in threads under ThreadSanitizer
-#: check-torture  every allocation fails, once and from there on
+#: check-torture  every allocation fails, alone and with all later ones
 #: coverage  lines of the C sources that the specs run
 #: soak  20,000 turns in one process: growth and descriptors
-#: check-clients  the npm clients of providers, agents among them, against agenthost mock (where node and npm are)
-#: check-schema-suite  SUITE=path JSON-Schema-Test-Suite, required part, of which a copy is at path
-#: check-patterns  random regular expressions as JavaScript takes them (where node is; PATTERNS=20000 PATTERN_SEED=15)
+#: check-clients  npm clients of providers, and agents, with agenthost mock (needs node and npm)
+#: check-schema-suite  SUITE=path required part of a copy of the JSON-Schema-Test-Suite
+#: check-patterns  random patterns against JavaScript (needs node; PATTERNS=20000 PATTERN_SEED=15)
 #: check-schema-growth  the work of hostile schemas, counted exactly (GROWTH=1000)
 #: check-live  a short run at each provider whose key is set (asks real servers, which may cost)
 # Per cent of the lines of the C core; it may only rise.
@@ -72,16 +72,16 @@ RUN_SPECS = AGENTHOST_BUILD=$(BUILD) $(LUA) spec/support/each.lua "$(BUSTED)"
 test: $(SPEC_NEEDS)
 	@$(RUN_SPECS) $(SPECS)
 
-# Our own builds, in which a warning is an error, on all processors unless make was told how many.
+# Our own builds, in which a warning is an error; on all processors unless make got a number.
 CHECKED = $(MAKE) --no-print-directory WERROR=-Werror $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null || echo 1))
 
 check: lint
 	+@$(CHECKED) BUILD=$(BUILD)/checked test
 
-# ASan and UBSan: the command and the torture program with leak checking; the module in
-# the interpreter without (it is not ours to balance).
+# ASan and UBSan: the command and the torture program with leak checking; the module in the
+# interpreter without it, as the interpreter's own memory is not ours.
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-# What is lent is poisoned at each call out (base/lent.h).
+# Lent bytes are poisoned at each call out (base/lent.h).
 LENT := -DAH_LENT
 check-asan: ; +@$(WITH_ASAN) asan-specs
 
@@ -92,13 +92,13 @@ asan-specs: $(SPEC_NEEDS)
 	  ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1; \
 	  $(LUA) spec/support/each.lua "env LD_PRELOAD=$$AGENTHOST_ASAN $(BUSTED)" $(SPECS)
 
-# The loop of systems without epoll.
+# The event loop of systems without epoll.
 check-poll:
 	+@$(CHECKED) BUILD=build/poll CPPFLAGS="$(CPPFLAGS) -DAH_POLLER_POLL" \
 	  SPECS="spec/io/loop_spec.lua spec/io/http_spec.lua spec/host/wait_spec.lua" test
 
-# The two commands of README.md in other Debians, where a root of them can be made (.ci/in-root); there too,
-# warnings are errors.
+# The two commands of README.md in other Debians, if their roots can be made (.ci/in-root). Warnings
+# are errors there, too.
 IN_README := 'export MAKEFLAGS="-j$$(nproc) -- WERROR=-Werror"; set -e; eval "$$(.ci/run --commands)"'
 check-32:
 	@.ci/in-root debian-12-i386 bookworm i386 $(IN_README)
@@ -106,8 +106,8 @@ check-32:
 check-13:
 	@.ci/in-root debian-13 trixie "$$(dpkg --print-architecture)" $(IN_README)
 
-# The command and programs with the archive as static programs with musl, which libraries are made for first
-# (.ci/musl; no TLS). busted and its module are the machine's own.
+# The command and programs with the archive as static programs with musl; .ci/musl makes the
+# libraries for it first (no TLS). busted and its module are the machine's own.
 MUSL := $(CURDIR)/build/musl
 MUSL_BUILD := build/musl/build
 MUSL_SPECS := cli/cli cli/cli_output cli/cli_tables cli/cli_line cli/cli_models cli/cli_settings host/embed host/stack
@@ -129,22 +129,22 @@ run-tsan: $(BUILD)/examples/embed_threads $(BUILD)/examples/embed_poll $(BUILD)/
 	  $(BUILD)/embed-cases | grep thread | while read -r name; do $(BUILD)/embed-cases "$$name" || exit 1; done
 	@echo "tsan: no finding"
 
-# Every allocation fails once, and from there on.
+# Every allocation fails once, alone and with all later ones.
 check-torture: ; +@$(WITH_ASAN) run-torture
 
-# Lines that the specs run; those of the README build programs of their own.
+# Lines that the specs run; README's spec is left out, as its commands build programs of their own.
 coverage:
 	@rm -rf build/coverage/src
 	+@$(CHECKED) BUILD=build/coverage CFLAGS="-O0 -g" EXTRA=--coverage \
 	  SPECS="$(filter-out spec/house/readme_spec.lua,$(wildcard spec/*/*_spec.lua))" test
 	@$(LUA) spec/support/coverage.lua build/coverage $(LEAST_COVERAGE)
 
-# Does a process that goes on and on grow?
+# Checks that a process that runs for a long time does not grow.
 soak: $(SPEC_NEEDS)
 	@SOAK_TURNS=20000 $(RUN_SPECS) spec/house/soak_spec.lua
 
-# Optimisers and compilers see what others do not: all of our C with gcc at each of LEVELS, and with clang,
-# and each header alone in C and C++.
+# Optimisers and compilers find different faults: compiles all of our C with gcc at each of LEVELS,
+# and with clang, and each header alone in C and C++.
 LEVELS ?= -O3
 programs: $(SPEC_NEEDS) $(BUILD)/torture $(BUILD)/raw $(BUILD)/many $(BUILD)/schema \
   $(patsubst %.c,$(BUILD)/%.o,$(wildcard fuzz/*.c))
@@ -165,8 +165,8 @@ check-headers:
 run-torture: $(BUILD)/torture
 	@$(BUILD)/torture
 
-# The official clients against `agenthost mock`, where node and npm are; into $(BUILD) only. Each
-# name is a file of spec/clients; fewer: CLIENTS="openai codex".
+# The official clients with `agenthost mock`, if node and npm exist; installs only into $(BUILD).
+# Each name is a file of spec/clients; fewer: CLIENTS="openai codex".
 CLIENTS ?= models openai anthropic google ollama ai_sdk langchain portkey claude_code codex pi gemini_cli
 
 check-clients: $(BUILD)/agenthost
@@ -175,12 +175,13 @@ check-clients: $(BUILD)/agenthost
 	else node spec/clients/run.mjs $(BUILD)/clients $(BUILD)/agenthost $(CLIENTS) && \
 	  sh spec/clients/claude.sh $(abspath $(BUILD)/claude-command) $(abspath $(BUILD)/agenthost); fi
 
-# The official JSON-Schema-Test-Suite, of which a copy is at SUITE.
+# The official JSON-Schema-Test-Suite; SUITE is the path of a copy.
 check-schema-suite: $(BUILD)/agenthost.so
 	@if [ -z "$(SUITE)" ]; then echo "check-schema-suite: say where the suite is: SUITE=path" >&2; exit 1; fi
 	@AGENTHOST_BUILD=$(BUILD) $(LUA) spec/support/schema_suite.lua $(SUITE)
 
-# Random regular expressions by ours, by JavaScript and by PCRE2 with its own options, printed where they disagree.
+# Random regular expressions in the library, in JavaScript and in PCRE2 with its own options; prints
+# the differences.
 PATTERNS ?= 20000
 PATTERN_SEED ?= 15
 check-patterns: $(BUILD)/ahtest.so
@@ -199,7 +200,7 @@ run-schema-growth: $(BUILD)/agenthost.so $(BUILD)/counted.so
 	@AGENTHOST_GROWTH=$(GROWTH) AGENTHOST_BUILD=$(BUILD) LD_PRELOAD=$(abspath $(BUILD)/counted.so) \
 	  $(BUSTED) spec/schema/schema_growth_spec.lua
 
-# One short run at each provider whose key is set; asks real servers, never part of the tests.
-# More models: LIVE_MODELS="groq/NAME mistral/NAME".
+# One short run at each provider whose key is set; sends requests to real servers, so it is never
+# part of the tests. More models: LIVE_MODELS="groq/NAME mistral/NAME".
 check-live: $(BUILD)/agenthost
 	@$(BUILD)/agenthost spec/support/live.lua $(BUILD)/agenthost

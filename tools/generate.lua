@@ -1,13 +1,13 @@
--- Writes what the rows of options say (ah._options) between the markers of the type annotations
--- and of the pages in docs/. With --check nothing is written, and it fails where something would
--- change. Run by `make generate`.
+-- Writes the rows of options (ah._options) between the markers of the type annotations and of the
+-- pages in docs/. With --check it writes nothing, and fails if something would change. Run by `make
+-- generate`.
 --   annotations:  -- fields of ah.Class (make generate)   ...   -- end of ah.Class
 --   pages:        <!-- fields of ah.Class (make generate) -->   ...   <!-- end -->
 local ah = require "agenthost"
 
 local TYPES = "lua/agenthost/types/agenthost.lua"
 local WIDTH, LONGEST_CELL = 100, 200
-local SOME_TIME = 0.001 -- the least of seconds: any but none
+local SOME_TIME = 0.001 -- least value of times that may not be 0
 local NO_LIMIT = { [1e15] = true, [2 ^ 40] = true, [2147483647] = true }
 
 local subjects = {} -- by type
@@ -20,7 +20,7 @@ local function words_of(row)
   return words
 end
 
--- { "a", "b", "c" } -> "a, b or c"
+-- Returns "a, b or c" for { "a", "b", "c" }.
 local function either(list)
   local last = list[#list]
   return #list < 2 and last or table.concat(list, ", ", 1, #list - 1) .. " or " .. last
@@ -50,7 +50,7 @@ local function range_of(row)
   return (", %.14g or more"):format(least)
 end
 
--- The type of a row's value, as the pages show it.
+-- Returns the type of a row's value in the form of the pages.
 local function said(row)
   if row.is then
     return row.is
@@ -113,7 +113,7 @@ end
 
 -- -- pages -----------------------------------------------------------------------------------
 
--- The text of a cell; links to its own page lose the name of the page.
+-- Returns the text of a cell; links to its own page lose the name of the page.
 local function cell(text, subject, row, page)
   text = text:gsub("|", "\\|"):gsub("%]%(" .. page:gsub("%p", "%%%0") .. "#", "](#")
   assert(#text <= LONGEST_CELL, ("%s: the text of '%s' has %d bytes, %d are the most"):format(
@@ -121,7 +121,7 @@ local function cell(text, subject, row, page)
   return text
 end
 
--- The rows of a subject: its own, then those of its base.
+-- Returns the rows of a subject: its own, then those of its base.
 local function all_rows(subject)
   local rows = table.move(subject.rows, 1, #subject.rows, 1, {})
   local base = subjects[subject.base]

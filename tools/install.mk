@@ -1,6 +1,6 @@
-# What is installed, and the archive of the sources: included by the Makefile.
+# The installation, and the archive of the sources: included by the Makefile.
 #: dist  the sources of the last commit and the manual page as a tar file in build/
-# From scdoc, or as `make dist` has made it.
+# Made by scdoc, or copied from the sources of `make dist`.
 man: $(BUILD)/agenthost.1
 $(BUILD)/agenthost.1: man/agenthost.1.scd $(wildcard man/agenthost.1)
 	@mkdir -p $(@D)
@@ -8,7 +8,7 @@ $(BUILD)/agenthost.1: man/agenthost.1.scd $(wildcard man/agenthost.1)
 	elif command -v scdoc >/dev/null; then scdoc < $< > $@.new && mv $@.new $@; \
 	else rm -f $@; echo "man: no manual page, as there is no scdoc here" >&2; fi
 
-# A path below DESTDIR, for the shell.
+# Quotes a path below DESTDIR for the shell.
 to = $(call quoted,$(DESTDIR)$(1))
 
 # Where the shells look, below PREFIX.
@@ -16,7 +16,8 @@ BASH_COMPLETION = $(call to,$(PREFIX)/share/bash-completion/completions/agenthos
 ZSH_COMPLETION = $(call to,$(PREFIX)/share/zsh/site-functions/_agenthost)
 FISH_COMPLETION = $(call to,$(PREFIX)/share/fish/vendor_completions.d/agenthost.fish)
 
-# In the folders that they have here, so that links lead to the same files: a page may link to any of these.
+# Installed in the same folders as here, so that links lead to the same files: a page may link to
+# any of these.
 DOCUMENTS := LICENSE README.md HACKING.md CHANGELOG.md $(wildcard docs/*.md docs/*/*.md examples/* include/*.h bench/*.[ch] bench/*.lua) \
   man/agenthost.1.scd lua/agenthost/types/agenthost.lua
 
@@ -38,7 +39,7 @@ install: all man
 	@for file in $(DOCUMENTS); do install -D -m 644 $$file $(call to,$(DOCDIR))/$$file || exit 1; done
 	@if [ -f $(BUILD)/agenthost.1 ]; then install -D -m 644 $(BUILD)/agenthost.1 $(call to,$(MANDIR)/man1/agenthost.1); fi
 
-# What luarocks make calls (rockspecs/): the module and its types, and nothing else.
+# `luarocks make` runs this (rockspecs/): it installs only the module and its types.
 rock: $(BUILD)/agenthost.so
 install-rock: rock
 	install -d $(call to,$(LUA_CMOD)) $(call to,$(LUA_LMOD)/agenthost/types)
@@ -53,7 +54,8 @@ uninstall:
 	  $(BASH_COMPLETION) $(ZSH_COMPLETION) $(FISH_COMPLETION)
 	rm -rf $(call to,$(PREFIX)/share/agenthost) $(call to,$(DOCDIR))
 
-# The sources of the last commit and the manual page, as a distribution gets them: it builds without git and scdoc.
+# The sources of the last commit and the manual page, for distributions: they build without git and
+# scdoc.
 DIST := agenthost-$(VERSION)
 dist:
 	@command -v scdoc >/dev/null || { echo "dist: needs scdoc, which makes the manual page" >&2; exit 1; }

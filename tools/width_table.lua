@@ -1,6 +1,5 @@
--- Writes src/base/width_table.h, the characters that a terminal gives no column or two, from the
--- files of
--- the Unicode Character Database (in Debian the package unicode-data):
+-- Writes src/base/width_table.h, the characters that take no column or two columns on a terminal,
+-- from the files of the Unicode Character Database (in Debian the package unicode-data):
 --   lua5.4 tools/width_table.lua /usr/share/unicode > src/base/width_table.h
 local folder = assert(arg[1], "which folder has UnicodeData.txt?")
 local LAST = 0x10ffff
@@ -16,11 +15,11 @@ local function each(name, f)
   end
 end
 
--- The general categories that are marks on the character before, or format it; all but the soft
+-- General categories of characters that mark or format the character before; except the soft
 -- hyphen.
 local NONE = { Mn = true, Me = true, Cf = true, Zl = true, Zp = true }
 
--- Signs of Arabic and its like that stand in front of what they are about: formats, but shown.
+-- Signs of Arabic and similar scripts that precede the text that they refer to: formats, but shown.
 local shown = {}
 each("PropList.txt", function(first, last, value)
   for c = first, value == "Prepended_Concatenation_Mark" and last or first - 1 do

@@ -1,19 +1,19 @@
---- JSON Schema to the short forms, for a person who reads.
+--- Renders JSON Schema in the short forms, for people.
 --
 -- A schema that the short forms can express is written in them, one member a line; any other is
--- written as JSON. A member that is not required has `?`. The text is for reading: it need not be
--- a valid form.
+-- written as JSON. A member that is not required has `?`. The text need not be a valid form.
 --
--- The chunk is given what it needs of the core: encode(value) -> JSON.
+-- The chunk takes functions of the core: encode(value) -> JSON.
 local core = ...
 
-local MAX_DEPTH = 16 -- deeper is JSON
+local MAX_DEPTH = 16 -- deeper schemas are written as JSON
 local RANGES = {
   integer = { "minimum", "maximum" }, number = { "minimum", "maximum" },
   string = { "minLength", "maxLength" }, array = { "minItems", "maxItems" },
 }
 
---- True if the schema has only these keywords, `type` and annotations, so that it has a short form.
+--- Returns true if the schema has only these keywords, `type` and annotations, so that it has a
+-- short form.
 local function says_only(schema, ...)
   local said = { type = true, description = true, default = true, title = true, examples = true,
     ["$schema"] = true, ["$comment"] = true, deprecated = true, readOnly = true, writeOnly = true }
@@ -32,7 +32,7 @@ local function json(value)
   return core.encode(value)
 end
 
---- "red|green" of an enum of plain words, or nil.
+--- Returns "red|green" for an enum of plain words, or nil.
 local function choice(values)
   local words = {}
   for i, value in ipairs(values) do
@@ -53,7 +53,7 @@ local function range(schema, name)
   return ("%s %s..%s"):format(name, low or "", high or "")
 end
 
-local form -- any schema; mutually recursive with lists and objects
+local form -- of any schema; mutually recursive with lists and objects
 
 local function scalar(schema)
   local name = schema.type
@@ -119,7 +119,7 @@ function form(schema, indent, depth)
     or json(schema)
 end
 
---- Says a schema in the short way.
+--- Renders a schema in the short form.
 ---@param schema table|boolean a JSON Schema
 ---@return string
 return function(schema)

@@ -1,7 +1,8 @@
---- Messages as scripts see them, from and to transcript entries.
+--- Converts transcript entries to messages, as scripts see them, and back.
 --
--- A message is { role, content, tool_calls, tool_call_id, name, timestamp }; content is a
--- string, or a list of parts where there is more than text; the data of images are bytes, in
+-- A message is { role, content, tool_calls, tool_call_id, name, timestamp }. content is a string,
+-- or a list of parts if there is more than text. Image data is bytes in messages, base64 in
+-- entries. Times are in seconds.
 -- entries base64. Times are seconds.
 local ah = ...
 
@@ -53,7 +54,7 @@ end
 
 from.note = from.prompt
 
---- The messages among a list of decoded entries.
+--- Returns the messages in a list of decoded entries.
 function M.from_entries(entries)
   local messages = {}
   for _, e in ipairs(entries) do
@@ -67,7 +68,7 @@ function M.from_entries(entries)
   return messages
 end
 
--- at: the number of the message; nil: what a run is given.
+-- at: the number of the message; nil: the text of a run.
 local function fail(at, text, ...)
   error((at and ("messages[%d]: "):format(at) or "") .. text:format(...), 0)
 end
@@ -80,8 +81,8 @@ local function always()
   return true
 end
 
--- Checks of the parts of a message, by their type, for each role.
-local USER = { text = has_text, image = always } -- an image is checked where it is read
+-- Checks of the parts of a message, by type; a table for each role.
+local USER = { text = has_text, image = always } -- an image is checked when it is read
 local ASSISTANT = {
   text = has_text,
   refusal = has_text,
@@ -90,7 +91,7 @@ local ASSISTANT = {
   end,
 }
 
--- A part as entries have it.
+-- Returns a part as entries hold it.
 local function part_of(at, i, part, kinds)
   if type(part) == "string" then
     part = { type = "text", text = part }
@@ -104,13 +105,13 @@ local function part_of(at, i, part, kinds)
   end
   local ok, sealed = pcall(ah._image_json, part)
   if not ok and (type(sealed) == "string" or not sealed:is "usage") then
-    error(sealed, 0) -- memory is out
+    error(sealed, 0) -- out of memory
   end
   return ok and sealed or fail(at, "content[%d]: %s", i, sealed.message)
 end
 
--- Names among the values and holes must not end the list unseen: an ah.image that failed gives
--- nil and an error.
+-- Refuses keys among the values and holes, which would end the list unnoticed: a failed ah.image
+-- gives nil and an error.
 local function check_list(at, name, list)
   local wrong = ah._list_fault(list)
   if wrong then
@@ -177,7 +178,7 @@ end
 
 local to = {}
 
--- The first is the prompt; later ones are said where they stand.
+-- The first system message is the prompt; later ones become notes at their places.
 function to.system(at, m, prompted)
   if type(m.content) ~= "string" then
     fail(at, "content of a system message must be a string")
@@ -217,7 +218,7 @@ function to.tool(at, m)
   }
 end
 
---- Entries (type name and JSON text, alternating) of a list of messages.
+--- Returns the entries (type name and JSON text, alternating) of a list of messages.
 function M.to_entries(messages)
   local out, prompted = {}, false
   for i, m in ipairs(messages) do

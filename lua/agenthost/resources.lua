@@ -1,12 +1,11 @@
---- Resources of runs (seed 002, Resource Registry): what is bound by name or type, made when a
--- handler first asks for it, and closed behind the last use, the newest first.
+--- Resources of runs (seed 002, Resource Registry), bound by name or type. Each is made when a
+-- handler first asks for it, and closed after its last use, the newest first.
 --
--- A *container* is what one run has: singletons live in it. A *view* is what one call has of a
--- container (ctx.resources); what is of the call lives in it. Neither says when it is over:
--- lua_resources.c does.
+-- A *container* belongs to a run and holds its singletons. A *view* belongs to a call
+-- (ctx.resources) and holds the resources of that call. lua_resources.c decides when either ends.
 local ah = ...
 
-local MAX_DEPTH = 32 -- resources that ask for resources
+local MAX_DEPTH = 32 -- of resources that ask for resources
 
 local views = setmetatable({}, { __mode = "k" }) -- view -> { container, ctx, values, last, over }
 
@@ -52,7 +51,7 @@ local function check_path(container, key)
   end
 end
 
---- Calls def.provide, which cannot wait, so that no other call comes between: see ah._fenced in
+--- Calls def.provide. It cannot wait, so that no other call comes between: see ah._fenced in
 -- lua_resources.c.
 local function provide(container, key, def, ctx)
   local path = container.path
@@ -69,7 +68,7 @@ local function provide(container, key, def, ctx)
   return value
 end
 
---- Makes a value that `owner` closes. The slot for it is allocated before the value is made.
+--- Makes a value that `owner` closes. Its slot is allocated before the value is made.
 local function make(container, owner, key, def, ctx)
   local slot = { name = name_of(key), close = def.close, value = false, below = false }
   local value = provide(container, key, def, ctx)
@@ -101,13 +100,14 @@ local function resolve(s, key, def)
   return make_once(container, s, key, def, s.ctx)
 end
 
--- -- what handlers see ------------------------------------------------------------------------
+-- -- views ------------------------------------------------------------------------------------
 
 local function has_methods(value)
   return type(value.snapshot) == "function" and type(value.restore) == "function"
 end
 
---- True if the value is to be restored when a call fails. Values of the library restore themselves.
+--- Returns true if the value is to be restored when a call fails. Values of the library restore
+-- themselves.
 local function is_undone(value)
   local kind, class = type(value), class_of(value)
   if (kind ~= "table" and kind ~= "userdata")
@@ -163,7 +163,7 @@ local function new_view(container, ctx)
   return view
 end
 
--- -- their end ----------------------------------------------------------------------------------
+-- -- closing ------------------------------------------------------------------------------------
 
 local function report(slot, err)
   ah.log("warning", ("resource '%s' could not be closed: %s"):format(slot.name, tostring(err)))
@@ -197,7 +197,7 @@ local function put_all(defs, from)
   end
 end
 
---- The definitions of a prompt and of a run, which win; nil where there are none.
+--- Returns the definitions of a prompt and of a run, which take precedence; nil if there are none.
 function M.bind(of_prompt, of_run)
   local defs = {}
   put_all(defs, of_prompt)
@@ -217,7 +217,7 @@ function OWN.__newindex(view, key, value)
   put(views[view].container.defs, key, value)
 end
 
---- For `setup`: a view of the container in which more can be bound, for it alone.
+--- Returns a view of the container for `setup`; assignments to it bind more in this container only.
 function M.own(container)
   container.defs = M.bind(container.defs) or {}
   return setmetatable(new_view(container), OWN)
@@ -228,13 +228,13 @@ function M.bound(container)
   return next(container.defs) ~= nil and container.defs or nil
 end
 
---- container nil: there are no resources.
+--- Returns a view for a call; a nil container has no resources.
 function M.view(container, ctx)
   return new_view(container or M.open {}, ctx)
 end
 
---- Returns the key `filesystem` if it is bound, else the key of the only file system. Returns nil
--- if there is none; nil, true if there are several.
+--- Returns the key `filesystem` if it is bound, else the key of the only filesystem. Returns nil if
+-- there is none; nil, true if there are several.
 local function key_of_files(defs)
   if defs.filesystem ~= nil then
     return "filesystem"
@@ -260,7 +260,8 @@ function M.filesystem(view)
   return key and view:get(key)
 end
 
---- The same outside of a call: nil also if the file system is not made yet, or made for each call.
+--- Returns the filesystem outside of a call; nil also if it is not made yet, or is made for each
+-- call.
 function M.files(container)
   local key = key_of_files(container.defs)
   local def = container.defs[key or "filesystem"]

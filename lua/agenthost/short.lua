@@ -1,19 +1,19 @@
---- Short parameter forms to JSON Schema (a Lua table).
+--- Converts short forms of parameters to JSON Schema (a Lua table).
 --
 -- A form is one of:
 --   "string" "integer" "number" "boolean" "object" "array" "any" "null"
---   "integer 1..10" "number 0..1" "string 1..80"   with limits; either may be left out
+--   "integer 1..10" "number 0..1" "string 1..80"   with limits; either limit may be absent
 --   "red|green|blue"          one of these strings
 --   "T[]"                     a list of T
 --   { name = form, ... }      an object of these properties and no others
 --   { form }                  a list
---   a schema of ah.schema     whatever it says
--- After the words of a string form may come, in this order: `?` (optional), ` = default`
--- (JSON, or a bare word for strings; makes it optional), `: description`. A key that ends
--- with "?" makes any form optional. What this cannot say is said in JSON Schema.
+--   a schema of ah.schema     used unchanged
+-- After the words of a string form may come, in this order: `?` (optional), ` = default` (JSON, or
+-- a bare word for strings; makes it optional), `: description`. A key that ends with "?" makes any
+-- form optional. Everything else needs JSON Schema.
 --
--- The chunk is given what it needs of the core: nearest(word, names), decode(json) -> ok,
--- value, and schema(v) -> JSON Schema of an ah.schema object, or nil.
+-- The chunk takes functions of the core: nearest(word, names); decode(json) -> ok, value; schema(v)
+-- -> JSON Schema of an ah.schema object, or nil.
 local core = ...
 
 local MAX_DEPTH = 64
@@ -69,7 +69,7 @@ local LIMITS = {
   string = { "minLength", "maxLength" }, array = { "minItems", "maxItems" },
 }
 
---- One end of a range as a number of the type, or nil where it is left out.
+--- Reads one end of a range as a number of the type; nil if it is absent.
 local function limit(at, name, word, words)
   local n = tonumber(word)
   local whole = name ~= "number"
@@ -83,7 +83,7 @@ local function limit(at, name, word, words)
   return n and (math.tointeger(n) or n)
 end
 
---- "integer 1..10": the schema of the type with its limits, or nil where there are none.
+--- Reads "integer 1..10": returns the schema of the type with its limits, or nil if there are none.
 local function ranged(at, words)
   local name, low, high = words:match("^(%a+)%s+(%S-)%s*%.%.%s*(%S*)$")
   if not name then
@@ -121,7 +121,7 @@ local function type_of(at, words)
   return unknown_type(at, words)
 end
 
---- A default's value. Strings may be bare, so only a quote begins JSON there.
+--- Decodes a default. Strings may be bare words, so only a quote begins JSON there.
 local function read_default(text, is_string)
   if is_string and text ~= "" and text:sub(1, 1) ~= '"' then
     return true, text
@@ -129,8 +129,8 @@ local function read_default(text, is_string)
   return core.decode(text)
 end
 
---- Splits `default : description`. JSON and bare words may hold colons, so the first
---- colon before a space that leaves a readable default is the one.
+--- Splits `default : description`. JSON and bare words may contain colons, so the split is at the
+-- first colon before a space that leaves a readable default.
 local function split_default(at, text, is_string)
   local from = 1
   while true do
@@ -147,7 +147,7 @@ local function split_default(at, text, is_string)
   end
 end
 
---- A string form: its schema, and whether it is optional.
+--- Reads a string form: returns its schema, and whether it is optional.
 local function parse(at, form)
   local words, rest = form:match("^([^?=:%[%]]*)(.*)$")
   local schema = type_of(at, trim(words))
@@ -173,7 +173,7 @@ local function parse(at, form)
   return schema, optional
 end
 
-local expand -- any form; mutually recursive with lists and objects
+local expand -- of any form; mutually recursive with lists and objects
 
 local function list(at, form, depth)
   local at_items = at .. "[]"
@@ -206,7 +206,7 @@ local function object(at, names, forms, depth)
   return schema
 end
 
---- The table's string keys, sorted, and how many others it has.
+--- Returns the table's string keys, sorted, and the number of its other keys.
 local function keys_of(at, forms)
   local names, others = {}, 0
   for key in next, forms do
@@ -222,8 +222,8 @@ local function keys_of(at, forms)
   return names, others
 end
 
--- True if a table looks like JSON Schema. An object whose members have such names must be given in
--- `schema`.
+-- Returns true if a table looks like JSON Schema. An object whose members have such names must be
+-- given in `schema`.
 local function is_json_schema(form)
   local kind = rawget(form, "type")
   if not IS_TYPE[kind] or kind == "any" then

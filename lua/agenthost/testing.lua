@@ -1,7 +1,7 @@
---- agenthost.testing: for the tests of scripts (docs/reference/testing.md). Models that say what a
--- test tells them to and notice when the tools have changed; runs that must end well; and the calls
--- of a
--- conversation compared with what a test expects. It brings no framework: what is wrong is raised.
+--- agenthost.testing: for the tests of scripts (docs/reference/testing.md). Has models that play
+-- the turns of a test and fail when the tools have changed, runs that must succeed, and comparisons
+-- of the calls of a conversation with expected ones. Depends on no test framework: each failure is
+-- raised.
 --
 --   local testing = require "agenthost.testing"
 --   local reply = testing.run { model = testing.model { ... }, tools = { ... }, "text" }
@@ -18,8 +18,8 @@ local function copy(t)
   return c
 end
 
---- A scripted model that is strict: a call that does not fit the tools is an error of the run,
--- unless it says `wrong = true`. Takes what ah.scripted takes.
+--- Returns a scripted model that is strict: a call that does not fit the tools is an error of the
+-- run, unless it has `wrong = true`. Takes the argument of ah.scripted.
 ---@param turns table|function
 ---@return table model
 function M.model(turns)
@@ -30,8 +30,8 @@ function M.model(turns)
   return ah.scripted(spec)
 end
 
---- ah.run that must end well, all turns of its model taken: raises what is wrong, else returns the
--- reply. Records of the log are left out unless `log` takes them.
+--- Calls ah.run, which must succeed and use all turns of its model; raises otherwise. Returns the
+-- reply. Records of the log are discarded unless `log` takes them.
 ---@param fields table
 ---@return table reply
 function M.run(fields)
@@ -53,16 +53,16 @@ local function messages_of(what)
   return type(what) == "table" and what or what.messages
 end
 
---- The calls of a reply (or of a list of messages): { name, arguments, result, success } each,
--- in the order of the model; arguments decoded, text where they are no JSON.
+--- Returns the calls of a reply (or of a list of messages), { name, arguments, result, success }
+-- each, in the order of the model. Arguments are decoded, or text if they are not JSON.
 ---@param reply any
 ---@return table[] calls
 function M.calls(reply)
   return ah._calls.of_messages(messages_of(reply))
 end
 
---- Raises unless these calls were made, all of them and no others, in this order. What an expected
--- call leaves out (arguments, result, success) may be anything.
+--- Raises unless exactly these calls were made, in this order. A field that an expected call leaves
+-- out (arguments, result, success) may be anything.
 ---@param reply any
 ---@param expected table[]
 ---@return true
@@ -75,8 +75,8 @@ function M.expect_calls(reply, expected)
   return true
 end
 
---- Turns that say again what the model said in a reply's conversation, and expect that each call is
--- answered as it was: a conversation with a real model, kept as a test.
+--- Returns turns that repeat the model's answers in a reply's conversation and expect the same
+-- result of each call: a conversation with a real model becomes a test.
 ---@param reply any
 ---@return table[] turns
 function M.turns(reply)

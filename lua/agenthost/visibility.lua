@@ -1,6 +1,6 @@
--- The event with which a section is shown in full or as a summary whatever it says itself
--- (docs/reference/prompts.md, Visibility overrides). Every session of a script knows it; its
--- schema is the one that src/state/visibility.c registers, and what becomes of it is said there.
+-- The event that shows a section in full or as a summary, overriding the section's own visibility
+-- (docs/reference/prompts.md, Visibility overrides). Every session of a script knows it. Its schema
+-- is the one that src/state/visibility.c registers; that file handles the event.
 local ah = ...
 
 return ah.type { name = "set_visibility_override", schema = {

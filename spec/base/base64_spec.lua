@@ -1,5 +1,5 @@
--- Base64 (src/base/base64.h): the standard's own examples, every length around the groups of
--- three, every byte and letter, and all that is no text of it. Images are in images_spec.
+-- Base64 (src/base/base64.h): the standard's own examples, every length around the groups of three,
+-- every byte and letter, and invalid texts. Images are in images_spec.
 local ahtest = require "ahtest"
 local bytes_of = require "support.bytes_of"
 local put, take = ahtest.base64_put, ahtest.base64_take
@@ -10,7 +10,7 @@ local ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 local RFC = { [""] = "", f = "Zg==", fo = "Zm8=", foo = "Zm9v", foob = "Zm9vYg==",
   fooba = "Zm9vYmE=", foobar = "Zm9vYmFy" }
 
--- The same by arithmetic on one bit after the other, as the standard's section 4 tells it.
+-- Encodes bit by bit, as the standard's section 4 describes it.
 local function by_bits(bytes)
   local bits = bytes:gsub(".", function(c)
     local byte, eight = c:byte(), {}

@@ -1,5 +1,5 @@
--- Bytes as programs exchange them: hashes against the published examples and against every length
--- around the blocks, base64url as base64 is tried in base64_spec, random bytes.
+-- Hashes against the published examples and for every length around the blocks; base64url with the
+-- tests of base64_spec; random bytes.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local bytes_of = require "support.bytes_of"
@@ -36,7 +36,7 @@ local NIST = {
   { ("\0"):rep(1000), "541b3e9daa09b20bf85fa273e5cbd3e80185aa4ec298e765db87742b70138a53" },
 }
 
--- RFC 4231, test cases 1 to 7; of the fifth the first 128 bits alone are published.
+-- RFC 4231, test cases 1 to 7; of the fifth only the first 128 bits are published.
 local RFC4231 = {
   { ("\x0b"):rep(20), "Hi There",
     "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7" },
@@ -63,7 +63,7 @@ describe("ah.sha256", function()
     end
   end)
 
-  -- The hash of all of them in a row was told by another implementation.
+  -- Another implementation has computed the hash of all of them in a row.
   it("is right for every length around the blocks", function()
     local all = {}
     for n = 0, 300 do
@@ -238,7 +238,7 @@ describe("ah.random_bytes", function()
     end
   end)
 
-  -- Of 65536 bytes each value comes 256 times; under 128 or over 400 times hardly ever.
+  -- In 65536 bytes each value is expected 256 times; under 128 or over 400 times is very unlikely.
   it("gives all bytes about as often", function()
     local count, bytes = {}, ah.random_bytes(65536)
     for i = 1, #bytes do

@@ -1,4 +1,4 @@
--- JSON both ways: what is refused and with which words, integers to the last bit, markers,
+-- JSON both ways: what is refused and with which message, integers to the last bit, markers,
 -- canonical text, and the scanner that the core reads with. Cases by line are in spec/data/json.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
@@ -6,7 +6,7 @@ local encode, decode = ah.json.encode, ah.json.decode
 
 local CASES = { "grammar", "strings", "numbers", "objects" }
 
--- "<0a ff>" to these bytes.
+-- Replaces "<0a ff>" by these bytes.
 local function bytes(text)
   return (text:gsub("<(%x%x[%x ]*)>", function(hex)
     return (hex:gsub("(%x%x) ?", function(h) return string.char(tonumber(h, 16)) end))
@@ -44,7 +44,7 @@ local function check(case)
   end
 end
 
--- The message of a refusal, without the position.
+-- Returns the message of a refusal, without the position.
 local function refusal(value)
   local ok, message = pcall(encode, value)
   assert.is_false(ok)
@@ -136,7 +136,7 @@ describe("decoding", function()
 end)
 
 describe("duplicate keys", function()
-  -- An object of n keys in an order that is not theirs.
+  -- Returns an object of n keys that are not in their sorted order.
   local function members(n, key)
     local list = {}
     for i = 1, n do
@@ -466,7 +466,7 @@ describe("the number of a value", function()
   end)
 end)
 
--- Text of others, as the core reads and rewrites it without Lua values between.
+-- Foreign text, as the core reads and rewrites it without Lua values in between.
 describe("canonical text", function()
   local canon = ahtest.canon
 

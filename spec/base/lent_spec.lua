@@ -1,6 +1,6 @@
--- Bytes that are lent (src/base/lent.h): a build in which they are poisoned finds who uses them
--- behind a call out. `make check-asan` is such a build, and finds each fault that lent_faults.c
--- plants; in any build none of them is reported where it is done as it should be.
+-- Lent bytes (src/base/lent.h): a build that poisons them finds code that uses them after a call
+-- out. `make check-asan` is such a build; it finds each fault of lent_faults.c. No build reports
+-- the correct variant of any of them.
 local command = require "support.command"
 
 local folder = command.BINARY:match("^(.*)/")
@@ -15,8 +15,8 @@ for line in command.shell(program).out:gmatch("[^\n]+") do
   end
 end
 
--- Compiles `text` and lent.c with ASan, so that a spec of a plain build can show it, too. Returns
--- the path of the binary, or false (no compiler with ASan) and the compiler's errors.
+-- Compiles `text` and lent.c with ASan, so that plain builds are tested, too. Returns the path of
+-- the binary, or false (no compiler with ASan) and the compiler's errors.
 local function compile(text, flags)
   local source, binary = command.temp(text), command.temp()
   local r = command.shell(("cc -x c -std=c11 -D_POSIX_C_SOURCE=200809L -g -fsanitize=address %s "

@@ -1,12 +1,12 @@
--- ah.yaml.decode: the core schema's scalars, what is refused and where, bounds, hostile texts, and
--- a machine without libyaml. The grammar of YAML itself is libyaml's.
+-- ah.yaml.decode: the core schema's scalars, what is refused and where, limits, hostile texts, and
+-- a build without libyaml. The grammar of YAML itself is libyaml's.
 local ah = require "agenthost"
 local command = require "support.command"
 
 local _, none = ah.yaml.decode "a"
 local HERE = not (none and none:find("not in this build", 1, true))
 
--- A build without libyaml says so; the rest needs it.
+-- A build without libyaml reports that; the other specs need it.
 local function it_reads(words, body)
   it(words, function()
     if not HERE then
@@ -30,7 +30,7 @@ local function refused(text, words)
   return message
 end
 
--- Scalars by what they look like: YAML 1.2, 10.3.2.
+-- Scalars by their form: YAML 1.2, 10.3.2.
 local SCALARS = {
   ["null"] = { "", "~", "null", "Null", "NULL", "# nothing", "---", "--- ~", "%YAML 1.2\n---\n" },
   ["true"] = { "true", "True", "TRUE", "!!bool true", "!!bool 'True'" },

@@ -1,6 +1,5 @@
--- Agent scripts: what the command makes of a script that returns an agent, and of one that does
--- nothing. docs/reference/agent.md, "Agent scripts"; src/cli/agent.c,
--- lua/agenthost/command/inspect.lua.
+-- Agent scripts: the command with a script that returns an agent, and with one that does nothing.
+-- docs/reference/agent.md, "Agent scripts"; src/cli/agent.c, lua/agenthost/command/inspect.lua.
 local ah = require "agenthost"
 local command = require "support.command"
 

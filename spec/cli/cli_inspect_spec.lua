@@ -1,10 +1,10 @@
--- agenthost tools and agenthost check: what a script would run, found without running it.
+-- agenthost tools and agenthost check: they report what a script would run, without its runs.
 local ah = require "agenthost"
 local command = require "support.command"
 
 local agenthost, has, has_not, temp = command.agenthost, command.has, command.has_not, command.temp
 
--- Inspects a script text: its result, and the path it had.
+-- Inspects a script text; returns the result and the path of the script.
 local function inspect(name, text, ...)
   local path = temp(text)
   return agenthost(name, path, ...), path
@@ -16,7 +16,7 @@ local function check(text, ...)
   return assert(ah.json.decode(r.out), r.err), r.code, path
 end
 
--- The faults as "line: message".
+-- Returns the faults as "line: message".
 local function faults(text)
   local found, code = check(text)
   local list = {}
@@ -37,7 +37,7 @@ describe("agenthost tools", function()
     local find = ah.tool { name = "find", description = "Finds a thing.",
       params = { name = "string: of the thing", limit = "integer 1..9 = 3" },
       handler = function() error("never called") end }
-    local now = ah.tool { name = "now", description = "Tells the time." }
+    local now = ah.tool { name = "now", description = "Shows the time." }
     local agent = ah.agent { model = "demo/tools", system = "Be brief.", tools = { find, now } }
     print(agent:run("Which?"), "never printed")]]
 
@@ -48,12 +48,12 @@ describe("agenthost tools", function()
     assert.equal(path .. ":7: ah.agent asks demo/tools, 2 tools of",
       r.out:match("^(.-) %d+ bytes\n\nfind: "))
     has(r.out, "find: Finds a thing.\n  limit?: integer 1..9 = 3\n"
-      .. "  name: string  -- of the thing\n\nnow: Tells the time.\n")
+      .. "  name: string  -- of the thing\n\nnow: Shows the time.\n")
   end)
 
   it("has the exact specifications with --json", function()
     local r, path = inspect("tools", SCRIPT, "--json")
-    assert.equal(0, r.code) -- behind the script it is the script's
+    assert.equal(0, r.code) -- after the script's name, words are the script's
     r = agenthost("tools", "--json", path)
     local met = ah.json.decode(r.out).met
     assert.equal(1, #met)

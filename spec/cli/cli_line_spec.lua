@@ -1,6 +1,6 @@
--- The command line: flags of the commands as their rows say them, in front of the command's name
--- and behind it; that C, which reads the runs of scripts, and the program in Lua read alike; and
--- what is told where there is no Lua state to tell more.
+-- The command line: flags of the commands before and after the command's name, as their rows define
+-- them. C, which reads the command lines of scripts, and the program in Lua read alike. Also the
+-- messages when there is no Lua state.
 local command = require "support.command"
 local descriptors = require "support.descriptors"
 local flags = require "support.flags"
@@ -215,8 +215,8 @@ describe("a file that writes to a descriptor", function()
   end)
 end)
 
--- Both readers, of lines put together at random: what is no fault to the program is the run of a
--- script to C, with the same words, and what is one is told in its words.
+-- Compares both readers on random command lines: a line without a fault is for C the run of a
+-- script with the same words; for a line with a fault C prints the program's message.
 describe("C and the program", function()
   local COUNT = tonumber(os.getenv "AGENTHOST_LINES") or 150
   local WORDS = { "-v", "-q", "-qv", "-vv", "-vvq", "--eval=return", "-ereturn", "-qe", "--model",

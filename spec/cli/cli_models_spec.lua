@@ -1,12 +1,12 @@
 -- agenthost models: the configured providers and the abilities of adapters; and the matrix of
--- docs/reference/models.md, which is made of them.
+-- docs/reference/models.md, which is made from its output.
 local ah = require "agenthost"
 local command = require "support.command"
 local matrix = require "support.matrix"
 
 local has, has_not, shell = command.has, command.has_not, command.shell
 
--- Runs it with no variable set but those of `env`.
+-- Runs the command with only the variables of `env`.
 local function models(env, words)
   return shell(("env -i PATH=\"$PATH\" XDG_CONFIG_HOME=/nonexistent %s \"$A\" models %s")
     :format(env, words or ""))

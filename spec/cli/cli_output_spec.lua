@@ -1,5 +1,5 @@
--- Output for programs: --json (one object) and --jsonl (one event per line). Nothing else is on
--- stdout with them.
+-- Output for programs: --json (one object) and --jsonl (one event per line). With these options
+-- stdout has nothing else.
 local ah = require "agenthost"
 local command = require "support.command"
 

@@ -1,5 +1,5 @@
--- Settings: the configuration file, --env-file, the environment, flags; which of them wins,
--- what agenthost config shows, and that nothing of a secret is ever printed.
+-- Settings: the configuration file, --env-file, the environment and flags; their order of
+-- precedence; the output of agenthost config; and that secrets are never printed.
 local ah = require "agenthost"
 local command = require "support.command"
 

@@ -1,5 +1,5 @@
--- The command: its options, what it says where, its exit codes, signals, and that --help and
--- the man page tell the same.
+-- The command: its options, its messages, its exit codes, signals, and that --help and the man page
+-- agree.
 local binary = require "support.command"
 
 local agenthost, script, shell = binary.agenthost, binary.script, binary.shell
@@ -297,7 +297,7 @@ describe("the exit code of an agenthost error", function()
   local codes = {
     internal = 1, prompt_validation = 1, prompt_render = 1, prompt_evaluation = 1,
     tool_validation = 1, tool_not_found = 1, invalid_tool_provider = 1, cancelled = 1,
-    usage = 1, -- of the library by the script; 2 is about the command line
+    usage = 1, -- wrong use of the library by the script; 2 means a wrong command line
     provider = 3, http = 3,
     max_iterations_exceeded = 4, deadline_exceeded = 4, budget_exceeded = 4, loop_detected = 4,
     visibility_expansion_required = 4, waiting = 5,
@@ -342,11 +342,11 @@ describe("the exit code of an agenthost error", function()
 end)
 
 describe("signals", function()
-  -- Starts a script that prints "ready" once it is at work, does `act` (a shell command in
-  -- which $p is its process), and gives its exit code, output and the seconds it took.
+  -- Starts a script that prints "ready", then does `act` (a shell command in which $p is the
+  -- script's process id). Returns its exit code, its output and the seconds it took.
   local function signalled(text, act, options)
     local path, out = temp(text), temp("")
-    local pipe = temp() -- standard input: open, and nothing comes
+    local pipe = temp() -- standard input: open, but empty
     os.remove(pipe)
     local begun = os.time()
     local r = shell(([[mkfifo %s; exec 9<>%s
@@ -410,7 +410,7 @@ describe("signals", function()
 
   it("the second one ends what the first could not", function()
     local stubborn = 'print("ready") string.find(("a"):rep(500), (".-"):rep(6) .. "b")'
-    -- Behind that line nothing but the search takes 0.2 s of a processor.
+    -- Behind that line only the search takes 0.2 s of a processor.
     local searching = [[used() { awk '{ print $14 }' /proc/$p/stat; }; ready=$(used)
       for i in $(seq 400); do [ $(used) -ge $((ready + 20)) ] && break; sleep 0.05; done; ]]
     ends(signalled(stubborn, searching .. "kill -INT $p; sleep 0.3; kill -INT $p"), 130)
@@ -431,7 +431,7 @@ end)
 describe("standard output", function()
   local ENDLESS = 'while true do print("a line") end'
 
-  -- Reads one byte of what the script prints; the exit code of the command goes to stderr.
+  -- Reads one byte of the script's output; the exit code of the command goes to stderr.
   local function head(text)
     local command = '{ timeout 10 "$A" %s; echo "code $?" >&2; } | head -c 1'
     return shell(command:format(temp(text)))
@@ -486,7 +486,7 @@ describe("a word that is no option", function()
       f:write(text)
       made[#made + 1] = folder .. "/" .. name
     end
-    made[#made + 1] = folder -- after its files
+    made[#made + 1] = folder -- removed after its files
     return shell(("cd %s && %s"):format(folder, line))
   end
 

@@ -1,6 +1,6 @@
--- The rows of flags, of running (src/cli/options.c) and of the commands (lua/agenthost/command),
--- and all that tells of them: --help, the man page, the completions, which are also tried in their
--- shells.
+-- The rows of flags of running (src/cli/options.c) and of the commands (lua/agenthost/command), and
+-- all texts that are made from them: --help, the man page, and the completions, which are also
+-- tried in their shells.
 local ah = require "agenthost"
 local command = require "support.command"
 local flags = require "support.flags"
@@ -57,7 +57,7 @@ local function names_of(option)
   return option.letter and "-" .. option.letter, "--" .. option.name
 end
 
--- Returns the options of a command by the tables, as a set of "-v", "--verbose", ...
+-- Returns the options of a command in the tables, as a set of "-v", "--verbose", ...
 local function expected(name)
   local found = {}
   for _, option in ipairs(OPTIONS) do
@@ -170,7 +170,7 @@ describe("the man page", function()
 end)
 
 describe("completion", function()
-  -- Returns the words, as a set, that bash offers for these (the last one is being typed).
+  -- Returns the words that bash offers to complete these, as a set; the last word is incomplete.
   local function bash(...)
     local words = { "agenthost", ... }
     local list = {}

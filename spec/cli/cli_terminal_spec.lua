@@ -1,5 +1,5 @@
--- The command under a terminal: colours, the line of progress, the closing lines, Ctrl-C once
--- and twice, a terminal that is resized, narrow or dumb.
+-- The command on a terminal: colours, the progress line, the closing lines, Ctrl-C once and twice,
+-- and a terminal that is resized, narrow or dumb.
 local ah = require "agenthost"
 local command = require "support.command"
 local screen = require "support.screen"
@@ -18,7 +18,7 @@ local BRIEF = [=[
   local ah = require "agenthost"
   print(ah.run { model = ah.scripted { { text = "Fine.", delay = 0.6 } }, "Go" })]=]
 
--- Waits for the model, then in a tool, and leaves a line unfinished while it does.
+-- Waits for the model, then in a tool, and leaves a line unfinished meanwhile.
 local SLOW = [[
   local ah = require "agenthost"
   local slow = ah.tool { name = "slow", description = "Waits.", handler = function()
@@ -171,7 +171,7 @@ describe("Ctrl-C", function()
     return command.contents("/proc/" .. pid .. "/" .. file):match(pattern)
   end
 
-  -- In hundredths of a second.
+  -- Returns the processor time of a process in hundredths of a second.
   local function cpu(pid)
     return tonumber((of_process(pid, "stat", "%) %S" .. (" %S+"):rep(10) .. " (%d+)")))
   end
@@ -192,15 +192,16 @@ describe("Ctrl-C", function()
       return pid
     end)
     local before = cpu(pid)
-    wait_until(function() return cpu(pid) > before + 20 end) -- nothing but the search takes that
+    wait_until(function() return cpu(pid) > before + 20 end) -- only the search takes that much
     t.pty:write("\3")
     read(t, "^C")
-    wait_until(function() return of_process(pid, "status", "ShdPnd:%s*0+\n") end) -- it is heard
+    -- the signal has arrived
+    wait_until(function() return of_process(pid, "status", "ShdPnd:%s*0+\n") end)
     t.all = ""
     t.pty:write("\3")
     local code, all = finish(t)
     assert.equal(130, code)
-    has(all, ERASED) -- again: what was not read yet the terminal drops at a Ctrl-C
+    has(all, ERASED) -- once more, as a terminal drops unread output at a Ctrl-C
   end)
 
   it_if("ends a loop of runs: none after the first asks the model", function()
@@ -221,7 +222,7 @@ describe("Ctrl-C", function()
     has(shown, "asked\t1")
   end)
 
-  -- Each line is answered slowly; `first` is the script's first line.
+  -- Starts a chat that answers each line slowly; `first` is the script's first line.
   local function chat(first)
     local t = script(first .. [[
       local ah = require "agenthost"
@@ -238,7 +239,7 @@ describe("Ctrl-C", function()
     return read(t, "> ")
   end
 
-  -- Asks, lets the answer begin, presses Ctrl-C.
+  -- Sends a line, lets the answer begin, presses Ctrl-C.
   local function ask_and_press(t, line)
     t.pty:write(line .. "\n")
     ah.sleep(0.5)

@@ -1,5 +1,5 @@
--- Settings of a project, and which of them hold: agenthost.conf, where it is looked for, what needs
--- `agenthost trust`, what of it is kept; and files that want to do harm.
+-- Settings of a project: where agenthost.conf is searched, which settings hold, which need
+-- `agenthost trust`, and what is stored of them; and malicious files.
 local ah = require "agenthost"
 local command = require "support.command"
 local typing = require "support.typing"
@@ -13,7 +13,7 @@ local function write(path, text)
   f:write(text)
 end
 
--- Runs a command line in a folder of root.
+-- Runs a command line in a folder below root.
 local function at(folder, line)
   return shell(("unset AGENTHOST_MODEL OPENAI_API_KEY OPENAI_BASE_URL XDG_STATE_HOME; "
     .. "export HOME=%s/home XDG_CONFIG_HOME=; cd %s/%s && { %s; }"):format(root, root, folder,
@@ -386,7 +386,7 @@ describe("agenthost trust", function()
     assert.same({ "MINE", "HIS" }, told.settings[1].sets)
   end)
 
-  -- A person who is asked, in the project's folder.
+  -- Starts `agenthost trust` on a terminal, in the project's folder, and waits for its question.
   local function asked()
     local line = ("cd %s && exec %s trust"):format(project, quote(command.BINARY))
     local t = typing.start({ "/bin/sh", "-c", line }, { env = { "HOME=" .. root .. "/home" } })
@@ -569,7 +569,7 @@ describe("hostile files", function()
     assert.equal("auto", settings("project").color.value)
     at(".",
       "chown 65534 project; rm project/agenthost.conf; echo 'color = always' > agenthost.conf")
-    assert.equal("auto", settings("project/sub").color.value) -- the search has ended at project
+    assert.equal("auto", settings("project/sub").color.value) -- the search ends at the project
   end)
 
   it("of any bytes hold, or are refused with their line", function()

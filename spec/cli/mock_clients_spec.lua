@@ -1,7 +1,7 @@
--- Requests of the official clients that a model server must accept, and its answers, which must be
--- those of the service: pieces of streams sent back one by one, results in several messages,
--- threads, custom tools, signatures, ids of requests, and paths that do not exist.
--- `make check-clients` runs the clients themselves.
+-- Requests of the official clients that a model server must accept, and answers that must be as the
+-- service's: pieces of streams sent back one by one, results in several messages, threads, custom
+-- tools, signatures, ids of requests, and paths that do not exist. `make check-clients` runs the
+-- clients themselves.
 local mock = require "support.mock"
 local server = require "support.server"
 
@@ -13,7 +13,7 @@ local THREADS = { ["anthropic-version"] = "2023-06-01",
 local TARGET = { openai = "/v1/chat/completions", responses = "/v1/responses",
   anthropic = "/v1/messages", gemini = "/v1beta/models/m:generateContent", ollama = "/api/chat" }
 
--- The turn for the last thing that the user said; results are answered with "done".
+-- Answers the user's last text; results are answered with "done".
 local SCRIPT = [[
 local F = { { name = "f", arguments = { a = 1 } } }
 local turns = {
@@ -64,7 +64,7 @@ local function refused(answer, words, status)
   return e
 end
 
--- The data of each event, decoded, and how its lines end.
+-- Returns the data of each event, decoded, and the line ends.
 local function events_of(body)
   local list = {}
   for data in body:gmatch("data: ([^\r\n]+)") do
@@ -363,7 +363,7 @@ describe("a thread of agenthost mock", function()
     return messages(m, list, more, THREADS)
   end
 
-  -- A request that goes on: no system and no tools.
+  -- Sends a request that continues: without system text and tools.
   local function go_on(m, id, list, more)
     more = more or {}
     more.thread = { type = "continue", previous_message_id = id }
@@ -589,7 +589,7 @@ end)
 -- -- all --------------------------------------------------------------------------------------
 
 describe("a path that agenthost mock does not have", function()
-  -- Path, headers, the form of the answer, and a path that it tells of.
+  -- Path, headers, the form of the answer, and a path that the answer must name.
   local ASKED = {
     { "/v1/embeddings", {}, "openai", "POST /responses," },
     { "/v1/embeddings", { Authorization = "Bearer x" }, "openai", "POST /chat/completions" },

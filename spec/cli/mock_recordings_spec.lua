@@ -1,5 +1,5 @@
--- agenthost mock against recorded traffic: what providers took is taken, and what the mock says
--- has the shape of what they said: members, and the order of a stream's events.
+-- agenthost mock against recorded traffic: it accepts the requests that providers accepted, and its
+-- answers have the shape of theirs: members, and the order of a stream's events.
 local mock = require "support.mock"
 local program = mock.program()
 local recordings = require "support.recordings"
@@ -11,7 +11,7 @@ local FOLDERS = { { "openai-chat", "openai" }, { "openai-responses", "responses"
 local DEFAULT_URL = { openai = "/v1/chat/completions", responses = "/v1/responses",
   anthropic = "/v1/messages", gemini = "/v1beta/models/m:generateContent", ollama = "/api/chat" }
 
--- They go on from responses that another server said.
+-- These continue responses of another server.
 local NOT_TAKEN = {
   ["openai-responses/16-previous-response-id.json 2"] = true,
   ["openai-responses/16-previous-response-id.json 3"] = true,
@@ -32,14 +32,14 @@ local function headers_of(x, format)
   for name, value in pairs(x.request.headers or {}) do
     headers[name:lower()] = type(value) == "table" and value[1] or value
   end
-  if format == "anthropic" then -- recorders leave the betas out
+  if format == "anthropic" then -- recordings have no betas
     headers["anthropic-version"] = "2023-06-01"
     headers["anthropic-beta"] = "inline-tools-2026-09-15"
   end
   return headers
 end
 
--- The mock's answer to a recorded request.
+-- Returns the mock's answer to a recorded request.
 local function answered(x, format)
   local url = x.request.url ~= server.null and x.request.url or nil
   local target = url and url:match("^https?://[^/]+(.*)$") or DEFAULT_URL[format]
@@ -48,7 +48,7 @@ local function answered(x, format)
   return mock.answer(program, "POST", target, headers_of(x, format), body)
 end
 
--- Exchanges that went well, with a request.
+-- Returns the successful exchanges that have a request.
 local function taken(folder)
   local list = {}
   for _, x in ipairs(recordings.exchanges(folder)) do
@@ -68,7 +68,8 @@ describe("agenthost mock and recorded requests", function()
     it("of " .. f[1] .. " that were taken are taken", function()
       local n, refused = 0, {}
       for _, x in ipairs(taken(f[1])) do
-        started 'return function() return "ok" end' -- memory of signatures is one conversation's
+        -- a new start, as signatures are remembered per conversation
+        started 'return function() return "ok" end'
         local p = answered(x, f[2])
         n = n + 1
         if p.status ~= 200 and not NOT_TAKEN[x.name] then
@@ -83,8 +84,8 @@ end)
 
 -- -- shapes -------------------------------------------------------------------------------
 
--- "choices[].message.content" of everything in a document, at most 20 levels deep. What a caller
--- said itself (arguments, schemas) is not looked into.
+-- Paths such as "choices[].message.content" of everything in a document, at most 20 levels deep.
+-- Values that the caller has written (arguments, schemas) are left out.
 local OPEN = { args = true, input = true, arguments = true, parameters = true, metadata = true }
 
 local function add_paths(value, path, into, depth)
@@ -103,7 +104,7 @@ local function add_paths(value, path, into, depth)
   return into
 end
 
--- The documents of a body: one, or those of a stream; with what kind of event each is.
+-- Returns the documents of a body, one or those of a stream, with the kind of each event.
 local function documents(body)
   local docs = {}
   if body:find("^%s*{") and not body:find("\n{") then
@@ -137,7 +138,7 @@ local function kind_of(doc)
   return doc.type or (doc.choices and "usage") or (doc.DONE and "DONE") or "document"
 end
 
--- The kinds in order, repeated ones once; `ping` may stand anywhere.
+-- Returns the kinds in order, without repetitions; `ping` may be anywhere.
 local function order_of(docs)
   local kinds = {}
   for _, doc in ipairs(docs) do
@@ -157,7 +158,7 @@ local function paths_of(docs)
   return paths
 end
 
--- Paths of one that the other has not, but for those that match a pattern of `but`.
+-- Returns the paths that the other document lacks, except those that match a pattern of `but`.
 local function lacking(some, others, but)
   local list = {}
   for path in pairs(some) do
@@ -173,13 +174,14 @@ local function lacking(some, others, but)
   return list
 end
 
--- Beside the recording: the turn that says alike, members that the mock leaves out and that
--- the recording has not (newer servers say them).
+-- The recording; the format; a turn with the same content; `less`: members that the mock leaves
+-- out; `more`: members that the recording lacks (of newer servers).
 local CALL = 'calls = { { name = "f", arguments = { a = 1, b = "some longer words" } } }'
 local SHAPES = {
   { "openai-chat/01-text.json 1", "openai", 'text = "a b"' },
   { "openai-chat/02-tool-chain.json 1", "openai", CALL },
-  { "openai-chat/03-tool-stream.json 1", "openai", CALL, order = false, -- role and call in one
+  -- role and call are in one event
+  { "openai-chat/03-tool-stream.json 1", "openai", CALL, order = false,
     more = { "^call", "^role" }, less = { "obfuscation", "^role", "^call" } },
   { "openai-responses/03-tool-roundtrip.json 1", "responses", CALL,
     less = { "billing", "strict" } },

@@ -1,13 +1,14 @@
--- One script, run by each adapter against `agenthost mock`: the same answer, the same
--- conversation but for what only one wire has, and a cache that breaks only where it must.
+-- One script, run by each adapter against `agenthost mock`: the same answer, the same conversation
+-- except for parts that only one wire has, and a cache that breaks only where it must.
 local ah = require "agenthost"
 local mock = require "support.mock"
 
 local it = mock.is_built() and it or pending
 
--- An adapter more is a line more: its model, where its address is said and the path behind the
--- server's own, how its tools change, as the run is told of it, and where its wire does not tell
--- what was cached: Ollama's never does, and who is not known to take stream_options is not asked.
+-- One line for each adapter: its model, the path behind the server's address, the cache breaks that
+-- its run reports, and `silent`: the kinds of answers in which its wire does not report cached
+-- tokens. Ollama's wire never does; servers that are not known to accept stream_options are not
+-- asked for them in streams.
 local ADAPTERS = {
   { model = "openai/gpt-4o", path = "/v1", breaks = { "tools_changed" } },
   { model = "openai/responses/gpt-5.4", path = "/v1", breaks = {} },
@@ -45,8 +46,8 @@ local to_euros = ah.tool { name = "to_euros", description = "Turns dollars into 
   params = { amount = "number", note = "string?" },
   handler = function(args) return { euros = 410, note = args.note } end }
 
--- Tools that appear in mid-conversation: those of a section that was a summary, those of an
--- entity that is discovered, and one that a handler brings.
+-- Runs a conversation in which tools are added: those of a section that was summarised, those of an
+-- entity that is discovered, and one that a handler adds.
 local function conversation(adapter, url, stream)
   local find = ah.tool { name = "find", description = "Finds a customer.",
     params = { name = "string" },
@@ -68,7 +69,7 @@ end
 
 local ONLY_THERE = { origin = true, usage = true, time = true, stop_word = true, by = true }
 
--- The entries without adapter marks: origin, usage, what is kept for one wire alone.
+-- Returns the entries without marks of the adapter: origin, usage, and parts for one wire only.
 local function plain(reply)
   local list = {}
   for _, entry in ipairs(ah.json.decode(reply:transcript()).entries) do
@@ -76,7 +77,8 @@ local function plain(reply)
       entry[name] = nil
     end
     for _, call in ipairs(entry.tool_calls or {}) do
-      call.arguments = call.arguments == "" and "{}" or call.arguments -- Anthropic streams none
+      -- Anthropic streams no empty arguments
+      call.arguments = call.arguments == "" and "{}" or call.arguments
     end
     for i = entry.type == "assistant" and #entry.content or 0, 1, -1 do
       if entry.content[i].type == "opaque" then
@@ -90,7 +92,7 @@ local function plain(reply)
   return list
 end
 
--- Breaks that the server saw, and what it had cached in the end.
+-- Returns the breaks that the server saw, and its cache at the end.
 local function seen_by(m)
   local breaks, read = {}, 0
   for _, request in ipairs(m:log()) do
@@ -100,7 +102,7 @@ local function seen_by(m)
   return breaks, read
 end
 
--- One question: the reply or nil, the error, and how many requests it took.
+-- Runs one question: returns the reply or nil, the error, and the number of requests.
 local function ask(adapter, m, stream)
   local reply, err = ah.run { model = adapter.model, base_url = m.url .. adapter.path,
     api_key = "key-of-a-spec", stream = stream, "Hello?", log = function() end }
@@ -154,7 +156,7 @@ describe("agenthost mock and the adapters", function()
     end
   end)
 
-  -- Ollama's words have no numbers; where a service's have, they are the script's.
+  -- Ollama's message has no numbers; the services' messages have the script's numbers.
   it("tell a full context in each wire's own words, before an answer and in it", function()
     for _, adapter in ipairs(ADAPTERS) do
       for _, in_stream in ipairs { false, true } do

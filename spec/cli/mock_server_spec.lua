@@ -1,7 +1,7 @@
--- agenthost mock as a server: many clients at once, those that are slow, gone or too large, no
--- descriptors, signals at work, and turns that no server could say. The clients are
--- spec/support/crowd.c. The full size, 50 streams of 1 MiB and 256 slow connections of each kind:
--- AGENTHOST_MOCK_CROWD=1.
+-- agenthost mock as a server: many clients at once, clients that are slow, gone or too large, a
+-- lack of descriptors, signals at work, and turns that no server could send. The clients are
+-- spec/support/crowd.c. AGENTHOST_MOCK_CROWD=1 runs the full size: 50 streams of 1 MiB and 256 slow
+-- connections of each kind.
 local ah = require "agenthost"
 local command = require "support.command"
 local markdown = require "support.markdown"
@@ -33,15 +33,16 @@ local function crowd(m, how, ...)
   return assert(io.popen("LD_PRELOAD= " .. table.concat(words, " ")))
 end
 
--- Asks with n clients, the first of which are reset: ms to the last first bytes, and how many
--- answers came to their end.
+-- Sends requests of n clients, the first of which are reset. Returns the ms until all had their
+-- first bytes, and the number of complete answers.
 local function ask(m, n, resets, file)
   local pipe <close> = crowd(m, "ask", n, resets, file)
   local first, well = pipe:read("l"):match("^(%d+) (%d+) ")
   return tonumber(first), tonumber(well)
 end
 
--- n clients that send and read a byte each `every` ms, until the pipe is closed and `seconds` over.
+-- Starts n clients that send and read a byte each `every` ms for `seconds`; closing the pipe waits
+-- for their end.
 local function hold(m, n, file, every, seconds)
   local pipe = crowd(m, "hold", n, file, every, seconds)
   assert.equal("held", pipe:read("l"))
@@ -58,7 +59,7 @@ local function cpu(m)
   return (user + system) / 100
 end
 
--- Waits until there is nothing to do any more: the processor's time stands still.
+-- Waits until the server is idle: its processor time no longer grows.
 local function rest(m)
   local before
   for _ = 1, 300 do
@@ -77,7 +78,7 @@ local function says(m, text, path)
   return r and r:json().choices[1].message.content or err
 end
 
--- Starts the mock of this process with a script, as the command does.
+-- Starts the mock in this process with a script, as the command does.
 local function begin(script)
   return pcall(program.start, command.temp(script), "all", "strict", "")
 end
@@ -133,13 +134,13 @@ describe("the streams of agenthost mock", function()
       local m <close> = mock.start(BIG:format(size))
       local first, well = ask(m, n, resets, request(nil, table.unpack(wire)))
       assert.equal(n - resets, well)
-      if not ASAN then -- it keeps what was freed
+      if not ASAN then -- ASan keeps freed memory
         assert.is_true(peak(m) < 100, peak(m) .. " MiB")
       end
       if FULL then
         print(("%s: first bytes of %d in %d ms, %.0f MiB"):format(name, n, first, peak(m)))
       end
-      assert.is_true(first < 1000 * SLOW, first .. " ms") -- on a quiet machine: 50
+      assert.is_true(first < 1000 * SLOW, first .. " ms") -- 50 ms on a quiet machine
     end)
   end
 
@@ -233,7 +234,7 @@ end)
 
 local ENDLESS = "POST " .. PATH .. " HTTP/1.1\r\nHost: x\r\nX-Long: " .. ("a"):rep(4000)
 
--- Connections that keep the server waiting, and how many ms they take for a byte.
+-- Connections that keep the server waiting, and their ms for each byte.
 local KINDS = {
   ["say nothing"] = { ENDLESS, 60000 },
   ["never end a head"] = { ENDLESS, 10 },
@@ -298,7 +299,7 @@ describe("the connections of agenthost mock", function()
     assert.equal("a", says(m, "quick"))
   end)
 
-  -- A request's beginning; 64 MiB and more are refused by the head alone.
+  -- Returns the beginning of a request; the head alone suffices to refuse 64 MiB and more.
   local function half(path, headers, length)
     return command.temp(("POST %s HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n{")
       :format(path, headers or "", length))
@@ -402,9 +403,9 @@ describe("a signal to agenthost mock", function()
   end
 end)
 
--- -- turns that cannot be ------------------------------------------------------------------------
+-- -- invalid turns -------------------------------------------------------------------------------
 
--- Values that are none of a kind, as Lua, and how they are shown.
+-- Values of the wrong kind for each kind of field, as Lua text.
 local WRONG = {
   text = { "7", "{}", "true", "'\\xff'" },
   texts = { "7", "{ 7 }", "{ a = 'b' }", "'\\xff'", "{ 'a', '\\xff' }" },
@@ -432,7 +433,7 @@ local function wrong_numbers(row)
   return list
 end
 
--- { name of a field, the text of a turn }
+-- Returns { name of a field, the text of a turn } for each wrong value.
 local function wrong_turns()
   local list = {}
   for _, row in ipairs(dofile "lua/agenthost/command/mock/fields.lua") do
@@ -451,7 +452,7 @@ describe("a turn that no server can say", function()
         local ok, err = begin(form:format(wrong[2]))
         local text = ok and "it was taken" or err.message or err
         assert.is_false(ok, wrong[2])
-        if not form:find "ah.scripted" then -- which has some words of its own
+        if not form:find "ah.scripted" then -- its messages for some fields are its own
           has(text, wrong[1])
         end
         has_not(text, "agenthost/command")

@@ -1,5 +1,5 @@
--- agenthost mock from outside: what it answers in each format, what it refuses, how it fails,
--- what it has cached, and how the command begins and ends. docs/reference/mock.md.
+-- agenthost mock from outside: its answers in each format, refused requests, failures, the cache,
+-- and how the command begins and ends. docs/reference/mock.md.
 local command = require "support.command"
 local markdown = require "support.markdown"
 local mock = require "support.mock"
@@ -48,7 +48,7 @@ local function ask(m, name, body, stream)
   return m:ask(stream and f.stream or f.path, body, f.headers)
 end
 
--- The data of each event or line, in order; text that is no JSON as it is.
+-- Returns the data of each event or line, in order; text that is not JSON unchanged.
 local function events_of(body)
   local list = {}
   for line in body:gmatch("[^\n]+") do
@@ -131,8 +131,8 @@ describe("agenthost mock", function()
       table.concat(kinds, " "))
   end)
 
-  -- The mock encodes the events of a text once where it cuts the text itself; it encodes those of a
-  -- list one by one.
+  -- The mock encodes the events of a text once if it cuts the text itself; the events of a list it
+  -- encodes one by one.
   it("says a text that it cuts in the same events as one that was cut before", function()
     local TEXT = ('a "quoted" \\ \u{20AC}\u{1F600} %s\t\1\n'):rep(9)
     local function streamed(name, text, query)
@@ -145,7 +145,7 @@ describe("agenthost mock", function()
       body.generationConfig = name == "gemini" and { thinkingConfig = { includeThoughts = true } }
       local r = m:ask(f.stream:gsub("%?.*", query or "%0"), body, f.headers)
       assert.equal(200, r.status, r.body)
-      return (r.body:gsub('("%a+ed_?a?t?":)[^,}]+', "%10")) -- times: created, completed_at
+      return (r.body:gsub('("%a+ed_?a?t?":)[^,}]+', "%10")) -- removes times: created, completed_at
     end
     local pieces = {}
     for _, chunk in ipairs(events_of(streamed("openai", ("%q"):format(TEXT)))) do
@@ -201,7 +201,8 @@ describe("agenthost mock", function()
     assert.is_true(m:ask("/v1/messages/count_tokens", body, ANTHROPIC):json().input_tokens > 4)
     assert.is_true(m:ask("/v1beta/models/m:countTokens",
       { generateContentRequest = FORMATS.gemini.body() }):json().totalTokens > 4)
-    assert.equal("x", ask(m, "openai"):json().choices[1].message.content) -- none took the turn
+    -- none of the others used the turn
+    assert.equal("x", ask(m, "openai"):json().choices[1].message.content)
   end)
 
   -- -- failing -------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 -- Requests that `agenthost mock` refuses, as strict providers do: each is a valid request with one
--- fault put into it. With --lenient the same requests are answered.
+-- fault in it. With --lenient the same requests are answered.
 local ahtest = require "ahtest"
 local mock = require "support.mock"
 local program = mock.program()
@@ -16,7 +16,7 @@ local function started(how)
   os.remove(path)
 end
 
--- -- requests that are fine --------------------------------------------------------------------
+-- -- valid requests ----------------------------------------------------------------------------
 
 local function schema()
   return { type = "object", properties = { a = { type = "string" } }, required = { "a" } }
@@ -69,7 +69,7 @@ end
 local TARGET = { openai = "/v1/chat/completions", responses = "/v1/responses",
   anthropic = "/v1/messages", gemini = "/v1beta/models/m:generateContent", ollama = "/api/chat" }
 
--- -- faults: where, what stands there instead, and words of the refusal -----------------------
+-- -- faults: a place, its new value, and words of the refusal ---------------------------------
 
 local EMPTY = server.array {}
 
@@ -183,7 +183,7 @@ local FAULTS = {
   },
 }
 
--- Puts a value at "a.2.b"; NIL takes what is there away.
+-- Sets the value at "a.2.b"; NIL removes it.
 local function put(root, path, value)
   local at, last = root, nil
   for step in path:gmatch("[^.]+") do
@@ -368,7 +368,7 @@ describe("a lenient agenthost mock", function()
   end)
 end)
 
--- Returns values that can replace any member, made anew each time.
+-- Returns new values that can replace any member.
 local function odd_values()
   return { server.null, true, 5, 1.5, "x", "", server.array {}, {}, server.array { 5 },
     server.array { "x" }, server.array { server.null }, server.array { server.array {} },
@@ -376,7 +376,7 @@ local function odd_values()
     server.array { { type = "text" } }, server.array { { type = "tool_result" } } }
 end
 
--- Every place of a body, as { table, key }.
+-- Returns every place of a body, as { table, key }.
 local function places_of(value, list)
   for key, inner in pairs(value) do
     list[#list + 1] = { value, key }
@@ -387,7 +387,7 @@ local function places_of(value, list)
   return list
 end
 
--- Words of Lua's own, which no client can do anything with.
+-- Returns true for Lua's own messages, which are useless to a client.
 local function of_lua(text)
   return text:match "attempt to[^\"]*" or text:match "bad argument[^\"]*"
     or text:match "[^\" ]+%.lua:%d+[^\"]*"

@@ -1,12 +1,12 @@
--- The command's own programs (lua/agenthost/command): they are in the binary alone, and no script
--- breaks them.
+-- The command's own programs (lua/agenthost/command): only the binary has them, and no script can
+-- break them.
 local command = require "support.command"
 
 local agenthost, contents, has, temp = command.agenthost, command.contents, command.has,
   command.temp
 local BUILD = command.BINARY:match "^(.*)/"
 
--- Takes away all that a script can take away, the library's table included.
+-- Removes everything that a script can remove, the library's table included.
 local DESTROY = [[
 local ah, G, next, debug = require "agenthost", _G, next, debug
 local function empty(t)

@@ -1,10 +1,10 @@
--- Output of the command that contains other people's text: no line of it can look like the
--- command's own, and no part of it is a control sequence for a terminal, in text for people and in
--- JSON for programs.
+-- Output of the command that contains foreign text: no line of it can look like the command's own,
+-- and no part of it is a control sequence for a terminal, both in text for people and in JSON for
+-- programs.
 local command = require "support.command"
 local server = require "support.server"
 
--- Line ends, escapes, C1 as UTF-8, and what turns the direction of writing.
+-- Line ends, escapes, C1 as UTF-8, and characters that change the direction of writing.
 local EVIL = "bad\27]0;pwned\7\27[31m\u{9b}31m\r\n\nagenthost: error: FORGED\nagenthost: warning: "
   .. "\u{202e}FORGED\u{2028}agenthost: FORGED\u{85}\u{2066}\127"
 

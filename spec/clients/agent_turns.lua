@@ -1,9 +1,9 @@
 -- The model's answers to command-line agents in `make check-clients`: two commands at once, with
--- thoughts, then an answer that shows that both results came. Agents send other requests, too, for
--- titles and the like; those get a word.
+-- thoughts, then an answer that shows that both results came. Other requests of the agents, for
+-- titles and the like, get one word.
 local COMMANDS = { "Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell" }
 
--- The tool that runs commands, by its names in the agents.
+-- Returns the tool that runs commands; its name differs between agents.
 local function tool_of(request)
   for _, name in ipairs(COMMANDS) do
     for _, tool in ipairs(request.tools) do

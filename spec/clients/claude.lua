@@ -1,6 +1,6 @@
 -- Part of `make check-clients`: the real `claude` command, driven by our adapter, against
--- `agenthost mock` on loopback. Said by the Makefile: AGENTHOST_CLAUDE, ANTHROPIC_BASE_URL and
--- an empty HOME. The server plays claude_turns.lua, which checks what the command sends on.
+-- `agenthost mock` on loopback. The Makefile sets AGENTHOST_CLAUDE, ANTHROPIC_BASE_URL and an empty
+-- HOME. The server plays claude_turns.lua, which checks the requests of the command.
 local ah = require "agenthost"
 
 local LONG = ("t"):rep(59) .. "_long" -- 64 characters

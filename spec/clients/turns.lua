@@ -1,5 +1,5 @@
 -- The model's answers to the libraries in `make check-clients`, chosen by the user's text and by
--- the results that came. harness.mjs uses the same words.
+-- the results. harness.mjs uses the same texts.
 local PARIS = { city = "Paris", unit = "celsius" }
 
 local function weather(arguments)

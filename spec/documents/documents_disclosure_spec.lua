@@ -9,7 +9,8 @@ local tool, read, call, calls, turn = D.tool, D.read, D.call, D.calls, D.turn
 local SUFFIX =
   '---\n[This section is summarized. To view full content, call `read_section` with key "%s".]'
 
--- Its usage example: tools in a summarised section. `more` are children, or other fields.
+-- The document's usage example: tools in a summarised section. `more` are children, or other
+-- fields.
 local function research(more)
   local fields = {
     title = "Context",

@@ -72,7 +72,7 @@ local function discovered(turns, fields)
   return D.run(turns, fields)
 end
 
--- One call of a tool that gives what the function gives, then calls that follow in the same answer.
+-- Runs one call of a tool with this value, then calls that follow in the same answer.
 local function giving(value, more, fields)
   fields = fields or {}
   local give = tool("give", { handler = function() return value end })

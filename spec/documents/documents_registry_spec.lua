@@ -1,5 +1,5 @@
 -- The document on a registry of tools (seed 004), statement by statement: the registry, brief
--- descriptions and pick_tools, executors behind it, and the detector of loops.
+-- descriptions and pick_tools, executors, and the loop detector.
 local ah = require "agenthost"
 local D = require "support.documents"
 local sound = require "support.sound"

@@ -1,5 +1,5 @@
--- The document on the registration of tools (seed 003), statement by statement: sections of
--- tools, prompts, rendering, and what is wrong with them.
+-- The document on the registration of tools (seed 003), statement by statement: sections of tools,
+-- prompts, rendering, and their errors.
 local ah = require "agenthost"
 local D = require "support.documents"
 
@@ -20,7 +20,7 @@ local function lookup_tool()
   }
 end
 
--- Its example, in its own words: name, body, params, children, description.
+-- The document's example, with its names: name, body, params, children, description.
 local function overview(lookup)
   local guidance = { primary_tool = "string" }
   return ah.prompt {

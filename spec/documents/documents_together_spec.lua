@@ -1,5 +1,5 @@
--- The ideas of the documents at work together and under strain: sections, entities, picks,
--- registries, plans and strategies in one conversation, nested, parallel, failing, saved, loaded.
+-- The documents' features combined: sections, entities, picks, registries, plans and strategies in
+-- one conversation, nested, parallel, failing, saved, loaded.
 local ah = require "agenthost"
 local D = require "support.documents"
 local sound = require "support.sound"

@@ -34,7 +34,7 @@ local function answer(f, fields)
   return s:results(1), s
 end
 
--- Its example registration.
+-- The document's example registration.
 local function lookup_tool(fields)
   local t = {
     name = "lookup_entity",

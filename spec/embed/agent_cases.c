@@ -129,8 +129,12 @@ static void fails(void)
     HAS(ah_agent_reply_json(agent), "\"error\":{\"code\":\"max_iterations_exceeded\"");
     HAS(ah_last_error(host)->json, "\"max_iterations\":2");
     HAS(ah_errmsg(host), "(2)");
+    STATUS(host, ah_agent_run(agent, "\xff"), AH_USAGE); /* no run began: no reply either */
+    CHECK(ah_agent_reply(agent) == NULL && ah_agent_reply_json(agent) == NULL);
+    STATUS(host, ah_agent_run(agent, NULL), AH_MAX_ITERATIONS); /* the conversation goes on */
     agent = agent_of(host, "{\"model\":\"slow\",\"timeout\":0.02}");
     STATUS(host, ah_agent_run(agent, "go"), AH_DEADLINE);
+    HAS(ah_agent_messages(agent), "\"content\":\"go\"");
     shut(host);
 }
 
@@ -442,7 +446,9 @@ static void opens_conversations(void)
     STATUS(host, ah_agent_run(a, "y"), AH_OK);
     HAS(ah_agent_reply(a)->text, "own: 2 one Ann");
     CHECK(!strstr(ah_agent_messages(own), "user"));
-    ah_agent_close(own);
+    ah_agent_close(own); /* the handle: the script's agent goes on */
+    STATUS(host, ah_agent_find(host, "agent", &own), AH_OK);
+    STATUS(host, ah_agent_run(own, "x"), AH_OK);
     ah_agent_close(a);
     load(host, "return require('agenthost').agent { model = 'demo/echo' }"); /* takes its name */
     STATUS(host, ah_agent_run(b, "z"), AH_OK);

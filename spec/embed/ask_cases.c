@@ -111,7 +111,7 @@ static void of_an_approval(void)
     shut(host);
 }
 
-/* The event of that type and how it names who did it, or NULL. */
+/* Returns the JSON of the next event of that type, or NULL. */
 static const char *event_of(ah_host *host, const char *type)
 {
     const ah_event *e;

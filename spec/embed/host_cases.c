@@ -78,6 +78,64 @@ static void tells_why_a_script_failed(void)
     shut(host);
 }
 
+static void keeps_the_last_error(void)
+{
+    ah_host *host = open_plain();
+    const char *result = "untouched";
+
+    CHECK(ah_last_error(host)->status == AH_OK && strcmp(ah_last_error(host)->code, "ok") == 0);
+    CHECK(strcmp(ah_last_error(host)->json, "") == 0 && strcmp(ah_errmsg(host), "") == 0);
+    STATUS(host, ah_call_tool(host, "none", NULL, &result), AH_TOOL_NOT_FOUND);
+    CHECK(strcmp(result, "untouched") == 0);
+    load(host, "return 1"); /* a success does not clear it */
+    CHECK(ah_last_error(host)->status == AH_TOOL_NOT_FOUND);
+    HAS(ah_last_error(host)->json, "\"code\":\"tool_not_found\"");
+    HAS(ah_errmsg(host), "there is no tool 'none'");
+    STATUS(host, ah_call_tool(host, NULL, NULL, &result), AH_USAGE);
+    CHECK(ah_last_error(host)->status == AH_USAGE);
+    CHECK(strcmp(ah_status_name((ah_status)99), "internal") == 0);
+    shut(host);
+}
+
+static void takes_names_of_models(void)
+{
+    ah_host *host = open_plain();
+    ah_agent *agent;
+
+    STATUS(host, ah_alias(host, NULL), AH_USAGE);
+    STATUS(host, ah_alias(host, "{"), AH_TOOL_VALIDATION);
+    STATUS(host, ah_alias(host, "[]"), AH_USAGE);
+    CHECK(ah_alias(host, "{\"a\":7}") != AH_OK);
+    HAS(ah_errmsg(host), "'a'");
+    STATUS(host, ah_alias(host, "{\"parrot\":\"demo/echo\"}"), AH_OK);
+    agent = agent_of(host, "{\"model\":\"parrot\"}");
+    STATUS(host, ah_agent_run(agent, "x"), AH_OK);
+    CHECK(strcmp(ah_agent_reply(agent)->text, "x") == 0);
+    shut(host);
+}
+
+/* After ah_terminate no run begins and no script goes on; the host can be closed. */
+static void is_terminated(void)
+{
+    ah_host *host = open_plain();
+    ah_agent *slow, *echo;
+
+    load(host, "local ah = require 'agenthost' return { slow = ah.scripted(function() return { "
+               "text = 'x', delay = 60 } end) }");
+    slow = agent_of(host, "{\"model\":\"slow\"}");
+    echo = agent_of(host, "{\"model\":\"demo/echo\"}");
+    STATUS(host, ah_agent_start(slow, "go"), AH_OK);
+    CHECK(ah_step(host, 0) == 1 && ah_waiting(host) == 0);
+    ah_terminate(host);
+    step_until_done(host);
+    CHECK(ah_agent_reply(slow)->status == AH_CANCELLED);
+    STATUS(host, ah_agent_run(echo, "x"), AH_CANCELLED);
+    STATUS(host, ah_agent_start(echo, "x"), AH_CANCELLED);
+    CHECK(ah_agent_reply(echo) == NULL);
+    CHECK(try(host, "while true do end") != AH_OK);
+    shut(host);
+}
+
 static void gives_a_script_its_arguments(void)
 {
     char *argv[] = {(char *)(uintptr_t) "one", (char *)(uintptr_t) "two"};
@@ -196,6 +254,8 @@ static void takes_null_where_there_is_nothing(void)
     HAS(ah_errmsg(NULL), "there is no host");
     ah_cancel(NULL);
     ah_wake(NULL);
+    ah_terminate(NULL);
+    CHECK(ah_waiting(NULL) == 0 && !ah_interactive(NULL) && ah_counter(NULL, "x") == -1);
     STATUS(host, ah_script(host, NULL, 0, NULL), AH_USAGE);
     HAS(ah_errmsg(host), "ah_script: path must not be NULL");
     STATUS(host, ah_script(host, "x.lua", 2, NULL), AH_USAGE);
@@ -264,6 +324,7 @@ static void refuses_defaults_that_are_none(void)
     STATUS(host, ah_defaults(host, "{\"max_iterations\":1}"), AH_OK);
     STATUS(host, ah_defaults(host, NULL), AH_USAGE);
     HAS(ah_errmsg(host), "ah_defaults: json must not be NULL");
+    STATUS(host, ah_defaults(host, "{"), AH_TOOL_VALIDATION);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         CHECK(ah_defaults(host, wrong[i].json) != AH_OK);
         HAS(ah_errmsg(host), wrong[i].why);
@@ -277,6 +338,9 @@ const a_case host_cases[] = {
     {"a host takes no config of another size", takes_no_config_of_another_size},
     {"a host gives its user what it was given", gives_its_user_what_it_was_given},
     {"a host tells why a script failed", tells_why_a_script_failed},
+    {"a host keeps its last error until another call fails", keeps_the_last_error},
+    {"a host takes names of models", takes_names_of_models},
+    {"a host that is terminated begins nothing more", is_terminated},
     {"a host gives a script its arguments", gives_a_script_its_arguments},
     {"a host has what a text returned", has_what_a_text_returned},
     {"a host keeps Lua within its memory", keeps_lua_within_its_memory},

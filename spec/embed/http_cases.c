@@ -201,6 +201,16 @@ static void is_cancelled(void)
         CHECK(ah_step(host, 100) > 0);
     shut(host);
     CHECK(s.cancelled == s.id);
+    s.id = s.cancelled = 0;
+    host = open_host((ah_config){.transport = {.start = start, .ud = &s}}); /* without `cancel` */
+    agent = agent_of(host, config);
+    STATUS(host, ah_agent_start(agent, "hi"), AH_OK);
+    while (!s.id)
+        CHECK(ah_step(host, 100) > 0);
+    ah_agent_cancel(agent);
+    step_until_done(host);
+    CHECK(ah_agent_reply(agent)->status == AH_CANCELLED);
+    shut(host);
 }
 
 static void is_limited(void)

@@ -111,9 +111,26 @@ static int call_from_lua(lua_State *L)
     CHECK(ah_step(host, 0) == AH_USAGE);
     ah_agent_close(agent);
     ah_close(host);
+    STATUS(host, ah_load(host, "inner", "return 'inner'", 14, 0, NULL), AH_OK);
+    CHECK(strcmp(ah_returned(host), "inner") == 0);
     STATUS(host, ah_agent_run(agent, "nested"), AH_OK);
     lua_pushstring(L, ah_agent_reply(agent)->text);
     return 1;
+}
+
+/* From an observer of a script, which cannot wait: what begins and reads is allowed. */
+static int observe(lua_State *L)
+{
+    ah_host *host = lua_touserdata(L, lua_upvalueindex(1));
+    ah_agent *agent = lua_touserdata(L, lua_upvalueindex(2)), *other = NULL;
+
+    STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\"}", &other), AH_USAGE);
+    HAS(ah_errmsg(host), "ah_agent_open: it cannot be called from an observer");
+    STATUS(host, ah_load(host, "x", "", 0, 0, NULL), AH_USAGE);
+    STATUS(host, ah_agent_run(agent, "x"), AH_USAGE);
+    STATUS(host, ah_agent_send(agent, "x"), AH_OK);
+    CHECK(!other && ah_agent_messages(agent));
+    return 0;
 }
 
 static void is_called_from_a_handler(void)
@@ -126,6 +143,14 @@ static void is_called_from_a_handler(void)
     lua_pushlightuserdata(L, agent_of(host, "{\"model\":\"demo/echo\"}"));
     lua_pushcclosure(L, call_from_lua, 2);
     lua_setglobal(L, "nested");
+    lua_pushlightuserdata(L, host);
+    lua_pushlightuserdata(L, agent_of(host, "{\"model\":\"demo/echo\"}"));
+    lua_pushcclosure(L, observe, 2);
+    lua_setglobal(L, "observe");
+    do_string(L, "local seen = 0\n"
+                 "assert(require('agenthost').run { model = 'demo/echo', 'x', on = function()\n"
+                 "  observe() seen = seen + 1 end })\n"
+                 "assert(seen > 0)");
     do_string(L, "local ah = require 'agenthost'\n"
                  "local t = ah.tool { name = 't', description = 'A.', handler = function() "
                  "return nested() end }\n"

@@ -116,6 +116,7 @@ typedef struct native {
     const char *refusal;
     char args[200];
     double left;
+    bool looked; /* on_idle has tried to answer */
 } native;
 
 static void on_call(void *ud, ah_host *host, const ah_tool_call *call)
@@ -282,6 +283,37 @@ static void answered_later(void)
     shut(host);
 }
 
+/* An observer that answers an open call: it is refused, and the call stays open. */
+static int on_idle(void *ud, int timeout_ms)
+{
+    native *n = ud;
+
+    if (n->call && !n->looked) {
+        n->looked = true;
+        STATUS(n->host, ah_tool_done(n->host, n->call, "1"), AH_USAGE);
+    }
+    return timeout_ms;
+}
+
+static void not_answered_by_an_observer(void)
+{
+    native n = {0};
+    ah_tool_config cfg = config_of(&n);
+    ah_agent *agent;
+
+    n.host = open_host((ah_config){.watcher = {.idle = on_idle, .ud = &n}});
+    STATUS(n.host, ah_add_tool(n.host, &cfg), AH_OK);
+    agent = agent_of(n.host, "{\"model\":\"demo/tools\",\"tools\":[\"native\"]}");
+    STATUS(n.host, ah_agent_start(agent, "go"), AH_OK);
+    while (!n.looked)
+        CHECK(ah_step(n.host, 1) == 1);
+    STATUS(n.host, ah_tool_done(n.host, n.call, "{"), AH_TOOL_VALIDATION); /* ends it, as failed */
+    STATUS(n.host, ah_tool_done(n.host, n.call, "1"), AH_USAGE);
+    step_until_done(n.host);
+    HAS(ah_agent_reply(agent)->text, "is not JSON");
+    shut(n.host);
+}
+
 static void out_of_time(void)
 {
     native n = {0};
@@ -429,7 +461,7 @@ static void answered_by_a_thread(void)
     STATUS(host, ah_call_tool(host, "bridge", NULL, &got), AH_OK);
     CHECK(strcmp(got, "\"from a thread\"") == 0 && b.woken == 1);
     ah_wake(host);
-    ah_wake(host); /* told as one */
+    ah_wake(host); /* one call of `woken` */
     ah_step(host, 0);
     CHECK(b.woken == 2);
     shut(host);
@@ -443,6 +475,7 @@ const a_case tool_cases[] = {
     {"a tool of the program is described, and takes what was meant", described_and_coerced},
     {"a tool of the program that is declared wrongly is refused", declared_wrongly},
     {"a tool of the program answers later", answered_later},
+    {"a call is not answered by an observer", not_answered_by_an_observer},
     {"a tool of the program is stopped when its time is over", out_of_time},
     {"a tool of the program is told that its run is over", cancelled_with_the_run},
     {"a script may use the tools of the program", wanted_by_a_script},

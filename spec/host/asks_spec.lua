@@ -1,11 +1,11 @@
--- Asks, which a person answers: ctx:ask, approvals as asks, front ends, and the ways in which an
--- ask ends. docs/reference/asks.md.
+-- Asks to a person: ctx:ask, approvals as asks, front ends, and the ways in which an ask ends.
+-- docs/reference/asks.md.
 local ah = require "agenthost"
 local sound = require "support.sound"
 
 local function quiet() end
 
--- A tool that asks; what ctx:ask returned goes to `got`, by the call's id.
+-- Makes a tool that asks; the results of ctx:ask go to `got`, by the call's id.
 local function asker(got, ask, fields)
   local t = { name = "wonder", description = "Asks.", params = { n = "integer?" },
     handler = function(args, ctx)
@@ -31,7 +31,7 @@ local function calls(...)
   return { calls = list }
 end
 
--- A tool for which approvals are needed; `ran` counts, and keeps the last arguments.
+-- Makes a tool that needs approvals; `ran` counts its calls and keeps the last arguments.
 local function risky(ran)
   return ah.tool { name = "risky", description = "Does it.", params = { n = "integer?" },
     handler = function(args)
@@ -46,7 +46,7 @@ local function ask_for_risky(call)
   end
 end
 
--- Runs and gives the results of tools, the events of asks and warnings, and the reply or error.
+-- Runs; returns the results of tools, the events of asks and warnings, and the reply or error.
 local function go(fields)
   local told = {}
   local on = fields.on or quiet
@@ -67,7 +67,7 @@ local function go(fields)
   return list, told, reply, err
 end
 
--- "ask approval", "answered by script", ... of events
+-- Returns events as "ask approval", "answered by script", ...
 local function tale(told)
   local list = {}
   for i, e in ipairs(told) do
@@ -103,7 +103,7 @@ describe("ctx:ask", function()
       asks = function(ask)
         seen = ask
         ah.sleep(0.005)
-        return "3" -- surely meant
+        return "3" -- coerced, as the meaning is clear
       end,
     })
     assert.equal(3, got.value)
@@ -539,7 +539,7 @@ describe("an approval", function()
     } do
       local said, told, ran = approve { approve = wrong, asks = function() return true end }
       assert.is_nil(ran.n, i)
-      assert.equal("Tool 'risky' was not run: not approved: what decides on it has failed", said)
+      assert.equal("Tool 'risky' was not run: not approved: the approval function failed", said)
       assert.same({ "ask approval", "warning", "denied by script" }, tale(told))
       local line = debug.getinfo(wrong, "S").linedefined
       assert.matches("asks_spec.lua:" .. line .. ": `approve` failed", told[2].message)
@@ -616,7 +616,7 @@ describe("an approval", function()
   end)
 end)
 
--- Whatever is asked while an ask is being told, answered or given up may close it.
+-- Code that runs while an ask is shown, answered or given up may close the ask.
 describe("an ask that is closed in the midst of something", function()
   local function with(fields, respond)
     local agent, kept, ran = nil, nil, {}
@@ -721,7 +721,7 @@ describe("what is told of an ask", function()
     for _, line in ipairs(lines) do
       shown = shown + (line:find("pass-word-9", 1, true) and 1 or 0)
     end
-    assert.is_true(shown > 0) -- the one that is not secret
+    assert.is_true(shown > 0) -- the ask that is not secret
     local of_secret = {}
     for _, line in ipairs(lines) do
       local id = line:match '"id":"(ask_%d+)"'
@@ -750,7 +750,7 @@ describe("what is told of an ask", function()
           lines[#lines + 1] = ah.json.encode(e)
         end
       end }
-    assert.equal(KEY, got.c1.value) -- who asked has it
+    assert.equal(KEY, got.c1.value) -- the asking handler gets it unchanged
     assert.equal(2, #lines)
     for _, line in ipairs(lines) do
       assert.is_nil(line:find(KEY, 1, true))

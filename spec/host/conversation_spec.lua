@@ -98,7 +98,7 @@ describe("ah.load", function()
     assert(ah.load(path, { model = "demo/echo" }))
     assert(ah.agent({ model = "openai/x", api_key = "key" }):save(path))
     local ok, err = pcall(ah.load, path, { api_key = "key", tool_change_mode = "no such" })
-    assert.is_false(ok) -- the model is known: the field is the script's mistake
+    assert.is_false(ok) -- the model is known, so the wrong field is an error of the script
     assert.matches("tool_change_mode", err.message)
   end)
 

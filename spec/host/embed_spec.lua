@@ -1,8 +1,8 @@
--- The embedding interface: the cases of spec/embed, the examples, the headers alone, and
--- what the libraries show to a linker.
+-- The embedding interface: the cases of spec/embed, the examples, the headers on their own, and the
+-- symbols that the libraries export.
 local BUILD = os.getenv("AGENTHOST_BUILD") or "./build"
 
--- Exit code, output of both kinds.
+-- Returns the exit code and the output of both kinds.
 local function run(command)
   local pipe <close> = assert(io.popen("{ " .. command .. "\n} 2>&1; echo \" $?\""))
   local text = pipe:read("a")
@@ -67,7 +67,7 @@ local function lines(command)
   return list
 end
 
--- The sanitizers' runtime is not to be loaded into compilers.
+-- Keeps the sanitizers' runtime out of compilers.
 local CC = "unset LD_PRELOAD; "
 
 describe("the headers", function()
@@ -92,7 +92,7 @@ describe("the headers", function()
   end)
 end)
 
--- The names that the headers promise.
+-- Returns the names that the headers declare.
 local function promised()
   local names = {}
   for _, header in ipairs { "include/agenthost.h", "include/agenthost_lua.h" } do
@@ -117,7 +117,7 @@ local function exported(command)
   return names
 end
 
--- A build that is static (make check-musl) has none that are shared.
+-- A static build (make check-musl) has no shared libraries.
 describe("the libraries", io.open(BUILD .. "/libagenthost.so") and function()
   it("show what the headers promise, ah_* and luaopen_*, and nothing else", function()
     local names = promised()

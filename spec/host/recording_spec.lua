@@ -1,4 +1,4 @@
--- HTTP exchanges kept in a file and taken from it: agenthost --record and --replay.
+-- HTTP exchanges in a file: agenthost --record and --replay.
 local ah = require "agenthost"
 local command = require "support.command"
 local markdown = require "support.markdown"
@@ -51,7 +51,7 @@ local function agenthost(s, words, env)
   )
 end
 
--- A recorded session: the file, and the address it was recorded from.
+-- Records a session; returns the file, and the address it was recorded from.
 local function record()
   local s <close> = model()
   local file = command.temp()
@@ -129,7 +129,7 @@ describe("a recording", function()
     local file = record()
     local stat <close> = assert(io.popen("stat -c %a " .. file))
 
-    -- os.tmpname made it, so the mode is that of mkstemp; of our own making it is the same
+    -- os.tmpname made the file, with the mode of mkstemp; ours have the same mode
     assert.equal("600", stat:read "l")
     local s <close> = model()
     agenthost(s, ("--record %s SCRIPT"):format(file), "OPENAI_API_KEY=" .. KEY)
@@ -152,7 +152,7 @@ describe("a recording", function()
 
     assert.equal(3, r.code)
     local list = lines(file)
-    assert.equal(2, #list) -- with its one retry
+    assert.equal(2, #list) -- the request and its one retry
     assert.equal("connection refused by 127.0.0.1:1", ah.json.decode(list[1]).error)
     assert.is_nil(ah.json.decode(list[1]).response)
 
@@ -163,9 +163,9 @@ describe("a recording", function()
 end)
 
 describe("a key that a stream brings in pieces", function()
-  local PIECES = 300 -- streams at random
+  local PIECES = 300 -- number of random streams
 
-  -- Events in which servers send a piece of text, "@". OTHERS has events that can come in between.
+  -- Events in which servers send a piece of text, "@". OTHERS are events that can come in between.
   local FORMS = {
     '{"id":"c","choices":[{"index":0,"delta":{"content":"@"}}]}',
     '{"choices":[{"delta":{"tool_calls":[{"index":1,"function":{"arguments":"@"}}]},"index":0}]}',
@@ -187,7 +187,7 @@ describe("a key that a stream brings in pieces", function()
     return (form:gsub("@", (text:gsub("%%", "%%%%"))))
   end
 
-  -- The key cut at random, some characters as escapes.
+  -- Cuts the key at random; some characters become escapes.
   local function cut(key)
     local list, at = {}, 1
     while at <= #key do
@@ -288,7 +288,7 @@ describe("docs/reference/recording.md", function()
     local s <close> = server.start { responses = { { status = 500, body = "\xff" } } }
     local other = command.temp()
     agenthost(s, ("--record %s SCRIPT"):format(other), "OPENAI_API_KEY=" .. KEY)
-    local found = { error = true, reason = true, final = true } -- shown by specs of their own
+    local found = { error = true, reason = true, final = true } -- other specs show these
     for _, path in ipairs { file, other } do
       for part, fields in pairs(ah.json.decode(lines(path)[1])) do
         for name in pairs(fields) do

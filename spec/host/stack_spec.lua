@@ -1,13 +1,14 @@
--- The C stack that the library takes: at most 256 KiB of a host's thread for any input. Each case
--- of spec/stack/deep.lua runs in a thread whose stack is measured, some in one that has no more.
+-- The C stack of the library: at most 256 KiB of a host's thread for any input. Each case of
+-- spec/stack/deep.lua runs in a thread whose stack is measured, some in a thread with no more
+-- stack.
 local BUILD = os.getenv "AGENTHOST_BUILD" or "build"
 local SCRIPT = "spec/stack/deep.lua"
 local LIMIT = 256 * 1024
--- Of a script that calls functions within functions through C as deep as its Lua lets it.
+-- For a script that calls functions within functions through C as deep as its Lua allows.
 local LUA_LIMIT = 512 * 1024
-local ASAN = os.getenv "AGENTHOST_ASAN" -- whose frames are larger
+local ASAN = os.getenv "AGENTHOST_ASAN" -- its frames are larger
 
--- Returns the output of the program; nil and the output where it fails.
+-- Returns the output of the program; nil and the output if it fails.
 local function stack(...)
   local words = { BUILD .. "/stack" }
   for _, word in ipairs { ... } do

@@ -1,4 +1,4 @@
--- Waiting in handlers: ah.sleep, ah.http, nested runs; and what stops it.
+-- Waiting in handlers: ah.sleep, ah.http, nested runs; and how a wait is stopped.
 local ah = require "agenthost"
 local server = require "support.server"
 local sound = require "support.sound"
@@ -194,7 +194,7 @@ describe("a run that a stopped call waited for", function()
   end)
 end)
 
--- A poller gives up after PATIENCE seconds: a round that never ends fails, and does not hang.
+-- A poller gives up after PATIENCE seconds, so that an endless loop fails instead of hanging.
 describe("a handler that polls", function()
   local PATIENCE = 3
 

@@ -1,5 +1,5 @@
---- docs/internals/adding.md is followed: in a copy of the sources each of its blocks is put where
--- it says, what they change is built, the floors are checked, and each new thing is used.
+--- Follows docs/internals/adding.md in a copy of the sources: applies each of its blocks, builds
+-- the changes, checks the floors, and uses each new feature.
 local markdown = require "support.markdown"
 local server = require "support.server"
 
@@ -31,7 +31,7 @@ end
 
 -- -- applying -----------------------------------------------------------------------------
 
--- The places in which these lines stand one behind the other.
+-- Returns the places in which these lines follow each other.
 local function places(lines, wanted)
   local found = {}
   for at = 1, #lines - #wanted + 1 do
@@ -85,14 +85,14 @@ end
 
 -- -- the copy ---------------------------------------------------------------------------
 
--- With what was built of it, so that only what changes is built; in the same folder, as the lists
--- of what depends on what name that.
+-- The copy includes the build, so that only changes are built, in a folder of the same name, as the
+-- lists of dependencies contain that name.
 local function copy_tree(root, build)
   check(("mkdir -p %s/%s && cp -a %s %s/ && cd %s && cp -a %s %s"):format(root, build, SOURCES,
     root, build, BUILT, quote(root .. "/" .. build)))
 end
 
--- As the rest was built, but for the level: { CC =, EXTRA = }.
+-- Returns the flags of the build without those of optimization: { CC =, EXTRA = }.
 local function flags_of(build)
   local all = markdown.read(build .. "/flags")
   local extra = {}
@@ -113,8 +113,8 @@ end
 local CALL = { id = "1", name = "colour", arguments = server.encode { bird = "me" } }
 local ASK = [[assert(require "agenthost".run { model = "parrot/p", retries = 0, "x" })]]
 
--- One more, for what a sub-command may do beside what the page's one does: it ends in the way that
--- it is told.
+-- Another sub-command, for what the page's one does not do: it ends in the way that its arguments
+-- name.
 local ODD = [[
 --- agenthost odd: for the specs.
 local ah = ...
@@ -156,7 +156,7 @@ local function follow(blocks, root, build)
   make(root, build)
 end
 
--- The folder of what was built, from here: in the copy it has the same name.
+-- Returns the build folder relative to the sources; in the copy it has the same name.
 local function build_folder()
   local here <close> = assert(io.popen "pwd -P")
   local folder, root = os.getenv "AGENTHOST_BUILD" or "build", here:read "l" .. "/"
@@ -169,7 +169,7 @@ describe(PAGE, function()
   local build = build_folder()
   local blocks, root = markdown.blocks(PAGE), nil
 
-  -- The page's script of that name: what it prints, and what the page says.
+  -- Runs the page's script of that name and compares its output with the page.
   local function prints(name, env)
     for _, block in ipairs(blocks) do
       if block.kind == "script" and block.name == name then

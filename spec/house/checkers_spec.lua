@@ -1,5 +1,5 @@
--- The checking build (make check-asan) finds what it is there for: faults that are planted
--- (support/ahtest_plant.c), each in a program of its own. Elsewhere they go unseen.
+-- The checking build (make check-asan) finds the faults that are planted for it
+-- (support/ahtest_plant.c), each in a program of its own. Other builds do not find them.
 local ahtest = require "ahtest"
 
 local function plant(name)

@@ -1,5 +1,5 @@
--- The pages of docs/ against the library: what is there is documented, what is documented is
--- there, and the marked blocks run and print what stands there.
+-- The pages of docs/ against the library: what exists is documented, what is documented exists, and
+-- the marked blocks run and print the output that the page shows.
 local ah = require "agenthost"
 local markdown = require "support.markdown"
 local server = require "support.server"
@@ -15,7 +15,7 @@ local PROMPTS = markdown.read("docs/reference/prompts.md")
 local SESSIONS = markdown.read("docs/reference/sessions.md")
 local SCRIPTED = markdown.read("docs/reference/scripted.md")
 local TRANSCRIPT = markdown.read("docs/reference/transcript.md")
--- A page that serves or reads YAML is run where that was built; adding.md has a spec of its own.
+-- Pages that serve or read YAML run only if that was built; adding.md has a spec of its own.
 local serves, reads_yaml = require("support.mock").is_built(), ah.yaml.decode "here"
 for _, path in ipairs(markdown.pages "docs/*.md docs/*/*.md") do
   local text = markdown.read(path)
@@ -100,8 +100,8 @@ local function keys(t)
   return s
 end
 
--- A table whose second column names the members of what the first column named last:
--- { name = { member = type } }.
+-- Reads a table whose second column names the members of the last name in the first column: { name
+-- = { member = type } }.
 local function members_in(page, heading)
   local all, current = {}, nil
   for _, row in ipairs(markdown.tables(markdown.section(page, heading))[1]) do
@@ -115,7 +115,7 @@ local function members_in(page, heading)
   return all
 end
 
--- The words of a list of C strings behind a pattern.
+-- Returns the words of a list of C strings behind a pattern.
 local function c_list(path, before)
   local source = markdown.read(path)
   local body = assert(source:match(before .. "%s*=%s*(%b{})"), path .. " has no list " .. before)
@@ -126,7 +126,7 @@ local function c_list(path, before)
   return set(list)
 end
 
--- The fields of a table that is read by rows; none where there is no such table.
+-- Returns the fields of a table with rows; none if there is no such table.
 local function options_of(what)
   local names = {}
   for _, subject in ipairs(ah._options()) do
@@ -144,7 +144,7 @@ end
 
 local CALL = { calls = { { name = "t" } } }
 
--- A run whose log and errors do not matter.
+-- Runs without a log; errors are ignored.
 local function run(fields)
   fields.log = function() end
   return ah.run(fields)
@@ -152,7 +152,7 @@ end
 
 -- -- events -----------------------------------------------------------------------------
 
--- Runs that between them cause every event; on is told of each.
+-- Runs that together cause every event; `on` gets each.
 local function flows(on)
   local failing = { message = "busy", status = 429, retryable = true, retry_after = 0.001 }
   local usage = { input = 5, output = 2, cost = 0.5 }
@@ -276,9 +276,9 @@ describe("docs/reference/events.md", function()
     end
     local expected = set { "type", "run", "time" }
     for name in pairs(documented[shown.type]) do
-      expected[name] = name ~= "parent_call" or nil -- of calls that code makes
+      expected[name] = name ~= "parent_call" or nil -- only for calls that code makes
     end
-    expected.error = nil -- absent where nothing was raised
+    expected.error = nil -- absent if nothing was raised
     assert.same(expected, keys(shown))
   end)
 end)
@@ -624,48 +624,48 @@ end)
 
 -- -- limits ------------------------------------------------------------------------------
 
--- The place in the code of each row's value, in the order of the page; nil: the code has none.
+-- The place of each row's value in the code, in the order of the page; nil: the code has none.
 local IN_CODE = {
-  ["iterations: answers of the model"] = "src/lua/lua_agent_fields.c DEFAULT_ITERATIONS",
-  ["tries of a request after the first"] = "src/lua/lua_agent_fields.c DEFAULT_RETRIES",
+  ["model calls"] = "src/lua/lua_agent_fields.c DEFAULT_ITERATIONS",
+  ["retries of a request"] = "src/lua/lua_agent_fields.c DEFAULT_RETRIES",
   ["tools"] = "src/run/inject.h AH_MAX_TOOLS",
   ["strategies"] = "src/lua/lua_inject.c MAX_STRATEGIES",
-  ["tools to be found"] = "src/run/search.h AH_SEARCH_TOOLS_MOST",
-  ["tools that a search answers with"] = "src/run/search.h AH_SEARCH_MAX",
-  ["what a strategy keeps"] = "src/lua/lua_moment.c MAX_STATE",
-  ["what a strategy answers a call with"] = "src/run/inject.c MAX_ANSWER",
-  ["how deep entities bring tools"] = "src/run/discover.h AH_ENTITY_SLOT_DEPTH",
+  ["tools that searches can find"] = "src/run/search.h AH_SEARCH_TOOLS_MOST",
+  ["tools in the result of a search"] = "src/run/search.h AH_SEARCH_MAX",
+  ["state of a strategy"] = "src/lua/lua_moment.c MAX_STATE",
+  ["result that a strategy gives for a call"] = "src/run/inject.c MAX_ANSWER",
+  ["depth of entities that add tools"] = "src/run/discover.h AH_ENTITY_SLOT_DEPTH",
   ["values of an entity that are copied"] = "src/lua/lua_entity_call.c MAX_NODES",
   ["restarts for injected tools"] = "src/run/inject.h AH_MAX_RESTARTS",
-  ["the same call: warning"] = "src/run/loop_detector.h AH_LOOP_WARN",
-  ["the same call: end"] = "src/run/loop_detector.h AH_LOOP_STOP",
+  ["equal calls that cause a warning"] = "src/run/loop_detector.h AH_LOOP_WARN",
+  ["equal calls that end the run"] = "src/run/loop_detector.h AH_LOOP_STOP",
   ["calls that a call is compared with"] = "src/run/loop_detector.c window",
-  ["calls in which patterns are looked for"] = "src/run/loop_detector.c pattern_window",
+  ["calls that are searched for patterns"] = "src/run/loop_detector.c pattern_window",
   ["calls of unknown tools in a row"] = "src/run/run_turn.c MAX_UNKNOWN",
-  ["calls in one message of the model"] = "src/wire/assemble.h AH_MAX_CALLS",
+  ["calls in one answer"] = "src/wire/assemble.h AH_MAX_CALLS",
   ["one image"] = "src/model/image.h AH_IMAGE_MAX",
   ["images of one request, as base64"] = "src/model/image.h AH_IMAGES_MAX",
   ["arguments of one call"] = "src/wire/assemble.h AH_MAX_ARGUMENTS",
-  ["text of one message of the model"] = "src/wire/assemble.h AH_MAX_TEXT",
+  ["text of one answer"] = "src/wire/assemble.h AH_MAX_TEXT",
   ["one entry of the conversation"] = "src/model/transcript.c MAX_ENTRY",
   ["one request"] = "src/wire/lower.c MAX_BODY",
   ["runs inside runs"] = "src/host/host.h AH_MAX_DEPTH",
-  ["time at work, where it has no `timeout`"] = "src/host/host.h AH_WORK_MS",
+  ["time at work, without a `timeout`"] = "src/host/host.h AH_WORK_MS",
   ["memory"] = "src/model/tool.h AH_TOOL_MEMORY",
-  ["result that the model sees"] = "src/model/tool.h AH_TOOL_RESULT",
+  ["result for the model"] = "src/model/tool.h AH_TOOL_RESULT",
   ["result as JSON"] = "src/lua/lua_result.c MAX_VALUE",
   ["response to an ask"] = "src/host/ask.c MAX_RESPONSE",
-  ["why a policy denies or asks, and why an approval refuses"] = "src/run/hooks.h AH_MAX_REASON",
+  ["reason of a policy or an approval"] = "src/run/hooks.h AH_MAX_REASON",
   ["message of an error"] = "src/base/err.h AH_MAX_MESSAGE",
-  ["time to close its variables when it was stopped"] = "src/lua/lua_watch.c CLOSE_GRACE_MS",
-  ["memory to close its variables"] = "src/lua/lua_fence.c CLOSE_GRACE_BYTES",
+  ["time to close variables of a stopped call"] = "src/lua/lua_watch.c CLOSE_GRACE_MS",
+  ["memory to close variables"] = "src/lua/lua_fence.c CLOSE_GRACE_BYTES",
   ["time to connect"] = "src/io/http.c connect_ms",
   ["time without a byte"] = "src/io/http.c idle_ms",
-  ["time in all"] = "src/io/http.c total_ms",
+  ["total time"] = "src/io/http.c total_ms",
   ["bytes of headers"] = "src/io/http.c header_bytes",
   ["bytes of body"] = "src/io/http.c body_bytes",
   ["levels of JSON"] = "src/base/json.h AH_JSON_MAX_DEPTH",
-  ["text that `ah.json.encode` makes"] = "src/lua/lua_value.c MAX_TEXT",
+  ["output of `ah.json.encode`"] = "src/lua/lua_value.c MAX_TEXT",
   ["text of [YAML](yaml.md)"] = "src/io/yaml.h AH_YAML_MAX",
   ["levels of YAML"] = "src/io/yaml.h AH_YAML_DEPTH",
   ["anchors in YAML"] = "src/io/yaml.h AH_YAML_ANCHORS",
@@ -678,7 +678,7 @@ local IN_CODE = {
   ["steps of a check"] = "src/schema/program.h SCHEMA_STEPS",
   ["backtracking of one match of a pattern"] = "src/base/pattern.c LAST_LIMIT",
   ["steps of a search in files (`glob`, `grep`)"] = "src/state/fs.h AH_FS_STEPS",
-  ["faults that are told"] = "src/schema/schema.h AH_MAX_FAULTS",
+  ["reported faults"] = "src/schema/schema.h AH_MAX_FAULTS",
   ["name of a tool"] = "src/model/tool.c MAX_NAME",
   ["description of a tool"] = "src/model/tool.c MAX_DESCRIPTION",
   ["full description of a tool"] = "src/model/tool.h AH_TOOL_MAX_DESCRIPTION",
@@ -686,7 +686,7 @@ local IN_CODE = {
 
 local UNITS = { s = 1000, KiB = 1 << 10, MiB = 1 << 20, GiB = 1 << 30 }
 
--- The value of a constant or a member, as C has it.
+-- Returns the value of a constant or a member in C.
 local function c_value(where)
   local path, name = where:match("^(%S+) (%S+)$")
   local source, pattern = markdown.read(path), "([%w_]*)%f[%w_]" .. name .. " = ([^,;}/]+)"
@@ -701,7 +701,7 @@ end
 describe("docs/reference/limits.md", function()
   local rows = {}
   for _, t in ipairs(markdown.tables(LIMITS)) do
-    for _, row in ipairs(t.head[1] == "function" and {} or t) do -- which watch_spec.lua looks at
+    for _, row in ipairs(t.head[1] == "function" and {} or t) do -- watch_spec.lua checks these
       row.set = t.head[3] == "set with" and markdown.names(row[3]) or {}
       rows[#rows + 1] = row
     end
@@ -837,7 +837,7 @@ end)
 
 -- -- scripted models ---------------------------------------------------------------------
 
--- The names of the fields that are read.
+-- Returns the names of the fields that are read.
 local function rows_of(type_name)
   local names = {}
   for _, subject in ipairs(ah._options()) do
@@ -898,7 +898,7 @@ describe("docs/reference/transcript.md", function()
     end
   end)
 
-  -- A conversation with every entry that this version writes.
+  -- Makes a conversation with every kind of entry that this version writes.
   local function conversation()
     local late = ah.tool { name = "late", description = "Late." }
     local noting = function(_, ctx)
@@ -928,7 +928,7 @@ describe("docs/reference/transcript.md", function()
     end
   end
 
-  -- Type and member names, all the way down; values of equal shape are equal.
+  -- Returns the type and member names at all levels; values of the same shape give equal results.
   local function shape(value)
     if type(value) ~= "table" then
       return kind_of(value)

@@ -1,5 +1,5 @@
--- The floors and modules of the house (support/floors.lua, support/modules.lua) hold for what is
--- built; and what breaks them is found, in a small tree that breaks them.
+-- The floors and modules (support/floors.lua, support/modules.lua) hold for the build; violations
+-- are found in a small tree that has them.
 local BUILD = os.getenv "AGENTHOST_BUILD" or "./build"
 
 local function run(command)
@@ -73,7 +73,7 @@ describe("the floors of the house", function()
       told(said, "src/lua/lua_words.c:1: module value must not use lua/lua_api.c of module embed, "
         .. "which stands above it: ah_high\n")
       assert.falsy(said:find("src/lua/lua_api.c:", 1, true), said)
-      write(dir .. "/src/lua/lua_words.c", "void ah_words(void);\n") -- newer than what is built
+      write(dir .. "/src/lua/lua_words.c", "void ah_words(void);\n") -- newer than the build
       assert(run(("touch -d '+1 minute' %s/src/lua/lua_words.c"):format(dir)))
       assert.falsy(faults():find("src/lua/lua_words.c:1: module", 1, true))
     end)

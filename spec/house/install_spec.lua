@@ -1,6 +1,6 @@
--- `make install` and what else a packager calls: below a DESTDIR and a PREFIX with spaces, with
--- every link of the pages leading somewhere, programs that need nothing but what is installed,
--- flags of the user's own, and the tar file of `make dist`.
+-- `make install` and the packager's other targets: below a DESTDIR and a PREFIX with spaces, with
+-- every link of the pages valid, programs that need only the installed files, the user's own flags,
+-- and the tar file of `make dist`.
 local command = require "support.command"
 local markdown = require "support.markdown"
 
@@ -10,8 +10,8 @@ local SANITIZE = os.getenv "AGENTHOST_ASAN" and "-fsanitize=address,undefined" o
 
 local folder, env
 
--- Output of both kinds and the exit code; $W is a folder of this spec with a space in its name,
--- $B the build folder.
+-- Returns the output of both kinds and the exit code. $W is a folder of this spec with a space in
+-- its name, $B the build folder.
 local function run(text)
   local r = command.shell(env .. "exec 2>&1; set -e\n" .. text)
   return r.out, r.code
@@ -130,7 +130,7 @@ cc -std=c11 -D_POSIX_C_SOURCE=200809L -I"$W/command" -I"$W%s/include" %s -o "$W/
     assert.equal(before, check 'cat "$B/flags"; ls --full-time "$B/agenthost"')
   end)
 
-  -- Only what was installed is known to pkg-config.
+  -- pkg-config sees only the installed files.
   local PKG_CONFIG = ('P="$W%s/lib64/pkgconfig"; pc() { PKG_CONFIG_LIBDIR="$P" \z
     PKG_CONFIG_SYSROOT_DIR="$W/dest" pkg-config "$@"; }\n'):format(ROOT)
   local PROGRAM = PKG_CONFIG .. [[cp examples/embed.c "$W/program.c"; cd "$W"
@@ -185,7 +185,7 @@ describe("the user's own build", function()
     for _, goal in ipairs { "all", "test", "install", "examples", "rock" } do
       assert.equal("0\n", check("make -n " .. goal .. asked), goal)
     end
-    -- -B: as if nothing were made yet
+    -- -B: as if nothing had been built
     for _, goal in ipairs { "check", "check-asan", "check-compilers" } do
       assert.truthy(tonumber(check("make -nB " .. goal .. asked)) > 0, goal)
     end

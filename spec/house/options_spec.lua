@@ -1,5 +1,5 @@
 -- Options as rows (ah._options): the rows are sound, every table that they describe is read by
--- them, and the annotations and pages say what they say.
+-- them, and annotations and pages agree with them.
 local ah = require "agenthost"
 
 local BUILD = os.getenv("AGENTHOST_BUILD") or "./build"
@@ -42,7 +42,7 @@ describe("the rows of options", function()
   end)
 end)
 
--- Calls with { [field] = value } in `http`: what was raised.
+-- Calls with { [field] = value } in `http`; returns the error.
 local function http(fields)
   local ok, err = pcall(ah.run, { model = "demo/echo", http = fields, "x" })
   return not ok and tostring(err) or nil

@@ -1,5 +1,5 @@
--- README.md, and the example it is about: each marked block runs and prints what stands there,
--- the commands are those of .ci/run, and the links lead somewhere.
+-- README.md and its example: each marked block runs and prints the output that it shows, the
+-- commands are those of .ci/run, and the links are valid.
 local markdown = require "support.markdown"
 local server = require "support.server"
 
@@ -15,7 +15,7 @@ local function block(kind, name)
   error(("README.md has no block %s: %s"):format(kind, name))
 end
 
--- The packages that a command installs, sorted.
+-- Returns the packages that a command installs, sorted.
 local function packages(command)
   local list = {}
   local words = command:gsub("\\\n", " "):match("%-%-no%-install%-recommends([^&]+)")

@@ -1,4 +1,4 @@
--- The rockspec: what LuaRocks reads, and what it would do with it, without LuaRocks.
+-- The rockspec: its fields, and the commands that LuaRocks would run, without LuaRocks.
 local BUILD = os.getenv("AGENTHOST_BUILD") or "./build"
 local VERSION = require("agenthost").version
 local PATH = ("rockspecs/agenthost-%s-1.rockspec"):format(VERSION)
@@ -9,15 +9,15 @@ local function read_rockspec()
   return rock
 end
 
--- Exit code and output.
+-- Returns the exit code and the output.
 local function run(command)
   local pipe <close> = assert(io.popen("{ " .. command .. "\n} 2>&1; echo \" $?\""))
   local out, code = pipe:read("a"):match("^(.*) (%d+)\n$")
   return tonumber(code), out
 end
 
--- As LuaRocks writes the variables of a build of type "make". In the folder under test, whatever
--- flags it was built with.
+-- Returns the command that LuaRocks makes for a build of type "make"; in the folder under test,
+-- whose flags may be any.
 local function command_of(target, variables, values)
   local words = { ("make -s ANY_FLAGS=yes BUILD='%s' %s"):format(BUILD, target) }
   for name, value in pairs(variables) do

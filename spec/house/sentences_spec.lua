@@ -1,8 +1,8 @@
 -- The form of comments and pages (support/sentences.lua), which `make lint` checks: each fault is
--- found at its line, and what only looks like one is none.
+-- found at its line; texts that only resemble a fault are accepted.
 local CHECKER = "lua5.4 spec/support/sentences.lua "
 
--- The faults that the checker tells of a file with this text, and its exit code.
+-- Returns the faults that the checker reports for a file with this text, and its exit code.
 local function check(extension, text)
   local path = os.tmpname()
   os.rename(path, path .. extension)

@@ -1,5 +1,5 @@
--- A process that goes on and on stays as large as it is. Here 3,000 turns; `make soak` sets
--- SOAK_TURNS to 20,000 and shows the figures.
+-- A process that runs for a long time does not grow. Here 3,000 turns; `make soak` sets SOAK_TURNS
+-- to 20,000 and prints the figures.
 local server = require "support.server"
 
 local ah = require "agenthost"
@@ -31,7 +31,7 @@ describe("turns with tools in one process", function()
     end
     assert.is_true(f.turns >= TURNS)
     assert.equal(f.before.descriptors, f.after.descriptors)
-    if not os.getenv("AGENTHOST_ASAN") then -- which keeps what was freed for a while
+    if not os.getenv("AGENTHOST_ASAN") then -- ASan keeps freed memory for a while
       assert.is_true(grown < 1024, grown .. " KiB more than before")
     end
   end)

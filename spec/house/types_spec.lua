@@ -1,5 +1,5 @@
--- The type annotations against the library and its pages, which other specs hold together: what
--- is there has a type, what has a type is there.
+-- The type annotations against the library and its pages: everything that exists has a type, and
+-- every type exists.
 local ah = require "agenthost"
 local markdown = require "support.markdown"
 
@@ -16,7 +16,7 @@ local SERVING = markdown.read("docs/reference/http.md")
 local PROCESSES = markdown.read("docs/reference/processes.md")
 local TERMINAL = markdown.read("docs/reference/terminal.md")
 
--- The fields of a class: { name = true }, those of its parents left out.
+-- Returns the fields of a class, { name = true }, without those of its parents.
 local function fields_of(class)
   local names, inside, found = {}, false, false
   for line in TYPES:gmatch("[^\n]*") do
@@ -32,7 +32,7 @@ local function fields_of(class)
   return names
 end
 
--- The values of an alias of strings.
+-- Returns the values of an alias of strings.
 local function alias(name)
   local block = TYPES:match("%-%-%-@alias " .. name:gsub("%p", "%%%0") .. "\n(.-)\n\n")
   local values = {}
@@ -76,7 +76,7 @@ describe("the types", function()
     ["ah.Reply"] = { "### The reply", 1 },
     ["ah.Message"] = { "### Messages", 1 }, ["ah.Agent"] = { "## ah.agent", 1 },
     ["ah.Ctx"] = { "### What a handler may do", 1 },
-    ["ah.Schema"] = { "## ah.schema", 1 }, ["ah.SchemaOptions"] = { "## ah.schema", 3 },
+    ["ah.Schema"] = { "## ah.schema", 1 }, ["ah.SchemaOptions"] = { "## ah.schema", 2 },
     ["ah.HttpStream"] = { "### A response in pieces", 1 },
     ["ah.Process"] = { "## Methods", 1, PROCESSES },
     ["ah.ProcessEnd"] = { "## Its end", 1, PROCESSES },
@@ -95,7 +95,7 @@ describe("the types", function()
     ["ah.Filesystem"] = { "## Methods", 1, FILES },
     ["ah.Server"] = { "## ah.serve", 2, SERVING },
     ["ah.ServerRequest"] = { "## Requests", 1, SERVING },
-    ["ah.ServerResponse"] = { "## Answers", 2, SERVING },
+    ["ah.ServerResponse"] = { "## Responses", 2, SERVING },
     ["ah.ServerRefusal"] = { "## Refusals", 2, SERVING },
     ["ah.Terminal"] = { "## Methods", 1, TERMINAL }, ["ah.Key"] = { "### Events", 1, TERMINAL },
     ["ah.Styled"] = { "### Texts", 1, TERMINAL },

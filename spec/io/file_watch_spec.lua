@@ -1,11 +1,12 @@
--- ah.watch: what is told of files that come, change, go and move, in what batches; watches of one
--- file; waiting, functions that fail, closing, limits. What precedes the first wait is one batch.
+-- ah.watch: reports of files that are created, changed, removed and moved, and their batches;
+-- watches of one file; waiting, functions that fail, closing, limits. All changes before the first
+-- wait are one batch.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local command = require "support.command"
 local descriptors = require "support.descriptors"
 
-local PATIENCE = 20 -- seconds, on a busy machine
+local PATIENCE = 20 -- seconds; for a busy machine
 
 local root
 
@@ -18,7 +19,7 @@ local function write(name, text)
   file:write(text or "text")
 end
 
--- "kind path" or "kind path < from", below root; sorted.
+-- Returns "kind path" or "kind path < from" for each change, below root; sorted.
 local function told(changes)
   local lines = {}
   for i, c in ipairs(assert(changes, "nothing was told")) do

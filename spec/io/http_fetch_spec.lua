@@ -1,6 +1,6 @@
--- http_fetch and the addresses of ah.http (docs/reference/builtin_files.md): what is fetched, what
--- is refused and in which words; and that no spelling, name or redirect leads to an address that
--- is not public.
+-- http_fetch and the addresses of ah.http (docs/reference/builtin_files.md): fetched and refused
+-- requests with their messages; and that no spelling, name or redirect leads to an address that is
+-- not public.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local server = require "support.server"
@@ -33,7 +33,7 @@ local function page(type, body, fields)
   return response
 end
 
--- Text of one response.
+-- Returns the text of one response.
 local function text_of(response, args, options)
   local s <close> = serve(response)
   args = args or {}

@@ -1,10 +1,10 @@
--- HTTP over libcurl, against the loopback server: what arrives, what is refused, what is said.
+-- HTTP with libcurl against the loopback server: responses, refusals, and messages.
 local ahtest = require "ahtest"
 local server = require "support.server"
 
 local KIB, MIB = 1024, 1024 * 1024
 
--- Bytes without a pattern that a lost or doubled block would keep.
+-- Returns bytes in which a lost or doubled block is noticed.
 local function pattern(n)
   local parts = {}
   for i = 1, n // 8 + 1 do
@@ -342,7 +342,7 @@ describe("an HTTP failure", function()
   end)
 
   it("of an unknown host names it", function()
-    -- A label of 64 bytes is refused by the resolver without asking anybody.
+    -- The resolver refuses a label of 64 bytes without a request to a server.
     local host = ("x"):rep(64) .. ".invalid"
     local e = assert(ahtest.http { url = "http://" .. host .. "/" }).error
     assert.same({ "http", "no such host: " .. host .. ":80" }, { e.status, e.message })
@@ -436,7 +436,7 @@ describe("an HTTP limit", function()
 
   it("on connecting ends a TLS handshake nobody answers", function()
     local s <close> = serve { stall = true }
-    ahtest.setenv("CURL_CA_BUNDLE", "spec/data/ca.pem") -- a system without certificates will do
+    ahtest.setenv("CURL_CA_BUNDLE", "spec/data/ca.pem") -- for systems without certificates
     finally(function()
       ahtest.setenv("CURL_CA_BUNDLE", nil)
     end)
@@ -513,7 +513,8 @@ describe("HTTP without memory", function()
     return status, client:close()
   end
 
-  -- One failure may be absorbed (a body is then sent in parts), so success is not the end.
+  -- One failed allocation may have no effect (a body is then sent in parts), so a success does not
+  -- end the loop.
   for _, mode in ipairs { "fail_at", "fail_from" } do
     it("fails cleanly wherever it runs out (" .. mode .. ")", function()
       local s <close> = serve { framing = "chunked", body = pattern(50000) }

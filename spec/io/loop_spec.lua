@@ -1,8 +1,8 @@
--- The event loop: timers by a told clock, descriptors by pipes, wake-ups by threads and signals.
--- The same specs hold for epoll and for poll (built with AH_POLLER_POLL).
+-- The event loop: timers with a simulated clock, descriptors with pipes, wake-ups by threads and
+-- signals. The same specs hold for epoll and for poll (built with AH_POLLER_POLL).
 local ahtest = require "ahtest"
 
--- Waits until nothing more is due; a loop that always finds something fails.
+-- Waits until nothing is due; fails after 1000 rounds.
 local function run_due(loop)
   for _ = 1, 1000 do
     if not loop:wait(0) then
@@ -103,7 +103,7 @@ describe("a timer", function()
           was = { at = t.at, number = t.number }
           local other = timers[random(5000) + 1]
           if other.timer:is_set() and random(3) == 0 then
-            other.timer:unset() -- of those that are due, too
+            other.timer:unset() -- due timers, too
             left = left - 1
           end
         end)
@@ -120,7 +120,7 @@ describe("a timer", function()
         left = left + (t.timer:is_set() and 1 or 0)
       end
       assert.is_true(left > 2000)
-      loop:set_clock(loop:now() + range // 3) -- some, then all
+      loop:set_clock(loop:now() + range // 3) -- first some timers are due, then all
       run_due(loop)
       loop:set_clock(1 << 41)
       run_due(loop)
@@ -432,7 +432,7 @@ describe("the loop's descriptor", function()
     ahtest.fd_close(w)
   end)
 
-  -- Runs with epoll only: elsewhere there is no such descriptor.
+  -- Runs with epoll only: without it there is no such descriptor.
   local function it_fd(name, f)
     it(name, function()
       local fd = loop:fd()
@@ -516,7 +516,7 @@ describe("a loop without memory", function()
   it("refuses a watch and goes on", function()
     local loop = ahtest.loop { fail_from = 4 }
     local ends, refused = {}, nil
-    while not refused and #ends < 300 do -- until a descriptor is beyond the room that there is
+    while not refused and #ends < 300 do -- until there is no memory for a larger descriptor
       local i = #ends + 1
       ends[i] = { ahtest.pipe() }
       local ok, err = loop:watch(ends[i][1], "r", print)

@@ -1,5 +1,5 @@
--- ah.process (docs/reference/processes.md): streams, waits, ends, what a process has, and children
--- that are hostile. That nothing is left is looked for by a mark in the environment.
+-- ah.process (docs/reference/processes.md): streams, waits, ends, the environment of a process, and
+-- hostile children. A mark in the environment shows whether descendants are left.
 local ah = require "agenthost"
 local command = require "support.command"
 local descriptors = require "support.descriptors"
@@ -11,7 +11,7 @@ local function new_mark()
   return ("AH_PUBLIC_%d_%s"):format(marks, tostring({}):match "0x(%x+)")
 end
 
--- The processes that have the mark in their environment; zombies have none.
+-- Counts the processes with the mark in their environment; zombies have none.
 local function marked(mark)
   local list <close> = assert(io.popen("grep -lsa " .. mark .. " /proc/[0-9]*/environ"))
   local n = 0
@@ -21,7 +21,7 @@ local function marked(mark)
   return n
 end
 
--- True once the condition holds, which it must within a minute.
+-- Returns true as soon as the condition holds, false after a minute.
 local function soon(holds)
   for _ = 1, 3000 do
     if holds() then
@@ -50,7 +50,7 @@ local function sh(script, options)
   return start("sh", { "-c", script }, options)
 end
 
--- A shell script whose descendants are marked; the process and the mark.
+-- Starts a shell script whose descendants are marked; returns the process and the mark.
 local function marked_sh(script, options)
   local mark = new_mark()
   options = options or {}
@@ -76,7 +76,7 @@ local function in_handler(handler, more)
   return ah.run(options)
 end
 
--- Handlers that run together, in one run.
+-- Runs the handlers together, in one run.
 local function together(...)
   local tools, calls = {}, {}
   for i, handler in ipairs { ... } do
@@ -183,7 +183,7 @@ describe("a process of a script", function()
     assert(p:write(bytes))
     assert.equal(bytes:sub(1, 9), p:read(9))
     assert.equal(bytes:sub(10, 10), p:read(1))
-    assert.equal("", p:line()) -- the byte before was \t, this is \n
+    assert.equal("", p:line()) -- the byte before was \t, this one is \n
     assert.equal(bytes:sub(12), p:read(245))
     p:close_input()
     assert.is_nil(p:read())
@@ -269,7 +269,7 @@ describe("a process of a script", function()
     local killed <close> = sh "kill -KILL $$"
     killed:wait()
     has(select(2, killed:write "x").message, "was ended by signal KILL")
-    -- in the midst of a write
+    -- in the middle of a write
     local q <close> = sh "read x; echo bye >&2; exit 4"
     ok, err = q:write("x\n" .. ("y"):rep(5000000))
     assert.is_nil(ok)
@@ -410,7 +410,7 @@ describe("the end of a process", function()
     local r = p:close()
     assert.same({ "exited", 6 }, { r.how, r.exit_code })
     assert.equal("saved\n", p:errors())
-    assert.equal(6, code_of(p)) -- once more
+    assert.equal(6, code_of(p)) -- the result is kept
     assert.equal("process sh (closed)", tostring(p))
     local line, err = p:line()
     assert.is_nil(line)
@@ -448,7 +448,7 @@ describe("the end of a process", function()
   it("takes those with it that a command leaves behind", function()
     local p, mark = marked_sh "sleep 1000 & setsid sleep 1000 & echo up"
     assert.equal("up", p:line())
-    assert.is_nil(p:line()) -- they hold the stream
+    assert.is_nil(p:line()) -- the others keep the stream open
     assert.equal(0, p:wait().exit_code)
     assert.equal(0, marked(mark))
   end)
@@ -525,7 +525,7 @@ describe("the end of a process", function()
       end
       assert.is_nil((ah.process { command = "/no/such/program" }))
       assert.is_nil((ah.process { command = "ls", cwd = "/no/such/folder" }))
-      sh "exit 0" -- forgotten
+      sh "exit 0" -- not closed
       collectgarbage()
       collectgarbage()
     end
@@ -654,7 +654,7 @@ describe("what a process is given", function()
       assert.equal("usage", err.code)
       has(err.message, said)
     end
-    local folder <close> = start("./env", {}, { cwd = "/usr/bin" }) -- below cwd
+    local folder <close> = start("./env", {}, { cwd = "/usr/bin" }) -- relative to cwd
     has(folder:read "all", "PATH=")
   end)
 
@@ -734,7 +734,7 @@ describe("the sandbox of a process", function()
       assert.falsy(out:find "secret.*secret", out)
       assert.is_nil(io.open(other .. "/new"))
       assert.truthy(os.remove(folder .. "/new"))
-      if kind == "landlock" then -- the other one has a /tmp of its own
+      if kind == "landlock" then -- bubblewrap has a /tmp of its own
         assert.truthy(run({}):find "secret.*secret")
       end
     end)

@@ -1,6 +1,6 @@
--- ah.process under whatever handlers do with it at once: random children, random methods,
--- deadlines in the midst. AGENTHOST_PROCESS_ROUNDS says how many rounds there are; the seed of one
--- that fails is in its message.
+-- ah.process with random operations of several handlers at once: random children, random methods,
+-- deadlines meanwhile. AGENTHOST_PROCESS_ROUNDS is the number of rounds; the message of a failed
+-- round has its seed.
 local ah = require "agenthost"
 local descriptors = require "support.descriptors"
 
@@ -49,7 +49,7 @@ local function start()
   })
 end
 
--- The body of a handler: calls random methods. Errors about a second reader are expected.
+-- Makes a handler that calls random methods. Errors about a second reader are expected.
 local function work(processes, raised)
   local own <close> = math.random() < 0.3 and start() or nil
   for _ = 1, 12 do

@@ -1,10 +1,10 @@
--- Child processes (src/io/process.h): streams, limits, and that nothing of one is left running.
+-- Child processes (src/io/process.h): streams, limits, and that no process is left running.
 local ahtest = require "ahtest"
 
 local PATH = "PATH=/usr/bin:/bin"
 local marks = 0
 
--- The processes that have the mark in their environment; zombies have none.
+-- Counts the processes with the mark in their environment; zombies have none.
 local function marked(mark)
   local list = assert(io.popen("grep -lsa " .. mark .. " /proc/[0-9]*/environ"))
   local n, self = 0, "/proc/self/"
@@ -15,7 +15,7 @@ local function marked(mark)
   return n
 end
 
--- A command and the mark that all below it have in their environment.
+-- Starts a command; returns it and the mark in the environment of all its descendants.
 local function start(argv, options)
   marks = marks + 1
   local mark = ("AH_MARK=%d_%s"):format(marks, tostring(argv):match("0x(%x+)"))
@@ -28,7 +28,8 @@ local function sh(script, options)
   return start({ "sh", "-c", script }, options)
 end
 
--- True if all processes with the mark end within 2 s; those that are not waited for end later.
+-- Returns true if all processes with the mark end within 2 s; those that are not waited for end
+-- later.
 local function gone(mark)
   for _ = 1, 100 do
     if marked(mark) == 0 then
@@ -38,7 +39,7 @@ local function gone(mark)
   end
 end
 
--- To its end, which must come in time and leave nothing.
+-- Waits for the end, which must come in time and leave no process.
 local function finish(p, mark, seconds)
   local r = assert(p:wait(seconds or 60), "it does not end")
   p:close()
@@ -79,7 +80,7 @@ describe("a process", function()
     assert.equal("0 1 2 3", (r.stdout:match("^[%d\n]+"):gsub("\n", " "):match("^(.-) *$")))
     for _, name in ipairs { "SigBlk", "SigIgn" } do
       local mask = tonumber(r.stdout:match(name .. ":%s*(%x+)"), 16)
-      assert.equal(0, mask & ~0x180000000, name) -- 32 and 33 are the C library's own
+      assert.equal(0, mask & ~0x180000000, name) -- 32 and 33 belong to the C library
     end
   end)
 
@@ -170,7 +171,7 @@ describe("the end of a process", function()
     local r = run("trap 'echo bye; exit 7' TERM; while :; do sleep 0.01; done",
       { timeout_ms = 1500, grace_ms = 5000 })
     assert.same({ "timed out", 7, "bye\n" }, { r.how, r.code, r.stdout })
-    -- told to end only when it says that it ignores it
+    -- stopped only after it has reported that it ignores the signals
     local p, mark = sh([[trap '' TERM INT HUP; (setsid sleep 100 & sleep 100) & echo on
       while :; do sleep 1; done]], { grace_ms = 150 })
     assert.equal("on", (p:line(30)))

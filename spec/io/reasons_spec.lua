@@ -1,5 +1,5 @@
--- Why no complete response came, in one word for programs, and proxies that are told as such:
--- servers on loopback that refuse, stall, cut, reset and answer for a proxy.
+-- The reasons of failed requests, one word each for programs, and failures of proxies: servers on
+-- loopback that refuse, stall, cut, reset and answer for a proxy.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local command = require "support.command"
@@ -12,7 +12,7 @@ local function serve(...)
   return server.start { responses = { ... } }
 end
 
--- The failure of one request, with these variables in the environment.
+-- Returns the failure of one request, with these variables in the environment.
 local function failure(opts, env)
   for _, name in ipairs(VARIABLES) do
     ahtest.setenv(name, (env or {})[name])
@@ -30,7 +30,7 @@ local function reason(opts, env)
   return e.reason, e
 end
 
--- A port of loopback that nobody listens at; one that was just closed may be given away again.
+-- A port of loopback without a listener; a port that was just closed may be reused.
 local CLOSED = 1
 
 describe("the reason of an HTTP failure", function()
@@ -85,7 +85,7 @@ end)
 describe("a proxy of the environment", function()
   local CREDENTIALS = "user:canary-password@"
 
-  -- https through a proxy that answers CONNECT with this status.
+  -- Requests https through a proxy that answers CONNECT with this status.
   local function tunnel(status)
     local s <close> = serve { status = status, body = "no" }
     local url = s.url:gsub("http://", "http://" .. CREDENTIALS)

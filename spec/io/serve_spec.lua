@@ -1,6 +1,6 @@
 -- ah.serve: requests as tables, answers whole and in pieces, many at once; clients that are
--- hostile, slow or gone; names it does not answer to; how it ends. Other processes serve, with the
--- command and with stock Lua; the clients are ah.http and spec/support/crowd.c.
+-- hostile, slow or gone; host names that are refused; the end of a server. Servers run in other
+-- processes, with the command and with stock Lua; the clients are ah.http and spec/support/crowd.c.
 local ah = require "agenthost"
 local command = require "support.command"
 
@@ -25,7 +25,7 @@ function Process:peak()
     / 1024
 end
 
--- Ends it by a signal, unless it has ended; its exit code.
+-- Ends the process by a signal, unless it has ended; returns its exit code.
 function Process:close()
   if self.pipe then
     os.execute("kill -TERM " .. self.pid .. " 2>/dev/null")
@@ -41,7 +41,7 @@ Process.__gc = Process.close
 local RUN = { command = command.quote(command.BINARY),
   lua = ("LUA_CPATH=%s lua5.4"):format(command.quote(BUILD .. "/?.so")) }
 
--- on_request: its text; more: further fields of ah.serve.
+-- on_request: the function's text; more: further fields of ah.serve, as text.
 local function start(on_request, more, how)
   local err = command.temp()
   local script = command.temp(([[local ah = require "agenthost"
@@ -435,7 +435,7 @@ end)
 
 -- -- refusals ----------------------------------------------------------------------------------
 
--- The words of a protocol, and functions that fail, by path.
+-- Answers in a protocol's own format, and functions that fail, by path.
 local REFUSE = [[on_refusal = function(refusal, q)
   if q.path == "/raise" then error "a secret" end
   if q.path == "/nil" then return nil, "another secret" end
@@ -457,7 +457,7 @@ local REFUSE = [[on_refusal = function(refusal, q)
     body = q.body, remote = q.remote:match "^127" } }
 end]]
 
--- A request with a body that is told to be too large.
+-- Sends a request whose head announces a body that is too large.
 local function too_large(path, headers)
   return asked("POST " .. path, "Host: localhost\r\n" .. (headers or "")
     .. "Content-Length: 2000000\r\n")
@@ -756,7 +756,7 @@ describe("a server of ah.serve", function()
   it("listens where it is told to, and answers to that name", function()
     local function f(q) return q.headers.host[1] end
     local ok, six = pcall(ah.serve, { on_request = f, listen = "[::1]:0" })
-    if ok and six then -- there are machines without
+    if ok and six then -- not every machine has IPv6
       assert.equal("[::1]:" .. six.port, get(six, "/").body)
       six:close()
     end

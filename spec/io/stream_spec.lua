@@ -1,5 +1,5 @@
--- Responses that are read as they come (ah.http { stream = ... }): bytes, lines and events, however
--- the body is cut; a reader that is slow stops the transfer; how they end.
+-- Responses that are read while they arrive (ah.http { stream = ... }): bytes, lines and events,
+-- however the body is cut; a slow reader pauses the transfer; the ways in which they end.
 local ah = require "agenthost"
 local command = require "support.command"
 local server = require "support.server"
@@ -19,7 +19,7 @@ local function open(s, kind, more)
   return assert(ah.http(request))
 end
 
--- All pieces, and the error behind them.
+-- Returns all pieces, and the error behind them.
 local function pieces(r)
   local list = {}
   while true do
@@ -131,7 +131,7 @@ describe("ah.http with stream", function()
       end
     end
     assert.same({ 40 * 1024 }, { n, r.err })
-    if not os.getenv "AGENTHOST_ASAN" then -- which keeps what is freed
+    if not os.getenv "AGENTHOST_ASAN" then -- ASan keeps freed memory
       assert.is_true(resident() - before < 16 << 10, tostring(resident() - before))
     end
     open(s, "lines"):read()

@@ -1,10 +1,9 @@
--- The live area on a terminal: what is written above it stays whole and in order, and the area
--- is there
--- once, below it, whatever its lines, its width and its changes.
+-- The live area on a terminal: text that is written above it stays whole and in order, and the area
+-- is there once, below the text, whatever its lines, its width and its changes.
 local ahtest = require "ahtest"
 local screen = require "support.screen"
 
--- An area and the screen that shows it.
+-- Makes an area and the screen that shows it.
 local function new(columns, rows)
   rows = rows or 24
   local t = { area = ahtest.area(columns, rows), screen = screen.new(columns, rows) }
@@ -153,7 +152,7 @@ describe("random texts and areas", function()
     return lines
   end
 
-  -- The rows that a text takes on a screen that is high enough, and how many.
+  -- Returns the rows that a text takes on a screen of sufficient height.
   local function rows_of(text, columns)
     local tall = screen.new(columns, 1000):feed((text:gsub("\n", "\r\n")))
     local n = (text == "" or text:sub(-1) == "\n") and tall.row - 1 or tall.row

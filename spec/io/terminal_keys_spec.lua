@@ -1,12 +1,11 @@
--- Keys out of bytes and the widths of texts: every sequence whole and cut at each byte, pastes,
--- and what
--- nobody has typed.
+-- Keys from bytes, and the widths of texts: every sequence whole and cut at each byte, pastes, and
+-- input that is not typed.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 
 local keys = ahtest.keys
 
--- Bytes of a terminal and the keys they are.
+-- Bytes of a terminal and the keys that they mean.
 local SEQUENCES = {
   { "a", "a a" }, { "A", "shift+a A" }, { " ", "space  " }, { "~", "~ ~" }, { "é", "é é" },
   { "世", "世 世" }, { "👍", "👍 👍" }, { "\r", "enter " }, { "\n", "ctrl+j " }, { "\t", "tab " },
@@ -33,7 +32,7 @@ local SEQUENCES = {
   { "\27[57419;5u", "ctrl+up " }, { "\27[228;1u", "ä ä" }, { "\27[1;1:2A", "up " },
 }
 
--- Input that is no key: answers and reports of a terminal, released keys.
+-- Input that is not a key: answers and reports of a terminal, released keys.
 local UNHEARD = {
   "\27[I", "\27[O", "\27[12;40R", "\27[?1;2c", "\27[>41;330;0c", "\27[?2026;2$y", "\27[<0;10;20M",
   "\27[M !!",

@@ -1,6 +1,5 @@
--- ah.terminal under a real terminal: keys and what else comes, what is shown, and that the
--- terminal is left
--- as it was found however a script ends or stops.
+-- ah.terminal on a real terminal: keys and other events, output, and that the terminal's state is
+-- restored however a script ends or stops.
 local ah = require "agenthost"
 local command = require "support.command"
 local markdown = require "support.markdown"
@@ -9,7 +8,7 @@ local typing = require "support.typing"
 local has, has_not = command.has, command.has_not
 local it_if, read, finish = typing.it(it, pending), typing.read, typing.finish
 
--- In front of each script: t:key() shown as one line.
+-- The beginning of each script: shows the result of t:key() as one line.
 local OPEN = [[
   local ah = require "agenthost"
   local function shown(event, err)
@@ -23,7 +22,7 @@ local OPEN = [[
   end
 ]]
 
--- A script that tells each event until q is typed; its options come first.
+-- Returns a script that prints each event until q is typed; its options come first.
 local function telling(options)
   return OPEN .. ("local t <close> = assert(ah.terminal(%s))\n"):format(options or "") .. [[
     print "ready"
@@ -38,7 +37,7 @@ local function script(text, options)
   return typing.script(text, options, { "-q" })
 end
 
--- Types, and reads until the events are told.
+-- Types, and reads until the events are printed.
 local function typed(t, bytes, ...)
   t.all = ""
   t.pty:write(bytes)
@@ -209,7 +208,7 @@ describe("terminal:key", function()
       print "ready"
       print("raised", select(2, pcall(t.key, t)).code)
       print(shown(t:key()))]]), "ready")
-    ah.sleep(0.5) -- for the key to be waited for
+    ah.sleep(0.5) -- so that the script waits for the key
     t.pty:write "\3"
     read(t, "raised\tcancelled")
     t.pty:write "x"
@@ -409,7 +408,7 @@ end)
 
 -- -- the terminal's state -----------------------------------------------------------------------
 
--- Both times that stty told, without what differs by itself.
+-- Returns both outputs of stty.
 local function states(all)
   local found = {}
   for state in all:gmatch "BEGIN\r\n(.-)END" do
@@ -420,7 +419,7 @@ end
 
 local STTY = "echo BEGIN; stty -a; echo END\n"
 
--- Runs a script between two looks at the terminal's state; a Ctrl-C does not end the shell.
+-- Runs a script between two outputs of stty; a Ctrl-C does not end the shell.
 local function under_shell(text, before, behind)
   return read(typing.start { "/bin/sh", "-c",
     ("trap : INT QUIT; ulimit -c 0; %s %s %s -q %s\n%s\necho; %s"):format(
@@ -429,7 +428,7 @@ local function under_shell(text, before, behind)
     behind or "", STTY) }, "ready")
 end
 
--- A key, or a signal by its name.
+-- Types a key, or sends a signal by its name.
 local function press(t, key)
   if #key == 1 then
     t.pty:write(key)
@@ -438,7 +437,7 @@ local function press(t, key)
   end
 end
 
--- Waits until no signal is on its way to the script.
+-- Waits until the script has no pending signal.
 local function heard(t)
   local path, until_ = ("/proc/%s/status"):format(t.all:match "pid (%d+);"),
     os.time() + typing.SECONDS
@@ -541,7 +540,7 @@ describe("the terminal's state", function()
         until event.key == "q"]], "set -m;", STTY .. "fg\n")
       press(t, stop)
       read(t, "END")
-      t.all = t.all:gsub("^.-pid", "pid") -- the second look is behind this one
+      t.all = t.all:gsub("^.-pid", "pid") -- the second output of stty comes after this
       ah.sleep(0.3)
       typed(t, "\27[A", "up")
       typed(t, "b", "b <b>")

@@ -1,16 +1,16 @@
 --- Messages for a certificate that is not trusted, of a server or of a proxy: each fault has its
--- own words, and the known issuers are named. The certificates (spec/data/tls) are of an authority
--- of their own; the server is tlsd.
+-- own message, which names the known issuers. The certificates (spec/data/tls) have an authority of
+-- their own; the server is tlsd.
 local ahtest = require "ahtest"
 
 local DATA = "spec/data/tls/"
-local OTHER = "spec/data/ca.pem" -- an authority that has issued none of them
+local OTHER = "spec/data/ca.pem" -- an authority that has not issued them
 local UNKNOWN = "failed: the issuer of its certificate is not known (known are those in '"
   .. OTHER .. "', which "
 local VARIABLES = { "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR", "https_proxy", "http_proxy",
   "no_proxy", "NO_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY" }
 
---- A server with that certificate; `close` it. nil: no TLS here.
+--- Starts a server with that certificate, to be closed; nil if this machine has no TLS.
 local function serve(certificate)
   local program = (os.getenv("AGENTHOST_BUILD") or "./build") .. "/tlsd"
   local f = assert(io.popen(("exec '%s' '%s%s.pem'"):format(program, DATA, certificate)))
@@ -38,7 +38,7 @@ describe("TLS", function()
     end
   end)
 
-  --- The server's answer, or what is said of its failure, with these variables.
+  --- Returns the server's answer, or the error message, with these variables.
   local function ask(certificate, env, url)
     local s <close> = serve(certificate)
     for _, name in ipairs(VARIABLES) do
@@ -98,7 +98,7 @@ describe("TLS", function()
     local empty = ask("good", { SSL_CERT_DIR = dir })
     assert.truthy(empty:find("the issuer of its certificate is not known", 1, true)
       or empty:find("no certificates of issuers", 1, true), empty)
-    -- the name by which OpenSSL looks for the issuer there: a hash of its name
+    -- the name of the issuer's file for OpenSSL: a hash of the issuer's name
     assert(os.execute(("cp %sca.pem '%s/dbfbe04e.0'"):format(DATA, dir)))
     assert.equal("hello", (ask("good", { SSL_CERT_DIR = dir })))
   end)

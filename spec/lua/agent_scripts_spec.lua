@@ -1,8 +1,6 @@
 -- Conversations of one agent: agent:open, and `setup`. docs/reference/agent.md, "Other
--- conversations"; src/lua/lua_definition.c, src/lua/lua_setup.c. What the command makes of a script
--- that returns an
--- agent is in cli_agent_spec.lua.
--- AH_CONVERSATIONS is how many steps the random part takes (300 where it is not set).
+-- conversations"; src/lua/lua_definition.c, src/lua/lua_setup.c. Scripts that return an agent are
+-- in cli_agent_spec.lua. AH_CONVERSATIONS is the number of steps of the random part (default 300).
 local ah = require "agenthost"
 local command = require "support.command"
 
@@ -20,7 +18,7 @@ local function call(name)
   return { calls = { { name = name } } }
 end
 
--- A model that says what it was asked with: the system text and the names of the tools.
+-- Makes a model that keeps its requests in `seen`: the system text and the names of the tools.
 local function mirror(seen)
   return ah.scripted(function(request)
     local names = {}
@@ -43,7 +41,7 @@ local function texts(agent)
   return table.concat(said, " ")
 end
 
--- A model that calls the tool in answer to the user, and then is done.
+-- Makes a model that answers the user with a call of the tool, and its result with "ok".
 local function calls(name)
   return ah.scripted(function(request)
     return request.entries[#request.entries].type == "user" and call(name) or "ok"
@@ -601,8 +599,8 @@ end)
 
 -- -- at random ------------------------------------------------------------------------------------
 
--- Conversations are opened, forked, run, failed and closed in any order: each has its own tool,
--- system text and resource, and what was said in it, whatever became of the others.
+-- Conversations are opened, forked, run, failed and closed in any order. Each keeps its own tool,
+-- system text, resource and messages, whatever happens to the others.
 describe("conversations of one definition", function()
   local Note = ah.type { name = "Note", fields = { text = "string" } }
 

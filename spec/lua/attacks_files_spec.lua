@@ -1,10 +1,8 @@
--- The attack page of files: attempts against each promise of docs/reference/filesystem.md and
--- docs/reference/builtin_files.md, as root and as another user, with and without the calls of
--- newer kernels (openat2, renameat2). Made by support/attack_files.lua; the racer is in
--- fs_faults_spec.lua,
--- trees of
--- odd names in hostile_trees_spec.lua, files that are for their owner alone in
--- private_files_spec.lua.
+-- Attacks on files: attempts against each promise of docs/reference/filesystem.md and
+-- docs/reference/builtin_files.md, as root and as another user, with and without the calls of newer
+-- kernels (openat2, renameat2). support/attack_files.lua makes them. Races are in
+-- fs_faults_spec.lua, trees of odd names in hostile_trees_spec.lua, files that only their owner may
+-- read in private_files_spec.lua.
 local BUILD = os.getenv("AGENTHOST_BUILD") or "./build"
 
 local function output(command)

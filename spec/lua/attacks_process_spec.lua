@@ -1,9 +1,8 @@
--- Each promise of docs/reference/builtin.md about what a command of bash can reach and what is
--- left of it, against who tries to break it: as root and as nobody, in each sandbox of this machine
--- and none,
--- on kernels that look older (spec/support/older_kernel.c), by spec/support/attack.c. What is about
--- files of the file system object is in attacks_files_spec.lua. ATTACK_ROUNDS: how often what is a
--- race is repeated (3).
+-- Attacks on each promise of docs/reference/builtin.md about what a command of bash can reach and
+-- what it leaves: as root and as another user, in each sandbox of this machine and in none, on
+-- simulated older kernels (spec/support/older_kernel.c), by spec/support/attack.c. Attacks on the
+-- filesystem object are in attacks_files_spec.lua. ATTACK_ROUNDS is the number of repetitions of
+-- races (default 3).
 local ahtest = require "ahtest"
 
 local BUILD = os.getenv "AGENTHOST_BUILD" or "build"
@@ -32,7 +31,7 @@ local function read(path)
   return text, f and f:close()
 end
 
--- Not below /tmp, which bubblewrap replaces. Everybody may use what is in it.
+-- Not below /tmp, which bubblewrap replaces. All users may use the contents.
 setup(function()
   root = capture "id -u" == "0\n"
   scratch = capture("mktemp -d /var/tmp/agenthost-attacks.XXXXXX"):match "%S+"
@@ -57,7 +56,7 @@ local function new_mark()
   return ("%d_%d_%s"):format(marks, os.time(), scratch:match "%w+$")
 end
 
--- The processes that have the mark in their environment.
+-- Counts the processes with the mark in their environment.
 local function marked(mark)
   local n = 0
   for _ in capture("grep -lsa AH_MARK=" .. mark .. " /proc/[0-9]*/environ"):gmatch "/proc/%d" do
@@ -76,7 +75,7 @@ local function gone(mark)
   return false
 end
 
--- Users that a host may be here.
+-- Returns the users that a host may have here.
 local function users()
   return root and { "root", "nobody" } or { "self" }
 end
@@ -96,7 +95,7 @@ local function quoted(value)
   return "{ " .. table.concat(parts, ", ") .. " }"
 end
 
--- where: user, abi (of Landlock), no_bwrap, before (words before it all), tmpdir
+-- where: user, abi (of Landlock), no_bwrap, before (words before all others), tmpdir
 local function command_line(job, where)
   local older = where.abi or where.no_bwrap
   local path = new_folder "job" .. "/job.lua"
@@ -120,7 +119,7 @@ local function host(job, where)
   return result_of(capture(command_line(job, where or {}) .. " 2>&1"))
 end
 
--- All at once; their results in the same order.
+-- Runs all at once; returns their results in the same order.
 local function hosts(jobs, where)
   local at, lines, list = new_folder "hosts", {}, {}
   for i, job in ipairs(jobs) do
@@ -139,8 +138,8 @@ local function offered(kind)
   return v and v.exit_code == 0 and not v.sandbox:find("no filter of calls", 1, true)
 end
 
--- Sandboxes of this machine that keep all promises (Landlock where calls are filtered, too), and
--- how older kernels would make them.
+-- Returns the sandboxes of this machine that keep all promises (Landlock only if calls are
+-- filtered, too), and their variants on older kernels.
 local function kinds()
   local list = {}
   if offered "landlock" then
@@ -168,13 +167,13 @@ local function for_each(f)
   end
 end
 
--- A process of the user that has no part in anything; its number.
+-- Starts an unrelated process of the user; returns its pipe and id.
 local function new_victim(user)
   local pipe = io.popen("exec setsid " .. as(user) .. scratch .. "/attack wait")
   return { pipe = pipe, pid = tonumber(pipe:read "l") }
 end
 
--- Its limits, whether it is stopped, its processors, and how it is scheduled.
+-- Returns the process's limits, whether it is stopped, its processors, and its scheduling.
 local function state_of(pid)
   local status = read("/proc/" .. pid .. "/status") or "gone"
   local fields, at = {}, 2
@@ -192,7 +191,7 @@ local function end_victim(victim)
   victim.pipe:close()
 end
 
--- name -> errno, of what attack.c prints
+-- Returns name -> errno, from the output of attack.c.
 local function attempts(text)
   local list, n = {}, 0
   for name, errno in text:gmatch "([%w_%-]+) (%d+)\n" do
@@ -217,7 +216,7 @@ describe("a command in a sandbox", function()
       local list, n = attempts(r.shown[1])
       assert.truthy(n > 80, what .. r.shown[1])
       for name, errno in pairs(list) do
-        -- before Linux 6.12 a process with a higher number can be signalled
+        -- before Linux 6.12 a process with a higher id can be signalled
         if not (name:find "kill" or name:find "sigqueue") or not where.abi or older then
           assert.are_not.equal(0, errno, what .. ": " .. name)
         end
@@ -248,7 +247,7 @@ describe("a command in a sandbox", function()
       for _, word in ipairs { "LIMITED", "SLOWED", "BOUND", "READ" } do
         assert.is_nil(r.shown[1]:find(word), what .. r.shown[1])
       end
-      if where.kind == "landlock" then -- in bubblewrap its parent is its own
+      if where.kind == "landlock" then -- in bubblewrap the parent is part of the sandbox
         assert.is_nil(r.shown[1]:find "SIGNALLED", what .. r.shown[1])
       end
       assert.truthy(r.shown[2]:find "next", what)
@@ -356,7 +355,7 @@ describe("a folder that may be written to", function()
       swapped(where, what, { cwd = at, writable = { at .. "/cache/deep" } },
         "mv cache moved; mkdir cache; ln -s OUT cache/deep")
       os.execute("rm -rf " .. at .. "/*; mkdir -p " .. at .. "/sub; chmod -R 777 " .. at)
-      swapped(where, what, { cwd = at .. "/sub", writable = { at } }, -- the folder at work itself
+      swapped(where, what, { cwd = at .. "/sub", writable = { at } }, -- the working folder itself
         "cd ..; mv sub old; ln -s OUT sub")
     end)
   end)
@@ -433,7 +432,7 @@ describe("the temporary folder of a command", function()
 end)
 
 describe("what a command leaves", function()
-  -- MARK is in the environment of all; I and O are the two supervisors, H is the host.
+  -- All have MARK in their environment; I and O are the two supervisors, H is the host.
   local CHAIN = [[I=$PPID; O=$(awk '/^PPid/{print $2}' /proc/$I/status)
     H=$(awk '/^PPid/{print $2}' /proc/$O/status); ]]
   local DAEMON = "setsid sleep 100 & (setsid sh -c 'sleep 100 & sleep 100 &' &); "
@@ -448,8 +447,8 @@ describe("what a command leaves", function()
     "exec 1>&- 2>&-", "yes > /dev/null &", "trap '' TERM HUP INT CONT",
     "kill -CONT -- -1",
   }
-  -- Without a sandbox, on processors for which there is no filter of calls: what kills one of them
-  -- ends the call as failed, what kills both at once escapes.
+  -- Without a sandbox, on processors without a filter of calls: killing one supervisor fails the
+  -- call, killing both at once lets the command escape.
   local KILLS_ONE = { ["kill -9 $I"] = true, ["kill -9 $O"] = true }
   local KILLS_BOTH = { ["kill -9 $O $I"] = true, ["kill -9 -- -$I -$O"] = true }
 
@@ -464,7 +463,7 @@ describe("what a command leaves", function()
     return list, KILLS_ONE
   end
 
-  -- A host for each, at the same time.
+  -- Runs a host for each attack, at the same time.
   local function attacked(where, kind)
     local jobs, names, began = {}, {}, os.time()
     local attacks, may_fail = attacks_on(kind)
@@ -515,12 +514,12 @@ describe("what a command leaves", function()
   end)
 end)
 
--- Without the numbers that bash's own filter keeps a command from.
+-- Here without bash's filter of system calls, so that a command can signal its supervisors.
 describe("the supervisors of a process", function()
   local CHAIN = "I=$PPID; O=$(awk '/^PPid/{print $2}' /proc/$I/status); "
   local DAEMON = "setsid sleep 100 & (setsid sh -c 'sleep 100 & sleep 100 &' &); sleep 0.1; "
 
-  -- The result, when all of it is gone.
+  -- Returns the result when all processes are gone.
   local function attacked(script, options)
     local mark = new_mark()
     options = options or { timeout_ms = 700, grace_ms = 300 }

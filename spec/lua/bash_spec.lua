@@ -1,5 +1,5 @@
--- The built-in tool bash: what a model may run, what it sees of it, and the fence around it.
--- docs/reference/builtin.md. That nothing of a command is left running is in process_spec.lua, too.
+-- The built-in tool bash: commands that a model may run, the results that it gets, and the sandbox.
+-- docs/reference/builtin.md. process_spec.lua also checks that commands leave no process.
 local ah = require "agenthost"
 
 local scratch
@@ -18,7 +18,7 @@ local function folder(name)
   return path
 end
 
--- Runs calls of bash one after the other; the texts that the model is shown, and the reply.
+-- Runs calls of bash one after the other; returns the results for the model, and the reply.
 local function run(options, calls, fields)
   local turns = {}
   for i, args in ipairs(calls) do
@@ -40,7 +40,7 @@ local function sh(options, command, fields)
   return run(options, { { command = command } }, fields)[1]
 end
 
--- The values of its calls, as strategies see them.
+-- Returns the values of the calls, as strategies see them.
 local function values(options, calls, fields)
   local list = {}
   fields = fields or {}
@@ -300,7 +300,7 @@ describe("the sandbox of bash", function()
       for _, word in ipairs { "WROTE", "MADE" } do
         hasnt(v.output, word)
       end
-      assert(os.rename(other, other)) -- it is still there
+      assert(os.rename(other, other)) -- it still exists
       has(v.sandbox, kind)
       has(v.sandbox, v.sandbox:find("no filter of calls", 1, true) and "no TCP" or "no network")
       local temporary = v.output:match "(/[^\n]*agenthost%-%w+)\n"

@@ -1,5 +1,5 @@
--- The built-in file tools (docs/reference/builtin_files.md): what a model is told by each, the
--- same in memory and in a folder of the machine, and that a failing call leaves nothing half done.
+-- The built-in file tools (docs/reference/builtin_files.md): the results that a model gets, the
+-- same in memory and in a folder of the machine, and that a failed call leaves no partial change.
 local ah = require "agenthost"
 
 local markdown = require "support.markdown"
@@ -24,8 +24,8 @@ local function call(name, arguments)
   return { name = name, arguments = arguments }
 end
 
--- Runs a model that makes these calls, one in each answer. Returns the result of the last one that
--- the model gets, and true if it is a success.
+-- Runs a model that makes these calls, one in each answer. Returns the last result that the model
+-- gets, and true if it is a success.
 local function told(fs, ...)
   local turns, calls = {}, { ... }
   for i, c in ipairs(calls) do

@@ -1,4 +1,4 @@
--- ah.builtin: the tools that come with agenthost, by name. docs/reference/builtin.md.
+-- ah.builtin: the built-in tools, by name. docs/reference/builtin.md.
 local ah = require "agenthost"
 
 local function refusal(...)

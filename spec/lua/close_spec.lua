@@ -1,5 +1,5 @@
--- agent:close() and `local agent <close>`: what a closed agent lets go of, when it is refused.
--- docs/reference/agent.md, "ah.agent".
+-- agent:close() and `local agent <close>`: what a closed agent releases, and when closing is
+-- refused. docs/reference/agent.md, "ah.agent".
 local ah = require "agenthost"
 
 local function agent_of(fields)

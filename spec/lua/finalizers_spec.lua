@@ -1,9 +1,9 @@
--- Finalizers of scripts that run after those of our objects they hold: in the reverse order of
--- creation, as Lua does it. Whatever they do there is an error of theirs, never the end of the
--- process. Each object is tried in a process of its own, in the command and in stock Lua.
+-- Finalizers of scripts that run after those of the library's objects that they hold: Lua calls
+-- finalizers in the reverse order of creation. Whatever they do is an error of theirs, and never
+-- ends the process. Each object is tried in a process of its own, in the command and in stock Lua.
 local command = require "support.command"
 
--- `late` was made first, so its finalizer runs last; in stock Lua even after that of the host.
+-- `late` was made first, so its finalizer runs last; in stock Lua even after the host's.
 local SCRIPT = [[
 local ah
 local functions = {}
@@ -75,7 +75,7 @@ local OBJECTS = { "adapter", "agent", "budget", "class", "error", "filesystem", 
   "prompt", "registry", "rendered", "reply", "schema", "search", "section", "session",
   "tool", "type" }
 
--- The run is at work, and gone before the agent is.
+-- The run is at work, and ends before the agent.
 local RUN = [[
 local ah, exit = require "agenthost", os.exit
 local tool = ah.tool { name = "t", description = "T.", handler = function() end }

@@ -1,9 +1,8 @@
 -- Random agents whose callbacks of all kinds wait, raise, cancel, close, collect and start runs at
--- random, over HTTP with streams cut anywhere and scripted, in handlers of each other. What must
--- hold: nothing that cannot wait has waited; each run ends with its whole answer, or with an
--- error of a code that something of what was done accounts for; its conversation is sound.
--- OBSERVERS_RUNS=n for more, OBSERVERS_SEED=s for those from s on. Best with `make check-asan`,
--- where what is lent to them is poisoned.
+-- random, scripted or over HTTP with streams cut anywhere, in handlers of each other. Callbacks
+-- that cannot wait do not wait; each run ends with its whole answer, or with an error whose code
+-- has a cause; its conversation is sound. OBSERVERS_RUNS=n sets the number of runs,
+-- OBSERVERS_SEED=s the first seed. Use it with `make check-asan`, which poisons lent bytes.
 local ah = require "agenthost"
 local server = require "support.server"
 local sound = require "support.sound"
@@ -14,7 +13,7 @@ local BATCH = 50 -- runs that share a server
 
 local function quiet() end
 
--- Numbers that follow from `seed` alone: below(n) is 1 to n.
+-- Returns a function(n): numbers from 1 to n that depend only on `seed`.
 local function dice(seed)
   local x = (seed * 2654435761 + 97) & 0xffffffff
   return function(n)
@@ -25,13 +24,13 @@ local function dice(seed)
   end
 end
 
--- -- what callbacks do --------------------------------------------------------------------------
+-- -- actions of callbacks -----------------------------------------------------------------------
 
 local idle = ah.agent { model = "demo/echo" }
 local registry = ah.registry { ah.tool { name = "t", description = "T.",
   handler = function() return 1 end } }
 
--- Ways to wait. Each raises where it is called.
+-- Ways to wait. Each raises in a callback.
 local WAITS = {
   function() ah.sleep(0.001) end,
   function() ah.http { url = "http://127.0.0.1:1/" } end,
@@ -56,7 +55,7 @@ end
 
 local function wait(w)
   local ok, err = pcall(WAITS[w.roll(#WAITS)])
-  local stopped = tostring(err):find("stopped: the time", 1, true) -- a run that was cancelled
+  local stopped = tostring(err):find("stopped: the time", 1, true) -- in a cancelled run
   if ok or not (stopped or tostring(err):find("cannot wait", 1, true)) then
     w.fault = "it waited where nothing can: " .. tostring(err)
   end
@@ -77,7 +76,7 @@ local ACTS = {
     setmetatable({}, { __gc = function() wait(w) end })
     collectgarbage()
   end,
-  function(w) -- refused where it is at work; never the end of the process
+  function(w) -- refused while the agent is at work; never ends the process
     if w.agent and pcall(w.agent.close, w.agent) then
       w.closed = true
     end
@@ -109,7 +108,7 @@ local function act(w)
   ACTS[w.roll(#ACTS)](w)
 end
 
--- -- what an agent has of them ---------------------------------------------------------------
+-- -- callbacks of an agent -------------------------------------------------------------------
 
 local EVENTS = { "start", "request", "content", "tool_calls", "tool_started", "tool_invoked",
   "tool_loop_iteration", "tools_injected", "warning", "usage", "done" }
@@ -201,7 +200,7 @@ local function prompt(w)
     end } }
 end
 
--- -- models: what they answer, and how the bytes come ---------------------------------------------
+-- -- models: their answers, and the pieces of the bytes -------------------------------------------
 
 local function words(w)
   local list = {}
@@ -233,7 +232,7 @@ local function scripted(w, list)
     answers[i] = { text = table.concat(turn.pieces), calls = calls[1] and calls or nil,
       delay = w.roll(4) == 1 and 0.001 or nil }
   end
-  for i = 1, 40 do -- tools that came with the last answer are worth another one
+  for i = 1, 40 do -- each addition of tools during the last answer causes one more
     answers[#list + i] = answers[#list]
   end
   return ah.scripted(answers)
@@ -305,12 +304,12 @@ local function agent_of(w, url)
   }
 end
 
--- The codes that something accounts for.
+-- Returns true if the error's code has a cause.
 local function accounted(w, err)
   return (w.cancelled and err.code == "cancelled") or err.code == "prompt_render"
     or (w.closed and err.code == "usage")
     or (err.code == "budget_exceeded" and err.message:find("on purpose", 1, true))
-    or (err.code == "max_iterations_exceeded" and w.n > 10) -- each with tools that came late
+    or (err.code == "max_iterations_exceeded" and w.n > 10) -- each after an addition of tools
 end
 
 local function go(w, url)
@@ -321,7 +320,7 @@ local function go(w, url)
     return "unmade"
   end
   w.agent = agent
-  local over <close> = agent -- luacheck: ignore (else its callbacks keep it for ever)
+  local over <close> = agent -- luacheck: ignore (otherwise its callbacks keep it alive)
   local reply
   ok, reply, err = pcall(agent.run, agent, "go")
   if not ok then

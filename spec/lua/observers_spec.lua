@@ -1,6 +1,6 @@
--- Functions that are called and not resumed cannot wait: observers, subscribers, log functions,
--- strategies, policies, feedback, renderers, switches, ids, snapshots, reducers, finalizers.
--- docs/reference/waiting.md, "What may wait".
+-- Functions that cannot wait, because they are called and not resumed: observers, subscribers, log
+-- functions, strategies, policies, feedback, renderers, switches, ids, snapshots, reducers,
+-- finalizers. docs/reference/waiting.md, "What may wait".
 local ah = require "agenthost"
 local command = require "support.command"
 local server = require "support.server"
@@ -20,7 +20,7 @@ local function one_call(more)
   return ah.scripted { { text = "Let me see.", calls = { { name = "t" } } }, more or "The answer." }
 end
 
--- Every way to wait, each as what the script's line does. None may begin anything.
+-- Every way to wait. None may begin its work.
 local begun = 0
 local inner = ah.agent { model = ah.adapter { name = "spec/inner", answer = function(_, out)
   begun = begun + 1
@@ -51,7 +51,7 @@ local WAITS = {
   end,
 }
 
--- An outer error must be ours, however it came through.
+-- Asserts that the error is the library's own.
 local function check_told(message, who)
   assert.matches(who .. " cannot wait", message, 1, true)
   assert.matches(": ", message, 1, true)

@@ -5,7 +5,7 @@ local function call(name, arguments)
   return { name = "planning_" .. name, arguments = arguments }
 end
 
--- Runs these calls, one an answer; gives the contents of their results and the plan.
+-- Runs these calls, one an answer; returns the contents of their results and the plan.
 local function run(calls, fields)
   fields = fields or {}
   local session = fields.session or ah.session()

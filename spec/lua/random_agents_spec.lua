@@ -1,15 +1,15 @@
--- Agents made at random (support/random_agent.lua), each from a seed, in programs of their own: so
--- that a crash or a hang is a failure with a seed, too. What holds for each is asserted there:
--- it ends, with a reply or an error that has a code; each call has one result, in order, and is
--- told of once; what is saved is what is loaded; no handler is left; and the next run is plain.
+-- Agents made at random (support/random_agent.lua), each from a seed, in programs of their own, so
+-- that a crash or a hang also has a seed. That file checks each: it ends, with a reply or an error
+-- that has a code; each call has one result, in order, and is reported once; loading restores what
+-- was saved; no handler is left; and the next run succeeds.
 --
---   AGENTHOST_RANDOM_AGENTS=10000   how many (24; the many take a while)
---   AGENTHOST_RANDOM_SEED=17        the first seed (1)
+--   AGENTHOST_RANDOM_AGENTS=10000   number of agents (default 24; many take a while)
+--   AGENTHOST_RANDOM_SEED=17        the first seed (default 1)
 local COUNT = tonumber(os.getenv "AGENTHOST_RANDOM_AGENTS") or 24
 local FIRST = tonumber(os.getenv "AGENTHOST_RANDOM_SEED") or 1
 local AT_ONCE = COUNT > 100 and 3 or 1
-local A_PROGRAM = 250     -- seeds
-local SECONDS_A_SEED = 4  -- on a machine that has much else to do
+local A_PROGRAM = 250     -- seeds of one program
+local SECONDS_A_SEED = 4  -- on a busy machine
 
 local BUILD = os.getenv "AGENTHOST_BUILD" or "./build"
 
@@ -20,7 +20,7 @@ local function start(from, count)
     limit, "spec/support/random_agent.lua", from, count)))
 end
 
---- Returns nil if the output ends with "ok", else a text: the seed begun last, and the output.
+--- Returns nil if the output ends with "ok", else a text: the last seed, and the output.
 local function fault_of(program)
   local last, lines = "none", {}
   for line in program:lines() do

@@ -1,7 +1,7 @@
 -- Resources of runs: docs/reference/sessions.md, "Resources".
 local ah = require "agenthost"
 
---- Calls the handlers in one message; gives the contents of the results, the reply and the error.
+--- Calls the handlers in one message; returns the contents of the results, the reply and the error.
 local function call(fields, ...)
   local calls, tools = {}, {}
   for i, handler in ipairs { ... } do
@@ -19,7 +19,7 @@ local function call(fields, ...)
   return contents, reply, err
 end
 
---- A resource that tells when it is made and closed.
+--- Makes a resource that logs when it is made and closed.
 local function told(log, name, scope, needs)
   return ah.resource {
     scope = scope,

@@ -1,6 +1,6 @@
--- Limits of every function that a script hands in: whatever it does, it is stopped, the process
--- and the next run go on, and signals end the command. AGENTHOST_HOSTILE=all carries out every way
--- not to end in every place, by both limits (some minutes); else each place meets some of them.
+-- Limits of every function that a script hands in: whatever it does, it is stopped, the process and
+-- the next run continue, and signals end the command. AGENTHOST_HOSTILE=all tries every body in
+-- every place, with both limits (some minutes); the default tries some bodies in each place.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local command = require "support.command"
@@ -48,7 +48,7 @@ describe("the functions of a script", function()
   end)
 end)
 
--- Each pair, or each place with some ways.
+-- Returns all pairs of a place and a body, or some bodies for each place.
 local function pairs_of(some)
   local list = {}
   for i, place in ipairs(places) do
@@ -62,7 +62,7 @@ local function pairs_of(some)
 end
 
 -- Asserts that the place was called and ended in time: within twice its limit for each call (`log`
--- is called for each record), and more where it closes variables, which has a second of its own.
+-- is called for each record), and longer if it closes variables, which has a second of its own.
 local function check(place, way, limit, timeout)
   local seconds, called, came = hostile.carry_out(place, way, timeout and limit)
   local most = 2 * limit * (timeout and 1 or called) + (way == "loops_in_close" and 2.2 or 1.2)
@@ -125,7 +125,7 @@ describe("a function that never ends", function()
   end)
 end)
 
--- -- what it becomes ----------------------------------------------------------------------------
+-- -- results and errors -------------------------------------------------------------------------
 
 local function tool(name, handler, more)
   local def = { name = name, description = "Does it.", handler = handler or quiet }
@@ -249,7 +249,7 @@ describe("limits inside limits", function()
   end)
 end)
 
--- -- what comes back late -----------------------------------------------------------------------
+-- -- calls that return late ---------------------------------------------------------------------
 
 describe("a call that comes back after its time", function()
   local function late()
@@ -397,7 +397,7 @@ describe("a signal", function()
       for name, code in pairs { TERM = 143, INT = 130 } do
         local found, ms = ended(name, text)
         assert.equal(code, found, name)
-        assert.is_true(ms < 3000, ("%s took %d ms"):format(name, ms)) -- of a busy machine
+        assert.is_true(ms < 3000, ("%s took %d ms"):format(name, ms)) -- on a busy machine
       end
     end)
   end

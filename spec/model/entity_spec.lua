@@ -12,7 +12,7 @@ local function turn(...)
   return { calls = { ... } }
 end
 
--- A run without a log; third: its events of some types.
+-- Runs without a log; the third result is its events of some types.
 local function run(fields, ...)
   local events = {}
   fields.log, fields.on = quiet, fields.on or {}
@@ -42,7 +42,7 @@ local function results(reply)
   return list
 end
 
--- A tool that gives what the function gives.
+-- Makes a tool that returns the function's value.
 local function giving(name, handler)
   return ah.tool { name = name, description = "Gives " .. name .. ".", handler = handler,
     params = { n = "any?" } }
@@ -108,7 +108,7 @@ describe("an entity that a tool returns", function()
 
   it("may stand in a list, with others and other things, or in a result", function()
     local Customer = customer_class()
-    local Other = ah.entity { name = "Other" } -- without methods: no provider
+    local Other = ah.entity { name = "Other" } -- without methods it is not a provider
     local reply = run { model = ah.scripted { turn(call "list", call "one"), "ok" }, tools = {
       giving("list", function()
         return { Customer { id = "c-123" }, 5, Other { id = "o" }, Customer { id = "c-456" } }
@@ -199,7 +199,7 @@ describe("an entity that a tool returns", function()
         call "customer_c1_getAverageSpend"), "ok" } }, "tool_provider_discovered", "cache_break")
     assert.same({ '{"amount":100}', '{"amount":200}' }, { results(reply)[2], results(reply)[4] })
     assert.equal(1, #reply.injected_tools)
-    assert.equal(2, #events) -- one of each
+    assert.equal(2, #events) -- one of each type
   end)
 
   it("that got another method meanwhile brings that, too", function()
@@ -217,7 +217,7 @@ describe("an entity that a tool returns", function()
 end)
 
 describe("names of an entity's tools", function()
-  -- The names for instances with these ids, in order.
+  -- Returns the names of the tools for instances with these ids, in order.
   local function names(ids, fields)
     local Thing = ah.entity(fields or { name = "Thing" })
     Thing:tool { name = "doIt", description = "Does it.", handler = quiet }
@@ -487,7 +487,7 @@ describe("what a model sees of an entity", function()
     assert.equal('{"_x":2,"id":1,"name":"J","orders":[{"id":7}]}', shown(c))
     assert.equal('{"list":[{"_x":2,"id":1,"name":"J","orders":[{"id":7}]}]}',
       shown { list = { c } })
-    c.orders[2] = c -- in itself
+    c.orders[2] = c -- contains itself
     assert.equal('{"_x":2,"id":1,"name":"J"}', shown(c))
   end)
 
@@ -667,7 +667,7 @@ describe("a stateful entity", function()
         turn(call "cart_1_ask"), "ok" } }
     assert.same({ "OK", "OK", "OK", "OK", "OK", "OK" }, { table.unpack(results(reply), 2) })
     assert.same({ true, true, true, true }, { cart[1], cart[2], cart[3], cart.asked })
-    -- 2 waits until the first batch is done; those that leave the cart alone join it
+    -- 2 waits until the first batch is done; calls that do not change the cart join that batch
     assert.same({ 1, 1, -1, -1, 2, 3, 4, -2, -3, -4, 3, -3 }, at_work)
   end)
 
@@ -964,18 +964,19 @@ describe("the life of instances", function()
       turn(call(SPEND)), "ok" }, { discover = { keep = true } })
     assert(a:run "x")
     local b = a:fork()
-    assert.same({ '{"amount":1}' }, results(b:run "y")) -- found anew
+    assert.same({ '{"amount":1}' }, results(b:run "y")) -- found again
     assert.same({ '{"amount":5}' }, results(a:run "z"))
   end)
 end)
 
--- Random entities that come, come again as other instances, are retracted, banned with their
--- tools, kept or released: what a model is offered is what replaying the conversation gives,
--- no name twice, and every call reaches the newest instance of the entity that it names.
+-- Random entities are found, found again as other instances, retracted, banned with their tools,
+-- kept or released. The model's tools equal a replay of the conversation, no name occurs twice, and
+-- every call reaches the newest instance of the entity that it names.
 describe("any order of events", function()
   local ROUNDS, STEPS = 24, 24
 
-  -- The tools at the end of a transcript, by its entries alone: { name = true }; false: gone.
+  -- Returns the tools at the end of a transcript, from its entries: { name = true }; false:
+  -- removed.
   local function replay(text)
     local there = {}
     for _, entry in ipairs(sound.entries(text)) do
@@ -991,7 +992,8 @@ describe("any order of events", function()
     return there
   end
 
-  -- All that are there are offered, and what else is offered went (it stays declared).
+  -- Asserts that all available tools are offered; other offered tools were removed (they stay
+  -- declared).
   local function compare(there, offered, available)
     local seen, n = {}, 0
     for _, tool in ipairs(offered) do
@@ -1053,7 +1055,7 @@ describe("any order of events", function()
     return w
   end
 
-  -- Of an offered entity's tool, whose it is: as its description tells the model.
+  -- Returns the entity of an offered tool and its method, from the description for the model.
   local function owner(tool)
     return tool.description:match("%((%u%a+ .+)%)$"), tool.description:match("^Method (%a+)%.")
   end

@@ -1,4 +1,4 @@
--- Images: ah.image, images in messages and in tools' results, and what goes out on each wire.
+-- Images: ah.image, images in messages and in tools' results, and the requests of each wire.
 local ah = require "agenthost"
 local mock = require "support.mock"
 

@@ -27,7 +27,7 @@ local function call(name, arguments)
   return { calls = { { name = name, arguments = arguments or ah.object {} } } }
 end
 
--- The specification that a conversation keeps of the tool.
+-- Returns the specification of the tool that a conversation keeps.
 local function kept(t)
   local agent = ah.agent { model = ah.scripted { "ok" }, tools = { t } }
   for _, entry in ipairs(decode(agent:transcript()).entries) do

@@ -1,13 +1,13 @@
--- Regular expressions by ECMAScript's grammar, and texts that some of them match: grammar(seed)
--- gives a function that returns the next expression and its texts. One in six is hurt somewhere, so
--- that what is no expression comes up, too.
+-- Makes regular expressions by ECMAScript's grammar, and texts that some of them match:
+-- grammar(seed) returns a function that returns the next expression and its texts. One in six is
+-- damaged, so that invalid expressions occur, too.
 local random = require "support.random"
 
 local PLAIN = { "a", "b", "c", "A", "Z", "0", "1", "9", "_", " ", "é", "ß", "K", "ſ", "Σ", "漢", "😀",
   "\u{a0}", "\u{feff}", "\u{2028}", "\u{85}", "-", "=", "<", ">", "!", ",", ":", "#", "&", "~",
   "@", "%",
   "'", '"', "/", "\n", "\r", "\t" }
--- Written with a backslash: the expression and the text that it stands for.
+-- Escapes: the expression and the text that it means.
 local ESCAPED = { { "\\n", "\n" }, { "\\r", "\r" }, { "\\t", "\t" }, { "\\v", "\v" }, { "\\f",
   "\f" },
   { "\\0", "\0" }, { "\\x41", "A" }, { "\\u0061", "a" }, { "\\u{1F600}", "😀" }, { "\\ud83d\\ude00",
@@ -29,7 +29,7 @@ local SETS = { { "\\d", "7" }, { "\\D", "x" }, { "\\w", "w" }, { "\\W", "é" }, 
   { "\\p{ID_Start}", "é" }, { "\\p{Lowercase}", "ß" }, { "\\p{Uppercase}", "Z" }, { "\\p{LC}",
   "A" },
   { "\\p{punct}", "!" }, { "\\p{Zs}", "\u{a0}" }, { "\\p{Cn}", "" }, { "\\p{Co}", "" } }
--- Refused by all but lenient readings, or meant otherwise by others.
+-- Only lenient readers accept these, or other dialects give them another meaning.
 local FOREIGN = { "\\A", "\\z", "\\Z", "\\h", "\\R", "\\G", "\\K", "\\Q", "\\E", "\\a", "\\e",
   "\\X", "\\N",
   "\\-", "\\@", "\\_", "\\8", "\\01", "\\00", "\\c1", "\\c", "\\x1", "\\x{41}", "\\u12",
@@ -73,7 +73,7 @@ return function(seed)
     return list[pick(#list)]
   end
 
-  -- The special characters are written with a backslash.
+  -- Returns a plain character; special ones are written with a backslash.
   local function plain()
     local c = one(PLAIN)
     return c, c
@@ -84,7 +84,7 @@ return function(seed)
     return pair[1], pair[2]
   end
 
-  --- One character of a class, and itself.
+  --- Returns one character of a class as written, and the character itself.
   local function member()
     if pick(3) == 1 then
       return written(ESCAPED)
@@ -139,7 +139,7 @@ return function(seed)
     return "\\" .. pick(captures + (pick(8) == 1 and 1 or 0) + (captures == 0 and 1 or 0)), ""
   end
 
-  --- An atom, its sample, and whether it may be repeated.
+  --- Returns an atom, a text for it, and whether it may be repeated.
   local function atom(depth)
     local kind = pick(20)
     if kind <= 6 then
@@ -191,7 +191,7 @@ return function(seed)
     return text, sample
   end
 
-  --- The characters of a text, which is well-formed UTF-8.
+  --- Returns the characters of a text, which is well-formed UTF-8.
   local function characters(text)
     local list = {}
     for _, c in utf8.codes(text) do
@@ -200,7 +200,7 @@ return function(seed)
     return list
   end
 
-  --- One character less, more, twice or another.
+  --- Damages a text: one character is removed, added, doubled or replaced.
   local function hurt(text, from)
     local list = characters(text)
     local at = pick(#list + 1)

@@ -1,14 +1,15 @@
--- Regular expressions by the library, by JavaScript, and by PCRE2 with its options for ECMAScript:
+-- Compares regular expressions in the library, in JavaScript, and in PCRE2 with its options for
+-- ECMAScript:
 --
 --   lua5.4 spec/patterns/patterns.lua FOLDER [COUNT [SEED]]
 --
--- The build is in FOLDER, and so is what is written for node; the expressions are of grammar.lua.
--- The library has to take what JavaScript takes and to match what it matches, but for what the page
--- on schemas says that it refuses: expressions about which they disagree otherwise are printed, and
--- it fails. What PCRE2 would say is counted beside it.
+-- FOLDER has the build, and gets the files for node; the expressions are from grammar.lua. The
+-- library must accept the same expressions as JavaScript and find the same matches, except for what
+-- docs/reference/schema.md says that it refuses. Other differences are printed and fail the
+-- program. PCRE2's results are counted beside them.
 --
--- A disagreement may be node's mistake: with seed 2, node 20 finds (?!\k<n>) in a text where the
--- group has matched nothing, which never can be.
+-- A difference may be an error of node: with seed 2, node 20 finds (?!\k<n>) in a text where the
+-- group has matched nothing, which is impossible.
 local folder = assert(arg[1], "say where the build is")
 local COUNT, SEED = tonumber(arg[2] or 20000), tonumber(arg[3] or 15)
 package.cpath = folder .. "/?.so;" .. package.cpath
@@ -16,7 +17,8 @@ package.path = "spec/?.lua;" .. package.path
 local ahtest = require "ahtest"
 local expressions = require "patterns.grammar"
 
--- Why the library refuses what JavaScript takes (docs/reference/schema.md).
+-- The documented reasons to refuse an expression that JavaScript accepts
+-- (docs/reference/schema.md).
 local KNOWN = { "^a lookbehind that may be of any length",
   "^a reference to a group that is repeated otherwise",
   "^a quantifier of more than 65535" }
@@ -69,7 +71,8 @@ local function count(what, case, ...)
   end
 end
 
---- The verdicts on one expression: JavaScript's, and those of ours or of PCRE2 (nil: refused).
+--- Compares the results for one expression: JavaScript's, and the library's or PCRE2's (nil:
+-- refused).
 local function compare(who, case, theirs, found, why)
   if theirs == "-" then
     count(found and who .. "! takes what is none" or who .. " refuses what is none", case)

@@ -1,6 +1,6 @@
 -- Mistakes of new users, and their error messages: the line of the script, what was asked, what was
--- found, what to do. Each case is a mistake that was really made; the meaning of a field and all
--- that it refuses is in the spec of its own part.
+-- found, and what to do. Each mistake was really made. The meaning of a field, and all values that
+-- it refuses, are in the spec of its own part.
 local ah = require "agenthost"
 local command = require "support.command"
 
@@ -49,7 +49,7 @@ local MISTAKES = {
   ["ah.run: unknown field 'cost'; it stands in 'budget'"] = function()
     run { cost = 1 }
   end,
-  -- nothing is near, and there are few
+  -- no similar name, and few names
   ["ah.type: unknown field 'zzz'; there are name, fields, schema, render"] = function()
     ah.type { name = "T", zzz = {} }
   end,
@@ -100,7 +100,7 @@ local MISTAKES = {
   ["keyword 'city' at the root is not supported; the names of members stand in"] = function()
     tool { schema = { city = "string" } }
   end,
-  -- declarations that are written in Lua speak like those in C
+  -- messages for declarations in Lua are the same as for those in C
   ["ah.resource: unknown field 'scop' (did you mean 'scope'?)"] = function()
     ah.resource { provide = print, scop = "tool_call" }
   end,

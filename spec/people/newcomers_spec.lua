@@ -36,7 +36,7 @@ local image = ah.image { url = "https://example.org/a.png", mime = "image/png" }
 local section = ah.section { key = "part", template = "A" }
 local other = ah.section { key = "other", template = "B" }
 
--- Every list that scripts give: by its name in the message, how it is given, and two good values.
+-- Every list of scripts: by its name in the message, how it is given, and two valid values.
 local LISTS = {
   ["ah.run: tools"] = { field "tools", find, read },
   ["ah.run: policies"] = { field "policies", nothing, nothing },

@@ -1,9 +1,9 @@
--- Other libraries' words for what is a field, a member or a function here: each is refused, in
--- any case, with ours named; nothing is ever taken under them.
+-- Other libraries' names for our fields, members and functions: each is refused, in any case, with
+-- a message that names ours.
 local ah = require "agenthost"
 local D = require "support.documents"
 
--- a_b_c in the ways in which it may be written.
+-- Returns the spellings of a word such as a_b_c.
 local function forms(word)
   local camel = word:gsub("_(%w)", string.upper)
   return { word, camel, (camel:gsub("^%l", string.upper)), (word:upper()), (word:gsub("_", "-")) }

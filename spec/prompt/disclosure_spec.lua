@@ -1,5 +1,5 @@
--- Progressive disclosure (seed 000): read_section opens a summarised section, and its tools
--- come in mid-conversation, or by a restart where the adapter cannot take them.
+-- Progressive disclosure (seed 000): read_section opens a summarised section, and its tools are
+-- added in mid-conversation, or by a restart if the adapter cannot add them.
 local ah = require "agenthost"
 local sound = require "support.sound"
 
@@ -52,7 +52,7 @@ local function research(extra)
   }
 end
 
--- Runs turns on a model of this mode: reply, error, requests, events.
+-- Runs turns on a model of this mode: returns reply, error, requests, events.
 local function run(mode, turns, fields)
   local model = ah.scripted {
     tool_change_mode = mode,
@@ -417,8 +417,8 @@ describe("a conversation in which a section is open", function()
   end)
 end)
 
--- A handler raises visibility_expansion_required: seed 000's MainLoop stores what it asks for and
--- goes on.
+-- A handler raises visibility_expansion_required: seed 000's MainLoop stores the requested
+-- overrides and continues.
 describe("a handler that asks for sections", function()
   local MODES = { "append", "inline", "reference", "search_pair", "dispatcher", "restart" }
 
@@ -428,7 +428,7 @@ describe("a handler that asks for sections", function()
     error(ah.error(fields))
   end
 
-  -- Asks the first `times` times it is called, behind what `before` does.
+  -- Makes a tool that calls `before`, then raises in its first `times` calls.
   local function asking(fields, times, before)
     local n = 0
     return ah.tool {
@@ -481,7 +481,7 @@ describe("a handler that asks for sections", function()
         "Section is already expanded.\n\n## Context\n\nDetailed research context...",
       }, contents(reply), mode)
       assert.equal("context=full", overrides(session))
-      assert.equal(1, #session[Mark]:all()) -- what the call that failed had done is undone
+      assert.equal(1, #session[Mark]:all()) -- the failed call was rolled back
       assert.same({ "search", "cite" }, reply.injected_tools)
       assert.equal("context", of(events, "tools_injected")[1].section_key)
       assert.is_false(of(events, "tool_invoked")[1].success)
@@ -783,7 +783,7 @@ describe("a handler that asks for sections", function()
 end)
 
 describe("a system text that a strategy has set", function()
-  -- Says SAID once, behind the result of this content.
+  -- Makes a strategy that sets SAID once, after the result with this content.
   local SAID = "Said by a strategy."
   local function says_after(content)
     local said = false
@@ -898,9 +898,8 @@ describe("a system text that a strategy has set", function()
   end)
 end)
 
--- Random trees, random sequences of reads, injections, removals, saves, loads, forks and
--- renders: the tools a model sees equal the replay, breaks of the prefix are told, nothing is
--- unsound.
+-- Random trees, random sequences of reads, injections, removals, saves, loads, forks and renders:
+-- the model's tools equal the replay, breaks of the prefix are reported, and transcripts are sound.
 describe("random disclosure", function()
   local random = math.random
 
@@ -936,7 +935,7 @@ describe("random disclosure", function()
     return list
   end
 
-  -- The replayed tools of a transcript.
+  -- Replays a transcript; returns its tools as a set.
   local function replay(entries)
     local live = {}
     for _, e in ipairs(entries) do
@@ -1059,9 +1058,9 @@ describe("random disclosure", function()
   end)
 end)
 
--- Sessions that others change while a conversation is at work: what it is told is open has its
--- tools, whoever opened or closed what, and no text of a section is shown whose tools never came.
--- AGENTHOST_ROUNDS counts the conversations, AGENTHOST_SEED is the first.
+-- Sessions that others change while a conversation is at work. Every section that is open for the
+-- model has its tools, whoever opened or closed sections, and no text of a section is shown without
+-- its tools. AGENTHOST_ROUNDS is the number of conversations, AGENTHOST_SEED the first seed.
 describe("random disclosure in a session that others change", function()
   local MODES = { "append", "inline", "reference", "search_pair", "dispatcher", "restart" }
   local random
@@ -1099,7 +1098,7 @@ describe("random disclosure in a session that others change", function()
     return list
   end
 
-  -- A tool that changes what is open: by itself, by another conversation, or by asking for it.
+  -- Makes a tool that changes open sections: itself, through another conversation, or by a request.
   local function meddler(known, prompt)
     return ah.tool {
       name = "meddle",
@@ -1131,7 +1130,8 @@ describe("random disclosure in a session that others change", function()
     }
   end
 
-  -- Goes through the entries: what was ever offered, and whether each word of read_section is true.
+  -- Goes through the entries: returns all tools that were ever offered; asserts that each result of
+  -- read_section is true.
   local function judge(entries, known, where)
     local live, ever, keys, said = {}, {}, {}, {}
     local function check_said()
@@ -1178,7 +1178,7 @@ describe("random disclosure in a session that others change", function()
 
   local function one(seed)
     local state = seed
-    random = function(a, b) -- the handlers draw, too: a generator of its own
+    random = function(a, b) -- handlers draw, too, so the generator is our own
       state = (state * 1103515245 + 12345) % 2147483648
       local low, high = b and a or 1, b or a
       return low + (state >> 8) % (high - low + 1)
@@ -1227,7 +1227,7 @@ describe("random disclosure in a session that others change", function()
         fields.model, fields.session = model(), nil
         agent = assert(ah.load(path, fields))
       end
-      local reply, err = agent:run "x" -- where nothing is summarised, there is no read_section
+      local reply, err = agent:run "x" -- without summarised sections there is no read_section
       assert(reply or err.code == "tool_not_found", where .. ": " .. tostring(err))
       judge(sound.check(agent:transcript()), known, where)
     end

@@ -1,4 +1,4 @@
--- Prompts in runs: read_section and what it brings, and structured output.
+-- Prompts in runs: read_section and the tools that it adds, and structured output.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local sound = require "support.sound"
@@ -24,7 +24,7 @@ local function names(tools)
   return table.concat(list, " ")
 end
 
--- A run that does not log; its requests are in `seen`.
+-- Runs without a log; the requests are in `seen`.
 local function run(turns, fields)
   local model = ah.scripted(turns)
   fields.model, fields.log = model, function() end
@@ -183,14 +183,14 @@ describe("read_section", function()
     local asked = 0
     local reply = assert(run({ read "context", "ok" }, { context { enabled = function()
       asked = asked + 1
-      return asked < 3 or error "no more" -- read, then run
+      return asked < 3 or error "no more" -- the read, then the next run
     end }, "go" }))
     local failed = "^failed: Tool 'read_section' execution failed: .*no more"
     assert.truthy(contents(reply)[1]:find(failed))
   end)
 end)
 
--- -- what a strategy is told ---------------------------------------------------------------
+-- -- results for strategies ----------------------------------------------------------------
 
 describe("reading a section", function()
   local SUMMARY = { summary = "s", visibility = "summary" }
@@ -242,7 +242,7 @@ describe("reading a section", function()
       node("b", with(SUMMARY, { tools = false }), node("c", {}))) }
     assert.same({ kind = "content", tools = {}, open = {},
       content = reading(prompt, "a").content }, reading(prompt, "a"))
-    local inner = reading(prompt, "a.b") -- what is around it must be open for its tools, too
+    local inner = reading(prompt, "a.b") -- the sections around it must be open for its tools, too
     assert.equal("c", names(inner.tools))
     assert.same({ "a", "a.b", "a.b.c" }, inner.open)
   end)
@@ -251,12 +251,12 @@ describe("reading a section", function()
     local prompt = ah.prompt { node("a", SUMMARY), node("b", { summary = "s" }), node("c", {}) }
     assert.equal("expanded", reading(prompt, "a", { a = "full" }).kind)
     assert.equal("content", reading(prompt, "b", { b = "summary" }).kind)
-    -- without a summary there is nothing to show instead
+    -- without a summary the section stays open
     assert.equal("expanded", reading(prompt, "c", { c = "summary" }).kind)
     assert.same({ "a", "b" }, ahtest.prompt_shown(prompt, {}, { b = "summary" }).summarized)
   end)
 
-  -- A random tree: each section has a tool, some are summarised, some disabled.
+  -- Makes a random tree: each section has a tool, some are summarised, some disabled.
   local function random_sections(random, prefix, depth)
     local list = {}
     for i = 1, random(0, 3) do
@@ -308,7 +308,7 @@ describe("reading a section", function()
           shown[opened] = "full"
         end
         assert.equal(#r.tools > 0, #r.open > 0)
-        if #r.open == 0 then -- else it would be offered for ever
+        if #r.open == 0 then -- otherwise it would be offered forever
           shown[path] = "full"
         end
         local after = {}

@@ -1,5 +1,5 @@
--- Templates, sections and prompts as they are declared, rendered and overridden, without a
--- model; what a run makes of them is in prompt_run_spec.lua.
+-- Templates, sections and prompts: their declaration, rendering and overrides, without a model;
+-- runs are in prompt_run_spec.lua.
 local ah = require "agenthost"
 
 local function tool(name, more)
@@ -18,12 +18,12 @@ local function names(tools)
   return table.concat(list, " ")
 end
 
---- The line of the caller, for errors that must name it.
+--- Returns the line of the caller, for errors that must name it.
 local function here()
   return debug.getinfo(2, "l").currentline
 end
 
---- The error object that f raises; its message must name this file.
+--- Returns the error object that f raises; its message must name this file.
 local function raised(f, code)
   local ok, err = pcall(f)
   assert.is_false(ok)
@@ -353,7 +353,7 @@ Some y
     invalid(function()
       ah.prompt { ah.section { key = "a", template = "t", summary = "${x}" } }
     end)
-    invalid(function() -- its own parameters, not those around it
+    invalid(function() -- only its own parameters, not those of its parent
       ah.prompt { ah.section { key = "a", params = { x = "string" },
         ah.section { key = "b", params = { y = "string" }, template = "${x}" } } }
     end)
@@ -418,7 +418,7 @@ describe("the parameters of a prompt", function()
     assert.equal("a=1\n\nb=1", prompt:render({ a = { x = "1" } }).text)
     assert.equal("a=1\n\nb=2", prompt:render({ a = { x = "1" }, ["a.b"] = { x = "2" } }).text)
     assert.equal("a=0\n\nb=2", prompt:render({ x = "0", ["a.b"] = { x = "2" } }).text)
-    -- a section without parameters of its own takes its parent's, and may be given others
+    -- a section without parameters of its own takes its parent's; other values may be given for it
     local given = { x = "0", ["a.b"] = { x = "2" } }
     assert.equal("a=0\n\nb=2", pair({ x = "string" }):render(given).text)
   end)
@@ -534,7 +534,7 @@ describe("overrides", function()
     return declare({ ["shop/support"] = { [kind] = { [name] = fields } } }, more)
   end
 
-  --- Runs the lines in the command; gives what it says on stderr.
+  --- Runs the lines in the command; returns its stderr.
   local function warnings(lines)
     local path = os.tmpname()
     local f = assert(io.open(path, "w"))

@@ -1,5 +1,5 @@
--- Tools that are defined otherwise than when the conversation that goes on was written: what is
--- told, what is declared and what is run. docs/reference/agent.md, "Conversations that last".
+-- Tools whose definition differs from the one in the conversation that continues: what is reported,
+-- declared and run. docs/reference/agent.md, "Conversations that last".
 local ah = require "agenthost"
 local told = require "support.told"
 local sound = require "support.sound"
@@ -11,7 +11,7 @@ local function call(name, arguments)
   return { calls = { { name = name, arguments = arguments or ah.object {} } } }
 end
 
--- The tool `pay` with some fields of its own; `ran` counts its calls.
+-- Makes the tool `pay` with some other fields; `ran` counts its calls.
 local ran
 local function pay(fields)
   local t = { name = "pay", description = "Pays.", params = { sum = "integer" },
@@ -43,7 +43,8 @@ local function write(fields)
   assert(agent:save(path))
 end
 
--- Goes on with it: { results, events, log, requests, agent } of a run in which `pay` is called.
+-- Continues the conversation: returns { results, events, log, requests, agent } of a run in which
+-- `pay` is called.
 local function go_on(fields)
   local seen = { events = {}, log = {}, requests = {} }
   local turns = { call("pay", { sum = 2 }), "ok", "more" }
@@ -158,7 +159,7 @@ describe("a tool that is defined otherwise", function()
     write()
     local other = pay { description = "Pays more." }
     local seen = go_on { tools = { other }, on_drift = "refuse" }
-    local fork = seen.agent:fork() -- the warning was told already
+    local fork = seen.agent:fork() -- the warning was emitted already
     fork:use(ah.scripted { call("pay", { sum = 3 }), "ok" })
     local reply = assert(fork:run "in the fork")
     assert.matches("its definition has changed", reply.messages[#reply.messages - 1].content)
@@ -220,7 +221,7 @@ describe("a tool that is defined otherwise", function()
   end)
 end)
 
--- DRIFT_CASES=100000 says how many; 300 are looked at without it.
+-- DRIFT_CASES=100000 sets the number of cases (default 300).
 describe("any two definitions of a tool", function()
   local FIELDS = {
     description = { "Pays.", "Pays more.", "Pays!" },
@@ -233,7 +234,7 @@ describe("any two definitions of a tool", function()
       { untrusted = true } },
     version = { false, "1", "2" },
     strict = { false, true },
-    parallel = { false, true }, -- no part of what a conversation keeps
+    parallel = { false, true }, -- not part of what a conversation keeps
   }
   local TOLD = { description = "description", full_description = "description",
     params = "parameters", examples = "examples", annotations = "annotations",
@@ -254,7 +255,7 @@ describe("any two definitions of a tool", function()
     for field, name in pairs(TOLD) do
       set[name] = set[name] or a[field] ~= b[field] or nil
     end
-    -- the full description stands for the brief one
+    -- the full description replaces the brief one
     if a.full_description > 1 and a.full_description == b.full_description then
       set.description = nil
     end
@@ -289,7 +290,7 @@ describe("any two definitions of a tool", function()
         names[name] = true
       end
       if brief and before.description ~= after.description then
-        set.description = true -- in brief the brief one is what is declared
+        set.description = true -- the brief description is declared in this mode
       end
       assert.same(set, names, "case " .. case)
       assert.equal(next(set) and 1 or 0, #warned)
@@ -375,7 +376,7 @@ end)
 describe("the tools of an entity", function()
   local n = 0
 
-  -- A class of a fresh name, with `words` as description of its tool.
+  -- Makes a class with a new name and a tool with the description `words`.
   local function class(name, words)
     local C
     C = ah.entity { name = name, prefix = "cust", id = "id",

@@ -1,8 +1,8 @@
--- Random calls that fail at random moments in random ways (they raise, give an error or a value
--- of the wrong kind, are out of time, cancelled, or a run in them fails), nested and parallel,
--- changing all that takes part: the state of everything is the same before and after each call
--- that failed. What the others did is what the same leaves in a second world where it is done
--- outside of calls, in the order of the request.
+-- Random calls that fail at random moments in random ways (they raise, return an error or a value
+-- of the wrong type, exceed their time, are cancelled, or a run in them fails), nested and
+-- parallel, and change all kinds of state. The whole state is the same before and after each failed
+-- call. The effects of the other calls equal those in a second world in which the same steps are
+-- done outside of calls, in the order of the request.
 --
 --   AGENTHOST_FAILING=100000   calls in all (fewer by default)
 --   AGENTHOST_SEED=7           the first program; a failure names its own
@@ -11,8 +11,8 @@ local generator = require "support.random"
 
 local CALLS = tonumber(os.getenv("AGENTHOST_FAILING") or 1200)
 local SEED = tonumber(os.getenv("AGENTHOST_SEED") or 1)
-local LATE = 0.002 -- seconds that some calls have
-local LONG = 30    -- and that nothing here waits for
+local LATE = 0.002 -- seconds: the timeout of some calls
+local LONG = 30    -- seconds: a wait that must not end by itself
 
 local FOLDER = os.tmpname()
 os.remove(FOLDER)
@@ -86,9 +86,9 @@ local function new_world(name)
   return w
 end
 
--- -- all that can be seen of one ------------------------------------------------------------------
+-- -- the whole visible state of a world -----------------------------------------------------------
 
---- Without looking at a file in a way that an overlay remembers.
+--- Reads the files only in ways that an overlay does not record.
 local function files_of(fs)
   local all = {}
   for _, match in ipairs(assert(fs:grep("^", { max = 10000 }))) do
@@ -136,8 +136,8 @@ local function state_of(w)
   return ah.json.encode(all)
 end
 
--- -- what calls do: in a call there is a ctx, in the second world there is none -----------------
--- Each place has paths of its own: an overlay does not mind what calls beside it do below.
+-- -- steps of calls: in a call there is a ctx, in the second world there is none ----------------
+-- Each place has paths of its own, so that overlays do not conflict with parallel calls below them.
 
 local steps = {}
 
@@ -184,7 +184,7 @@ function steps.file(w, step)
   assert(w.places[step.place]:write(path_of(step), step.n .. "\n"))
 end
 function steps.delete(w, step)
-  steps.file(w, step) -- what is not there cannot be deleted, whatever a call beside it writes
+  steps.file(w, step) -- so that the file exists, whatever a parallel call writes
   assert(w.places[step.place]:delete(path_of(step)))
 end
 function steps.commit(w, step)
@@ -270,7 +270,7 @@ function Program:new_call(depth)
   return call
 end
 
--- -- doing it in calls ---
+-- -- in calls ---
 
 local failures = {
   raise = function() error "at random" end,
@@ -373,7 +373,7 @@ function run_program(w, turns, watch)
   return reply, err, of.agent
 end
 
--- -- doing it outside of calls ---
+-- -- outside of calls ---
 
 local function do_plain(w, turns, ok, notes)
   for _, turn in ipairs(turns) do
@@ -402,7 +402,7 @@ local function notes_of(agent)
   return notes
 end
 
---- Each call of the outermost run that is at work alone: as before, if it has failed.
+--- Compares the state before and after each failed call of the outermost run that runs alone.
 local function watcher(w, program)
   local before, at_work = nil, 0
   return function(e)

@@ -11,13 +11,13 @@ local function down(status, more)
     headers = { ["Content-Type"] = "application/json", ["retry-after-ms"] = more or "1" } })
 end
 
--- An answer of Anthropic's.
+-- Returns an answer of Anthropic's.
 local function message(text)
   return server.json { id = "msg_1", type = "message", role = "assistant", stop_reason = "end_turn",
     content = { { type = "text", text = text } }, usage = { input_tokens = 3, output_tokens = 1 } }
 end
 
--- openai/m at /a fails as said; anthropic at the root answers.
+-- Starts a server: openai/m at /a gives the responses `a`, anthropic at the root answers.
 local function two(a, b)
   return server.start { routes = { ["/a/chat/completions"] = a,
     ["/v1/messages"] = b or { message "from the other" } } }

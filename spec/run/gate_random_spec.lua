@@ -1,10 +1,10 @@
 -- Random policies, approvals, guards and checks that decide, raise, wait, return nonsense or change
--- arguments, over calls of the model, of handlers and of runs within runs, alone and in parallel.
--- Whatever they do: nothing that was denied has run, and nothing that was blocked is in a request,
--- an event, a line of the log or a saved conversation.
+-- arguments, for calls of the model, of handlers and of runs within runs, alone and in parallel. In
+-- all cases no denied call has run, and no blocked text is in a request, an event, a line of the
+-- log or a saved conversation.
 --
---   AGENTHOST_GATE_CALLS=100000    so many calls (1500)
---   AGENTHOST_GATE_SEED=7          the first seed (1)
+--   AGENTHOST_GATE_CALLS=100000    number of calls (default 1500)
+--   AGENTHOST_GATE_SEED=7          the first seed (default 1)
 local ah = require "agenthost"
 local generator = require "support.random"
 local sound = require "support.sound"
@@ -13,8 +13,8 @@ local CALLS = tonumber(os.getenv "AGENTHOST_GATE_CALLS" or "1500")
 local SEED = tonumber(os.getenv "AGENTHOST_GATE_SEED" or "1")
 local NAMES = { "alpha", "beta", "gamma" }
 
--- Returns the decision of policy `number` about such a call, from 0 to 23; always the same, since
--- the policy may be asked again.
+-- Returns the decision of policy `number` about such a call, from 0 to 23. It is always the same,
+-- since the policy may be asked again.
 local function fate(world, number, kind, name, n)
   local x = (world.seed * 31 + number * 1009 + #kind * 97 + #name * 13 + name:byte() + n * 7919)
   return x * 2654435761 % 2 ^ 32 // 65536 % 24
@@ -25,7 +25,7 @@ local function nonsense(k)
   return all[k % #all + 1]
 end
 
--- -- what was decided ------------------------------------------------------------------------
+-- -- decisions -------------------------------------------------------------------------------
 
 local function call_of(world, id)
   local c = world.calls[id] or { denied = {}, asked = {}, approved = {} }
@@ -142,9 +142,9 @@ local function approve(world, random)
   end
 end
 
--- -- what is called --------------------------------------------------------------------------
+-- -- calls -----------------------------------------------------------------------------------
 
--- The body of a call's handler: returns or raises a random result, whose parts are all marked.
+-- The end of a handler: returns or raises a random result, all parts of which are marked.
 local function give(world, random, id)
   local kind = random(8)
   world.made[#world.made + 1] = id
@@ -182,7 +182,7 @@ end
 
 local run_within
 
--- A handler that may make calls itself.
+-- Makes a handler that may make calls itself.
 local function handler(world, random, depth)
   return function(args, ctx)
     ran(world, ctx.call_id, args.n)
@@ -240,7 +240,8 @@ run_within = function(world, random, depth)
     :transcript()
 end
 
--- The first policy of the outermost run, which looks on: every call, whoever makes it, passes it.
+-- Returns the first policy of the outermost run, which only records: every call, of any caller,
+-- passes it.
 local function witness(world)
   return { before = function(c)
     local call = call_of(world, c.id)

@@ -1,5 +1,5 @@
--- The gate: what policies, approvals, guards and checks do to calls, results and answers, whoever
--- makes the call; and that all of them fail closed.
+-- The gate: the effects of policies, approvals, guards and checks on calls, results and answers,
+-- for every caller; and that all of them fail closed.
 local ah = require "agenthost"
 local sound = require "support.sound"
 
@@ -17,7 +17,7 @@ local function call(name, arguments, id)
   return { calls = { { name = name, arguments = arguments, id = id } } }
 end
 
--- The results of the calls, all events, and what the run returned.
+-- Returns the results of the calls, all events, and the results of ah.run.
 local function run(fields)
   local events, warnings = {}, {}
   fields.on = function(e)

@@ -32,7 +32,7 @@ local function calls(...)
   return { calls = list }
 end
 
--- Runs and gives the contents of the tool results, the reply, and the error.
+-- Runs; returns the contents of the tool results, the reply, and the error.
 local function results(fields)
   fields.log = fields.log or quiet
   local reply, err = ah.run(fields)
@@ -209,7 +209,7 @@ describe("an approval", function()
     )
     assert.same({ "Tool 'a' was not run: not approved" }, asking(function() return false end))
     assert.same(
-      { "Tool 'a' was not run: not approved: what decides on it has failed" },
+      { "Tool 'a' was not run: not approved: the approval function failed" },
       asking(function()
         error "oh"
       end)
@@ -230,7 +230,7 @@ describe("an approval", function()
       end)[1]
     )
     assert.matches(
-      "not approved: what decides on it has failed",
+      "not approved: the approval function failed",
       asking(function()
         return true, { n = print }
       end)[1]
@@ -300,11 +300,11 @@ describe("an approval", function()
   end)
 end)
 
--- A reason may have 16 KiB; of a longer one the beginning is told, and how much is missing.
+-- A reason may have 16 KiB; a longer one is cut, with the number of missing bytes.
 describe("a reason", function()
   local MOST = 16384
 
-  --- True if `said` is the reason, whole or cut at a character with a mark of the right count.
+  --- Returns true if `said` is the reason, whole or cut at a character with the right number.
   local function tells(reason, said)
     if #reason <= MOST then
       return said == reason
@@ -318,7 +318,7 @@ describe("a reason", function()
     MOST + 1, MOST + 2, MOST + 3, 70000, 300000 }
   local words = { "why ", "warum? \u{fc}ber ", "\u{4e3a}\u{4ec0}\u{4e48}", "\u{1f914}" }
 
-  -- So many bytes of whole characters, or up to three more.
+  -- Returns n bytes of whole characters, filled up with dots.
   local function reason_of(n, word)
     local s = (word):rep(n // #word + 1):sub(1, n)
     while not utf8.len(s) do
@@ -337,7 +337,7 @@ describe("a reason", function()
     end
   end
 
-  -- Larger than any reason, so that the result is not cut a second time.
+  -- The limit is larger than any reason, so that the result is not cut a second time.
   local function t(handler)
     return tool("t", handler, { max_result = 1 << 20 })
   end
@@ -725,7 +725,7 @@ describe("a budget", function()
     local ran = {}
     local inner = tool("inner", function()
       ah.run { model = ah.scripted { { text = "ok", usage = { input = 10, output = 2 } } },
-        log = quiet, "x" } -- fails, of which it says nothing
+        log = quiet, "x" } -- fails, but the handler ignores the error
     end)
     local list, _, err = spent({ output_tokens = 1 }, {
       model = ah.scripted { { calls = { { name = "inner" }, { name = "a" } },

@@ -1,6 +1,6 @@
--- Tools that come and go in mid-conversation: by handlers, by scripts, by strategies; and
--- what that costs on wires of every kind. docs/reference/changing_tools.md, "Tools that come and
--- go".
+-- Tools that are added and removed in mid-conversation by handlers, by scripts and by strategies;
+-- and the cost of this on wires of every kind. docs/reference/changing_tools.md, "Tools that come
+-- and go".
 local ah = require "agenthost"
 local sound = require "support.sound"
 
@@ -22,7 +22,7 @@ local function call(name, arguments)
   return { calls = { { name = name, arguments = arguments } } }
 end
 
--- A run whose events of some types are collected.
+-- Runs and collects its events of some types.
 local function run(fields, ...)
   local events = {}
   fields.log = fields.log or quiet
@@ -563,9 +563,10 @@ describe("a strategy", function()
   end)
 end)
 
--- One conversation on a wire of each kind: what the model sees and what the cache loses.
+-- One conversation on a wire of each kind: the model's view and the parts of the cache that are
+-- lost.
 describe("on a wire that takes tools", function()
-  -- The request without what is not part of the cached prefix, as a list of texts.
+  -- Returns the part of the request that is a cached prefix, as a list of texts.
   local function prefix(request, mode)
     local list = { request.system }
     if mode ~= "reference" and mode ~= "list_changed" then

@@ -1,11 +1,11 @@
--- A call that is stopped while runs within it are at work: what is innermost is settled first, so
--- that objects, entities and resources are as before the outermost call when that is told of, and
--- the next call has them. Each way to wait with each way to stop, and with nesting.
+-- A call that is stopped while runs within it are at work: the innermost is settled first. When the
+-- end of the outermost call is reported, objects, entities and resources are as before it, and the
+-- next call can use them. Each way to wait is tried with each way to stop, and with nesting.
 local ah = require "agenthost"
 
-local LONG = 30 -- seconds that nothing here waits for
+local LONG = 30 -- seconds: a wait that must not end by itself
 
--- -- what takes part --------------------------------------------------------------------------
+-- -- participants -----------------------------------------------------------------------------
 
 local function new_object(log)
   local object = { n = 0 }
@@ -71,7 +71,8 @@ local function calls_of(names)
   return ah.scripted { { calls = calls }, "done" }
 end
 
---- Tools "t1" (which runs "t2", which runs ...) down to the one that waits; each changes first.
+--- Makes tools "t1" (which runs "t2", which runs ...) down to the one that waits; each makes
+-- changes first.
 local function new_tools(w, o, depth)
   local function inner()
     return assert(ah.run { model = calls_of(o.parallel and { "t" .. depth + 1, "t" .. depth + 1 }
@@ -122,7 +123,7 @@ local function stop_run(o)
   return w, err
 end
 
---- A call after it has the objects.
+--- Asserts that a later call can use the objects.
 local function assert_free(w)
   local reply = assert(ah.run { model = ah.scripted { { calls = { { name = "t" } } }, "done" },
     session = w.session, log = function() end, "go", tools = { ah.tool { name = "t",

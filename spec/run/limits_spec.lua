@@ -1,5 +1,5 @@
 -- Limits of a run and its handlers: the loop detector, time, memory, sizes, depth. Each limit is
--- met, names its value and what was found, and leaves the run or the process going.
+-- reached, its error names the limit and the value, and the run or the process continues.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local attacks = require "support.attacks"
@@ -28,8 +28,8 @@ local function call(name, arguments)
   return { calls = { { name = name, arguments = arguments } } }
 end
 
--- A run that is asked for these calls, one a message; gives the reply or the partial one, the
--- error, and the contents of the results.
+-- Runs with these calls, one a message; returns the reply or the partial one, the error, and the
+-- contents of the results.
 local function calls_of(list, fields)
   local turns = {}
   for i, c in ipairs(list) do
@@ -49,8 +49,8 @@ local function calls_of(list, fields)
   return reply, err, contents
 end
 
--- Returns the warnings and the end of a run over these letters, as a person would count them: a
--- string of `.`, `w` (warning) and `x` (end).
+-- Returns the warnings and the end of a run over these letters, counted in a simple way: a string
+-- of `.`, `w` (warning) and `x` (end).
 local function count(letters, rules)
   local said = {}
   for i = 1, #letters do
@@ -177,7 +177,7 @@ describe("the loop detector", function()
       local letters, names = {}, 2 + random(2)
       for i = 1, 24 do
         letters[i] = ("abcd"):sub(random(names)):sub(1, 1)
-        if i > 4 and random(4) > 1 then -- mostly again what came two or three calls before
+        if i > 4 and random(4) > 1 then -- mostly a repetition of two or three calls before
           letters[i] = letters[i - 1 - random(2)]
         end
       end
@@ -226,7 +226,7 @@ end)
 
 local MIB = 1 << 20
 
--- Calls each of these handlers in turn, or all together; gives the contents of the results.
+-- Calls each of these handlers in turn, or all together; returns the contents of the results.
 local function contents_of(handlers, more, fields)
   local tools, calls = {}, {}
   for i, handler in ipairs(handlers) do
@@ -480,7 +480,7 @@ describe("a handler that is out of time", function()
   end)
 end)
 
--- -- handlers gone wrong ---------------------------------------------------------------------
+-- -- handlers with mistakes ------------------------------------------------------------------
 
 describe("a handler that", function()
   for _, a in ipairs(attacks) do
@@ -489,7 +489,7 @@ describe("a handler that", function()
     end)
   end
 
-  -- Above they were called from the main thread of stock Lua.
+  -- The cases above run in the main thread of stock Lua.
   local build = os.getenv("AGENTHOST_BUILD") or "./build"
   local programs = { agenthost = build .. "/agenthost -q", ["lua5.4"] = "lua5.4" }
   for program, place in pairs { agenthost = "handler", ["lua5.4"] = "coroutine" } do
@@ -510,7 +510,7 @@ describe("what a result calls", function()
     end
   end
 
-  -- It catches that it is stopped, so that the result is read to its end, but late.
+  -- Catches the error of being stopped, so that it returns its result, but late.
   local function late()
     pcall(busy, 0.1)
     return "late"

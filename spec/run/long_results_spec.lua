@@ -1,5 +1,5 @@
--- Results of which a model is shown head and tail: all of them is in a file, where the run has
--- files. docs/reference/tool.md, "What a handler gives back".
+-- Results of which a model gets only head and tail: if the run has files, a file has all of it.
+-- docs/reference/tool.md, "What a handler gives back".
 local ah = require "agenthost"
 local sound = require "support.sound"
 
@@ -20,7 +20,7 @@ local function tool(handler, fields)
   return ah.tool(t)
 end
 
--- Calls once, with the id; gives what the model was shown, and the path that it was told.
+-- Calls once, with the id; returns the result for the model, and the path in it.
 local function once(fields, id)
   fields.model, fields.log, fields[1] = ah.scripted { call("t", {}, id or "c1"), "ok" }, quiet, "go"
   fields.tools = fields.tools or { tool() }
@@ -189,7 +189,7 @@ describe("a result that is too long for the model", function()
     end)
   end
 
-  -- A file of so many bytes cannot be written there, which shows when it is put into place.
+  -- The disk refuses a file of this size, which is noticed only when it is put into place.
   it("is shown in part alone where the disk refuses it, and the rest is kept", function()
     local root, script = folder(), os.tmpname()
     local f <close> = assert(io.open(script, "w"))

@@ -30,7 +30,7 @@ local function pick(...)
   return call("pick_tools", { tools = ah.array { ... } })
 end
 
--- The results of a run's calls, in order.
+-- Returns the results of a run's calls, in order.
 local function results(reply)
   local out = {}
   for _, message in ipairs(reply.messages) do
@@ -372,7 +372,7 @@ local FREE = { inline = true, additional_tools = true, search_pair = true, list_
 local MODES = { "append", "inline", "additional_tools", "search_pair", "list_changed", "reference",
   "dispatcher", "restart" }
 
--- A model that plays turns and keeps what it was sent.
+-- Makes a model that plays turns and keeps its requests.
 local function player(mode, turns)
   local requests, n = {}, 0
   return ah.scripted { tool_change_mode = mode, answer = function(request)
@@ -500,7 +500,7 @@ describe("a run with brief", function()
     local reply = assert(ah.run { model = model, brief = true, tools = { tool("a", nil,
       { parallel = true }) }, "x" })
     local entries = sound.of(sound.check(reply:transcript()), "tools_added")
-    assert.equal(3, #entries) -- at the start, picked, not any more
+    assert.equal(3, #entries) -- at the start, picked, no longer picked
     assert.same({ { picked = true }, { picked = false } }, { entries[2].by, entries[3].by })
   end)
 
@@ -672,8 +672,8 @@ describe("what is picked", function()
     end
   end)
 
-  -- Random picks, calls, replacements, removals, forks and ends of runs: what is picked is what a
-  -- replay of the transcript says.
+  -- Random picks, calls, replacements, removals, forks and ends of runs: the picked tools equal
+  -- those of a replay of the transcript.
   it("is what the transcript says, whatever happened", function()
     math.randomseed(7)
     local function random_calls()

@@ -1,5 +1,4 @@
--- Tools whose result is the answer: the model is not asked to put it into words.
--- docs/reference/tool.md, "ah.tool".
+-- Tools whose result is the answer, without another model call. docs/reference/tool.md, "ah.tool".
 local ah = require "agenthost"
 local server = require "support.server"
 local sound = require "support.sound"

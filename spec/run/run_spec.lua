@@ -1,4 +1,4 @@
--- A run from the script's side: calls and their answers, what a handler gives back, limits,
+-- A run from the script's side: calls and their results, the values of handlers, limits,
 -- cancelling, agents, runs inside runs, observers. Wires and strategies have specs of their own.
 local ah = require "agenthost"
 local sound = require "support.sound"
@@ -18,7 +18,7 @@ local function call(name, arguments, id)
   return { calls = { { name = name, arguments = arguments, id = id } } }
 end
 
---- One call of a tool with this handler; gives the result entry and the whole answer.
+--- Runs one call of a tool with this handler; returns the result entry and the whole answer.
 local function result_of(handler, more)
   local def = { name = "t", description = "Does it.", handler = handler }
   for k, v in pairs(more or {}) do
@@ -646,7 +646,7 @@ describe("limits", function()
   describe("a forced tool_choice", function()
     local FORCED = { "required", { name = "add" } }
 
-    -- A model that calls where it must, and notes what it was told.
+    -- Makes a model that calls only if it must, and records its tool_choice options.
     local function obedient(choices, mode)
       return ah.scripted {
         tool_change_mode = mode,
@@ -807,7 +807,7 @@ describe("limits", function()
     sound.check(err.reply:transcript())
   end)
 
-  -- Whoever takes the time that is left, between an answer and the request after it.
+  -- Functions that use up the remaining time between an answer and the next request.
   for name, fields in pairs {
     ["an observer of a call"] = function(busy) return { on = { tool_invoked = busy } } end,
     ["an observer of the iteration"] = function(busy)

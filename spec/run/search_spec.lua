@@ -1,5 +1,5 @@
--- ah.search: tools that wait to be found, looked for by the provider where it does that and by
--- search_tools elsewhere. Providers are `agenthost mock`.
+-- ah.search: deferred tools, which the provider finds if it can search, and search_tools otherwise.
+-- Providers are `agenthost mock`.
 local ah = require "agenthost"
 local mock = require "support.mock"
 local server = require "support.server"
@@ -31,7 +31,7 @@ local function query(words)
   return call("search_tools", { query = words })
 end
 
--- Returns the answer of search_tools, and the reply.
+-- Returns the result of search_tools, and the reply.
 local function asked(set, words, fields)
   fields = fields or {}
   fields.strategies = { ah.search(set) }
@@ -46,7 +46,7 @@ local function asked(set, words, fields)
   end
 end
 
--- The names in an answer, in order.
+-- Returns the names in a result, in order.
 local function names_in(content)
   local names = {}
   for name in content:gmatch "\n%- ([%w_-]+)" do
@@ -356,7 +356,8 @@ local SCRIPT = [[return {
 
 local KEYS = { OPENAI = "/v1", ANTHROPIC = "" }
 
--- A run against a mock: the reply, the bodies it was sent, and the reasons of cache breaks.
+-- Runs against a mock: returns the reply, the bodies of the requests, the reasons of cache breaks,
+-- and the error.
 local function run_at(model, fields, script)
   local m <close> = mock.start(script or SCRIPT)
   local breaks, provider = {}, model:match "^%w+"

@@ -1,8 +1,8 @@
--- Random conversations with unlock, phases and unfold together, on wires of every kind. What must
--- hold: the tools there are, are those that replaying the transcript gives; no name is there
--- twice; each call comes out as a plain model of the rules says; and a saved, loaded or forked
--- conversation goes on exactly as the one it is from. Then the same together with entities that
--- are found, replaced and retracted, and with briefs that are picked. RANDOM_SEEDS=n for more.
+-- Random conversations with unlock, phases and unfold together, on wires of every kind. The
+-- available tools equal those of a replay of the transcript; no name occurs twice; each call has
+-- the outcome that a plain model of the rules predicts; and a saved, loaded or forked conversation
+-- continues exactly like its original. Then the same together with entities that are found,
+-- replaced and retracted, and with briefs that are picked. RANDOM_SEEDS=n sets the number of seeds.
 local ah = require "agenthost"
 local sound = require "support.sound"
 
@@ -12,7 +12,7 @@ local SEEDS = tonumber(os.getenv "RANDOM_SEEDS") or 4
 
 local function quiet() end
 
--- Numbers that follow from `seed` alone: below(n) is 1 to n.
+-- Returns a function(n): numbers from 1 to n that depend only on `seed`.
 local function dice(seed)
   local x = (seed * 2654435761 + 97) & 0xffffffff
   return function(n)
@@ -63,8 +63,8 @@ end
 local PHASES = { one = { p1 = true, go = true, both = true },
   two = { both = true, q1 = true, back = true } }
 
--- A second implementation of the rules: Model:call is true if the call succeeds, and records its
--- effects.
+-- A second implementation of the rules: Model:call returns true if the call succeeds, and records
+-- its effects.
 local Model = {}
 Model.__index = Model
 
@@ -131,7 +131,7 @@ local function names_of(tools)
   return names
 end
 
--- Names of the tools at the end of a transcript, sorted; staged changes included.
+-- Returns the names of the tools at the end of a transcript, sorted; staged changes included.
 local function replay(text)
   local doc = ah.json.decode(text)
   local live, names = {}, {}
@@ -162,7 +162,7 @@ local function check_unique(tools)
   return seen
 end
 
--- A model whose next words follow from the seed and the length of the conversation alone.
+-- Makes a model whose next answer depends only on the seed and the length of the conversation.
 local function talking(mode, seed)
   return ah.scripted { tool_change_mode = mode, answer = function(request)
     local declared = check_unique(request.tools)
@@ -190,7 +190,7 @@ local function fields(mode, seed, watch)
     strategies = list, loop_detector = false, max_restarts = 1000 }
 end
 
--- The calls of a conversation, in order: { name, category, success, content }.
+-- Returns the calls of a conversation, in order: { name, category, success, content }.
 local function calls_of(agent)
   local list, waiting = {}, {}
   for _, e in ipairs(sound.check(agent:transcript())) do
@@ -208,7 +208,7 @@ local function calls_of(agent)
   return list
 end
 
--- Each call against the model of the rules, and the handler it reached.
+-- Checks each call against the model of the rules, and the handler that it reached.
 local function check_calls(seed, calls)
   local model = new_model(world(seed))
   for i, call in ipairs(calls) do
@@ -228,7 +228,7 @@ local function converse(agent, runs)
   end
 end
 
--- Original, fork and loaded go on alike; returns how many calls there were.
+-- Checks that original, fork and loaded conversation continue alike; returns the number of calls.
 local function try(mode, seed, path)
   local agent
   local function watch(m)
@@ -291,7 +291,7 @@ end)
 
 local IDS = { "x1", "x2", "x3" }
 
--- Entities of one class: the newest of each id, and whether a call reached another one.
+-- Makes entities of one class; records the newest of each id, and calls that reached another one.
 local function shop(roll)
   local s = { newest = {}, made = 0, reached = 0, wrong = 0 }
   local Item = ah.entity { name = "Item" }
@@ -330,7 +330,7 @@ local function random_call(roll, text)
   return { name = name, arguments = arguments }
 end
 
--- Returns how many calls reached an entity, and how many picks there were.
+-- Returns the number of calls that reached an entity, and the number of picks.
 local function try_all(mode, seed)
   local roll, agent, picks = dice(seed), nil, 0
   local items = shop(roll)

@@ -1,5 +1,5 @@
--- Strategies: the contract for scripts that write their own (before, state, tools, later), and
--- those that are there: unlock, phases, unfold. docs/reference/strategies.md.
+-- Strategies: the interface for scripts that write their own (before, state, tools, later), and the
+-- ready-made ones: unlock, phases, unfold. docs/reference/strategies.md.
 local ah = require "agenthost"
 local markdown = require "support.markdown"
 local sound = require "support.sound"
@@ -29,7 +29,7 @@ local function calls(...)
   return { calls = list }
 end
 
--- The contents of a conversation's tool results.
+-- Returns the contents of a conversation's tool results.
 local function results(messages)
   local list = {}
   for _, m in ipairs(messages) do
@@ -38,7 +38,7 @@ local function results(messages)
   return list
 end
 
--- Runs; gives the contents of the tool results, the reply and the error.
+-- Runs; returns the contents of the tool results, the reply and the error.
 local function run(fields)
   fields.log = fields.log or quiet
   fields[1] = "x"
@@ -371,7 +371,7 @@ describe("the tools of a strategy", function()
     assert.matches("strategy 'mine': tools%[1%] must be made by ah.tool", tostring(err))
   end)
 
-  -- A start tool that is gone once it was called, for one that comes.
+  -- Makes a strategy that replaces a start tool by another one after its call.
   local function swapping(ran)
     local start, come = tool "start", tool("come", function()
       ran.come = (ran.come or 0) + 1
@@ -426,11 +426,11 @@ describe("the record of an injection", function()
   end)
 end)
 
--- -- those that are there ---------------------------------------------------------------------
+-- -- ready-made strategies ------------------------------------------------------------------
 
 local NOT_YET = "This tool is not yet available. "
 
--- A tool that returns its argument `n`, or its name.
+-- Makes a tool that returns its argument `n`, or its name.
 local function giving(name)
   return tool(name, function(args)
     return args.n or name
@@ -652,7 +652,7 @@ describe("tools that come and go in one turn", function()
     end },
   }
 
-  -- A conversation whose first two calls make tools come and go.
+  -- Makes a conversation whose first two calls add and remove tools.
   local function converse(mode, strategies, turns, more)
     local requests, breaks, done = {}, {}, 0
     local list = {}

@@ -1,14 +1,13 @@
--- Limits of the cost of one call into C: checks by schemas that are made to be costly, patterns
--- among them, searches of files, hints for edits. Each ends at its limit of steps, and before that
--- where its run, its call or the program has no time left.
--- COST_WHOLE=1 also lets each check spend all of its steps.
+-- Limits of the cost of one call into C: checks of costly schemas and patterns, searches of files,
+-- hints for edits. Each ends at its limit of steps, or earlier if its run, its call or the program
+-- has no time left. COST_WHOLE=1 also lets each check use all of its steps.
 local ah = require "agenthost"
 local command = require "support.command"
 local costs = require "support.costs"
 
 local WHOLE = os.getenv "COST_WHOLE"
 local SLOW = os.getenv "AGENTHOST_ASAN" and 8 or 1
--- Seconds on a machine that does other things: for what has 0.2, and for all the steps of a check.
+-- Seconds on a busy machine: for code with a limit of 0.2 s, and for all the steps of a check.
 local SOON, STEPS = 4 * SLOW, 20 * SLOW
 
 local has_patterns = pcall(ah.schema, { pattern = "a" })
@@ -21,7 +20,7 @@ local function it_matches(name, f)
   end
 end
 
--- Gives the reply or nil, the error, what the model was told, and how long it took.
+-- Returns the reply or nil, the error, the result for the model, and the time in seconds.
 local function call(fields, arguments, more)
   fields.name, fields.description = "t", "Is checked."
   fields.handler = fields.handler or function() return "ran" end

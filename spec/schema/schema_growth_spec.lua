@@ -1,8 +1,8 @@
--- Compiling a schema and checking a value take time in their size, whatever is in them: shapes that
--- are made to be costly (support.hostile_schemas) at a size and at four times that.
+-- The time to compile a schema and to check a value is proportional to their size, whatever they
+-- contain: costly shapes (support.hostile_schemas) at one size and at four times that size.
 --
--- Work is CPU time, or, in the build of `make check-schema-growth`, basic blocks that are run,
--- which nothing else on the machine changes. AGENTHOST_GROWTH is the smallest size.
+-- Work is CPU time or, in the build of `make check-schema-growth`, the number of basic blocks that
+-- are executed, which other programs do not influence. AGENTHOST_GROWTH is the smallest size.
 local ah = require "agenthost"
 local shapes = require "support.hostile_schemas"
 
@@ -11,7 +11,8 @@ local counted = package.loadlib((os.getenv("AGENTHOST_BUILD") or "build") .. "/c
 counted = counted and counted()
 
 local SMALLEST = tonumber(os.getenv("AGENTHOST_GROWTH")) or 250
--- Four times the size may take so many times the work, and some: sorting, caches, other programs.
+-- Limit of the work for four times the size, a factor and a constant: sorting, caches and other
+-- programs take some.
 local MOST, SOME = counted and 5.5 or 7, counted and 20000 or 0.004
 local TRIES = counted and 1 or 4
 
@@ -24,7 +25,8 @@ local function work(f, ...)
   return now() - start, a, b
 end
 
---- The work of compiling and of checking; the value comes out as the shape says.
+--- Returns the work of compiling and of checking; asserts that the shape's value is valid or not,
+-- as the shape says.
 local function work_of(shape, n)
   local text, value, options = shape.make(n)
   local compiling, checking = math.huge, math.huge
@@ -40,7 +42,7 @@ local function work_of(shape, n)
   return { compiling = compiling, checking = checking }
 end
 
---- True, or a line that says what grows faster than the size.
+--- Returns true, or a line that says what grows faster than the size.
 local function is_linear(shape, tries)
   local small, large = work_of(shape, SMALLEST), work_of(shape, 4 * SMALLEST)
   for _, what in ipairs { "compiling", "checking" } do
@@ -67,7 +69,7 @@ describe("a schema that is made to be costly", function()
 
   it("would be found out", function()
     local planted = { name = "planted", make = function(n)
-      local some = n * 250 // SMALLEST -- more takes all the steps of a check
+      local some = n * 250 // SMALLEST -- more would take all the steps of a check
       return '{"allOf":[' .. ('{"items":{"minimum":0}},'):rep(some) .. "true]}", "["
         .. ("1,"):rep(some) .. "1]"
     end }

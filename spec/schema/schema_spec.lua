@@ -1,5 +1,5 @@
--- JSON Schema and the short forms: what is valid, what is said of what is not, defaults, and
--- that a check's time is bounded. Cases by line are in spec/data/schema.
+-- JSON Schema and the short forms: validity, messages for faults, defaults, and the limit of a
+-- check's time. Cases by line are in spec/data/schema.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 
@@ -7,8 +7,8 @@ local DATA = { "spec/data/schema/core.test", "spec/data/schema/applied.test",
   "spec/data/schema/faults.test", "spec/data/schema/patterns.test",
   "spec/data/schema/formats.test" }
 
--- A build without PCRE2 refuses patterns, and takes all characters in names of hosts: what needs
--- it is then left out.
+-- A build without PCRE2 refuses patterns, and accepts all characters in host names; specs that need
+-- it are skipped.
 local has_patterns = pcall(ah.schema, { pattern = "a" })
 
 local function can_check(schema)
@@ -16,7 +16,7 @@ local function can_check(schema)
     or schema:find('"hostname"', 1, true))
 end
 
---- One case of the data file; returns nil, or what went wrong.
+--- Checks of one case of the data file, by its verb; each returns nil, or the difference.
 local CHECKS = {}
 
 function CHECKS.refused(_, json, want, options)
@@ -46,7 +46,7 @@ local function check_invalid(schema, json, want, extra)
   end
 end
 
---- Invalid, whatever is said of it.
+--- The value is invalid, with any message.
 function CHECKS.no(schema, json)
   return schema:validate_text(json) and "is valid" or nil
 end
@@ -200,8 +200,8 @@ describe("a schema", function()
 end)
 
 describe("equal schemas", function()
-  --- Returns the number of live schemas above `before` while the further arguments are held, and
-  -- these.
+  --- Returns the number of live schemas beyond `before`; the further arguments stay alive
+  -- meanwhile.
   local function more(before, ...)
     collectgarbage()
     collectgarbage()
@@ -415,7 +415,7 @@ describe("schema:validate", function()
 end)
 
 describe("a short form", function()
-  --- The schema of property x; `required` says whether it is.
+  --- Returns the schema of property x; asserts that the property is required, or is not.
   local function of(form, required, key)
     local head, tail = '{"additionalProperties":false,"properties":{"x":', '},"type":"object"}'
     if required then
@@ -598,9 +598,9 @@ describe("a short form", function()
   end)
 end)
 
--- A second validator, as plain as can be, over decoded values. Values are tagged
--- tables of the generator, so that it shares nothing with the code under test:
--- { "null" }, { "bool", b }, { "num", n }, { "str", s }, { "arr", list }, { "obj", keys, by_key }
+-- A second validator, as simple as possible. It works on tagged tables of the generator, so that it
+-- shares nothing with the code under test: { "null" }, { "bool", b }, { "num", n }, { "str", s }, {
+-- "arr", list }, { "obj", keys, by_key }.
 local reference = {}
 
 local function same(a, b)
@@ -687,11 +687,12 @@ local RULES = {
   end,
 }
 
--- The keywords that other schemas are in, each adding to `seen` what it evaluated: names of
--- members, indexes of items.
+-- Keywords that contain schemas; each adds to `seen` what it evaluated: names of members, indexes
+-- of items.
 local APPLIED = {}
 
---- True if the value conforms to a schema in place; then the parts that it evaluated join `seen`.
+--- Returns true if the value conforms to an in-place schema; then its evaluated parts are added to
+-- `seen`.
 local function fits(schema, v, seen)
   local ok, inner = reference.evaluate(schema, v)
   for key in pairs(ok and inner or {}) do
@@ -758,7 +759,7 @@ function APPLIED.contains(schema, v, seen)
   return v[1] ~= "arr" or n > 0
 end
 
---- Members with a name that `wanted` takes.
+--- Checks the members whose name `wanted` accepts.
 local function each_member(v, wanted, schema_of, seen)
   for _, key in ipairs(v[1] == "obj" and v[2] or {}) do
     if wanted(key) then
@@ -822,7 +823,7 @@ function APPLIED.unevaluatedItems(schema, v, seen)
   return true
 end
 
---- True if v conforms, and the set of its evaluated parts. The unevaluated* are checked last.
+--- Returns true if v conforms, and the set of its evaluated parts. unevaluated* come last.
 function reference.evaluate(schema, v)
   local seen = {}
   if type(schema) == "boolean" then
@@ -853,10 +854,10 @@ function reference.check(schema, v)
   return (reference.evaluate(schema, v))
 end
 
--- Random schemas and values, small enough to meet.
+-- Random schemas and values from a small set, so that they often match.
 local state
 
---- 1..n, the same on every machine and run.
+--- Returns a number from 1 to n; the sequence is the same on every machine.
 local function random(n)
   state = (state * 1103515245 + 12345) % 0x80000000
   return state // 65536 % n + 1
@@ -975,7 +976,7 @@ local MAKERS = {
   { "$ref", function() return "#/$defs/" .. one_of { "p", "q" } end },
 }
 
--- Keywords without schemas in them, for a schema at the greatest depth.
+-- Keywords that contain no schemas, for schemas at the greatest depth.
 local IS_FLAT = { type = true, minimum = true, maximum = true, minLength = true, maxItems = true }
 
 function random_schema(depth)
@@ -992,7 +993,7 @@ function random_schema(depth)
   return schema
 end
 
---- JSON of generated things, written here so that nothing is shared.
+--- Encodes generated values as JSON, independently of the code under test.
 local json = {}
 
 function json.string(s)
@@ -1043,7 +1044,7 @@ local function write_names(names)
   return json.list(names, json.string)
 end
 
--- The writer of a keyword's value that is neither text nor number; without one it is a schema.
+-- The writer of a keyword's value if it is neither text nor number; without one it is a schema.
 local WRITE = { enum = "values", const = "value", required = "names", type = "names" }
 for _, keyword in ipairs { "properties", "patternProperties", "dependentSchemas", "$defs" } do
   WRITE[keyword] = "members"
@@ -1075,7 +1076,7 @@ function json.schema(schema)
   return type(schema) == "boolean" and tostring(schema) or json.object(schema, write_rule)
 end
 
---- The schemas that references lead to; neither leads to another.
+--- Returns the schemas that references lead to; neither of them has references.
 local function random_defs()
   local makers = MAKERS
   MAKERS = random_list(0)
@@ -1118,11 +1119,11 @@ describe("the validator", function()
   end)
 end)
 
--- Numbers by their digits, against sums on paper: a number is { sign, digits, zeros } and
--- worth sign * digits * 10^zeros, the digits a string without leading zeros.
+-- Numbers by their digits, compared in decimal: a number is { sign, digits, zeros } and equals sign
+-- * digits * 10^zeros; digits is a string without leading zeros.
 local paper = {}
 
---- One of the many ways to write the number.
+--- Returns one of the many forms of the number.
 function paper.write(n)
   local digits, e = n.digits, n.zeros
   local padding = random(3) - 1
@@ -1148,7 +1149,7 @@ function paper.compare(a, b)
   return x < y and -a.sign or a.sign
 end
 
---- True if n is a multiple of d * 10^zeros, by long division.
+--- Returns true if n is a multiple of d * 10^zeros, by long division.
 function paper.divides(n, d, zeros)
   local rest = 0
   for digit in (n.digits .. ("0"):rep(n.zeros - zeros)):gmatch("%d") do
@@ -1167,7 +1168,7 @@ function paper.random()
     zeros = random(10) == 1 and random(700) - 350 or random(9) - 5 }
 end
 
---- The same number, or one that differs in a far digit.
+--- Returns the same number, or one that differs in a far digit.
 function paper.near(n)
   local far = random(25)
   local digits = n.digits .. ("0"):rep(far - 1) .. (random(2) == 1 and "0" or "1")
@@ -1233,7 +1234,8 @@ describe("numbers", function()
 end)
 describe("the time of a check", function()
   local SIZES = { 1000, 10000, 100000 }
-  local MOST = 8 -- times the time of a member at the smallest size; sorting and caches take some
+  -- limit: times the time of a member at the smallest size; sorting and caches take some
+  local MOST = 8
 
   local function object(n)
     local members = {}
@@ -1251,7 +1253,7 @@ describe("the time of a check", function()
     return "[" .. table.concat(items, ",") .. "]"
   end
 
-  --- CPU seconds a member, the least of some tries: as many as it takes to be `enough`.
+  --- Returns CPU seconds for each member, the least of several tries; stops at `enough`.
   local function cost(schema, text, n, enough)
     local least, tries = math.huge, 0
     repeat

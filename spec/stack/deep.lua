@@ -1,9 +1,9 @@
--- The inputs that take the most of the C stack, a case a name: the deepest that each path accepts.
--- Run by build/stack (stack.c) in a thread whose stack is measured; the global CASE names the case,
--- "?" asks for the names. The cases `lua_*` show what scripts do to the stack without the library.
+-- The inputs that take the most C stack, one case a name: the deepest that each path accepts. Run
+-- by build/stack (stack.c) in a thread whose stack is measured. The global CASE names the case; "?"
+-- requests the names. The cases `lua_*` measure scripts without the library.
 local ah = require "agenthost"
 
-local LEVELS = 512 -- of JSON, the most
+local LEVELS = 512 -- limit of the levels of JSON
 
 local function nested(open, inner, close, n)
   return open:rep(n) .. inner .. close:rep(n)
@@ -19,7 +19,7 @@ local function same(value)
   return value
 end
 
--- One call of the tool with these arguments, of a model that has no other thought.
+-- Runs one call of the tool with these arguments.
 local function call(tool, arguments, more)
   local run = { tools = { tool }, "Go",
     model = ah.scripted { { calls = { { name = "t", arguments = arguments } } }, "done" } }
@@ -36,7 +36,7 @@ local function tool(fields)
   return ah.tool(fields)
 end
 
--- Arguments of 500 levels against a schema that leads back to itself by each of these.
+-- Checks arguments of 500 levels with a schema that refers to itself through this keyword.
 local function recursive(schema, arguments, more)
   more = more or {}
   local fields = { schema = schema }
@@ -54,7 +54,7 @@ end
 
 local SELF = { ["$ref"] = "#" }
 
--- So many schemas in the place of one another, the last of them `inner`.
+-- Returns n schemas that refer to the next one in place; the last one is `inner`.
 local function in_place(n, inner, wrap)
   local defs = {}
   for i = 1, n do
@@ -266,7 +266,7 @@ function cases.runs_in_runs()
   same(in_runs(8, function(f) return f() end))
 end
 
--- In callbacks of C functions no coroutine can yield: each run drives, inside the other.
+-- In callbacks of C functions no coroutine can yield, so each run drives the loop inside the other.
 function cases.drives_in_drives()
   same(in_runs(8, function(f)
     local got
@@ -284,7 +284,7 @@ function cases.drives_in_gsub()
   end))
 end
 
--- And the deepest of the others in the deepest of these.
+-- The deepest check inside the deepest of these runs.
 function cases.checks_in_drives()
   local schema = object(SELF)
   local deep = nested('{"a":', "{}", "}", 500)
@@ -299,7 +299,7 @@ end
 
 -- -- values, entities, sessions ---------------------------------------------------------
 
--- A failed call of a method puts its instance back as it was, all that it holds.
+-- A failed call of a method restores its instance with all its contents.
 function cases.entity()
   local Box = ah.entity { name = "Box", prefix = "box", id = "id" }
   Box:tool { name = "fill", description = "Fills.", handler = function(self)
@@ -387,7 +387,7 @@ end
 
 -- -- Lua --------------------------------------------------------------------------------
 
--- Stack that a script takes by its own Lua, before the library does anything.
+-- The stack of a script's own Lua code, without the library.
 function cases.lua_gsub()
   local function f(s)
     return (s:gsub(".", f))

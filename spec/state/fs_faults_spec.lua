@@ -1,14 +1,14 @@
--- The disk at its worst: each call of the system fails, links are swapped under the hands of
--- readers and writers, and a process is killed while it writes. Done by fs_child.lua.
--- FS_KILLS processes that commit sets of changes are killed at random (10), and others before
--- every n-th call of the system that they make, where FS_EVERY is n (12). FS_RACES rounds of a
--- racer (some).
+-- Faults of the disk: each system call fails, links are swapped while files are read and written,
+-- and a process is killed while it writes. Done by fs_child.lua. FS_KILLS processes that commit
+-- sets of changes are killed at random (default 10); others are killed before every n-th of their
+-- system calls, where FS_EVERY is n (default 12). FS_RACES is the number of rounds of the race
+-- (default: for some time).
 local BUILD = os.getenv("AGENTHOST_BUILD") or "./build"
 
 describe("a folder of the machine", function()
   local dir
 
-  before_each(function() -- in memory where there is such a place: forcing to a disk takes time
+  before_each(function() -- in memory if possible, as syncing to a disk takes time
     local pipe <close> = assert(io.popen("mktemp -d -p /dev/shm 2>/dev/null || mktemp -d"))
     dir = assert(pipe:read("l"))
   end)
@@ -18,7 +18,7 @@ describe("a folder of the machine", function()
     assert(os.execute(("cd '%s' && %s"):format(dir, command)))
   end
 
-  -- A pipe: the number of its process, then what it prints.
+  -- Returns a pipe: the id of the process, then its output.
   local function start(mode, more)
     local command = "echo $$; exec lua5.4 spec/support/fs_child.lua '%s' %s '%s' '%s' 2>&1"
     return assert(io.popen(command:format(BUILD, mode, dir, more or "")))

@@ -1,7 +1,7 @@
--- The same random work in memory, in a folder of the machine, in overlays of either and in overlays
--- of overlays gives the same answers, the same reasons of refusal and, when it is committed, the
--- same files: files take the place of folders and folders that of files, in every order.
--- FS_MODELS sequences (120) from the seed FS_SEED (the time).
+-- The same random operations in memory, in a folder of the machine, in overlays of either and in
+-- overlays of overlays have the same results, the same reasons of refusal and, after the commit,
+-- the same files; files replace folders and folders replace files, in every order. FS_MODELS is the
+-- number of sequences (default 120), FS_SEED the seed (default: the time).
 local ah = require "agenthost"
 
 local ROUNDS = math.tointeger(tonumber(os.getenv "FS_MODELS" or "120"))
@@ -14,7 +14,7 @@ local function any(list)
   return list[math.random(#list)]
 end
 
--- name, then a function of a filesystem
+-- Returns a name and a function of a filesystem.
 local function random_step()
   local p, q, text = any(NAMES), any(NAMES), any { "x", "y", "xyx" }
   local all, over = math.random(2) == 1, math.random(2) == 1
@@ -89,7 +89,7 @@ describe("every kind of filesystem", function()
     return assert(ah.filesystem { memory = true })
   end
 
-  -- { name, the filesystem that is worked with, those to be committed, the lowest }
+  -- Returns a list of { name, the filesystem to work in, those to be committed, the lowest }.
   local function make_all()
     local list = {}
     for name, make in pairs { memory = memory, host = host } do

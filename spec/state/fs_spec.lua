@@ -1,5 +1,5 @@
--- ah.filesystem: what each operation does, the same in memory, on the disk and in overlays of
--- either; what keeps a folder of the machine closed; and transactions.
+-- ah.filesystem: each operation, the same in memory, on the disk and in overlays of either; the
+-- protection of a folder of the machine; and transactions.
 local ah = require "agenthost"
 
 local has_patterns = pcall(ah.schema, { pattern = "a" })
@@ -26,14 +26,14 @@ local function write_file(path, text)
   f:write(text)
 end
 
--- nil, err with that reason.
+-- Asserts that the result is nil and an error with that reason.
 local function refused(reason, got, err)
   assert.is_nil(got)
   assert.equal(reason, err and err.reason, tostring(err))
   return err.message
 end
 
--- Every path and its content, as one text.
+-- Returns every path and its content, as one text.
 local function all_of(fs)
   local list = {}
   for _, path in ipairs(assert(fs:glob("**"))) do
@@ -304,7 +304,7 @@ for kind, make in pairs(KINDS) do
       assert.same({ 2 }, { fs:grep("^b")[1].line })
       assert.equal(2, #fs:grep("^[Bb]eta$"))
       fs:write("u", "f(x) { a-b }")
-      assert.equal(1, #fs:grep("{ a\\-b }")) -- written as in other tools, where nothing is in doubt
+      assert.equal(1, #fs:grep("{ a\\-b }")) -- the syntax of other tools, where it is unambiguous
       assert.equal(1, #fs:grep("f\\(x\\) {"))
       assert.truthy(refused("bad_pattern", fs:grep("(")):find("'('", 1, true))
       local message = refused("bad_pattern", fs:grep("(a+)+(a+)+(a+)+$"))
@@ -475,7 +475,7 @@ describe("a folder of the machine", function()
 
   it("has only regular files opened", function()
     shell("mkfifo '%s/pipe'", root)
-    refused("not_a_file", fs:read("pipe")) -- and does not wait for a writer
+    refused("not_a_file", fs:read("pipe")) -- returns without waiting for a writer
     refused("not_a_file", fs:write("pipe", "x"))
     assert.equal("other", fs:stat("pipe").type)
     assert.equal(0, #fs:grep("x"))
@@ -643,7 +643,7 @@ for _, kind in ipairs { "memory", "host", "overlay of memory", "overlay of host"
       assert.is_true(o:commit())
       assert.equal("a=one\ntwo\nthree\n g=e new/f=n", all_of(fs))
       assert.equal("a g new/", names_of(fs))
-      assert.is_true(o:commit()) -- of nothing
+      assert.is_true(o:commit()) -- commits nothing
     end)
 
     it("are forgotten when dropped", function()
@@ -747,7 +747,7 @@ for _, kind in ipairs { "memory", "host", "overlay of memory", "overlay of host"
       refused("conflict", q:commit()) -- the folder is gone
       refused("conflict", o:commit())
       fs:append("a", "more")
-      refused("conflict", s:commit()) -- its content would be lost
+      refused("conflict", s:commit()) -- the changed content would be lost
       assert.equal("a=one\ntwo\nmore", all_of(fs))
     end)
 
@@ -795,7 +795,8 @@ for _, kind in ipairs { "memory", "host", "overlay of memory", "overlay of host"
   end)
 end
 
--- Random work in overlays, some of them dropped, against the same work done in memory at once.
+-- Compares random operations in overlays, some of which are dropped, with the same operations done
+-- in memory at once.
 describe("overlays", function()
   after_each(remove_folders)
 
@@ -848,7 +849,7 @@ describe("overlays", function()
         end
         if random(3) == 1 then
           o:drop()
-        elseif o:commit() then -- not where it turned a file into a folder
+        elseif o:commit() then -- fails if it turned a file into a folder
           some(model, math.abs(seed), n)
           if seed > 0 then
             some(model, seed + 1, n)
@@ -903,7 +904,7 @@ describe("ah.filesystem", function()
     fs:close()
     local _, why = pcall(fs.read, fs, "a")
     assert.truthy(why:find("the filesystem is closed", 1, true))
-    assert.equal("x", (o:read("a"))) -- has its own hold of it
+    assert.equal("x", (o:read("a"))) -- the overlay keeps its base open
     do
       local closing <close> = o
       assert.truthy(closing)

@@ -1,7 +1,7 @@
--- Folders as nobody would make them: names of any length and bytes, towers deeper than a path can
--- say, loops, pipes, sockets, sparse files, closed folders. Every tool and method answers, in
--- bounded time and on a small stack, and says what it left out. Made by support/hostile_tree.lua.
--- HOSTILE_TREES trees are made (12), from the seed HOSTILE_SEED (the time).
+-- Unusual folders: names of any length and bytes, towers deeper than a path can be, loops, pipes,
+-- sockets, sparse files, closed folders. Every tool and method answers in limited time and on a
+-- small stack, and says what it left out. Made by support/hostile_tree.lua. HOSTILE_TREES is the
+-- number of trees (default 12), HOSTILE_SEED the seed (default: the time).
 local ah = require "agenthost"
 local BUILD = os.getenv("AGENTHOST_BUILD") or "./build"
 local ROUNDS = os.getenv("HOSTILE_TREES") or "12"

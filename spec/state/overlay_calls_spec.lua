@@ -1,6 +1,6 @@
--- Overlays that a script made, in tool calls: a call works in them as in any filesystem, whatever
--- it does to them and to what is below. Random programs do the same to two worlds, in calls (nested
--- ones, some of which fail) and outside of calls without those that fail: both must be the same.
+-- Overlays of scripts in tool calls: a call works in them as in any filesystem, whatever it does to
+-- them and to their bases. Random programs do the same in two worlds: in calls (nested ones, some
+-- of which fail), and outside of calls without the failing ones. Both must be the same.
 --
 --   AGENTHOST_OVERLAYS=10000   calls in all (fewer by default)
 --   AGENTHOST_SEED=7           the first program; a failure names its own
@@ -18,7 +18,8 @@ local function call_of(name, arguments)
   return { name = name, arguments = arguments }
 end
 
---- Runs the handlers, each a call of its own: in order, or all at once. What the model is told.
+--- Runs the handlers, each a call of its own: in order, or all at once. Returns the results for the
+-- model.
 local function run(handlers, options)
   local calls, tools, contents = {}, {}, {}
   for i, handler in ipairs(handlers) do
@@ -307,7 +308,8 @@ local PATHS = { "a", "b", "d/a", "d/b" }
 local WHAT = { "write", "write", "append", "append", "edit", "delete", "read", "stat", "list",
   "commit", "drop" }
 
---- Steps on places 1 (the base), 2 (on 1), 3 (on 2), 4 (on 1); a call in it has its own list.
+--- Makes steps on places 1 (the base), 2 (on 1), 3 (on 2), 4 (on 1); a nested call has its own
+-- list.
 local function new_steps(random, depth)
   local steps = {}
   for i = 1, random(7) do
@@ -359,7 +361,7 @@ local function do_step(w, step, said)
   said[#said + 1] = ("%s %d %s: %s"):format(step.what, step.place, step.path, tostring(result))
 end
 
---- Outside of calls, without what fails.
+--- Runs the steps outside of calls, without the failing calls.
 local function do_plain(w, steps, said)
   for _, step in ipairs(steps) do
     if not step.call then

@@ -1,5 +1,5 @@
--- Files that the program writes for later (conversations, recordings, logs) are accessible to their
--- owner alone, whatever is at the path before: wider modes, links, other names, pipes, other users'
+-- Files that the program writes (conversations, recordings, logs) are accessible only to their
+-- owner, whatever exists at the path before: wider modes, links, other names, pipes, other users'
 -- files. Also: Lua files that are data only.
 local ah = require "agenthost"
 local command = require "support.command"
@@ -31,7 +31,7 @@ describe("a private file", function()
     return f:read("a")
   end
 
-  -- The writers: each begins the file at `path`, and gives true, or false and words.
+  -- The writers: each begins the file at `path`, and returns true, or false and a message.
   local writers = {
     save = function(path)
       local agent = ah.agent { model = ah.scripted { "ok" } }

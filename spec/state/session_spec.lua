@@ -1,4 +1,4 @@
--- Types, sessions and what tool calls do to them.
+-- Types, sessions and the effects of tool calls on them.
 local ah = require "agenthost"
 
 local Note = ah.type { name = "Note", fields = { text = "string", stars = "integer = 0" } }
@@ -13,7 +13,7 @@ local function tool(name, handler, more)
   return ah.tool(def)
 end
 
---- Calls the tools in one message, in order; gives the contents of the results and the reply.
+--- Calls the tools in one message, in order; returns the contents of the results and the reply.
 local function call(tools, fields)
   local calls = {}
   for i, t in ipairs(tools) do
@@ -39,7 +39,7 @@ local function texts(slice)
   return table.concat(list, " ")
 end
 
---- Adds up; a total over 10 is refused.
+--- Makes a session that adds up; it refuses a total over 10.
 local function adding()
   local s = ah.session { types = { Note } }
   s:register(Total, { keep = "latest" })
@@ -214,7 +214,7 @@ describe("a reducer", function()
     s:dispatch(Note { text = "a" })
     s:dispatch(Note { text = "b" })
     assert.equal("b b", texts(s[Note]))
-    s:register(Note) -- no options: as it was
+    s:register(Note) -- no options: unchanged
     s:dispatch(Note { text = "c" })
     assert.equal("c c", texts(s[Note]))
   end)

@@ -1,6 +1,6 @@
 -- Changes that a call makes to the library's own objects (registries, agents, subscriptions) are
--- part of its transaction: visible to the call and the runs in it, to others when the call is
--- committed, to no other if it fails.
+-- part of its transaction: visible to the call and the runs in it; to others after the commit; to
+-- no other if it fails.
 local ah = require "agenthost"
 
 local function tool(name, handler, fields)
@@ -20,7 +20,7 @@ local function calls_of(names)
   return { calls = calls }
 end
 
---- Runs the handlers, each a call of its own. What the model is told.
+--- Runs the handlers, each a call of its own. Returns the results for the model.
 local function run(handlers, fields)
   local tools, names, contents = {}, {}, {}
   for i, handler in ipairs(handlers) do
@@ -39,7 +39,7 @@ local function names(registry)
   return table.concat(registry:names(), " ")
 end
 
---- Of a conversation: the tools there are, and what users said.
+--- Returns the tools and the users' texts of a conversation.
 local function state_of(agent)
   local tools, order, said = {}, {}, {}
   for _, entry in ipairs(ah.json.decode(agent:transcript()).entries) do

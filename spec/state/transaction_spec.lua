@@ -1,7 +1,6 @@
--- Tool calls are transactions: random programs of handlers, nested and parallel, waiting and
--- not, that change all there is to change and fail at random points in random ways. All state
--- afterwards must be that of the successful calls alone, applied in order, as a plain model
--- in this file does it.
+-- Tool calls are transactions: random programs of handlers, nested and parallel, waiting and not,
+-- change all kinds of state and fail at random points in random ways. The final state must be that
+-- of the successful calls only, applied in order, as a plain model in this file does it.
 --
 --   AGENTHOST_HANDLERS=10000   handlers in all (fewer by default)
 --   AGENTHOST_SEED=7           the first program; a failure names its own
@@ -12,7 +11,7 @@ local ahtest = require "ahtest"
 local HANDLERS = tonumber(os.getenv("AGENTHOST_HANDLERS") or 1500)
 local SEED = tonumber(os.getenv("AGENTHOST_SEED") or 1)
 
--- -- types: the slices and what is dispatched to them ----------------------------------------
+-- -- types: the slices and their events ------------------------------------------------------
 
 local Item = ah.type { name = "Item", fields = { n = "integer" } }
 local Count = ah.type { name = "Count", fields = { n = "integer" } }
@@ -59,7 +58,7 @@ function Model:read(name)
   return self.parent:read(name)
 end
 
---- A list of its own to change.
+--- Returns the model's own copy of a list, to change.
 function Model:write(name)
   self.slices[name] = table.move(self:read(name), 1, #self:read(name), 1, {})
   return self.slices[name]
@@ -139,7 +138,7 @@ function Program.__index:new_call(depth)
   return call
 end
 
--- -- doing it for real ----------------------------------------------------------------------------
+-- -- in the library ------------------------------------------------------------------------------
 
 local function new_object()
   local object = { list = {} }
@@ -233,7 +232,7 @@ failures["odd even"] = function(w) w.sessions[1]:dispatch(Odd { n = 2 }) end
 
 local returns = {
   function(call) return Add { n = call.id } end,
-  function(call) return { n = call.id } end, -- the tool says of which type
+  function(call) return { n = call.id } end, -- the tool declares the type
   function() return ah.ok() end,
   function() end,
 }
@@ -276,7 +275,7 @@ function do_run(w, turns)
   })
 end
 
--- -- doing it in the model ------------------------------------------------------------------
+-- -- in the model ---------------------------------------------------------------------------
 
 local function new_expected()
   local m = new_model()
@@ -340,7 +339,7 @@ end
 
 -- -- comparing -----------------------------------------------------------------------------
 
---- All files of all places, by their paths.
+--- Returns all files of all places, by their paths.
 local function files_of(w)
   local all = {}
   for i, place in ipairs(w.places) do
@@ -405,7 +404,7 @@ local function try_program(seed)
   w.program, w.tools = program, new_tools(w)
   local reply = do_run(w, turns)
   assert.equal(expected_state(w, turns), state_of(w, reply), "program " .. seed)
-  for i = 1, 2 do -- logs have everything; the child's begins with its parent's
+  for i = 1, 2 do -- logs keep everything; the child's log begins with its parent's
     assert.equal(w.traces[i], #w.sessions[i].Trace, "program " .. seed)
   end
   local _, _, _, live = w.ledger:state()
@@ -483,8 +482,8 @@ describe("files that a handler changes", function()
     assert.is_false(fs:exists "a")
   end)
 
-  -- Files are prepared before the session, whose reducers run again where another call came
-  -- between: there the machine changes its mind.
+  -- Files are prepared before the session, whose reducers run again if another call has committed
+  -- meanwhile. At that moment the reducer changes the machine's folder.
   it("fail the call and take back all else where the machine refuses them at the end", function()
     local path = os.tmpname()
     assert(os.remove(path) and os.execute("mkdir " .. path))

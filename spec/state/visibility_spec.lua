@@ -31,7 +31,8 @@ local SUMMARY = "## Context\n\nA summary.\n\n---\n[This section is summarized. "
   .. 'To view full content, call `read_section` with key "context".]'
 local FULL = "## Context\n\nAll of it."
 
--- An agent whose model says the turns, with its requests and the breaks of its prefix in the log.
+-- Makes an agent whose model plays the turns; its requests and the breaks of its prefix are in the
+-- log.
 local function agent_of(fields, turns, mode)
   local log = { breaks = {}, requests = {} }
   fields.model = ah.scripted { tool_change_mode = mode, answer = function(request)
@@ -105,7 +106,7 @@ describe("the slice visibility_overrides", function()
     assert(agent:run "3")
     assert.equal(SUMMARY, log.system)
     assert.equal("read_section", tools_of(agent))
-    assert.same({ "tools_changed", "prompt_changed" }, log.breaks) -- the first of what changed
+    assert.same({ "tools_changed", "prompt_changed" }, log.breaks) -- the first reason of several
     assert.equal("context=summary", overrides(session))
   end)
 
@@ -135,7 +136,7 @@ describe("the slice visibility_overrides", function()
     local session = ah.session()
     assert.is_false((pcall(session.visibility_overrides.append, session.visibility_overrides,
       { path = 7, visibility = "full" })))
-    session:dispatch(show "no.such.section") -- of another prompt, perhaps
+    session:dispatch(show "no.such.section") -- it may belong to another prompt
     local agent, log = agent_of({ prompt = ah.prompt { context() }, session = session }, {})
     assert(agent:run "x")
     assert.equal(SUMMARY, log.system)
@@ -170,7 +171,7 @@ describe("the slice visibility_overrides", function()
   end)
 end)
 
--- "Section is already expanded." is for what this conversation has: the session may be shared.
+-- "Section is already expanded." is about this conversation, as others may share the session.
 describe("a section that is open in the session alone", function()
   local MODES = { "inline", "append", "reference", "additional_tools", "search_pair", "dispatcher",
     "restart" }
@@ -185,7 +186,7 @@ describe("a section that is open in the session alone", function()
       prompt = prompt_of(), log = quiet, "go" })
   end
 
-  -- The ways in which a section can become open.
+  -- The ways in which a section can be opened.
   local WAYS = {
     handler = function(path, session) session:dispatch(show(path)) end,
     ["nested run"] = function(path, session) nested(session, path) end,
@@ -260,7 +261,7 @@ describe("a section that is open in the session alone", function()
       local open = agent_of({ prompt = prompt_of(), session = session, tools = { tool "other" } },
         { read "context" }, mode)
       assert(open:run "x")
-      assert.same({ AGAIN }, results(open), mode) -- it began with both of them open
+      assert.same({ AGAIN }, results(open), mode) -- the conversation began with both of them open
     end
   end)
 

@@ -1,5 +1,5 @@
-/* ahtest: internals for the specs. Each ahtest_<part>.c adds its functions to
- * the module's table, which is on top of the stack when its opener is called. */
+/* ahtest: the library's internals for the specs. Each ahtest_<part>.c adds its functions to the
+ * module's table, which is on top of the stack when its opener is called. */
 #include "support/ahtest.h"
 
 #include "agenthost.h"

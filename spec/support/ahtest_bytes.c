@@ -1,4 +1,4 @@
-/* Hashes of what comes in pieces:
+/* Hashes of bytes that come in pieces:
  *   sha256(piece, ...)    -> 32 bytes
  *   hmac(key, piece, ...) -> 32 bytes */
 #include "base/sha256.h"

@@ -1,21 +1,22 @@
-/* ahtest: the system under the files. The linker puts the functions below before the calls
- * of the library's copy in this module (--wrap), so that specs can make them fail.
+/* ahtest: the system calls of the filesystem. The linker redirects the calls of the library's
+ * copy in this module to the functions below (--wrap), so that specs can make them fail.
  *
- *   fs_fail(call, at, error)   the at-th call (0: each) fails: "EIO" ..., or "short": moves
- *                              one byte only, or "kill": the process is killed before it is made.
- *                              Without arguments: none fails any more
+ *   fs_fail(call, at, error)   the at-th call (0: each) fails: "EIO" ..., or "short": moves only
+ *                              one byte, or "kill": the process is killed before the call.
+ *                              Without arguments: no call fails any more
  *   fs_old_kernel(on)          the kernel has no openat2 and no renameat2
- *   fs_calls() -> { call = n } how many there were since fs_fail
- *   fs_names(dir) -> names     all there are, folders with a `/` behind
- *   fs_open() -> n             open descriptors
+ *   fs_calls() -> { call = n } number of calls since fs_fail
+ *   fs_names(dir) -> names     all entries, folders with a `/` at the end
+ *   fs_open() -> n             number of open descriptors
  *   fs_swap(a, b) -> swapper   a thread that exchanges the two paths until swapper:stop(),
- *                              which gives how often
+ *                              which returns the number of exchanges
  *
- *   fs_tower(dir, name, depth, text)  folders called `name` within each other, and the text as
- *                              the file `f` in the last one: deeper than any path goes
- *   fs_make(path, kind)        "fifo", "socket", or "sparse": a file of 1 TiB that holds nothing
+ *   fs_tower(dir, name, depth, text)  makes folders called `name` within each other, and the text
+ *                              as the file `f` in the last one: deeper than any path can be
+ *   fs_make(path, kind)        "fifo", "socket", or "sparse": an empty file of 1 TiB
  *
- * What is armed is file-scope as the calls carry no pointer; one state uses it at a time. */
+ * The armed fault has file scope, as the calls carry no pointer; one Lua state uses it at a
+ * time. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -37,7 +38,7 @@
 
 enum { SHORT = -1, KILL = -2, FOREVER = 0 };
 
-/* Every call of the library that touches files. */
+/* All system calls of the library for files. */
 #define CALLS(X)                                                                                   \
     X(openat)                                                                                      \
     X(fstatat)                                                                                     \
@@ -99,7 +100,7 @@ int __wrap_openat(int dir, const char *path, int flags, ...)
     return fails(CALL_openat) ? -1 : __real_openat(dir, path, flags, mode);
 }
 
-/* A call that gives -1 where it fails. */
+/* A call that returns -1 if it fails. */
 #define PLAIN(type, name, params, args)                                                            \
     type __real_##name params;                                                                     \
     type __wrap_##name params;                                                                     \
@@ -135,7 +136,7 @@ MOVING(write, (int fd, const void *p, size_t n), (fd, p, n), (fd, p, 1))
 
 int __real_close(int fd);
 int __wrap_close(int fd);
-int __wrap_close(int fd) /* it is closed all the same, as Linux does it */
+int __wrap_close(int fd) /* a failed close still closes the descriptor, as on Linux */
 {
     bool bad = fails(CALL_close);
     int e = errno, rc = __real_close(fd);
@@ -302,7 +303,7 @@ static int fs_make(lua_State *L)
     default:
         rc = make_sparse(path);
     }
-    lua_pushboolean(L, rc == 0); /* not every file system has them all */
+    lua_pushboolean(L, rc == 0); /* not every filesystem has all kinds */
     return 1;
 }
 

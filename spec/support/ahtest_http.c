@@ -1,14 +1,13 @@
-/* The event loop and HTTP for specs, below everything that knows agents.
+/* The event loop and HTTP for specs, without anything that knows agents.
  *
  *   ahtest.http { url =, method =, headers = { "Name: value" }, body = string or list of up to
  *     four, limits = { connect_ms =, idle_ms =, total_ms =, header_bytes =, body_bytes = } } -> {
- *     status, headers = list of { name, value }, header = { [lower-case name] = value },
- *          body, news = how often told, error = { status, message, retryable, http_status, reason }
- *          }
- *     or nil, error where it could not be started
+ *     status, headers = list of { name, value }, header = { [lower-case name] = value }, body,
+ *     news = number of notices, error = { status, message, retryable, http_status, reason } }
+ *     or nil, error if the request could not be started
  *   ahtest.http_client { fail_from =, fail_at = } -> client: start(opts) -> transfer, wait(ms) ->
  *     bool, close() -> blocks still allocated; transfer: ended(), status(), pending() (bytes),
- *     take([n]), result(), free(). fail_at: that allocation fails; fail_from: that one and all
+ *     take([n]), result(), free(). fail_at: this allocation fails; fail_from: this one and all
  *     later ones.
  *   ahtest.http_version() -> "7.88.1"
  *   ahtest.record_clean(body, key) -> the body as a recording keeps it
@@ -18,7 +17,7 @@
  *     timer: set(at) unset() is_set()
  *   ahtest.pipe() -> read end, write end; fd_write, fd_read, fd_close, fd_readable(fd, ms)
  *
- * Lua functions called from the loop run protected; their error is raised by wait. */
+ * Lua functions called from the loop run protected; wait raises their first error. */
 #include "base/json.h"
 #include "support/ahtest.h"
 
@@ -190,7 +189,7 @@ static ah_slice slice_at(lua_State *L, int index)
     return s;
 }
 
-/* The list's strings; they stay alive with the list. */
+/* Reads the list's strings; they are valid as long as the list. */
 static size_t read_list(lua_State *L, int list, ah_slice *out, size_t max)
 {
     size_t n = (size_t)luaL_len(L, list);
@@ -205,7 +204,7 @@ static size_t read_list(lua_State *L, int list, ah_slice *out, size_t max)
     return n;
 }
 
-/* -- field as a list: a table as it is, a string alone in a list, nil as an empty one */
+/* -- field as a list: a table unchanged, a string as its only item, nil as an empty list */
 static void push_list(lua_State *L, int opts, const char *field)
 {
     if (lua_getfield(L, opts, field) == LUA_TTABLE)
@@ -340,7 +339,7 @@ static void push_lower(lua_State *L, ah_slice s)
     luaL_pushresultsize(&b, s.n);
 }
 
-/* -- list of { name, value }, map of lower-case name to value; asks by name, too */
+/* -- list of { name, value }, map of lower-case name to value; also looks each name up */
 static void push_headers(lua_State *L, const ah_transfer *t)
 {
     ah_slice name, value, last;
@@ -384,7 +383,7 @@ static int transfer_result(lua_State *L)
     return 1;
 }
 
-/* One request on a loop of its own. The client is closed by the garbage collector. */
+/* Sends one request on a loop of its own. The garbage collector closes the client. */
 static int http(lua_State *L)
 {
     transfer *t;
@@ -459,7 +458,7 @@ static loop_box *check_loop(lua_State *L)
     return b;
 }
 
-/* Timers still set are unset: the list of callbacks knows them. */
+/* Unsets timers that are still set; the list of callbacks has them. */
 static int loop_close(lua_State *L)
 {
     loop_box *b = luaL_checkudata(L, 1, LOOP);
@@ -477,7 +476,7 @@ static int loop_close(lua_State *L)
     return 1;
 }
 
-/* callbacks, function, arguments -- callbacks; notes the first error */
+/* callbacks, function, arguments -- callbacks; keeps the first error */
 static void call_back(loop_box *b, int nargs)
 {
     lua_State *L = b->L;
@@ -508,7 +507,7 @@ static void on_fd(void *ud, int fd, int events)
     loop_box *b = ud;
 
     lua_rawgeti(b->L, LUA_REGISTRYINDEX, b->calls);
-    lua_rawgeti(b->L, -1, fd + 1); /* 0 is the error's place */
+    lua_rawgeti(b->L, -1, fd + 1); /* index 0 has the error */
     lua_pushinteger(b->L, fd);
     lua_pushstring(b->L, names[events]);
     call_back(b, 2);
@@ -572,7 +571,7 @@ static int loop_timer(lua_State *L)
     lua_rawsetp(L, -2, t);
     lua_pushvalue(L, 3);
     lua_pushboolean(L, 1);
-    lua_rawset(L, -3); /* anchored as long as the loop is open */
+    lua_rawset(L, -3); /* alive as long as the loop is open */
     lua_settop(L, 3);
     return 1;
 }
@@ -627,10 +626,10 @@ static int loop_timeout(lua_State *L)
     return 1;
 }
 
-/* ---- wake-ups from elsewhere ---- */
+/* ---- wake-ups from another thread or a signal ---- */
 
 typedef struct later {
-    ah_loop *loop; /* NULL: only the signal */
+    ah_loop *loop; /* NULL: the signal does not wake the loop */
     long ms;
     bool by_signal;
     pthread_t to;
@@ -664,7 +663,7 @@ static void *wake_up(void *arg)
     return NULL;
 }
 
-/* The thread takes no signals itself. */
+/* The new thread blocks all signals. */
 static int start_later(lua_State *L, later l)
 {
     later *arg = ah_alloc(&ah_mem_libc, sizeof *arg);
@@ -688,7 +687,7 @@ static int loop_wake_later(lua_State *L)
                        (later){.loop = check_loop(L)->loop, .ms = (long)luaL_checkinteger(L, 2)});
 }
 
-/* loop, ms, whether the handler wakes the loop */
+/* loop, ms, true if the handler wakes the loop */
 static int loop_signal_later(lua_State *L)
 {
     struct sigaction sa = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
@@ -724,7 +723,7 @@ static int fd_write(lua_State *L)
     return 1;
 }
 
-/* nil: nothing there */
+/* Pushes nil if there is nothing to read. */
 static int fd_read(lua_State *L)
 {
     char bytes[4096];
@@ -789,7 +788,7 @@ static const luaL_Reg timer_methods[] = {
     {NULL, NULL},
 };
 
-/* ahtest.setenv(name, value): value nil takes it away. */
+/* ahtest.setenv(name, value): a nil value removes the variable. */
 static int set_environment(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1), *value = luaL_optstring(L, 2, NULL);

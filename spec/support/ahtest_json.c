@@ -4,13 +4,13 @@
  *   hash(text)              -> integer
  *   walk(text)              -> { "object {", "key a", "escaped string \\n", "object end }" }
  *   member(text, key)       -> the value's text | nil
- *   members(text, key, ...) -> a value's text or nil each, and last whether it is an object
+ *   members(text, key, ...) -> a value's text or nil for each key, then true if it is an object
  *   path(text, "a.b")       -> the value's text | nil
  *   repair(bytes)           -> UTF-8
  *   base64_put(bytes)       -> text
- *   base64_take(text)       -> bytes, how many were foretold | nil: it is not valid
+ *   base64_take(text)       -> bytes, predicted number of bytes | nil if it is not valid
  *
- * Text that is no JSON gives nil and a message. */
+ * Text that is not JSON gives nil and a message. */
 #include "base/base64.h"
 #include "base/json.h"
 #include "support/ahtest.h"
@@ -23,12 +23,12 @@ static int clear(lua_State *L)
 {
     ah_buf *b = luaL_checkudata(L, 1, BUFFER);
 
-    (void)ah_buf_ok(b); /* where an error was raised nobody has asked */
+    (void)ah_buf_ok(b); /* after a raised error the result was not checked */
     ah_buf_clear(b);
     return 0;
 }
 
-/* A buffer that Lua frees, whatever is raised. */
+/* Pushes a buffer that Lua frees, even if an error is raised. */
 static ah_buf *push_buffer(lua_State *L)
 {
     ah_buf *b = lua_newuserdatauv(L, sizeof *b, 0); /* -- b */
@@ -50,7 +50,7 @@ static ah_slice slice_arg(lua_State *L, int i)
     return s;
 }
 
-/* The first argument; false with nil and a message pushed where it is no JSON. */
+/* Reads the first argument; if it is not JSON, pushes nil and a message and returns false. */
 static bool text_arg(lua_State *L, ah_slice *text)
 {
     ah_err err = {0};
@@ -63,7 +63,7 @@ static bool text_arg(lua_State *L, ah_slice *text)
     return false;
 }
 
-static void push_slice(lua_State *L, ah_slice s) /* nil where it is absent */
+static void push_slice(lua_State *L, ah_slice s) /* nil if it is absent */
 {
     if (s.p)
         lua_pushlstring(L, s.p, s.n);

@@ -1,5 +1,5 @@
-/* A participant of overlays for the specs: a ledger that calls add to. What a call adds is
- * seen by others once it is committed; and prepare fails when it is told to. */
+/* A participant of overlays for the specs: a ledger to which calls add. Others see an addition
+ * after its commit; prepare fails if the spec asks for it. */
 #include "lua/lua_now.h"
 #include "support/ahtest.h"
 
@@ -94,7 +94,7 @@ static int add(lua_State *L)
     return 0;
 }
 
-/* ledger:state(): the total, calls of commit and of drop, participants that were not given back */
+/* ledger:state(): the total, calls of commit and of drop, participants that are not freed */
 static int state(lua_State *L)
 {
     const ledger *of = luaL_checkudata(L, 1, LEDGER);

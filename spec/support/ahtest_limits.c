@@ -1,10 +1,10 @@
-/* Limits of a host that are too long for a spec to meet. They belong to the host of the
- * agenthost that was opened in this state, whichever copy of the library that was. */
+/* Limits of a host that are too long for a spec to reach. They belong to the host of the
+ * agenthost that was opened in this state, in whichever copy of the library. */
 #include "lua/lua_state.h"
 #include "support/ahtest.h"
 
-/* work_limit(seconds): of processor time, for calls of tools without a timeout; gives the one
- * before. */
+/* work_limit(seconds): processor time for calls of tools without a timeout; returns the earlier
+ * limit. */
 static int work_limit(lua_State *L)
 {
     ah_host *h = ah_lua_of(L)->host;

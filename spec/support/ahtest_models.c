@@ -1,4 +1,4 @@
-/* ahtest.model_order(a, b) and ahtest.model_rows(): what the table of models is made of
+/* ahtest.model_order(a, b) and ahtest.model_rows(): the contents of the table of models
  * (wire/models.h). */
 #include "ahtest.h"
 #include "wire/models.h"
@@ -12,7 +12,7 @@ static bool version_at(lua_State *L, int idx, ah_model_version *out)
     return ah_model_version_read(s, out, &used);
 }
 
-/* -1, 0 or 1, as two versions compare; nil where one is none. */
+/* Returns -1, 0 or 1, as two versions compare; nil if one is not a version. */
 static int model_order(lua_State *L)
 {
     ah_model_version a, b;
@@ -25,7 +25,7 @@ static int model_order(lua_State *L)
     return 1;
 }
 
-/* A list of { pattern, since, home, source, date }. */
+/* Returns a list of { pattern, since, home, source, date }. */
 static int model_rows(lua_State *L)
 {
     lua_createtable(L, (int)ah_model_rows_n, 0);

@@ -1,7 +1,7 @@
-/* Regular expressions as the library matches them, and as PCRE2 does with its own options for
- * ECMAScript's; the judge of both is spec/patterns/patterns.lua.
- *   pattern(text, subjects, syntax) -> "10..." a digit for each subject ("?": not found out), or
- *     nil, why. With `syntax` nothing is matched.
+/* Matches regular expressions with the library, and with PCRE2's own options for ECMAScript;
+ * spec/patterns/patterns.lua compares both.
+ *   pattern(text, subjects, syntax) -> "10..." a digit for each subject ("?": unknown), or nil,
+ *     reason. With `syntax` nothing is matched.
  *   pcre2_pattern(text, subjects, ucp) -> the same of PCRE2; nil in a build without it */
 #include "base/mem.h"
 #include "base/pattern.h"
@@ -18,7 +18,7 @@ static ah_slice subject_at(lua_State *L, lua_Integer i)
 
     lua_rawgeti(L, 2, i);
     s.p = luaL_checklstring(L, -1, &s.n);
-    lua_pop(L, 1); /* the table keeps it */
+    lua_pop(L, 1); /* the table keeps it alive */
     return s;
 }
 
@@ -59,8 +59,8 @@ static int pattern(lua_State *L)
 }
 
 #ifdef AH_WITH_PCRE2
-/* All that PCRE2 has for ECMAScript's meaning; with `ucp` its classes are Unicode's, as far as they
- * can be without making \d and \w so. */
+/* Compiles with all of PCRE2's options for ECMAScript's meaning; with `ucp` its classes are
+ * Unicode's, except \d and \w if PCRE2 can leave them ASCII. */
 static pcre2_code *compile_as_it_is(ah_slice text, bool ucp, pcre2_compile_context *c)
 {
     uint32_t options = PCRE2_UTF | PCRE2_ALT_BSUX | PCRE2_MATCH_UNSET_BACKREF |

@@ -1,11 +1,11 @@
-/* Faults planted on purpose: what the checking build (AH_CHECKING, AddressSanitizer) must find.
- * Each is a mistake that was made; they are called in programs of their own, which end by them. */
+/* Planted faults that the checking build (AH_CHECKING, AddressSanitizer) must find. Each mistake
+ * was made once. A fault ends its program, so each is run in a program of its own. */
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "support/ahtest.h"
 
-/* A buffer that was full is given back, and nobody has asked whether it was. */
+/* Clears a buffer that was too small, without a check of whether it was. */
 static void drop_full(void)
 {
     ah_buf b;
@@ -15,7 +15,7 @@ static void drop_full(void)
     ah_buf_clear(&b);
 }
 
-/* It is read as if it were whole: what did not fit is lost without a word. */
+/* Reads such a buffer as if it were complete: the text beyond its limit is lost unnoticed. */
 static void read_full(void)
 {
     ah_buf b;
@@ -28,7 +28,7 @@ static void read_full(void)
     ah_buf_clear(&b);
 }
 
-/* Room for three was reserved, four are put in: doubling would hide it. */
+/* Reserves room for three and writes four: doubling would hide it. */
 static void put_beyond(void)
 {
     size_t cap = 0;
@@ -39,7 +39,7 @@ static void put_beyond(void)
     ah_free(&ah_mem_libc, list);
 }
 
-/* plant(name): commits it. */
+/* plant(name): commits the fault. */
 static int plant(lua_State *L)
 {
     static const char *const names[] = {"drop", "read", "beyond", NULL};

@@ -2,15 +2,15 @@
  *
  *   p = process({ word, ... }, { env = { "NAME=value", ... }, cwd, input, merge, timeout_ms,
  *                                grace_ms, max_pending })         | nil, message
- *   p:wait(seconds) -> result | nil when it has not ended in time; takes and counts the output
+ *   p:wait(seconds) -> result | nil if it has not ended in time; takes and counts the output
  *   p:line(seconds[, "stderr"]) -> line | nothing
- *   p:read([ "stderr" ]) -> what has come and was not taken
+ *   p:read([ "stderr" ]) -> output that was not taken yet
  *   p:write(text) -> true | nil, message       p:unwritten()      p:close_input()
  *   p:stop()   p:close()
  * result: { how, code, signal, left, wall_ms, cpu_ms, peak, error, stdout, stderr, bytes }; the
- * streams hold the first 1 MiB of what was taken by wait. At most 64 words and variables.
+ * streams hold the first 1 MiB that wait has taken. At most 64 words and variables.
  *
- *   filters_calls    true where commands are kept from calls of the system (io/refuse.h) */
+ *   filters_calls    true if system calls of commands are filtered (io/refuse.h) */
 #include "io/process.h"
 #include "io/refuse.h"
 #include "support/ahtest.h"
@@ -23,13 +23,13 @@ typedef struct process {
     ah_loop *loop;
     ah_process *p;
     ah_buf kept[2];
-    int64_t bytes; /* of both */
+    int64_t bytes; /* of both streams */
 } process;
 
 static void on_news(void *ud, ah_process *p)
 {
     (void)ud;
-    (void)p; /* the loop's wait ends */
+    (void)p; /* this ends the loop's wait */
 }
 
 static void read_list(lua_State *L, int idx, const char *out[MAX_WORDS + 1])
@@ -39,7 +39,7 @@ static void read_list(lua_State *L, int idx, const char *out[MAX_WORDS + 1])
     luaL_argcheck(L, n <= MAX_WORDS, idx, "too many words");
     for (lua_Integer i = 1; i <= n; i++) {
         lua_geti(L, idx, i);
-        out[i - 1] = luaL_checkstring(L, -1); /* held by the list */
+        out[i - 1] = luaL_checkstring(L, -1); /* the list keeps it alive */
         lua_pop(L, 1);
     }
     out[n] = NULL;
@@ -184,7 +184,7 @@ static ah_process_stream stream_of(lua_State *L, int arg)
     return lua_isnoneornil(L, arg) ? AH_STDOUT : AH_STDERR;
 }
 
-/* Pushes the next line and takes it; false: there is none yet. */
+/* Pushes the next line and takes it; returns false if there is none yet. */
 static bool push_line(lua_State *L, process *p, ah_process_stream s)
 {
     ah_slice all = ah_process_output(p->p, s);

@@ -1,5 +1,5 @@
-/* Prompts for the specs, as a strategy sees them: rendering with overrides of what is
- * shown, and what reading a section brings. */
+/* Prompts for the specs, as a strategy sees them: rendering with visibility overrides, and the
+ * texts and tools that reading a section adds. */
 #include "lua/lua_prompt.h"
 #include "prompt/output.h"
 #include "support/ahtest.h"
@@ -115,7 +115,7 @@ static int prompt_read(lua_State *L)
     return 1;
 }
 
-/* output_find(answer): what is taken for its JSON */
+/* output_find(answer): the part that is read as JSON */
 static int output_find(lua_State *L)
 {
     ah_slice answer;

@@ -1,14 +1,14 @@
 /* ahtest.pty: a program under a terminal, for the specs.
  *
  *   p = pty({ word, ... }, { env = { "NAME=VALUE", ... }, columns = 80 })
- *   p:read(seconds) -> what came | "" when nothing came in time | nil at the end
+ *   p:read(seconds) -> output | "" if nothing came in time | nil at the end
  *   p:write(text)       as typed: "\3" is Ctrl-C
  *   p:resize(columns, rows = 24)
- *   p:hang_up()         the terminal is gone, what ran under it goes on
- *   p:wait(seconds) -> exit code, 128 + signal | nil when it has not ended in time
- *   p:close()           kills what is still there
+ *   p:hang_up()         closes the terminal; its processes continue
+ *   p:wait(seconds) -> exit code, 128 + signal | nil if it has not ended in time
+ *   p:close()           kills the processes that are left
  *
- * The environment is what is given and nothing else. nil, message where no terminal can be
+ * The environment is only what is given. Returns nil, message if no terminal can be
  * made. At most 64 words and variables. */
 #define _DEFAULT_SOURCE
 #define _XOPEN_SOURCE 700
@@ -33,10 +33,10 @@ enum { MAX_WORDS = 64, ROWS = 24 };
 
 typedef struct pty {
     int fd;    /* -1: closed */
-    pid_t pid; /* 0: waited for */
+    pid_t pid; /* 0: the child was waited for */
 } pty;
 
-/* The strings of a list, ended by NULL; they live as long as the list. */
+/* Reads the strings of a list, ended by NULL; they are valid as long as the list. */
 static void read_list(lua_State *L, int idx, char *out[MAX_WORDS + 1])
 {
     lua_Integer n = luaL_len(L, idx);
@@ -57,13 +57,12 @@ static void set_size(int fd, int columns, int rows)
     ioctl(fd, TIOCSWINSZ, &size);
 }
 
-/* In the child: the terminal becomes its own, and its only descriptors. */
+/* In the child: makes the terminal its controlling one, and its only descriptors. */
 static void become(const char *name, char **argv, char **env)
 {
     int fd;
 
-    for (int sig = 1; sig < 32;
-         sig++) /* what a shell has ignored for its background is heard here */
+    for (int sig = 1; sig < 32; sig++) /* a background shell may ignore signals; here they act */
         signal(sig, SIG_DFL);
     setsid();
     if ((fd = open(name, O_RDWR)) == -1 || ioctl(fd, TIOCSCTTY, 0) == -1)
@@ -114,7 +113,7 @@ static pty *check(lua_State *L)
     return luaL_checkudata(L, 1, PTY);
 }
 
-/* A terminal whose last user has gone gives EIO. */
+/* A terminal without users gives EIO. */
 static int read_pty(lua_State *L)
 {
     pty *p = check(L);

@@ -1,6 +1,6 @@
-/* Parts of ahtest: what of schemas no script sees.
+/* ahtest: facts of schemas that scripts cannot see.
  *
- *   schemas()   -> how many schemas live in the host, equal ones counted once */
+ *   schemas()   -> number of schemas in the host; equal ones count once */
 #include "lua/lua_state.h"
 #include "support/ahtest.h"
 

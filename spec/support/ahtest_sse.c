@@ -2,10 +2,10 @@
  *
  *   sse_feed(options, chunk, ...) -> events, one line each | nil, message, code
  *
- * An event is written `name|data` with backslash, \n and \r escaped, as in
- * spec/data/sse. Options: max (bytes of one event), fail (the n-th allocation
- * fails, and all after it), open (true: the stream's end is not told). Blocks of
- * the parser that stay behind are a Lua error. */
+ * An event is written `name|data` with backslash, \n and \r escaped, as in spec/data/sse.
+ * Options: max (bytes of one event), fail (the n-th allocation and all later ones fail), open
+ * (true: the parser does not get the stream's end). A block that the parser does not free is a
+ * Lua error. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ static void *counting(void *ud, void *ptr, size_t size)
         return NULL;
     }
     if (p->until_failure > 0 && --p->until_failure == 0) {
-        p->until_failure = 1; /* and from here on */
+        p->until_failure = 1; /* and all later ones */
         return NULL;
     }
     block = realloc(ptr, size);

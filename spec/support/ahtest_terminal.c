@@ -1,13 +1,13 @@
-/* ahtest: what is pure of terminals, for the specs.
+/* ahtest: the pure parts of terminals, for the specs.
  *
  *   keys({ bytes | false, ... }, max_paste) -> { event, ... }
- *       as they are cut; false: nothing came for a time. An event is "ctrl+alt+shift+name text" or
- *       "paste text", with "cut " before it where it was
+ *       chunks as they are read; false: nothing came for a time. An event is
+ *       "ctrl+alt+shift+name text" or "paste text", with "cut " before it if it was cut
  *   area(columns, rows)
- *     area:live({ line, ... }, line, column) -> what is written (line, from 1: the cursor's;
- *     column, from 0)
- *     area:print(text)                       -> what is written
- *     area:resize(columns, rows, reflows)    -> what is written */
+ *     area:live({ line, ... }, line, column) -> the bytes to write (line, from 1, and column,
+ *     from 0, are the cursor's)
+ *     area:print(text)                       -> the bytes to write
+ *     area:resize(columns, rows, reflows)    -> the bytes to write */
 #include <stdio.h>
 
 #include "base/area.h"

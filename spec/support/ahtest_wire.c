@@ -1,5 +1,5 @@
-/* ahtest.wire_read, ahtest.wire_lower: the adapters of HTTP providers without a run and
- * without a network, for the specs.
+/* ahtest.wire_read, ahtest.wire_lower: the adapters of HTTP providers for the specs, without a run
+ * and without a network.
  *
  *   wire_read(o) -> { entry = JSON | nil, text = shown so far, deltas = n, error = { code,
  *     message, status, retryable, details = JSON | "" } | nil, retry_after = ms }
@@ -26,7 +26,7 @@ typedef struct probe {
     ah_text *entry;
     ah_buf shown;
     lua_Integer deltas;
-    lua_State *L; /* whose stack has the options at 1 and the headers at `headers` */
+    lua_State *L; /* its stack has the options at 1 and the headers at `headers` */
     int headers;
 } probe;
 
@@ -60,7 +60,7 @@ static ah_slice text_option(lua_State *L, const char *name)
 
     lua_getfield(L, 1, name);
     if (lua_type(L, -1) == LUA_TSTRING)
-        s.p = lua_tolstring(L, -1, &s.n); /* stays alive in the table */
+        s.p = lua_tolstring(L, -1, &s.n); /* the table keeps it alive */
     lua_pop(L, 1);
     return s;
 }
@@ -85,7 +85,7 @@ static bool flag(lua_State *L, const char *name)
     return is;
 }
 
-/* Options at 1 -> a probe with an adapter on top. */
+/* Reads the options at 1 and pushes a probe with an adapter. */
 static probe *push_probe(lua_State *L)
 {
     probe *p =
@@ -214,7 +214,7 @@ static int wire_read(lua_State *L)
     else
         push_error(L, st, &err);
     lua_setfield(L, -2, st == AH_OK ? "entry" : "error");
-    drop(p); /* a spec that reads a thousand times need not wait for the collector */
+    drop(p); /* freed at once, as a spec may read a thousand times */
     return 1;
 }
 

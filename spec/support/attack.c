@@ -1,14 +1,14 @@
-/* Attempts of a command against others, one a word, for spec/lua/attacks_process_spec.lua.
+/* Attacks of a command on other processes, one a word, for spec/lua/attacks_process_spec.lua.
  *
  *   attack try PID FILE    each attempt against the process, the file outside, and the machine;
  *                          prints lines of a name and an errno, 0 for an attempt that succeeded
- *   attack allowed FOLDER  the same for operations that must go on working
- *   attack internet        sockets, where the internet is allowed
- *   attack wait            a process to be attacked: prints its number, and waits
+ *   attack allowed FOLDER  the same for operations that must continue to work
+ *   attack internet        sockets, which work if the internet is allowed
+ *   attack wait            a process to be attacked: prints its id, and waits
  *   attack trace PID       stops the process as its tracer, and stays
- *   attack storm PID PID   stops both, again and again, from threads that outnumber the processors
- *   attack nobody WORD...  the words as user 65534
- *   attack inherit WORD... the words with capabilities that may be inherited, and are ambient */
+ *   attack storm PID PID   stops both repeatedly, from more threads than there are processors
+ *   attack "nobody" WORD...  runs the words as user 65534
+ *   attack inherit WORD... runs the words with capabilities that are inheritable and ambient */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +57,7 @@ static long own_signal(pid_t pid, int how)
         e = errno;
     if (!e && fcntl(fd[0], 10, SIGSTOP) != 0)
         e = errno;
-    if (!e) { /* the way is there; the kernel may still keep the signal back */
+    if (!e) { /* the signal is set up; the kernel may still block it */
         fcntl(fd[0], F_SETFL, O_ASYNC | O_NONBLOCK);
         if (write(fd[1], "x", 1) != 1)
             e = errno;
@@ -71,7 +71,7 @@ static long own_signal(pid_t pid, int how)
 static void limit(pid_t pid)
 {
     const struct rlimit none = {0, 0}, second = {1, 1};
-    const uint64_t high = (uint64_t)1 << 32 | (uint32_t)pid; /* the kernel takes the low half */
+    const uint64_t high = (uint64_t)1 << 32 | (uint32_t)pid; /* the kernel uses the low half */
 
     told("prlimit-nofile", prlimit(pid, RLIMIT_NOFILE, &none, NULL));
     told("prlimit-cpu", prlimit(pid, RLIMIT_CPU, &second, NULL));
@@ -130,7 +130,7 @@ static void reach(pid_t pid)
     told("memory", open(name, O_RDWR));
 }
 
-/* CONT, so that one that goes through does nothing but be seen. */
+/* Sends CONT: if it arrives, its only effect is that the process sees it. */
 static void signal_it(pid_t pid)
 {
     siginfo_t info = {.si_signo = SIGCONT, .si_code = SI_QUEUE};
@@ -143,7 +143,7 @@ static void signal_it(pid_t pid)
     told("rt_sigqueueinfo", syscall(SYS_rt_sigqueueinfo, pid, SIGCONT, &info));
     told("rt_tgsigqueueinfo", syscall(SYS_rt_tgsigqueueinfo, pid, pid, SIGCONT, &info));
     told("pidfd_send_signal", fd < 0 ? -1 : syscall(424, fd, SIGCONT, NULL, 0));
-    own_signal(pid, 0); /* what comes of these is seen in the process */
+    own_signal(pid, 0); /* the process sees the effect of these */
     own_signal(pid, 1);
 }
 
@@ -159,7 +159,8 @@ static void share(void)
     told("add_key", syscall(SYS_add_key, "user", "agenthost-attack", "x", 1, -3));
 }
 
-/* In a child: what goes through changes its view. -1 and its errno, or 0. */
+/* Runs an attempt in a child, as its success would change the view of the process. Returns 0, or
+ * -1 with errno. */
 static long in_child(long (*attempt)(void))
 {
     int status = 0;
@@ -305,7 +306,7 @@ static void outside(const char *file)
 static long foreign_call(void)
 {
 #ifdef __x86_64__
-    long r = 20; /* getpid of i386 */
+    long r = 20; /* number of getpid on i386 */
 
     __asm__ volatile("int $0x80" : "+a"(r) : : "memory", "r8", "r9", "r10", "r11");
     return r;
@@ -334,7 +335,7 @@ static int try_all(pid_t pid, const char *file)
     return 0;
 }
 
-/* -- what must go on working ------------------------------------------------------------------- */
+/* -- operations that must work ----------------------------------------------------------------- */
 
 static void *in_thread(void *ud)
 {
@@ -455,7 +456,7 @@ static int storm(pid_t one, pid_t other)
     stormed[0] = one;
     stormed[1] = other;
     signal(SIGTERM, SIG_IGN);
-    setpriority(PRIO_PROCESS, 0, -20); /* where it may */
+    setpriority(PRIO_PROCESS, 0, -20); /* if it is permitted */
     while (n-- > 1)
         pthread_create(&thread, NULL, storm_on, NULL);
     storm_on(NULL);

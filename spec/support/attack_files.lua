@@ -1,5 +1,6 @@
---- Runs in a process of its own: attempts against each promise of docs/reference/filesystem.md and
--- docs/reference/builtin_files.md, by a user and on a kernel of the caller's choice.
+--- Attempts against each promise of docs/reference/filesystem.md and
+-- docs/reference/builtin_files.md, in a process of its own, by a user and on a kernel of the
+-- caller's choice.
 --
 --   lua5.4 spec/support/attack_files.lua BUILD DIR KERNEL
 --
@@ -32,7 +33,7 @@ local function new_fs(fields)
   return assert(ah.filesystem(fields))
 end
 
--- nil and one of these reasons.
+-- Asserts that a call returned nil and an error with one of these reasons.
 local function refused(reasons, got, err)
   assert(got == nil, "it was done: " .. tostring(got))
   assert((" " .. reasons .. " "):find(" " .. tostring(err.reason) .. " ", 1, true),
@@ -48,7 +49,7 @@ local function promise(name)
   end
 end
 
--- Everything that a path can be given to; each returns what the call does.
+-- Returns all calls that take a path, by name; each returns the results of the call.
 local function each_call(fs, path)
   return {
     read = function() return fs:read(path) end,
@@ -72,7 +73,7 @@ end
 local LOOKS = { read = true, lines = true, stat = true, exists = true, list = true, glob = true,
   grep = true }
 
--- Tries every call on the path; none may show or change what is outside (checked by the caller).
+-- Asserts that every call on the path is refused. The caller checks that nothing outside changes.
 local function try_all(fs, path, reasons, only)
   for name, call in pairs(each_call(fs, path)) do
     if not only or only(name) then
@@ -92,7 +93,7 @@ for _, path in ipairs { "../out/f", "d/../../out/f", "/etc/passwd", "//etc", "./
   out_of(function() try_all(new_fs():overlay(), path, "bad_path") end)
 end
 for _, link in ipairs { "../out", "/", ".", "d", "..", "/proc/self/root", "/proc/self/cwd" } do
-  out_of(function() -- in the middle of a path
+  out_of(function() -- a link in the middle of a path
     shell("ln -s %s l", link)
     for _, path in ipairs { "l/f", "l/out/f", "l/l/f", "l/d/f", "d/../l/f" } do
       try_all(new_fs(), path, "not_a_folder")
@@ -101,7 +102,7 @@ for _, link in ipairs { "../out", "/", ".", "d", "..", "/proc/self/root", "/proc
   end)
 end
 for _, link in ipairs { "../out/f", "f", "gone", "l", "/dev/zero", "/proc/self/environ" } do
-  out_of(function() -- at its end
+  out_of(function() -- a link at the end of a path
     shell("ln -s %s l", link)
     for _, fs in ipairs { new_fs(), new_fs():overlay() } do
       try_all(fs, "l", "not_a_file not_a_folder exists", function(name)
@@ -111,7 +112,7 @@ for _, link in ipairs { "../out/f", "f", "gone", "l", "/dev/zero", "/proc/self/e
     end
   end)
 end
-out_of(function() -- a recursive deletion, a walk and a rename pass links by
+out_of(function() -- a recursive deletion, a walk and a rename ignore links
   shell "mkdir -p t/u && ln -s ../../out t/l && ln -s ../../../out/f t/u/l && echo o > t/u/g"
   local fs = new_fs()
   assert(#fs:grep(SECRET) == 0 and #fs:glob("**/f", { path = "t" }) == 0)
@@ -132,7 +133,7 @@ out_of(function() -- a file becomes a link between staging and commit
   shell "rm f && ln -s ../out/f f"
   o:commit()
 end)
-out_of(function() -- a hard link is a file of its own for who writes
+out_of(function() -- a write to a hard link leaves the other name's file unchanged
   if os.execute(("ln '%s/f' '%s/hard' 2>/dev/null"):format(out, root)) then
     local fs = new_fs()
     assert(fs:append("hard", "x") and fs:edit("hard", "x", "y"))
@@ -140,7 +141,7 @@ out_of(function() -- a hard link is a file of its own for who writes
     assert(o:write("hard", "x") and o:write("g", "x") and o:commit())
   end
 end)
-out_of(function() -- temporaries that are links
+out_of(function() -- temporary files that are links
   for _, name in ipairs { ".agenthost-commit-0.tmp", ".agenthost-commit-1.tmp",
     ".agenthost-t1-2-3.tmp",
     ".agenthost-s1-2-3-4.tmp" } do
@@ -184,7 +185,7 @@ regular(function()
   assert(fs:grep("x").skipped == 1 and #fs:read("sparse", { offset = 1 << 39, limit = 10 }) == 10)
   assert(ah.now() - from < 10)
 end)
-regular(function() -- what takes the place of a file at each call
+regular(function() -- a pipe that replaces a file between calls
   shell "mkfifo pipe; ln -s f link"
   local fs = new_fs()
   local swapper = ahtest.fs_swap(root .. "/f", root .. "/pipe")
@@ -195,7 +196,7 @@ regular(function() -- what takes the place of a file at each call
   swapper:stop()
 end)
 
--- -- modes ----------------------------------------------------------------------------------------
+-- -- modes ---------------------------------------------------------------------------------------
 
 local modes = promise "permission bits are kept, and what is write-protected is not written"
 for _, mode in ipairs { "600", "644", "777", "4755", "222" } do
@@ -230,8 +231,7 @@ for _, mode in ipairs { "0", "400", "444", "555", "111" } do
   end)
 end
 
--- -- names
--- ------------------------------------------------------------------------------------------
+-- -- names ---------------------------------------------------------------------------------------
 
 local names = promise "some names are not written"
 local function try_name(name)
@@ -268,7 +268,7 @@ for _, name in ipairs { ".GIT", ".Git", ".git.", ".git ", ".git. .", ".git:x",
     ".gitconfig.local" } do
   names(function() try_name(name) end)
 end
-names(function() -- with the folder that they are in
+names(function() -- together with their folder
   shell "mkdir -p p/.git/hooks && echo x > p/.git/config"
   local fs = new_fs()
   for _, f in ipairs { fs, fs:overlay() } do
@@ -276,13 +276,13 @@ names(function() -- with the folder that they are in
     refused("refused", f:delete("p", { recursive = true }))
   end
 end)
-names(function() -- staged below what may be written, and renamed into place
+names(function() -- staged below a folder that may be written, then renamed
   local o = new_fs():overlay()
   assert(o:write("stage/hooks/x", "x"))
   refused("refused", o:rename("stage", ".git"))
   refused("refused", o:rename("stage/hooks/x", "d/.husky"))
 end)
-names(function() -- what is allowed is that, and no more
+names(function() -- a name that is allowed, and no other
   local fs = new_fs { allow = { ".env.test", ".vim" } }
   assert(fs:write(".env.test", "x") and fs:write(".vim/x", "x") and fs:write(".env.example", "x"))
   refused("refused", fs:write(".env.test.local", "x"))
@@ -290,7 +290,7 @@ names(function() -- what is allowed is that, and no more
   refused("refused", fs:write(".vim/.git/x", "x"))
   assert(new_fs { allow = { ".env*" } }:write(".env.x", "x"))
 end)
-names(function() -- what only looks alike can be written
+names(function() -- similar names can be written
   local fs = new_fs()
   for _, name in ipairs { ".gitignore", ".gitattributes", "git", "env", ".editorconfig",
     ".dockerignore",
@@ -328,7 +328,7 @@ permute(PARTS, nil, function(list)
   end
 end)
 for _, commits in ipairs { 1, 2 } do
-  bare(function() -- by overlays
+  bare(function() -- through overlays
     local fs = new_fs()
     local one = fs:overlay()
     local two = commits == 2 and fs:overlay() or one
@@ -342,7 +342,7 @@ for _, commits in ipairs { 1, 2 } do
     refused("refused", ok, err)
   end)
 end
-bare(function() -- by renames, and by commondir
+bare(function() -- through renames, and through commondir
   local fs = new_fs()
   assert(fs:write("r/h", "x") and fs:write("r/o/x", "x") and fs:write("r/refs/x", "x"))
   assert(fs:rename("r/o", "r/objects"))
@@ -350,7 +350,7 @@ bare(function() -- by renames, and by commondir
   assert(fs:write("s/HEAD", "x"))
   refused("refused", fs:write("s/commondir", "../r"))
 end)
-bare(function() -- one that is there
+bare(function() -- in an existing repository
   shell "mkdir -p r/objects r/refs r/hooks && echo x > r/HEAD && echo x > r/config"
   local fs = new_fs()
   for _, path in ipairs { "r/config", "r/hooks/post-checkout", "r/Config", "r/info/attributes",
@@ -368,7 +368,7 @@ bare(function() -- one that is there
   shell "mkdir -p r/objects r/refs && echo x > r/HEAD"
   assert(new_fs { allow = { ".git" } }:write("r/config", "x"))
 end)
-bare(function() -- git itself
+bare(function() -- with git itself
   if output "command -v git" ~= "" then
     local fs = new_fs()
     for _, part in ipairs { { "HEAD", "ref: refs/heads/x\n" }, { "objects/.k", "" }, { "refs/.k",
@@ -381,8 +381,7 @@ bare(function() -- git itself
   end
 end)
 
--- -- whole or not at all
--- ------------------------------------------------------------------------------
+-- -- all or nothing ------------------------------------------------------------------------------
 
 local whole = promise "a change is made as a whole or not at all"
 for _, call in ipairs { "write", "fsync", "renameat", "openat", "mkdirat", "close", "fstatat",
@@ -411,8 +410,7 @@ for _, call in ipairs { "write", "fsync", "renameat", "openat", "mkdirat", "clos
   end
 end
 
--- -- leftovers
--- --------------------------------------------------------------------------------------
+-- -- leftovers -----------------------------------------------------------------------------------
 
 local leftovers = promise "what a killed process left keeps no folder"
 local LEFT = { ".agenthost-1-2-3.tmp", ".agenthost-t1-2-3.tmp", ".agenthost-s1-2-3-4.tmp",
@@ -440,7 +438,7 @@ leftovers(function() -- 600 folders deep
   ahtest.fs_tower(root .. "/k/.agenthost-t1-2-3.tmp", ("n"):rep(200), 600, "x")
   assert(new_fs():delete("k", { recursive = true }))
 end)
-leftovers(function() -- what a process at work has is left alone
+leftovers(function() -- files of a running process are left alone
   if output "command -v flock" == "" then
     return
   end
@@ -456,11 +454,10 @@ leftovers(function() -- what a process at work has is left alone
   assert(fs:delete("k", { recursive = true }))
 end)
 
--- -- records
--- ---------------------------------------------------------------------------------------
+-- -- records -------------------------------------------------------------------------------------
 
 local records = promise "a forged record does nothing that a tool could not"
-local function hash(text) -- as ah_slice_hash
+local function hash(text) -- the same as ah_slice_hash
   local h = 0xcbf29ce484222325
   for i = 1, #text do
     h = (h ~ text:byte(i)) * 0x100000001b3
@@ -468,7 +465,7 @@ local function hash(text) -- as ah_slice_hash
   return h
 end
 
--- A record as the library writes it, of these steps, with a last line.
+-- Makes a record of these steps, as the library writes it, with a last line.
 local function forge(steps, fields)
   fields = fields or {}
   local id = fields.root or output("stat -c %i ."):gsub("%s", "")
@@ -495,7 +492,7 @@ local function plant(folder, text)
   f:write(text)
 end
 
-records(function() -- the honest one works, so that the others show something
+records(function() -- a correct record works, so that the other attempts prove something
   plant("d/", "evil")
   forge { put_step("d/new", "evil") }
   assert(new_fs():read "d/new" == "evil", "a record like ours is not carried out")
@@ -524,7 +521,7 @@ for _, temp in ipairs { "../out/f", "f", "d/f", ".agenthost-sID-1-2-3.tmp/../../
       "another file was taken")
   end)
 end
-records(function() -- a link, a pipe or a folder as what waits
+records(function() -- a link, a pipe or a folder in place of a waiting file
   for _, how in ipairs { "ln -s ../out/f %s", "mkfifo %s", "mkdir %s" } do
     local id = forge { put_step("new", "real " .. SECRET) }
     shell("rm -rf .agenthost-s*; " .. how, ".agenthost-s" .. id .. "-1-2-3.tmp")
@@ -532,14 +529,14 @@ records(function() -- a link, a pipe or a folder as what waits
     assert(output "ls -A new 2>/dev/null" == "", "it took its place")
   end
 end)
-records(function() -- a removal of what is not what it was
+records(function() -- a removal of a file that has changed
   local fs = new_fs()
   forge { { act = "remove", path = "f", was = "file", inode = "1", size = "2", modified = "3",
     temp = ".agenthost-sID-1-2-4.tmp" } }
   new_fs():close()
   assert(fs:read "f" == "o\n", "it was removed")
 end)
-records(function() -- open to others, with another name, unfinished, for another root, or broken
+records(function() -- writable by others, with another name, unfinished, for another root, or broken
   for _, fields in ipairs { { mode = "644" }, { mode = "660" }, { last = "" }, { last =
     "commit 0\n" },
     { root = "1" } } do
@@ -562,28 +559,27 @@ records(function() -- open to others, with another name, unfinished, for another
     new_fs():close()
   end
 end)
-records(function() -- a repository that it would complete
+records(function() -- a record that would complete a repository
   shell "mkdir -p r/objects r/refs"
   plant("r/", "ref: x")
   forge { put_step("r/HEAD", "ref: x") }
   new_fs():close()
   assert(output "ls -A r/HEAD 2>/dev/null" == "", "it was completed")
 end)
-records(function() -- read-only stays so
+records(function() -- a read-only filesystem stays read-only
   plant("d/", "evil")
   forge { put_step("d/new", "evil") }
   new_fs { read_only = true }:close()
   assert(output "ls -A d/new 2>/dev/null" == "", "it was changed")
 end)
-records(function() -- a pipe and a folder in its place keep nobody waiting
+records(function() -- a pipe or a folder in place of the record does not block
   shell "mkfifo .agenthost-commit-0.tmp; mkdir .agenthost-commit-1.tmp"
   local fs = new_fs()
   local o = fs:overlay()
   assert(o:write("x", "x") and o:write("y", "x") and o:commit())
 end)
 
--- -- limits
--- -----------------------------------------------------------------------------------------
+-- -- limits --------------------------------------------------------------------------------------
 
 local limits = promise "limits hold"
 limits(function()
@@ -602,13 +598,13 @@ limits(function()
   refused("too_many", fs:rename("many", "more"))
   assert(output "ls many | wc -l" == "3000\n")
 end)
-limits(function() -- of bytes that no name has
+limits(function() -- files whose names are not UTF-8 count, too
   shell "mkdir many && cd many && seq 1 1500 | LC_ALL=C sed 's/^/b\xff/' | xargs touch"
   local fs = new_fs { max_files = 1000 }
   local list = fs:list "many"
   assert(list.truncated and list.left_out >= 1000)
 end)
-limits(function() -- staged
+limits(function() -- of staged changes
   local o = new_fs { max_total = 100, max_files = 5 }:overlay()
   refused("too_large", o:write("x", ("x"):rep(101)))
   refused("too_many", (function()
@@ -660,12 +656,12 @@ for _, path in ipairs { "../out/f", "l/f", "link", "/etc/passwd", ".git/config",
         3 }))
   end)
 end
-tools(function() -- a file that was not looked at is not overwritten
+tools(function() -- a file that was not read is not overwritten
   local said = ask(new_fs(), ALL, call("write_file", { path = "d/../f", content = "evil" }))
   assert(said:find "was not read in this conversation", said)
   assert(output "cat f" == "o\n")
 end)
-tools(function() -- edits: each once, all or none
+tools(function() -- edits: each text exactly once, all edits or none
   shell "printf 'a a b' > e"
   local one, two, three = ask(new_fs(), ALL, call("edit_file", { path = "e", old = "a", new =
     "c" }),
@@ -676,7 +672,7 @@ tools(function() -- edits: each once, all or none
     one .. two .. three)
   assert(output "cat e" == "a a b")
 end)
-tools(function() -- answers are bounded
+tools(function() -- results are limited
   shell "head -c 3000000 /dev/zero | tr '\\0' x > long; seq 1 200000 > lines"
   shell "printf 'a\\0b' > binary"
   local one, two, three, four = ask(new_fs(), ALL, call("read_file", { path = "long" }),
@@ -686,7 +682,7 @@ tools(function() -- answers are bounded
     300))
   assert(three:find "binary" and four:find "more than the 100 lines shown")
 end)
-tools(function() -- a call that would make a repository fails, and keeps nothing
+tools(function() -- a call that would make a repository fails and leaves nothing
   local _, _, said = ask(new_fs(), ALL, call("write_file", { path = "r/HEAD", content = "ref: x" }),
     call("write_file", { path = "r/objects/x", content = "" }),
     call("write_file", { path = "r/refs/x", content = "" }))
@@ -694,8 +690,7 @@ tools(function() -- a call that would make a repository fails, and keeps nothing
   assert(output "ls r" == "HEAD\nobjects\n")
 end)
 
--- -- all
--- ----------------------------------------------------------------------------------------------
+-- -- all -----------------------------------------------------------------------------------------
 
 local function check_outside()
   local f <close> = assert(io.open(out .. "/f"))

@@ -1,8 +1,8 @@
--- Handlers as a mistake makes them, and what the model is to be told of each. Every one is
--- called by a run that goes on: the next call of the same conversation is fine.
+-- Handlers with mistakes, and the results that the model must get. Each is called by a run that
+-- continues: the next call of the same conversation succeeds.
 --
 --   handler   function(args, ctx)
---   says      a pattern of the answer; success: the call does not fail
+--   says      a pattern of the result; success: the call succeeds
 --   more      fields of the tool
 local ah = require "agenthost"
 
@@ -29,7 +29,7 @@ local function last_content(request)
   return request.entries[#request.entries].content
 end
 
--- A tool whose run calls it again, and that gives back what came of it.
+-- Makes a tool that starts a run which calls the tool again, and returns the run's text.
 local function self_calling()
   local tool
   tool = ah.tool { name = "self", description = "Calls itself.", handler = function()
@@ -229,14 +229,14 @@ attack("takes debug.sethook away", "its code would have taken", function()
   while true do t = { t } end
 end, SMALL)
 
--- -- carrying them out -----------------------------------------------------------------
+-- -- running them ----------------------------------------------------------------------
 
 local function fine()
   return "fine"
 end
 
---- Carries one out; gives what the model was told, and raises unless the run and the next call
--- of it went on. `work_limit` is ahtest's.
+--- Runs one attack and returns the result that the model got; raises unless the run and its next
+-- call succeed. `work_limit` is ahtest's.
 function attacks.carry_out(a, work_limit)
   local def = { name = "t", description = "Attacks.", handler = a.handler }
   local before
@@ -258,7 +258,8 @@ function attacks.carry_out(a, work_limit)
   return reply.messages[3].content
 end
 
---- Carries out all that take no second, raises at the first that went wrong; gives their number.
+--- Runs all attacks that are not `slow`; raises at the first failure. Returns the number of
+-- attacks.
 function attacks.carry_out_all(work_limit)
   for _, a in ipairs(attacks) do
     local said = a.slow or attacks.carry_out(a, work_limit)

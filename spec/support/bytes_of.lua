@@ -1,5 +1,5 @@
---- Makes bytes to try encodings and hashes with: n of them, which differ from those of other
--- lengths, 0 and 255 among them.
+--- Returns n bytes to test encodings and hashes with. They differ for each n, and include 0 and
+-- 255.
 return function(n)
   local list = {}
   for i = 1, n do

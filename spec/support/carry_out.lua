@@ -1,8 +1,9 @@
--- Carries out support/attacks.lua in a program of its own and prints how many there were.
+-- Runs support/attacks.lua in a program of its own and prints the number of attacks.
 --
 --   agenthost spec/support/carry_out.lua PLACE     lua5.4 spec/support/carry_out.lua PLACE
 --
--- PLACE: `main`; or inside a handler: `handler`, where runs yield, `coroutine`, where they drive.
+-- PLACE: `main`; or inside a handler: `handler`, where runs yield, or `coroutine`, where runs drive
+-- the loop themselves.
 local ah = require "agenthost"
 
 package.path = "spec/?.lua;" .. package.path

@@ -1,4 +1,4 @@
---- Runs the command under test, for the specs of src/cli: a shell around it, or a terminal.
+--- Runs the command under test, for the specs of src/cli: in a shell, or in a terminal.
 local command = {}
 
 local function absolute(folder)
@@ -8,7 +8,7 @@ end
 
 command.BINARY = absolute(os.getenv("AGENTHOST_BUILD") or "./build") .. "/agenthost"
 
---- Temporary files of the running spec; tidy() removes them.
+--- Temporary files of the current spec; tidy() removes them.
 command.made = {}
 
 function command.tidy()
@@ -18,7 +18,7 @@ function command.tidy()
   end
 end
 
---- A new file with this text (or only its name).
+--- Makes a new file with this text (or only its name). Returns its name.
 function command.temp(text)
   local path = os.tmpname()
   command.made[#command.made + 1] = path
@@ -38,7 +38,7 @@ function command.quote(s)
   return "'" .. s:gsub("'", "'\\''") .. "'"
 end
 
---- Runs a shell command; `$A` in it is the binary. Gives { code, out, err }.
+--- Runs a shell command; `$A` in it is the binary. Returns { code, out, err }.
 function command.shell(text)
   local out, err = command.temp(), command.temp()
   local line = ("A=%s; export XDG_CONFIG_HOME=/nonexistent; { %s\n} >%s 2>%s"):format(
@@ -57,7 +57,7 @@ function command.agenthost(...)
   return command.shell(table.concat(words, " ") .. " </dev/null")
 end
 
---- Runs a script text from a file; what follows are its arguments.
+--- Runs a script text from a file; the further arguments are the script's.
 function command.script(text, ...)
   return command.agenthost(command.temp(text), ...)
 end

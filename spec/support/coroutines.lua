@@ -1,4 +1,4 @@
--- Prints the behaviour of the functions of coroutines, in words that are the same in any Lua 5.4.
+-- Prints the behaviour of the functions of coroutines. The output is the same for any Lua 5.4.
 local out = {}
 local function say(...)
   local t = table.pack(...)

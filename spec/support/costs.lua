@@ -1,5 +1,6 @@
---- Schemas and arguments that are made to be costly to check, each by another rule. An item is its
--- name, the schema, the arguments (both JSON), and whether it takes all the steps of a check.
+--- Schemas and arguments that are costly to check, each by another rule. An item is { name, schema,
+-- arguments, spends }: schema and arguments are JSON; spends is true if the check reaches its limit
+-- of steps.
 local costs = {}
 
 local function each(n, f)
@@ -10,7 +11,7 @@ local function each(n, f)
   return table.concat(t, ",")
 end
 
--- The format once for each number, with the number in it.
+-- Returns the format n times, each with its number.
 local function numbered(n, format, from)
   return each(n, function(i)
     return format:format(i + (from or 0))
@@ -55,7 +56,7 @@ local function add(name, schema, arguments, spends)
 end
 
 local SELF, MANY = '{"$ref":"#/$defs/x"}', 30
---- A text with which ^(a+)+$ goes back and back.
+--- A text on which ^(a+)+$ backtracks exponentially.
 costs.TEXT = ("a"):rep(17) .. "!"
 local TEXTS = list(400, '"' .. costs.TEXT .. '"')
 

@@ -1,7 +1,7 @@
-/* Counts the basic blocks that are run, in a build whose C files were compiled with
- * -fsanitize-coverage=trace-pc: the same number on every machine and under every load. Preloaded,
- * so that the libraries find what they call; as a Lua module it is a function that returns the
- * count. */
+/* Counts the basic blocks that are executed, in a build whose C files were compiled with
+ * -fsanitize-coverage=trace-pc. The number is the same on every machine and under any load. Is
+ * preloaded, so that the libraries find the function that they call; as a Lua module it is a
+ * function that returns the count. */
 #include <stdint.h>
 
 #include <lauxlib.h>

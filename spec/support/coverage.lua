@@ -1,7 +1,7 @@
--- Counts the lines of the C sources that the specs have run: reads the files of a build with
--- --coverage (make coverage) through gcov, and prints lines by the file, by the floor, and for the
--- C core, which is every floor that knows nothing of Lua. Lines in headers do not count.
--- Ends with 1 where the core is below the least share.
+-- Counts the lines of the C sources that the specs have run. Reads the files of a build with
+-- --coverage (make coverage) through gcov. Prints the lines of each file, of each floor, and of the
+-- C core (all floors that do not know Lua). Lines in headers do not count. Exits with 1 if the core
+-- is below LEAST.
 --
 --   lua5.4 spec/support/coverage.lua BUILD LEAST            the summary
 --   lua5.4 spec/support/coverage.lua BUILD LEAST FILE...    the lines of FILE never run
@@ -26,9 +26,9 @@ local function lines_of(command)
   return list
 end
 
--- gcov's text: "count:number:line", where a count is a number (a star after it: not all of
--- its blocks were run), ##### where it was never run, - where there is nothing to run. The
--- headers' sections come after the file's own.
+-- gcov's text: "count:number:line". A count is a number (with a star if some of its blocks were not
+-- run), ##### for a line that was never run, - for a line without code. The headers' sections come
+-- after the file's own.
 local function read_file(source)
   local object = ("%s/%s.gcda"):format(build, (source:gsub("%.c$", "")))
   local command = ("gcov --stdout --object-directory %s %s 2>/dev/null"):format(

@@ -1,28 +1,29 @@
-/* Many clients of one server at once, in one process, for spec/cli/mock_server_spec.lua.
+/* Many clients of one server at once, in one process, for spec/cli/mock_server_spec.lua. FILE
+ * holds a request.
  *
- *   crowd ask PORT N RESET FILE          N connections send what is in FILE, a request; the first
- *                                        RESET of them are reset after their first bytes, the
- *                                        others read on to the end. A line: ms until the last of
- *                                        all had its first bytes, how many ended well, bytes read,
+ *   crowd ask PORT N RESET FILE          N connections send the request; the first RESET of them
+ *                                        are reset after the response's first bytes, the others
+ *                                        read to the end. Prints: ms until the last connection
+ *                                        had its first bytes, complete responses, bytes read,
  *                                        ms in all
- *   crowd hold PORT N FILE EVERY SECONDS N connections send what is in FILE byte by byte, one each
- *                                        EVERY ms; when all is sent they read a byte each EVERY ms.
- *                                        A line when all are connected; ends after SECONDS. A last
- *                                        line: how many the server has closed
+ *   crowd hold PORT N FILE EVERY SECONDS N connections send the request byte by byte, one each
+ *                                        EVERY ms, then read a byte each EVERY ms. Prints a line
+ *                                        when all are connected; ends after SECONDS. Last line:
+ *                                        number of connections that the server has closed
  *
- *   crowd flood PORT FILE                sends the head that is in FILE, then chunks without an
- *                                        end, until it is answered. A line: bytes sent, the
- *                                        answer's first line
+ *   crowd flood PORT FILE                sends the head in FILE, then chunks without an end,
+ *                                        until a response comes. Prints: bytes sent, the
+ *                                        response's first line
  *
- *   crowd say PORT FILE                  sends what is in FILE, and prints what comes until the
+ *   crowd say PORT FILE                  sends the request, and prints the response until the
  *                                        server closes
  *
- *   crowd garble PORT N FILE SEED        sends what is in FILE N times, one after the other, each
- *                                        time with other bytes in it or without its end, reads for
- *                                        a moment and closes or resets. A line: how many got an
- *                                        answer
+ *   crowd garble PORT N FILE SEED        sends the request N times, one after the other, each
+ *                                        time with some bytes changed or without its end, reads
+ *                                        for a moment and closes or resets. Prints: number of
+ *                                        responses
  *
- * An answer has ended well where its last bytes are those of a chunked body's end. */
+ * A response is complete if its last bytes are the end of a chunked body. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -39,10 +40,10 @@
 enum { MAX = 2000, TAIL = 5, LIMIT_MS = 300000 };
 
 typedef struct client {
-    int fd;          /* -1: over */
-    size_t sent;     /* of the request */
-    int64_t first;   /* when its first bytes came; 0: they have not */
-    char tail[TAIL]; /* the last bytes that came */
+    int fd;          /* -1: closed */
+    size_t sent;     /* bytes of the request */
+    int64_t first;   /* time of the first response bytes; 0: none yet */
+    char tail[TAIL]; /* the last response bytes */
 } client;
 
 static client all[MAX];

@@ -1,5 +1,5 @@
---- The open descriptors of this process, such as "0 1 2 5". No shell looks, whose start is one
--- for a moment.
+--- Returns the open descriptors of this process, such as "0 1 2 5". Starts no shell, as that would
+-- open one for a moment.
 return function()
   local list = {}
   for fd = 0, 1023 do

@@ -1,5 +1,5 @@
--- Shared code of the specs of the documents: runs on a scripted model whose requests, events and
--- log are kept, and short ways to write turns and to read their results.
+-- Shared code of the specs of the documents: runs with a scripted model whose requests, events and
+-- log are kept, and short ways to write turns and to read results.
 local ah = require "agenthost"
 
 local M = {}
@@ -7,22 +7,22 @@ local M = {}
 --- A handler that does nothing.
 function M.nothing() end
 
---- One call of a scripted turn.
+--- Returns one call of a scripted turn.
 function M.call(name, arguments, id)
   return { name = name, arguments = arguments, id = id }
 end
 
---- A turn that makes these calls.
+--- Returns a turn that makes these calls.
 function M.turn(...)
   return { calls = { ... } }
 end
 
---- A turn that makes one call.
+--- Returns a turn that makes one call.
 function M.calls(name, arguments)
   return M.turn(M.call(name, arguments))
 end
 
---- A turn that reads these sections, one call each.
+--- Returns a turn that reads these sections, one call each.
 function M.read(...)
   local calls = {}
   for i, key in ipairs { ... } do
@@ -31,7 +31,7 @@ function M.read(...)
   return { calls = calls }
 end
 
---- A tool of that name which answers with it; `fields` go before.
+--- Returns a tool whose result is its name; `fields` override the defaults.
 function M.tool(name, fields)
   local t = {
     name = name,
@@ -46,7 +46,7 @@ function M.tool(name, fields)
   return ah.tool(t)
 end
 
---- The names of the tools that a request offers, those of its entries included.
+--- Returns the names of the tools that a request offers, those of its entries included.
 function M.offered(request)
   local list = {}
   for _, t in ipairs(request.tools) do
@@ -72,7 +72,7 @@ end
 local methods = {}
 methods.__index = methods
 
---- The events of that type.
+--- Returns the events of that type.
 function methods:of(kind)
   local list = {}
   for _, e in ipairs(self.events) do
@@ -81,7 +81,7 @@ function methods:of(kind)
   return list
 end
 
---- The results of calls as the model was told them: all, or the n-th.
+--- Returns the results of calls as the model got them: all, or the n-th.
 function methods:results(n)
   local list = {}
   local reply = self.reply or self.err.reply
@@ -91,7 +91,7 @@ function methods:results(n)
   return n and list[n] or list
 end
 
---- For each call, whether it succeeded.
+--- Returns, for each call, whether it succeeded.
 function methods:successes()
   local list = {}
   local reply = self.reply or self.err.reply
@@ -103,17 +103,17 @@ function methods:successes()
   return list
 end
 
---- The names of the tools in the n-th request, with blanks between them.
+--- Returns the names of the tools in the n-th request, with blanks between them.
 function methods:offered(n)
   return table.concat(M.offered(self.requests[n]), " ")
 end
 
---- All lines of the log, as one text.
+--- Returns all lines of the log, as one text.
 function methods:log()
   return table.concat(self.lines, "\n")
 end
 
---- A scripted model of these turns, which knows its requests; `mode` is its tool_change_mode.
+--- Returns a scripted model of these turns that keeps its requests; `mode` is its tool_change_mode.
 function M.model(turns, mode)
   local at = 0
   return ah.scripted {
@@ -140,9 +140,9 @@ local function observed(fields)
   return seen
 end
 
---- Runs the turns: { reply, err, requests, events, lines }. `fields` are those of ah.run, and
---- `mode`, the model's tool_change_mode; a `model` is a scripted one. The user says "Go." unless
---- the array part says it all.
+--- Runs the turns: returns { reply, err, requests, events, lines }. `fields` are those of ah.run,
+-- and `mode`, the model's tool_change_mode; a `model` is a scripted one. The user's text is "Go."
+-- unless the array part has one.
 function M.run(turns, fields)
   fields = fields or {}
   local model = fields.model or M.model(turns, fields.mode)
@@ -156,7 +156,7 @@ function M.run(turns, fields)
   return seen
 end
 
---- An agent whose runs share `turns` (a list to be filled), and what is seen of it.
+--- Returns an agent whose runs share `turns` (a list to be filled), and the records of its runs.
 function M.agent(turns, fields)
   fields = fields or {}
   local seen = observed(fields)
@@ -173,7 +173,7 @@ function M.agent(turns, fields)
   return ah.agent(fields), seen, fields
 end
 
---- The error that f raises.
+--- Returns the error that f raises.
 function M.raised(f, ...)
   local ok, err = pcall(f, ...)
   assert(not ok, "nothing was raised")

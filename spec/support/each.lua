@@ -1,12 +1,11 @@
--- Runs spec files, each in a process of its own: what one leaves behind (memory, descriptors,
--- loaded modules) neither slows the next nor hides its faults. Shows a line for each, with all
--- that it printed where a case was skipped, and closes with what failed and with the sums: the
--- end of the output says all that is wrong.
+-- Runs spec files, each in a process of its own, so that leftovers of one (memory, descriptors,
+-- loaded modules) neither slow the next nor hide its faults. Prints a line for each file, with its
+-- full output if a case was skipped. The failures and the sums come at the end.
 --   lua5.4 spec/support/each.lua "COMMAND" FILE...
 local RESULT = "^(%d+) passed, (%d+) failed, (%d+) skipped$"
 
--- Returns the lines that `command` prints, without the one of its result, and its three counts.
--- A file that ends without a result (a crash, an error outside of its cases) has failed.
+-- Returns the lines that `command` prints, without the line of its result, and its three counts. A
+-- file that ends without a result (a crash, an error outside of its cases) counts as failed.
 local function run(command)
   local pipe <close> = assert(io.popen(command .. " 2>&1"))
   local lines, counts = {}, nil
@@ -28,7 +27,7 @@ local function run(command)
   return lines, counts
 end
 
--- Shows the file's line, and what was skipped; what failed comes at the end.
+-- Prints the file's line, and the output if a case was skipped; failures are printed at the end.
 local function show(file, lines, counts, seconds)
   local failed = counts[2] > 0 and (", %d failed"):format(counts[2]) or ""
   print(("%s  %d passed%s  %d s"):format(file, counts[1], failed, seconds))

@@ -1,14 +1,14 @@
--- Stands in for the `claude` command: speaks its protocol over stdin and stdout, as the recorded
--- transcripts show it, and answers from a script in place of a model.
+-- Replaces the `claude` command: speaks its protocol over stdin and stdout, as the recorded
+-- transcripts show it, and answers from a script instead of a model.
 --
 --   lua5.4 fake_claude.lua SCRIPT LOG WORDS...
 --
--- SCRIPT is Lua that returns a list of processes, the k-th started takes the k-th (the last one
--- repeats); each is a list of messages: { text, calls = { { name, arguments, id } } }, or with
--- fail = { status, text }, retry = n, die = code, raw = "a line", hang = true, other = "a tool of
--- its own", cost = dollars of the turn, leave = true (ends behind its answer), old = true
--- (announces no capabilities). LOG gets each line it is sent, as it is, and {"argv":..} at each
--- start.
+-- SCRIPT is Lua that returns a list of processes: the k-th process that is started takes the k-th
+-- item (the last one repeats). Each is a list of messages, { text, calls = { { name, arguments, id
+-- } } }, or with fail = { status, text }, retry = n, die = code, raw = "a line", hang = true, other
+-- = "a tool of its own", cost = dollars of the turn, leave = true (exits after its answer), old =
+-- true (announces no capabilities). LOG gets each line that is received, unchanged, and {"argv":..}
+-- at each start.
 package.path = arg[0]:match("^(.*)/support/") .. "/?.lua;" .. package.path
 local server = require "support.server"
 
@@ -39,7 +39,7 @@ local function say(msg)
   io.stdout:flush()
 end
 
-local inbox = {} -- lines read while an answer was waited for
+local inbox = {} -- lines that were read while waiting for a response
 
 local function read_line()
   local line = io.read "l"
@@ -52,7 +52,7 @@ end
 
 local list_changed = false
 
---- Takes in what is no answer to a request of ours.
+--- Handles a line that is not a response to one of our requests.
 local function take(msg)
   if msg.type == "control_request" and msg.request.subtype == "interrupt" then
     say { type = "control_response", response = { subtype = "success",
@@ -129,7 +129,7 @@ local function say_message(m)
   event { type = "message_stop" }
 end
 
---- As the command does: one call after the other, each asked for by its id.
+--- Makes calls as the command does: one after the other, each requested by its id.
 local function make_calls(m)
   for i, c in ipairs(m.calls) do
     if not c.denied then

@@ -1,6 +1,6 @@
--- A host of its own for spec/lua/attacks_process_spec.lua, so that it may be another user's, on a
--- machine that looks older, and be killed: runs calls of bash one after the other and prints what
--- came of them as a table in Lua.
+-- A host of its own for spec/lua/attacks_process_spec.lua, so that it may belong to another user,
+-- run on a simulated older machine, and be killed. Runs calls of bash one after the other and
+-- prints the outcomes as a table in Lua.
 --   agenthost fenced.lua JOB     JOB returns { options, calls = { arguments, ... }, root, timeout }
 local ah = require "agenthost"
 

@@ -1,5 +1,6 @@
---- The flags of running a script, from C's table (src/cli/options.c): said(), the columns that C
--- hands to the programs; running(), what they make of them: a list of rows, and rows by name.
+--- The flags of running a script, from C's table (src/cli/options.c). said() returns the columns
+-- that C gives the programs; running() returns the programs' view of them: a list of rows, and the
+-- rows by name.
 local programs = require "support.programs"
 
 local flags = {}
@@ -7,7 +8,7 @@ local flags = {}
 local SOURCE = "src/cli/options.c"
 local PARTS = { "^[%s,]*'(.)'()", '^[%s,]*"([^"]*)"()', "^[%s,]*NULL()", "^[%s,]*0()" }
 
--- { 'e', "eval", NULL } as strings, "" where there is nothing.
+-- Returns { 'e', "eval", NULL } as strings, with "" for NULL and 0.
 local function columns_of(row)
   local columns, at = {}, 2
   repeat

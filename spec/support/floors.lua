@@ -1,8 +1,8 @@
--- The floors of the house: which floor may use which, and what a pure one may not use at all.
--- Inside of a floor the modules of modules.lua stand upon each other in the same way. Includes show
--- it, and symbols of what is built, where the first argument says in which folder that is.
--- lua.h, curl.h, cJSON.h, pcre2.h, yaml.h and microhttpd.h have a door each. Headers have no
--- circles, and no two files have one name. Every file opens with what it is for, and no function of
+-- Checks the floors of the sources: which floor may use which, and what a pure floor may not use.
+-- Inside a floor, the same holds for the modules of modules.lua. Reads the includes, and the
+-- symbols of the object files in the folder of the first argument, if there is one. lua.h, curl.h,
+-- cJSON.h, pcre2.h, yaml.h and microhttpd.h may each be included in one place only. Headers have no
+-- circles, and no two files have one name. Every file opens with its purpose, and no function of
 -- the core is longer than LONGEST lines. Run by `make lint`.
 local MODULES = dofile((arg[0]:gsub("floors%.lua$", "modules.lua")))
 
@@ -18,10 +18,10 @@ local ARROWS = {
   io = { "base" },
   host = { "run", "io" },
   lua = { "host" },
-  cli = {}, -- the public headers alone
+  cli = {}, -- only the public headers
 }
 
--- They get the world as arguments: no clock, no files, no network, no threads.
+-- Pure floors get the world as arguments: no clock, no files, no network, no threads.
 local PURE = { base = true, schema = true, model = true, state = true, prompt = true, wire = true,
   run = true }
 local PLAIN = {}
@@ -35,7 +35,7 @@ local DOORS = { ["lua.h"] = "^src/lua/", ["lauxlib.h"] = "^src/lua/", ["lualib.h
   ["pcre2.h"] = "^src/base/pattern", ["microhttpd.h"] = "^src/%l+/%l+_server",
   ["yaml.h"] = "^src/io/yaml%.c$" }
 
--- Includes that still break these rules: none may be added, and one that is gone is taken out.
+-- Includes that still break these rules. New ones must not be added; remove those that are mended.
 local LEFT = {
 }
 
@@ -66,7 +66,7 @@ end
 
 -- -- modules ---------------------------------------------------------------------------------
 
--- "lua/lua_x.h", and "lua/lua_x" for both files of a name -> { its name, its rank in its floor }
+-- "lua/lua_x.h", or "lua/lua_x" for both files of a name -> { its name, its rank in its floor }
 local module_of = {}
 local table_of = "spec/support/modules.lua"
 
@@ -82,12 +82,12 @@ for floor, row in pairs(MODULES) do
   end
 end
 
--- Of "lua/lua_x.c"; nil: its floor has no row, or it stands in none.
+-- Returns the module of "lua/lua_x.c"; nil if its floor has no row, or no module has the file.
 local function find_module(file)
   return module_of[file] or module_of[file:match "^(.*)%.[ch]$"]
 end
 
--- Both of one floor.
+-- Returns the fault if `file` uses a higher module; both are of one floor.
 local function goes_up(file, theirs)
   local from, to = find_module(file), find_module(theirs)
   return from and to and to.rank > from.rank
@@ -149,7 +149,7 @@ local function check_opening(path)
   end
 end
 
--- Of text as clang-format leaves it: braces of functions stand alone at the margin.
+-- Reads text that clang-format has formatted: braces of functions are at the margin.
 local function check_length(path, n, line, opened)
   if line == "{" then
     return n
@@ -192,7 +192,7 @@ each("find src -name '*.[ch]'", function(path)
   end
 end)
 
--- A header is looked at when all that it includes was.
+-- Checks that headers do not include each other in a circle; depth first.
 local state = {}
 local function check_circle(header, on_the_way)
   if state[header] == "open" then
@@ -250,7 +250,7 @@ local function read_public()
   return public
 end
 
--- Floors whose includes still go where they must not: "cli base".
+-- Returns the pairs of floors in LEFT, such as "cli base", as a set.
 local function read_left()
   local pairs_left = {}
   for _, edge in ipairs(ALL_LEFT) do

@@ -1,17 +1,16 @@
---- Runs in a process of its own, with the library's copy in the test module, whose calls of
--- the system can be made to fail (ahtest_fs.c):
+--- Tests the filesystem in a process of its own, with the library's copy in the test module, whose
+-- system calls can be made to fail (ahtest_fs.c):
 --
 --   lua5.4 spec/support/fs_child.lua BUILD MODE DIR MORE
 --
 --   faults   each call of each operation fails once, in the two ways of opening folders
 --   race     files are read and written while a folder and a file are swapped with links: MORE is
---            so many rounds (0: for some time), and "new" or "old" (no openat2)
---   writer   writes two files for ever; somebody kills it
+--            the number of rounds (0: for some time), and "new" or "old" (no openat2)
+--   writer   writes two files until it is killed
 --   kills    a process that commits a set of changes is killed before each of its calls, or every
---            n-th; MORE is n and "new", or "old" where the kernel is to have neither openat2 nor
---            renameat2
+--            n-th; MORE is n, and "new" or "old" (neither openat2 nor renameat2)
 --   die      such a process: MORE is the call and its number, or "count"
---   sets     commits sets for ever; somebody kills it
+--   sets     commits sets until it is killed
 --   random_kills  kills such a process MORE times
 -- Prints what was done, or raises.
 local build, mode, dir, more = ...
@@ -23,7 +22,7 @@ package.loaded.agenthost = ah
 
 local OLD, NEW = ("old\n"):rep(3000), ("new\n"):rep(3000)
 
--- A filesystem that opens folders name by name, as where the kernel has no openat2.
+-- Returns a filesystem that opens folders name by name, as on kernels without openat2.
 local function by_name(fields)
   local fs = assert(ah.filesystem(fields))
   ahtest.fs_fail("syscall", 0, "ENOSYS")
@@ -41,7 +40,7 @@ local function read_file(path)
   return f and f:read("a"), f and f:close()
 end
 
--- Every name and content under dir: { path = content, or true for a folder }.
+-- Returns every name and content under dir: { path = content, or true for a folder }.
 local function snapshot(path, into, under)
   into, under = into or {}, under or ""
   for _, name in ipairs(ahtest.fs_names(path)) do
@@ -112,7 +111,7 @@ local function reset()
   end
 end
 
--- Lists every folder, which removes what a failed removal has left.
+-- Lists every folder, which removes leftovers of failed removals.
 local function list_all(path)
   for _, e in ipairs(assert(quick:list(path))) do
     if e.type == "folder" then
@@ -121,7 +120,7 @@ local function list_all(path)
   end
 end
 
--- Nothing of ours lies about, and all is as before or as wished.
+-- Asserts that no temporary file is left, and that all files are as before or as intended.
 local function judge(before, after, done)
   list_all ""
   local now = snapshot(dir)
@@ -159,7 +158,7 @@ local function one_fault(fs, operation, states, call, n, how)
   end
 end
 
-local SOFT = { write = true, pread = true } -- may be interrupted, or do a part
+local SOFT = { write = true, pread = true } -- these calls may be interrupted, or do a part
 
 local function all_faults(fs, operation)
   local points, states = 0, {}
@@ -193,7 +192,7 @@ local function faults()
     end
   end
   assert(points > 300, points)
-  -- a filter of system calls, and a kernel that is not sure, are got around
+  -- The filesystem works without openat2 if it is filtered, or if the kernel is not sure.
   local fs = assert(ah.filesystem(fields))
   for _, how in ipairs { "EAGAIN", "EPERM" } do
     ahtest.fs_fail("syscall", 0, how)
@@ -204,8 +203,8 @@ end
 
 -- -- race -----------------------------------------------------------------------------------
 
--- In DIR: root, with a folder d and a link l to the folder out beside it, and a file p and a link q
--- to the file in out; d and l, and p and q, change places.
+-- DIR has root and out beside it. In root: a folder d and a link l to out, a file p and a link q to
+-- the file in out. d and l change places, and so do p and q.
 local function race_round(fs, count)
   local text = fs:read("d/f")
   assert(text ~= "outside" and fs:read("p") ~= "outside", "read outside")
@@ -283,7 +282,7 @@ end
 
 -- -- sets -----------------------------------------------------------------------------------
 
--- A set of every kind of change, between two states; all of it is `letter`, or none.
+-- Commits a set with every kind of change; afterwards all of the tree is `letter`, or none.
 local function set_state(fs, letter)
   local other = letter == "A" and "B" or "A"
   local o <close> = fs:overlay()
@@ -311,8 +310,8 @@ local function states(fs)
   return A, B
 end
 
--- Asserts that a new process finds one of the two trees, and no hidden file once it has listed it.
--- True if the tree is B.
+-- Asserts that a new process finds one of the two trees, and no hidden file after it has listed the
+-- folders. Returns true if the tree is B.
 local function judge_set(A, B)
   assert(ah.filesystem { root = dir, sync = false }):close()
   local now = snapshot(dir)

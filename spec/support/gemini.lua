@@ -1,5 +1,5 @@
---- Gemini's form, read plainly and apart from the adapter, which the specs compare with it:
--- one pass over decoded tables, no streaming, no limits.
+--- A plain reader of Gemini's format, independent of the adapter, with which the specs compare the
+-- adapter: one pass over decoded tables, no streaming, no limits.
 local server = require "support.server"
 
 local M = {}
@@ -11,7 +11,7 @@ local function members(value)
   return type(value) == "table" and value ~= server.null and value or {}
 end
 
--- The pieces of an answer: events, a list, or one document.
+-- Returns the pieces of an answer: events, a list, or one document.
 local function pieces(x)
   local list = {}
   if (x.headers["content-type"] or ""):find("event-stream", 1, true) then
@@ -114,7 +114,7 @@ end
 
 -- -- requests ----------------------------------------------------------------------------
 
--- Schemas of older clients have types in upper case, or stand under another name.
+-- Lowers the types: schemas of older clients have them in upper case, or under another name.
 local function lower_types(schema)
   for key, value in pairs(members(schema)) do
     if key == "type" and type(value) == "string" then
@@ -132,7 +132,7 @@ local function declaration(d)
   return { name = d.name, description = description, parametersJsonSchema = parameters }
 end
 
--- The text of a result, whatever a client wrapped it in.
+-- Returns the text of a result, whatever a client wrapped it in.
 local function result_text(response)
   local content = response.content
   if type(content) == "table" then
@@ -141,7 +141,7 @@ local function result_text(response)
   return response.output or response.return_value or ""
 end
 
--- A part in camel case; ids are left out where the recording has none.
+-- Returns a part in camel case; ids are left out if the recording has none.
 local function part_of(part)
   local call = part.functionCall or part.function_call
   local result = part.functionResponse or part.function_response
@@ -163,9 +163,9 @@ local function content_of(content)
   return { role = content.role, parts = parts }
 end
 
---- A recorded request as we say the same. What is not ours to say: the form of the answer
---- (responseModalities, schemas), safety settings, the mode VALIDATED and lists of several
---- allowed names. `system` has no role with us.
+--- Returns a recorded request in the form of ours. Left out, as we do not send it: the form of the
+-- answer (responseModalities, schemas), safety settings, the mode VALIDATED and lists of several
+-- allowed names. Our `system` has no role.
 function M.explained(body)
   local config, out = body.generationConfig or {}, { contents = server.array {} }
   for i, content in ipairs(body.contents) do
@@ -216,7 +216,7 @@ local function user_entries(list, content, ids)
   end
 end
 
--- Calls without an id get one, which is taken out again for comparison: see without_made.
+-- Calls without an id get one, which without_made removes for the comparison.
 local function assistant_entry(list, content, origin, ids)
   local entry = { type = "assistant", content = server.array {} }
   for _, part in ipairs(content.parts) do
@@ -234,7 +234,7 @@ local function assistant_entry(list, content, origin, ids)
   list[#list + 1] = entry
 end
 
---- The entries of an explained request: head ones, then those of contents from `from` on.
+--- Returns the entries of an explained request: head ones, then those of contents from `from` on.
 function M.entries(out, model, from, origin)
   local list, ids = {}, {}
   if from == 1 then
@@ -254,7 +254,7 @@ function M.entries(out, model, from, origin)
   return list
 end
 
---- The tools of a request that `known` does not hold yet, as an entry, or nil.
+--- Returns the tools of a request that `known` does not have yet, as an entry, or nil.
 function M.tools(out, known)
   local fresh = server.array {}
   for _, d in ipairs(out.tools or {}) do
@@ -267,7 +267,7 @@ function M.tools(out, known)
   return fresh[1] and { type = "tools_added", tools = fresh }
 end
 
---- Takes out the ids that assistant_entry made.
+--- Removes the ids that assistant_entry made.
 function M.without_made(out)
   for _, content in ipairs(out.contents) do
     for _, part in ipairs(content.parts) do

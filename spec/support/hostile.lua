@@ -1,7 +1,6 @@
--- Code that never ends by itself, in every place where a script hands a function in. `kinds` has
--- the places, by the names that the table of docs/reference/limits.md gives them; `bodies` the
--- ways. Each pair is carried out by a run, or by what else calls such a function, and must end by
--- itself.
+-- Code that never ends by itself, in every place that takes a function of a script. `kinds` has the
+-- places, by their names in the table of docs/reference/limits.md; `bodies` has the code. Each pair
+-- is run by ah.run, or by whatever calls such a function, and must end.
 local ah = require "agenthost"
 
 local hostile = { kinds = {}, bodies = {} }
@@ -16,7 +15,7 @@ local function forever()
   while true do end
 end
 
--- -- ways not to end --------------------------------------------------------------------
+-- -- bodies that do not end -------------------------------------------------------------
 
 local body = hostile.bodies
 
@@ -37,7 +36,7 @@ function body.loops_under_xpcall()
   while true do xpcall(forever, function(e) return e end) end
 end
 
--- Three levels of coroutines, each of which catches what is raised in the next.
+-- Builds levels of coroutines; each catches the errors of the next.
 local function tower(n)
   return coroutine.wrap(function()
     while true do
@@ -56,7 +55,7 @@ end
 
 local wrap, resume, create = coroutine.wrap, coroutine.resume, coroutine.create
 
--- With functions that were taken before anything was run.
+-- Uses functions that were stored before any run.
 local function old_tower(n)
   return wrap(function()
     while true do
@@ -69,7 +68,7 @@ function body.towers_of_old_functions()
   old_tower(4)
 end
 
--- Coroutines none of which comes to more than a few instructions.
+-- Starts many coroutines, each with only a few instructions.
 function body.trees_of_coroutines()
   local function grow(n)
     if n > 0 then
@@ -147,7 +146,8 @@ function body.recurses()
   while true do pcall(deeper) end
 end
 
--- Cheap at first, so that looks are seldom when the costly calls come.
+-- Makes a body that is cheap at first, so that the time is rarely checked when the costly calls
+-- begin.
 local function warmed(f)
   return function()
     local t, s = {}, 0
@@ -208,7 +208,7 @@ end
 
 local kind = hostile.kinds
 
--- function(f, limit): has f called as such a function, in a run with this timeout (or none).
+-- function(f, limit): calls f in this place, in a run with this timeout (or none).
 kind["handler"] = function(f, limit)
   return run(limit, { tools = { tool { handler = f } }, model = calls "t" })
 end
@@ -389,10 +389,10 @@ kind["metamethods"] = function(f, limit)
     handler = function() return nil, with("__tostring", f) end } } })
 end
 
--- -- carrying out --------------------------------------------------------------------------
+-- -- running them --------------------------------------------------------------------------
 
---- Runs the body in the place. Returns the seconds of the processor that it took, the number of its
--- calls, and the reply or the error of the run.
+--- Runs the body in the place. Returns the seconds of processor time, the number of its calls, and
+-- the reply or the error of the run.
 function hostile.carry_out(place, way, limit)
   local called = 0
   local function f(...)
@@ -405,7 +405,7 @@ function hostile.carry_out(place, way, limit)
   return os.clock() - began, called, ok and (reply or err) or reply
 end
 
---- Asserts afterwards that the process goes on, and that a run works.
+--- Asserts that the process is alive and that a run works.
 function hostile.goes_on()
   collectgarbage()
   local fine = tool { name = "fine", handler = function() return "fine" end }

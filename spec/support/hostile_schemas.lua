@@ -1,7 +1,7 @@
---- Schemas and values that are made to be costly, each by another keyword or another way to lead
---- from one schema to another. A shape has a name and `make(n)`, which returns the schema, the
---- value (both JSON, whose sizes grow with n in proportion) and, where it needs them, the options;
---- `wrong` where the value does not conform.
+--- Schemas and values that are costly, each by another keyword or another way to lead from one
+-- schema to another. A shape has a name and `make(n)`, which returns the schema, the value (both
+-- JSON, whose sizes are proportional to n) and, if needed, the options; `wrong` is true if the
+-- value does not conform.
 local shapes = {}
 
 local function each(n, f, between)
@@ -197,7 +197,7 @@ add("the metaschema of a large schema", function(n)
     '{"properties":{' .. each(n, '"k@":{"type":"integer","minimum":@}') .. "}}"
 end)
 
--- -- rules of schemas in place -------------------------------------------------------------------
+-- -- in-place applicators ------------------------------------------------------------------------
 
 for _, by in ipairs { "allOf", "anyOf", "oneOf" } do
   add("many " .. by, function(n)
@@ -414,7 +414,7 @@ add("as many patterns", function(n)
   return '{"prefixItems":[' .. each(n // 4, '{"pattern":"^v@$"}') .. "]}", list(n // 4, '"v@"')
 end)
 
--- -- words ---------------------------------------------------------------------------------------
+-- -- annotations ---------------------------------------------------------------------------------
 
 add("notes for readers", function(n)
   return '{"properties":{' .. each(n,

@@ -1,6 +1,6 @@
---- Runs in a process of its own: trees as nobody would make them, and every tool and method upon
--- each. Raises where a call does (rather than answering nil and why), shows what is outside, or
--- takes too long; a crash ends the process.
+--- Builds unusual trees and calls every tool and method on each, in a process of its own. Raises if
+-- a call raises (instead of returning nil and an error), shows files outside, or takes too long; a
+-- crash ends the process.
 --
 --   lua5.4 spec/support/hostile_tree.lua BUILD DIR SEED ROUNDS
 --
@@ -14,7 +14,7 @@ package.loaded.agenthost = ah
 
 math.randomseed(assert(math.tointeger(tonumber(seed))))
 local SECRET = "outside-secret"
-local LONGEST = 25 -- seconds of a call: two limits of ten, and a slow machine
+local LONGEST = 25 -- seconds of a call: two limits of ten seconds, and a slow machine
 
 local root, out = dir .. "/root", dir .. "/out"
 

@@ -1,31 +1,30 @@
 /* httpd: the loopback HTTP/1.1 server of the specs and benchmarks.
  *
- * One thread, one poll(2), any number of keep-alive connections. It serves what
- * a scenario file says, the misbehaviour of networks included (pieces, delays,
- * cuts, resets, stalls), or plays a model that calls a tool N times (--turns).
- * It ends after --seconds, when its standard input ends, or when its port file is
- * gone: a dead parent leaves nothing behind. It knows neither TLS nor HTTP/2,
- * trusts its caller, and exits when memory runs out.
+ * One thread, one poll(2), any number of keep-alive connections. It serves the responses of a
+ * scenario file, the misbehaviour of networks included (pieces, delays, cuts, resets, stalls),
+ * or plays a model that calls a tool N times (--turns). It ends after --seconds, when its
+ * standard input ends, or when its port file is gone, so it does not outlive its parent. It
+ * knows neither TLS nor HTTP/2, trusts its caller, and exits when memory runs out.
  *
- *   httpd --scenario F | --turns N [--stream] [--delay MS]   and [--seconds N] [--log F]
- * [--port-file F] httpd --await F      waits up to 10 s for the port file F and prints it: "port N
- * pid N"
+ *   httpd --scenario F | --turns N [--stream] [--delay MS]
+ *         and [--seconds N] [--log F] [--port-file F]
+ *   httpd --await F      waits up to 10 s for the port file F and prints it: "port N pid N"
  *
- * A scenario is lines; empty ones and those beginning with # are passed over:
- *   on PATH        what follows answers PATH ("*": any path not named); the query is not compared
+ * A scenario is lines; empty ones and those beginning with # are ignored:
+ *   on PATH        the following lines are for PATH ("*": any other path); the query is ignored
  *   response       begins a response; the k-th request gets the k-th one, the last one repeats
- *   status N       200 when not given
- *   header LINE    as often as needed
+ *   status N       default 200
+ *   header LINE    any number of times
  *   bytes N        the body: the N bytes after this line (a newline follows them)
- *   body-file F    the body is that file
+ *   body-file F    the body is this file
  *   framing X      length (default), chunked, or close
  *   raw            the body is the whole response, head included; closed after it
  *   piece N        body bytes per write
  *   delay MS       wait before the head; `gap MS` waits between pieces
  *   cut N          closes after N body bytes; `stall N` sends no more but stays open
- *   reset [N]      RST after N body bytes, or in place of the response
- *   drop           closes in place of the response; `hangup` closes after it, unannounced
- *   endless        the body repeats for ever (never with framing length)
+ *   reset [N]      RST after N body bytes, or instead of the response
+ *   drop           closes instead of the response; `hangup` closes after it, unannounced
+ *   endless        repeats the body without end (never with framing length)
  *   big-header N   a header "X-Big" of N bytes */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -50,15 +49,15 @@ enum {
     MAX_HEAD = 1 << 20,
     MAX_PENDING = 64 << 20, /* request bytes read but not yet consumed */
     READ_SIZE = 64 << 10,
-    WHOLE_PIECE = 32 << 10, /* written at once where no piece size is set */
+    WHOLE_PIECE = 32 << 10, /* bytes of one write if no piece size is set */
     PIECES_A_ROUND = 16,    /* so that an endless response does not starve the others */
     PATH_BUCKETS = 1024,
     AWAIT_MS = 10000,
-    LOOK_MS = 200 /* between looks at the port file */
+    LOOK_MS = 200 /* between checks of the port file */
 };
 
 typedef struct bytes {
-    char *p; /* NUL-terminated once something was added */
+    char *p; /* NUL-terminated, but NULL until the first add */
     size_t n, cap;
 } bytes;
 
@@ -75,7 +74,7 @@ typedef struct reply {
     size_t piece;       /* 0: as much as fits */
     int64_t delay, gap; /* ms */
     ending ending;
-    size_t stop;  /* body bytes sent at most */
+    size_t stop;  /* limit of the body bytes */
     bool silent;  /* no head and no body: only the ending */
     bool endless; /* the body repeats */
 } reply;
@@ -109,14 +108,14 @@ typedef struct conn {
     int id;
     phase phase;
     bytes in;    /* read, not yet consumed */
-    bytes head;  /* of the request being read */
-    bytes body;  /* likewise, kept only for the log */
-    size_t left; /* of the body or chunk */
+    bytes head;  /* of the request that is being read */
+    bytes body;  /* of the same request; kept only for the log */
+    size_t left; /* bytes left of the body or chunk */
     const reply *reply;
     bytes made; /* body made for this one response (--turns) */
     size_t off; /* body bytes handed to out */
     bool head_out, last_out;
-    int64_t wake; /* nothing is sent before */
+    int64_t wake; /* ms; nothing is sent before */
     bytes out;
     size_t sent;
 } conn;
@@ -184,7 +183,7 @@ static void add(bytes *b, const void *p, size_t n)
 
 static void add_fmt(bytes *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* For short texts: the whole must fit into 512 bytes. */
+/* Appends a short text; it must fit into 512 bytes. */
 static void add_fmt(bytes *b, const char *fmt, ...)
 {
     char text[512];
@@ -370,7 +369,7 @@ static void on_gap(parser *p, const char *arg)
     last_reply(p)->gap = (int64_t)number(p, arg);
 }
 
-/* No number: the ending takes the place of the response. */
+/* Without a number the ending replaces the response. */
 static void set_ending(parser *p, const char *arg, ending e)
 {
     reply *r = last_reply(p);
@@ -552,7 +551,7 @@ static size_t path_length(const char *path)
     return strcspn(path, "? \r\n");
 }
 
-/* The target of the request line. */
+/* Returns the target of the request line. */
 static const char *target(const conn *c)
 {
     const char *sp = strchr(c->head.p, ' ');
@@ -560,7 +559,7 @@ static const char *target(const conn *c)
     return sp ? sp + 1 : "";
 }
 
-/* Value of a header, or NULL; it ends at the line's end. */
+/* Returns the value of a header, up to the end of its line, or NULL. */
 static const char *header(const conn *c, const char *name)
 {
     size_t n = strlen(name);
@@ -622,7 +621,7 @@ static void write_log(const server *s, bytes *line)
     clear(line);
 }
 
-/* Written before the response begins, so that who has seen it can read the log. */
+/* Writes the log before the response begins, so that a client that has a response can read it. */
 static void log_request(const server *s, const conn *c)
 {
     bytes b = {0};
@@ -641,7 +640,7 @@ static void log_request(const server *s, const conn *c)
     write_log(s, &b);
 }
 
-/* The client left before its response was complete. */
+/* Logs that the client closed before its response was complete. */
 static void log_gone(const server *s, const conn *c)
 {
     bytes b = {0};
@@ -683,7 +682,7 @@ static void request_done(server *s, conn *c)
     c->body.n = 0;
 }
 
-/* Reading goes in steps; each returns false when it wants more bytes. */
+/* Each step of reading returns false if it needs more bytes. */
 static bool step_head(server *s, conn *c)
 {
     const char *end = c->in.n ? strstr(c->in.p, "\r\n\r\n") : NULL, *v;
@@ -711,7 +710,7 @@ static bool step_head(server *s, conn *c)
     return true;
 }
 
-/* Moves up to c->left bytes from what came into the body. */
+/* Moves up to c->left received bytes into the body. */
 static bool take_body(const server *s, conn *c)
 {
     size_t n = c->in.n < c->left ? c->in.n : c->left;
@@ -841,7 +840,7 @@ static void put_head(const server *s, conn *c)
     add(&c->out, "\r\n", 2);
 }
 
-/* The next n bytes of the body, which may go round. */
+/* Writes the next n bytes of the body, from its beginning again after its end. */
 static void put_body(conn *c, const bytes *body, size_t n)
 {
     while (n > 0) {
@@ -876,7 +875,7 @@ static void put_piece(const server *s, conn *c)
         add(&c->out, "\r\n", 2);
 }
 
-/* The zero chunk, unless the response is cut before its end. */
+/* Writes the zero chunk, unless the response is cut before its end. */
 static void put_last(conn *c)
 {
     if (!c->last_out && reply_framing(c->reply) == FRAME_CHUNKED && c->reply->stop == SIZE_MAX)
@@ -884,8 +883,8 @@ static void put_last(conn *c)
     c->last_out = true;
 }
 
-/* Fills out with what comes next; false when the response is over. Head and
- * body go together only where the scenario sets no pieces. */
+/* Fills out with the next bytes; returns false at the end of the response. Head and body go
+ * together only if the scenario sets no pieces. */
 static bool refill(const server *s, conn *c)
 {
     bool stepwise = c->reply->piece > 0 || c->reply->gap > 0;
@@ -927,7 +926,7 @@ static void reply_done(server *s, conn *c)
     read_on(s, c);
 }
 
-/* Sends what is in out; false when it would block or the client has gone. */
+/* Sends the bytes in out; returns false if it would block or the client has closed. */
 static bool flush(const server *s, conn *c)
 {
     while (c->sent < c->out.n) {
@@ -971,7 +970,7 @@ static void receive(server *s, conn *c)
         return;
     }
     if (c->phase == READ_BODY && s->log < 0 && c->in.n == 0 && (size_t)n < c->left) {
-        c->left -= (size_t)n; /* the middle of a body nobody wants to see */
+        c->left -= (size_t)n; /* this part of the body is not needed */
         return;
     }
     add(&c->in, s->scratch, (size_t)n);
@@ -1045,8 +1044,8 @@ static int prepare(server *s)
     return until > now ? (int)(until - now) : 0;
 }
 
-/* True if the parent still needs the server. Its end of the pipe may live on in other processes it
- * started, so it may remove the port file instead. */
+/* Returns true if the parent still needs the server. Its end of the pipe may be open in other
+ * processes that it started, so it may remove the port file instead. */
 static bool wanted(server *s)
 {
     char text[64];
@@ -1094,7 +1093,7 @@ static int listen_loopback(int *port)
     return fd;
 }
 
-/* Renamed into place: who sees the file sees all of it. */
+/* The file is renamed into place, so that readers see all of it. */
 static void write_port(const char *file, int port)
 {
     bytes part = {0};

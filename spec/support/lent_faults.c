@@ -1,7 +1,7 @@
-/* Faults of the kind that base/lent.h is about, planted one each: bytes that were lent are used
- * behind a call out. `lent-faults NAME` commits one, `lent-faults NAME kept` does the same as it
- * should be done, with a copy. Without words: the names, a line each, and "lent" behind them where
- * the build has copies to poison. lent_spec.lua runs it. */
+/* Planted faults that base/lent.h must find: lent bytes are used after a call out. `lent-faults
+ * NAME` commits one; `lent-faults NAME kept` does the same correctly, with a copy. Without
+ * arguments it prints the names, a line each, with "lent" behind them if the build poisons lent
+ * copies. Run by lent_spec.lua. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 #include "lua/lua_task.h"
 #include "run/run.h"
 
-static bool kept; /* as it should be */
+static bool kept; /* true: without the fault */
 static char own[256];
 static volatile char seen;
 
@@ -56,7 +56,7 @@ static void load(ah_host *host, const char *text)
     exit(3);
 }
 
-/* Some code of a script. */
+/* Runs some code of a script. */
 static void call_out(ah_lua *h)
 {
     luaL_loadstring(h->caller, "collectgarbage()");
@@ -202,7 +202,7 @@ static void arguments_of_a_tool(void)
     ah_close(host);
 }
 
-/* A text of the program's is free to go while one of its functions is called. */
+/* The program may free its text while one of its functions is called. */
 static void text_of_the_program(void)
 {
     ah_host *host = open_with(NULL);
@@ -214,7 +214,7 @@ static void text_of_the_program(void)
     ah_close(host);
 }
 
-/* -- what is shown meanwhile ------------------------------------------------------------------- */
+/* -- notices ----------------------------------------------------------------------------------- */
 
 static void change(void *ud, const ah_notice *e)
 {
@@ -245,7 +245,7 @@ static void event_kept(void)
     use(shown);
 }
 
-/* -- what came from outside -------------------------------------------------------------------- */
+/* -- bytes from outside ------------------------------------------------------------------------ */
 
 static void nothing(void *ud, ah_process *p)
 {
@@ -273,7 +273,7 @@ static void line_of_a_process(void)
     ah_close(host);
 }
 
-/* A buffer that was taken and given back is not read any more. */
+/* A buffer that was taken and given back must not be read any more. */
 static void bytes_given_back(void)
 {
     ah_buf b, taken;

@@ -1,6 +1,6 @@
 --- make check-live: one short run through the command for each provider whose key is set, and for
--- each model that LIVE_MODELS names. It asks real servers and costs what they ask for it; no spec
--- calls it. Run by agenthost itself: agenthost spec/support/live.lua BINARY.
+-- each model that LIVE_MODELS names. It sends requests to real servers, which cost money; no spec
+-- runs it. Run by agenthost itself: agenthost spec/support/live.lua BINARY.
 local ah = require "agenthost"
 
 local BINARY = ...
@@ -22,7 +22,7 @@ local function output(words)
   return pipe:read "a", (pipe:close())
 end
 
---- Models to try, and a line for each provider that is left out.
+--- Returns the models to try, and a line for each provider that is skipped.
 local function chosen()
   local models, skipped = {}, {}
   for name in (os.getenv "LIVE_MODELS" or ""):gmatch "%S+" do

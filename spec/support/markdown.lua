@@ -1,14 +1,14 @@
---- Runs the code blocks of a Markdown page, so that what it shows is what happens.
+--- Runs the code blocks of a Markdown page and compares their output with the page.
 --
--- A comment before a block says what it is; a ```text block right behind it is its output.
---   <!-- script: NAME -->   a file, run by the command: what it prints on stdout
+-- A comment before a block gives its kind; a ```text block right behind it is its output.
+--   <!-- script: NAME -->   a file, run by the command; the output is its stdout
 --   <!-- file: NAME -->     a file that other blocks use
---   <!-- script: NAME, from: WORDS -->   the file as it was shown last; the block takes the place
---                           of all from the line that begins with these words; `file:` likewise
+--   <!-- script: NAME, from: WORDS -->   the same file as last shown; the block replaces everything
+--                           from the line that begins with these words; `file:` likewise
 --   <!-- shell -->          a command line: stdout; `shell: both` stdout and stderr
---   <!-- json: NAME -->, <!-- command: NAME -->   for the spec to look at; not run here
--- Blocks run in a folder of their own that looks like the source folder after `make`. Where a
--- page shows a file several times, as it grows, each block has it as it was shown last above it.
+--   <!-- json: NAME -->, <!-- command: NAME -->   read by the spec; not run here
+-- Blocks run in a folder of their own that looks like the source folder after `make`. If a page
+-- shows a file several times, as it grows, each block sees its last version above the block.
 local markdown = {}
 
 local function absolute(path)
@@ -26,7 +26,7 @@ end
 
 markdown.read = read
 
---- The reference of the Lua API as one text: lua.md and the pages by subject that it links first.
+--- Returns the reference of the Lua API as one text: lua.md and the pages that it links first.
 function markdown.api()
   local texts = {}
   for name in ("lua run agent tool changing_tools schema data http policies budgets waiting "
@@ -37,7 +37,7 @@ function markdown.api()
   return table.concat(texts, "\n")
 end
 
---- The paths of the pages that the shell finds by these patterns.
+--- Returns the paths of the pages that match these patterns of the shell.
 function markdown.pages(patterns)
   local list, found <close> = {}, assert(io.popen("ls " .. patterns))
   for path in found:lines() do
@@ -46,7 +46,7 @@ function markdown.pages(patterns)
   return list
 end
 
--- The block that begins at line n: its language, text, and the line behind it.
+-- Returns the block that begins at line n: its language, its text, and the line behind it.
 local function read_block(lines, n)
   local lang, text = lines[n]:match("^```(%w*)$"), {}
   n = n + 1
@@ -65,7 +65,7 @@ local function lines_of(text)
   return lines
 end
 
--- Past blank lines.
+-- Returns the number of the next line that is not blank.
 local function next_text(lines, n)
   while lines[n] == "" do
     n = n + 1
@@ -73,7 +73,7 @@ local function next_text(lines, n)
   return n
 end
 
--- A block that continues a file becomes the whole file.
+-- Makes a block that continues a file the whole file.
 local function complete(block, files)
   local name, from = block.name:match("^(.-), from: (.+)$")
   if name then
@@ -83,7 +83,7 @@ local function complete(block, files)
   files[block.name] = block.text
 end
 
---- The marked blocks: { kind, name, lang, text, output, at = "README.md:12" }.
+--- Returns the marked blocks: { kind, name, lang, text, output, at = "README.md:12" }.
 function markdown.blocks(path)
   local lines, blocks, files, n = lines_of(read(path)), {}, {}, 1
   while lines[n] do
@@ -105,7 +105,7 @@ function markdown.blocks(path)
   return blocks
 end
 
---- A page without its blocks of code.
+--- Returns a page without its blocks of code.
 function markdown.prose(path)
   local lines, prose, n = lines_of(read(path)), {}, 1
   while lines[n] do
@@ -127,7 +127,7 @@ function markdown.anchors(path)
   return set
 end
 
---- The tables of a page: lists of rows, rows lists of cells; `head` is the first row.
+--- Returns the tables of a page: lists of rows, which are lists of cells; `head` is the first row.
 function markdown.tables(text)
   local tables, rows = {}, nil
   for _, line in ipairs(lines_of(text)) do
@@ -149,7 +149,7 @@ function markdown.tables(text)
   return tables
 end
 
---- The part of a page under a heading, to the next one of the same or a higher level.
+--- Returns the part of a page under a heading, up to the next one of the same or a higher level.
 function markdown.section(text, heading)
   local level = #heading:match("^#+")
   local _, from = ("\n" .. text):find("\n" .. heading .. "\n", 1, true)
@@ -162,7 +162,7 @@ function markdown.section(text, heading)
   return rest:sub(1, upto and upto or -1)
 end
 
---- The words in back quotes of a cell.
+--- Returns the words in back quotes of a cell.
 function markdown.names(cell)
   local names = {}
   for name in cell:gmatch("`([^`]+)`") do
@@ -171,7 +171,8 @@ function markdown.names(cell)
   return names
 end
 
---- The names in the first column of a table in a page's section, as a set; `n`: which table (1).
+--- Returns the names in the first column of the n-th table (default 1) in a page's section, as a
+-- set.
 function markdown.names_in(page, heading, n)
   local names = {}
   for _, row in ipairs(markdown.tables(markdown.section(page, heading))[n or 1]) do
@@ -196,13 +197,13 @@ local function write(path, text)
   f:write(text)
 end
 
--- Objects built for the sanitizers need them at linking, and the compiler itself does not.
+-- Objects built for the sanitizers need them at linking; the compiler itself does not.
 local CC = [[#!/bin/sh
 unset LD_PRELOAD
 exec /usr/bin/cc -fsanitize=address,undefined "$@"
 ]]
 
---- A folder like the source folder, with the files of these blocks.
+--- Makes a folder like the source folder, with the files of these blocks.
 function markdown.folder(blocks)
   local path = os.tmpname()
   os.remove(path)
@@ -218,7 +219,7 @@ function markdown.folder(blocks)
   return self
 end
 
---- Writes the files of the first n blocks, each as it is shown last.
+--- Writes the files of the first n blocks, each in its last version.
 function Folder:write_files(blocks, n)
   for i = 1, n do
     if blocks[i].kind == "script" or blocks[i].kind == "file" then
@@ -228,9 +229,9 @@ function Folder:write_files(blocks, n)
 end
 
 local CLEAN = "unset AGENTHOST_MODEL OPENAI_API_KEY OPENAI_BASE_URL LUA_CPATH LUA_PATH LUA_INIT"
-  .. "; export XDG_CONFIG_HOME=$PWD/.config" -- nobody's own settings
+  .. "; export XDG_CONFIG_HOME=$PWD/.config" -- no settings of the user
 
---- Runs a shell command in the folder: { code, out, err }.
+--- Runs a shell command in the folder; returns { code, out, err }.
 function Folder:run(command)
   local out, err = self.path .. "/.out", self.path .. "/.err"
   write(self.path .. "/.command", command)
@@ -239,7 +240,7 @@ function Folder:run(command)
   return { code = how == "exit" and code or 128 + code, out = read(out), err = read(err) }
 end
 
---- Runs a block; raises unless it succeeds and prints what the page says.
+--- Runs a block; raises unless it succeeds and prints the page's output.
 function Folder:check(block)
   local command = block.text
   if block.kind == "script" then

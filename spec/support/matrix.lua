@@ -1,5 +1,5 @@
---- Makes the matrix of docs/reference/models.md from the output of `agenthost models --json`.
--- Models that have a name there get a row each; providers whose adapters do not differ share one.
+--- Makes the matrix of docs/reference/models.md from the output of `agenthost models --json`. Named
+-- models get a row each; providers whose adapters do not differ share one.
 local HEAD = "| model | tools that come later | tools to be found | strict tools | output schema | "
   .. "images | reasoning back | streams |\n|---|---|---|---|---|---|---|---|\n"
 
@@ -7,7 +7,7 @@ local function yes(is)
   return is and "yes" or "no"
 end
 
---- The cells behind the first of a model's row.
+--- Returns the cells of a model's row after the first.
 local function cells(m)
   return ("`%s` | `%s` | %s | %s | %s | %s | %s |"):format(m.tool_change_mode, m.tool_search,
     yes(m.strict_tools), yes(m.native_output), yes(m.images), yes(m.reasoning_back),

@@ -1,4 +1,4 @@
---- Starts `agenthost mock` for a spec and tells what it was asked.
+--- Starts `agenthost mock` for a spec and reports the requests that it got.
 --
 --   local mock = require "support.mock"
 --   local m <close> = mock.start 'return { "Hello." }'       -- a script's text
@@ -15,7 +15,7 @@ local Mock = {}
 Mock.__index = Mock
 Mock.__name = "support.mock"
 
---- True where the command was built with it.
+--- Returns true if the command was built with it.
 function mock.is_built()
   return not command.shell('"$A" -v --version').out:find("libmicrohttpd none", 1, true)
 end
@@ -27,7 +27,7 @@ local function file_with(text)
   return path
 end
 
---- The program itself (lua/agenthost/command/mock.lua) in this process.
+--- Returns the program itself (lua/agenthost/command/mock.lua) in this process.
 function mock.program()
   return programs "mock"
 end
@@ -53,7 +53,7 @@ function Answer:body()
   return table.concat(self.pieces)
 end
 
---- A request as ah.serve gives it; headers: by name, or nil.
+--- Returns a request in the form of ah.serve; headers: by name, or nil.
 function mock.request(method, target, headers, body)
   local lists = {}
   for name, value in pairs(headers or {}) do
@@ -71,12 +71,12 @@ function mock.answer(program, ...)
   return answer
 end
 
---- Starts one with this script and further words of the command line.
+--- Starts the mock with this script and further words of the command line.
 function mock.start(script, ...)
   return mock.start_after("", script, ...)
 end
 
---- The same after a command of the shell, such as "ulimit -n 30;".
+--- Starts the mock after a command of the shell, such as "ulimit -n 30;".
 function mock.start_after(before, script, ...)
   local self = setmetatable({ script = file_with(script), log_path = os.tmpname(),
     err_path = os.tmpname() }, Mock)
@@ -85,7 +85,7 @@ function mock.start_after(before, script, ...)
   for i, word in ipairs(words) do
     words[i] = command.quote(word)
   end
-  -- `exec`, so that the shell's number is the server's.
+  -- `exec`, so that the shell's process id is the server's.
   self.pipe = assert(io.popen((
     "echo $$; %s XDG_CONFIG_HOME=/nonexistent exec %s %s </dev/null 2>%s"):format(before,
       command.quote(command.BINARY), table.concat(words, " "), command.quote(self.err_path))))
@@ -98,7 +98,7 @@ function mock.start_after(before, script, ...)
   return self
 end
 
---- Returns the requests so far, decoded, a table each.
+--- Returns the requests so far, a decoded table each.
 function Mock:log()
   local list = {}
   for line in io.lines(self.log_path) do
@@ -112,8 +112,8 @@ function Mock:errors()
   return command.contents(self.err_path)
 end
 
---- Sends a request: { status, headers, body, json() }, or nil and the error where no complete
--- answer came. A table is sent as JSON; `headers` are more of them. A body nil: GET.
+--- Sends a request. Returns { status, headers, body, json() }, or nil and the error if no complete
+-- response came. A table is sent as JSON; `headers` are additional. A nil body sends GET.
 function Mock:ask(path, body, headers)
   local all = { ["Content-Type"] = body and "application/json" }
   for name, value in pairs(headers or {}) do
@@ -130,7 +130,7 @@ function Mock:ask(path, body, headers)
   return answer
 end
 
---- Ends it; its exit code, or nil where it was ended already.
+--- Ends the mock; returns its exit code, or nil if it had ended already.
 function Mock:close()
   if self.pipe then
     os.execute("kill " .. self.pid .. " 2>/dev/null")
@@ -143,7 +143,7 @@ function Mock:close()
   end
 end
 
---- Waits for it to end by itself (--once).
+--- Waits until the mock ends by itself (--once).
 function Mock:wait()
   local _, _, code = self.pipe:close()
   self.pipe = nil

@@ -1,8 +1,8 @@
 -- The modules of each floor, the lowest first: a file may use its own module and those that are
--- named before it, by includes and by calls. What goes round in a circle is one module, and so is a
+-- named before it, by includes and by calls. Files that use each other are one module, and so is a
 -- floor without a row. floors.lua checks it.
 --
--- Each is { its name, its files without `prefix` }: `x` is x.c and x.h, `x.h` that header alone.
+-- A module is { its name, its files without `prefix` }: `x` is x.c and x.h, `x.h` only that header.
 return {
   wire = {
     { "known", "advice full models models_table servers service shape sse strict_subset" },
@@ -27,11 +27,11 @@ return {
     prefix = "lua_",
     -- values and texts of a Lua state: conversion, errors, strict tables
     { "value", "data error fields open.h options sources state value words" },
-    -- the two ways into Lua, and what watches over them
+    -- the two ways into Lua, and their limits
     { "door", "coroutine fence host later memory modules task watch" },
-    -- in which call code works, and what ends with it
+    -- the call in which code runs, and what ends with the call
     { "call", "now resource_end staged" },
-    -- objects that scripts hold and that know no agent
+    -- objects of scripts that do not know agents
     { "handle", "budget builtin bytes child child_output command file file_watch fs http image "
       .. "launch limits models observe outside process reply schema serve serve_answer stream "
       .. "terminal terminal_show type yaml" },
@@ -39,17 +39,17 @@ return {
       .. "undo" },
     { "session", "dispatcher reduce session subscribe" },
     { "prompt", "prompt prompt_fields section" },
-    -- what a run asks of scripts while it is at work
+    -- the functions of scripts that a run calls
     { "hooks", "gate hooks inject moment policy search" },
     { "adapter", "adapter exchange fallback" },
     { "agent", "agent agent_fields book defaults direct discover keep post registry resources "
       .. "run_options setup" },
-    -- what is made of agents: conversations that last, and people who are asked
+    -- objects made of agents: conversations that last, and asks
     { "conversation", "conversation definition" },
     { "ask", "approve ask front" },
     -- the members of ctx
     { "ctx", "ctx" },
-    -- what puts all of it together, and the door of C programs
+    -- all modules together, and the interface of C programs
     { "embed", "api api_agent api_ask api_call api_given api_loop api_tool open "
       .. "reader subjects" },
   },

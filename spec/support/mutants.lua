@@ -1,14 +1,13 @@
---- Answers of providers with one member changed, and what must become of them.
+--- Answers of providers with one member changed, and the promises that they keep or break.
 --
---   for mutant in mutants.each(doc) do ... end
---     mutant.doc (a copy), mutant.path "content[].text", mutant.value, mutant.how "null"
+--   for mutant in mutants.each(promises, doc) do ... end
+--     mutant.doc (a copy), mutant.path "content[].text", mutant.how "null"
 --   mutants.legal(promises, doc) -> boolean
---   mutants.promised(promises, doc, mutant) -> boolean
 --
 -- Promises are what a provider documents, written apart from the adapters' own tables: kinds by
--- path, { ["content"] = "array", ["content[]:text.text"] = "string" }. "[]" is an item, ":word"
--- an object whose `type` is that word. Kinds: string, name (a string that is not empty), count,
--- boolean, null, array, object, absent. What has no path is nobody's to look at.
+-- path, { ["content"] = "array", ["content[]:text.text"] = "string" }. "[]" is an item, ":word" an
+-- object whose `type` is that word. Kinds: string, name (a string that is not empty), count,
+-- boolean, null, array, object, absent. A member without a path may be anything.
 local server = require "support.server"
 
 local M = {}
@@ -44,7 +43,7 @@ local function is(kinds, value)
   return (" " .. kinds .. " "):find(" " .. kind .. " ", 1, true) ~= nil
 end
 
--- The names of an object's members that are promised below the path.
+-- Returns the names of an object's members that are promised below the path.
 local function members_of(promises, path)
   local names, head = {}, path == "" and "" or path .. "."
   for p in pairs(promises) do
@@ -56,7 +55,7 @@ local function members_of(promises, path)
   return names
 end
 
--- The paths by which an object is known: its own, and that of its type.
+-- Returns the paths that apply to an object: its own, and the one with its type.
 local function paths_of(path, value)
   local word = type(value.type) == "string" and value.type
   return word and { path, path .. ":" .. word } or { path }
@@ -85,7 +84,7 @@ local function legal(promises, value, path)
   return true
 end
 
---- True if the document keeps the promises.
+--- Returns true if the document keeps the promises.
 function M.legal(promises, doc)
   return legal(promises, doc, "")
 end
@@ -139,7 +138,7 @@ local function walk(value, path, promises, fn)
   end
 end
 
---- Each document with one value changed in one way, as { doc, path, how }.
+--- Iterates over copies of the document with one value changed in one way, as { doc, path, how }.
 function M.each(promises, doc)
   return coroutine.wrap(function()
     local mine = copy(doc)

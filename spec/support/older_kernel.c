@@ -1,7 +1,7 @@
-/* For LD_PRELOAD, with a program under test: the machine as an older kernel, or one without bwrap,
- * would show it. LANDLOCK_ABI: what Landlock says it is (0: not there). NO_BWRAP: bwrap is not
- * found. NO_RANDOM: the kernel has no random bytes to give. INOTIFY: no instance of it can be had
- * (EMFILE), or no watch of a folder (ENOSPC). */
+/* For LD_PRELOAD: simulates an older kernel, or a machine without bwrap, for a program under
+ * test. LANDLOCK_ABI: the reported version of Landlock (0: none). NO_BWRAP: bwrap is not found.
+ * NO_RANDOM: the kernel has no random bytes. INOTIFY: no instance can be made (EMFILE), or no
+ * watch of a folder (ENOSPC). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
--- busted's plain output, closed by one line "N passed, N failed, N skipped".
+-- busted's plain output, followed by one line "N passed, N failed, N skipped".
 return function(options)
   local busted = require "busted"
   local handler = require "busted.outputHandlers.plainTerminal"(options)

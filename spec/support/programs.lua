@@ -1,6 +1,6 @@
---- The command's programs (lua/agenthost/command) in the process of a spec, from their files.
+--- Loads the command's programs (lua/agenthost/command) from their files in the process of a spec.
 --
---   local mock = require "support.programs" "mock"     -- what its chunk returns
+--   local mock = require "support.programs" "mock"     -- the result of its chunk
 local FOLDER = "lua/agenthost/command/"
 
 local words = {}

@@ -1,5 +1,5 @@
--- Random numbers that are the same everywhere: random(seed) gives a function(n) of numbers from
--- 1 to n.
+-- random(seed) returns a function(n), which returns numbers from 1 to n. The sequence is the same
+-- on all machines.
 return function(seed)
   local x = seed * 0x9E3779B97F4A7C15 | 1
   return function(n)

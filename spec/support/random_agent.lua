@@ -1,19 +1,19 @@
 -- Agents made at random from a seed: tools, policies, approvals, checks, feedback, strategies,
 -- entities, sections, sessions, resources, budgets and observers whose functions wait, raise,
--- cancel, fork, save, yield, loop, collect and run agents in turn, over a scripted model or over
--- HTTP in random pieces. What must hold for each is asserted here; a program of its own, so that
--- what hangs or crashes is known by the seed it printed last:
+-- cancel, fork, save, yield, loop, collect and run agents in turn, with a scripted model or over
+-- HTTP in random pieces. This file asserts what must hold for each. It is a program of its own, so
+-- that after a hang or a crash the last seed that it printed is known:
 --
 --   lua5.4 spec/support/random_agent.lua FROM COUNT
 --
--- It ends with "ok", or with a line that says which seed and what was wrong.
+-- The last line is "ok", or the seed and the fault.
 package.path = (arg and arg[0] or ""):match "^(.*)/support/[^/]*$" .. "/?.lua;" .. package.path
 package.cpath = (os.getenv "AGENTHOST_BUILD" or "./build") .. "/?.so;" .. package.cpath
 local ah = require "agenthost"
 local server = require "support.server"
 local sound = require "support.sound"
 
-local PATIENCE = 20 -- seconds that one seed may take
+local PATIENCE = 20 -- limit of one seed, in seconds
 local CODES = {}
 for code in ([[
     usage prompt_validation prompt_render prompt_evaluation tool_validation
@@ -26,7 +26,7 @@ end
 
 local function quiet() end
 
--- Numbers that follow from `seed` alone: below(n) is 1 to n.
+-- Returns a function(n): numbers from 1 to n that depend only on `seed`.
 local function dice(seed)
   local x = (seed * 2654435761 + 97) & 0xffffffff
   return function(n)
@@ -37,7 +37,7 @@ local function dice(seed)
   end
 end
 
---- True if the library refuses waits in observers; then the random observers try them, too.
+--- Returns true if the library refuses waits in observers; then the random observers try them, too.
 local function observers_are_watched()
   local refused = false
   ah.run { model = ah.scripted { "x" }, log = quiet, on = { usage = function()
@@ -58,7 +58,7 @@ local function new_world(seed)
     calls = {}, ended = {}, asks = {}, agents = {}, faults = {}, paths = {} }, World)
 end
 
---- One time in n.
+--- Returns true once in n times.
 function World:one_in(n)
   return self.roll(n) == 1
 end
@@ -71,10 +71,10 @@ function World:fault(text, ...)
   self.faults[#self.faults + 1] = text:format(...)
 end
 
--- -- what a function does ----------------------------------------------------------------------
+-- -- actions of functions ----------------------------------------------------------------------
 
--- A function's place is "task", which can wait, "call", which cannot and raises if it tries, or
--- "watch", an observer.
+-- A function's place is "task" (may wait), "call" (cannot wait; a wait raises) or "watch" (an
+-- observer).
 local deeds, weights = {}, {}
 
 local function deed(weight, fn)
@@ -149,7 +149,7 @@ deed(2, function(w)
 end)
 deed(2, function(w)
   if w.agent then
-    w.agent:close() -- at work: it raises
+    w.agent:close() -- at work, so it raises
   end
 end)
 deed(3, function(w)
@@ -197,7 +197,7 @@ deed(2, function(w, where, ctx)
     coroutine.yield()
     act(w, where, ctx)
   end)
-  coroutine.resume(co) -- and left alone
+  coroutine.resume(co) -- never resumed again
 end)
 deed(4, function(w, where, ctx)
   pcall(act, w, where, ctx)
@@ -268,7 +268,7 @@ function act(w, where, ctx)
   end
 end
 
--- -- what an agent is made of -------------------------------------------------------------------
+-- -- parts of an agent --------------------------------------------------------------------------
 
 local function value_of(w)
   local k = w.roll(14)
@@ -281,7 +281,7 @@ local function value_of(w)
   elseif k == 4 then
     return ("long "):rep(w.roll(400))
   elseif k == 5 then
-    return print -- no JSON
+    return print -- not JSON
   elseif k == 6 then
     return w.Thing { id = "e" .. w.roll(3), n = w.roll(9) }
   elseif k == 7 then
@@ -296,11 +296,11 @@ local function value_of(w)
   return "value " .. w.roll(99)
 end
 
---- A handler: its variable to be closed tells that it has ended, however.
+--- Makes a handler. The variable to be closed shows that it has ended, in whatever way.
 local function handler_of(w)
   return function(args, ctx)
     local me <close> = setmetatable({}, { __close = function(me) w.active[me] = nil end })
-    w.active[me] = true -- it may be stopped right before this, too
+    w.active[me] = true -- the handler may be stopped right before this, too
     if args and args.stay then
       ah.sleep(30)
     end
@@ -340,7 +340,7 @@ function World:tool(name)
   return ah.tool(fields)
 end
 
---- The two of poll_and_set.
+--- Makes the two tools of poll_and_set.
 local function pollers_of(w)
   local flags = {}
   local function declare(name, handler)
@@ -369,7 +369,7 @@ local function pollers_of(w)
   end)
 end
 
---- A function that does something and then gives one of these.
+--- Returns a function that acts and then returns one of these values.
 local function gives(w, where, ...)
   local what = { ... }
   return function(x, y)
@@ -446,8 +446,8 @@ end
 -- Events that can follow `done`: actions of its observers, and their failures.
 local MAY_FOLLOW = { warning = true, tools_injected = true, tools_removed = true }
 
---- Checks that each call is reported once, that each run ends once, and that no other event
--- follows its end.
+--- Checks that each call is reported once, that each run ends once, and that no other event follows
+-- its end.
 function World:saw(e)
   if self.ended[e.run] then
     if not MAY_FOLLOW[e.type] then
@@ -484,7 +484,7 @@ function World:saw(e)
   end
 end
 
--- One that polls for what another one sets when it has slept, in this order or the other.
+-- Adds two calls: one polls for a flag that the other sets after a sleep, in either order.
 local function poll_and_set(w, calls)
   local first, second = "poll", "set"
   if w:one_in(2) then
@@ -617,7 +617,7 @@ end
 
 -- -- running them ------------------------------------------------------------------------------
 
---- A run inside whatever is at work.
+--- Starts a run inside the current function.
 function World:nested()
   if self.runs == 0 then
     return
@@ -650,7 +650,7 @@ local function judge_calls(w)
   end
 end
 
---- Saved and loaded it is what it was.
+--- Checks that saving and loading the agent changes nothing.
 local function judge_saved(w, agent)
   local path = os.tmpname()
   w.paths[#w.paths + 1] = path
@@ -702,7 +702,7 @@ end
 local plain = ah.tool { name = "plain", description = "Is plain.",
   handler = function() return "plain" end }
 
---- The next plain run is like any other.
+--- Checks that a plain run works afterwards.
 local function judge_next(w)
   local reply, err = ah.run { model = ah.scripted { { calls = { { name = "plain" } } }, "fine" },
     tools = { plain }, log = quiet, "Plain." }
@@ -711,7 +711,7 @@ local function judge_next(w)
   end
 end
 
--- A section's function may fail where the agent is made.
+-- A section's function may fail when the agent is made.
 local function judge_raised(w, what, err)
   if not CODES[type(err) == "table" and err.code or ""] then
     w:fault("%s raised %s", what, tostring(err))
@@ -735,7 +735,7 @@ local function run_world(w)
     sound.check(agent:transcript())
   end
   w.agent = nil
-  ah.sleep(0) -- what ended on its way out
+  ah.sleep(0) -- lets tasks end that were about to
   judge_calls(w)
   judge_saved(w, agent)
   for _, other in ipairs(w.agents) do
@@ -762,7 +762,7 @@ local function try(seed, url)
   for _, path in ipairs(w.paths) do
     os.remove(path)
   end
-  w.deeds = 0 -- finalizers that are left do nothing
+  w.deeds = 0 -- remaining finalizers do nothing
   return w.faults
 end
 

@@ -1,10 +1,10 @@
---- Anthropic Messages as recorded: what a plain reading of a response gives, and a request as a
--- transcript. Written apart from the adapter, which the specs compare with it.
+--- A plain reader of recorded Anthropic Messages: reads responses, and turns requests into
+-- transcripts. Independent of the adapter, which the specs compare with it.
 --
 --   M.read(x) -> as recordings.read, and opaque = { { data =, calls = } }
 --   M.entries(body, origin) -> the entries (tables) that should be lowered to this request, and
 --     their number up to the first message
---   M.explained(body) -> the request in a form that does not depend on who said it
+--   M.explained(body) -> the request in a form that does not depend on its client
 local recordings = require "support.recordings"
 local server = require "support.server"
 
@@ -231,7 +231,7 @@ end
 
 local to_entries = {}
 
--- The tools that a list of references names, as those that a search has found.
+-- Returns the entry of the tools that a list of references names, as found by a search.
 local function found_entry(body, references, by)
   local specs = server.array {}
   by.strategy, by.found = "search", server.array {}
@@ -336,8 +336,7 @@ local function options_of(body)
   }
 end
 
---- See the head of the file. Tools that are deferred come where they are revealed, or wait to
--- be found.
+--- See the opening comment. Deferred tools are added where they are revealed, or wait to be found.
 function M.entries(body, origin)
   local list = {
     { type = "settings", model = "anthropic/" .. body.model, options = options_of(body) },
@@ -381,7 +380,8 @@ end
 
 local EXPLAIN = {}
 
--- Failure or not: false is the default. Text of results is one string with us.
+-- is_error is compared as true or absent, as false is the default. The text of results is one
+-- string in our requests.
 function EXPLAIN.tool_result(block)
   local first = type(block.content) == "table" and block.content[1]
   if not (first and first.type == "tool_reference") then
@@ -417,8 +417,8 @@ local function explained_messages(messages)
   return list
 end
 
--- Tools by name; where nobody searches, a tool that is deferred and not revealed yet is none, and
--- neither is our placeholder.
+-- Returns the tools by name. If there is no search, deferred tools that are not revealed yet are
+-- left out, and so is our placeholder.
 local function explained_tools(body)
   local list, revealed, who = {}, server.encode(body.messages), who_searches(body)
   for _, t in ipairs(body.tools or {}) do
@@ -441,13 +441,13 @@ local function explained_tools(body)
   return list[1] and list
 end
 
---- See the head of the file.
+--- See the opening comment.
 function M.explained(body)
   strip(body)
   if given(body.output_config) then
-    body.output_config.format = nil -- answers in a schema are no field of ours yet
+    body.output_config.format = nil -- structured answers are not a field of ours yet
     if not body.thinking then
-      body.output_config.effort = nil -- an effort without thinking cannot be asked for
+      body.output_config.effort = nil -- an effort without thinking cannot be requested
     end
     body.output_config = next(body.output_config) and body.output_config or nil
   end

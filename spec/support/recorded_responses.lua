@@ -1,9 +1,9 @@
---- OpenAI Responses as recorded: what a plain reading of a response gives, and a request as a
--- transcript. Written apart from the adapter, which the specs compare with it.
+--- A plain reader of recorded OpenAI Responses: reads responses, and turns requests into
+-- transcripts. Independent of the adapter, which the specs compare with it.
 --
 --   M.read(x) -> as recordings.read, and opaque = { { data =, calls = } }
 --   M.entries(body, origin) -> the entries (tables) that should be lowered to this request
---   M.explained(body) -> the request in a form that does not depend on who said it
+--   M.explained(body) -> the request in a form that does not depend on its client
 local recordings = require "support.recordings"
 local server = require "support.server"
 
@@ -147,7 +147,7 @@ local function spec_of(t)
     strict = t.strict == true or nil }
 end
 
--- A search that we are asked for is a tool of ours.
+-- Returns true for a search that the client carries out; it is one of our tools.
 local function is_ours(t)
   return t.type == "tool_search" and t.execution == "client"
 end
@@ -274,7 +274,7 @@ local function items_of(body)
   return body.input
 end
 
---- See the head of the file.
+--- See the opening comment.
 function M.entries(body, origin)
   local list = {
     { type = "settings", model = "openai/responses/" .. body.model, options = options_of(body) },
@@ -298,7 +298,7 @@ local NOT_OURS = {
 
 local EXPLAIN = {}
 
--- Our requests have `developer` where a client has `system`; ids of items need not be echoed.
+-- Our requests have `developer` where a client has `system`; ids of items need not be sent back.
 function EXPLAIN.message(item)
   local role = item.role == "system" and "developer" or item.role
   return { role = role, content = text_of(item.content), phase = item.phase }
@@ -326,7 +326,7 @@ local function definitions(tools)
   return list
 end
 
--- Our requests have `strict` false where a client leaves it out.
+-- Our requests have `strict` false; a client leaves it out.
 function EXPLAIN.additional_tools(item)
   item.tools = definitions(item.tools)
   return item
@@ -348,7 +348,7 @@ local function by_name(a, b)
   return a.name < b.name
 end
 
--- If agenthost searches for tools itself, it declares them where they are found, and not before.
+-- If agenthost searches for tools itself, it declares them only where they are found.
 local function explained_tools(tools)
   local list, ours = {}, false
   for _, t in ipairs(tools or {}) do
@@ -367,7 +367,7 @@ local function explained_tools(tools)
   return list[1] and list
 end
 
---- See the head of the file.
+--- See the opening comment.
 function M.explained(body)
   for _, key in ipairs(NOT_OURS) do
     body[key] = nil
@@ -378,7 +378,7 @@ function M.explained(body)
   body.tools = explained_tools(body.tools)
   local choice = given(body.tool_choice)
   if not body.tools or type(choice) == "table" and choice.type == "allowed_tools" then
-    body.tool_choice = nil -- there is nothing to choose; to allow some of many is no option yet
+    body.tool_choice = nil -- nothing to choose, or a choice of some tools, which is no option yet
   end
   local input = {}
   for i, item in ipairs(items_of(body)) do

@@ -1,6 +1,6 @@
---- Recorded traffic of servers that speak OpenAI's chat format, and what a plain reading of
--- it gives. Written apart from the adapter, which the specs compare with it: no streaming,
--- no limits, one pass over decoded tables.
+--- Recorded traffic of servers that speak OpenAI's chat format, and a plain reader for it.
+-- Independent of the adapter, which the specs compare with it: no streaming, no limits, one pass
+-- over decoded tables.
 --
 --   for _, x in ipairs(recordings.exchanges "openai-chat") do
 --     x.name "03-tool-stream.json 2", x.status, x.headers, x.body (bytes), x.request, x.official
@@ -26,7 +26,7 @@ local function names(folder)
   return list
 end
 
--- One payload a line, as a source that had removed the framing kept them.
+-- Restores the framing of payloads, one a line, from sources that had removed it.
 local function reframe(lines)
   return (lines:gsub("([^\n]+)\n?", "data: %1\n\n"))
 end
@@ -48,7 +48,8 @@ local function lower_case(headers)
   return map
 end
 
---- The exchanges of a folder that have a response, in order; an empty list without the folder.
+--- Returns the exchanges of a folder that have a response, in order; an empty list without the
+-- folder.
 function M.exchanges(name)
   local folder, list = ROOT .. name .. "/", {}
   for _, file in ipairs(names(folder)) do
@@ -68,7 +69,7 @@ function M.exchanges(name)
   return list
 end
 
--- nil for JSON null and for what is of another type.
+-- Returns nil for JSON null and for values of another type.
 local function of_type(kind, value)
   return type(value) == kind and value ~= server.null and value or nil
 end
@@ -100,7 +101,7 @@ local function arguments_of(fn)
   return of_type("string", arguments) or ""
 end
 
--- The call a fragment belongs to: that of its number, else the last.
+-- Returns the call of a fragment: the one with its number, else the last.
 local function call_for(r, fragment, whole)
   local number = not whole and of_type("number", fragment.index)
   for i = #r.calls, 1, -1 do
@@ -183,17 +184,17 @@ local function worth_retrying(status, headers, error)
   return again and not (NEVER[error.code] or NEVER[error.type])
 end
 
---- A failure that the server tells, with the status it has or would have had.
+--- Returns a failure that the server reports; `status` is the status that it has or should have.
 local function failure(x, status, error)
   error = type(error) == "table" and error or { message = error }
   local words = of_type("string", error.message) or of_type("string", error.detail) or ""
   return {
-    error = words:find "^<" and words:gsub("<[^>]*>", "") or words, -- of a page what is read of it
+    error = words:find "^<" and words:gsub("<[^>]*>", "") or words, -- only the text of a web page
     retryable = worth_retrying(status, x.headers, error),
   }
 end
 
---- The decoded data of each event of a stream up to [DONE], for a loop.
+--- Iterates over the decoded data of each event of a stream up to [DONE].
 function M.events(bytes)
   local lines = bytes:gsub("\r\n?", "\n"):gmatch("[^\n]+")
   return function()
@@ -231,7 +232,7 @@ end
 
 M.failure = failure
 
---- The failure of an answer whose status says so, else nil.
+--- Returns the failure of a response whose status says so, else nil.
 function M.refused(x)
   if x.status >= 300 then
     local ok, doc = pcall(server.decode, x.body)
@@ -243,7 +244,7 @@ function M.refused(x)
   end
 end
 
---- True if the response is a stream of events.
+--- Returns true if the response is a stream of events.
 function M.is_stream(x)
   return (x.headers["content-type"] or ""):find("^text/event%-stream") ~= nil
 end
@@ -259,7 +260,7 @@ function M.read(x)
   if r.error then
     return failure(x, named_status(x.status, r.error), r.error)
   elseif not complete then
-    return { error = "", retryable = x.body:sub(1, 1) ~= "<" } -- a web page stays one
+    return { error = "", retryable = x.body:sub(1, 1) ~= "<" } -- a web page would be the same again
   end
   return {
     text = r.text,

@@ -1,17 +1,17 @@
--- The official JSON-Schema-Test-Suite, a copy of which is at the path that is given:
+-- Runs the official JSON-Schema-Test-Suite, a copy of which is at PATH:
 --
 --   lua5.4 spec/support/schema_suite.lua PATH [-v] [draft ...]
 --
--- The required part of each draft: how many cases come out as the suite says, with the options as
--- they are and with `unknown_keywords = "allow"`. A schema without $schema is of the draft whose
--- tests it stands in; the suite's remote documents are preloaded, at the addresses that its server
--- would have. Fails where a draft has fewer than WANTED. With -v each miss is printed.
+-- Counts, for the required part of each draft, the cases with the suite's result, with the default
+-- options and with `unknown_keywords = "allow"`. A schema without $schema is of the draft of its
+-- folder. The suite's remote documents are preloaded, at the addresses of its server. Fails if a
+-- draft has fewer than WANTED. With -v each miss is printed.
 package.cpath = (os.getenv("AGENTHOST_BUILD") or "build") .. "/?.so;" .. package.cpath
 local ah = require "agenthost"
 
 local SERVER = "http://localhost:1234/"
 local DRAFTS = { "draft2020-12", "draft2019-09", "draft7" }
--- All of the cases there are.
+-- The number of all cases.
 local WANTED = { ["draft2020-12"] = { 1299, 1299 }, ["draft2019-09"] = { 1259, 1259 },
   draft7 = { 927, 927 } }
 local DIALECT = { ["draft2020-12"] = "https://json-schema.org/draft/2020-12/schema",
@@ -23,7 +23,7 @@ local function read(path)
   return assert(f:read("a"))
 end
 
---- Paths of the JSON files in a directory, as `find` gives them, sorted.
+--- Returns the paths of the JSON files in a directory, sorted.
 local function files(directory, depth)
   local list = {}
   local pipe <close> = assert(io.popen(("find '%s' -maxdepth %d -name '*.json' | sort")
@@ -34,7 +34,7 @@ local function files(directory, depth)
   return list
 end
 
---- The remote documents, by their address.
+--- Returns the remote documents by their address.
 local function remotes(suite)
   local root, documents = suite .. "/remotes/", {}
   for _, path in ipairs(files(root, 9)) do
@@ -43,7 +43,7 @@ local function remotes(suite)
   return documents
 end
 
---- The text of a test's schema, of the draft where it names none.
+--- Returns the text of a test's schema, which gets the draft if it names none.
 local function text_of(schema, draft)
   if type(schema) == "table" and schema["$schema"] == nil then
     schema["$schema"] = DIALECT[draft]

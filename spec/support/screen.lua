@@ -1,11 +1,11 @@
---- A small terminal: it has the screen that the command's sequences produce. A sequence that it
---- does not know is an error, so that none comes in unseen.
+--- A small terminal: shows the screen that the command's sequences produce. An unknown sequence is
+-- an error, so that none is used unnoticed.
 local Screen = {}
 Screen.__index = Screen
 
 local ROWS = 24
 
---- A row is a list of cells; "" is the second half of a wide one. `soft`: it goes on in the next
+--- A row is a list of cells; "" is the second half of a wide one. `soft`: it continues in the next
 -- row.
 local function new(columns, rows)
   return setmetatable({ columns = columns, height = rows or ROWS, rows = {}, row = 1, column = 1,
@@ -80,7 +80,7 @@ local function erase_below(self)
   erase_line(self)
 end
 
--- By the last byte, and what stands before it.
+-- By the last byte, and the bytes before it.
 local SEQUENCES = {
   ["7"] = function(self) self.saved = { self.row, self.column } end,
   ["8"] = function(self) self.row, self.column = table.unpack(self.saved) end,
@@ -107,7 +107,7 @@ local function obey(self, sequence)
   assert(SEQUENCES[name], "unknown sequence ESC " .. sequence)(self, tonumber(n or 1))
 end
 
---- Takes what was written; returns itself.
+--- Writes bytes to the terminal; returns it.
 function Screen:feed(bytes)
   local at = 1
   while at <= #bytes do
@@ -130,7 +130,7 @@ function Screen:feed(bytes)
   return self
 end
 
---- The lines, without blank ones at the end.
+--- Returns the lines, without blank ones at the end.
 function Screen:text()
   local lines = {}
   for i = 1, self.height do
@@ -139,13 +139,13 @@ function Screen:text()
   return (table.concat(lines, "\n"):gsub("\n*$", ""))
 end
 
---- All that was ever shown, with what has left the screen above.
+--- Returns all that was ever shown, including lines that have left the screen at the top.
 function Screen:all()
   local above = table.concat(self.history, "\n")
   return (#self.history > 0 and above .. "\n" or "") .. self:text()
 end
 
--- The lines that were written, with the place of the cursor in them.
+-- Returns the lines that were written, with the place of the cursor in them.
 local function unwrapped(self)
   local lines, line = {}, {}
   for i = 1, self.height do
@@ -161,7 +161,7 @@ local function unwrapped(self)
   return lines
 end
 
---- Another width: a terminal that reflows breaks its lines anew, one that does not cuts them.
+--- Sets another width: a terminal that reflows breaks its lines anew, another one cuts them.
 function Screen:resize(columns, reflows)
   local lines = reflows and unwrapped(self)
   self.columns = columns

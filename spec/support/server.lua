@@ -1,26 +1,26 @@
---- Starts the loopback HTTP server (httpd.c) for a spec and tells what it was asked.
+--- Starts the loopback HTTP server (httpd.c) for a spec and reports the requests that it got.
 --
 --   local server = require "support.server"
 --   local s <close> = server.start { responses = { { status = 200, body = "hello" } } }
 --   ... s.url is "http://127.0.0.1:PORT" ...
 --   assert.equal("POST", s:requests()[1].method)
 --
--- The k-th request gets the k-th response, the last one repeats. Fields of a response:
---   status    200 when absent
+-- The k-th request gets the k-th response; the last one repeats. Fields of a response:
+--   status    default 200
 --   headers   { ["Name"] = "value" } or a list of "Name: value" lines
 --   body      a string; or `file`: the name of a file that is the body
 --   framing   "length" (default), "chunked" (or chunked = true), "close"
 --   piece     body bytes per write        delay  ms before the head
 --   gap       ms between pieces           cut    closes after that many body bytes
---   stall     sends so many body bytes, then nothing, and stays open; true: answers nothing at all
---   reset     RST after so many body bytes; true: in place of the response
---   drop      true: closes in place of the response    hangup  true: closes after it, unannounced
+--   stall     sends this many body bytes, then nothing, and stays open; true: sends nothing at all
+--   reset     RST after this many body bytes; true: instead of the response
+--   drop      true: closes instead of the response    hangup  true: closes after it, unannounced
 --   endless   true: the body repeats for ever          big_header  bytes of a header "X-Big"
 --   raw       true: the body is the whole response, head included
 -- Options of start beside `responses`:
---   routes    { ["/path"] = { responses } }; "*" or `responses`: any other path; without both: 404
+--   routes    { ["/path"] = { responses } }; "*" or `responses`: any other path, default 404
 --   turns     N: the benchmarks' model instead of responses (with `stream`, `delay`; see httpd.c)
---   seconds   how long the server lives at most (60)
+--   seconds   limit of the server's life (default 60)
 --   log       false: requests are not recorded
 local server = {}
 
@@ -113,8 +113,7 @@ function decode_value(text, at)
   return value, after
 end
 
---- Reads JSON that can be trusted to be JSON: what a spec wants to look into. Deliberately
--- not agenthost's own reader, which is what the specs test.
+--- Decodes JSON that is known to be valid. It is not agenthost's own reader, which the specs test.
 function server.decode(text)
   return (decode_value(text, 1))
 end
@@ -124,13 +123,13 @@ local function encode_string(s)
   return '"' .. s .. '"'
 end
 
--- The shortest text that reads back the same.
+-- Returns the shortest text that reads back the same.
 local function encode_float(v)
   local short = ("%.15g"):format(v)
   return tonumber(short) == v and short or ("%.17g"):format(v)
 end
 
---- Writes a value as JSON: keys sorted; a table with [1], or server.array, is an array.
+--- Encodes a value as JSON: keys sorted; a table with [1], or server.array, is an array.
 function server.encode(v)
   if type(v) == "string" then
     return encode_string(v)
@@ -164,13 +163,13 @@ local function merge(into, from)
   return into
 end
 
---- A response with a JSON body: a table, or JSON text as it is. `opts` are more response fields.
+--- Returns a response with a JSON body: a table, or JSON text. `opts` are more response fields.
 function server.json(value, opts)
   local body = type(value) == "string" and value or server.encode(value)
   return merge({ headers = { ["Content-Type"] = "application/json" }, body = body }, opts)
 end
 
---- An event stream of data strings; a table { event = , data = } has a name too.
+--- Returns an event stream of data strings; a table { event = , data = } has a name too.
 function server.sse(events, opts)
   local parts = {}
   for i, e in ipairs(events) do
@@ -209,7 +208,7 @@ local function chat_whole(message, finish, opts)
     choices = { { index = 0, message = message, finish_reason = finish } }, usage = usage() }, opts)
 end
 
--- Takes `stream` out of a copy of the options: the rest are response fields.
+-- Takes `stream` out of a copy of the options; the rest are response fields.
 local function split(opts)
   local rest = merge({}, opts)
   local stream = rest.stream
@@ -217,7 +216,7 @@ local function split(opts)
   return stream, rest
 end
 
---- OpenAI chat completions: an answer of text. opts.stream: as a stream, else whole.
+--- Returns an answer of text by OpenAI chat completions, as a stream if opts.stream is set.
 function server.chat_text(text, opts)
   local stream, rest = split(opts)
   if not stream then
@@ -228,7 +227,7 @@ function server.chat_text(text, opts)
     { content = text:sub(half) } }, "stop", rest)
 end
 
--- The deltas of one call: its name, then its arguments in two parts.
+-- Returns the deltas of one call: its name, then its arguments in two parts.
 local function call_deltas(index, call)
   local args = call["function"].arguments
   local parts = { "", args:sub(1, #args // 2), args:sub(#args // 2 + 1) }
@@ -240,7 +239,8 @@ local function call_deltas(index, call)
   return parts
 end
 
---- OpenAI chat completions: calls, each { name =, arguments = JSON text or table, id = }.
+--- Returns an answer with calls by OpenAI chat completions, each { name =, arguments = JSON text or
+-- table, id = }.
 function server.chat_calls(calls, opts)
   local stream, rest = split(opts)
   local message = { role = "assistant", content = server.null, tool_calls = {} }
@@ -259,12 +259,12 @@ function server.chat_calls(calls, opts)
   return chat_whole(message, "tool_calls", rest)
 end
 
---- OpenAI chat completions: one call.
+--- Returns an answer with one call by OpenAI chat completions.
 function server.chat_call(name, args_json, id, opts)
   return server.chat_calls({ { name = name, arguments = args_json, id = id } }, opts)
 end
 
--- Response fields in the order they are written, and how.
+-- Response fields in the order and the form in which they are written.
 local numbers = { "status", "piece", "delay", "gap" }
 local endings = { "cut", "stall", "reset" }
 local flags = { "raw", "drop", "hangup", "endless" }
@@ -332,7 +332,7 @@ local function quote(s)
   return "'" .. s:gsub("'", "'\\''") .. "'"
 end
 
--- The part of the command line that says what is served.
+-- Returns the words of the command line for the responses.
 local function what_to_serve(opts, base, files)
   if opts.turns then
     return ("--turns %d --delay %d%s"):format(opts.turns, opts.delay or 0,
@@ -346,7 +346,7 @@ local function what_to_serve(opts, base, files)
   return "--scenario " .. quote(name)
 end
 
--- Port and process, once the server listens; nil when it does not within 10 s.
+-- Returns port and process id when the server listens; nil if it does not within 10 s.
 local function await(program, port_file)
   local command = ("exec %s --await %s"):format(quote(program), quote(port_file))
   local f <close> = assert(io.popen(command))
@@ -354,7 +354,7 @@ local function await(program, port_file)
   return math.tointeger(tonumber(port)), pid
 end
 
---- Starts a server; raises where that is impossible. Close it, or declare it <close>.
+--- Starts a server; raises if it cannot. Close it, or declare it <close>.
 function server.start(opts)
   local program = (os.getenv("AGENTHOST_BUILD") or "./build") .. "/httpd"
   local base = os.tmpname()
@@ -366,7 +366,7 @@ function server.start(opts)
     self:close()
     error(serve, 2)
   end
-  -- `exec`, so that the pipe is the server's own: it ends when the pipe does.
+  -- `exec`, so that the pipe belongs to the server, which ends when the pipe is closed.
   local command = ("exec %s %s --seconds %d --port-file %s"):format(
     quote(program), serve, opts.seconds or 60, quote(port_file))
   if opts.log ~= false then
@@ -397,9 +397,9 @@ local function body_json(request)
   return server.decode(request.body)
 end
 
---- The requests so far, in the order they were complete: { method, path, headers (lower-case
--- names), body (text), at (ms since the start), conn (number of the connection), json = function
--- that decodes the body }.
+--- Returns the requests so far, in the order of their completion: { method, path, headers
+-- (lower-case names), body (text), at (ms since the start), conn (number of the connection), json =
+-- function that decodes the body }.
 function Server:requests()
   local list = {}
   for _, r in ipairs(log_lines(self)) do
@@ -411,8 +411,8 @@ function Server:requests()
   return list
 end
 
---- The connections a client left before its response was complete: { at, conn, gone (body bytes
--- handed to it by then) }.
+--- Returns the connections that a client closed before its response was complete: { at, conn, gone
+-- (body bytes handed to the connection by then) }.
 function Server:gone()
   local list = {}
   for _, r in ipairs(log_lines(self)) do
@@ -423,16 +423,15 @@ function Server:gone()
   return list
 end
 
---- Milliseconds the server has been at work; nil where the system does not tell.
+--- Returns the server's processor time in ms; nil if the system does not provide it.
 function Server:cpu_ms()
   local f <close> = io.open(("/proc/%s/schedstat"):format(self.pid))
   local ns = f and f:read("n")
   return ns and ns / 1e6
 end
 
---- Ends the server, waits for it, and removes its files. May be called again.
--- The end of the pipe ends it at once; where a process started meanwhile has inherited
--- the pipe, the missing port file does.
+--- Ends the server, waits for it, and removes its files. May be called again. The end of the pipe
+-- ends the server at once; if a later process has inherited the pipe, the missing port file does.
 function Server:close()
   local pipe, files = self.pipe, self.files
   self.pipe, self.files = nil, {}

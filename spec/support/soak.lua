@@ -2,10 +2,10 @@
 --
 --   agenthost spec/support/soak.lua BASE_URL TURNS WARM
 --
--- The model at BASE_URL makes 10 calls in a conversation. Handlers return, wait, say no, raise
--- and are given wrong arguments in turn; events and records are listened to. After WARM turns
--- and at the end it looks at the memory the process holds and at its open descriptors, and
--- prints both as one line of JSON. Linux, or whatever else has /proc.
+-- The model at BASE_URL makes 10 calls in a conversation. Handlers in turn return, wait, refuse,
+-- raise and get wrong arguments; events and records have observers. After WARM turns and at the end
+-- it measures the memory of the process and its open descriptors, and prints both as one line of
+-- JSON. Needs /proc.
 local ah = require "agenthost"
 local descriptors = dofile "spec/support/descriptors.lua"
 

@@ -1,10 +1,10 @@
--- Checks that a transcript is sound: every call answered exactly once, in order, right after its
--- message; ids unique; nothing pending. Written apart from the library's own check.
+-- Checks that a transcript is sound: each call has exactly one result, in order, right after its
+-- message; ids are unique; nothing is pending. Independent of the library's own check.
 local ah = require "agenthost"
 
 local M = {}
 
---- The decoded entries of a transcript's JSON text.
+--- Returns the decoded entries of a transcript's JSON text.
 function M.entries(text)
   return assert(ah.json.decode(text)).entries
 end
@@ -36,7 +36,7 @@ function M.check(text)
   return doc.entries
 end
 
---- The entries of one type.
+--- Returns the entries of one type.
 function M.of(entries, kind)
   local found = {}
   for _, e in ipairs(entries) do

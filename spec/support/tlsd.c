@@ -1,10 +1,10 @@
-/* tlsd: a loopback HTTPS server for specs of what is said of certificates.
+/* tlsd: a loopback HTTPS server for specs of errors of certificates.
  *
  *   tlsd CERTIFICATE    a PEM file with a key and the certificate; prints "port N"
  *
- * Each connection gets the handshake and, for one request, an answer of "hello". It takes OpenSSL
- * from the library that libcurl brings with it, so that specs need no package for it; where that is
- * not there it exits with 77. It ends when nobody reads its output any more, at the latest after a
+ * Each connection gets the handshake and, for one request, a response "hello". OpenSSL is loaded
+ * from the library that libcurl depends on, so that specs need no package for it; without that
+ * library the exit code is 77. The server ends when its output is closed, at the latest after a
  * minute. */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -19,7 +19,7 @@
 
 enum { NO_OPENSSL = 77, FILE_PEM = 1, LIFE_S = 60, PATIENCE_S = 10, MOST_HEAD = 64 << 10 };
 
-/* Of OpenSSL 3, as its manual pages declare them. */
+/* Functions of OpenSSL 3, as its manual pages declare them. */
 static struct {
     const void *(*TLS_server_method)(void);
     void *(*SSL_CTX_new)(const void *method);
@@ -83,7 +83,7 @@ static int listen_loopback(void)
     return fd;
 }
 
-/* The head is read whole; specs send no body. */
+/* Reads the whole head; specs send no body. */
 static void answer(void *ssl)
 {
     static const char hello[] =

@@ -1,4 +1,4 @@
--- Returns the latest definition of a tool that the model has by a request of its adapter, or nil.
+-- Returns the latest definition of a tool in a request to an adapter, or nil.
 local ah = require "agenthost"
 
 return function(request, name)

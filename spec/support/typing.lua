@@ -1,16 +1,15 @@
--- The command, or another program, under a terminal: what it writes is read, what a person would
--- type is
--- written, and a screen shows what is seen.
+-- Runs the command, or another program, in a terminal: reads its output, types the input, and shows
+-- the result on a screen.
 local ahtest = require "ahtest"
 local command = require "support.command"
 local screen = require "support.screen"
 
--- A terminal can be made where there is /dev/ptmx; a bare root may have none.
+-- A terminal needs /dev/ptmx, which may be missing in a minimal root folder.
 local probe = ahtest.pty({ "/bin/true" }, { env = {} })
 
 local typing = { SECONDS = 15 }
 
---- A spec's `it`, or its `pending` where no terminal can be made.
+--- Returns a spec's `it`, or its `pending` if no terminal can be made.
 function typing.it(it, pending)
   return function(name, f)
     if probe then
@@ -34,12 +33,12 @@ function typing.start(words, options)
   return t
 end
 
---- The command with these words.
+--- Starts the command with these words.
 function typing.command(words, options)
   return typing.start({ command.BINARY, table.unpack(words) }, options)
 end
 
---- Reads until the text holds `part`; to the end without one.
+--- Reads until the text contains `part`; to the end without one.
 function typing.read(t, part)
   local until_ = os.time() + typing.SECONDS
   while not (part and t.all:find(part, 1, true)) do
@@ -54,7 +53,7 @@ function typing.read(t, part)
   return t
 end
 
---- Runs to the end: the exit code, all that was written, and what the terminal then shows.
+--- Reads to the end: returns the exit code, all output, and the final screen.
 function typing.finish(t)
   typing.read(t)
   local code = t.pty:wait(5)
@@ -62,7 +61,7 @@ function typing.finish(t)
   return code, t.all, t.screen:feed(t.all):text()
 end
 
---- A script with these words before it.
+--- Starts a script with these words before it.
 function typing.script(text, options, words)
   words = words or {}
   words[#words + 1] = command.temp(text)

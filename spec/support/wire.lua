@@ -1,20 +1,21 @@
---- Shared checks of the specs of an adapter's wire: a response read by the adapter against a plain
--- reading, whole and cut at every byte, and requests that begin with the ones before.
+--- Shared checks of the specs of an adapter's wire. They compare the adapter's reading of a
+-- response with a plain reading, whole and cut at every byte, and check that requests begin with
+-- the ones before.
 --
 --   local wire = require "support.wire" { provider =, model =, base_url =, plain = function(x) }
 --   wire.check(x) wire.check_cuts(x) wire.read(x, { cut =, step =, key = })
 --   wire.it_reads(it, { x, ... })      a spec each of check and check_cuts
 --   wire.check_recordings { it =, pending =, exchanges =, lowered = function() }
 --
--- x is a response as support.recordings gives it: { name, status, headers, body }. Where a wire
--- has arguments as values, `values = true` lets them be told apart by meaning alone.
+-- x is a response in the form of support.recordings: { name, status, headers, body }. `values =
+-- true`: arguments are compared as decoded values, for wires that send values instead of text.
 local ahtest = require "ahtest"
 local assert = require "luassert"
 local server = require "support.server"
 
 local M = {}
 
-local BYTES_A_STREAM = 4000000 -- fed for one stream: long ones are cut at fewer places
+local BYTES_A_STREAM = 4000000 -- fed for one stream; long streams are cut at fewer places
 
 local function tool_names(wire, calls)
   local list = {}
@@ -28,7 +29,7 @@ local function tool_names(wire, calls)
   return list
 end
 
--- Ids of a sound message: those given where they can be kept, and no two alike.
+-- Asserts that ids are the given ones where these can be kept, and that no two are equal.
 local function check_ids(calls, given, where)
   local seen = {}
   for i, c in ipairs(calls) do
@@ -103,7 +104,7 @@ local function check_by(wire, x)
   end
 end
 
--- All that came out, as one string.
+-- Returns the whole outcome as one string.
 local function outcome(r)
   local e = r.error or {}
   return table.concat({
@@ -145,7 +146,7 @@ local function bytes_of(request)
   return list
 end
 
--- The segments of one request begin those of the next, or the next says why not.
+-- Asserts that the next request begins with the segments of the one before, or gives a reason.
 local function check_prefix(before, after, where)
   local old, new = bytes_of(before), bytes_of(after)
   if after.reason then
@@ -171,7 +172,7 @@ local function stream(bytes)
   }
 end
 
---- A part of an entry's content by its type.
+--- Returns the first part of that type in an entry's content.
 function M.part(entry, kind)
   for _, part in ipairs(entry.content) do
     if part.type == kind then
@@ -180,7 +181,7 @@ function M.part(entry, kind)
   end
 end
 
---- Entries (tables) as the JSON texts that ahtest.wire_lower takes.
+--- Returns entries (tables) as the JSON texts that ahtest.wire_lower takes.
 local function encoded(entries)
   local list = {}
   for i, e in ipairs(entries) do
@@ -189,7 +190,7 @@ local function encoded(entries)
   return list
 end
 
--- Returns the items of `list` after `head`, or nil where it does not begin with it.
+-- Returns the items of `list` after `head`, or nil if it does not begin with it.
 local function beyond(head, list)
   for i, text in ipairs(head) do
     if list[i] ~= text then
@@ -199,9 +200,9 @@ local function beyond(head, list)
   return table.move(list, #head + 1, #list, 1, {})
 end
 
---- Requests of one file in a row, lowered from the entries that say the same; each continues
--- the one before where its entries do.
--- `form`: entries(body, origin), explained(body), options(request).
+--- Checks successive requests of one file, lowered from entries with the same content. Each
+-- continues the one before if its entries do. `form`: entries(body, origin), explained(body),
+-- options(request).
 function M.check_requests(list, form)
   local before, history = {}, {}
   for _, x in ipairs(list) do
@@ -225,7 +226,7 @@ function M.check_requests(list, form)
   end
 end
 
---- The exchanges of a folder that are requests of a form, by file.
+--- Returns the exchanges of a folder that are requests of a form, by file.
 function M.by_file(exchanges, is_ours)
   local files, list = {}, {}
   for _, x in ipairs(exchanges) do
@@ -240,8 +241,8 @@ function M.by_file(exchanges, is_ours)
   return list
 end
 
--- The recordings of one form: each answer is read, whole and cut at every byte, and `lowered`
--- checks the requests. `it` and `pending` are busted's own.
+-- Declares specs for the recordings of one form: each answer is read, whole and cut at every byte,
+-- and `lowered` checks the requests. `it` and `pending` are busted's own.
 local function check_recordings(wire, o)
   local function each(name, what)
     o.it(name, function()

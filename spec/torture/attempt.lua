@@ -1,2 +1,2 @@
--- The script that ah_script runs while memory fails: the flow that torture.c has chosen.
+-- The script that ah_script runs while allocations fail: the flow that torture.c has chosen.
 return require("torture").attempt()

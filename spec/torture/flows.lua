@@ -1,22 +1,22 @@
 --- The flows of the torture program (torture.c), each run in a host of its own.
 --
--- `attempt` does the flow while memory fails; what it leaves in `s` is judged when
--- memory is sound again: the answer is the expected one, or the error says that memory
--- is out; the conversation is sound; and the same host goes on working.
+-- `attempt` does the flow while allocations fail. Afterwards, with memory again, its results in `s`
+-- are judged: the answer is the expected one, or the error says that memory ran out; the
+-- conversation is sound; and the same host works.
 --
---   attempt(s)   may raise; s.agent, s.reply and s.err are looked at by the judge
---   text         what s.reply must say
---   code         what s.err.code must be, unless memory failed before it could come to that
---   judge(s, exact)  more; exact: nothing has failed, so nothing may be missing
---   network      libcurl is at work, which does not always call it memory
---   cold         the library is loaded while memory fails, too: once is enough
+--   attempt(s)   may raise; the judge reads s.agent, s.reply and s.err
+--   text         the expected text of s.reply
+--   code         the expected s.err.code, unless memory failed earlier
+--   judge(s, exact)  further checks; exact: nothing has failed, so nothing may be missing
+--   network      libcurl is used, which does not always report a lack of memory as such
+--   cold         the library is loaded while allocations fail, too: one flow is enough
 local env = ...
 
 local ah
 local M = {}
 local flows = {}
 
---- A model that follows a rule, whatever failed before; "again" is answered "fine".
+--- Makes a model that follows a rule, whatever failed before; "again" is answered "fine".
 local function model(rule)
   return ah.scripted(function(request)
     local last = request.entries[#request.entries]
@@ -31,7 +31,7 @@ local function call(name, arguments)
   return { name = name, arguments = arguments }
 end
 
---- Calls in the first turn, then a text.
+--- Makes a model that calls in the first turn, then answers with a text.
 local function calling(calls, text)
   return model(function(last)
     return last.type == "user" and { calls = calls } or text
@@ -87,7 +87,7 @@ flows["text answer"] = {
   end,
 }
 
--- In what the user says, in a result, and back in messages.
+-- Images in a user's message, in a result, and in the messages of the reply.
 flows["images"] = {
   text = "seen",
   attempt = function(s)
@@ -107,7 +107,7 @@ flows["images"] = {
   end,
 }
 
--- As in "tool call", under a watcher and as a text (torture.c).
+-- The same as "tool call", with a watcher and as a text (torture.c).
 flows["watched"] = {
   text = "warm",
   attempt = function(s)
@@ -638,7 +638,7 @@ local function plain_tool(name, handler)
     handler = handler or function() return name end }
 end
 
--- The model's turns by how many answers there were; "again" is answered "fine".
+-- The model's turns, by the number of earlier answers; "again" is answered "fine".
 local function script(mode, turns)
   return ah.scripted { tool_change_mode = mode, answer = function(request)
     local last, n = request.entries[#request.entries], 1
@@ -725,7 +725,8 @@ flows["strategies"] = {
   end,
 }
 
--- One that is looked for, one that is called without, none; bound again in a loaded conversation.
+-- One tool is searched, one is called without a search; both are bound again in a loaded
+-- conversation.
 flows["tools to be found"] = {
   text = "done",
   attempt = function(s)
@@ -861,7 +862,7 @@ flows["a registry"] = {
   end,
 }
 
---- Each call does to everything what it does, or nothing: the n-th leaves its number everywhere.
+--- Each call changes everything or nothing: the n-th leaves its number everywhere.
 flows["what calls leave behind"] = {
   text = "done",
   attempt = function(s)
@@ -1178,7 +1179,7 @@ flows["hooks and a budget"] = {
   end,
 }
 
--- Whatever memory is missing: what is blocked or redacted is not in the conversation.
+-- Blocked or redacted texts are not in the conversation, whichever allocation fails.
 flows["the gate"] = {
   text = "through",
   attempt = function(s)
@@ -1426,7 +1427,7 @@ flows["sections and output in a run"] = {
   end,
 }
 
--- A session that adds up and keeps notes.
+-- Makes a session that adds up and keeps notes.
 local function new_session(s)
   s.Note = ah.type { name = "Note", fields = { text = "string", list = "string[]?" } }
   s.Add = ah.type { name = "Add", fields = { n = "integer", by = "integer = 1" },
@@ -1476,7 +1477,7 @@ flows["types and sessions"] = {
   end,
 }
 
--- Every provided value is closed, whatever fails; once, and the newest first.
+-- Every provided value is closed once, the newest first, whatever fails.
 flows["resources"] = {
   text = "done",
   attempt = function(s)
@@ -1512,7 +1513,7 @@ flows["resources"] = {
   end,
 }
 
--- The state afterwards has the effects of the calls that succeeded, and nothing else.
+-- The final state has the effects of the calls that succeeded, and no others.
 flows["transactions"] = {
   text = "done",
   attempt = function(s)
@@ -1569,7 +1570,7 @@ flows["transactions"] = {
       assert(s.session.Total:latest().n == 1 + 2 + 3 + 1000 + 2000 + 4, "total")
       assert(table.concat(s.heard, " ") == "n1 n2 n1000 n2000" and s.object.n == 7, "heard")
     end
-    if s.done then -- one note and one line for each sum; nothing of half a call
+    if s.done then -- one note and one line for each sum; no partial calls
       local sum, lines = 0, {}
       for i, note in ipairs(s.session.Note:all()) do
         sum, lines[i] = sum + tonumber(note.text:sub(2)), note.text:sub(2) .. "\n"
@@ -1654,7 +1655,7 @@ flows["json"] = {
   end,
 }
 
--- Each method once, two overlays on one file, and a nested one.
+-- Calls each method once, with two overlays on one file, and a nested one.
 local function use_files(fs)
   assert(fs:write("a/b.txt", "one\ntwo\n"))
   assert(fs:append("a/b.txt", "three\n"))
@@ -1794,8 +1795,8 @@ flows["http_fetch"] = {
   end,
 }
 
---- A loop of tools with a provider, at the path of its wire; `waits`: times that a connection has
--- us wait.
+--- Makes a flow of tools with a provider, at the path of its wire; `waits`: the number of rate
+-- limits of a connection.
 local function over_http(name, path, waits)
   return {
     text = "it is warm \u{263a}", network = true,
@@ -1828,8 +1829,8 @@ flows["ollama over HTTP"] = over_http("ollama/small", "")
 flows["thoughts over HTTP"] = over_http("litellm_proxy/small", "/thoughts")
 flows["a rate limit over HTTP"] = over_http("openai/small", "/limited", 1)
 
--- A tool comes in mid-conversation, and one is found; reasoning goes back. `learns`: the path
--- refuses the wire's own way for tools that come.
+-- A tool is added in mid-conversation, and one is found; reasoning is sent back. `learns`: the path
+-- refuses the wire's own way to add tools.
 local function native(name, path, learns)
   return {
     text = "it is warm \u{263a}", network = true,
@@ -1863,7 +1864,7 @@ local function native(name, path, learns)
   }
 end
 
--- One that can be strict and has rules to be told in words, one that cannot.
+-- One tool is strict and has rules that are rendered as text, another one cannot be strict.
 flows["strict tools over HTTP"] = {
   text = "it is warm \u{263a}", network = true,
   attempt = function(s)
@@ -1890,7 +1891,7 @@ flows["anthropic over HTTP"] = native("anthropic/claude-opus-4-8", "", false)
 flows["responses over HTTP"] = native("openai/responses/gpt-5.6", "", false)
 flows["a learned verdict over HTTP"] = native("openai/responses/gpt-5.6", "/appends", true)
 
--- The model is out from its second answer on, and its fallback goes on.
+-- The model is unavailable from its second answer on, and its fallback continues.
 flows["a fallback"] = {
   text = "it is warm",
   attempt = function(s)
@@ -1927,7 +1928,7 @@ flows["claude"] = {
   end,
 }
 
--- It makes its call within the answer; its state is closed where that fails.
+-- The adapter makes its call within the answer; its state is closed if the call fails.
 flows["an adapter that keeps a state"] = {
   text = "warm",
   attempt = function(s)
@@ -2162,7 +2163,8 @@ local function check_result(entry, id, seen)
   seen[id] = true
 end
 
---- Every call answered once, right after its message, in order; nothing pending.
+--- Asserts that each call has one result, right after its message, in order, and nothing is
+-- pending.
 local function check_transcript(text)
   local t = assert(ah.json.decode(text))
   local seen, i = {}, 1
@@ -2212,7 +2214,7 @@ local function check_outcome(flow, s, exact)
   end
 end
 
---- The host works on: the same conversation where there is one, or a new one with a tool.
+--- Asserts that the host works: with the same conversation if there is one, or with a new one.
 local function check_host(s)
   if s.agent then
     assert(assert(s.agent:run("again")).text:find "fine", "the conversation does not go on")
@@ -2227,7 +2229,7 @@ local function check_host(s)
   assert(reply:transcript():find("Bonn", 1, true), "a new run's tool does not work")
 end
 
---- attempt() of the flow and judge(exact) after it; the others are for torture.c.
+--- Sets attempt() and judge(exact) for the flow of this name; torture.c calls them.
 function M.choose(name)
   local flow, s = flows[name], {}
   if not flow.cold then

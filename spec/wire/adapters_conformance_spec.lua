@@ -1,13 +1,13 @@
--- Every adapter of an HTTP provider through the kit that people try their own with
--- (ah.conformance), its server played by `agenthost mock`. Gated by what each adapter can do:
--- what is listed here and does not hold fails.
+-- Every adapter of an HTTP provider in the conformance tests for script-written ones
+-- (ah.conformance), with `agenthost mock` as its server. An ability that is listed here and does
+-- not work is a failure.
 local ah = require "agenthost"
 local mock = require "support.mock"
 
 local it = mock.is_built() and it or pending
 
--- `lacks`: what the wire has no way to say; `silent`: nor, in a stream, the tokens, where the
--- server is not known to take stream_options.
+-- `lacks`: abilities that the wire cannot express; `silent`: streams do not report tokens, as the
+-- server is not known to accept stream_options.
 local ADAPTERS = {
   { model = "openai/gpt-4o", path = "/v1" },
   { model = "openai/responses/gpt-5.4", path = "/v1" },
@@ -35,7 +35,7 @@ local function able(adapter, stream)
   return list
 end
 
--- Says the turns that the file holds at the time: one server for all cases.
+-- Plays the turns that the file holds at the time, so that one server serves all cases.
 local SCRIPT = [[
 local ah = require "agenthost"
 local serial, at

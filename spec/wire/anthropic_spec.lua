@@ -1,5 +1,5 @@
--- The Anthropic adapter: recorded traffic and cases of our own, read whole and cut at every byte;
--- requests; tools that come and go in each mode; runs over HTTP on loopback.
+-- The Anthropic adapter: recorded traffic and our own cases, read whole and cut at every byte;
+-- requests; tools that are added and removed in each mode; runs over HTTP on loopback.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local recorded = require "support.recorded_anthropic"
@@ -42,7 +42,7 @@ local function message(content, stop, more)
   return m
 end
 
--- The events of one block: as it begins, its deltas, its end.
+-- Appends the events of one block: its start, its deltas, its end.
 local function block(list, index, begins, ...)
   list[#list + 1] = { type = "content_block_start", index = index, content_block = begins }
   for _, delta in ipairs { ... } do
@@ -59,7 +59,7 @@ local function json_delta(json)
   return { type = "input_json_delta", partial_json = json }
 end
 
--- A stream: its first event, those of `fill`, and what ended it.
+-- Returns a stream: its first event, those of `fill`, and its end.
 local function streamed(fill, stop, more)
   local list = { { type = "message_start", message = message() }, { type = "ping" } }
   fill(list)
@@ -413,7 +413,7 @@ local function names(body)
   return table.concat(list, " ")
 end
 
--- The blocks of the n-th system message.
+-- Returns the blocks of the n-th system message.
 local function changes(body, n)
   for _, m in ipairs(body.messages) do
     if m.role == "system" then
@@ -632,7 +632,7 @@ describe("the recordings of anthropic", function()
       }
     end
     local files = wire.by_file(exchanges, function(request)
-      return request.body.max_tokens ~= nil -- to count tokens is not a request of ours
+      return request.body.max_tokens ~= nil -- a request to count tokens, which is not one of ours
     end)
     for _, list in ipairs(files) do
       wire.check_requests(list, form)

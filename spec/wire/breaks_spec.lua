@@ -1,7 +1,8 @@
---- `cache_break` is told if and only if a request does not begin with the segments of the one
--- before: random conversations, in which tools come, go, change and come back, prompts and
--- settings change and are put back, on each wire in each of its modes, compared with the bytes
--- that are sent. BREAKS=n makes n conversations of each kind (40).
+--- `cache_break` is reported if and only if a request does not begin with the segments of the one
+-- before. Random conversations, in which tools are added, removed, changed and added again, and
+-- prompts and settings are changed and changed back, on each wire in each of its modes, are
+-- compared with the bytes that are sent. BREAKS=n sets the number of conversations of each kind
+-- (default 40).
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local random = require "support.random"
@@ -19,7 +20,7 @@ local WIRES = {
 }
 local COUNT = math.tointeger(tonumber(os.getenv "BREAKS" or 40))
 
---- True if the second request begins with all segments of the first, deferred tools apart.
+--- Returns true if the second request begins with all segments of the first, except deferred tools.
 local function begins(before, after)
   local function cached(r)
     local list = {}
@@ -37,7 +38,7 @@ local function begins(before, after)
   return true
 end
 
---- The fault of what is told of the later request, or nil. `set`: its settings are others.
+--- Returns the fault in the report of the later request, or nil. `set`: its settings have changed.
 local function fault(before, after, set)
   local same = begins(before, after) and not set
   if after.reason and same then
@@ -46,7 +47,7 @@ local function fault(before, after, set)
     return "it departs, and nothing is told"
   end
   for _, s in ipairs(after.segments) do
-    local bytes = s.bytes:gsub("^,", "") -- the first of a list has none
+    local bytes = s.bytes:gsub("^,", "") -- the first item of a list has no comma
     if not after.body:find(bytes, 1, true) then
       return "a segment is not in the body: " .. s.bytes
     end
@@ -60,8 +61,8 @@ local function spec_of(name, version)
     parameters = { type = "object", properties = { n = { type = "integer" } } } }
 end
 
---- The entries of a conversation, request by request, and for each whether its settings are
---- others than those that the one before was sent with.
+--- Returns the entries of a conversation, request by request, and for each true if its settings
+-- differ from those of the last request.
 local function conversation(pick)
   local names, there, version = { "a", "b", "c", "d" }, {}, {}
   local calls, lists, sets = 0, {}, {}
@@ -94,10 +95,10 @@ local function conversation(pick)
     local name, what = names[pick(#names)], pick(10)
     if what <= 3 then
       if there[name] then remove(name) else add(name) end
-    elseif what <= 5 then -- another definition, perhaps of one that is gone
+    elseif what <= 5 then -- another definition, perhaps of a removed tool
       version[name] = pick(2)
       add(name)
-    elseif what == 6 and there[name] then -- removed and put back, or added and taken away
+    elseif what == 6 and there[name] then -- removed and added again
       remove(name)
       add(name)
     elseif what == 6 or what == 7 then
@@ -126,7 +127,7 @@ local function conversation(pick)
       set()
       say "P1"
       for i = 1, pick(3) - 1 do add(names[i]) end
-    elseif pick(6) > 1 then -- else the same is sent again: the request had failed
+    elseif pick(6) > 1 then -- otherwise the same is sent again, as after a failed request
       calls = calls + 1
       local id = "call_" .. calls
       list[1] = encode { type = "assistant", content = server.array {}, stop = "tool_calls",
@@ -175,7 +176,7 @@ describe("a broken cache", function()
               kept = kept + (r[i].reason and 0 or 1)
             end
           end
-          assert.is_true(breaks > 0 and kept > 0) -- both sides were tried
+          assert.is_true(breaks > 0 and kept > 0) -- both outcomes occurred
         end)
       end
     end
@@ -230,7 +231,7 @@ describe("a broken cache", function()
   end)
 end)
 
--- The same through runs: what handlers change in a turn, against the requests of a program's model.
+-- The same through runs: changes of handlers in a turn, against the requests of a scripted model.
 describe("a run's cache_break", function()
   local function tool(name, version, handler)
     return ah.tool { name = name, description = name .. version,

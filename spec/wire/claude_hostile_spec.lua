@@ -1,11 +1,12 @@
--- claude_agent_sdk against commands that do not keep to the protocol: every run ends with an
--- error or an answer, in bounded time and memory, and leaves no process and no descriptor.
+-- claude_agent_sdk with commands that violate the protocol: every run ends with an error or an
+-- answer, in limited time and memory, and leaves no process and no descriptor.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local command = require "support.command"
 local descriptors = require "support.descriptors"
 
--- The beginning of the programs below: a command that shakes hands and waits for the question.
+-- The beginning of the programs below: a command that does the handshake and waits for the
+-- question.
 local HEAD = [[
 local function say(line) io.stdout:write(line, "\n") io.stdout:flush() end
 local function read() return io.read "l" or os.exit(0) end
@@ -33,21 +34,21 @@ local function wait_for(what)
 wait_for '"type":"user"'
 ]]
 
---- True if any of the processes that wrote their numbers into the file is alive.
+--- Returns true if any of the processes whose ids are in the file is alive.
 local function alive(file)
   return os.execute(("for p in $(cat '%s'); do kill -0 $p 2>/dev/null && exit 0; done; exit 1")
     :format(file)) == true
 end
 
---- Open descriptors of this process, once what is garbage is gone.
+--- Returns the open descriptors of this process, after a garbage collection.
 local function fds()
   collectgarbage()
   collectgarbage()
   return descriptors()
 end
 
---- A command that runs this program (text of Lua, or of the shell, where $PIDS takes the numbers
---- of processes). Gives the file that holds them.
+--- Installs a command that runs this program (text of Lua, or of the shell, where $PIDS is the file
+-- for process ids). Returns the name of that file.
 local function hostile(program, shell)
   local numbers = command.temp ""
   local path = shell or command.temp(HEAD .. program)
@@ -68,7 +69,7 @@ end
 describe("a claude command that", function()
   local numbers, before
 
-  --- Runs it; afterwards nothing of it is left.
+  --- Runs the command; after_each checks that nothing of it is left.
   local function run(program, fields, shell)
     numbers = hostile(program, shell)
     local o = { model = "claude_agent_sdk/x", api_key = "k", retries = 0, timeout = 20, "Hello",
@@ -79,7 +80,7 @@ describe("a claude command that", function()
     return ah.run(o)
   end
 
-  --- Goodbyes to earlier commands are over when nothing is closed any more.
+  --- Waits until earlier commands are closed: the number of descriptors no longer changes.
   before_each(function()
     repeat
       before = fds()
@@ -137,7 +138,8 @@ describe("a claude command that", function()
     fails([[start() block '{"type":"text","text":{}}' result()]], "text must be a string")
   end)
 
-  --- A turn that ends with an error of these words (as in JSON), and what else its line holds.
+  --- Returns a turn that ends with an error of these words (as in JSON); `more` is the rest of its
+  -- line.
   local function ends_with(words, more)
     return ([[start() say([==[{"type":"result","subtype":"success","is_error":true%s,]==]
       .. [==["result":"%s"}]==])]]):format(more or "", words)

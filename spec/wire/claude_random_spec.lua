@@ -1,14 +1,13 @@
--- The talk with the claude command under lines that nobody would write: whatever comes, a line is
--- taken or refused by an error of a provider, what is written back is lines of JSON, and no key is
--- told.
--- CLAUDE_LINES=1000000 tries more of them.
+-- The protocol of the claude command with random lines: each line is accepted or refused by an
+-- error of a provider, all lines that are written back are JSON, and no key is shown.
+-- CLAUDE_LINES=1000000 sets the number of lines.
 local ah = require "agenthost"
 
 local talks = ah._module "agenthost.providers.claude_talk"
 local LINES = tonumber(os.getenv "CLAUDE_LINES") or 20000
 local KEY = "sk-canary-0123456789abcdef"
 
---- Beginnings of all kinds; the mutations make the rest.
+--- Lines of all kinds, which the mutations change.
 local SEEDS = {
   '{"type":"system","subtype":"init","capabilities":["sdk_mcp_tools_list_changed"]}',
   '{"type":"system","subtype":"api_retry","attempt":1,"max_retries":10,"retry_delay_ms":5,'
@@ -47,7 +46,7 @@ local function choose(list)
   return list[math.random(#list)]
 end
 
---- A value of JSON text in the line is another, or bytes come, go and change.
+--- Replaces a value of JSON text in the line, or inserts, removes and changes bytes.
 local function mutate(line)
   for _ = 1, math.random(0, 3) do
     local at, how = math.random(#line + 1), math.random(5)
@@ -73,7 +72,7 @@ local REQUEST = { system = "Be brief.", options = {}, entries = { { type = "user
   content = { { type = "text", text = "Hello" } } } }, tools = { { name = "add",
   description = "Adds.", parameters = { type = "object" } } } }
 
---- The conversation as it would go on: the model's message, and a result.
+--- Returns the request that continues the conversation: with the model's message, and a result.
 local function answered()
   local entries = table.move(REQUEST.entries, 1, 1, 1, {})
   entries[2] = { type = "assistant", content = {}, tool_calls = { { id = "t1", name = "add",
@@ -82,7 +81,7 @@ local function answered()
   return { system = REQUEST.system, options = {}, tools = REQUEST.tools, entries = entries }
 end
 
---- Of a key that stood in the line as it is, nothing is told: half of one is nobody's.
+--- Asserts that a whole key in the line is not shown; a part of a key is not a key.
 local function check_told(text, line)
   local left, keys = line:gsub("sk%-canary%-0123456789abcdef", "")
   if keys > 0 and not left:find("canary", 1, true) then
@@ -111,7 +110,7 @@ end
 
 describe("the talk with the claude command", function()
   it("takes or refuses whatever is said, and tells no key", function()
-    -- The host knows the key, as of any model that is asked with it.
+    -- The host knows the key from this model.
     assert(ah.capabilities("openai/gpt-4o", { api_key = KEY }))
     local seed = tonumber(os.getenv "SEED") or os.time()
     math.randomseed(seed)

@@ -1,12 +1,12 @@
--- The claude protocol beside recorded talks of the real command: every line of the command is fed,
--- every request of its own is answered as the recorded host answered it, and each message and
--- error comes out. Where no partial messages were recorded, they are made from the whole ones.
+-- The claude protocol with recorded sessions of the real command: every line of the command is
+-- read, each of its requests must be answered as the recorded host did, and each message and error
+-- must come out. If no partial messages were recorded, they are made from the whole ones.
 local ah = require "agenthost"
 local server = require "support.server"
 
 local ROOT = "../shared/wire/claude-cli/"
 
--- Recordings whose host did something that agenthost does not do, and the difference.
+-- Recordings whose host differs from agenthost, and the difference.
 local DIFFERENCES = {
   ["can-use-tool.jsonl"] = "the host denied our own tools; here the run does, when they are called",
   ["controls.jsonl"] = "one of its requests was unknown to the command, which is an error to us",
@@ -43,7 +43,7 @@ local function files()
   return list
 end
 
---- The same-shaped JSON text of a value, whatever the order of its members was.
+--- Returns a text of a value that does not depend on the order of its members.
 local function text_of(v)
   if type(v) ~= "table" or v == server.null then
     return server.encode(v)
@@ -95,7 +95,7 @@ function Ours:line(line)
   }
   local kind = ah.json.decode(line).type
   if (kind == "stream_event" or kind == "result") and not self.talk.listening then
-    return { hold = true, warning = "" } -- it is read when the next message is asked for
+    return { hold = true, warning = "" } -- read when the next message is asked for
   end
   local ok, what = pcall(self.talk.line, self.talk, line, out)
   if not ok then
@@ -107,7 +107,7 @@ function Ours:line(line)
   return news
 end
 
--- -- a talk: what the recorded host knew, in the form of our requests ---------------------------
+-- -- a recorded session: the host's knowledge, as our requests ----------------------------------
 
 local Talk = {}
 Talk.__index = Talk
@@ -148,7 +148,7 @@ function Talk:ask()
   self:take_out()
 end
 
---- Our answers so far, by the id of the command's request.
+--- Collects our answers so far, by the id of the command's request.
 function Talk:take_out()
   for line in self.claude:out():gmatch "[^\n]+" do
     local m = server.decode(line)
@@ -187,7 +187,7 @@ function Talk:give(msg)
   end
 end
 
---- Acts as the run would: makes the calls and answers them with the results of the recorded host.
+--- Acts as the run does: makes the calls and answers them with the results of the recorded host.
 function Talk:message_ended()
   local calls = self.calls
   self.calls = nil
@@ -219,7 +219,7 @@ function Talk:event(e)
   self:give { type = "stream_event", event = e, parent_tool_use_id = server.null }
 end
 
---- The events that a whole message would have come as.
+--- Makes the events of a whole message.
 function Talk:make_events(message)
   local blocks, calls = self.blocks[message.id], nil
   if self.partial or not blocks then

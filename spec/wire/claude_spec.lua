@@ -1,11 +1,12 @@
--- claude_agent_sdk: runs over a stand-in for the `claude` command (support/fake_claude.lua).
+-- claude_agent_sdk: runs with a substitute for the `claude` command (support/fake_claude.lua).
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local command = require "support.command"
 local server = require "support.server"
 local sound = require "support.sound"
 
---- A stand-in that plays this script (text of Lua). Gives the log of what it was sent.
+--- Installs a substitute that plays this script (text of Lua). Returns the log of the lines that it
+-- gets.
 local function fake(script)
   local file, log, wrapper = command.temp("return " .. script), command.temp(""), command.temp()
   local f <close> = assert(io.open(wrapper, "w"))
@@ -36,12 +37,12 @@ local function logged(log)
   return all
 end
 
---- True if the stand-in of this log is at work.
+--- Returns true if the substitute of this log is running.
 local function alive(log)
   return os.execute(("kill -0 $(cat %s.pid) 2>/dev/null"):format(log)) == true
 end
 
---- Within two seconds it is not.
+--- Returns true if it ends within two seconds.
 local function gone(log)
   for _ = 1, 40 do
     if not alive(log) then
@@ -465,7 +466,8 @@ describe("claude_agent_sdk", function()
       assert.is_nil(reply)
       assert.is_string(err.code)
       local entries = sound.check(agent:transcript())
-      if o.timeout or o.max_iterations or o.budget then -- of each run: go on without
+      -- these apply to each run, so continue without them
+      if o.timeout or o.max_iterations or o.budget then
         local path = command.temp()
         assert(agent:save(path))
         agent:close()

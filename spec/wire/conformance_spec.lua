@@ -1,4 +1,4 @@
--- Adapters written in Lua, and the kit that tries adapters.
+-- Adapters written in Lua, and the conformance tests for adapters.
 local ah = require "agenthost"
 local sound = require "support.sound"
 
@@ -18,7 +18,7 @@ local function has(text, part)
   assert.truthy(text:find(part, 1, true), ("no %q in:\n%s"):format(part, text))
 end
 
---- The turns of a scripted model, said by an adapter in Lua. `change` spoils what it says.
+--- Plays the turns of a scripted model through an adapter in Lua. `change` spoils a turn.
 local function play(turns, change)
   local at = 0
   return function(_, out)
@@ -53,7 +53,7 @@ local function play(turns, change)
   end
 end
 
---- An adapter that owns its loop: it asks for the results of its calls.
+--- Makes an adapter with its own loop: it asks for the results of its calls.
 local function looping(turns, mode)
   local at = 0
   local say = play(setmetatable({}, { __index = function()
@@ -188,7 +188,7 @@ describe("ah.conformance", function()
     end
   end)
 
-  --- The same turns as events of the Messages API, from a loop of the adapter's own.
+  --- Makes an adapter with its own loop that sends the same turns as events of the Messages API.
   local function in_events(turns)
     local at = 0
     local function say(turn, out)
@@ -533,7 +533,7 @@ describe("ah.adapter", function()
     assert.same({ 1, 3 }, answers)
   end)
 
-  --- An adapter whose states are told of: their ends, as "number why", in a list.
+  --- Makes an adapter; the ends of its states are listed as "number why".
   local function keeping(answer, more)
     local told, opened = {}, 0
     local spec = { name = "acme/kept", answer = answer,
@@ -542,7 +542,7 @@ describe("ah.adapter", function()
         return { number = opened, answers = 0 }
       end,
       close = function(state, why)
-        ah.sleep(0.01) -- it may wait
+        ah.sleep(0.01) -- close may wait
         told[#told + 1] = state.number .. " " .. why
       end }
     for k, v in pairs(more or {}) do
@@ -775,7 +775,7 @@ describe("ah.adapter", function()
         after = out:cancelled()
         return "y"
       end } }
-    agent:run "x" -- the answer was whole before anybody looked
+    agent:run "x" -- the answer was complete before it was read
     assert.same({ false, true }, { before, after })
   end)
 

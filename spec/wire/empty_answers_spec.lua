@@ -1,5 +1,5 @@
--- Answers of a model that say nothing: no text, or white space alone, and no calls. No server is
--- sent one again, and `on_empty` says whether it stands. docs/reference/run.md,
+-- Empty answers of a model: no text, or only white space, and no calls. They are never sent back to
+-- a server; `on_empty` decides whether such an answer is accepted. docs/reference/run.md,
 -- docs/reference/models.md.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
@@ -9,7 +9,7 @@ local sound = require "support.sound"
 
 local function quiet() end
 
--- Each wire: its model and address, where its messages are, and how an origin looks there.
+-- Each wire: its model and address, the field with its messages, and its form of thoughts.
 local WIRES = {
   { "openai", "gpt-4o", "https://api.openai.com/v1", "messages" },
   { "compatible", "deepseek-r1", "https://h/v1", "messages",
@@ -141,7 +141,8 @@ describe("a message of the model that says nothing", function()
         { "openai/responses/gpt-5.4", "/v1", "input" },
         { "anthropic/claude-opus-4-5", "", "messages" },
         { "ollama/qwen3", "", "messages" }, { "compatible/qwen3", "/v1", "messages" },
-        stream and { "gemini/gemini-3-pro", "", "contents" } or nil } do -- whole it is malformed
+        -- unstreamed it is malformed
+        stream and { "gemini/gemini-3-pro", "", "contents" } or nil } do
         local m <close> = mock.start 'return { { text = "" }, { text = "" }, { text = "ok" } }'
         local agent = ah.agent { model = at[1], base_url = m.url .. at[2], api_key = "a-key",
           stream = stream, log = quiet }

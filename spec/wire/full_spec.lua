@@ -1,6 +1,6 @@
---- A full context, in the words of each wire: code `context_full`, with the window and what is
--- used of it where the words say so; and errors that sound alike and are none. The words are
--- those of recordings (../shared/wire), of the servers' sources and docs, and of users' reports.
+--- A full context in the messages of each wire: code `context_full`, with the window and the used
+-- tokens if the message has them; and similar messages of other errors. The messages are from
+-- recordings (../shared/wire), from the servers' sources and docs, and from users' reports.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local server = require "support.server"
@@ -21,7 +21,7 @@ end
 
 local MAX = "This model's maximum context length is "
 
--- message, window, used, and what else the error holds (`at`: its status)
+-- message, window, used, and other members of the error (`at`: its status)
 local FULL = {
   openai = {
     { "Your input exceeds the context window of this model. Please adjust your input and try "
@@ -170,7 +170,7 @@ local FULL = {
   },
 }
 
--- Errors that are none, whatever their words remind of.
+-- Similar messages of other errors.
 local OTHERS = {
   openai = {
     { "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 342389. The "
@@ -246,7 +246,7 @@ local OTHERS = {
 
 local NOT_OURS = { [1] = true, [2] = true, [3] = true, at = true }
 
--- The wire's error object.
+-- Returns the wire's error object.
 local function error_of(case)
   local e = { message = case[1] }
   for k, v in pairs(case) do
@@ -257,7 +257,7 @@ local function error_of(case)
   return e
 end
 
--- Every way in which a wire tells an error: { status, body, content type }.
+-- Returns every form in which a wire reports an error: { status, body, content type }.
 local function ways(wire, case)
   local e, at = error_of(case), case.at or 400
   local list = { { at, encode { error = e, type = "error" } } }
@@ -265,12 +265,12 @@ local function ways(wire, case)
     list[#list + 1] = { 200, "data: " .. encode(doc) .. "\n\n", "text/event-stream" }
   end
   if wire == "openai" then
-    list[#list + 1] = { at, encode(e) } -- Mistral, vLLM: its members alone
+    list[#list + 1] = { at, encode(e) } -- Mistral, vLLM: only its members
     list[#list + 1] = { at, encode { error = case[1] } }
   elseif wire == "gemini" then
     list[#list + 1] = { at, encode(server.array { { error = e } }) }
   end
-  if at == 400 then -- what a stream says has no status but in its words
+  if at == 400 then -- in a stream the status is only in the message
     event { type = "error", error = e }
   end
   return list
@@ -280,7 +280,7 @@ local function each(cases, check)
   for wire, list in pairs(cases) do
     for _, case in ipairs(list) do
       for i, way in ipairs(ways(wire, case)) do
-        -- a bare string has the words alone, not the code
+        -- a bare string has only the message, not the code
         if not (wire == "openai" and i == 3 and (case.code or case.type or case.metadata)) then
           check(case, ("%s, way %d: %s"):format(wire, i, case[1]), read(wire, table.unpack(way)))
         end
@@ -387,7 +387,7 @@ describe("a full context", function()
   end)
 end)
 
--- One run against responses, over HTTP.
+-- Runs once against these responses, over HTTP.
 local function run(o, ...)
   local s <close> = server.start { responses = { ... } }
   o.base_url, o.api_key, o.http = s.url, "k", { retries = 0 }

@@ -1,5 +1,5 @@
--- Gemini's generateContent: recorded traffic and cases of our own through the adapter, each
--- request built again, and runs over real HTTP on loopback.
+-- Gemini's generateContent: recorded traffic and our own cases through the adapter, each request
+-- built again, and runs over real HTTP on loopback.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local gemini = require "support.gemini"
@@ -434,7 +434,7 @@ local function recorded()
   return list
 end
 
--- Requests of one file in a row, each continuing the one before.
+-- Checks successive requests of one file, each continuing the one before.
 local function check_requests(list)
   local before, history, known
   for _, x in ipairs(list) do

@@ -1,7 +1,8 @@
--- Answers that are not as their provider documents them, on every wire, whole and streamed: each
--- is an error that names the place, never a good, an empty or a shortened answer. A generator
--- changes one member after the other; what nobody promised changes nothing. AGENTHOST_MUTANTS=all
--- does so with all of the recordings, too (minutes), else with a few members of each.
+-- Answers that violate their provider's documentation, on every wire, whole and streamed: each is
+-- an error that names the place, and never a good, an empty or a shortened answer. A generator
+-- changes one member after the other; members that are not documented change nothing.
+-- AGENTHOST_MUTANTS=all does so with all recordings, too (minutes); the default is a few members of
+-- each.
 local ahtest = require "ahtest"
 local mutants = require "support.mutants"
 local recordings = require "support.recordings"
@@ -22,7 +23,7 @@ local function merge(...)
   return all
 end
 
--- Promises below another path.
+-- Returns promises moved below another path.
 local function under(path, promises)
   local all = {}
   for p, kinds in pairs(promises) do
@@ -195,7 +196,7 @@ local function reply(got)
     text = got.text }
 end
 
--- True if the message names the member or the item that the path ends with.
+-- Returns true if the message names the member or the item at the end of the path.
 local function names_place(message, path)
   local name = path:match "([%w_]+)$" or path:match "([%w_]+)%[%]$"
   return message:find(name or "answer", 1, true) ~= nil
@@ -581,7 +582,7 @@ end)
 describe("a character cut in two by a server", function()
   local HIGH, LOW = "\\ud83d", "\\ude00" -- 😀
 
-  -- The streams of each wire with these pieces in one string, and where it ends up.
+  -- The streams of each wire with these pieces in one string, and the string's place in the answer.
   local function raw_pieces(list, form)
     local docs = {}
     for i, text in ipairs(list) do

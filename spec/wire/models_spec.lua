@@ -1,5 +1,5 @@
--- Knowledge of models: by family and version, for names that are not known yet, under the names of
--- other servers, from a program's settings, and from the refusals of a server.
+-- Knowledge of models: by family and version, for unknown names, under the names of other servers,
+-- from a program's settings, and from the refusals of a server.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local command = require "support.command"
@@ -11,7 +11,7 @@ local function known(model)
   return assert(ah.capabilities(model, { base_url = "http://localhost", api_key = "none" }))
 end
 
--- name; how tools come later; who searches; strict; schema; where that comes from
+-- name; how tools are added later; which side searches; strict; schema; the source of the facts
 local NAMES = [[
 anthropic/claude-opus-4-8                 reference        provider yes yes table
 anthropic/claude-opus-4-7                 append           provider yes yes table
@@ -157,7 +157,7 @@ end)
 
 -- -- properties -----------------------------------------------------------------------------------
 
--- Numbers from lo to hi, or from 1 to lo.
+-- Returns a function: numbers from lo to hi, or from 1 to lo.
 local function numbers(seed)
   local next = random(seed)
   return function(lo, hi)
@@ -173,7 +173,7 @@ local function version(next)
   return table.concat(parts, ".")
 end
 
--- The same by hand: part for part, what is missing is 0.
+-- Compares versions part by part; a missing part is 0.
 local function compare(a, b)
   local x, y = {}, {}
   for n in a:gmatch "%d+" do x[#x + 1] = tonumber(n) end
@@ -210,7 +210,7 @@ describe("versions", function()
     end
   end)
 
-  -- Of each family: what a version can do, a later one can.
+  -- In each family a later version has at least the abilities of an earlier one.
   local FAMILIES = { { "anthropic/claude-opus-", 4 }, { "anthropic/claude-haiku-", 4 },
     { "anthropic/claude-sonnet-", 4 }, { "anthropic/claude-fable-", 5 },
     { "openai/responses/gpt-", 4 }, { "openai/gpt-", 4 }, { "gemini/gemini-", 1 },
@@ -272,7 +272,7 @@ describe("versions", function()
   end)
 end)
 
--- -- what a program says --------------------------------------------------------------------------
+-- -- facts from a program -------------------------------------------------------------------------
 
 describe("what a program says of a model", function()
   it("wins over the table, in part or as a whole", function()
@@ -376,12 +376,13 @@ describe("agenthost models", function()
   end)
 end)
 
--- -- what a server refuses ------------------------------------------------------------------------
+-- -- refusals of a server -------------------------------------------------------------------------
 
 local OUTPUT = { type = "object", properties = { n = { type = "integer" } }, required = { "n" },
   additionalProperties = false }
 
--- One wire and what one of its servers refuses, in its words; what the body holds before.
+-- One wire and the message with which one of its servers refuses; the ability; what the body has
+-- before.
 local REFUSED = {
   { "anthropic/claude-sonnet-8", "tools.0.custom.strict: Extra inputs are not permitted",
     "strict_tools", '"strict":true' },
@@ -541,9 +542,9 @@ describe("a limit on money", function()
   end)
 end)
 
--- -- nothing but the table compares names ---------------------------------------------------------
+-- -- only the table compares names --------------------------------------------------------------
 
--- The lines of C or Lua that hold the beginning of a model's name as a text.
+-- Returns the lines of C or Lua in which a string begins like a model's name.
 local function named_in(text)
   local found = {}
   text = text:gsub("/%*.-%*/", function(c) return (c:gsub("[^\n]", "")) end)

@@ -1,5 +1,5 @@
--- Ollama's /api/chat: documented traffic and cases of our own through the adapter, each
--- request built again, and runs over real HTTP on loopback.
+-- Ollama's /api/chat: documented traffic and our own cases through the adapter, each request built
+-- again, and runs over real HTTP on loopback.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local recordings = require "support.recordings"
@@ -10,7 +10,7 @@ local function members(value)
   return type(value) == "table" and value ~= server.null and value or {}
 end
 
--- -- a plain reading, apart from the adapter -------------------------------------------------
+-- -- a plain reader, independent of the adapter ----------------------------------------------
 
 local function take_call(r, c)
   local args = c["function"].arguments
@@ -306,8 +306,8 @@ end)
 
 local KEPT = { model = true, messages = true, tools = true }
 
--- A recorded request as we say the same: `format` is not ours to say, options of ours are
--- under `options`, ids are made where there are none.
+-- Returns a recorded request in the form of ours: without `format`, options that we do not send,
+-- and ids of calls.
 local function explained(body)
   local out = {}
   for key in pairs(KEPT) do

@@ -1,5 +1,5 @@
--- Runs with the OpenAI adapter over real HTTP on loopback: what is asked, what is made of
--- every kind of answer, what is tried again, and that the key stays where it belongs.
+-- Runs with the OpenAI adapter over real HTTP on loopback: requests, the outcome of every kind of
+-- answer, retries, and that the key stays secret.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local server = require "support.server"
@@ -18,7 +18,7 @@ local function merge(into, from)
   return into
 end
 
--- ah.run against a server, "hi" being said unless there is more to say.
+-- Runs against a server; the text is "hi" unless the fields have one.
 local function run(s, fields)
   local o = merge({ model = "openai/test", base_url = s.url, api_key = KEY }, fields)
   if not (o[1] or o.messages) then
@@ -42,7 +42,7 @@ local function has_not(text, part)
   assert.falsy(text:find(part, 1, true), ("%q in:\n%s"):format(part, text))
 end
 
--- One choice as a whole answer.
+-- Returns a whole answer with one choice.
 local function answer(message, finish, opts)
   return server.json(
     { choices = { { index = 0, message = message, finish_reason = finish } } },
@@ -50,7 +50,7 @@ local function answer(message, finish, opts)
   )
 end
 
--- A call as it stands in a message; fields left out stay out.
+-- Returns a call in the form of a message; absent fields stay absent.
 local function raw_call(id, name, arguments)
   return { id = id, type = "function", ["function"] = { name = name, arguments = arguments } }
 end
@@ -62,7 +62,7 @@ local function failure(status, fields, headers)
   )
 end
 
--- A tool that counts its calls and remembers the last arguments.
+-- Makes a tool that counts its calls and keeps the last arguments.
 local function counter(name)
   local seen = { n = 0 }
   seen.tool = ah.tool {
@@ -77,7 +77,7 @@ local function counter(name)
   return seen
 end
 
--- The text of every event, record and result of a run.
+-- Returns the text of every event, record and result of a run.
 local function everything(s, fields)
   local list = {}
   local reply, err = run(
@@ -222,7 +222,7 @@ describe("a request", function()
     assert.equal(1, reply.value.n)
     local body = s:requests()[1]:json()
     assert.equal("json_schema", body.response_format.type)
-    assert.equal(1, #body.messages) -- no words of ours beside it
+    assert.equal(1, #body.messages) -- only the user's message, no text of ours
   end)
 
   it("has every form of tool_choice", function()
@@ -461,7 +461,7 @@ describe("a tool loop", function()
     end)
   end
 
-  -- The second request's calls and results, after a first answer with these calls.
+  -- Returns the calls and results in the second request, after a first answer with these calls.
   local function second_request(calls, tools, finish)
     local s <close> = serve(
       answer(
@@ -767,7 +767,7 @@ end)
 
 describe("an answer that breaks off", function()
   local long = server.chat_text("the whole answer", { stream = true })
-  local shown = long.body:find("e answer", 1, true) -- the first half is out
+  local shown = long.body:find("e answer", 1, true) -- the first half was sent
 
   local function cut(fields)
     return merge(merge({}, long), fields)
@@ -1152,7 +1152,7 @@ describe("the command", function()
     made = {}
   end)
 
-  -- Runs a script with these variables set: stdout, stderr and exit code.
+  -- Runs a script with these variables set; returns stdout, stderr and exit code.
   local function command(env, text)
     local words, errors = {}, temp("")
     for k, v in pairs(env) do

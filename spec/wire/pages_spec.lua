@@ -1,5 +1,5 @@
---- Bodies in place of a provider's error: pages of proxies and gateways, plain text, JSON of
--- another kind. err.message, the log and events have one short line of them.
+--- Bodies instead of a provider's error: pages of proxies and gateways, plain text, JSON of another
+-- kind. err.message, the log and events have one short line of them.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local random = require "support.random"

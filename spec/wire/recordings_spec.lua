@@ -1,6 +1,6 @@
--- The OpenAI adapter against recorded traffic: every response is read, streams cut at every
--- byte; every request is built again from its messages and tools. Where the recordings are
--- not there, small cases of our own cover the same grammar.
+-- The OpenAI adapter with recorded traffic: every response is read, streams cut at every byte;
+-- every request is built again from its messages and tools. If there are no recordings, small cases
+-- of our own cover the same grammar.
 local ahtest = require "ahtest"
 local recordings = require "support.recordings"
 local server = require "support.server"
@@ -10,7 +10,7 @@ local check, check_cuts, check_ids, read = wire.check, wire.check_cuts, wire.che
 local check_prefix, outcome, whole, stream = wire.check_prefix, wire.outcome, wire.whole,
   wire.stream
 
--- Members of a request that no field of ours gives, or that we leave at their default.
+-- Members of a request that we have no field for, or leave at their default.
 local NOT_OURS = {
   "n",
   "stream",
@@ -21,7 +21,7 @@ local NOT_OURS = {
   "moderation",
   "reasoning",
 }
--- Members of a message: what a server of another origin thought is not sent back.
+-- Members of a message that are not sent back: thoughts of another origin.
 local NOT_SENT = { "reasoning", "reasoning_content", "reasoning_details", "name" }
 
 local function without(map, keys)
@@ -38,7 +38,7 @@ local function joined(content)
   return table.concat(texts)
 end
 
--- The recorded message as we say the same.
+-- Changes the recorded message into the form of ours.
 local function explained_message(m)
   without(m, NOT_SENT)
   if m.tool_calls == server.null then
@@ -55,7 +55,7 @@ local function by_name(a, b)
   return a["function"].name < b["function"].name
 end
 
--- Some recorded what many servers refuse: a message of the model that says nothing.
+-- Removes empty messages of the model, which some recordings have and many servers refuse.
 local function without_empty(messages)
   for i = #messages, 1, -1 do
     local m = messages[i]
@@ -65,8 +65,8 @@ local function without_empty(messages)
   end
 end
 
--- The recorded request as we say the same: see the two lists above; a tool that came later
--- stands last with us, so tools are compared by name.
+-- Returns the recorded request in the form of ours, see the two lists above. Tools are compared by
+-- name, as we put a tool that is added later last.
 local function explained(body, official)
   without(body, NOT_OURS)
   without_empty(body.messages)
@@ -74,7 +74,7 @@ local function explained(body, official)
     explained_message(m)
   end
   if body.tools and not body.tools[1] then
-    body.tools = nil -- an empty list is refused by some
+    body.tools = nil -- some servers refuse an empty list
   end
   for _, t in ipairs(body.tools or {}) do
     t.cache_control, t.type = nil, "function"
@@ -144,7 +144,8 @@ local function settings_of(body)
   }
 end
 
--- The tools of a request that `known` does not hold yet, as an entry; notes them there.
+-- Returns the tools of a request that `known` does not have yet, as an entry, and adds them to
+-- `known`.
 local function tools_of(body, known)
   local fresh = server.array {}
   for _, t in ipairs(body.tools or {}) do
@@ -158,8 +159,8 @@ local function tools_of(body, known)
   return fresh[1] and { type = "tools_added", tools = fresh }
 end
 
--- The messages of `body` from the n-th on, as entries in JSON. There is one prompt; what
--- else a system message says is a note.
+-- Appends the messages of `body` from the n-th on, as entries in JSON. There is one prompt; other
+-- system messages are notes.
 local function message_entries(body, from, list)
   for i = from, #body.messages do
     local m = body.messages[i]
@@ -172,7 +173,7 @@ local function message_entries(body, from, list)
   return list
 end
 
--- True if the messages of one request begin those of the next, for the same model.
+-- Returns true if the messages of one request begin those of the next, for the same model.
 local function continues(before, after)
   for i, m in ipairs(before.messages) do
     if not after.messages[i] or server.encode(m) ~= server.encode(after.messages[i]) then
@@ -225,7 +226,7 @@ local function is_chat(request)
   return request.body.messages ~= nil
 end
 
--- Requests of one file in a row, each continuing the one before where it does.
+-- Checks successive requests of one file, each continuing the one before if it does.
 local function check_requests(list)
   local before, history, known
   for _, x in ipairs(list) do
@@ -246,7 +247,7 @@ local function check_requests(list)
   return before ~= nil
 end
 
--- An event's bytes: of a table, or of text as it stands.
+-- Returns an event's bytes, from a table or from text.
 local function event(value)
   return "data: " .. (type(value) == "table" and server.encode(value) or value) .. "\n\n"
 end
@@ -255,7 +256,7 @@ local function choice(delta, finish)
   return { choices = { { index = 0, delta = delta, finish_reason = finish or server.null } } }
 end
 
--- A stream of deltas of the first choice, and what finished it; then [DONE].
+-- Returns a stream of deltas of the first choice, with its finish_reason; then [DONE].
 local function deltas(list, finish)
   local out = {}
   for i, delta in ipairs(list) do
@@ -265,12 +266,12 @@ local function deltas(list, finish)
   return stream(table.concat(out) .. event "[DONE]")
 end
 
--- A call, or a fragment of one: what is left out stays out.
+-- Returns a call, or a fragment of one; absent fields stay absent.
 local function call(index, id, name, arguments)
   return { index = index, id = id, ["function"] = { name = name, arguments = arguments } }
 end
 
--- A delta of calls.
+-- Returns a delta of calls.
 local function of_calls(...)
   return { tool_calls = { ... } }
 end
@@ -281,7 +282,8 @@ local function calls_of(x)
   return server.decode(got.entry).tool_calls
 end
 
--- Checks names and arguments of calls that a plain reading cannot check, since it is less lenient.
+-- Asserts the names and arguments of calls that the plain reader cannot check, since it is less
+-- lenient.
 local function assert_calls(expected, x)
   local calls, list = calls_of(x), {}
   check_ids(calls, calls, x.name)

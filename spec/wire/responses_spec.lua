@@ -1,5 +1,5 @@
--- The adapter of OpenAI Responses: recorded traffic and cases of our own, read whole and cut at
--- every byte; requests; tools that come and go in each mode; runs over HTTP on loopback.
+-- The adapter of OpenAI Responses: recorded traffic and our own cases, read whole and cut at every
+-- byte; requests; tools that are added and removed in each mode; runs over HTTP on loopback.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local recorded = require "support.recorded_responses"
@@ -74,7 +74,7 @@ local ITEMS = {
   text_item("Both.", "final_answer"),
 }
 
--- The stream of these items, with deltas of texts unless `mute`; `ends` is its last event.
+-- Returns the stream of these items, with deltas of texts unless `mute`; `ends` is its last event.
 local function streamed(items, ends, mute)
   local list = { { type = "response.created", response = response(nil,
     { status = "in_progress" }) } }
@@ -296,7 +296,7 @@ local function names(tools)
   return table.concat(list, " ")
 end
 
--- Names of the tools of each item that brings some; other items by their type.
+-- Returns the type of each item, with the names of the tools that it adds.
 local function brought(body)
   local list = {}
   for i, item in ipairs(body.input) do
@@ -360,8 +360,8 @@ end)
 
 local OWN = "https://api.openai.com/v1"
 
--- For each list of entries: what tool_choice says then, "auto f h" for a list of allowed tools, and
--- why the request does not begin with the one before, where it does not.
+-- Returns for each list of entries the tool_choice of its request ("auto f h" for a list of allowed
+-- tools) and the reason if the request does not begin with the one before.
 local function choices(o, ...)
   local list, reasons = {}, {}
   local r = { lower({ base_url = o.base_url or OWN, key = KEY, mode = o.mode, model = o.model },

@@ -1,5 +1,5 @@
--- Schemas on the wires: the one of an answer where a wire carries it, and tools whose parameters
--- are more than an object.
+-- Schemas on the wires: the schema of the answer if the wire can send it, and tools whose
+-- parameters are more than an object.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local server = require "support.server"

@@ -1,5 +1,5 @@
--- The servers that speak OpenAI's form, each by its name: where they are asked, with which key,
--- in what their requests differ, what of their answers goes back to them; and LiteLLM's ways.
+-- The servers that speak OpenAI's format, each by its name: addresses, keys, differences of
+-- requests, parts of answers that are sent back; and LiteLLM's peculiarities.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local recordings = require "support.recordings"
@@ -47,7 +47,7 @@ local function result(id)
   return { type = "tool_result", id = id, name = "t", content = "R", success = true }
 end
 
--- The command's error for a model, with nothing in the environment but what is given.
+-- Returns the command's error for a model, with only the given environment.
 local function said(model, env, script)
   local program = (os.getenv("AGENTHOST_BUILD") or "./build") .. "/agenthost"
   local command = ("env -i %s %s -e '%s' 2>&1"):format(env, program, (script or
@@ -170,7 +170,7 @@ describe("a request to a server", function()
       assert(run(s, name .. "/m", more))
       local all = s:requests()
       local doc = all[#all]:json()
-      assert.equal("system", doc.messages[1].role, name) -- in words in any case
+      assert.equal("system", doc.messages[1].role, name) -- as text in any case
       return doc
     end
     for name, taken in pairs(takes) do
@@ -386,7 +386,7 @@ end)
 
 -- -- recordings -----------------------------------------------------------------------------
 
--- The provider of a recording, by the host of its request; else its file's name decides.
+-- The provider of a recording, by the host of its request; otherwise its file's name decides.
 local HOSTS = { ["openrouter.ai"] = "openrouter", ["api.deepseek.com"] = "deepseek",
   ["api.groq.com"] = "groq", ["api.mistral.ai"] = "mistral", ["api.x.ai"] = "xai",
   ["api.cerebras.ai"] = "cerebras", ["router.huggingface.co"] = "huggingface" }
@@ -396,7 +396,7 @@ local function provider_of(x)
   return HOSTS[host] or x.name:match("^litellm/") and "litellm_proxy" or "compatible"
 end
 
--- A plain reading of what goes back, of answers that are not streamed.
+-- Returns the parts that are sent back, read plainly, for answers that are not streamed.
 local function thoughts_of(x, provider)
   local ok, doc = pcall(server.decode, x.body)
   local message = ok and type(doc) == "table" and doc.choices and doc.choices[1]
@@ -439,7 +439,8 @@ for _, folder in ipairs { "openai-compatible", "litellm" } do
   end)
 end
 
--- The message of a recorded request that a recorded answer became, by the ids of its calls.
+-- Returns the message of a recorded request that repeats a recorded answer, by the ids of its
+-- calls.
 local function sent_back(request, entry)
   for _, m in ipairs(request and request.body.messages or {}) do
     local calls = m.tool_calls ~= server.null and m.tool_calls or {}

@@ -1,10 +1,10 @@
--- The event-stream parser: the cases of spec/data/sse, and that no cut changes anything.
+-- The event-stream parser: the cases of spec/data/sse, and that cuts change nothing.
 local ahtest = require "ahtest"
 
 local DATA = "spec/data/sse/"
 local RECORDINGS = "../shared/wire"
 local PAIRS_UP_TO = 60 -- bytes of a stream that is cut at every two places
-local BYTES_A_FILE = 4000000 -- fed for one recording: long ones are cut at fewer places
+local BYTES_A_FILE = 4000000 -- fed for one recording; long ones are cut at fewer places
 
 local function unescape(s)
   local named = { n = "\n", r = "\r", t = "\t", ["\\"] = "\\" }
@@ -16,7 +16,7 @@ local function unescape(s)
   end))
 end
 
--- In expected lines only \xHH stands for a byte: the others are how events are written.
+-- In expected lines only \xHH is replaced by a byte; other escapes are part of the written form.
 local function unescape_bytes(s)
   return (s:gsub("\\x(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
 end
@@ -51,7 +51,7 @@ local function read_cases(name)
   return cases
 end
 
--- Events and message as one string, so that a comparison is one.
+-- Returns events and message as one string, for a single comparison.
 local function outcome(case, ...)
   local events, message, code, before = ahtest.sse_feed(case, ...)
   if events then

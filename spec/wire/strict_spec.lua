@@ -1,5 +1,5 @@
--- Tools that the provider is strict with: what it is told of them, what cannot be told and is
--- not, and that what the model then sends reaches the handler as it was meant.
+-- Tools with strict schemas: the schema that the provider gets, the rules that it cannot express,
+-- and that the model's values reach the handler with their meaning.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local mock = require "support.mock"
@@ -205,7 +205,7 @@ describe("a strict tool", function()
   end)
 end)
 
--- -- what the model sends ------------------------------------------------------------------
+-- -- values of the model -------------------------------------------------------------------
 
 local seed = 20260801
 
@@ -252,7 +252,8 @@ end
 
 local LEAF = object({ x = { type = "integer" }, next = { ["$ref"] = "#/$defs/leaf" } }, { "x" })
 
--- A value that fits, and the same as a strict model has to write it: null for what is absent.
+-- Returns a value that fits, and the form in which a strict model has to write it: null for absent
+-- members.
 local value_of
 
 local function object_value(schema, depth)
@@ -265,7 +266,7 @@ local function object_value(schema, depth)
       meant[name], written[name] = value_of(s, depth - 1)
     else
       written[name] = null
-      meant[name] = type(s.type) == "table" and null or nil -- there null is a value
+      meant[name] = type(s.type) == "table" and null or nil -- in these null is a value
     end
   end
   return ah.object(meant), ah.object(written)
@@ -320,7 +321,7 @@ describe("what a strict model sends", function()
   local SCHEMA = server.encode(object({ a = { type = "string" }, b = { type = "integer" },
     c = { type = "string", default = "d" } }, { "a" }))
 
-  -- Returns the arguments that the handler gets for those of the model; nil: it is not called.
+  -- Returns the arguments that the handler gets for those of the model; nil if it is not called.
   local function handled(options, strict, arguments)
     local got
     local f = ah.tool { name = "f", description = "F.", schema = SCHEMA, strict = strict,

@@ -1,6 +1,5 @@
-/* The layout is done twice: once to know which rows there are and in which of them the cursor
- * stands, once to write those that fit. Escape sequences in the lines are styles of our own and
- * take no column. */
+/* The layout runs twice: first to find the rows and the row of the cursor, then to write the
+ * rows that fit. Escape sequences in the lines are styles of our own and take no column. */
 #include "base/area.h"
 
 #include <stdio.h>
@@ -12,12 +11,12 @@ static const char NO_STYLE[] = "\033[0m";
 /* One walk over the lines. */
 typedef struct layout {
     const ah_area *a;
-    unsigned row, column; /* where the next character goes */
-    size_t line, of_line; /* which line, and the columns of it so far */
+    unsigned row, column; /* place of the next character */
+    size_t line, of_line; /* number of the line, and its columns so far */
     unsigned cursor_row, cursor_column;
-    unsigned first, last; /* rows that are written, last excluded */
-    ah_buf *out;          /* NULL: only measured */
-    unsigned *width;      /* of the rows that are written */
+    unsigned first, last; /* rows that are written; last is excluded */
+    ah_buf *out;          /* NULL: only measure */
+    unsigned *width;      /* columns of the written rows */
 } layout;
 
 void ah_area_init(ah_area *a, const ah_mem *mem)
@@ -68,7 +67,7 @@ static void next_row(layout *l)
     }
 }
 
-/* The cursor stands in front of the character that begins at its column, or covers it. */
+/* The cursor stands before the character that begins at its column, or covers it. */
 static void note_cursor(layout *l, unsigned columns, bool end)
 {
     const ah_area *a = l->a;
@@ -82,7 +81,7 @@ static void note_cursor(layout *l, unsigned columns, bool end)
 
 static void put_character(layout *l, ah_slice c, unsigned columns)
 {
-    if (columns > l->a->columns) { /* one column alone, and a wide one */
+    if (columns > l->a->columns) { /* columns can be 1, and the character wide */
         c = (ah_slice)AH_LIT("\xef\xbf\xbd");
         columns = 1;
     }
@@ -100,7 +99,7 @@ static void put_tab(layout *l)
         put_character(l, (ah_slice)AH_LIT(" "), 1);
 }
 
-/* At its end the cursor has a place, too, if need be in a row of its own. */
+/* At the end of a line the cursor needs a place, too; if necessary, a row of its own. */
 static void end_line(layout *l)
 {
     const ah_area *a = l->a;
@@ -125,7 +124,7 @@ static void walk(layout *l)
         unsigned columns = 0;
 
         if ((n = ah_escape_len(rest)) != 0) {
-            if (l->out) /* also of rows that are not written: a style may begin there */
+            if (l->out) /* also for rows that are not written: a style may begin there */
                 ah_buf_add(l->out, rest.p, n);
             continue;
         }
@@ -144,9 +143,9 @@ static void walk(layout *l)
 
 /* -- on the screen ---------------------------------------------------------------------------- */
 
-/* The rows above the cursor, as a terminal of `columns` shows them that has broken them anew.
- * Behind the end of a row the cursor stays with its last character: better too few, a rest of it,
- * than a line of others. */
+/* Returns the rows above the cursor after a terminal of `columns` has wrapped them anew. After
+ * the end of a row the cursor stays with its last character. Too few is better: a rest of the
+ * area remains, but no line of other output is erased. */
 static unsigned rows_above(const ah_area *a, unsigned columns)
 {
     bool behind = a->at_column && a->at < a->n_rows && a->at_column >= a->width[a->at];
@@ -192,7 +191,7 @@ static void show_cursor(ah_area *a, int shown, ah_buf *out)
     a->shown = shown;
 }
 
-/* Behind an unfinished line the cursor goes back to its end; below one that fills its row it
+/* After an unfinished line the cursor returns to its end; below a line that fills its row it
  * stays. */
 void ah_area_erase(ah_area *a, ah_buf *out)
 {
@@ -208,7 +207,7 @@ void ah_area_erase(ah_area *a, ah_buf *out)
         ah_buf_fmt(out, "\033[A\033[%uC", a->above_column);
 }
 
-/* A written text goes on over the right edge into the next row, as the terminal does it. */
+/* Text that reaches the right edge continues in the next row, as on the terminal. */
 static void follow(ah_area *a, ah_slice text)
 {
     for (size_t i = 0, n; i < text.n; i += n) {
@@ -234,7 +233,8 @@ static void follow(ah_area *a, ah_slice text)
 void ah_area_print(ah_area *a, ah_slice text, ah_buf *out)
 {
     ah_area_erase(a, out);
-    if (a->above && !a->above_column && text.n && *text.p == '\n') { /* it is there already */
+    if (a->above && !a->above_column && text.n &&
+        *text.p == '\n') { /* the line end is done already */
         a->above = 0;
         text.p++;
         text.n--;
@@ -259,7 +259,7 @@ static void go_to_cursor(ah_area *a, const layout *l, ah_buf *out)
 static void choose_rows(layout *l)
 {
     unsigned n = l->row + 1,
-             most = l->a->rows > 1 ? l->a->rows - 1 : 1; /* an unfinished line stays */
+             most = l->a->rows > 1 ? l->a->rows - 1 : 1; /* the row of an unfinished line remains */
 
     most = most < AH_AREA_ROWS ? most : AH_AREA_ROWS;
     l->first = n > most ? n - most : 0;

@@ -1,50 +1,53 @@
-/* The live area: lines at the foot of what a program has written to a terminal, which are drawn,
- * taken away and drawn again while more is written above them. Pure: it appends what is to be
- * written. Rows are broken here and end with a line end of their own, so that no terminal's way of
- * wrapping matters. */
+/* The live area: lines below a program's output on a terminal. They are drawn, erased and drawn
+ * again while more text is printed above them. The module writes nothing itself: it appends the
+ * bytes for the terminal to a buffer. It breaks rows itself and ends each with a line end, so
+ * the terminal's own way of wrapping does not matter. The area owns a buffer for its text; lack
+ * of memory shows in the buffers. */
 #ifndef AH_BASE_AREA_H
 #define AH_BASE_AREA_H
 
 #include "base/buf.h"
 
 enum {
-    AH_AREA_ROWS = 500,       /* so many are drawn at most, of a screen with more */
-    AH_AREA_TEXT = 256 << 10, /* bytes of its lines */
-    AH_AREA_AWAY = 64         /* bytes that take it away */
+    AH_AREA_ROWS = 500,       /* most rows drawn on a larger screen */
+    AH_AREA_TEXT = 256 << 10, /* most bytes of its lines */
+    AH_AREA_AWAY = 64         /* most bytes that erase it */
 };
 
 typedef struct ah_area {
-    ah_buf text; /* its lines, "\n" behind each; no controls but styles of ours */
-    bool cursor; /* is shown, at: */
+    ah_buf text; /* the lines, each with a "\n" after it; no controls except our own styles */
+    bool cursor; /* the cursor is shown, at: */
     size_t cursor_line, cursor_column; /* from 0, in columns of the line */
-    unsigned columns, rows;            /* of the terminal */
+    unsigned columns, rows;            /* size of the terminal */
     bool drawn;
-    int shown;                    /* the cursor: 1, 0 hidden by us, -1 unknown */
-    unsigned at, at_column;       /* where the cursor was left, in the area */
-    size_t n_rows;                /* drawn */
-    unsigned width[AH_AREA_ROWS]; /* of each */
-    size_t above;                 /* columns of the unfinished line above it, since its beginning */
-    unsigned above_column; /* of them in its last row; 0: it fills that, and the cursor is below */
+    int shown;                    /* state of the cursor: 1 shown, 0 hidden by us, -1 unknown */
+    unsigned at, at_column;       /* position of the cursor in the area after the last write */
+    size_t n_rows;                /* number of drawn rows */
+    unsigned width[AH_AREA_ROWS]; /* columns of each drawn row */
+    size_t above; /* columns of the unfinished line above the area, counted from its start */
+    unsigned above_column; /* columns of that line in its last row; 0: the row is full, and the
+                              cursor is below */
 } ah_area;
 
 void ah_area_init(ah_area *a, const ah_mem *mem);
 void ah_area_clear(ah_area *a);
 
-/* Its size. reflows: the terminal breaks the lines that it shows anew. */
+/* Sets the size of the terminal. reflows: the terminal wraps the lines that it shows anew. */
 void ah_area_resize(ah_area *a, unsigned columns, unsigned rows, bool reflows);
 
-/* Others have written: it is gone from the screen, and the cursor is at the beginning of a line. */
+/* Forgets the drawn area after other output: it is no longer on the screen, and the cursor is at
+ * the start of a line. */
 void ah_area_forget(ah_area *a);
 
-/* Appends what takes it off the screen; the cursor is where it began. */
+/* Appends the bytes that erase the area; the cursor is then where the area began. */
 void ah_area_erase(ah_area *a, ah_buf *out);
-/* Appends what writes a text (as ah_harmless has it, and styles) above it, behind what was written
- * before. It is gone from the screen then, and to be drawn. */
+/* Appends the bytes that print a text (from ah_harmless, with styles) above the area, after the
+ * text printed before. The area is then erased, and must be drawn again. */
 void ah_area_print(ah_area *a, ah_slice text, ah_buf *out);
-/* Appends what draws it, in place of what is drawn of it; of one that is higher than the terminal
- * the part with the cursor. */
+/* Appends the bytes that draw the area in place of the drawn one. Of an area higher than the
+ * terminal it draws the part with the cursor. */
 void ah_area_draw(ah_area *a, ah_buf *out);
-/* Puts the bytes that take the area away; returns their number, 0 where nothing is drawn. */
+/* Puts the bytes that erase the area into out; returns their number, 0 if nothing is drawn. */
 size_t ah_area_away(const ah_area *a, char out[AH_AREA_AWAY]);
 
 #endif

@@ -1,4 +1,4 @@
-/* The head of a store of files, its words for failures, and lists of entries. */
+/* The common part of file stores: initialization, error messages, and lists of entries. */
 #include "base/backing.h"
 
 #include <stdarg.h>
@@ -58,7 +58,7 @@ static const char *const reasons[] = {
 ah_status ah_fs_err(ah_err *err, ah_fs_reason reason, const char *fmt, ...)
 {
     ah_status st = reason == AH_FS_SYSTEM ? AH_INTERNAL : AH_TOOL_VALIDATION;
-    ah_err own; /* the words may be made of those of *err */
+    ah_err own; /* an argument of the message may be err->message */
     va_list ap;
 
     if (!err)

@@ -1,10 +1,10 @@
-/* Three bytes are four letters; what is left over at the end is padded with '=', or not at all. No
- * file, no JSON: escapes are taken out before a text comes here. */
+/* Three bytes become four letters; a shorter rest at the end is padded with '=', or not at all.
+ * It knows no JSON: callers remove escapes first. */
 #include "base/base64.h"
 
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-/* The two letters that the alphabets differ in come last. */
+/* The last two letters are those in which the alphabets differ. */
 typedef struct alphabet {
     char letters[65];
     bool padded;
@@ -12,7 +12,7 @@ typedef struct alphabet {
 
 static const alphabet standard = {LETTERS "+/", true}, url = {LETTERS "-_", false};
 
-/* 0-63; -1 for what is no letter of the alphabet. */
+/* Returns 0-63, or -1 if c is not a letter of the alphabet. */
 static int value_of(const alphabet *a, char c)
 {
     if (c >= 'A' && c <= 'Z')
@@ -77,7 +77,7 @@ static const char *fault_of(const alphabet *a, ah_slice text, size_t *at)
                                       : "padding, which it does not have";
     if (over == 1 || (a->padded && text.n % 4))
         return a->padded ? "an end within a group of four" : "an end within a byte";
-    if (over) /* the last letter has bits to spare */
+    if (over) /* the last letter has unused bits */
         --*at;
     return last & (over == 2 ? 15 : over == 3 ? 3 : 0) ? "bits that belong to no byte" : NULL;
 }

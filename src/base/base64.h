@@ -1,6 +1,6 @@
-/* Base64 (RFC 4648): bytes as text that JSON (section 4) or an address (section 5, base64url) can
- * hold, and back. Strict: the alphabet that is asked for; padded, base64url not at all; no line
- * breaks, no bits beside the bytes. Streams are not for here. */
+/* Base64 (RFC 4648): encodes bytes as text for JSON (section 4) or addresses (section 5,
+ * base64url), and decodes them. Decoding is strict: only the selected alphabet, padding for
+ * base64 and none for base64url, no line breaks, no extra bits. It does not handle streams. */
 #ifndef AH_BASE_BASE64_H
 #define AH_BASE_BASE64_H
 
@@ -9,14 +9,14 @@
 /* Appends the bytes as text. */
 void ah_base64_put(ah_buf *out, ah_slice bytes);
 void ah_base64url_put(ah_buf *out, ah_slice bytes);
-/* Says why the text is not what was put for some bytes ("" is, for none), and from which byte on
- * (from 0); NULL: it is. */
+/* Returns why the text is not a valid encoding (static), and sets *at to the offset of the fault
+ * from 0; NULL: it is valid, as "" is. */
 const char *ah_base64_fault(ah_slice text, size_t *at);
 const char *ah_base64url_fault(ah_slice text, size_t *at);
 bool ah_base64_valid(ah_slice text); /* true if there is no fault */
-/* Returns the number of bytes that a valid text of either alphabet stands for. */
+/* Returns the number of bytes that a valid text of either alphabet encodes. */
 size_t ah_base64_size(ah_slice text);
-/* Appends what a valid text of either alphabet stands for. */
+/* Appends the bytes that a valid text of either alphabet encodes. */
 void ah_base64_take(ah_slice text, ah_buf *out);
 
 #endif

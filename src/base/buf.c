@@ -1,5 +1,5 @@
-/* Growing a buffer, and putting bytes, numbers and formatted texts into it. What does not fit is
- * not put at all, not even in part. JSON's escapes are json.c's. */
+/* Grows a buffer, and adds bytes, numbers and formatted text. An addition that does not fit is
+ * left out whole. JSON's escapes are in json.c. */
 #include "base/buf.h"
 
 #include <stdio.h>
@@ -177,7 +177,7 @@ ah_buf ah_buf_take(ah_buf *b)
 
 void ah_buf_give_back(ah_buf *b, ah_buf *taken)
 {
-#ifdef AH_LENT /* who still uses them is found */
+#ifdef AH_LENT /* frees the bytes, so that ASan finds stale pointers */
     ah_buf_clear(taken);
 #endif
     if (b->data || !taken->data) {

@@ -1,12 +1,12 @@
-/* Decimals over the bytes of a literal: found, compared, and written in one way. What a
- * double makes of a literal is json.c's; nothing here converts to one. */
+/* Decimals over the bytes of a literal: reading, comparing, and one way of writing. Conversion
+ * to a double is in json.c. */
 #include "base/decimal.h"
 
 enum {
-    PLAIN_MOST = 21, /* digits before the point, beyond which an exponent is written */
-    PLAIN_LEAST = -5 /* likewise zeros behind it, negative */
+    PLAIN_MOST = 21, /* with more digits before the point, an exponent is written */
+    PLAIN_LEAST = -5 /* likewise with more zeros after it, negative */
 };
-#define MAX_EXPONENT 1000000000000000 /* no count of digits comes near */
+#define MAX_EXPONENT 1000000000000000 /* more than any count of digits */
 
 static bool digit(char c)
 {
@@ -23,7 +23,7 @@ static int64_t exponent_of(const char *p, const char *end)
     return negative ? -v : v;
 }
 
-/* So that what ah_decimal_put writes of it is read as the same. */
+/* Limits the scale, so that the text of ah_decimal_put reads back equal. */
 static int64_t within(int64_t scale)
 {
     return scale > MAX_EXPONENT ? MAX_EXPONENT : scale <= -MAX_EXPONENT ? 1 - MAX_EXPONENT : scale;
@@ -111,7 +111,7 @@ bool ah_decimal_int(ah_decimal d, int64_t *out)
     return true;
 }
 
-/* The first n of the digits that are left, 0 behind the last. */
+/* Appends the next n digits, and 0 after the last. */
 static void put_digits(ah_buf *b, ah_decimal *d, int64_t n)
 {
     for (; n > 0; n--) {
@@ -120,7 +120,7 @@ static void put_digits(ah_buf *b, ah_decimal *d, int64_t n)
     }
 }
 
-/* At least one digit before the point and one behind it. */
+/* Writes at least one digit before the point and one after it. */
 static void put_plain(ah_buf *b, ah_decimal d)
 {
     int64_t behind = (int64_t)d.n - d.scale;

@@ -1,10 +1,10 @@
-/* Two readers walk the texts side by side, token by token, beside the path to where they are; no
- * tree is built. Both are canonical: keys are sorted, so what one has alone is seen at once. */
+/* Two readers walk the texts token by token, beside the path to their place; no tree is built.
+ * Both texts are canonical, so keys are sorted, and a member of only one of them shows at once. */
 #include "base/differ.h"
 
-/* A container that both texts are in. */
+/* A container in both texts. */
 typedef struct frame {
-    size_t path; /* length of its pointer */
+    size_t path; /* length of the pointer to it */
     size_t next; /* arrays: the index of the next element */
     bool array;
 } frame;
@@ -42,7 +42,7 @@ static void step_to_index(walk *w)
     ah_buf_fmt(w->path, "/%zu", f->next++);
 }
 
-/* The value that begins with t, or of the member whose key is t. */
+/* Returns the value that begins with t, or that of the member whose key is t. */
 static ah_slice value_at(ah_json_reader *r, ah_json_token t)
 {
     if (t.kind == AH_JSON_KEY)
@@ -50,7 +50,7 @@ static ah_slice value_at(ah_json_reader *r, ah_json_token t)
     return is_end(t) ? (ah_slice){NULL, 0} : ah_json_skip(r, t);
 }
 
-/* One has a member that the other has not: keys are sorted, so it is the lesser one. */
+/* Only one text has this member: the lesser key, because keys are sorted. */
 static void part_at_key(walk *w, ah_json_token ta, ah_json_token tb, ah_difference *out)
 {
     size_t n = ta.raw.n < tb.raw.n ? ta.raw.n : tb.raw.n;
@@ -66,7 +66,7 @@ static void part_at_key(walk *w, ah_json_token ta, ah_json_token tb, ah_differen
         out->b = value_at(&w->b, tb);
 }
 
-/* Behind a value: out of the containers that end with it, which both end here. */
+/* After a value: leaves the containers that end with it; they end in both texts. */
 static void enter_or_leave(walk *w, ah_json_token t)
 {
     if (t.kind == AH_JSON_ARRAY || t.kind == AH_JSON_OBJECT)
@@ -75,7 +75,7 @@ static void enter_or_leave(walk *w, ah_json_token t)
         w->depth--;
 }
 
-/* True: they part here. *done: both are at their end. */
+/* Returns true at a difference. *done: both texts have ended. */
 static bool step(walk *w, ah_difference *out, bool *done)
 {
     ah_json_token ta = ah_json_next(&w->a), tb = ah_json_next(&w->b);

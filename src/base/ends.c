@@ -1,4 +1,4 @@
-/* The end is moved only now and then, so that a flood costs one copy of it. */
+/* The kept end moves only from time to time, so that a large stream is copied about once. */
 #include "base/ends.h"
 
 #include <inttypes.h>

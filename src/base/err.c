@@ -1,5 +1,4 @@
-/* The names of statuses and phases, and words put into an error. What an error looks like to a
- * script is in lua/lua_error.c. */
+/* Names of statuses and phases, and messages of errors. lua/lua_error.c shows errors to scripts. */
 #include "base/err.h"
 
 #include <stdio.h>
@@ -65,7 +64,7 @@ void ah_err_clear(ah_err *err)
     err->message[0] = err->details[0] = '\0';
 }
 
-/* A precision may have cut a character in two, and a path may be no text at all. */
+/* A precision may have split a character, and a path may not be UTF-8. */
 static void tidy(char *p, const char *end)
 {
     while (p < end) {

@@ -1,7 +1,6 @@
-/* One pass each: repair, keys out, tags out, controls out, keys out once more (characters
- * that were written as entities may spell one), cut. Every pass but the first works in place and
- * makes it shorter or leaves it as long. It is no HTML parser: what hides behind styles or scripts
- * is not asked for. */
+/* Single passes: repair, remove secrets, remove tags, remove controls, remove secrets once more
+ * (entities may have spelled one), cut. Each pass but the first works in place and never
+ * lengthens the text. It is not an HTML parser: styles and scripts are not interpreted. */
 #include "base/excerpt.h"
 
 #include <ctype.h>
@@ -23,7 +22,7 @@ static ah_slice from(ah_slice s, size_t at)
     return (ah_slice){s.p + at, s.n - at};
 }
 
-/* Behind the mark that tells the order of bytes, which some servers begin with. */
+/* Skips a byte order mark, which some servers send. */
 static ah_slice past_mark(ah_slice s)
 {
     return begins(s, "\xef\xbb\xbf") ? from(s, 3) : s;
@@ -37,7 +36,7 @@ bool ah_begins_page(ah_slice text)
     return text.n && text.p[0] == '<';
 }
 
-/* JSON that quotes a page is none, nor is text that has a sign for "less than". */
+/* False for JSON that quotes a page, and for text with a "less than" sign. */
 static bool holds_page(ah_slice text)
 {
     static const char *const tags[] = {"<!doctype", "<html", "<head", "<body", "<title", "<?xml"};
@@ -56,7 +55,7 @@ static bool holds_page(ah_slice text)
     return false;
 }
 
-/* Behind the tag, comment or declaration at the front; quoted values are passed over. */
+/* Returns the length of the tag, comment or declaration at the front; quoted values are skipped. */
 static size_t tag_len(ah_slice s)
 {
     char quote = 0;
@@ -85,7 +84,7 @@ static bool is_tag(ah_slice s, const char *name)
            !isalnum((unsigned char)s.p[n + 1]);
 }
 
-/* Returns the length of the element at the front where a reader sees nothing of it; else 0. */
+/* Returns the length of the element at the front if its content is invisible; otherwise 0. */
 static size_t unread_len(ah_slice s)
 {
     static const char *const names[] = {"script", "style", "noscript", "template", "svg"};
@@ -99,8 +98,8 @@ static size_t unread_len(ah_slice s)
     return name ? s.n : 0;
 }
 
-/* The ASCII character that an entity at the front stands for; returns the entity's length, 0: it is
- * none. */
+/* Decodes an entity at the front that stands for an ASCII character; returns its length, or 0 if
+ * there is none. */
 static size_t entity_len(ah_slice s, char *out)
 {
     static const struct {
@@ -124,7 +123,7 @@ static size_t entity_len(ah_slice s, char *out)
                                                       ? s.p[i] - '0'
                                                       : (s.p[i] | 32) - 'a' + 10);
     if (i >= s.n || s.p[i] != ';' || c == 0 || c > 0x7e)
-        return 0; /* beyond ASCII it stays as it is written */
+        return 0; /* beyond ASCII it stays as written */
     *out = (char)c;
     return i + 1;
 }
@@ -134,8 +133,8 @@ static bool is_mark(ah_slice s)
     return s.p[0] == '<' && s.n > 1 && (isalpha((unsigned char)s.p[1]) || strchr("/!?", s.p[1]));
 }
 
-/* The text of a page, in place; a tag is a blank. *title is how much of it is what the page calls
- * itself and what stands before that. */
+/* Reduces a page to its text, in place; a tag becomes a blank. *title is the length of the
+ * beginning up to the end of the title. */
 static size_t strip(char *p, size_t n, size_t *title)
 {
     size_t to = 0;
@@ -169,9 +168,9 @@ static bool is_within(const ah_slice *s, size_t i, unsigned char low, unsigned c
     return i < s->n && (unsigned char)s->p[i] >= low && (unsigned char)s->p[i] <= high;
 }
 
-/* The length of a sequence for a terminal at the front: "ESC [ 31 m", "ESC ] title BEL" (or ESC and
- * a backslash at its end), ESC and a letter; else 0. One that does not end goes as far as it
- * may. */
+/* Returns the length of a terminal sequence at the front: "ESC [ 31 m", "ESC ] title BEL" (or
+ * ending with ESC and a backslash), ESC and a letter; otherwise 0. An unfinished one extends to
+ * its limit. */
 static size_t sequence_len(ah_slice s)
 {
     size_t i = 2;
@@ -192,7 +191,7 @@ static size_t sequence_len(ah_slice s)
     return i + is_within(&s, i, 0x07, 0x07);
 }
 
-/* One line, in place: a control is a blank, and a sequence nothing. */
+/* Makes one line, in place: a control becomes a blank, and a sequence is removed. */
 static size_t flatten(char *p, size_t n)
 {
     size_t to = 0;
@@ -207,7 +206,7 @@ static size_t flatten(char *p, size_t n)
     return ah_flatten(p, to);
 }
 
-/* Words with single blanks between them: a page's line ends and indents say nothing. */
+/* Puts single blanks between words, as a page's line ends and indents mean nothing. */
 static size_t tidy(char *p, size_t n)
 {
     size_t to = 0;
@@ -254,7 +253,7 @@ void ah_excerpt(ah_slice text, const ah_secrets *secrets, size_t most, ah_buf *o
     text = past_mark(text);
     if (text.n > MOST_READ)
         text.n = MOST_READ;
-    ah_buf_init(&b, out->mem, 4 * (size_t)MOST_READ); /* a bad byte becomes a character of three */
+    ah_buf_init(&b, out->mem, 4 * (size_t)MOST_READ); /* U+FFFD has three bytes */
     ah_utf8_repair(text, &b);
     if (!ah_buf_ok(&b)) {
         out->status = b.status;

@@ -1,17 +1,17 @@
-/* Excerpts of text from outside (servers, proxies, programs) for error messages and log lines: one
- * short line, whatever came. A page of HTML is its title and what a reader sees first of it. */
+/* Makes excerpts of text from outside (servers, proxies, programs) for error messages and log
+ * lines: always one short line. Of an HTML page it takes the title and the first visible text. */
 #ifndef AH_BASE_EXCERPT_H
 #define AH_BASE_EXCERPT_H
 
 #include "base/secret.h"
 
-enum { AH_EXCERPT = 400, AH_EXCERPT_PAGE = 200 }; /* bytes at most, of text and of a page */
+enum { AH_EXCERPT = 400, AH_EXCERPT_PAGE = 200 }; /* limits in bytes, of text and of a page */
 
-/* True if it begins as HTML and XML do, and no JSON does. */
+/* True if the text begins as HTML and XML do, and no JSON does. */
 bool ah_begins_page(ah_slice text);
 
-/* Appends it: valid UTF-8, without controls and sequences for a terminal, the secrets taken out
- * before anything is cut. `most` is for text; a page has AH_EXCERPT_PAGE at most. */
+/* Appends the excerpt: valid UTF-8, without controls and terminal sequences. Secrets are removed
+ * before the text is cut. `most` limits text; AH_EXCERPT_PAGE limits a page. */
 void ah_excerpt(ah_slice text, const ah_secrets *secrets, size_t most, ah_buf *out);
 
 #endif

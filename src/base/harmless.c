@@ -1,4 +1,4 @@
-/* One pass: what lies between two controls is repaired and copied as a whole. */
+/* One pass: text between two controls is repaired and copied as a whole. */
 #include "base/harmless.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Cells in a power of two, half of them free at least: a position and one, 0 where there is none.
- * Names are asked of the owner, so nothing is kept twice. */
+/* The number of cells is a power of two, at least half of them free. A cell holds position + 1,
+ * or 0. Names come from the owner, so nothing is stored twice. */
 #include "base/index.h"
 
 void ah_index_clear(ah_index *x)
@@ -10,7 +10,7 @@ void ah_index_clear(ah_index *x)
     x->n = x->used = 0;
 }
 
-/* The name's own cell, or the free one where it would go. */
+/* Returns the cell of the name, or the free one for it. */
 static uint32_t *cell_of(const ah_index *x, ah_slice name)
 {
     size_t i = (size_t)ah_slice_hash(name) & (x->n - 1);

@@ -1,8 +1,7 @@
-/* JSON once it is checked: the reader over it, members and strings and numbers found
- * in it, the small parts of a writer, and UTF-8. Nothing here can fail on checked
- * text and nothing but a given ah_buf takes memory.
+/* Checked JSON: the reader, members, strings and numbers in it, small writers, and UTF-8. On
+ * checked text nothing fails, and only a given ah_buf allocates.
  *
- * Not here: judging text from outside (json_check.c), canonical text (json_canon.c). */
+ * json_check.c checks text from outside; json_canon.c makes canonical text. */
 #include "base/json.h"
 
 #include <float.h>
@@ -12,7 +11,7 @@
 #include "base/json_walk.h"
 
 enum {
-    SIGNIFICANT = 800, /* digits that can matter to a double: halfway cases have at most 767 */
+    SIGNIFICANT = 800, /* digits that can affect a double: halfway cases have at most 767 */
     MAX_EXPONENT = 20000
 };
 
@@ -30,7 +29,8 @@ size_t ah_utf8_len(const char *s, const char *end)
             return 0;
     if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90)) /* overlong */
         return 0;
-    if ((p[0] == 0xed && p[1] >= 0xa0) || (p[0] == 0xf4 && p[1] >= 0x90)) /* surrogate, too large */
+    if ((p[0] == 0xed && p[1] >= 0xa0) ||
+        (p[0] == 0xf4 && p[1] >= 0x90)) /* surrogate, or too large */
         return 0;
     return n;
 }
@@ -104,7 +104,7 @@ static const char *skip_blanks(const char *p, const char *end)
     return p;
 }
 
-/* Most white space is one blank, or a line's end and an indentation. */
+/* Most white space is one blank, or a line end with an indentation. */
 const char *ah_json_skip_white(const char *p, const char *end)
 {
     while (p < end && is_white(*p))
@@ -151,7 +151,7 @@ size_t ah_json_unescape_one(const char **pp, const char *end, char out[4])
         out[0] = f ? to[f - from] : c;
         return 1;
     }
-    if ((u = ah_json_hex4(p, end)) < 0) { /* not in checked text */
+    if ((u = ah_json_hex4(p, end)) < 0) { /* impossible in checked text */
         *pp = end;
         return ah_utf8_put(0xfffd, out);
     }
@@ -173,7 +173,7 @@ const char *ah_json_far_string_end(const char *p, const char *near, const char *
         if (end - slash < 2)
             return end;
         p = slash + 2;
-        if (quote < p) /* it was the escaped one */
+        if (quote < p) /* an escaped quote */
             quote = memchr(p, '"', (size_t)(end - p));
     }
     return quote ? quote : end;
@@ -208,7 +208,7 @@ ah_json_reader ah_json_read(ah_slice checked)
     return (ah_json_reader){.p = skip_white(p, end), .end = end};
 }
 
-/* The kind of the token that begins with this character. */
+/* Returns the kind of the token that begins with this character. */
 static inline ah_json_kind kind_at(char c)
 {
     switch (c) {
@@ -293,7 +293,7 @@ ah_json_kind ah_json_kind_of(ah_slice checked)
     return r.p < r.end ? kind_at(*r.p) : AH_JSON_END;
 }
 
-/* The token of a string; of what is none, one of no kind. */
+/* Returns the token of a string; if it is not one, a token without a kind. */
 static inline ah_json_token string_token(ah_slice value)
 {
     ah_json_reader r = ah_json_read(value);
@@ -321,7 +321,7 @@ static inline bool key_is(ah_json_token t, const char *key)
     if (!t.raw.n)
         return !*key;
     return *t.raw.p == *key && strncmp(t.raw.p, key, t.raw.n) == 0 &&
-           strlen(key) == t.raw.n; /* what is not checked may have a NUL */
+           strlen(key) == t.raw.n; /* unchecked text may contain NUL */
 }
 
 ah_slice ah_json_member(ah_slice checked_object, const char *key)
@@ -418,7 +418,7 @@ bool ah_json_string_is(ah_slice value, const char *lit)
     return ah_json_token_is(string_token(value), lit);
 }
 
-/* Escapes as cJSON's printer does, so that both give the same canonical text. */
+/* Escapes as cJSON's printer does, so that both give equal canonical text. */
 static void put_escape(ah_buf *b, unsigned char c)
 {
     static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
@@ -450,8 +450,7 @@ void ah_json_put_string(ah_buf *b, ah_slice s)
     ah_buf_char(b, '"');
 }
 
-/* Written into the error itself, so that it needs no memory. `value` is JSON where it is not a
- * text. */
+/* Writes into the error itself and needs no memory. `value` is JSON unless is_text. */
 static void put_detail(ah_err *err, const char *name, ah_slice value, bool is_text)
 {
     size_t n = strlen(err->details);
@@ -498,7 +497,7 @@ ah_slice ah_json_detail_of(const ah_err *err, const char *name)
     return ah_json_kind_of(value) == AH_JSON_STRING ? ah_json_inside(value) : (ah_slice){NULL, 0};
 }
 
-/* Only what fits and is not "-0", which is a float. */
+/* Reads a literal that fits and is not "-0", which is a float. */
 static bool read_int(ah_slice lit, int64_t *out)
 {
     bool negative = lit.n && lit.p[0] == '-';
@@ -517,7 +516,7 @@ static bool read_int(ah_slice lit, int64_t *out)
     return lit.n > negative;
 }
 
-/* The exponent behind 'e', held within bounds that no count of digits reaches. */
+/* Reads the exponent after 'e', limited to values beyond any count of digits. */
 static int64_t read_exponent(const char *p, const char *end)
 {
     bool negative = p < end && *p == '-';
@@ -529,8 +528,8 @@ static int64_t read_exponent(const char *p, const char *end)
     return negative ? -v : v;
 }
 
-/* The value of the literal, rewritten as digits and exponent without a point: strtod would look for
- * the locale's. Digits that do not fit become a single 1, unless all are 0. */
+/* Returns the value of the literal, rewritten with an exponent and without a point, because
+ * strtod expects the locale's point. Digits that do not fit become a single 1, unless all are 0. */
 static double read_float(ah_slice lit)
 {
     const char *p = lit.n ? lit.p : "", *end = p + lit.n;
@@ -583,7 +582,7 @@ bool ah_json_number(ah_slice literal, ah_json_num *out)
     return out->d <= DBL_MAX && out->d >= -DBL_MAX;
 }
 
-/* "%g", but with '.' for the locale's point (of whatever bytes) and never like an integer. */
+/* Prints "%g" with '.' in place of the locale's point (of any bytes), and never like an integer. */
 static void print_double(char *out, size_t size, int digits, double d)
 {
     char s[48];
@@ -602,7 +601,7 @@ static void print_double(char *out, size_t size, int digits, double d)
 
 void ah_json_put_double(ah_buf *b, double d)
 {
-    int digits = d < DBL_MIN && d > -DBL_MIN ? 1 : 15; /* subnormals hold fewer */
+    int digits = d < DBL_MIN && d > -DBL_MIN ? 1 : 15; /* subnormals have fewer */
     ah_json_num back;
     char s[48];
 

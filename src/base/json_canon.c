@@ -1,6 +1,6 @@
-/* ah_json_canon: the one text of a value, made through a cJSON tree. The only file
- * that knows cJSON: what the library cannot keep (long integers, NUL in strings) goes
- * into the tree as text that is already canonical. cJSON allocates in its own memory. */
+/* ah_json_canon: one text per value, made with a cJSON tree. Only this file uses cJSON. Values
+ * that cJSON cannot hold (long integers, NUL in strings) enter the tree as text that is already
+ * canonical. cJSON uses its own memory. */
 #include "base/json.h"
 
 #include <cjson/cJSON.h>
@@ -8,7 +8,7 @@
 #include "base/decimal.h"
 #include "base/json_chars.h"
 
-/* A double's shortest form where that is the number to the last digit, else all digits. */
+/* Writes a double's shortest form if that is the exact number, otherwise all digits. */
 static void put_float(ah_buf *b, ah_slice literal)
 {
     ah_decimal d = ah_decimal_of(literal);
@@ -25,7 +25,7 @@ static void put_float(ah_buf *b, ah_slice literal)
     ah_decimal_put(b, d);
 }
 
-/* Integers of any length are canonical as they stand, "-0" (a float) apart. */
+/* Integers of any length are canonical already, except "-0" (a float). */
 static void put_number(ah_buf *b, ah_slice literal)
 {
     size_t n = 0;
@@ -38,23 +38,23 @@ static void put_number(ah_buf *b, ah_slice literal)
         put_float(b, literal);
 }
 
-/* A cJSON tree in the making. The tree is in cJSON's memory, the buffers in ours. */
+/* A cJSON tree under construction. The tree is in cJSON's memory, the buffers in ours. */
 typedef struct tree {
     cJSON *root;
     cJSON *open[AH_JSON_MAX_DEPTH];
     int depth;
-    ah_buf name, plain; /* a key, a string without its escapes */
-    ah_buf text;        /* of a node */
+    ah_buf name, plain; /* a key, and a string without escapes */
+    ah_buf text;        /* text of a node */
 } tree;
 
-/* Buffer's bytes as a C string; NULL when memory is out. */
+/* Returns the buffer's bytes as a C string; NULL: out of memory. */
 static const char *c_string(ah_buf *b)
 {
     ah_buf_char(b, '\0');
     return ah_buf_ok(b) ? b->data : NULL;
 }
 
-/* A node that is printed as the canonical text in t->text. */
+/* Makes a node that prints as the canonical text in t->text. */
 static cJSON *text_node(tree *t)
 {
     const char *s = c_string(&t->text);
@@ -69,7 +69,7 @@ static cJSON *number_node(tree *t, ah_slice literal)
     return text_node(t);
 }
 
-/* Without escapes it is canonical as it stands. */
+/* A string without escapes is canonical already. */
 static cJSON *string_node(tree *t, ah_json_token tok)
 {
     ah_buf_reset(&t->text, 0);
@@ -111,7 +111,7 @@ static cJSON *new_node(tree *t, ah_json_token tok)
     return NULL;
 }
 
-/* Hangs a node into the tree, which owns it from then on. */
+/* Adds a node to the tree, which then owns it. */
 static bool hang(tree *t, cJSON *node)
 {
     cJSON *parent = t->depth ? t->open[t->depth - 1] : NULL;
@@ -151,7 +151,7 @@ static cJSON *merge(cJSON *a, cJSON *b)
     return first;
 }
 
-/* Sorts the first n of a list; recursion of log2(n). */
+/* Sorts the first n of a list; the recursion is log2(n) deep. */
 static cJSON *sort_list(cJSON *list, size_t n)
 {
     cJSON *last = list, *rest;
@@ -168,8 +168,7 @@ static cJSON *sort_list(cJSON *list, size_t n)
     return merge(list, sort_list(rest, n - n / 2));
 }
 
-/* Sorts members by the bytes of their keys, with the links as cJSON keeps them:
- * the first one's prev is the last. */
+/* Sorts members by the bytes of their keys. Keeps cJSON's links: prev of the first is the last. */
 static void sort_members(cJSON *object)
 {
     cJSON *last = NULL;

@@ -1,13 +1,13 @@
-/* The characters of JSON text, shared by json*.c and secret.c and by nobody else:
- * classes, skipping, UTF-8, and strings read byte by byte without unescaping them
- * into memory. Small and hot, hence inline; nothing here reports an error. */
+/* The characters of JSON text, shared by json*.c and secret.c: classes, skipping, UTF-8, and
+ * reading strings byte by byte without unescaping them into memory. The functions are small and
+ * hot, therefore inline. None reports an error. */
 #ifndef AH_BASE_JSON_CHARS_H
 #define AH_BASE_JSON_CHARS_H
 
 #include "base/json.h"
 
-/* 1 where bytes are loaded lowest first: a word's lowest bit set then marks its first byte that
- * matters. 0 elsewhere: bytes are looked at one by one. */
+/* 1 on little-endian machines: the lowest set bit of a word then marks its first relevant byte.
+ * 0 elsewhere: bytes are checked one by one. */
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 enum { LOWEST_FIRST = 1 };
 #else
@@ -24,15 +24,15 @@ static inline bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* ASCII that stands for itself in a string. */
+/* True for ASCII that stands for itself in a string. */
 static inline bool is_plain(char c)
 {
     return c >= 0x20 && c != '"' && c != '\\' && (unsigned char)c < 0x80;
 }
 
-/* Eight bytes at once: has a high bit where a byte is not plain, none where all are.
- * A subtraction sets a high bit only by borrowing, so the lowest one set is true;
- * those above it may be due to its borrow. */
+/* Tests eight bytes at once: the result has a high bit set if some byte is not plain, and is 0
+ * if all are. A subtraction sets a high bit only by borrowing, so the lowest set bit is right;
+ * higher ones may come from its borrow. */
 static inline uint64_t not_plain(uint64_t w)
 {
     const uint64_t ones = 0x0101010101010101u;
@@ -53,7 +53,7 @@ static inline const char *skip_plain(const char *p, const char *end)
     return p;
 }
 
-/* The rest of skip_white, where there is some. */
+/* The slow path of skip_white. */
 const char *ah_json_skip_white(const char *p, const char *end);
 
 static inline const char *skip_white(const char *p, const char *end)
@@ -61,7 +61,7 @@ static inline const char *skip_white(const char *p, const char *end)
     return p < end && is_white(*p) ? ah_json_skip_white(p, end) : p;
 }
 
-/* Length of the well-formed character at s (RFC 3629, section 4), or 0. */
+/* Returns the length of the well-formed character at s (RFC 3629, section 4), or 0. */
 size_t ah_utf8_len(const char *s, const char *end);
 
 static inline bool is_high_surrogate(int c)
@@ -74,20 +74,20 @@ static inline bool is_low_surrogate(int c)
     return (c & ~0x3ff) == 0xdc00;
 }
 
-/* Four hexadecimal digits, or -1. */
+/* Returns the value of four hexadecimal digits, or -1. */
 int ah_json_hex4(const char *p, const char *end);
 
-/* The escaped low surrogate at p, or -1. */
+/* Returns the escaped low surrogate at p, or -1. */
 int ah_json_low_surrogate(const char *p, const char *end);
 
-/* Decodes the escape at *pp (a backslash), moves past it, returns the length of `out`. */
+/* Decodes the escape at *pp (a backslash) and moves past it. Returns the length of `out`. */
 size_t ah_json_unescape_one(const char **pp, const char *end, char out[4]);
 
-/* A raw string on its way out of its escapes. */
+/* A reader of a raw string that unescapes it byte by byte. */
 typedef struct unescaped {
     const char *p, *end;
-    char held[4]; /* of the escape just decoded: */
-    size_t n, i;  /* its length, and what was given of it */
+    char held[4]; /* bytes of the escape just decoded */
+    size_t n, i;  /* number of these bytes, and of those returned */
 } unescaped;
 
 static inline unescaped unescaping(ah_slice raw)

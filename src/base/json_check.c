@@ -1,11 +1,9 @@
-/* ah_json_check: the strict scanner that judges what comes from outside, and the
- * words for what it refuses. It keeps no value and builds nothing; text that passed
- * is walked with the reader of json.c.
+/* ah_json_check: the strict scanner for text from outside, and its error messages. It keeps no
+ * value and builds nothing; the reader of json.c walks text that passed.
  *
- * Duplicate keys: the first LINEAR_KEYS names of an object are compared one with
- * all; a larger object is sorted once when it closes and its neighbours compared.
- * Sorting was taken rather than a hash table because its worst case is n log n
- * whatever the sender does, with no secret seed to find and no second table: the
+ * Duplicate keys: the first LINEAR_KEYS names of an object are compared with each other; a
+ * larger object is sorted once, when it closes, and neighbours are compared. Sorting takes n log
+ * n at worst for any input; a hash table would need a secret seed and a second table, while the
  * names already lie in one array that all open objects share as a stack. */
 #include "base/json.h"
 
@@ -14,13 +12,13 @@
 #include "base/json_chars.h"
 
 enum {
-    LINEAR_KEYS = 16, /* compared one with all; more are sorted */
-    FEW_KEYS = 128    /* of all open objects together, before memory is asked for */
+    LINEAR_KEYS = 16, /* compared with each other; more are sorted */
+    FEW_KEYS = 128    /* of all open objects together, before memory is allocated */
 };
 
 typedef struct key {
     ah_slice raw;
-    unsigned hash; /* only where an object is sorted */
+    unsigned hash; /* only set if an object is sorted */
     bool escaped;
 } key;
 
@@ -28,19 +26,19 @@ static const size_t IN_ARRAY = (size_t)-1;
 
 typedef struct scan {
     const char *end;
-    const char *what, *at; /* the fault; what is NULL when memory is out */
+    const char *what, *at; /* the fault; what is NULL if memory is out */
     const ah_mem *mem;
     int depth, max_depth;
     bool fresh;    /* a container was just opened */
     bool pieces;   /* a string may begin or end with half of a surrogate pair */
-    size_t halves; /* how many do */
+    size_t halves; /* number of strings that do */
     size_t nkeys, cap;
-    key *keys; /* of all open objects, the outermost first; `few` until that is full */
+    key *keys; /* of all open objects, the outermost first; `few` until it is full */
     key few[FEW_KEYS];
-    size_t first[AH_JSON_MAX_DEPTH]; /* of each open object its first key; IN_ARRAY for arrays */
+    size_t first[AH_JSON_MAX_DEPTH]; /* first key of each open object; IN_ARRAY for arrays */
 } scan;
 
-/* Each scan_x takes the place where x begins and returns the one behind it, or NULL. */
+/* Each scan_x gets the start of x and returns its end, or NULL. */
 
 static const char *fail(scan *s, const char *at, const char *what)
 {
@@ -49,8 +47,8 @@ static const char *fail(scan *s, const char *at, const char *what)
     return NULL;
 }
 
-/* Half of a pair whose other half comes in another piece: the low one that begins a string, the
- * high one that ends it. */
+/* True for half of a pair whose other half is in another piece: a low one that begins a string,
+ * or a high one that ends it. */
 static bool is_cut(scan *s, const char *from, const char *slash, int u)
 {
     const char *end = slash + 6;
@@ -60,7 +58,7 @@ static bool is_cut(scan *s, const char *from, const char *slash, int u)
     return cut;
 }
 
-/* In the string that begins at `from`. */
+/* Scans an escape in the string that begins at `from`. */
 static const char *scan_escape(scan *s, const char *from, const char *slash)
 {
     const char *p = slash + 1;
@@ -94,7 +92,7 @@ static const char *scan_utf8(scan *s, const char *p)
     return p;
 }
 
-/* The rest of the string that begins at `from`: at p is the first character that is not plain. */
+/* Scans the rest of the string that begins at `from`; the character at p is not plain. */
 static const char *scan_rest(scan *s, const char *from, const char *p, key *out)
 {
     for (; p < s->end && *p != '"'; p = skip_plain(p, s->end)) {
@@ -127,7 +125,7 @@ static const char *skip_digits(const char *p, const char *end)
     return p;
 }
 
-/* Digits, at least one. */
+/* Scans at least one digit. */
 static const char *scan_digits(scan *s, const char *p)
 {
     const char *q = skip_digits(p, s->end);
@@ -160,7 +158,7 @@ static const char *scan_word(scan *s, const char *p, const char *word)
     return p + n;
 }
 
-/* As memcmp, of the unescaped strings. */
+/* Compares unescaped strings as memcmp does. */
 static int raw_cmp(ah_slice a, ah_slice b)
 {
     unescaped x = unescaping(a), y = unescaping(b);
@@ -191,10 +189,10 @@ static int key_cmp(const key *a, const key *b)
     c = a->escaped || b->escaped ? raw_cmp(a->raw, b->raw) : ah_slice_cmp(a->raw, b->raw);
     if (c)
         return c;
-    return (a->raw.p > b->raw.p) - (a->raw.p < b->raw.p); /* the later one second */
+    return (a->raw.p > b->raw.p) - (a->raw.p < b->raw.p); /* the later one comes second */
 }
 
-/* FNV-1a: spares most comparisons of text; a collision costs time, never correctness. */
+/* FNV-1a: avoids most comparisons of text; a collision costs time, never correctness. */
 static unsigned key_hash(const key *k)
 {
     unescaped u = unescaping(k->raw);
@@ -219,7 +217,7 @@ static void sift_down(key *k, size_t i, size_t n)
     k[i] = top;
 }
 
-/* Heap sort: in place, n log n at worst (qsort promises neither). */
+/* Heap sort: in place, n log n at worst; qsort guarantees neither. */
 static void sort_keys(key *k, size_t n)
 {
     for (size_t i = n / 2; i-- > 0;)
@@ -233,7 +231,7 @@ static void sort_keys(key *k, size_t n)
     }
 }
 
-/* The keys of a large object: where the first repetition in the text begins, or NULL. */
+/* Returns the start of the first repeated key in the text, or NULL. */
 static const char *find_repetition(key *k, size_t n)
 {
     const char *at = NULL;
@@ -286,7 +284,7 @@ static bool has_nul(ah_slice raw)
     return c == 0;
 }
 
-/* A key and its colon. */
+/* Scans a key and its colon. */
 static const char *scan_key(scan *s, const char *p)
 {
     bool pieces = s->pieces;
@@ -330,7 +328,7 @@ static const char *scan_close(scan *s, const char *p)
     return p + 1;
 }
 
-/* A scalar, or the opening of a container. */
+/* Scans a scalar, or the opening of a container. */
 static const char *scan_value(scan *s, const char *p)
 {
     key ignored;
@@ -358,7 +356,7 @@ static const char *scan_value(scan *s, const char *p)
     }
 }
 
-/* In a container: its next member, or its end. */
+/* Scans the next member of a container, or its end. */
 static const char *scan_member(scan *s, const char *p)
 {
     bool fresh = s->fresh, object = s->first[s->depth - 1] != IN_ARRAY;
@@ -408,7 +406,7 @@ static ah_status check(const ah_mem *mem, ah_slice text, int max_depth, size_t *
 {
     const char *start = text.p ? text.p : "";
     bool ok;
-    scan s; /* its arrays are not cleared: only what was written is read */
+    scan s; /* its arrays are not cleared: only written elements are read */
 
     s.end = start + text.n;
     s.what = s.at = NULL;
@@ -450,7 +448,7 @@ ah_status ah_json_check_piece(const ah_mem *mem, ah_slice text, size_t *halves,
 
 enum { BEFORE = 24, AFTER = 16, LONGEST_SHOWN = 6 };
 
-/* Of a character of two or three bytes. */
+/* Returns the code point of a character of two or three bytes. */
 static unsigned number_of(const char *p, size_t n)
 {
     unsigned number = (unsigned char)*p & (n == 2 ? 0x1f : 0x0f);
@@ -460,7 +458,7 @@ static unsigned number_of(const char *p, size_t n)
     return number & 0xffff;
 }
 
-/* One character made safe for a terminal and a log; returns its length in the text. */
+/* Makes one character safe for a terminal and a log; returns its length in the text. */
 static size_t show_char(const char *p, const char *end, char shown[LONGEST_SHOWN + 1])
 {
     unsigned char c = (unsigned char)*p;
@@ -475,7 +473,7 @@ static size_t show_char(const char *p, const char *end, char shown[LONGEST_SHOWN
     return n ? n : 1;
 }
 
-/* The text around an offset, whole characters only. */
+/* Returns the text around an offset, in whole characters. */
 static void excerpt(ah_slice text, size_t offset,
                     char out[(BEFORE + AFTER + 4) * LONGEST_SHOWN + 1])
 {

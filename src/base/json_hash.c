@@ -1,6 +1,6 @@
-/* ah_json_hash: one number for one JSON value, whatever order the members of its objects
- * have, how its strings are escaped and where it has white space. It builds nothing and
- * cannot fail. It is no defence: who wants two values of the same number can find them. */
+/* ah_json_hash: one number for a JSON value, independent of the order of members, of escapes and
+ * of white space. It builds nothing and cannot fail. It is not cryptographic: collisions are
+ * easy to make on purpose. */
 #include "base/json.h"
 
 #include "base/json_chars.h"
@@ -13,7 +13,7 @@ static inline uint64_t add_byte(uint64_t h, unsigned char c)
     return (h ^ c) * 1099511628211u;
 }
 
-/* Spreads a number over all its bits, so that a sum of such tells its summands. */
+/* Spreads a number over all its bits, so that different summands give different sums. */
 static inline uint64_t spread(uint64_t h)
 {
     h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
@@ -48,7 +48,7 @@ static bool is_integer(ah_slice literal)
     return i == literal.n && !ah_slice_is(literal, "-0");
 }
 
-/* An integer has one spelling; what canonical text has as a float is taken as a double. */
+/* An integer has one spelling; a literal that is a float in canonical text counts as a double. */
 static uint64_t hash_number(uint64_t h, ah_slice literal)
 {
     ah_json_num num;
@@ -59,7 +59,7 @@ static uint64_t hash_number(uint64_t h, ah_slice literal)
     return hash_plain(h, (ah_slice){(const char *)&num.d, sizeof num.d});
 }
 
-/* Of the value whose first token is t; its depth is that of checked text. */
+/* Hashes the value whose first token is t; the recursion is as deep as checked text. */
 static uint64_t hash_value(ah_json_reader *r, ah_json_token t)
 {
     uint64_t h = add_byte(START, (unsigned char)t.kind), members = 0, key;

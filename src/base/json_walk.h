@@ -1,20 +1,20 @@
-/* The quick way through checked text of known form, shared by json.c and the readers of what models
- * send, which go over each delta of a stream: from key to key and from item to item, where
- * ah_json_next has to ask of everything what it is. Inline, as it is in many small steps.
+/* A fast reader for checked text of known form, used by json.c and by the readers of model
+ * responses for each delta of a stream. It goes from key to key and from item to item; ah_json_next
+ * must test what each token is. Inline, because the steps are small and many.
  *
- * After ah_json_read a reader is before a value. That is taken in with enter, passed over with
- * pass_value, or read token by token. */
+ * After ah_json_read a reader is before a value. The caller enters it with enter, skips it with
+ * pass_value, or reads it token by token. */
 #ifndef AH_BASE_JSON_WALK_H
 #define AH_BASE_JSON_WALK_H
 
 #include "base/json_chars.h"
 
-enum { SHORT_STRING = 64 /* most are: not worth two calls of memchr */ };
+enum { SHORT_STRING = 64 /* most are: two calls of memchr would cost more */ };
 
-/* string_end where the text up to `near` is plain and no quote stands there. */
+/* The slow path of string_end: the text up to `near` is plain and has no quote. */
 const char *ah_json_far_string_end(const char *p, const char *near, const char *end, bool *escaped);
 
-/* The closing quote of the string whose text begins at p, or `end`. */
+/* Returns the closing quote of the string whose text begins at p, or `end`. */
 static inline const char *string_end(const char *p, const char *end, bool *escaped)
 {
     const char *near = skip_plain(p, end - p > SHORT_STRING ? p + SHORT_STRING : end);
@@ -23,7 +23,7 @@ static inline const char *string_end(const char *p, const char *end, bool *escap
     return near < end && *near == '"' ? near : ah_json_far_string_end(p, near, end, escaped);
 }
 
-/* The string whose quote r->p is at; r is behind it then. */
+/* Reads the string whose opening quote is at r->p, and moves r after it. */
 static inline ah_json_token read_string(ah_json_reader *r)
 {
     ah_json_token t = {.kind = AH_JSON_STRING, .raw = {.p = r->p + 1}};
@@ -34,7 +34,7 @@ static inline ah_json_token read_string(ah_json_reader *r)
     return t;
 }
 
-/* Behind the colon that r->p is before; false: it is before none. */
+/* Moves r after the colon; false if there is none. */
 static inline bool pass_colon(ah_json_reader *r)
 {
     const char *p = skip_white(r->p, r->end);
@@ -45,7 +45,7 @@ static inline bool pass_colon(ah_json_reader *r)
     return is;
 }
 
-/* Behind a number, true, false or null. */
+/* Returns the end of a number, true, false or null. */
 static inline const char *word_end(const char *p, const char *end)
 {
     do
@@ -54,10 +54,11 @@ static inline const char *word_end(const char *p, const char *end)
     return p;
 }
 
-/* Behind the bracket that closes the array or object that r is in. */
+/* Moves r after the bracket that closes its array or object. */
 void ah_json_leave(ah_json_reader *r);
 
-/* Into the array ('[') or object ('{') that r is before; false, and r where it was: it is none. */
+/* Moves r into the array ('[') or object ('{') before it; false, and r unchanged, if there is
+ * none. */
 static inline bool enter(ah_json_reader *r, char bracket)
 {
     bool is = r->p < r->end && *r->p == bracket;
@@ -66,7 +67,7 @@ static inline bool enter(ah_json_reader *r, char bracket)
     return is;
 }
 
-/* Behind the value that r is before; returns its text. */
+/* Moves r after the value before it; returns its text. */
 static inline ah_slice pass_value(ah_json_reader *r)
 {
     const char *from = r->p;
@@ -83,7 +84,8 @@ static inline ah_slice pass_value(ah_json_reader *r)
     return (ah_slice){from, (size_t)(r->p - from)};
 }
 
-/* Before the next item of the array that r is in; false, and behind the bracket, at its end. */
+/* Moves r before the next item of its array; at the end returns false, and r is after the
+ * bracket. */
 static inline bool next_item(ah_json_reader *r)
 {
     const char *p = skip_white(r->p, r->end);
@@ -97,8 +99,8 @@ static inline bool next_item(ah_json_reader *r)
     return false;
 }
 
-/* Before the value of the next member of the object that r is in; false, and behind the bracket, at
- * its end. */
+/* Moves r before the value of the next member of its object; at the end returns false, and r is
+ * after the bracket. */
 static inline bool next_key(ah_json_reader *r, ah_json_token *key)
 {
     if (!next_item(r))

@@ -1,6 +1,6 @@
-/* A machine with one state a kind of sequence, fed byte by byte. What it does not know it passes
- * over: answers and reports of a terminal must never count as typed. A control character ends each
- * sequence, so that none swallows what a person types behind it. */
+/* A state machine with one state per kind of sequence, fed byte by byte. It skips unknown
+ * sequences: answers and reports of a terminal must never count as typed. A control character
+ * ends each sequence, so that none swallows text typed after it. */
 #include "base/keys.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ enum { MOUSE_BYTES = 3, RELEASED = 3 };
 
 static const char PASTE_END[] = "\033[201~";
 
-/* The numbers of a sequence, "1:2;3": parts of the first, the second ... 0: not there. */
+/* Numbers of a sequence, "1:2;3": the parts of the first, the second, ... 0: missing. */
 typedef struct params {
     uint32_t part[MAX_PARAMS][MAX_PARTS];
     size_t n;
@@ -44,7 +44,7 @@ static ah_keys_event named(ah_key *out, const char *name)
     return AH_KEYS_KEY;
 }
 
-/* The key of a character; with a modifier that makes it a command it types nothing. */
+/* Makes the key of a character; with a modifier that makes it a command, it types nothing. */
 static ah_keys_event character(ah_key *out, uint32_t c)
 {
     char text[5] = "";
@@ -111,7 +111,7 @@ static void read_params(const ah_keys *k, params *p)
     p->n = p->n < MAX_PARAMS ? p->n : MAX_PARAMS;
 }
 
-/* False for answers and reports, which begin or end with other marks. */
+/* False for answers and reports, which begin or end with other characters. */
 static bool has_numbers(const ah_keys *k)
 {
     for (size_t i = 0; i < k->n; i++)
@@ -120,7 +120,7 @@ static bool has_numbers(const ah_keys *k)
     return true;
 }
 
-/* Keys that kitty gives numbers of Unicode's private area. */
+/* Keys to which kitty gives numbers of Unicode's private area. */
 static ah_keys_event private_key(ah_key *out, uint32_t code)
 {
     static const char *const names[] = {"left", "right", "up",     "down",   "pageup", "pagedown",
@@ -154,7 +154,7 @@ static bool is_text(uint32_t c)
            !ah_control_len((ah_slice){text, ah_utf8_put(c, text)});
 }
 
-/* A key by its number; `shifted` (0: unknown) is what it types together with Shift. */
+/* Makes a key from its number; `shifted` (0: unknown) is what it types with Shift. */
 static ah_keys_event numbered(ah_key *out, uint32_t code, uint32_t shifted)
 {
     if (code == '\t' || code == '\r' || code == ESC || code == DEL)
@@ -215,7 +215,7 @@ static const char *by_letter(char final)
     return NULL;
 }
 
-/* R with numbers is also where the cursor is; a key has a 1 in front. */
+/* R with numbers also reports the cursor; a key begins with 1. */
 static ah_keys_event end_csi(ah_keys *k, char final, ah_key *out)
 {
     params p;
@@ -290,7 +290,7 @@ static ah_keys_event take_ground(ah_keys *k, unsigned char byte, ah_key *out)
     return AH_KEYS_NOTHING;
 }
 
-/* Of a character that was cut by another byte both are told: the byte waits. */
+/* If another byte cuts a character, both are reported: the byte waits. */
 static ah_keys_event take_utf8(ah_keys *k, unsigned char byte, ah_key *out, bool *back)
 {
     uint32_t c;
@@ -372,7 +372,7 @@ static ah_keys_event take_string(ah_keys *k, unsigned char byte, ah_key *out)
     return AH_KEYS_NOTHING;
 }
 
-/* A full buffer is no failure: what is left is passed over. */
+/* A full buffer is not a failure: the rest is discarded. */
 static void keep(ah_keys *k, const char *p, size_t n)
 {
     size_t room = k->paste.max - k->paste.len;
@@ -483,7 +483,8 @@ ah_keys_event ah_keys_quiet(ah_keys *k, ah_key *out)
 
 /* -- pastes ------------------------------------------------------------------------------------ */
 
-/* Colours and the like go whole; of other sequences, which may have no end, what makes them one. */
+/* Colors and the like are removed whole; of other sequences, which may not end, only the
+ * introducer. */
 static size_t passed_over(ah_slice rest)
 {
     if (*rest.p == '\t' || *rest.p == '\n')

@@ -1,5 +1,5 @@
-/* The copies behind lent.h, of which builds with AH_LENT alone are made. Each thread has its own:
- * what is lent does not leave it. */
+/* The copies behind lent.h, in builds with AH_LENT only. Each thread has its own: lent bytes do
+ * not leave their thread. */
 #include "base/lent.h"
 
 #ifdef AH_LENT
@@ -21,7 +21,7 @@ static char *copy_to(char *to, ah_slice bytes)
     return to;
 }
 
-/* Without memory the bytes themselves do. */
+/* Without memory the bytes themselves are lent. */
 ah_slice ah_lend(ah_slice bytes)
 {
     lent *l = bytes.p ? malloc(sizeof *l + bytes.n + 1) : NULL;
@@ -63,6 +63,6 @@ void ah_unpin(ah_slice pinned, ah_slice bytes)
 
 #else
 
-typedef int ah_lent_is_not_built; /* a file of C has something in it */
+typedef int ah_lent_is_not_built; /* ISO C requires a declaration in each file */
 
 #endif

@@ -1,11 +1,10 @@
-/* Bytes that are lent. Bytes are lent downwards only: who is given them may use them until it
- * calls out (into Lua, an observer, a function of the program), which may do anything, and most of
- * all let go of them. Whoever calls out owns what it uses afterwards: it copies, references or
- * pins.
+/* Lent bytes. A function may use bytes that its caller lends until it calls out (into Lua, an
+ * observer, a function of the program): that code may free them. A function that needs bytes after
+ * such a call copies, references or pins them.
  *
- * A build with AH_LENT (make check-asan) makes the breach of it a fault that ASan finds: what is
- * lent is a copy of its own, which is gone with the next call out; what is pinned is one, too, gone
- * with its end. In all other builds nothing of this is there, and nothing is paid for it. */
+ * A build with AH_LENT (make check-asan) makes ASan find each breach: lent bytes are a copy that
+ * the next call out frees, pinned bytes a copy that ah_unpin frees. In all other builds this
+ * costs nothing. */
 #ifndef AH_BASE_LENT_H
 #define AH_BASE_LENT_H
 
@@ -13,13 +12,13 @@
 
 #ifdef AH_LENT
 
-/* The bytes as they are lent, with a NUL behind them; .p NULL stays. Good in this thread until the
- * next call out. */
+/* Returns the bytes to lend, with a NUL after them; .p NULL stays. Valid in this thread until
+ * the next call out. */
 ah_slice ah_lend(ah_slice bytes);
-/* Somebody else's code has run: all that was lent in this thread is gone. */
+/* Called after other code has run: frees everything lent in this thread. */
 void ah_calling_out(void);
-/* The bytes for as long as the caller says, whatever is called meanwhile; and their end, where what
- * was pinned must still be there and the same. */
+/* ah_pin returns the bytes as valid until ah_unpin, whatever is called meanwhile. ah_unpin
+ * checks that they are still there and unchanged. */
 ah_slice ah_pin(ah_slice bytes);
 void ah_unpin(ah_slice pinned, ah_slice bytes);
 
@@ -38,7 +37,7 @@ static inline ah_slice ah_pin(ah_slice bytes)
 
 #endif
 
-/* A text that a program gives, or NULL. */
+/* Lends a text of the program, or NULL. */
 static inline const char *ah_lend_text(const char *text)
 {
     return text ? ah_lend(ah_slice_of(text)).p : NULL;

@@ -1,5 +1,5 @@
-/* A record is one line: formatted, cut, freed of secrets and of control characters. Where it goes
- * is the sink's business. */
+/* A record is one line: formatted, cut, without secrets and control characters. The host's
+ * function receives it. */
 #include "base/log.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* The logger: records with a level, a message and fields, given to the host's
- * sink. Secrets are taken out before the sink sees anything. */
+/* The logger: passes records with a level and a message to a function of the host. It owns
+ * nothing. Secrets are removed first. */
 #ifndef AH_BASE_LOG_H
 #define AH_BASE_LOG_H
 
@@ -7,8 +7,8 @@
 #include "base/secret.h"
 
 typedef struct ah_log {
-    ah_log_level level; /* records below it are dropped unprinted */
-    ah_log_fn fn;       /* NULL: silent */
+    ah_log_level level; /* lower records are dropped without formatting */
+    ah_log_fn fn;       /* NULL: no log */
     void *ud;
     const ah_secrets *secrets;
 } ah_log;
@@ -17,9 +17,9 @@ typedef struct ah_log {
 void ah_log_put(const ah_log *log, ah_log_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Logs an error raised by a script's code, as luaL_traceback formats it: as information if it was
- * raised on purpose, as a warning if it is a `mistake`. Without the traceback where information is
- * dropped. */
+/* Logs an error that a script raised, with its traceback (luaL_traceback): as a warning if it is
+ * a `mistake`, otherwise, if raised on purpose, as information. If information is dropped, the
+ * warning has no traceback. */
 void ah_log_raised(const ah_log *log, bool mistake, ah_slice raised);
 
 const char *ah_log_level_name(ah_log_level level); /* "warning" */

@@ -1,5 +1,5 @@
-/* The C library's allocator as an ah_mem, and growing that cannot overflow. How much Lua may have
- * is counted in lua/lua_memory.c. */
+/* The C library's allocator as an ah_mem, and growth without overflow. lua/lua_memory.c limits
+ * Lua's memory. */
 #include "base/mem.h"
 
 #include <stdint.h>
@@ -37,14 +37,14 @@ void ah_free(const ah_mem *m, void *ptr)
         m->fn(m->ud, ptr, 0);
 }
 
-/* In the checking build an array has exactly the room that was asked for: then whatever is put
- * beyond what was reserved for it is an overflow that AddressSanitizer sees. */
+/* In the checking build an array has exactly the requested room: AddressSanitizer then sees each
+ * write beyond it. */
 static size_t room_for(size_t need, size_t cap, size_t item)
 {
     size_t n = cap ? cap : item == 1 ? 64 : 8;
 
 #ifdef AH_CHECKING
-    if (item > 1 && need < 256) /* and not where it would cost too much */
+    if (item > 1 && need < 256) /* except where this would be too slow */
         return need;
 #endif
     while (n < need) {

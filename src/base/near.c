@@ -1,13 +1,12 @@
-/* Two measures: letters that were mistyped, and words that two names have in common. The first
- * always wins: who mistypes a name means that name. */
+/* Two measures: mistyped letters, and words that two names share. Mistyped letters always win. */
 #include "base/near.h"
 
 enum {
     MAX_NAME = 64,             /* longer names are not compared: no allocation, bounded work */
-    MAX_WORDS = MAX_NAME / 2,  /* of a name, with what stands between them */
-    LEAST_BEGINNING = 4,       /* letters of a word that stand for all of it */
+    MAX_WORDS = MAX_NAME / 2,  /* words of a name, separators in between */
+    LEAST_BEGINNING = 4,       /* letters of a word that identify it */
     WORDS_COST = MAX_NAME * 2, /* more than any number of mistyped letters */
-    WHOLE = 1000               /* the share of names that have all their words in common */
+    WHOLE = 1000               /* share of names that have all words in common */
 };
 
 static char fold(char c)
@@ -22,8 +21,8 @@ static size_t min3(size_t a, size_t b, size_t c)
     return m < c ? m : c;
 }
 
-/* Edits (insert, delete, change, swap of neighbours) between the folded names; where there are more
- * than `most`, some number above it. */
+/* Returns the number of edits (insert, delete, change, swap of neighbours) between the folded
+ * names; if it exceeds `most`, any number above `most`. */
 static size_t distance(ah_slice a, ah_slice b, size_t most)
 {
     size_t least, before_least = 0;
@@ -45,7 +44,7 @@ static size_t distance(ah_slice a, ah_slice b, size_t most)
                 cur[j] = before[j - 2] + 1;
             least = cur[j] < least ? cur[j] : least;
         }
-        if (least > most && before_least > most) /* a swap reaches over a row */
+        if (least > most && before_least > most) /* a swap spans two rows */
             return most + 1;
         before_least = least;
         swap = before;
@@ -68,7 +67,7 @@ static bool is_letter(char c)
     return ah_is_letter(c) || ah_is_digit(c) || (unsigned char)c >= 0x80;
 }
 
-/* getUser_name is get, user, name. */
+/* Splits getUser_name into get, user, name. */
 static void split(ah_slice name, words *out)
 {
     size_t i = 0, start;
@@ -86,8 +85,8 @@ static void split(ah_slice name, words *out)
     }
 }
 
-/* Number of letters that two words share: all if they are equal; those of the shorter if the longer
- * begins with it and it has LEAST_BEGINNING; else 0. */
+/* Number of letters that two words share: all if they are equal; those of the shorter if the
+ * longer begins with it and it has LEAST_BEGINNING; otherwise 0. */
 static size_t common(ah_slice a, ah_slice b)
 {
     size_t n = a.n < b.n ? a.n : b.n, i = 0;
@@ -97,7 +96,7 @@ static size_t common(ah_slice a, ah_slice b)
     return i == n && (a.n == b.n || n >= LEAST_BEGINNING) ? n : 0;
 }
 
-/* The share of letters in common words, of WHOLE. Each word is found once. */
+/* Returns the share of letters in common words, out of WHOLE. Each word counts once. */
 static size_t shared(ah_slice one, ah_slice other)
 {
     bool found[MAX_WORDS + 1] = {false};
@@ -117,7 +116,7 @@ static size_t shared(ah_slice one, ah_slice other)
 
 /* -- the search ----------------------------------------------------------------- */
 
-/* The cost of taking `name` for the one that is searched; SIZE_MAX: it is not near. */
+/* Returns the cost of reading `name` as the searched one; SIZE_MAX: not near. */
 static size_t cost_of(const ah_near *near, ah_slice name)
 {
     size_t longer = near->to.n > name.n ? near->to.n : name.n;

@@ -1,4 +1,5 @@
-/* "did you mean": the nearest of some names. */
+/* Finds the nearest of some names, for "did you mean". It allocates nothing; the best name is
+ * the slice that was offered. */
 #ifndef AH_BASE_NEAR_H
 #define AH_BASE_NEAR_H
 
@@ -6,12 +7,12 @@
 
 #include "base/slice.h"
 
-/* A running search: zero it, set `to`, offer names; `best.p` stays NULL where none
- * is near enough (case, `-` and `_` count little, at most a third may differ). */
+/* A running search: zero it, set `to`, offer names. `best.p` is NULL if none is near enough:
+ * case, `-` and `_` count little, and at most a third may differ. */
 typedef struct ah_near {
     ah_slice to;
-    bool words; /* names of words (a_b, a-b, aB): one is near, too, that shares half of the letters
-                   with it in words, or in how words begin, in any order */
+    bool words; /* names consist of words (a_b, a-b, aB): a name is also near if it shares half of
+                   its letters in words or beginnings of words, in any order */
     ah_slice best;
     size_t cost;
 } ah_near;

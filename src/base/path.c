@@ -1,12 +1,12 @@
-/* The one place where paths are checked: their form, their depth, and the names that are
- * refused for writing. By the letters only; what is on the disk is disk_root.c's matter. */
+/* Checks paths, as text only: their form, their depth, and the names that may not be written.
+ * disk_root.c checks the disk itself. */
 #include "base/backing.h"
 #include "base/json.h"
 
-/* Names of files that programs run or obey without being asked to, or by being started in a folder.
- * A folder's name covers all that is in it; a `*` at the end matches any rest, so that variants of
- * a name are covered, too. Compared as disks may compare: see fold_name. Not listed: files that a
- * project itself runs or configures (a Makefile, a linter's settings). */
+/* Names of files that programs run or obey without a request, or because they start in that
+ * folder. A folder's name covers its content. A `*` at the end matches any rest, to cover
+ * variants of a name. Names are compared as disks may compare them: see fold_name. Not listed:
+ * files that a project itself runs or configures (a Makefile, a linter's settings). */
 static const char *const refused[] = {
     /* version control: hooks, filters, credentials */
     ".git",
@@ -34,7 +34,7 @@ static const char *const refused[] = {
     ".arclint",
     ".tigrc",
     "_darcs",
-    /* what builds, checks, deploys or merges on a server */
+    /* build, check, deployment or merge on a server */
     ".github",
     ".gitlab-ci.yml",
     ".gitlab",
@@ -162,7 +162,7 @@ static const char *const refused[] = {
     ".tabnine",
     ".iflow",
     ".llm",
-    /* environments of a folder, and what enters them */
+    /* environments of a folder, and tools that load them */
     ".env*",
     ".direnv",
     ".devcontainer*",
@@ -246,7 +246,7 @@ static const char *const refused[] = {
     ".htaccess",
     ".htpasswd",
     ".user.ini",
-    /* package managers and build tools: what they run, and whom they trust */
+    /* package managers and build tools: commands that they run, sources that they trust */
     ".npmrc",
     ".npm",
     ".yarn",
@@ -295,7 +295,7 @@ static const char *const refused[] = {
     ".xmake",
     ".conan*",
     ".vcpkg*",
-    /* interpreters and debuggers, which read these where they are started */
+    /* interpreters and debuggers, which read these files in their start folder */
     ".gdbinit",
     ".gdbearlyinit",
     ".lldbinit*",
@@ -335,7 +335,7 @@ static const char *const refused[] = {
     ".storybook",
 };
 
-/* Files that are copied to become one of the above; no program obeys them as they are. */
+/* Files that are copied to become one of the above; no program obeys them themselves. */
 static const char *const harmless[] = {".env.example", ".env.sample", ".env.template"};
 
 enum {
@@ -348,8 +348,8 @@ const char *ah_fs_refused_name(size_t i)
     return i < N_REFUSED ? refused[i] : NULL;
 }
 
-/* Characters that some disks leave out when they compare names (HFS+, and ext4 and f2fs where
- * letter case does not count). */
+/* True for characters that some disks ignore when they compare names: HFS+, and ext4 and f2fs
+ * without letter case. */
 static bool is_ignored(uint32_t c)
 {
     return c == 0xad || c == 0x34f || c == 0x61c || (c >= 0x115f && c <= 0x1160) ||
@@ -360,7 +360,7 @@ static bool is_ignored(uint32_t c)
            (c >= 0x1d173 && c <= 0x1d17a) || (c >= 0xe0000 && c <= 0xe0fff);
 }
 
-/* The character at *p, which is well-formed UTF-8 and moved past. */
+/* Returns the character at *p, well-formed UTF-8, and moves past it. */
 static uint32_t take_char(const char **p)
 {
     unsigned char first = (unsigned char)*(*p)++;
@@ -374,16 +374,16 @@ static uint32_t take_char(const char **p)
     return c;
 }
 
-/* The name as a disk may see it: ASCII letters small (and the two signs that stand for one of
- * them), without what is ignored, without the dots and blanks at the end and the stream behind a
- * `:`, which Windows drops. At most as long as the name; NUL-terminated. */
+/* Returns the name as a disk may see it: ASCII letters in lower case (also the two signs that
+ * fold to one), without ignored characters, and without the dots and blanks at the end and the
+ * stream after a `:`, which Windows drops. At most as long as the name; NUL-terminated. */
 static void fold_name(ah_slice name, char out[AH_FS_MAX_NAME + 1])
 {
     char in[AH_FS_MAX_NAME + 1];
     const char *p = in;
     size_t n = 0;
 
-    memcpy(in, name.p, name.n); /* so that it ends: a name of a checked path */
+    memcpy(in, name.p, name.n); /* NUL-terminated; the name of a checked path */
     in[name.n] = '\0';
     while (*p && *p != ':') {
         uint32_t c = take_char(&p);
@@ -394,14 +394,14 @@ static void fold_name(ah_slice name, char out[AH_FS_MAX_NAME + 1])
         if (c < 0x80)
             out[n++] = (char)c;
         else if (!is_ignored(c))
-            out[n++] = '?'; /* no name above has it */
+            out[n++] = '?'; /* no listed name has this character */
     }
     while (n && (out[n - 1] == '.' || out[n - 1] == ' '))
         n--;
     out[n] = '\0';
 }
 
-/* True if the folded name is of that kind. */
+/* True if the folded name is of this kind. */
 static bool is_of(const char *name, const char *kind)
 {
     while (*kind && *kind == *name) {
@@ -460,7 +460,7 @@ bool ah_fs_may_write(const ah_fs *fs, const char *kind)
     return is_allowed(fs, kind, kind);
 }
 
-/* The first name at the front of *rest, which moves behind it and its '/'. */
+/* Returns the first name of *rest, and moves *rest past it and its '/'. */
 static ah_slice take_name(ah_slice *rest)
 {
     const char *slash = memchr(rest->p, '/', rest->n);
@@ -523,7 +523,7 @@ static ah_status check_letters(ah_slice given, ah_err *err)
     return AH_OK;
 }
 
-/* The part of an absolute path behind `root`; .p NULL if the path is not below it. */
+/* Returns the part of an absolute path after `root`; .p NULL if the path is not below it. */
 static ah_slice below(ah_slice root, ah_slice given)
 {
     while (root.n && root.p[root.n - 1] == '/')
@@ -652,7 +652,7 @@ bool ah_fs_within(ah_slice path, ah_slice dir)
     return path.n > dir.n && path.p[dir.n] == '/' && memcmp(path.p, dir.p, dir.n) == 0;
 }
 
-/* `dir` may be what is in `out`. */
+/* `dir` may be in `out`. */
 bool ah_fs_join(ah_slice dir, ah_slice name, ah_fs_path *out)
 {
     size_t slash = dir.n > 0;

@@ -1,13 +1,12 @@
-/* ah_pattern: PCRE2 with limits on steps, depth and memory. What it is given is in its own words
- * already, put into them from ECMAScript's by pattern_ecma.c. Built without PCRE2, every expression
- * is refused; nothing is half-matched.
+/* ah_pattern: PCRE2 with limits on steps, depth and memory. pattern_ecma.c translates expressions
+ * from ECMAScript's syntax first. A build without PCRE2 refuses every expression.
  *
  * The rule: no match takes longer than the steps that it counts in its caller's work. PCRE2 does
- * not tell how much it did, so a match is begun with a low limit on its backtracking, paid for
- * before; where that is not enough it is begun anew, where it had come to, with one four times as
- * high. What no limit of PCRE2 counts, the places in the text at which a match may begin and the
- * characters that one repeat passes over, a callout counts. Short texts for expressions that are
- * tied to the beginning need none. */
+ * not report its work. So a match begins with a low limit on backtracking, which is paid in
+ * advance; if that is not enough, it starts again from its last beginning with four times the
+ * limit. A callout counts two things that no limit of PCRE2 counts: the places where a match may
+ * begin, and the characters that a repeat passes over. Short texts, with expressions that are
+ * anchored at the beginning, need no callout. */
 #include "base/pattern.h"
 
 #include <stdio.h>
@@ -19,19 +18,19 @@
 #include <pcre2.h>
 
 enum {
-    FIRST_LIMIT = 64, /* of backtracking: most matches need less */
+    FIRST_LIMIT = 64, /* backtracking steps; enough for most matches */
     LAST_LIMIT = 1 << 20,
     GROWTH = 4,
     MATCH_DEPTH = 10000,
     MATCH_KIB = 8192,
     MAX_WORDS = 4 << 20,
-    SHORT = 512,     /* bytes of a text that is passed over without looks */
-    PER_STEP = 8,    /* of backtracking, in a step */
-    MOVES = 64,      /* characters passed over in a step */
-    WIDE_CLASS = 64, /* bytes of a class that cost as much again as a character */
+    SHORT = 512,     /* bytes of a text that needs no callouts */
+    PER_STEP = 8,    /* backtracking steps per step of work */
+    MOVES = 64,      /* characters passed over per step of work */
+    WIDE_CLASS = 64, /* bytes of a class that cost as much as one more character */
     WIDE_STEP =
-        256,     /* bytes of a class, or characters, that cost a backtracking step as much again */
-    FRAME = 1024 /* bytes of what is copied in one: likewise */
+        256, /* bytes of a class, or characters, that cost as much as one more backtracking step */
+    FRAME = 1024 /* bytes copied in a backtracking step: likewise */
 };
 
 struct ah_pattern {
@@ -41,20 +40,20 @@ struct ah_pattern {
     pcre2_match_context *limits;
     pcre2_match_data *data;
     pcre2_code *code;    /* without callouts */
-    pcre2_code *counted; /* with them; made when it is first needed */
-    ah_text *text;       /* ECMAScript's */
+    pcre2_code *counted; /* with callouts; made when first needed */
+    ah_text *text;       /* as ECMAScript writes it */
     unsigned how;        /* AH_PATTERN_* */
     bool anchored;
     ah_pattern_cost cost;
-    size_t frame; /* bytes that each step of backtracking copies */
+    size_t frame; /* bytes that each backtracking step copies */
 };
 
-/* A match under way. */
+/* A match in progress. */
 typedef struct trying {
     ah_work *work;
     uint64_t price;   /* of one beginning, in steps */
-    size_t begin, at; /* where it was begun last; how far it had come at the last look */
-    uint64_t moved;   /* characters passed over, by their weight, not yet counted */
+    size_t begin, at; /* the last beginning; the place at the last callout */
+    uint64_t moved;   /* weighted characters passed over, not yet counted */
     uint64_t weight;
 } trying;
 
@@ -98,8 +97,8 @@ static bool prepare(ah_pattern *p)
     return true;
 }
 
-/* Adds the reason for which PCRE2 refuses a translated expression. PCRE2's numbers and words for
- * lookbehinds differ between releases; ours are the same for all. */
+/* Appends the reason why PCRE2 refuses a translated expression. PCRE2's numbers and messages for
+ * lookbehinds differ between releases; these do not. */
 static ah_status say(ah_buf *why, int code)
 {
     enum { LOOKBEHIND_VARIES_TOO_MUCH = 200 }; /* since 10.43 */
@@ -121,9 +120,9 @@ static ah_status say(ah_buf *why, int code)
     return AH_PROMPT_VALIDATION;
 }
 
-/* The option for an expression that looks around or back: PCRE2 (10.42) computes the start and the
- * least length of its matches wrongly, and must not. The words are translated ones, in which these
- * signs mean nothing else. */
+/* Returns the option for an expression with lookarounds or references back: for these PCRE2
+ * (10.42) computes the start and the least length of matches wrongly, and must not use them. In
+ * translated syntax these characters have no other meaning. */
 static uint32_t looks_option(ah_slice words)
 {
     static const char *const looks[] = {"(?=", "(?!", "(?<", "\\g{"};
@@ -161,8 +160,8 @@ static ah_status compile(ah_pattern *p, ah_buf *why)
     return st;
 }
 
-/* The same expression with a callout at its beginning and behind what may pass over much. One
- * that is too large with them is not used at all. */
+/* Compiles the same expression with a callout at its beginning and after each part that may pass
+ * over many characters. An expression too large for that is not used. */
 static ah_status compile_counted(ah_pattern *p)
 {
     ah_status st;
@@ -212,7 +211,7 @@ ah_status ah_pattern_new(const ah_mem *mem, ah_slice text, unsigned how, ah_patt
     return st;
 }
 
-/* Called at each beginning, and behind what passes over characters. */
+/* Called at each beginning, and after parts that pass over characters. */
 static int look(pcre2_callout_block *b, void *ud)
 {
     trying *t = ud;
@@ -231,7 +230,7 @@ static int look(pcre2_callout_block *b, void *ud)
     return ah_work_do(t->work, steps) ? 0 : PCRE2_ERROR_CALLOUT;
 }
 
-/* The most steps that so much backtracking may cost. */
+/* Returns the most steps that this much backtracking may cost. */
 static uint64_t price_of(const ah_pattern *p, size_t n, uint32_t limit)
 {
     size_t each = 1 + p->cost.widest / WIDE_STEP + p->cost.least / WIDE_STEP + p->frame / FRAME +

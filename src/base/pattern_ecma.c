@@ -1,33 +1,33 @@
-/* ECMAScript's regular expressions (ECMA-262, with the "u" flag) in the words of PCRE2,
- * so that each means what it means there: \s with all Unicode spaces and U+FEFF, \d and \w
- * in ASCII, `.` without the four line terminators, $ only at the very end. What only PCRE2
- * knows ((?R), \A, a++, [[:alpha:]], (*VERB)) is refused or the text that it is there; so
- * is what both write alike and mean differently. The rule: what ECMAScript refuses under that
- * flag is refused. Who asks for a lenient reading gets that of browsers without it, where nothing
- * is in doubt: \- and \@ are - and @, a { that counts nothing is itself.
+/* Translates ECMAScript's regular expressions (ECMA-262, with the "u" flag) to PCRE2 with the same
+ * meaning: \s covers all Unicode spaces and U+FEFF, \d and \w are ASCII, `.` excludes the four line
+ * terminators, $ matches only at the very end. Syntax that only PCRE2 has ((?R), \A, a++,
+ * [[:alpha:]], (*VERB)) is refused, or kept as the text that it is in ECMAScript; so is syntax with
+ * two meanings. The rule: everything that ECMAScript refuses under that flag is refused. The
+ * lenient reading is that of browsers without the flag, where it is unambiguous: \- and \@ are -
+ * and @, and a { that counts nothing is itself.
  *
  * PCRE2's own options for ECMAScript (ALT_BSUX, MATCH_UNSET_BACKREF, DOLLAR_ENDONLY,
- * ALLOW_EMPTY_CLASS) do not stand in for this. Of 20,000 random expressions (make check-patterns),
- * PCRE2 10.42 takes with them 831 that are none, refuses 2,246 that are taken here, most of them
- * for the names of properties, and matches 135 otherwise, or 406 with UCP; this disagrees with
- * JavaScript about none, and refuses 2,974 for what PCRE2 cannot do alike.
+ * ALLOW_EMPTY_CLASS) do not replace this. Measured with 20,000 random expressions (make
+ * check-patterns): PCRE2 10.42 with them accepts 831 invalid ones, refuses 2,246 that this accepts,
+ * mostly for names of properties, and matches 135 differently, or 406 with UCP. This translation
+ * disagrees with JavaScript on none, and refuses 2,974 that PCRE2 cannot express.
  *
- * One pass over the text without recursion; PCRE2 judges what is left (pattern.c). */
+ * One pass over the text, without recursion; PCRE2 checks the result (pattern.c). */
 #include "base/pattern.h"
 
 enum {
     MAX_PATTERN = 65536, /* bytes */
     MAX_GROUPS = 1000,   /* groups, references and names */
-    MAX_OPEN = 200,      /* groups within groups; PCRE2 takes 250 */
-    MAX_TIMES = 65535,   /* of a quantifier, as in PCRE2 */
-    FEW_TIMES = 64       /* so many characters at once need no look */
+    MAX_OPEN = 200,      /* nested groups; PCRE2 allows 250 */
+    MAX_TIMES = 65535,   /* limit of a quantifier, as in PCRE2 */
+    FEW_TIMES = 64       /* this many characters at once need no callout */
 };
 
-/* Tells the matcher how far it has come (pattern.c). */
+/* A callout that reports the place of the match (pattern.c). */
 #define LOOK "(?C" AH_PATTERN_MOVED ")"
 
-/* One more alternative, which never matches: PCRE2 (10.42) takes an expression for tied to the
- * beginning where a group of several alternatives that is never entered has a ^. */
+/* One more alternative, which never matches. Without it PCRE2 (10.42) considers an expression
+ * anchored if a group of several alternatives that is never entered contains a ^. */
 #define NOT_TIED "|(?!)"
 
 #define EVERY     "\\x{0}-\\x{10ffff}"
@@ -43,20 +43,20 @@ enum {
     "\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}"                 \
     "\\x{3001}-\\x{fefe}\\x{ff00}-\\x{10ffff}"
 
-/* A group, as references to it need to know it. The whole expression is the first. */
+/* A group, with the facts that references to it need. The first one is the whole expression. */
 typedef struct group {
-    size_t parent, turn; /* the turn is which alternative of the parent it stands in */
+    size_t parent, turn; /* turn: index of the parent's alternative that contains it */
     size_t alternatives; /* so far */
     bool closed, repeated, optional;
-    bool repeatable;      /* behind its end */
-    bool takes, void_too; /* this alternative takes characters; one before it may take none */
+    bool repeatable;      /* the quantifier after it is allowed */
+    bool takes, void_too; /* this alternative takes characters; an earlier one may take none */
 } group;
 
 /* \1 and \k<name> */
 typedef struct reference {
     size_t capture, in, turn, at;
-    bool behind; /* its group was closed before; neither: it stands within it */
-    bool before; /* its group is yet to be opened */
+    bool behind; /* its group was closed before; if neither, it is inside the group */
+    bool before; /* its group opens later */
 } reference;
 
 typedef struct regex {
@@ -64,18 +64,18 @@ typedef struct regex {
     size_t at;
     ah_buf *out, *why;
     size_t n_names, n_groups, n_captures, n_refs, n_seen; /* seen: captures opened so far */
-    size_t here, depth, last; /* the innermost open group; how deep; the one just closed, or 0 */
-    bool repeatable;          /* what stands before may be repeated */
-    bool took;                /* its alternative takes characters without it */
-    bool skips;               /* a group is never entered */
+    size_t here, depth, last; /* innermost open group; depth; group just closed, or 0 */
+    bool repeatable;          /* the part before may be repeated */
+    bool took;                /* its alternative takes characters without this part */
+    bool skips;               /* some group is never entered */
     bool lenient, syntax_only;
-    ah_pattern_cost *cost; /* written with looks; NULL: without */
+    ah_pattern_cost *cost; /* NULL: written without callouts */
     struct {
         ah_slice text;
         size_t capture;
     } names[MAX_GROUPS];
     group groups[MAX_GROUPS + 1];
-    size_t captures[MAX_GROUPS + 1]; /* capture to group */
+    size_t captures[MAX_GROUPS + 1]; /* group of each capture */
     reference refs[MAX_GROUPS];
 } regex;
 
@@ -85,7 +85,7 @@ static bool fail(regex *x, const char *words)
     return false;
 }
 
-/* The byte n further on, or -1. */
+/* Returns the byte n further on, or -1. */
 static int peek(const regex *x, size_t n)
 {
     return x->at + n < x->text.n ? (unsigned char)x->text.p[x->at + n] : -1;
@@ -120,7 +120,7 @@ static bool is_half(uint32_t c)
     return (c & ~0x7ffu) == 0xd800;
 }
 
-/* The character here, which is well-formed UTF-8, passed over. */
+/* Returns the character here, well-formed UTF-8, and passes it. */
 static uint32_t take_char(regex *x)
 {
     uint32_t c = (unsigned char)x->text.p[x->at++];
@@ -133,7 +133,7 @@ static uint32_t take_char(regex *x)
     return c;
 }
 
-/* n hexadecimal digits from `from` on, or -1. */
+/* Reads n hexadecimal digits from `from` on; -1: not digits. */
 static int32_t read_hex(const regex *x, size_t from, size_t n)
 {
     int32_t v = 0;
@@ -148,7 +148,7 @@ static int32_t read_hex(const regex *x, size_t from, size_t n)
     return v;
 }
 
-/* Escapes that are one character. `at` is behind the backslash and the letter. */
+/* Read escapes of one character. `at` is after the backslash and the letter. */
 
 static bool take_braced(regex *x, uint32_t *c)
 {
@@ -213,7 +213,7 @@ static bool is_itself(const regex *x, int c, bool in_class)
     return c < 0x80 && (x->lenient || strchr("^$\\.*+?()[]{}|/", c) || (in_class && c == '-'));
 }
 
-/* The escape of one character whose backslash was passed. */
+/* Reads the escape of one character, after its backslash. */
 static bool take_escaped(regex *x, bool in_class, uint32_t *c)
 {
     static const char from[] = "tnvfr", to[] = "\t\n\v\f\r";
@@ -256,7 +256,7 @@ static const struct {
     {'d', DIGITS}, {'D', NO_DIGITS}, {'w', WORDS}, {'W', NO_WORDS}, {'s', SPACES}, {'S', NO_SPACES},
 };
 
-/* The property's name, its braces passed over; .p NULL where there is none. */
+/* Returns the property's name, and passes its braces; .p NULL: missing. */
 static ah_slice take_property(regex *x)
 {
     ah_slice name = {x->text.p + x->at + 1, 0};
@@ -272,7 +272,7 @@ static ah_slice take_property(regex *x)
     return name;
 }
 
-/* \p{...} behind its letter. */
+/* Puts \p{...}, after its letter. */
 static bool put_property(regex *x, bool inverse)
 {
     size_t start = x->at;
@@ -284,7 +284,7 @@ static bool put_property(regex *x, bool inverse)
     return fail(x, "\\p without the name of a property of Unicode");
 }
 
-/* A set's escape here: put between [ and ] where it is in no class. -1: none, 0: refused. */
+/* Puts the escape of a set; outside a class, between [ and ]. Returns -1: none, 0: refused. */
 static int put_set(regex *x, bool in_class)
 {
     int letter = peek(x, 1);
@@ -307,7 +307,7 @@ static int put_set(regex *x, bool in_class)
 
 /* Classes */
 
-/* One member: *set where it was a set and is put, else *c. */
+/* Reads one member: *set if it was a set, which is then put; otherwise *c. */
 static bool take_member(regex *x, uint32_t *c, bool *set)
 {
     int put;
@@ -330,7 +330,7 @@ static bool take_member(regex *x, uint32_t *c, bool *set)
     return take_escaped(x, true, c);
 }
 
-/* Halves of surrogate pairs, which no text holds, are left out. */
+/* Leaves out halves of surrogate pairs, which no text contains. */
 static void put_range(regex *x, uint32_t low, uint32_t high)
 {
     low = is_half(low) ? 0xe000 : low;
@@ -344,8 +344,8 @@ static void put_range(regex *x, uint32_t low, uint32_t high)
     }
 }
 
-/* A set beside a hyphen makes no range: \w-z is refused, or the set, a hyphen and the z. What is
- * not put yet of the two is no set. */
+/* A set beside a hyphen makes no range: \w-z is refused, or, leniently, the set, a hyphen and
+ * the z. Of the two, the one not yet put is not a set. */
 static bool put_no_range(regex *x, size_t hyphen, const uint32_t *low, const uint32_t *high)
 {
     if (!x->lenient) {
@@ -385,8 +385,8 @@ static bool put_members(regex *x)
     return true;
 }
 
-/* One without members has no character, and every one behind ^. PCRE2 has no such classes: the
- * opposite of the other is put. */
+/* A class without members matches no character, and with ^ every one. PCRE2 has no such classes:
+ * this puts the negation of the other one. */
 static bool put_class(regex *x)
 {
     size_t start = x->out->len, members;
@@ -413,7 +413,8 @@ static bool put_class(regex *x)
 
 /* Groups and references */
 
-/* Beyond ASCII all may stand in a name but signs, and of these the common blocks are known. */
+/* True if a name may not contain this character: beyond ASCII all may except signs, whose common
+ * blocks are listed. */
 static bool is_sign(uint32_t c)
 {
     static const uint32_t signs[][2] = {
@@ -432,7 +433,7 @@ static bool is_sign(uint32_t c)
     return false;
 }
 
-/* The name of the group whose "(?<" ends before x->at, passed over with its ">". */
+/* Reads the group's name after "(?<", which ends before x->at, and passes its ">". */
 static bool take_name(regex *x, ah_slice *name)
 {
     size_t start = x->at;
@@ -468,7 +469,7 @@ static bool is_capture(const regex *x)
     return peek(x, 1) != '?' || (peek(x, 2) == '<' && peek(x, 3) != '=' && peek(x, 3) != '!');
 }
 
-/* With x->at at the bracket of a group that captures: counts it and keeps its name. */
+/* With x->at at the bracket of a capturing group: counts it and keeps its name. */
 static bool note_capture(regex *x)
 {
     ah_slice name;
@@ -488,7 +489,7 @@ static bool note_capture(regex *x)
     return true;
 }
 
-/* References may come before their groups, so these are counted and named first. */
+/* Counts and names the groups first, because references may precede them. */
 static bool note_captures(regex *x)
 {
     bool in_class = false;
@@ -585,8 +586,8 @@ static bool put_reference(regex *x, size_t capture, size_t at)
     return x->repeatable = true;
 }
 
-/* True if the reference stands behind its group in the same alternative, so that whenever it is
- * reached the group has matched in the same turn. */
+/* True if the reference follows its group in the same alternative: whenever it is reached, the
+ * group has matched in the same turn. */
 static bool follows(const regex *x, const reference *r, const group *g)
 {
     size_t in = r->in, turn = r->turn;
@@ -596,9 +597,9 @@ static bool follows(const regex *x, const reference *r, const group *g)
     return r->behind && !g->optional && in == g->parent && turn == g->turn;
 }
 
-/* Fails for references that PCRE2 matches otherwise: when a part is repeated, ECMAScript forgets
- * what the groups in it held, PCRE2 does not; PCRE2 lets a group be repeated once more with
- * nothing, ECMAScript does not. */
+/* Fails for references that PCRE2 matches differently. When a part is repeated, ECMAScript
+ * forgets the captures in it, and PCRE2 does not. PCRE2 lets a group match nothing in one more
+ * repetition, and ECMAScript does not. */
 static bool judge_references(regex *x)
 {
     for (size_t i = 0; i < x->n_refs; i++) {
@@ -621,7 +622,7 @@ static bool judge_references(regex *x)
 
 /* Terms */
 
-/* The number here, passed over; more than MAX_TIMES is one more. */
+/* Reads the number here; above MAX_TIMES it returns MAX_TIMES + 1. */
 static size_t take_times(regex *x)
 {
     size_t n = 0;
@@ -631,7 +632,7 @@ static size_t take_times(regex *x)
     return n;
 }
 
-/* *, +, ?, {n}, {n,}, {n,m}: how often, passed over; false where it is no quantifier. */
+/* Reads *, +, ?, {n}, {n,} or {n,m} as limits; false: not a quantifier. */
 static bool take_quantifier(regex *x, size_t *least, size_t *most)
 {
     size_t start = x->at;
@@ -657,7 +658,7 @@ static bool take_quantifier(regex *x, size_t *least, size_t *most)
     return false;
 }
 
-/* Why what stands before cannot be repeated so often, or NULL. */
+/* Returns why the part before cannot be repeated this often, or NULL. */
 static const char *wrong_times(const regex *x, size_t least, size_t most)
 {
     bool many = least > MAX_TIMES || (most > MAX_TIMES && most != SIZE_MAX);

@@ -1,10 +1,9 @@
-/* Names of Unicode's properties as ECMAScript knows them (ECMA-262, tables 66 to 68), in the words
- * of PCRE2. The rule: PCRE2 takes names in any case, with and without _, and knows some that
- * ECMAScript does not, so it is never asked whether a name is one. Changes_When_NFKC_Casefolded is
- * the one that PCRE2 lacks. */
+/* Names of Unicode properties in ECMAScript (ECMA-262, tables 66 to 68), translated to PCRE2.
+ * PCRE2 ignores case and _ in names, and knows some that ECMAScript does not, so these tables
+ * decide which names are valid. Only Changes_When_NFKC_Casefolded is missing in PCRE2. */
 #include "base/pattern.h"
 
-/* General categories, by their long names and aliases. */
+/* General categories: long names and aliases. */
 static const char *const categories[][2] = {
     {"Cased_Letter", "L&"},
     {"Close_Punctuation", "Pe"},
@@ -72,8 +71,7 @@ static const char binaries[] =
     "Variation_Selector "
     "VS White_Space space XID_Continue XIDC XID_Start XIDS ";
 
-/* Scripts, by their names and aliases; one that the PCRE2 at hand does not know is refused by
- * it. */
+/* Scripts: names and aliases. The linked PCRE2 refuses one that it does not know. */
 static const char scripts[] =
     " Adlam Adlm Aghb Ahom Anatolian_Hieroglyphs Arab Arabic Armenian Armi Armn Avestan Avst Bali "
     "Balinese Bamu Bamum Bass Bassa_Vah Batak Batk Beng Bengali Berf Beria_Erfe Bhaiksuki Bhks "
@@ -124,7 +122,7 @@ static const char *category(ah_slice name)
     return NULL;
 }
 
-/* Cuts the prefix off where it is there. */
+/* Cuts the prefix off if present. */
 static bool cut_prefix(ah_slice *s, const char *prefix)
 {
     size_t n = strlen(prefix);

@@ -1,5 +1,5 @@
-/* The list of keys, and replacing them in texts in place. A text that comes in pieces is the
- * caller's, who asks ah_secrets_held how much of it must wait. */
+/* The list of keys, and their replacement in texts, in place. A caller with a stream asks
+ * ah_secrets_held how much must wait. */
 #include "base/secret.h"
 
 #include "base/json_chars.h"
@@ -58,12 +58,12 @@ ah_slice ah_secret_reveal(const ah_secret *secret)
 /* -- spellings: in JSON, and in JSON that is a string of JSON, a key may come with escapes -- */
 
 enum {
-    MAX_ESCAPES = 15, /* backslashes before one letter: JSON in JSON, four deep */
+    MAX_ESCAPES = 15, /* backslashes before a letter: JSON in JSON, four deep */
     LONGEST = MAX_ESCAPES + 5,
-    MORE = LONGEST + 1 /* the text ends before it is said whether this is the letter */
+    MORE = LONGEST + 1 /* the text ends too early to decide */
 };
 
-/* Number of bytes of the text that spell this letter; 0: they spell another; or MORE. */
+/* Returns the number of bytes that spell this letter; 0: another letter; or MORE. */
 static size_t letter(ah_slice text, char c)
 {
     size_t n = 0;
@@ -83,8 +83,8 @@ static size_t letter(ah_slice text, char c)
     return text.p[n] == c ? n + 1 : 0;
 }
 
-/* The length of the key at the beginning of the text, 0 where it is not there; *cut: the text
- * ends within what may be the key. */
+/* Returns the length of the key at the beginning of the text, or 0. *cut: the text ends within a
+ * possible key. */
 static size_t spelled(ah_slice text, ah_slice key, bool *cut)
 {
     size_t at = 0;
@@ -103,7 +103,8 @@ static size_t spelled(ah_slice text, ah_slice key, bool *cut)
     return at;
 }
 
-/* The first place of the key, in any spelling if `escaped`; its length in *n. NULL: none. */
+/* Finds the first occurrence of the key, in any spelling if `escaped`; its length in *n. NULL:
+ * none. */
 static const char *find_key(ah_slice text, ah_slice key, bool escaped, size_t *n)
 {
     bool cut;
@@ -155,7 +156,7 @@ bool ah_secrets_find(const ah_secrets *s, ah_slice text, size_t *at, size_t *n)
     return found;
 }
 
-/* Each byte is moved once, however often the key is there. */
+/* Moves each byte once, however often the key occurs. */
 static size_t redact_one(ah_slice key, char *text, size_t n)
 {
     bool escaped = has_escapes((ah_slice){text, n});

@@ -1,5 +1,5 @@
-/* The standard's own steps in the standard's own words (a to h, w, k), one block of 64 bytes after
- * the other. HMAC is two of them, one around the other. */
+/* The standard's steps under the standard's names (a to h, w, k), block by block of 64 bytes.
+ * HMAC is two hashes, one inside the other. */
 #include "base/sha256.h"
 
 enum { ROUNDS = 64, LENGTH_AT = AH_SHA256_BLOCK - 8 };
@@ -91,7 +91,7 @@ void ah_sha256_add(ah_sha256 *s, ah_slice bytes)
     }
 }
 
-/* A bit that is set, bits that are not, and how many there were: whole blocks. */
+/* Padding: a set bit, zero bits, and the number of bits, up to whole blocks. */
 void ah_sha256_end(ah_sha256 *s, unsigned char out[AH_SHA256_BYTES])
 {
     size_t held = (size_t)(s->n % AH_SHA256_BLOCK);
@@ -122,7 +122,7 @@ static void begin_with(ah_sha256 *s, const unsigned char key[AH_SHA256_BLOCK], u
     ah_sha256_add(s, (ah_slice){(const char *)block, sizeof block});
 }
 
-/* A key that is longer than a block stands for itself by its hash. */
+/* A key longer than a block is replaced by its hash. */
 void ah_hmac_begin(ah_hmac *h, ah_slice key)
 {
     unsigned char block[AH_SHA256_BLOCK] = {0};

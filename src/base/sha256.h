@@ -1,5 +1,5 @@
-/* SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104), of bytes that come in pieces. They need no
- * memory and cannot fail. Not for passwords, which want a hash that is slow. */
+/* SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104), for bytes in pieces. They allocate nothing
+ * and cannot fail. Not for passwords, which need a slow hash. */
 #ifndef AH_BASE_SHA256_H
 #define AH_BASE_SHA256_H
 
@@ -9,13 +9,13 @@ enum { AH_SHA256_BYTES = 32, AH_SHA256_BLOCK = 64 };
 
 typedef struct ah_sha256 {
     uint32_t state[8];
-    uint64_t n; /* bytes so far */
+    uint64_t n; /* number of bytes so far */
     unsigned char block[AH_SHA256_BLOCK];
 } ah_sha256;
 
 void ah_sha256_begin(ah_sha256 *s);
 void ah_sha256_add(ah_sha256 *s, ah_slice bytes);
-/* The hash of all that was added. Once; afterwards s can only begin anew. */
+/* Writes the hash of everything added. Call it once; s must then begin anew. */
 void ah_sha256_end(ah_sha256 *s, unsigned char out[AH_SHA256_BYTES]);
 
 typedef struct ah_hmac {

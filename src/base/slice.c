@@ -1,5 +1,5 @@
-/* Comparing, finding, trimming and hashing, and a cut of UTF-8 that leaves no half character.
- * Nothing here allocates. */
+/* Compares, finds, trims and hashes slices, and cuts UTF-8 between characters. Nothing here
+ * allocates. */
 #define _GNU_SOURCE /* memmem */
 #include "base/slice.h"
 

@@ -1,4 +1,4 @@
-/* A slice: bytes somebody else owns. May hold NUL, is never a format string. */
+/* A slice: borrowed bytes. May contain NUL; never a format string. */
 #ifndef AH_BASE_SLICE_H
 #define AH_BASE_SLICE_H
 
@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct ah_slice {
-    const char *p; /* NULL: absent, which is not the same as empty */
+    const char *p; /* NULL: missing, which is not the same as empty */
     size_t n;
 } ah_slice;
 
@@ -49,18 +49,18 @@ static inline bool ah_slice_ends(ah_slice a, const char *lit)
     return a.n >= n && memcmp(a.p + a.n - n, lit, n) == 0;
 }
 
-/* Byte order, shorter first where one begins the other: the order of map keys. */
+/* Compares by bytes, a prefix first: the order of map keys. */
 int ah_slice_cmp(ah_slice a, ah_slice b);
 
-/* The first place of `what` in `in`, or NULL. */
+/* Returns the first occurrence of `what` in `in`, or NULL. */
 const char *ah_slice_find(ah_slice in, ah_slice what);
-/* True if s is one of the words of a list: " one two ", each between two blanks. */
+/* True if s is a word of the list " one two ", with a blank on each side of each word. */
 bool ah_slice_among(ah_slice s, const char *words);
 
-/* Takes the first line off, without its end. */
+/* Removes and returns the first line, without its end. */
 ah_slice ah_slice_line(ah_slice *rest);
 
-/* ASCII, whatever the locale. */
+/* For ASCII, independent of the locale. */
 static inline bool ah_is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -86,27 +86,27 @@ static inline bool ah_is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-ah_slice ah_slice_trim(ah_slice s);                  /* without blanks around it */
-bool ah_slice_is_word(ah_slice a, const char *word); /* case ignored */
+ah_slice ah_slice_trim(ah_slice s);                  /* without blanks at both ends */
+bool ah_slice_is_word(ah_slice a, const char *word); /* ignores case */
 
-/* FNV-1a: the same text has the same hash in every version and on every machine. No
- * defence against those who look for two texts of one hash. */
+/* FNV-1a: equal on every machine and in every version. It does not resist deliberate collisions. */
 uint64_t ah_slice_hash(ah_slice s);
-/* The same in parts: from AH_HASH_BEGIN, or what the part before gave. */
+/* Hashes in parts: starts from AH_HASH_BEGIN or the result of the part before. */
 #define AH_HASH_BEGIN UINT64_C(14695981039346656037)
 uint64_t ah_slice_hash_on(uint64_t before, ah_slice s);
 
-/* Stands for what is cut off a text: how many bytes it was. */
+/* Marks a cut text: number of bytes left out. */
 #define AH_LEFT_OUT " [... %zu bytes left out]"
 
-/* n cut down so that no UTF-8 character of the text is split. */
+/* Returns n, reduced so that no UTF-8 character of the text is split. */
 size_t ah_utf8_cut(const char *p, size_t n);
 
-/* The length of the character at the beginning of the text where it is one that a terminal or an
- * editor acts on rather than shows: controls (C0, DEL, C1), the separators of lines and paragraphs,
- * and what turns the direction of writing. Else 0. */
+/* Returns the length of the first character if a terminal or an editor acts on it instead of
+ * showing it: controls (C0, DEL, C1), separators of lines and paragraphs, and characters that
+ * change the direction of writing. Otherwise 0. */
 size_t ah_control_len(ah_slice text);
-/* Texts of others as one line: each of these becomes a blank, in place. Returns the new length. */
+/* Replaces each such character with a blank, in place, so that the text is one line. Returns the
+ * new length. */
 size_t ah_flatten(char *p, size_t n);
 
 #endif

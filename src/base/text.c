@@ -1,4 +1,4 @@
-/* A text and its bytes are one block, with a NUL behind them for those who print it. */
+/* A text and its bytes are one block, with a NUL after them for printing. */
 #include "base/text.h"
 
 ah_text *ah_text_new(const ah_mem *mem, ah_slice s)

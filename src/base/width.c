@@ -1,5 +1,5 @@
-/* Tables of ranges, searched by halves; ASCII is not looked up. A character includes the
- * marks behind it that have no column of their own, so that text is never split between them. */
+/* Tables of ranges with binary search; ASCII is not looked up. A character includes the
+ * following marks without a column of their own, so that text is never split between them. */
 #include "base/width.h"
 
 #include <stdbool.h>
@@ -56,7 +56,7 @@ static unsigned columns_of(uint32_t c)
     return is_in(wide, COUNT(wide), c) ? 2 : 1;
 }
 
-/* The character at p and its bytes; 1 byte and U+FFFD where there is none. */
+/* Decodes the character at p and returns its length; malformed: 1 byte, U+FFFD. */
 static size_t decode(const char *p, const char *end, uint32_t *c)
 {
     static const unsigned char mask[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
@@ -105,7 +105,7 @@ size_t ah_width_next(ah_slice text, unsigned *columns)
     return (size_t)(p - text.p);
 }
 
-/* Behind the string of a command (a title, say), with what ends it. */
+/* Returns the length of the string of a command (such as a title), with its terminator. */
 static size_t string_len(ah_slice text)
 {
     for (size_t i = 2; i < text.n; i++) {

@@ -1,7 +1,7 @@
-/* The looks at a budget of steps. */
+/* The checks of a budget of steps. */
 #include "base/work.h"
 
-enum { LOOK = 1 << 15 }; /* steps between two looks: some milliseconds */
+enum { LOOK = 1 << 15 }; /* steps between two checks: some milliseconds */
 
 ah_work ah_work_of(uint64_t most, const ah_interrupt *interrupt)
 {

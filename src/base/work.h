@@ -1,10 +1,9 @@
-/* A long computation's budget, and who may end it early.
+/* The budget of a long computation, and its early end.
  *
- * The rule: whatever takes time in proportion to more than the size of what it was given counts
- * its steps in an ah_work, and between two looks at it does a bounded amount. A step stands for
- * about a tenth of a microsecond. The number of steps that are allowed is the same on every
- * machine; time is known only to the caller, who says by an ah_interrupt when the result is no
- * longer wanted. */
+ * The rule: a computation that may take more time than in proportion to its input counts its
+ * steps in an ah_work, with a bounded amount of work between two checks. A step is about 0.1
+ * microseconds. The limit in steps is equal on every machine; only the caller knows the time,
+ * and ends the work with an ah_interrupt. */
 #ifndef AH_BASE_WORK_H
 #define AH_BASE_WORK_H
 
@@ -12,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* `wanted` returns true once the result is no longer wanted. It is called again and again, and
+/* `wanted` returns true once the result is no longer wanted. It is called repeatedly, and
  * neither raises nor waits. */
 typedef struct ah_interrupt {
     bool (*wanted)(void *ud);
@@ -23,18 +22,18 @@ typedef enum ah_work_end { AH_WORK_GOES_ON, AH_WORK_SPENT, AH_WORK_STOPPED } ah_
 
 typedef struct ah_work {
     const ah_interrupt *interrupt; /* NULL: cannot be ended early */
-    uint64_t steps, most;          /* done, and allowed */
-    uint64_t look;                 /* at so many steps the interrupt is asked for next */
+    uint64_t steps, most;          /* steps done, and the limit */
+    uint64_t look;                 /* number of steps at the next call of the interrupt */
     ah_work_end end;
 } ah_work;
 
-/* Work of at most `most` steps. */
+/* Returns work of at most `most` steps. */
 ah_work ah_work_of(uint64_t most, const ah_interrupt *interrupt);
-/* Compares the steps with the limit and asks the interrupt; ah_work_do calls it now and then. False
+/* Checks the limit and calls the interrupt; ah_work_do calls it from time to time. Returns false
  * once the work has ended. */
 bool ah_work_look(ah_work *w);
 
-/* Counts n steps; false once the work has ended, and from then on. */
+/* Counts n steps. Returns false once the work has ended. */
 static inline bool ah_work_do(ah_work *w, uint64_t n)
 {
     w->steps += n;

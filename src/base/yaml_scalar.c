@@ -1,5 +1,5 @@
-/* Each kind is told by its grammar, never by trying to convert: what a locale or a C library takes
- * for a number is not asked. Numbers keep their digits, as JSON has any number of them. */
+/* Each kind is recognized by its grammar, never by a conversion, so that no locale and no C
+ * library decides. Numbers keep all their digits, as in JSON. */
 #include "base/yaml_scalar.h"
 
 #include <ctype.h>
@@ -34,7 +34,7 @@ static bool is_false(ah_slice s)
     return is_one_of(s, words);
 }
 
-/* Infinity and what is no number. */
+/* True for infinity and not-a-number, which JSON lacks. */
 static bool is_beyond(ah_slice s)
 {
     static const char *const words[] = {".inf",  ".Inf",  ".INF",  "+.inf", "+.Inf",
@@ -68,8 +68,7 @@ static ah_slice behind(ah_slice s, size_t n)
 
 typedef struct number {
     bool negative, point;
-    ah_slice whole, part,
-        power; /* digits before and behind the point; the exponent with its sign */
+    ah_slice whole, part, power; /* digits before and after the point; the exponent with its sign */
 } number;
 
 /* [-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )? */
@@ -105,7 +104,7 @@ static bool is_whole(const number *n)
     return !n->point && !n->power.p;
 }
 
-/* JSON wants no plus, no zeros before, and digits on both sides of a point. -0 is the integer 0. */
+/* JSON has no plus, no leading zeros, and digits on both sides of a point. -0 is the integer 0. */
 static const char *put_number(const number *n, bool as_float, ah_buf *out)
 {
     ah_slice whole = n->whole;
@@ -131,7 +130,7 @@ static const char *put_number(const number *n, bool as_float, ah_buf *out)
     return "a number that is out of range";
 }
 
-/* 0x1f and 0o17. The base, or 0: it is none of them. */
+/* Returns the base of 0x1f or 0o17; 0: neither. */
 static unsigned base_of(ah_slice s)
 {
     unsigned base = ah_slice_begins(s, "0x") ? 16 : ah_slice_begins(s, "0o") ? 8 : 0;

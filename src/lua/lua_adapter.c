@@ -1,5 +1,5 @@
-/* Adapters as Lua objects: those written in Lua, the base of ah.adapter, ah.scripted and demo/
- * models, and those opened by name. The call of an adapter's function is in lua_exchange.c. */
+/* Adapters as Lua objects: those written in Lua (the base of ah.adapter, ah.scripted and demo/
+ * models) and those opened by name. lua_exchange.c calls the function of an adapter. */
 #include "lua/lua_adapter.h"
 
 #include <stdlib.h>
@@ -109,7 +109,7 @@ static void read_doubles(lua_State *L, ah_lua_adapter *a)
     a->asks = ah_lua_ref(L);
 }
 
-/* The wire at 11, whose lines are the answer. */
+/* Reads the wire at 11: the adapter then writes lines of this wire. */
 static void read_wire(lua_State *L, ah_lua_adapter *a)
 {
     ah_scripted_read(&a->scripted, (size_t)luaL_checkoption(L, 11, NULL, ah_scripted_wires));
@@ -117,9 +117,10 @@ static void read_wire(lua_State *L, ah_lua_adapter *a)
 }
 
 /* _adapter(provider, model, function(exchange), methods, tool_change_mode = "append", begins_only,
- * images = true, asks, runs, told, reads, annotated): asks(name, arguments as text, call_id) is
- * true if runs(args, ctx) stands in for the handler; told(what, conversation) is called when the
- * data kept for it must be freed, without a conversation for all; reads: the wire of x:line. */
+ * images = true, asks, runs, `told`, reads, annotated). asks(name, arguments as text, call_id)
+ * returns true if runs(args, ctx) replaces the handler. `told`(what, conversation) is called when
+ * the data kept for a conversation must be freed; without a conversation it means all. reads: the
+ * wire of x:line. */
 static int lua_new_adapter(lua_State *L)
 {
     ah_slice provider, model;
@@ -204,7 +205,7 @@ static int adapter_tostring(lua_State *L)
 
 /* -- from a name to an adapter ---------------------------------------------------------------- */
 
-/* A replay asks nobody: it needs no key. */
+/* A replay sends no requests, so it needs no key. */
 static const char *environment(void *ud, const char *name)
 {
     const ah_lua *h = ud;
@@ -215,7 +216,7 @@ static const char *environment(void *ud, const char *name)
     return value;
 }
 
-/* demo/NAME: require("agenthost.providers.demo")(NAME) gives an adapter object. */
+/* demo/NAME: require("agenthost.providers.demo")(NAME) returns an adapter object. */
 static ah_status open_demo(lua_State *L, ah_slice name, ah_adapter **out, ah_err *err)
 {
     ah_lua *h = ah_lua_of(L);
@@ -236,13 +237,13 @@ static ah_status open_demo(lua_State *L, ah_slice name, ah_adapter **out, ah_err
 
 static const ah_service claude = {
     .name = AH_CLAUDE,
-    .url = "https://api.anthropic.com", /* where the command asks unless told otherwise */
+    .url = "https://api.anthropic.com", /* the command's default address */
     .url_env = {"ANTHROPIC_BASE_URL"},
     .key_env = {"ANTHROPIC_API_KEY"},
-    .keyless = true, /* who is logged in needs none */
+    .keyless = true, /* a logged-in user needs none */
 };
 
-/* Settings of a model of the claude command, before its adapter is made. */
+/* Settings of a model of the claude command, collected before its adapter is made. */
 typedef struct commanded {
     ah_wire_native native;
     ah_tool_change_mode mode;
@@ -285,7 +286,7 @@ static void take_claude(const commanded *c, ah_adapter *a)
     ((ah_scripted *)a)->service.key_env[0] = claude.key_env[0];
 }
 
-/* claude_agent_sdk/NAME: the module makes an adapter in Lua of what is said here. */
+/* claude_agent_sdk/NAME: a Lua module makes the adapter from these settings. */
 static ah_status open_claude(lua_State *L, ah_slice name, const ah_provider_options *o,
                              ah_adapter **out, ah_err *err)
 {
@@ -373,7 +374,7 @@ ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_ad
     return st;
 }
 
-/* Sets a field of the table on top; a 0 is left out. */
+/* Sets a field of the table on top; leaves out a 0. */
 static void set_count(lua_State *L, const char *name, int64_t n)
 {
     if (!n)
@@ -407,7 +408,7 @@ static void set_prices(lua_State *L, const ah_model_prices *p)
     lua_setfield(L, -2, "prices");
 }
 
-/* Sets the known facts about the model in the table on top; an unknown field is absent. */
+/* Sets the known facts about the model in the table on top; leaves out unknown ones. */
 static void push_known(lua_State *L, const ah_adapter *a)
 {
     const ah_model *m = &a->known;
@@ -465,7 +466,7 @@ static const ah_option capabilities_rows[] = {
 const ah_subject ah_subject_capabilities = {
     .what = "ah.capabilities", .type = "ah.CapabilitiesOf", .row = capabilities_rows};
 
-/* ah.capabilities(model, { base_url, api_key }): a table, or nil and an error where the key is
+/* ah.capabilities(model, { base_url, api_key }): a table, or nil and an error if the key is
  * missing. */
 static int capabilities(lua_State *L)
 {
@@ -503,7 +504,8 @@ static void push_names(lua_State *L, const char *const names[AH_SERVICE_NAMES])
     }
 }
 
-/* ah.providers(): a list of { name, url, url_env, key_env, keyless }, as the adapters have it. */
+/* ah.providers(): a list of { name, url, url_env, key_env, keyless }, with the adapters'
+ * defaults. */
 static int known_providers(lua_State *L)
 {
     const ah_service *s;

@@ -1,4 +1,6 @@
-/* Adapters that scripts name or write. */
+/* Adapters in Lua: finds or opens the adapter that a script names or has written. An adapter object
+ * owns one reference to its ah_adapter. The function of an adapter written in Lua runs as a task
+ * (lua_exchange.h). */
 #ifndef AH_LUA_ADAPTER_H
 #define AH_LUA_ADAPTER_H
 
@@ -7,11 +9,12 @@
 
 bool ah_lua_is_adapter(lua_State *L, int idx);
 
-/* Sets *out to the adapter at idx, as a new reference: an adapter object, or "provider/model"
- * opened with the given options. AH_USAGE where it is neither. Raises only when out of memory. */
+/* Sets *out to a new reference to the adapter at idx: that of an adapter object, or
+ * "provider/model" opened with the given options. Returns AH_USAGE for any other value. Raises only
+ * when out of memory. */
 ah_status ah_lua_to_adapter(lua_State *L, int idx, ah_provider_options *o, ah_adapter **out,
                             ah_err *err);
 
-void ah_lua_open_adapter(lua_State *L); /* _adapter, for scripted.lua */
+void ah_lua_open_adapter(lua_State *L); /* sets ah._adapter, for scripted.lua */
 
 #endif

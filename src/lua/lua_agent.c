@@ -1,5 +1,5 @@
-/* ah.run and ah.agent: from an agent, whose fields lua_agent_fields.c reads, to a run, and back to
- * a reply. */
+/* ah.run and ah.agent: makes a run from an agent, whose fields lua_agent_fields.c reads, and a
+ * reply from the run. */
 
 #include "lua/lua_agent.h"
 #include "lua/lua_book.h"
@@ -20,20 +20,20 @@
 
 static const char RUN[] = "agenthost.run";
 
-/* One run at work. */
+/* One run. */
 typedef struct ah_lua_run {
     ah_lua_agent *agent;
     ah_driver_run *driven;
     ah_task_waiter waiter;
-    size_t first;      /* the transcript's length before it */
+    size_t first;      /* length of the transcript before it */
     int resources;     /* reference, lua_resources.h */
-    ah_text *said;     /* the user's entry, which waits for `setup`; NULL: none does */
+    ah_text *said;     /* the user's entry while it waits for `setup`; NULL: none */
     const ah_tap *tap; /* NULL: a script's run */
 } run;
 
 /* -- agents ------------------------------------------------------------------------------ */
 
-/* Raises AH_USAGE while the prompt is rendered: functions for `enabled` and `visibility` must not
+/* Raises AH_USAGE while the prompt is rendered: the functions `enabled` and `visibility` must not
  * change the agent whose prompt they decide about. */
 static void check_looking(lua_State *L, const ah_lua_agent *a)
 {
@@ -63,8 +63,7 @@ ah_lua_agent *ah_lua_to_agent(lua_State *L, int idx)
     return luaL_testudata(L, idx, AH_AGENT);
 }
 
-/* Raises unless the value is what a user may send: a text, a list of texts and images, or
- * nothing. */
+/* Raises unless the value is a text, a list of texts and images, or nil. */
 static void check_said(lua_State *L, int idx, const char *what)
 {
     int type = lua_type(L, idx);
@@ -160,8 +159,8 @@ static void free_driven(run *r)
     r->agent->runs--;
 }
 
-/* Drops a run, also one that is not over when the state is closed. At the maximum depth nothing can
- * be driven any more, so functions that close the resources of runs within it cannot wait. */
+/* Drops a run, even one that is still at work when the state is closed. The host's depth is set to
+ * the maximum meanwhile, so that functions that close the resources of nested runs cannot wait. */
 static void drop_driven(run *r)
 {
     ah_host *host = r->agent->lua->host;
@@ -173,14 +172,14 @@ static void drop_driven(run *r)
     ah_text_set(&r->said, NULL);
 }
 
-/* Lets the adapter free all that it keeps for the conversation. */
+/* Lets the adapter free its data for the conversation. */
 static void leave(const ah_lua_agent *a, ah_adapter *from)
 {
     if (from && from->vt->leave)
         from->vt->leave(from, &a->wire);
 }
 
-/* Calls leave() for all adapters of the agent but the one in use. */
+/* Calls leave() for all adapters of the agent except the one in use. */
 static void leave_others(const ah_lua_agent *a)
 {
     if (a->before != a->adapter)
@@ -224,14 +223,14 @@ static int agent_gc(lua_State *L)
 {
     ah_lua_agent *a = luaL_checkudata(L, 1, AH_AGENT);
 
-    if (a->current) /* both are garbage: the run goes first */
+    if (a->current) /* both are garbage: the run is dropped first */
         drop_driven(a->current);
     a->current = NULL;
     ah_lua_agent_close(a);
     return ah_lua_retire(L);
 }
 
-/* agent:close(), and __close with the error that ends the block, which is worth more than ours. */
+/* agent:close(), and __close. With __close an error of the block has priority over ours. */
 static int agent_close(lua_State *L)
 {
     ah_lua_agent *a = luaL_checkudata(L, 1, AH_AGENT);
@@ -266,7 +265,7 @@ static int run_gc(lua_State *L)
 {
     run *r = luaL_checkudata(L, 1, RUN);
 
-    if (r->agent->current == r) /* a finalizer of the script may use the agent after this */
+    if (r->agent->current == r) /* a finalizer of the script may use the agent later */
         r->agent->current = NULL;
     drop_driven(r);
     close_late(ah_lua_of(L), r);
@@ -346,7 +345,7 @@ void ah_lua_push_reply_so_far(lua_State *L, const ah_driver_run *d)
         lua_pushnil(L);
 }
 
-/* The texts of a user's message, a line each. */
+/* Appends the texts of a user's message, one per line. */
 static void put_texts(ah_slice parts, ah_buf *out)
 {
     ah_json_reader r = ah_json_read(parts);
@@ -385,8 +384,9 @@ static ah_status guard_said(ah_lua_agent *a, const ah_lua_content *said, ah_err 
                         : guard_parts(a, said->parts, err);
 }
 
-/* Adds the new entries to the transcript: settings (a last call without tools changed them), the
- * user's text. AH_GUARD: a guard refused that text, and nothing is added. */
+/* Appends the new entries to the transcript: settings (a last call without tools may have changed
+ * them) and the user's message. Returns AH_GUARD, with nothing appended, if a guard refuses the
+ * message. */
 static ah_status open_turn(run *r, ah_err *err)
 {
     ah_lua_agent *a = r->agent;
@@ -406,7 +406,7 @@ static void tell_tripped(ah_run *core, const ah_err *tripped)
     ah_run_warn(core, ah_slice_of(tripped->message));
 }
 
-/* A run with refused input is begun as well, with *tripped filled, and ends before its first
+/* Begins the run. With refused input, *tripped is filled and the run ends before its first
  * request. */
 static ah_status begin_turn(run *r, int64_t deadline, ah_err *tripped, ah_err *err)
 {
@@ -443,14 +443,14 @@ int64_t ah_lua_agent_deadline(const ah_lua_agent *a, const ah_driver_run *parent
     return at;
 }
 
-/* Renders the prompt again: its functions, parameters and the session may have changed. */
+/* Renders the prompt again, since its functions, parameters and the session may have changed. */
 static ah_status look_again(ah_lua_agent *a, ah_overlay *around, ah_err *err)
 {
     ah_prompt_look look;
     ah_changes c;
     ah_status st;
 
-    if (a->closed) /* by a finalizer, since it was asked to run */
+    if (a->closed) /* by a finalizer, since the run was requested */
         return ah_err_set(err, AH_USAGE, "the agent is closed");
     a->looking = true;
     ah_changes_init(&c, &a->lua->mem);
@@ -463,7 +463,7 @@ static ah_status look_again(ah_lua_agent *a, ah_overlay *around, ah_err *err)
     return st;
 }
 
-/* -- `setup`, within the run and before all that it says -- */
+/* -- `setup`, within the run and before its first entries -- */
 
 static ah_status be_ready(void *ud, ah_overlay *o, ah_err *err)
 {
@@ -564,7 +564,7 @@ static void prepare_wire(ah_lua_agent *a)
     a->before = NULL;
 }
 
-/* AH_OK if each budget that needs prices has one for every model that may be asked. */
+/* Returns AH_OK if each budget that needs prices has one for every model that may be asked. */
 static ah_status know_prices(const ah_lua_agent *a, const ah_budgets *s, ah_err *err)
 {
     ah_slice model = ah_json_member(ah_text_slice(a->settings), "model");
@@ -583,7 +583,7 @@ static ah_status know_prices(const ah_lua_agent *a, const ah_budgets *s, ah_err 
     return st;
 }
 
-/* Collects in *s the budgets that a run draws on: its own and those of the run around it. */
+/* Collects in *s the budgets that a run uses: its own and those of the run around it. */
 static ah_status draw_on(const ah_lua_agent *a, ah_driver_run *parent, ah_budgets *s, ah_err *err)
 {
     const ah_budgets *around = parent ? &ah_run_cfg(ah_driver_run_run(parent))->spending : NULL;
@@ -594,7 +594,7 @@ static ah_status draw_on(const ah_lua_agent *a, ah_driver_run *parent, ah_budget
     return st == AH_OK ? know_prices(a, s, err) : st;
 }
 
-/* around: the overlay of the call in whose handler it begins, or NULL. */
+/* around: the overlay of the call in whose handler the run begins, or NULL. */
 static ah_status begin(ah_lua_agent *a, run *r, ah_overlay *around, ah_err *err)
 {
     ah_host *host = a->lua->host;
@@ -640,7 +640,7 @@ static ah_status begin(ah_lua_agent *a, run *r, ah_overlay *around, ah_err *err)
     return st;
 }
 
-/* ctx: where the run lies on the stack. */
+/* ctx: stack index of the run. */
 static int finish(lua_State *L, int status, lua_KContext ctx)
 {
     run *r = luaL_checkudata(L, (int)ctx, RUN);
@@ -682,8 +682,8 @@ static void check_start(lua_State *L, const ah_lua_agent *a, const ah_lua_conten
     ah_lua_can_run(L, waits);
 }
 
-/* Pushes the table that the run's resources are opened from; nil: no resources. If `setup` is due,
- * which may bind some, there is always a table. */
+/* Pushes the table that the run's resources are opened from; nil: no resources. If a `setup` is
+ * due, there is always a table, since it may bind resources. */
 static void push_resources(lua_State *L, int at, const ah_lua_agent *a)
 {
     if (lua_getiuservalue(L, at, AH_AGENT_RESOURCES) != LUA_TNIL || !ah_lua_setup_due(a))
@@ -692,7 +692,7 @@ static void push_resources(lua_State *L, int at, const ah_lua_agent *a)
     lua_newtable(L);
 }
 
-/* Sets r->said to the entry of the user's content, if there is any; raises when out of memory. */
+/* Sets r->said to the entry of the user's content, if there is any. Raises when out of memory. */
 static void keep_said(lua_State *L, run *r, const ah_lua_content *said)
 {
     const ah_lua *h = r->agent->lua;
@@ -726,7 +726,8 @@ ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
     keep_said(L, r, &said);
     push_resources(L, at, a);
     r->resources = ah_lua_open_resources_of(L);
-    ah_task_waiter_keep(L, &r->waiter); /* until it is done, whoever stops waiting */
+    ah_task_waiter_keep(L,
+                        &r->waiter); /* until it is done, even if nothing waits for it any more */
     a->busy++;
     st = begin(a, r, around, err);
     a->busy--;
@@ -736,7 +737,7 @@ ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
     return NULL;
 }
 
-/* Runs the agent at `at` with the content (or nil) at `at` + 1 until there is a reply. */
+/* Runs the agent at `at` with the content (or nil) at `at` + 1 and waits for the reply. */
 static int run_agent(lua_State *L, int at)
 {
     ah_err err;
@@ -778,7 +779,7 @@ void ah_lua_run_drop(ah_lua_run *r)
 static int ah_run_call(lua_State *L)
 {
     lua_settop(L, 1);
-    ah_lua_can_run(L, true);            /* before anything is begun */
+    ah_lua_can_run(L, true);            /* before anything begins */
     if (!ah_lua_new_agent(L, "ah.run")) /* -- t ah_lua_agent */
         return 2;
     ((ah_lua_agent *)lua_touserdata(L, 2))->once = true;
@@ -788,7 +789,7 @@ static int ah_run_call(lua_State *L)
 
 /* -- methods ----------------------------------------------------------------------------------- */
 
-/* Makes the params at idx the current ones; if it raises, nothing has changed. */
+/* Makes the params at idx the current ones. After a raise nothing has changed. */
 static void set_params(lua_State *L, ah_lua_agent *a, int idx)
 {
     ah_overlay *around = ah_lua_overlay(L);
@@ -810,15 +811,15 @@ static const ah_option run_with_rows[] = {
      .kinds = AH_OPT_ANY,
      .is = "table",
      .type = "table<string, any>",
-     .doc = "of the prompt, from now on"},
+     .doc = "of the prompt, from this run on"},
     {0},
 };
 const ah_subject ah_subject_run_with = {.what = "agent:run",
                                         .type = "ah.RunWith",
-                                        .doc = "what `agent:run` is told beside the text",
+                                        .doc = "fields of `agent:run` beside the text",
                                         .row = run_with_rows};
 
-/* Reads the fields that agent:run gets beside the text. */
+/* Reads the fields that agent:run takes beside the text. */
 static void read_run_fields(lua_State *L, int idx, ah_lua_agent *a)
 {
     luaL_checktype(L, idx, LUA_TTABLE);
@@ -832,7 +833,7 @@ static void read_run_fields(lua_State *L, int idx, ah_lua_agent *a)
     lua_setiuservalue(L, 1, AH_AGENT_PARAMS);
 }
 
-/* agent:run(text or parts, { params }): continues its conversation. */
+/* agent:run(text or parts, { params }): continues the agent's conversation. */
 static int agent_run(lua_State *L)
 {
     ah_lua_agent *a = ah_lua_check_agent(L);
@@ -846,8 +847,8 @@ static int agent_run(lua_State *L)
     return run_agent(L, 1);
 }
 
-/* agent:send(text or parts): during a run, queued to the next commit; else said in the next run. In
- * a call, once that is committed. True, or nil and an error. */
+/* agent:send(text or parts): queues the message for the next commit of the run at work, or for the
+ * next run. In a call it is sent when the call is committed. Returns true, or nil and an error. */
 static int agent_send(lua_State *L)
 {
     ah_lua_content said;

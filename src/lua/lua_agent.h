@@ -1,6 +1,9 @@
-/* Agents: a conversation and how it is to be run. lua_agent_fields.c reads the fields,
- * lua_agent.c runs, lua_conversation.c saves, loads, forks and changes the model,
- * lua_api_agent.c has them run for C: by the same code, with a tap in place of a waiting script. */
+/* Agents: a conversation together with the settings of its runs. The userdata of an agent owns its
+ * adapters, registry, transcript and references; its session belongs to the object in
+ * AH_AGENT_SESSION. At most one run is at work; each run lives in a userdata of its own.
+ * lua_agent_fields.c reads the fields, lua_agent.c runs, lua_conversation.c saves, loads, forks and
+ * changes the model. lua_api_agent.c runs agents for C: by the same code, with a tap in place of a
+ * script that waits. */
 #ifndef AH_LUA_AGENT_H
 #define AH_LUA_AGENT_H
 
@@ -14,35 +17,35 @@
 
 #define AH_AGENT "agenthost.agent"
 
-/* User values of its object. */
+/* User values of the agent's object. */
 enum {
     AH_AGENT_SESSION = 1,
     AH_AGENT_RESOURCES,
     AH_AGENT_REGISTRY,
-    AH_AGENT_DEFINITION, /* the fields that agent:open begins other conversations with */
-    AH_AGENT_PARAMS,     /* the parameters that `setup` sees */
+    AH_AGENT_DEFINITION, /* the fields with which agent:open begins other conversations */
+    AH_AGENT_PARAMS,     /* the parameters that `setup` gets */
     AH_AGENT_VALUES = AH_AGENT_PARAMS
 };
-typedef struct ah_lua_run ah_lua_run; /* one run; lives in a userdata */
+typedef struct ah_lua_run ah_lua_run; /* one run, in a userdata */
 
-/* `setup` of a conversation; all but `fn` is zero if there is none (lua_setup.h). */
+/* `setup` of a conversation (lua_setup.h). */
 typedef struct ah_lua_setup {
-    int fn;           /* reference; LUA_NOREF: none */
-    bool done;        /* once for the conversation */
-    ah_text *id;      /* of the conversation; NULL: not yet asked for */
-    ah_text *system;  /* the field `system`, set when `setup` is done; NULL: none */
-    ah_changes added; /* tools that it has added, for the next time that it adds them */
-    struct ah_setting_up *at_work; /* NULL: it is not */
+    int fn;                        /* reference; LUA_NOREF: no `setup` */
+    bool done;                     /* `setup` runs once per conversation */
+    ah_text *id;                   /* of the conversation; NULL: not asked for yet */
+    ah_text *system;               /* the field `system`, set when `setup` is done; NULL: none */
+    ah_changes added;              /* the tools it added; if it runs again, it may add them again */
+    struct ah_setting_up *at_work; /* NULL: it is not running */
 } ah_lua_setup;
 
-/* A conversation and how it is to be run. */
+/* An agent: a conversation and the settings of its runs. */
 typedef struct ah_lua_agent {
     ah_lua *lua;
     ah_adapter *adapter;
     ah_fallbacks fallback;
-    ah_adapter *before; /* agent:use: the one `wire` still borrows; else NULL */
+    ah_adapter *before; /* the adapter before agent:use, while `wire` borrows from it; else NULL */
     ah_registry registry;
-    ah_registry executors; /* run calls that it cannot (seed 004) */
+    ah_registry executors; /* functions for calls that no tool has a handler for (seed 004) */
     ah_inject_rules rules;
     ah_drift_warnings untold;
     ah_prompt_fields prompt;
@@ -50,102 +53,105 @@ typedef struct ah_lua_agent {
     ah_lua_discovery discovery;
     ah_lua_hooks hooks;
     ah_lua_setup setup;
-    ah_budget *budget; /* NULL: none of its own */
+    ah_budget *budget; /* NULL: no budget of its own */
     ah_transcript *transcript;
     ah_session *session; /* borrowed from the object in AH_AGENT_SESSION */
-    ah_text *kept;     /* the session in the file it was loaded from, where the script gave none */
-    ah_wire wire;      /* of transcript and adapter, kept from run to run */
-    ah_text *settings; /* the settings entry its runs are to have */
+    ah_text *kept;       /* the session of the loaded file, if the script gave no session */
+    ah_wire wire;        /* of transcript and adapter, kept between runs */
+    ah_text *settings;   /* the settings entry for its runs */
     ah_run_limits limits;
-    ah_text *exempt;          /* what limits.loop.exempt borrows from */
-    double timeout, deadline; /* seconds; deadline by ah.now(); 0: none */
+    ah_text *exempt;          /* the text that limits.loop.exempt points into */
+    double timeout, deadline; /* seconds; the deadline by ah.now(); 0: none */
     ah_observer observer;
-    int fronts; /* reference: list of functions that asks go to (lua_front.c); LUA_NOREF: none */
+    int fronts; /* reference: list of front-end functions (lua_front.c); LUA_NOREF: none */
     ah_lua_run *current;
-    int runs;  /* that begun and whose replies are not given out */
-    int busy;  /* changes under way that may call the log: it is neither closed nor run meanwhile */
-    bool once; /* of ah.run: it ends with its run */
-    bool closed;  /* all that it held is freed */
-    bool looking; /* its prompt is being rendered: functions of the script are at work */
+    int runs;     /* runs that have begun and whose replies are not delivered */
+    int busy;     /* changes in progress that may call the log: no close and no run meanwhile */
+    bool once;    /* made by ah.run: it ends with its run */
+    bool closed;  /* everything it held is freed */
+    bool looking; /* its prompt is being rendered, which calls functions of the script */
 } ah_lua_agent;
 
-/* The agent at 1; raises where there is none, or a closed one. */
+/* Returns the agent at index 1. Raises for any other value and for a closed agent. */
 ah_lua_agent *ah_lua_check_agent(lua_State *L);
-/* The agent at idx, or NULL where there is something else. */
+/* Returns the agent at idx, or NULL for any other value. */
 ah_lua_agent *ah_lua_to_agent(lua_State *L, int idx);
 
-/* Pushes an agent that holds nothing yet but can be collected. */
+/* Pushes an empty agent that can already be collected. */
 ah_lua_agent *ah_lua_push_agent(lua_State *L);
-/* Reads the fields of the table at 1 into the agent, which may already hold the transcript of a
- * conversation that goes on. Raises for mistakes of the script; AH_PROVIDER for what the world
- * lacks. */
+/* Reads the fields of the table at 1 into the agent, which may already hold the transcript of an
+ * earlier conversation. Raises for mistakes of the script. Returns AH_PROVIDER if something outside
+ * the script is missing, such as a key. */
 ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_err *err);
-/* Sets the system text: `text` (.p NULL: none) and the prompt. Raises. */
+/* Sets the system text: `text` (.p NULL: none), then the prompt. Raises. */
 void ah_lua_say_system(lua_State *L, ah_lua_agent *a, ah_slice text);
-/* Declares tools while no run is at work. A tool that the conversation already offers, unchanged,
- * only gets its handler; one with another definition has drifted (run/drift.h); other tools of the
- * conversation stay stale. Raises. */
+/* Declares tools while no run is at work. A tool that the conversation already offers unchanged
+ * only gets its handler. A tool whose definition differs has drifted (run/drift.h). All other tools
+ * of the conversation stay stale. Raises. */
 void ah_lua_declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_changes *c);
-/* Reads only the fields about the model and its options; absent ones stay as they were. */
+/* Reads only the fields about the model and its options. Absent fields keep their values. */
 ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err);
-/* Appends its settings to the transcript, unless they are in force already. */
+/* Appends the agent's settings to the transcript, unless they are already in force. */
 ah_status ah_lua_say_settings(ah_lua_agent *a, ah_err *err);
-/* For changes while no run is at work: the first returns the means to make them, the second makes
+/* Changes while no run is at work: the first returns the means to make them, the second makes
  * them. */
 ah_injection ah_lua_injection_idle(ah_lua_agent *a, ah_inject_rules *rules);
 ah_status ah_lua_change_idle(ah_lua_agent *a, ah_inject_rules *rules, ah_changes *c, ah_err *err);
-/* Adds the function on top (popped) to its front ends (lua_front.c). Raises when out of memory. */
+/* Adds the function on top (popped) to the agent's front ends (lua_front.c). Raises when out of
+ * memory. */
 void ah_lua_add_front(lua_State *L, ah_lua_agent *a);
-/* Returns the agent of the run; NULL: it is not the run of an agent. */
+/* Returns the agent of the run; NULL: the run has no agent. */
 ah_lua_agent *ah_lua_agent_of(const ah_driver_run *d);
-/* Returns the program's agent whose run this is, or the nearest one around it; NULL: none. */
+/* Returns the program's agent that owns this run or the nearest run around it; NULL: none. */
 ah_agent *ah_lua_program_agent(const ah_driver_run *d);
-/* The run of the agent that is at work; NULL: none. */
+/* Returns the agent's run at work; NULL: none. */
 ah_driver_run *ah_lua_agent_at_work(const ah_lua_agent *a);
-/* Returns when a run that begins in a call must end at the latest, by the loop clock, as the run
- * and the call around it demand (each may be NULL); 0: no limit. */
+/* Returns the latest end, by the loop clock, that the run and the call around it (each may be NULL)
+ * allow a new run; 0: no limit. */
 int64_t ah_lua_deadline_around(const ah_driver_run *parent, const ah_overlay *around);
-/* Pushes the reply of the run at work, as far as it exists; nil if it is not the run of an
- * agent. */
+/* Pushes the reply of the run at work as far as it exists; nil if the run has no agent. */
 void ah_lua_push_reply_so_far(lua_State *L, const ah_driver_run *d);
-/* Reference to the resources of a run (lua_resources.h); LUA_NOREF: it has none. */
+/* Returns the reference to the run's resources (lua_resources.h); LUA_NOREF: none. */
 int ah_lua_run_resources(const ah_driver_run *d);
-/* Pushes the userdata of a run that is at work, whose first user value is its agent. */
+/* Pushes the userdata of a run at work. Its first user value is the agent. */
 void ah_lua_push_run(lua_State *L, const ah_driver_run *d);
-/* Returns when a run that begins now must end (loop clock), by its own limits and those of the run
- * and the call around it (each may be NULL); 0: never. */
+/* Returns when a run that begins now must end (loop clock), by the agent's own limits and those of
+ * the run and the call around it (each may be NULL); 0: never. */
 int64_t ah_lua_agent_deadline(const ah_lua_agent *a, const ah_driver_run *parent,
                               const ah_overlay *around);
-/* Frees all that the agent holds, also a process of its model. Not while a run is at work. */
+/* Frees everything that the agent holds, including a process of its model. Not to be called while a
+ * run is at work. */
 void ah_lua_agent_close(ah_lua_agent *a);
-/* Pushes nil and the error; for `return`. */
+/* Pushes nil and the error. Returns 2, the number of results. */
 int ah_lua_fail(lua_State *L, const ah_err *err);
 
 /* -- runs for C -- */
 
-/* The callbacks of a C program that runs an agent. Both are called from within the driver. */
+/* Callbacks of a C program that runs an agent. The driver calls both. */
 typedef struct ah_tap {
     ah_agent *agent;
     void (*event)(ah_agent *agent, const ah_notice *e); /* NULL: no events */
-    void (*done)(ah_agent *agent);                      /* the run has ended, its result stands */
+    void (*done)(ah_agent *agent);                      /* the run has ended and has its result */
 } ah_tap;
 
-/* Begins a run of the agent at idx with the text (or nil) at idx + 1 and pushes the userdata in
- * which it lives; the caller keeps that (it keeps itself until the run is done). NULL: *err has
- * what the world lacks. Raises for wrong use. The tap is borrowed as long as the run; NULL: a
- * script's run, which the script waits for. */
+/* Begins a run of the agent at idx with the text (or nil) at idx + 1, and pushes the userdata of
+ * the run. The caller keeps the userdata; until the run is done, the run keeps it as well. Returns
+ * NULL with *err filled if something outside the script is missing, such as a key. Raises for wrong
+ * use. The tap is borrowed as long as the run; NULL: a run that a script waits for. */
 ah_lua_run *ah_lua_start(lua_State *L, int idx, const ah_tap *tap, ah_err *err);
 ah_task_waiter *ah_lua_run_waiter(ah_lua_run *r);
 ah_driver_run *ah_lua_run_driven(const ah_lua_run *r); /* NULL once it is dropped */
-size_t ah_lua_run_first(const ah_lua_run *r);          /* the transcript's length before it */
-/* Ends the run where it is, settled, without a call of the tap; harmless when done or dropped. */
+size_t ah_lua_run_first(const ah_lua_run *r);          /* length of the transcript before the run */
+/* Ends and settles the run at once, without a call of the tap. Harmless if it is done or
+ * dropped. */
 void ah_lua_run_drop(ah_lua_run *r);
 
-/* Pushes the agent that the table at 1 defines, or nil and an error; true if it is the agent. */
+/* Pushes the agent that the table at 1 defines and returns true, or pushes nil and an error and
+ * returns false. */
 bool ah_lua_new_agent(lua_State *L, const char *what);
 
-/* Adds methods to those of agents. */
+/* Adds methods to the metatable of agents. */
 void ah_lua_agent_methods(lua_State *L, const luaL_Reg *methods);
-void ah_lua_open_agent(lua_State *L); /* run */
+void ah_lua_open_agent(lua_State *L); /* sets ah.run */
 
 #endif

@@ -1,5 +1,5 @@
-/* The fields of ah.run and ah.agent: read from a table into an agent, in the order in which one
- * needs the other. Nothing runs here. */
+/* Reads the fields of ah.run and ah.agent from a table into an agent, in the order in which they
+ * depend on each other. Nothing runs here. */
 #include <limits.h>
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ enum {
     DEFAULT_RETRIES = 2
 };
 
-/* Checks all fields of the table at 1, and takes the values that rows store of them. */
+/* Checks all fields of the table at 1, and stores the values of rows that store. */
 static void read_fields(lua_State *L, const char *what, ah_lua_agent *a)
 {
     ah_run_fields f = {
@@ -69,11 +69,11 @@ static void read_http(lua_State *L, ah_http_limits *limits)
     *limits = ah_http_limits_default;
     if (lua_getfield(L, 1, "http") != LUA_TNIL)
         ah_options_read(L, -1, &ah_subject_http_limits, limits);
-    lua_setfield(L, 1, "http"); /* our own table by now: it is read again for fallbacks */
+    lua_setfield(L, 1, "http"); /* the table is our own copy by now; fallbacks read it again */
 }
 
-/* Pushes the model: from outside, the script, the conversation, the environment, in this order.
- * True: it is the conversation's. */
+/* Pushes the model: the one given from outside, by the script, by the conversation or by the
+ * environment, in this order. Returns true if it is the conversation's. */
 static bool push_model(lua_State *L, const ah_lua_agent *a)
 {
     const char *env = getenv("AGENTHOST_MODEL");
@@ -98,7 +98,7 @@ static bool push_model(lua_State *L, const ah_lua_agent *a)
     return saved.p != NULL;
 }
 
-/* True if the name on top of the stack is of no model known here, whatever the other fields are. */
+/* True if the name on top of the stack is no known model, with any other fields. */
 static bool is_unknown(lua_State *L, const ah_lua_agent *a)
 {
     ah_provider_options plain = {.mem = &a->lua->mem, .secrets = &a->lua->host->secrets};
@@ -111,7 +111,7 @@ static bool is_unknown(lua_State *L, const ah_lua_agent *a)
     return unknown;
 }
 
-/* The conversation was held with a model of a script, or of another machine. */
+/* Explains that the conversation was held with a model of another script or machine. */
 static void tell_foreign(lua_State *L, ah_err *err)
 {
     char why[sizeof err->message];
@@ -122,9 +122,9 @@ static void tell_foreign(lua_State *L, ah_err *err)
                lua_tostring(L, -1), why);
 }
 
-/* Reads `model` and opens its adapter. Returns AH_PROVIDER where the world lacks something (a key),
- * and AH_USAGE for a wrong name, which is a mistake of the script or of a person; raises all other
- * errors. */
+/* Reads `model` and opens its adapter. Returns AH_PROVIDER if something outside the script is
+ * missing (a key), and AH_USAGE for a wrong name, which may come from the script or a person.
+ * Raises all other errors. */
 static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
 {
     ah_adapter *now = NULL;
@@ -151,7 +151,7 @@ static ah_status read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
     return st;
 }
 
-/* Reads `fallback` with the settings of all requests; addresses and keys are each model's own. */
+/* Reads `fallback` with the settings of all requests. Each model has its own address and key. */
 static void read_fallbacks(lua_State *L, ah_lua_agent *a)
 {
     ah_provider_options o = {.mem = &a->lua->mem, .secrets = &a->lua->host->secrets};
@@ -179,7 +179,7 @@ static void put_options(lua_State *L, ah_lua_agent *a, ah_buf *b)
     lua_pop(L, 1);
 }
 
-/* The model as scripts name it, "provider/model", as a JSON string. */
+/* Appends the model's name for scripts, "provider/model", as a JSON string. */
 static void put_model(lua_State *L, const ah_lua_agent *a, ah_buf *b)
 {
     ah_buf *name = ah_lua_push_buf(L, MAX_SETTINGS);
@@ -195,7 +195,7 @@ static void put_model(lua_State *L, const ah_lua_agent *a, ah_buf *b)
     lua_pop(L, 1);
 }
 
-/* The settings, with what the conversation has learned of the same model. */
+/* Appends the settings, with the facts that the conversation has learned about the same model. */
 static void put_learned(const ah_lua_agent *a, ah_buf *b)
 {
     ah_slice settings = ah_text_slice(a->settings), learned = a->transcript->settings.learned;
@@ -251,7 +251,7 @@ static void read_settings(lua_State *L, ah_lua_agent *a, const ah_buf *options)
     lua_pop(L, 1);
 }
 
-/* True if the wires of all its models show the schema of `output` to the model. */
+/* True if the wires of all its models send the schema of `output` to the model. */
 static bool has_native_output(const ah_lua_agent *a)
 {
     ah_slice schema =
@@ -264,8 +264,8 @@ static bool has_native_output(const ah_lua_agent *a)
     return all;
 }
 
-/* True if the entry has the same system text as the last one of the script. If a strategy has set
- * another text since, that one stays. */
+/* True if the entry has the same system text as the script's last one. A text that a strategy has
+ * set since stays in force then. */
 static bool says_again(const ah_transcript *t, const ah_text *entry)
 {
     size_t at = ah_disclosure_text_at(t);
@@ -298,8 +298,8 @@ void ah_lua_say_system(lua_State *L, ah_lua_agent *a, ah_slice text)
     lua_pop(L, 1);
 }
 
-/* Sets the system text: `system`, then the prompt. If `setup` is due, which may set another text,
- * this waits for it. */
+/* Sets the system text: `system`, then the prompt. If a `setup` is due, this is done after it,
+ * since it may set another text. */
 static void read_system(lua_State *L, ah_lua_agent *a)
 {
     ah_slice text = {NULL, 0};
@@ -343,8 +343,8 @@ ah_status ah_lua_change_idle(ah_lua_agent *a, ah_inject_rules *rules, ah_changes
     return st;
 }
 
-/* The tools that a conversation offers already, without handlers, and the names of those that
- * it has withdrawn. */
+/* Puts into the registry the tools that the conversation already offers, without handlers, and the
+ * names of those that it has withdrawn. */
 static ah_status reopen(ah_lua_agent *a, ah_err *err)
 {
     ah_offers offers;
@@ -384,7 +384,7 @@ static void add_pick_tools(lua_State *L, const ah_lua_agent *a, ah_changes *c)
         ah_lua_raise_err(L, &err);
 }
 
-/* `executors`: functions by name. The order in which they are taken does not matter. */
+/* Reads `executors`, functions by name. Their order does not matter. */
 static void read_executors(lua_State *L, ah_lua_agent *a)
 {
     ah_err err;
@@ -438,8 +438,8 @@ static bool is_stale(const ah_registry *r, ah_slice name)
     return t && t->stale;
 }
 
-/* Adds the tools under `field` of the strategies whose names are `wanted`: a conversation that goes
- * on keeps the tools that strategies have brought. */
+/* Adds the tools under `field` of the strategies whose names are `wanted`. So a continued
+ * conversation keeps the tools that strategies added. */
 static void add_brought(lua_State *L, ah_lua_agent *a, const char *field,
                         bool (*wanted)(const ah_registry *r, ah_slice name), ah_changes *to)
 {
@@ -454,9 +454,9 @@ static void add_brought(lua_State *L, ah_lua_agent *a, const char *field,
     lua_pop(L, 1);
 }
 
-/* Raises if the script declares more tools than max_tools. Tools of sections opened earlier use the
- * room that is left, as when they were opened, so that a conversation which reached max_tools
- * through them can go on. */
+/* Raises if the script declares more tools than max_tools. Tools of sections opened earlier only
+ * use the room that is left, as when they were opened. So a conversation that reached max_tools
+ * through them can continue. */
 static void fit(lua_State *L, ah_lua_agent *a, ah_changes *c)
 {
     int n = 0;
@@ -478,7 +478,7 @@ static void fit(lua_State *L, ah_lua_agent *a, ah_changes *c)
 }
 
 /* Declares the tools at the start of an agent, where a second tool of the same name is an error.
- * agent: stack index of its object. */
+ * agent: stack index of the agent. */
 static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
 {
     ah_changes *c, *later;
@@ -524,7 +524,7 @@ static void add_entry(lua_State *L, ah_lua_agent *a, ah_entry_kind kind, ah_slic
         ah_lua_raise_err(L, &err);
 }
 
-/* `messages`: an earlier conversation, checked for pairing. */
+/* Reads `messages`, an earlier conversation, and checks the pairing of calls and results. */
 static void read_messages(lua_State *L, ah_lua_agent *a)
 {
     int top = lua_gettop(L);
@@ -555,7 +555,7 @@ static void read_messages(lua_State *L, ah_lua_agent *a)
     lua_settop(L, top);
 }
 
-/* -- the whole ------------------------------------------------------------------------------ */
+/* -- all fields ----------------------------------------------------------------------------- */
 
 ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
 {
@@ -563,7 +563,7 @@ ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
     ah_buf *options = ah_lua_push_buf(L, MAX_SETTINGS);
     ah_status st;
 
-    put_options(L, a, options); /* first: what is wrong with them must change nothing */
+    put_options(L, a, options); /* first, so that an error changes nothing */
     if (!ah_buf_ok(options))
         ah_lua_raise_nomem(L);
     st = read_model(L, a, err);
@@ -573,8 +573,8 @@ ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
     return st;
 }
 
-/* Restores the saved session into the one that the script gave. The agent's own knows no types: it
- * gets the open sections, and the rest is only kept. */
+/* Restores the saved session into the one that the script gave. If the session is the agent's own,
+ * which has no types, it gets only the open sections, and the rest is kept as text. */
 static ah_status restore_kept(lua_State *L, ah_lua_agent *a, ah_err *err)
 {
     bool given;

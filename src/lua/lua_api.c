@@ -1,5 +1,5 @@
-/* The embedding door: include/agenthost.h. Hosts with a Lua state of their own or in a
- * caller's, scripts, and how calls from C fail. The rest of it is in lua_api_*.c. */
+/* Implements include/agenthost.h: hosts with their own Lua state or in a caller's, scripts, and
+ * errors of calls from C. The rest is in lua_api_*.c. */
 #include "lua/lua_api.h"
 
 #include <errno.h>
@@ -27,13 +27,13 @@ enum { MAX_WORDS = 64 << 10, MAX_STDIN = 64 << 20, MAX_EVENTS = 4096, MAX_EVENT 
 
 /* -- memory ------------------------------------------------------------------------------- */
 
-/* Memory of a host with its own Lua state; it lives longer than that state. */
+/* Memory of a host with its own Lua state. It lives longer than that state. */
 typedef struct own_memory {
     ah_mem mem; /* first: ah_lua.own is its address */
     ah_lua_memory lua;
 } own_memory;
 
-/* The contract of ah_realloc_fn has no old size. */
+/* ah_realloc_fn does not get the old size. */
 static void *lua_realloc(void *ud, void *ptr, size_t old, size_t size)
 {
     (void)old;
@@ -56,7 +56,7 @@ void ah_err_json(const ah_err *err, ah_buf *out)
     ah_buf_fmt(out, ",\"retryable\":%s", err->retryable ? "true" : "false");
     if (err->http_status)
         ah_buf_fmt(out, ",\"status\":%d", err->http_status);
-    if (details.n > 2) { /* its members, and its brace */
+    if (details.n > 2) { /* its members, without its brace */
         ah_buf_char(out, ',');
         ah_buf_add(out, details.p + 1, details.n - 1);
     } else {
@@ -122,7 +122,7 @@ static ah_status refuse(ah_embed *e, const char *what, const char *where)
     return ah_embed_fail(e, &err);
 }
 
-/* Clears a cancel that came when nothing was at work. */
+/* Clears a cancel that was requested while nothing was at work. */
 static void forget_cancel(const ah_embed *e)
 {
     ah_host *host = e->lua->host;
@@ -183,8 +183,8 @@ static bool known_size(const ah_config *cfg)
            cfg->size == offsetof(ah_config, asks) || cfg->size == offsetof(ah_config, user);
 }
 
-/* Fills *out from the config of a program of any version; cfg NULL: with zeros. False: the size is
- * of no known version, or both record and replay are set. */
+/* Fills *out from the config of a program of any version; cfg NULL: with zeros. Returns false for a
+ * size of no known version, or if both record and replay are set. */
 static bool read_config(const ah_config *cfg, ah_config *out)
 {
     *out = (ah_config){.size = sizeof *out};
@@ -235,8 +235,8 @@ static void new_embed(lua_State *L, ah_lua *h, const ah_config *cfg)
     ah_given_open(L, e);
 }
 
-/* Passes a log record to the program. Errors of calls that are refused in there are not logged to
- * it. */
+/* Passes a log record to the program. Refused calls that the program makes in there are not logged
+ * to it. */
 static void put_record(void *ud, ah_log_level level, const char *line)
 {
     ah_slice text = ah_slice_of(line), shown;
@@ -253,7 +253,7 @@ static void put_record(void *ud, ah_log_level level, const char *line)
     ah_unpin(shown, text);
 }
 
-/* Opens, in any state, the host and the parts of it that a C program needs. */
+/* Opens the host, in any state, with the parts of it that a C program needs. */
 static int open_host(lua_State *L)
 {
     const opening *o = lua_touserdata(L, 1);
@@ -273,7 +273,7 @@ static int open_host(lua_State *L)
     return 0;
 }
 
-/* os.exit as Lua has it; the watcher is told first. */
+/* os.exit as Lua has it, but calls the watcher first. */
 static int leave(lua_State *L)
 {
     ah_host *h = ah_lua_of(L)->host;
@@ -360,16 +360,16 @@ AH_API ah_status ah_open(const ah_config *cfg, ah_host **out)
     return st;
 }
 
-/* -- another's state ------------------------------------------------------------------------- */
+/* -- a caller's state ------------------------------------------------------------------------ */
 
 typedef struct attaching {
     opening open;
-    const ah_config *given; /* NULL: none */
-    const char *why;        /* it cannot be; NULL: it can */
+    const ah_config *given; /* NULL: no config */
+    const char *why;        /* the reason why it cannot be opened; NULL: it can */
 } attaching;
 
-/* Returns why `copy` or `cfg` cannot be attached, or NULL. Does not touch a state, which may belong
- * to another Lua. */
+/* Returns why `copy` or `cfg` cannot be attached, or NULL. Does not use the state, which may belong
+ * to another copy of Lua. */
 static const char *wrong_copy(const ah_lua_copy *copy, const ah_config *cfg)
 {
     if (copy->version != LUA_VERSION_NUM)
@@ -422,7 +422,7 @@ AH_API ah_status ah_attach_copy(lua_State *L, const ah_lua_copy *copy, const ah_
     return a.why && st == AH_OK ? AH_USAGE : st;
 }
 
-/* The state is the caller's: what C opened in it goes, the rest stays. */
+/* The state is the caller's: closes only what the program opened in it. */
 static void detach(ah_embed *e)
 {
     ah_agents_close(e, false);
@@ -454,7 +454,7 @@ AH_API void *ah_user(const ah_host *host)
 
 typedef struct script {
     const char *path; /* NULL: standard input */
-    const char *text; /* or this, under the name `path` */
+    const char *text; /* NULL, or the text of a script with the name `path` */
     size_t len;
     int argc;
     char **argv;
@@ -476,7 +476,7 @@ static void push_stdin(lua_State *L)
     luaL_pushresult(&b);
 }
 
-/* Loads the text; a first line that begins with # is skipped, as luaL_loadfile does. */
+/* Loads the text. Skips a first line that begins with #, as luaL_loadfile does. */
 static int load_stdin(lua_State *L)
 {
     const char *s;
@@ -510,7 +510,7 @@ static void set_arg(lua_State *L, const script *s)
     lua_setglobal(L, "arg");
 }
 
-/* Adds the cause to an error such as that of `ah.run { ... }.text` with a nil: the error that was
+/* Adds the cause to an error such as that of `ah.run { ... }.text` on nil: the error that was
  * returned with the nil. */
 static void add_cause(lua_State *L)
 {
@@ -523,8 +523,8 @@ static void add_cause(lua_State *L)
     lua_settop(L, 1);
 }
 
-/* Adds a traceback to a text that was raised by the script's code; objects print
- * themselves, and a script that could not be loaded has no frames to show. */
+/* Adds a traceback to a text that the script's code raised. Error objects print themselves, and a
+ * script that could not be compiled has no frames. */
 static int on_error(lua_State *L)
 {
     if (ah_lua_of(L)->loaded && lua_type(L, 1) == LUA_TSTRING) {
@@ -557,8 +557,8 @@ static void take_result(lua_State *L, ah_embed *e)
     ah_text_set(&e->returned, t);
 }
 
-/* `return ah.agent { ... }`, where there is no agent, ends with nil and the error: so the script
- * has failed. Two results on top -> the first. */
+/* Replaces two results on top by the first. Raises the error of `return ah.agent { ... }` if that
+ * returned nil and an error, so that the script fails. */
 static void raise_returned(lua_State *L)
 {
     if (lua_isnil(L, -2) && ah_lua_push_message(L, -1)) {
@@ -588,8 +588,8 @@ static int run_script(lua_State *L)
     return 0;
 }
 
-/* error, message by ah_lua_read_error -> the text of the error: a table would print as an
- * address */
+/* (error, message by ah_lua_read_error) -- text of the error. A plain table would print as an
+ * address. */
 static int words_of(lua_State *L)
 {
     if (lua_isstring(L, 1) || luaL_getmetafield(L, 1, "__tostring") != LUA_TNIL)
@@ -599,7 +599,7 @@ static int words_of(lua_State *L)
     return 1;
 }
 
-/* Keeps the error on top of L (popped), with all its words, and gives its status. */
+/* Keeps the error on top of L (popped) with its full text, and returns its status. */
 static ah_status keep_error(ah_embed *e, lua_State *L)
 {
     ah_lua *h = e->lua;
@@ -617,7 +617,7 @@ static ah_status keep_error(ah_embed *e, lua_State *L)
         s.p = lua_tolstring(L, -1, &s.n);
     else
         s = ah_slice_of(err.message);
-    err.message[strcspn(err.message, "\n")] = '\0'; /* the traceback is among the words */
+    err.message[strcspn(err.message, "\n")] = '\0'; /* the kept text has the traceback */
     ah_embed_fail(e, &err);
     if ((words = ah_text_new(&h->mem, s))) {
         words->len = ah_secrets_redact(&h->host->secrets, words->data, words->len);
@@ -632,8 +632,7 @@ static ah_status judge(ah_embed *e, lua_State *L, int st)
 {
     ah_status status = st == LUA_OK ? AH_OK : keep_error(e, L);
 
-    if (status == AH_USAGE &&
-        e->lua->loaded) /* a mistake in the script, not in how it was called */
+    if (status == AH_USAGE && e->lua->loaded) /* a mistake in the script, not in the call */
         status = AH_INTERNAL;
     if (st == LUA_ERRMEM)
         status = AH_NOMEM;
@@ -642,7 +641,7 @@ static ah_status judge(ah_embed *e, lua_State *L, int st)
     return status;
 }
 
-/* A host's own scripts run on its main thread, which ah_cancel knows how to interrupt. */
+/* Scripts of a host with its own state run on the main thread, which ah_cancel can interrupt. */
 static ah_status run(ah_embed *e, const char *what, script *s)
 {
     lua_State *L = e->attached ? e->lua->caller : e->lua->main;
@@ -706,7 +705,7 @@ AH_API const char *ah_returned(const ah_host *host)
     return e->returned ? e->returned->data : NULL;
 }
 
-/* -- what it is ------------------------------------------------------------------------------- */
+/* -- facts ------------------------------------------------------------------------------------ */
 
 AH_API const char *ah_version(void)
 {

@@ -1,5 +1,5 @@
-/* Agents as a C program has them: opened from JSON by the code that serves ah.agent, run
- * with or without waiting, and their replies. */
+/* Agents of a C program: opened from JSON by the code of ah.agent, run with or without waiting, and
+ * their replies. */
 #include "base/lent.h"
 #include "lua/lua_api.h"
 #include "lua/lua_definition.h"
@@ -15,15 +15,15 @@ struct ah_agent {
     ah_embed *embed;
     ah_agent *next, **link;
     void *user;
-    int ref; /* the agent of Lua: */
+    int ref; /* reference to the agent in Lua */
     ah_lua_agent *lua;
-    bool ours;                   /* nobody else has it */
-    ah_transcript *conversation; /* its */
-    int run_ref;                 /* the userdata of: */
+    bool ours;                   /* no script has it */
+    ah_transcript *conversation; /* the agent's transcript */
+    int run_ref;                 /* reference to the userdata of the run */
     ah_lua_run *run;             /* the last run; NULL: none yet */
     ah_tap tap;
     bool at_work, has_reply, counted;
-    ah_event_node *done, *least; /* what is told at the end, and for want of memory */
+    ah_event_node *done, *least; /* events for the end of a run: complete, and minimal */
     ah_err err;
     ah_reply reply;
     size_t first, last; /* entries of the reply's run */
@@ -32,7 +32,7 @@ struct ah_agent {
 
 /* -- opening ------------------------------------------------------------------------------- */
 
-/* The config at 1 is from JSON: names become what they stand for. */
+/* The config at 1 is from JSON: replaces names of tools by the tools. */
 static void resolve_tools(lua_State *L, ah_embed *e)
 {
     lua_Integer n;
@@ -57,14 +57,14 @@ static void resolve_model(lua_State *L, ah_embed *e)
     if (lua_getfield(L, 1, "model") == LUA_TSTRING && !strchr(lua_tostring(L, -1), '/')) {
         ah_given_push(L, e, AH_GIVEN_MODELS, lua_tostring(L, -1));
         if (!lua_isnil(L, -1))
-            lua_setfield(L, 1, "model"); /* else ah.agent says what is wrong with it */
+            lua_setfield(L, 1, "model"); /* else ah.agent reports the fault */
         else
             lua_pop(L, 1);
     }
     lua_pop(L, 1);
 }
 
-/* Functions and objects are in no JSON. */
+/* JSON has no functions or objects. */
 static void refuse_others(lua_State *L)
 {
     const char *field = ah_options_out_of(L, 1, &ah_subject_run, AH_IN_JSON);
@@ -87,7 +87,7 @@ static void refuse_others(lua_State *L)
 
 typedef struct opening {
     ah_agent *agent;
-    const char *config; /* of ah_agent_open, or: */
+    const char *config; /* of ah_agent_open; else NULL */
     const char *name;   /* of ah_agent_find */
 } opening;
 
@@ -104,7 +104,7 @@ static void push_config(lua_State *L, const ah_embed *e, const char *config)
     lua_replace(L, 1);
 }
 
-/* The agent on top is popped. */
+/* Keeps the agent on top (popped). */
 static void keep_agent(lua_State *L, ah_agent *a)
 {
     ah_lua_agent *agent = ah_lua_to_agent(L, -1);
@@ -117,7 +117,7 @@ static void keep_agent(lua_State *L, ah_agent *a)
     a->conversation = ah_transcript_ref(t);
 }
 
-/* Pushes an agent that a script handed over; raises. */
+/* Pushes an agent that a script returned. Raises if there is none of that name. */
 static void push_given(lua_State *L, ah_embed *e, const char *name)
 {
     ah_given_push(L, e, AH_GIVEN_AGENTS, name);
@@ -125,7 +125,7 @@ static void push_given(lua_State *L, ah_embed *e, const char *name)
         ah_lua_raise(L, AH_USAGE, "no script has returned an agent '%s'", name);
 }
 
-/* Config at 1 -> agent nil, or nil err */
+/* (config at 1) -- agent nil, or nil err */
 static void open_new(lua_State *L, ah_embed *e)
 {
     refuse_others(L);
@@ -136,7 +136,7 @@ static void open_new(lua_State *L, ah_embed *e)
     lua_call(L, 1, 2);
 }
 
-/* The same for another conversation of the agent whose name is on top: agent:open. */
+/* The same for another conversation (agent:open) of the agent whose name is on top. */
 static void open_another(lua_State *L, ah_embed *e)
 {
     if (lua_type(L, -1) != LUA_TSTRING)
@@ -246,7 +246,7 @@ static void leave_work(ah_agent *a)
     a->at_work = a->counted = false;
 }
 
-/* finalized: Lua has let go of the run and of the agent already. */
+/* finalized: Lua has already freed the run and the agent. */
 static void free_agent(ah_agent *a, bool finalized)
 {
     ah_embed *e = a->embed;
@@ -398,7 +398,7 @@ static int begin(lua_State *L)
     lua_rawgeti(L, LUA_REGISTRYINDEX, a->ref);
     lua_pushstring(L, b->text);
     a->tap = (ah_tap){.agent = a, .event = b->waits ? NULL : on_event, .done = on_done};
-    lua_pushboolean(L, true); /* the reference is made before there is a run to lose */
+    lua_pushboolean(L, true); /* the reference is made before the run, which could be lost */
     a->run_ref = ah_lua_ref(L);
     if (!(run = ah_lua_start(L, 1, &a->tap, &err)))
         return ah_lua_raise_err(L, &err);
@@ -460,7 +460,7 @@ AH_API ah_status ah_agent_start(ah_agent *agent, const char *text)
     return AH_OK;
 }
 
-/* -- while it is at work ----------------------------------------------------------------------- */
+/* -- during a run ------------------------------------------------------------------------------ */
 
 static int send(lua_State *L)
 {
@@ -504,7 +504,7 @@ AH_API void ah_agent_set_user(ah_agent *agent, void *user)
     agent->user = user;
 }
 
-/* -- what it says ------------------------------------------------------------------------------ */
+/* -- replies and transcripts ------------------------------------------------------------------- */
 
 AH_API const ah_reply *ah_agent_reply(const ah_agent *agent)
 {

@@ -1,5 +1,5 @@
-/* Asks as a C program responds to them. The texts that it is shown are kept here: the ask itself
- * may be over by the time that the program looks. */
+/* Asks that a C program responds to. The texts that it is shown are kept here, since the ask may be
+ * over when the program reads them. */
 #include "base/lent.h"
 #include "lua/lua_api.h"
 #include "lua/lua_ask.h"
@@ -97,8 +97,8 @@ static ah_status check_principal(ah_slice who, ah_err *err)
     return AH_OK;
 }
 
-/* Responds to the ask. Copies the response and the name of the responder first: observers are
- * notified, and may do anything. */
+/* Responds to the ask. Copies the response and the responder's name first, because observers are
+ * called and may do anything. */
 static ah_status close_ask(ah_embed *e, ah_ask_item *a, ah_slice response, ah_slice who,
                            ah_err *err)
 {

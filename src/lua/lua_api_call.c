@@ -1,4 +1,4 @@
-/* A tool called by name, from C. */
+/* Calls of tools by name, from C. */
 #include "base/lent.h"
 #include "lua/lua_api.h"
 #include "lua/lua_direct.h"

@@ -1,6 +1,6 @@
-/* Values that a program and its scripts pass to each other, by name: tools that the program adds or
- * a script returns, agents and adapters that a script returns; ah.host_tool. All of them are in one
- * Lua table of the host, so that they are collected as any other value. Also ah_alias and
+/* Values that a program and its scripts pass to each other by name: tools that the program adds or
+ * a script returns, agents and adapters that a script returns; ah.host_tool. All are in one Lua
+ * table of the host, so the collector handles them as other values. Also ah_alias and
  * ah_defaults. */
 #include "base/lent.h"
 #include "base/near.h"
@@ -64,7 +64,7 @@ void ah_given_tool(lua_State *L, ah_embed *e, int idx)
     lua_pop(L, 1);
 }
 
-/* Key and value on top: the value goes to the table of its kind, at `fresh` + kind. */
+/* With key and value on top: puts the value into the table of its kind, at `fresh` + kind. */
 static void sort_out(lua_State *L, int fresh)
 {
     const ah_tool *t = ah_lua_to_tool(L, -1);
@@ -85,7 +85,7 @@ static void sort_out(lua_State *L, int fresh)
     lua_rawset(L, fresh + (int)kind);
 }
 
-/* Adds the entries of the table on top (popped) to the one of that kind. */
+/* Moves the entries of the table on top (popped) to the table of that kind. */
 static void merge(lua_State *L, const ah_embed *e, ah_given kind)
 {
     push_kind(L, e, kind); /* -- fresh all */
@@ -118,7 +118,7 @@ static void take_agent(lua_State *L, const ah_embed *e, int idx)
     lua_pop(L, 1);
 }
 
-/* Checks everything first, then takes it all. */
+/* Checks everything first, then takes all of it. */
 void ah_given_take(lua_State *L, ah_embed *e, int idx)
 {
     int fresh;
@@ -166,7 +166,7 @@ int ah_given_no_tool(lua_State *L, ah_embed *e, const char *name)
                         name);
 }
 
-/* -- what the program asks for ------------------------------------------------------------- */
+/* -- for the program ----------------------------------------------------------------------- */
 
 static int remove_tool(lua_State *L)
 {
@@ -194,7 +194,8 @@ AH_API ah_status ah_remove_tool(ah_host *host, const char *name)
     return ah_embed_call(e, remove_tool, (void *)(uintptr_t)ah_lend_text(name));
 }
 
-/* Sets the host's JSON list of tool specifications by name; keys of objects are sorted. */
+/* Sets the host's JSON list of tool specifications, sorted by name; the keys of objects are
+ * sorted. */
 static int list_tools(lua_State *L)
 {
     ah_lua *h = ah_lua_of(L);
@@ -253,7 +254,7 @@ AH_API ah_status ah_defaults(ah_host *host, const char *json)
 
 /* -- ah.host_tool ---------------------------------------------------------------------------- */
 
-/* ah.host_tool(name): the tool that the program around the script added under this name. */
+/* ah.host_tool(name): the tool that the program added under this name. */
 static int host_tool(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1);

@@ -1,15 +1,15 @@
-/* Steps, events, cancel and wake: how a program with a loop of its own drives a host.
- * Events are copied into a bounded queue as they happen; the end of a run always has a
- * place in it, taken when the run begins. */
+/* Steps, events, cancel and wake: how a program with a loop of its own drives a host. Events are
+ * copied into a bounded queue as they happen. The end of a run always has a place in it, reserved
+ * when the run begins. */
 #include "base/lent.h"
 #include "lua/lua_api.h"
 #include "lua/lua_watch.h"
 
 enum {
-    MAX_ROUNDS = 64, /* of what came while a step was at work */
+    MAX_ROUNDS = 64, /* more rounds for jobs posted during a step */
     EVENT_BYTES = 16 << 20,
-    MAX_KEPT = 1 << 20, /* bytes of memory, for the next event */
-    MIN_JSON = 128      /* room for an event that says least */
+    MAX_KEPT = 1 << 20, /* bytes of memory kept for the next event */
+    MIN_JSON = 128      /* room for the smallest event */
 };
 
 struct ah_event_node {
@@ -17,13 +17,13 @@ struct ah_event_node {
     ah_event_node *next;
     size_t bytes;
     bool done;
-    char data[]; /* json and text, NUL-terminated each */
+    char data[]; /* JSON and text, each NUL-terminated */
 };
 
 /* -- steps --------------------------------------------------------------------------------- */
 
-/* Makes one step that may wait, then up to MAX_ROUNDS more while jobs are due, so that what came in
- * is done; jobs left after these are due at once in the next step. */
+/* Makes one step that may wait, then up to MAX_ROUNDS more while jobs are due. Jobs left after
+ * these are due at once in the next step. */
 static void work(ah_lua *h, int timeout_ms)
 {
     ah_host *host = h->host;
@@ -169,7 +169,8 @@ static ah_slice text_of(const ah_notice *n)
     return (ah_slice){"", 0};
 }
 
-/* JSON, NUL, text, NUL in e->scratch: how it lies in a node, too. False: no memory. */
+/* Writes JSON, NUL, text, NUL to e->scratch, as in a node, and sets *out to them. Returns false
+ * when out of memory. */
 static bool print_event(ah_embed *e, const ah_notice *n, ah_event *out)
 {
     ah_slice text = text_of(n);
@@ -205,7 +206,7 @@ void ah_embed_watch(ah_embed *e, ah_agent *agent, const ah_notice *n)
 
     if (!print_event(e, n, &event))
         return;
-    shown = ah_buf_take(&e->scratch); /* what it calls may tell events, too */
+    shown = ah_buf_take(&e->scratch); /* the watcher may cause other events */
     ah_host_call_out(host, true);
     w->event(w->ud, &event);
     ah_host_came_back(host, true);

@@ -1,5 +1,5 @@
-/* Tools written in C. A call of one is pending under a number until the program answers,
- * or until the core stops it; what comes for a number that is over does no harm. */
+/* Tools written in C. A call is pending under a number until the program answers it or the core
+ * stops it. An answer for a number that is over has no effect. */
 #include "base/lent.h"
 #include "base/near.h"
 #include "lua/lua_api.h"
@@ -8,10 +8,10 @@
 
 enum { MAX_ANSWER = 64 << 20 };
 
-/* A tool of the program, behind its ah_tool. */
+/* A tool of the program, the data of its ah_tool. */
 typedef struct native {
     ah_embed *embed;
-    ah_tool_config cfg; /* of it: the functions and ud */
+    ah_tool_config cfg; /* of the tool: the functions and ud */
 } native;
 
 struct ah_lua_tool_call {
@@ -57,8 +57,8 @@ static double seconds_left(const ah_call *call, int64_t now)
     return at ? (double)(at - now) / 1000 : -1;
 }
 
-/* Calls the program's function. Its changes of agents meanwhile (ah_agent_send) are part of the
- * call. */
+/* Calls the program's function. Changes of agents that it makes meanwhile (ah_agent_send) belong to
+ * the call. */
 static void begin(const native *n, ah_call *call, const ah_tool_call *told)
 {
     ah_lua *h = n->embed->lua;
@@ -76,7 +76,7 @@ static void start(const ah_tool *tool, ah_call *call)
     native *n = tool->handler.p;
     ah_host *host = n->embed->lua->host;
     ah_lua_tool_call *p = push_pending(n, call);
-    ah_text *args = ah_text_ref(call->args); /* the call may be over before the function is */
+    ah_text *args = ah_text_ref(call->args); /* the call may be over before the function returns */
     ah_slice shown = ah_pin(ah_text_slice(args));
     ah_tool_call told = {.id = p ? p->id : 0,
                          .tool = tool->name->data,
@@ -121,7 +121,7 @@ static void release(void *p)
     ah_host *host = n->embed->lua->host;
 
     if (n->cfg.release) {
-        ah_host_call_out(host, true); /* a collection may be at work */
+        ah_host_call_out(host, true); /* a collection may be in progress */
         n->cfg.release(n->cfg.ud);
         ah_host_came_back(host, true);
     }
@@ -209,7 +209,7 @@ AH_API ah_status ah_tool_refuse(ah_host *host, uint64_t call, const char *messag
 
 /* -- declaring ------------------------------------------------------------------------------ */
 
-/* A tool that is being made; the caller frees it, also after a raise. */
+/* A tool that is being made. The caller frees it, also after a raise. */
 typedef struct draft {
     const ah_tool_config *cfg;
     ah_schema *params, *result;
@@ -328,7 +328,7 @@ static int make_tool(lua_State *L)
         return ah_lua_raise_err(L, &err);
     ah_lua_push_tool(L, d->tool);
     ah_given_tool(L, h->embed, -1);
-    d->native->cfg.release = c->release; /* from here on nothing fails */
+    d->native->cfg.release = c->release; /* nothing fails from here on */
     return 0;
 }
 

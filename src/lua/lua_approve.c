@@ -1,6 +1,5 @@
-/* An approval is an ask: `approve` of the script has the first word, then front ends have it. What
- * it comes to is told to the run in a job of its own, so that whoever responds is in the midst of
- * nothing of that run. */
+/* Approvals are asks: `approve` of the script decides first, then the front ends. The run gets the
+ * verdict in a job of its own, so that a responder never calls into the middle of the run. */
 #include "lua/lua_approve.h"
 
 #include "lua/lua_ask.h"
@@ -17,11 +16,11 @@ typedef struct approval {
     ah_lua *lua;
     ah_call *call;
     ah_ask_item *ask; /* NULL: closed */
-    ah_task *task;    /* `approve` at work */
+    ah_task *task;    /* `approve`, while it runs */
     ah_text *said;    /* the response; NULL: there is none */
-    ah_text *words;   /* why not, then */
+    ah_text *words;   /* reason of the refusal without a response */
     ah_job job;
-    char where[AH_PLACE]; /* `approve` begins there */
+    char where[AH_PLACE]; /* position of `approve` */
 } approval;
 
 static void free_approval(approval *a)
@@ -33,9 +32,9 @@ static void free_approval(approval *a)
     ah_free(&a->lua->mem, a);
 }
 
-/* -- what it comes to ----------------------------------------------------------------------- */
+/* -- the verdict ---------------------------------------------------------------------------- */
 
-/* A text of a checked response, or nothing. */
+/* Appends a text of a checked response, or nothing. */
 static void unquote(ah_slice value, ah_buf *out)
 {
     if (value.p)
@@ -45,7 +44,7 @@ static void unquote(ah_slice value, ah_buf *out)
 static void tell_run(ah_job *job)
 {
     approval *a = (approval *)(void *)((char *)job - offsetof(approval, job));
-    ah_task *late = a->task; /* somebody else has responded */
+    ah_task *late = a->task; /* another responder was faster */
     ah_slice said = ah_text_slice(a->said), args = ah_json_member(said, "arguments");
     bool yes = ah_slice_is(ah_json_member(said, "approved"), "true");
     ah_lua *h = a->lua;
@@ -70,7 +69,7 @@ static void tell_run(ah_job *job)
     ah_text_unref(words);
 }
 
-/* For the model: it can do without, or tell whoever can help. */
+/* Makes the refusal for the model if no responder exists. */
 static ah_text *nobody(const approval *a)
 {
     ah_slice reason = ah_text_slice(a->ask->question);
@@ -102,11 +101,11 @@ static void closed(void *ud, const ah_ask_end *end)
 
 /* -- `approve` --------------------------------------------------------------------------------- */
 
-/* It has not decided: nobody has approved. */
+/* Refuses the call, since `approve` failed without a decision. */
 static void refuse(approval *a, const char *where, const ah_err *err)
 {
     ah_ask_end end = {.how = AH_ASK_DENIED,
-                      .why = AH_LIT("what decides on it has failed"),
+                      .why = AH_LIT("the approval function failed"),
                       .by = AH_LIT(AH_BY_SCRIPT)};
     char words[AH_MAX_MESSAGE + AH_PLACE + 64];
 
@@ -117,7 +116,8 @@ static void refuse(approval *a, const char *where, const ah_err *err)
         ah_ask_close_as(a->ask, &end);
 }
 
-/* true[, arguments or words], false[, why], nil: others are asked. A table alone is no decision. */
+/* Results: true[, arguments or text]; false[, reason]; nil to ask the others. A table alone is no
+ * decision. */
 static void decided(ah_task *t, int nresults)
 {
     lua_State *L = t->lua->caller;
@@ -142,7 +142,7 @@ static void decided(ah_task *t, int nresults)
     else
         st = ah_lua_read_response(L, AH_ASK_APPROVAL, first + 1, b, &err);
     t->told = true; /* nothing raises from here on */
-    if (!a->ask)    /* a metamethod has had somebody else respond */
+    if (!a->ask)    /* a metamethod has let another responder decide */
         st = AH_OK;
     else if (st == AH_OK)
         st = ah_ask_respond(a->ask, ah_buf_slice(b), ah_slice_of(AH_BY_SCRIPT), &err);
@@ -163,7 +163,8 @@ static void failed(ah_task *t, const ah_err *err)
         refuse(a, where, err);
 }
 
-/* (approval, approve): a task for approve { id, name, arguments, parent_call, reason, run } */
+/* (approval, approve): makes a task for approve { id, name, arguments, parent_call, reason, run
+ * } */
 static int make_task(lua_State *L)
 {
     approval *a = lua_touserdata(L, 1);
@@ -171,7 +172,7 @@ static int make_task(lua_State *L)
 
     ah_lua_defined(L, 2, a->where, sizeof a->where);
     lua_pushlstring(L, a->ask->question->data,
-                    a->ask->question->len); /* first: a finalizer may close it */
+                    a->ask->question->len); /* first: a finalizer may close the ask */
     lua_insert(L, 2);
     ah_lua_push_call(L, a->call, ah_text_slice(a->call->args));
     lua_pushvalue(L, 2);
@@ -198,13 +199,13 @@ static void begin(approval *a, int approve)
         lua_rawgeti(L, LUA_REGISTRYINDEX, approve);
         ah_lua_call(a->lua, L, 2, 0, &err);
     }
-    if (a->task && a->ask) /* made, if late */
+    if (a->task && a->ask) /* made, even if it took too long */
         ah_task_begin(a->task);
     else if (a->ask)
         refuse(a, "approve", &err);
 }
 
-/* -- the face ---------------------------------------------------------------------------------- */
+/* -- for the run ------------------------------------------------------------------------------- */
 
 static ah_status open_ask(ah_lua *h, ah_call *call, ah_slice why, approval **out, ah_err *err)
 {

@@ -1,5 +1,5 @@
-/* A handler waits for its ask as for anything else: the ask is closed with its call, and a later
- * response gets the error that it is over. */
+/* ctx:ask: a handler waits for its ask as for any other event. The ask is closed with its call; a
+ * later response fails with the error that it is over. */
 #include "lua/lua_ask.h"
 
 #include "lua/lua_error.h"
@@ -15,13 +15,13 @@ static const char ASKER[] = "agenthost.asker", CALL[] = "agenthost.call";
 
 enum { MAX_RESPONSE = 16 << 20, MOST_SECONDS = 1000000000 };
 
-/* A wait for one response; lives in a userdata. */
+/* A wait for one response, in a userdata. */
 typedef struct asker {
     ah_task_waiter waiter;
     ah_host *host;
-    ah_ask_item *ask; /* NULL: not yet open, or over */
+    ah_ask_item *ask; /* NULL: not open yet, or over */
     ah_schema *schema;
-    ah_text *value; /* the response, or the default */
+    ah_text *value; /* the response or the default */
     ah_ask_how how;
     double timeout;
     char id[AH_ASK_ID];
@@ -84,7 +84,7 @@ static void put_text(lua_State *L, int idx, ah_buf *out)
     ah_buf_clear(why);
 }
 
-/* The first value is a boolean; what stands behind it never makes a no a yes. */
+/* The first value is a boolean; later values never turn false into true. */
 static ah_status read_approval(lua_State *L, int first, ah_buf *out, ah_err *err)
 {
     bool yes = lua_toboolean(L, first);
@@ -130,7 +130,8 @@ static void closed(void *ud, const ah_ask_end *end)
     w->ask = NULL;
     w->how = end->how;
     if (end->value.p)
-        w->value = ah_text_new(w->host->mem, end->value); /* without memory: none, which is told */
+        w->value =
+            ah_text_new(w->host->mem, end->value); /* without memory: NULL, which is reported */
     ah_task_waiter_done(&w->waiter);
 }
 
@@ -148,7 +149,7 @@ static int asker_gc(lua_State *L)
 {
     asker *w = luaL_checkudata(L, 1, ASKER);
 
-    if (w->ask) /* only where the state is being closed: somebody keeps it otherwise */
+    if (w->ask) /* only if the state is being closed: otherwise the wait keeps it */
         ah_ask_drop(w->ask);
     w->ask = NULL;
     ah_schema_unref(w->schema);
@@ -168,7 +169,7 @@ static void read_schema(lua_State *L, asker *w)
         ah_lua_raise_err(L, &err);
 }
 
-/* The default as the schema has it; .p NULL: none. Pushed. */
+/* Pushes and returns the default as the schema completes it; .p NULL: none. */
 static ah_slice read_default(lua_State *L, asker *w)
 {
     const ah_check_options options = {.extra = AH_EXTRA_FORBID, .empty_lists = true};
@@ -208,22 +209,22 @@ static const ah_option ask_rows[] = {
      .kinds = AH_OPT_STRING,
      .needed = true,
      .to = AH_TO_HELD(ask_fields, question),
-     .doc = "what a person is asked"},
+     .doc = "the text for the person"},
     {.name = "schema",
      .kinds = AH_OPT_ANY,
      .is = "table, string or schema",
      .type = "table|string|ah.Schema",
-     .doc = "JSON Schema of the response; without it a string"},
+     .doc = "JSON Schema of the response; by default a string"},
     {.name = "params",
      .kinds = AH_OPT_ANY,
      .is = "table",
      .type = "table<string, any>",
-     .doc = "the same in the [short form](tool.md#short-forms), for several values at once"},
+     .doc = "several values at once, in [short form](tool.md#short-forms); in place of `schema`"},
     {.name = "default",
      .kinds = AH_OPT_ANY,
      .is = "any",
      .type = "any",
-     .doc = "the response where nobody gives one; it must match the schema"},
+     .doc = "the response if there is no other; must match the schema"},
     {.name = "timeout",
      .kinds = AH_OPT_NUMBER,
      .least = 0.001,
@@ -231,12 +232,13 @@ static const ah_option ask_rows[] = {
      .unit = "seconds",
      .is = "number of seconds",
      .to = AH_TO_DOUBLE(ask_fields, timeout),
-     .doc = "then the default is taken, or it fails. The `timeout` of the tool holds on meanwhile"},
+     .doc = "after this time the response is the default; without one, the ask fails. The "
+            "`timeout` of the tool still applies"},
     {.name = "secret",
      .kinds = AH_OPT_BOOLEAN,
      .to = AH_TO_BOOL(ask_fields, secret),
-     .doc = "the response, such as a password, is in no event and in no log, and neither is the "
-            "default"},
+     .doc =
+         "true: the response (such as a password) and the default appear in no event and no log"},
     {0},
 };
 const ah_subject ah_subject_ask = {

@@ -1,6 +1,6 @@
-/* Books: the tools of registries. A call works on a copy of its own and keeps its changes, to
- * repeat them if another call changed the registry meanwhile; a name that is taken by then fails
- * the call. The agents that use the registry are notified with the call's commit. */
+/* Books: the tools of registries. A call works on a copy and keeps its changes, to repeat them if
+ * another call has changed the registry meanwhile; the call fails if a name is taken by then. The
+ * agents that use the registry are notified with the call's commit. */
 #include "lua/lua_book.h"
 
 #include "lua/lua_error.h"
@@ -13,21 +13,21 @@ typedef enum act { PUT, REPLACE, REMOVE, PICK, CLEAR_PICKED } act;
 typedef struct op {
     struct op *next;
     act what;
-    ah_tool *tool;  /* PUT, REPLACE: as the script gave it */
-    ah_tool *brief; /* PUT, REPLACE: as it is declared until it is picked */
+    ah_tool *tool;  /* PUT, REPLACE: as given by the script */
+    ah_tool *brief; /* PUT, REPLACE: as declared until it is picked */
     ah_text *name;  /* REMOVE, PICK */
-    bool made;      /* REMOVE: there was one */
+    bool made;      /* REMOVE: the tool existed */
 } op;
 
 typedef struct page {
     ah_participant part; /* key: the book */
     ah_book *of;
-    int ref; /* its object */
+    int ref; /* reference to its object */
     ah_registry *core, *next;
     uint64_t version; /* of core */
-    uint64_t seen;    /* of what it is a copy of, then */
+    uint64_t seen;    /* version of the registry that was copied */
     op *first;
-    ah_post *posts; /* for the agents, once prepared */
+    ah_post *posts; /* for the agents, after prepare */
 } page;
 
 /* -- registries ------------------------------------------------------------------------- */
@@ -148,14 +148,14 @@ static ah_status apply(ah_registry *r, op *p, ah_err *err)
     return st;
 }
 
-/* -- telling agents ------------------------------------------------------------------------- */
+/* -- notifying agents ----------------------------------------------------------------------- */
 
 static bool is_told(const op *p)
 {
     return p->what == PUT || p->what == REPLACE || (p->what == REMOVE && p->made);
 }
 
-/* Pushes the change that an agent gets for the operation. */
+/* Pushes the change of an agent that corresponds to the operation. */
 static ah_changes *push_change(lua_State *L, const ah_mem *mem, const op *p)
 {
     ah_changes *c = ah_lua_push_changes(L, mem);
@@ -177,7 +177,8 @@ static ah_changes *push_change(lua_State *L, const ah_mem *mem, const op *p)
     return c;
 }
 
-/* Pushes a list of the agents of the book at idx: a change of one may add agents to the book. */
+/* Pushes a list of the agents of the book at idx. A copy, since changing an agent may add agents to
+ * the book. */
 static void push_agents(lua_State *L, int idx)
 {
     lua_newtable(L);
@@ -291,7 +292,7 @@ static page *join(ah_overlay *o, ah_book *b, ah_err *err)
     return NULL;
 }
 
-/* Repeats the page's changes on the current registry, if that has changed since. */
+/* Repeats the page's changes on the current registry if that has changed since. */
 static ah_status rebase(page *p, const ah_registry *on, uint64_t version, ah_err *err)
 {
     ah_status st = AH_OK;
@@ -380,7 +381,7 @@ static int op_gc(lua_State *L)
     return 0;
 }
 
-/* -- box: freed by Lua, whatever is raised, unless a call keeps it */
+/* -- box: the collector frees the operation unless a call keeps it */
 static op *push_op(lua_State *L, act what)
 {
     static const luaL_Reg meta[] = {{"__gc", op_gc}, {NULL, NULL}};
@@ -462,8 +463,8 @@ static void change_named(lua_State *L, act what, ah_slice name)
     change(L);
 }
 
-/* Records the removal even if there is no such tool: another call may have added it by the commit.
- * True if it is there now. */
+/* Records the removal even if there is no such tool, since another call may add it before the
+ * commit. Returns true if the tool exists now. */
 bool ah_book_remove(lua_State *L, ah_slice name)
 {
     const ah_book *b = luaL_checkudata(L, 1, AH_BOOK);
@@ -486,7 +487,7 @@ void ah_book_clear_picked(lua_State *L)
 
 /* -- before a run ------------------------------------------------------------------------------ */
 
-/* Delivers the changes of the outermost call first. The recursion is as deep as runs inside
+/* Delivers the changes of the outermost call first. The recursion is as deep as the nesting of
  * runs. */
 static void deliver(lua_State *L, ah_overlay *o, const ah_book *b, int idx)
 {

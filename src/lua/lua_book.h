@@ -1,5 +1,6 @@
-/* The contents of an ah.registry (lua_book.c): its tools as the code that runs now sees and changes
- * them. */
+/* Books: the tools of an ah.registry, as the code that runs now sees and changes them. A book owns
+ * its registry of tools and refers to its agents only weakly. Inside a call, changes are made on a
+ * copy and take effect with the call's commit; all functions that change a book may raise. */
 #ifndef AH_LUA_BOOK_H
 #define AH_LUA_BOOK_H
 
@@ -8,33 +9,34 @@
 
 #define AH_BOOK "agenthost.registry"
 
-/* A userdata. Its user value is a table of the agents that use it, weakly. */
+/* A userdata. Its user value is a weak table of the agents that use it. */
 typedef struct ah_book {
     ah_lua *lua;
     ah_registry *core; /* NULL: collected */
-    uint64_t version;  /* of core; copies of core have the same until they are changed */
+    uint64_t version;  /* of core; a copy of core has the same version until it is changed */
     uint64_t last;     /* the last version that was assigned */
 } ah_book;
 
 enum { AH_BOOK_AGENTS = 1 };
 
-/* Pushes an empty one. Raises when out of memory. */
+/* Pushes an empty book. Raises when out of memory. */
 ah_book *ah_book_push(lua_State *L);
 void ah_book_clear(ah_book *b);
 
-/* Returns the tools as the call in which the code runs sees them; outside of calls, as they are.
- * Borrowed until something changes. */
+/* Returns the tools as the call that runs this code sees them; outside of calls, the current ones.
+ * Borrowed until the next change. */
 const ah_registry *ah_book_seen(lua_State *L, const ah_book *b);
 
-/* Each changes the registry at 1: in a call with its commit, else at once; the agents that use it
- * are notified then. Raise if the change is not possible. */
-void ah_book_put(lua_State *L, ah_tool *tool, bool replace); /* replace: or adds */
-bool ah_book_remove(lua_State *L, ah_slice name);            /* true if it was there */
-void ah_book_pick(lua_State *L, ah_slice name);              /* the tool must be there */
+/* Functions that change the registry at 1: inside a call with its commit, else at once. The agents
+ * that use the registry are notified then. They raise if the change is not possible. */
+void ah_book_put(lua_State *L, ah_tool *tool,
+                 bool replace); /* replace: replaces a tool of the name, or adds it */
+bool ah_book_remove(lua_State *L, ah_slice name); /* true if it was there */
+void ah_book_pick(lua_State *L, ah_slice name);   /* the tool must be there */
 void ah_book_clear_picked(lua_State *L);
 
-/* Called before a run of the agent at idx: applies now the changes of its registry by the call in
- * which the code runs and the calls around it. Raises. */
+/* Called before a run of the agent at idx. Applies at once the changes that the call of this code
+ * and the calls around it have made to the agent's registry. Raises. */
 void ah_book_deliver(lua_State *L, int idx);
 
 #endif

@@ -1,4 +1,4 @@
-/* ah.budget: what runs may use, shared by those that are given it. */
+/* ah.budget: limits on what runs may use, shared by the runs that get the same budget. */
 #include "lua/lua_budget.h"
 
 #include <stdio.h>
@@ -41,7 +41,7 @@ static int64_t billionths(lua_State *L, const char *what, double v)
     return (int64_t)(v * AH_COST_UNIT + 0.5);
 }
 
-/* US dollars for a million tokens; less than 0: not said. */
+/* US dollars for a million tokens; below 0: not given. */
 typedef struct price {
     double input, output, cached_read, cached_write;
 } price;
@@ -52,25 +52,25 @@ static const ah_option price_rows[] = {
      .most = AH_OPT_MOST,
      .otherwise = "0",
      .to = AH_TO_DOUBLE(price, input),
-     .doc = "US dollars for a million tokens that the model reads"},
+     .doc = "US dollars for a million input tokens"},
     {.name = "output",
      .kinds = AH_OPT_NUMBER,
      .most = AH_OPT_MOST,
      .otherwise = "0",
      .to = AH_TO_DOUBLE(price, output),
-     .doc = "for a million tokens that it writes"},
+     .doc = "for a million output tokens"},
     {.name = "cached_read",
      .kinds = AH_OPT_NUMBER,
      .most = AH_OPT_MOST,
      .otherwise = "`input`",
      .to = AH_TO_DOUBLE(price, cached_read),
-     .doc = "for a million that it reads from its provider's cache"},
+     .doc = "for a million input tokens read from the provider's cache"},
     {.name = "cached_write",
      .kinds = AH_OPT_NUMBER,
      .most = AH_OPT_MOST,
      .otherwise = "`input`",
      .to = AH_TO_DOUBLE(price, cached_write),
-     .doc = "for a million that it reads and its provider keeps in the cache"},
+     .doc = "for a million input tokens written to the provider's cache"},
     {0},
 };
 const ah_subject ah_subject_price = {.what = "budget: prices",
@@ -145,33 +145,33 @@ static const ah_option budget_rows[] = {
      .is = "integer",
      .type = "integer",
      .where = AH_IN_SETTINGS,
-     .doc = "as the providers say; where one does not, an estimate of four bytes a token"},
+     .doc = "as reported by the provider, otherwise an estimate of four bytes a token"},
     {.name = "output_tokens",
      .kinds = AH_OPT_NUMBER,
      .most = MAX_LIMIT,
      .is = "integer",
      .type = "integer",
      .where = AH_IN_SETTINGS,
-     .doc = "as the providers say; where one does not, an estimate of four bytes a token"},
+     .doc = "as reported by the provider, otherwise an estimate of four bytes a token"},
     {.name = "total_tokens",
      .kinds = AH_OPT_NUMBER,
      .most = MAX_LIMIT,
      .is = "integer",
      .type = "integer",
      .where = AH_IN_SETTINGS,
-     .doc = "as the providers say; where one does not, an estimate of four bytes a token"},
+     .doc = "as reported by the provider, otherwise an estimate of four bytes a token"},
     {.name = "cost",
      .kinds = AH_OPT_NUMBER,
      .most = (double)(MAX_LIMIT / AH_COST_UNIT),
      .is = "number",
      .where = AH_IN_SETTINGS,
-     .doc = "US dollars: what the [provider says](models.md#money) an answer cost, else by "
-            "`prices`, else by those that are known"},
+     .doc = "US dollars: the cost of an answer as [reported by the provider](models.md#money), "
+            "otherwise by `prices`, otherwise by known prices"},
     {.name = "prices",
      .kinds = AH_OPT_TABLE,
      .type = "table<string, ah.Price>",
-     .doc = "[prices](budgets.md#prices) by the names of models; needed with `cost`, but for "
-            "models whose [price is known](models.md#what-is-known-of-models) or told"},
+     .doc = "[prices](budgets.md#prices) by model name; `cost` needs them for each model without a "
+            "[known](models.md#what-is-known-of-models) or reported price"},
     {0},
 };
 const ah_subject ah_subject_budget = {.what = "budget",
@@ -179,14 +179,14 @@ const ah_subject ah_subject_budget = {.what = "budget",
                                       .doc = "limits of [a budget](budgets.md#budgets)",
                                       .row = budget_rows};
 
-/* The table at idx -> a budget object on top. */
+/* Pushes a budget object made from the table at idx. */
 static void new_budget(lua_State *L, int idx)
 {
     ah_lua *h = ah_lua_of(L);
     ah_budget *b, **box;
 
     idx = lua_absindex(L, idx);
-    box = push_box(L); /* first: what it holds cannot be lost */
+    box = push_box(L); /* first, so that its contents cannot be lost */
     if (!(b = *box = ah_budget_new(&h->mem)))
         ah_lua_raise_nomem(L);
     ah_options_read(L, idx, &ah_subject_budget, NULL);
@@ -239,7 +239,7 @@ static void push_amount(lua_State *L, int kind, int64_t v)
         lua_pushinteger(L, v);
 }
 
-/* budget:used(): amounts by name, and `estimated` where a provider did not say some of it. */
+/* budget:used(): amounts by name, and `estimated` if a provider did not report some of them. */
 static int budget_used(lua_State *L)
 {
     const ah_budget *b = check_budget(L);
@@ -254,7 +254,7 @@ static int budget_used(lua_State *L)
     return 1;
 }
 
-/* budget:remaining(): what is left of each limit, requests in flight taken off. */
+/* budget:remaining(): the rest of each limit, less the requests in flight. */
 static int budget_remaining(lua_State *L)
 {
     const ah_budget *b = check_budget(L);

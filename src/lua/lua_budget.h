@@ -1,4 +1,5 @@
-/* ah.budget, for those who give a run one. */
+/* Budgets in Lua (ah.budget): reads and pushes their objects. An object owns one reference to its
+ * ah_budget; several runs may share it. */
 #ifndef AH_LUA_BUDGET_H
 #define AH_LUA_BUDGET_H
 
@@ -6,10 +7,11 @@
 
 #include "run/budget.h"
 
-/* `budget` of the table at idx: an object of ah.budget, or its fields. A new reference, or NULL. */
+/* Returns a new reference to the budget in the field `budget` of the table at idx, which is an
+ * object of ah.budget or a table of its fields; NULL if the field is absent. */
 ah_budget *ah_lua_budget_read(lua_State *L, int idx);
 /* Pushes the object of a budget. */
 void ah_lua_push_budget(lua_State *L, ah_budget *b);
-void ah_lua_open_budget(lua_State *L); /* budget */
+void ah_lua_open_budget(lua_State *L); /* sets ah.budget */
 
 #endif

@@ -1,4 +1,4 @@
-/* Bytes as programs exchange them: ah.sha256, ah.hmac, ah.base64, ah.base64url, ah.random_bytes. */
+/* Encodings and hashes of bytes: ah.sha256, ah.hmac, ah.base64, ah.base64url, ah.random_bytes. */
 #include <stdint.h>
 
 #include "base/base64.h"
@@ -12,7 +12,7 @@
 
 enum { MAX_RANDOM = 64 << 10, PIECE = 1 << 20 /* bytes between two looks at the clock */ };
 
-/* Numbers, too, would be taken as texts by Lua: 1 and 1.0 would be two of them. */
+/* Only strings: Lua would also take numbers, and 1 and 1.0 would be two different texts. */
 static ah_slice text_at(lua_State *L, int idx, const char *what, const char *name)
 {
     ah_slice s;
@@ -26,7 +26,7 @@ static ah_slice text_at(lua_State *L, int idx, const char *what, const char *nam
 
 /* -- hashes ------------------------------------------------------------------------------ */
 
-/* True if the hash is wanted as bytes. */
+/* True if the hash is requested as bytes. */
 static bool as_bytes(lua_State *L, int idx, const char *what)
 {
     ah_slice form;
@@ -56,8 +56,8 @@ static int push_hash(lua_State *L, const unsigned char hash[AH_SHA256_BYTES], bo
     return 1;
 }
 
-/* The next bytes of a long text, *rest without them; raises where the code that is at work has no
- * time left. */
+/* Returns the next bytes of a long text, and *rest without them. Raises if the time of the current
+ * code is over. */
 static ah_slice next_piece(lua_State *L, const char *what, ah_slice *rest)
 {
     ah_slice piece = {rest->p, rest->n < PIECE ? rest->n : PIECE};
@@ -101,7 +101,7 @@ static int hmac(lua_State *L)
 
 /* -- base64 ------------------------------------------------------------------------------ */
 
-/* One of the two, an upvalue of its functions. */
+/* One of the two alphabets, an upvalue of its functions. */
 typedef struct alphabet {
     const char *name, *encode, *decode;
     void (*put)(ah_buf *out, ah_slice bytes);
@@ -118,7 +118,7 @@ static const alphabet *alphabet_of(lua_State *L)
     return lua_touserdata(L, lua_upvalueindex(1));
 }
 
-/* -- buffer    for a text that is made of so many bytes; freed when the function ends */
+/* -- buffer    for a text of that many bytes; freed when the function ends */
 static ah_buf *push_room(lua_State *L, size_t bytes)
 {
     ah_buf *b = ah_lua_push_buf(L, bytes > SIZE_MAX / 2 ? SIZE_MAX : 2 * bytes + 4);
@@ -145,7 +145,7 @@ static int encode(lua_State *L)
     return push_whole(L, b);
 }
 
-/* The bytes, or nil and a message. */
+/* Returns the bytes, or nil and a message. */
 static int decode(lua_State *L)
 {
     const alphabet *a = alphabet_of(L);
@@ -167,7 +167,7 @@ static int decode(lua_State *L)
 
 /* -- random bytes -------------------------------------------------------------------------- */
 
-/* ah.random_bytes(n): raises also where the system has none, so that nobody goes on without. */
+/* ah.random_bytes(n): raises also if the system has none, so that no script continues without. */
 static int random_bytes(lua_State *L)
 {
     lua_Integer n = 0;

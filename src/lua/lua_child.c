@@ -1,5 +1,5 @@
-/* A child's life, and who waits: each wait hangs at the child, which looks through them at each
- * news. */
+/* The life of a child process, and the waits for it: each wait is in the child's list, which is
+ * checked at each news of the process. */
 #include "lua/lua_child.h"
 
 #include "base/seconds.h"
@@ -91,7 +91,7 @@ ah_child *ah_child_check(lua_State *L)
 {
     ah_child *c = ((object *)luaL_checkudata(L, 1, AH_CHILD_OBJECT))->child;
 
-    ah_lua_of(L); /* raises where the host is closed */
+    ah_lua_of(L); /* raises if the host is closed */
     if (!c)
         ah_lua_raise(L, AH_USAGE, "process: it was not started");
     return c;
@@ -191,7 +191,7 @@ bool ah_child_is_read(const ah_child *c)
     return w != NULL;
 }
 
-/* It stands still where it waits for somebody to read, and in all the time nobody has. */
+/* The process has stalled if its output buffer is full and no task has read for stall_ms. */
 static void on_stall(ah_timer *t)
 {
     ah_child_wait *w = (ah_child_wait *)(void *)((char *)t - offsetof(ah_child_wait, stall));
@@ -300,13 +300,13 @@ static const ah_option time_rows[] = {
      .most = AH_OPT_MOST,
      .unit = "seconds",
      .to = AH_TO_MS(ah_child_wait, for_ms),
-     .doc = "that it waits, [then it gives up](processes.md#methods)"},
+     .doc = "time to wait before the method [fails](processes.md#methods)"},
     {0},
 };
 const ah_subject ah_subject_process_time = {
     .what = "process:write", .type = "ah.TimeOption", .row = time_rows};
 
-/* 0 seconds are over at once; 0 as `until` would be none. */
+/* A timeout of 0 is over at once; `until` = 0 would mean none. */
 void ah_child_set_time(ah_child_wait *w)
 {
     w->late = w->stalled = false;

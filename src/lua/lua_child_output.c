@@ -1,4 +1,4 @@
-/* The output of a child, as lines, as JSON, as bytes. */
+/* The output of a child process, as lines, as JSON, as bytes. */
 #include <stdio.h>
 
 #include "base/excerpt.h"
@@ -22,7 +22,7 @@ static void use(ah_child *c, size_t n)
     c->looked = 0;
 }
 
-/* Moves what has come to `part`; false where nothing has. */
+/* Moves the available output to `part`. Returns false if there is none. */
 static bool refill(lua_State *L, ah_child *c)
 {
     ah_slice s = c->p ? ah_process_output(c->p, AH_STDOUT) : (ah_slice){NULL, 0};
@@ -48,7 +48,7 @@ static bool at_end(const ah_child *c)
 
 typedef enum found { FOUND_NOTHING, FOUND_LINE, FOUND_TOO_LONG, FOUND_END } found;
 
-/* True if the end of the line that is passed over has come. */
+/* Skips the rest of a line that was too long. Returns true if its end has come. */
 static bool skip(ah_child *c)
 {
     ah_slice all = rest_of(c);
@@ -59,7 +59,7 @@ static bool skip(ah_child *c)
     return end != NULL;
 }
 
-/* The next line, its bytes with its end, and without that; it is not yet used. */
+/* Finds the next line without taking it: *line without its end, *whole bytes with its end. */
 static found find_line(ah_child *c, size_t most, ah_slice *line, size_t *whole)
 {
     ah_slice all;
@@ -93,7 +93,7 @@ static bool is_blank(ah_slice s)
     return true;
 }
 
-/* -- false err    of a line that cannot be given; line is on the stack, or is used right away */
+/* -- false err    for a line that cannot be returned; the line is on the stack or used at once */
 static int push_bad_line(lua_State *L, const ah_child *c, ah_slice line, const char *why)
 {
     ah_buf *b = ah_lua_push_buf(L, 4 * BEGINNING);
@@ -123,7 +123,7 @@ static int push_too_long(lua_State *L, ah_child *c, const ah_child_wait *w, ah_s
     return n;
 }
 
-/* The text stays on the stack: what is decoded from it may run the collector, and so a script. */
+/* The text stays on the stack: decoding it may run the collector, and so a script. */
 static int push_line(lua_State *L, ah_child *c, const ah_child_wait *w, ah_slice line, size_t whole)
 {
     ah_err err;
@@ -146,7 +146,7 @@ static int push_line(lua_State *L, ah_child *c, const ah_child_wait *w, ah_slice
     return push_bad_line(L, c, line, err.message);
 }
 
-/* Returns the number of values on top; 0: nothing has come. */
+/* Pushes a line or an error and returns the number of values; 0: nothing is available yet. */
 static int take_line(lua_State *L, ah_child *c, const ah_child_wait *w)
 {
     ah_slice line;
@@ -178,7 +178,7 @@ static int push_bytes(lua_State *L, ah_child *c, size_t n)
     return 1;
 }
 
-/* Likewise. */
+/* The same for bytes. */
 static int take_bytes(lua_State *L, ah_child *c, const ah_child_wait *w)
 {
     ah_err err;
@@ -232,7 +232,8 @@ static int read_on(lua_State *L, int status, lua_KContext ctx)
     if (w->late) {
         lua_pushboolean(L, false);
         return ah_child_push_late(
-            L, c, w->form == AH_FORM_LINE ? "written a line" : "written what is to be read");
+            L, c,
+            w->form == AH_FORM_LINE ? "written a line" : "written the bytes that were asked for");
     }
     refuse_second(L, c);
     return ah_child_await(L, (int)ctx, w, read_on);
@@ -243,7 +244,7 @@ static const ah_option line_rows[] = {
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(ah_child_wait, json),
-     .doc = "each line is decoded"},
+     .doc = "decodes each line"},
     {.name = "max",
      .kinds = AH_OPT_NUMBER,
      .least = 1,
@@ -252,7 +253,7 @@ static const ah_option line_rows[] = {
      .otherwise = "16777216",
      .type = "integer",
      .to = AH_TO_SIZE(ah_child_wait, bytes),
-     .doc = "of a line; a longer one is passed over, and told"},
+     .doc = "size of a line; a longer one is skipped and reported"},
     {0},
 };
 const ah_subject ah_subject_process_line = {.what = "process:line",
@@ -260,7 +261,7 @@ const ah_subject ah_subject_process_line = {.what = "process:line",
                                             .row = line_rows,
                                             .base = &ah_subject_process_time};
 
-/* p:line { json, max, timeout } -> a line, or with json its value; nil at the end; false, err */
+/* p:line { json, max, timeout } -> a line, or its value with json; nil at the end; false, err */
 int ah_child_line(lua_State *L)
 {
     ah_child *c = ah_child_check(L);
@@ -273,8 +274,8 @@ int ah_child_line(lua_State *L)
     return read_on(L, LUA_OK, 3);
 }
 
-/* (state, last) with the object and a wait that has read the options as upvalues. Each call has a
- * wait of its own: another task may call meanwhile. */
+/* (state, last), with the object and a wait with the options as upvalues. Each call has a wait of
+ * its own, since another task may call meanwhile. */
 static int next_line(lua_State *L)
 {
     const ah_child_wait *as = lua_touserdata(L, lua_upvalueindex(2));
@@ -306,7 +307,7 @@ int ah_child_lines(lua_State *L)
     return 1;
 }
 
-/* Reads the number of bytes that are asked for, of the value at 2. */
+/* Reads the value at 2, the number of bytes to read. */
 static void read_amount(lua_State *L, ah_child_wait *w)
 {
     lua_Integer n;

@@ -1,6 +1,6 @@
-/* ah._command, for built-in tools: a command, waited for by a handler. It is below supervisors
- * (io/process.h) and, where that is wanted, in a sandbox. A call that is stopped, and a host
- * that is closed, kill it. Beside it: ah._sandbox, ah._warn, ah._repair, ah._harmless. */
+/* ah._command, for built-in tools: runs a command while a handler waits for it. The command is
+ * below supervisors (io/process.h) and, on request, in a sandbox. A call that is stopped and a host
+ * that is closed kill it. Also ah._sandbox, ah._warn, ah._repair, ah._harmless. */
 #include <stdio.h>
 
 #include "base/ends.h"
@@ -19,7 +19,7 @@ static const char WHAT[] = "ah._command";
 
 enum { STREAMS = 2, MAX_PIECES = 16 };
 
-/* Bytes of a stream that came, and wait to be taken. */
+/* Bytes of a stream that have arrived and were not taken yet. */
 typedef struct piece {
     ah_process_stream of;
     size_t n;
@@ -32,10 +32,10 @@ typedef struct command {
     ah_job job;
     ah_sandbox sandbox;
     bool merged;          /* by the system: there is one stream */
-    ah_ends all;          /* both streams, in the order in which they came */
-    ah_ends own[STREAMS]; /* each of them; empty where they are merged */
+    ah_ends all;          /* both streams, in order of arrival */
+    ah_ends own[STREAMS]; /* each stream; empty if they are merged */
     piece piece[MAX_PIECES];
-    size_t n_pieces, seen[STREAMS]; /* seen: bytes of a stream in the pieces */
+    size_t n_pieces, seen[STREAMS]; /* seen: bytes of each stream in the pieces */
 } command;
 
 /* -- its life -------------------------------------------------------------------------------- */
@@ -73,7 +73,7 @@ static void take(command *c, ah_process_stream of, size_t n)
     ah_process_take(c->p, of, n);
 }
 
-/* Bytes that no piece tells of have come with the end. */
+/* Also takes bytes that arrived with the end and are in no piece. */
 static void take_output(command *c)
 {
     for (size_t i = 0; i < c->n_pieces; i++)
@@ -85,8 +85,8 @@ static void take_output(command *c)
     c->n_pieces = 0;
 }
 
-/* Notes the stream that has something new: those that became ready first are told of first. More
- * changes from one to the other than there is room for lose their order. */
+/* Notes that the stream has new bytes. Streams are noted in the order in which they became ready;
+ * changes between them beyond the room for pieces lose their order. */
 static void note_piece(command *c, ah_process_stream of)
 {
     size_t n = ah_process_output(c->p, of).n - c->seen[of], i = c->n_pieces;
@@ -225,7 +225,7 @@ typedef struct given {
     double keep, tail;
 } given;
 
-/* Only the library's own Lua writes these two: no page and no annotation tells of them. */
+/* Only the library's own Lua uses these two subjects: no page and no annotation shows them. */
 static const ah_option fence_rows[] = {
     {.name = "sandbox",
      .kinds = AH_OPT_STRING,
@@ -316,17 +316,18 @@ static command *push_command(lua_State *L, const given *o)
     return c;
 }
 
-/* ah._command { argv, env, folders, start, start_in, stdin, timeout, grace, memory, file_size, cpu,
- *               processes, keep, tail, merge, sandbox, network, owners }
- * argv: list of words; env: list of "NAME=value", all there is; folders: list of folders
- * (ah._folder), which may be written to in a sandbox; start: the folder where it begins, start_in:
- * a path below that, or an absolute one. Times in seconds, sizes in bytes; 0 or nil: no limit.
- * keep, tail: how much of the output's beginning, and of what follows it. merge: both streams are
- * one, in which what was written has its very order.
- * -> { how = "exited" | "timed_out", code | signal, seconds, cpu, peak, bytes, output, tail,
- *      stdout, stderr = { bytes, output, tail } (not with merge), sandbox, left }, or nil and an
- * error where the command could not be run. Without left: not known how many processes could not be
- * ended. */
+/* ah._command { argv, env, folders, readable, start, start_in, stdin, timeout, grace, memory,
+ *                file_size, cpu, processes, keep, tail, merge, sandbox, network, owners }
+ *  -> { how = "exited" | "timed_out", code | signal, seconds, cpu, peak, bytes, output, tail,
+ *       stdout, stderr = { bytes, output, tail } (not with merge), sandbox, left }, or nil and an
+ *     error if the command could not be run
+ *
+ * argv: list of words; env: list of "NAME=value", the whole environment; folders: list of folders
+ * (ah._folder) that may be written to in a sandbox; readable: folders that may be read, nil: all;
+ * start: the folder where it begins; start_in: a path below that, or an absolute one. Times in
+ * seconds, sizes in bytes; 0 or nil: no limit. keep, tail: bytes kept of the output's beginning and
+ * of its end. merge: both streams are one, in the exact order of writing. left: number of processes
+ * that could not be ended; nil: not known. */
 static int run_command(lua_State *L)
 {
     given o = {.fence.limits = AH_LAUNCH_UNLIMITED};
@@ -349,10 +350,10 @@ static int run_command(lua_State *L)
     return ah_lua_await(L, &c->waiter, lua_gettop(L), finish);
 }
 
-/* -- beside it --------------------------------------------------------------------------------- */
+/* -- other functions --------------------------------------------------------------------------- */
 
-/* ah._sandbox { sandbox, network } -> what it comes to on this machine, in words, and the kind; or
- * nil, err */
+/* ah._sandbox { sandbox, network } -> a description of the sandbox on this machine, and its kind;
+ * or nil, err */
 static int describe_sandbox(lua_State *L)
 {
     fence f = {.limits = AH_LAUNCH_UNLIMITED};
@@ -369,7 +370,7 @@ static int describe_sandbox(lua_State *L)
     return 2;
 }
 
-/* ah._warn(ctx, text): a `warning` event of the call's run, and a line of its log */
+/* ah._warn(ctx, text): emits a `warning` event of the call's run, with a log record */
 static int warn(lua_State *L)
 {
     ah_slice text;
@@ -379,7 +380,7 @@ static int warn(lua_State *L)
     return 0;
 }
 
-/* ah._repair(bytes) -> the same as UTF-8, with U+FFFD for what is none */
+/* ah._repair(bytes) -> the same as UTF-8, with U+FFFD for invalid bytes */
 static int repair(lua_State *L)
 {
     ah_slice s;
@@ -395,8 +396,7 @@ static int repair(lua_State *L)
     return 1;
 }
 
-/* ah._harmless(bytes) -> the same as UTF-8, with what would be a command to a terminal spelled
- * out */
+/* ah._harmless(bytes) -> the same as UTF-8, with terminal commands spelled out */
 static int harmless(lua_State *L)
 {
     ah_slice s;

@@ -21,7 +21,7 @@ static void not_running(lua_State *L, const ah_lua_agent *a, const char *what)
         ah_lua_raise(L, AH_USAGE, "%s: the agent is running", what);
 }
 
-/* Appends the member `session`, if there is any state to keep. */
+/* Appends the member `session` if there is any state to keep. */
 static void put_session(const ah_lua_agent *a, ah_buf *b)
 {
     static const char none[] = "{\"agenthost_session\":1,\"slices\":{}}";
@@ -34,7 +34,7 @@ static void put_session(const ah_lua_agent *a, ah_buf *b)
         b->len = before;
 }
 
-/* agent:save(path): true, or nil and an error. The turn at work is saved as far as it is known. */
+/* agent:save(path): true, or nil and an error. Saves the known part of a turn that is at work. */
 static int agent_save(lua_State *L)
 {
     ah_lua_agent *a = ah_lua_check_agent(L);
@@ -44,14 +44,14 @@ static int agent_save(lua_State *L)
 
     ah_transcript_print(a->transcript, b);
     if (ah_buf_ok(b))
-        b->len--; /* the brace that ends it */
+        b->len--; /* removes the closing brace */
     put_session(a, b);
     ah_buf_str(b, "}\n");
     if (!ah_buf_ok(b))
         return ah_lua_raise_nomem(L);
     if (ah_file_replace(&a->lua->mem, path, ah_buf_slice(b), &err) != AH_OK)
         return ah_lua_fail(L, &err);
-    ah_buf_clear(b); /* now, not when the collector comes: it may be large */
+    ah_buf_clear(b); /* at once instead of at the next collection: it may be large */
     lua_pushboolean(L, true);
     return 1;
 }
@@ -88,8 +88,8 @@ static int refuse_words(lua_State *L)
         L, AH_USAGE, "ah.load: the conversation is in the file; agent:run(text) goes on with it");
 }
 
-/* ah.load(path, { fields of ah.agent }): the agent, or nil and an error. What is wrong with the
- * fields is the script's mistake and raised; what the file says is not. */
+/* ah.load(path, { fields of ah.agent }): the agent, or nil and an error. Raises for mistakes in the
+ * fields, but not for faults of the file. */
 static int load(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
@@ -130,8 +130,8 @@ static void copy_fronts(lua_State *L, ah_lua_agent *a, const ah_lua_agent *from)
     lua_pop(L, 1);
 }
 
-/* agent:fork(): another agent that goes on from the last complete turn; nothing that one of
- * them says or does is seen by the other. */
+/* agent:fork(): a second agent that continues from the last complete turn. Neither sees later
+ * messages or changes of the other. */
 static int agent_fork(lua_State *L)
 {
     ah_lua_agent *a = ah_lua_check_agent(L);
@@ -184,7 +184,7 @@ static int agent_fork(lua_State *L)
 typedef struct model {
     ah_participant part; /* key: the agent */
     ah_lua *lua;
-    int ref; /* its object; LUA_NOREF: nothing was kept */
+    int ref; /* reference to its object; LUA_NOREF: nothing was kept */
     ah_lua_agent *agent;
     ah_adapter *adapter;
     ah_text *settings;
@@ -226,7 +226,7 @@ static ah_status prepare_model(ah_participant *p, ah_overlay *below, ah_err *err
     return !below || join_model(m->lua, below, m->agent, err) ? AH_OK : err->status;
 }
 
-/* Passes the model to the call around it, unless that has kept one itself, which is older. */
+/* Passes the model to the call around it, unless that call has kept an older one. */
 static void commit_model(ah_participant *p, ah_overlay *below)
 {
     model *m = (model *)(void *)p, *to = (model *)(void *)ah_overlay_find(below, m->agent);
@@ -261,7 +261,7 @@ static void drop_model(ah_participant *p)
 static const ah_participant_vt model_vt = {
     .prepare = prepare_model, .commit = commit_model, .drop = drop_model};
 
-/* Keeps the model of the agent at 1 for the call, once; nothing outside of calls. */
+/* Keeps the model of the agent at 1 for the call, once; does nothing outside of calls. */
 static void keep_model(lua_State *L, ah_lua_agent *a)
 {
     ah_overlay *o = ah_lua_overlay(L);
@@ -279,8 +279,8 @@ static void keep_model(lua_State *L, ah_lua_agent *a)
 }
 
 /* agent:use("provider/model" | adapter | { model, base_url, api_key, stream, http, options,
- * tool_change_mode }): the conversation goes on with another model. The agent, or nil and an error:
- * people type names into chats, so a wrong one is an error to return, too. */
+ * tool_change_mode }): continues the conversation with another model. Returns the agent, or nil and
+ * an error. A wrong name is returned as well, since people type names into chats. */
 static int agent_use(lua_State *L)
 {
     ah_lua_agent *a = ah_lua_check_agent(L);
@@ -296,7 +296,7 @@ static int agent_use(lua_State *L)
     }
     lua_insert(L, 1); /* -- fields agent */
     ah_options_read(L, 1, &ah_subject_use, NULL);
-    if (!a->before) /* used twice without a run between: the wire borrows the first */
+    if (!a->before) /* second agent:use without a run between: the wire borrows the first */
         a->before = ah_adapter_ref(a->adapter);
     if (ah_lua_read_model(L, a, &err) != AH_OK)
         return ah_lua_fail(L, &err);

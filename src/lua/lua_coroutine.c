@@ -1,16 +1,16 @@
-/* coroutine.resume, wrap and close as Lua has them, but known to the watches: the hook that looks
- * at the clock belongs to a thread, and these are the ways from one to another. debug.sethook does
- * nothing under a watch, whose hook it would take away. */
+/* coroutine.resume, wrap and close as Lua has them, but known to the watches: the hook that reads
+ * the clock belongs to one thread, and these functions enter others. debug.sethook does nothing
+ * under a watch, since it would remove the watch's hook. */
 #include <lualib.h>
 
 #include "lua/lua_watch.h"
 
-/* Closing one coroutine in another's __close takes C stack that Lua 5.4 does not count. */
+/* Closing a coroutine in another's __close takes C stack that Lua 5.4 does not count. */
 enum { MAX_CLOSES = 160 };
 
 static const char GUARDED[] = "agenthost.guarded"; /* registry: set once the guards are in place */
 
-/* Upvalue 1 of each; the host is finalized before the last of them is called. */
+/* Upvalue 1 of each function. The host may be finalized before the last call of them. */
 static ah_lua *host_of(lua_State *L)
 {
     ah_lua *h = lua_touserdata(L, lua_upvalueindex(1));
@@ -26,7 +26,8 @@ static lua_State *check_coroutine(lua_State *L)
     return co;
 }
 
-/* Resumes co with what is on top of L; the results are pushed, or the error: -1. */
+/* Resumes co with the values on top of L. Pushes the results and returns their number, or pushes
+ * the error and returns -1. */
 static int resume(lua_State *L, lua_State *co, int nargs)
 {
     ah_lua *h = host_of(L);
@@ -78,7 +79,7 @@ static int reset(lua_State *L, lua_State *co)
     return status;
 }
 
-/* Raises the coroutine's error again; a text gets the position of the caller. */
+/* Raises the coroutine's error again. A text gets the caller's position in front. */
 static int raise_again(lua_State *L, lua_State *co)
 {
     int status = lua_status(co);
@@ -161,7 +162,7 @@ static int guarded_sethook(lua_State *L)
     return lua_gettop(L);
 }
 
-/* -- library host -- library host  with the field replaced where it is there */
+/* -- library host -- library host  replaces the field if it is present */
 static void guard(lua_State *L, const char *name, lua_CFunction f)
 {
     if (lua_getfield(L, -2, name) == LUA_TFUNCTION) {

@@ -1,5 +1,5 @@
-/* ctx: the facts and functions that a handler has beside its arguments. It lives as long as its
- * call; afterwards its fields raise. */
+/* ctx: facts and functions that a handler gets beside its arguments. It is valid during its call;
+ * afterwards its fields raise. */
 #include "lua/lua_ask.h"
 #include "lua/lua_budget.h"
 #include "lua/lua_error.h"
@@ -28,7 +28,8 @@ static int ctx_cancelled(lua_State *L)
     return 1;
 }
 
-/* ctx:note(text): a note in the conversation after this call's result, if the call succeeds. */
+/* ctx:note(text): adds a note to the conversation after this call's result, if the call
+ * succeeds. */
 static int ctx_note(lua_State *L)
 {
     ah_call *call = check_call(L);
@@ -45,7 +46,7 @@ static int ctx_note(lua_State *L)
     return 0;
 }
 
-/* Returns the provenance of a tool's changes, which names the tool; raises when out of memory. */
+/* Returns the provenance of a tool's changes, which names the tool. Raises when out of memory. */
 static ah_text *by_tool(lua_State *L, const ah_call *call)
 {
     ah_buf *b = ah_lua_push_buf(L, 1 << 10);
@@ -58,7 +59,8 @@ static ah_text *by_tool(lua_State *L, const ah_call *call)
     return by;
 }
 
-/* Moves what was read whole into the call's changes; a list with a fault in it adds nothing. */
+/* Moves the changes, read completely, into those of the call. So a list with a fault adds
+ * nothing. */
 static int take_changes(lua_State *L, ah_call *call, const ah_changes *read)
 {
     ah_err err;
@@ -74,7 +76,7 @@ static int take_changes(lua_State *L, ah_call *call, const ah_changes *read)
     return 0;
 }
 
-/* ctx:add_tools(tool | { tools }): the model has them from its next answer on, if the call
+/* ctx:add_tools(tool | { tools }): the model gets them with its next answer, if the call
  * succeeds. */
 static int ctx_add_tools(lua_State *L)
 {
@@ -100,7 +102,7 @@ static int ctx_remove_tools(lua_State *L)
     return take_changes(L, call, read);
 }
 
-/* ctx:publish(value): to session.dispatcher, once the call has succeeded. */
+/* ctx:publish(value): to session.dispatcher, after the call has succeeded. */
 static int ctx_publish(lua_State *L)
 {
     ah_call *call = check_call(L);
@@ -115,7 +117,7 @@ static int ctx_publish(lua_State *L)
     return 0;
 }
 
-/* ctx:progress(text), ctx:progress(fraction), ctx:progress(fraction, text): told at once. */
+/* ctx:progress(text), ctx:progress(fraction), ctx:progress(fraction, text): reported at once. */
 static int ctx_progress(lua_State *L)
 {
     ah_call *call = check_call(L);
@@ -133,7 +135,7 @@ static int ctx_progress(lua_State *L)
     return 0;
 }
 
-/* ctx:enlist(object): what the call does to it is taken back if the call fails. */
+/* ctx:enlist(object): the call's changes of the object are undone if the call fails. */
 static int ctx_enlist(lua_State *L)
 {
     ah_call *call = check_call(L);
@@ -144,8 +146,8 @@ static int ctx_enlist(lua_State *L)
     return 1;
 }
 
-/* Pushes a copy of the facts about the model that made the call: changing it changes nothing
- * else. */
+/* Pushes a copy of the facts about the model that made the call; changes of the copy have no
+ * effect. */
 static int push_adapter(lua_State *L, const ah_call *call)
 {
     const ah_adapter *a = ah_run_cfg(call->run)->adapter;
@@ -162,7 +164,7 @@ static int push_adapter(lua_State *L, const ah_call *call)
     return 1;
 }
 
-/* The run's own budget, else that of the run around it; nil without one. */
+/* Pushes the run's own budget, else that of the run around it; nil if there is none. */
 static int push_budget(lua_State *L, const ah_call *call)
 {
     const ah_budgets *s = &ah_run_cfg(call->run)->spending;
@@ -174,7 +176,7 @@ static int push_budget(lua_State *L, const ah_call *call)
     return 1;
 }
 
-/* Seconds left: of the run or of the tool's own timeout, whichever ends first; nil without one. */
+/* Pushes the seconds left for the run or for the tool's own timeout, the smaller; nil: no limit. */
 static int push_deadline(lua_State *L, const ah_call *call)
 {
     int64_t at = ah_run_cfg(call->run)->deadline;
@@ -216,7 +218,7 @@ static int push_rendered(lua_State *L, const ah_call *call)
     return 1;
 }
 
-/* Fields that need more than a line; false where there is none of this name. */
+/* Pushes a field that needs more than a line; returns false if there is none of this name. */
 static bool push_member(lua_State *L, const ah_call *call, const char *key)
 {
     static const struct {

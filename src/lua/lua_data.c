@@ -1,7 +1,7 @@
-/* A Lua file that is data: a chunk of text that returns one value. It runs in a state of its own,
- * which has no libraries, no globals and no metatables, so that there is nothing it could call,
- * catch or keep; a hook ends it where it takes long, the allocator where it takes much. Neither of
- * the two doors into Lua leads here, and nothing here leads to a script's state. */
+/* Lua files that are data: a chunk of text that returns one value. It runs in a Lua state of its
+ * own without libraries, globals and metatables, so it has nothing to call, catch or keep. A hook
+ * ends it when its time is over; the allocator limits its memory. It has no connection to a
+ * script's state. */
 #include "lua/lua_data.h"
 
 #include "io/clock.h"
@@ -16,7 +16,7 @@ static const size_t MAX_MEMORY = (size_t)64 << 20;
 typedef struct bounds {
     const ah_mem *mem;
     size_t used;
-    bool refused; /* more than MAX_MEMORY was asked for */
+    bool refused; /* an allocation beyond MAX_MEMORY was refused */
     int64_t until;
 } bounds;
 
@@ -26,7 +26,7 @@ static void *allocate(void *ud, void *block, size_t old, size_t size)
     void *p;
 
     if (!block)
-        old = 0; /* else it is a kind of object */
+        old = 0; /* without a block, `old` is a kind of object */
     if (size > old && size - old > MAX_MEMORY - b->used) {
         b->refused = true;
         return NULL;
@@ -54,7 +54,8 @@ static void look_at_clock(lua_State *L, lua_Debug *ar)
         luaL_error(L, "takes longer than %d seconds", SECONDS);
 }
 
-/* As Lua reads files: without a byte order mark, and without a first line that begins with #. */
+/* Removes a byte order mark and a first line that begins with #, as Lua does when it reads
+ * files. */
 static ah_slice body_of(ah_slice text)
 {
     const char *end;
@@ -73,7 +74,7 @@ typedef struct chunk {
     const char *name;
 } chunk;
 
-/* (chunk) -> its value. Under lua_pcall, as reading it may already raise. */
+/* (chunk) -> its value. Called under lua_pcall, because reading may raise. */
 static int run(lua_State *L)
 {
     const chunk *c = lua_touserdata(L, 1);

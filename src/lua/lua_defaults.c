@@ -1,5 +1,5 @@
-/* Defaults of runs: a table with fields of ah.run in the registry, of which a run gets what the
- * script does not say itself. The rows say which fields these may be (AH_IN_SETTINGS). */
+/* Defaults of runs: a table in the registry with fields of ah.run, which fill those that a script
+ * leaves out. The rows say which fields are allowed (AH_IN_SETTINGS). */
 #include "lua/lua_defaults.h"
 
 #include "lua/lua_error.h"
@@ -9,7 +9,7 @@
 
 static const char DEFAULTS[] = "agenthost.defaults"; /* in the registry */
 
-/* The fields that are tables themselves. */
+/* Fields that are tables. */
 static const struct part {
     const char *name, *what;
     const ah_subject *subject;
@@ -20,9 +20,9 @@ static const struct part {
 
 static const struct part whole = {NULL, "defaults of runs", &ah_subject_run};
 
-/* -- taking them in ------------------------------------------------------------------------- */
+/* -- setting -------------------------------------------------------------------------------- */
 
-/* The value on top is a table of fields that may be said here. */
+/* Checks that the value on top is a table of allowed fields. */
 static void check(lua_State *L, const struct part *p)
 {
     const char *out;
@@ -55,9 +55,9 @@ int ah_lua_set_defaults(lua_State *L)
     return 0;
 }
 
-/* -- giving them ------------------------------------------------------------------------------ */
+/* -- filling ---------------------------------------------------------------------------------- */
 
-/* -- ... from to: `to` gets the fields of `from` that it does not have */
+/* -- ... from to: copies the fields of `from` that `to` does not have */
 static void fill_absent(lua_State *L)
 {
     int to = lua_gettop(L), from = to - 1;
@@ -73,7 +73,7 @@ static void fill_absent(lua_State *L)
     }
 }
 
-/* -- ... defaults table: where both have the part, the table's becomes one of our own with the
+/* -- ... defaults table: if both have the part, replaces the table's by a copy of our own with the
  * members of both */
 static void fill_part(lua_State *L, const struct part *p)
 {

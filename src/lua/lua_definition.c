@@ -1,6 +1,6 @@
-/* agent:open: the fields of an agent, kept as they were, are read again for each conversation, by
- * the code that reads those of ah.agent. So what a table of the script says (a budget) is made anew
- * for each, and what is an object (ah.budget, a registry, ah.scripted) is shared by all. */
+/* agent:open: reads the kept fields of an agent again for each conversation, by the code of
+ * ah.agent. So each conversation gets its own copy of a value that is a table of the script (a
+ * budget), and all share values that are objects (ah.budget, a registry, ah.scripted). */
 #include "lua/lua_definition.h"
 
 #include "lua/lua_agent.h"
@@ -12,8 +12,8 @@
 
 enum { MAX_DEPTH = 64 };
 
-/* Fields that are data through and through. Of others the list is copied, and what stands in it is
- * the script's own: a policy is called as a method of its table. */
+/* Fields that are copied completely. Of other fields only the list is copied, and its items are
+ * shared: a policy is called as a method of its table. */
 static const char *const data[] = {"tools", "messages",      "options",  "output",   "budget",
                                    "http",  "loop_detector", "discover", "fallback", NULL};
 
@@ -26,7 +26,7 @@ static bool is_data(lua_State *L, int key)
     return is;
 }
 
-/* The value on top, where it is a plain table, is replaced by a copy of so many levels. */
+/* Replaces a plain table on top by a copy of that many levels. */
 static void copy_plain(lua_State *L, int levels)
 {
     if (!lua_istable(L, -1) || levels <= 0)
@@ -46,7 +46,7 @@ static void copy_plain(lua_State *L, int levels)
     lua_remove(L, -2);
 }
 
-/* Pushes the fields at idx. */
+/* Pushes a copy of the fields at idx. */
 static void push_fields(lua_State *L, int idx)
 {
     idx = lua_absindex(L, idx);
@@ -59,7 +59,7 @@ static void push_fields(lua_State *L, int idx)
     }
 }
 
-/* Conversations begin with what the session of the table on top holds now. */
+/* Replaces the session of the table on top by a copy of its present state. */
 static void copy_session(lua_State *L)
 {
     if (lua_getfield(L, -1, "session") != LUA_TNIL) {
@@ -90,7 +90,7 @@ int ah_lua_agent_open(lua_State *L)
 
 /* -- agent:open -------------------------------------------------------------------------------- */
 
-/* The resources at `given` beside those of the fields on top, whose place they take. */
+/* Adds the resources in `given` to those of the fields on top; equal names are replaced. */
 static void put_resources(lua_State *L, int given)
 {
     if (lua_getfield(L, given, "resources") == LUA_TTABLE) {
@@ -114,7 +114,7 @@ static void put_resources(lua_State *L, int given)
     lua_pop(L, 1);
 }
 
-/* -- fields: those of the agent at 1, with what is given at 2 */
+/* -- fields: those of the agent at 1, overridden by those at 2 */
 static void push_merged(lua_State *L)
 {
     static const char *const taken[] = {"params", "session", "messages", NULL};

@@ -1,19 +1,19 @@
-/* The definition of an agent: its fields as they were when it was made, which other conversations
- * are begun with. */
+/* The definition of an agent: a copy of its fields, made when the agent was made, with which
+ * agent:open begins other conversations. The agent's object keeps the copy as a user value. */
 #ifndef AH_LUA_DEFINITION_H
 #define AH_LUA_DEFINITION_H
 
 #include <lua.h>
 
-/* The fields at 1 are the definition of the agent on top: kept with it. Raises. */
+/* Keeps the fields at 1 as the definition of the agent on top. Raises. */
 void ah_lua_keep_definition(lua_State *L);
 
-/* Functions of Lua. ah.agent { ... }: the agent, or nil and an error. */
+/* Lua functions. ah.agent { ... }: the agent, or nil and an error. */
 int ah_lua_agent_open(lua_State *L);
 /* agent:open { id, params, session, resources, messages }: an agent with another conversation of
  * the same definition, or nil and an error. */
 int ah_lua_open_conversation(lua_State *L);
 
-void ah_lua_open_definition(lua_State *L); /* agent; agent:open. After ah_lua_open_agent. */
+void ah_lua_open_definition(lua_State *L); /* ah.agent, agent:open; after ah_lua_open_agent */
 
 #endif

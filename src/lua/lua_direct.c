@@ -1,5 +1,5 @@
-/* The run is like any other (checks, time limits, ctx, cancelling), and what the handler gave is
- * taken before it is made into words for a model. */
+/* Direct calls. The run is like any other (checks, time limits, ctx, cancelling). The handler's
+ * value is taken before it is rendered for a model. */
 #include "lua/lua_direct.h"
 
 #include "lua/lua_agent.h"
@@ -30,12 +30,12 @@ typedef struct direct {
     ah_driver_run *driven;
     ah_task_waiter waiter;
     ah_log silent;
-    bool started, answered, success; /* its handler was called; came to an end; well */
+    bool started, answered, success; /* its handler was called; it ended; it succeeded */
     ah_status leave;
     ah_text *value, *words;
     ah_value live;
-    bool lost;          /* there was no memory to keep the live value */
-    ah_strategy keeper; /* looks at the live value */
+    bool lost;          /* no memory to keep the live value */
+    ah_strategy keeper; /* takes the live value */
     ah_direct_take take;
 } direct;
 
@@ -52,14 +52,14 @@ static void say(ah_job *job)
     ah_exchange_end(x, NULL);
 }
 
-/* In a job: an answer must not come while the exchange is being started. */
+/* In a job, since an answer must not come while the exchange is being started. */
 static void start(ah_scripted *s, ah_exchange *x)
 {
     x->job.fn = say;
     ah_job_post(((caller *)s)->host, &x->job);
 }
 
-static void stop(ah_scripted *s, ah_exchange *x) /* the job goes with the exchange */
+static void stop(ah_scripted *s, ah_exchange *x) /* the exchange owns the job */
 {
     (void)s;
     (void)x;
@@ -73,7 +73,7 @@ static void release(ah_scripted *s)
     ah_free(s->native.base.mem, c);
 }
 
-/* Its id goes by that of the call in which it is made. */
+/* The id of the call is derived from that of the call around it, if there is one. */
 static ah_text *lines_of(ah_lua *h, const ah_overlay *around, const ah_tool *tool, ah_slice args)
 {
     ah_call *in = around ? around->owner : NULL;
@@ -151,7 +151,7 @@ static direct *push_direct(lua_State *L)
     return d;
 }
 
-/* The run and its model are only how the call is made. */
+/* Only these events are passed on: the run and its model are internal. */
 static bool about_tool(ah_event_type type)
 {
     return type == AH_EVENT_TOOL_STARTED || type == AH_EVENT_TOOL_PROGRESS ||
@@ -159,7 +159,7 @@ static bool about_tool(ah_event_type type)
            type == AH_EVENT_ASK_CLOSED || type == AH_EVENT_WARNING;
 }
 
-/* To those who listen to the run around it, else to the program's watcher. */
+/* Passes the event to the observers of the run around it, else to the program's watcher. */
 static void tell(const direct *d, const ah_notice *n)
 {
     ah_run *around = ah_run_around(ah_driver_run_run(d->driven));
@@ -286,7 +286,7 @@ static ah_status begin(direct *d, ah_tool *tool, ah_overlay *around, ah_err *err
     return st;
 }
 
-/* -- what came of it --------------------------------------------------------------------------- */
+/* -- the result -------------------------------------------------------------------------------- */
 
 static void read_status(const direct *d, const ah_err *end, ah_direct_reply *r)
 {
@@ -306,11 +306,11 @@ static void read_status(const direct *d, const ah_err *end, ah_direct_reply *r)
 void ah_direct_error(const ah_direct_reply *r, ah_err *err)
 {
     if (r->status == AH_NOMEM ||
-        (!r->words && !r->ended)) /* every answer has words, memory permitting */
+        (!r->words && !r->ended)) /* every answer has words unless memory is out */
         ah_err_nomem(err);
     else
         ah_err_set(err, r->status, "%s", r->words ? r->words->data : ah_status_name(r->status));
-    if (r->ended && r->details.n < sizeof err->details) /* who raises it again loses nothing */
+    if (r->ended && r->details.n < sizeof err->details) /* raising it again keeps the details */
         memcpy(err->details, r->details.p, r->details.n + 1);
 }
 
@@ -325,7 +325,7 @@ static int finish(lua_State *L, int status, lua_KContext ctx)
     ah_run_result_of(ah_driver_run_run(d->driven), &result);
     read_status(d, &result.err, &r);
     n = d->take(L, &r);
-    clear(d); /* now, not when the collector comes */
+    clear(d); /* at once instead of at the next collection */
     return n;
 }
 
@@ -342,7 +342,8 @@ int ah_lua_direct(lua_State *L, ah_tool *tool, ah_slice args, ah_direct_take tak
     if (!(d->transcript = ah_transcript_new(&d->lua->mem)) ||
         !(d->model = new_caller(d->lua, around, tool, args)))
         return ah_lua_raise_nomem(L);
-    ah_task_waiter_keep(L, &d->waiter); /* until it is done, whoever stops waiting */
+    ah_task_waiter_keep(L,
+                        &d->waiter); /* until it is done, even if nothing waits for it any more */
     if ((st = begin(d, tool, around, &err)) == AH_OK)
         return ah_lua_await(L, &d->waiter, lua_gettop(L), finish);
     ah_task_waiter_done(&d->waiter);

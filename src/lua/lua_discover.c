@@ -36,12 +36,12 @@ static const ah_option discover_rows[] = {
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "true",
      .to = AH_TO_BOOL(discover_fields, keep),
-     .doc = "false: each run of an agent lets go of them when it ends"},
+     .doc = "false: each run of an agent releases the entities at its end"},
     {0},
 };
 const ah_subject ah_subject_discover = {.what = "ah.run: discover",
                                         .type = "ah.Discover",
-                                        .doc = "of [entities](entities.md#discovery)",
+                                        .doc = "of [entities](entities.md#what-is-discovered)",
                                         .row = discover_rows};
 
 void ah_lua_discovery_read(lua_State *L, int idx, ah_lua_agent *a)
@@ -70,7 +70,7 @@ static ah_entity_class *find_class(void *ud, ah_slice name)
     const ah_lua_entity *e = NULL;
 
     if (lua_checkstack(L, 8) && (e = ah_lua_push_entity_named(L, name)))
-        lua_pop(L, 1); /* it stays under its name */
+        lua_pop(L, 1); /* its name in the registry keeps it */
     return e ? e->core : NULL;
 }
 
@@ -137,7 +137,8 @@ static ah_text *push_id(lua_State *L)
     return *id;
 }
 
-/* Pushes a list of the agents that discover: it keeps them while scripts run and agents go. */
+/* Pushes a list of the agents that discover. The list keeps them, since scripts may run and agents
+ * be collected meanwhile. */
 static void push_open(lua_State *L)
 {
     lua_Integer n = 0;
@@ -149,7 +150,7 @@ static void push_open(lua_State *L)
     lua_pop(L, 1);
 }
 
-/* Of the agent at idx; how many there are. */
+/* Retracts the tools of the agent at idx; returns their number. */
 static size_t retract_in(lua_State *L, int idx, const ah_entity_class *of, ah_slice id)
 {
     ah_lua_agent *a = ah_lua_to_agent(L, idx);
@@ -164,7 +165,7 @@ static size_t retract_in(lua_State *L, int idx, const ah_entity_class *of, ah_sl
     return n;
 }
 
-/* ah.retract(instance): withdraws its tools in all conversations; how many there were. */
+/* ah.retract(instance): withdraws its tools in all conversations; returns their number. */
 static int retract(lua_State *L)
 {
     const ah_lua_entity *e;

@@ -1,6 +1,6 @@
-/* session.dispatcher: publish and subscribe. What a handler publishes is kept in its call's
- * overlay and delivered once all the call did is true; outside of handlers it is delivered
- * at once. Subscribers observe: their error becomes a warning. */
+/* session.dispatcher: publish and subscribe. Values that a handler publishes are kept in its call's
+ * overlay and delivered after the commit; outside of handlers they are delivered at once.
+ * Subscribers observe: their error becomes a warning. */
 #include <stdio.h>
 
 #include "lua/lua_error.h"
@@ -13,13 +13,13 @@
 #include "lua/lua_type.h"
 #include "lua/lua_value.h"
 
-static const char outbox_key; /* the participant's key: one outbox serves all dispatchers */
+static const char outbox_key; /* key of the participant: one outbox serves all dispatchers */
 
 enum { MAX_MESSAGES = 65536 /* published in one call */ };
 
 typedef struct message {
     struct message *next;
-    int ref; /* { dispatcher, value, type } */
+    int ref; /* reference: { dispatcher, value, type } */
 } message;
 
 typedef struct outbox {
@@ -63,8 +63,8 @@ static void warn(const delivery *d, const char *type, const ah_err *err)
         ah_log_put(&d->lua->host->log, AH_LOG_WARNING, "%s", words);
 }
 
-/* Type and value on top (left there), the list of subscribers below: calls those who want it.
- * The list is replaced, never changed, so that it can be gone through. */
+/* With type and value on top (left there) and the list of subscribers below: calls the subscribers
+ * of the type. The list is replaced, never changed, so the loop is safe. */
 static void deliver(lua_State *L, const delivery *d)
 {
     int list = lua_gettop(L) - 2;
@@ -236,7 +236,7 @@ static void push_copy(lua_State *L, int idx, int class)
     lua_remove(L, -2);
 }
 
-/* Dispatcher, type and value from `from` on: kept for later. */
+/* Stages a message: dispatcher, type and value from `from` on. */
 static void stage(lua_State *L, ah_overlay *o, int from)
 {
     message *m = new_message(L, o);
@@ -287,7 +287,7 @@ typedef struct told {
     const ah_notice *e;
 } told;
 
-/* (delivery, told) */
+/* (delivery, event) */
 static int deliver_event(lua_State *L)
 {
     const delivery *d = lua_touserdata(L, 1);

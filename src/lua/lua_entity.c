@@ -1,7 +1,7 @@
-/* ah.entity { name, prefix, id, fields, stateless, find }: a class. Calling it makes the table
- * it is given an instance; Class:tool declares which methods a model gets once a tool has
- * returned an instance (run/discover.h), and how it is told of them. What a method has to
- * do with a call is in lua_entity_call.c. */
+/* ah.entity { name, prefix, id, fields, stateless, find }: a class. Calling it makes its table
+ * argument an instance. Class:tool declares which methods a model gets after a tool has returned an
+ * instance (run/discover.h), and how they are announced. Calls of methods are in
+ * lua_entity_call.c. */
 #include "lua/lua_entity.h"
 
 #include "lua/lua_error.h"
@@ -12,14 +12,15 @@
 #include "lua/lua_options.h"
 
 static const char ENTITY[] = "agenthost.entity";
-static const char NAMED[] = "agenthost.entities"; /* registry: name -> the latest class of it */
+static const char NAMED[] =
+    "agenthost.entities"; /* registry: name -> the latest class of this name */
 static const char ID[] = "agenthost.entity.id";
 
 static const char class_key; /* in an instance's metatable, its class */
 
 enum { MAX_FIELDS = 1000, MAX_VALUE = 64 << 20 };
 
-/* -- what is an instance ------------------------------------------------------------------ */
+/* -- instances ---------------------------------------------------------------------------- */
 
 static const ah_lua_entity *to_entity(lua_State *L, int idx)
 {
@@ -30,8 +31,8 @@ const ah_lua_entity *ah_lua_push_entity_of(lua_State *L, int idx)
 {
     if (!lua_istable(L, idx) || !lua_getmetatable(L, idx))
         return NULL;
-    lua_rawgetp(L, -1, &class_key); /* -- mt class: nobody else has the key */
-    if (to_entity(L, -1)) {         /* not so behind the finalizer of the class */
+    lua_rawgetp(L, -1, &class_key); /* -- mt class: no other code has the key */
+    if (to_entity(L, -1)) {         /* NULL after the finalizer of the class */
         lua_remove(L, -2);
         return to_entity(L, -1);
     }
@@ -62,8 +63,8 @@ static ah_status no_id(const ah_entity_class *c, ah_err *err, const char *reason
     return AH_INVALID_TOOL_PROVIDER;
 }
 
-/* class instance -- id: a field as it is, a method's or function's result. True, and nil may be
- * pushed for null; false: there is no such field. */
+/* (class, instance) -- id: the field itself, or the result of a method or function. Returns true
+ * (nil may be pushed for null), or false if there is no such field. */
 static bool push_id(lua_State *L)
 {
     bool function = lua_getiuservalue(L, 1, AH_ENTITY_ID_OF) == LUA_TFUNCTION;
@@ -95,7 +96,7 @@ static const char *fault_of(lua_State *L)
     return "Instance ID must be UTF-8 of 1 to 512 bytes, without NUL";
 }
 
-/* class instance err -- text, or nil and the error is filled */
+/* (class, instance, err) -- text, or nil with *err filled */
 static int read_id(lua_State *L)
 {
     const ah_entity_class *c = ((const ah_lua_entity *)lua_touserdata(L, 1))->core;
@@ -142,7 +143,7 @@ ah_status ah_lua_entity_id(ah_lua *h, lua_State *L, int class, int idx, ah_text 
 
 /* -- the entities of a value ------------------------------------------------------------------ */
 
-/* Pushes the item at place *at of the value at idx, and steps on; false: there is no such place. */
+/* Pushes the item at place *at of the value at idx and advances *at; false: no such place. */
 static bool push_next(lua_State *L, int idx, size_t *at)
 {
     if (ah_lua_push_entity_of(L, idx)) {
@@ -158,7 +159,7 @@ static bool push_next(lua_State *L, int idx, size_t *at)
     return false;
 }
 
-/* Arguments and results of ah_lua_next_entity, as `look` gets them. */
+/* Arguments and results of ah_lua_next_entity, passed to `look`. */
 typedef struct looking {
     ah_lua *lua;
     int ref;
@@ -208,8 +209,8 @@ ah_status ah_lua_next_entity(ah_lua *h, int ref, size_t *at, ah_entity *out, ah_
 
 /* -- tools of a class -------------------------------------------------------------------------- */
 
-/* The function that the table at 3 names or brings, which is then a member of the class at 1;
- * pushes the name that it has there. */
+/* Finds the function that the table at 3 names or contains, and makes it a member of the class at
+ * 1; pushes the name of the member. */
 static void push_member(lua_State *L)
 {
     bool named = lua_getfield(L, 3, "method") != LUA_TNIL;
@@ -233,7 +234,7 @@ static void push_member(lua_State *L)
     lua_pushvalue(L, -2);
 }
 
-/* Class at 1, declaration at 2 -> a copy of it at 3, as ah_lua_push_method takes it. */
+/* (class, declaration) -- class declaration copy: the copy is for ah_lua_push_method. */
 static void copy_declaration(lua_State *L)
 {
     lua_settop(L, 2);
@@ -245,7 +246,7 @@ static void copy_declaration(lua_State *L)
     }
 }
 
-/* Notes the method's name at `key` for tool number n. */
+/* Records the method's name at `key` for tool number n. */
 static void note_method(lua_State *L, int key, size_t n)
 {
     lua_getiuservalue(L, 1, AH_ENTITY_METHODS);
@@ -273,25 +274,25 @@ static const ah_option method_rows[] = {
      .kinds = AH_OPT_ANY,
      .is = "string",
      .type = "string",
-     .doc = "letters, digits, `_` and `-`; with the prefix at most 48 characters"},
+     .doc = "letters, digits, `_` and `-`; at most 48 characters together with the prefix"},
     {.name = "description",
      .kinds = AH_OPT_STRING,
      .needed = true,
-     .doc = "as of [`ah.tool`](tool.md#ahtool)"},
+     .doc = "as in [`ah.tool`](tool.md#ahtool)"},
     {.name = "handler",
      .kinds = AH_OPT_ANY,
      .is = "function",
      .type = "fun(self: table, args: table, ctx: ah.Ctx?): any, string?",
-     .doc = "`function(self, args, ctx)`; a method of the instances by that name, for the script "
-            "as well"},
+     .doc = "`function(self, args, ctx)`; scripts can call it as a method of the instances, by "
+            "that name"},
     {.name = "method",
      .kinds = AH_OPT_STRING,
-     .doc = "in place of a handler: the name of a method that the class has already. It is the "
-            "`name`, too, where none is given"},
+     .doc = "in place of `handler`: the name of a method that the class already has; also the "
+            "default of `name`"},
     {.name = "stateless",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
-     .doc = "this method leaves the instance as it is"},
+     .doc = "true: this method does not change the instance"},
     {0},
 };
 const ah_subject ah_subject_method = {.what = "entity:tool",
@@ -301,7 +302,7 @@ const ah_subject ah_subject_method = {.what = "entity:tool",
                                       .row = method_rows};
 
 /* Class:tool { name, description, params, handler = function(self, args, ctx) }, or with `method`
- * in place of the handler. The class, so that declarations chain. */
+ * instead of the handler. Returns the class, so that declarations can be chained. */
 static int entity_tool(lua_State *L)
 {
     ah_lua_entity *e = luaL_checkudata(L, 1, ENTITY);
@@ -387,7 +388,7 @@ static int entity_newindex(lua_State *L)
     return 0;
 }
 
-/* Class(data): the very table, an instance from now on. Class(nil) is nil. */
+/* Class(data): the same table, which becomes an instance. Class(nil) is nil. */
 static int entity_call(lua_State *L)
 {
     const ah_lua_entity *e = luaL_checkudata(L, 1, ENTITY), *of;
@@ -481,7 +482,7 @@ static void read_id_of(lua_State *L)
     lua_settop(L, 2);
 }
 
-/* A list of names, each once: of its own, so that nobody changes it. */
+/* Keeps a copy of the list of names without repetitions, so that a script cannot change it. */
 static void read_fields(lua_State *L)
 {
     lua_Integer n;
@@ -529,37 +530,38 @@ static const ah_option entity_rows[] = {
      .kinds = AH_OPT_STRING,
      .otherwise = "`unknown`",
      .to = AH_TO_HELD(entity_fields, name),
-     .doc = "1 to 64 letters, digits and `_`; for events, errors and saved conversations"},
+     .doc = "1 to 64 letters, digits and `_`; used in events, errors and saved conversations"},
     {.name = "prefix",
      .kinds = AH_OPT_STRING,
      .otherwise = "the name in lower case; `tool` without one",
      .to = AH_TO_HELD(entity_fields, prefix),
-     .doc = "1 to 24 letters, digits, `_` and `-`: what the tools' names begin with; neither "
-            "`planning` nor what begins with `planning_`"},
+     .doc = "the beginning of the tools' names: 1 to 24 letters, digits, `_` and `-`; not "
+            "`planning` and not beginning with `planning_`"},
     {.name = "id",
      .kinds = AH_OPT_ANY,
      .otherwise = "`\"id\"`",
      .is = "string or function",
      .type = "string|fun(self: table): string|number",
-     .doc = "what tells instances apart: the name of a field or method, or `function(self)`, which "
-            "[cannot wait](waiting.md#what-may-wait). A string of 1 to 512 bytes or a number"},
+     .doc = "name of a field or method, or `function(self)`, which [cannot "
+            "wait](waiting.md#what-may-wait); its value, a number or 1 to 512 bytes, identifies an "
+            "instance"},
     {.name = "fields",
      .kinds = AH_OPT_LIST,
      .otherwise = "all that do not begin with `_`",
      .is = "list of strings",
      .type = "string[]",
-     .doc = "what a model [sees](entities.md#what-a-model-sees) of an instance"},
+     .doc = "the fields that a model [sees](entities.md#what-a-model-sees)"},
     {.name = "stateless",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(entity_fields, stateless),
-     .doc = "no method changes an instance: it is not [locked, copied and set "
-            "back](entities.md#state)"},
+     .doc = "true: no method changes an instance, and no call [locks, copies and "
+            "restores](entities.md#state) it"},
     {.name = "find",
      .kinds = AH_OPT_FUNCTION,
      .type = "fun(id: string): table?",
-     .doc = "`function(id)`: the instance of that id, a plain table, which becomes one as by "
-            "`Class(table)`, or nil. May wait"},
+     .doc = "`function(id)`: returns the instance with this id, a plain table that becomes an "
+            "instance, or nil; may wait"},
     {0},
 };
 const ah_subject ah_subject_entity = {
@@ -605,7 +607,7 @@ static int is_provider(lua_State *L)
     return 1;
 }
 
-/* instance class id list -- with the tool number i in it */
+/* (instance, class, id, list) -- the same, with tool number i appended to the list */
 static void put_tool(lua_State *L, const ah_entity_class *c, size_t i, ah_slice stem)
 {
     const ah_tool *t = c->method[i];
@@ -630,8 +632,8 @@ static int id_gc(lua_State *L)
     return 0;
 }
 
-/* ah.tools_of(instance): a list of { name, description, params, method }, as a conversation in
- * which no other id comes to the same name would have them. */
+/* ah.tools_of(instance): a list of { name, description, params, method }, as in a conversation in
+ * which no other id leads to the same name. */
 static int tools_of(lua_State *L)
 {
     const ah_lua_entity *e;

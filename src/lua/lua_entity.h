@@ -1,5 +1,6 @@
-/* ah.entity: classes whose instances' methods can be tools. An instance is a plain table with
- * the class's metatable, by which C knows it: never by its fields. */
+/* ah.entity: classes of objects whose methods can be tools. An instance is a plain table with the
+ * class's metatable; C recognises it only by the metatable, never by its fields. The class is a
+ * userdata that keeps its functions as user values and owns the core's class. */
 #ifndef AH_LUA_ENTITY_H
 #define AH_LUA_ENTITY_H
 
@@ -13,9 +14,9 @@ typedef struct ah_lua_entity {
     bool stateless;
 } ah_lua_entity;
 
-/* User values of its object: the members of instances, their metatable, the source of the id (a
- * name or a function), the names of the fields that are shown (or nil), find (or nil), and the name
- * of each tool's method. */
+/* User values of a class: the members of instances, their metatable, the source of the id (a name
+ * or a function), the names of the fields that are shown (or nil), find (or nil), and the name of
+ * each tool's method. */
 enum {
     AH_ENTITY_MEMBERS = 1,
     AH_ENTITY_META,
@@ -26,27 +27,29 @@ enum {
     AH_ENTITY_VALUES = AH_ENTITY_METHODS
 };
 
-/* Pushes the class whose instance is at idx and returns it; else pushes nothing: NULL. Neither
- * raises nor allocates, and calls nothing. */
+/* Pushes and returns the class of the instance at idx; for other values pushes nothing and returns
+ * NULL. Does not raise, allocate or call anything. */
 const ah_lua_entity *ah_lua_push_entity_of(lua_State *L, int idx);
-/* Pushes the latest class of that name and returns it; else pushes nothing: NULL. */
+/* Pushes and returns the latest class of that name; if there is none, pushes nothing and returns
+ * NULL. */
 const ah_lua_entity *ah_lua_push_entity_named(lua_State *L, ah_slice name);
-/* Sets *out to the id of the instance at idx, whose class is at `class`. AH_INVALID_TOOL_PROVIDER,
- * in the words of seed 001, if it has none. May call the script; never raises. */
+/* Sets *out to a new text, the id of the instance at idx, whose class is at `class`. Returns
+ * AH_INVALID_TOOL_PROVIDER, with the message of seed 001, if it has no valid id. May call the
+ * script; never raises. */
 ah_status ah_lua_entity_id(ah_lua *h, lua_State *L, int class, int idx, ah_text **out, ah_err *err);
-/* Sets *out to the next entity of the value behind a reference, which is one or a list of them: see
+/* Sets *out to the next entity of the referenced value, which is one entity or a list of them: see
  * ah_value. */
 ah_status ah_lua_next_entity(ah_lua *h, int ref, size_t *at, ah_entity *out, ah_err *err);
 
-/* Functions by which the core calls methods (lua_entity_call.c). */
+/* The functions by which the core calls methods (lua_entity_call.c). */
 extern const ah_entity_vt ah_lua_entity_vt;
-/* Pushes the functions that copy and restore the instance on top: its own snapshot and restore, or
- * ours, which copy up to 10,000 values. Pushes nothing and returns false if it is no instance. */
+/* Pushes the functions that copy and restore the instance at idx: its own snapshot and restore, or
+ * ours, which copy at most 10,000 values. For other values pushes nothing and returns false. */
 bool ah_lua_push_entity_undo(lua_State *L, int idx);
 
 /* Writes the instance on top as JSON (lua_entity_json.c). */
 ah_status ah_lua_put_entity(lua_State *L, ah_lua_json *j);
 
-void ah_lua_open_entity(lua_State *L); /* entity, is_provider, tools_of */
+void ah_lua_open_entity(lua_State *L); /* sets entity, is_provider, tools_of */
 
 #endif

@@ -1,6 +1,7 @@
-/* A call of an entity's method: on the instance that is at hand, or one that the class finds
- * again; it has it alone, with the calls around it, and it is set back if the call fails
- * (entities live in place). What a method keeps elsewhere, upvalues too, is not set back. */
+/* Calls of an entity's method: on the instance that is known, or on one that the class finds again.
+ * During the call only this call and those around it may use the instance, which is restored if the
+ * call fails (entities are changed in place). Values kept elsewhere, as in upvalues, are not
+ * restored. */
 #include "lua/lua_entity.h"
 #include "lua/lua_error.h"
 #include "lua/lua_tool.h"
@@ -10,12 +11,12 @@
 
 enum {
     MAX_NODES = 10000, /* tables and members that are copied for each call */
-    STEP = 3           /* of each table in a copy: itself, its members, its metatable or false */
+    STEP = 3           /* per table in a copy: the table, its members, its metatable or false */
 };
 
 /* -- undo copies ------------------------------------------------------------------------- */
 
-/* True for values that a copy does not go into: other entities, and tables whose owner closed them
+/* True for values that are not copied: other entities, and tables whose owner has protected them
  * with __metatable. */
 static bool ends_at(lua_State *L, int t)
 {
@@ -34,7 +35,7 @@ static bool ends_at(lua_State *L, int t)
     return closed;
 }
 
-/* instance copy seen: the table at t is to be copied, too. */
+/* (instance, copy, seen): adds the table at t to the tables to be copied. */
 static void add_table(lua_State *L, int t)
 {
     lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
@@ -51,7 +52,7 @@ static void add_table(lua_State *L, int t)
     lua_rawset(L, 3);
 }
 
-/* The same where it is a table that is not copied yet. */
+/* The same if t is a table that is not in the copy yet. */
 static void consider(lua_State *L, int t)
 {
     bool seen;
@@ -65,7 +66,8 @@ static void consider(lua_State *L, int t)
         add_table(L, t);
 }
 
-/* instance copy seen: the members of the table at place `at` of the copy; how many. */
+/* (instance, copy, seen): copies the members of the table at place `at` of the copy; returns their
+ * number. */
 static int copy_members(lua_State *L, lua_Integer at)
 {
     int n = 1;
@@ -87,7 +89,7 @@ static int copy_members(lua_State *L, lua_Integer at)
     return n;
 }
 
-/* instance -- copy */
+/* (instance) -- copy */
 static int copy_instance(lua_State *L)
 {
     int nodes = 0;
@@ -108,7 +110,7 @@ static int copy_instance(lua_State *L)
     return 1;
 }
 
-/* Members first, so that what fails loses none; then what was not there goes. */
+/* Restores the members first, so that a failure loses none; then removes members added since. */
 static void set_back(lua_State *L, int t, int members)
 {
     for (lua_pushnil(L); lua_next(L, members); lua_pop(L, 1)) {
@@ -127,7 +129,7 @@ static void set_back(lua_State *L, int t, int members)
     }
 }
 
-/* instance copy */
+/* (instance, copy) */
 static int restore_instance(lua_State *L)
 {
     lua_settop(L, 2);
@@ -167,13 +169,13 @@ static ah_call *check_call(lua_State *L)
 {
     const ah_ctx *c = lua_touserdata(L, 2);
 
-    if (!c->call) /* it ended while the instance was looked for */
+    if (!c->call) /* the call ended while the instance was being found */
         ah_lua_raise(L, AH_USAGE, "the call is over");
     return c->call;
 }
 
-/* The number that the method has in the instance's class, which may be a later one than that
- * of the tool, with the same name. */
+/* Returns the number of the method in the instance's class, which may be a later class of the same
+ * name than the tool's. */
 static size_t number_in(lua_State *L, const ah_entity_class *c, const ah_tool *method)
 {
     size_t i = 0;
@@ -190,8 +192,8 @@ static bool is_callable(lua_State *L, int idx)
     return lua_isfunction(L, idx) || luaL_getmetafield(L, idx, "__call") != LUA_TNIL;
 }
 
-/* self at 3, class at 4, name on top: pushes the method in its place. Data that the instance has
- * under the name of a method does not hide it. */
+/* With self at 3, class at 4, name on top: replaces the name by the method. Data of the instance
+ * under the same name does not hide it. */
 static void push_method(lua_State *L, const ah_call *call)
 {
     int name = lua_gettop(L);
@@ -211,7 +213,7 @@ static void push_method(lua_State *L, const ah_call *call)
     lua_replace(L, name);
 }
 
-/* args ctx self class */
+/* (args, ctx, self, class) */
 static int call_method(lua_State *L)
 {
     ah_call *call = check_call(L);
@@ -250,8 +252,8 @@ static bool is_the_one(lua_State *L, const ah_entity_slot *f)
     return same;
 }
 
-/* "x.lua:3: find of entity 'X' ...", as a warning of the run: the model is told that the entity is
- * gone, which is not what went wrong. */
+/* Emits "x.lua:3: find of entity 'X' ..." as a warning of the run: the result for the model only
+ * says that the entity is gone, which is not the cause. */
 static void warn_of_find(lua_State *L, const ah_entity_slot *f, const char *what)
 {
     const char *name = f->of->name->data;
@@ -269,7 +271,7 @@ static void warn_of_find(lua_State *L, const ah_entity_slot *f, const char *what
     lua_settop(L, 3);
 }
 
-/* args ctx result: a plain table becomes an instance, as Class(table) makes it. */
+/* (args, ctx, result): makes a plain table an instance, as Class(table) does. */
 static void make_found(lua_State *L, const ah_entity_slot *f)
 {
     if (!lua_istable(L, 3) || lua_getmetatable(L, 3) ||
@@ -282,7 +284,7 @@ static void make_found(lua_State *L, const ah_entity_slot *f)
     lua_replace(L, 3);
 }
 
-/* args ctx result: what find gave, if it is the entity; else a warning says what it is. */
+/* (args, ctx, result): takes the result of find if it is the entity; else emits a warning. */
 static bool take_found(lua_State *L, const ah_entity_slot *f)
 {
     char what[200];
@@ -306,7 +308,7 @@ static bool take_found(lua_State *L, const ah_entity_slot *f)
     return false;
 }
 
-/* args ctx result: of the class's find. */
+/* (args, ctx, result): the continuation behind the class's find. */
 static int found_again(lua_State *L, int status, lua_KContext ctx)
 {
     ah_entity_slot *f = ah_entity_slot_of(check_call(L), NULL);
@@ -328,7 +330,7 @@ static int found_again(lua_State *L, int status, lua_KContext ctx)
     return call_method(L);
 }
 
-/* args ctx */
+/* (args, ctx) */
 static int enter(lua_State *L)
 {
     const ah_entity_slot *f = ah_entity_slot_of(check_call(L), NULL);

@@ -1,15 +1,15 @@
-/* Instances of entities as JSON: the fields that its class names, else its own members
- * that do not begin with an underscore. What cannot be JSON is left out. */
+/* Instances of entities as JSON: the fields that the class names, else the members that do not
+ * begin with an underscore. Values that cannot be JSON are left out. */
 #include "lua/lua_entity.h"
 #include "lua/lua_value.h"
 
 enum {
-    SHOWN = 1,        /* all of it */
-    BY_FIELDS,        /* the fields of its class */
-    ENTITY_LEVELS = 4 /* entities within entities, where `fields` asks for them */
+    SHOWN = 1,        /* all members */
+    BY_FIELDS,        /* the fields that the class names */
+    ENTITY_LEVELS = 4 /* nested entities, if `fields` names them */
 };
 
-/* instance fields */
+/* (instance, fields) */
 static ah_status put_fields(lua_State *L, ah_lua_json *j)
 {
     ah_status st = AH_OK;
@@ -23,7 +23,7 @@ static ah_status put_fields(lua_State *L, ah_lua_json *j)
     return st;
 }
 
-/* instance nil */
+/* (instance, nil) */
 static ah_status put_shown(lua_State *L, ah_lua_json *j)
 {
     ah_status st = AH_OK;
@@ -35,7 +35,7 @@ static ah_status put_shown(lua_State *L, ah_lua_json *j)
     return st;
 }
 
-/* Other entities within one are what it works with, unless `fields` names them. */
+/* Entities inside an entity are left out, unless `fields` names them. */
 static bool is_within_entity(const ah_lua_json *j)
 {
     return ah_lua_json_around(j, SHOWN) || ah_lua_json_around(j, BY_FIELDS) >= ENTITY_LEVELS;

@@ -1,5 +1,5 @@
-/* Error objects: what scripts get as `nil, err`, what declarations raise, and
- * what handlers may raise with error(ah.error { ... }). */
+/* Error objects: the second value of `nil, err`, errors of declarations, and errors that handlers
+ * raise with error(ah.error { ... }). */
 #include "lua/lua_error.h"
 
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 static const char ERROR[] = "agenthost.error";
 
-enum { MAX_POSITIONS = 250 }; /* more than coroutines can be inside each other */
+enum { MAX_POSITIONS = 250 }; /* more than the possible nesting of coroutines */
 
 static void set_string(lua_State *L, const char *name, ah_slice s)
 {
@@ -105,7 +105,7 @@ bool ah_lua_push_place(lua_State *L)
     return false;
 }
 
-/* "script.lua:12: ", or "" where no script is at work. */
+/* Pushes "script.lua:12: ", or "" if no code of a script runs. */
 static void push_where(lua_State *L)
 {
     if (!ah_lua_push_place(L)) {
@@ -116,8 +116,8 @@ static void push_where(lua_State *L)
     lua_concat(L, 2);
 }
 
-/* Lua makes a memory error of the string it keeps for one: what is caught is LUA_ERRMEM,
- * and raising it takes no memory. */
+/* For AH_NOMEM raises the string that Lua keeps for memory errors: the caught status is LUA_ERRMEM,
+ * and raising takes no memory. */
 int ah_lua_raise_err(lua_State *L, const ah_err *err)
 {
     if (err->status == AH_NOMEM)
@@ -141,9 +141,9 @@ int ah_lua_raise(lua_State *L, ah_status st, const char *fmt, ...)
     return ah_lua_raise_err(L, &err);
 }
 
-/* -- reading what was raised ------------------------------------------------------------ */
+/* -- reading raised values -------------------------------------------------------------- */
 
-/* Past one "chunk:line: " at the beginning of a message. */
+/* Returns the message behind one "chunk:line: " at its beginning. */
 static const char *past_one(const char *s)
 {
     const char *colon = s;
@@ -162,7 +162,7 @@ static const char *past_one(const char *s)
     return s;
 }
 
-/* Each coroutine.wrap that an error passes puts another one in front. */
+/* The same for several: each coroutine.wrap that an error passes adds one. */
 static const char *past_position(const char *s)
 {
     const char *next = past_one(s);
@@ -174,8 +174,8 @@ static const char *past_position(const char *s)
     return s;
 }
 
-/* A field of that type by raw access, pushed if it is there. Needs the key to exist as a
- * string already, so that nothing is allocated: looked for by going through the table. */
+/* Pushes a field of that type by raw access if it is present. Finds the key by going through the
+ * table, since creating the key string could allocate. */
 static bool push_raw(lua_State *L, int idx, const char *name, int type)
 {
     idx = lua_absindex(L, idx);
@@ -193,7 +193,7 @@ static bool push_raw(lua_State *L, int idx, const char *name, int type)
     return false;
 }
 
-/* Valid as long as the table holds it. */
+/* Returns a string field by raw access; it is valid as long as the table holds it. */
 static const char *raw_string(lua_State *L, int idx, const char *name)
 {
     const char *s = NULL;
@@ -272,7 +272,8 @@ static int error_tostring(lua_State *L)
     return 1;
 }
 
-/* Deadline and budget are kinds of prompt_evaluation (seed 002, Adapter Behavior). */
+/* True also for the group: `deadline` and `budget` are kinds of prompt_evaluation (seed 002,
+ * Adapter Behavior). */
 static int error_is(lua_State *L)
 {
     const char *asked = luaL_checkstring(L, 2), *code;

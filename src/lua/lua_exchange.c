@@ -1,6 +1,6 @@
 /* The exchange as an object, and the task that writes into it; see lua_exchange.h. A task that
- * waits for the results of its calls is between two exchanges of one run: it goes on with the
- * second, or is ended where there comes none. */
+ * waits for the results of its calls is between two exchanges of one run: it continues with the
+ * second, or is ended if there is none. */
 #include "lua/lua_exchange.h"
 
 #include "lua/lua_error.h"
@@ -14,14 +14,14 @@ enum { MAX_PIECE = 64 << 20 };
 
 /* An exchange as the adapter's function sees it. */
 struct ah_lua_exchange {
-    ah_exchange *x; /* NULL: it is over, or the results of calls are waited for */
+    ah_exchange *x; /* NULL: it is over, or waits for the results of calls */
     ah_task *task;
     ah_lua_adapter *of;
-    const ah_wire *wire;   /* of which conversation; only compared */
-    int64_t run;           /* its number */
-    uint64_t head;         /* hash of what stood before the entries when it began */
+    const ah_wire *wire;   /* of its conversation; only compared */
+    int64_t run;           /* number of its run */
+    uint64_t head;         /* hash of the request before the entries when it began */
     ah_task_waiter waiter; /* for the results of calls */
-    bool over;             /* nothing will come of it any more */
+    bool over;             /* it cannot continue */
     ah_lua_exchange *next; /* in of->paused */
 };
 
@@ -54,11 +54,11 @@ static int exchange_request(lua_State *L)
     if (!ah_buf_ok(b))
         return ah_lua_raise_nomem(L);
     ah_lua_push_json(L, ah_buf_slice(b));
-    ah_buf_clear(b); /* now, not when the collector comes: it may be large */
+    ah_buf_clear(b); /* at once instead of at the next collection: it may be large */
     return 1;
 }
 
-/* x:write(piece): one piece, a table as in wire/scripted.c. */
+/* x:write(piece): writes one piece, a table as in wire/scripted.c. */
 static int exchange_write(lua_State *L)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_PIECE);
@@ -75,7 +75,7 @@ static int exchange_write(lua_State *L)
     return 0;
 }
 
-/* x:line(text): a line in the wire that the adapter reads. */
+/* x:line(text): writes a line in the wire that the adapter reads. */
 static int exchange_line(lua_State *L)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_PIECE);
@@ -96,7 +96,7 @@ static int exchange_line(lua_State *L)
     return 0;
 }
 
-/* x:warn(text): a `warning` event of the run. */
+/* x:warn(text): emits a `warning` event of the run. */
 static int exchange_warn(lua_State *L)
 {
     ah_exchange *x = check_exchange(L);
@@ -107,7 +107,7 @@ static int exchange_warn(lua_State *L)
     return 0;
 }
 
-/* x:fail(failure): the exchange ends with it, a table as in wire/scripted.c. */
+/* x:fail(failure): ends the exchange with a failure, a table as in wire/scripted.c. */
 static int exchange_fail(lua_State *L)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_PIECE);
@@ -128,7 +128,7 @@ static int exchange_fail(lua_State *L)
     return 0;
 }
 
-/* x:raw(bytes): bytes of the answer as they are, for tests of cut and broken answers. */
+/* x:raw(bytes): passes bytes of the answer unchanged, for tests of cut and broken answers. */
 static int exchange_raw(lua_State *L)
 {
     ah_exchange *x = check_exchange(L);
@@ -139,7 +139,7 @@ static int exchange_raw(lua_State *L)
     return 0;
 }
 
-/* x:conversation(): a value that identifies the conversation, as a key. */
+/* x:conversation(): a value that identifies the conversation, for use as a key. */
 static int exchange_conversation(lua_State *L)
 {
     const ah_lua_exchange *e = luaL_checkudata(L, 1, EXCHANGE);
@@ -148,7 +148,7 @@ static int exchange_conversation(lua_State *L)
     return 1;
 }
 
-/* x:cancelled(): true if nobody waits for the answer any more. */
+/* x:cancelled(): true if the answer is no longer wanted. */
 static int exchange_cancelled(lua_State *L)
 {
     const ah_lua_exchange *e = luaL_checkudata(L, 1, EXCHANGE);
@@ -159,7 +159,7 @@ static int exchange_cancelled(lua_State *L)
     return 1;
 }
 
-/* -- telling ------------------------------------------------------------------------------- */
+/* -- notifying ----------------------------------------------------------------------------- */
 
 static int call_told(lua_State *L)
 {
@@ -229,8 +229,7 @@ static int go_on(lua_State *L, int status, lua_KContext ctx)
     return 0;
 }
 
-/* x:pause(): the message is complete, and has calls; the exchange from here on is the one that
- * comes with their results. */
+/* x:pause(): completes a message with calls. Returns with the exchange that has their results. */
 static int exchange_pause(lua_State *L)
 {
     ah_lua_exchange *e = check_open(L);
@@ -257,7 +256,7 @@ static void give_up(ah_lua_exchange *e)
 {
     unlink_paused(e);
     e->over = true;
-    if (e->task->running) /* it drives below us: it is told when that comes back */
+    if (e->task->running) /* it drives below us: its wait fails when that returns */
         ah_task_waiter_done(&e->waiter);
     ah_task_stop(e->task);
     tell(e->of, "stopped", e->wire);
@@ -363,7 +362,7 @@ static int make_task(lua_State *L)
     return 0;
 }
 
-/* In a job of its own: an answer must not come while the exchange is being started. */
+/* Starts in a job, since an answer must not come while the exchange is being started. */
 static void start_task(ah_lua_adapter *a, ah_exchange *x)
 {
     ah_lua *h = a->lua;
@@ -379,7 +378,7 @@ static void start_task(ah_lua_adapter *a, ah_exchange *x)
         ah_exchange_end(x, &err);
 }
 
-/* True if the paused exchange may go on in this run: only in its own, and, where a change of tools
+/* True if the paused exchange may continue in this run: only in its own, and, if a change of tools
  * restarts the conversation, only with the same tools. */
 static bool may_go_on(const ah_lua_exchange *e, const ah_run_config *cfg)
 {
@@ -398,7 +397,7 @@ void ah_lua_exchange_start(ah_scripted *s, ah_exchange *x)
         unlink_paused(e);
         e->x = x;
         x->task = e;
-        e->task->watch.us = 0; /* an answer of its own: its time begins anew */
+        e->task->watch.us = 0; /* each answer has its own time */
         tell_head(a, x);
         ah_task_waiter_done(&e->waiter);
         return;

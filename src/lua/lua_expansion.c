@@ -1,4 +1,5 @@
-/* The object is read by raw access and by what runs no script: it may be anybody's. */
+/* Reads the object by raw access, without running code of a script, since any code may have made
+ * it. */
 #include "lua/lua_expansion.h"
 
 #include "lua/lua_host.h"
@@ -7,7 +8,7 @@
 
 enum { MAX_ASKED = 1 << 20, MAX_KEY = 4096 /* bytes of a section's path */ };
 
-/* Appends the raw field of the table at idx as JSON; false: it is not there. */
+/* Appends the raw field of the table at idx as JSON; false: the field is absent. */
 static bool put_field(lua_State *L, int idx, const char *name, ah_buf *out, ah_status *st,
                       ah_err *err)
 {
@@ -57,7 +58,7 @@ static ah_status check_keys(ah_slice keys, ah_err *err)
     return t.kind == AH_JSON_ARRAY_END ? AH_OK : refuse(err);
 }
 
-/* Sections that are named, but not how they are wanted, are wanted in full. */
+/* Sections that are named without a visibility are requested in full. */
 static void put_full(ah_slice keys, ah_buf *out)
 {
     ah_json_reader r = ah_json_read(keys);
@@ -84,7 +85,7 @@ static void put_keys(ah_slice overrides, ah_buf *out)
     ah_buf_char(out, ']');
 }
 
-/* The three as JSON. */
+/* The three fields as JSON. */
 typedef struct fields {
     ah_buf *overrides, *keys, *reason;
     bool has_overrides, has_keys, has_reason;
@@ -116,7 +117,7 @@ static ah_status put_expansion(const fields *f, ah_buf *out, ah_err *err)
     return ah_buf_ok(out) ? AH_OK : ah_buf_error(out, "requested_overrides", err);
 }
 
-/* True if the table is empty; an empty one may be a list or an object. */
+/* True if the table is empty, as a list or as an object. */
 static bool is_empty(const ah_buf *b)
 {
     return ah_slice_is(ah_buf_slice(b), "{}") || ah_slice_is(ah_buf_slice(b), "[]");
@@ -128,7 +129,7 @@ typedef struct reading {
     ah_err *err;
 } reading;
 
-/* reading object */
+/* (reading, object) */
 static int read_object(lua_State *L)
 {
     reading *r = lua_touserdata(L, 1);
@@ -140,7 +141,7 @@ static int read_object(lua_State *L)
                 false};
 
     f.has_reason = put_field(L, 2, "reason", f.reason, &r->st, r->err) && f.reason->data[0] == '"';
-    r->st = AH_OK; /* a reason that is no text is left out */
+    r->st = AH_OK; /* a reason that is not a text is left out */
     f.has_overrides = put_field(L, 2, "requested_overrides", f.overrides, &r->st, r->err) &&
                       !is_empty(f.overrides);
     if (r->st == AH_OK)

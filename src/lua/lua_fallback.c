@@ -1,5 +1,5 @@
 /* fallback = { "provider/model" | adapter | { model, base_url, api_key, tool_change_mode }, ...,
- * after_output = false }. When which is taken is decided in run/run_fallback.c. */
+ * after_output = false }. run/run_fallback.c decides when a fallback is used. */
 #include "lua/lua_fallback.h"
 #include "lua/lua_options.h"
 
@@ -58,7 +58,7 @@ static const ah_option fallback_model_rows[] = {
 const ah_subject ah_subject_fallback_model = {
     .what = "ah.run: fallback", .type = "ah.FallbackModel", .row = fallback_model_rows};
 
-/* One item on top: leaves the model on top of it. */
+/* With one item on top: pushes its model. */
 static void push_model(lua_State *L, ah_provider_options *o)
 {
     if (!lua_istable(L, -1)) {
@@ -69,7 +69,7 @@ static void push_model(lua_State *L, ah_provider_options *o)
     lua_getfield(L, -1, "model");
 }
 
-/* The i-th item on top, of those that are there. */
+/* Reads the i-th item of the list, on top. */
 static void read_item(lua_State *L, int i, const ah_log *log, ah_provider_options o,
                       ah_fallbacks *f)
 {

@@ -1,5 +1,5 @@
-/* Entering and leaving fences, and os.exit behind them. Memory is counted in lua_memory.c, time
- * limits are lua_watch.c's. */
+/* Enters and leaves fences, and guards os.exit in them. lua_memory.c counts memory, lua_watch.c
+ * limits time. */
 #include "lua/lua_fence.h"
 
 #include <lualib.h>
@@ -23,9 +23,12 @@ void ah_fence_widen(ah_fence *f)
 
 /* -- os.exit ------------------------------------------------------------------------------ */
 
-static const char OS, NAME, GUARD; /* keys of the registry: the table os, "exit", the guard */
+static const char OS, NAME, GUARD; /* registry keys of: the table os, "exit", the guard */
 
-enum { REAL = 1, SAVED = 2 }; /* upvalues of the guard: os.exit when opened; what it stands for */
+enum {
+    REAL = 1,
+    SAVED = 2
+}; /* upvalues of the guard: os.exit when opened; os.exit as found on entry */
 
 static int guarded_exit(lua_State *L)
 {
@@ -62,7 +65,8 @@ void ah_lua_open_fence(lua_State *L)
     lua_settop(L, top);
 }
 
-/* -- guard os name exit    with what os.exit is now. False: there is none, nothing is pushed. */
+/* -- guard os name exit    `exit` is the present os.exit. If there is no guard, pushes nothing and
+ * returns false. */
 static bool push_exit(lua_State *L)
 {
     if (!lua_checkstack(L, 6) || lua_rawgetp(L, LUA_REGISTRYINDEX, &GUARD) == LUA_TNIL)
@@ -74,7 +78,7 @@ static bool push_exit(lua_State *L)
     return true;
 }
 
-/* Only values of keys that exist are changed: that takes no memory. */
+/* Changes only values of existing keys, which takes no memory. */
 static bool put_guard(lua_State *L)
 {
     int top = lua_gettop(L);
@@ -108,7 +112,7 @@ void ah_lua_guard_exit(lua_State *L)
     put_guard(L);
 }
 
-/* -- all of it ------------------------------------------------------------------------------ */
+/* -- entering and leaving ------------------------------------------------------------------- */
 
 void ah_fence_enter(ah_lua *h, ah_fence *f)
 {
@@ -129,7 +133,7 @@ void ah_fence_leave(ah_lua *h, ah_fence *f)
         take_guard(h->caller);
 }
 
-/* Only the outermost of the entered fences can lie over another's allocator. */
+/* Only the outermost of the entered fences can have replaced another allocator. */
 ah_fence *ah_fence_lift(ah_lua *h)
 {
     ah_lua_memory *m = ah_lua_memory_of(h->main);
@@ -155,8 +159,8 @@ void ah_fence_put(ah_lua *h, ah_fence *inner)
             f->guards = put_guard(h->caller);
 }
 
-/* The fence that refused the memory may be one around f. The limit of the whole heap is in the
- * error for the author of a tool; elsewhere the error is a plain out of memory. */
+/* The fence that refused the memory may be one around f. Only errors for the author of a tool name
+ * the limit of the whole heap; others are a plain out of memory. */
 bool ah_fence_failed(const ah_fence *f, int status, ah_err *err)
 {
     const ah_fence *by = f;

@@ -1,5 +1,5 @@
-/* Tables with named fields, read strictly: a typo in a declaration must never
- * become a silent default. */
+/* Tables with named fields, read strictly: a typing error in a declaration must not become a silent
+ * default. */
 #include "lua/lua_fields.h"
 
 #include <stdlib.h>
@@ -21,13 +21,13 @@ static int place_of(const char *const *known, ah_slice key)
 }
 
 enum {
-    FEW_FIELDS = 16,  /* so many are listed where nothing is near */
-    SHOWN_FIELDS = 2, /* so many show the form of a table */
+    FEW_FIELDS = 16,  /* most fields that are listed if none is near */
+    SHOWN_FIELDS = 2, /* most fields that show the form of a table */
     MAX_METHODS = 64
 };
 
-/* " (did you mean 'a' or 'b'?)" on the stack, the words for a name before the nearest by letters;
- * NULL, and nothing, where none is near. */
+/* Pushes and returns " (did you mean 'a' or 'b'?)", with our names for a foreign name, else with
+ * the nearest name by letters. If none is near, pushes nothing and returns NULL. */
 static const char *push_meant(lua_State *L, const char *const *known, ah_slice key)
 {
     const char *between = " (did you mean '", *meant;
@@ -55,7 +55,7 @@ static const char *push_meant(lua_State *L, const char *const *known, ah_slice k
     return NULL;
 }
 
-/* "; there are a, b", on the stack; "" where they are many. */
+/* Pushes and returns "; there are a, b", or "" for more than FEW_FIELDS. */
 static const char *push_few(lua_State *L, const char *const *known)
 {
     luaL_Buffer b;
@@ -72,7 +72,7 @@ static const char *push_few(lua_State *L, const char *const *known)
     return lua_tostring(L, -1);
 }
 
-/* "{ input = ..., output = ... }", of the first fields, on the stack. */
+/* Pushes and returns "{ input = ..., output = ... }", with the first fields. */
 static const char *push_form(lua_State *L, const char *const *known)
 {
     luaL_Buffer b;
@@ -107,7 +107,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* (methods, key), with the name of the class */
+/* (methods, key), with the name of the class as upvalue */
 static int missing_method(lua_State *L)
 {
     const char *known[MAX_METHODS + 1];
@@ -163,8 +163,8 @@ static uint64_t check_key(lua_State *L, int idx, const char *what, const char *c
     return 0;
 }
 
-/* Adds the fields that the table at idx has by its metatable to the table on top. Returns their
- * bits. */
+/* Adds the fields that the table at idx inherits by its metatable to the table on top. Returns
+ * their bits. */
 static uint64_t add_inherited(lua_State *L, int idx, const char *const *known, bool list)
 {
     lua_Integer n = list ? luaL_len(L, idx) : 0;
@@ -188,7 +188,7 @@ static uint64_t add_inherited(lua_State *L, int idx, const char *const *known, b
 
 /* -- lists ------------------------------------------------------------------------------- */
 
-/* Pushes the fault of the key on top, which is not one of a list. */
+/* Pushes the fault of the key on top, which is no key of a list. */
 static const char *push_wrong_key(lua_State *L)
 {
     if (lua_type(L, -1) == LUA_TSTRING)
@@ -201,8 +201,8 @@ static const char *push_wrong_key(lua_State *L)
                            luaL_typename(L, -1));
 }
 
-/* Pushes the fault of a list whose item `at` is nil. A constructor that fails gives nil, err: so
- * the message of an error object at the next index is part of it. */
+/* Pushes the fault of a list whose item `at` is nil. A constructor that fails returns nil, err: so
+ * the message includes that of an error object at the next index. */
 static const char *push_hole(lua_State *L, int idx, lua_Integer at)
 {
     lua_pushfstring(L, "[%I] is nil", (LUAI_UACINT)at);
@@ -215,8 +215,8 @@ static const char *push_hole(lua_State *L, int idx, lua_Integer at)
     return lua_tostring(L, -1);
 }
 
-/* The largest integer key of the table at idx; 0 and text on top where one is no key of a list.
- * Names are passed over where they are `named`. */
+/* Returns the largest integer key of the table at idx. If a key is none of a list, pushes the fault
+ * and returns -1. Skips names if `named`. */
 static lua_Integer last_key(lua_State *L, int idx, bool named)
 {
     lua_Integer n = luaL_len(L, idx);
@@ -234,7 +234,7 @@ static lua_Integer last_key(lua_State *L, int idx, bool named)
     return n;
 }
 
-/* The number of values, or -1 and what is wrong on top. */
+/* Returns the number of values; or pushes the fault and returns -1. */
 static lua_Integer measure(lua_State *L, int idx, bool named)
 {
     lua_Integer n;

@@ -1,8 +1,8 @@
-/* Files of the command and of the Lua half, which scripts do not call: ah._read_file,
- * ah._real_path, ah._is_mine, ah._is_terminal; and what is for its owner alone (io/file.h has the
- * rule), ah._make_folder, ah._write_private, ah._append_private, for the log of the mock server and
- * the folders a user trusts. ah._writer: a file of Lua's io for the command's programs, whose
- * answers go where stdout went though what scripts print goes elsewhere. */
+/* Files for the command and the Lua half, not for scripts: ah._read_file, ah._real_path,
+ * ah._is_mine, ah._is_terminal. Private files, for the log of the mock server and the folders that
+ * a user trusts (rule: io/file.h): ah._make_folder, ah._write_private, ah._append_private.
+ * ah._writer: a file of Lua's io for programs of the command, whose answers go to the original
+ * stdout while output of scripts is redirected. */
 #define _GNU_SOURCE /* fdopen, realpath, F_DUPFD_CLOEXEC */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "lua/lua_state.h"
 #include "lua/lua_value.h"
 
-enum { PATH_ROOM = 4096, MORE = 128 << 10 /* what is asked for to see an end */ };
+enum { PATH_ROOM = 4096, MORE = 128 << 10 /* MORE: bytes read beyond the limit to find the end */ };
 
 /* -- nil words errno */
 static int fails(lua_State *L, int why)
@@ -33,8 +33,8 @@ static int fails(lua_State *L, int why)
 
 /* -- looking ------------------------------------------------------------------------------- */
 
-/* ah._read_file(path, most, follow) -> text, mine; or nil, words; and the errno of opening it. A
- * regular file of at most so many bytes, of which no pipe is waited for; `follow`: it may be a
+/* ah._read_file(path, most, follow) -> text, mine; or nil, words, and the errno of opening it.
+ * Reads a regular file of at most `most` bytes; never waits for a pipe. `follow`: the path may be a
  * link. */
 static int read_file(lua_State *L)
 {
@@ -66,7 +66,7 @@ static int read_file(lua_State *L)
 static int real_path(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
-    luaL_Buffer b; /* first: what it holds cannot be lost */
+    luaL_Buffer b; /* first: its contents cannot be lost */
     char *room = luaL_buffinitsize(L, &b, PATH_ROOM), *real = realpath(path, NULL);
     int why = errno;
 
@@ -82,7 +82,7 @@ static int real_path(lua_State *L)
     return 1;
 }
 
-/* ah._is_mine(path): true if what is there, a link itself, belongs to the user of this process */
+/* ah._is_mine(path): true if the file (or link) belongs to the user of this process */
 static int is_mine(lua_State *L)
 {
     struct stat s;
@@ -91,7 +91,7 @@ static int is_mine(lua_State *L)
     return 1;
 }
 
-/* ah._is_terminal(descriptor): true if somebody sits there */
+/* ah._is_terminal(descriptor): true if it is a terminal */
 static int is_terminal(lua_State *L)
 {
     lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
@@ -100,8 +100,8 @@ static int is_terminal(lua_State *L)
 
 /* -- writing ----------------------------------------------------------------------------------- */
 
-/* ah._make_folder(path) -> true where it is there now, for its owner alone if it is new; or nil,
- * words, errno */
+/* ah._make_folder(path) -> true if the folder exists now, private if it is new; or nil, words,
+ * errno */
 static int make_folder(lua_State *L)
 {
     if (mkdir(luaL_checkstring(L, 1), 0700) != 0 && errno != EEXIST)
@@ -110,7 +110,7 @@ static int make_folder(lua_State *L)
     return 1;
 }
 
-/* ah._write_private(path, text): replaces the file. Raises `usage` where it cannot. */
+/* ah._write_private(path, text): replaces the file. Raises `usage` on failure. */
 static int write_private(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
@@ -130,7 +130,7 @@ static int close_file(lua_State *L)
     return luaL_fileresult(L, fclose(s->f) == 0, NULL);
 }
 
-/* Pushes a file, which is closed as long as closef is NULL. */
+/* Pushes a file, which counts as closed while closef is NULL. */
 static luaL_Stream *push_file(lua_State *L)
 {
     luaL_Stream *s = lua_newuserdatauv(L, sizeof *s, 0);
@@ -140,9 +140,8 @@ static luaL_Stream *push_file(lua_State *L)
     return s;
 }
 
-/* ah._append_private(path, alone) -> a file of Lua's io that is appended to. `alone`: nil where
- * another one that was opened so is not closed yet. Raises `usage` where the file cannot be
- * that. */
+/* ah._append_private(path, alone) -> a file of Lua's io for appending. With `alone` returns nothing
+ * while another file opened with `alone` is open. Raises `usage` if the file cannot be opened. */
 static int append_private(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
@@ -165,8 +164,7 @@ static int append_private(lua_State *L)
     return 1;
 }
 
-/* ah._writer(descriptor) -> a file of Lua's io that writes there, through a descriptor of its
- * own */
+/* ah._writer(descriptor) -> a file of Lua's io that writes to a copy of the descriptor */
 static int writer(lua_State *L)
 {
     lua_Integer of = luaL_checkinteger(L, 1);

@@ -1,5 +1,6 @@
-/* ah.watch: changes of files, for a function or for a wait. A watch with a function lasts until it
- * is closed, held or not; one without lasts as long as it is held. */
+/* ah.watch: changes of files, passed to a function or to a wait. A watch with a function lasts
+ * until it is closed, even without references; one without a function lasts as long as a script
+ * holds it. */
 #include <math.h>
 
 #include "io/file_watch.h"
@@ -21,15 +22,15 @@ typedef struct watch watch;
 typedef struct wait {
     ah_task_waiter waiter;
     ah_timer timer;
-    watch *of; /* kept by the user value; NULL: it is gone, or has been told */
+    watch *of; /* kept by the user value; NULL: closed, or the wait has ended */
 } wait;
 
 struct watch {
     ah_lua *lua;
     ah_file_watch *w; /* NULL: closed */
-    ah_job job;       /* fn is to be called */
-    wait *wait;       /* NULL: nobody waits */
-    int fn, self;     /* references; LUA_NOREF: it is waited for */
+    ah_job job;       /* calls fn */
+    wait *wait;       /* NULL: no wait */
+    int fn, self;     /* references; LUA_NOREF: no function */
 };
 
 static watch *to_watch(lua_State *L)
@@ -84,7 +85,7 @@ static int watch_close(lua_State *L)
     return 0;
 }
 
-/* Its waiter keeps it: then all is being closed. */
+/* A waiter keeps its watch, so a wait is left only if the state is being closed. */
 static int watch_gc(lua_State *L)
 {
     watch *w = to_watch(L);
@@ -118,7 +119,7 @@ static void push_change(lua_State *L, const ah_file_change *c)
     }
 }
 
-/* -- list    of what there is, which is taken only then */
+/* -- list    of the changes, which are then removed from the watch */
 static void push_changes(lua_State *L, ah_file_watch *w)
 {
     const ah_file_change *list;
@@ -140,7 +141,7 @@ static int call_fn(lua_State *L)
 {
     watch *w = lua_touserdata(L, 1);
 
-    lua_rawgeti(L, LUA_REGISTRYINDEX, w->self); /* as it may be closed by the function */
+    lua_rawgeti(L, LUA_REGISTRYINDEX, w->self); /* the function may close the watch */
     lua_rawgeti(L, LUA_REGISTRYINDEX, w->fn);
     push_changes(L, w->w);
     lua_call(L, 1, 0);
@@ -162,7 +163,7 @@ static void on_job(ah_job *job)
     lua_rawgeti(L, LUA_REGISTRYINDEX, w->fn);
     ah_lua_defined(L, -1, where, sizeof where);
     lua_pop(L, 1);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, w->self); /* stays while its function is at work */
+    lua_rawgeti(L, LUA_REGISTRYINDEX, w->self); /* keeps the watch while its function runs */
     lua_pushcfunction(L, call_fn);
     lua_pushlightuserdata(L, w);
     if (ah_lua_call_as(h, AH_CALLEE_OBSERVER, L, 1, 0, &err) != AH_OK)
@@ -193,7 +194,7 @@ static void on_time(ah_timer *timer)
     end_wait((wait *)(void *)((char *)timer - offsetof(wait, timer)));
 }
 
-/* -- list, or nil: it was closed, has ended, or the time is over */
+/* -- list, or nil if the watch is closed or has ended, or the time is over */
 static int push_next(lua_State *L, watch *w)
 {
     if (!w->w || !ah_file_watch_ready(w->w)) {
@@ -223,7 +224,7 @@ static double seconds_at(lua_State *L, int idx)
     return s;
 }
 
-/* watch -- watch wait */
+/* (watch) -- watch wait */
 static wait *push_wait(lua_State *L)
 {
     wait *x = lua_newuserdatauv(L, sizeof *x, 1);
@@ -294,8 +295,7 @@ static const ah_option watch_rows[] = {
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(ah_file_watch_config, recursive),
-     .doc = "of a folder: all below it is watched, too, what comes later included. Links are not "
-            "followed"},
+     .doc = "watches everything below a folder, including later entries. Links are not followed"},
     {.name = "quiet",
      .kinds = AH_OPT_NUMBER,
      .most = MAX_QUIET_S,
@@ -303,14 +303,14 @@ static const ah_option watch_rows[] = {
      .unit = "seconds",
      .to = AH_TO_MS(ah_file_watch_config, quiet_ms),
      .doc =
-         "a batch is told once nothing has happened for so long, and after a second at the latest"},
+         "a batch is delivered after this time without changes, and after a second at the latest"},
     {.name = "max",
      .kinds = AH_OPT_INTEGER,
      .least = 1,
      .most = MAX_WATCHED,
      .otherwise = "50000",
      .to = AH_TO_SIZE(ah_file_watch_config, max),
-     .doc = "the files and folders that may be there"},
+     .doc = "largest number of files and folders to watch"},
     {0},
 };
 const ah_subject ah_subject_watch = {
@@ -336,7 +336,7 @@ static watch *push_watch(lua_State *L)
     return w;
 }
 
-/* path fn options watch: while it has a function it is kept. */
+/* (path, fn, options, watch): a watch with a function keeps itself. */
 static void keep_fn(lua_State *L, watch *w)
 {
     lua_pushvalue(L, 2);

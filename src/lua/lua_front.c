@@ -1,6 +1,6 @@
-/* A front end is a function that gets an ask, as a task of the run that asks: it may wait, and it
- * is stopped once the ask is closed. What it returns is its response; one that returns nothing may
- * respond later, one that fails is as if it were not there. */
+/* A front end is a function that gets an ask, as a task of the run that asks. It may wait, and is
+ * stopped when the ask is closed. Its result is its response; without a result it may respond
+ * later. One that fails is ignored, with a warning. */
 #include "lua/lua_front.h"
 
 #include "lua/lua_agent.h"
@@ -18,25 +18,25 @@ typedef struct offer offer;
 typedef struct front {
     offer *of;
     ah_task *task;        /* NULL: it has ended */
-    char where[AH_PLACE]; /* it begins there */
+    char where[AH_PLACE]; /* position of the function */
 } front;
 
-/* An ask that goes to front ends; gone with it. */
+/* An ask that is offered to front ends; freed with the ask. */
 struct offer {
     ah_lua *lua;
     ah_ask_item *ask;
-    int passed;   /* so many runs were asked, from the inside out */
-    bool program; /* it was its turn */
-    bool held;    /* somebody may respond later */
-    bool busy;    /* code of the script may be at work: what is left is freed behind it */
-    bool gone;    /* it was left meanwhile */
+    int passed;   /* number of runs asked, from the inside out */
+    bool program; /* the program has been asked */
+    bool held;    /* a responder may still respond later */
+    bool busy;    /* code of the script may run: freeing waits for its end */
+    bool gone;    /* the ask was left while busy */
     front *item;  /* of the run that is asked now */
     size_t n, working;
 };
 
 static void ask_next(offer *o);
 
-/* -- what a front end gets ----------------------------------------------------------------- */
+/* -- the ask as a front end sees it -------------------------------------------------------- */
 
 /* -- nil err */
 static int refused(lua_State *L, const ah_err *err)
@@ -46,8 +46,8 @@ static int refused(lua_State *L, const ah_err *err)
     return 2;
 }
 
-/* The values from `first` on respond to the ask, if it is still open when they are read: reading
- * them may run code of the script. -- true, or nil err */
+/* Responds to the ask with the values from `first` on, if it is still open after they are read,
+ * which may run code of the script. -- true, or nil err */
 static int respond(lua_State *L, ah_ask_kind kind, ah_slice id, int first)
 {
     ah_host *h = ah_lua_of(L)->host;
@@ -74,7 +74,7 @@ static int respond(lua_State *L, ah_ask_kind kind, ah_slice id, int first)
     return 1;
 }
 
-/* ask:respond(value); its id is the upvalue */
+/* ask:respond(value); the ask's id is the upvalue */
 static int ask_respond(lua_State *L)
 {
     ah_ask_item *ask;
@@ -88,7 +88,7 @@ static int ask_respond(lua_State *L)
     return ask ? respond(L, ask->def.kind, id, 2) : refused(L, &err);
 }
 
-/* A secret has no default to be shown, as it is no more than the response. */
+/* A secret shows no default, which is as secret as the response. */
 static void push_ask(lua_State *L, const ah_ask_item *ask)
 {
     lua_createtable(L, 0, 10);
@@ -121,7 +121,7 @@ static void push_ask(lua_State *L, const ah_ask_item *ask)
     lua_setfield(L, -2, "respond");
 }
 
-/* -- asking them ------------------------------------------------------------------------------ */
+/* -- asking ----------------------------------------------------------------------------------- */
 
 static void stop_fronts(offer *o)
 {
@@ -155,14 +155,14 @@ static void left(void *ud)
         free_offer(o);
 }
 
-/* Before what may run code of the script, which may close the ask. */
+/* Called before code of the script, which may close the ask. */
 static void enter(offer *o)
 {
     o->busy = true;
     ah_ask_pin(o->ask);
 }
 
-/* After it. False: the ask is over, and the offer is gone. */
+/* Called after it. Returns false if the ask is over; the offer is then freed. */
 static bool go_on(offer *o)
 {
     o->busy = false;
@@ -178,7 +178,7 @@ static void ended(offer *o)
         ask_next(o);
 }
 
-/* As if it were not there. The offer was entered. */
+/* Ignores the front end, with a warning. The offer was entered. */
 static void fails(front *f, const char *where, const ah_err *err)
 {
     offer *o = f->of;
@@ -191,7 +191,7 @@ static void fails(front *f, const char *where, const ah_err *err)
         ended(o);
 }
 
-/* Results of the front end are on top. */
+/* Takes the results of the front end on top. */
 static void settled(ah_task *t, int nresults)
 {
     lua_State *L = t->lua->caller;
@@ -231,12 +231,12 @@ static void failed(ah_task *t, const ah_err *err)
     memcpy(where, f->where, sizeof where);
     ah_lua_where(t->co, where, sizeof where);
     f->task = NULL;
-    if (!f->of->busy) /* else what it returned could not be read */
+    if (!f->of->busy) /* else reading its results failed */
         enter(f->of);
     fails(f, where, err);
 }
 
-/* (offer, list): a task for each */
+/* (offer, list): makes a task for each */
 static int make_fronts(lua_State *L)
 {
     offer *o = lua_touserdata(L, 1);
@@ -269,8 +269,8 @@ static void warn(const ah_ask_item *ask, const ah_err *err)
     ah_run_warn(ask->def.call->run, ah_slice_of(words));
 }
 
-/* False: they cannot be asked, and others are; else the offer may be gone. They begin in jobs, in
- * their order: none of them is done here. */
+/* Starts the front ends of one run as jobs, in their order. Returns false if they cannot be asked,
+ * so that others are; on true the offer may be freed. */
 static bool begin_fronts(offer *o, int list)
 {
     lua_State *L = o->lua->caller;
@@ -340,10 +340,10 @@ void ah_lua_offer(ah_lua *h, ah_ask_item *ask)
     ask_next(o);
 }
 
-/* -- attaching them ---------------------------------------------------------------------------- */
+/* -- attaching --------------------------------------------------------------------------------- */
 
-/* agent:on_ask(function(ask)): asks of its runs, and of those within them that have no front end of
- * their own, go to it from now on. */
+/* agent:on_ask(function(ask)): gets asks of the agent's runs from now on, and of nested runs
+ * without a front end of their own. */
 static int agent_on_ask(lua_State *L)
 {
     ah_lua_agent *a = ah_lua_check_agent(L);

@@ -1,16 +1,18 @@
-/* Front ends: who is asked when a person is to respond. */
+/* Front ends: delivers asks to the functions and the program that may respond for a person. An
+ * offer belongs to its ask and ends with it; front ends run as tasks of the run that asks. */
 #ifndef AH_LUA_FRONT_H
 #define AH_LUA_FRONT_H
 
 #include "host/ask.h"
 #include "lua/lua_state.h"
 
-/* Asks the front ends of the run of the ask, all at once; where it has none, or each has ended
- * without a response, those of the run around it, and so on; then the program, where it takes asks
- * (ah_config.asks). Where nobody is left who may respond, the ask is given up, now or later. */
+/* Asks the front ends of the ask's run, all at once. If there are none, or each has ended without a
+ * response, asks those of the run around it, and so on, then the program if it takes asks
+ * (ah_config.asks). If no responder is left, gives the ask up, now or later. */
 void ah_lua_offer(ah_lua *h, ah_ask_item *ask);
 
-/* agent:on_ask, agent:respond; what hooks need of those who run them. After ah_lua_open_agent. */
+/* Sets agent:on_ask and agent:respond, and what hooks need from runs (ah_lua_runs). After
+ * ah_lua_open_agent. */
 void ah_lua_open_front(lua_State *L);
 
 #endif

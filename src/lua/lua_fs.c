@@ -1,6 +1,6 @@
-/* ah.filesystem: files under a root, for handlers. An object owns one reference to an ah_fs
- * (state/fs.h says what each operation does); an overlay is such an object, too. What the
- * world refuses comes back as nil, err with err.reason; wrong types are raised. */
+/* ah.filesystem: files under a root, for handlers. An object owns one reference to an ah_fs, which
+ * may be an overlay (state/fs.h describes the operations). Failures of the system are returned as
+ * nil, err with err.reason; wrong types are raised. */
 #include "lua/lua_fs.h"
 
 #include "base/near.h"
@@ -16,18 +16,18 @@
 #define FOUND "agenthost.filesystem.found"
 
 enum {
-    LISTED = 1000,         /* unless `max` says otherwise */
-    MATCHED = 200,         /* likewise, of a search */
-    LINES_BYTES = 1 << 20, /* of lines, unless `max_bytes` does; the most for `width` */
+    LISTED = 1000,         /* default of `max` */
+    MATCHED = 200,         /* default of `max` in a search */
+    LINES_BYTES = 1 << 20, /* of lines, default of `max_bytes`; LINE_WIDTH: maximum of `width` */
     LINE_WIDTH = 2000,
     MAX_ALLOW = 64 << 10, /* bytes of the names in `allow` */
-    MAX_OVERLAYS = 16     /* upon each other; each takes stack */
+    MAX_OVERLAYS = 16     /* on each other; each takes stack */
 };
 
 /* -- objects ----------------------------------------------------------------------------- */
 
-/* Pushes an object that will hold a file system; fill the slot with a reference that the
- * object is to own. Raises when out of memory. */
+/* Pushes an object for a file system. The caller sets the slot to a reference that the object then
+ * owns. Raises when out of memory. */
 static ah_fs **push_fs(lua_State *L)
 {
     ah_fs **box = lua_newuserdatauv(L, sizeof *box, 0);
@@ -45,7 +45,7 @@ ah_fs *ah_lua_check_fs(lua_State *L, int idx)
     return *box;
 }
 
-/* Of the object at 1, where code that runs now is to work with it. */
+/* Returns the file system with which the current code works for the object at 1. */
 static ah_fs *check_files(lua_State *L)
 {
     return ah_lua_staged(L, ah_lua_check_fs(L, 1));
@@ -61,7 +61,7 @@ static int fs_close(lua_State *L)
     return 0;
 }
 
-/* nil, err */
+/* -- nil err */
 static int fails(lua_State *L, const ah_err *err)
 {
     if (err->status == AH_NOMEM)
@@ -71,7 +71,7 @@ static int fails(lua_State *L, const ah_err *err)
     return 2;
 }
 
-/* true, or nil, err */
+/* -- true, or nil err */
 static int answer(lua_State *L, ah_status st, const ah_err *err)
 {
     if (st != AH_OK)
@@ -93,7 +93,7 @@ static ah_slice path_or_root(lua_State *L, int arg)
     return lua_isnoneornil(L, arg) ? ah_slice_of("") : text_arg(L, arg);
 }
 
-/* The options at arg, if there are any. */
+/* Reads the options at arg, if there are any. */
 static void read_options(lua_State *L, int arg, const ah_subject *s, void *to)
 {
     lua_settop(L, arg);
@@ -138,7 +138,7 @@ static const ah_option fs_edit_rows[] = {
 const ah_subject ah_subject_fs_edit = {
     .what = "filesystem:edit", .type = "ah.EditOptions", .row = fs_edit_rows};
 
-/* The one option of a method that has one. */
+/* The option of a method that has only one. */
 typedef struct flag {
     bool on;
 } flag;
@@ -293,7 +293,7 @@ const ah_subject ah_subject_fs_lines = {
 
 /* -- reading and writing ---------------------------------------------------------------------- */
 
-/* -- { size, next }: of the file, and where the next part begins */
+/* -- { size, next }: of the file; the offset of the next part */
 static void push_extent(lua_State *L, uint64_t size, uint64_t upto)
 {
     lua_createtable(L, 0, 2);
@@ -316,7 +316,7 @@ static int fs_read(lua_State *L)
     ah_buf *b;
 
     read_options(L, 3, &ah_subject_fs_read, &p);
-    b = ah_lua_push_buf(L, SIZE_MAX); /* the file system has its limit */
+    b = ah_lua_push_buf(L, SIZE_MAX); /* the file system limits it */
     if (ah_fs_read(fs, path, (uint64_t)p.offset, (size_t)p.limit, b, &info, &err) != AH_OK)
         return fails(L, &err);
     lua_pushlstring(L, ah_buf_slice(b).p, b->len);
@@ -343,7 +343,7 @@ static int fs_append(lua_State *L)
     return answer(L, ah_fs_append(fs, path, text, &err), &err);
 }
 
-/* fs:edit(path, old, new, { all }) -> how many places */
+/* fs:edit(path, old, new, { all }) -> number of places */
 static int fs_edit(lua_State *L)
 {
     ah_fs *fs = check_files(L);
@@ -442,7 +442,7 @@ static int found_gc(lua_State *L)
     return 0;
 }
 
-/* -- found: freed by Lua, whatever is raised */
+/* -- found: freed by the collector after a raise */
 static ah_fs_items *push_found(lua_State *L, int max)
 {
     ah_fs_items *f = lua_newuserdatauv(L, sizeof *f, 0);
@@ -493,7 +493,7 @@ static void push_number(lua_State *L, const char *name, size_t n)
     lua_setfield(L, -2, name);
 }
 
-/* The list of what was found, with what is to be said of what was not. */
+/* Pushes the list of results, with fields that say whether something is missing. */
 static int push_list(lua_State *L, ah_fs_items *f, void (*push)(lua_State *, const ah_fs_item *))
 {
     lua_createtable(L, (int)f->n, 2);
@@ -617,8 +617,8 @@ static int fs_lines(lua_State *L)
 
 /* -- overlays ---------------------------------------------------------------------------------- */
 
-/* An overlay is on the file system itself, wherever it is made: what code of a call has of that is
- * below what it has of the overlay. */
+/* An overlay is made on the file system itself, even in a call: the call's own overlay of the file
+ * system is below its view of this overlay. */
 static int fs_overlay(lua_State *L)
 {
     ah_fs *fs = ah_lua_check_fs(L, 1), **box = push_fs(L);
@@ -650,8 +650,8 @@ static ah_status commit_now(ah_fs *fs, ah_err *err)
     return st == AH_OK ? ah_fs_commit(fs, err) : st;
 }
 
-/* All of it or, where it fails, nothing: the overlay is as before and may be dropped. In a call it
- * is part of what that does. */
+/* fs:commit(): applies all changes or, on failure, none; the overlay is then unchanged and may be
+ * dropped. In a call it is part of the call's changes. */
 static int fs_commit(lua_State *L)
 {
     ah_fs *fs = check_overlay(L), *here = ah_lua_staged(L, fs);
@@ -686,7 +686,7 @@ static void refuse_name(lua_State *L, ah_slice name)
     ah_lua_raise(L, AH_USAGE, "ah.filesystem: allow: '%.*s' is not refused", AH_FMT(name));
 }
 
-/* -- names: of `allow`, in a buffer that Lua frees; nil: none */
+/* -- names: those of `allow`, in a buffer that the collector frees; nil: none */
 static void read_allow(lua_State *L, ah_buf *names)
 {
     lua_Integer n;
@@ -714,7 +714,7 @@ static void read_allow(lua_State *L, ah_buf *names)
                      MAX_ALLOW);
 }
 
-/* In the order of Lua's table, which does not matter: no two have the same path. */
+/* Writes files in the order of Lua's table, which does not matter: no two have the same path. */
 static void write_files(lua_State *L, ah_fs *fs)
 {
     ah_err err;
@@ -739,7 +739,8 @@ static void write_files(lua_State *L, ah_fs *fs)
     lua_pop(L, 1);
 }
 
-/* The file system of the options, with the names that are allowed: in a folder, or root NULL. */
+/* Opens the file system of the options with the allowed names: in the folder `root`, or in memory
+ * (root NULL). */
 static ah_status open_fs(lua_State *L, ah_fs_options *o, const ah_buf *allowed, const char *root,
                          ah_fs **out, ah_err *err)
 {
@@ -778,16 +779,16 @@ static const ah_option filesystem_rows[] = {
     {.name = "root",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(settings, root),
-     .doc = "a folder of the machine; it must be there, and may be named by a link"},
+     .doc = "a folder of the machine, which must exist; a symbolic link may name it"},
     {.name = "memory",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(settings, memory),
-     .doc = "files in memory, gone with the object"},
+     .doc = "keeps the files in memory; they are gone with the object"},
     {.name = "files",
      .kinds = AH_OPT_TABLE,
      .type = "table<string, string>",
-     .doc = "files in memory: their texts by their path"},
+     .doc = "files in memory: texts by path"},
     {.name = "read_only",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
@@ -798,34 +799,34 @@ static const ah_option filesystem_rows[] = {
      .otherwise = "empty",
      .is = "list of strings",
      .type = "string[]",
-     .doc = "names that may be written although they are "
-            "[refused](filesystem.md#names-that-are-refused)"},
+     .doc = "[refused names](filesystem.md#names-that-are-refused) that may be written all the "
+            "same"},
     {.name = "sync",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "true",
      .to = AH_TO_BOOL(settings, sync),
-     .doc = "each file is forced to the disk before it takes its place. Without, a failure of "
-            "power may lose or empty what was written last"},
+     .doc = "forces each file to the disk before it takes its place. Without it, a power failure "
+            "may lose or empty the latest writes"},
     {.name = "max_file",
      .kinds = AH_OPT_NUMBER,
      .least = 1,
      .unit = "bytes",
      .otherwise = "8388608",
      .to = AH_TO_SIZE(settings, o.max_file),
-     .doc = "of a file that is written, or read whole"},
+     .doc = "size of a file that is written, or read whole"},
     {.name = "max_total",
      .kinds = AH_OPT_NUMBER,
      .least = 1,
      .unit = "bytes",
      .otherwise = "67108864",
      .to = AH_TO_SIZE(settings, o.max_total),
-     .doc = "in memory, or waiting in an overlay"},
+     .doc = "size of all files in memory, or of the changes in an overlay"},
     {.name = "max_files",
      .kinds = AH_OPT_NUMBER,
      .least = 1,
      .otherwise = "10000",
      .to = AH_TO_SIZE(settings, o.max_files),
-     .doc = "entries of a folder, of a walk, of memory, of an overlay"},
+     .doc = "entries of a folder, a walk, the memory or an overlay"},
     {.name = "max_depth",
      .kinds = AH_OPT_INTEGER,
      .least = 1,

@@ -1,4 +1,5 @@
-/* File systems as Lua objects (metatable "agenthost.filesystem"), for other files here. */
+/* File systems as Lua objects (metatable "agenthost.filesystem"). An object owns one reference to
+ * its ah_fs. */
 #ifndef AH_LUA_FS_H
 #define AH_LUA_FS_H
 
@@ -7,9 +8,10 @@
 
 #include "state/fs.h"
 
-/* The file system of the object at idx, borrowed; raises for what is none, or is closed. */
+/* Returns the file system of the object at idx, borrowed. Raises for any other value and for a
+ * closed one. */
 ah_fs *ah_lua_check_fs(lua_State *L, int idx);
 
-void ah_lua_open_fs(lua_State *L); /* filesystem */
+void ah_lua_open_fs(lua_State *L); /* sets ah.filesystem */
 
 #endif

@@ -1,4 +1,4 @@
-/* ah.gate: policies and approvals of the whole program, for every call of every run and for calls
+/* ah.gate: policies and approvals of the whole program, for all calls of all runs and for calls
  * outside of runs (ah_call_tool, registry:execute at the top of a script). */
 #include "lua/lua_gate.h"
 
@@ -33,7 +33,7 @@ static const ah_option gate_rows[] = {
      .kinds = AH_OPT_LIST,
      .is = "list of functions or tables",
      .type = "ah.Policy[]",
-     .doc = "look at each call before its handler"},
+     .doc = "they decide on each call before its handler, or on its result"},
     {.name = "approve",
      .kinds = AH_OPT_FUNCTION,
      .type = "fun(call: ah.Asked): boolean?, (table|string)?",
@@ -42,8 +42,8 @@ static const ah_option gate_rows[] = {
 };
 const ah_subject ah_subject_gate = {.what = "ah.gate", .type = "ah.GateConfig", .row = gate_rows};
 
-/* ah.gate { policies, approve }: takes the place of what was said before. It never moves: runs at
- * work have its address. */
+/* ah.gate { policies, approve }: replaces an earlier gate. The gate never moves, since runs at work
+ * have its address. */
 static int set_gate(lua_State *L)
 {
     ah_lua *h = ah_lua_of(L);
@@ -57,7 +57,7 @@ static int set_gate(lua_State *L)
         h->gate = push_gate(L);
         lua_setfield(L, LUA_REGISTRYINDEX, THE_GATE);
     }
-    ah_lua_hooks_swap(h->gate, given); /* the collector clears what was said before */
+    ah_lua_hooks_swap(h->gate, given); /* the collector clears the earlier ones */
     return 0;
 }
 

@@ -1,5 +1,5 @@
-/* A group is a table { name, tools } of its own class; the host knows the latest of each name.
- * Which tools a run has in the end is not decided here: a group is only a way to write a list. */
+/* A group is a table { name, tools } with a metatable of its own; the registry has the latest of
+ * each name. A group is only a way to write a list, so the tools of a run are not decided here. */
 #include "lua/lua_group.h"
 
 #include "base/near.h"
@@ -9,9 +9,9 @@
 #include "lua/lua_options.h"
 
 static const char GROUP[] = "agenthost.tool_group";
-static const char GROUPS[] = "agenthost.tool_groups"; /* in the registry: groups by name */
+static const char GROUPS[] = "agenthost.tool_groups"; /* registry: groups by name */
 
-enum { MAX_GROUP_NAME = 64, MAX_LISTS = 16 }; /* lists within each other */
+enum { MAX_GROUP_NAME = 64, MAX_LISTS = 16 }; /* MAX_LISTS: lists within each other */
 
 static bool is_group(lua_State *L, int idx)
 {
@@ -25,7 +25,7 @@ static bool is_group(lua_State *L, int idx)
     return is;
 }
 
-/* True for a table that is not a tool only because ah.tool was not called with it. */
+/* True for a table that looks like a declaration to which ah.tool was not applied. */
 static bool is_declaration(lua_State *L, int idx)
 {
     bool is;
@@ -36,7 +36,7 @@ static bool is_declaration(lua_State *L, int idx)
     return is;
 }
 
-/* The nearest of the groups' names, held by the host's table. */
+/* Returns the nearest group name, borrowed from the registry's table. */
 static ah_slice nearest(lua_State *L, ah_slice name)
 {
     ah_near near = {.to = name};
@@ -68,8 +68,9 @@ static void refuse(lua_State *L, const char *what, lua_Integer at, int idx)
                  near.p ? " (did you mean '" : "", AH_FMT(near), near.p ? "'?)" : "");
 }
 
-/* Appends the tool at idx to the list, unless it is there and either came by a group: what a script
- * names twice itself is not overlooked. Behind the list lies what is in it: true by group. */
+/* Appends the tool at idx to the list, unless the list already has it and a group brought either of
+ * the two: a script that names a tool twice itself must get the error. The table behind the list
+ * has the tools in it: true if by a group. */
 static void append(lua_State *L, int list, int idx, bool by_group)
 {
     const ah_tool *t = ah_lua_to_tool(L, idx);
@@ -84,7 +85,7 @@ static void append(lua_State *L, int list, int idx, bool by_group)
     lua_rawsetp(L, list + 1, t);
 }
 
-/* A group's list is its own, but a script may have changed it. */
+/* A group has its own list, but a script may have changed it. */
 static void append_group(lua_State *L, int list, int group)
 {
     lua_getfield(L, group, "tools");
@@ -100,7 +101,7 @@ static void append_group(lua_State *L, int list, int group)
 
 static void append_list(lua_State *L, int list, int idx, const char *what, int depth);
 
-/* One element, on top of the stack. */
+/* Appends the element on top of the stack. */
 static void append_element(lua_State *L, int list, const char *what, lua_Integer at, int depth)
 {
     int element = lua_gettop(L);
@@ -126,7 +127,8 @@ static void append_element(lua_State *L, int list, const char *what, lua_Integer
     lua_settop(L, element);
 }
 
-/* The list at idx, and the lists in it: ah.builtin gives one, and so may a module of tools. */
+/* Appends the list at idx with the lists in it, since ah.builtin and modules of tools return
+ * lists. */
 static void append_list(lua_State *L, int list, int idx, const char *what, int depth)
 {
     luaL_checkstack(L, 16, "tools");
@@ -188,7 +190,7 @@ static const ah_option tool_group_rows[] = {
      .kinds = AH_OPT_LIST,
      .type = "ah.ToolList",
      .needed = true,
-     .doc = "tools, other groups and their names"},
+     .doc = "tools, other groups, and names of groups"},
     {0},
 };
 const ah_subject ah_subject_tool_group = {.declares = true,

@@ -1,5 +1,5 @@
-/* Policies and feedback are called (they never wait); checks are tasks. Approvals are
- * lua_approve.c's. */
+/* Policies and feedback are called and never wait; checks are tasks. Approvals are in
+ * lua_approve.c. */
 #include "lua/lua_hooks.h"
 
 #include "lua/lua_error.h"
@@ -78,7 +78,7 @@ static void check_failed(ah_task *t, const ah_err *err)
     ah_driver_run_wake(of);
 }
 
-/* In the task: (checks, what, hooks) -- the first message a check returns */
+/* In the task: (checks, what, hooks) -- the first message that a check returns */
 static int check_next(lua_State *L, int status, lua_KContext at)
 {
     (void)status;
@@ -152,7 +152,8 @@ static void check(void *ud, ah_run *run)
 
     lua_pushcfunction(L, make_checking);
     lua_pushlightuserdata(L, &c);
-    if (ah_lua_call(s->lua, L, 1, 0, &err) == AH_OK || s->checking) { /* made, if late */
+    if (ah_lua_call(s->lua, L, 1, 0, &err) == AH_OK ||
+        s->checking) { /* made, even if it took too long */
         ah_task_begin(s->checking);
         return;
     }
@@ -176,10 +177,10 @@ static const char *const GUARDED[] = {"input", "output"};
 
 typedef struct guarding {
     const ah_lua_hooks *hooks;
-    int which; /* of GUARDED */
+    int which; /* index in GUARDED */
     ah_slice text, value;
     bool tripped;
-    char guard[AH_PLACE]; /* where the one at work stands */
+    char guard[AH_PLACE]; /* position of the current guard */
     char why[AH_MAX_MESSAGE];
 } guarding;
 
@@ -198,7 +199,7 @@ static void read_guard(lua_State *L, guarding *g)
              lua_isnil(L, why) ? "it gave no reason" : luaL_tolstring(L, why, NULL));
 }
 
-/* (guarding): the first guard that trips decides. */
+/* (guarding): the first guard that refuses decides. */
 static int run_guards(lua_State *L)
 {
     guarding *g = lua_touserdata(L, 1);
@@ -218,7 +219,7 @@ static int run_guards(lua_State *L)
     return 0;
 }
 
-/* AH_OK, or AH_GUARD: a guard that fails trips. */
+/* Returns AH_OK, or AH_GUARD if a guard refuses or fails. */
 static ah_status ask_guards(ah_lua_hooks *s, guarding *g, ah_run *run, ah_err *err)
 {
     lua_State *L = s->lua->caller;
@@ -259,7 +260,7 @@ ah_status ah_lua_guard_input(ah_lua_hooks *s, ah_slice text, ah_err *err)
     return s->guards[0] == LUA_NOREF ? AH_OK : ask_guards(s, &g, NULL, err);
 }
 
-/* -- what: a function, or a list of them, replaced by a list of our own. */
+/* -- what: replaces a function, or a list of functions, by a list of our own */
 static void keep_guards(lua_State *L, const char *field)
 {
     lua_Integer n;
@@ -286,17 +287,17 @@ static const ah_option guards_rows[] = {
      .kinds = AH_OPT_LIST | AH_OPT_FUNCTION,
      .is = "function or list of functions",
      .type = "ah.Guard|ah.Guard[]",
-     .doc = "what is said, before the model sees it"},
+     .doc = "they look at the user's text before the model sees it"},
     {.name = "output",
      .kinds = AH_OPT_LIST | AH_OPT_FUNCTION,
      .is = "function or list of functions",
      .type = "ah.Guard|ah.Guard[]",
-     .doc = "the answer, before the run gives it back"},
+     .doc = "they look at the answer before the run returns it"},
     {0},
 };
 const ah_subject ah_subject_guards = {.what = "ah.run: guards",
                                       .type = "ah.Guards",
-                                      .doc = "what looks at texts and may end the run",
+                                      .doc = "functions that look at texts and may end the run",
                                       .row = guards_rows};
 
 static void read_guards(lua_State *L, int idx, ah_lua_hooks *s)
@@ -325,7 +326,7 @@ typedef struct fed {
     ah_changes *notes;
 } fed;
 
-/* -- ... provider    True if it is due; its own table then keeps this moment as its last one. */
+/* -- ... provider    Returns true if it is due, and then records this moment in its table. */
 static bool is_due(lua_State *L, double calls, double now)
 {
     double every = 0, seconds = 0, last_calls, last_time;
@@ -444,7 +445,7 @@ static void set_core(ah_lua_hooks *s)
     s->core.stop_checking = stop_checking;
 }
 
-/* -- ... item: a function, or a table with a function under `member`, where it may be one. */
+/* -- ... item: a function, or (with `member`) a table with a function in that field */
 static void check_item(lua_State *L, const char *field, int at, const char *member, bool function)
 {
     int type = lua_type(L, -1);
@@ -461,7 +462,7 @@ static void check_item(lua_State *L, const char *field, int at, const char *memb
                  lua_typename(L, type));
 }
 
-/* Reads a list and keeps a copy, so that no script can change it during the run. */
+/* Reads a list and keeps a copy that no script can change during the run. */
 static void read_list(lua_State *L, int idx, const char *field, const char *member, bool function,
                       int *ref)
 {
@@ -480,22 +481,25 @@ static void read_list(lua_State *L, int idx, const char *field, const char *memb
 }
 
 static const ah_option feedback_rows[] = {
-    {.name = "every", .kinds = AH_OPT_NUMBER, .least = 0.001, .doc = "so many calls"},
-    {.name = "seconds", .kinds = AH_OPT_NUMBER, .least = 0.001, .doc = "so many seconds"},
+    {.name = "every", .kinds = AH_OPT_NUMBER, .least = 0.001, .doc = "after this number of calls"},
+    {.name = "seconds",
+     .kinds = AH_OPT_NUMBER,
+     .least = 0.001,
+     .doc = "after this number of seconds"},
     {.name = "text",
      .kinds = AH_OPT_FUNCTION,
      .type = "fun(run: { calls: integer, iteration: integer, run: integer }): string?",
      .needed = true,
-     .doc = "what the model is told, or nil"},
+     .doc = "returns the note for the model, or nil"},
     {0},
 };
-const ah_subject ah_subject_feedback = {.what = "ah.run: feedback",
-                                        .type = "ah.Feedback",
-                                        .doc =
-                                            "what the model is told every so many calls or seconds",
-                                        .row = feedback_rows};
+const ah_subject ah_subject_feedback = {
+    .what = "ah.run: feedback",
+    .type = "ah.Feedback",
+    .doc = "notes for the model after a number of calls or seconds",
+    .row = feedback_rows};
 
-/* Feedback providers are copied, too: they remember when they were last asked. */
+/* Copies feedback providers as well: the copies record when they were last called. */
 static void read_feedback(lua_State *L, ah_lua_hooks *s)
 {
     if (s->feedback == LUA_NOREF)

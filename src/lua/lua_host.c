@@ -1,5 +1,5 @@
-/* One host a main Lua state; the protected call with its traceback for the log; ah.log. The
- * library's table is put together in lua_open.c. */
+/* The host of a main Lua state; the protected call, which logs a traceback; ah.log. lua_open.c
+ * builds the library's table. */
 #include "lua/lua_host.h"
 
 #include "base/lent.h"
@@ -40,7 +40,7 @@ static lua_State *main_thread(lua_State *L)
     return main;
 }
 
-/* Made before all else of ours, so that it is finalized last. */
+/* Made before all other objects of ours, so that it is finalized last. */
 static ah_lua *new_host(lua_State *L, const ah_mem *mem, const ah_config *cfg)
 {
     static const luaL_Reg meta[] = {{"__gc", host_gc}, {NULL, NULL}};
@@ -65,7 +65,7 @@ static ah_lua *new_host(lua_State *L, const ah_mem *mem, const ah_config *cfg)
     return h;
 }
 
-/* The structs behind another copy's objects may be of another version. */
+/* Raises for another copy of the library, whose structs may be of another version. */
 ah_lua *ah_lua_host(lua_State *L, const ah_mem *mem, const ah_config *cfg)
 {
     ah_lua *h;
@@ -96,9 +96,9 @@ void ah_lua_let_go(ah_lua_object *o)
     o->link = NULL;
 }
 
-/* -- the door for calls ------------------------------------------------------------- */
+/* -- protected calls ---------------------------------------------------------------- */
 
-/* True if code of a script, or of the library's Lua, is at work in L. */
+/* True if Lua code, of a script or of the library, is running in L. */
 static bool in_lua(lua_State *L)
 {
     lua_Debug ar;
@@ -109,8 +109,8 @@ static bool in_lua(lua_State *L)
     return false;
 }
 
-/* Keeps the error as it is and tells the log where it came from; what C raises with no Lua around
- * it comes from no place that a script's author could look at. */
+/* Keeps the error unchanged and logs its origin. An error that C raises without Lua around it has
+ * no position that would help a script's author. */
 static int on_error(lua_State *L)
 {
     ah_lua *h = ah_lua_of(L);
@@ -140,16 +140,16 @@ static void guard_threads(ah_lua *h, lua_State *L)
         lua_pop(L, 1);
 }
 
-/* -- on_error f args    with `script`, what comes back by itself has failed, too, once its watch is
- * over: it has caught what stopped it. What is our own is done then, and what it called has
- * failed. */
+/* -- on_error f args    With `script`, a call that returns after its watch was over has failed as
+ * well, because it caught the error that stopped it. Calls of our own functions are complete when
+ * they return: only the code that they called has failed. */
 static int call_watched(ah_lua *h, lua_State *L, int nargs, int nresults, bool script, ah_err *err)
 {
     ah_watch w = {.of = h->host->serving, .work_ms = h->host->work_ms};
     ah_fence f = {.memory = AH_TOOL_MEMORY};
     int base = lua_gettop(L) - nargs - 1, st;
 
-    if (!ah_lua_memory_of(h->main)) /* laying one costs more than most calls */
+    if (!ah_lua_memory_of(h->main)) /* replacing an allocator costs more than most calls */
         w.fence = &f;
     else
         ah_fence_enter(h, &f);

@@ -1,4 +1,4 @@
-/* ah.http: a request of the script's own, for handlers that wait for other servers. */
+/* ah.http: requests of the script's own, for handlers that wait for other servers. */
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_open.h"
@@ -15,7 +15,7 @@ enum {
     MAX_NETWORKS = 16,
     MAX_URL = 16 << 10,
     MAX_PIECE = 16 << 20,
-    WHOLE = -1 /* in place of a kind of stream */
+    WHOLE = -1 /* not a kind of stream */
 };
 
 static const int64_t NO_LIMIT_MS = INT64_C(1000) * 1000 * 1000 * 1000;
@@ -34,8 +34,8 @@ typedef struct request {
 
 typedef struct fields {
     ah_slice url, method, body;
-    ah_http_limits limits; /* 0: not said */
-    size_t most;           /* bytes of a piece; 0: not said */
+    ah_http_limits limits; /* 0: not given */
+    size_t most;           /* bytes of a piece; 0: not given */
     int stream;            /* an ah_stream_kind, or WHOLE */
 } fields;
 
@@ -60,38 +60,40 @@ static const ah_option http_rows[] = {
      .least = 0.001,
      .unit = "seconds",
      .otherwise = "600; of a stream: none",
-     .to = AH_TO_MS(fields, limits.total_ms)},
+     .to = AH_TO_MS(fields, limits.total_ms),
+     .doc = "time for the whole request"},
     {.name = "idle_timeout",
      .kinds = AH_OPT_NUMBER,
      .least = 0.001,
      .unit = "seconds",
      .otherwise = "300",
      .to = AH_TO_MS(fields, limits.idle_ms),
-     .doc = "without a byte sent or received"},
+     .doc = "time without a byte sent or received"},
     {.name = "max_body",
      .kinds = AH_OPT_NUMBER,
      .least = 1,
      .unit = "bytes",
      .otherwise = "67108864; of a stream: none",
-     .to = AH_TO_SIZE(fields, limits.body_bytes)},
+     .to = AH_TO_SIZE(fields, limits.body_bytes),
+     .doc = "size of the response's body"},
     {.name = "stream",
      .kinds = AH_OPT_STRING,
      .words = "bytes lines sse",
      .to = AH_TO_WORD(fields, stream),
-     .doc = "the body comes [in pieces](#a-response-in-pieces)"},
+     .doc = "reads the body [in pieces](#a-response-in-pieces)"},
     {.name = "max_piece",
      .kinds = AH_OPT_NUMBER,
      .least = 1,
      .unit = "bytes",
      .otherwise = "16777216",
      .to = AH_TO_SIZE(fields, most),
-     .doc = "of one line or event of a stream"},
+     .doc = "size of one line or event of a stream"},
     {.name = "addresses",
      .kinds = AH_OPT_LIST,
      .otherwise = "any",
      .is = "list of strings",
      .type = "string[]",
-     .doc = "nothing else is connected to"},
+     .doc = "the only addresses that are connected to"},
     {0},
 };
 const ah_subject ah_subject_http = {.what = "ah.http", .type = "ah.HttpRequest", .row = http_rows};
@@ -130,7 +132,7 @@ static void on_job(ah_job *job)
         ah_task_waiter_done(&q->waiter);
 }
 
-/* headers = { ["X-Name"] = "value" }, sent sorted by name so that requests are the same. */
+/* Reads headers = { ["X-Name"] = "value" }, sent sorted by name so that requests are the same. */
 static void read_headers(lua_State *L, request *q)
 {
     if (lua_getfield(L, 1, "headers") == LUA_TNIL) {
@@ -156,7 +158,8 @@ static void read_headers(lua_State *L, request *q)
         q->line[i].p = q->lines.data + at;
 }
 
-/* addresses = { "public", "10.0.0.0/8" }: nothing else is connected to. False: any is. */
+/* Reads addresses = { "public", "10.0.0.0/8" }: only these are connected to. Returns false without
+ * the field: any address is allowed. */
 static bool read_addresses(lua_State *L, request *q)
 {
     lua_Integer n;
@@ -185,7 +188,7 @@ static bool read_addresses(lua_State *L, request *q)
     return true;
 }
 
-/* A stream may last, and what has come of it is bounded by what its reader takes. */
+/* A stream has no limits of time and body size by default; its reader limits what is kept. */
 static ah_http_limits limits_of(const fields *f)
 {
     ah_http_limits limits = f->limits;
@@ -254,7 +257,7 @@ static bool has_nul(ah_slice s)
     return s.n && memchr(s.p, '\0', s.n);
 }
 
-/* -- nil err    of a request that cannot be made */
+/* -- nil err    for a request that cannot be made */
 static int impossible(lua_State *L, const char *why)
 {
     ah_err err;
@@ -266,8 +269,8 @@ static int impossible(lua_State *L, const char *why)
 }
 
 /* ah.http { url, method, headers, body, timeout, max_body, stream }: { status, headers, body }, or
- * with `stream` what lua_stream.c makes; nil and an error where no complete response (of a stream:
- * no head) came. No redirect is followed. */
+ * with `stream` an object of lua_stream.c. Returns nil and an error if no complete response arrived
+ * (for a stream: no head). Follows no redirects. */
 static int ah_http_call(lua_State *L)
 {
     ah_lua *h = ah_lua_of(L);
@@ -317,7 +320,7 @@ static int ah_http_call(lua_State *L)
     return ah_lua_await(L, &q->waiter, lua_gettop(L), finish);
 }
 
-/* ah._url(url, base) -> { url, scheme, host, port }, or nil, err: as the request will read it. */
+/* ah._url(url, base) -> { url, scheme, host, port } as a request reads it; or nil, err. */
 static int read_url(lua_State *L)
 {
     size_t n;
@@ -352,7 +355,7 @@ static int read_url(lua_State *L)
     return 1;
 }
 
-/* ah._is_network(text): may it stand in `addresses`? */
+/* ah._is_network(text): true if the text is allowed in `addresses`. */
 static int is_network(lua_State *L)
 {
     ah_network n;

@@ -1,6 +1,7 @@
-/* ah.image(path | { data, mime } | { url, mime }) gives a part for messages and results:
- * { type = "image", mime, data } or { type = "image", url, mime }, a plain table with a
- * metatable by which it is known. Files are read here, whole and bounded; nothing is fetched. */
+/* ah.image(path | { data, mime } | { url, mime }) returns a part for messages and results:
+ *  { type = "image", mime, data } or { type = "image", url, mime }
+ * Both are plain tables, recognised by their metatable. Files are read here, completely and up to a
+ * limit; URLs are not fetched. */
 #include "lua/lua_image.h"
 
 #include "base/base64.h"
@@ -15,9 +16,9 @@
 
 static const char IMAGE[] = "agenthost.image";
 
-enum { READ_AHEAD = 128 << 10 }; /* how far ah_file_read may reach beyond an image that fits */
+enum { READ_AHEAD = 128 << 10 }; /* bytes that ah_file_read may read beyond an image that fits */
 
-/* -- making one ------------------------------------------------------------------------- */
+/* -- making ----------------------------------------------------------------------------- */
 
 static bool is_image(lua_State *L, int idx)
 {
@@ -45,7 +46,7 @@ static void set_text(lua_State *L, const char *name, ah_slice s)
     lua_setfield(L, -2, name);
 }
 
-/* Pushes an image of these bytes; `from` names them in the words of a failure. */
+/* Pushes an image of these bytes; `from` names them in an error message. */
 static ah_status push_bytes(lua_State *L, ah_slice bytes, const char *from, ah_err *err)
 {
     const char *mime = ah_image_mime(bytes);
@@ -75,7 +76,7 @@ static ah_status push_file(lua_State *L, const char *path, ah_err *err)
         lua_pushfstring(L, "'%s'", path);
         st = push_bytes(L, ah_buf_slice(b), lua_tostring(L, -1), err);
     }
-    ah_buf_clear(b); /* now, not when the collector comes */
+    ah_buf_clear(b); /* at once instead of at the next collection */
     return st;
 }
 
@@ -117,7 +118,7 @@ const ah_subject ah_subject_image = {.what = "ah.image",
                                      .doc = "either `data` or `url`",
                                      .row = image_rows};
 
-/* The fields data, mime and url of the table at 1. */
+/* Pushes the image of the fields data, mime and url of the table at 1. */
 static ah_status push_fields(lua_State *L, ah_err *err)
 {
     image_fields f = {0};
@@ -184,7 +185,7 @@ static int image_tostring(lua_State *L)
 
 /* -- to JSON and back ---------------------------------------------------------------------- */
 
-/* _image_json(part): the table to be encoded. A part that ah.image has not made is made first. */
+/* _image_json(part): the table to be encoded. Converts a part that ah.image has not made. */
 static int image_json(lua_State *L)
 {
     ah_slice data = {NULL, 0};
@@ -192,7 +193,7 @@ static int image_json(lua_State *L)
     ah_err err;
 
     lua_settop(L, 1);
-    if (push_fields(L, &err) != AH_OK) /* also of one that was changed since: -- part image */
+    if (push_fields(L, &err) != AH_OK) /* also checks one that was changed since: -- part image */
         return ah_lua_raise_err(L, &err);
     lua_pushnil(L);
     lua_setmetatable(L, 2);
@@ -211,7 +212,7 @@ static int image_json(lua_State *L)
     return 1;
 }
 
-/* _image_of(part of an entry): the image. The entry was checked. */
+/* _image_of(part of an entry): the image. The entry has been checked. */
 static int image_of(lua_State *L)
 {
     ah_slice text;
@@ -233,7 +234,7 @@ static int image_of(lua_State *L)
     return 1;
 }
 
-/* -- what the user says ---------------------------------------------------------------------- */
+/* -- the user's content ---------------------------------------------------------------------- */
 
 static void read_parts(lua_State *L, int idx, const char *what)
 {
@@ -252,7 +253,7 @@ static void read_parts(lua_State *L, int idx, const char *what)
     lua_pop(L, 1);
 }
 
-/* Of the value on top. */
+/* True if the value on top is a valid text. */
 static bool is_text(lua_State *L)
 {
     ah_slice s;
@@ -308,7 +309,7 @@ ah_text *ah_lua_content_entry(const ah_mem *mem, const ah_lua_content *s, int64_
                       : ah_entry_text(mem, AH_ENTRY_USER, s->text, time);
 }
 
-/* -- what a handler gives back ---------------------------------------------------------------- */
+/* -- a handler's images ----------------------------------------------------------------------- */
 
 bool ah_lua_shows(lua_State *L, int idx)
 {
@@ -329,12 +330,12 @@ static ah_slice raw_field(lua_State *L, const char *name)
 
     lua_pushstring(L, name);
     if (lua_rawget(L, -2) == LUA_TSTRING)
-        s.p = lua_tolstring(L, -1, &s.n); /* the table holds it */
+        s.p = lua_tolstring(L, -1, &s.n); /* the table keeps it */
     lua_pop(L, 1);
     return s;
 }
 
-/* The image on top: what was changed since ah.image made it is looked at again. */
+/* Writes the image on top. Checks it again, since it may have changed after ah.image. */
 static ah_status put_image(lua_State *L, ah_buf *out, ah_err *err)
 {
     ah_slice data = raw_field(L, "data"), mime = raw_field(L, "mime"), url = raw_field(L, "url");
@@ -362,7 +363,7 @@ static ah_status put_image(lua_State *L, ah_buf *out, ah_err *err)
     return AH_OK;
 }
 
-/* The member on top: a text's line to `lines`, or an image. */
+/* Appends the member on top: the line of a text to `lines`, or an image. */
 static ah_status put_member(lua_State *L, ah_buf *lines, ah_buf *images, ah_err *err)
 {
     ah_slice s;

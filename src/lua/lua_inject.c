@@ -1,7 +1,7 @@
-/* Strategies in Lua: functions that see each answered call and add or remove tools (the contract is
- * in run/inject.h); and the changes, read from Lua values. A strategy is function(m), or a table
- * with `name`, `tools`, `later`, `before(self, m)` and `after(self, m)`; its result after a call (a
- * tool or a list of tools) is added. The moment m is in lua_moment.c. */
+/* Strategies in Lua, functions that see each answered call and add or remove tools (contract:
+ * run/inject.h), and changes read from Lua values. A strategy is function(m), or a table with
+ * `name`, `tools`, `later`, `before(self, m)` and `after(self, m)`. Its result after a call, a tool
+ * or a list of tools, is added. The moment m is in lua_moment.c. */
 #include "lua/lua_inject.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ static const char CHANGES[] = "agenthost.changes";
 
 enum {
     MAX_STRATEGIES = 64,
-    LEADERS = 3, /* of the core's, before those of the script: pick_tools, read_section, discover */
+    LEADERS = 3, /* strategies of the core in front: pick_tools, read_section, discover */
     MAX_NAME = 64,
     ROOM = 8
 };
@@ -54,7 +54,7 @@ void ah_lua_add_tools(lua_State *L, int idx, const char *what, ah_changes *c, ah
     lua_pop(L, 1);
 }
 
-/* Adds the removal of the tool on top of the stack, an object or a name, to *c; raises. */
+/* Adds the removal of the tool on top of the stack (an object or a name) to *c. Raises. */
 static void remove_one(lua_State *L, const char *what, int at, ah_changes *c)
 {
     const ah_tool *t = ah_lua_to_tool(L, -1);
@@ -90,15 +90,15 @@ void ah_lua_remove_tools(lua_State *L, int idx, const char *what, ah_changes *c)
 
 struct ah_lua_strategy {
     ah_lua *lua;
-    int ref; /* the function, or the table */
+    int ref; /* reference: the function or the table */
     ah_text *by;
     ah_strategy_cursor kept;
     const struct ah_strategy_vt *vt; /* NULL: it has no methods, only a set */
-    ah_search *search;               /* its set of tools that wait to be found; NULL: none */
-    char name[MAX_NAME + 16];        /* with what tells it from others of the name */
+    ah_search *search;               /* its set of tools to be found; NULL: none */
+    char name[MAX_NAME + 16];        /* with a number if the name is not unique */
 };
 
-/* Calls the strategy's method; its two results are on top, also on failure (nils). */
+/* Calls the strategy's method; pushes its two results (nils on failure). */
 static ah_status ask(struct ah_lua_strategy *s, const char *method, ah_moment m, ah_err *err)
 {
     lua_State *L = s->lua->caller;
@@ -127,8 +127,8 @@ static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *o
     return st;
 }
 
-/* Reads the first of two results of `before`: a text for the model, appended to answer, or
- * nothing. */
+/* Reads the first of the two results of `before`: a text for the model, appended to answer, or
+ * nil. */
 static ah_status read_answer(lua_State *L, const struct ah_lua_strategy *s, ah_buf *answer,
                              ah_err *err)
 {
@@ -194,7 +194,7 @@ static bool has_method(lua_State *L, const char *name)
     return has;
 }
 
-/* Returns the slots for which the strategy on top is asked; NULL: none. */
+/* Returns the functions with which the strategy on top is called; NULL: none. */
 static const struct ah_strategy_vt *read_methods(lua_State *L, int at)
 {
     bool table = lua_istable(L, -1), early = table && has_method(L, "before");
@@ -239,7 +239,7 @@ static void read_name(lua_State *L, const ah_lua_strategies *s, struct ah_lua_st
         snprintf(own->name, sizeof own->name, "%s_%d", given, i);
 }
 
-/* Adds the strategy to the run; one with methods and a set is two strategies of one name. */
+/* Adds the strategy to the run. One with methods and a set counts as two strategies of one name. */
 static void add_items(ah_lua_strategies *s, struct ah_lua_strategy *own)
 {
     if (own->vt)
@@ -248,7 +248,7 @@ static void add_items(ah_lua_strategies *s, struct ah_lua_strategy *own)
         s->item[s->n++] = ah_search_strategy(own->search, own->name);
 }
 
-/* The strategy on top of the stack (popped) as the next one. */
+/* Reads the strategy on top of the stack (popped) as the next one. */
 static void read_strategy(lua_State *L, ah_lua_strategies *s, int at)
 {
     struct ah_lua_strategy *own = &s->own[s->n_own];
@@ -310,7 +310,8 @@ void ah_lua_strategies_tools(lua_State *L, const ah_lua_strategies *s, const cha
     }
 }
 
-/* The tool with the words on top behind its description; as it is where that would be too long. */
+/* Replaces the tool by a copy with the words on top behind its description; keeps the tool if that
+ * would be too long. */
 static void add_words(lua_State *L, ah_tool **tool)
 {
     ah_buf *b = ah_lua_push_buf(L, AH_TOOL_MAX_DESCRIPTION);
@@ -331,7 +332,7 @@ static void add_words(lua_State *L, ah_tool **tool)
     lua_pop(L, 1);
 }
 
-/* Field `describe` of the strategy, pushed; false, and nothing, where there is none. */
+/* Pushes the field `describe` of the strategy; without it pushes nothing and returns false. */
 static bool push_described(lua_State *L, const struct ah_lua_strategy *s)
 {
     if (lua_rawgeti(L, LUA_REGISTRYINDEX, s->ref) != LUA_TTABLE ||
@@ -344,8 +345,8 @@ static bool push_described(lua_State *L, const struct ah_lua_strategy *s)
     return true;
 }
 
-/* True if a conversation that goes on has the tool already, stale and with the same specification:
- * it was added in mid-conversation, where strategies describe nothing. */
+/* True if a continued conversation already has the tool, stale and with the same specification: it
+ * was added in mid-conversation, where strategies describe nothing. */
 static bool is_there_as_it_is(lua_State *L, const ah_registry *r, ah_tool *tool)
 {
     const ah_tool *there = ah_registry_find(r, ah_text_slice(tool->name));

@@ -1,5 +1,5 @@
-/* A file a result, named after its call, so that the same calls give the same files. It is the
- * script's file system that says what may be written and how much: what it refuses is not kept. */
+/* Writes one file per result, named after its call, so that equal calls give equal names. The
+ * script's file system decides what may be written and how much; a refused result is not kept. */
 #include "lua/lua_keep.h"
 
 #include "lua/lua_fs.h"
@@ -7,7 +7,7 @@
 #include "lua/lua_resources.h"
 #include "lua/lua_staged.h"
 
-enum { MAX_ID = 100, MAX_SAME = 100 }; /* bytes of an id in a name; files of one id */
+enum { MAX_ID = 100, MAX_SAME = 100 }; /* bytes of an id in a name; files per id */
 
 typedef struct keeping {
     int container;
@@ -36,7 +36,7 @@ static void put_path(ah_buf *b, ah_slice id, int n)
     ah_buf_str(b, ".txt");
 }
 
-/* The first path that is free: another conversation may have had a call of this id. */
+/* Chooses the first free path, since another conversation may have had a call of this id. */
 static ah_status choose(ah_fs *fs, ah_slice id, ah_buf *path, ah_err *err)
 {
     ah_fs_info info = {.kind = AH_FS_FILE};
@@ -52,7 +52,7 @@ static ah_status choose(ah_fs *fs, ah_slice id, ah_buf *path, ah_err *err)
     return st;
 }
 
-/* keeping */
+/* (keeping) */
 static int keep(lua_State *L)
 {
     keeping *k = lua_touserdata(L, 1);

@@ -1,5 +1,5 @@
-/* ah._later(f, seconds): calls f soon, in a task of its own, which may wait. It is ended after so
- * many seconds, by stop(), or with the host; what it raises goes to the log. */
+/* ah._later(f, seconds): calls f soon, in a task of its own, which may wait. The task is ended
+ * after that many seconds, by stop(), or with the host. Errors of f are logged. */
 #include "lua/lua_later.h"
 
 #include "base/seconds.h"
@@ -8,12 +8,13 @@
 
 static const char LATER[] = "agenthost.later";
 
-/* Held as long as its task, which keeps it: one that a finalizer makes is not finalized itself. */
+/* Held as long as its task, which keeps it: an object made by a finalizer is not finalized
+ * itself. */
 typedef struct later {
     ah_lua_object held;
     ah_task *task; /* NULL: it has ended */
     ah_timer timer;
-    ah_job job; /* its time is over: closing calls out, which the loop's wait must not */
+    ah_job job; /* ends it in a job, since closing calls functions, which a timer must not */
 } later;
 
 static void forget(later *l)
@@ -78,7 +79,7 @@ static int later_stop(lua_State *L)
     return 0;
 }
 
-/* seconds: 0 or nil for no end. */
+/* seconds: 0 or nil for no limit. */
 static int new_later(lua_State *L)
 {
     double seconds = luaL_optnumber(L, 2, 0);

@@ -1,10 +1,10 @@
-/* Tasks of no run: what the library's Lua half still does when nobody waits for it, such as a
- * goodbye to a process. */
+/* Tasks outside of all runs: work that the library's Lua half finishes in the background, such as
+ * ending a process. The host owns these tasks and ends them when it is closed. */
 #ifndef AH_LUA_LATER_H
 #define AH_LUA_LATER_H
 
 #include "lua/lua_state.h"
 
-void ah_lua_open_later(lua_State *L); /* _later */
+void ah_lua_open_later(lua_State *L); /* sets ah._later */
 
 #endif

@@ -1,4 +1,4 @@
-/* The child process that a script wants, as what io/process.h and io/sandbox.h take. */
+/* Reads the description of a child process from a script, for io/process.h and io/sandbox.h. */
 #define _GNU_SOURCE /* O_PATH */
 #include "lua/lua_launch.h"
 
@@ -52,7 +52,7 @@ const char *ah_launch_text(lua_State *L, int idx, const char *what, const char *
     return s;
 }
 
-/* (launch) user values: 1 a table that keeps what is pointed to. -- launch */
+/* (launch) user value 1: a table that keeps the values pointed to. -- launch */
 ah_launch *ah_launch_push(lua_State *L)
 {
     ah_launch *g = lua_newuserdatauv(L, sizeof *g, 1);
@@ -75,8 +75,8 @@ static void keep(lua_State *L, int at)
     lua_pop(L, 1);
 }
 
-/* Code of the script may be called before the start (metamethods of its lists), and take them
- * away. */
+/* Keeps the word: code of the script may run before the start (metamethods of its lists) and drop
+ * it. */
 void ah_launch_word(lua_State *L, int at, int idx, const char *what, const char *name)
 {
     ah_launch *g = lua_touserdata(L, at);
@@ -123,41 +123,41 @@ static const ah_option limit_rows[] = {
      .least = 0.001,
      .unit = "seconds",
      .to = AH_TO_MS(ah_launch_limits, timeout_ms),
-     .doc = "that it may run; then it is ended, whatever is going on"},
+     .doc = "time after which the process is ended in any case"},
     {.name = "grace",
      .kinds = AH_OPT_NUMBER,
      .least = 0.001,
      .unit = "seconds",
      .otherwise = "2",
      .to = AH_TO_MS(ah_launch_limits, grace_ms),
-     .doc = "from the end of its input to TERM when it is closed, and from TERM to KILL"},
+     .doc = "time from TERM to KILL, and on `close` from the end of its input to TERM"},
     {.name = "memory",
      .kinds = AH_OPT_NUMBER,
      .most = AH_OPT_MOST,
      .unit = "bytes",
      .type = "integer",
      .to = AH_TO_DOUBLE(ah_launch_limits, memory),
-     .doc = "of address space of each process"},
+     .doc = "address space of each process"},
     {.name = "file_size",
      .kinds = AH_OPT_NUMBER,
      .most = AH_OPT_MOST,
      .unit = "bytes",
      .type = "integer",
      .to = AH_TO_DOUBLE(ah_launch_limits, file_size),
-     .doc = "of each file that is written"},
+     .doc = "size of each file that is written"},
     {.name = "cpu",
      .kinds = AH_OPT_NUMBER,
      .most = AH_OPT_MOST,
      .unit = "seconds",
      .type = "integer",
      .to = AH_TO_DOUBLE(ah_launch_limits, cpu),
-     .doc = "of processor time of each process"},
+     .doc = "processor time of each process"},
     {.name = "processes",
      .kinds = AH_OPT_NUMBER,
      .most = AH_OPT_MOST,
      .type = "integer",
      .to = AH_TO_DOUBLE(ah_launch_limits, processes),
-     .doc = "of the user, all of them counted; has no effect for root"},
+     .doc = "all processes of the user together; no effect for root"},
     {0},
 };
 const ah_subject ah_subject_process_limits = {.what = "ah.process",
@@ -165,7 +165,7 @@ const ah_subject ah_subject_process_limits = {.what = "ah.process",
                                               .doc = "What a child process may use.",
                                               .row = limit_rows};
 
-/* A part of one is one. */
+/* A fraction below 1 counts as 1. */
 static uint64_t count_of(double limit)
 {
     return limit < 0 ? 0 : limit < 1 ? 1 : (uint64_t)limit;
@@ -206,7 +206,7 @@ int ah_launch_folder_fd(lua_State *L, int idx, const char *what)
     return f->fd;
 }
 
-/* Pushes the path at which the folder is now. -- path, or nil where the system does not say */
+/* Pushes the present path of the folder. -- path, or nil if the system does not provide it */
 static void push_path(lua_State *L, int fd)
 {
     char link[64], path[MAX_PATH_BYTES];
@@ -227,7 +227,7 @@ static bool is_removed(int fd)
     return fstat(fd, &info) != 0 || info.st_nlink == 0;
 }
 
-/* fd is a copy that the object keeps. -- folder, or nil and why */
+/* fd is a copy that the object owns. -- folder, or nil and the reason */
 static int push_folder(lua_State *L, folder *f, int fd, const char *path)
 {
     int e = errno;
@@ -237,7 +237,7 @@ static int push_folder(lua_State *L, folder *f, int fd, const char *path)
         ah_err_set(&err, AH_USAGE, "cannot open the folder '%.500s': %s", path, strerror(e));
         return fails(L, &err);
     }
-    f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* 0 is none for who takes it */
+    f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* descriptor 0 would mean none */
     e = errno;
     close(fd);
     errno = e;
@@ -260,9 +260,9 @@ bool ah_launch_push_folder(lua_State *L, const char *path)
     return push_folder(L, f, open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), path) == 1;
 }
 
-/* ah._folder(filesystem) -> folder, whether it is read-only; nil where it is no folder of the
- * machine. ah._folder(path) -> folder; nil, err. ah._folder() -> the folder that this process works
- * in. */
+/* ah._folder(filesystem) -> folder, true if it is read-only; nil if it is not a folder of the
+ * machine. ah._folder(path) -> folder; nil, err. ah._folder() -> the working folder of this
+ * process. */
 static int folder_of(lua_State *L)
 {
     bool read_only = false;
@@ -285,7 +285,7 @@ static int folder_of(lua_State *L)
     return ah_launch_push_folder(L, path) ? 1 : 2;
 }
 
-/* The folder on top (popped) to the list; one that was removed meanwhile holds nothing. */
+/* Adds the folder on top (popped) to the list, unless it has been removed. */
 static void add_folder(lua_State *L, int at, ah_sandbox_folder *out, size_t *n, const char *what)
 {
     int fd = ah_launch_folder_fd(L, -1, what);
@@ -324,7 +324,7 @@ bool ah_launch_folders(lua_State *L, int at, int idx, const char *what, const ch
 
 /* -- the environment --------------------------------------------------------------------------- */
 
-/* The variables that a process has; nothing else of the host's environment reaches it. */
+/* The variables that a process has; no others of the host's environment are passed on. */
 static const struct {
     const char *name, *otherwise;
     bool fixed;
@@ -361,7 +361,7 @@ static bool is_name(ah_slice s)
     return s.n > 0;
 }
 
-/* -- name value    the value as the process has it: a string, or nil */
+/* -- name value    value: a string, or nil if the process does not have the variable */
 static void check_variable(lua_State *L, const char *what)
 {
     ah_slice name = {NULL, 0};
@@ -390,7 +390,7 @@ static void check_variable(lua_State *L, const char *what)
     }
 }
 
-/* -- given variables    those of `given` are added, or taken away */
+/* -- given variables    adds those of `given`, or removes them (false) */
 static void add_given(lua_State *L, const char *what)
 {
     if (lua_isnil(L, -2))
@@ -412,7 +412,7 @@ static int compare_words(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* -- ... variables    Fills in "NAME=value" for each, held by the table that is pushed. */
+/* -- ... variables    Adds "NAME=value" for each; the pushed table keeps the texts. */
 static size_t print_variables(lua_State *L, const char *what, const char **out)
 {
     size_t n = 0;

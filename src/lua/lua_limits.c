@@ -1,5 +1,5 @@
-/* The fields of loop_detector become ah_loop_detector_rules, each within its range. What the
- * detector does is run/loop_detector.c's, and the other limits are read in lua_agent_fields.c. */
+/* Reads the fields of loop_detector, each within its range, as ah_loop_detector_rules. The detector
+ * is run/loop_detector.c; lua_agent_fields.c reads the other limits. */
 #include "lua/lua_limits.h"
 
 #include "lua/lua_error.h"
@@ -17,40 +17,40 @@ static const ah_option loop_detector_rows[] = {
      .least = 2,
      .otherwise = "4",
      .to = AH_TO_INT(ah_loop_detector_rules, warn),
-     .doc = "the time from which on there is a warning"},
+     .doc = "number of the equal call from which on there is a warning"},
     {.name = "stop",
      .kinds = AH_OPT_INTEGER,
      .least = 2,
      .most = AH_LOOP_MOST / AH_LOOP_PATTERN,
      .otherwise = "6",
      .to = AH_TO_INT(ah_loop_detector_rules, stop),
-     .doc = "the time that ends the run"},
+     .doc = "number of the equal call that ends the run"},
     {.name = "window",
      .kinds = AH_OPT_INTEGER,
      .least = 1,
      .most = AH_LOOP_MOST,
      .otherwise = "10",
      .to = AH_TO_INT(ah_loop_detector_rules, window),
-     .doc = "the calls before it with which a call is compared; at least `stop` - 1"},
+     .doc = "number of earlier calls with which a call is compared; at least `stop` - 1"},
     {.name = "pattern_window",
      .kinds = AH_OPT_INTEGER,
      .least = 1,
      .most = AH_LOOP_MOST,
      .otherwise = "20",
      .to = AH_TO_INT(ah_loop_detector_rules, pattern_window),
-     .doc = "the calls in which patterns are looked for; at least 3 * `stop` - 2"},
+     .doc = "number of calls in which patterns are looked for; at least 3 * `stop` - 2"},
     {.name = "exempt",
      .kinds = AH_OPT_LIST,
      .is = "list of strings",
      .type = "string[]",
-     .doc = "tools whose calls are not counted, such as one that asks whether something is ready"},
+     .doc = "tools whose calls are not counted, such as one that reports whether a job is ready"},
     {0},
 };
 const ah_subject ah_subject_loop_detector = {
     .what = "ah.run: loop_detector", .type = "ah.LoopDetector", .row = loop_detector_rows};
 
-/* A window that is said must make `stop` possible; one that is not does. said: -1 where it is
- * not. */
+/* Returns a window. One that is given must be large enough for `stop`; the default is enlarged.
+ * said: -1 if it is not given. */
 static int window_of(lua_State *L, const char *name, int said, int otherwise, int least)
 {
     if (said >= 0 && said < least)
@@ -59,7 +59,7 @@ static int window_of(lua_State *L, const char *name, int said, int otherwise, in
     return said >= 0 ? said : otherwise > least ? otherwise : least;
 }
 
-/* The list on top (popped) as JSON. */
+/* Returns the list on top (popped) as JSON. */
 static ah_text *read_names(lua_State *L, const ah_mem *mem)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_EXEMPT);
@@ -81,7 +81,7 @@ static ah_text *read_names(lua_State *L, const ah_mem *mem)
     return names;
 }
 
-/* The table on top. */
+/* Reads the table on top. */
 static void read_rules(lua_State *L, const ah_mem *mem, ah_loop_detector_rules *r, ah_text **exempt)
 {
     ah_loop_detector_rules said = {

@@ -1,15 +1,14 @@
-/* An allocator around another one, for Lua's blocks alone: what the core allocates for itself is
- * not counted. A block that shrinks never fails. */
+/* An allocator around another one, only for Lua's blocks: memory of the core is not counted. */
 #include "lua/lua_memory.h"
 
 #include "lua/lua_fence.h"
 #include "lua/lua_watch.h"
 
-enum { LARGE = 256 << 10 }; /* bytes of a block over which a call into C may be at work for long */
+enum { LARGE = 256 << 10 }; /* bytes of a block on which a call into C may work for long */
 
 /* Objects fail at the limit, after a collection. Blocks without a type may be buffers of string
- * functions, which give up at once: a quarter more lets the garbage be collected for the string
- * that such a buffer becomes. */
+ * functions, which would give up at once, so they get a quarter more: the garbage is then collected
+ * when the string is made from the buffer. */
 static bool is_fenced(const ah_lua_memory *m, const ah_fence *f, bool typed, int64_t more)
 {
     int64_t limit = (int64_t)f->memory + (typed ? 0 : (int64_t)f->memory / 4);
@@ -17,7 +16,7 @@ static bool is_fenced(const ah_lua_memory *m, const ah_fence *f, bool typed, int
     return f->used + more > limit && m->used + more - f->before > limit;
 }
 
-/* The fence that the block would not fit into; NULL: it does. */
+/* Returns the fence that refuses the block; NULL: none does. */
 static ah_fence *too_small(const ah_lua_memory *m, bool typed, int64_t more)
 {
     ah_fence *f = m->fence;
@@ -35,8 +34,8 @@ static void forget(ah_fence *f)
     }
 }
 
-/* Each refusal costs a collection: code that goes on in spite of them would have many between two
- * looks at the clock. */
+/* Each refusal costs a collection, and code may try again many times between two looks at the
+ * clock: so the clock is read soon. */
 static void *refuse(ah_lua_memory *m, ah_fence *f, int64_t more)
 {
     forget(m->fence);
@@ -58,7 +57,7 @@ static void count(ah_lua_memory *m, int64_t more)
     }
 }
 
-/* There is no memory, or all of Lua may have no more. */
+/* Fails for lack of memory or at the limit of the whole heap. */
 static void *fail(const ah_lua_memory *m, int64_t more)
 {
     forget(m->fence);
@@ -75,7 +74,7 @@ void *ah_lua_alloc(void *ud, void *ptr, size_t old, size_t size)
     void *p;
 
     if (more > 0) {
-        bool typed = !ptr && old != 0; /* then `old` is the type of what is made */
+        bool typed = !ptr && old != 0; /* without a block, `old` is the type of the new object */
         ah_fence *f = too_small(m, typed, more);
 
         if (f)

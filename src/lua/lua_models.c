@@ -1,5 +1,5 @@
-/* Models that a program defines: ah.alias, and ah_alias of agenthost.h (lua_api_given.c). Names of
- * its own for them, and rows beside the table of models (wire/models.h). */
+/* Models that a program defines: ah.alias, and ah_alias of agenthost.h (lua_api_given.c). Defines
+ * names for models, and rows beside the table of models (wire/models.h). */
 #include "lua/lua_models.h"
 
 #include "lua/lua_error.h"
@@ -7,7 +7,7 @@
 #include "lua/lua_value.h"
 #include "wire/models.h"
 
-static const char ALIASES[] = "agenthost.aliases"; /* in the registry: names of models by alias */
+static const char ALIASES[] = "agenthost.aliases"; /* registry: names of models by alias */
 
 enum { MAX_ROW = 64 << 10 };
 
@@ -20,7 +20,7 @@ typedef struct speaker {
 static const speaker by_script = {AH_MODEL_SCRIPT, "ah.alias"};
 static const speaker by_settings = {AH_MODEL_SETTINGS, "models of the settings"};
 
-/* -- ... name row: the row of the model as it is given on top */
+/* -- ... name row: adds the row on top as the row of the model */
 static void add_row(lua_State *L, const speaker *who, ah_slice model, int row)
 {
     ah_lua *h = ah_lua_of(L);
@@ -33,7 +33,8 @@ static void add_row(lua_State *L, const speaker *who, ah_slice model, int row)
     lua_pop(L, 1);
 }
 
-/* The model that a row is of, pushed: its field `model`, else the name. */
+/* Pushes the model of a row: its field `model`, else the name. Returns false if it is no
+ * "provider/model". */
 static bool push_model_of(lua_State *L, int name, int value)
 {
     if (lua_type(L, value) == LUA_TSTRING) {
@@ -47,7 +48,7 @@ static bool push_model_of(lua_State *L, int name, int value)
     return lua_type(L, -1) == LUA_TSTRING && strchr(lua_tostring(L, -1), '/');
 }
 
-/* -- ... aliases name value: takes in one */
+/* -- ... aliases name value: takes one alias or row */
 static void take_one(lua_State *L, const speaker *who)
 {
     int value = lua_gettop(L), name = value - 1, aliases = value - 2;
@@ -66,7 +67,7 @@ static void take_one(lua_State *L, const speaker *who)
     if (lua_istable(L, value))
         add_row(L, who, model, value);
     if (!lua_istable(L, value) ||
-        !lua_rawequal(L, -1, name)) { /* a row of its own name is no alias */
+        !lua_rawequal(L, -1, name)) { /* a row under the model's own name is no alias */
         lua_pushvalue(L, name);
         lua_pushvalue(L, -2);
         lua_rawset(L, aliases);
@@ -74,7 +75,7 @@ static void take_one(lua_State *L, const speaker *who)
     lua_settop(L, value);
 }
 
-/* The table at 1 holds them by name. */
+/* Takes the table at 1, models by name. */
 static void take_all(lua_State *L, const speaker *who)
 {
     luaL_getsubtable(L, LUA_REGISTRYINDEX, ALIASES); /* -- map aliases */
@@ -94,7 +95,7 @@ static int lua_alias(lua_State *L)
     return 0;
 }
 
-/* ah.aliases(): name -> "provider/model", a table of the caller's own. */
+/* ah.aliases(): name -> "provider/model", a new table. */
 static int known_aliases(lua_State *L)
 {
     lua_settop(L, 0);

@@ -1,12 +1,11 @@
-/* The Lua half, compiled in: each module is loaded when it is first needed, and once. */
+/* The Lua half, compiled in: each module is loaded once, on first use. */
 #include "lua/lua_modules.h"
 
 #include "lua/lua_host.h"
 #include "lua/lua_sources.h"
 #include "lua/lua_state.h"
 
-static const char GLOBALS[] =
-    "agenthost.globals"; /* registry: what the Lua half sees as its globals */
+static const char GLOBALS[] = "agenthost.globals"; /* registry: the globals of the Lua half */
 
 static const ah_lua_source *find_source(const char *name)
 {
@@ -31,7 +30,7 @@ void ah_lua_push_chunk(lua_State *L, const char *name)
     lua_remove(L, -2); /* -- function */
 }
 
-/* The table on top -> one with the same fields. */
+/* Replaces the table on top by one with the same fields. */
 static void copy_table(lua_State *L)
 {
     lua_createtable(L, 0, 32);
@@ -62,8 +61,8 @@ void ah_lua_keep_globals(lua_State *L)
     lua_setfield(L, LUA_REGISTRYINDEX, GLOBALS);
 }
 
-/* Name -> the module. Its chunk is given the table of agenthost, so that it needs no require, and
- * what makes a tool of agenthost's own: that is in no table, so no script has it. */
+/* name -> the module. The chunk gets the table of agenthost, so that it needs no require, and the
+ * function that makes tools of agenthost's own, which is in no table that a script can reach. */
 int ah_lua_load_module(lua_State *L)
 {
     ah_lua_push_chunk(L, luaL_checkstring(L, 1));

@@ -1,5 +1,5 @@
-/* A moment: one call as a strategy or a policy written in Lua sees it, and the means by which a
- * strategy changes something after it (for authors: docs/reference/strategies.md). lua_inject.c and
+/* A moment is one call as a strategy or a policy written in Lua sees it, with the means by which a
+ * strategy makes changes after it (for authors: docs/reference/strategies.md). lua_inject.c and
  * lua_hooks.c call strategies and policies; run/inject.c applies the changes. */
 #include "lua/lua_moment.h"
 
@@ -17,7 +17,7 @@ static const char MOMENT[] = "agenthost.moment";
 
 enum { MAX_ARGS = 32 << 20, MAX_STATE = 1 << 20 };
 
-/* A script may keep it; once the strategy has returned or failed it is empty. */
+/* A script may keep the object. It is empty once the strategy has returned or failed. */
 typedef struct ah_moment_box {
     ah_moment *m;
 } moment_box;
@@ -31,8 +31,7 @@ static ah_moment *check_moment(lua_State *L)
     return m;
 }
 
-/* Returns the moment at 1; raises where it must not change anything: in a policy, or before a
- * call. */
+/* Returns the moment at 1. Raises if it must not change anything: in a policy, or before a call. */
 static ah_moment *check_changing(lua_State *L)
 {
     ah_moment *m = check_moment(L);
@@ -99,7 +98,7 @@ static int moment_prompt(lua_State *L)
     return 0;
 }
 
-/* Pushes the strategy's state, with its own last change in this moment; nil if it has none yet.
+/* Pushes the strategy's state, including its last change in this moment; nil if it has none yet.
  * Raises in a policy. */
 static void push_state(lua_State *L, const ah_moment *m)
 {
@@ -140,8 +139,7 @@ static int moment_newindex(lua_State *L)
     return 0;
 }
 
-/* Pushes the tools as they are declared, with their specification (seed 001,
- * ToolInjectionContext). */
+/* Pushes the tools as declared, with their specification (seed 001, ToolInjectionContext). */
 static void push_tools(lua_State *L, const ah_registry *r)
 {
     lua_Integer n = 0;
@@ -154,7 +152,7 @@ static void push_tools(lua_State *L, const ah_registry *r)
     }
 }
 
-/* As the model wrote them; nil where they are no JSON. */
+/* Pushes the arguments as the model wrote them; nil if they are not JSON. */
 static void push_written(lua_State *L, ah_slice arguments, bool json)
 {
     if (json)
@@ -175,7 +173,7 @@ static void push_arguments(lua_State *L, const ah_moment *m)
         push_written(L, ah_text_slice(c->slot->arguments), c->slot->written != AH_ARGUMENTS_WRONG);
 }
 
-/* {name, arguments, success} of one call. `json`: its arguments are known to be JSON. */
+/* Pushes { name, arguments, success } of one call. `json`: its arguments are known to be JSON. */
 static void push_call(lua_State *L, ah_slice call, bool json, bool success)
 {
     ah_slice name, arguments, text;
@@ -197,8 +195,8 @@ static void push_call(lua_State *L, ah_slice call, bool json, bool success)
     lua_remove(L, -2);
 }
 
-/* Appends the calls of one assistant message to the list on top, as far as they are answered;
- * not those that a strategy has answered: they do not count. */
+/* Appends the answered calls of one assistant message to the list on top, except those that a
+ * strategy has answered. */
 static void push_turn(lua_State *L, const ah_transcript *t, ah_slice assistant, size_t at)
 {
     ah_json_reader r = ah_json_read(ah_json_member(assistant, "tool_calls"));
@@ -230,7 +228,7 @@ void ah_lua_push_calls(lua_State *L, const ah_transcript *t)
         push_turn(L, t, ah_text_slice(t->assistant), t->n);
 }
 
-/* Returns the tool of the call, also before it was looked up; NULL: there is none. */
+/* Returns the tool of the call, also before it was looked up; NULL: none. */
 static const ah_tool *tool_of(const ah_moment *m)
 {
     const ah_call *c = m->call;
@@ -327,7 +325,7 @@ void ah_lua_end_moment(ah_moment *m)
     m->box = NULL;
 }
 
-/* (function or table, method, moment) -- two results; the first is added where changes are taken */
+/* (function or table, method, moment) -- two results; the first is added if changes are taken */
 static int call_with_moment(lua_State *L)
 {
     const char *method = lua_touserdata(L, 2);

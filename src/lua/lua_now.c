@@ -1,4 +1,5 @@
-/* The call is that of the task whose own code runs, or of the task in which its run was started. */
+/* The current call is that of the task whose own code runs, or of the task in which its run was
+ * started. */
 #include "lua/lua_now.h"
 
 #include "lua/lua_error.h"

@@ -1,5 +1,5 @@
-/* Events become tables here and in no other place. What is called is under the door for calls: an
- * observer cannot wait, and what it raises is told as a warning. */
+/* Makes tables of events, only here, and calls observers by ah_lua_call_as: an observer cannot
+ * wait, and its error is reported as a warning. */
 #include "lua/lua_observe.h"
 
 #include <stdio.h>
@@ -118,13 +118,13 @@ static void on_record(void *ud, ah_log_level level, const char *line)
 
     if (!lua_checkstack(L, 5))
         return;
-    o->records.fn = NULL; /* what fails in it is not logged to it */
+    o->records.fn = NULL; /* errors in it are not logged to it */
     lua_pushcfunction(L, call_log);
     lua_pushlightuserdata(L, o);
     lua_pushlightuserdata(L, (void *)(uintptr_t)ah_log_level_name(level));
     lua_pushlightuserdata(L, (void *)(uintptr_t)line);
     if (ah_lua_call_as(o->lua, AH_CALLEE_LOG, L, 3, 0, &err) != AH_OK && !o->log_failed) {
-        o->log_failed = true; /* once: it may come with each record */
+        o->log_failed = true; /* once: every record may fail */
         ah_log_put(&o->lua->host->log, AH_LOG_WARNING, "the `log` function of a run failed: %s",
                    err.message);
     }
@@ -133,7 +133,7 @@ static void on_record(void *ud, ah_log_level level, const char *line)
 
 /* -- reading the fields ------------------------------------------------------------------------ */
 
-/* Words that others have for events. */
+/* Foreign names of events. */
 static const struct {
     const char *found, *meant;
 } called[] = {{"text", "content"},

@@ -1,4 +1,4 @@
-/* luaopen_agenthost: puts the module together, from C and from the compiled-in Lua. */
+/* luaopen_agenthost: builds the module from its parts in C and in compiled-in Lua. */
 #include <lauxlib.h>
 #include <lua.h>
 
@@ -31,11 +31,11 @@
 #include "lua/lua_value.h"
 #include "lua/lua_words.h"
 
-/* require "agenthost.testing" and no other: the rest is reached through agenthost. */
+/* The only other module for require: all others are reached through agenthost. */
 static const char TESTING[] = "agenthost.testing";
 
-/* Fields of the module that are Lua: loaded when they are first asked for. Those that begin
- * with `_` are for the command and for tests. */
+/* Fields of the module that are written in Lua, loaded on first use. Those that begin with `_` are
+ * for the command and for tests. */
 static const struct {
     const char *key, *module, *member; /* member NULL: the module itself */
 } lazy[] = {
@@ -56,8 +56,8 @@ static const struct {
 
 enum { LAZY = sizeof lazy / sizeof *lazy };
 
-/* A word that means something here is no field that may be absent: it raises, so that the call
- * of a nil is not all that is told. */
+/* Raises for a foreign name of a function, with our name: the script would otherwise only get the
+ * error that it calls a nil. */
 static int refuse_word(lua_State *L, const char *key)
 {
     const char *meant = ah_word_function(ah_slice_of(key));
@@ -108,7 +108,7 @@ static int next_field(lua_State *L)
     return lua_next(L, 1) ? 2 : 0;
 }
 
-/* pairs(ah) shows all there is for scripts. */
+/* pairs(ah) shows all functions for scripts. */
 static int all_fields(lua_State *L)
 {
     for (size_t i = 0; i < LAZY && lazy[i].key[0] != '_'; i++) {
@@ -170,7 +170,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_bytes(L);
     ah_lua_open_yaml(L);
     ah_lua_open_changes(L);
-    lua_pushcfunction(L, ah_lua_load_module_once); /* for modules that are made of others */
+    lua_pushcfunction(L, ah_lua_load_module_once); /* for modules that use other modules */
     lua_setfield(L, -2, "_module");
     lua_pushliteral(L, AH_VERSION);
     lua_setfield(L, -2, "version");

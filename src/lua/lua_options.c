@@ -1,4 +1,4 @@
-/* The one reader of tables whose fields are rows. */
+/* The only reader of tables whose fields are rows. */
 #include "lua/lua_options.h"
 
 #include <stdio.h>
@@ -32,13 +32,13 @@ static bool is_of(lua_State *L, unsigned kinds)
     }
 }
 
-/* Returns the word between two of several: `left` come behind it. */
+/* Returns the text between two of several alternatives; `left` follow. */
 static const char *between(unsigned left)
 {
     return left > 1 ? ", " : left ? " or " : "";
 }
 
-/* "skip", "replace": each between quotes; `left` kinds follow. */
+/* Appends "skip", "replace": each word in quotes; `left` kinds follow. */
 static void add_words(luaL_Buffer *b, const char *words, unsigned left)
 {
     for (const char *p = words; *p; p++)
@@ -57,7 +57,7 @@ static void add_words(luaL_Buffer *b, const char *words, unsigned left)
     luaL_addstring(b, between(left));
 }
 
-/* "a string or a list, { ... }", pushed. */
+/* Pushes and returns "a string or a list, { ... }". */
 static const char *push_wanted(lua_State *L, const ah_option *o)
 {
     luaL_Buffer b;
@@ -82,8 +82,8 @@ static const char *push_wanted(lua_State *L, const ah_option *o)
     return lua_tostring(L, -1);
 }
 
-/* Of the value on top: a number where one is wanted, a string where words are, "agenthost.tool"
- * rather than "userdata". */
+/* Returns a description of the value on top: a number if one is wanted, a string if words are,
+ * "agenthost.tool" rather than "userdata". May push. */
 static const char *push_found(lua_State *L, const ah_option *o)
 {
     int type = lua_type(L, -1);
@@ -111,8 +111,8 @@ static bool is_in_range(lua_State *L, const ah_option *o)
     return (o->least == 0 && o->most == 0) || (v >= o->least && v <= most_of(o));
 }
 
-/* " of at least 1", " from 2 to 33", pushed; "" where there is no range, or another kind than
- * numbers may be there. */
+/* Pushes and returns " of at least 1" or " from 2 to 33"; "" if there is no range, or if other
+ * kinds than numbers are allowed. */
 static const char *push_range(lua_State *L, const ah_option *o)
 {
     bool over = lua_type(L, -1) == LUA_TNUMBER && lua_tonumber(L, -1) > most_of(o);
@@ -144,7 +144,7 @@ static void refuse(lua_State *L, const char *what, const ah_option *o)
                  push_wanted(L, o), range, found);
 }
 
-/* Returns the number of the word that the string on top is, or -1. */
+/* Returns the number of the word that equals the string on top, or -1. */
 static int word_at(lua_State *L, const char *words)
 {
     ah_slice found;
@@ -177,7 +177,7 @@ static void check(lua_State *L, const char *what, const ah_option *o)
     }
 }
 
-/* Of a union only the kind that is stored is. */
+/* For a row with several kinds, stores only values of the kind that it stores. */
 static void store(lua_State *L, const ah_option *o, void *to)
 {
     char *at = (char *)to + (o->to >> AH_STORE_BITS);

@@ -1,4 +1,5 @@
-/* The reader of tables whose fields are rows (base/option.h), and all subjects that there are. */
+/* Options: reads tables whose fields are rows (base/option.h), and lists all subjects. Stored
+ * strings are borrowed from the table that was read. Raises for every fault. */
 #ifndef AH_LUA_OPTIONS_H
 #define AH_LUA_OPTIONS_H
 
@@ -6,7 +7,7 @@
 
 #include "base/option.h"
 
-/* Each is defined by the file that owns what it configures. */
+/* The subjects. The file that owns the configured values defines each subject. */
 #define AH_SUBJECTS(X)                                                                             \
     X(http_limits)                                                                                 \
     X(options)                                                                                     \
@@ -72,24 +73,25 @@
 AH_SUBJECTS(AH_DECLARE_SUBJECT)
 #undef AH_DECLARE_SUBJECT
 
-/* "boolean" and so on, by the bits of the kinds. */
+/* Names of the kinds ("boolean", ...) by the number of their bit. */
 extern const char *const ah_option_kind_name[AH_OPT_KINDS];
 
-/* Raises unless the value at idx is a table with fields of the subject alone, each of a kind and in
- * a range that its row allows, and none that is needed missing, and stores those that rows store in
- * *to (NULL: none); what is absent stays as it is there. From here on the table at idx is one of
- * our own, as of ah_lua_fields_check, and what was stored of it is lent by it. */
+/* Raises unless the value at idx is a table that has only fields of the subject, each of an allowed
+ * kind and range, and all that are needed. Stores the values of rows that store in *to (NULL:
+ * none); absent fields leave *to unchanged. The table at idx is replaced by a copy of our own, as
+ * by ah_lua_fields_check, from which the stored strings are borrowed. */
 void ah_options_read(lua_State *L, int idx, const ah_subject *s, void *to);
 /* The same under another name in messages. */
 void ah_options_read_as(lua_State *L, int idx, const ah_subject *s, const char *what, void *to);
-/* The first field of the table at idx that may not stand in that place (AH_IN_...); NULL: none. */
+/* Returns the first field of the table at idx that is not allowed in that place (AH_IN_...); NULL:
+ * none. */
 const char *ah_options_out_of(lua_State *L, int idx, const ah_subject *s, unsigned where);
-/* The subject of C of that type, or NULL. */
+/* Returns the subject of C of that type, or NULL. */
 const ah_subject *ah_subject_of_type(const char *type);
-/* The n-th subject that the library's Lua has made a reader of (ah._reader), from 1; NULL: there
- * are less. */
+/* Returns the n-th subject, from 1, for which the library's Lua has made a reader (ah._reader);
+ * NULL: there are fewer. */
 const ah_subject *ah_reader_subject(lua_State *L, int n);
-/* Stores what rows store of a table that was read, or of a plain copy of it. */
+/* Stores the values of rows that store, from a table that was read or from a plain copy of it. */
 void ah_options_take(lua_State *L, int idx, const ah_subject *s, void *to);
 
 #endif

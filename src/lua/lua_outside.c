@@ -1,5 +1,5 @@
-/* Text from outside for the library's programs: lines of JSON read without decoding, messages of
- * foreign failures made fit for our own, the environment. None of it is for scripts. */
+/* Text from outside for the library's own programs, not for scripts: lines of JSON read without
+ * decoding, messages of foreign failures adapted for our own, the environment. */
 #include "base/excerpt.h"
 #include "base/json.h"
 #include "lua/lua_error.h"
@@ -25,7 +25,7 @@ static void push_slice(lua_State *L, ah_slice s)
     lua_pushlstring(L, s.p ? s.p : "", s.n);
 }
 
-/* Name -> the JSON text of each member of the object. */
+/* Pushes a table: name -> JSON text of each member of the object. */
 static void push_members(lua_State *L, ah_slice object)
 {
     ah_json_reader r = ah_json_read(object);
@@ -39,8 +39,8 @@ static void push_members(lua_State *L, ah_slice object)
     }
 }
 
-/* Pushes the fault of a text that is no JSON object. The message quotes the text, so it is left out
- * if there is a key in the text: the quote might have a part of the key. */
+/* Pushes the fault of a text that is no JSON object. The message quotes the text, so it is replaced
+ * if the text contains a key, of which the quote might show a part. */
 static void push_fault(lua_State *L, ah_slice text, const char *what, const char *message)
 {
     if (!message)
@@ -51,9 +51,9 @@ static void push_fault(lua_State *L, ah_slice text, const char *what, const char
         lua_pushstring(L, message);
 }
 
-/* ah._members(text, what): the members of an object, each as the JSON text that it is, and true if
- * strings in it were cut within a character; nil and why where it is no JSON object. `what` it is
- * called then. Names are as they are written. */
+/* ah._members(text, what): the members of an object, each as its JSON text, and true if strings in
+ * it were cut within a character; nil and the reason if it is no JSON object. `what` names the text
+ * in the reason. Names are not decoded. */
 static int members(lua_State *L)
 {
     ah_slice text = check_slice(L, 1);
@@ -74,7 +74,7 @@ static int members(lua_State *L)
     return 2;
 }
 
-/* ah._excerpt(text, most): one short line of it, without secrets and what a terminal acts on. */
+/* ah._excerpt(text, most): one short line of the text, without secrets and terminal commands. */
 static int excerpt(lua_State *L)
 {
     ah_slice text = check_slice(L, 1);
@@ -90,8 +90,8 @@ static int excerpt(lua_State *L)
     return 1;
 }
 
-/* ah._full(status, text): the words of a failure -> what to do, window, used where they say that
- * the context is full; else nothing. */
+/* ah._full(status, text): what to do, window and used, if the text of a failure says that the
+ * context is full; else nothing. */
 static int full(lua_State *L)
 {
     ah_full f =

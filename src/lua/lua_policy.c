@@ -1,6 +1,6 @@
-/* One policy is asked at a time; who is asked next, and what becomes of its ruling, is
- * run/gate.c's. A kept policy is a table { before, after, shadow, name, self }. Its functions are
- * called, not resumed: they never wait. */
+/* Asks one policy at a time; run/gate.c decides which is next and what its verdict does. A kept
+ * policy is a table { before, after, shadow, name, self }. Its functions are called, not resumed:
+ * they never wait. */
 #include "lua/lua_policy.h"
 
 #include "lua/lua_fields.h"
@@ -23,9 +23,9 @@ typedef struct asked {
     bool there;
 } asked;
 
-/* -- reading them ------------------------------------------------------------------------------ */
+/* -- reading policies -------------------------------------------------------------------------- */
 
-/* -- ... item kept: the function in its field, or none. */
+/* -- ... item kept: copies the function in the item's field, if there is one */
 static bool keep_function(lua_State *L, const char *what, int at, const char *field)
 {
     int type = lua_getfield(L, -2, field);
@@ -84,7 +84,7 @@ void ah_lua_read_policies(lua_State *L, const char *what, lua_Integer n)
     lua_remove(L, -2);
 }
 
-/* -- what a policy says ----------------------------------------------------------------------- */
+/* -- reading verdicts ------------------------------------------------------------------------- */
 
 static int mistake(lua_State *L, int idx, const char *expected)
 {
@@ -95,7 +95,7 @@ static int mistake(lua_State *L, int idx, const char *expected)
                         lua_type(L, idx) == LUA_TSTRING ? "\"" : "", expected);
 }
 
-/* The words at idx, or those that stand in for them. */
+/* Appends the reason at idx, or else `otherwise`. */
 static void take_why(lua_State *L, int idx, ah_ruling *r, const char *otherwise)
 {
     if (!ah_lua_put_reason(L, idx, &r->why))
@@ -179,7 +179,7 @@ static void read_replacement(lua_State *L, int idx, ah_ruling *r)
     r->verdict = AH_VERDICT_REPLACE;
 }
 
-/* One step of a pointer, unescaped, pushed; returns what is behind it. */
+/* Pushes one step of a pointer, unescaped; returns the rest of the pointer. */
 static ah_slice push_step(lua_State *L, ah_slice p)
 {
     char name[MAX_POINTER];
@@ -195,7 +195,8 @@ static ah_slice push_step(lua_State *L, ah_slice p)
     return (ah_slice){p.p + at, p.n - at};
 }
 
-/* -- ... container step: the key under which it has a member, in the place of the step; else nil */
+/* -- ... container step: replaces the step by the key of an existing member; false: there is
+ * none */
 static bool find_member(lua_State *L)
 {
     lua_Integer index;
@@ -217,7 +218,7 @@ static bool find_member(lua_State *L)
     return true;
 }
 
-/* The value at idx without what the pointer names; true if there was such a thing. */
+/* Removes from the value at idx the member that the pointer names; true if there was one. */
 static bool redact_one(lua_State *L, int idx, ah_slice pointer)
 {
     int top = lua_gettop(L);
@@ -249,7 +250,7 @@ static bool redact_one(lua_State *L, int idx, ah_slice pointer)
     return found;
 }
 
-/* Pointer number i of the list at idx, pushed. */
+/* Pushes and returns pointer number i of the list at idx. */
 static ah_slice push_pointer(lua_State *L, int idx, lua_Integer i)
 {
     ah_slice p;
@@ -263,7 +264,8 @@ static ah_slice push_pointer(lua_State *L, int idx, lua_Integer i)
     return p;
 }
 
-/* The list of pointers at idx. What none of them finds stays as it is. */
+/* Applies the list of pointers at idx. If none of them finds a member, the value is allowed
+ * unchanged. */
 static void redact(lua_State *L, int idx, const asked *a)
 {
     bool found = false;
@@ -324,7 +326,7 @@ static void push_result(lua_State *L, const asked *a)
     lua_setfield(L, -2, "value");
 }
 
-/* -- ... policy function: how it is called in warnings and events. */
+/* -- ... policy function: sets the name for warnings and events */
 static void name_policy(lua_State *L, ah_ruling *r)
 {
     bool named = lua_getfield(L, -2, "name") == LUA_TSTRING;
@@ -336,8 +338,8 @@ static void name_policy(lua_State *L, ah_ruling *r)
         ah_lua_defined(L, -1, r->policy, sizeof r->policy);
 }
 
-/* -- ... policy function: of a table, it takes that first where it has a parameter for it, as
- * methods do. Returns how many were pushed. */
+/* -- ... policy function: pushes the policy's table if the function has a parameter for it, as
+ * methods do. Returns the number of values pushed. */
 static int push_self(lua_State *L, int arguments)
 {
     lua_Debug about;

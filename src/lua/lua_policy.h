@@ -1,13 +1,13 @@
-/* Policies written in Lua, as a run asks them (run/hooks.h: before, after). */
+/* Policies in Lua, called by a run (run/hooks.h: before, after). They are called, not resumed, so
+ * they cannot wait. A policy that fails denies the call or blocks its result. */
 #ifndef AH_LUA_POLICY_H
 #define AH_LUA_POLICY_H
 
 #include "lua/lua_state.h"
 #include "run/run.h"
 
-/* The list of n on top of L, each a function or a table { before, after, shadow, name }, is
- * replaced by the form in which it is kept: nobody changes it behind the run's back. Raises, `what`
- * and the field in front. */
+/* Replaces the list of n policies on top of L, each a function or a table { before, after, shadow,
+ * name }, by a copy that the script cannot change. Raises, with `what` and the field in front. */
 void ah_lua_read_policies(lua_State *L, const char *what, lua_Integer n);
 
 /* ud: the ah_lua_hooks of the run. */

@@ -1,22 +1,21 @@
-/* Posts: a call that fails has sent nothing and added no tools. Posts are kept in the call's
- * overlay, in the order in which they were requested, and made when the outermost call is
- * committed: first made so that they can be undone, as a later part may fail, and announced when
- * everything stands. An agent that the call itself runs gets its own before: a conversation only
- * grows. */
+/* Posts: a call that fails has sent no message and added no tools. Posts are kept in the call's
+ * overlay in the order of the requests, and made when the outermost call is committed: first in a
+ * way that can be undone, since a later part may fail, then announced. Only an agent that the call
+ * itself runs gets its posts earlier, because a conversation only grows. */
 #include "lua/lua_post.h"
 
 #include "lua/lua_now.h"
 
-static const char posts_key; /* the participant's key: one for all agents */
+static const char posts_key; /* key of the participant: one for all agents */
 
 enum { MAX_POSTS = 4096 /* in one call */ };
 
 struct ah_post {
     ah_post *next;
     ah_lua *lua;
-    int ref; /* the agent's object; LUA_NOREF: it was not made to the end */
+    int ref; /* reference to the agent; LUA_NOREF: not completed */
     ah_lua_agent *agent;
-    ah_text *entry; /* a message; NULL: */
+    ah_text *entry; /* a message; NULL: changes */
     ah_changes changes;
     bool made;
     ah_run *run; /* in which it is made; NULL: between runs */
@@ -31,7 +30,7 @@ typedef struct posts {
     size_t n;
 } posts;
 
-/* -- one ---------------------------------------------------------------------------------- */
+/* -- one post ----------------------------------------------------------------------------- */
 
 static void free_post(ah_post *p)
 {
@@ -71,14 +70,14 @@ static ah_status try_changes(ah_post *p, ah_err *err)
     return ah_inject_try(&p->in, &p->changes, err);
 }
 
-/* False for an agent that is closed, or whose only run is over. */
+/* False for an agent that is closed or whose only run is over. */
 static bool takes_posts(const ah_lua_agent *a)
 {
     return a->transcript && !a->closed && (a->current || !a->once);
 }
 
-/* The run in which the agent's tools change; NULL: between runs, or before one has said
- * anything. */
+/* Returns the run in which the agent's tools change; NULL: between runs, or in one that is still
+ * being prepared. */
 static ah_run *run_of(const ah_lua_agent *a)
 {
     ah_run *run = a->current ? ah_driver_run_run(ah_lua_run_driven(a->current)) : NULL;
@@ -328,7 +327,7 @@ static ah_status change_now(ah_lua_agent *a, ah_changes *c, ah_err *err)
     return st;
 }
 
-/* Raises at the script's line for names that are taken now. Names that are taken only by the commit
+/* Raises at the script's line for names that are already taken. Names that are taken by the commit
  * fail the call. */
 static void check_names(lua_State *L, const ah_lua_agent *a, const ah_changes *c)
 {
@@ -394,7 +393,7 @@ static void deliver(lua_State *L, ah_overlay *o, const ah_lua_agent *a)
     }
 }
 
-/* The outermost call's first: as deep as runs inside runs. */
+/* Delivers the outermost call's first. The recursion is as deep as the nesting of runs. */
 static void deliver_all(lua_State *L, ah_overlay *o, const ah_lua_agent *a)
 {
     if (!o)

@@ -1,6 +1,6 @@
-/* ah.process { command, args, ... }: a child process with streams, for programs that talk with
- * others (protocols over stdin and stdout). Here are its beginning, its input, and its end; the
- * rest is lua_child.c's and lua_child_output.c's. */
+/* ah.process { command, args, ... }: a child process with streams, for programs that talk to others
+ * (protocols over stdin and stdout). This file has its start, its input and its end; lua_child.c
+ * and lua_child_output.c have the rest. */
 #define _GNU_SOURCE /* O_PATH */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,10 +25,10 @@ static const char WHAT[] = "ah.process";
 enum {
     MAX_ERRORS = 64 << 10,
     MOST_ERRORS = 16 << 20,
-    TOLD = 400, /* bytes of the errors' end in a message */
+    TOLD = 400, /* bytes of its standard error's end in a message */
     GRACE_MS = 2000,
     STALL_MS = 10 * 1000,
-    LAST_WORDS_MS = 1000 /* for its end to be told, where it has closed its input */
+    LAST_WORDS_MS = 1000 /* to wait for its end after it has closed its input */
 };
 
 /* -- words ------------------------------------------------------------------------------------- */
@@ -53,7 +53,7 @@ static void put_end(const ah_child *c, ah_buf *out)
         ah_buf_fmt(out, "ended with exit code %d", r->code);
 }
 
-/* Puts the end of its standard error, as one line. */
+/* Appends the end of its standard error, as one line. */
 static void put_last_words(const ah_child *c, ah_buf *out)
 {
     ah_slice all = ah_ends_tail(&c->errors);
@@ -70,7 +70,7 @@ static void put_last_words(const ah_child *c, ah_buf *out)
     ah_excerpt(all, &c->lua->host->secrets, TOLD, out);
 }
 
-/* -- nil err    of a process that takes no more input */
+/* -- nil err    for a process that takes no more input */
 static int fails_gone(lua_State *L, const ah_child *c)
 {
     ah_buf *b = ah_lua_push_buf(L, AH_MAX_MESSAGE);
@@ -133,13 +133,13 @@ static int write_on(lua_State *L, int status, lua_KContext ctx)
     if (c->ended || w->late)
         return fails_gone(L, c);
     if (!ah_process_has_input(c->p) && w->need == AH_CHILD_WRITTEN) {
-        w->need = AH_CHILD_END; /* it is about to say how it ended, if it does */
+        w->need = AH_CHILD_END; /* it will report how it ended, if it ends */
         w->until = ah_host_now(c->lua->host) + LAST_WORDS_MS;
     }
     return ah_child_await(L, (int)ctx, w, write_on);
 }
 
-/* p:write(text, { timeout }) -> true when the process's pipe has taken it; nil, err */
+/* p:write(text, { timeout }) -> true when the process's pipe has taken the text; nil, err */
 static int process_write(lua_State *L)
 {
     ah_child *c = ah_child_check(L);
@@ -250,7 +250,7 @@ static const ah_option wait_rows[] = {
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(ah_child_wait, discard),
-     .doc = "its output is thrown away meanwhile"},
+     .doc = "discards the output meanwhile"},
     {0},
 };
 const ah_subject ah_subject_process_wait = {.what = "process:wait",
@@ -258,7 +258,7 @@ const ah_subject ah_subject_process_wait = {.what = "process:wait",
                                             .row = wait_rows,
                                             .base = &ah_subject_process_time};
 
-/* p:wait { timeout, discard } -> how it ended; nil, err where that has not come, or it never ran */
+/* p:wait { timeout, discard } -> how it ended; nil, err if the time is over or it never ran */
 static int process_wait(lua_State *L)
 {
     ah_child *c = ah_child_check(L);
@@ -284,7 +284,7 @@ static int closed(lua_State *L, int status, lua_KContext ctx)
     return c->ended ? push_result(L, c) : ah_child_is_closed(L, c);
 }
 
-/* Waits for its output hear of it now; waits for its end go on. */
+/* Ends the waits for its output now; waits for its end continue. */
 static void begin_closing(ah_child *c)
 {
     if (c->closing || !c->p)
@@ -299,7 +299,7 @@ static void begin_closing(ah_child *c)
     ah_child_wake(c);
 }
 
-/* p:close() -> as wait: ends its input, and after `grace` the process, with all below */
+/* p:close() -> as wait: closes its input, and after `grace` ends the process with all below it */
 static int process_close(lua_State *L)
 {
     ah_child *c = ah_child_check(L);
@@ -314,7 +314,7 @@ static int process_close(lua_State *L)
     return closed(L, LUA_OK, 2);
 }
 
-/* A variable that goes out of scope: where no time may be taken, it ends at once. */
+/* __close of a variable: ends the process at once if no time may be taken. */
 static int process_leave(lua_State *L)
 {
     ah_child *c = ah_child_of(L);
@@ -330,7 +330,7 @@ static int process_leave(lua_State *L)
     return 0;
 }
 
-/* p:kill(signal) -> true; nil, err where it has ended */
+/* p:kill(signal) -> true; nil, err if it has ended */
 static int process_kill(lua_State *L)
 {
     ah_child *c = ah_child_check(L);
@@ -358,7 +358,7 @@ static int process_kill(lua_State *L)
     return 1;
 }
 
-/* p:errors() -> what it has written to its standard error so far, as UTF-8 */
+/* p:errors() -> its standard error so far, as UTF-8 */
 static int process_errors(lua_State *L)
 {
     ah_child *c = ah_child_check(L);
@@ -403,39 +403,39 @@ static const ah_option process_rows[] = {
      .needed = true,
      .is = "string",
      .type = "string",
-     .doc = "the program: a name that is looked for in `PATH`, or a path. No shell reads it"},
+     .doc = "the program: a name to be found in `PATH`, or a path. No shell is used"},
     {.name = "args",
      .kinds = AH_OPT_LIST,
      .is = "list of strings",
      .type = "string[]",
-     .doc = "its arguments, as they are"},
+     .doc = "its arguments, passed unchanged"},
     {.name = "env",
      .kinds = AH_OPT_TABLE,
      .type = "table<string, string|boolean>",
      .doc = "variables beside [the usual ones](processes.md#what-it-has): a string; `true` for the "
-            "value that the host has; `false` for none"},
+            "host's value; `false` for none"},
     {.name = "cwd",
      .kinds = AH_OPT_STRING,
      .otherwise = "that of the host",
-     .doc = "the folder that it begins in, opened when it is started"},
+     .doc = "the working folder, opened at the start"},
     {.name = "sandbox",
      .kinds = AH_OPT_STRING | AH_OPT_TABLE,
      .words = AH_LAUNCH_SANDBOXES,
      .otherwise = "`none`",
      .type = "\"none\"|\"auto\"|\"require\"|\"landlock\"|\"bubblewrap\"|ah.ProcessSandbox",
      .to = AH_TO_WORD(given, sandbox),
-     .doc = "[what it may read, write and reach](processes.md#sandbox)"},
+     .doc = "[limits](processes.md#sandbox) on what it can read, write and reach"},
     {.name = "stdin",
      .kinds = AH_OPT_OBJECT,
      .is = "string or false",
      .type = "string|false",
      .to = AH_TO_HELD(given, input),
-     .doc = "all that it reads, written and closed at once; false: it reads nothing"},
+     .doc = "its whole input, written and closed at once; false: no input"},
     {.name = "merge",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(given, merge),
-     .doc = "its errors go where its output goes, in the order of writing"},
+     .doc = "joins standard error to standard output, in the order of writing"},
     {.name = "max_errors",
      .kinds = AH_OPT_NUMBER,
      .most = MOST_ERRORS,
@@ -443,15 +443,14 @@ static const ah_option process_rows[] = {
      .otherwise = "65536",
      .type = "integer",
      .to = AH_TO_SIZE(given, max_errors),
-     .doc = "of its standard error that are kept: the first quarter, and the end"},
+     .doc = "standard error that is kept: the first quarter, and the end"},
     {.name = "stall",
      .kinds = AH_OPT_NUMBER,
      .least = 0.001,
      .unit = "seconds",
      .otherwise = "10",
      .to = AH_TO_MS(given, stall_ms),
-     .doc = "after which a method that waits gives up, while the process stands still since nobody "
-            "reads it"},
+     .doc = "time after which a waiting method fails because unread output blocks the process"},
     {0},
 };
 const ah_subject ah_subject_process = {.what = WHAT,
@@ -465,28 +464,28 @@ static const ah_option sandbox_rows[] = {
      .words = AH_LAUNCH_SANDBOXES,
      .otherwise = "`require`",
      .to = AH_TO_WORD(ah_sandbox_config, kind),
-     .doc = "as above"},
+     .doc = "the kind, as above"},
     {.name = "read",
      .kinds = AH_OPT_LIST,
      .otherwise = "everything",
      .is = "list of strings",
      .type = "string[]",
-     .doc = "folders that it may read, beside the system's, and those in `write`"},
+     .doc = "folders that it can read, beside the system's, and those in `write`"},
     {.name = "write",
      .kinds = AH_OPT_LIST,
      .is = "list of strings",
      .type = "string[]",
-     .doc = "folders that it may write to, beside its temporary one (`$TMPDIR`)"},
+     .doc = "folders that it can write to, beside its temporary one (`$TMPDIR`)"},
     {.name = "network",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(ah_sandbox_config, network),
-     .doc = "true if the internet may be reached"},
+     .doc = "true if the internet can be reached"},
     {.name = "owners",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(ah_sandbox_config, owners),
-     .doc = "with `landlock`, for root: true if it keeps its rights over owners"},
+     .doc = "with `landlock`, for root: keeps the rights over owners"},
     {0},
 };
 const ah_subject ah_subject_process_sandbox = {
@@ -570,7 +569,7 @@ static ah_status no_program(const ah_launch *g, ah_err *err)
                       e == ENOENT ? "" : ": ", e == ENOENT ? "" : strerror(e));
 }
 
-/* A program that is not there is told now. `file` stays open for the sandbox. */
+/* Finds the program. A missing one is reported now. `file` stays open for the sandbox. */
 static ah_status find_command(ah_launch *g, char *path, int *file, ah_err *err)
 {
     ah_status st;

@@ -1,7 +1,7 @@
-/* ah.prompt, and prompt:render(params) with what it gives.
+/* ah.prompt, and prompt:render(params) with its result.
  *
- * An object holds one reference to the prompt and the binding of the parameters that were
- * rendered last, so that rendering the same again costs a comparison. */
+ * An object holds one reference to the prompt and one to the binding of the parameters that were
+ * rendered last, so that rendering the same parameters again costs only a comparison. */
 #include "lua/lua_prompt.h"
 
 #include "io/file.h"
@@ -88,7 +88,7 @@ static void read_output(lua_State *L, draft *d)
 
 /* -- parameters and overrides ---------------------------------------------------------- */
 
-/* -- text, of the buffer below it, which is emptied */
+/* -- text, from the buffer below it, which is emptied */
 static ah_slice take_text(lua_State *L, ah_buf *b)
 {
     ah_slice text;
@@ -134,7 +134,7 @@ ah_slice ah_lua_push_params(lua_State *L, int idx, const char *what)
     return text;
 }
 
-/* -- text of the file, in a buffer that Lua frees */
+/* -- text of the file, in a buffer that the collector frees */
 static ah_buf *push_file(lua_State *L, const char *what, const char *path)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_OVERRIDES);
@@ -161,7 +161,7 @@ static ah_slice push_json_file(lua_State *L, const char *what, const char *path)
     return take_text(L, b);
 }
 
-/* The table that a Lua file returns. */
+/* Returns the table that a Lua file returns, as JSON in a pushed buffer. */
 static ah_slice push_lua_file(lua_State *L, const char *what, const char *path)
 {
     ah_buf *text = push_file(L, what, path), *json = ah_lua_push_buf(L, MAX_OVERRIDES);
@@ -177,9 +177,8 @@ static ah_slice push_lua_file(lua_State *L, const char *what, const char *path)
     return take_text(L, json);
 }
 
-/* Pushes overrides as JSON text: those of the table at idx, or of the file whose name is
- * there (a .lua file returns the table, see lua_data.h; any other is JSON). Raises
- * AH_USAGE where there are none. */
+/* Pushes overrides as JSON text: those of the table at idx, or of the file with that name (a .lua
+ * file returns the table, see lua_data.h; any other is JSON). Raises AH_USAGE for other values. */
 static ah_slice push_overrides(lua_State *L, int idx, const char *what)
 {
     const char *path;
@@ -253,7 +252,7 @@ static const ah_option prompt_rows[] = {
     {.name = "key",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(prompt_fields, key),
-     .doc = "of 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`"},
+     .doc = "1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, the first a letter or digit"},
     {.name = "name",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(prompt_fields, name),
@@ -261,23 +260,23 @@ static const ah_option prompt_rows[] = {
     {.name = "ns",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(prompt_fields, ns),
-     .doc = "the namespace of the key: such a name, or several with `/` between them, such as "
-            "`examples/tooling`, of 128 characters in all"},
+     .doc = "the namespace of the key: one such name, or several joined by `/`, such as "
+            "`examples/tooling`; at most 128 characters in all"},
     {.name = "sections",
      .kinds = AH_OPT_LIST,
      .is = "list of sections",
      .type = "ah.Section[]",
-     .doc = "another way to give the array part"},
+     .doc = "another form of the array part"},
     {.name = "output",
      .kinds = AH_OPT_ANY,
      .is = "table, JSON text or schema",
      .type = "table|string|ah.Schema",
-     .doc = "JSON Schema of what the answers must be"},
+     .doc =
+         "JSON Schema of the last answer, see [Structured output](prompts.md#structured-output)"},
     {.name = "resources",
      .kinds = AH_OPT_TABLE,
      .type = "any",
-     .doc =
-         "what handlers find as [`ctx.resources`](sessions.md#resources); also `prompt.resources`"},
+     .doc = "for handlers, as [`ctx.resources`](sessions.md#resources); also `prompt.resources`"},
     {.name = "overrides",
      .kinds = AH_OPT_ANY,
      .is = "table or string",
@@ -316,11 +315,11 @@ static int new_prompt(lua_State *L)
     def.n = ah_lua_push_sections(L, 1, "ah.prompt", "sections");
     def.section = ah_lua_section_list(L, lua_gettop(L), "ah.prompt", def.n);
     ah_lua_new_prompt(L, &def);
-    d->resources = NULL; /* the prompt's now */
+    d->resources = NULL; /* owned by the prompt now */
     return 1;
 }
 
-/* -- what rendering gives ------------------------------------------------------------------- */
+/* -- rendered prompts ----------------------------------------------------------------------- */
 
 static ah_rendered_prompt *check_rendered(lua_State *L)
 {
@@ -362,7 +361,7 @@ static void push_summarized(lua_State *L, const ah_rendered_prompt *r)
     }
 }
 
-/* Lists are made once for each rendered object. */
+/* Pushes a list, which is made once for each rendered object. */
 static int push_list(lua_State *L, const ah_rendered_prompt *r, int slot,
                      void (*push)(lua_State *L, const ah_rendered_prompt *r))
 {
@@ -412,7 +411,7 @@ static int prompt_gc(lua_State *L)
     return ah_lua_retire(L);
 }
 
-/* The binding of the parameters at 2: the last one where they are the same. */
+/* Returns the binding of the parameters at 2: the last one if they are the same. */
 static ah_binding *bind(lua_State *L, prompt *p, const char *what)
 {
     ah_slice params = ah_lua_push_params(L, 2, what);
@@ -428,7 +427,7 @@ static ah_binding *bind(lua_State *L, prompt *p, const char *what)
     return b;
 }
 
-/* -- rendered. A function of a section may render, too: the binding is held meanwhile. */
+/* -- rendered. A function of a section may render, too, so the binding is held meanwhile. */
 static ah_rendered_prompt *push_rendered(lua_State *L, ah_binding *b, bool text)
 {
     ah_rendered_prompt **box = lua_newuserdatauv(L, sizeof *box, 2);
@@ -464,7 +463,7 @@ static int prompt_tools(lua_State *L)
     return 1;
 }
 
-/* prompt:section(path): as it was declared, or nil. */
+/* prompt:section(path): the section as declared, or nil. */
 static int prompt_section(lua_State *L)
 {
     ah_section *s;

@@ -1,5 +1,5 @@
-/* A prompt is bound and rendered while the fields are read, so that what is wrong with it
- * is raised at the script's line. */
+/* Binds and renders a prompt while the fields are read, so that its faults are raised at the
+ * script's line. */
 #include "lua/lua_prompt_fields.h"
 
 #include "lua/lua_error.h"
@@ -25,7 +25,8 @@ static size_t count_sections(lua_State *L)
     return (size_t)n;
 }
 
-/* -- prompt: that of the field, or one of the sections in the array part; NULL and nil: none */
+/* -- prompt: that of the field, or one made of the sections in the array part; nil (returns NULL):
+ * none */
 static ah_prompt *push_prompt(lua_State *L, size_t n)
 {
     ah_prompt_def def = {.n = n};
@@ -53,7 +54,7 @@ static void need_prompt(lua_State *L, const ah_prompt *p, const char *field)
         ah_lua_raise(L, AH_USAGE, "ah.run: field '%s' without a prompt", field);
 }
 
-/* Prompt on top of the stack. */
+/* Binds the prompt, which is on top of the stack. */
 static void bind(lua_State *L, ah_prompt *p, const ah_transcript *t, ah_session *session,
                  ah_prompt_fields *out)
 {
@@ -95,7 +96,7 @@ void ah_prompt_fields_read(lua_State *L, const ah_log *log, const ah_transcript 
 
     out->n_sections = count_sections(L);
     p = push_prompt(L, out->n_sections);
-    if (lua_getfield(L, 1, "setup") == LUA_TNIL) /* which has them, too */
+    if (lua_getfield(L, 1, "setup") == LUA_TNIL) /* `setup` uses params, too */
         need_prompt(L, p, "params");
     need_prompt(L, p, "overrides");
     if (p && lua_getfield(L, 1, "overrides") != LUA_TNIL)
@@ -116,10 +117,10 @@ void ah_prompt_fields_clear(ah_prompt_fields *p)
     *p = (ah_prompt_fields){0};
 }
 
-/* -- what follows from it ----------------------------------------------------------- */
+/* -- tools and system text ---------------------------------------------------------- */
 
-/* Raises if a tool has a name of one of the prompt's tools. Tools of disabled and summarised
- * sections count: they may be offered later. */
+/* Raises if a tool has the name of one of the prompt's tools. Tools of disabled and summarised
+ * sections count, since they may be offered later. */
 static void check_names(lua_State *L, const ah_prompt *p, const ah_changes *tools)
 {
     ah_err err;
@@ -197,7 +198,7 @@ static void set_around(lua_State *L, ah_prompt_fields *p, ah_slice system, ah_bu
         ah_lua_raise_err(L, &err);
 }
 
-/* True if the script last said this system text, whatever a strategy has set since. */
+/* True if the script's last system text equals this one, whatever a strategy has set since. */
 static bool in_force(const ah_transcript *t, const ah_buf *text, ah_err *err)
 {
     size_t at = ah_disclosure_text_at(t);
@@ -276,7 +277,7 @@ void ah_prompt_fields_copy(lua_State *L, ah_prompt_fields *p, const ah_prompt_fi
         return;
     if (ah_read_section_tool(&p->disclosure, &own, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
-    ah_registry_put(tools, own, NULL); /* there is one, so it cannot fail */
+    ah_registry_put(tools, own, NULL); /* it replaces one, so it cannot fail */
     ah_tool_unref(own);
 }
 
@@ -318,7 +319,7 @@ static bool is_unknown(const ah_registry *tools, const ah_tool *t)
     return !ah_registry_find(tools, name) && !ah_registry_had(tools, name, NULL);
 }
 
-/* Adds the tools that the prompt has now and has not offered. */
+/* Adds the tools that the prompt has now and has not offered yet. */
 static ah_status add_new(ah_prompt_fields *p, const ah_rendered_prompt *had,
                          const ah_rendered_prompt *now, const ah_registry *tools, ah_changes *out,
                          ah_err *err)
@@ -387,7 +388,7 @@ static ah_status change_tools(ah_prompt_fields *p, const ah_transcript *t,
     return st == AH_OK ? add_new(p, had, now, tools, out, err) : st;
 }
 
-/* True if the system text is still right for the rendering `now`. p->told is the rendering in it;
+/* True if the system text is still right for the rendering `now`. `told` is the rendering in it;
  * NULL: not known, so the texts are compared. */
 static bool still_told(const ah_prompt_fields *p, const ah_transcript *t,
                        const ah_rendered_prompt *now, ah_err *err)
@@ -407,7 +408,7 @@ static bool still_told(const ah_prompt_fields *p, const ah_transcript *t,
     return is;
 }
 
-/* Called after a restart, which has set the system text anew: sections read before are in it. */
+/* Called after a restart, which has replaced the system text: it includes sections read before. */
 static void after_restart(ah_prompt_fields *p, const ah_transcript *t)
 {
     if (!p->disclosure.rewrote)
@@ -442,7 +443,7 @@ ah_status ah_prompt_fields_look(ah_prompt_fields *p, const ah_transcript *t,
     if ((st = err->status) == AH_OK && look->rendered != had)
         st = change_tools(p, t, had, look->rendered, tools, out, err);
     ah_rendered_prompt_unref(had);
-    if (st == AH_OK && look->rewritten) /* behind the tools: it breaks the cache for them, too */
+    if (st == AH_OK && look->rewritten) /* after the tools: it breaks the cache for them, too */
         st = ah_disclosure_set_prompt(&p->disclosure, look->rendered, out, err);
     return st;
 }

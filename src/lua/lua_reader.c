@@ -1,22 +1,22 @@
-/* Subjects of options (base/option.h) as data of the library's own Lua: ah._reader makes the reader
- * of one, which reads as those of C do, and ah._options shows it beside them. */
+/* Subjects of options (base/option.h) as data of the library's own Lua. ah._reader makes a reader
+ * from a subject. It works like those of C, and ah._options lists both. */
 #include <lauxlib.h>
 
 #include "lua/lua_open.h"
 #include "lua/lua_options.h"
 
-/* Its texts are held by its user value. */
+/* A reader; its user value keeps its texts. */
 typedef struct reader {
     ah_subject subject;
     ah_option row[]; /* the last one has no name */
 } reader;
 
 static const char READERS[] =
-    "agenthost.readers"; /* registry: a list of them; also type -> place */
+    "agenthost.readers"; /* registry: a list of readers; also type -> place */
 
-enum { SUBJECT = 1, TEXTS, DEFAULTS, READER, ROWS }; /* the stack of make_reader */
+enum { SUBJECT = 1, TEXTS, DEFAULTS, READER, ROWS }; /* stack of make_reader */
 
-/* The text on top is popped, and held. */
+/* Returns the text on top (popped), and keeps it. */
 static const char *hold(lua_State *L)
 {
     const char *text = lua_tostring(L, -1);
@@ -26,7 +26,7 @@ static const char *hold(lua_State *L)
     return text;
 }
 
-/* Of the table on top. */
+/* Returns the text in a field of the table on top. */
 static const char *text_of(lua_State *L, const char *name)
 {
     int type = lua_getfield(L, -1, name);
@@ -57,7 +57,7 @@ static unsigned kind_of(lua_State *L, ah_slice word)
     return (unsigned)luaL_error(L, "'%s' is no kind of option", lua_pushlstring(L, word.p, word.n));
 }
 
-/* "string list" */
+/* Returns the bits of "string list". */
 static unsigned kinds_of(lua_State *L, const char *words)
 {
     unsigned kinds = 0;
@@ -70,7 +70,7 @@ static unsigned kinds_of(lua_State *L, const char *words)
     return kinds ? kinds : (unsigned)luaL_error(L, "an option without kinds");
 }
 
-/* As pages show it, where the row says nothing else. */
+/* Returns the default as pages show it, unless the row has a text for that. */
 static const char *show_default(lua_State *L)
 {
     int type = lua_getfield(L, -1, "default");
@@ -89,7 +89,7 @@ static const char *show_default(lua_State *L)
     return hold(L);
 }
 
-/* Of the row on top. */
+/* Reads the row on top. */
 static void read_row(lua_State *L, ah_option *o)
 {
     if (!(o->name = text_of(L, "name")))
@@ -110,7 +110,7 @@ static void read_row(lua_State *L, ah_option *o)
         o->otherwise = show_default(L);
 }
 
-/* The reader on top becomes one of those that ah._options shows; one of its type gives way. */
+/* Lists the reader on top in ah._options; it replaces one of the same type. */
 static void note(lua_State *L, const char *type)
 {
     luaL_getsubtable(L, LUA_REGISTRYINDEX, READERS);
@@ -125,7 +125,8 @@ static void note(lua_State *L, const char *type)
     lua_pop(L, 1);
 }
 
-/* (table, what or nil), with the reader and its defaults -> a table of its own with the fields */
+/* (table, what or nil), with the reader and its defaults as upvalues -> a new table with the
+ * fields */
 static int read(lua_State *L)
 {
     const reader *r = lua_touserdata(L, lua_upvalueindex(1));
@@ -145,7 +146,7 @@ static int read(lua_State *L)
     return 1;
 }
 
-/* A reader of the subject, its rows still to be filled. */
+/* Pushes a reader of the subject, with rows still to be filled. */
 static reader *push_reader(lua_State *L, size_t n)
 {
     size_t size = sizeof(reader) + (n + 1) * sizeof(ah_option);
@@ -165,7 +166,7 @@ static reader *push_reader(lua_State *L, size_t n)
     return r;
 }
 
-/* ah._reader "ah.Annotations": of a subject of C. */
+/* ah._reader "ah.Annotations": a reader of a subject of C. */
 static int reader_of_type(lua_State *L)
 {
     const ah_subject *s = ah_subject_of_type(lua_tostring(L, 1));
@@ -179,8 +180,8 @@ static int reader_of_type(lua_State *L)
 }
 
 /* ah._reader { what, type, doc, list, rows = { { name, kinds = "string list", least, most, words,
- * default, otherwise, unit, is, type, doc, needed } } }: gives read(table, what) -> a table of its
- * own, with the defaults of what is absent. */
+ * default, otherwise, unit, is, type, doc, needed } } }: returns read(table, what) -> a new table,
+ * with the defaults of absent fields. */
 static int make_reader(lua_State *L)
 {
     lua_Integer n;

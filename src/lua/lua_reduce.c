@@ -1,6 +1,6 @@
-/* Values of slices as Lua values, and reducers written in Lua. A reducer is called by the protected
- * call with a view of its slice, on which it records the changes; the core takes them only when it
- * has returned. */
+/* Values of slices as Lua values, and reducers written in Lua. A reducer is called in protected
+ * mode with a view of its slice, which records its changes. The core takes them only after the
+ * reducer has returned. */
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_host.h"
@@ -11,15 +11,15 @@
 static const char VIEW[] = "agenthost.view";
 static const char LIST[] = "agenthost.list";
 
-/* The slice as a reducer makes it. */
+/* The slice as a reducer changes it. */
 typedef struct view {
-    int64_t number; /* of the reducer: after it has returned the rest is gone */
+    int64_t number; /* of the reducer: the view is invalid after its return */
     ah_session *s;
     int slice;
     ah_list *list;
 } view; /* user value 1: the family */
 
-/* The Lua function behind a reducer of the core. */
+/* The Lua function of a reducer of the core. */
 typedef struct reducer {
     ah_lua *lua;
     const ah_session *root;
@@ -173,7 +173,8 @@ static int view_len(lua_State *L)
     return 1;
 }
 
-/* view:append(value), view:extend(list), view:replace(list), view:clear(): each gives the view. */
+/* view:append(value), view:extend(list), view:replace(list), view:clear(): each returns the
+ * view. */
 static int view_append(lua_State *L)
 {
     const view *v = check_view(L);
@@ -240,8 +241,8 @@ static void push_session_event(lua_State *L, const ah_session_event *e, int fami
     lua_setfield(L, -2, "value");
 }
 
-/* Calls the reducer. Does nothing if no script holds the session any more: nobody can see the
- * result. */
+/* Calls the reducer. Does nothing if no script holds the session any more, since the result would
+ * not be visible. */
 static int call_reducer(lua_State *L)
 {
     reducing *now = lua_touserdata(L, 1);
@@ -260,8 +261,8 @@ static int call_reducer(lua_State *L)
     lua_call(L, 2, 1);
     if (!lua_isnil(L, -1) && !lua_rawequal(L, -1, 4))
         luaL_error(L,
-                   "it must say on its view what is to change (view:append(value) ...), and "
-                   "return that or nothing; it returned a %s",
+                   "a reducer changes its view (view:append(value) ...) and returns the view "
+                   "or nothing; it returned a %s",
                    luaL_typename(L, -1));
     return 0;
 }
@@ -271,7 +272,7 @@ static ah_status reduce(void *ud, ah_slice slice, const ah_session_event *e, ah_
 {
     const reducer *r = ud;
     reducing now = {r, e, list};
-    int64_t outer = r->lua->reducing; /* a finalizer may end a run while another reducer works */
+    int64_t outer = r->lua->reducing; /* a finalizer may end a run while another reducer runs */
     lua_State *L = r->lua->caller;
     ah_err inner;
     ah_status st;
@@ -309,7 +310,7 @@ static reducer *new_reducer(ah_lua *h, ah_session *s, int slice, int event)
         return NULL;
     *r = (reducer){.lua = h, .root = ah_session_root(s), .slice = slice};
     ah_buf_init(&key, &h->mem, 256);
-    ah_buf_fmt(&key, "%.*s %.*s", AH_FMT(a), AH_FMT(b)); /* no name of a type: it has a blank */
+    ah_buf_fmt(&key, "%.*s %.*s", AH_FMT(a), AH_FMT(b)); /* no name of a type contains a blank */
     ah_text_from_buf(&key, "key", &r->key, NULL);
     ah_buf_clear(&key);
     if (r->key)

@@ -1,6 +1,6 @@
 /* ah.registry: an ordered list of tools, each declared in brief until it is picked. Conversations
- * have registries of their own, made from it; a change here is applied to the agents that use it,
- * as by agent:add_tools. A pick of a model in a conversation is the conversation's own. */
+ * have registries of their own, made from this list; changes here are applied to the agents that
+ * use it, as by agent:add_tools. A model's pick belongs to its conversation alone. */
 #include "lua/lua_registry.h"
 
 #include "base/near.h"
@@ -21,7 +21,7 @@ static ah_book *check(lua_State *L)
     return luaL_checkudata(L, 1, AH_BOOK);
 }
 
-/* Returns its tools as the code that runs sees them. */
+/* Returns the tools as the current code sees them. */
 static const ah_registry *tools_of(lua_State *L)
 {
     return ah_book_seen(L, check(L));
@@ -41,7 +41,7 @@ static ah_tool *given(ah_tool *t)
     return t && t->full ? t->full : t;
 }
 
-/* *err says that there is no such tool, and which is near. */
+/* Sets *err to the error that there is no such tool, with the nearest name. */
 static void no_tool(const ah_registry *r, ah_slice name, ah_err *err)
 {
     ah_near near = {.to = name};
@@ -57,7 +57,7 @@ static void no_tool(const ah_registry *r, ah_slice name, ah_err *err)
 
 /* -- registering ------------------------------------------------------------------------------- */
 
-/* Tools, groups and names of groups at idx. */
+/* Adds the tools, groups and names of groups at idx. */
 static void put_all(lua_State *L, int idx, const char *what, bool replace)
 {
     ah_lua_push_flat_tools(L, idx, what);
@@ -93,8 +93,8 @@ static int registry_register_all(lua_State *L)
     return itself(L);
 }
 
-/* registry:register_all_builtin(which): what ah.builtin(which) gives; nil and its error where the
- * machine does not let one of them be made: none is registered then. */
+/* registry:register_all_builtin(which): registers the tools of ah.builtin(which). If one of them
+ * cannot be made on this machine, registers none and returns nil and the error. */
 static int registry_register_all_builtin(lua_State *L)
 {
     check(L);
@@ -251,7 +251,7 @@ static int take(lua_State *L, const ah_direct_reply *r)
     return 1;
 }
 
-/* The arguments at idx as JSON text on top: a table, JSON text, or nothing. */
+/* Pushes the arguments at idx (a table, JSON text, or nil) as JSON text. */
 static ah_slice push_args(lua_State *L, int idx, ah_lua *h)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_ARGS);
@@ -283,7 +283,7 @@ const ah_subject ah_subject_call = {.what = "registry:execute",
                                     .doc = "a call as messages and events have it",
                                     .row = call_rows};
 
-/* registry call -- registry name arguments: a call as messages and events have it. */
+/* (registry, call) -- registry name arguments: the call is as in messages and events. */
 static void read_call(lua_State *L)
 {
     lua_settop(L, 2);
@@ -293,7 +293,7 @@ static void read_call(lua_State *L)
     lua_remove(L, 2);
 }
 
-/* registry:execute(name, arguments), or of a call { name, arguments }: the reply of the call, or
+/* registry:execute(name, arguments), or with a call { name, arguments }: the result of the call, or
  * nil and an error. */
 static int registry_execute(lua_State *L)
 {

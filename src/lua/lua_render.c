@@ -1,6 +1,6 @@
-/* Typed arguments and values of tools, and how a value is shown to the model (seed 002,
- * Result Rendering Protocol): by the tool's own `render`, else by that of the value's type,
- * else as JSON, which the core does. */
+/* Typed arguments and values of tools, and the rendering of values for the model (seed 002, Result
+ * Rendering Protocol): by the tool's own `render`, else by that of the value's type, else as JSON,
+ * which the core does. */
 #include "lua/lua_render.h"
 
 #include <stdio.h>

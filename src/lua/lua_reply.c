@@ -12,7 +12,7 @@ enum { MAX_PRINT = 1 << 30 };
 
 typedef struct reply {
     ah_transcript *transcript;
-    size_t first, last; /* the run's entries */
+    size_t first, last; /* entries of the run */
     ah_text *text;
     ah_text *value; /* NULL: none */
     ah_stop stop;
@@ -60,7 +60,7 @@ static int reply_tostring(lua_State *L)
     return 1;
 }
 
-/* Its value, or its text where it has none. */
+/* Writes the reply's value, or its text if it has no value. */
 static ah_status put_reply(lua_State *L, ah_lua_json *j)
 {
     const reply *r = luaL_testudata(L, -1, REPLY);
@@ -68,7 +68,7 @@ static ah_status put_reply(lua_State *L, ah_lua_json *j)
 
     if (!r)
         return ah_lua_json_refuse(j, "a userdata cannot be JSON");
-    if (r->value) /* as the model wrote it, till now */
+    if (r->value) /* still as the model wrote it */
         return ah_json_canon(out->mem, ah_text_slice(r->value), out) == AH_NOMEM ? AH_NOMEM : AH_OK;
     ah_json_put_string(out, ah_text_slice(r->text));
     return AH_OK;
@@ -102,8 +102,8 @@ void ah_lua_push_messages(lua_State *L, const ah_transcript *t, size_t n)
     lua_call(L, 1, 1);
 }
 
-/* True if the entry's tools were added in mid-conversation: such tools have a provenance. Tools
- * that were picked were there before. */
+/* True if the entry's tools were added in mid-conversation: such tools have a provenance. Picked
+ * tools were there before. */
 static bool brought(ah_slice json)
 {
     ah_slice by = ah_json_member(json, "by");
@@ -111,7 +111,7 @@ static bool brought(ah_slice json)
     return by.p && !ah_json_member(by, "picked").p;
 }
 
-/* The names of one entry, with commas between them. */
+/* Appends the names of one entry, with commas between them. */
 static void put_names(ah_slice list, bool *first, ah_buf *out)
 {
     ah_json_reader r = ah_json_read(list);
@@ -158,7 +158,7 @@ static int push_changed(lua_State *L, const reply *r, ah_entry_kind kind)
     return 1;
 }
 
-/* The calls of one entry, with commas between them. */
+/* Appends the calls of one entry, with commas between them. */
 static void put_calls(ah_slice json, bool *first, ah_buf *out)
 {
     ah_json_reader r = ah_json_read(ah_json_member(json, "tool_calls"));
@@ -171,7 +171,7 @@ static void put_calls(ah_slice json, bool *first, ah_buf *out)
     }
 }
 
-/* The calls that the model made in the run, as its messages have them. */
+/* Pushes the calls that the model made in the run, as in its messages. */
 static int push_calls(lua_State *L, const reply *r)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_PRINT);
@@ -189,7 +189,7 @@ static int push_calls(lua_State *L, const reply *r)
     return 1;
 }
 
-/* The whole conversation up to this reply, as messages. Made once. */
+/* Pushes the whole conversation up to this reply as messages, made once. */
 static int push_messages(lua_State *L, const reply *r)
 {
     if (lua_getiuservalue(L, 1, 1) != LUA_TNIL)
@@ -228,7 +228,7 @@ static int reply_transcript(lua_State *L)
     return 1;
 }
 
-/* Made once. */
+/* Pushes the value, made once. */
 static int push_value(lua_State *L, const reply *r)
 {
     if (lua_getiuservalue(L, 1, 2) != LUA_TNIL || !r->value)

@@ -1,4 +1,4 @@
-/* Resources are closed by lua/agenthost/resources.lua; here is who says when. */
+/* Calls lua/agenthost/resources.lua, which closes resources, when a run or a call ends. */
 #include "lua/lua_resource_end.h"
 
 #include "lua/lua_error.h"
@@ -15,7 +15,7 @@ void ah_lua_push_resource_function(lua_State *L, const char *name)
     lua_remove(L, -2);
 }
 
-/* name ref: the module's function, with what is referred to. */
+/* (name, ref): calls the module's function with the referenced value. */
 static int call_end(lua_State *L)
 {
     ah_lua_push_resource_function(L, lua_touserdata(L, 1));

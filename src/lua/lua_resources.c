@@ -1,5 +1,5 @@
-/* Resources: which a run has, and what a call sees of them. How they are made and kept is in
- * lua/agenthost/resources.lua; here are its doors. When they are closed: lua_resource_end.c. */
+/* The resources that a run has and that a call sees. lua/agenthost/resources.lua makes and keeps
+ * them; this file calls it. lua_resource_end.c closes them. */
 #include "lua/lua_resources.h"
 
 #include "lua/lua_agent.h"
@@ -41,7 +41,7 @@ int ah_lua_open_resources_of(lua_State *L)
     return ah_lua_ref(L);
 }
 
-/* The value on top is replaced by what the module's function makes of it. */
+/* Replaces the value on top by the result of the module's function for it. */
 static void convert(lua_State *L, const char *name)
 {
     ah_lua_push_resource_function(L, name);
@@ -59,7 +59,7 @@ void ah_lua_push_bound_of(lua_State *L)
     convert(L, "bound");
 }
 
-/* -- what a call has of them -------------------------------------------------------------- */
+/* -- for a call --------------------------------------------------------------------------- */
 
 void ah_lua_push_resources(lua_State *L, ah_ctx *c)
 {
@@ -96,7 +96,7 @@ void ah_lua_push_files(lua_State *L, int container)
     lua_call(L, 1, 1);
 }
 
-/* A function that calls that one, in which nothing yields: what waits in it drives. */
+/* Calls the function in upvalue 1 so that nothing in it yields: a wait in it drives. */
 static int fenced(lua_State *L)
 {
     lua_pushvalue(L, lua_upvalueindex(1));

@@ -1,5 +1,5 @@
 /* Results of handlers: a value, nothing, ah.ok / ah.result / ah.fail, or `nil, message`. Reads them
- * as an outcome, and makes those three. lua_tool.c handles a raise and the outcome; lua_render.c
+ * as an outcome, and makes those objects. lua_tool.c handles errors and the outcome; lua_render.c
  * renders the value for the model. */
 #include "lua/lua_result.h"
 
@@ -15,7 +15,7 @@ enum { MAX_VALUE = 64 << 20 }; /* bytes of one result as JSON */
 
 /* -- reading ------------------------------------------------------------------------------ */
 
-/* An image, or a list of texts and images: the texts are the value, unless there are none. */
+/* Reads an image, or a list of texts and images. The texts are the value, unless there are none. */
 static ah_status to_images(lua_State *L, int idx, ah_lua_result *r)
 {
     ah_status st;
@@ -48,7 +48,8 @@ static void message_at(lua_State *L, int idx, ah_outcome *o)
     o->message.p = lua_tolstring(L, idx, &o->message.n);
 }
 
-/* A result object: fields were checked when it was made. Its texts stay in its table. */
+/* Reads a result object, whose fields were checked when it was made and whose texts stay in its
+ * table. */
 static void from_result(lua_State *L, int idx, ah_lua_result *r)
 {
     luaL_checkstack(L, 4, "tool result");
@@ -107,7 +108,7 @@ void ah_lua_result_clear(ah_lua_result *r)
 
 /* -- making ------------------------------------------------------------------------------- */
 
-/* Sets the result's fields from the stack: message at 2, value at 1. */
+/* Pushes a result object; `value` and `message` are stack indexes. */
 static int make_result(lua_State *L, int value, int message, bool success)
 {
     lua_createtable(L, 0, 4);
@@ -121,7 +122,7 @@ static int make_result(lua_State *L, int value, int message, bool success)
     return 1;
 }
 
-/* ah.ok(value, message). A nil that was given is told apart from no value. */
+/* ah.ok(value, message). A nil that was given differs from no value. */
 static int ok(lua_State *L)
 {
     bool nil = lua_gettop(L) > 0 && lua_isnil(L, 1);
@@ -142,7 +143,7 @@ static int fail(lua_State *L)
     return make_result(L, 2, 1, false);
 }
 
-/* Pushes the field `value`, or `payload`, which is its first name (seed 003). */
+/* Pushes the field `value`, or `payload`, its earlier name (seed 003). */
 static void push_value(lua_State *L)
 {
     int value = lua_getfield(L, 1, "value"), payload = lua_getfield(L, 1, "payload");
@@ -161,8 +162,12 @@ typedef struct result_fields {
 } result_fields;
 
 static const ah_option result_rows[] = {
-    {.name = "message", .kinds = AH_OPT_STRING},
-    {.name = "value", .kinds = AH_OPT_ANY, .is = "any", .type = "any", .doc = ""},
+    {.name = "message", .kinds = AH_OPT_STRING, .doc = "text for the model"},
+    {.name = "value",
+     .kinds = AH_OPT_ANY,
+     .is = "any",
+     .type = "any",
+     .doc = "the result as a Lua value"},
     {.name = "payload",
      .kinds = AH_OPT_ANY,
      .is = "any",
@@ -172,13 +177,13 @@ static const ah_option result_rows[] = {
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "true",
      .to = AH_TO_BOOL(result_fields, success),
-     .doc = "false: an error"},
+     .doc = "false: the call fails"},
     {.name = "exclude_value_from_context",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(result_fields, exclude),
-     .doc = "true: the model sees the message only. To keep it short, not secret: sessions get the "
-            "value, and a message may quote it"},
+     .doc = "true: the model sees only the message. This keeps the context short, not the value "
+            "secret: sessions get the value, and a message may quote it"},
     {0},
 };
 const ah_subject ah_subject_result = {

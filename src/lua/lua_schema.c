@@ -1,9 +1,8 @@
-/* ah.schema: JSON Schema for scripts, and the door to the short forms.
+/* ah.schema: JSON Schema for scripts, and the short forms.
  *
- * An object (metatable "agenthost.schema") is a userdata that owns one reference
- * to an ah_schema. Short forms are expanded by lua/agenthost/short.lua, which is
- * loaded when first needed and kept in the registry. Values cross as JSON text;
- * the rules themselves are in schema/schema.c. */
+ * An object (metatable "agenthost.schema") is a userdata that owns one reference to an ah_schema.
+ * lua/agenthost/short.lua expands short forms; it is loaded on first use and kept in the registry.
+ * Values are passed as JSON text. schema/schema.c has the rules. */
 #include "lua/lua_schema.h"
 
 #include "base/near.h"
@@ -20,10 +19,10 @@
 
 enum {
     MAX_VALUE = 64 << 20, /* bytes of a value given to validate */
-    MAX_WORDS = 4096      /* of what was coerced */
+    MAX_WORDS = 4096      /* bytes of the texts about coercion */
 };
 
-/* Their addresses name the expander and its inverse in the registry. */
+/* Their addresses are the registry keys of the expander and its inverse. */
 static const char expander_key, describer_key;
 
 /* Compiling, for C */
@@ -59,7 +58,7 @@ static ah_status compile_value(lua_State *L, int idx, const ah_mem *mem, const a
     return st;
 }
 
-/* Of an ah.schema or an ah.type, borrowed; NULL for anything else. */
+/* Returns the schema of an ah.schema or an ah.type, borrowed; NULL for anything else. */
 static ah_schema *schema_at(lua_State *L, int idx)
 {
     ah_schema **box = luaL_testudata(L, idx, SCHEMA);
@@ -110,7 +109,8 @@ ah_status ah_lua_schema(lua_State *L, int idx, const ah_mem *mem, ah_schema **ou
 
 /* Short forms */
 
-/* ah.nearest(word, names) -> name or nil; the name that the word is known to mean goes first */
+/* ah.nearest(word, names) -> name or nil. The name of which the word is a foreign name comes
+ * first. */
 static int core_nearest(lua_State *L)
 {
     ah_near near = {0};
@@ -156,7 +156,7 @@ static int core_decode(lua_State *L)
     return 2;
 }
 
-/* schema(v) -> its JSON Schema as a Lua value; nil where v is no schema */
+/* schema(v) -> its JSON Schema as a Lua value; nil if v is no schema */
 static int core_schema(lua_State *L)
 {
     ah_schema *s = schema_at(L, 1);
@@ -171,7 +171,7 @@ static int core_schema(lua_State *L)
 /* encode(v) -> JSON */
 static int core_encode(lua_State *L);
 
-/* -- what the chunk of this name returns; loaded at the first call */
+/* -- the result of the chunk of this name, which is loaded at the first call */
 static void push_chunk(lua_State *L, const char *name, const void *key)
 {
     static const luaL_Reg core[] = {{"nearest", core_nearest},
@@ -190,7 +190,7 @@ static void push_chunk(lua_State *L, const char *name, const void *key)
     lua_rawsetp(L, LUA_REGISTRYINDEX, key);
 }
 
-/* params -- schema table; what it raises has no position */
+/* (params) -- schema table; its errors have no position */
 static int expand(lua_State *L)
 {
     push_chunk(L, "agenthost.short", &expander_key);
@@ -226,7 +226,7 @@ ah_status ah_lua_short_schema(lua_State *L, int idx, const ah_mem *mem, ah_schem
 
 /* Objects */
 
-/* -- box, empty: to be filled by C that can no longer lose the schema */
+/* -- an empty box, pushed before there is a schema, which then cannot be lost */
 static ah_schema **push_box(lua_State *L)
 {
     ah_schema **box = lua_newuserdatauv(L, sizeof *box, 0);
@@ -314,10 +314,10 @@ static int schema_tostring(lua_State *L)
 
 /* Validating */
 
-/* C memory of a check, held by a userdata while Lua may raise. */
+/* C memory of a check, in a userdata so that a raise frees it. */
 typedef struct scratch {
     ah_buf in, out;
-    ah_buf words; /* what was coerced */
+    ah_buf words; /* texts about coercion */
     ah_faults faults;
 } scratch;
 
@@ -350,7 +350,7 @@ static void push_slice(lua_State *L, ah_slice s)
     lua_pushlstring(L, s.p, s.n);
 }
 
-/* The value on top becomes its JSON text. */
+/* Replaces the value on top by its JSON text. */
 static void text_of_document(lua_State *L)
 {
     ah_schema **box = luaL_testudata(L, -1, SCHEMA);
@@ -385,7 +385,7 @@ static lua_Integer count_members(lua_State *L, int idx)
     return n;
 }
 
-/* documents -- what keeps the texts */
+/* (documents) -- a value that keeps the texts */
 static void read_documents(lua_State *L, ah_schema_options *o)
 {
     int from = lua_gettop(L), kept;
@@ -425,7 +425,7 @@ static bool allows_unknown(lua_State *L, int arg)
     return allow;
 }
 
-/* Leaves on the stack what the options point into. */
+/* Reads the options. Leaves on the stack the values that they point into. */
 static void read_options(lua_State *L, int arg, ah_schema_options *o)
 {
     if (lua_isnoneornil(L, arg))
@@ -450,8 +450,8 @@ static void read_options(lua_State *L, int arg, ah_schema_options *o)
         luaL_error(L, "ah.schema: documents: expected a table, got a %s", luaL_typename(L, -1));
 }
 
-/* Compiles the schema at arg. In a schema by itself a default is a note, as in the specification;
- * in one that a tool declares it must conform, as a handler relies on it. */
+/* Compiles the schema at arg. In a schema by itself a default is only a note, as in the
+ * specification. In a tool's schema it must conform, since a handler relies on it. */
 static int compile_arg(lua_State *L, int arg)
 {
     ah_schema_options o = {.any_defaults = true, .cache = &ah_lua_of(L)->host->schemas};
@@ -515,13 +515,13 @@ static int core_encode(lua_State *L)
     return 1;
 }
 
-/* describe(v): any schema, or what makes one, in the short way */
+/* describe(v): the short form of any schema, or of a value that makes one */
 static int describe(lua_State *L)
 {
     ah_slice text;
 
     lua_settop(L, 1);
-    compile_arg(L, 1); /* leaves nil at 2 and its own between */
+    compile_arg(L, 1); /* leaves nil at 2, and its own values above */
     text = ah_text_slice(ah_schema_text(*(ah_schema **)lua_touserdata(L, -1)));
     push_chunk(L, "agenthost.describe", &describer_key);
     ah_lua_push_json(L, text);
@@ -529,7 +529,7 @@ static int describe(lua_State *L)
     return 1;
 }
 
-/* The third argument of validate: "schema", "forbid", or { extra = one of them, coerce and
+/* Reads the third argument of validate: "schema", "forbid", or { extra = one of them, coerce and
  * null_absent = boolean }. */
 static void read_check(lua_State *L, ah_check_options *o)
 {
@@ -594,7 +594,7 @@ static int answer(lua_State *L, const ah_schema *s, scratch *w, bool as_text)
     return 3;
 }
 
-/* The scratch is emptied at once where nothing was raised, later by the collector where it was. */
+/* The scratch is emptied at once, or by the collector after a raise. */
 static int validate(lua_State *L, bool as_text)
 {
     const ah_schema *s = check_self(L);

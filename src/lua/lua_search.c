@@ -1,6 +1,6 @@
-/* The strategy that ah.search gives is a table like any other: `tools` holds search_tools, `later`
- * what may be found, so that a loaded conversation gets its handlers back, and `search` the set,
- * which the run looks into by itself. Nothing is searched here. */
+/* The strategy that ah.search returns is an ordinary table: `tools` has search_tools, `later` the
+ * tools to be found, so that a loaded conversation gets their handlers back, and `search` the set,
+ * which the run itself searches. */
 #include "lua/lua_search.h"
 
 #include "lua/lua_error.h"
@@ -41,7 +41,7 @@ ah_search *ah_lua_search_of(lua_State *L, int idx)
     return s;
 }
 
-/* Pushes the set, whose tools are those of the list on top. */
+/* Pushes the set with the tools of the list on top. */
 static ah_search *push_set(lua_State *L, const ah_search_rules *rules)
 {
     ah_search **box;
@@ -61,7 +61,7 @@ static ah_search *push_set(lua_State *L, const ah_search_rules *rules)
     return *box;
 }
 
-/* The changes hold it where pushing it raises. */
+/* The changes keep the tool if pushing it raises. */
 static void push_search_tool(lua_State *L, ah_search *s)
 {
     ah_changes *held = ah_lua_push_changes(L, &ah_lua_of(L)->mem);
@@ -81,7 +81,7 @@ static void push_search_tool(lua_State *L, ah_search *s)
 typedef struct search_fields {
     ah_search_rules rules;
     ah_slice name;
-    int by, method; /* which word; -1: none */
+    int by, method; /* number of the word; -1: not given */
 } search_fields;
 
 static const ah_option search_rows[] = {
@@ -89,31 +89,31 @@ static const ah_option search_rows[] = {
      .kinds = AH_OPT_LIST,
      .type = "ah.ToolList",
      .needed = true,
-     .doc = "tools and [groups](registry.md#groups), 1 to 20,000 tools; no two of a name"},
+     .doc = "tools and [groups](registry.md#groups): 1 to 20,000 tools of different names"},
     {.name = "max",
      .kinds = AH_OPT_INTEGER,
      .least = 1,
      .most = AH_SEARCH_MOST,
      .otherwise = "5",
      .to = AH_TO_INT(search_fields, rules.max),
-     .doc = "tools that one answer of `search_tools` gives"},
+     .doc = "tools that one call of `search_tools` returns"},
     {.name = "by",
      .kinds = AH_OPT_STRING,
      .words = "provider here",
-     .otherwise = "the provider where the model does that",
+     .otherwise = "`provider` if the model supports it",
      .to = AH_TO_WORD(search_fields, by),
-     .doc = "who searches; `here` is `search_tools`"},
+     .doc = "where the search runs; `here` is `search_tools`"},
     {.name = "method",
      .kinds = AH_OPT_STRING,
      .words = "regex bm25",
      .otherwise = "`bm25`",
      .to = AH_TO_WORD(search_fields, method),
-     .doc = "how the provider is to search where it has two ways (`anthropic`)"},
+     .doc = "the provider's way to search, if it has two (`anthropic`)"},
     {.name = "name",
      .kinds = AH_OPT_STRING,
      .otherwise = "`search`",
      .to = AH_TO_HELD(search_fields, name),
-     .doc = "as of [any strategy](strategies.md#writing-one)"},
+     .doc = "the name of [the strategy](strategies.md#writing-one)"},
     {0},
 };
 const ah_subject ah_subject_search = {
@@ -129,7 +129,7 @@ static int search(lua_State *L)
     lua_settop(L, 1);
     ah_options_read(L, 1, &ah_subject_search, &f);
     f.rules.who = f.by < 0 ? NULL : f.by == 0 ? "provider" : "here";
-    f.rules.method = f.method == 0 ? "regex" : NULL; /* bm25 is the usual one */
+    f.rules.method = f.method == 0 ? "regex" : NULL; /* the default is bm25 */
     lua_getfield(L, 1, "tools");                     /* -- t list */
     lua_createtable(L, 0, 4);
     lua_insert(L, 2); /* -- t strategy list */

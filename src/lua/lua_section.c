@@ -1,6 +1,5 @@
-/* ah.section and ah.tools_section: from a table of named fields to a section whose
- * `enabled` and `visibility` may be Lua functions. These are called through the door for
- * calls, so they cannot wait. */
+/* ah.section and ah.tools_section: make sections from tables of named fields. `enabled` and
+ * `visibility` may be Lua functions, which are called and cannot wait. */
 #include "lua/lua_section.h"
 
 #include "lua/lua_error.h"
@@ -19,7 +18,7 @@ static const char DRAFT[] = "agenthost.section.draft";
 typedef struct decider {
     ah_lua *lua;
     int ref;
-    bool visibility; /* answers "full" or "summary", else true or false */
+    bool visibility; /* expects "full" or "summary", else true or false */
 } decider;
 
 typedef struct question {
@@ -70,7 +69,7 @@ static void release_decider(void *p)
 
 static const struct ah_switch_vt decider_vt = {ask, release_decider};
 
-/* -- what is being made, in a userdata so that a raise loses nothing ------------------ */
+/* -- drafts, in userdata that free them after a raise --------------------------------- */
 
 typedef struct draft {
     ah_schema *params;
@@ -90,7 +89,7 @@ static int draft_gc(lua_State *L)
     return 0;
 }
 
-/* The function on top (popped) as a switch. */
+/* Makes a switch of the function on top (popped). */
 static ah_switch read_function(lua_State *L, bool visibility, decider **slot)
 {
     ah_lua *h = ah_lua_of(L);
@@ -173,11 +172,11 @@ size_t ah_lua_push_sections(lua_State *L, int idx, const char *what, const char 
 
 /* -- declaring --------------------------------------------------------------------------- */
 
-/* The values that rows store of a section; its texts are held by the table. */
+/* The values that rows store of a section. Their texts are held by the table. */
 typedef struct section_fields {
     ah_section_def def;
     bool accepts_overrides;
-    ah_slice text, again; /* under its name, and under its other one */
+    ah_slice text, again; /* under the first name; under the other one */
 } section_fields;
 
 static const ah_option section_common_rows[] = {
@@ -186,29 +185,29 @@ static const ah_option section_common_rows[] = {
      .is = "table",
      .otherwise = "those of the section around it",
      .type = "table<string, any>",
-     .doc = "the parameters of its texts, in [short form](tool.md#short-forms)"},
+     .doc = "the parameters of the texts, in [short form](tool.md#short-forms)"},
     {.name = "schema",
      .kinds = AH_OPT_ANY,
-     .otherwise = "likewise",
+     .otherwise = "those of the section around it",
      .is = "table, JSON text or schema",
      .type = "table|string|ah.Schema",
-     .doc = "the same as JSON Schema of type `object`; parameters are what its `properties` name"},
+     .doc = "the same as JSON Schema of type `object`; its `properties` are the parameters"},
     {.name = "enabled",
      .kinds = AH_OPT_BOOLEAN | AH_OPT_FUNCTION,
      .otherwise = "true",
      .is = "boolean or function",
      .type = "boolean|fun(params: table): boolean",
-     .doc = "false: the section gives neither text nor tools, nor do those below it"},
+     .doc = "false: this section and those below it have no text and no tools"},
     {.name = "visibility",
      .kinds = AH_OPT_STRING | AH_OPT_FUNCTION,
      .words = "full summary",
      .otherwise = "`\"full\"`",
      .type = "\"full\"|\"summary\"|fun(params: table): \"full\"|\"summary\"",
-     .doc = "`\"summary\"`: its summary stands for it, see [Summaries](prompts.md#summaries)"},
+     .doc = "`\"summary\"`: only the summary is rendered, see [Summaries](prompts.md#summaries)"},
     {.name = "summary",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(section_fields, def.summary),
-     .doc = "a template, required where `visibility` is not `\"full\"`"},
+     .doc = "a template; required unless `visibility` is `\"full\"`"},
     {.name = "tools",
      .kinds = AH_OPT_LIST,
      .is = "list of tools",
@@ -218,12 +217,12 @@ static const ah_option section_common_rows[] = {
      .kinds = AH_OPT_LIST,
      .is = "list of sections",
      .type = "ah.Section[]",
-     .doc = "another way to give the array part"},
+     .doc = "another form of the array part"},
     {.name = "accepts_overrides",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "true",
      .to = AH_TO_BOOL(section_fields, accepts_overrides),
-     .doc = "false: [overrides](prompts.md#overrides) of it are not applied"},
+     .doc = "false: [overrides](prompts.md#overrides) of this section are not applied"},
     {0},
 };
 const ah_subject ah_subject_section_common = {.what = "ah.section",
@@ -236,12 +235,12 @@ static const ah_option section_rows[] = {
      .kinds = AH_OPT_STRING,
      .otherwise = "from the title",
      .to = AH_TO_HELD(section_fields, def.key),
-     .doc = "1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit; from the title by "
-            "lower case, with `-` for every run of other characters"},
+     .doc = "1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit. From the title: in "
+            "lower case, with `-` for each sequence of other characters"},
     {.name = "title",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(section_fields, def.title),
-     .doc = "one line; the heading. Without a title there is no heading, and `key` is required"},
+     .doc = "the heading, one line; without a title `key` is required"},
     {.name = "template",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(section_fields, text),
@@ -264,16 +263,16 @@ static const ah_option tools_section_rows[] = {
      .kinds = AH_OPT_STRING,
      .otherwise = "from the title",
      .to = AH_TO_HELD(section_fields, def.key),
-     .doc = "1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit; from the title by "
-            "lower case, with `-` for every run of other characters"},
+     .doc = "1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit. From the title: in "
+            "lower case, with `-` for each sequence of other characters"},
     {.name = "title",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(section_fields, def.title),
-     .doc = "one line; the heading. Without a title there is no heading, and `key` is required"},
+     .doc = "the heading, one line; without a title `key` is required"},
     {.name = "description",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(section_fields, text),
-     .doc = "its text"},
+     .doc = "the text, see [Templates](prompts.md#templates)"},
     {.name = "template",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(section_fields, again),
@@ -287,7 +286,7 @@ const ah_subject ah_subject_tools_section = {.what = "ah.tools_section",
                                              .base = &ah_subject_section_common,
                                              .row = tools_section_rows};
 
-/* Table at 1; its text goes by the names `name` and `other`. */
+/* Makes a section from the table at 1, whose text is in the field `name` or `other`. */
 static int new_section(lua_State *L, const ah_subject *s, const char *name, const char *other)
 {
     ah_lua *h = ah_lua_of(L);
@@ -321,7 +320,7 @@ static int new_section(lua_State *L, const ah_subject *s, const char *name, cons
     luaL_setmetatable(L, SECTION);
     if (ah_section_new(&h->mem, def, box, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);
-    d->enabled = d->visibility = NULL; /* the section's now */
+    d->enabled = d->visibility = NULL; /* owned by the section now */
     return 1;
 }
 
@@ -332,7 +331,7 @@ static int section(lua_State *L)
     return new_section(L, &ah_subject_section, "template", "body");
 }
 
-/* ah.tools_section: the same, its text called `description` (seed 003). */
+/* ah.tools_section: the same, with the text in `description` (seed 003). */
 static int tools_section(lua_State *L)
 {
     return new_section(L, &ah_subject_tools_section, "description", "template");

@@ -1,21 +1,22 @@
-/* Sections as scripts see them. */
+/* Sections in Lua. An object owns one reference to its section; lists of sections are borrowed from
+ * their table. */
 #ifndef AH_LUA_SECTION_H
 #define AH_LUA_SECTION_H
 
 #include "lua/lua_state.h"
 #include "prompt/section.h"
 
-/* The section at idx, or NULL where there is something else. Borrowed. */
+/* Returns the section at idx, borrowed, or NULL for any other value. */
 ah_section *ah_lua_to_section(lua_State *L, int idx);
-/* Pushes an object for the section; two objects of one section are equal. */
+/* Pushes an object for the section. Two objects of one section are equal. */
 void ah_lua_push_section(lua_State *L, ah_section *section);
-/* Pushes a light array of the sections in the first *n places of the table at idx, borrowed
- * from it. Raises AH_PROMPT_VALIDATION for what is no section. */
+/* Pushes an array (a userdata) of the sections in the first n places of the table at idx, borrowed
+ * from that. Raises AH_PROMPT_VALIDATION if one is no section. */
 ah_section **ah_lua_section_list(lua_State *L, int idx, const char *what, size_t n);
-/* Pushes what holds a declaration's sections, and gives how many: the table itself for its
- * array part, or its field `name`. Raises AH_USAGE where it has both. */
+/* Pushes the table with a declaration's sections, which is the table itself (array part) or its
+ * field `name`, and returns their number. Raises AH_USAGE if there are both. */
 size_t ah_lua_push_sections(lua_State *L, int idx, const char *what, const char *name);
 
-void ah_lua_open_section(lua_State *L); /* section, tools_section */
+void ah_lua_open_section(lua_State *L); /* sets section, tools_section */
 
 #endif

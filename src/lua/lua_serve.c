@@ -1,6 +1,6 @@
-/* ah.serve { listen, on_request }: requests come in the loop; each is a task that runs the script's
- * function, whose result or writes are the answer. If a client is gone, its task is stopped. An
- * open server keeps itself alive until it is closed: a script need not hold it. */
+/* ah.serve { listen, on_request }: requests arrive in the loop; each is a task that runs the
+ * script's function, whose result or writes are the answer. If a client is gone, its task is
+ * stopped. An open server keeps itself alive until it is closed, so a script need not hold it. */
 #include "lua/lua_serve.h"
 
 #include "io/http_names.h"
@@ -19,34 +19,34 @@ enum { MAX_NAMES = 64, NAMES_BYTES = 16 << 10, SHUT_MS = 2000 };
 
 enum { HANDLER = 1, REFUSER }; /* the functions of a server, as its user values */
 
-/* Options of a server, without functions and names. */
+/* Options of a server, except functions and names. */
 typedef struct fields {
-    ah_slice listen; /* Lua's, good while it is opened */
+    ah_slice listen; /* Lua's; valid while the server is opened */
     ah_server_limits limits;
     size_t requests;
-    size_t memory;   /* bytes that a handler may take */
-    int64_t work_ms; /* that it may be at work for a piece */
+    size_t memory;   /* bytes of memory for a handler */
+    int64_t work_ms; /* time at work of a handler, per piece */
 } fields;
 
 static const fields usual = {.requests = 128, .memory = AH_TOOL_MEMORY};
 
 typedef struct server server;
 
-/* A request in work, or one that waits for its turn. */
+/* A request in progress, or waiting for a free place. */
 typedef struct work {
     server *s;
     ah_hit *hit;
-    ah_task *task;          /* NULL: it has none yet */
-    ah_job job;             /* what was written is taken, or the client is gone */
-    ah_task_waiter *writer; /* who waits for that; NULL: nobody */
-    struct box *box;        /* the object that its handler has; NULL: none yet */
-    int ref;                /* which keeps it */
+    ah_task *task;          /* NULL: none yet */
+    ah_job job;             /* for: written bytes were taken, or the client is gone */
+    ah_task_waiter *writer; /* the wait for that; NULL: none */
+    struct box *box;        /* the object of its handler; NULL: none yet */
+    int ref;                /* keeps that object */
     bool started;
-    bool refused;              /* its request: it takes no one's turn */
-    struct work *next, **link; /* in the order in which they came */
+    bool refused;              /* a refused request: takes no place of max_requests */
+    struct work *next, **link; /* in order of arrival */
 } work;
 
-/* A work as Lua holds it. */
+/* The object of a request for Lua. */
 typedef struct box {
     work *w; /* NULL: it is over */
 } box;
@@ -56,7 +56,7 @@ typedef struct writing {
     work *w;
 } writing;
 
-/* One who waits for the end of a server. */
+/* One wait for the end of a server. */
 typedef struct waiting {
     ah_task_waiter waiter;
     ah_timer timer;
@@ -70,17 +70,17 @@ struct server {
     ah_job job;
     int ref; /* its object, while it is open */
     work *first, **last;
-    size_t active; /* handlers at work */
+    size_t active; /* handlers running */
     fields fields;
     bool closing, ended;
     waiting *waits;
-    ah_buf text; /* of the names */
+    ah_buf text; /* text of the names */
     ah_slice host[MAX_NAMES], origin[MAX_NAMES];
     ah_server_names names;
     ah_buf url;
 };
 
-/* A server as Lua holds it. */
+/* The object of a server for Lua. */
 typedef struct handle {
     server *s;
 } handle;
@@ -103,7 +103,7 @@ static void wake_writer(work *w)
     ah_task_waiter_done(waiter);
 }
 
-/* Frees the work, whose task is over or was never made; bytes already written still go out. */
+/* Frees the work, whose task is over or was never made. Bytes already written are still sent. */
 static void end_work(work *w)
 {
     server *s = w->s;
@@ -135,7 +135,7 @@ static void stop_work(work *w)
         ah_task_stop(t);
 }
 
-/* The words are for whoever runs the server: the client learns nothing of them. */
+/* The error text is for the operator of the server; the client does not get it. */
 static void fail_work(work *w, const char *why)
 {
     ah_slice target = ah_hit_target(w->hit);
@@ -162,7 +162,7 @@ static void fail_work(work *w, const char *why)
     end_work(w);
 }
 
-/* As a tool's handler does, one may give nil and a message. */
+/* Like a tool's handler, this one may return nil and a message. */
 static void settled(ah_task *t, int n)
 {
     lua_State *L = t->lua->caller;
@@ -206,7 +206,7 @@ static void push_asked(lua_State *L, work *w)
     w->box = b;
 }
 
-/* work */
+/* (work) */
 static int make_task(lua_State *L)
 {
     work *w = lua_touserdata(L, 1);
@@ -240,14 +240,15 @@ static void start_work(work *w)
     w->s->active += !w->refused;
     lua_pushcfunction(h->caller, make_task);
     lua_pushlightuserdata(h->caller, w);
-    if (ah_lua_call(h, h->caller, 1, 0, &err) == AH_OK || w->task) /* made, if late */
+    if (ah_lua_call(h, h->caller, 1, 0, &err) == AH_OK ||
+        w->task) /* made, even if it took too long */
         ah_task_begin(w->task);
     else
         fail_work(w, err.message);
 }
 
 /* Called when bytes of a response were taken or its client is gone. A handler whose whole response
- * went out goes on with its other work. */
+ * was sent continues its other work. */
 static void on_work(ah_job *job)
 {
     work *w = (work *)(void *)((char *)job - offsetof(work, job));
@@ -258,7 +259,7 @@ static void on_work(ah_job *job)
         wake_writer(w);
 }
 
-/* -- the owner of a server, told in the loop --------------------------------------------------- */
+/* -- callbacks of the server, in the loop ------------------------------------------------------ */
 
 static ah_refusal judge(void *ud, const ah_hit *hit)
 {
@@ -360,7 +361,7 @@ static void on_job(ah_job *job)
         finish(s);
 }
 
-/* Frees the server, with the host or once it is closed: no code of the script runs any more. */
+/* Frees the server, when the host ends or after closing: no code of the script runs any more. */
 static void drop(ah_lua_object *o)
 {
     server *s = (server *)(void *)((char *)o - offsetof(server, held));
@@ -384,7 +385,7 @@ static void drop(ah_lua_object *o)
     ah_free(&s->lua->mem, s);
 }
 
-/* A server that is still open is freed by the host, which is being closed. */
+/* If the server is still open, the host frees it, since the state is being closed. */
 static int server_gc(lua_State *L)
 {
     handle *p = luaL_checkudata(L, 1, SERVER);
@@ -402,7 +403,8 @@ static server *check_server(lua_State *L)
     return ((handle *)luaL_checkudata(L, 1, SERVER))->s;
 }
 
-/* The answer of the handler that calls it still goes out; other handlers are stopped. */
+/* server:close(): the answer of the handler that calls it is still sent; other handlers are
+ * stopped. */
 static int server_close(lua_State *L)
 {
     server *s = check_server(L);
@@ -451,7 +453,7 @@ static int wait_end(lua_State *L, int status, lua_KContext ctx)
     return 1;
 }
 
-/* server:wait([seconds]) -> true once it is closed, false when the time is over */
+/* server:wait([seconds]) -> true when it is closed, false when the time is over */
 static int server_wait(lua_State *L)
 {
     server *s = check_server(L);
@@ -478,7 +480,7 @@ static int server_wait(lua_State *L)
     return ah_lua_await(L, &w->waiter, 0, wait_end);
 }
 
-/* -- what a handler has ------------------------------------------------------------------------ */
+/* -- the response object ----------------------------------------------------------------------- */
 
 static work *check_work(lua_State *L)
 {
@@ -516,7 +518,7 @@ static int writing_gc(lua_State *L)
 
 static int wait_taken(lua_State *L, work *w);
 
-/* True while what was written is on its way; of an answer that was ended, all of it. */
+/* True while written bytes are on their way; for an ended answer, until all are sent. */
 static bool is_going_out(const work *w)
 {
     return ah_hit_begun(w->hit) && !ah_hit_over(w->hit) &&
@@ -561,7 +563,7 @@ static void check_writer(lua_State *L, const work *w)
         ah_lua_raise(L, AH_USAGE, "response: another task writes or waits; one at a time can");
 }
 
-/* The text on top; type: of an answer that was not begun. */
+/* Writes the text on top. type: the content type of an answer that has not begun. */
 static int write_piece(lua_State *L, work *w, const char *type)
 {
     ah_slice piece;
@@ -576,11 +578,11 @@ static int write_piece(lua_State *L, work *w, const char *type)
     if (!ah_hit_write(w->hit, piece))
         return ah_lua_raise_nomem(L);
     if (w->task)
-        w->task->watch.us = 0; /* what a handler writes may be long: its limit is of one piece */
+        w->task->watch.us = 0; /* a handler may write for long: its limit is per piece */
     return write_end(L, LUA_OK, 0);
 }
 
-/* response:write(piece) -> true once it is taken; nil, err: nobody takes it any more */
+/* response:write(piece) -> true when it is taken; nil, err: the client is gone */
 static int response_write(lua_State *L)
 {
     work *w = check_work(L);
@@ -590,7 +592,7 @@ static int response_write(lua_State *L)
     return w ? write_piece(L, w, NULL) : push_gone(L);
 }
 
-/* response:event { event, data, id, retry }: likewise */
+/* response:event { event, data, id, retry }: the same */
 static int response_event(lua_State *L)
 {
     work *w = check_work(L);
@@ -600,7 +602,7 @@ static int response_event(lua_State *L)
     return w ? write_piece(L, w, "text/event-stream") : push_gone(L);
 }
 
-/* response:begin { status, headers }: the head of an answer that is written in pieces */
+/* response:begin { status, headers }: the head of an answer in pieces */
 static int response_begin(lua_State *L)
 {
     work *w = check_work(L);
@@ -616,8 +618,8 @@ static int response_begin(lua_State *L)
     return 1;
 }
 
-/* response:wait() -> true once all that was written is taken, of an answer that was ended: once it
- * is out; nil, err: nobody takes it any more */
+/* response:wait() -> true when everything written is taken, or sent if the answer was ended; nil,
+ * err: the client is gone */
 static int response_wait(lua_State *L)
 {
     work *w = check_work(L);
@@ -642,7 +644,7 @@ static int response_close(lua_State *L)
     return 0;
 }
 
-/* response:abort(): the connection closes in the midst of the answer */
+/* response:abort(): closes the connection in the middle of the answer */
 static int response_abort(lua_State *L)
 {
     work *w = check_work(L);
@@ -662,32 +664,32 @@ static const ah_option serve_rows[] = {
      .kinds = AH_OPT_FUNCTION,
      .needed = true,
      .type = "fun(request: ah.ServerRequest, response: ah.ServerResponse): any",
-     .doc = "of a [request](#requests) and a [response](#answers)"},
+     .doc = "handler, called with a [request](#requests) and a [response](#responses)"},
     {.name = "on_refusal",
      .kinds = AH_OPT_FUNCTION,
      .type = "fun(refusal: ah.ServerRefusal, request: ah.ServerRequest): any",
-     .doc = "of what the server [refuses itself](#refusals): answers in its place"},
+     .doc = "makes the responses to requests that the server [refuses](#refusals)"},
     {.name = "listen",
      .kinds = AH_OPT_STRING,
      .otherwise = "`127.0.0.1:0`",
      .to = AH_TO_HELD(fields, listen),
-     .doc = "an address and a port, `[::1]:8080`, `localhost:8080`. Port 0: any that is free"},
+     .doc = "an address and a port, such as `[::1]:8080`, `localhost:8080`. Port 0: any free one"},
     {.name = "hosts",
      .kinds = AH_OPT_LIST,
      .is = "list of strings",
      .type = "string[]",
-     .doc = "further names that the server answers to. `*`: any"},
+     .doc = "further names that the server accepts as `Host`. `*`: any"},
     {.name = "origins",
      .kinds = AH_OPT_LIST,
      .is = "list of strings",
      .type = "string[]",
-     .doc = "whose pages may ask, such as `https://app.example`. `*`: anybody's"},
+     .doc = "sites whose pages may send requests, such as `https://app.example`. `*`: any"},
     {.name = "max_requests",
      .kinds = AH_OPT_INTEGER,
      .least = 1,
      .otherwise = "128",
      .to = AH_TO_SIZE(fields, requests),
-     .doc = "handlers at work at once. Further requests wait for their turn"},
+     .doc = "handlers that run at once. Further requests wait"},
     {.name = "max_connections",
      .kinds = AH_OPT_INTEGER,
      .least = 1,
@@ -701,62 +703,62 @@ static const ah_option serve_rows[] = {
      .unit = "bytes",
      .otherwise = "32768",
      .to = AH_TO_SIZE(fields, limits.header_bytes),
-     .doc = "of a request's target and headers"},
+     .doc = "size of a request's target and headers"},
     {.name = "max_body",
      .kinds = AH_OPT_INTEGER,
      .least = 1,
      .unit = "bytes",
      .otherwise = "8388608",
      .to = AH_TO_SIZE(fields, limits.body_bytes),
-     .doc = "of a request's body"},
+     .doc = "size of a request's body"},
     {.name = "max_bodies",
      .kinds = AH_OPT_INTEGER,
      .least = 1,
      .unit = "bytes",
      .otherwise = "268435456, or twice `max_body`",
      .to = AH_TO_SIZE(fields, limits.bodies_bytes),
-     .doc = "of all bodies that no handler has yet"},
+     .doc = "size of all bodies that no handler has yet"},
     {.name = "memory",
      .kinds = AH_OPT_NUMBER,
      .least = AH_TOOL_LEAST_MEMORY,
      .unit = "bytes",
      .otherwise = "268435456",
      .to = AH_TO_SIZE(fields, memory),
-     .doc = "of [memory](limits.md#memory) that one handler may take"},
+     .doc = "[memory](limits.md#memory) that one handler may take"},
     {.name = "work_timeout",
      .kinds = AH_OPT_NUMBER,
      .least = 0.001,
      .unit = "seconds",
      .otherwise = "10",
      .to = AH_TO_MS(fields, work_ms),
-     .doc = "[at work](limits.md#time), of one handler, from one piece that it writes to the next"},
+     .doc = "[time at work](limits.md#time) of a handler between two pieces that it writes"},
     {.name = "header_timeout",
      .kinds = AH_OPT_NUMBER,
      .least = 0.001,
      .unit = "seconds",
      .otherwise = "10",
      .to = AH_TO_MS(fields, limits.header_ms),
-     .doc = "until a new connection has sent its first head"},
+     .doc = "time for a new connection to send its first head"},
     {.name = "body_timeout",
      .kinds = AH_OPT_NUMBER,
      .least = 0.001,
      .unit = "seconds",
      .otherwise = "60",
      .to = AH_TO_MS(fields, limits.body_ms),
-     .doc = "from the head to the end of the body"},
+     .doc = "time from the head to the end of the body"},
     {.name = "idle_timeout",
      .kinds = AH_OPT_NUMBER,
      .least = 0.001,
      .unit = "seconds",
      .otherwise = "60",
      .to = AH_TO_MS(fields, limits.idle_ms),
-     .doc = "in which nothing is read or written, and between two requests"},
+     .doc = "time without reading or writing, and between two requests"},
     {0},
 };
 const ah_subject ah_subject_serve = {
     .what = "ah.serve", .type = "ah.ServerConfig", .row = serve_rows};
 
-/* A list of names: copied, as the judge has no Lua. */
+/* Reads a list of names, and copies them, since the judge cannot use Lua. */
 static size_t read_names(lua_State *L, server *s, const char *name, ah_slice out[MAX_NAMES])
 {
     lua_Integer n;
@@ -778,7 +780,7 @@ static size_t read_names(lua_State *L, server *s, const char *name, ah_slice out
     return (size_t)n;
 }
 
-/* They lie one behind the other. */
+/* Sets the slices of the names in the text, where they follow each other. */
 static void place_names(server *s)
 {
     const char *at = s->text.data;
@@ -850,7 +852,7 @@ static void read_fields(lua_State *L, fields *out)
         l->bodies_bytes = l->body_bytes > bodies / 2 ? 2 * l->body_bytes : bodies;
 }
 
-/* ah.serve { listen, on_request, ... } -> server, or nil, err where it cannot be listened */
+/* ah.serve { listen, on_request, ... } -> server, or nil, err if it cannot listen */
 static int ah_serve(lua_State *L)
 {
     server *s;

@@ -1,4 +1,4 @@
-/* Requests as tables, and answers that handlers give, whole or in pieces. */
+/* Requests as tables, and answers of handlers, whole or in pieces. */
 #include "lua/lua_serve.h"
 
 #include "lua/lua_error.h"
@@ -21,7 +21,7 @@ static int hex(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Once; what is no escape stays. */
+/* Decodes escapes once; invalid ones are unchanged. */
 static void push_decoded(lua_State *L, ah_slice s, bool form)
 {
     luaL_Buffer b;
@@ -41,7 +41,7 @@ static void push_decoded(lua_State *L, ah_slice s, bool form)
     luaL_pushresult(&b);
 }
 
-/* -- table name value -- table    with the value behind those of that name */
+/* -- table name value -- table    adds the value to those of that name */
 static void add_value(lua_State *L)
 {
     lua_pushvalue(L, -2);
@@ -108,7 +108,7 @@ static void push_query(lua_State *L, ah_slice query)
     }
 }
 
-/* The path of "http://host/path", as proxies are asked for it, too. */
+/* Returns the path, also of "http://host/path", as proxies are asked. */
 static ah_slice path_of(ah_slice target)
 {
     ah_slice path = until(target, '?');
@@ -179,16 +179,15 @@ typedef struct head {
 #define HEADERS_ROW                                                                                \
     {                                                                                              \
         .name = "headers", .kinds = AH_OPT_TABLE, .type = "table<string, string|string[]>",        \
-        .doc = "strings by name, or lists where a name stands more than once"                      \
+        .doc = "strings by name, or lists of strings for several of a name"                        \
     }
 
 static const ah_option answer_rows[] = {
-    STATUS_ROW("of a [refused request](#refusals): that of the refusal"),
+    STATUS_ROW("default for a [refused request](#refusals): that of the refusal"),
     HEADERS_ROW,
     {.name = "body",
      .kinds = AH_OPT_STRING | AH_OPT_TABLE,
-     .doc =
-         "a string is `text/plain` where `headers` do not say otherwise; a table is sent as JSON"},
+     .doc = "a string is sent as `text/plain` unless `headers` say otherwise, a table as JSON"},
     {0},
 };
 const ah_subject ah_subject_server_answer = {
@@ -203,8 +202,8 @@ static const ah_option head_rows[] = {
      .unit = "bytes",
      .type = "integer",
      .to = AH_TO_DOUBLE(head, length),
-     .doc = "of the body, which the client is told: more is dropped, and an answer that ends "
-            "before breaks off"},
+     .doc = "size of the body, sent to the client. The rest of a longer body is dropped; a "
+            "shorter one breaks off the response"},
     {0},
 };
 const ah_subject ah_subject_server_head = {
@@ -237,7 +236,7 @@ static void add_header(lua_State *L, ah_hit *hit, ah_slice name)
             WHAT, name.p);
 }
 
-/* -- name value -- name    a list is a header more than once */
+/* -- name value -- name    a list sets the header several times */
 static void add_headers_of(lua_State *L, ah_hit *hit, ah_slice name)
 {
     if (!lua_istable(L, -1)) {
@@ -252,7 +251,7 @@ static void add_headers_of(lua_State *L, ah_hit *hit, ah_slice name)
     lua_pop(L, 2);
 }
 
-/* True if a content type is among them. */
+/* Sets the headers; returns true if a content type is among them. */
 static bool read_headers(lua_State *L, int idx, ah_hit *hit)
 {
     bool typed = false;
@@ -279,7 +278,7 @@ static void add_type(lua_State *L, ah_hit *hit, const char *type)
         ah_lua_raise_nomem(L);
 }
 
-/* Pushes the body as text; a table is JSON. */
+/* Pushes the body as text; a table as JSON. */
 static const char *push_body(lua_State *L, int idx)
 {
     int type = lua_getfield(L, idx, "body");
@@ -314,7 +313,7 @@ static void say_whole(lua_State *L, ah_hit *hit, int status)
     ah_hit_end(hit);
 }
 
-/* Of an answer that does not say one. */
+/* Returns the status of an answer that does not set one. */
 static int usual_status(const ah_hit *hit)
 {
     int refused = ah_hit_refusal(hit).status;
@@ -380,29 +379,29 @@ void ah_lua_begin_answer(lua_State *L, int idx, ah_hit *hit, const char *type)
 /* -- events ------------------------------------------------------------------------------------ */
 
 typedef struct event {
-    ah_slice name, data, id; /* without bytes at all: not given */
-    int retry;               /* -1: likewise */
+    ah_slice name, data, id; /* .p NULL: not given */
+    int retry;               /* -1: not given */
 } event;
 
 static const ah_option event_rows[] = {
     {.name = "event",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(event, name),
-     .doc = "its kind, one line"},
+     .doc = "kind of the event, one line"},
     {.name = "data",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(event, data),
-     .doc = "its text, of any number of lines"},
+     .doc = "text of the event, of any number of lines"},
     {.name = "id",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(event, id),
-     .doc = "one line; a client that comes again names the last one that it got"},
+     .doc = "one line; a client that reconnects sends the last one that it received"},
     {.name = "retry",
      .kinds = AH_OPT_INTEGER,
      .most = INT_MAX,
      .unit = "milliseconds",
      .to = AH_TO_INT(event, retry),
-     .doc = "until a client that lost the connection comes again"},
+     .doc = "time after which a client that lost the connection reconnects"},
     {0},
 };
 const ah_subject ah_subject_server_event = {
@@ -415,7 +414,7 @@ static void put_field(ah_buf *b, const char *name, ah_slice value)
     ah_buf_char(b, '\n');
 }
 
-/* A field of one line. */
+/* Appends a field of one line. */
 static void put_line(lua_State *L, ah_buf *b, const char *name, ah_slice value)
 {
     if (!value.p)
@@ -426,7 +425,7 @@ static void put_line(lua_State *L, ah_buf *b, const char *name, ah_slice value)
     put_field(b, name, value);
 }
 
-/* Each line of the data is a field of its own. */
+/* Appends one field for each line of the data. */
 static void put_data(ah_buf *b, ah_slice data)
 {
     for (;;) {

@@ -1,6 +1,6 @@
-/* ah.session, and what scripts see of a session: the object itself and its slices. The state
- * is the core's (state/session.h); here are the classes of its values, the functions that
- * reduce, and the choice of the overlay: what a handler does goes through its call's. */
+/* ah.session: the object of a session and its slices. The state is in the core (state/session.h).
+ * This file has the classes of values and the functions that reduce, and chooses the overlay:
+ * changes by a handler are made in its call's. */
 #include "lua/lua_session.h"
 
 #include "base/near.h"
@@ -20,7 +20,7 @@ static const char objects_key; /* registry: ah_session * -> its object, weak */
 /* User values of a session's object. */
 enum {
     FAMILY = 1, /* table of a session and its children: name -> class; "slice event" -> function */
-    PARENT = 2, /* the parent's object; of a view, whose view it is */
+    PARENT = 2, /* the parent's object; for a view, the session that it shows */
     DISPATCHER = 3
 };
 
@@ -74,7 +74,7 @@ void ah_lua_push_dispatcher_of(lua_State *L, int session)
     lua_getiuservalue(L, session, DISPATCHER);
 }
 
-/* -- making them --------------------------------------------------------------------------- */
+/* -- making sessions ----------------------------------------------------------------------- */
 
 /* -- box, empty */
 static box *push_box(lua_State *L)
@@ -86,7 +86,7 @@ static box *push_box(lua_State *L)
     return b;
 }
 
-/* The box on top is the object of its session from now on. */
+/* Registers the box on top as the object of its session. */
 static void enter(lua_State *L, const box *b)
 {
     lua_rawgetp(L, LUA_REGISTRYINDEX, &objects_key);
@@ -95,7 +95,8 @@ static void enter(lua_State *L, const box *b)
     lua_pop(L, 1);
 }
 
-/* The box on top gets its session: a child of `parent`'s, where that is an object, else new. */
+/* Sets the session of the box on top: a child of that of `parent`, if that is an object, else a new
+ * one. */
 static void fill_box(lua_State *L, box *b, int parent)
 {
     box *of = parent ? luaL_checkudata(L, parent, SESSION) : NULL;
@@ -157,7 +158,7 @@ static int session_gc(lua_State *L)
     return ah_lua_retire(L);
 }
 
-/* session:child(): reads through to this one, writes its own. */
+/* session:child(): reads through to this session, writes its own values. */
 static int session_child(lua_State *L)
 {
     box *b;
@@ -171,7 +172,7 @@ static int session_child(lua_State *L)
     return 1;
 }
 
-/* session:view(): the same session, for reading only. */
+/* session:view(): the same session, read-only. */
 static int session_view(lua_State *L)
 {
     ah_session *s = check_session(L);
@@ -206,7 +207,7 @@ static int unknown_type(lua_State *L, const ah_session *s, ah_slice name, const 
                         what, AH_FMT(name));
 }
 
-/* A class or the name of a type: the slice. */
+/* Returns the slice of a class or of the name of a type. */
 static int find_slice(lua_State *L, const ah_session *s, int idx)
 {
     const ah_lua_type *t = ah_lua_to_type(L, idx);
@@ -237,7 +238,7 @@ static bool is_method(lua_State *L, const char *name)
     return is;
 }
 
-/* The class at idx becomes known to the session at 1. */
+/* Makes the class at idx known to the session at 1. */
 static int make_known(lua_State *L, ah_session *s, int idx)
 {
     const ah_lua_type *t = ah_lua_to_type(L, idx);
@@ -263,7 +264,7 @@ static int make_known(lua_State *L, ah_session *s, int idx)
 
 typedef struct slice_fields {
     ah_policy policy;
-    int keep; /* an ah_keep; -1: not said */
+    int keep; /* an ah_keep; -1: not given */
     ah_slice key;
 } slice_fields;
 
@@ -273,17 +274,17 @@ static const ah_option slice_rows[] = {
      .words = "state log",
      .otherwise = "`\"state\"`",
      .to = AH_TO_WORD(slice_fields, policy),
-     .doc = "`log`: outside of transactions"},
+     .doc = "`\"log\"`: outside of transactions"},
     {.name = "keep",
      .kinds = AH_OPT_STRING,
      .words = "append latest",
      .otherwise = "`\"append\"`",
      .to = AH_TO_WORD(slice_fields, keep),
-     .doc = "of the values of its own type: all, or only the last"},
+     .doc = "keeps all dispatched values of its own type, or only the last one"},
     {.name = "key",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(slice_fields, key),
-     .doc = "a field: a value replaces the one that has the same there"},
+     .doc = "name of a field: a value replaces the one with an equal field; not beside `keep`"},
     {0},
 };
 const ah_subject ah_subject_slice = {
@@ -303,7 +304,7 @@ static void read_options(lua_State *L, int idx, ah_slice_options *o)
     o->key = f.key;
 }
 
-/* A key that no value can have would replace nothing, silently. */
+/* Raises for a key that no value can have: it would replace nothing, without an error. */
 static void check_key(lua_State *L, ah_slice key)
 {
     const ah_lua_type *t = ah_lua_to_type(L, 2);
@@ -317,7 +318,7 @@ static void check_key(lua_State *L, ah_slice key)
                      key.p);
 }
 
-/* session:register(Type, { policy, keep | key }): a slice for values of the type. */
+/* session:register(Type, { policy, keep | key }): adds a slice for values of the type. */
 static int session_register(lua_State *L)
 {
     ah_session *s = check_writable(L);
@@ -367,7 +368,7 @@ static int session_reduce(lua_State *L)
 
 /* -- events and snapshots ---------------------------------------------------------------------- */
 
-/* session:dispatch(value): an instance of a type, to the reducers registered for it. */
+/* session:dispatch(value): passes an instance of a type to the reducers registered for it. */
 static int session_dispatch(lua_State *L)
 {
     ah_session *s = check_writable(L);
@@ -391,7 +392,7 @@ static int session_dispatch(lua_State *L)
     return st == AH_OK ? 0 : ah_lua_raise_err(L, &err);
 }
 
-/* session:snapshot(): JSON text, as it is seen from here. */
+/* session:snapshot(): JSON text of the state as seen by the caller. */
 static int session_snapshot(lua_State *L)
 {
     static const size_t most = (size_t)1 << 30;
@@ -410,7 +411,7 @@ static int session_snapshot(lua_State *L)
     return 1;
 }
 
-/* session:restore(text): true; or nil and an error, and nothing has changed. */
+/* session:restore(text): true; or nil and an error, with nothing changed. */
 static int session_restore(lua_State *L)
 {
     ah_session *s = check_writable(L);
@@ -442,7 +443,7 @@ static void push_slice(lua_State *L, const box *b, int id)
     lua_setiuservalue(L, -2, 1);
 }
 
-/* Slice at 1, which is left there with the session's object at 2 and the family at 3 put in. */
+/* Opens the slice at 1, and inserts the session's object at 2 and the family at 3. */
 static slice *open_slice(lua_State *L, bool write, ah_session **s, ah_overlay **o)
 {
     slice *sl = luaL_checkudata(L, 1, SLICE);
@@ -489,7 +490,7 @@ static int slice_len(lua_State *L)
     return 1;
 }
 
-/* slice:append(value): at the end, whatever the reducers say. */
+/* slice:append(value): at the end, without the reducers. */
 static int slice_append(lua_State *L)
 {
     ah_session *s;
@@ -503,7 +504,7 @@ static int slice_append(lua_State *L)
     return st == AH_OK ? 0 : ah_lua_raise_err(L, &err);
 }
 
-/* slice:replace(list): the list's values in the place of all others. */
+/* slice:replace(list): replaces all values. */
 static int slice_replace(lua_State *L)
 {
     ah_session *s;
@@ -542,7 +543,7 @@ static int slice_tostring(lua_State *L)
 
 /* -- the object -------------------------------------------------------------------------------- */
 
-/* The parent's object, or nil; of a view, a view. */
+/* Pushes the parent's object, or nil; for a view, a view of it. */
 static void push_parent(lua_State *L, const box *b)
 {
     if (lua_getiuservalue(L, 1, PARENT) == LUA_TNIL || !b->read_only)
@@ -596,18 +597,18 @@ static const ah_option session_rows[] = {
      .kinds = AH_OPT_LIST,
      .is = "list of types",
      .type = "ah.Type[]",
-     .doc = "each gets a slice, with the defaults of `register`"},
+     .doc = "each gets a slice with the default options of `register`"},
     {.name = "bus",
      .kinds = AH_OPT_OBJECT,
      .otherwise = "its own",
      .is = "dispatcher",
      .type = "ah.Dispatcher",
-     .doc = "of another session, to share"},
+     .doc = "the dispatcher of another session, to share it"},
     {.name = "parent",
      .kinds = AH_OPT_OBJECT,
      .is = "session",
      .type = "ah.Session",
-     .doc = "as `parent:child()`"},
+     .doc = "makes a child, as `parent:child()` does"},
     {0},
 };
 const ah_subject ah_subject_session = {

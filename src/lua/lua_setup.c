@@ -1,6 +1,6 @@
 /* `setup` gets the conversation, an object that stages all requests: tools and the system text in
- * lists of its own, changes of the session in an overlay, resources in those of the run. All of it
- * is applied in one step, when the function has returned. */
+ * lists of its own, changes of the session in an overlay, resources in those of the run. Everything
+ * is applied in one step after the function has returned. */
 #include "lua/lua_setup.h"
 
 #include <inttypes.h>
@@ -19,14 +19,14 @@ enum { MAX_ID = 200 };
 /* User values of the conversation object. */
 enum { AGENT = 1, FIELDS = 2, CONTAINER = 3 };
 
-/* The function at work; lives in the conversation's userdata, which its task keeps. */
+/* A running `setup`, in the conversation's userdata, which its task keeps. */
 typedef struct ah_setting_up {
     ah_lua_agent *agent; /* NULL: it is over */
     ah_run *run;
     ah_task *task;
     ah_overlay overlay;
     ah_changes tools;
-    ah_text *system; /* NULL: not said */
+    ah_text *system; /* NULL: not set */
     ah_setup_fn rest;
     void *ud;
 } setting_up;
@@ -104,7 +104,7 @@ void ah_lua_setup_id(lua_State *L, ah_lua_agent *a, int idx)
     ah_text_set(&a->setup.id, id);
 }
 
-/* -- its id; where none was given, 64 random bits. */
+/* -- the id of the conversation; if none was given, 64 random bits */
 static void push_id(lua_State *L, ah_lua_agent *a)
 {
     ah_host *host = a->lua->host;
@@ -133,7 +133,7 @@ static setting_up *check_open(lua_State *L)
     return s;
 }
 
-/* True if what is there under the name is what an earlier `setup` of the conversation has added. */
+/* True if the tool under this name was added by an earlier `setup` of the conversation. */
 static bool is_added(const ah_lua_agent *a, const ah_tool *there)
 {
     bool is = false;
@@ -156,8 +156,7 @@ static bool has_tool(const ah_changes *c, size_t n, const ah_tool *tool)
     return has;
 }
 
-/* Raises, at the line that adds the tool, for a fault that would be an error when all is
- * applied. */
+/* Raises, at the line that adds the tool, for a fault that would fail the final step. */
 static void check_tool(lua_State *L, const setting_up *s, const ah_changes *read, size_t i)
 {
     const ah_lua_agent *a = s->agent;
@@ -193,7 +192,7 @@ static int add_tools(lua_State *L)
     return by && st == AH_OK ? 0 : ah_lua_raise_nomem(L);
 }
 
-/* conversation:set_system(text): in the place of the field `system`. */
+/* conversation:set_system(text): replaces the field `system`. */
 static int set_system(lua_State *L)
 {
     setting_up *s = check_open(L);
@@ -254,8 +253,8 @@ static int conversation_index(lua_State *L)
 static int conversation_newindex(lua_State *L)
 {
     return ah_lua_raise(L, AH_USAGE,
-                        "conversation: its fields cannot be set; what it has of its own is made by "
-                        "conversation:set_system(text), conversation:add_tools(tools) and "
+                        "conversation: its fields cannot be set; use "
+                        "conversation:set_system(text), conversation:add_tools(tools) or "
                         "conversation.resources.name = value");
 }
 
@@ -273,11 +272,11 @@ static int conversation_gc(lua_State *L)
     return ah_lua_retire(L);
 }
 
-/* -- applying what it asked for ---------------------------------------------------------------- */
+/* -- applying the changes ---------------------------------------------------------------------- */
 
 /* Makes the tools of an earlier `setup` stale. A tool that is added again with the same
- * specification is bound again without a message to the model; one that is not added again stays
- * declared, and stale. */
+ * specification is bound again without a message to the model. One that is not stays declared and
+ * stale. */
 static ah_status unbind_added(ah_lua_agent *a, ah_err *err)
 {
     ah_status st = AH_OK;
@@ -298,7 +297,7 @@ static ah_status unbind_added(ah_lua_agent *a, ah_err *err)
     return st;
 }
 
-/* Makes the bound resources those of the later runs, too. */
+/* Keeps the bound resources for later runs. */
 static void bind_resources(lua_State *L, int conversation)
 {
     lua_getiuservalue(L, conversation, AGENT);
@@ -328,11 +327,11 @@ static ah_status apply(lua_State *L, setting_up *s, ah_err *err)
         st = unbind_added(a, err);
     if (st != AH_OK)
         return st;
-    a->setup.added = *added; /* from here on they may be in the registry */
+    a->setup.added = *added; /* they may be in the registry from here on */
     *added = before;
     ah_lua_say_system(L, a, ah_text_slice(system));
     ah_lua_declare(L, a, AH_CONFLICT_ERROR, &s->tools);
-    ah_lua_deliver_in(L, &s->overlay, a); /* what the script's own functions have added */
+    ah_lua_deliver_in(L, &s->overlay, a); /* additions by functions of the script itself */
     if ((st = s->rest(s->ud, &s->overlay, err)) == AH_OK)
         st = ah_overlay_commit(&s->overlay, a->transcript, err);
     if (st == AH_OK) {
@@ -357,7 +356,7 @@ static void end(setting_up *s, const ah_err *err)
     ah_driver_run_wake(t->job.of);
 }
 
-/* Nothing, or nil and why not. */
+/* Results: nothing, or nil and a reason. */
 static void settled(ah_task *t, int nresults)
 {
     lua_State *L = t->lua->caller;
@@ -372,7 +371,7 @@ static void settled(ah_task *t, int nresults)
     end(s, failed ? &err : NULL);
 }
 
-/* Ends a `setup` that failed. An error that its own code raised has the line, for the author. */
+/* Ends a `setup` that failed. An error that its own code raised gets the line, for the author. */
 static void failed(ah_task *t, const ah_err *err)
 {
     ah_err full = *err, placed;
@@ -385,7 +384,7 @@ static void failed(ah_task *t, const ah_err *err)
     end(t->ud, &full);
 }
 
-/* -- those of the agent at idx, in a table of their own */
+/* -- a copy of the params of the agent at idx */
 static void push_params(lua_State *L, int idx)
 {
     lua_getiuservalue(L, idx, AH_AGENT_PARAMS);
@@ -399,7 +398,7 @@ static void push_params(lua_State *L, int idx)
     lua_remove(L, -2);
 }
 
-/* Agent and container are on top: -- agent container fields */
+/* With agent and container on top: -- agent container fields */
 static void push_fields(lua_State *L, ah_lua_agent *a)
 {
     int agent = lua_gettop(L) - 1;
@@ -476,13 +475,15 @@ void ah_lua_setup_begin(ah_lua_agent *a, ah_run *run, ah_setup_fn rest, void *ud
     }
     lua_pushcfunction(L, make_task);
     lua_pushlightuserdata(L, &b);
-    if (ah_lua_call(a->lua, L, 1, 0, &err) == AH_OK || a->setup.at_work) /* made, if late */
+    if (ah_lua_call(a->lua, L, 1, 0, &err) == AH_OK ||
+        a->setup.at_work) /* made, even if it took too long */
         ah_task_begin(a->setup.at_work->task);
     else
         ah_run_ready(run, &err);
 }
 
-/* It is kept on the stack until what it has staged is dropped, which may call the script. */
+/* The conversation stays on the stack until its staged changes are dropped, which may call the
+ * script. */
 void ah_lua_setup_stop(ah_lua_agent *a)
 {
     setting_up *s = a->setup.at_work;

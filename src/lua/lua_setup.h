@@ -1,7 +1,7 @@
-/* `setup` of an agent: function(conversation), a task within the first run of each conversation,
- * before that run says anything. What it adds belongs to the conversation, and counts when the
- * function has returned; where it fails, the run fails with its error, what it has staged is
- * dropped, and the next run tries it again. */
+/* The `setup` of an agent, function(conversation): runs it as a task within the first run of each
+ * conversation, before that run adds anything. Its changes are staged in the conversation's
+ * userdata, which the task keeps, and take effect together when it has returned. If it fails, the
+ * run fails with its error, the changes are dropped, and the next run calls it again. */
 #ifndef AH_LUA_SETUP_H
 #define AH_LUA_SETUP_H
 
@@ -9,22 +9,24 @@
 
 void ah_lua_setup_init(ah_lua_agent *a);
 void ah_lua_setup_clear(ah_lua_agent *a);
-/* The field `setup` of the table at 1, for the agent at idx; raises. */
+/* Reads the field `setup` of the table at 1 for the agent at idx. Raises. */
 void ah_lua_setup_read(lua_State *L, int idx, ah_lua_agent *a);
-/* Keeps the field `system` (.p NULL: none) until `setup` is done; raises when out of memory. */
+/* Keeps the field `system` (.p NULL: none) until `setup` is done. Raises when out of memory. */
 void ah_lua_setup_system(lua_State *L, ah_lua_agent *a, ah_slice text);
-/* A fork is a conversation of its own: its first run sets it up. Raises when out of memory. */
+/* Copies the `setup` of `from` to a fork, whose first run sets it up again. Raises when out of
+ * memory. */
 void ah_lua_setup_copy(lua_State *L, ah_lua_agent *a, const ah_lua_agent *from);
-/* The id of the conversation; raises where the value at idx is none. */
+/* Sets the id of the conversation. Raises if the value at idx is no valid id. */
 void ah_lua_setup_id(lua_State *L, ah_lua_agent *a, int idx);
-/* True if there is one, and it is not done. */
+/* True if the agent has a `setup` that is not done. */
 bool ah_lua_setup_due(const ah_lua_agent *a);
 
-/* The rest of what makes the run ready, once the function has returned; o is what it has
- * changed in the session, to read through. */
+/* Makes the run ready after the function has returned. o has the function's changes of the session,
+ * only for reading. */
 typedef ah_status (*ah_setup_fn)(void *ud, ah_overlay *o, ah_err *err);
 
-/* Begins it in that run, which then is ready or fails; stop ends it wherever it is. */
+/* begin starts the task in that run, which then becomes ready or fails; stop ends it at any
+ * point. */
 void ah_lua_setup_begin(ah_lua_agent *a, ah_run *run, ah_setup_fn rest, void *ud);
 void ah_lua_setup_stop(ah_lua_agent *a);
 

@@ -1,4 +1,5 @@
-/* The Lua half of agenthost, compiled in (made by the Makefile from lua/agenthost). */
+/* Sources of the Lua half of agenthost, compiled in: static data that the Makefile makes from
+ * lua/agenthost. */
 #ifndef AH_LUA_SOURCES_H
 #define AH_LUA_SOURCES_H
 

@@ -1,8 +1,8 @@
-/* File systems take part in a call's transaction (seed 002, Runtime Dispatch): a participant
- * holds what the call has of the file system, made when the call first uses it, and hands it down
- * in the order of the request. That is an overlay; of an overlay that a script made it is a view,
- * and the file system below that takes part first. Those of nested calls stand on those of the
- * calls around them. What happens where others changed a file meanwhile is in state/fs.h. */
+/* File systems take part in a call's transaction (seed 002, Runtime Dispatch). A participant holds
+ * the call's own file system, made on first use, and commits it in the order of the request. For a
+ * file system this is an overlay. For an overlay of a script it is a view, and the file system
+ * below takes part first. File systems of nested calls are on top of those of the calls around
+ * them. state/fs.h describes conflicts with changes by others. */
 #include "lua/lua_staged.h"
 
 #include "io/disk.h"
@@ -12,7 +12,7 @@
 typedef struct staged {
     ah_participant part; /* key: the file system */
     const ah_mem *mem;
-    ah_fs *fs; /* what the call has of it */
+    ah_fs *fs; /* the call's own */
 } staged;
 
 static void free_staged(staged *s)
@@ -26,7 +26,7 @@ static void free_staged(staged *s)
 
 static ah_status prepare(ah_participant *p, ah_overlay *below, ah_err *err)
 {
-    (void)below; /* its file system is there: this one stands on it */
+    (void)below; /* its file system exists already, below this one */
     return ah_fs_prepare(((staged *)(void *)p)->fs, err);
 }
 
@@ -35,8 +35,8 @@ static bool is_of_host(const staged *s)
     return ah_fs_folder(ah_fs_below(s->fs), NULL) >= 0;
 }
 
-/* Files of a folder of the machine are put into place before anything else is true: that this
- * fails is the call's failure. */
+/* Puts files of a folder of the machine into place before other changes are made, since a failure
+ * here fails the call. */
 static ah_status finish(ah_participant *p, ah_overlay *below, ah_err *err)
 {
     staged *s = (staged *)(void *)p;
@@ -45,7 +45,8 @@ static ah_status finish(ah_participant *p, ah_overlay *below, ah_err *err)
     return is_of_host(s) ? ah_fs_commit(s->fs, err) : AH_OK;
 }
 
-/* Nothing comes between prepare and commit, so that memory and overlays take it. */
+/* Nothing runs between prepare and commit, so that committing to memory and overlays cannot
+ * fail. */
 static void commit(ah_participant *p, ah_overlay *below)
 {
     staged *s = (staged *)(void *)p;
@@ -67,7 +68,7 @@ static const ah_participant_vt staged_vt = {
 
 /* -- its beginning -------------------------------------------------------------------------- */
 
-/* Takes over; NULL with *err set: failed. */
+/* Takes `over`; returns NULL with *err filled on failure. */
 static staged *join(const ah_mem *mem, ah_overlay *o, ah_fs *fs, ah_fs *over, ah_err *err)
 {
     staged *s = ah_alloc(mem, sizeof *s);
@@ -84,7 +85,8 @@ static staged *join(const ah_mem *mem, ah_overlay *o, ah_fs *fs, ah_fs *over, ah
     return NULL;
 }
 
-/* As deep as runs inside runs and overlays on overlays are. o NULL: the file system itself. */
+/* The recursion is as deep as the nesting of runs and of overlays. o NULL: the file system
+ * itself. */
 ah_fs *ah_lua_staged_in(const ah_mem *mem, ah_overlay *o, ah_fs *fs, ah_err *err)
 {
     staged *s = (staged *)(void *)ah_overlay_find(o, fs);

@@ -1,4 +1,5 @@
-/* The files of a call: what its handler does to a file system is staged in its overlay. */
+/* Staged files: keeps what a handler does to a file system in its call's overlay until the commit.
+ * The call owns the file systems that are returned here. */
 #ifndef AH_LUA_STAGED_H
 #define AH_LUA_STAGED_H
 
@@ -6,11 +7,12 @@
 #include "state/fs.h"
 #include "state/overlay.h"
 
-/* In which code that runs now is to work with `fs`, an overlay of the script's as well: an overlay
- * or a view that is the call's own, where it is the code of a handler; else fs itself. Borrowed
- * from the call. Raises where the call is over, in reducers, and when out of memory. */
+/* Returns the file system with which the current code works for `fs`, which may be an overlay of
+ * the script: in a handler an overlay or view of the call's own, else fs itself. Borrowed from the
+ * call. Raises if the call is over, in reducers, and when out of memory. */
 ah_fs *ah_lua_staged(lua_State *L, ah_fs *fs);
-/* The same for what is done in `o` by no handler; NULL with *err set: failed. Never raises. */
+/* The same for work in `o` outside of handlers; returns NULL with *err filled on failure. Never
+ * raises. */
 ah_fs *ah_lua_staged_in(const ah_mem *mem, ah_overlay *o, ah_fs *fs, ah_err *err);
 
 #endif

@@ -1,9 +1,10 @@
-/* One host a main Lua state, found through the registry. Another copy of this library that was
- * opened in the same state is told apart by the address of a string. */
+/* The host of a main Lua state, found through the registry. Another copy of this library in the
+ * same state is recognised by the address of a string. */
 #include "lua/lua_state.h"
 
-static const char KEY[] = "agenthost.lua";   /* where in the registry the host is */
-static const char COPY[] = "agenthost.copy"; /* and whose it is: the address of this string */
+static const char KEY[] = "agenthost.lua"; /* registry key of the host */
+static const char COPY[] =
+    "agenthost.copy"; /* registry key of its library copy: the address of this string */
 
 void ah_lua_set_host(lua_State *L)
 {

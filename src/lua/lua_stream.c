@@ -1,7 +1,6 @@
-/* The response of ah.http { stream = ... }: its head as soon as that is there, then its body piece
- * by piece, each when it is asked for. Of what nobody has asked for no more than WINDOW bytes are
- * taken from the network. What has come is cut into lines or events in the loop, so that a reader
- * is woken once for each piece, however many bytes it comes in. */
+/* The response of ah.http { stream = ... }: its head as soon as that has arrived, then its body in
+ * pieces on request. At most WINDOW bytes that were not requested are taken from the network. The
+ * loop cuts received bytes into lines or events, so a reader is woken once per piece. */
 #include "lua/lua_stream.h"
 
 #include "io/address.h"
@@ -14,7 +13,7 @@ static const char STREAM[] = "agenthost.stream";
 
 enum {
     WINDOW = 256 << 10,
-    MOST_BYTES = 64 << 10, /* of a piece of bytes */
+    MOST_BYTES = 64 << 10, /* of one piece of bytes */
     HEADERS = 1,           /* user values */
     FAILURE = 2,
     MAX_NETWORKS = 16
@@ -25,23 +24,23 @@ typedef struct stream {
     ah_lua *lua;
     ah_transfer *transfer;
     ah_job job;
-    ah_task_waiter *reader; /* who waits for the next piece, or for the head; NULL: nobody */
+    ah_task_waiter *reader; /* the wait for the next piece or the head; NULL: none */
     ah_stream_kind kind;
     size_t body_most; /* of read_all */
     ah_buf sent;      /* the body of the request */
     ah_addresses only;
     ah_network network[MAX_NETWORKS];
-    int status; /* of the head; 0: it is not there */
+    int status; /* of the head; 0: not received */
     ah_sse sse;
-    ah_buf name, data; /* of the piece that comes, or is there */
-    bool whole;        /* it is there */
-    bool begun;        /* a piece was asked for */
-    bool all;          /* all of it is one piece */
-    bool over;         /* nothing comes behind what is there */
-    ah_err err;        /* why not all came, once it is over */
+    ah_buf name, data; /* of the piece that is arriving or complete */
+    bool whole;        /* the piece is complete */
+    bool begun;        /* a piece was requested */
+    bool all;          /* the whole body is one piece */
+    bool over;         /* nothing comes after the present data */
+    ah_err err;        /* reason of the early end, when over */
 } stream;
 
-/* The userdata that Lua holds. */
+/* The userdata for Lua. */
 typedef struct box {
     stream *s; /* NULL: never made */
 } box;
@@ -61,7 +60,7 @@ static reading *reading_of(ah_task_waiter *w)
 
 /* -- its life ------------------------------------------------------------------------------ */
 
-/* Nothing more comes; what is there stays. */
+/* Nothing more is received; complete data stay. */
 static void stop(stream *s)
 {
     ah_job_cancel(&s->job);
@@ -167,7 +166,7 @@ static void cut_bytes(stream *s)
     take(s, n < MOST_BYTES ? n : MOST_BYTES);
 }
 
-/* Without its end, "\n" or "\r\n". */
+/* Cuts a line, without its end "\n" or "\r\n". */
 static void cut_line(stream *s)
 {
     ah_slice in = unread(s);
@@ -192,7 +191,7 @@ static ah_status on_event(void *ud, ah_slice event, ah_slice data, ah_err *err)
     return s->whole ? AH_OK : ah_err_nomem(err);
 }
 
-/* An event is handed out at the end of a line: fed line by line, none comes on top of another. */
+/* Events are emitted at the end of a line: if fed line by line, no event overwrites another. */
 static size_t line_of(ah_slice in)
 {
     size_t n = 0;
@@ -217,7 +216,7 @@ static void cut_event(stream *s)
         fail(s, &err);
 }
 
-/* The body has ended: what is left without an end of its own is a piece, too, if all came. */
+/* The body has ended: the rest without an end of its own is a piece, too, if all was received. */
 static void cut_rest(stream *s, ah_err *err)
 {
     if (err->status == AH_OK && s->kind == AH_STREAM_SSE && !s->all)
@@ -242,7 +241,7 @@ static void cut(stream *s)
         cut_event(s);
 }
 
-/* True if the reader can get a result: a piece, or the end. */
+/* True if the reader can get a result: a piece or the end. */
 static bool advance(stream *s)
 {
     ah_err err;
@@ -254,7 +253,7 @@ static bool advance(stream *s)
     return s->whole || s->over;
 }
 
-/* True if the head is there, or never comes. */
+/* True if the head has arrived, or will not. */
 static bool take_head(stream *s)
 {
     ah_err err;
@@ -285,7 +284,7 @@ static void on_news(void *ud, ah_transfer *t)
 
 static stream *check(lua_State *L)
 {
-    ah_lua_of(L); /* raises where the host has freed it */
+    ah_lua_of(L); /* raises if the host has freed it */
     return ((box *)luaL_checkudata(L, 1, STREAM))->s;
 }
 
@@ -311,7 +310,7 @@ static void push_event(lua_State *L, const stream *s)
     }
 }
 
-/* Pushes the piece that is there, and makes room for the next one. */
+/* Pushes the complete piece, and makes room for the next one. */
 static void push_piece(lua_State *L, stream *s)
 {
     if (s->kind == AH_STREAM_SSE && !s->all)
@@ -323,7 +322,7 @@ static void push_piece(lua_State *L, stream *s)
     ah_buf_reset(&s->data, 0);
 }
 
-/* -- nil, or nil err    the same object each time */
+/* -- nil, or nil err    always the same object */
 static int push_end(lua_State *L, const stream *s)
 {
     lua_pushnil(L);
@@ -351,7 +350,7 @@ static int read_end(lua_State *L, int status, lua_KContext ctx)
     return 1;
 }
 
-/* -- r    what the next wait for it lives in */
+/* -- r    for the next wait */
 static ah_task_waiter *begin_wait(lua_State *L, stream *s)
 {
     reading *r;
@@ -367,7 +366,7 @@ static ah_task_waiter *begin_wait(lua_State *L, stream *s)
     return s->reader = &r->waiter;
 }
 
-/* stream:read() -> the next piece; nil at the end; nil, err where the rest does not come */
+/* stream:read() -> the next piece; nil at the end; nil, err if the rest does not arrive */
 static int stream_read(lua_State *L)
 {
     stream *s = check(L);
@@ -392,8 +391,7 @@ static int stream_read_all(lua_State *L)
     return stream_read(L);
 }
 
-/* Closes the stream: drops a piece that is there, too, and ends the wait of a reader with an
- * error. */
+/* stream:close(): drops a complete piece as well, and ends a reader's wait with an error. */
 static int stream_close(lua_State *L)
 {
     box *b = luaL_checkudata(L, 1, STREAM);
@@ -515,7 +513,7 @@ static ah_http_request copy_request(stream *s, const ah_http_request *from)
     return req;
 }
 
-/* ctx: where the stream is. */
+/* ctx: stack index of the stream. */
 static int head_end(lua_State *L, int status, lua_KContext ctx)
 {
     stream *s;

@@ -1,4 +1,6 @@
-/* Responses that are read as they come: what ah.http { stream = ... } gives. */
+/* Streams: responses that are read as they arrive, made by ah.http { stream = ... }. A stream is a
+ * userdata whose state the host holds; it owns the transfer and the bytes that were not read
+ * yet. */
 #ifndef AH_LUA_STREAM_H
 #define AH_LUA_STREAM_H
 
@@ -6,9 +8,9 @@
 
 typedef enum ah_stream_kind { AH_STREAM_BYTES, AH_STREAM_LINES, AH_STREAM_SSE } ah_stream_kind;
 
-/* Makes the request and waits for the head of the response: return ah_lua_stream(...). All of the
- * request is copied but its header lines, which are good until this returns or yields. most: bytes
- * of one line or event. */
+/* Makes the request and waits for the head of the response; used as `return ah_lua_stream(...)`.
+ * Copies the request except its header lines, which must be valid until this returns or yields.
+ * most: maximum bytes of one line or event. */
 int ah_lua_stream(lua_State *L, const ah_http_request *req, ah_stream_kind kind, size_t most);
 
 void ah_lua_push_http_headers(lua_State *L, const ah_transfer *t); /* lua_http.c */

@@ -1,5 +1,5 @@
-/* All subjects of options, and ah._options, which shows their rows to those who write annotations
- * and docs of them. */
+/* All subjects of options, and ah._options, which shows their rows to generators of annotations and
+ * docs. */
 #include <lauxlib.h>
 
 #include "base/slice.h"
@@ -99,7 +99,8 @@ static void load_those_with_readers(lua_State *L)
     }
 }
 
-/* ah._options(): the subjects, { what, type, doc, list, rows = { { name, kinds, ... } } } each. */
+/* ah._options(): a list of the subjects, { what, type, doc, list, rows = { { name, kinds, ... } }
+ * }. */
 static int show(lua_State *L)
 {
     const ah_subject *s;

@@ -1,5 +1,5 @@
-/* Subscriptions. In a call, one begins and ends at once, since observers change nothing; both are
- * taken back if the call fails. So a subscription counts the calls that have ended it. */
+/* Subscriptions. In a call, a subscription begins or ends at once, since observers change nothing;
+ * both are undone if the call fails. So a subscription counts the calls that have ended it. */
 #include "lua/lua_subscribe.h"
 
 #include "lua/lua_error.h"
@@ -11,15 +11,15 @@
 enum {
     TYPE = 1, /* the name, or false: all */
     FN,
-    ENDED, /* by so many */
+    ENDED, /* number of calls that have ended it */
     OF     /* its dispatcher */
 };
 
-static const char changes_key; /* the participant's key: one for all dispatchers */
+static const char changes_key; /* key of the participant: one for all dispatchers */
 
 typedef struct change {
     struct change *next;
-    int ref; /* the subscription; LUA_NOREF: nothing has changed */
+    int ref; /* the subscription; LUA_NOREF: no change */
     bool ends;
 } change;
 
@@ -45,7 +45,7 @@ bool ah_lua_push_subscriber(lua_State *L, int type)
 
 /* -- lists -------------------------------------------------------------------------------- */
 
-/* The list at -1 with what is `skip` left out, copied: -- list copy */
+/* Pushes a copy of the list at -1 without `skip`; returns its length. -- list copy */
 static lua_Integer copy_without(lua_State *L, const void *skip)
 {
     lua_Integer n = luaL_len(L, -1), to = 0;
@@ -61,7 +61,7 @@ static lua_Integer copy_without(lua_State *L, const void *skip)
     return to;
 }
 
-/* (subscription): takes it out of its list; again does nothing. */
+/* (subscription): removes it from its list; repeated calls have no effect. */
 static int take_out(lua_State *L)
 {
     ah_dispatcher *d;
@@ -78,7 +78,7 @@ static int take_out(lua_State *L)
 
 /* -- in a call ------------------------------------------------------------------------------ */
 
-/* Changes the count of the subscription on top. Its place exists: nothing is allocated. */
+/* Changes the count of the subscription on top. The slot exists, so nothing is allocated. */
 static void count_end(lua_State *L, int by)
 {
     lua_rawgeti(L, -1, ENDED);
@@ -193,7 +193,7 @@ static void note(lua_State *L, ah_overlay *o, int idx, bool ends)
 
 /* -- for scripts ------------------------------------------------------------------------------ */
 
-/* Upvalue: the subscription. A second call does nothing. */
+/* Upvalue: the subscription. A second call has no effect. */
 static int unsubscribe(lua_State *L)
 {
     int at = lua_upvalueindex(1);
@@ -208,7 +208,7 @@ static int unsubscribe(lua_State *L)
     return 0;
 }
 
-/* -- the name of the type at 2, or false */
+/* -- the name of the type at 2, or false for all */
 static void push_wanted(lua_State *L)
 {
     const ah_lua_type *t = ah_lua_to_type(L, 2);

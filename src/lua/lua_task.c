@@ -1,6 +1,6 @@
-/* The life of a task, from its first resume to its answer; waiting, as a yield if the coroutine
- * can, else by driving. Arguments and results of handlers are in lua_tool.c, limits of their time
- * in lua_watch.c, the fence around them in lua_fence.c. */
+/* The life of a task, from its first resume to its result; waiting, by a yield if the coroutine
+ * can, else by driving. lua_tool.c has arguments and results of handlers, lua_watch.c limits of
+ * time, lua_fence.c the fence. */
 #include "lua/lua_task.h"
 
 #include <limits.h>
@@ -13,8 +13,8 @@
 static const char TASK[] = "agenthost.task";
 
 enum {
-    MAX_RAISED = 1 << 10, /* bytes of what was raised: a record of the log has room for both */
-    MAX_FAILURE = 1 << 20 /* of both: more than a traceback ever has */
+    MAX_RAISED = 1 << 10, /* bytes of a raised value: the log must have room for both */
+    MAX_FAILURE = 1 << 20 /* bytes of value and traceback, more than any traceback */
 };
 
 /* Returns when the task's time is over, by the loop clock; 0: never. The deadline of a run includes
@@ -40,8 +40,8 @@ static void let_go(ah_task_waiter *w)
 }
 
 /* Ends the wait and the run that was waited for. The run is settled at once, from the inside out:
- * its changes lie upon those of the waiting call, and end before them. If the state is being
- * closed, the run's own finalizer settles it. */
+ * its changes depend on those of the waiting call and must end first. If the state is being closed,
+ * the run's own finalizer settles it. */
 static void leave(ah_task_waiter *w, bool closing)
 {
     static const char why[] = "the call that waited for it was stopped";
@@ -87,7 +87,7 @@ void ah_tasks_forget(ah_lua *h)
         detach(h->tasks, true);
 }
 
-/* Runs what is left to close in the coroutine, and lets the collector have the task. */
+/* Runs the pending closes of the coroutine, and releases the task to the collector. */
 static void bury(ah_task *t)
 {
     ah_lua *h = t->lua;
@@ -107,8 +107,8 @@ static void bury(ah_task *t)
     ah_lua_unref(h, &t->ref);
 }
 
-/* The results leave the coroutine first: it is over, and what raises on a thread that is
- * over leaves by whatever the main thread has been called from. */
+/* Moves the results from the coroutine first: on a thread that is over, an error would not be
+ * caught here. */
 static int settle(lua_State *L)
 {
     ah_task *t = lua_touserdata(L, 1);
@@ -134,8 +134,8 @@ static void finish(ah_task *t, int nresults)
     bury(t);
 }
 
-/* True if the value was raised on purpose, by error() or assert(). Else it is a mistake in the
- * script, and only its author can correct it. */
+/* True if the value was raised on purpose, by error() or assert(). Otherwise it is a mistake in the
+ * script, which only its author can correct. */
 static bool is_meant(lua_State *co)
 {
     lua_Debug ar;
@@ -145,7 +145,8 @@ static bool is_meant(lua_State *co)
             (strcmp(ar.name, "error") == 0 || strcmp(ar.name, "assert") == 0));
 }
 
-/* Returns the log of the run it belongs to, or of the nearest run around it that has one. */
+/* Returns the log of the task's run or of the nearest run around it with a log; else the host's
+ * log. */
 static const ah_log *log_of(const ah_task *t)
 {
     const ah_log *log = &t->lua->host->log;
@@ -156,7 +157,7 @@ static const ah_log *log_of(const ah_task *t)
     return of ? ah_run_cfg(ah_driver_run_run(of))->log : log;
 }
 
-/* Pushes what was raised, in words: of one that is long the beginning. */
+/* Pushes the raised value as text, cut to MAX_RAISED bytes. */
 static ah_buf *push_raised(lua_State *L, lua_State *co)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_FAILURE);
@@ -224,9 +225,9 @@ static void fail(ah_task *t, int status)
     bury(t);
 }
 
-/* Called when the hook has yielded out of the task, or it came back too late. Fails it if it worked
- * too long, which only the watch knows; for a deadline or a cancelled run, the code that ends the
- * task reports and stops it. */
+/* Called when the hook has yielded out of the task, or the task returned too late. Fails the task
+ * if it worked too long, which only the watch knows. For a deadline or a cancelled run, the code
+ * that ends the task reports and stops it. */
 static void halt(ah_task *t)
 {
     ah_err err;
@@ -269,9 +270,9 @@ static void resume(ah_task *t)
         halt(t);
     } else if (st == LUA_YIELD) {
         lua_pop(t->co, nresults);
-        if (!t->waiter) /* coroutine.yield() of its own: let others have a turn */
+        if (!t->waiter) /* the script's own coroutine.yield(): lets others run */
             ah_job_post(h->host, &t->job);
-        else if (t->waiter->done) /* it came before the yield was complete */
+        else if (t->waiter->done) /* done before the yield was complete */
             ah_job_post(h->host, &t->job);
     } else if (st == LUA_OK) {
         finish(t, nresults);
@@ -326,7 +327,7 @@ void ah_task_begin(ah_task *t)
 
 void ah_task_stop(ah_task *t)
 {
-    if (t->running) { /* it is below us on the C stack: buried when it comes back */
+    if (t->running) { /* it is below us on the C stack: buried when it returns */
         t->stopped = true;
         t->job.of = NULL;
         return;
@@ -334,7 +335,7 @@ void ah_task_stop(ah_task *t)
     bury(t);
 }
 
-/* The task whose own coroutine L is, or NULL. */
+/* Returns the task whose own coroutine is L, or NULL. */
 static ah_task *task_of(lua_State *L)
 {
     ah_task *t = ah_lua_of(L)->running;
@@ -365,8 +366,8 @@ static int nothing(lua_State *L)
     return 0;
 }
 
-/* The stock interpreter's Ctrl-C sets a hook on the main state that raises an error at
- * its next step: let it step, and say whether it raised. The error is then on L. */
+/* Ctrl-C in the stock interpreter sets a hook on the main state that raises an error at its next
+ * step. Makes such a step, and returns true if it raised; the error is then on L. */
 static bool interrupted(ah_lua *h, lua_State *L)
 {
     lua_State *main = h->main;
@@ -381,8 +382,9 @@ static bool interrupted(ah_lua *h, lua_State *L)
     return true;
 }
 
-/* In a drive, only what is waited for and its descendants run, or whatever brings what is waited
- * for; h itself stands for "no run at all" (it is nobody's ancestor). */
+/* Returns the scope of a drive, in which only the awaited run and its descendants run, or the run
+ * that produces the awaited thing. h itself means "no run at all", since no run descends from
+ * it. */
 static ah_driver_run *scope_of(ah_lua *h, const ah_task_waiter *w)
 {
     if (h->host->depth == 0)
@@ -392,9 +394,8 @@ static ah_driver_run *scope_of(ah_lua *h, const ah_task_waiter *w)
 
 typedef enum drive_end { CAME, INTERRUPTED, CANCELLED } drive_end;
 
-/* Returns how long a drive may wait, in ms; -1: until something comes. It is computed here
- * because a run whose handler drives sets no timer meanwhile, and its cancellation does not wake
- * the drive. */
+/* Returns how long a drive may wait, in ms; -1: without limit. Computed here because a run whose
+ * handler drives sets no timer meanwhile, and its cancellation does not wake the drive. */
 static int patience(ah_lua *h, drive_end end)
 {
     int64_t at = end == CAME && h->running ? end_of(h->running) : 0, now;
@@ -417,7 +418,8 @@ static void cancel_inner(ah_driver_run *inner, drive_end end, ah_watch_end over)
         ah_driver_run_cancel(inner, AH_CANCELLED, "the run around this one was cancelled");
 }
 
-/* A cancel that came when the run had just ended would be lost to a script that goes on. */
+/* True for a cancel that came when the run had just ended; a script that continues would miss
+ * it. */
 static bool missed_cancel(const ah_lua *h, const ah_task_waiter *w, unsigned cancels)
 {
     ah_run_result result;
@@ -428,8 +430,8 @@ static bool missed_cancel(const ah_lua *h, const ah_task_waiter *w, unsigned can
     return result.err.status != AH_CANCELLED;
 }
 
-/* Drives until w is done, or until something ends the wait for what is no run (a run is
- * cancelled instead, and waited for). INTERRUPTED: the error is on top of L. */
+/* Drives until w is done, or until something ends a wait that is not for a run (a run is cancelled
+ * instead, and waited for). INTERRUPTED: the error is on top of L. */
 static drive_end drive(lua_State *L, ah_lua *h, ah_task_waiter *w)
 {
     ah_driver_run *scope = scope_of(h, w);
@@ -444,7 +446,7 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_task_waiter *w)
     ah_watch_pause(h, &pause);
     h->host->waits += h->host->depth++ == 0;
     h->current = L;
-    h->actor = NULL; /* observers of what is driven act in nobody's name */
+    h->actor = NULL; /* observers of what is driven have no call */
     while (!w->done && (end == CAME || w->scope)) {
         ah_host_step(h->host, scope, patience(h, end));
         if (end != CAME)
@@ -493,16 +495,17 @@ static const char *const cannot_wait[AH_CALLEES] = {
         "to the prompt in `params`",
     [AH_CALLEE_RENDERER] = "a renderer cannot wait: wait in the handler, and put it into the value",
     [AH_CALLEE_ID] = "the id of an entity cannot wait: find it out before the entity is returned",
-    [AH_CALLEE_SNAPSHOT] = "snapshot and restore cannot wait: they copy what is at hand",
+    [AH_CALLEE_SNAPSHOT] = "snapshot and restore cannot wait: they only copy the object",
 };
 
-/* Within a collection, whose finalizers come at any allocation. Told from 5.4.4 on. */
+/* True in a collection, in which finalizers may run at any allocation. Lua reports this from 5.4.4
+ * on. */
 static bool collecting(lua_State *L)
 {
     return lua_gc(L, LUA_GCISRUNNING, 0) < 0;
 }
 
-/* Returns the reason for which a wait in L that cannot yield must not drive, or NULL. */
+/* Returns why a wait in L that cannot yield must not drive, or NULL. */
 static const char *no_drive(lua_State *L)
 {
     const ah_lua *h = ah_lua_of(L);
@@ -548,7 +551,7 @@ bool ah_lua_may_linger(lua_State *L)
     return h->running ? task_of(L) && lua_isyieldable(L) : !no_drive(L);
 }
 
-/* After ah_terminate a run ends as it begins: that is an error to return. */
+/* After ah_terminate a run ends when it begins, with an error that is returned. */
 void ah_lua_can_run(lua_State *L, bool waits)
 {
     ah_task *t = ah_lua_of(L)->running;
@@ -581,7 +584,7 @@ int ah_lua_await(lua_State *L, ah_task_waiter *w, lua_KContext ctx, lua_KFunctio
         leave(w, false);
         if (!w->scope)
             return ah_lua_raise(L, AH_CANCELLED, "cancelled");
-        break; /* the run's own error says so */
+        break; /* the run's own error is returned */
     case CAME:
         break;
     }
@@ -621,7 +624,7 @@ static int sleep_end(lua_State *L, int status, lua_KContext ctx)
     return 0;
 }
 
-/* ah.sleep(seconds): waits without stopping anything else. */
+/* ah.sleep(seconds): waits; other work continues. */
 static int ah_sleep(lua_State *L)
 {
     double seconds = luaL_checknumber(L, 1);
@@ -639,14 +642,14 @@ static int ah_sleep(lua_State *L)
     return ah_lua_await(L, &s->waiter, 0, sleep_end);
 }
 
-/* ah.now(): seconds of a clock that only goes forward. */
+/* ah.now(): seconds of a monotonic clock. */
 static int ah_now(lua_State *L)
 {
     lua_pushnumber(L, (double)ah_host_now(ah_lua_of(L)->host) / 1000);
     return 1;
 }
 
-/* ah.interactive(): the script is a chat. What becomes of it is up to the program
+/* ah.interactive(): declares the script a chat, which the program may treat differently
  * (ah_interactive). */
 static int interactive(lua_State *L)
 {

@@ -1,6 +1,7 @@
-/* Tasks: Lua code that may wait. A task is a coroutine that the driver resumes; a
- * waiting function (ah.sleep, ah.http, ah.run) yields in it. On a thread that is no
- * task of ours the same function drives until what it waits for has come. */
+/* Tasks: Lua code that may wait. A task is a coroutine that the driver resumes, and in which a
+ * waiting function (ah.sleep, ah.http, ah.run) yields. On any other thread the same function drives
+ * the host until its wait is done. The registry keeps a task until it has ended; a waiter is in a
+ * userdata, which its wait keeps. */
 #ifndef AH_LUA_TASK_H
 #define AH_LUA_TASK_H
 
@@ -8,35 +9,36 @@
 #include "lua/lua_fence.h"
 #include "lua/lua_watch.h"
 
-/* A wait for one thing; lives in a userdata on the waiting thread's stack. */
+/* A wait for one thing, in a userdata on the stack of the waiting thread. */
 typedef struct ah_task_waiter {
     bool done;
     ah_task *task; /* the task that yielded for it; NULL: none */
-    /* the run it waits for, which Ctrl-C cancels; NULL: none, Ctrl-C leaves at once */
+    /* the run that is waited for, which Ctrl-C cancels; NULL: none, Ctrl-C ends the wait */
     ah_driver_run *scope;
-    /* without a scope: the run that produces what it waits for; NULL: none */
+    /* without a scope: the run that produces what is waited for; NULL: none */
     ah_driver_run *within;
     void (*leave)(
-        struct ah_task_waiter *w); /* without a scope: the wait is given up, stop its source */
-    ah_lua *keeper;                /* ah_task_waiter_keep */
-    int ref;                       /* likewise: in the registry */
+        struct ah_task_waiter *w); /* without a scope: the wait is given up; stops its source */
+    ah_lua *keeper;                /* set by ah_task_waiter_keep */
+    int ref;                       /* in the registry; set by ah_task_waiter_keep */
 } ah_task_waiter;
 
-/* Waits in L until w->done, then calls k and returns its results: return ah_lua_await(...). */
+/* Waits in L until w->done, then calls k and returns its results; used as `return
+ * ah_lua_await(...)`. */
 int ah_lua_await(lua_State *L, ah_task_waiter *w, lua_KContext ctx, lua_KFunction k);
-/* Raises where a wait in L could only drive and must not: in what is called and not resumed
- * (ah_callee), below a function of the program that the host calls, in finalizers, and where too
- * many drives are open. */
+/* Raises if a wait in L would have to drive but must not: in functions that are called and not
+ * resumed (ah_callee), below a function of the program that the host calls, in finalizers, and if
+ * too many drives are open. */
 void ah_lua_can_await(lua_State *L);
-/* True if ah_lua_can_await would not raise, and the wait would be a yield of a task or at the top
- * of the script: a variable marked <close> may then take its time to end. */
+/* True if ah_lua_can_await would not raise, and the wait would yield a task or is at the top of the
+ * script: the end of a <close> variable may then take time. */
 bool ah_lua_may_linger(lua_State *L);
-/* The same as ah_lua_can_await for a run, if it is waited for; also raises if too many other runs
- * are around it. */
+/* The same as ah_lua_can_await for a run, if it is waited for; also raises if too many runs are
+ * around it. */
 void ah_lua_can_run(lua_State *L, bool waits);
-/* Keeps the userdata on top of L, which holds w, until w is done or left: C knows its
- * address, and a finalizer cannot be relied on (Lua leaves it out when memory is out).
- * Call ah_lua_can_await before, so that from here on nothing raises up to ah_lua_await. */
+/* Keeps the userdata on top of L, which holds w, until w is done or left: C knows its address, and
+ * Lua does not call every finalizer when memory is out. Call ah_lua_can_await before, so that
+ * nothing raises between this and ah_lua_await. */
 void ah_task_waiter_keep(lua_State *L, ah_task_waiter *w);
 void ah_task_waiter_done(ah_task_waiter *w);
 
@@ -45,41 +47,41 @@ struct ah_task {
     lua_State *co;
     ah_task *next, **link; /* in lua->tasks */
     ah_task_waiter *waiter;
-    ah_job job;            /* resume */
+    ah_job job;            /* resumes the task */
     ah_overlay *overlay;   /* handlers: of their call; NULL: that of the call around its run */
-    bool over;             /* handlers: the call is over, whatever the code still does */
-    int64_t deadline;      /* loop clock: its code is stopped then; 0: none */
+    bool over;             /* handlers: the call is over, even if the code still runs */
+    int64_t deadline;      /* loop clock: the code is stopped then; 0: none */
     int nargs;             /* on co, for the first resume */
-    int ref;               /* in the registry, which keeps it */
+    int ref;               /* in the registry; keeps the task */
     bool running, stopped; /* stopped: no callback is called any more */
-    bool halted;           /* its code was interrupted, and does not go on */
-    bool told; /* `settled` has done its work, whatever its caller is told of the time it took */
+    bool halted;           /* its code was interrupted and does not continue */
+    bool told; /* `settled` has succeeded, even if its caller reports that it took too long */
     ah_watch watch;
     ah_fence fence;
-    /* Exactly one of the two is called last, and none after ah_task_stop. `settled` runs
-     * protected and finds its results on top of lua->caller; if it raises, `failed` follows. */
+    /* Exactly one of the two is called last, and neither after ah_task_stop. `settled` runs
+     * protected and finds the results on top of lua->caller; if it raises, `failed` follows. */
     void (*settled)(ah_task *t, int nresults);
     void (*failed)(ah_task *t, const ah_err *err);
     void *ud;
-    /* During `failed`: the raised value, with the traceback; NULL: no memory for it. Code that logs
-     * it takes it away. */
+    /* During `failed`: the raised value, with the traceback; NULL: no memory for it. A callee that
+     * logs it takes it. */
     ah_text *failure;
-    bool mistake; /* it was not raised by error() or assert() */
+    bool mistake; /* not raised by error() or assert() */
 };
 
-/* A task of the run `of` for the function below nargs arguments on L (popped). Raises
- * when out of memory. It begins in a job, or at once with ah_task_begin. */
+/* Makes a task of the run `of` for the function below nargs arguments on L (popped). Raises when
+ * out of memory. It begins in a job, or at once with ah_task_begin. */
 ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driver_run *of);
-/* Keeps the value on top of L (popped) alive as long as the task. */
+/* Keeps the value on top of L (popped) as long as the task. */
 void ah_task_keep(lua_State *L, ah_task *t);
 void ah_task_begin(ah_task *t);
-/* Ends the task wherever it is: its pending closes run, no callback is called. */
+/* Ends the task at any point: its pending closes run, no callback is called. */
 void ah_task_stop(ah_task *t);
 
-/* Called at the end of the host: forgets the tasks that finalizers have made, which have no
- * finalizer to run. */
+/* Called at the end of the host: forgets the tasks that finalizers have made, whose own finalizers
+ * will not run. */
 void ah_tasks_forget(ah_lua *h);
 
-void ah_lua_open_task(lua_State *L); /* sleep, now, interactive */
+void ah_lua_open_task(lua_State *L); /* sets sleep, now, interactive */
 
 #endif

@@ -1,6 +1,5 @@
-/* ah.terminal: keys as they come, without stopping other work. Nothing is read while nobody waits
- * for a key, so what a terminal sends stays with the system until then and takes no memory of
- * ours. */
+/* ah.terminal: keys as they arrive, while other work continues. Input is read only during a wait
+ * for a key; otherwise it stays with the system and takes no memory of ours. */
 #include "lua/lua_terminal.h"
 
 #include <errno.h>
@@ -19,7 +18,7 @@ enum { MAX_PASTE = 1 << 20, MOST_PASTE = 64 << 20, MAX_OUT = 4 << 20 };
 enum { SEQUENCE_MS = 1000, MOST_IN_A_ROW = 32 };
 #define ESCAPE_SECONDS 0.05
 
-/* One wait for a key; `terminal` NULL: it is closed, or the wait is over. */
+/* One wait for a key. `terminal` NULL: it is closed, or the wait is over. */
 typedef struct ah_key_wait {
     ah_task_waiter waiter;
     ah_lua_terminal *terminal;
@@ -62,9 +61,9 @@ static void came(key_wait *q, ah_key_news what)
     ah_task_waiter_done(&q->waiter);
 }
 
-/* -- what there is --------------------------------------------------------------------------- */
+/* -- reading keys ---------------------------------------------------------------------------- */
 
-/* At most one read, of one chunk: others have a turn between two. */
+/* Reads at most one chunk, so that other work runs between two. */
 static void read_chunk(ah_lua_terminal *t)
 {
     ssize_t n = read(t->fd, t->chunk, sizeof t->chunk);
@@ -72,7 +71,7 @@ static void read_chunk(ah_lua_terminal *t)
     t->in = (ah_slice){t->chunk, n > 0 ? (size_t)n : 0};
     if (n > 0)
         t->last = ah_host_now(t->lua->host);
-    if (n == 0 || (n < 0 && errno == EIO)) /* nobody is at the other end any more */
+    if (n == 0 || (n < 0 && errno == EIO)) /* the terminal is gone */
         t->ended = true;
     else if (n < 0 && errno != EAGAIN && errno != EINTR)
         t->failed = errno;
@@ -85,7 +84,7 @@ static ah_key_news of_keys(ah_keys_event e)
                                 : AH_KEY_NEWS_NOTHING;
 }
 
-/* A sequence that the end of the input cut is a key, too. */
+/* Returns a sequence cut by the end of the input as a key, then the end. */
 static ah_key_news at_end(ah_lua_terminal *t)
 {
     ah_key_news c = of_keys(ah_keys_quiet(&t->keys, &t->key));
@@ -95,7 +94,7 @@ static ah_key_news at_end(ah_lua_terminal *t)
     return t->failed ? AH_KEY_NEWS_FAILURE : AH_KEY_NEWS_END;
 }
 
-/* When a sequence that has begun is given up; 0: none has. */
+/* Returns when a sequence that has begun is given up; 0: none has begun. */
 static int64_t given_up_at(const ah_lua_terminal *t)
 {
     ah_keys_wait w = ah_keys_wait_for(&t->keys);
@@ -154,7 +153,7 @@ static void on_readable(void *ud, int fd, int events)
         wait_for_rest(t);
 }
 
-/* A loop that was late may have bytes to read, and they come first. */
+/* If the loop was late, there may be bytes to read, which come first. */
 static void on_unfinished(ah_timer *timer)
 {
     ah_lua_terminal *t =
@@ -280,7 +279,8 @@ static int end_wait(lua_State *L, int status, lua_KContext ctx)
     return push_event(L, luaL_checkudata(L, 1, AH_TERMINAL), q->came);
 }
 
-/* seconds: below 0, no limit. what: it is there already, and given after others have had a turn. */
+/* seconds: below 0, no limit. what: news that is already present and returned after other work has
+ * run. */
 static int wait_for_key(lua_State *L, ah_lua_terminal *t, double seconds, ah_key_news what)
 {
     ah_loop *loop = t->lua->host->loop;
@@ -307,8 +307,8 @@ static int wait_for_key(lua_State *L, ah_lua_terminal *t, double seconds, ah_key
     return ah_lua_await(L, &q->waiter, lua_gettop(L), end_wait);
 }
 
-/* terminal:key(seconds) -> an event; nil at the end of the input; nil, error after so many
- * seconds. */
+/* terminal:key(seconds) -> an event; nil at the end of the input; nil, error when the time is
+ * over. */
 static int key(lua_State *L)
 {
     ah_lua_terminal *t = ah_terminal_check(L);
@@ -396,9 +396,9 @@ static int not_there(lua_State *L)
 
     ah_err_set(
         &err, AH_USAGE,
-        "ah.terminal: only the command agenthost gives scripts its terminal, and only to what it "
-        "runs: start the script with `agenthost script.lua`; a program that embeds agenthost "
-        "gives one with `tty` of its ah_config");
+        "ah.terminal: only the command agenthost gives scripts its terminal: start the script with "
+        "`agenthost script.lua`; a program that embeds agenthost gives one with `tty` of its "
+        "ah_config");
     return push_error(L, &err);
 }
 
@@ -429,13 +429,13 @@ static const ah_option terminal_rows[] = {
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "true",
      .to = AH_TO_BOOL(terminal_fields, signals),
-     .doc = "Ctrl-C, Ctrl-Z and Ctrl-\\ do as they do everywhere; with `false` they are keys"},
+     .doc = "Ctrl-C, Ctrl-Z and Ctrl-\\ send their usual signals; with `false` they are keys"},
     {.name = "distinct",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(terminal_fields, distinct),
-     .doc = "keys that look alike are told apart where the terminal knows kitty's keyboard "
-            "protocol: Shift-Enter, Ctrl-I, Escape at once. Needs `signals = false`"},
+     .doc = "distinguishes Shift-Enter, Ctrl-I and an immediate Escape, if the terminal knows "
+            "kitty's keyboard protocol. Needs `signals = false`"},
     {.name = "escape",
      .kinds = AH_OPT_NUMBER,
      .least = 0.001,
@@ -443,7 +443,7 @@ static const ah_option terminal_rows[] = {
      .otherwise = "0.05",
      .unit = "seconds",
      .to = AH_TO_MS(terminal_fields, escape_ms),
-     .doc = "after which an Escape that nothing follows is the key"},
+     .doc = "time after which an Escape without a sequence is the key"},
     {.name = "max_paste",
      .kinds = AH_OPT_NUMBER,
      .least = 1,
@@ -451,13 +451,13 @@ static const ah_option terminal_rows[] = {
      .otherwise = "1048576",
      .unit = "bytes",
      .to = AH_TO_SIZE(terminal_fields, max_paste),
-     .doc = "of a paste"},
+     .doc = "size of a paste"},
     {0},
 };
 const ah_subject ah_subject_terminal = {
     .what = "ah.terminal", .type = "ah.TerminalOptions", .row = terminal_rows};
 
-/* The mode of enter. */
+/* Reads the options; returns the mode of enter. */
 static unsigned read_options(lua_State *L, ah_lua_terminal *t)
 {
     terminal_fields f = {
@@ -488,8 +488,7 @@ static int enter(ah_lua_terminal *t, unsigned mode)
     return failed;
 }
 
-/* The object is there before the terminal is changed, so that nothing that fails leaves it
- * changed. */
+/* Makes the object before the terminal is changed, so that no failure leaves it changed. */
 static int open_terminal(lua_State *L)
 {
     ah_lua *h = ah_lua_of(L);

@@ -1,6 +1,7 @@
-/* The terminal of the program as a script has it open, shared by the two files of it:
- *   lua_terminal.c        opening and closing, keys and the wait for them
- *   lua_terminal_show.c   what is written: texts with styles, the live area, the size */
+/* The terminal of the program as a script has it open. The object owns the terminal, its buffers
+ * and its timers; at most one task waits for a key. Two files share this header:
+ *  lua_terminal.c        opening and closing, keys and the wait for them
+ *  lua_terminal_show.c   output: texts with styles, the live area, the size */
 #ifndef AH_LUA_TERMINAL_H
 #define AH_LUA_TERMINAL_H
 
@@ -28,28 +29,28 @@ typedef struct ah_lua_terminal {
     ah_tty tty;
     bool open;
     int fd, news;
-    struct ah_key_wait *wait; /* NULL: nobody waits */
-    ah_timer unfinished;      /* a sequence that has begun */
-    int64_t escape_ms, last;  /* last: when bytes came, by the loop's clock */
+    struct ah_key_wait *wait; /* NULL: no task waits */
+    ah_timer unfinished;      /* for a sequence that has begun */
+    int64_t escape_ms, last;  /* last: when bytes arrived, by the loop clock */
     ah_keys keys;
-    char chunk[AH_TERMINAL_CHUNK]; /* read, and not yet looked at: */
+    char chunk[AH_TERMINAL_CHUNK]; /* bytes read and not decoded yet */
     ah_slice in;
     bool ended, resized;
     int failed;   /* errno of reading */
-    int in_a_row; /* keys that were there without a wait */
-    ah_key key;   /* of AH_KEY_NEWS_KEY */
+    int in_a_row; /* keys taken in a row without a wait */
+    ah_key key;   /* for AH_KEY_NEWS_KEY */
     ah_area area;
-    ah_buf line; /* what is being put together: a text, the lines of the area */
-    ah_buf out;  /* what is to be written */
+    ah_buf line; /* for assembling a text, or the lines of the area */
+    ah_buf out;  /* output to be written */
 } ah_lua_terminal;
 
-/* The open terminal at 1; raises where it is closed. */
+/* Returns the open terminal at 1. Raises if it is closed. */
 ah_lua_terminal *ah_terminal_check(lua_State *L);
-/* Calls of the program's functions that both files make; none of the functions may use the host. */
+/* Calls of the program's functions from both files. These functions must not use the host. */
 void ah_terminal_writing(const ah_lua_terminal *t);
 bool ah_terminal_kept(const ah_lua_terminal *t);
-/* Reads the terminal's size, and draws again the parts of the area that the program has taken
- * away. */
+/* Reads the terminal's size, and redraws the area if the size has changed or the program has
+ * removed the area. */
 void ah_terminal_look(ah_lua_terminal *t);
 int ah_terminal_size(lua_State *L);        /* :size() -> columns, rows */
 int ah_terminal_write(lua_State *L);       /* :write(text) */

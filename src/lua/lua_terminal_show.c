@@ -1,5 +1,5 @@
-/* Texts of a script on its terminal. Texts are harmless whatever is in them: only the styles that
- * the script names become escape sequences, and only where colors are welcome. */
+/* Texts of a script on its terminal. Any text is safe: only the styles that the script names become
+ * escape sequences, and only where colors are wanted. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ enum { COLUMNS = 80, ROWS = 24, BRIGHT = 8, PALETTE = 255, FOREGROUND = 30, BACK
 
 /* -- to the terminal --------------------------------------------------------------------------- */
 
-/* Like print it waits for a terminal that is slow, but not once the script is to end. */
+/* Waits for a slow terminal, as print does, but not after the script is to end. */
 static void write_out(ah_lua_terminal *t)
 {
     ah_slice left = ah_buf_slice(&t->out);
@@ -33,7 +33,7 @@ static void write_out(ah_lua_terminal *t)
             left.p += n;
             left.n -= (size_t)n;
         } else if (n < 0 && errno != EAGAIN && errno != EINTR) {
-            break; /* whoever reads keys is told of the end */
+            break; /* the next read of keys reports the end */
         } else {
             poll(&ready, 1, PATIENCE_MS);
         }
@@ -67,7 +67,7 @@ static void tell_shown(const ah_lua_terminal *t, const char *away, size_t n)
     ah_host_came_back(t->lua->host, true);
 }
 
-/* Before what is to be written is put together: what others have written is known then. */
+/* Called before output is assembled: output of others up to now is then known. */
 static void begin(ah_lua_terminal *t)
 {
     ah_terminal_writing(t);
@@ -204,7 +204,7 @@ static void add_color(lua_State *L, int idx, const char *name, int base, char st
     lua_pop(L, 1);
 }
 
-/* The style of the table at idx behind that of what it is in. */
+/* Appends the style of the table at idx to the style around it. */
 static void read_style(lua_State *L, int idx, char style[MAX_STYLE])
 {
     static const char *const codes[STYLES] = {"1", "2", "3", "4", "7"};
@@ -238,7 +238,8 @@ static void put_text(lua_State *L, ah_lua_terminal *t, int idx, bool lines, cons
         ah_buf_str(&t->line, "\033[0m");
 }
 
-/* The piece on top of the stack (popped): a text, or a list of pieces with the style of all. */
+/* Appends the piece on top of the stack (popped): a text, or a list of pieces with a style for
+ * all. */
 static void put_piece(lua_State *L, ah_lua_terminal *t, bool lines, const char *outer, int depth)
 {
     int idx = lua_gettop(L);
@@ -333,7 +334,7 @@ static const ah_option cursor_rows[] = {
 const ah_subject ah_subject_cursor = {
     .what = "terminal:live: cursor", .type = "ah.Cursor", .row = cursor_rows};
 
-/* cursor = { line, column }: without a line the last one, without a column behind its end. */
+/* Reads cursor = { line, column }. Defaults: the last line; the end of the line. */
 static void read_cursor(lua_State *L, ah_lua_terminal *t, lua_Integer n_lines)
 {
     cursor c = {.line = (int)n_lines};

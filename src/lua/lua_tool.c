@@ -1,5 +1,5 @@
-/* ah.tool, and the calls of handlers and their answers. Handlers get ctx beside their arguments
- * (lua_ctx.c); their results are read in lua_result.c. */
+/* ah.tool, the calls of handlers and their answers. Handlers get ctx beside their arguments
+ * (lua_ctx.c); lua_result.c reads their results. */
 #include "lua/lua_tool.h"
 
 #include "lua/lua_error.h"
@@ -23,7 +23,7 @@ enum { MAX_ASKED = 4 << 20 };
 
 typedef ah_lua_handler handler;
 
-/* -- how a call ends -------------------------------------------------------------------- */
+/* -- the end of a call ------------------------------------------------------------------ */
 
 static void end_call(ah_task *t, const ah_outcome *o)
 {
@@ -46,26 +46,26 @@ static void settled(ah_task *t, int nresults)
     int first = lua_gettop(L) - nresults + 1;
     ah_lua_result r;
 
-    ah_watch_until(t->lua, t->deadline); /* for metamethods of the result, and its renderer */
+    ah_watch_until(t->lua, t->deadline); /* for the result's metamethods and its renderer */
     ah_lua_result_read(L, first, nresults, &r);
     if (r.o.success && r.at)
         ah_lua_render(L, c->call, &hd->forms, r.at, &r.o);
     ah_watch_until(t->lua, 0);
-    if (r.at && ah_run_cfg(c->call->run)->n_strategies > 0) /* last: what raises would lose it */
+    if (r.at && ah_run_cfg(c->call->run)->n_strategies > 0) /* last: a raise would lose it */
         r.o.live = ah_lua_live(L, r.at);
     end_call(t, &r.o);
     ah_lua_result_clear(&r);
 }
 
-/* Kinds that leave the loop; everything else a handler raises is an answer (seed 002). */
+/* Statuses that end the run; any other error of a handler is an answer (seed 002). */
 static bool leaves(ah_status st)
 {
     return st == AH_PROMPT_EVALUATION || st == AH_VISIBILITY_EXPANSION || st == AH_DEADLINE ||
            st == AH_BUDGET || st == AH_CANCELLED;
 }
 
-/* Ends the call so that its run leaves to open sections. The error that the handler raised names
- * them; if it cannot be read, the call fails with that message. */
+/* Ends the call so that its run ends to open sections. The error that the handler raised names
+ * them; if that cannot be read, the call fails with the message. */
 static void leave_for_sections(ah_task *t, ah_outcome *o)
 {
     ah_err err;
@@ -89,7 +89,7 @@ static void failed(ah_task *t, const ah_err *err)
                     .message = ah_slice_of(err->message)};
     char repaired[sizeof err->message];
 
-    if (!ah_utf8_valid(o.message)) { /* error texts come from anywhere */
+    if (!ah_utf8_valid(o.message)) { /* error texts may have any bytes */
         memcpy(repaired, err->message, sizeof repaired);
         for (char *p = repaired; *p; p++)
             if ((unsigned char)*p >= 0x80)
@@ -158,7 +158,8 @@ void ah_lua_push_live(lua_State *L, const ah_value *v)
         lua_pushnil(L);
 }
 
-/* A plain table would print as an address, which tells a model nothing and is never the same. */
+/* Pushes a text for the value at idx. A plain table would print as an address, which is useless to
+ * a model and never the same. */
 static void push_words(lua_State *L, int idx)
 {
     ah_err err;
@@ -173,7 +174,8 @@ static void push_words(lua_State *L, int idx)
     luaL_tolstring(L, idx, NULL);
 }
 
-/* Of `nil, message` the message becomes a text here, where its __tostring is fenced in. */
+/* Converts the message of `nil, message` to a text here, since the fence is around its
+ * __tostring. */
 int ah_lua_handled(lua_State *L, int status, lua_KContext ctx)
 {
     (void)status;
@@ -186,7 +188,7 @@ int ah_lua_handled(lua_State *L, int status, lua_KContext ctx)
     return lua_gettop(L);
 }
 
-/* args ctx */
+/* (args, ctx) */
 static int handle(lua_State *L)
 {
     const ah_ctx *c = lua_touserdata(L, 2);
@@ -197,7 +199,7 @@ static int handle(lua_State *L)
     return ah_lua_handled(L, LUA_OK, 0);
 }
 
-/* A tool without a timeout may wait as long as it has to, but not compute for ever. */
+/* A tool without a timeout may wait without limit, but not compute without limit. */
 static void fence_in(ah_task *t, const ah_tool *tool)
 {
     t->fence.memory = tool->memory;
@@ -248,7 +250,8 @@ void ah_lua_start_call(const ah_lua_handler *hd, ah_call *call, lua_CFunction ru
 
     lua_pushcfunction(h->caller, make_task);
     lua_pushlightuserdata(h->caller, &b);
-    if (ah_lua_call(h, h->caller, 1, 0, &err) == AH_OK || call->task) { /* made, if late */
+    if (ah_lua_call(h, h->caller, 1, 0, &err) == AH_OK ||
+        call->task) { /* made, even if it took too long */
         ah_task_begin(((ah_ctx *)call->task)->task);
         return;
     }
@@ -323,13 +326,13 @@ ah_tool **ah_lua_tool_list(lua_State *L, const char *what, size_t *n)
 /* A tool that is being made, in a userdata so that a raise frees its parts. */
 typedef struct draft {
     const char *what;
-    bool method; /* of an entity: function(self, args, ctx), found by its name when it is called */
+    bool method; /* of an entity: function(self, args, ctx), found by name when called */
     bool ours;
     ah_schema *params, *result;
     handler *handler;
 } draft;
 
-/* The values that rows store of a declaration; its texts are held by the table. */
+/* The values that rows store of a declaration. Their texts are held by the table. */
 typedef struct tool_fields {
     ah_tool_def def;
     bool accepts_overrides;
@@ -340,70 +343,72 @@ static const ah_option tool_common_rows[] = {
      .kinds = AH_OPT_STRING,
      .otherwise = "`description`",
      .to = AH_TO_HELD(tool_fields, def.full_description),
-     .doc = "what the model is told instead, but where tools are declared [in "
+     .doc = "the description for the model, unless the tool is declared [in "
             "brief](registry.md#brief-descriptions); UTF-8, up to 16 KiB"},
     {.name = "params",
      .kinds = AH_OPT_ANY,
      .otherwise = "no parameters",
      .is = "table or type",
      .type = "table<string, any>",
-     .doc = "in [short form](tool.md#short-forms), or a [type](sessions.md#types): then `args` is "
-            "an instance"},
+     .doc =
+         "the parameters, in [short form](tool.md#short-forms) or as a [type](sessions.md#types); "
+         "with a type, `args` is an instance"},
     {.name = "schema",
      .kinds = AH_OPT_ANY,
      .otherwise = "no parameters",
      .is = "table, JSON text, schema or type",
      .type = "table|string|ah.Schema",
-     .doc = "as JSON Schema of type `object`; not beside `params`"},
+     .doc = "the parameters, as JSON Schema of type `object`; not together with `params`"},
     {.name = "result",
      .kinds = AH_OPT_ANY,
      .otherwise = "anything",
      .is = "table, JSON text, schema or type",
      .type = "table|string|ah.Schema",
-     .doc = "JSON Schema of the value, or its [type](sessions.md#types); defaults are filled in, "
-            "and a value that does not match is a failed call"},
+     .doc = "JSON Schema of the value, or its [type](sessions.md#types); defaults are filled in. A "
+            "call with a value that does not fit fails"},
     {.name = "examples",
      .kinds = AH_OPT_TABLE,
      .is = "list",
      .type = "ah.Example[]",
-     .doc = "calls that show how it is used, 32 at most: of `{ description = ..., input = ..., "
-            "output = ... }`"},
+     .doc = "up to 32 example calls, `{ description = ..., input = ..., output = ... }`, see "
+            "[Examples](tool.md#examples)"},
     {.name = "annotations",
      .kinds = AH_OPT_TABLE,
      .otherwise = "nothing said",
      .type = "ah.Annotations",
-     .doc = "what the tool does, for policies: [below](tool.md#annotations)"},
+     .doc = "statements on the tool for policies, see [Annotations](tool.md#annotations)"},
     {.name = "version",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(tool_fields, def.version),
-     .doc = "of the definition, 1 to 64 bytes. Another one is "
-            "[told](agent.md#tools-that-have-changed) where a saved conversation goes on; no model "
-            "sees it"},
+     .doc = "version of the definition, 1 to 64 bytes. A change is "
+            "[reported](agent.md#tools-that-have-changed) when a saved conversation continues; no "
+            "model sees it"},
     {.name = "render",
      .kinds = AH_OPT_FUNCTION,
      .otherwise = "that of the type",
      .type = "fun(value: any): string",
-     .doc = "`function(value)`: the text that the model is shown of the value. Where it fails or "
-            "returns no text, a `warning` says so and the value is shown as JSON"},
+     .doc =
+         "`function(value)`: returns the text of the value for the model. If it fails or returns "
+         "no text, a `warning` is emitted, and the model gets JSON"},
     {.name = "parallel",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(tool_fields, def.parallel),
-     .doc = "neighbouring calls of such tools are at work at the same time"},
+     .doc = "true: adjacent calls of such tools run at the same time"},
     {.name = "timeout",
      .kinds = AH_OPT_NUMBER,
      .least = 0.001,
      .unit = "seconds",
      .to = AH_TO_MS(tool_fields, def.timeout_ms),
-     .doc = "of one call; then it is stopped and answered with an error. Without one, its code may "
-            "be [at work](limits.md#time) for 10 seconds"},
+     .doc = "limit of one call, which is then stopped and fails. Without a timeout, the code of "
+            "the call may be [at work](limits.md#time) for 10 seconds"},
     {.name = "memory",
      .kinds = AH_OPT_NUMBER,
      .least = AH_TOOL_LEAST_MEMORY,
      .unit = "bytes",
      .otherwise = "268435456",
      .to = AH_TO_SIZE(tool_fields, def.memory),
-     .doc = "of [memory](limits.md#memory) that one call may take"},
+     .doc = "[memory](limits.md#memory) that one call may use"},
     {.name = "max_result",
      .kinds = AH_OPT_INTEGER,
      .least = AH_TOOL_LEAST_RESULT,
@@ -411,30 +416,31 @@ static const ah_option tool_common_rows[] = {
      .unit = "bytes",
      .otherwise = "65536",
      .to = AH_TO_SIZE(tool_fields, def.max_result),
-     .doc = "of its result that the model sees; of a longer one, head and tail, and [a "
-            "file](tool.md#what-a-handler-gives-back) with all of it"},
+     .doc = "longest result for the model. Of a longer result the model sees head and tail, and [a "
+            "file](tool.md#long-results) has all of it"},
     {.name = "coerce",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(tool_fields, def.coerce),
      .doc =
-         "arguments of a wrong type are taken as they were surely meant, see "
-         "[`validate`](schema.md#ahschema); `ctx.coerced` and the event `tool_invoked` tell which"},
+         "true: arguments of a wrong type are converted if the meaning is clear, see "
+         "[`validate`](schema.md#ahschema); `ctx.coerced` and the event `tool_invoked` list them"},
     {.name = "strict",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "that of `options`",
-     .doc = "the provider is to be [strict](models.md#strict-tools) with it"},
+     .doc = "true: the provider enforces the schema, see [strict tools](models.md#strict-tools)"},
     {.name = "return_direct",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(tool_fields, def.direct),
-     .doc = "its result is the answer of the run, which ends behind it"},
+     .doc = "true: the result is the answer of the run, see [Results as "
+            "answers](tool.md#results-as-answers)"},
     {0},
 };
 const ah_subject ah_subject_tool_common = {
     .what = "ah.tool",
     .type = "ah.ToolCommon",
-    .doc = "what tools and [methods](entities.md#tools-of-a-class) have in common",
+    .doc = "fields that tools and [methods](entities.md#tools-of-a-class) share",
     .row = tool_common_rows};
 
 static const ah_option tool_rows[] = {
@@ -447,16 +453,17 @@ static const ah_option tool_rows[] = {
      .kinds = AH_OPT_STRING,
      .needed = true,
      .to = AH_TO_HELD(tool_fields, def.description),
-     .doc = "1 to 200 printable ASCII characters, blanks around it removed"},
+     .doc = "1 to 200 printable ASCII characters; surrounding blanks are removed"},
     {.name = "handler",
      .kinds = AH_OPT_FUNCTION,
      .type = "fun(args: table, ctx: ah.Ctx): any, string?",
-     .doc = "`function(args, ctx)`; without one a call is answered with an error"},
+     .doc = "`function(args, ctx)`; without a handler, and without an "
+            "[executor](registry.md#executors), each call fails"},
     {.name = "accepts_overrides",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "true",
      .to = AH_TO_BOOL(tool_fields, accepts_overrides),
-     .doc = "false: [overrides](prompts.md#overrides) of its description are not applied"},
+     .doc = "false: [overrides](prompts.md#overrides) of the description are not applied"},
     {0},
 };
 const ah_subject ah_subject_tool = {.what = "ah.tool",
@@ -477,7 +484,7 @@ static int draft_gc(lua_State *L)
     return 0;
 }
 
-/* Raises; the error says which tool it is about, where that has a name. */
+/* Raises the error with the name of the tool, if it has one. */
 static void refuse_tool(lua_State *L, ah_err *err)
 {
     ah_slice name = {0};
@@ -549,7 +556,7 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
         def->handler = (ah_value){&handler_vt, d->handler};
 }
 
-/* The table at 1, of which the fields were read, as a tool, which is pushed. */
+/* Makes and pushes a tool from the table at 1, whose fields have been read. */
 static ah_tool *make_tool(lua_State *L, draft kind, tool_fields *fields)
 {
     ah_lua *h = ah_lua_of(L);
@@ -571,7 +578,7 @@ static ah_tool *make_tool(lua_State *L, draft kind, tool_fields *fields)
     luaL_setmetatable(L, TOOL);
     if (ah_tool_new(&h->mem, def, box, &err) != AH_OK)
         refuse_tool(L, &err);
-    d->handler = NULL; /* the tool's now */
+    d->handler = NULL; /* owned by the tool now */
     lua_replace(L, top + 1);
     lua_settop(L, top + 1);
     return *box;
@@ -630,7 +637,7 @@ void ah_lua_push_executor(lua_State *L, int name, int function)
     lua_call(L, 1, 1);
 }
 
-/* Of a tool whose handler is a Lua function that it holds; NULL: of another one. */
+/* Returns the handler of a tool if it is a Lua function that the tool holds; else NULL. */
 static const handler *own_handler(const ah_tool *t)
 {
     return t->vt == &lua_tool_vt ? t->handler.p : NULL;

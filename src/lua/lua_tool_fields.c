@@ -1,5 +1,5 @@
-/* The fields of a tool object are what ah.tool was given, as far as a tool keeps it: schemas as
- * tables, texts as they count. What is pushed is a copy, so that nothing changes a tool. */
+/* The fields of a tool object are those given to ah.tool, as far as a tool keeps them: schemas as
+ * tables, texts as in effect. Values are pushed as copies, so that nothing can change a tool. */
 #include "lua/lua_tool_fields.h"
 
 #include "lua/lua_fields.h"
@@ -13,24 +13,23 @@ enum { MAX_TOLD = 16 << 20 };
 /* -- annotations and version ------------------------------------------------------- */
 
 static const ah_option annotations_rows[] = {
-    {.name = "read_only", .kinds = AH_OPT_BOOLEAN, .doc = "changes nothing"},
-    {.name = "destructive", .kinds = AH_OPT_BOOLEAN, .doc = "may delete or overwrite"},
+    {.name = "read_only", .kinds = AH_OPT_BOOLEAN, .doc = "the tool changes nothing"},
+    {.name = "destructive", .kinds = AH_OPT_BOOLEAN, .doc = "the tool may delete or overwrite"},
     {.name = "idempotent",
      .kinds = AH_OPT_BOOLEAN,
-     .doc = "does no more if the same call is made twice"},
+     .doc = "a second equal call has no further effect"},
     {.name = "open_world",
      .kinds = AH_OPT_BOOLEAN,
-     .doc = "reaches what is outside of the program: the network, other processes"},
+     .doc = "the tool reaches outside of the program: the network, other processes"},
     {.name = "untrusted",
      .kinds = AH_OPT_BOOLEAN,
-     .doc = "comes from outside of the program: its definition and its results are somebody else's "
-            "words"},
+     .doc = "the definition and the results come from outside of the program"},
     {0},
 };
 const ah_subject ah_subject_annotations = {
     .what = "ah.tool: annotations",
     .type = "ah.Annotations",
-    .doc = "what a tool does, for policies; what is left out is not said",
+    .doc = "statements on a tool, for policies; a missing field says nothing",
     .row = annotations_rows};
 
 void ah_lua_read_annotations(lua_State *L, const char *what, ah_tool_def *def)
@@ -93,7 +92,7 @@ static void push_parameters(lua_State *L, const ah_tool *t)
     ah_lua_push_json(L, ah_json_member(ah_text_slice(t->spec), "parameters"));
 }
 
-/* Nil where the brief one is all there is. */
+/* Pushes the full description, or nil if the brief one is the only one. */
 static void push_full_description(lua_State *L, const ah_tool *t)
 {
     push_description(L, t);
@@ -204,7 +203,7 @@ static const struct {
               {"description", push_description},
               {"brief", push_brief},
               {"full_description", push_full_description},
-              {"spec", push_told}, /* what a model is told */
+              {"spec", push_told}, /* the specification that a model gets */
               {"parameters", push_parameters},
               {"params", push_params},
               {"result", push_result},

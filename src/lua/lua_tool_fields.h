@@ -1,5 +1,5 @@
 /* Fields that describe a tool: annotations and version as a script gives them, and the fields of a
- * tool object. */
+ * tool object. Tools are borrowed. */
 #ifndef AH_LUA_TOOL_FIELDS_H
 #define AH_LUA_TOOL_FIELDS_H
 
@@ -12,12 +12,13 @@ void ah_lua_read_annotations(lua_State *L, const char *what, ah_tool_def *def);
 
 /* Pushes a new table with the annotations that are set; an empty one for NULL. */
 void ah_lua_push_annotations(lua_State *L, const ah_tool *t);
-/* Pushes the version, or nil; also nil for NULL. */
+/* Pushes the version, or nil; nil for NULL. */
 void ah_lua_push_version(lua_State *L, const ah_tool *t);
 
-/* Pushes one field of the tool. False, and nothing: a tool has no such field. */
+/* Pushes one field of the tool and returns true. If tools have no such field, pushes nothing and
+ * returns false. */
 bool ah_lua_push_tool_field(lua_State *L, const ah_tool *t, const char *key);
-/* Raises for a field that no tool has, with the nearest one. */
+/* Raises for an unknown field of tools, with the nearest one. */
 int ah_lua_no_tool_field(lua_State *L, const char *key);
 
 #endif

@@ -1,7 +1,7 @@
-/* ah.type { name, fields | schema, render }: a class of values. Calling it checks a table,
- * fills defaults in and gives an instance: a table of data whose metatable is the class's,
- * by which C knows it. Instances may be changed; where they are taken (a tool's result, a
- * slice) they are checked again and kept as JSON. */
+/* ah.type { name, fields | schema, render }: a class of values. Calling it checks a table, fills in
+ * defaults and returns an instance: a table of data with the class's metatable, by which C
+ * recognises it. Instances may be changed; a tool's result and a slice check them again and keep
+ * them as JSON. */
 #include "lua/lua_type.h"
 
 #include "lua/lua_error.h"
@@ -91,7 +91,7 @@ static int refuse(lua_State *L, const ah_lua_type *t, check *c)
                         AH_FMT(ah_buf_slice(&c->out)));
 }
 
-/* Plan { ... }: an instance, or tool_validation. */
+/* Plan { ... }: returns an instance, or raises tool_validation. */
 static int type_call(lua_State *L)
 {
     const ah_lua_type *t = luaL_checkudata(L, 1, TYPE);
@@ -182,7 +182,7 @@ static void read_schema(lua_State *L, ah_lua_type *t)
     lua_pop(L, 2);
 }
 
-/* Class on top. */
+/* Called with the class on top. */
 static void set_instance_meta(lua_State *L, const ah_lua_type *t)
 {
     lua_createtable(L, 0, 3); /* -- class mt */
@@ -204,12 +204,12 @@ static const ah_option type_rows[] = {
      .kinds = AH_OPT_STRING,
      .needed = true,
      .to = AH_TO_HELD(type_fields, name),
-     .doc = "1 to 64 of `a-z`, `A-Z`, `0-9` and `_`, no digit first"},
+     .doc = "1 to 64 of `a-z`, `A-Z`, `0-9` and `_`, not beginning with a digit"},
     {.name = "fields",
      .kinds = AH_OPT_ANY,
      .is = "table",
      .type = "table<string, any>",
-     .doc = "in [short form](tool.md#short-forms); this or `schema`"},
+     .doc = "in [short form](tool.md#short-forms); either this or `schema`"},
     {.name = "schema",
      .kinds = AH_OPT_ANY,
      .is = "table, JSON text or schema",
@@ -219,7 +219,7 @@ static const ah_option type_rows[] = {
      .kinds = AH_OPT_FUNCTION,
      .otherwise = "as JSON",
      .type = "fun(value: table): string",
-     .doc = "`function(value)`: the text that a model is shown of a tool's value"},
+     .doc = "`function(value)`: returns the text that the model sees for a tool's value"},
     {0},
 };
 const ah_subject ah_subject_type = {

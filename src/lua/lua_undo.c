@@ -1,8 +1,8 @@
-/* Undo copies: how an object that can only be changed in place takes part in a transaction
- * (seed 002, Runtime Dispatch: snapshot, restore on failure). One call at a time has such an
- * object, together with the calls around it; each of them has its own copy, so that a nested
- * call's failure takes back what that call did. Copies of what isolates itself (overlays of
- * a file system) are not made here. */
+/* Undo copies let an object that is changed in place take part in a transaction (seed 002, Runtime
+ * Dispatch: snapshot, restore on failure). Only one call at a time may use such an object, together
+ * with the calls around it. Each of them has a copy of its own, so that the failure of a nested
+ * call undoes only that call. Objects that isolate their changes (overlays of a file system) are
+ * not copied here. */
 #include "lua/lua_undo.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ struct ah_undo {
     ah_participant part; /* key: the object's address */
     ah_lua *lua;
     ah_undo *next, **link; /* in lua->undos */
-    int ref;               /* { object, copy, restore }; LUA_NOREF: no copy (yet) */
+    int ref;               /* { object, copy, restore }; LUA_NOREF: no copy yet */
 };
 
 static const ah_participant_vt undo_vt;
@@ -30,7 +30,7 @@ static void free_undo(ah_undo *u)
     ah_free(&u->lua->mem, u);
 }
 
-/* Finds or makes the one of this object in the overlay. */
+/* Finds or makes the undo of this object in the overlay. */
 static ah_undo *join(ah_lua *h, ah_overlay *o, const void *object, ah_err *err)
 {
     ah_undo *u = (ah_undo *)(void *)ah_overlay_part(o, &undo_vt, object, sizeof *u, err);
@@ -56,7 +56,7 @@ static ah_status prepare_undo(ah_participant *p, ah_overlay *below, ah_err *err)
     return !below || join(u->lua, below, p->key, err) ? AH_OK : err->status;
 }
 
-/* The call around it keeps its own copy, which is older, or gets this one. */
+/* The call around it keeps its own, older copy, or else gets this one. */
 static void commit_undo(ah_participant *p, ah_overlay *below)
 {
     ah_undo *u = (ah_undo *)(void *)p, *to = (ah_undo *)(void *)ah_overlay_find(below, p->key);
@@ -112,7 +112,7 @@ static const ah_participant_vt undo_vt = {
 
 /* -- its beginning -------------------------------------------------------------------------- */
 
-/* Pushes its snapshot and restore. */
+/* Pushes the object's snapshot and restore. */
 static void push_methods(lua_State *L, int idx)
 {
     static const char *const methods[] = {"snapshot", "restore"};

@@ -1,10 +1,9 @@
 /* Lua values to canonical JSON and back: ah.json, ah.null, ah.array, ah.object.
  *
- * Writing never raises: it uses only calls that neither allocate in Lua nor run
- * metamethods, so C memory may be held meanwhile. Such calls cannot fetch a value by
- * a key known only as bytes; hence members are written in the order lua_next gives
- * them, and their texts are put in order when the object is done. Reading pushes
- * straight from checked text and holds no C memory at all. */
+ * Writing never raises: it uses only calls that neither allocate in Lua nor run metamethods, so C
+ * memory may be held meanwhile. Such calls cannot fetch a value by a key given as bytes. So members
+ * are written in the order of lua_next, and their texts are sorted when the object is complete.
+ * Reading pushes values directly from checked text and holds no C memory. */
 #include "lua/lua_value.h"
 
 #include "lua/lua_state.h"
@@ -12,23 +11,24 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Their addresses are the registry keys of the markers, and of the metatable of what a class puts
- * into its own under the address of put_key: a look-up by name may allocate. */
+/* Their addresses are registry keys: of the two markers, and of the metatable of the values that
+ * classes keep under put_key in their metatables. A look-up by name might allocate. */
 static const char array_key = 'a', object_key = 'o', put_key = 'p';
 
-static const char BUFFER[] = "agenthost.buffer"; /* metatable of an ah_buf that Lua frees */
+static const char BUFFER[] = "agenthost.buffer"; /* metatable of an ah_buf in a userdata */
 
 enum {
-    STACK_OF_LEVEL = 8, /* key, value, two metatables, what a class needs, and some to spare */
-    STACK_OF_THING = 4, /* of a userdata: metatables and what is in them */
-    PATH_LEVELS = 8,    /* a message shows the innermost ones */
-    PATH_KEY = 32,      /* and so many bytes of a key */
+    STACK_OF_LEVEL = 8, /* key, value, two metatables, needs of a class, and a reserve */
+    STACK_OF_THING = 4, /* of a userdata: metatables and their values */
+    PATH_LEVELS = 8,    /* levels shown in a message: the innermost ones */
+    PATH_KEY = 32,      /* bytes shown of a key */
     PATH_BYTES = 400
 };
 static const char NO_USERDATA[] = "a userdata cannot be JSON";
-static const size_t MAX_TEXT = (size_t)1 << 30; /* of ah.json.encode */
+static const size_t MAX_TEXT = (size_t)1 << 30; /* bytes, of ah.json.encode */
 
-/* A table being written, and where in it. Lives on the C stack, AH_JSON_MAX_DEPTH at most. */
+/* A table that is being written, and the position in it. On the C stack, at most
+ * AH_JSON_MAX_DEPTH. */
 typedef struct level {
     const struct level *up;
     const void *table;
@@ -36,11 +36,11 @@ typedef struct level {
     enum { WHOLE, ITEM, MEMBER } where;
     lua_Integer index; /* ITEM */
     ah_slice key;      /* MEMBER: the Lua string's own bytes */
-    ah_lua_put put;    /* of a thing with a class; NULL: it is none */
-    int kind;          /* likewise: ah_lua_json_begin */
+    ah_lua_put put;    /* of an object with a class; NULL: no class */
+    int kind;          /* of ah_lua_json_begin */
 } level;
 
-/* A written member: its key and where its text lies in the output. */
+/* A written member: its key, and the position of its text in the output. */
 typedef struct part {
     ah_slice key;
     size_t at, n;
@@ -76,7 +76,7 @@ static bool is_name(ah_slice s)
     return true;
 }
 
-/* ["odd key"], shortened, and with what is no UTF-8 replaced. */
+/* Appends ["odd key"], shortened, with invalid UTF-8 replaced. */
 static void put_odd_key(ah_buf *b, ah_slice key)
 {
     bool cut = key.n > PATH_KEY;
@@ -112,7 +112,7 @@ static void put_path(ah_buf *b, const level *at)
     }
 }
 
-/* "at .items[3].f: a function cannot be JSON" */
+/* Fails with "at .items[3].f: a function cannot be JSON". */
 static ah_status refuse(writer *w, const level *at, const char *why)
 {
     ah_status st;
@@ -206,7 +206,7 @@ static ah_status refuse_keys(writer *w, const level *at, const shape *s, bool ar
     return refuse(w, at, "an object (ah.object) with integer keys cannot be JSON");
 }
 
-/* Integer keys only, but not 1..n: names a key out of place, or the first hole. */
+/* Fails for integer keys that are not 1..n: the error names the smallest key or the first hole. */
 static ah_status refuse_gap(writer *w, level *at, const shape *s)
 {
     at->where = ITEM;
@@ -225,7 +225,7 @@ static int compare_parts(const void *a, const void *b)
     return ah_slice_cmp(((const part *)a)->key, ((const part *)b)->key);
 }
 
-/* The texts of n members, from `start` of the output to its end, in the order of their keys. */
+/* Sorts the texts of n members, from `start` of the output to its end, by their keys. */
 static ah_status sort_parts(writer *w, part *p, size_t n, size_t start)
 {
     size_t i = 1;
@@ -268,7 +268,7 @@ static ah_status put_array(writer *w, level *at, lua_Integer n)
     return st;
 }
 
-/* The member whose key and value are on top. */
+/* Writes the member whose key and value are on top. */
 static ah_status put_member(writer *w, level *at)
 {
     part p = {.at = w->out->len}, *parts;
@@ -292,7 +292,7 @@ static ah_status put_member(writer *w, level *at)
     return AH_OK;
 }
 
-/* The members whose texts lie from `start` on, in order. */
+/* Ends an object: sorts the members whose texts begin at `start`. */
 static ah_status end_object(writer *w, size_t first, size_t start)
 {
     ah_status st = AH_OK;
@@ -315,23 +315,23 @@ static ah_status put_object(writer *w, level *at)
         if (w->nparts > first)
             ah_buf_char(w->out, ',');
         if ((st = put_member(w, at)) != AH_OK)
-            return st; /* the caller cuts the stack */
+            return st; /* the caller resets the stack */
     }
     return end_object(w, first, start);
 }
 
-/* -- things with a class ----------------------------------------------------------------------- */
+/* -- objects with a class ---------------------------------------------------------------------- */
 
 struct ah_lua_json {
     writer *w;
-    level *at;           /* of the thing's members */
+    level *at;           /* of the object's members */
     size_t first, start; /* of its members and their texts */
 };
 
-/* The entry of the metatable of the thing on top. */
+/* The class of the object on top, from its metatable. */
 typedef struct class
 {
-    ah_lua_put put; /* how it becomes JSON; NULL: as what it is */
+    ah_lua_put put; /* writes it as JSON; NULL: as a plain value */
     bool array, object;
 } class;
 
@@ -341,7 +341,7 @@ static class class_of(lua_State *L)
 
     if (!lua_getmetatable(L, -1))
         return c;
-    /* -- thing mt box: scripts reach the metatables of some classes, and may write there */
+    /* -- thing mt box: scripts can reach the metatables of some classes, and change them */
     if (lua_rawgetp(L, -1, &put_key) == LUA_TUSERDATA && is_marked(L, -1, &put_key))
         c.put = *(ah_lua_put *)lua_touserdata(L, -1);
     lua_pop(L, 1);
@@ -362,7 +362,7 @@ void ah_lua_set_json(lua_State *L, ah_lua_put put)
     lua_rawsetp(L, -2, &put_key);
 }
 
-/* Writes the thing on top, whose members stand at `at`. */
+/* Writes the object on top, whose members are at `at`. */
 static ah_status put_thing(writer *w, level *at, ah_lua_put put)
 {
     ah_lua_json j = {.w = w, .at = at};
@@ -424,7 +424,7 @@ ah_status ah_lua_json_end(ah_lua_json *j)
     return end_object(j->w, j->first, j->start);
 }
 
-/* Writes the table on top, which stands at `up`. */
+/* Writes the table on top, which is at `up`. */
 static ah_status put_table(writer *w, const level *up)
 {
     lua_State *L = w->L;
@@ -476,7 +476,7 @@ static ah_status put_string(writer *w, const level *at)
     return AH_OK;
 }
 
-/* Writes a userdata, only of a class that has a function to write it. */
+/* Writes a userdata, if its class has a function for that. */
 static ah_status put_userdata(writer *w, const level *up)
 {
     level here = {.up = up};
@@ -488,7 +488,7 @@ static ah_status put_userdata(writer *w, const level *up)
     return put ? put_thing(w, &here, put) : refuse(w, up, NO_USERDATA);
 }
 
-/* Writes the value on top, which stands at `at` (NULL: it is the whole). */
+/* Writes the value on top, which is at `at` (NULL: the whole value). */
 static ah_status put_value(writer *w, const level *at)
 {
     if (!ah_buf_ok(w->out))
@@ -559,7 +559,7 @@ static void push_string(lua_State *L, ah_json_token t)
     luaL_pushresultsize(&lb, b.len); /* -- s */
 }
 
-/* False: the number is beyond any double; an infinity is pushed. */
+/* Returns false if the number is beyond any double, and then pushes an infinity. */
 static bool push_number(lua_State *L, ah_slice literal)
 {
     ah_json_num num;
@@ -584,7 +584,7 @@ static void push_container(lua_State *L, ah_json_token t, ah_json_reader rest)
 /* Pushes the value; returns the first number out of range, or .p NULL. */
 static ah_slice push_value(lua_State *L, ah_slice checked)
 {
-    lua_Integer items[AH_JSON_MAX_DEPTH]; /* so far, of each open array; -1: an object */
+    lua_Integer items[AH_JSON_MAX_DEPTH]; /* of each open array, so far; -1: an object */
     ah_json_reader r = ah_json_read(checked);
     ah_slice huge = {0};
     int depth = 0;
@@ -630,12 +630,11 @@ static int free_buffer(lua_State *L)
 {
     ah_buf *b = luaL_checkudata(L, 1, BUFFER);
 
-    (void)ah_buf_ok(b); /* where an error was raised nobody has asked */
+    (void)ah_buf_ok(b); /* after a raise its status has not been read */
     ah_buf_clear(b);
     return 0;
 }
 
-/* A buffer that is freed when the running C function returns or raises. */
 ah_buf *ah_lua_push_buf(lua_State *L, size_t max)
 {
     ah_buf *b = lua_newuserdatauv(L, sizeof *b, 0); /* -- b */
@@ -697,7 +696,7 @@ static int decode(lua_State *L)
     return 2;
 }
 
-/* Marks the table given and returns it. */
+/* Marks the given table and returns it. */
 static int mark(lua_State *L, const char *marker)
 {
     luaL_checktype(L, 1, LUA_TTABLE);

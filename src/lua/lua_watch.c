@@ -1,4 +1,4 @@
-/* The stack of watches, the hook that looks at the clocks, and what it does when one is over. */
+/* The stack of watches, the hook that reads the clocks, and the end of code whose watch is over. */
 #include "lua/lua_watch.h"
 
 #include <time.h>
@@ -7,28 +7,26 @@
 #include "lua/lua_memory.h"
 #include "lua/lua_task.h"
 
-/* Instructions between two looks: so few at first that costly calls are noticed early, and at
- * most so many that a look is less than a hundredth of them. */
+/* Instructions between two looks at the clock: few at first, so that costly calls are noticed
+ * early; at most so many that a look takes less than a hundredth of their time. */
 enum { FIRST_COUNT = 8, MOST_COUNT = 400, MOST_GROWTH = 16 };
 
 enum {
-    INTERVAL_NS = 1000000, /* what is between two looks is to take at most this */
-    CPU_NS = 4000000,      /* the processor's clock is read as often as this: it is a system call */
-    LEAST_NS = 10000000,   /* what a call has in any case */
-    GRACE_MS = 200, /* for calls, when their run has ended; for a script, after ah_terminate */
+    INTERVAL_NS = 1000000, /* target for the time between two looks */
+    CPU_NS = 4000000,      /* how often processor time is read, which is a system call */
+    LEAST_NS = 10000000,   /* minimum for a call in any case */
+    GRACE_MS = 200, /* for calls, after their run has ended; for a script, after ah_terminate */
     CLOSE_GRACE_MS = 1000 /* for the pending closes of a stopped task */
 };
 
 enum { MOST_THREADS = 256 }; /* that have resumed one another: more than Lua allows */
 
-enum {
-    COUNTED_CALLS = 100000
-}; /* before which the clock is looked at, once there is a large block */
+enum { COUNTED_CALLS = 100000 }; /* before which the clock is read, after a large block */
 
 /* -- the processor's clock ------------------------------------------------------------------ */
 
-/* Returns the processor time used. One reading serves for some milliseconds, so that of many short
- * entries as many are counted too long as too short. Never 0. */
+/* Returns the processor time used, in us, never 0. One reading serves for some milliseconds: of
+ * many short entries, as many are counted too long as too short. */
 static int64_t cpu_us(ah_lua *h, int64_t now, bool exact)
 {
     struct timespec t;
@@ -60,7 +58,7 @@ static bool overworked(ah_lua *h, const ah_watch *w, int64_t now)
 
 /* -- when a watch is over --------------------------------------------------------------------- */
 
-/* When it was first seen; 0: the flag is down. */
+/* Returns when the flag was first seen set; 0: it is not set. */
 static int64_t seen(atomic_bool *flag, int64_t *first, int64_t now)
 {
     if (!atomic_load(flag))
@@ -70,7 +68,7 @@ static int64_t seen(atomic_bool *flag, int64_t *first, int64_t now)
     return *first;
 }
 
-/* Returns since when (loop clock) the work of w is no longer wanted; 0: it is wanted. */
+/* Returns since when (loop clock) the work of w is not wanted any more; 0: it is wanted. */
 static int64_t unwanted_since(ah_lua *h, const ah_watch *w, int64_t now, ah_watch_end *why)
 {
     ah_status st = AH_CANCELLED;
@@ -88,7 +86,7 @@ static int64_t unwanted_since(ah_lua *h, const ah_watch *w, int64_t now, ah_watc
     return since;
 }
 
-/* A call has a moment left when its run ends: it may be what puts things right. */
+/* A call gets a moment more when its run ends, since it may restore something. */
 static ah_watch_end judge(ah_lua *h, const ah_watch *w, int64_t now)
 {
     int64_t ms = ah_host_now(h->host), since;
@@ -244,8 +242,8 @@ int64_t ah_watch_grace(ah_lua *h)
 
 static void hook(lua_State *L, lua_Debug *ar);
 
-/* The allocator is ours wherever a watch is entered with memory to count, which is quicker to ask
- * for than the registry. */
+/* Our allocator, which is in place wherever a watch counts memory, knows the host: asking it is
+ * faster than the registry. */
 static ah_lua *host_of(lua_State *L)
 {
     void *ud;
@@ -261,13 +259,13 @@ static bool is_watched(const ah_lua *h)
     return h->watch && !h->watch->pause;
 }
 
-/* From now on before each instruction. */
+/* Calls the hook before each instruction from now on. */
 static void hurry(lua_State *L)
 {
     lua_sethook(L, hook, LUA_MASKCOUNT, 1);
 }
 
-/* lua_sethook goes through all calls that L is in: that time does not count. */
+/* lua_sethook visits all calls that L is in; that time is not counted. */
 static void set_count(ah_lua *h, lua_State *L, int64_t count)
 {
     lua_sethook(L, hook, LUA_MASKCOUNT | (h->calls > 0 ? LUA_MASKCALL : 0),
@@ -289,7 +287,7 @@ static void adapt(ah_lua *h, lua_State *L, int64_t took)
         set_count(h, L, other);
 }
 
-/* The coroutine if it is at work, or has resumed one that is. */
+/* Returns the coroutine if it runs or has resumed one that runs, else NULL. */
 static lua_State *at_work(lua_State *co)
 {
     lua_Debug ar;
@@ -297,8 +295,8 @@ static lua_State *at_work(lua_State *co)
     return co && lua_status(co) == LUA_OK && lua_getstack(co, 0, &ar) ? co : NULL;
 }
 
-/* Returns the coroutine that L has resumed and waits for: it is an argument of the function that
- * resumed it, or belongs to it. NULL: it cannot be found. */
+/* Returns the coroutine that L has resumed and waits for, found as an argument or upvalue of the
+ * function that resumed it. NULL: not found. */
 static lua_State *resumed_by(lua_State *L)
 {
     lua_State *co = NULL;
@@ -318,7 +316,7 @@ static lua_State *resumed_by(lua_State *L)
     return co != L ? co : NULL;
 }
 
-/* All threads from the one that was entered down to L. */
+/* Calls hurry() for all threads from the one that was entered down to L. */
 static void hurry_all(const ah_watch *w, lua_State *L)
 {
     lua_State *at = w->thread;
@@ -330,8 +328,8 @@ static void hurry_all(const ah_watch *w, lua_State *L)
     hurry(L);
 }
 
-/* Stops the code in L. It can be yielded only before an instruction: a call (not `counted`) goes on
- * until it comes to one. */
+/* Stops the code in L. It can be yielded only before an instruction: in a call (not `counted`) it
+ * runs on to the next one. */
 static void stop_here(const ah_watch *w, lua_State *L, bool counted)
 {
     if (w->task && !w->closing && L == w->thread && lua_isyieldable(L)) {
@@ -362,18 +360,18 @@ static bool is_urgent(const ah_lua *h)
     return atomic_load(&h->host->cancel) || atomic_load(&h->host->stop);
 }
 
-/* The clocks of a call are read when it was at work for some instructions: most are over before. */
+/* The clocks of a call are first read after some instructions: most calls are over before. */
 static void begin(ah_lua *h, ah_watch *w, int64_t now)
 {
     w->entered = now;
     if (w->fence)
         ah_fence_enter(h, w->fence);
     start_work(h, w, now);
-    if (!w->outer || w->outer->pause) /* else that one would look too seldom */
+    if (!w->outer || w->outer->pause) /* else the outer watch would look too seldom */
         h->looked = h->checked = now;
 }
 
-/* A coroutine that was made under a watch and goes on in the script. */
+/* Called for a coroutine that was made under a watch and continues in the script. */
 static void unwatched(ah_lua *h, lua_State *L)
 {
     lua_sethook(L, NULL, 0, 0);
@@ -419,7 +417,7 @@ void ah_watch_soon(ah_lua *h, bool calls)
 
 /* -- entering and leaving ---------------------------------------------------------------------- */
 
-/* Our own thread keeps the hook; another's is given back the one that it had. */
+/* Our own thread keeps the hook; another thread gets its own hook back. */
 void ah_watch_enter(ah_lua *h, ah_watch *w, lua_State *L)
 {
     w->thread = L;
@@ -482,8 +480,8 @@ void ah_watch_go_on(ah_lua *h, ah_watch *mark)
 
 /* -- threads ----------------------------------------------------------------------------------- */
 
-/* Looks at the clocks at each entry: in a high stack of short coroutines, none may run until its
- * own look. */
+/* Reads the clocks at each entry: in a deep stack of short coroutines, none might run until its own
+ * look. */
 void ah_watch_into(ah_lua *h, lua_State *L, lua_State *co)
 {
     if (is_watched(h)) {
@@ -512,7 +510,7 @@ void ah_watch_back(ah_lua *h, lua_State *L)
 
 /* -- the script itself ------------------------------------------------------------------------- */
 
-/* Raises at the first time, for a script that only computes; then the script has a moment to
+/* Raises at once the first time, since a script may only compute. Then the script has a moment to
  * end. */
 static void interrupt(lua_State *L, lua_Debug *ar)
 {

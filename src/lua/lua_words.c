@@ -1,5 +1,5 @@
-/* Foreign names of fields, members and functions. They only make hints: nothing is accepted under
- * them. Each is listed once, in the form a_b; aB, AB and a-b are the same word. */
+/* Foreign names of fields, members and functions. They are used only for hints; none is accepted.
+ * Each is listed once, in the form a_b; aB, AB and a-b are the same word. */
 #include "lua/lua_words.h"
 
 typedef struct word {
@@ -207,7 +207,7 @@ static const word called[] = {{"parameters", "params", NULL},
                               {"register_builtin", "register_all_builtin", NULL},
                               {"tools", "names", NULL}};
 
-/* Classes and functions, and how they are written here. */
+/* Classes and functions, and their names here. */
 static const word function[] = {
     {"tools_section", "ah.tools_section", NULL},
     {"text_section", "ah.section", NULL},

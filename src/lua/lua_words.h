@@ -1,21 +1,21 @@
 /* Foreign names: names that other libraries, and the documents on tools that this project follows,
- * have for our fields, members and functions. */
+ * use for our fields, members and functions. Static data; nothing here allocates or raises. */
 #ifndef AH_LUA_WORDS_H
 #define AH_LUA_WORDS_H
 
 #include "base/slice.h"
 
-/* True if the words are the same but for case, `_` and `-`: max_tools, maxTools and MaxTools. */
+/* True if the words differ only in case, `_` and `-`: max_tools, maxTools and MaxTools. */
 bool ah_word_eq(ah_slice a, ah_slice b);
 /* True if `found` is a foreign name for our `name`. */
 bool ah_word_means(ah_slice found, ah_slice name);
-/* Returns the next name in `known` that `found` is a foreign name for, or NULL; *at is 0 at
+/* Returns the next name in `known` for which `found` is a foreign name, or NULL; *at is 0 at
  * first. */
 const char *ah_word_next(ah_slice found, const char *const *known, size_t *at);
-/* Returns the table in `known` that has the field `found`, which was given beside it, or NULL;
- * *field is its name there. */
+/* If the field `found` belongs in a table of `known`, returns the name of that table and sets
+ * *field to the field's name there; else returns NULL. */
 const char *ah_word_inside(const char *const *known, ah_slice found, const char **field);
-/* Returns the function of the module that `found` is a foreign name for, as it is written, or
+/* Returns the function of the module for which `found` is a foreign name, as it is written, or
  * NULL. */
 const char *ah_word_function(ah_slice found);
 

@@ -1,4 +1,4 @@
-/* ah.yaml.decode: front matter and settings that people write. */
+/* ah.yaml.decode: reads front matter and settings. */
 #include "io/yaml.h"
 
 #include "lua/lua_error.h"
@@ -7,10 +7,10 @@
 #include "lua/lua_value.h"
 #include "lua/lua_watch.h"
 
-/* Escapes make of one byte six at most; beside them there is what aliases repeat. */
+/* An escape makes at most six bytes of one; aliases add repeated text. */
 static const size_t MAX_VALUE = 6 * (size_t)AH_YAML_MAX + AH_YAML_REPEATED;
 
-/* The value, or nil and a message with the place. */
+/* Returns the value, or nil and a message with the place. */
 static int decode(lua_State *L)
 {
     ah_slice text;
@@ -33,7 +33,7 @@ static int decode(lua_State *L)
         ah_lua_push_json(L, ah_buf_slice(b));
         return 1;
     }
-    (void)ah_buf_ok(b); /* what it holds is not wanted */
+    (void)ah_buf_ok(b); /* its content is not wanted */
     luaL_pushfail(L);
     lua_pushstring(L, err.message);
     return 2;

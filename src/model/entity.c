@@ -1,5 +1,5 @@
-/* Classes of entities, and the names of their instances' tools (seed 001, Tool Naming
- * Strategy: {prefix}_{instanceId}_{methodName}). */
+/* Classes of entities, and the names of their instances' tools (seed 001, Tool Naming Strategy:
+ * {prefix}_{instanceId}_{methodName}). */
 #include "model/entity.h"
 
 #include <stdio.h>

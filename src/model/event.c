@@ -1,5 +1,4 @@
-/* The names of the types and the JSON form. The form that Lua gets is in lua/lua_observe.c; which
- * event is told when, each place that tells one says. */
+/* Names of event types, and the JSON form. lua/lua_observe.c makes the form for Lua. */
 #include "model/event.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Events: what a run tells its observers. One struct for all types: a type and
- * named fields, so that the Lua table and the JSON form (docs/reference/events.md, the
- * stable one) are made in one place each. Events borrow everything they show. */
+/* Events: reports of a run to its observers. One struct serves all types, with a type and named
+ * fields, so that the Lua table and the stable JSON form (docs/reference/events.md) are each
+ * made in one place. Events borrow everything they contain. */
 #ifndef AH_MODEL_EVENT_H
 #define AH_MODEL_EVENT_H
 
@@ -82,14 +82,14 @@ typedef struct ah_notice {
 } ah_notice;
 
 const char *ah_event_name(ah_event_type type); /* "tool_invoked" */
-/* The type of a name, or AH_EVENT_TYPES. */
+/* Returns the type of a name, or AH_EVENT_TYPES. */
 ah_event_type ah_event_type_of(ah_slice name);
-/* One JSON object, no line end. */
+/* Appends one JSON object without a line end. */
 void ah_event_json(const ah_notice *e, ah_buf *out);
 
 typedef void (*ah_event_fn)(void *ud, const ah_notice *e);
-/* Calls fn. What the event shows stays as it is until fn returns, whatever it calls: fn may use it
- * all along, and nothing of it afterwards. */
+/* Calls fn. The event's content does not change until fn returns, whatever fn calls; fn must not
+ * use it afterwards. */
 #ifdef AH_LENT
 void ah_event_tell(ah_event_fn fn, void *ud, const ah_notice *e);
 #else

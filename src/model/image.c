@@ -1,6 +1,5 @@
-/* The four kinds of images that all providers of images take, known by their first bytes:
- * names of files and what a script says of them may be wrong, and providers look. Whether the
- * rest of an image is sound is not looked at. */
+/* The four kinds of images that all providers accept, recognized by their first bytes: file
+ * names and scripts may be wrong, and providers check. The rest of an image is not checked. */
 #include "model/image.h"
 
 #include "base/base64.h"
@@ -48,7 +47,7 @@ bool ah_image_of(ah_slice part, ah_image *out)
     return ah_json_members(part, want, 4) && ah_json_string_is(type, "image");
 }
 
-/* Sets *sound to true if the JSON string is base64 of 1 byte to AH_IMAGE_MAX. Some writers of JSON
+/* Sets *sound to true if the JSON string is base64 of 1 byte to AH_IMAGE_MAX. Some JSON writers
  * escape the slash. */
 static ah_status check_data(const ah_mem *mem, ah_slice data, bool *sound, ah_err *err)
 {

@@ -1,4 +1,4 @@
-/* Reading of settings entries, which the transcript has checked. */
+/* Parses settings entries, which the transcript has checked. */
 #include "model/model_settings.h"
 
 #include "base/json.h"

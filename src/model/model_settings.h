@@ -1,10 +1,11 @@
-/* A settings entry of the transcript, read once: with what the model is asked from there on. */
+/* A settings entry of the transcript, parsed once: how the model is called from there on. It
+ * borrows from the entry. */
 #ifndef AH_MODEL_MODEL_SETTINGS_H
 #define AH_MODEL_MODEL_SETTINGS_H
 
 #include "base/slice.h"
 
-/* Of `options`, each as its JSON; p NULL: not said. */
+/* The members of `options` as JSON; p NULL: missing. */
 typedef struct ah_model_options {
     ah_slice text; /* the whole object */
     ah_slice temperature, max_tokens, top_p, stop, seed, tool_choice, every_turn, reasoning, cache,
@@ -19,7 +20,7 @@ typedef struct ah_model_settings {
     ah_model_options options;
 } ah_model_settings;
 
-/* An entry with p NULL says nothing. */
+/* An entry with p NULL sets nothing. */
 void ah_model_settings_read(ah_slice entry, ah_model_settings *out);
 
 #endif

@@ -1,5 +1,5 @@
-/* An array in the order of declaration with an index of names over it. What a turn changes is
- * marked in place, so that taking it back and settling need no second list. */
+/* An array in the order of declaration with an index of names. Changes of a turn are marked in
+ * place, so that neither undoing nor settling needs a second list. */
 #include "model/registry.h"
 
 #include "model/tool_spec.h"
@@ -73,7 +73,7 @@ static ah_tool *unpicked(const ah_registry_slot *s)
     return s->brief ? s->brief : s->tool;
 }
 
-/* The slot is about to change. */
+/* Called before the slot changes. */
 static void keep(ah_registry *r, ah_registry_slot *s)
 {
     if (s->open)
@@ -105,7 +105,7 @@ static void put(ah_registry *r, ah_registry_slot *s, ah_tool *tool)
     s->tool = tool;
 }
 
-/* Room is made where it is taken: between a reservation and its use others may put tools, too. */
+/* Room is made here, because others may put tools between a reservation and its use. */
 ah_status ah_registry_put(ah_registry *r, ah_tool *tool, ah_err *err)
 {
     ah_registry_slot *s = look_up(r, ah_text_slice(tool->name));
@@ -227,7 +227,7 @@ ah_tool *ah_registry_next(const ah_registry *r, size_t *at)
     return NULL;
 }
 
-/* One more name, and the end of the list. */
+/* True if one more name and the end of the list fit. */
 static bool fits(const ah_buf *b, const ah_text *name)
 {
     return b->len + name->len + sizeof "\"\",]}" <= b->max;
@@ -247,7 +247,7 @@ void ah_registry_detail(const ah_registry *r, ah_slice requested, ah_err *err)
         ah_json_put_string(&b, ah_text_slice(t->name));
     }
     ah_buf_str(&b, "]}");
-    if (ah_buf_ok(&b)) { /* details are left out where they do not fit */
+    if (ah_buf_ok(&b)) { /* details that do not fit are left out */
         memcpy(err->details, b.data, b.len);
         err->details[b.len] = '\0';
     }

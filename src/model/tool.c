@@ -1,6 +1,5 @@
-/* A tool is made whole or not at all: names and descriptions are checked, and the JSON that the
- * model is told is printed once, here. Which tools there are is registry.c's, calling them
- * run/call.c's. */
+/* Makes tools, completely or not at all: checks names and descriptions, and makes the JSON for
+ * the model once. registry.c keeps the tools of a conversation, run/call.c calls them. */
 #include "model/tool.h"
 
 #include "model/tool_examples.h"
@@ -46,7 +45,8 @@ static bool is_name(ah_slice name, bool any_case)
     return ok;
 }
 
-/* searchCustomer as search_customer, "Find it" as find_it; false where that is no name either. */
+/* Suggests search_customer for searchCustomer, find_it for "Find it"; false if that is not a
+ * name either. */
 static bool suggest(ah_slice name, char out[MAX_NAME + 1])
 {
     ah_slice made = {.p = out};
@@ -211,7 +211,7 @@ void ah_value_release(ah_value *v)
     *v = (ah_value){0};
 }
 
-/* A copy without name, specification and parting words; it has no handler of its own yet. */
+/* Returns a copy without name, specification and removal text, and without a handler. */
 static ah_tool *share(const ah_tool *t)
 {
     ah_tool *copy = ah_alloc(t->mem, sizeof *copy);
@@ -233,7 +233,7 @@ static ah_tool *share(const ah_tool *t)
     return copy;
 }
 
-/* The same but for the specification, with the handler of `by`. NULL: out of memory. */
+/* Returns a copy without the specification, with the handler of `by`. NULL: out of memory. */
 static ah_tool *copy_of(const ah_tool *t, ah_tool *by)
 {
     ah_tool *copy = share(t);
@@ -247,7 +247,8 @@ static ah_tool *copy_of(const ah_tool *t, ah_tool *by)
     return copy;
 }
 
-/* Both its descriptions with the words behind them, and its specification under its own name. */
+/* Makes both descriptions with `aside` at the end, and the specification under the tool's own
+ * name. */
 static ah_status make_spec_as(ah_tool *t, ah_slice spec, ah_slice aside, ah_err *err)
 {
     ah_text *brief = NULL;

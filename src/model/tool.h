@@ -1,5 +1,5 @@
-/* A tool: what the model is told of it and how it is called. Immutable and
- * reference-counted. */
+/* A tool: its definition for the model, and how it is called. Immutable and reference-counted;
+ * it owns its texts and its handler, and holds references to its schemas. */
 #ifndef AH_MODEL_TOOL_H
 #define AH_MODEL_TOOL_H
 
@@ -7,89 +7,87 @@
 
 struct ah_entity; /* model/entity.h */
 
-/* A live value of another world (a Lua function, a C pointer) crossing the core. */
+/* A live value from outside the core (a Lua function, a C pointer). */
 typedef struct ah_value {
     const struct ah_value_vt {
         void (*release)(void *p);
-        /* The entities that it is, or is a list of, one a call; *at from 0 on. out->of stays NULL
-         * at the end. AH_INVALID_TOOL_PROVIDER: this one is none, and why; the next call goes on.
-         * Any other failure is the end. May be NULL: there are none. */
+        /* Returns the entities that the value is, or contains as a list, one per call; *at
+         * begins at 0, and out->of stays NULL at the end. AH_INVALID_TOOL_PROVIDER: this one is
+         * invalid, and the next call continues. Any other failure ends it. May be NULL: no
+         * entities. */
         ah_status (*entity)(void *p, size_t *at, struct ah_entity *out, ah_err *err);
     } * vt;
     void *p;
 } ah_value;
 
-void ah_value_release(ah_value *v);    /* and empties it; an empty one is fine */
-ah_value ah_value_json(ah_text *json); /* of a tool of our own: p is the text, which is taken */
+void ah_value_release(ah_value *v);    /* releases and empties it; an empty one is allowed */
+ah_value ah_value_json(ah_text *json); /* for a tool of agenthost: p is the text, which is taken */
 bool ah_value_is_json(const ah_value *v);
 
 enum {
-    AH_TOOL_MEMORY = 256 << 20,      /* bytes that one call may take by default */
-    AH_TOOL_LEAST_MEMORY = 64 << 10, /* the least that can be set */
-    AH_TOOL_RESULT = 64 << 10,       /* bytes of a result that the model sees */
+    AH_TOOL_MEMORY = 256 << 20,      /* default limit of memory for one call, in bytes */
+    AH_TOOL_LEAST_MEMORY = 64 << 10, /* smallest limit */
+    AH_TOOL_RESULT = 64 << 10,       /* bytes of a result for the model */
     AH_TOOL_LEAST_RESULT = 1 << 10
 };
 
 typedef struct ah_tool ah_tool;
 struct ah_call; /* run/call.h */
 
-/* Starts the handler of one call. The answer comes through ah_call_done, during
- * start or later, exactly once, unless `stop` was called for it: then never. It is NULL
- * where the answer always comes during start. Both are called from the driver, never from inside
- * another call of the core. */
+/* Starts the handler of one call. The outcome arrives through ah_call_done, during start or
+ * later, exactly once; never after `stop`. stop is NULL if the outcome always arrives during start.
+ * The driver calls both, never inside another call of the core. */
 typedef struct ah_tool_vt {
     void (*start)(const ah_tool *tool, struct ah_call *call);
     void (*stop)(const ah_tool *tool, struct ah_call *call);
-    /* Returns the object that a call of the tool needs for itself: calls with the same one do not
-     * run together. NULL (also the function): none. */
+    /* Returns the object that a call of the tool uses exclusively: calls with the same object do
+     * not run together. NULL (also as the function): none. */
     const void *(*alone)(const ah_tool *tool);
 } ah_tool_vt;
 
-enum { AH_TOOL_MAX_DESCRIPTION = 16 << 10 }; /* bytes of a full one */
+enum { AH_TOOL_MAX_DESCRIPTION = 16 << 10 }; /* bytes of a full description */
 
 typedef enum ah_say { AH_UNSAID, AH_NO, AH_YES } ah_say;
 
-/* Annotations: a tool's properties as its author declares them, for policies and for wires that
- * have a place for them. Nothing here is checked, and nothing follows from it but in ah_drift
- * (untrusted). */
+/* Annotations: properties that a tool's author declares, for policies and for wires that carry
+ * them. Nothing checks them, and only ah_drift uses one (untrusted). */
 typedef enum ah_annotation {
     AH_DESTRUCTIVE, /* it may delete or overwrite */
-    AH_IDEMPOTENT,  /* the same call made twice has no further effect */
-    AH_OPEN_WORLD,  /* it reaches what is outside the program: the network, other processes */
+    AH_IDEMPOTENT,  /* a repeated call has no further effect */
+    AH_OPEN_WORLD,  /* it reaches outside the program: the network, other processes */
     AH_READ_ONLY,   /* it changes nothing */
-    AH_UNTRUSTED,   /* it and its description come from outside the program */
+    AH_UNTRUSTED,   /* the tool and its description come from outside the program */
     AH_ANNOTATIONS
 } ah_annotation;
 
-extern const char *const ah_annotation_names[]; /* in that order; ends with NULL (tool_spec.c) */
+extern const char *const ah_annotation_names[]; /* in that order, ending with NULL (tool_spec.c) */
 
 enum { AH_TOOL_VERSION = 64 /* bytes of a version */ };
 
 typedef struct ah_tool_def {
-    ah_slice name; /* ^[a-z0-9_-]{1,64}$ */
-    bool ours;     /* the name may be one of agenthost's own (ah_tool_name_is_ours) */
-    bool any_case; /* capital letters are allowed: methods of entities, whose tools have longer
-                             names */
+    ah_slice name;        /* ^[a-z0-9_-]{1,64}$ */
+    bool ours;            /* the name may be reserved for agenthost (ah_tool_name_is_ours) */
+    bool any_case;        /* capital letters are allowed, for methods of entities */
     ah_slice description; /* 1-200 ASCII after stripping (seeds 002, 003) */
     ah_slice full_description;
-    ah_schema *params;    /* borrowed; object schema; NULL: no parameters */
+    ah_schema *params;    /* borrowed schema of an object; NULL: no parameters */
     ah_schema *result;    /* borrowed; NULL: anything */
     ah_slice result_type; /* name of its type; .p NULL: none */
     ah_slice params_type; /* likewise */
-    ah_slice place;    /* where it is declared, for people: "x.lua:4"; .p NULL: agenthost itself */
+    ah_slice place; /* place of the declaration, for people: "x.lua:4"; .p NULL: agenthost itself */
     ah_slice examples; /* checked JSON: a list of { description, input, output }; .p NULL: none */
     bool parallel;
-    bool coerce;      /* arguments as they were surely meant: see ah_check_options */
-    bool no_handler;  /* listed; a call is answered with an error */
+    bool coerce;      /* wrong types are coerced: see ah_check_options */
+    bool no_handler;  /* declared only: a call fails */
     bool direct;      /* its result is the run's answer */
-    bool keeps_words; /* its description is not to be overridden */
+    bool keeps_words; /* its description cannot be overridden */
     bool keeps_full;  /* never declared by its brief description (ah_tool_brief) */
     ah_say strict;    /* strict mode at the provider */
     ah_say says[AH_ANNOTATIONS];
     ah_slice version;   /* UTF-8, 1 to AH_TOOL_VERSION bytes; .n 0: none */
-    int64_t timeout_ms; /* 0: none of its own */
-    size_t memory;      /* bytes; 0: the usual */
-    size_t max_result;  /* bytes; 0: the usual */
+    int64_t timeout_ms; /* 0: none */
+    size_t memory;      /* bytes; 0: the default */
+    size_t max_result;  /* bytes; 0: the default */
     const ah_tool_vt *vt;
     ah_value handler; /* taken on success */
 } ah_tool_def;
@@ -98,7 +96,7 @@ struct ah_tool {
     const ah_mem *mem;
     size_t refs;
     ah_text *name;
-    ah_text *brief;    /* the description in at most 200 characters; NULL: stale */
+    ah_text *brief;    /* description in at most 200 characters; NULL: stale */
     ah_text *spec;     /* canonical: see ah_spec_make (tool_spec.h) */
     ah_text *examples; /* as given; NULL: none */
     ah_schema *params, *result;
@@ -109,48 +107,48 @@ struct ah_tool {
     ah_say says[AH_ANNOTATIONS];
     bool parallel, coerce, no_handler, direct, keeps_words, keeps_full;
     ah_say strict;
-    bool stateless; /* of an entity's method: it leaves its instance as it is */
-    bool stale;     /* of an earlier session of a loaded conversation */
-    unsigned drift; /* and stays so: it is defined otherwise now (ah_spec_differences), which was
-                       refused; 0: no */
+    bool stateless; /* of an entity's method: it does not change its instance */
+    bool stale;     /* from an earlier session of a loaded conversation */
+    unsigned drift; /* stale for good: its definition changed (ah_spec_differences), and the change
+                       was refused; 0: no */
     int64_t timeout_ms;
     size_t memory, max_result;
     const ah_tool_vt *vt;
     ah_value handler;
-    ah_text *gone; /* added to the error of a call if removed or stale; NULL: nothing */
-    ah_tool *of;   /* the tool whose handler it borrows; NULL: it is its own */
-    ah_tool *full; /* of a tool declared in brief: the same, declared in full; else NULL */
+    ah_text *gone; /* added to errors of calls if removed or stale; NULL: nothing */
+    ah_tool *of;   /* tool whose handler it borrows; NULL: its own handler */
+    ah_tool *full; /* of a tool declared in brief: the same tool in full; otherwise NULL */
 };
 
-/* True for the names of agenthost's own tools: no other tool can have one, so that a call of one of
- * them never reaches another tool. */
+/* True for names of agenthost's own tools. No other tool can have one, so a call of such a name
+ * never reaches another tool. */
 bool ah_tool_name_is_ours(ah_slice name);
 
-/* AH_PROMPT_VALIDATION names the field that is wrong. */
+/* Fails with AH_PROMPT_VALIDATION, which names the wrong field. */
 ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, ah_err *err);
-/* A tool of which only the specification is left: {"name","description","parameters"}, checked
- * JSON. It stays declared; a call to it is answered with `stale`. */
+/* Makes a tool from a specification alone: {"name","description","parameters"}, checked JSON. It
+ * stays declared; a call of it fails as `stale`. */
 ah_status ah_tool_stale(const ah_mem *mem, ah_slice spec, ah_tool **out, ah_err *err);
-/* The same tool, described to the model in other words: UTF-8, 1 to 16384 bytes. Words of at most
- * 200 bytes are its brief description, too. */
+/* Makes the same tool with another description: UTF-8, 1 to 16384 bytes. One of at most 200 bytes
+ * is also its brief description. */
 ah_status ah_tool_describe(ah_tool *t, ah_slice description, ah_tool **out, ah_err *err);
-/* The same tool, declared by its brief description and an empty object schema (seed 004); calls are
- * checked against its own schema as ever. A tool that is never brief, or is already, is given as it
- * is. */
+/* Makes the same tool declared by its brief description and an empty object schema (seed 004);
+ * calls are still checked against its own schema. A tool that is never brief, or already is, is
+ * returned itself. */
 ah_status ah_tool_brief(ah_tool *t, ah_tool **out, ah_err *err);
-/* The same tool, its calls run by the handler of another one. */
+/* Makes the same tool, with the handler of another one. */
 ah_status ah_tool_run_by(ah_tool *t, ah_tool *other, ah_tool **out, ah_err *err);
-/* The own parts of a tool that is made from another one; the rest is shared with it. */
+/* The own parts of a tool made from another one; it shares the rest. */
 typedef struct ah_tool_as {
     ah_slice name;  /* ^[A-Za-z0-9_-]{1,64}$ */
-    ah_slice aside; /* UTF-8, behind the description */
+    ah_slice aside; /* UTF-8, after the description */
     ah_text *gone;  /* see ah_tool; referenced */
     const ah_tool_vt *vt;
     ah_value handler; /* taken on success */
 } ah_tool_as;
 ah_status ah_tool_derive(ah_tool *t, const ah_tool_as *as, ah_tool **out, ah_err *err);
-/* Fails with AH_PROMPT_VALIDATION: two tools have one name. The message has the place of each
- * declaration, and its parameters. */
+/* Fails with AH_PROMPT_VALIDATION, because two tools have one name. The message has each
+ * declaration's place and parameters. */
 ah_status ah_tool_twice(const ah_tool *first, const ah_tool *second, ah_err *err);
 ah_tool *ah_tool_ref(ah_tool *t);
 void ah_tool_unref(ah_tool *t);

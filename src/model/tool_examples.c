@@ -1,6 +1,5 @@
-/* The examples of a tool (seed 002, ToolExample): checked when the tool is made, since one
- * that the tool itself would refuse is worse than none. What they are shown to is not
- * decided here. */
+/* The examples of a tool (seed 002, ToolExample), checked when the tool is made: an example that
+ * the tool itself would refuse is worse than none. */
 #include "model/tool_examples.h"
 
 enum { MAX_EXAMPLES = 32, MAX_DESCRIPTION = 200, MAX_WORDS = 1 << 10 };
@@ -50,7 +49,7 @@ static ah_status check_fields(const ah_tool *t, size_t i, ah_slice example, ah_e
     return said.p ? check_description(t, i, said, err) : AH_OK;
 }
 
-/* The first name of a JSON pointer. */
+/* Returns the first name of a JSON pointer. */
 static ah_slice first_name(ah_slice pointer)
 {
     const char *slash;

@@ -1,5 +1,5 @@
-/* One text is made for each tool and kept; everything else here reads that text, since the tools of
- * a conversation that was loaded are nothing but such texts. */
+/* One text per tool is made and kept. Everything else here reads that text, because a loaded
+ * conversation has only such texts of its tools. */
 #include "model/tool_spec.h"
 
 enum { MAX_SPEC = 8 << 20 };
@@ -9,7 +9,7 @@ const char *const ah_annotation_names[] = {"destructive", "idempotent", "open_wo
 
 /* -- making ----------------------------------------------------------------------- */
 
-/* Appends the annotations that are set; nothing where none is. */
+/* Appends the annotations that are set, if any. */
 static void put_annotations(const ah_tool *t, ah_buf *b)
 {
     size_t n = 0;
@@ -21,7 +21,7 @@ static void put_annotations(const ah_tool *t, ah_buf *b)
     ah_buf_str(b, n ? "}," : "");
 }
 
-/* The full specification stays in the transcript, so that a change of it is known later. */
+/* The full specification stays in the transcript, so that later changes of it are noticed. */
 static void put_rest(const ah_tool *t, ah_buf *b)
 {
     if (t->full)
@@ -60,7 +60,7 @@ ah_status ah_spec_make(const ah_tool *t, ah_slice description, ah_slice params, 
 
 /* -- telling ------------------------------------------------------------------------ */
 
-/* "- DESCRIPTION: INPUT -> OUTPUT"; what a file says is taken as it is. */
+/* Appends "- DESCRIPTION: INPUT -> OUTPUT"; text from a file is not changed. */
 static void put_example(ah_slice example, ah_buf *out)
 {
     ah_slice said, input, output;
@@ -160,14 +160,14 @@ void ah_spec_put_told_list(ah_slice specs, ah_buf *out)
 
 /* -- comparing ----------------------------------------------------------------------- */
 
-/* The members that are compared: the first TOLD are sent to a model; the very first is
+/* The members that are compared: the first `TOLD` ones go to a model; the very first is
  * AH_SPEC_DESCRIPTION. */
 static const char *const members[] = {"description", "parameters",  "examples",
                                       "strict",      "annotations", "version"};
 
 enum { MEMBERS = sizeof members / sizeof *members, TOLD = 4 };
 
-/* Returns the set of those of the first n members that differ. */
+/* Returns the set of the first n members that differ. */
 static unsigned differences(ah_slice was, ah_slice now, unsigned n)
 {
     unsigned set = 0;

@@ -1,6 +1,5 @@
-/* The error for two tools of one name: it has the place of each declaration and its parameters,
- * since either tool may be the one to rename (seed 003: the tool's name and its parameters'
- * type). */
+/* The error for two tools of one name. It has the place and the parameters of each declaration,
+ * because either tool may be renamed (seed 003: the tool's name and its parameters' type). */
 #include "model/tool.h"
 
 enum { MAX_PARAMS = 200, MAX_PLACE = 200 };

@@ -1,8 +1,8 @@
-/* Entries, ids of calls, the pending turn and its end, and the JSON form written. Reading that
- * form back, with the checks that a foreign file needs, is transcript_read.c's. */
+/* Entries, ids of calls, the pending turn and its end, and writing the JSON form.
+ * transcript_read.c reads it back, with checks for foreign files. */
 #include "model/transcript.h"
 
-enum { MAX_ENTRY = 256 << 20 }; /* bytes of one entry; what fills it is bounded before */
+enum { MAX_ENTRY = 256 << 20 }; /* bytes of one entry; its contents have lower limits */
 
 static const char *const names[AH_ENTRY_KINDS] = {
     [AH_ENTRY_SETTINGS] = "settings",
@@ -75,7 +75,7 @@ void ah_transcript_unref(ah_transcript *t)
     ah_free(t->mem, t);
 }
 
-/* Room for everything the next commit may move, and one entry more. */
+/* Makes room for everything that the next commit may move, and one more entry. */
 static bool reserve(ah_transcript *t, size_t n_slots, size_t n_staged)
 {
     ah_entry *e = ah_grow(t->mem, t->entry, &t->cap, t->n + n_slots + n_staged + 2, sizeof *e);
@@ -152,7 +152,7 @@ static ah_status remember(ah_transcript *t, ah_slice id, ah_err *err)
 
 /* -- the pending turn ---------------------------------------------------- */
 
-/* A string value's text; "" for what is no string. */
+/* Returns a string value's text; "" for other values. */
 static ah_text *string_text(const ah_mem *mem, ah_slice value)
 {
     ah_buf b;
@@ -214,7 +214,7 @@ static ah_status read_slot(ah_transcript *t, ah_slot *s, ah_slice call, ah_err *
     put_result_head(&b, ah_text_slice(s->id), ah_text_slice(s->name), (ah_slice){"", 0});
     ah_buf_room(&b, AH_SETTLE_MAX + 64);
     if (ah_buf_ok(&b))
-        b.len += AH_SETTLE_MAX + 64; /* room only: written over when it is used */
+        b.len += AH_SETTLE_MAX + 64; /* reserves room; overwritten when used */
     st = ah_text_from_buf(&b, "tool call", &s->reserve, err);
     ah_buf_clear(&b);
     return st;
@@ -240,7 +240,7 @@ static size_t count_calls(ah_slice calls)
     return n;
 }
 
-/* The ids of an assistant entry that was not made by a run of ours. */
+/* Keeps the ids of an assistant entry that no run here has made. */
 static ah_status remember_calls(ah_transcript *t, ah_slice entry, ah_err *err)
 {
     ah_slice calls = ah_json_member(entry, "tool_calls");
@@ -257,7 +257,7 @@ static ah_status remember_calls(ah_transcript *t, ah_slice entry, ah_err *err)
     return st;
 }
 
-/* There is room. */
+/* The room was reserved. */
 static void append(ah_transcript *t, ah_entry e)
 {
     t->entry[t->n++] = e;
@@ -320,7 +320,7 @@ void ah_transcript_fill(ah_transcript *t, size_t slot, ah_text *result)
         s->result = result;
 }
 
-/* Writes the answer into the slot's reserved text: no allocation. */
+/* Writes the result into the slot's reserved text, without allocation. */
 void ah_transcript_settle(ah_transcript *t, size_t slot, const char *content, int64_t time)
 {
     ah_slot *s = &t->slot[slot];
@@ -354,8 +354,8 @@ void ah_transcript_take_back(ah_transcript *t, bool staged, size_t mark)
         ah_model_settings_read(ah_transcript_last(t, AH_ENTRY_SETTINGS), &t->settings);
 }
 
-/* The position of entries of this kind within a commit. Changes of tools and prompt share one, so
- * that they keep the order in which they were made. */
+/* The position of entries of this kind within a commit. Changes of tools and prompt share one,
+ * to keep their order. */
 static int rank(ah_entry_kind kind)
 {
     switch (kind) {
@@ -429,7 +429,7 @@ ah_slice ah_transcript_last(const ah_transcript *t, ah_entry_kind kind)
 
 /* -- soundness ------------------------------------------------------------ */
 
-/* The calls of entry `at` against the results that follow it; returns how many follow. */
+/* Checks the calls of entry `at` against the results that follow it; *follow is their number. */
 static ah_status check_turn(const ah_transcript *t, size_t at, size_t *follow, ah_err *err)
 {
     ah_slice calls = ah_json_member(ah_text_slice(t->entry[at].json), "tool_calls");

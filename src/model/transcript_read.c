@@ -1,5 +1,5 @@
-/* A transcript from its JSON text (docs/reference/transcript.md). What a file says is checked
- * against a schema first, so that everything behind it may rely on an entry's members. */
+/* Reads a transcript from its JSON text (docs/reference/transcript.md). Each entry of the file
+ * is first checked against a schema, so that later code can rely on its members. */
 #include "model/image.h"
 #include "model/transcript.h"
 #include "schema/schema.h"
@@ -16,7 +16,7 @@
                "\"name\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64},"                  \
                "\"description\":" STRING ",\"parameters\":{\"type\":\"object\"}") "}")
 
-/* Only what is read by type; other members and other entries may be there. */
+/* Only members with a required type; others, and other entries, are allowed. */
 static const char *const shapes[AH_ENTRY_KINDS] = {
     [AH_ENTRY_SETTINGS] =
         OBJECT("\"model\",\"options\"", "\"model\":" STRING ",\"options\":{\"type\":\"object\"},"
@@ -41,7 +41,7 @@ static const char *const shapes[AH_ENTRY_KINDS] = {
 
 typedef struct shape_set {
     const ah_mem *mem;
-    ah_schema *of[AH_ENTRY_KINDS]; /* compiled when first met */
+    ah_schema *of[AH_ENTRY_KINDS]; /* compiled when first needed */
     ah_faults faults;
 } shape_set;
 
@@ -82,7 +82,7 @@ static ah_status check_shape(shape_set *s, ah_entry_kind kind, ah_slice json, si
     return AH_USAGE;
 }
 
-/* Images where they may stand: in what the user said, and beside what a tool answered. */
+/* Checks images where they are allowed: in user messages, and in results of tools. */
 static ah_status check_images(shape_set *s, ah_entry_kind kind, ah_slice json, size_t at,
                               ah_err *err)
 {
@@ -99,7 +99,7 @@ static ah_status check_images(shape_set *s, ah_entry_kind kind, ah_slice json, s
     return ah_err_set(err, AH_USAGE, "entry %zu (%s): %s", at, ah_entry_name(kind), why);
 }
 
-/* One entry, or nothing for a kind that a later version knows. */
+/* Reads one entry; a kind of a later version gives none. */
 static ah_status read_entry(shape_set *s, ah_slice json, size_t at, ah_entry *out, ah_err *err)
 {
     ah_entry_kind kind = kind_of(ah_json_member(json, "type"));
@@ -138,7 +138,7 @@ static ah_status read_list(ah_transcript *t, shape_set *s, ah_slice list, bool s
     return st;
 }
 
-/* The answers that were there; what is not answered has an outcome that nobody knows. */
+/* Restores saved results; calls without one get "outcome unknown". */
 static ah_status read_results(ah_transcript *t, shape_set *s, ah_slice list, ah_err *err)
 {
     ah_json_reader r = ah_json_read(list);

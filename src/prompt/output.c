@@ -1,8 +1,8 @@
-/* Fences are those of CommonMark, section 4.5, as far as models write them: a line of at
- * least three equal marks, at most three blanks before it, and the line that closes it. */
+/* Fences are those of CommonMark, section 4.5, as far as models write them: a line of at least
+ * three equal marks after at most three blanks, and the line that closes it. */
 #include "prompt/output.h"
 
-enum { LONGEST_SCHEMA = 16 << 10 }; /* that is repeated when asking again */
+enum { LONGEST_SCHEMA = 16 << 10 }; /* bytes of a schema that is repeated in a further request */
 
 /* -- fences ------------------------------------------------------------------------ */
 
@@ -33,7 +33,7 @@ static bool may_be_json(ah_slice info)
                            (info.p[2] | 32) == 'o' && (info.p[3] | 32) == 'n');
 }
 
-/* The content of the fence just opened; *rest goes on behind it. */
+/* Returns the content of the fence just opened; *rest continues after it. */
 static ah_slice fenced(const fence *open, ah_slice *rest)
 {
     const char *from = rest->p;
@@ -49,7 +49,7 @@ static ah_slice fenced(const fence *open, ah_slice *rest)
     return (ah_slice){from, (size_t)(rest->p - from)};
 }
 
-/* The one fence that may hold JSON; .p NULL where there is none, or more than one. */
+/* Returns the only fence that may contain JSON; .p NULL: none, or several. */
 static ah_slice only_fence(ah_slice text)
 {
     ah_slice found = {NULL, 0};
@@ -86,7 +86,7 @@ ah_slice ah_output_find(const ah_mem *mem, ah_slice answer)
 static void say_faults(const ah_faults *faults, ah_buf *words)
 {
     ah_faults_print(faults, words);
-    if (words->status == AH_BUDGET) /* the beginning is worth having */
+    if (words->status == AH_BUDGET) /* the beginning is useful */
         words->status = AH_OK;
     if (!words->len)
         ah_buf_str(words, "it does not conform");

@@ -1,4 +1,4 @@
-/* Applying overrides to a prompt that is being made, and the hashes that guard them. */
+/* Applies overrides to a prompt under construction, and makes the hashes that protect them. */
 #include "prompt/overrides.h"
 
 #include <stdio.h>
@@ -53,8 +53,8 @@ static bool hash_section(const ah_section *s, char out[HASH_DIGITS + 1])
     return ok;
 }
 
-/* Hashes the parts of a tool that its description depends on. Parts that only programs read may
- * change under an override. */
+/* Hashes the parts of a tool that its description depends on. Parts for programs only may change
+ * under an override. */
 static bool hash_tool(const ah_tool *t, char out[HASH_DIGITS + 1])
 {
     ah_slice description, name, parameters, strict;
@@ -128,7 +128,7 @@ static void warn(const reading *r, const char *what, ah_slice name, const char *
                    what, AH_FMT(name), AH_FMT(ah_prompt_id(r->p)), why);
 }
 
-/* Every member must be one of `known` (ends with NULL) and a string. */
+/* Checks that every member is one of `known` (ends with NULL) and a string. */
 static ah_status check_fields(reading *r, const char *what, ah_slice name, ah_slice object,
                               const char *const *known)
 {
@@ -151,7 +151,7 @@ static ah_status check_fields(reading *r, const char *what, ah_slice name, ah_sl
     return AH_OK;
 }
 
-/* True if the override names the original's hash; else logs a warning. */
+/* True if the override has the original's hash; otherwise logs a warning. */
 static bool is_current(const reading *r, const char *what, ah_slice name, ah_slice object,
                        const char *hash)
 {

@@ -1,5 +1,5 @@
-/* Making a prompt: the tree laid out as nodes, overrides applied, and then all checked
- * that needs the whole: paths, tools, placeholders, summaries. */
+/* Makes a prompt: lays the tree out as nodes, applies overrides, and checks what needs the
+ * whole: paths, tools, placeholders, summaries. */
 #include "prompt/prompt.h"
 
 #include <stdarg.h>
@@ -30,7 +30,7 @@ ah_status prompt_refuse(const ah_prompt *p, uint32_t i, ah_status st, ah_err *er
 
 /* -- paths -------------------------------------------------------------------------- */
 
-/* The index cell of a path: its own, or the free one where it would go. */
+/* Returns the index cell of a path, or the free one for it. */
 static uint32_t *cell(const ah_prompt *p, ah_slice path)
 {
     size_t at = (size_t)ah_slice_hash(path) & (p->n_index - 1);
@@ -150,7 +150,7 @@ static void drop_own(ah_prompt *p)
     p->own = NULL;
 }
 
-/* The section that has the tool. */
+/* Returns the section that has the tool. */
 static uint32_t section_of(const ah_prompt *p, const ah_tool *t)
 {
     for (uint32_t i = 0; i < p->n; i++)
@@ -176,7 +176,7 @@ static ah_status refuse_tool(const ah_prompt *p, uint32_t i, const ah_tool *firs
     return AH_PROMPT_VALIDATION;
 }
 
-/* Of all sections, disabled and summarised ones too. */
+/* Registers the tools of all sections, disabled and summarized ones included. */
 static ah_status register_tools(ah_prompt *p, uint32_t i, ah_err *err)
 {
     const prompt_node *node = &p->node[i];
@@ -258,8 +258,8 @@ static bool is_name(ah_slice s)
     return ok;
 }
 
-/* Names with '/' between them (seed 002: "examples/tooling"). A key has none, so that "ns/key" is
- * the name of one prompt. */
+/* Names separated by '/' (seed 002: "examples/tooling"). A key has no '/', so "ns/key"
+ * identifies one prompt. */
 static bool is_namespace(ah_slice s)
 {
     const char *slash;

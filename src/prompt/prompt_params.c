@@ -1,5 +1,5 @@
-/* Parameters: which of the values given to a prompt are those of a section. They are
- * looked up when they are first needed, and kept. */
+/* Parameters: finds which of a prompt's given values belong to a section. They are computed when
+ * first needed, and kept. */
 #include <stdio.h>
 
 #include "base/near.h"
@@ -36,7 +36,7 @@ static bool is_declared(const ah_prompt *p, uint32_t from, uint32_t end, const c
     return false;
 }
 
-/* `of`: the section it was given for, or NO_NODE. */
+/* `of`: the section whose object has the name, or NO_NODE. */
 static ah_status refuse_name(const ah_prompt *p, uint32_t of, ah_slice name, const ah_near *near,
                              ah_err *err)
 {
@@ -66,7 +66,7 @@ static ah_status check_name(const ah_prompt *p, uint32_t of, ah_slice name, ah_e
     return refuse_name(p, of, name, &near, err);
 }
 
-/* The key unescaped and ended by NUL, in `scratch`; .p NULL where it is no name of ours. */
+/* Unescapes the key into `scratch`, NUL-terminated; .p NULL: not a valid name. */
 static ah_slice name_of(ah_json_token key, ah_buf *scratch)
 {
     ah_buf_reset(scratch, 0);
@@ -75,8 +75,8 @@ static ah_slice name_of(ah_json_token key, ah_buf *scratch)
     return ah_buf_ok(scratch) ? (ah_slice){scratch->data, scratch->len - 1} : (ah_slice){NULL, 0};
 }
 
-/* All names of an object given for node `of`, or for all (NO_NODE): there, members that
- * are objects and named as a section are put aside for it. */
+/* Checks all names of an object given for node `of`, or for all nodes (NO_NODE); of the latter,
+ * members that are objects and named as a section are set aside for it. */
 static ah_status scan(ah_binding *b, ah_slice object, uint32_t of, ah_buf *scratch, ah_err *err)
 {
     ah_json_reader r = ah_json_read(object);
@@ -117,7 +117,7 @@ ah_status binding_scan(ah_binding *b, ah_err *err)
 
 /* -- values -------------------------------------------------------------------------- */
 
-/* Returns the value given under this name for the node, else for those around it, else for all; .p
+/* Returns the value given under this name for the node, else for its ancestors, else for all; .p
  * NULL: none. */
 static ah_slice given(const ah_binding *b, uint32_t i, const char *name)
 {
@@ -136,7 +136,7 @@ static ah_slice given(const ah_binding *b, uint32_t i, const char *name)
     return v;
 }
 
-/* The members that the node's schema names, as given. */
+/* Collects the given members that the node's schema names. */
 static ah_status gather(const ah_binding *b, uint32_t i, ah_buf *out, ah_buf *scratch, ah_err *err)
 {
     ah_json_reader r = ah_json_read(ah_section_params_of(b->prompt->node[i].params));
@@ -166,7 +166,7 @@ static ah_status gather(const ah_binding *b, uint32_t i, ah_buf *out, ah_buf *sc
     return ah_buf_ok(out) ? AH_OK : ah_buf_error(out, "the parameters", err);
 }
 
-/* The name a fault is about: the first part of its pointer. */
+/* Puts the name that a fault is about: the first part of its pointer. */
 static void put_param(const ah_fault *f, ah_err *err)
 {
     ah_slice name = f->pointer;
@@ -240,7 +240,7 @@ ah_status binding_values(ah_binding *b, uint32_t i, ah_slice *out, ah_err *err)
     ah_status st = AH_OK;
 
     while (node[i].parent != NO_NODE && !node[i].section->params && !b->own[i].p)
-        i = node[i].parent; /* what is around it has the same */
+        i = node[i].parent; /* its ancestor has the same */
     if (node[i].params && !b->value[i])
         st = make_values(b, i, err);
     *out = node[i].params && b->value[i] ? ah_text_slice(b->value[i]) : ah_slice_of("{}");

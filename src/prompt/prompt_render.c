@@ -1,6 +1,6 @@
-/* Rendering: first each section's state (off, full, summary) by its switches, then the
- * text and the tools, which follow from states and values alone. Where the states are as
- * they were, the last rendering is still right. */
+/* Rendering: first each section's state (off, full, summary) by its switches, then text and
+ * tools, which depend only on states and values. If neither changed, the last rendering is
+ * reused. */
 #include "prompt/prompt_nodes.h"
 
 enum { FIRST_LEVEL = 2, LAST_LEVEL = 6 }; /* number signs of a heading */
@@ -139,7 +139,7 @@ static ah_status look_at(ah_binding *b, const ah_override_source *shown, uint32_
     return st;
 }
 
-/* A switch's code may look at this very binding: states are filed when all are known. */
+/* A switch's code may look at this binding, so states are stored when all are known. */
 static ah_status look(ah_binding *b, const ah_override_source *shown, ah_err *err)
 {
     const ah_prompt *p = b->prompt;
@@ -158,7 +158,8 @@ static ah_status look(ah_binding *b, const ah_override_source *shown, ah_err *er
     return st;
 }
 
-/* Values of all that is not off, so that a mistake is not found when it is read. */
+/* Checks values of all sections that are not off, so that a mistake shows before a section is
+ * read. */
 static ah_status check_values(ah_binding *b, ah_err *err)
 {
     ah_status st = AH_OK;
@@ -210,7 +211,7 @@ static ah_status put_template(ah_binding *b, uint32_t i, const ah_template *t, a
     return AH_PROMPT_RENDER;
 }
 
-/* Seed 000, Summary Suffix. */
+/* Text of seed 000, Summary Suffix. */
 static void put_suffix(ah_slice path, ah_buf *out)
 {
     part_block(out);
@@ -221,7 +222,7 @@ static void put_suffix(ah_slice path, ah_buf *out)
     ah_buf_str(out, "\".]");
 }
 
-/* The text of the nodes [i, end) in these states. */
+/* Appends the text of the nodes [i, end) in these states. */
 static ah_status put_text(ah_binding *b, const uint8_t *state, uint32_t i, uint32_t end,
                           ah_buf *out, ah_err *err)
 {
@@ -249,7 +250,7 @@ static ah_status put_text(ah_binding *b, const uint8_t *state, uint32_t i, uint3
 
 /* -- tools ---------------------------------------------------------------------------------- */
 
-/* Goes on to the next node that is shown in full, together with all around it. */
+/* Returns the next node that is shown in full together with all its ancestors. */
 static uint32_t next_full(const ah_prompt *p, const uint8_t *state, uint32_t i)
 {
     while (i < p->n && state[i] != NODE_FULL)
@@ -335,7 +336,7 @@ static ah_status draw(ah_binding *b, bool text, ah_rendered_prompt **out, ah_err
     return st;
 }
 
-/* Text and tools follow from states and parameters alone. */
+/* True if states and parameters, which determine text and tools, are unchanged. */
 static bool still_right(const ah_binding *b, const ah_rendered_prompt *r)
 {
     return r && r->given == b->given && memcmp(b->state, r->state, b->prompt->n) == 0;
@@ -377,7 +378,7 @@ ah_status ah_binding_tools(ah_binding *b, const ah_override_source *shown, ah_re
 
 /* -- reading one section ----------------------------------------------------------------------- */
 
-/* True if the node and all nodes around it are shown in full. */
+/* True if the node and all its ancestors are shown in full. */
 static bool is_open(const ah_prompt *p, const uint8_t *state, uint32_t i)
 {
     for (; i != NO_NODE; i = p->node[i].parent)
@@ -386,7 +387,7 @@ static bool is_open(const ah_prompt *p, const uint8_t *state, uint32_t i)
     return true;
 }
 
-/* Marks nodes in `state` as summarised if the reader does not have them in full. */
+/* Marks nodes in `state` as summarized if the reader does not have them in full. */
 static void keep_had(const ah_prompt *p, const ah_section_reader *had, uint8_t *state)
 {
     for (uint32_t i = 0; had && i < p->n; i++)
@@ -405,14 +406,13 @@ static bool shows_more(const ah_prompt *p, const uint8_t *before, const uint8_t 
     return false;
 }
 
-/* For each node: its state before the reading, its state after it, and true if it is to be
- * opened. */
+/* For each node: its state before and after the reading, and whether it is to be opened. */
 typedef struct read_states {
     uint8_t *before, *after, *mark;
 } read_states;
 
-/* Marks the sections with tools, among `top` and those below it, that are shown after the reading
- * and were not open before; returns the number of their tools. */
+/* Marks the sections with tools, among `top` and its descendants, that are shown after the
+ * reading and were not open before; returns the number of their tools. */
 static size_t mark_gained(const ah_prompt *p, const read_states *s, uint32_t top)
 {
     size_t n = 0;
@@ -438,8 +438,8 @@ static void keep_tools(ah_section_content *r, const ah_prompt *p, const ah_secti
             r->tool[r->n_tools++] = at[k];
 }
 
-/* Collects the tools that the reading brings and the sections to be opened for them. top: the
- * outermost section that the reading opens. Sections that others have opened elsewhere meanwhile do
+/* Collects the tools that the reading adds and the sections to be opened for them. top: the
+ * outermost section that the reading opens. Sections that others opened elsewhere meanwhile do
  * not count. */
 static ah_status keep_gained(ah_section_content *r, const ah_prompt *p, const read_states *s,
                              const ah_section_reader *had, uint32_t top, ah_err *err)

@@ -1,5 +1,5 @@
-/* A section is checked when it is made as far as it can be alone: its key, its title, its
- * texts, that it has a summary where it may need one, and the size of the tree below it. */
+/* A section is checked alone when it is made: its key, title and texts, that it has a summary if
+ * it may need one, and the size of the tree below it. */
 #include "prompt/section.h"
 
 static bool is_key_char(char c)
@@ -16,7 +16,8 @@ static bool is_key(ah_slice key)
     return ok;
 }
 
-/* The title in lower case, runs of other characters as one hyphen, none at the ends. */
+/* Makes a key: the title in lower case, each run of other characters as one hyphen, none at the
+ * ends. */
 static size_t derive_key(ah_slice title, char out[AH_MAX_KEY])
 {
     size_t n = 0;
@@ -122,7 +123,7 @@ static ah_status keep_children(ah_section *s, const ah_section_def *def, ah_err 
         s->height = c->height + 1 > s->height ? c->height + 1 : s->height;
         s->total += c->total;
         if (s->height > AH_MAX_SECTION_DEPTH || s->total > AH_MAX_SECTIONS) {
-            s->n_children++; /* it is referenced */
+            s->n_children++; /* the child is referenced */
             return ah_err_set(err, AH_PROMPT_VALIDATION,
                               "section '%s': more than %d levels or %d sections", s->key->data,
                               AH_MAX_SECTION_DEPTH, AH_MAX_SECTIONS);

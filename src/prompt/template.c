@@ -1,9 +1,9 @@
-/* The compiled form of a template is its text and a list of holes: what lies between is
- * copied as it stands. Rendering allocates nothing but the output. */
+/* A compiled template is its text and a list of holes; the text between them is copied
+ * unchanged. Rendering allocates nothing but the output. */
 #include "prompt/template.h"
 
 typedef struct hole {
-    size_t at, n;                     /* what it replaces */
+    size_t at, n;                     /* bytes that it replaces */
     char name[AH_MAX_PARAM_NAME + 1]; /* "": a dollar sign */
 } hole;
 
@@ -31,7 +31,7 @@ static bool is_blank(ah_slice line)
     return ah_slice_trim(line).n == 0;
 }
 
-/* The white space that all lines that are not blank begin with. */
+/* Returns the white space with which all non-blank lines begin. */
 static ah_slice common_indent(ah_slice text)
 {
     ah_slice common = {NULL, 0};
@@ -54,7 +54,7 @@ static ah_slice common_indent(ah_slice text)
 static void dedent(ah_slice text, ah_buf *out)
 {
     size_t cut = common_indent(text).n;
-    size_t last = 0; /* end of what is no white space */
+    size_t last = 0; /* end of the last character that is not white space */
 
     while (text.n && ah_buf_ok(out)) {
         ah_slice line = ah_slice_line(&text);
@@ -80,7 +80,7 @@ static bool name_char(char c, bool first)
            (!first && c >= '0' && c <= '9');
 }
 
-/* Length of the name at p, 0 where there is none. */
+/* Returns the length of the name at p; 0: none. */
 static size_t name_length(const char *p, const char *end)
 {
     const char *q = p;
@@ -90,8 +90,8 @@ static size_t name_length(const char *p, const char *end)
     return (size_t)(q - p);
 }
 
-/* The hole that begins with the dollar sign at `at`; n stays 0 where that is a plain one.
- * False: it is a "${" that begins none. */
+/* Reads the hole that begins with the dollar sign at `at`; n is 0 for a plain dollar sign.
+ * False: a "${" that begins no placeholder. */
 static bool read_hole(ah_slice text, size_t at, hole *out)
 {
     const char *p = text.p + at + 1, *end = text.p + text.n;
@@ -154,7 +154,7 @@ static ah_status compile(ah_template *t, ah_slice text, ah_err *err)
     ah_status st;
     ah_buf b;
 
-    ah_buf_init(&b, t->mem, AH_MAX_TEMPLATE + 1); /* and a line end */
+    ah_buf_init(&b, t->mem, AH_MAX_TEMPLATE + 1); /* room for a line end */
     dedent(text, &b);
     st = ah_text_from_buf(&b, "the template", &t->text, err);
     ah_buf_clear(&b);

@@ -1,10 +1,9 @@
-/* Rules made of other schemas: those that look at the same value (allOf, if, $ref, ...),
- * those that look at what no other rule looked at, and what a rule counts (contains).
- * anyOf and oneOf are in branch.c.
+/* Rules that consist of other schemas: those for the same value (allOf, if, $ref, ...), those for
+ * members and items that no other rule evaluated, and counting (contains). anyOf and oneOf are in
+ * branch.c.
  *
- * Members and items that were evaluated are bits by index, kept only where an
- * unevaluated* rule, or unknown members being forbidden, asks for them. What a branch
- * evaluated counts only where the branch fits. */
+ * Evaluated members and items are bits by index. They are recorded only if an unevaluated* rule,
+ * or AH_EXTRA_FORBID, needs them. Those of a branch count only if the branch fits. */
 #include "schema/checker.h"
 
 /* Marks */
@@ -79,7 +78,7 @@ typedef struct all_walk {
     frame f;
     const op *o;
     subject *v;
-    size_t i, from, mid; /* fills: of all; of the one under way */
+    size_t i, from, mid; /* fills: of all schemas; of the current one */
 } all_walk;
 
 static void step_all_of(checker *c, frame *f)
@@ -122,7 +121,7 @@ size_t schema_end_trial(checker *c, const trial *t)
     return d;
 }
 
-/* A schema that is only tried: of `not` and `if`. */
+/* A schema that is only tried: for `not` and `if`. */
 typedef struct try_walk {
     frame f;
     const op *o;
@@ -200,7 +199,7 @@ typedef struct contains_walk {
     frame f;
     const op *o;
     subject *v;
-    ah_json_reader r; /* behind the item's token */
+    ah_json_reader r; /* after the item's token */
     place at;
     subject item;
     trial trial;
@@ -262,7 +261,7 @@ void schema_check_contains(checker *c, const op *o, subject *v)
     *w = (contains_walk){.f = w->f, .o = o, .v = v, .r = v->inside, .at = {.up = v->at}};
 }
 
-/* Members or items one after the other: names, and what nothing else has evaluated. */
+/* Members or items in sequence: property names, and those not yet evaluated. */
 typedef struct each_walk {
     frame f;
     const op *o;
@@ -340,7 +339,7 @@ static bool is_false(const ah_schema *s, uint32_t i)
     return node_at(s, i)->first != NONE && op_at(s, node_at(s, i)->first)->code == OP_FALSE;
 }
 
-/* Members that nothing has evaluated are faults. */
+/* Reports members that no rule has evaluated. */
 static void forbid_others(checker *c, uint32_t i, const subject *v, const char *rule)
 {
     ah_json_reader r = v->inside;

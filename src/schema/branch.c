@@ -1,16 +1,16 @@
-/* anyOf and oneOf: which branches fit, and where none does, which one to speak of.
+/* anyOf and oneOf: which branches fit, and if none does, which one to report.
  *
- * The nearest branch is the one whose faults weigh least, the first of equals. A fault
- * weighs 1, but a constant (const, enum) weighs 3, and in a direct member of the value
- * more than all else together: such members tell the branches apart. Where no branch has
- * the value of that member, the fault is all the values that it may have. */
+ * The nearest branch is the one whose faults weigh least; of equals, the first. A fault weighs
+ * 1, and a constant (const, enum) 3; in a direct member of the value a constant weighs more than
+ * everything else together, because such members distinguish the branches. If no branch has the
+ * value of that member, the fault lists all of its allowed values. */
 #include "schema/checker.h"
 
 enum {
     TAG = 1 << 20,
     MOST_WITHIN = 10,
     DEEP = 8,
-    LOOKS = 256 /* at rules, for the values of one tag */
+    LOOKS = 256 /* rules examined, to find the values of one tag */
 };
 
 void schema_weigh_constant(checker *c, const subject *v)
@@ -19,7 +19,7 @@ void schema_weigh_constant(checker *c, const subject *v)
         c->distance += v->at && v->at->up == c->branch->at ? TAG : 2;
 }
 
-/* True if all branches only list values: they are reported as one list then. */
+/* True if all branches only list values; they are then reported as one list. */
 static bool only_values(const ah_schema *s, range list)
 {
     for (size_t i = 0; i < list.n; i++) {
@@ -52,22 +52,22 @@ static void fault_values(checker *c, const op *o, const subject *v, const char *
     schema_end_guessed(c, b, v, &g);
 }
 
-/* An anyOf or oneOf under way. */
+/* An anyOf or oneOf in progress. */
 typedef struct branch_walk {
     frame f;
     const op *o;
     subject *v;
     branches b;
-    size_t i;            /* the branch that is tried, or the next one */
-    bool trying;         /* what follows is of the one that is */
-    size_t mark, bytes;  /* fills before it */
-    size_t kept, before; /* what is recalled: before all branches, and before this one */
+    size_t i;            /* the current branch, or the next one */
+    bool trying;         /* the following fields belong to the current branch */
+    size_t mark, bytes;  /* state of the fills before it */
+    size_t kept, before; /* number of kept results before all branches, and before this one */
     const subject *outer;
     trial trial;
     marks own;
 } branch_walk;
 
-/* Its defaults count where it is the first that fits. */
+/* Ends a branch. Its defaults count if it is the first that fits. */
 static void end_branch(checker *c, branch_walk *w)
 {
     size_t d = schema_end_trial(c, &w->trial);
@@ -113,7 +113,7 @@ static void begin_branch(checker *c, branch_walk *w)
     schema_check_in_place(c, branch, w->v, w->v->marks ? &w->own : NULL);
 }
 
-/* Tries the branches up to the one that decides; true: that is done. */
+/* Tries the branches until the result is certain; true: done. */
 static inline bool try_branches(checker *c, branch_walk *w, size_t enough)
 {
     while (c->top == &w->f) {
@@ -143,8 +143,8 @@ static void begin_branches(checker *c, const op *o, subject *v, void (*step)(che
     w->own = (marks){0};
 }
 
-/* The values that the schema allows its member of this name, .n 0 where it lists none, or where
- * that is not found in *left looks at its rules. */
+/* Returns the values that the schema allows for its member of this name; .n is 0 if it lists
+ * none, or if *left examined rules are not enough to find them. */
 static range find_tag_values(const ah_schema *s, uint32_t i, ah_slice name, int depth, size_t *left)
 {
     range found = {0, 0};
@@ -175,11 +175,11 @@ static range tag_values(checker *c, uint32_t i, ah_slice name)
     range values = find_tag_values(c->s, i, name, 0, &left);
 
     ah_work_do(c->work,
-               1 + (LOOKS - left) / STEP_ITEMS); /* that it has ended is seen at the next step */
+               1 + (LOOKS - left) / STEP_ITEMS); /* the next step notices the end of the work */
     return values;
 }
 
-/* True if every branch for objects lists values for the member, and none lists its value. */
+/* True if every branch for objects lists values for the member, and none lists this value. */
 static bool is_wrong_tag(checker *c, const op *o, const subject *member, ah_slice name)
 {
     for (size_t i = 0; i < o->list.n; i++) {
@@ -215,8 +215,8 @@ static void fault_tag(checker *c, const op *o, const subject *member, ah_slice n
     schema_end_guessed(c, b, member, &g);
 }
 
-/* Reports the first member whose value is no tag of any branch, with all values that it may have.
- * False: there is none. */
+/* Reports the first member whose value is no branch's tag, with all allowed values. False: there
+ * is none. */
 static bool fault_tags(checker *c, const op *o, const subject *v)
 {
     ah_json_reader r = v->inside;
@@ -239,8 +239,8 @@ static bool fault_tags(checker *c, const op *o, const subject *v)
     return false;
 }
 
-/* Reports the faults of the nearest branch. A branch of another type (null among them) is far from
- * any value; where all are, the types are reported. */
+/* Reports the faults of the nearest branch. A branch of another type (also null) is far from any
+ * value; if all are, the types are reported. */
 static void fault_branches(checker *c, const op *o, subject *v, const branches *b)
 {
     const char *rule = o->code == OP_ANY_OF ? "anyOf" : "oneOf";
@@ -261,7 +261,8 @@ static void fault_branches(checker *c, const op *o, subject *v, const branches *
         schema_tell_branch(c, b->nearest, v, NULL);
 }
 
-/* Without a fit in a branch of another one, it may be told when that is. */
+/* Keeps the results if none fits inside a branch of another anyOf or oneOf, whose report may
+ * need them. */
 static void end_branches(checker *c, const branch_walk *w)
 {
     bool told = w->b.fits == 0 && (c->branch || !c->silent);

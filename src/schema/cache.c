@@ -1,6 +1,6 @@
-/* Schemas that are made of the same texts and options are one, shared by all who compiled
- * them: a table by hash over those that live. It holds no references, so a schema leaves
- * it with its last user; what does not fit is compiled and not shared. */
+/* Schemas of equal texts and options are shared: a table by hash of those in use. It holds no
+ * references, so a schema leaves it with its last user. A schema without room in it is compiled
+ * and not shared. */
 #include "schema/program.h"
 
 enum { MAX_SHARED = 16384 };

@@ -1,14 +1,13 @@
-/* The checker: walks a value's text beside the program, and tells what does not conform.
- * Here are the walk itself and the rules of lists and objects; rules of scalars are in
- * scalar.c, those of schemas in the same place in apply.c and
- * branch.c, and how faults are told in fault.c.
+/* The checker: walks a value's text beside the program and reports faults. This file has the walk
+ * and the rules of lists and objects. Rules of scalars are in scalar.c, those of schemas in place
+ * in apply.c and branch.c, and the reporting of faults in fault.c.
  *
  * A new rule is a line in `checks`. */
 #include "schema/checker.h"
 
 enum {
-    SEEN_INLINE = 128, /* properties of one object marked without memory */
-    FIRST_BLOCK = 4096 /* bytes of frames likewise */
+    SEEN_INLINE = 128, /* properties of an object marked without allocation */
+    FIRST_BLOCK = 4096 /* bytes of frames without allocation */
 };
 
 ah_slice schema_value_text(const subject *v)
@@ -104,7 +103,7 @@ static void end_array(checker *c, const array_walk *w)
     schema_pop(c);
 }
 
-/* Items that a prefix or "items" speaks of are evaluated. */
+/* Items that a prefix or "items" covers are evaluated. */
 static void step_array(checker *c, frame *f)
 {
     array_walk *w = (array_walk *)(void *)f;
@@ -156,7 +155,7 @@ typedef struct names {
     ah_slice listed[SCHEMA_LISTED];
     size_t n, more;
     bool itself; /* named, but by a schema that did not fit */
-    size_t left; /* looks at schemas and names: those of the schemas in place may be without end */
+    size_t left; /* schemas and names still to examine: schemas in place may be without end */
 } names;
 
 static void add_name(names *k, ah_slice name)
@@ -181,7 +180,7 @@ static void add_members(names *k, const ah_schema *s, range in)
             add_name(k, prop_at(s, i)->name);
 }
 
-/* The names that node i, and schemas in its place, have properties for. */
+/* Adds the names for which node i, and schemas in its place, have properties. */
 static void add_names(names *k, const ah_schema *s, uint32_t i, int depth)
 {
     enum { DEEP = 8 };
@@ -242,25 +241,24 @@ ah_slice schema_unescape(checker *c, ah_slice raw)
     return ah_buf_slice(&c->scratch);
 }
 
-/* An object under one OP_OBJECT. */
+/* An object under an OP_OBJECT. */
 typedef struct object_walk object_walk;
 struct object_walk {
     frame f;
     const op *o;
     subject *v;
-    bool closed;                              /* members not named are faults */
-    bool known;                               /* some rule speaks of the member at hand */
-    void (*next)(checker *c, object_walk *w); /* what is to be done when it is stepped; NULL: the
-                                                 next member */
-    ah_json_reader r;                         /* behind the key, then behind the value */
-    ah_json_reader inside, copy;              /* behind the value's token; of it, for a pattern */
-    ah_json_token t;                          /* of the value of the member at hand */
-    place at;                                 /* it; its key */
-    uint32_t prop;                            /* its prop, or NONE */
-    size_t pattern;                           /* the next one to be tried */
-    size_t n, gone;                           /* members so far; those that count as absent */
-    size_t from, mid;                         /* fills: of the member; of what is under way */
-    trial trial;                              /* of a null that may count as absent */
+    bool closed;                              /* unnamed members are faults */
+    bool known;                               /* some rule applies to the current member */
+    void (*next)(checker *c, object_walk *w); /* what the next step does; NULL: the next member */
+    ah_json_reader r;                         /* after the key, then after the value */
+    ah_json_reader inside, copy; /* after the value's token; a copy of it for a pattern */
+    ah_json_token t;             /* token of the current member's value */
+    place at;                    /* place of the member, with its key */
+    uint32_t prop;               /* its prop, or NONE */
+    size_t pattern;              /* the pattern to try next */
+    size_t n, gone;   /* number of members so far; number of those that count as missing */
+    size_t from, mid; /* fills: start of the member's; start of the current ones */
+    trial trial;      /* of a null that may count as missing */
     uint64_t few[SEEN_INLINE / 64], *seen;
 };
 
@@ -269,8 +267,8 @@ static inline ah_slice name_of(checker *c, const object_walk *w)
     return schema_plain(c, w->at.key, w->at.escaped);
 }
 
-/* The last thing that is done with a member, whose token is t: its value is checked by its own
- * node, or by that of members without one. */
+/* The last step for a member whose token is t: its value is checked against its own node, or the
+ * node of members without one. */
 static inline void check_named(checker *c, object_walk *w, ah_json_token t)
 {
     size_t i = w->prop - w->o->list.first;
@@ -293,7 +291,7 @@ static inline void check_named(checker *c, object_walk *w, ah_json_token t)
         schema_check_value(c, by, t, &w->r, &w->at);
 }
 
-/* After patterns have brought fills. */
+/* Called after patterns have added fills. */
 static void end_member(checker *c, object_walk *w)
 {
     schema_merge_part(c, w->from, w->mid);
@@ -317,7 +315,7 @@ static bool has_pattern(checker *c, const object_walk *w, size_t pair)
     return found == AH_MATCH_YES;
 }
 
-/* Checks the value by the schema of each pattern that the name has. */
+/* Checks the value against the schema of each pattern that matches the name. */
 static void check_patterns(checker *c, object_walk *w)
 {
     schema_merge_part(c, w->from, w->mid);
@@ -359,8 +357,7 @@ static inline void check_member(checker *c, object_walk *w)
         check_named(c, w, ah_json_next(&w->r));
 }
 
-/* Reports absent members that are required; adds the defaults of others before the closing
- * brace. */
+/* Reports missing required members; adds the defaults of others before the closing brace. */
 static void check_absent(checker *c, const object_walk *w, const char *brace)
 {
     const op *o = w->o;
@@ -378,7 +375,7 @@ static void check_absent(checker *c, const object_walk *w, const char *brace)
         text = p->node == NONE ? (ah_slice){NULL, 0} : node_at(c->s, p->node)->fallback;
         if (p->required && (b = schema_begin_fault(c, &at, "required"))) {
             ah_buf_str(b, "is required");
-            if (!w->closed) /* else that one is told as unknown */
+            if (!w->closed) /* otherwise it is reported as unknown */
                 schema_put_misspelt(c, b, v, o->list, p->name);
             schema_end_fault(c);
         } else if (!p->required && text.p && c->filling && c->status == AH_OK) {
@@ -407,7 +404,7 @@ static void end_lost(checker *c, object_walk *w)
     w->gone++;
 }
 
-/* A member that may count as absent, see ah_check_options. */
+/* True for a member that may count as missing, see ah_check_options. */
 static bool may_be_lost(const checker *c, object_walk *w)
 {
     const prop *p = w->prop == NONE ? NULL : prop_at(c->s, w->prop);
@@ -422,7 +419,7 @@ typedef struct lost_walk {
     subject v;
 } lost_walk;
 
-/* Holds the null while it is tried. */
+/* Tries the null. */
 static void step_lost(checker *c, frame *f)
 {
     (void)f;
@@ -522,7 +519,7 @@ static void check_object(checker *c, const op *o, subject *v)
 }
 
 static const struct {
-    unsigned types; /* the rule says nothing of values of other types */
+    unsigned types; /* types that the rule applies to */
     check_fn *check;
 } checks[] = {
     [OP_FALSE] = {T_ANY, check_false},
@@ -563,7 +560,7 @@ static unsigned type_of_number(checker *c, subject *v)
     return v->num.n.is_int ? T_INTEGER : T_NUMBER;
 }
 
-/* A handler that asked for an integer gets one for 3.0, too. */
+/* Writes 3.0 as an integer, for handlers that asked for one. */
 static void write_as_integer(checker *c, const subject *v)
 {
     ah_slice raw = v->t.raw;
@@ -573,7 +570,7 @@ static void write_as_integer(checker *c, const subject *v)
         schema_add_fill(c, (fill){.offset = (size_t)(raw.p - c->value.p), .number = raw.n});
 }
 
-/* Begins node i: false where that is all that is to be done. */
+/* Begins node i; false if nothing more is to do. */
 static inline __attribute__((always_inline)) bool enter(checker *c, uint32_t i, subject *v)
 {
     const node *n = node_at(c->s, i);
@@ -597,7 +594,7 @@ static inline __attribute__((always_inline)) bool enter(checker *c, uint32_t i, 
     return n->types & v->type;
 }
 
-/* The rules of a node that are about the value alone. */
+/* Checks the rules of a node that concern the value alone. */
 static inline __attribute__((always_inline)) void check_plain(checker *c, uint32_t i, subject *v)
 {
     const op *o;
@@ -612,18 +609,18 @@ static inline __attribute__((always_inline)) void check_plain(checker *c, uint32
     }
 }
 
-/* A node under way. */
+/* A node in progress. */
 typedef struct visit {
     frame f;
     subject v;
-    subject *back;     /* of which v is a copy; NULL: none, */
-    ah_json_reader *r; /* then this is moved behind the value */
+    subject *back;     /* subject that v copies; NULL: none, */
+    ah_json_reader *r; /* then this reader moves past the value */
     scope here;
-    uint32_t op;       /* the next rule */
-    bool keeps;        /* book of members or items that it evaluates */
-    bool closes;       /* forbids those that nobody does */
-    marks own, *outer; /* where it keeps book */
-    size_t from, mid;  /* fills: of the node; of the rule under way */
+    uint32_t op;       /* next rule */
+    bool keeps;        /* records the members or items that it evaluates */
+    bool closes;       /* reports those that no rule evaluates */
+    marks own, *outer; /* records, if `keeps` */
+    size_t from, mid;  /* fills: start of the node's; start of the current rule's */
 } visit;
 
 static inline void end_visit(checker *c, visit *w)
@@ -674,7 +671,7 @@ static void step_visit(checker *c, frame *f)
     leave(c, w);
 }
 
-/* Node i with the members or items it evaluates kept book of, where that is asked for. */
+/* Prepares records of the members or items that node i evaluates, if needed. */
 static void keep_book(checker *c, const node *n, visit *w)
 {
     w->closes =
@@ -688,7 +685,7 @@ static void keep_book(checker *c, const node *n, visit *w)
     w->v.marks = &w->own;
 }
 
-/* False: that was all. */
+/* False: the node is done. */
 static inline bool begin_visit(checker *c, uint32_t i, visit *w)
 {
     const node *n = node_at(c->s, i);
@@ -723,7 +720,7 @@ uint32_t schema_outermost(const checker *c, const place *at)
 
 static void begin_subject(subject *v, ah_json_token t, const ah_json_reader *r, const place *at)
 {
-    v->t = t; /* not all at once: most of it is set when it is needed */
+    v->t = t; /* fields one by one: most are set when needed */
     v->inside = *r;
     v->at = at;
     v->ended = v->company = false;
@@ -756,7 +753,7 @@ void schema_check_value(checker *c, uint32_t i, ah_json_token t, ah_json_reader 
         begin_subject(&w->v, t, r, at);
         w->back = NULL;
         w->r = r;
-        if (begin_visit(c, i, w)) /* no other frame is stepped by this, what it pushes waits */
+        if (begin_visit(c, i, w)) /* this steps no other frame; pushed frames wait */
             step_visit(c, &w->f);
     }
 }
@@ -816,7 +813,7 @@ static ah_status pass(checker *c, uint32_t i, ah_slice text, ah_buf *with_defaul
     ah_buf_reset(&c->faults->texts, 0);
     if (with_defaults)
         c->fill_max = with_defaults->max - with_defaults->len;
-    /* canonical text is longer than its source only in numbers (1e20) */
+    /* canonical text is longer than its source only for numbers (1e20) */
     ah_buf_init(&c->scratch, c->s->mem, text.n > SIZE_MAX / 64 ? SIZE_MAX : text.n * 32 + 64);
     schema_first_block(c, first, sizeof first);
     if (schema_begin_scopes(c))
@@ -855,14 +852,14 @@ ah_status ah_schema_check(const ah_schema *s, ah_slice text, ah_extra extra, ah_
                                 with_defaults);
 }
 
-/* A text that is coerced pass by pass: what one changed, the next one checks. */
+/* A text that is coerced in passes: each pass checks the changes of the one before. */
 typedef struct coercion {
     ah_slice text;
-    ah_buf now, before; /* the text of this pass, and of the last one */
+    ah_buf now, before; /* text of this pass, and of the last one */
     bool edited;
 } coercion;
 
-/* One pass; *again: it changed something. */
+/* One pass; *again: it changed the text. */
 static ah_status coerce(const ah_schema *s, coercion *k, const ah_check_options *o, ah_work *work,
                         ah_faults *faults, bool *again)
 {
@@ -892,7 +889,8 @@ static ah_status coerce(const ah_schema *s, coercion *k, const ah_check_options 
     return st;
 }
 
-/* Passes until nothing is left to coerce; the last one only checks. All of them are one work. */
+/* Repeats passes until nothing is left to coerce; the last one only checks. All of them are one
+ * work. */
 static ah_status check_coerced(const ah_schema *s, ah_slice text, const ah_check_options *o,
                                ah_work *work, ah_faults *faults, ah_buf *with_defaults)
 {
@@ -918,7 +916,7 @@ ah_status ah_schema_check_with(const ah_schema *s, ah_slice text, const ah_check
     ah_work work = ah_work_of(SCHEMA_STEPS, o->interrupt);
     ah_status st;
 
-    if (!o->coerce) { /* lists that are empty objects are seldom met */
+    if (!o->coerce) { /* empty objects for lists are rare */
         st = check_once(s, text, o, &work, false, faults, with_defaults);
         if (st != AH_OK || faults->n == 0 || !o->empty_lists || work.end != AH_WORK_GOES_ON)
             return st;

@@ -1,4 +1,5 @@
-/* A keyword under compilation, shared by compile.c and members.c. */
+/* A keyword being compiled, shared by compile.c and members.c. All pointers are borrowed from
+ * the compiler. */
 #ifndef AH_SCHEMA_CLAUSE_H
 #define AH_SCHEMA_CLAUSE_H
 
@@ -6,7 +7,7 @@
 
 typedef struct keyword keyword;
 
-/* A keyword with its value, in the schema it stands in. */
+/* A keyword with its value, in its schema. */
 typedef struct clause {
     uint32_t node;
     const keyword *keyword;
@@ -16,35 +17,34 @@ typedef struct clause {
 
 struct keyword {
     const char *name;
-    unsigned shape;                                     /* types its value may have */
+    unsigned shape;                                     /* types that its value may have */
     ah_status (*compile)(compiler *c, const clause *q); /* NULL: an annotation */
-    op_code code;                                       /* for functions that serve several */
-    unsigned drafts;                                    /* that have it */
+    op_code code;    /* for functions that serve several keywords */
+    unsigned drafts; /* drafts that have it */
     unsigned vocabulary;
-    const char *instead; /* in drafts that do not have it; may be NULL */
+    const char *instead; /* its replacement in drafts that do not have it; may be NULL */
 };
 
 typedef ah_status compile_fn(compiler *c, const clause *q);
 
-/* The schema that is the keyword's value, or, by name or by index, a part of it, into nodes; *out
- * is its own. */
+/* Compiles the keyword's value, or a part of it by name or index, as a schema; *out is its node. */
 ah_status schema_compile_value(compiler *c, const clause *q, uint32_t *out);
 ah_status schema_compile_member(compiler *c, const clause *q, ah_slice name, ah_slice text,
                                 uint32_t *out);
 ah_status schema_compile_item(compiler *c, const clause *q, uint32_t i, ah_slice text,
                               uint32_t *out);
-/* The value of another keyword in the same schema; .p NULL where it is not there, or is none
+/* Returns the value of another keyword of the same schema; .p NULL: missing, or not a keyword
  * here. */
 ah_slice schema_beside(const compiler *c, const clause *q, const char *name);
 ah_status schema_refuse_clause(compiler *c, const clause *q, const char *want);
-/* A new op of the node; NONE when out of memory. */
+/* Adds an op to the node; NONE: out of memory. */
 uint32_t schema_new_op(compiler *c, uint32_t i, op_code code);
-/* The op of the node with this code, made where there is none. */
+/* Returns the node's op with this code, and adds it if missing. */
 uint32_t schema_op_of(compiler *c, uint32_t i, op_code code);
 size_t schema_count_children(ah_slice container);
-/* A key or string of the canonical text, unescaped; it lives as long as the schema. */
+/* Unescapes a key or string of the canonical text; *out lives as long as the schema. */
 bool schema_name_of(compiler *c, ah_json_token t, ah_slice *out);
-/* The text of a keyword whose value is a string. */
+/* Sets *text to the text of a keyword whose value is a string. */
 bool schema_clause_text(compiler *c, const clause *q, ah_slice *text);
 
 /* Keywords of members.c */

@@ -1,10 +1,9 @@
-/* Coercions, where they were asked for: text that reads as a number or a boolean, and a
- * value alone where a list is wanted; or only an empty list where Lua's {} stands for it.
- * Noted down where a type is wrong, written into the text behind the pass, and told in words.
- * Nothing else is ever guessed. */
+/* Coercions, on request: text that reads as a number or a boolean, and a single value where a
+ * list is expected; or only {} as an empty list, for Lua. They are recorded at wrong types,
+ * written into the text after the pass, and described. Nothing else is guessed. */
 #include "schema/checker.h"
 
-/* The JSON text of the value read as one of the types, or .p NULL if it cannot be. */
+/* Returns the JSON text of the value read as one of the types; .p NULL: impossible. */
 static ah_slice meant(const checker *c, const subject *v, unsigned types)
 {
     ah_slice none = {NULL, 0}, raw = v->t.raw;
@@ -57,9 +56,11 @@ bool schema_coerce(checker *c, const subject *v, unsigned types)
         return true;
     by = meant(c, v, types);
     if (!by.p && (c->only_lists || !(types & T_ARRAY) || schema_string_hint(c, v, T_ARRAY)))
-        return false; /* a list in quotes is no item of one */
+        return false; /* a list in quotes is not coerced */
     offset = (size_t)(text.p - c->value.p);
-    if (last && offset < last->offset + last->n) /* told twice, or within: the next pass sees */
+    if (last &&
+        offset <
+            last->offset + last->n) /* recorded already, or inside an edit: the next pass sees it */
         return true;
     if ((i = schema_extend(c->s->mem, &c->edits, 1, sizeof(edit))) == NONE) {
         c->status = AH_NOMEM;

@@ -1,10 +1,9 @@
-/* The compiler: one function for each keyword, called in the order of the canonical text,
- * which is that of the keys. Nodes come out in the order of the text, too; references to
- * others are noted down and led to their nodes later (link.c). Keywords of members,
- * patterns and formats are in members.c.
+/* The compiler: one function per keyword, called in the order of the canonical text, which sorts
+ * keys. Nodes are in the order of the text as well. References are noted, and linked to their nodes
+ * later (link.c). Keywords of members, patterns and formats are in members.c.
  *
- * A new keyword is a line in `keywords` with the function that compiles it and, where it
- * is a rule of its own, an op code with a line in `checks` (check.c). */
+ * A new keyword is a line in `keywords` with its compiling function; if it is a rule of its own,
+ * also an op code with a line in `checks` (check.c). */
 #include "schema/clause.h"
 
 ah_status schema_refuse_clause(compiler *c, const clause *q, const char *want)
@@ -194,7 +193,7 @@ static ah_status set_rest(compiler *c, const clause *q, op_code code)
     return st;
 }
 
-/* Rules with one schema: additionalProperties, not, propertyNames, ... */
+/* For rules with one schema: additionalProperties, not, propertyNames, ... */
 static ah_status compile_rest(compiler *c, const clause *q)
 {
     if (q->keyword->code == OP_OTHER_ITEMS || q->keyword->code == OP_OTHER_PROPERTIES)
@@ -215,7 +214,7 @@ static ah_status compile_contains(compiler *c, const clause *q)
     return st;
 }
 
-/* A list of schemas into links of the op. */
+/* Compiles a list of schemas to links of the op. */
 static ah_status compile_list(compiler *c, const clause *q, op_code code)
 {
     uint32_t o = schema_op_of(c, q->node, code);
@@ -246,7 +245,7 @@ static ah_status compile_branches(compiler *c, const clause *q)
     return compile_list(c, q, q->keyword->code);
 }
 
-/* A list of schemas only before draft 2020-12, as prefixItems is since then. */
+/* Before draft 2020-12, which has prefixItems, this may be a list of schemas. */
 static ah_status compile_items(compiler *c, const clause *q)
 {
     if (ah_json_kind_of(q->value) != AH_JSON_ARRAY)
@@ -341,7 +340,7 @@ static ah_status compile_anchor(compiler *c, const clause *q)
     return schema_add_anchor(c, q->node, q->keyword->name, name, q->keyword->name[1] == 'd');
 }
 
-/* A dynamic anchor without a name, of which a schema with an address has one at most. */
+/* A dynamic anchor without a name; a schema with an address has at most one. */
 static ah_status compile_recursive_anchor(compiler *c, const clause *q)
 {
     if (ah_json_kind_of(q->value) == AH_JSON_FALSE)
@@ -387,8 +386,8 @@ static ah_status compile_default(compiler *c, const clause *q)
 #define FORMAT      VOCABULARY_FORMAT
 #define CONTENT     VOCABULARY_CONTENT
 
-/* $schema and $id come before the others, see compile_object. Of no draft that is spoken: `id` is
- * of draft-04, `nullable` of OpenAPI. */
+/* $schema and $id come first, see compile_object. Keywords of unsupported drafts: `id` of
+ * draft-04, `nullable` of OpenAPI. */
 static const keyword keywords[] = {
     {"$anchor", T_STRING, compile_anchor, 0, DRAFT_2019_ON, CORE, NULL},
     {"$comment", T_STRING, NULL, 0, DRAFT_ANY, CORE, NULL},
@@ -480,7 +479,7 @@ uint32_t schema_keyword_named(ah_slice name)
     return NONE;
 }
 
-/* True if it is a keyword of the dialect at hand. */
+/* True if it is a keyword of the current dialect. */
 static bool is_spoken(const compiler *c, const keyword *k)
 {
     return k->drafts & c->dialect.draft && k->vocabulary & c->dialect.vocabularies;
@@ -508,7 +507,7 @@ static ah_status refuse_unknown(compiler *c, ah_slice schema, ah_slice name)
     return schema_refused(c);
 }
 
-/* One that only others have. */
+/* Refuses a keyword that only other dialects have. */
 static ah_status refuse_of_others(compiler *c, const clause *q)
 {
     static const unsigned drafts[] = {DRAFT_2020, DRAFT_2019, DRAFT_7};
@@ -551,14 +550,14 @@ static bool is_extension(ah_json_token key)
     return key.raw.n > 2 && key.raw.p[0] == 'x' && key.raw.p[1] == '-';
 }
 
-/* In draft-07 a $ref stands alone; what is beside it may be referred to all the same. */
+/* In draft-07 a $ref ignores the keywords beside it; references may still lead to them. */
 static bool is_silenced(bool beside_ref, const keyword *k)
 {
     return beside_ref && k->compile && k->compile != compile_ref && k->compile != compile_defs;
 }
 
-/* Names that begin with "x-" are extensions that only people read, and so are the notes of other
- * drafts. */
+/* Names that begin with "x-" are extensions for people, and notes of other drafts are ignored as
+ * well. */
 static ah_status compile_unspoken(compiler *c, const clause *q, ah_json_token key)
 {
     const keyword *k = q->keyword;
@@ -587,8 +586,8 @@ static ah_status compile_clauses(compiler *c, uint32_t i, ah_slice text, bool be
     return st;
 }
 
-/* True if several schemas in place declare the members together; false where one alone, such as an
- * anyOf or a $ref, declares them all. */
+/* True if several schemas in place declare the members together; false if a single one, such as
+ * an anyOf or a $ref, declares all of them. */
 static bool is_composed(const ah_schema *s, const node *n)
 {
     size_t in_place = 0, named = 0;
@@ -609,7 +608,7 @@ static bool is_composed(const ah_schema *s, const node *n)
     return in_place > 1 || (in_place && named);
 }
 
-/* An $id begins a resource; in draft-07, one that is only a fragment is an anchor. */
+/* An $id begins a resource; in draft-07 a fragment alone is an anchor. */
 static ah_status compile_id(compiler *c, uint32_t i, ah_slice text, bool beside_ref)
 {
     ah_slice id = ah_json_member(text, "$id"), name;
@@ -698,7 +697,7 @@ ah_status schema_compile_item(compiler *c, const clause *q, uint32_t i, ah_slice
     return compile_node(c, origin_of(q, i, (ah_slice){NULL, 0}), text, out);
 }
 
-/* A document that says no dialect is of that of the schema which it was given with. */
+/* A document without $schema has the dialect of the schema that it was given with. */
 ah_status schema_compile_document(compiler *c, uint32_t i)
 {
     ah_schema *s = c->s;

@@ -1,12 +1,12 @@
-/* Rules that hold where a member is there: others are required beside it (dependentRequired), or
- * the object fits a schema (dependentSchemas). The object is read once for all of them. */
+/* Rules that apply if a member is present: others are then required (dependentRequired), or the
+ * object must fit a schema (dependentSchemas). All of them read the object once. */
 #include "schema/checker.h"
 
 enum { PRESENT_INLINE = 2 };
 
-/* The names of an op that are members of the object, by their place in its list. */
+/* The names of an op that are members of the object, as bits by position in its list. */
 typedef struct present {
-    uint64_t few[PRESENT_INLINE], *bits; /* NULL: few */
+    uint64_t few[PRESENT_INLINE], *bits; /* bits is NULL for few names */
 } present;
 
 static uint64_t *bits_of(present *p)
@@ -82,7 +82,7 @@ typedef struct depend_walk {
     frame f;
     const op *o;
     subject *v;
-    size_t i, from, mid; /* the next name; fills: of all, of the one under way */
+    size_t i, from, mid; /* the next name; fills: of all, of the current one */
     present present;
 } depend_walk;
 

@@ -1,9 +1,10 @@
-/* Faults as they are reported: place, rule and message. The most useful are kept and come first, in
- * whatever order they were found: see `classes`. */
+/* Faults for the report: place, rule and message. The most useful ones are kept and come first,
+ * independent of the order in which they were found: see `classes`. */
 #include "schema/checker.h"
 
-/* Classes of rules, in the order in which a model should fix their faults. Within a class, faults
- * nearer to the root come first, then in the order found. Rules that no class names are VALUES. */
+/* Classes of rules, in the order in which a model should fix their faults. Within a class,
+ * faults nearer to the root come first, then those found first. Rules without a class are
+ * VALUES. */
 enum { SHAPE, VALUES, LIMITS };
 
 static const struct {
@@ -25,7 +26,7 @@ static uint64_t class_of(const char *rule)
     return VALUES;
 }
 
-/* No two are alike: the class, the depth (at most 2048), and how many were found before. */
+/* All ranks differ: class, depth (at most 2048), and the number of faults found before. */
 static uint64_t rank_of(const place *at, const char *rule, size_t found)
 {
     uint64_t rank = class_of(rule) << 12;
@@ -54,7 +55,8 @@ static void put_step(ah_buf *b, const place *at)
     ah_buf_clear(&plain);
 }
 
-/* From the root on; what lies deeper than JSON goes is a property's name. */
+/* Appends the pointer from the root. One step beyond JSON's depth limit is possible: into a
+ * property's name. */
 void schema_put_pointer(ah_buf *b, const place *at)
 {
     const place *way[AH_JSON_MAX_DEPTH + 1];
@@ -66,8 +68,8 @@ void schema_put_pointer(ah_buf *b, const place *at)
         put_step(b, way[--n]);
 }
 
-/* Sets the place for a fault of this rank: at the end, or, if the list is full, that of the last in
- * rank. False: that one ranks before it. */
+/* Finds the place for a fault of this rank: at the end, or, if the list is full, that of the
+ * fault with the last rank. False: this fault ranks last. */
 static bool take_place(checker *c, uint64_t rank)
 {
     size_t last = 0;
@@ -82,7 +84,7 @@ static bool take_place(checker *c, uint64_t rank)
     return rank < c->ranks[last];
 }
 
-/* Each fault has its part of the room, which is taken at once: slices into it must not move. */
+/* Each fault reserves its part of the room at once, because slices into it must not move. */
 static ah_buf *begin_words(checker *c)
 {
     enum { PART = SCHEMA_FAULT_ROOM / AH_MAX_FAULTS };
@@ -110,7 +112,7 @@ ah_buf *schema_begin_fault(checker *c, const place *at, const char *rule)
     if (c->silent || c->stopped)
         return NULL;
     c->faults->total++;
-    ah_work_do(c->work, STEP_FAULT); /* that it has ended is seen at the next step */
+    ah_work_do(c->work, STEP_FAULT); /* the next step notices the end of the work */
     rank = rank_of(at, rule, c->faults->total);
     if (!take_place(c, rank) || !(b = begin_words(c)))
         return NULL;
@@ -121,7 +123,7 @@ ah_buf *schema_begin_fault(checker *c, const place *at, const char *rule)
     schema_put_pointer(b, at);
     fault->pointer = schema_end_part(b, start);
     fault->rule = ah_slice_of(rule);
-    fault->message.n = schema_begin_part(b, SCHEMA_MESSAGE); /* its start, until end */
+    fault->message.n = schema_begin_part(b, SCHEMA_MESSAGE); /* its start, until the fault ends */
     if (c->naming)
         ah_buf_str(b, "its name ");
     return b;
@@ -167,7 +169,7 @@ void schema_end_found(checker *c, ah_buf *b, const subject *v)
     schema_end_fault(c);
 }
 
-/* A fault whose words are only text and the value. */
+/* Reports a fault with fixed words and the found value. */
 void schema_fault_found(checker *c, const subject *v, const char *rule, const char *words)
 {
     ah_buf *b = schema_begin_fault(c, v->at, rule);

@@ -1,6 +1,5 @@
-/* Defaults of absent members, members that count as absent, and integers that are not written as
- * such: noted down while a value is checked, by where they belong, and written between its bytes
- * when it turns out to conform. */
+/* Defaults of missing members, members that count as missing, and integers written otherwise:
+ * recorded by position while a value is checked, and written between its bytes if it conforms. */
 #include "schema/checker.h"
 
 static fill *fill_at(const checker *c, size_t i)
@@ -30,7 +29,7 @@ static int compare_fills(const fill *a, const fill *b)
     return ah_slice_cmp(a->name, b->name);
 }
 
-/* Of equal ones the earlier stays; two only where several rules of one schema fill the same
+/* Of equal ones the earlier stays; there are two only if several rules of a schema fill the same
  * value. */
 void schema_merge_fills(checker *c, size_t from, size_t mid)
 {
@@ -67,7 +66,7 @@ static void put_integer(ah_buf *out, ah_slice literal)
     ah_buf_int(out, n.n.i);
 }
 
-/* The last byte but blanks of what stands in an object so far. */
+/* Returns the last non-blank byte of the object so far. */
 static char last_of(const ah_buf *out)
 {
     size_t n = ah_buf_ok(out) ? out->len : 0;
@@ -77,7 +76,7 @@ static char last_of(const ah_buf *out)
     return n > 0 ? out->data[n - 1] : '{';
 }
 
-/* The comma goes with the member: the one before it, or, where it comes first, the one behind. */
+/* Removes the member with a comma: the one before it, or, if it comes first, the one after it. */
 static size_t drop(const checker *c, ah_buf *out, size_t behind)
 {
     if (last_of(out) == ',') {
@@ -118,7 +117,7 @@ void schema_put_filled(const checker *c, ah_buf *out)
     ah_buf_add(out, c->value.p + from, c->value.n - from);
 }
 
-/* Defaults and lists around values add levels to what was within them. */
+/* Defaults, and lists around values, add levels of nesting. */
 bool schema_is_too_deep(ah_slice text)
 {
     ah_json_reader r = ah_json_read(text);

@@ -1,9 +1,9 @@
-/* Formats that can be asserted: syntax only, nothing is looked up. Here are dates and times (RFC
- * 3339), pointers (RFC 6901), UUIDs and the table of all; names of hosts and email are in
- * format_host.c, addresses of the web in format_web.c. */
+/* Formats that can be asserted, by syntax only: dates and times (RFC 3339), pointers (RFC 6901),
+ * UUIDs, and the table of all. Host names and email are in format_host.c, web addresses in
+ * format_web.c. */
 #include "schema/format.h"
 
-/* n digits at the beginning, or -1. */
+/* Reads n digits at the beginning; -1: not digits. */
 static int number_at(ah_slice s, size_t n)
 {
     int v = 0;
@@ -18,7 +18,8 @@ static int number_at(ah_slice s, size_t n)
     return v;
 }
 
-/* Days of the month that the text begins with, or 0; *day is that of the text. */
+/* Returns the number of days in the month that the text begins with, or 0; *day is the text's
+ * day. */
 static int read_date(ah_slice s, int *day)
 {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
@@ -43,7 +44,7 @@ static bool is_date(ah_slice s)
 
 enum { NO_ZONE = -10000, A_DAY = 1440 };
 
-/* Minutes east of UTC, or NO_ZONE. */
+/* Returns minutes east of UTC, or NO_ZONE. */
 static int zone_of(ah_slice s)
 {
     int h, m;
@@ -59,8 +60,8 @@ static int zone_of(ah_slice s)
     return (s.p[0] == '-' ? -1 : 1) * (h * 60 + m);
 }
 
-/* *leap: it is a leap second, which is the last of a day in UTC; then *ahead is how many days UTC
- * is ahead of the zone. */
+/* *leap: it is a leap second, which is the last second of a UTC day; *ahead is then the number
+ * of days by which UTC is ahead of the zone. */
 static bool read_time(ah_slice s, bool *leap, int *ahead)
 {
     int h, m, sec, zone, minutes;
@@ -91,7 +92,7 @@ static bool is_time(ah_slice s)
     return read_time(s, &leap, &ahead);
 }
 
-/* Leap seconds end a month of UTC. */
+/* Leap seconds are at the end of a UTC month. */
 static bool is_date_time(ah_slice s)
 {
     ah_slice date = {s.p, 10};
@@ -105,8 +106,8 @@ static bool is_date_time(ah_slice s)
     return !leap || (day + ahead) % days == 0;
 }
 
-/* Numbers with their units, each of which comes right behind the last one: 1Y2M, but not 1Y2D. They
- * are passed over. */
+/* Passes numbers with units in order, each unit directly after the one before: 1Y2M, but not
+ * 1Y2D. */
 static size_t take_units(ah_slice *s, const char *units)
 {
     size_t taken = 0;
@@ -126,7 +127,7 @@ static size_t take_units(ah_slice *s, const char *units)
     }
 }
 
-/* RFC 3339, appendix A: weeks alone, or a date, a time behind T, or both. */
+/* RFC 3339, appendix A: weeks alone, or a date, a time after T, or both. */
 static bool is_duration(ah_slice s)
 {
     size_t date;
@@ -163,7 +164,7 @@ static bool is_json_pointer(ah_slice s)
     return true;
 }
 
-/* Digits of a number without zeros before it; 0: there is none. */
+/* Returns the number of digits of a number without leading zeros; 0: none. */
 static size_t whole_length(ah_slice s)
 {
     size_t n = 0;
@@ -173,7 +174,7 @@ static size_t whole_length(ah_slice s)
     return n > 1 && s.p[0] == '0' ? 0 : n;
 }
 
-/* Levels up, items on or back, and a pointer from there or # for the name. */
+/* Levels up, items forward or back, then a pointer from there, or # for the name. */
 static bool is_relative_json_pointer(ah_slice s)
 {
     size_t n = whole_length(s), moved;
@@ -189,7 +190,7 @@ static bool is_relative_json_pointer(ah_slice s)
     return (s.n == 1 && s.p[0] == '#') || is_json_pointer(s);
 }
 
-/* Matches an expression that ECMAScript accepts, whether PCRE2 can match it or not. */
+/* Matches an expression that ECMAScript accepts, even if PCRE2 cannot match it. */
 static ah_match is_regex(const format_asker *a, ah_slice s)
 {
     enum { ROOM = 4 << 20 };
@@ -199,7 +200,7 @@ static ah_match is_regex(const format_asker *a, ah_slice s)
     ah_buf_init(&out, a->mem, ROOM);
     ah_buf_init(&why, a->mem, 256);
     st = ah_pattern_translate(a->mem, s, AH_PATTERN_SYNTAX, NULL, &out, &why);
-    (void)ah_buf_ok(&out); /* nobody reads them */
+    (void)ah_buf_ok(&out); /* its content is not used */
     (void)ah_buf_ok(&why);
     ah_buf_clear(&out);
     ah_buf_clear(&why);
@@ -209,7 +210,7 @@ static ah_match is_regex(const format_asker *a, ah_slice s)
 static const struct {
     const char *name, *words;
     bool (*has)(ah_slice s);
-    ah_match (*asks)(const format_asker *a, ah_slice s); /* where `has` is NULL */
+    ah_match (*asks)(const format_asker *a, ah_slice s); /* used if `has` is NULL */
 } formats[] = {
     {"date", "a date such as 2024-02-29", is_date, NULL},
     {"date-time", "a date and time with its zone such as 2024-02-29T12:00:00Z", is_date_time, NULL},
@@ -245,7 +246,7 @@ uint32_t schema_find_format(ah_slice name)
 ah_match schema_has_format(const ah_mem *mem, uint32_t format, ah_slice text, ah_work *work,
                            ah_pattern **names)
 {
-    enum { BYTES = 64, EXPRESSION_BYTES = 4 }; /* that are read in a step */
+    enum { BYTES = 64, EXPRESSION_BYTES = 4 }; /* bytes read in a step */
     const format_asker a = {mem, work, names};
 
     text.p = text.p ? text.p : "";

@@ -1,5 +1,5 @@
-/* Functions that the formats share: format.c, format_host.c (names and addresses of hosts, email)
- * and format_web.c. Texts are UTF-8, checked before. */
+/* Functions shared by the formats: format.c, format_host.c (names and addresses of hosts, email)
+ * and format_web.c. Their texts are checked UTF-8. They look nothing up. */
 #ifndef AH_SCHEMA_FORMAT_H
 #define AH_SCHEMA_FORMAT_H
 
@@ -30,7 +30,7 @@ static inline ah_slice schema_from(ah_slice s, size_t n)
     return (ah_slice){s.p + n, s.n - n};
 }
 
-/* Bytes of the character that begins at i, and which one it is. */
+/* Return the bytes of the character that begins at i, and the character. */
 static inline size_t schema_char_length(ah_slice s, size_t i)
 {
     unsigned char c = (unsigned char)s.p[i];
@@ -58,12 +58,12 @@ bool schema_is_iri(ah_slice s);
 bool schema_is_iri_reference(ah_slice s);
 bool schema_is_uri_template(ah_slice s);
 
-/* The resources of formats that need memory and steps: an expression checks names in other
+/* The resources of formats that need memory and steps: an expression for host names in other
  * scripts. */
 typedef struct format_asker {
     const ah_mem *mem;
     ah_work *work;
-    ah_pattern **names; /* the expression, made when it is first needed; the caller frees it */
+    ah_pattern **names; /* the expression, made when first needed; the caller frees it */
 } format_asker;
 
 ah_match schema_is_hostname(const format_asker *a, ah_slice s);

@@ -1,25 +1,24 @@
-/* Names of hosts (RFC 1123), those in other scripts (RFC 5890 to 5893) too, their addresses (RFC
- * 4291) and those of email (RFC 5321, RFC 6531).
+/* Host names (RFC 1123), also in other scripts (RFC 5890 to 5893), host addresses (RFC 4291), and
+ * email addresses (RFC 5321, RFC 6531).
  *
- * Which characters a name may have in other scripts is a matter of their properties, and of what
- * stands beside them. PCRE2 knows the properties, so an expression says it all, in ECMAScript's
- * words as those of schemas are; without PCRE2 all characters are taken. The rules: a character is
- * a letter, digit or mark that Unicode's foldings leave as it is (RFC 5892, 2), or one of the
- * exceptions, some of them only beside others (appendix A); the direction of no label is in doubt
- * where one runs to the left (RFC 5893). What is not known here: whether the text is in form NFC,
- * and which letters are joined outside of the Arabic and Syriac scripts. */
+ * The characters of names in other scripts depend on Unicode properties and on their neighbours.
+ * PCRE2 knows the properties, so an expression in ECMAScript's syntax states all the rules;
+ * without PCRE2 all characters are accepted. The rules: a character is a letter, digit or mark
+ * that Unicode's foldings do not change (RFC 5892, 2), or an exception, some of them only beside
+ * others (appendix A); a right-to-left label must have a definite direction (RFC 5893). Not
+ * checked: form NFC, and which letters join outside the Arabic and Syriac scripts. */
 #include "schema/format.h"
 
 enum {
     MAX_LABEL = 63,
     MAX_NAME = 253,
-    MAX_LOCAL = 64,    /* bytes, with their quotes */
-    MAX_ADDRESS = 254, /* of email: RFC 5321, 4.5.3.1.3, without its brackets */
-    NAME_STEPS = 2000  /* to compile the expression */
+    MAX_LOCAL = 64,    /* bytes, with quotes */
+    MAX_ADDRESS = 254, /* of email, without angle brackets: RFC 5321, 4.5.3.1.3 */
+    NAME_STEPS = 2000  /* steps to compile the expression */
 };
 
 /* Letters, marks and digits that their compatibility form would replace (RFC 5892, 2.2), as of
- * Unicode 14; those that have another case are known by that. */
+ * Unicode 14; letters with another case are found by that property. */
 #define UNSTABLE                                                                                   \
     "\\u00aa-\\u00ba\\u0133\\u0140\\u01c6-\\u01cc\\u01f3\\u02b0-\\u02b8\\u02e0-\\u02e4"            \
     "\\u0340\\u0341\\u0343\\u0344\\u0374\\u037a\\u03d2-\\u03d4\\u03f2\\u0675-\\u0678"              \
@@ -32,11 +31,11 @@ enum {
     "\\uab5c-\\uab5f\\uab69\\uf900-\\ufa0d\\ufa10\\ufa12\\ufa15-\\ufa1e\\ufa20\\ufa22"             \
     "\\ufa25\\ufa26\\ufa2a-\\ufb1d\\ufb1f-\\ufdfb\\ufe70-\\ufe72\\ufe74-\\uffdc"                   \
     "\\u{10781}-\\u{107ba}\\u{1d400}-\\u{1d7ff}\\u{1ee00}-\\u{1fbf9}\\u{2f800}-\\u{2fa1d}"
-/* Blocks (2.4), old Hangul (2.9) and exceptions (2.6) that are no part of a name. */
+/* Blocks (2.4), old Hangul (2.9) and exceptions (2.6) that names may not contain. */
 #define DISALLOWED                                                                                 \
     "\\u20d0-\\u20ff\\u{1d100}-\\u{1d1ff}\\u{1d200}-\\u{1d24f}\\u1100-\\u11ff\\ua960-\\ua97f"      \
     "\\ud7b0-\\ud7ff\\u0640\\u07fa\\u302e\\u302f\\u3031-\\u3035\\u303b"
-/* Of the canonical combining class 9. */
+/* Characters of the canonical combining class 9. */
 #define VIRAMAS                                                                                    \
     "\\u094d\\u09cd\\u0a4d\\u0acd\\u0b4d\\u0bcd\\u0c4d\\u0ccd\\u0d3b\\u0d3c\\u0d4d\\u0dca\\u0e3a"  \
     "\\u0eba\\u0f84\\u1039\\u103a\\u1714\\u1715\\u1734\\u17d2\\u1a60\\u1b44\\u1baa\\u1bab"         \
@@ -44,7 +43,7 @@ enum {
     "\\u{11070}\\u{1107f}\\u{110b9}\\u{11133}\\u{11134}\\u{111c0}\\u{11235}\\u{112ea}\\u{1134d}"   \
     "\\u{11442}\\u{114c2}\\u{115bf}\\u{1163f}\\u{116b6}\\u{1172b}\\u{11839}\\u{1193d}\\u{1193e}"   \
     "\\u{119e0}\\u{11a34}\\u{11a47}\\u{11a99}\\u{11c3f}\\u{11d44}\\u{11d45}\\u{11d97}"
-/* A letter that is joined with the one before it; and one with that behind it, too. */
+/* A letter that joins the one before it; and one that joins the one after it, too. */
 #define JOINED                                                                                     \
     "(?![\\u0621\\u0674])(?=\\p{L})[\\p{sc=Arab}\\p{sc=Syrc}\\p{sc=Nkoo}\\p{sc=Mong}\\p{sc=Mand}"  \
     "\\p{sc=Adlm}]"
@@ -53,7 +52,7 @@ enum {
     "\\u06c3-\\u06cb\\u06cd\\u06cf\\u06d2\\u06d3\\u06d5\\u06ee\\u06ef\\u0710\\u0715-"              \
     "\\u0719\\u071e"                                                                               \
     "\\u0728\\u072a\\u072c\\u072f])" JOINED
-/* Beside what an exception must stand. */
+/* The neighbours that exceptions require. */
 #define BESIDE                                                                                     \
     "(?<=[" VIRAMAS "])[\\u200c\\u200d]|" JOINS "\\p{Mn}*\\u200c(?=\\p{Mn}*" JOINED ")|"           \
     "(?<=l)\\u00b7(?=l)|\\u0375(?=\\p{sc=Grek})|(?<=\\p{sc=Hebr})[\\u05f3\\u05f4]|\\u30fb"
@@ -61,14 +60,14 @@ enum {
     "(?:[a-z0-9\\-\\u00df\\u03c2\\u06fd\\u06fe\\u0f0b\\u3007]|" BESIDE "|"                         \
     "(?![" UNSTABLE DISALLOWED                                                                     \
     "\\p{CWCF}\\p{DI}])[\\p{Ll}\\p{Lu}\\p{Lo}\\p{Lm}\\p{Mn}\\p{Mc}\\p{Nd}])"
-/* No mark first, digits of one kind, a middle dot of Katakana only beside what is written with
- * it. */
+/* No mark first, digits of one kind, a Katakana middle dot only beside its scripts. */
 #define LABEL                                                                                      \
     "(?!\\p{M}|[^.]*[\\u0660-\\u0669][^.]*[\\u06f0-\\u06f9]|"                                      \
     "[^.]*[\\u06f0-\\u06f9][^.]*[\\u0660-\\u0669])"                                                \
     "(?:(?=[^.]*[\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Hani}])|(?![^.]*\\u30fb))" CHARACTER "+"
 
-/* Directions: what runs to the left, with its marks and digits; other digits; what does neither. */
+/* Directions: right-to-left characters, with their marks and digits; other digits; neutral
+ * characters. */
 #define LEFT                                                                                       \
     "\\u0590-\\u06ef\\u06fa-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufeff\\u{10800}-\\u{10fff}\\u{1e800}-" \
     "\\u{1efff}"
@@ -83,7 +82,7 @@ enum {
     "[^." LEFT DIGITS NEITHER "\\p{Mn}](?:[^." LEFT "]*[^." LEFT NEITHER "\\p{Mn}])?\\p{Mn}*"
 #define DIRECTED "(?:" LEFT_LABEL "|" RIGHT_LABEL ")"
 
-/* Each part once: a compiler need not take literals of more than 4095 bytes. */
+/* Each part once: compilers need not accept literals of more than 4095 bytes. */
 static const char name_expression[] =
     "^(?:(?!.*(?!\\p{Mn})[" LEFT "])|(?=(?:" DIRECTED "(?:\\.|$))+$))(?:" LABEL "(?:\\.|$))+$";
 
@@ -91,7 +90,7 @@ static const char name_expression[] =
 
 enum { BASE = 36, T_MIN = 1, T_MAX = 26, SKEW = 38, DAMP = 700, FIRST_BIAS = 72, FIRST = 0x80 };
 
-/* A label by its characters. */
+/* A label as characters. */
 typedef struct label {
     uint32_t at[MAX_LABEL];
     size_t n;
@@ -117,10 +116,10 @@ static int value_of(char c)
     return schema_is_digit(c) ? c - '0' + 26 : schema_is_alpha(c) ? (c | 32) - 'a' : -1;
 }
 
-/* One number of variable length, added to *i; false where there is none. */
+/* Reads a number of variable length and adds it to *i; false: none. */
 static bool take_number(ah_slice *s, uint32_t bias, uint32_t *i)
 {
-    enum { MOST = 1 << 26 }; /* more than any position of any character in a label */
+    enum { MOST = 1 << 26 }; /* more than any position of a character in a label */
     uint32_t weight = 1;
 
     for (uint32_t k = BASE;; k += BASE) {
@@ -136,7 +135,7 @@ static bool take_number(ah_slice *s, uint32_t bias, uint32_t *i)
     }
 }
 
-/* Decodes the text behind "xn--" (Punycode); false if it is malformed or too long. */
+/* Decodes the text after "xn--" (Punycode); false: malformed or too long. */
 static bool decode(ah_slice s, label *out)
 {
     uint32_t c = FIRST, i = 0, bias = FIRST_BIAS, before;
@@ -198,7 +197,7 @@ static uint32_t next_character(const label *l, uint32_t from)
     return least;
 }
 
-/* The part behind "xn--". The label has at least one character that is not ASCII. */
+/* Encodes the part after "xn--". The label has at least one character beyond ASCII. */
 static void encode(const label *l, encoded *e)
 {
     uint32_t c = FIRST, delta = 0, bias = FIRST_BIAS;
@@ -230,12 +229,15 @@ static void encode(const label *l, encoded *e)
 
 /* Names */
 
-enum { FOREIGN = 1, /* other scripts as they are read */ WIDE_DOTS = 2 /* and their full stops */ };
+enum {
+    FOREIGN = 1,
+    /* accepts other scripts unencoded */ WIDE_DOTS = 2 /* accepts their full stops */
+};
 
 /* A name, label by label. */
 typedef struct name {
-    ah_buf text;  /* as it is read */
-    bool foreign; /* it holds characters that are not ASCII */
+    ah_buf text;  /* its decoded text */
+    bool foreign; /* it contains characters beyond ASCII */
     size_t ascii; /* its length in ASCII */
 } name;
 
@@ -253,7 +255,7 @@ static void put_label(name *x, const label *l)
         ah_buf_add(&x->text, c, ah_utf8_put(l->at[i], c));
 }
 
-/* "xn--..." in small letters: it must be the one way to write what it says. */
+/* Adds a label "xn--..." in lower case; it must be the only encoding of its text. */
 static bool add_encoded(name *x, ah_slice s)
 {
     label l;
@@ -268,7 +270,7 @@ static bool add_encoded(name *x, ah_slice s)
     return !e.full && ah_slice_eq((ah_slice){e.at, e.n}, s);
 }
 
-/* Letters, digits and hyphens between them. */
+/* Adds letters, digits, and hyphens between them. */
 static bool add_plain(name *x, const label *l, unsigned how)
 {
     char small[MAX_LABEL] = {0};
@@ -308,7 +310,7 @@ static bool add_label(name *x, ah_slice s, unsigned how)
     return !e.full && 4 + e.n <= MAX_LABEL;
 }
 
-/* Length of the full stop here, or 0. */
+/* Returns the length of the full stop here, or 0. */
 static size_t dot_at(ah_slice s, size_t i, unsigned how)
 {
     uint32_t c = schema_char_at(s, i);
@@ -334,7 +336,7 @@ static bool add_labels(name *x, ah_slice s, unsigned how)
     return add_label(x, schema_from(s, start), how) && x->ascii <= MAX_NAME;
 }
 
-/* Compiles the expression for names, which stays NULL in builds without PCRE2. */
+/* Compiles the expression for names; it stays NULL in builds without PCRE2. */
 static ah_status prepare(const format_asker *a)
 {
     ah_status st;
@@ -342,7 +344,7 @@ static ah_status prepare(const format_asker *a)
 
     ah_buf_init(&why, a->mem, 256);
     st = ah_pattern_new(a->mem, ah_slice_of(name_expression), 0, a->names, &why);
-    (void)ah_buf_ok(&why); /* nobody reads it */
+    (void)ah_buf_ok(&why); /* its content is not used */
     ah_buf_clear(&why);
     return st == AH_NOMEM ? AH_NOMEM : AH_OK;
 }
@@ -390,7 +392,8 @@ ah_match schema_is_idn_hostname(const format_asker *a, ah_slice s)
 
 /* Addresses */
 
-/* A number of one to three digits, at most 255, at the beginning; its length, or 0. */
+/* Returns the length of a number at the beginning, of one to three digits and at most 255;
+ * otherwise 0. */
 static size_t byte_at(ah_slice s, bool zeros)
 {
     size_t n = 0;
@@ -451,7 +454,7 @@ bool schema_is_ipv6(ah_slice s)
 
 /* Email */
 
-/* Length of the words between quotes at the beginning, with them; 0: there are none. */
+/* Returns the length of a quoted part at the beginning, with its quotes; 0: none. */
 static size_t quoted_length(ah_slice s, bool any_script)
 {
     for (size_t i = 1; i < s.n; i++) {
@@ -467,7 +470,7 @@ static size_t quoted_length(ah_slice s, bool any_script)
     return 0;
 }
 
-/* Length of the words with single dots between them at the beginning, or 0. */
+/* Returns the length of words with single dots between them at the beginning, or 0. */
 static size_t dotted_length(ah_slice s, bool any_script)
 {
     char before = '.';
@@ -485,7 +488,7 @@ static size_t dotted_length(ah_slice s, bool any_script)
     return before == '.' ? 0 : i;
 }
 
-/* [127.0.0.1] or [IPv6:::1]; no other kind is registered. */
+/* True for [127.0.0.1] or [IPv6:::1]; no other kind is registered. */
 static bool is_address(ah_slice s)
 {
     static const char tag[] = "ipv6:";

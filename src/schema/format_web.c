@@ -1,16 +1,16 @@
-/* Formats of addresses on the web: URIs and IRIs (RFC 3986, RFC 3987), their references, and
- * templates of them (RFC 6570). Each is taken apart as its grammar says; nothing is looked up. A
- * host that is no address in brackets may be any name that the grammar lets through. */
+/* Web addresses: URIs and IRIs (RFC 3986, RFC 3987), their references, and their templates (RFC
+ * 6570). Each is split by its grammar; nothing is looked up. A host that is not an address in
+ * brackets may be any name of the grammar. */
 #include "schema/format.h"
 
-/* Parts of an address in which a character can stand. */
+/* Parts of an address in which a character may appear. */
 enum {
-    IN_NAME = 1,     /* a host, and everywhere below */
+    IN_NAME = 1,     /* a host, and all following parts */
     IN_USER = 2,     /* with : */
     IN_PATH = 4,     /* with @, too */
     IN_QUERY = 8,    /* with / and ?, too */
     ANY_SCRIPT = 16, /* IRIs */
-    PRIVATE = 32     /* private use characters: queries of IRIs */
+    PRIVATE = 32     /* private use characters, in queries of IRIs */
 };
 
 static bool is_plain(char c, unsigned where)
@@ -60,7 +60,7 @@ static ah_slice cut_at(ah_slice *s, const char *set)
     return before;
 }
 
-/* v1.something: an address of a kind yet to come. */
+/* True for v1.something: an address of a future kind. */
 static bool is_future(ah_slice s)
 {
     size_t n = 1;
@@ -101,7 +101,7 @@ static bool is_authority(ah_slice s, unsigned script)
     return holds_only(host, IN_NAME | script) && is_port(s);
 }
 
-/* Length of the scheme, or 0. */
+/* Returns the length of the scheme, or 0. */
 static size_t scheme_of(ah_slice s)
 {
     size_t n = 0;
@@ -112,7 +112,7 @@ static size_t scheme_of(ah_slice s)
     return n < s.n && s.p[n] == ':' ? n : 0;
 }
 
-/* Path, query and fragment behind an authority, or without one. */
+/* True for path, query and fragment, after an authority or without one. */
 static bool is_path(ah_slice s, unsigned script)
 {
     ah_slice path = cut_at(&s, "?#"), query;
@@ -172,7 +172,7 @@ bool schema_is_iri_reference(ah_slice s)
 
 /* Templates */
 
-/* a, a.b, %41: letters, digits and _ in parts. */
+/* True for a, a.b, %41: letters, digits and _ in parts. */
 static bool is_variable(ah_slice s)
 {
     bool part = false;
@@ -190,7 +190,7 @@ static bool is_variable(ah_slice s)
     return part;
 }
 
-/* A variable with :n, of 1 to 9999, or a star. */
+/* True for a variable with :n (1 to 9999) or a star. */
 static bool is_varspec(ah_slice s)
 {
     ah_slice name = cut_at(&s, ":*");
@@ -204,8 +204,8 @@ static bool is_varspec(ah_slice s)
     return is_port(s);
 }
 
-/* True if the text between braces is an expression. The operators = , ! @ | are reserved: they mean
- * nothing yet. */
+/* True if the text between braces is an expression. The operators = , ! @ | are reserved,
+ * without a meaning yet. */
 static bool is_expression(ah_slice s)
 {
     if (s.n && schema_is_in(s.p[0], "+#./;?&=,!@|"))

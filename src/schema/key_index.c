@@ -1,5 +1,5 @@
-/* A key is read as symbols of 9 bits: its numbers byte by byte, then its text, each byte with a bit
- * above it, then zeros without end. So a key that begins another one differs from it, too. */
+/* A key is read as symbols of 9 bits: its numbers byte by byte, then the bytes of its text with
+ * the ninth bit set, then endless zeros. So a key also differs from one that it begins with. */
 #include "schema/key_index.h"
 
 enum { NUMBER_BYTES = SCHEMA_KEY_NUMBERS * 4, PRESENT = 256 };
@@ -22,7 +22,7 @@ static bool chooses(const schema_fork *f, const schema_key *key)
     return symbol(key, f->at) & f->bit;
 }
 
-/* The leaf that is the key's if any is. */
+/* Returns the only leaf that may have this key. */
 static const schema_leaf *nearest(const schema_index *index, const schema_key *key)
 {
     uint32_t i = index->root;
@@ -44,7 +44,7 @@ uint32_t schema_index_find(const schema_index *index, schema_key key)
     return l && is_same(&l->key, &key) ? l->value : UINT32_MAX;
 }
 
-/* The first symbol in which the two differ, and the highest bit of it. */
+/* Returns the first symbol in which the keys differ, and its highest differing bit. */
 static schema_fork fork_of(const schema_key *a, const schema_key *b)
 {
     size_t at = 0, end = length(a) < length(b) ? length(a) : length(b);

@@ -1,16 +1,17 @@
-/* The last part of the compiler, when all nodes are there: references led to their nodes,
- * circles refused, what in-place schemas accept worked out, and defaults found behind
- * references and filled with the defaults of what they hold. */
+/* The last phase of the compiler, when all nodes exist: links references to nodes, refuses
+ * cycles, computes what schemas in place accept, and finds defaults behind references and
+ * completes them with their members' defaults. */
 #include "schema/program.h"
 
 enum {
-    MAX_NAMED = 8, /* of a circle's places, in its refusal */
-    MAX_PASSES = 7 /* each doubles the levels of defaults within defaults */
+    MAX_NAMED = 8, /* places of a cycle that its refusal names */
+    MAX_PASSES = 7 /* each doubles the nesting of defaults */
 };
 
 /* Circles, and defaults behind references */
 
-/* The schemas that the op puts in the place of its node, NONE among them: how many. */
+/* Returns the number of schemas that the op puts in place of its node, and lists them; some may
+ * be NONE. */
 static size_t in_place(const ah_schema *s, const op *o, uint32_t few[3], const uint32_t **list)
 {
     *list = few;
@@ -32,7 +33,7 @@ static size_t in_place(const ah_schema *s, const op *o, uint32_t few[3], const u
 
 typedef enum visit { UNSEEN, OPEN, DONE } visit;
 
-/* A node under way: its op at hand, and which of the schemas of that comes next. */
+/* A node in progress: its current op, and the next schema of that op. */
 typedef struct stop {
     uint32_t node, op;
     size_t next;
@@ -40,8 +41,8 @@ typedef struct stop {
 
 typedef struct walk {
     compiler *c;
-    unsigned char *state; /* visit, of each node */
-    table path;           /* stop */
+    unsigned char *state; /* one visit per node */
+    table path;           /* of stops */
 } walk;
 
 static stop *stop_at(const walk *w, size_t i)
@@ -71,7 +72,8 @@ static ah_status refuse_circle(walk *w, uint32_t to)
     return schema_refused(w->c);
 }
 
-/* A schema without a default has the first of those in its place, which have theirs by now. */
+/* Returns the node's default; a schema without one takes the first of the schemas in its place,
+ * whose defaults are known. */
 static ah_slice default_of(const ah_schema *s, const node *n)
 {
     ah_slice text = n->fallback;
@@ -87,8 +89,8 @@ static ah_slice default_of(const ah_schema *s, const node *n)
     return text;
 }
 
-/* The types that the in-place schemas of a node leave, whose own types are known by now. Never
- * fewer than the node accepts in truth. */
+/* Returns the types that the in-place schemas of a node leave; their own types are known. It may
+ * contain types that the node does not accept, but never lacks one. */
 
 static unsigned accepted_by_any(const ah_schema *s, range branches)
 {
@@ -147,7 +149,7 @@ static node_kind kind_of(const ah_schema *s, const node *n)
     return n->others || n->composed ? NODE_VISITED : NODE_PLAIN;
 }
 
-/* The next schema in the place of the node, or NONE. */
+/* Returns the next schema in place of the node, or NONE. */
 static uint32_t next_in_place(const ah_schema *s, stop *at)
 {
     for (; at->op != NONE; at->op = op_at(s, at->op)->next, at->next = 0) {
@@ -162,7 +164,7 @@ static uint32_t next_in_place(const ah_schema *s, stop *at)
     return NONE;
 }
 
-/* Sets the fields of a node that follow from all schemas in its place, once those are settled. */
+/* Sets the fields of a node that depend on the schemas in its place, which are settled. */
 static void settle(ah_schema *s, node *n)
 {
     const node *to;
@@ -213,7 +215,7 @@ static ah_status follow_places(walk *w, uint32_t i)
     return st;
 }
 
-/* A schema that leads back to itself in the same place would be checked without end. */
+/* A schema that leads to itself in the same place would never end a check. */
 static ah_status follow_all(compiler *c)
 {
     walk w = {.c = c, .state = ah_alloc(c->s->mem, c->s->nodes.n)};
@@ -228,7 +230,7 @@ static ah_status follow_all(compiler *c)
 
 /* Defaults */
 
-/* Keeps the default as it will be inserted, and tells where it has grown. */
+/* Keeps the default as it will be inserted; *grown: it became longer. */
 static ah_status keep_default(compiler *c, uint32_t i, const ah_buf *filled, bool *grown)
 {
     node *n = node_at(c->s, i);
@@ -243,7 +245,7 @@ static ah_status refuse_default(compiler *c, uint32_t i, const ah_faults *faults
 {
     ah_buf *b;
 
-    /* another's, which does not fit here; or one that is a note like any other */
+    /* a default of another schema that does not fit here, or one that is only a note */
     if (!node_at(c->s, i)->own_default || c->s->any_defaults) {
         node_at(c->s, i)->fallback = (ah_slice){NULL, 0};
         return AH_OK;
@@ -254,7 +256,7 @@ static ah_status refuse_default(compiler *c, uint32_t i, const ah_faults *faults
     return schema_refused(c);
 }
 
-/* A default stands in for the value a handler relies on, so it must conform. */
+/* A handler relies on the default, so it must conform. */
 static ah_status fill_default(compiler *c, uint32_t i, bool *grown)
 {
     ah_schema *s = c->s;
@@ -283,7 +285,7 @@ static bool has_default_of_target(const node *n)
     return n->kind == NODE_ALIAS && !n->own_default;
 }
 
-/* An alias without a default of its own has what its target has, filled or dropped. */
+/* An alias without its own default shares its target's, completed or dropped. */
 static void share_defaults(ah_schema *s)
 {
     for (size_t i = 0; i < s->nodes.n; i++)
@@ -291,7 +293,7 @@ static void share_defaults(ah_schema *s)
             node_at(s, i)->fallback = node_at(s, op_at(s, node_at(s, i)->first)->rest)->fallback;
 }
 
-/* Until none has grown: a default may hold what another one fills. */
+/* Repeats until no default grows, because defaults may contain others. */
 static ah_status fill_defaults(compiler *c)
 {
     ah_schema *s = c->s;

@@ -1,13 +1,12 @@
-/* The compiler's part for members and texts: patterns and formats, properties with what is
- * required, and what depends on a member. Tables of names are sorted, so that a member is
- * found by its name in the logarithm of their number. */
+/* The compiler for members and texts: patterns and formats, properties with their requirements,
+ * and dependencies between members. Tables of names are sorted, for a binary search. */
 #include <stdlib.h>
 
 #include "schema/clause.h"
 
 /* Patterns */
 
-/* Index of the pattern, or NONE with *st set. */
+/* Returns the index of the pattern, or NONE with *st set. */
 static uint32_t add_pattern(compiler *c, const clause *q, ah_slice text, ah_status *st)
 {
     uint32_t i = schema_extend(c->s->mem, &c->s->patterns, 1, sizeof(ah_pattern *));
@@ -115,7 +114,7 @@ static void sort_props(ah_schema *s, range in)
     }
 }
 
-/* Names that are required without being declared may come twice. */
+/* Names that are required without a declaration may appear twice. */
 static range drop_doubles(ah_schema *s, range in)
 {
     size_t n = in.n ? 1 : 0;
@@ -171,8 +170,8 @@ static ah_status compile_required(compiler *c, const clause *q, ah_slice require
     return AH_OK;
 }
 
-/* properties and required share a table, so the first of them does the work of
- * both. Its room is taken before the members' schemas take theirs. */
+/* properties and required share a table, so the first of them compiles both. The table's room is
+ * reserved before the members' schemas need theirs. */
 ah_status schema_compile_props(compiler *c, const clause *q)
 {
     ah_schema *s = c->s;
@@ -188,7 +187,7 @@ ah_status schema_compile_props(compiler *c, const clause *q)
     if (!named)
         properties = (ah_slice)AH_LIT("{}");
     if (ah_json_kind_of(required) != AH_JSON_ARRAY)
-        required = (ah_slice)AH_LIT("[]"); /* absent, or refused when its turn comes */
+        required = (ah_slice)AH_LIT("[]"); /* missing, or refused later */
     o = schema_op_of(c, q->node, OP_OBJECT);
     props.first = schema_extend(s->mem, &s->props,
                                 schema_count_children(properties) + schema_count_children(required),
@@ -227,7 +226,7 @@ static size_t count_dependencies(const clause *q, bool lists)
     return n;
 }
 
-/* One name behind the other: a member, marked `required`, then those it needs. */
+/* Lists a member, marked `required`, then the names that it needs. */
 static ah_status list_needed(compiler *c, const clause *q, uint32_t i)
 {
     ah_json_reader r = ah_json_read(q->value);
@@ -255,14 +254,13 @@ static ah_status list_needed(compiler *c, const clause *q, uint32_t i)
     return AH_OK;
 }
 
-/* Pairs of the sorted names: one, and one that it needs. */
+/* Makes pairs of sorted names: a member, and one that it needs. */
 static void pair_needed(ah_schema *s, range listed, range sorted, uint32_t to)
 {
     uint32_t from = 0, *links = s->links.at;
 
     for (uint32_t i = sorted.first; i < sorted.first + sorted.n; i++)
-        prop_at(s, i)->required =
-            false; /* the mark of those that need others is only in the list */
+        prop_at(s, i)->required = false; /* the mark is only for the list */
     for (uint32_t i = listed.first; i < listed.first + listed.n; i++) {
         uint32_t p = schema_find_prop(s, sorted, prop_at(s, i)->name) - sorted.first;
 
@@ -342,7 +340,7 @@ static ah_status depend_on_schemas(compiler *c, const clause *q)
     return AH_OK;
 }
 
-/* dependentRequired holds lists, dependentSchemas schemas, dependencies both. */
+/* dependentRequired contains lists, dependentSchemas schemas, dependencies both. */
 ah_status schema_compile_dependencies(compiler *c, const clause *q)
 {
     ah_status st;

@@ -1,6 +1,6 @@
-/* The metaschemas of the drafts that are spoken, by their addresses: what a schema of the draft
- * looks like, as the drafts define it, without the words for readers and without defaults (which a
- * check would fill in). In canonical form, and without escapes. */
+/* The metaschemas of the supported drafts, by address: the form of a schema as the draft defines
+ * it, without descriptions and without defaults (which a check would fill in). In canonical
+ * form, and without escapes. */
 #include "schema/vocabulary.h"
 
 #define BASE_2019 "https://json-schema.org/draft/2019-09/"

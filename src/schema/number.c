@@ -1,6 +1,6 @@
-/* Numbers of schemas and values, compared and divided by their digits where doubles
- * would round. Literals may have any length and any exponent; nothing here takes
- * memory, and the time is that of reading the digits. */
+/* Numbers of schemas and values, compared and divided by their digits where doubles would round.
+ * Literals may have any length and any exponent; nothing here allocates, and the time is
+ * proportional to the digits. */
 #include "base/decimal.h"
 #include "schema/program.h"
 
@@ -17,7 +17,7 @@ bool schema_number(ah_slice literal, number *out)
     return held;
 }
 
-/* Rounding keeps the order, so where the doubles differ they tell it. */
+/* Rounding keeps the order, so different doubles decide. */
 int schema_compare_numbers(number a, number b)
 {
     if (a.n.is_int && b.n.is_int)
@@ -27,8 +27,8 @@ int schema_compare_numbers(number a, number b)
     return ah_decimal_cmp(ah_decimal_of(a.literal), ah_decimal_of(b.literal));
 }
 
-/* a * b % of, by four bits of b at a time, as no wider type is everywhere: a and the sum so
- * far are below `of`, which is below 10^18, so sixteen times `of` has 64 bits. */
+/* a * b % of, by four bits of b at a time, because a wider type is not available everywhere: a
+ * and the sum so far are below `of`, which is below 10^18, so sixteen times `of` fits 64 bits. */
 static uint64_t times(uint64_t a, uint64_t b, uint64_t of)
 {
     uint64_t sum = 0;
@@ -52,7 +52,7 @@ static uint64_t power_of_ten(uint64_t e, uint64_t of)
     return r;
 }
 
-static uint64_t digits_of(ah_decimal d, uint64_t of) /* of 0: whole, where they fit */
+static uint64_t digits_of(ah_decimal d, uint64_t of) /* of 0: the whole number, if it fits */
 {
     uint64_t r = 0;
 
@@ -72,8 +72,8 @@ bool schema_is_divisor(ah_slice literal)
     return !d.negative && d.n > 0 && d.n <= DIVISOR_DIGITS;
 }
 
-/* a * 10^x is a multiple of b * 10^y; a does not end in 0, so where x < y it is none
- * unless it is 0. */
+/* True if a * 10^x is a multiple of b * 10^y. a does not end in 0, so if x < y it is none unless
+ * it is 0. */
 bool schema_is_multiple(ah_slice literal, ah_slice of)
 {
     ah_decimal a = ah_decimal_of(literal), b = ah_decimal_of(of);

@@ -1,14 +1,14 @@
-/* Words that help a model to fix a fault, beyond what must be and what was found: why a rule holds
- * here (the condition of a then, the tag of a branch, the member beside which others must be), and
- * the value that was surely meant (one without its quotes, another spelling, no member at all).
- * Hints are given only where they are sure: the value as written allows one reading that fits. */
+/* Text that helps a model to fix a fault: why a rule applies here (the condition of a then, the
+ * tag of a branch, the member that requires others), and the value that was surely meant
+ * (without quotes, spelled otherwise, no member at all). Hints appear only if the written value
+ * allows exactly one reading that fits. */
 #include "schema/checker.h"
 
 enum {
-    MOST_TOLD = 3, /* members of a condition */
-    DEEP = 4,      /* schemas within it */
+    MOST_TOLD = 3, /* members of a condition that are shown */
+    DEEP = 4,      /* nested schemas in a condition */
     DEEP_IN_PLACE = 8,
-    LOOKS = 1000, /* at rules, members and values, for one fault */
+    LOOKS = 1000, /* rules, members and values examined for one fault */
     STEPS_A_NEAR = 40
 };
 
@@ -38,7 +38,7 @@ void schema_check_because(checker *c, uint32_t i, subject *v, marks *m, const re
     schema_check_in_place(c, i, v, m);
 }
 
-/* The members that a condition looks at, as they are told. */
+/* The members that a condition examines, as they are shown. */
 typedef struct telling {
     checker *c;
     const subject *v;
@@ -63,7 +63,7 @@ static bool is_key(const telling *t, ah_json_token key, ah_slice name)
     return same;
 }
 
-/* The text of a member, or .p NULL. */
+/* Returns the text of a member, or .p NULL. */
 static ah_slice find_member(telling *t, ah_slice name)
 {
     ah_json_reader r = t->v->inside;
@@ -74,7 +74,7 @@ static ah_slice find_member(telling *t, ah_slice name)
 
         t->left--;
         ah_work_do(t->c->work,
-                   1 + text.n / STEP_BYTES); /* that it has ended is seen at the next step */
+                   1 + text.n / STEP_BYTES); /* the next step notices the end of the work */
         if (is_key(t, key, name))
             return text;
     }
@@ -160,7 +160,7 @@ void schema_put_reason(checker *c, ah_buf *b, const place *at)
 
 /* Hints */
 
-/* Text that is JSON of one of the types. */
+/* True for text that is JSON of one of the types. */
 static bool is_json_of(const checker *c, ah_slice text, unsigned types)
 {
     ah_json_fault fault;
@@ -177,7 +177,7 @@ static bool is_json_of(const checker *c, ah_slice text, unsigned types)
     return types & type;
 }
 
-/* In any case of its letters. */
+/* Ignores case. */
 static bool is_word(ah_slice text, const char *word)
 {
     size_t n = 0;
@@ -229,7 +229,7 @@ static bool is_needed(const ah_schema *s, const op *o, ah_slice name)
     return found;
 }
 
-/* True if node i, or a schema in its place, requires the member in any case that it knows. */
+/* True if node i, or a schema in its place, requires the member under any condition. */
 static bool requires(const ah_schema *s, uint32_t i, ah_slice name, int depth, size_t *left)
 {
     const op *o;
@@ -259,7 +259,7 @@ static bool requires(const ah_schema *s, uint32_t i, ah_slice name, int depth, s
     return found;
 }
 
-/* A null where a member may be left out. */
+/* For a null that may be left out as a member. */
 void schema_put_null_hint(const checker *c, ah_buf *b, const subject *v)
 {
     size_t left = LOOKS;
@@ -271,7 +271,7 @@ void schema_put_null_hint(const checker *c, ah_buf *b, const subject *v)
     if (i != NONE && !requires(c->s, i, v->at->key, 0, &left) && left)
         ah_buf_str(b, "; leave it out instead");
     ah_work_do(c->work,
-               1 + (LOOKS - left) / STEP_ITEMS); /* that it has ended is seen at the next step */
+               1 + (LOOKS - left) / STEP_ITEMS); /* the next step notices the end of the work */
 }
 
 void schema_put_misspelt(const checker *c, ah_buf *b, const subject *v, range declared,
@@ -295,7 +295,7 @@ void schema_put_misspelt(const checker *c, ah_buf *b, const subject *v, range de
     ah_buf_str(b, "'?");
 }
 
-/* A constant without the quotes of a string, or .p NULL. */
+/* Returns a constant without the quotes of a string, or .p NULL. */
 static ah_slice plain_of(ah_json_token t, ah_slice text)
 {
     ah_slice none = {NULL, 0};

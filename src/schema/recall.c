@@ -1,15 +1,15 @@
-/* Keeps the results of branches for the branch that is reported.
+/* Keeps the results of branches for the report of a branch.
  *
- * An anyOf without a fit is reported by its nearest branch, which is then checked once more, for
- * its faults. An anyOf in that branch would try its own branches once more, too, and so on at each
- * level of nesting. So the results of silent checks are kept for the branches that are nearest so
- * far, and looked up when those are reported. Nothing is kept where resources entered on the way
- * may change the target of a reference. */
+ * An anyOf without a fit is reported by its nearest branch, which is checked once more for its
+ * faults. An anyOf inside that branch would try its branches again as well, and so on at each
+ * level. So the results of silent checks are kept for the branches that are nearest so far, and
+ * used when these are reported. Nothing is kept if the resources entered so far may change the
+ * target of a reference. */
 #include <stdlib.h>
 
 #include "schema/checker.h"
 
-enum { MOST = 1 << 16 }; /* results beyond that are found again by a new try */
+enum { MOST = 1 << 16 }; /* more results are not kept; their branches are tried again */
 
 struct recalled {
     const op *o;

@@ -1,8 +1,8 @@
 /* Finds schemas: their places for refusals, their addresses, and the targets of references.
  *
- * A reference leads to a document that was given, to an $id in one, to a metaschema, or nowhere,
- * which is an error. Documents are compiled when the first reference leads to them. Everything that
- * a reference names is found by an index, so that references take time in their own length. */
+ * A reference leads to a given document, to an $id in one, or to a metaschema; otherwise it is
+ * an error. A document is compiled when the first reference leads to it. All names in references
+ * are found by an index, so a reference takes time in its own length. */
 #include "schema/program.h"
 
 /* Places */
@@ -18,7 +18,7 @@ static const document *document_of(const ah_schema *s, const char *where)
     return document_at(s, 0);
 }
 
-/* Steps from a value's text to the child that holds `where`; false where it is the value. */
+/* Steps from a value's text to the child that contains `where`; false if it is the value itself. */
 static bool step(ah_buf *b, ah_slice *at, const char *where)
 {
     ah_json_reader r = ah_json_read(*at);
@@ -43,7 +43,7 @@ static bool step(ah_buf *b, ah_slice *at, const char *where)
     return true;
 }
 
-/* The document's address and the pointer in it, cut; nothing for the root of the schema. */
+/* Puts the document's address and the pointer in it, cut; nothing for the root of the schema. */
 static bool put_place(compiler *c, ah_buf *b, const char *where)
 {
     const document *d = document_of(c->s, where);
@@ -57,7 +57,7 @@ static bool put_place(compiler *c, ah_buf *b, const char *where)
     while (step(b, &at, where))
         ;
     schema_end_part(b, start);
-    b->max = SCHEMA_MESSAGE - 8; /* ah_err holds a NUL more, and a cut is marked */
+    b->max = SCHEMA_MESSAGE - 8; /* ah_err also stores a NUL, and a cut is marked */
     return b->len > start;
 }
 
@@ -128,8 +128,8 @@ ah_status schema_make(compiler *c, const char *where, ah_slice text, ah_slice *k
     return kept->p ? AH_OK : ah_err_nomem(c->err);
 }
 
-/* An address may be given twice only to the same text in two documents: a schema may be among its
- * own ones. `text` is that of the schema that is to have the one in c->uri. */
+/* Two schemas may have the same address only with the same text, in two documents: a schema may
+ * be among its own documents. `text` is that of the schema that gets the address in c->uri. */
 static ah_status check_address(compiler *c, ah_slice text)
 {
     const shelf *f = c->shelf;
@@ -207,7 +207,7 @@ static ah_status compile_found(compiler *c, uint32_t i)
     return i == NONE || document_at(c->s, i)->nodes.n ? AH_OK : schema_compile_document(c, i);
 }
 
-/* The resource with the address in c->to, or NONE. */
+/* Finds the resource with the address in c->to, or NONE. */
 static ah_status find_resource(compiler *c, uint32_t *out)
 {
     ah_slice address = ah_buf_slice(&c->to);
@@ -234,7 +234,7 @@ static schema_key place_key(uint32_t parent, uint32_t keyword, uint32_t item, ah
     return (schema_key){{parent, keyword * PLACE_KINDS + kind, item}, name};
 }
 
-/* Pointers are followed from node to node by where each comes from. */
+/* Pointers are followed from node to node by the origins of nodes. */
 static bool enter_places(compiler *c, document *d)
 {
     for (uint32_t i = d->nodes.first; i < d->nodes.first + d->nodes.n && !d->placed; i++) {
@@ -256,7 +256,8 @@ static int hex(char c)
                                                 : -1;
 }
 
-/* The first segment of a pointer into c->segment, NUL-terminated, without %xx, ~0 and ~1. */
+/* Puts the first segment of a pointer into c->segment, NUL-terminated and without %xx, ~0 and
+ * ~1. */
 static const char *take_segment(compiler *c, ah_slice *rest)
 {
     ah_buf *b = &c->segment;
@@ -281,7 +282,7 @@ static const char *take_segment(compiler *c, ah_slice *rest)
     return ah_buf_ok(b) ? b->data : NULL;
 }
 
-/* A list's index as pointers have it, or NONE. */
+/* Returns a list's index in a pointer, or NONE. */
 static uint32_t item_of(const char *segment)
 {
     size_t n = strlen(segment);
@@ -294,8 +295,8 @@ static uint32_t item_of(const char *segment)
     return i;
 }
 
-/* The node that the head of *pointer leads to from node i, or NONE: a keyword, and for most of them
- * a name or an index. */
+/* Returns the node that the head of *pointer leads to from node i, or NONE: a keyword, and for
+ * most keywords a name or an index. */
 static uint32_t follow_step(compiler *c, uint32_t i, ah_slice *pointer)
 {
     const char *segment = take_segment(c, pointer);
@@ -329,7 +330,7 @@ static uint32_t follow_pointer(compiler *c, uint32_t from, ah_slice pointer)
 
 /* References */
 
-/* The resource that a reference from this node is about, whose address it may say. */
+/* Finds the resource that a reference from this node names, by its address if it has one. */
 static ah_status follow_address(compiler *c, uint32_t i, ah_slice address, uint32_t *in)
 {
     *in = node_at(c->s, i)->resource;
@@ -340,7 +341,7 @@ static ah_status follow_address(compiler *c, uint32_t i, ah_slice address, uint3
     return ah_buf_ok(&c->to) ? find_resource(c, in) : ah_err_nomem(c->err);
 }
 
-/* The op asks for the outermost anchor of this name, by the number of that. */
+/* Sets the op to look up the outermost anchor of this name, by the name's number. */
 static void ask_for(compiler *c, op *o, ah_slice name)
 {
     schema_key key = {.text = name};
@@ -354,7 +355,7 @@ static void ask_for(compiler *c, op *o, ah_slice name)
         c->segment.status = AH_NOMEM;
 }
 
-/* The node to which the reference leads in the resource, or NONE. */
+/* Returns the node to which the reference leads in the resource, or NONE. */
 static uint32_t follow_fragment(compiler *c, const reference *r, uint32_t in, ah_slice fragment)
 {
     bool recursive = strcmp(r->keyword, "$recursiveRef") == 0;

@@ -5,14 +5,14 @@
 
 enum { MAX_LEVELS = 65 /* more than a compiled schema has */ };
 
-/* A schema on its way: its members are written one by one. */
+/* A schema being rewritten: its members are written one by one. */
 typedef struct rewriting {
     const ah_rewrite_target *target;
-    ah_buf *out, told; /* told: as members of JSON */
+    ah_buf *out, told; /* described: as members of JSON */
     ah_slice schema;
-    size_t n;     /* members written */
-    int level;    /* schemas around it */
-    bool or_null; /* its type takes null, too */
+    size_t n;     /* number of members written */
+    int level;    /* number of schemas around it */
+    bool or_null; /* its type also accepts null */
 } rewriting;
 
 static void put_schema(const rewriting *around, ah_slice schema, bool or_null);
@@ -70,7 +70,7 @@ static bool takes_null(ah_slice schema)
     return null;
 }
 
-/* True if `type` can become a list with null in it. */
+/* True if `type` can become a list with null. */
 static bool is_plain(ah_slice schema)
 {
     ah_slice type = ah_json_member(schema, "type");
@@ -91,7 +91,7 @@ static void put_type(const rewriting *w, ah_slice type)
 
 /* -- schemas within --------------------------------------------------------------------------- */
 
-/* The names in `required`, each looked up in the time of its length. */
+/* The names in `required`; each lookup takes time in the name's length. */
 typedef struct within {
     const rewriting *w;
     bool members;
@@ -156,7 +156,7 @@ static bool add_name(void *ud, ah_json_token name, ah_slice schema)
     return true;
 }
 
-/* The author's list, then the members that were not in it. */
+/* Puts the author's list, then the members that were not in it. */
 static void put_required(const rewriting *w, ah_slice properties)
 {
     ah_slice required = ah_json_member(w->schema, "required");
@@ -179,7 +179,7 @@ static void tell(rewriting *w, ah_json_token key, ah_slice value)
     ah_buf_put(&w->told, value);
 }
 
-/* An anyOf of the author's is in the way, and stays. */
+/* An anyOf of the author stays as it is. */
 static void put_reference(rewriting *w, ah_slice ref)
 {
     bool alone = ah_json_has_one(w->schema) || ah_json_member(w->schema, "anyOf").p;
@@ -217,7 +217,7 @@ static void put_member(rewriting *w, ah_json_token key, ah_slice value)
     }
 }
 
-/* Members that are wanted of objects; an empty one may stand for anything. */
+/* Applies to objects with members; an empty object schema may accept any. */
 static void put_closing(rewriting *w)
 {
     ah_slice properties = ah_json_member(w->schema, "properties");
@@ -235,7 +235,7 @@ static void put_closing(rewriting *w)
     }
 }
 
-/* The kind of all values of enum or of const; AH_JSON_END: of more than one, or there are none. */
+/* Returns the kind of all values of enum or const; AH_JSON_END: several kinds, or no values. */
 static ah_json_kind kind_of_values(ah_slice schema)
 {
     ah_slice list = ah_json_member(schema, "enum");
@@ -261,7 +261,7 @@ static void put_type_of_values(rewriting *w)
     ah_buf_str(w->out, kind == AH_JSON_STRING ? "\"string\"" : "\"number\"");
 }
 
-/* The author's, and what could not be said otherwise. */
+/* Puts the author's description, and the described keywords. */
 static void put_description(rewriting *w)
 {
     ah_slice description = ah_json_member(w->schema, "description");

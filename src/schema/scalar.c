@@ -1,9 +1,9 @@
-/* Rules that look at a value by itself: constants, numbers, strings, and whether the
- * items of a list differ. Values are compared by what they mean, in canonical text. */
+/* Rules for a single value: constants, numbers, strings, and uniqueItems. Values are compared by
+ * meaning, in canonical text. */
 #include "schema/checker.h"
 
 enum {
-    TREE_BYTES = 2 /* brought into canonical form in a step */
+    TREE_BYTES = 2 /* bytes made canonical in a step */
 };
 
 static int compare_tokens(ah_json_token x, ah_json_token y)
@@ -32,7 +32,7 @@ int schema_compare_canonical(ah_slice a, ah_slice b)
     }
 }
 
-/* The value's canonical text; made once, kept in *canon. */
+/* Returns the value's canonical text; made once, kept in *canon. */
 static ah_slice canonical(checker *c, const subject *v, ah_slice *canon)
 {
     ah_slice text;
@@ -49,7 +49,7 @@ static ah_slice canonical(checker *c, const subject *v, ah_slice *canon)
     return *canon = ah_buf_slice(&c->scratch);
 }
 
-/* As schema_compare_values orders the value and the other one. */
+/* Compares the value with another one, in the order of schema_compare_values. */
 static int compare_with(checker *c, const subject *v, const value *to, ah_slice *canon)
 {
     if (v->t.kind != to->t.kind)
@@ -63,8 +63,8 @@ static int compare_with(checker *c, const subject *v, const value *to, ah_slice 
     return 0; /* null, false, true */
 }
 
-/* Counts the steps of comparing v with `to`; long numbers are read again. False: the check has
- * stopped. */
+/* Counts the steps of comparing v with `to`, as long numbers are read again. False: the check
+ * has stopped. */
 static bool spend_comparison(checker *c, const subject *v, const value *to, ah_slice canon)
 {
     size_t n = canon.n < to->text.n ? canon.n : to->text.n;
@@ -117,7 +117,7 @@ void schema_check_bound(checker *c, const op *o, subject *v)
 {
     static const struct {
         const char *rule, *words;
-        int from, to; /* what comparing value and bound may give */
+        int from, to; /* allowed results of comparing value and limit */
     } says[] = {
         [OP_MINIMUM] = {"minimum", "at least", 0, 1},
         [OP_MAXIMUM] = {"maximum", "at most", -1, 0},
@@ -174,7 +174,7 @@ void schema_check_limits(checker *c, const op *o, const subject *v, size_t n)
     schema_end_fault(c);
 }
 
-/* Length of an escape in checked text, a pair of surrogates as one. */
+/* Returns the length of an escape in checked text; a surrogate pair is one. */
 static size_t escape_length(const char *p)
 {
     if (p[1] != 'u')
@@ -204,7 +204,7 @@ static size_t count_characters(ah_json_token t)
 
 void schema_check_string(checker *c, const op *o, subject *v)
 {
-    size_t bytes = v->t.raw.n; /* a character takes 1 to 12 of them */
+    size_t bytes = v->t.raw.n; /* 1 to 12 bytes per character */
 
     if (bytes <= o->max && bytes / 12 >= o->min)
         return;
@@ -255,7 +255,7 @@ typedef struct item {
     size_t index;
 } item;
 
-/* Both canonical. What a comparison reads is counted; once the work has ended all are equal. */
+/* Compares canonical texts. The bytes read are counted; once the work has ended, all are equal. */
 static int compare_items(checker *c, const subject *v, const item *a, const item *b)
 {
     size_t n = a->text.n < b->text.n ? a->text.n : b->text.n;
@@ -264,7 +264,7 @@ static int compare_items(checker *c, const subject *v, const item *a, const item
                                                       : 0;
 }
 
-/* [low, mid) and [mid, high) into `to`; of equal ones the first of the list comes first. */
+/* Merges [low, mid) and [mid, high) into `to`; of equal items the first of the list comes first. */
 static void merge_runs(checker *c, const subject *v, const item *from, item *to, const size_t at[3])
 {
     size_t i = at[0], j = at[1];
@@ -276,7 +276,8 @@ static void merge_runs(checker *c, const subject *v, const item *from, item *to,
     }
 }
 
-/* By merging: qsort can neither be counted nor stopped. The items are in `list` or in `other`. */
+/* Sorts by merging, because qsort can neither be counted nor stopped. Returns `list` or `other`,
+ * which holds the result. */
 static item *sort_items(checker *c, const subject *v, item *list, item *other, size_t n)
 {
     for (size_t run = 1; run < n && !c->stopped; run *= 2) {

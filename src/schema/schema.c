@@ -1,7 +1,7 @@
-/* JSON Schema, drafts 2020-12, 2019-09 and 07: a schema from its text to its end. Documents are
- * kept in canonical form, compiled into one program (compile.c), its references
- * led to their nodes and its defaults filled in (link.c). Immutable then.
- * Checking is check.c; what the program looks like, program.h. */
+/* JSON Schema, drafts 2020-12, 2019-09 and 07: the life of a schema. Documents are kept in
+ * canonical form and compiled to one program (compile.c); references are linked and defaults
+ * completed (link.c). It is immutable from then on. Checking is in check.c, the program's form
+ * in program.h. */
 #include "schema/schema.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ uint32_t schema_extend(const ah_mem *mem, table *t, size_t n, size_t item)
     return (uint32_t)first;
 }
 
-/* Of few it is quicker to look at each: most differ in length. */
+/* For few names a linear search is faster: most differ in length. */
 static uint32_t find_among_few(const ah_schema *s, range in, ah_slice name)
 {
     for (uint32_t i = in.first; i < in.first + in.n; i++)

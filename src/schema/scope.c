@@ -1,15 +1,15 @@
-/* $dynamicRef: the outermost of the resources entered on the way that has the dynamic anchor.
+/* $dynamicRef: finds the outermost of the entered resources that has the dynamic anchor.
  *
- * A resource that is entered again is not the outermost, so each is in the chain once. What a name
- * leads to is looked for once and stands until the resource that it was found in is left; that none
- * has it stands until another one is entered or left. */
+ * A resource that is entered again is not the outermost, so each is in the chain once. The
+ * target of a name is looked up once and holds until its resource is left. That no resource has
+ * the name holds until another one is entered or left. */
 #include "schema/checker.h"
 
 struct answer {
-    const scope *at; /* that has the anchor; NULL: not known */
-    uint32_t node;   /* of it */
-    uint32_t next;   /* that was found in the same scope */
-    uint64_t none;   /* the number of a scope up to which none has it, or 0 */
+    const scope *at; /* scope that has the anchor; NULL: unknown */
+    uint32_t node;   /* its node */
+    uint32_t next;   /* next name that was found in the same scope */
+    uint64_t none;   /* number of a scope up to which none has it, or 0 */
 };
 
 bool schema_begin_scopes(checker *c)
@@ -52,7 +52,7 @@ void schema_leave_scope(checker *c)
     c->scope = c->scope->up;
 }
 
-/* Looks through the whole chain. */
+/* Searches the whole chain. */
 static void look(checker *c, const op *o, const subject *v)
 {
     answer *a = &c->answers[o->name];

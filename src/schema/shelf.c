@@ -1,16 +1,15 @@
-/* The documents that were given with a schema, by their addresses. They are looked into no sooner
- * than something leads to them: first by what they were given as and what their roots say, then,
- * where that finds nothing, by all that their schemas say. So one that nothing leads to may be
- * anything. */
+/* The documents given with a schema, by address. A document is read only when a reference may
+ * lead to it: first given addresses and those in roots are searched, then, without a result, the
+ * addresses of all inner schemas. So a document that no reference needs may contain anything. */
 #include "schema/program.h"
 
-/* Addresses of roots, and of what is within documents, apart. */
+/* Keeps addresses of roots and of inner schemas apart. */
 static schema_key key_of(ah_slice address, bool deep)
 {
     return (schema_key){{deep}, address};
 }
 
-/* The first document of an address has it. */
+/* The first document with an address keeps it. */
 static ah_status put_address(compiler *c, ah_slice address, bool deep, uint32_t i)
 {
     shelf *f = c->shelf;
@@ -25,7 +24,7 @@ static ah_status put_address(compiler *c, ah_slice address, bool deep, uint32_t 
                                                                          : ah_err_nomem(c->err);
 }
 
-/* `id` as its document understands it, in c->address. */
+/* Puts `id`, resolved in its document, into c->address. */
 static ah_status put_resolved(compiler *c, ah_slice base, ah_slice id, uint32_t i)
 {
     ah_buf_reset(&c->address, 0);
@@ -60,7 +59,7 @@ ah_status schema_shelf_fill(compiler *c)
     return st;
 }
 
-/* The addresses of all schemas in the document, as far as it compiles. */
+/* Enters the addresses of all schemas in the document, as far as it compiles. */
 static ah_status look_into(compiler *c, uint32_t i)
 {
     const document *d = document_at(c->shelf->s, i);
@@ -103,7 +102,7 @@ uint32_t schema_shelf_root(const compiler *c, ah_slice address)
     return schema_index_find(&c->shelf->index, key_of(address, false));
 }
 
-/* One of our own becomes a document of the schema. */
+/* Makes a built-in metaschema a document of the schema. */
 static ah_status add_metaschema(compiler *c, const schema_metaschema *m, uint32_t *out)
 {
     ah_schema *s = c->s;

@@ -1,5 +1,5 @@
-/* The checker's own stack: frames in blocks, the first of them the caller's, so that a check of an
- * ordinary value takes no memory for it. Blocks are kept until the check is over. */
+/* The checker's stack: frames in blocks. The caller provides the first block, so the check of an
+ * ordinary value allocates nothing for it. Blocks are kept until the check ends. */
 #include "schema/checker.h"
 
 enum { BLOCK = 32 << 10 };

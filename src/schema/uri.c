@@ -2,7 +2,7 @@
 #include "schema/program.h"
 
 typedef struct uri {
-    ah_slice scheme, authority, path, query; /* .p NULL: absent */
+    ah_slice scheme, authority, path, query; /* .p NULL: missing */
 } uri;
 
 ah_slice schema_cut(ah_slice *rest, const char *stops)
@@ -40,7 +40,7 @@ static uri uri_of(ah_slice s)
     return u;
 }
 
-/* RFC 3986, 5.2.4, in place behind `start`. */
+/* RFC 3986, 5.2.4, in place after `start`. */
 static void remove_dots(ah_buf *b, size_t start)
 {
     size_t to = start, i = start;
@@ -82,7 +82,7 @@ static void put_path(ah_buf *out, uri base, uri ref)
         remove_dots(out, start);
 }
 
-/* Reference resolution of RFC 3986, section 5.2, appended to out. */
+/* Resolves a reference (RFC 3986, section 5.2), appended to out. */
 void schema_resolve_uri(ah_slice base_text, ah_slice ref_text, ah_buf *out)
 {
     uri base = uri_of(base_text), ref = uri_of(ref_text);

@@ -1,5 +1,5 @@
-/* The values of a const or an enum, in an order in which one is found in the logarithm of their
- * number; they stay in the order of the text, which is that of messages. */
+/* The values of a const or an enum. A sorted order allows a binary search; the values stay in
+ * the order of the text, which messages use. */
 #include <stdlib.h>
 
 #include "schema/program.h"

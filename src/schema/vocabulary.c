@@ -1,23 +1,23 @@
-/* $schema and $vocabulary: a schema is of one of the drafts that are spoken, or of the dialect of a
- * metaschema among its documents, whose $vocabulary says what it may use. Any other would be
- * half-checked, and is refused. */
+/* $schema and $vocabulary: a schema has one of the supported drafts, or the dialect of a
+ * metaschema among its documents, whose $vocabulary selects its keywords. Others are refused,
+ * because they would be half-checked. */
 #include "schema/vocabulary.h"
 
 #include "schema/program.h"
 
 static const struct {
-    const char *uri; /* behind http:// or https:// */
+    const char *uri; /* without http:// or https:// */
     unsigned draft;
 } drafts[] = {
     {"json-schema.org/draft/2020-12/schema", DRAFT_2020},
     {"json-schema.org/draft/2019-09/schema", DRAFT_2019},
     {"json-schema.org/draft-07/schema", DRAFT_7},
-    {"json-schema.org/schema", DRAFT_2020}, /* the newest, whichever that is */
+    {"json-schema.org/schema", DRAFT_2020}, /* always the newest */
 };
 
 static const struct {
     const char *name;
-    unsigned draft, bits, needed; /* `needed`: bits that true adds */
+    unsigned draft, bits, needed; /* `needed`: bits added if true */
 } vocabularies[] = {
     {"core", DRAFT_2019_ON, VOCABULARY_CORE, 0},
     {"applicator", DRAFT_2020, VOCABULARY_APPLICATOR, 0},
@@ -57,7 +57,7 @@ static unsigned draft_of(ah_slice uri)
     return 0;
 }
 
-/* Adds what the vocabulary brings; false where it is none that is known. */
+/* Adds the bits of the vocabulary; false: unknown. */
 static bool add_vocabulary(dialect *d, ah_slice uri, bool needed)
 {
     static const unsigned drafts_with[] = {DRAFT_2020, DRAFT_2019};

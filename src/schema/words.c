@@ -1,6 +1,6 @@
-/* The words of schemas that refusals and faults share: values and names cut to a line,
- * lists of types, JSON pointers, and the faults themselves. Every part of a message has
- * a maximum; what does not fit is cut at a character and marked. */
+/* Text that refusals and faults share: values and names cut to a line, lists of types, JSON
+ * pointers, and the faults themselves. Every part of a message has a limit; longer text is cut
+ * between characters and marked. */
 #include "schema/program.h"
 
 enum { MAX_FOUND = 60 }; /* bytes of a value or name in a message */
@@ -48,9 +48,9 @@ void schema_put_key(ah_buf *b, ah_slice key)
     }
 }
 
-/* Bytes of a character that would break the line or turn its direction where it is shown; 0: it is
- * none. Of more than one byte these are U+0080 to U+009F, U+200E, U+200F, U+2028 to U+202E and
- * U+2066 to U+2069. */
+/* Returns the length of a character that would break the line or change its direction; otherwise
+ * 0. Beyond one byte these are U+0080 to U+009F, U+200E, U+200F, U+2028 to U+202E and U+2066 to
+ * U+2069. */
 static size_t odd_length(const char *p, size_t n)
 {
     const unsigned char *c = (const unsigned char *)p;
@@ -67,7 +67,7 @@ static size_t odd_length(const char *p, size_t n)
                : 0;
 }
 
-/* On one line: such characters are written as JSON writes them. */
+/* Writes one line: such characters appear as JSON escapes. */
 static void put_line(ah_buf *b, ah_slice text)
 {
     size_t odd;
@@ -86,7 +86,7 @@ static void put_line(ah_buf *b, ah_slice text)
     }
 }
 
-/* White space, of values that are written on several lines, is spaces. */
+/* White space becomes blanks, for values written on several lines. */
 void schema_put_found(ah_buf *b, ah_slice text)
 {
     size_t n = text.n > MAX_FOUND ? ah_utf8_cut(text.p, MAX_FOUND) : text.n, start = 0;

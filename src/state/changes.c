@@ -1,8 +1,8 @@
-/* A list in the order in which the changes were asked for. Whether they can be made, and making
- * them, is run/inject.c's. */
+/* A list in the order of the requests. run/inject.c decides whether the changes are possible,
+ * and makes them. */
 #include "state/changes.h"
 
-enum { MAX_STATE_HEAD = 256 }; /* bytes of an entry around the state */
+enum { MAX_STATE_HEAD = 256 }; /* bytes of an entry besides the state */
 
 void ah_changes_init(ah_changes *c, const ah_mem *mem)
 {
@@ -120,7 +120,7 @@ ah_status ah_changes_hide(ah_changes *c, ah_slice path, ah_err *err)
     return put_text(c, AH_CHANGE_HIDE, path, err);
 }
 
-/* `text` as the name, and who says so: docs/reference/transcript.md. */
+/* `text` is the name, `by` the origin: docs/reference/transcript.md. */
 ah_status ah_changes_pick(ah_changes *c, bool picked, ah_slice name, ah_err *err)
 {
     ah_status st = put_text(c, picked ? AH_CHANGE_PICK : AH_CHANGE_UNPICK, name, err);

@@ -1,6 +1,6 @@
-/* Changes to what the model may use and is told, collected before they are made: by a
- * tool call (kept with it until it succeeds), by a strategy, by the script. run/inject.h
- * makes them. */
+/* Changes of the tools and texts for the model, collected before they are made: by a tool call
+ * (kept with it until it succeeds), by a strategy, or by the script. run/inject.h makes them.
+ * The list holds references to its tools and texts. */
 #ifndef AH_STATE_CHANGES_H
 #define AH_STATE_CHANGES_H
 
@@ -9,32 +9,32 @@
 
 typedef enum ah_change_kind {
     AH_CHANGE_ADD,     /* a tool; a taken name is a conflict */
-    AH_CHANGE_REPLACE, /* a tool, in the place of one of its name, if there is one */
-    AH_CHANGE_REMOVE,  /* by name */
+    AH_CHANGE_REPLACE, /* a tool, in place of one with its name, if any */
+    AH_CHANGE_REMOVE,  /* a tool, by name */
     AH_CHANGE_NOTE,    /* text at the end of the conversation */
-    AH_CHANGE_PROMPT,  /* the system text is another from here on */
-    AH_CHANGE_STATE,   /* what a strategy keeps from here on */
+    AH_CHANGE_PROMPT,  /* another system text from here on */
+    AH_CHANGE_STATE,   /* state that a strategy keeps from here on */
     AH_CHANGE_SHOW,    /* the session shows a section in full from here on ... */
     AH_CHANGE_HIDE,    /* ... or as its summary */
-    AH_CHANGE_PICK,    /* by name: declared in full from here on (seed 004) */
-    AH_CHANGE_UNPICK   /* by name: in brief again */
+    AH_CHANGE_PICK,    /* a tool by name: declared in full from here on (seed 004) */
+    AH_CHANGE_UNPICK   /* a tool by name: in brief again */
 } ah_change_kind;
 
 typedef struct ah_change {
     ah_change_kind kind;
-    ah_tool *tool;   /* ADD, REPLACE; PICK, UNPICK once made: as it is declared then */
-    ah_text *text;   /* REMOVE, PICK, UNPICK: the name; NOTE, PROMPT: the text (UTF-8); STATE: the
-                          entry; SHOW, HIDE: the path */
-    ah_text *by;     /* ADD, REPLACE, PROMPT: provenance, a JSON object, as in
-                        docs/reference/transcript.md;     NULL: none */
-    bool full;       /* ADD: declared in full where others are in brief */
-    bool yields;     /* ADD: left out where there is no room, though others must be there */
-    bool made;       /* it had an effect (run/inject.c) */
-    ah_tool *before; /* the tool that was under its name, as it is declared unless picked */
-    bool was_picked; /* and it was */
-    const char *warning; /* what is to be told of it, static; NULL: nothing */
-    unsigned drift;      /* in what it differs from the stale tool of its name; 0: in nothing */
-    bool ours;           /* REMOVE: agenthost itself asks for it */
+    ah_tool *tool; /* ADD, REPLACE; PICK, UNPICK once made: the tool as then declared */
+    ah_text *text; /* REMOVE, PICK, UNPICK: the name; NOTE, PROMPT: the text (UTF-8); STATE: the
+                        entry; SHOW, HIDE: the path */
+    ah_text *by; /* ADD, REPLACE, PROMPT: origin, a JSON object as in docs/reference/transcript.md;
+                    NULL: none */
+    bool full;   /* ADD: declared in full while others are in brief */
+    bool yields; /* ADD: left out if there is no room, unlike others */
+    bool made;   /* it had an effect (run/inject.c) */
+    ah_tool *before;     /* earlier tool of its name, as declared unless picked */
+    bool was_picked;     /* the earlier tool was picked */
+    const char *warning; /* a warning to emit, static; NULL: none */
+    unsigned drift;      /* differences from the stale tool of its name; 0: none */
+    bool ours;           /* REMOVE: requested by agenthost itself */
 } ah_change;
 
 typedef struct ah_changes {
@@ -46,11 +46,10 @@ typedef struct ah_changes {
 void ah_changes_init(ah_changes *c, const ah_mem *mem);
 void ah_changes_clear(ah_changes *c);
 
-/* Each takes references of its own. AH_NOMEM is the only failure. */
+/* Each adds its own references. Fails only with AH_NOMEM. */
 ah_status ah_changes_add(ah_changes *c, ah_tool *tool, ah_text *by, ah_err *err);
 ah_status ah_changes_replace(ah_changes *c, ah_tool *tool, ah_text *by, ah_err *err);
-/* The one or the other: of the name there may be a stale tool, which has only waited for this
- * one. */
+/* Adds or replaces: a stale tool of the name may have waited for this one. */
 ah_status ah_changes_bring(ah_changes *c, const ah_registry *r, ah_tool *tool, ah_text *by,
                            ah_err *err);
 ah_status ah_changes_remove(ah_changes *c, ah_slice name, ah_err *err);
@@ -62,12 +61,12 @@ ah_status ah_changes_show(ah_changes *c, ah_slice path, ah_err *err);
 ah_status ah_changes_hide(ah_changes *c, ah_slice path, ah_err *err);
 ah_status ah_changes_pick(ah_changes *c, bool picked, ah_slice name, ah_err *err);
 
-/* Takes out the additions whose tool is in the registry with the very same specification, and
- * puts them there: a conversation that goes on gets its handlers back. `brief`: a tool may be
- * there by its brief specification. */
+/* Removes the additions whose tool is in the registry with an equal specification, and puts
+ * their tools there: a continued conversation gets its handlers back. `brief`: a brief
+ * specification also counts as equal. */
 ah_status ah_changes_rebind(ah_changes *c, ah_registry *r, bool brief, ah_err *err);
-/* Leaves out the additions that yield, are not in the registry, and find no room beside all others
- * among the `most` tools that it may have. True: there were such. */
+/* Leaves out the additions that yield, are not in the registry, and do not fit beside the others
+ * among at most `most` tools. Returns true if there were any. */
 bool ah_changes_fit(ah_changes *c, const ah_registry *r, size_t most);
 
 #endif

@@ -1,5 +1,5 @@
-/* The operations on files, each made once of what a store can do: read, and take a list of
- * changes. Knows nothing of disks, and of overlays only that reading in one is noted. */
+/* Operations on files, each made once from a store's functions: read, and take a list of
+ * changes. It knows nothing of disks; of overlays it knows only that reads in one are recorded. */
 #include "state/fs.h"
 
 #include "state/fs_store.h"
@@ -86,7 +86,7 @@ ah_status ah_fs_stat(ah_fs *fs, ah_slice path, ah_fs_info *out, ah_err *err)
     return st;
 }
 
-/* No part ends inside a character, unless that is all there is. */
+/* No part ends inside a character, unless the part is shorter than one. */
 static void cut_part(ah_buf *out, size_t from)
 {
     size_t n = ah_utf8_cut(out->data + from, out->len - from);
@@ -177,7 +177,8 @@ ah_status ah_fs_change_now(ah_fs *fs, ah_fs_changes *list, ah_err *err)
     return st;
 }
 
-/* Plans the folder where it is missing, the outermost first; as deep as paths are. */
+/* Plans a missing folder and its missing parents, the outermost first; the recursion is as deep
+ * as paths are. */
 static ah_status plan_folder(ah_fs *fs, ah_fs_changes *list, ah_slice folder, ah_err *err)
 {
     ah_fs_info info;
@@ -213,7 +214,7 @@ ah_fs_change *ah_fs_plan(ah_fs *fs, ah_fs_changes *list, ah_slice path, ah_fs_ac
     return c;
 }
 
-/* Carries the list out if all went well so far. */
+/* Carries out the list if st is AH_OK. */
 static ah_status finish(ah_fs *fs, ah_fs_changes *list, ah_status st, ah_err *err)
 {
     if (st == AH_OK)
@@ -264,8 +265,8 @@ ah_status ah_fs_write(ah_fs *fs, ah_slice path, ah_slice bytes, ah_err *err)
     return put(fs, at, content, &was, NULL, err);
 }
 
-/* The content there is, changed by the operation; nothing there is an empty one where
- * something is appended. */
+/* Applies the operation to the present content; appending to a missing file starts with an empty
+ * one. */
 static ah_status change_content(ah_fs *fs, ah_slice path, const ah_fs_op *op, size_t *count,
                                 ah_err *err)
 {

@@ -1,5 +1,5 @@
-/* Changes of files as values: lists of them, and the operations (append, replace) that can
- * be done again upon another content. Says nothing of where files are kept. */
+/* Changes of files as values: lists of them, and operations (append, replace) that can be
+ * repeated on other content. Independent of where files are kept. */
 #include "state/fs_store.h"
 
 /* -- lists ------------------------------------------------------------------------------ */
@@ -31,7 +31,7 @@ ah_fs_change *ah_fs_changes_add(ah_fs_changes *list, ah_slice path, ah_fs_act ac
     return c;
 }
 
-/* From the end: what is asked for was mostly added just before. */
+/* From the end, because the requested path was mostly added last. */
 bool ah_fs_changes_have(const ah_fs_changes *list, ah_slice path)
 {
     for (size_t i = list->n; i-- > 0;)
@@ -94,7 +94,7 @@ static size_t count_matches(ah_slice in, ah_slice what)
     return n;
 }
 
-/* "3, 17, 90 ...": where the matches begin, the first ones of them. */
+/* Returns "3, 17, 90 ...": lines in which the first matches begin. */
 static const char *say_lines(ah_slice in, ah_slice what, char *out, size_t size)
 {
     const char *at, *from = in.p, *end = in.p + in.n;

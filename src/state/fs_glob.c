@@ -1,7 +1,6 @@
-/* Globs: *, ? and [a-z] within a name, ** for any folders, {a,b}. Braces are written out
- * first, at most AH_FS_MAX_ALTERNATIVES of them; what is left is matched without recursion,
- * by going back to the last star only, so that no pattern costs more than the product of
- * its length and the path's. */
+/* Globs: *, ? and [a-z] within a name, ** for any folders, {a,b}. Braces are expanded first, to
+ * at most AH_FS_MAX_ALTERNATIVES. The results are matched without recursion, going back to the
+ * last star only, so no pattern costs more than the product of its length and the path's. */
 #include "base/json.h" /* UTF-8 */
 #include "state/fs_store.h"
 
@@ -9,7 +8,7 @@ enum { MAX_TEXT = AH_FS_MAX_ALTERNATIVES * (AH_FS_MAX_PATTERN + 1) };
 
 /* -- braces ---------------------------------------------------------------------------------- */
 
-/* The end of what begins with `{` at p: its `}`; NULL: there is none. Sees nesting. */
+/* Returns the `}` of the `{` at p, with nesting; NULL: none. */
 static const char *closing(const char *p, const char *end)
 {
     int depth = 0;
@@ -22,7 +21,7 @@ static const char *closing(const char *p, const char *end)
     return NULL;
 }
 
-/* The end of the alternative that begins at p: a comma of this level, or the brace. */
+/* Returns the end of the alternative that begins at p: a comma of this level, or the brace. */
 static const char *alternative(const char *p, const char *end)
 {
     int depth = 0;
@@ -39,8 +38,8 @@ static ah_status bad(ah_err *err, const char *what, ah_slice pattern)
     return ah_fs_err(err, AH_FS_BAD_PATTERN, "%s in the pattern '%.*s'", what, AH_FMT(pattern));
 }
 
-/* Appends the pattern, at most AH_FS_MAX_PATTERN long, with its first {} written out: as
- * many patterns as that has alternatives. */
+/* Appends the pattern, at most AH_FS_MAX_PATTERN long, once for each alternative of its first
+ * {}. */
 static ah_status write_out(ah_fs_glob_set *g, ah_slice pattern, const char *open, ah_err *err)
 {
     const char *end = pattern.p + pattern.n, *close = closing(open, end), *at = open + 1;
@@ -61,7 +60,7 @@ static ah_status write_out(ah_fs_glob_set *g, ah_slice pattern, const char *open
     return AH_OK;
 }
 
-/* Takes the first of the patterns and puts it back at the end, whole or written out. */
+/* Takes the first pattern and puts it back at the end, unchanged or expanded. */
 static ah_status turn(ah_fs_glob_set *g, bool *changed, ah_err *err)
 {
     char first[AH_FS_MAX_PATTERN + 1];
@@ -100,7 +99,7 @@ ah_status ah_fs_glob_init(ah_fs_glob_set *g, const ah_mem *mem, ah_slice pattern
             st = turn(g, &changed, err);
     }
     if (!ah_buf_ok(&g->text))
-        return ah_err_nomem(err); /* as MAX_TEXT has room for all */
+        return ah_err_nomem(err); /* MAX_TEXT has room for all */
     return st == AH_OK ? check_sets(g, pattern, err) : st;
 }
 
@@ -111,7 +110,7 @@ void ah_fs_glob_clear(ah_fs_glob_set *g)
 
 /* -- names ---------------------------------------------------------------------------------- */
 
-/* The length of the UTF-8 character at p, which is well-formed. */
+/* Returns the length of the well-formed UTF-8 character at p. */
 static size_t char_len(const char *p)
 {
     unsigned char c = (unsigned char)*p;
@@ -119,13 +118,14 @@ static size_t char_len(const char *p)
     return c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
 }
 
-/* Characters compare as their bytes do: UTF-8 keeps the order. */
+/* Compares bytes, because UTF-8 keeps the order of characters. */
 static int compare_chars(const char *a, const char *b)
 {
     return ah_slice_cmp((ah_slice){a, char_len(a)}, (ah_slice){b, char_len(b)});
 }
 
-/* Behind the `]` of the set that begins at p, or NULL. `]` may be its first member. */
+/* Returns the place after the `]` of the set that begins at p, or NULL. `]` may be its first
+ * member. */
 static const char *set_end(const char *p, const char *end)
 {
     p += 1 + (p + 1 < end && p[1] == '!');
@@ -207,7 +207,7 @@ static ah_slice behind(ah_slice path, ah_slice name)
     return (ah_slice){path.p + used, path.n - used};
 }
 
-/* True if the path matches; with `leads`, if the path, a folder's, may begin one that matches. */
+/* True if the path matches; with `leads`, if an entry below this folder may match. */
 static bool match_path(ah_slice p, ah_slice s, bool leads)
 {
     ah_slice star = {NULL, 0}, from = {NULL, 0};
@@ -222,7 +222,7 @@ static bool match_path(ah_slice p, ah_slice s, bool leads)
             p = behind(p, want);
             s = behind(s, name);
         } else {
-            if (!star.p || from.p[0] == '.') /* ** passes over no hidden folder */
+            if (!star.p || from.p[0] == '.') /* ** matches no hidden folder */
                 return false;
             p = star;
             s = from = behind(from, first_name(from));

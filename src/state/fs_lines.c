@@ -1,7 +1,6 @@
-/* Reading a text by its lines: some of them, with their numbers, and how many there are. The
- * file is read in pieces, so that it may be larger than what is kept of it. Lines end with
- * \n or \r\n, which are not part of them; what follows the last end is a line if it is not
- * empty. Says of a file with NUL at its beginning that it is binary, and no more. */
+/* Reads lines of a text with their numbers, and counts them. It reads the file in pieces, so the
+ * file may be larger than memory. Lines end with \n or \r\n, which is not part of them; a
+ * non-empty rest is a line. A file with NUL at its beginning is only reported as binary. */
 #include "base/json.h" /* UTF-8 */
 #include "state/fs_store.h"
 
@@ -12,13 +11,13 @@ typedef struct scan {
     ah_slice path;
     ah_fs_lines *want;
     ah_fs_items *out;
-    ah_buf line;     /* of the current one, as far as it is shown */
-    uint64_t length; /* of it, so far */
+    ah_buf line;     /* the current line, as far as it is shown */
+    uint64_t length; /* of the current line so far */
     bool cr;         /* its last byte is \r */
     size_t shown;    /* bytes in `out` */
 } scan;
 
-/* True if the line that is being read is to be kept. */
+/* True if the current line is kept. */
 static bool is_kept(const scan *s)
 {
     return s->want->total + 1 >= s->want->first && s->out->n < s->out->max &&
@@ -37,7 +36,7 @@ static void take_bytes(scan *s, ah_slice bytes)
         ah_buf_add(&s->line, bytes.p, bytes.n < room ? bytes.n : room);
 }
 
-/* The bytes that are shown, as UTF-8. */
+/* Makes the shown bytes UTF-8. */
 static ah_status repair(scan *s, ah_slice *line, ah_buf *fixed, ah_err *err)
 {
     if (ah_utf8_valid(*line))
@@ -58,7 +57,7 @@ static ah_status keep_line(scan *s, ah_err *err)
 
     if (!ah_buf_ok(&s->line))
         return ah_err_nomem(err);
-    if (s->length < line.n) /* \r is not part of it */
+    if (s->length < line.n) /* the \r is not part of the line */
         line.n = (size_t)s->length;
     if (s->length > line.n)
         line.n = ah_utf8_cut(line.p, line.n);
@@ -132,7 +131,7 @@ static ah_status read_piece(scan *s, uint64_t offset, ah_buf *b, ah_fs_info *fir
     return AH_OK;
 }
 
-/* Once through the file. */
+/* Reads the file once. */
 static ah_status scan_file(scan *s, ah_fs_info *info, ah_err *err)
 {
     int64_t until = ah_fs_until(s->fs);
@@ -160,7 +159,7 @@ static ah_status scan_file(scan *s, ah_fs_info *info, ah_err *err)
     return st;
 }
 
-/* The number of lines has to be known before the last ones can be. */
+/* Counts the lines first, in order to find the last ones. */
 static ah_status find_first(scan *s, ah_fs_info *info, ah_err *err)
 {
     ah_status st;

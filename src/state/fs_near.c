@@ -1,10 +1,10 @@
-/* Suggests what was meant by a path that does not exist: the nearest names on its way, or a file of
- * the same name elsewhere. Only adds words to an error; looks at names, never into files, and not
- * at names that begin with `.` unless the path does. */
+/* Suggests what was meant by a missing path: the nearest names on its way, or a file of the same
+ * name elsewhere. It only adds text to an error. It reads names, never files, and no names that
+ * begin with `.` unless the path does. */
 #include "base/near.h"
 #include "state/fs_store.h"
 
-/* Appends the nearest name in the folder `at` to it; *yes: there is one. */
+/* Appends to `at` the nearest name in that folder; *yes: there is one. */
 static ah_status step_near(ah_fs *fs, ah_fs_path *at, ah_slice name, bool last, bool *yes,
                            ah_err *err)
 {
@@ -83,7 +83,7 @@ static ah_status same_name(ah_fs *fs, ah_slice path, ah_fs_path *at, bool *yes, 
     return st;
 }
 
-/* A name alone was mostly meant to be looked for; a path was mostly mistyped. */
+/* For a name alone a file elsewhere is more likely; for a path, a mistyped name. */
 static ah_status what_is_meant(ah_fs *fs, ah_slice path, ah_fs_path *at, bool *yes, ah_err *err)
 {
     bool whole = memchr(path.p, '/', path.n) != NULL;

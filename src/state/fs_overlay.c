@@ -1,13 +1,13 @@
-/* Overlays: the changes of fs_tree.c on top of another file system, and how they are handed
- * down to it: whole, after a look at what it has become since. What happens to files that
- * others changed meanwhile is in fs.h; the stores do the rest. */
+/* Overlays: changes of fs_tree.c over another file system, and how they are handed down:
+ * completely, after a check of its present state. fs.h states what happens to files that others
+ * changed meanwhile. */
 #include "state/fs_view.h"
 
 typedef struct settling {
     ah_fs_tree *t;
-    ah_fs *below;       /* the file system that the changes were made upon */
-    ah_fs *into;        /* the same, unless t is a view */
-    ah_fs_changes list; /* for `into` */
+    ah_fs *below;       /* the file system under the changes */
+    ah_fs *into;        /* the receiver; the same, unless t is a view */
+    ah_fs_changes list; /* changes for `into` */
 } settling;
 
 static ah_status conflict(ah_slice path, const char *what, ah_err *err)
@@ -29,7 +29,7 @@ static bool is_same_mode(const ah_fs_mode *a, const ah_fs_mode *b)
     return a->known == b->known && a->bits == b->bits;
 }
 
-/* Applies the operations once more, to the content below as it is now. */
+/* Repeats the operations on the present content below. */
 static ah_status redo(settling *s, const ah_fs_change *c, ah_text **out, ah_err *err)
 {
     ah_slice path = ah_text_slice(c->path);
@@ -53,7 +53,7 @@ static ah_status redo(settling *s, const ah_fs_change *c, ah_text **out, ah_err 
 
 /* -- one change ------------------------------------------------------------------------- */
 
-/* Adds what the change is for the file system below, which has `now` there. */
+/* Adds the change for the file system below, whose present entry is `now`. */
 static ah_status hand_down(settling *s, const ah_fs_change *c, const ah_fs_info *now, ah_err *err)
 {
     ah_fs_change *to = ah_fs_changes_add(&s->list, ah_text_slice(c->path), c->act);
@@ -70,8 +70,8 @@ static ah_status hand_down(settling *s, const ah_fs_change *c, const ah_fs_info 
     return AH_OK;
 }
 
-/* Reads the entry that is below now. A path that leads through a file is absent: the changes above
- * it in the list decide whether that is a conflict. */
+/* Reads the present entry below. A path through a file is missing: the changes above it in the
+ * list decide whether that is a conflict. */
 static ah_status look_below(settling *s, ah_slice path, ah_fs_info *now, ah_err *err)
 {
     ah_status st = s->below->store->stat(s->below, path, now, err);
@@ -82,8 +82,8 @@ static ah_status look_below(settling *s, ah_slice path, ah_fs_info *now, ah_err 
     return AH_OK;
 }
 
-/* Fails with a conflict if the parent folder was deleted. For a view, the overlay checks this when
- * it is committed. */
+/* Fails with a conflict if the parent folder was deleted. For a view, the overlay's commit
+ * checks this. */
 static ah_status check_parent(settling *s, ah_slice path, ah_err *err)
 {
     ah_slice folder = ah_fs_parent(path);
@@ -96,8 +96,8 @@ static ah_status check_parent(settling *s, ah_slice path, ah_err *err)
     return st == AH_OK && info.kind != AH_FS_FOLDER ? conflict(folder, "was deleted", err) : st;
 }
 
-/* Fails with a conflict if something was put into a folder that is to be deleted. For a view, the
- * overlay checks this. */
+/* Fails with a conflict if a folder to be deleted got new entries. For a view, the overlay
+ * checks this. */
 static ah_status check_emptied(settling *s, ah_slice folder, ah_err *err)
 {
     ah_fs_items in;
@@ -122,8 +122,8 @@ static ah_status check_emptied(settling *s, ah_slice folder, ah_err *err)
     return st;
 }
 
-/* Returns AH_OK if the change may replace what is there now: what was removed here to make room
- * must be unchanged below, and a folder must hold nothing that was not removed as well. */
+/* Returns AH_OK if the change may replace the present entry: an entry removed here to make room
+ * must be unchanged below, and a folder may contain only entries that were removed as well. */
 static ah_status check_room(settling *s, const ah_fs_change *c, ah_fs_kind own,
                             const ah_fs_info *now, ah_err *err)
 {
@@ -158,7 +158,7 @@ static ah_status settle_put(settling *s, const ah_fs_change *c, const ah_fs_info
             ah_text_set(&to->content, ah_text_ref(content));
         if (content ||
             (now->kind == AH_FS_FILE && !c->anew && is_same_mode(&c->mode, &c->was.mode)))
-            to->mode = now->mode; /* it is kept, whoever changed it meanwhile */
+            to->mode = now->mode; /* the present mode stays, even if it was changed meanwhile */
     }
     ah_text_unref(content);
     return st;
@@ -193,10 +193,10 @@ static ah_status settle_removal(settling *s, const ah_fs_change *c, const ah_fs_
     return st == AH_OK ? hand_down(s, c, now, err) : st;
 }
 
-/* Entries below an overlay may change without a conflict until the overlay is committed. The same
- * holds for a view if the entry that it changes is not in the overlay itself: *own is true then. An
- * entry that the call itself has put below gets its version there with the commit (`fresh`: the
- * file system that gets it). */
+/* Entries below an overlay may change without a conflict until the overlay is committed. The
+ * same holds for a view if the changed entry is not in the overlay itself; *own is then true. An
+ * entry that the call itself put below gets its version there with the commit (`fresh`: its file
+ * system). */
 static void settle_view(const settling *s, ah_fs_change *c, bool *own)
 {
     ah_slice path = ah_text_slice(c->path);
@@ -209,8 +209,8 @@ static void settle_view(const settling *s, ah_fs_change *c, bool *own)
     *own = ah_fs_view_put_below(s->t, path) || ah_fs_view_is_below(s->t, path);
 }
 
-/* True if an overlay that is committed in a call into another one has looked at an entry of that
- * one itself: the change then depends on nothing below. */
+/* True if an overlay that is committed in a call into another one has read an entry of that one
+ * itself: the change then depends on nothing below. */
 static bool is_of_overlay(const settling *s, const ah_fs_change *c)
 {
     const ah_fs_tree *into = (const ah_fs_tree *)s->into;
@@ -230,7 +230,7 @@ static ah_status settle(settling *s, ah_fs_change *c, ah_err *err)
     if ((st = look_below(s, ah_text_slice(c->path), &now, err)) != AH_OK)
         return st;
     settle_view(s, c, &own);
-    if (own || c->act == AH_FS_SEEN) /* an overlay must know on what its own writes depend */
+    if (own || c->act == AH_FS_SEEN) /* an overlay must know what its own writes depend on */
         return hand_down(s, c, is_of_overlay(s, c) ? &now : &c->was, err);
     if (c->pinned && !is_same(&now, &c->was))
         return conflict(ah_text_slice(c->path), "was changed", err);
@@ -266,7 +266,7 @@ static ah_status settle_all(settling *s, ah_err *err)
     return st;
 }
 
-/* Nothing is handed down: what there is takes the place of all. */
+/* Nothing is handed down: the view's content replaces everything. */
 static ah_status settle_emptied(const settling *s, ah_err *err)
 {
     bool own;
@@ -292,8 +292,8 @@ ah_status ah_fs_prepare(ah_fs *overlay, ah_err *err)
     return st;
 }
 
-/* Updates entries that were seen below before they had a version there. If one cannot be read, the
- * overlay's own commit ends in a conflict. `t` has the changes, or is `into` itself. */
+/* Updates entries that were read below before they had a version there. If one cannot be read,
+ * the overlay's own commit ends in a conflict. `t` has the changes, or is `into` itself. */
 static void refresh(const ah_fs_tree *t, ah_fs *into)
 {
     ah_fs_info now;

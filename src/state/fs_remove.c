@@ -1,8 +1,8 @@
-/* Deleting and renaming, of files and of whole folders. A rename is a copy of contents and a
- * removal in one list of changes, so that it is staged, checked and undone like any other. */
+/* Deletes and renames files and whole folders. A rename is a copy of contents and a removal in
+ * one list of changes, so it is staged, checked and undone like other changes. */
 #include "state/fs_store.h"
 
-/* One removal or rename at work; `to` empty for a removal. */
+/* A removal or rename in progress; for a removal `to` is empty. */
 typedef struct mover {
     ah_fs *fs;
     ah_fs_changes list;
@@ -19,7 +19,7 @@ static ah_status add_removal(mover *m, ah_slice path, const ah_fs_info *was, ah_
     return st;
 }
 
-/* The new path of `path`, which is `from` or below it. */
+/* Returns the new path of `path`, which is `from` or below it. */
 static ah_status new_path(const mover *m, ah_slice path, ah_fs_path *out, ah_err *err)
 {
     char joined[2 * AH_FS_MAX_PATH + 1];
@@ -51,7 +51,7 @@ static ah_status add_copy(mover *m, ah_slice path, ah_err *err)
     c->content = content;
     c->mode = from.mode;
     st = add_removal(m, path, &from, err);
-    m->list.item[m->list.n - 1].pinned = st == AH_OK; /* its content went elsewhere */
+    m->list.item[m->list.n - 1].pinned = st == AH_OK; /* its content was copied elsewhere */
     return st;
 }
 
@@ -90,7 +90,7 @@ static ah_status visit(ah_fs_walk *w, ah_slice path, const ah_fs_item *item, boo
     return st == AH_OK ? add_one(m, path, &was, err) : st;
 }
 
-/* `from` itself and all that is under it. */
+/* Adds `from` itself and everything under it. */
 static ah_status add_all(mover *m, const ah_fs_info *was, ah_err *err)
 {
     ah_fs_walk w = {.visit = visit, .ud = m, .strict = true};

@@ -1,5 +1,5 @@
-/* Looking for files: listing, walking, globs, and searching in contents. All of it goes
- * through a store's `list` and `read`, so that overlays are searched like what is below. */
+/* Finds files: listing, walking, globs, and searching contents. Everything uses a store's `list`
+ * and `read`, so overlays are searched like other stores. */
 #include <stdlib.h>
 
 #include "base/json.h" /* UTF-8 */
@@ -10,8 +10,8 @@ enum {
     LINE_SHOWN = 500,
     BINARY_LOOK = 8192,
     MAX_WHY = 1024,
-    ENTRY_STEPS = 20, /* to look at an entry of a folder */
-    LINE_BYTES = 64   /* of a line, looked through in a step */
+    ENTRY_STEPS = 20, /* for an entry of a folder */
+    LINE_BYTES = 64   /* bytes of a line searched in a step */
 };
 
 ah_status ah_fs_stopped(ah_err *err)
@@ -36,7 +36,7 @@ static void sort_found(ah_fs_items *f)
 
 /* -- listing and walking -------------------------------------------------------------------- */
 
-/* All entries of a folder, sorted. */
+/* Lists all entries of a folder, sorted. */
 static ah_status list_sorted(ah_fs *fs, ah_slice folder, ah_fs_items *out, ah_err *err)
 {
     ah_status st;
@@ -65,7 +65,7 @@ ah_status ah_fs_list(ah_fs *fs, ah_slice folder, ah_fs_items *out, ah_err *err)
     return ah_fs_advise(fs, folder, st, err);
 }
 
-/* Its work has ended. */
+/* Ends the walk, because its work has ended. */
 static ah_status stop_walk(ah_fs_walk *w, ah_err *err)
 {
     w->stop = w->truncated = true;
@@ -78,8 +78,7 @@ static void set_length(ah_fs_path *p, size_t n)
     p->s[n] = '\0';
 }
 
-/* One that cannot be listed is left out, as it may be gone by now, unless that is to be an
- * error. */
+/* Lists a folder. One that cannot be listed may be gone: it is left out, unless `strict`. */
 static ah_status list_next(ah_fs *fs, ah_fs_walk *w, ah_fs_items *in, ah_err *err)
 {
     ah_status st = list_sorted(fs, ah_fs_path_slice(&w->at), in, err);
@@ -120,8 +119,8 @@ static ah_status walk_entry(ah_fs *fs, int depth, ah_fs_walk *w, const ah_fs_ite
     return AH_OK;
 }
 
-/* Recursive, `depth` names deep at most. The path is one for all levels, so that a level takes no
- * more of the stack than its list. */
+/* Recursive, at most `depth` names deep. All levels share one path, so a level's stack is only
+ * its list. */
 static ah_status walk(ah_fs *fs, int depth, ah_fs_walk *w, ah_err *err)
 {
     size_t here = w->at.n;
@@ -162,21 +161,21 @@ ah_status ah_fs_walk_run(ah_fs *fs, ah_slice folder, ah_fs_walk *w, ah_err *err)
 
 typedef struct hunt {
     ah_fs *fs;
-    ah_slice from; /* the folder that paths are matched from */
+    ah_slice from; /* folder that paths are relative to */
     ah_fs_glob_set glob;
-    bool name_only; /* the glob is for names */
-    bool any;       /* there is no glob: all but those that begin with `.` */
+    bool name_only; /* the glob applies to names */
+    bool any;       /* no glob: all names except those that begin with `.` */
     ah_fs_items *out;
     const ah_fs_grep *what;
-    ah_pattern *pattern; /* NULL: `plain` is looked for */
+    ah_pattern *pattern; /* NULL: searches `plain` */
     ah_slice plain;
-    char folded[AH_FS_MAX_PATTERN];     /* it, where case is ignored */
-    ah_slice before[AH_FS_MAX_CONTEXT]; /* the lines before the one at hand, not yet kept */
-    size_t n_before, after;             /* so many; so many more are kept behind a match */
-    size_t counted;                     /* in the file at hand */
+    char folded[AH_FS_MAX_PATTERN];     /* folded `plain`, if case is ignored */
+    ah_slice before[AH_FS_MAX_CONTEXT]; /* lines before the current one, not yet kept */
+    size_t n_before, after;             /* number of these; number of lines to keep after a match */
+    size_t counted;                     /* matches in the current file */
     int64_t until;
-    ah_work work; /* matches, of all files */
-    ah_buf line;  /* repaired, where it is not UTF-8 */
+    ah_work work; /* of the matching, in all files */
+    ah_buf line;  /* repaired, if it is not UTF-8 */
 } hunt;
 
 static ah_slice below_folder(ah_slice path, ah_slice folder)
@@ -233,7 +232,7 @@ bool ah_fs_is_late(const ah_fs *fs, int64_t until)
     return fs->o.clock_ns && fs->o.clock_ns() >= until;
 }
 
-/* A pattern without any sign that means more is the text itself, in every build. */
+/* A pattern without special characters is plain text, in every build. */
 static bool is_plain(ah_slice pattern)
 {
     for (size_t i = 0; i < pattern.n; i++)
@@ -249,7 +248,7 @@ static ah_slice fold(char *to, ah_slice s)
     return (ah_slice){to, s.n};
 }
 
-/* The reason is worth more than the end of a long pattern. */
+/* The reason is kept; a long pattern is cut. */
 static ah_status refuse_pattern(ah_slice pattern, ah_buf *why, ah_err *err)
 {
     ah_status st;
@@ -293,7 +292,7 @@ static ah_status compile(hunt *h, const ah_fs_grep *what, ah_err *err)
     return st;
 }
 
-/* The line as UTF-8. */
+/* Makes the line UTF-8. */
 static ah_status as_text(hunt *h, ah_slice *line, ah_err *err)
 {
     if (ah_utf8_valid(*line))
@@ -392,7 +391,7 @@ static void remember(hunt *h, ah_slice line)
     h->before[h->n_before++] = line;
 }
 
-/* A line that matches, with those before it. */
+/* Keeps a matching line, with the lines before it. */
 static ah_status keep_match(hunt *h, ah_slice path, size_t n, ah_slice line, ah_err *err)
 {
     size_t first = n - h->n_before;
@@ -450,7 +449,8 @@ static bool is_binary(const ah_buf *b)
     return b->len && memchr(b->data, '\0', b->len < BINARY_LOOK ? b->len : BINARY_LOOK);
 }
 
-/* One that cannot be read, as it may be gone by now, is left out like one that is too large. */
+/* Searches a file. One that cannot be read may be gone: it is left out, as one that is too
+ * large. */
 static ah_status search_file(hunt *h, ah_slice path, uint64_t size, ah_err *err)
 {
     ah_fs_info info;

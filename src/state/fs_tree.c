@@ -1,11 +1,11 @@
-/* Files as a sorted list of changes in memory: alone (a file system in memory), or on top of
- * another one (an overlay, whose transactions are in fs_overlay.c). A path that has no change
- * is what the file system below has there; alone, it is absent. */
+/* Files as a sorted list of changes in memory: alone (a file system in memory), or over another
+ * one (an overlay, whose transactions are in fs_overlay.c). A path without a change is read
+ * below; alone, it is missing. */
 #include "state/fs_tree.h"
 
 /* -- finding ------------------------------------------------------------------------------- */
 
-/* The index of the path's node, or the one at which it would be inserted. */
+/* Returns the index of the path's node, or the one for its insertion. */
 static size_t place_of(const ah_fs_tree *t, ah_slice path)
 {
     size_t low = 0, high = t->n;
@@ -48,12 +48,13 @@ static ah_status below_file(ah_slice path, ah_err *err)
                      AH_FMT(path));
 }
 
-/* WITHIN: below, in a folder that was made here; absent if a file is in the way there. */
+/* WITHIN: below, in a folder made here; missing if a file is in the way there. */
 typedef enum whose { OURS, BELOW, WITHIN, NOBODYS } whose;
 
-/* Finds the owner of the path: a change here, of the path or of a folder above it, decides before
- * the file system below is read, which may have another kind of entry there. AH_FS_NOT_A_FOLDER if
- * one of the folders is a file here, as on a disk. *c: the change of the path itself, or NULL. */
+/* Finds the owner of the path. A change here, of the path or of a folder above it, decides
+ * before the file system below is read, because that may have another kind of entry.
+ * AH_FS_NOT_A_FOLDER if one of the folders is a file here, as on a disk. *c: the change of the
+ * path itself, or NULL. */
 static ah_status find_owner(ah_fs_tree *t, ah_slice path, ah_fs_change **c, whose *out, ah_err *err)
 {
     *out = t->fs.below ? BELOW : NOBODYS;
@@ -132,7 +133,7 @@ static ah_status tree_read(ah_fs *fs, ah_slice path, uint64_t offset, size_t lim
 
 /* -- listing -------------------------------------------------------------------------------- */
 
-/* Adds the entries of the folder that are here. */
+/* Adds the folder's entries of this list. */
 static ah_status list_own(ah_fs_tree *t, ah_slice folder, ah_fs_items *out)
 {
     for (size_t i = folder.n ? place_of(t, folder) : 0; i < t->n; i++) {
@@ -151,7 +152,7 @@ static ah_status list_own(ah_fs_tree *t, ah_slice folder, ah_fs_items *out)
     return AH_OK;
 }
 
-/* Adds the entries of the folder that are below and were not changed here. */
+/* Adds the folder's entries below that were not changed here. */
 static ah_status list_below(ah_fs_tree *t, ah_slice folder, ah_fs_items *out, ah_err *err)
 {
     ah_fs *below = t->fs.below;
@@ -196,7 +197,7 @@ static ah_status tree_list(ah_fs *fs, ah_slice folder, ah_fs_items *out, ah_err 
         return ah_err_nomem(err);
     if (!fs->below || w == NOBODYS)
         return AH_OK;
-    if (w == OURS) { /* there may be one below by now, or none any more */
+    if (w == OURS) { /* an entry below may have appeared or disappeared */
         st = stat_within(fs->below, folder, &info, err);
         if (st != AH_OK || info.kind != AH_FS_FOLDER)
             return st;
@@ -206,10 +207,10 @@ static ah_status tree_list(ah_fs *fs, ah_slice folder, ah_fs_items *out, ah_err 
 
 /* -- changing --------------------------------------------------------------------------------- */
 
-/* Made by prepare: the changes as they will stand in the list. */
+/* Made by prepare: the changes in their future form. */
 typedef struct plan {
     size_t n;
-    size_t most; /* places promised to it */
+    size_t most; /* places reserved for it */
     ah_fs_change *node[];
 } plan;
 
@@ -230,18 +231,18 @@ static void tree_drop(ah_fs *fs, void *ticket)
     ah_free(fs->mem, p);
 }
 
-/* True if the entry after the change does not depend on the one below. */
+/* True if the entry after the change is independent of the one below. */
 static bool stands_alone(const ah_fs_change *c)
 {
     return c && c->act != AH_FS_SEEN && c->n_ops == 0;
 }
 
-/* Sets *to, which is zero, to `c` on top of `old`, which may be NULL. False when out of memory. */
+/* Sets *to, zero before, to `c` over `old`, which may be NULL. False: out of memory. */
 static bool merge(const ah_fs_tree *t, const ah_fs_change *old, const ah_fs_change *c,
                   ah_fs_change *to)
 {
     const ah_mem *mem = t->fs.mem;
-    bool keeps = old && c->act == AH_FS_SEEN; /* only more is known of it */
+    bool keeps = old && c->act == AH_FS_SEEN; /* the change only adds knowledge of the entry */
 
     ah_fs_change_copy(to, keeps ? old : c);
     to->serial = keeps ? old->serial : 0;
@@ -289,7 +290,7 @@ static ah_status plan_node(ah_fs_tree *t, plan *p, const ah_fs_change *c, ah_err
     return merge(t, old, c, to) ? AH_OK : ah_err_nomem(err);
 }
 
-/* Room that is the plan's until it is committed or dropped, whatever other plans take. */
+/* Reserves room for the plan until it is committed or dropped, independent of other plans. */
 static bool promise(ah_fs_tree *t, plan *p, size_t n)
 {
     ah_fs_change **room =

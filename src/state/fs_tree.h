@@ -1,5 +1,5 @@
-/* The list of changes that memory and overlays are: fs_tree.c keeps it, fs_overlay.c hands
- * it down. For nobody else. */
+/* The list of changes behind memory and overlays: fs_tree.c keeps it, fs_overlay.c hands it
+ * down. It owns its changes. */
 #ifndef AH_STATE_FS_TREE_H
 #define AH_STATE_FS_TREE_H
 
@@ -9,17 +9,17 @@ typedef struct ah_fs_tree {
     ah_fs fs;
     ah_fs_change **node; /* sorted by path */
     size_t n, cap;
-    size_t promised;   /* places that plans not yet committed may take */
-    size_t bytes;      /* of their contents */
-    bool prepared;     /* an overlay's: */
-    void *ready;       /* the ticket of the file system below; NULL: nothing to do there */
-    uint64_t ready_at; /* its commits, then */
-    ah_fs *into;       /* a view's: the overlay that gets its changes; NULL: the one below */
-    uint64_t made_at;  /* a view's: edits of what is in the overlay, when it was made, ... */
-    uint64_t took_at;  /* ... and when that was committed in the call, ... */
+    size_t promised;   /* places reserved by plans that are not yet committed */
+    size_t bytes;      /* of the contents */
+    bool prepared;     /* for overlays: */
+    void *ready;       /* ticket of the file system below; NULL: nothing to do there */
+    uint64_t ready_at; /* number of its commits at that time */
+    ah_fs *into;       /* of a view: the overlay that gets its changes; NULL: the one below */
+    uint64_t made_at;  /* of a view: edits of the overlay's content when it was made, ... */
+    uint64_t took_at;  /* ... and when the overlay was committed in the call, ... */
     bool took;         /* ... if it was */
-    uint64_t edits;    /* of what is listed, so far */
-    bool quiet;        /* what was only looked at is not told to the file system below */
+    uint64_t edits;    /* number of edits of the list so far */
+    bool quiet;        /* entries that were only read are not reported to the file system below */
 } ah_fs_tree;
 
 extern const ah_fs_store ah_fs_tree_store;

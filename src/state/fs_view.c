@@ -1,16 +1,16 @@
-/* Views: what a call has of an overlay that it did not make. Its own changes lie upon those of the
- * overlay, and below both is what the call has of the file system that the overlay is on: so it
- * sees in the overlay what it wrote below it, too.
+/* Views: a call's view of an overlay that it did not make. Its own changes are over those of the
+ * overlay, and below both is the call's view of the file system under the overlay. So it also sees
+ * in the overlay what it wrote below.
  *
- *     the view (the call's changes)  ->  window (what is in the overlay)  ->  the call's own base
+ *    the view (the call's changes)  ->  window (the overlay's content)  ->  the call's own base
  *
- * A window keeps nothing; it shows the changes of an overlay, and of the views of the calls around,
- * upon another base than theirs. Committing and dropping the overlay in a call moves or forgets
- * what the view shows and hides the window: the overlay itself is emptied with the call's
- * commit. */
+ * A window stores nothing: it shows the changes of an overlay, and of the views of the calls
+ * around, over another base than theirs. If the call commits or drops the overlay, the content
+ * of the view is moved or discarded, and the window is hidden; the overlay itself is emptied
+ * with the call's commit. */
 #include "state/fs_view.h"
 
-enum { MAX_LAYERS = 16 }; /* calls in calls that see one overlay, and the overlay */
+enum { MAX_LAYERS = 16 }; /* views of nested calls on one overlay, and the overlay */
 
 typedef struct window {
     ah_fs fs; /* below: the base */
@@ -39,7 +39,7 @@ static size_t layers_of(const window *w, const ah_fs_tree **out)
     return n;
 }
 
-/* The layers as overlays of each other and of the window's base; they own nothing. */
+/* Makes the layers overlays of each other and of the window's base; they own nothing. */
 static ah_fs *look_through(ah_fs *fs, ah_fs_tree *face)
 {
     const ah_fs_tree *layer[MAX_LAYERS];
@@ -84,7 +84,7 @@ static void window_free(ah_fs *fs)
     ah_free(fs->mem, fs);
 }
 
-/* Nothing is committed into a window: the view knows where its changes go. */
+/* Nothing is committed into a window, because the view knows the receiver of its changes. */
 static const ah_fs_store window_store = {
     .stat = window_stat,
     .read = window_read,
@@ -94,8 +94,8 @@ static const ah_fs_store window_store = {
 
 /* -- asking ---------------------------------------------------------------------------------- */
 
-/* The number of edits of all that the window shows: a sum, since no layer's number ever
- * decreases. */
+/* Returns the number of edits of everything that the window shows: a sum, because no layer's
+ * number decreases. */
 static uint64_t edits_of(const window *w)
 {
     const ah_fs_tree *layer[MAX_LAYERS];
@@ -151,7 +151,7 @@ ah_fs *ah_fs_view_saw(const ah_fs_tree *view, ah_slice path, const ah_fs_info *w
     while (w) {
         ah_fs_tree *base = (ah_fs_tree *)w->fs.below;
         ah_fs_info put;
-        ah_err ignored; /* what is in a list is always there */
+        ah_err ignored; /* a listed entry is always present */
 
         if (decides(base, path) && base->fs.store->stat(&base->fs, path, &put, &ignored) == AH_OK &&
             put.kind == was->kind && memcmp(&put.version, &was->version, sizeof put.version) == 0)
@@ -247,7 +247,7 @@ static ah_status copy_layer(ah_fs *to, const ah_fs_tree *layer, ah_err *err)
     return st;
 }
 
-/* All that the view shows beside its base, in an overlay of that. */
+/* Copies everything that the view shows, except its base, into an overlay of the base. */
 static ah_status copy_all(const ah_fs_tree *view, ah_fs *to, ah_err *err)
 {
     const ah_fs_tree *layer[MAX_LAYERS];
@@ -258,7 +258,7 @@ static ah_status copy_all(const ah_fs_tree *view, ah_fs *to, ah_err *err)
     return st == AH_OK ? copy_layer(to, view, err) : st;
 }
 
-/* Only an overlay is told what was looked at, as outside of calls. */
+/* Reads are reported only to an overlay, as outside of calls. */
 ah_status ah_fs_view_commit(ah_fs *fs, ah_err *err)
 {
     ah_fs_tree *view = (ah_fs_tree *)fs;
@@ -317,6 +317,6 @@ void ah_fs_view_replace(ah_fs_tree *view)
     view->node = node;
     view->cap = cap;
     view->n = view->bytes = 0;
-    if (window_of(into->fs.below)) /* the overlay of a call around this one's: goes on upwards */
+    if (window_of(into->fs.below)) /* overlay of a call around this one: continue upwards */
         hide(into, view->took, edits_of(window_of(into->fs.below)));
 }

@@ -1,4 +1,4 @@
-/* Persistent lists: cells that share what is below them. */
+/* Persistent lists: cells that share all older cells. */
 #include "state/list.h"
 
 ah_cell *ah_cell_ref(ah_cell *c)
@@ -38,7 +38,7 @@ void ah_list_set(ah_list *l, ah_cell *head)
     ah_cell_unref(l->mem, old);
 }
 
-/* The newer values, the newest first. */
+/* Returns the newer values, the newest first. */
 static ah_text **values_above(const ah_list *l, size_t n)
 {
     ah_text **v = ah_alloc(l->mem, (n + 1) * sizeof *v);

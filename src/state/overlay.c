@@ -1,4 +1,4 @@
-/* Overlays and their two ends, commit and drop. What a participant does is its own. */
+/* Overlays and their two ends, commit and drop. */
 #include "state/overlay.h"
 
 /* -- anchors ------------------------------------------------------------------------ */
@@ -117,7 +117,7 @@ static void forget_entries(ah_overlay *o)
     o->n = o->cap = 0;
 }
 
-/* The participants have left. */
+/* Called when the participants have left. */
 static void leave(ah_overlay *o)
 {
     o->closed = true;

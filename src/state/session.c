@@ -1,5 +1,4 @@
-/* Reading and writing sessions: layers, overlays' and the session's own, and what commit
- * does with them. */
+/* Reading and writing sessions: layers of overlays, the session's own layer, and commit. */
 #include "state/session_state.h"
 
 /* -- life --------------------------------------------------------------------------------- */
@@ -59,7 +58,7 @@ static void clear_layer(layer *l)
 
 void ah_session_unref(ah_session *s)
 {
-    while (s && --s->refs == 0) { /* not a recursion: a family may be deep */
+    while (s && --s->refs == 0) { /* a loop, because a family may be deep */
         ah_session *parent = s->parent;
 
         clear_layer(&s->own);
@@ -125,7 +124,7 @@ static layer *join(ah_session *s, ah_overlay *o, ah_err *err)
     return l;
 }
 
-/* After it the next n slices can be touched without failing. */
+/* Makes room: the next n slices can then be touched without failing. */
 static bool reserve(layer *l, size_t n)
 {
     touched *t = n ? ah_grow(l->mem, l->touched, &l->cap, l->n + n, sizeof *t) : NULL;
@@ -188,7 +187,7 @@ static void drop_edits(const ah_mem *mem, ah_edit *edit, size_t n)
         ah_cell_unref(mem, edit[i].head);
 }
 
-/* Sets all, logs in the session's own layer, or does nothing. Takes the heads. */
+/* Sets all heads, those of logs in the session's own layer, or does nothing. Takes the heads. */
 static ah_status write(layer *l, ah_session *s, ah_edit *edit, size_t n, ah_err *err)
 {
     if (!reserve(l, n) || !reserve(&s->own, n)) {
@@ -200,8 +199,8 @@ static ah_status write(layer *l, ah_session *s, ah_edit *edit, size_t n, ah_err 
     return AH_OK;
 }
 
-/* Writes, and keeps the changes that led there: NULL where there is nothing to do again,
- * since no overlay is in between. Takes heads and changes. */
+/* Writes, and keeps the changes behind it: NULL if nothing is to be repeated, because there is
+ * no overlay. Takes heads and changes. */
 static ah_status apply(ah_session *s, ah_overlay *o, ah_edit *edit, size_t n, change *made,
                        ah_err *err)
 {
@@ -248,8 +247,8 @@ static ah_status reduce(ah_session *s, ah_overlay *o, const rule *r, const ah_se
     return st;
 }
 
-/* Runs the reducers of the event: *n edits were made, also on failure. On a conflict (again) logs
- * are left out: they have the event already. */
+/* Runs the reducers of the event; *n edits were made, also on failure. After a conflict (again)
+ * logs are left out: they have the event already. */
 static ah_status reduce_all(ah_session *s, ah_overlay *o, int id, ah_text *value, bool again,
                             ah_edit *edit, size_t *n, ah_err *err)
 {
@@ -401,14 +400,14 @@ static bool in_conflict(const layer *l, const ah_overlay *below)
     return false;
 }
 
-/* Makes all changes again, in their order, on what is there now. */
+/* Repeats all changes, in order, on the present slices. */
 static ah_status start_again(layer *l, ah_err *err)
 {
     touched *old = l->touched;
     size_t n = l->n;
     ah_status st = AH_OK;
 
-    l->touched = NULL; /* the slices are read as if this layer had changed nothing */
+    l->touched = NULL; /* slices are read as if this layer had changed nothing */
     l->n = l->cap = 0;
     for (const change *c = l->first; c && st == AH_OK; c = c->next)
         st = do_again(l, c, err);

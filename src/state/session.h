@@ -1,18 +1,7 @@
-/* A session: what an agent knows beside its conversation, as typed slices (seed 002, Session
- * Integration). A slice is a list of values of one type, as canonical JSON; it changes when
- * an *event*, a value of some type, is dispatched to the reducers registered for it.
- *
- * Tool calls change a session in their overlay (state/overlay.h): the session's layer there
- * keeps the heads of the slices it touched and the changes it made. Commit swaps the heads
- * where nothing else has changed them meanwhile; else the changes are made again on what is
- * there now, through the reducers, so that siblings never erase each other. What a call does
- * not touch costs it nothing, however large it is.
- *
- * The policy `log` is for what must be known though the call failed: such slices are outside
- * all overlays; what goes to them is there at once and stays.
- *
- * A child session reads through to its parent and writes its own: a slice is the parent's
- * until the child first changes it. They share types and reducers. */
+/* A session: an agent's data beside its conversation, in typed slices (seed 002, Session
+ * Integration). A slice is a list of values of one type, as canonical JSON. It changes when an
+ * *event*, a value of some type, is dispatched to the reducers of that type. A session is
+ * reference-counted. */
 #ifndef AH_STATE_SESSION_H
 #define AH_STATE_SESSION_H
 
@@ -21,21 +10,32 @@
 #include "state/list.h"
 #include "state/overlay.h"
 
+/* Tool calls change a session in their overlay (state/overlay.h): the session's layer there keeps
+ * the heads of the touched slices and the changes. Commit swaps heads that are unchanged below;
+ * otherwise it repeats the changes through the reducers on the present slices, so that sibling
+ * calls never overwrite each other. Untouched slices cost nothing, however large.
+ *
+ * The policy `log` is for data that must survive a failed call: such slices are outside all
+ * overlays, and changes of them are immediate and stay.
+ *
+ * A child session reads through to its parent and writes its own: a slice is the parent's until
+ * the child first changes it. They share types and reducers. */
+
 typedef struct ah_session ah_session;
 
-/* In all that follows: `id` is a type of the session, `o` the overlay in which to read or
- * write (NULL: none, at once), `value` canonical JSON that the type's schema accepts. */
+/* Below, `id` is a type of the session, `o` the overlay in which to read or write (NULL: none,
+ * immediately), `value` canonical JSON that the type's schema accepts. */
 
 enum { AH_MAX_TYPES = 1024 };
 
-ah_session *ah_session_new(const ah_mem *mem, ah_session *parent); /* parent: referenced, or NULL */
-/* Makes a copy with the same types, reducers and parent, and with the slices of s as they are now,
- * without staged changes of overlays; later changes of one do not show in the other. NULL: out of
- * memory. */
+/* parent: adds a reference; may be NULL */
+ah_session *ah_session_new(const ah_mem *mem, ah_session *parent);
+/* Makes a copy with the same types, reducers and parent, and with the present slices of s,
+ * without staged changes of overlays. Later changes are independent. NULL: out of memory. */
 ah_session *ah_session_copy(const ah_session *s);
 ah_session *ah_session_ref(ah_session *s);
-void ah_session_unref(ah_session *s); /* NULL is fine */
-/* The topmost parent, or s. Types and reducers are its. */
+void ah_session_unref(ah_session *s); /* NULL does nothing */
+/* Returns the topmost parent, or s itself. It owns the types and reducers. */
 ah_session *ah_session_root(ah_session *s);
 
 /* -- types and reducers ------------------------------------------------------------- */
@@ -45,9 +45,9 @@ typedef struct ah_session_event {
     ah_text *value; /* NULL: a success without a value */
 } ah_session_event;
 
-/* Changes `list`, which is the slice as it was, into what it is to be. The old list is not
- * affected, and forgotten only if AH_OK is returned by this and all other reducers of the
- * event. Must be pure: on a conflict it is called again on another list. */
+/* Changes `list`, the slice before the event, into the slice after it. The old list is
+ * unaffected, and replaced only if this and all other reducers of the event return AH_OK. Must
+ * be pure: after a conflict it is called again with another list. */
 typedef ah_status (*ah_reduce_fn)(void *ud, ah_slice slice, const ah_session_event *e,
                                   ah_list *list, ah_err *err);
 
@@ -58,59 +58,57 @@ typedef enum ah_keep { AH_KEEP_APPEND, AH_KEEP_LATEST, AH_KEEP_BY_KEY } ah_keep;
 typedef struct ah_slice_options {
     ah_policy policy;
     ah_keep keep;
-    ah_slice key; /* AH_KEEP_BY_KEY: a value replaces the one with the same member of this name */
+    ah_slice key; /* AH_KEEP_BY_KEY: a value replaces the one with an equal member of this name */
 } ah_slice_options;
 
-/* Makes a type known, or finds it. schema NULL: any JSON. AH_USAGE where the name is taken
- * by a type with another schema. */
+/* Adds a type, or finds it. schema NULL: any JSON. Fails with AH_USAGE if a type with another
+ * schema has the name. */
 ah_status ah_session_type(ah_session *s, ah_slice name, ah_schema *schema, int *id, ah_err *err);
-/* Gives the type a slice. options NULL: the defaults for a new one, no change of an old one.
- * AH_USAGE where the policy would change. */
+/* Gives the type a slice. options NULL: defaults for a new slice, no change of an old one. Fails
+ * with AH_USAGE if the policy would change. */
 ah_status ah_session_keep(ah_session *s, int id, const ah_slice_options *options, ah_err *err);
-/* Sets the reducer of a slice for a type of event; it replaces an old one. ud is taken on
+/* Sets the reducer of a slice for a type of event, in place of an old one. ud is taken on
  * success. */
 ah_status ah_session_reduce(ah_session *s, int slice, int event, ah_reduce_fn fn, ah_value ud,
                             ah_err *err);
 
-/* Sets the ready-made reducer of AH_KEEP_BY_KEY. */
+/* Sets the built-in reducer of AH_KEEP_BY_KEY. */
 ah_status ah_session_reduce_by_key(ah_session *s, int slice, int event, ah_slice key, ah_err *err);
 
 int ah_session_find(const ah_session *s, ah_slice name); /* -1: no such type */
-int ah_session_types(const ah_session *s);               /* ids are 0 to this - 1 */
+int ah_session_types(const ah_session *s);               /* ids are 0 to this number - 1 */
 ah_slice ah_session_name(const ah_session *s, int id);
 bool ah_session_has_slice(const ah_session *s, int id);
 
-/* Canonical JSON as a value of the type, its defaults filled in. AH_TOOL_VALIDATION says
- * what is wrong with it. */
+/* Returns canonical JSON as a value of the type, with its defaults. Fails with
+ * AH_TOOL_VALIDATION. */
 ah_status ah_session_check(const ah_session *s, int id, ah_slice json, ah_text **out, ah_err *err);
 
 /* -- reading and writing -------------------------------------------------------------- */
 
-/* Borrowed, until something is written; NULL: empty. */
+/* Borrowed until the next write; NULL: empty. */
 ah_cell *ah_session_head(const ah_session *s, const ah_overlay *o, int slice);
 
-/* Each changes everything it is to change, or nothing. The error is that of a reducer,
- * AH_NOMEM, or AH_USAGE where the call of the overlay is over. */
+/* Each makes all of its changes, or none. Fails with the error of a reducer, AH_NOMEM, or
+ * AH_USAGE if the overlay's call is over. */
 ah_status ah_session_dispatch(ah_session *s, ah_overlay *o, int id, ah_text *value, ah_err *err);
 ah_status ah_session_append(ah_session *s, ah_overlay *o, int slice, ah_text *value, ah_err *err);
 ah_status ah_session_set(ah_session *s, ah_overlay *o, int slice, ah_cell *head, ah_err *err);
 
-/* A successful tool's value: dispatched if its type is known, else nothing. json.p NULL: the
- * success had none. */
+/* Dispatches a successful tool's value if its type is known. json.p NULL: there is no value. */
 ah_status ah_session_take(ah_session *s, ah_overlay *o, ah_slice type, ah_slice json, ah_err *err);
 
 /* -- snapshots (session_text.c) ---------------------------------------------------------- */
 
-/* {"agenthost_session":1,"slices":{"Name":[...]}}: the slices that hold anything, by name. With
- * those of another snapshot (.p NULL: none) that this session does not have, behind them. */
+/* Appends {"agenthost_session":1,"slices":{"Name":[...]}}: the non-empty slices, by name,
+ * followed by the slices of another snapshot (.p NULL: none) that this session does not have. */
 void ah_session_print(const ah_session *s, const ah_overlay *o, ah_slice kept, ah_buf *out);
-/* Sets the slices to those of a snapshot: those it does not name are empty afterwards, but
- * logs that hold anything stay as they are. AH_USAGE where the text is no snapshot, names a
- * slice that is not there (`known`: which is left out then), or holds a value that its type
- * refuses. */
+/* Sets the slices to those of a snapshot: others become empty, except non-empty logs, which
+ * stay. Fails with AH_USAGE if the text is not a snapshot, names an unknown slice (ignored if
+ * `known`), or contains a value that its type refuses. */
 ah_status ah_session_restore(ah_session *s, ah_overlay *o, ah_slice text, bool known, ah_err *err);
 
-/* For session_text.c: sets several at once. Takes the heads, also on failure. */
+/* For session_text.c: sets several slices at once. Takes the heads, also on failure. */
 typedef struct ah_edit {
     int slice;
     ah_cell *head;

@@ -1,11 +1,11 @@
-/* The inside of a session, for session.c (reading and writing) and session_types.c (types
- * and reducers). Nobody else includes it. */
+/* The inside of a session, for session.c (reading and writing) and session_types.c (types and
+ * reducers). */
 #ifndef AH_STATE_SESSION_STATE_H
 #define AH_STATE_SESSION_STATE_H
 
 #include "state/session.h"
 
-/* A reducer of the event's type it is listed under. */
+/* A reducer, listed under its type of event. */
 typedef struct rule {
     int slice;
     ah_reduce_fn fn;
@@ -21,7 +21,7 @@ typedef struct kind {
     size_t n, cap;
 } kind;
 
-/* Of a session and its children. */
+/* Shared by a session and its children. */
 typedef struct catalog {
     const ah_mem *mem;
     size_t refs;
@@ -31,30 +31,30 @@ typedef struct catalog {
 
 /* A slice that a layer has changed. */
 typedef struct touched {
-    ah_session *session; /* a reference, but in a session's own layer */
+    ah_session *session; /* holds a reference, except in a session's own layer */
     int slice;
-    ah_cell *base; /* what it was outside of the overlay; not kept in a session's own layer */
+    ah_cell *base; /* its head outside the overlay; unused in a session's own layer */
     ah_cell *head;
 } touched;
 
-/* A change in an overlay, recorded so that it can be made again on a conflict. */
+/* A change in an overlay, recorded so that it can be repeated after a conflict. */
 typedef struct change {
     struct change *next;
-    ah_session *session; /* a reference */
+    ah_session *session; /* holds a reference */
     enum { CHANGE_EVENT, CHANGE_APPEND, CHANGE_SET } what;
-    int id;         /* EVENT: a type; else a slice */
+    int id;         /* EVENT: a type; otherwise a slice */
     ah_text *value; /* EVENT (NULL: none), APPEND */
     ah_cell *head;  /* SET */
 } change;
 
-/* The changes of a session and its parents and children in one overlay: together, since a
- * child reads through, so that the order of their changes matters. Or a session's own state. */
+/* The changes of a session, its parents and its children in one overlay. They are together
+ * because a child reads through, so that the order of changes matters. Or a session's own state. */
 typedef struct layer {
-    ah_participant part; /* first: overlays know it by this; key: the catalog */
+    ah_participant part; /* first member, known to overlays; key: the catalog */
     const ah_mem *mem;
     touched *touched;
     size_t n, cap;
-    change *first, **last; /* in an overlay only */
+    change *first, **last; /* only in an overlay */
 } layer;
 
 struct ah_session {
@@ -62,7 +62,7 @@ struct ah_session {
     size_t refs;
     ah_session *parent;
     catalog *types;
-    layer own; /* the state itself; no participant */
+    layer own; /* the state itself, not a participant */
 };
 
 catalog *ah_catalog_new(const ah_mem *mem);

@@ -22,8 +22,8 @@ static void put_values(const ah_session *s, const ah_cell *head, ah_buf *out)
     ah_free(ah_session_mem(s), v);
 }
 
-/* The next name behind `after` in byte order (.p NULL: the first) of the slices that hold
- * anything; -1: none. Types are few. */
+/* Returns the next non-empty slice after `after` in byte order (.p NULL: the first); -1: none.
+ * Types are few. */
 static int next_slice(const ah_session *s, const ah_overlay *o, ah_slice after)
 {
     int best = -1;
@@ -39,7 +39,7 @@ static int next_slice(const ah_session *s, const ah_overlay *o, ah_slice after)
     return best;
 }
 
-/* Slices of another snapshot, those of names that are no slices here; text as it was checked. */
+/* Puts the slices of another snapshot whose names are unknown here, as checked text. */
 static void put_kept(const ah_session *s, ah_slice kept, bool first, ah_buf *out)
 {
     ah_json_reader r = ah_json_read(ah_json_member(kept, "slices"));
@@ -48,7 +48,7 @@ static void put_kept(const ah_session *s, ah_slice kept, bool first, ah_buf *out
     if (t.kind != AH_JSON_OBJECT)
         return;
     while ((t = ah_json_next(&r)).kind == AH_JSON_KEY) {
-        ah_slice name = t.raw; /* names of types hold nothing that JSON escapes */
+        ah_slice name = t.raw; /* names of types need no JSON escapes */
         int id = ah_session_find(s, name);
         ah_slice values = ah_json_skip(&r, ah_json_next(&r));
 
@@ -88,7 +88,7 @@ static ah_status wrong(ah_err *err, const char *what, ah_slice name)
                       AH_FMT(name));
 }
 
-/* The value, checked and canonical, at the end of the list. */
+/* Adds the value, checked and canonical, at the end of the list. */
 static ah_status read_value(const ah_session *s, int id, ah_slice json, ah_list *list, ah_err *err)
 {
     ah_text *value = NULL;
@@ -124,7 +124,7 @@ static ah_status read_values(const ah_session *s, int id, ah_json_reader *r, ah_
     return st;
 }
 
-/* The members of "slices" into the edits, one for each type. */
+/* Reads the members of "slices" into the edits, one per type. */
 static ah_status read_slices(const ah_session *s, ah_slice slices, bool known, ah_edit *edit,
                              ah_err *err)
 {
@@ -160,7 +160,7 @@ static ah_status read_slices(const ah_session *s, ah_slice slices, bool known, a
     return st;
 }
 
-/* Leaves the edits of slices that are to be set: moved to the front, counted. */
+/* Moves the edits that are to be set to the front, and returns their number. */
 static size_t choose(const ah_session *s, const ah_overlay *o, ah_edit *edit)
 {
     size_t n = 0;

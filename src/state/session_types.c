@@ -1,5 +1,5 @@
-/* Types of a session: schemas, slices, and the reducers of each type of event, the ready-made ones
- * among them. */
+/* Types of a session: schemas, slices, and the reducers of each type of event, built-in ones
+ * included. */
 #include "state/session_state.h"
 
 enum { MAX_VALUE = 64 << 20 }; /* bytes of one value with its defaults */
@@ -114,7 +114,7 @@ static ah_status refuse_value(const kind *k, const ah_faults *faults, const ah_m
     return err->status;
 }
 
-/* The defaults stand behind what was there: in the order of the keys, as a new text. */
+/* Makes a new text with sorted keys, because defaults were added at the end. */
 static ah_status sort_keys(const kind *k, const ah_buf *full, ah_text **out, ah_err *err)
 {
     ah_buf canon;
@@ -196,7 +196,7 @@ static ah_status reduce_latest(void *ud, ah_slice slice, const ah_session_event 
     return reduce_append(ud, slice, e, list, err);
 }
 
-/* The place of the value whose member is the same; -1: there is none. */
+/* Returns the index of the value with an equal member; -1: none. */
 static long same_member(const ah_list *list, const char *name, ah_slice member)
 {
     for (const ah_cell *c = list->head; c; c = c->below)

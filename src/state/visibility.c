@@ -1,4 +1,4 @@
-/* Paths are compared as they stand in JSON: those of sections hold nothing that is escaped. */
+/* Paths are compared as JSON text: section paths need no escapes. */
 #include "state/visibility.h"
 
 enum { MAX_EVENT = 16 << 10 /* bytes; a path has at most AH_MAX_SECTION_DEPTH keys */ };
@@ -27,7 +27,7 @@ ah_status ah_visibility_register(ah_session *s, ah_err *err)
         st = ah_session_type(s, ah_slice_of(AH_VISIBILITY_EVENT), schema, &event, err);
     if (st == AH_OK)
         st = ah_session_reduce_by_key(s, slice, event, by_path.key, err);
-    if (st == AH_OK) /* last: with it all is there */
+    if (st == AH_OK) /* last: the slice marks a complete registration */
         st = ah_session_keep(s, slice, &by_path, err);
     ah_schema_unref(schema);
     return st;
@@ -95,7 +95,7 @@ ah_status ah_overrides_put(ah_overrides *v, ah_slice path, ah_visibility visibil
     return AH_OK;
 }
 
-/* A restored or hand-written slice may hold several of a path: the newest counts. */
+/* A restored or hand-written slice may have several values of a path: the newest counts. */
 static ah_status put_value(ah_overrides *v, ah_slice value, ah_err *err)
 {
     ah_slice path = ah_json_inside(ah_json_member(value, "path"));

@@ -2,35 +2,35 @@
 --
 --   local model = ah.adapter {
 --     name = "acme/large",                 provider/model, in events, errors and transcripts
---     tool_change_mode = "append",         absent: "restart", as for all that declare nothing
---     images = true,                       it sends images on; absent: they are refused before
+--     tool_change_mode = "append",         default: "restart"
+--     images = true,                       the adapter sends images; default: they are refused
 --     answer = function(request, out, state) ... end,
---     open = function(request) ... end,    gives the state that is kept for a conversation
+--     open = function(request) ... end,    returns the state to keep for a conversation
 --     close = function(state, why) ... end,    why: "over", "stopped", "failed", "idle", "room"
---     idle = 300, keep = 8,                seconds without a question, and conversations, at most
---     reads = "anthropic",                 the answer is lines of that wire, by out:line alone
+--     idle = 300, keep = 8,                limits: seconds without a request; conversations
+--     reads = "anthropic",                 the answer is lines of that wire, only by out:line
 --   }
 --
--- `answer` is asked for each answer of the model; it may wait (ah.http, ah.sleep). A request is
--- { model, options, tools, system, entries }, as for scripted models. What the model says is
--- written to `out`, piece by piece; a string that is returned is written, too:
---   out:text "..."                         the next words
+-- `answer` is called for each answer of the model; it may wait (ah.http, ah.sleep). A request is {
+-- model, options, tools, system, entries }, as for scripted models. The adapter writes the answer
+-- to `out`, piece by piece; if `answer` returns a string, it is written, too:
+--   out:text "..."                         the next piece of text
 --   local n = out:call { name, id, arguments }   a call; arguments: a table, or JSON text
 --   out:arguments(n, "...")                more text of that call's arguments
---   local list, request = out:results()    the message ends; the run makes its calls meanwhile
+--   local list, request = out:results()    ends the message; returns when the run made its calls
 --   local result = out:invoke { name, id, arguments }   out:call and out:results at once
---   out:warn "..."                         a `warning` event of the run
---   out:cancelled()                        true if nobody waits for the answer any more
+--   out:warn "..."                         emits a `warning` event of the run
+--   out:cancelled()                        true if the run no longer waits for the answer
 --   out:line(event)                        with `reads`: JSON text, or a table
---   out:opaque(value)                      comes back in later requests as it is, to this adapter
+--   out:opaque(value)                      is in later requests to this adapter, unchanged
 --   out:usage { input, output, cached_read, cached_write, reasoning, cost }
 --   out:refusal "..."                      the model refuses
---   out:stop "length"                      why it ended; absent: "tool_calls" or "end"
---   out:fail { message, status, retryable, retry_after }   in place of an answer; with
---            { code = "context_full", window, used }       where it did not fit into the model
+--   out:stop "length"                      the reason why it ended; default: "tool_calls" or "end"
+--   out:fail { message, status, retryable, retry_after }   instead of an answer; with
+--            { code = "context_full", window, used }       if the request exceeds the window
 local ah = ...
 
-local GOODBYE = 5 -- seconds that `close` may take
+local GOODBYE = 5 -- seconds: limit of `close`
 
 local function tokens(name)
   return { name = name, kinds = "integer", least = 0, most = 1e15, unit = "tokens" }
@@ -102,7 +102,7 @@ read.failure = ah._reader {
   },
 }
 
--- Of what is given by itself, not in a table.
+-- Checks the type of an argument that is not a table of fields.
 local function check(value, wanted, what)
   if not (" " .. wanted .. " "):find(" " .. type(value) .. " ", 1, true) then
     ah._raise(("%s: expected %s, found %s"):format(what, wanted, type(value)))
@@ -114,7 +114,7 @@ local Out = {}
 Out.__index = Out
 Out.__name = "agenthost.answer"
 
---- Writes a piece in our own form.
+--- Writes a piece in agenthost's own format.
 function Out:piece(piece, what)
   if self.reads then
     ah._raise(
@@ -132,7 +132,7 @@ function Out:refusal(text)
   self:piece({ refusal = check(text, "string", "out:refusal") }, "refusal")
 end
 
---- Gives the number of the call, for out:arguments.
+--- Returns the number of the call, for out:arguments.
 function Out:call(call)
   call = read.call(call)
   local arguments = call.arguments
@@ -159,7 +159,7 @@ function Out:arguments(call, text)
   self:piece({ call = { index = call - 1, arguments = text } }, "arguments")
 end
 
---- The tool results behind the last message of the model, in the order of its calls.
+--- Returns the tool results behind the last message of the model, in the order of its calls.
 local function results_in(request)
   local list, entries = {}, request.entries
   for i = #entries, 1, -1 do
@@ -172,8 +172,8 @@ local function results_in(request)
   return list
 end
 
---- Ends the message, waits while the run makes its calls, and gives their results and the request
--- as it is then. What is written after it is the next message.
+--- Ends the message and waits while the run makes its calls. Returns their results and the new
+-- request. Later pieces belong to the next message.
 function Out:results()
   if self.ended then
     ah._raise "out:results: the answer has ended: it was out:stop or out:fail that ended it"
@@ -189,7 +189,7 @@ function Out:results()
   return results_in(request), request
 end
 
---- One call and its result.
+--- Writes one call and returns its result, and the new request.
 function Out:invoke(call)
   self:call(read.call(call, "out:invoke"))
   local list, request = self:results()
@@ -219,7 +219,7 @@ function Out:fail(failure)
   end
 end
 
---- A line of the wire that the adapter reads.
+--- Writes an event of the wire that the adapter reads.
 function Out:line(event)
   if not self.reads then
     ah._raise "out:line: the adapter reads no wire; it says which one in `reads`"
@@ -236,12 +236,12 @@ function Out:cancelled()
   return self.x:cancelled()
 end
 
--- -- what is kept for conversations ---------------------------------------------------------------
+-- -- states of conversations ----------------------------------------------------------------------
 
 local States = {}
 States.__index = States
 
---- Its state goes: `close` is called in a task of its own, which may wait for a while.
+--- Discards the state of a conversation. `close` runs in a task of its own, for at most 5 seconds.
 function States:part(conversation, why)
   local state = self.of[conversation]
   if not state then
@@ -259,7 +259,7 @@ function States:part(conversation, why)
   end
 end
 
---- The one that was not asked for the longest time loses its state, where there are too many.
+--- If there are too many states, discards the one that was not used for the longest time.
 function States:make_room()
   local n, oldest = 0, nil
   for conversation, state in pairs(self.of) do
@@ -273,7 +273,7 @@ function States:make_room()
   end
 end
 
---- Waits until nobody has asked for too long.
+--- Waits until the state was idle for too long, then discards it.
 function States:watch(conversation, state)
   local idle = self.spec.idle
   while self.of[conversation] == state do
@@ -297,13 +297,13 @@ function States:open(conversation, request)
   return state
 end
 
---- The state of this conversation, for an answer; nil where the adapter keeps none.
+--- Returns the state of this conversation, for an answer; nil if the adapter keeps none.
 function States:take(conversation, request)
   local state = self.of[conversation]
   if not self.spec.open then
     return nil
   end
-  if state and state.busy then -- there was no memory to close it
+  if state and state.busy then -- closing it failed for lack of memory
     self:part(conversation, "failed")
     state = nil
   end
@@ -319,7 +319,7 @@ function States:give_back(conversation, state, failed)
   end
 end
 
---- For the host: what is kept for this conversation goes, or all of it.
+--- Called by the host: discards the state of a conversation, or all states if it is nil.
 function States:told(why, conversation)
   if conversation then
     return self:part(conversation, why)

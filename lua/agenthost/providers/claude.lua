@@ -1,8 +1,8 @@
---- claude_agent_sdk/MODEL: the `claude` command (Claude Code) asks the model, over the protocol of
--- its Agent SDK, lines of JSON both ways (docs/reference/claude.md). A conversation has a process
--- of its own, which is owned here; what is said to it is claude_talk.lua's. What cannot go on with
--- a process
--- (another head, another past) gets a fresh one.
+--- claude_agent_sdk/MODEL: the `claude` command (Claude Code) asks the model. agenthost speaks the
+-- protocol of its Agent SDK with it: lines of JSON both ways (docs/reference/claude.md). This file
+-- owns the processes, one for each conversation; claude_talk.lua makes and reads the lines. A
+-- conversation that its process cannot continue (its options, its system text or its past have
+-- changed) gets a new process.
 local ah = ...
 
 local talks = ah._module "agenthost.providers.claude_talk"
@@ -13,10 +13,10 @@ local ADVICE = "install it (npm install -g @anthropic-ai/claude-code), or say in
   .. "where it is"
 local MOST_LINE = 64 << 20
 local MOST_TOLD = 400 -- bytes of its stderr in messages
-local MOST_ERRORS = 16 << 10 -- that are kept: many more, as keys may be cut off
+local MOST_ERRORS = 16 << 10 -- bytes of its stderr that are kept; more than MOST_TOLD, see said_by
 local KEPT = 8 -- conversations of one adapter that keep a process
 local PARTING = 1 -- seconds between the interruption and TERM
-local GOODBYE = 5 -- seconds for all of it
+local GOODBYE = 5 -- seconds for the whole end of a process
 
 -- -- the process ----------------------------------------------------------------------------------
 
@@ -27,7 +27,7 @@ for name in ("HOME PATH TMPDIR LANG http_proxy https_proxy no_proxy HTTP_PROXY H
 end
 local MOST_TOKENS = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
 
---- Variables of the host that the command is given, and those that are made for it.
+--- Returns the variables of the command: some of the host's, and those that are set for it.
 local function environment(given, options)
   local env = { USER = false, LOGNAME = false, SHELL = false, LC_ALL = false, TZ = false,
     TERM = false }
@@ -72,8 +72,8 @@ local function start(given, options)
   return p
 end
 
---- The end of what it said on stderr, on one line, behind a colon. The keys are taken out while the
--- beginning of one cannot have been cut off: much more is kept than is told.
+--- Returns the end of the stderr text, on one line, behind a colon; "" if there is none. Keys are
+-- removed from all of the text that is kept, before it is cut: a part of a key would not be found.
 local function said_by(p)
   local said = ah._excerpt(p:errors(), 2 * MOST_ERRORS)
   if #said > MOST_TOLD then
@@ -82,7 +82,7 @@ local function said_by(p)
   return said ~= "" and ": " .. said or ""
 end
 
---- Its output has ended.
+--- Called at the end of the output: raises the reason.
 local function refuse_end(p)
   local how, err = p:wait { timeout = PARTING, discard = true }
   local said = said_by(p)
@@ -102,8 +102,9 @@ end
 local Session = {}
 Session.__index = Session
 
---- Ends the process. In the midst of a turn it would tell the model that its calls were
--- interrupted, and pay for the answer: then it is ended at once, unless its message was waited for.
+--- Ends the process. In the middle of a turn a normal end would report interrupted calls to the
+-- model and pay for the answer, so the process gets TERM at once. If the run was stopped while it
+-- waited for the message, the turn is interrupted instead.
 local function part(p, talk, why)
   if why == "stopped" and talk.listening then
     talk:interrupt()
@@ -114,7 +115,7 @@ local function part(p, talk, why)
   p:close()
 end
 
---- The same, in a task of its own.
+--- Ends the process in a task of its own.
 function Session:leave()
   local p, talk = self.p, self.talk
   self.p, self.talk = nil, nil
@@ -130,7 +131,8 @@ function Session:refuse_silence()
     { code = "http" })
 end
 
---- One that takes nothing is ending: its end says why. One that writes without reading is read.
+--- Writes the waiting lines. A failed write is ignored: either the process is ending, and the end
+-- of its output gives the reason; or it writes without reading, and its output is read next.
 function Session:write_out()
   local lines = self.talk:take_out()
   local ok, err = true, nil
@@ -148,7 +150,7 @@ function Session:begin(request)
   self.p, self.talk = start(self.given, talks.options_of(request)), talk
 end
 
---- Asks for the next message: the conversation's process where it can go on, else a fresh one.
+--- Asks for the next message: the conversation's process if it can continue, else a new one.
 function Session:ask(request)
   self.kept = self.p ~= nil and self.talk:fits(request)
   if not self.kept then
@@ -159,7 +161,7 @@ function Session:ask(request)
   self:write_out()
 end
 
---- The next line; nil at the end of its output.
+--- Returns the next line; nil at the end of the output.
 function Session:line()
   local line, err = self.p:line { max = MOST_LINE, timeout = self.given.idle }
   if line ~= false then
@@ -170,7 +172,8 @@ function Session:line()
   refuse(("a line of the command has more than %d bytes"):format(MOST_LINE))
 end
 
---- Its output has ended. A process that was kept may have ended since: a fresh one is asked.
+--- Called at the end of the output. A kept process may have ended between two answers; then a new
+-- one is asked.
 function Session:ended()
   if not self.kept or self.talk.begun then
     refuse_end(self.p)
@@ -205,8 +208,8 @@ function Session:answer(request, out)
   until what ~= "calls"
 end
 
---- given: { model, tool_change_mode, key, url, idle }, key and url where they are not the command's
--- own.
+--- given: { model, tool_change_mode, key, url, idle }; key and url are nil if they are the
+-- command's own.
 return function(given)
   return ah._module "agenthost.providers.adapter" {
     name = NAME .. "/" .. given.model,

@@ -1,10 +1,9 @@
---- Our side of a talk with a `claude` process (docs/reference/claude.md): makes the lines to be
--- written to the command, and reads its lines. It does no I/O: claude.lua owns the process and
--- calls this.
--- The command believes that it owns the loop: it asks for each call of a tool, and is answered when
--- the run has made the call.
+--- Our side of the protocol with a `claude` process (docs/reference/claude.md): makes the lines for
+-- the command and reads its lines. It does no I/O; claude.lua owns the process and calls this.
 --
--- The model's output comes as events of the Messages API, which are handed on unchanged.
+-- The command runs its own loop: it asks for each call of a tool, and gets the result when the run
+-- has made the call. The model's output is events of the Messages API, which are passed on
+-- unchanged.
 local ah = ...
 
 local text = ah._module "agenthost.providers.claude_text"
@@ -15,9 +14,9 @@ local SERVER = "host"
 local PREFIX = "mcp__" .. SERVER .. "__"
 local WHAT = NAME .. ": a line of the command"
 local EFFORTS = { none = true, low = true, medium = true, high = true, xhigh = true, max = true }
-local MOST_CALLS = 1024 -- that wait for a result, or results for their request
-local MOST_TOLD = 400 -- bytes of its words in messages
-local COST_UNIT = 1000000000 -- of a dollar
+local MOST_CALLS = 1024 -- limit of calls without a result, or results without their request
+local MOST_TOLD = 400 -- bytes of the command's text in messages
+local COST_UNIT = 1000000000 -- units in one US dollar
 
 local function refuse(message, more)
   local err = { code = "provider", message = NAME .. ": " .. message }
@@ -28,8 +27,8 @@ local function refuse(message, more)
 end
 
 -- -- options --------------------------------------------------------------------------------------
--- The command has no way to set others, and they are refused rather than left out: it is not for us
--- to say that they do not matter. Those of one provider only mean nothing here, as everywhere else.
+-- The command cannot set other options. They are refused, not ignored, because they may matter.
+-- Options of one provider only have no effect here, as with every other provider.
 
 local NOTHING = { cache = true, cache_key = true, tool_choice_every_turn = true }
 
@@ -83,13 +82,13 @@ end
 local Talk = {}
 Talk.__index = Talk
 
---- relists: new tools may be announced to a command that says it can take them.
+--- relists: new tools are announced, if the command says that it can take them.
 local function new_talk(relists)
   return setmetatable({ relists = relists, out = {}, requests = 0, cost = 0, known = 0, calls = {},
     n_calls = 0, turn = false, listening = false, sound = false }, Talk)
 end
 
---- Takes the lines that are to be written to the command.
+--- Returns the lines that are to be written to the command, and forgets them.
 function Talk:take_out()
   local lines = table.concat(self.out)
   self.out = {}
@@ -100,7 +99,7 @@ function Talk:put(line)
   self.out[#self.out + 1] = line
 end
 
---- The beginning of a control request; the caller adds its end.
+--- Returns the beginning of a control request; the caller adds its end.
 function Talk:request_line(subtype)
   self.requests = self.requests + 1
   return ('{"type":"control_request","request_id":"host_%d","request":{"subtype":"%s"'):format(
@@ -112,7 +111,7 @@ function Talk:put_user(blocks)
     .. '"content":%s}}\n'):format(encode(blocks)))
 end
 
---- Interrupts the command: its message is not wanted any more.
+--- Interrupts the command; its message is no longer needed.
 function Talk:interrupt()
   self:put(self:request_line "interrupt" .. "}}\n")
   self.sound, self.listening = false, false
@@ -142,15 +141,15 @@ function Talk:forget_calls()
   self.calls, self.n_calls = {}, 0
 end
 
---- `value` is JSON; `member`: "result" or "error".
+--- `value` is JSON; `member` is "result" or "error".
 function Talk:put_rpc(ask, rpc, member, value)
   self:put(('{"type":"control_response","response":{"subtype":"success","request_id":%s,'
     .. '"response":{"mcp_response":{"jsonrpc":"2.0","id":%s,"%s":%s}}}}\n'):format(ask, rpc or "0",
     member, value))
 end
 
---- Writes the result of a call if it exists and the command has asked for it, unless the command
--- still has to fetch a new list of tools.
+--- Writes the result of a call if it exists and the command has asked for it, but not before the
+-- command has fetched a changed list of tools.
 function Talk:flush(id)
   local call = self.calls[id]
   if not self.listing and call and call.ask and call.result then
@@ -176,7 +175,8 @@ local function tools_of(request, options)
   return encode(text.tools(options.toolless and {} or request.tools))
 end
 
---- True if the process can go on with this request: it knows its beginning, and nothing else.
+--- Returns true if the process can continue with this request: the process knows its beginning, and
+-- the rest is its own answer and newer entries of users and tools.
 function Talk:fits(request)
   local entries, own, options = request.entries, self.known + 1, options_of(request)
   if not self.sound or not same_options(options, self.options) or request.system ~= self.system
@@ -189,7 +189,7 @@ function Talk:fits(request)
   end
   local results = false
   for i = own + 1, #entries do
-    if entries[i].type == "assistant" then -- somebody else's
+    if entries[i].type == "assistant" then -- of another model
       return false
     end
     results = results or entries[i].type == "tool_result"
@@ -197,8 +197,8 @@ function Talk:fits(request)
   return results == self.turn
 end
 
---- Gives the results; `more`, the blocks of users and notes, goes with the last one, as a user
--- message would only be read after the turn.
+--- Writes the results. `more`, the blocks of users and notes, goes with the last result, as the
+-- command would read a user message only after the turn.
 function Talk:give_results(entries, more)
   local last
   self.given_ids = {}
@@ -236,7 +236,7 @@ function Talk:begin(request, options)
   self:put_user(text.everything(request.entries))
 end
 
---- Asks a process that fits the request, or a fresh one, for the next message.
+--- Asks for the next message; the process fits the request, or is a new one.
 function Talk:ask(request)
   local options = options_of(request)
   self.sound = false
@@ -250,7 +250,7 @@ function Talk:ask(request)
   self.calling, self.turn, self.listening, self.begun = false, true, true, false
 end
 
--- -- its requests ---------------------------------------------------------------------------------
+-- -- requests of the command ----------------------------------------------------------------------
 
 local HELLO = ('{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},'
   .. '"serverInfo":{"name":"%s","version":"1"}}'):format(SERVER)
@@ -260,7 +260,7 @@ local function is_string(json)
   return json ~= nil and json:sub(1, 1) == '"'
 end
 
---- The members of a value; an empty table if it is not an object.
+--- Returns the members of an object; an empty table for any other value.
 local function inside(json)
   return json and json:sub(1, 1) == "{" and members(json, WHAT) or {}
 end
@@ -269,8 +269,8 @@ local function is_ours(name)
   return is_string(name) and name:sub(2, #PREFIX + 1) == PREFIX
 end
 
---- Called when the command asks for a call. The transcript knows the call by its own id; a command
--- that sends none is too old.
+--- Called when the command asks for a call. The run knows the call by the model's id for it; a
+-- command that sends no such id is too old.
 function Talk:on_call(ask, rpc, params)
   local id = inside(inside(params)._meta)["claudecode/toolUseId"]
   if not is_string(id) then
@@ -308,7 +308,7 @@ function Talk:put_answer(ask, answer)
     .. '"response":%s}}\n'):format(ask, answer))
 end
 
---- The run decides about our tools when they are called; others must not run.
+--- Allows our tools, as the run decides about them when they are called; denies all others.
 function Talk:on_permission(ask, asked)
   if is_ours(asked.tool_name) then
     self:put_answer(ask, ('{"behavior":"allow","updatedInput":%s}'):format(asked.input or "{}"))
@@ -343,7 +343,7 @@ end
 
 -- -- the model's message --------------------------------------------------------------------------
 
---- Emits an event, with the names of our tools without the prefix that the command adds.
+--- Emits an event; in it our tools have their names without the prefix that the command adds.
 local function hand_on(out, event, e)
   local name = inside(e.content_block).name
   if is_ours(name) then
@@ -356,8 +356,8 @@ local function hand_on(out, event, e)
   out:line(event)
 end
 
---- Returns "calls" if a message with calls ends here. One without calls ends with the turn, whose
--- result may be an error.
+--- Returns "calls" if a message with calls ends here. A message without calls ends with the turn,
+-- whose result may be an error.
 function Talk:on_event(line, out)
   if not line.event or line.event:sub(1, 1) ~= "{" then
     refuse "a line of the command's event must be an object"
@@ -365,7 +365,7 @@ function Talk:on_event(line, out)
   local e = inside(line.event)
   if not is_string(e.type) then
     refuse "a line of the command's event.type must be a string"
-  elseif is_string(line.parent_tool_use_id) then -- of an agent within
+  elseif is_string(line.parent_tool_use_id) then -- of an agent that the command runs itself
     return nil
   elseif line.parent_tool_use_id and line.parent_tool_use_id ~= "null" then
     refuse "a line of the command's parent_tool_use_id must be a string or null"
@@ -382,7 +382,7 @@ function Talk:on_event(line, out)
   end
 end
 
--- -- how a turn ends ------------------------------------------------------------------------------
+-- -- the end of a turn ----------------------------------------------------------------------------
 
 local function status_of(line, name)
   local n = line[name] and math.tointeger(tonumber(line[name]))
@@ -398,7 +398,7 @@ local function string_of(json)
   return is_string(json) and ah.json.decode(json) or nil
 end
 
---- Fails the request. We do not retry it, as the command has done that itself.
+--- Fails the request. It is not retried, as the command has already retried.
 function Talk:fail(out, line, said)
   local status = status_of(line, "api_error_status")
   said = type(said) == "string" and said or string_of(line.subtype) or ""
@@ -468,7 +468,7 @@ function Talk:on_answer(line, out)
   end
 end
 
---- Returns "calls" or "answer" if the message is complete, "failed" if there is none, else nil.
+--- Returns "calls" or "answer" if the message is complete, "failed" if it failed, else nil.
 function Talk:take(line, out)
   if line.type == '"control_request"' then
     self:on_request(line)
@@ -499,8 +499,8 @@ local function check_line(line)
   return m
 end
 
---- Reads a line. Returns "calls" or "answer" if the message is complete, "failed" if there is none;
--- nil: more lines follow.
+--- Reads a line. Returns "calls" or "answer" if the message is complete, "failed" if it failed, and
+-- nil if more lines follow.
 function Talk:line(line, out)
   return line:find "%S" and self:take(check_line(line), out) or nil
 end

@@ -1,8 +1,8 @@
---- Renders a conversation for the `claude` command: blocks of a user message, results of calls,
--- and, for a fresh process, the conversation so far as lines of JSON (docs/reference/claude.md).
+--- Renders a conversation for the `claude` command: blocks of a user message, results of calls and,
+-- for a new process, the conversation so far as lines of JSON (docs/reference/claude.md).
 --
--- The command has no field for notes, nor for an earlier conversation: they stand in tags of ours
--- within other text. So these tags are escaped in every text that is not ours.
+-- The command has no field for notes or for an earlier conversation, so they are written in tags of
+-- ours within other text. Therefore these tags are escaped in every other text.
 local ah = ...
 
 local encode = ah.json.encode
@@ -27,7 +27,7 @@ local function image_block(image)
     source = { type = "base64", media_type = image.mime, data = image.data } }
 end
 
---- Adds the blocks of a user's entry, or of a note by a handler.
+--- Adds the blocks of a user's entry, or of a note.
 local function add_blocks(blocks, entry)
   if entry.type == "note" then
     blocks[#blocks + 1] = text_block("<system>" .. harmless(entry.text, "&lt;") .. "</system>")
@@ -42,7 +42,7 @@ local function add_blocks(blocks, entry)
   end
 end
 
---- The text of a result, with words for the images that the command does not take.
+--- Returns the text of a result, with a text in place of each image that the command does not take.
 local function result_text(entry)
   local text = type(entry.content) == "string" and entry.content or ""
   for _, image in ipairs(entry.images or {}) do
@@ -62,9 +62,9 @@ local function joined_text(parts)
   return table.concat(texts)
 end
 
--- -- a fresh process: the conversation as text ---------------------------------------------------
+-- -- a new process: the conversation as text -----------------------------------------------------
 
---- Adds the images of the entry, and gives their numbers as the last member of its line.
+--- Adds the images of the entry; returns their numbers as the last member of its line.
 local function add_images(images, entry)
   local result, numbers = entry.type == "tool_result", {}
   for _, image in ipairs(result and entry.images or entry.content or {}) do
@@ -76,7 +76,8 @@ local function add_images(images, entry)
   return numbers[1] and (',"images":[%s]'):format(table.concat(numbers, ",")) or ""
 end
 
---- One line of the history; line ends within are escaped, so that no text can look like another.
+--- Returns one line of the conversation. Line ends within are escaped, so that no text can look
+-- like another line.
 local function line_of(entry, images)
   local head
   if entry.type == "tool_result" then
@@ -95,7 +96,7 @@ local function line_of(entry, images)
       or add_images(images, entry))
 end
 
---- Number of entries that belong to the past: those up to the last answer or tool result.
+--- Returns the number of entries up to the last answer or tool result.
 local function past_of(entries)
   for i = #entries, 1, -1 do
     if entries[i].type == "assistant" or entries[i].type == "tool_result" then
@@ -105,7 +106,7 @@ local function past_of(entries)
   return 0
 end
 
---- The blocks that give a fresh process the whole conversation.
+--- Returns the blocks that give a new process the whole conversation.
 local function everything(entries)
   local blocks, past = {}, past_of(entries)
   if past > 0 then
@@ -128,9 +129,9 @@ local function everything(entries)
   return blocks
 end
 
--- -- going on ------------------------------------------------------------------------------------
+-- -- the next message of a process ---------------------------------------------------------------
 
---- The blocks of the entries from `first` on, without tool results.
+--- Returns the blocks of the entries from `first` on, without tool results.
 local function news(entries, first)
   local blocks = ah.array {}
   for i = first, #entries do
@@ -141,7 +142,7 @@ local function news(entries, first)
   return blocks
 end
 
---- A result in MCP's form, followed by the blocks in `more`.
+--- Returns a result in MCP's form, followed by the blocks in `more`.
 local function result(entry, more)
   local content = { text_block(harmless(result_text(entry), "&lt;")) }
   for _, image in ipairs(entry.images or {}) do
@@ -156,7 +157,7 @@ end
 local HINTS = { destructive = "destructiveHint", idempotent = "idempotentHint",
   open_world = "openWorldHint", read_only = "readOnlyHint" }
 
---- Annotations as MCP's hints; `untrusted` has none.
+--- Returns annotations as MCP's hints; `untrusted` has none.
 local function hints(annotations)
   local said = {}
   for name, hint in pairs(HINTS) do
@@ -167,7 +168,7 @@ local function hints(annotations)
   return next(said) and said or nil
 end
 
---- The tools of a request as MCP lists them.
+--- Returns the tools of a request as MCP lists them.
 local function tools(list)
   local all = ah.array {}
   for i, tool in ipairs(list) do

@@ -1,13 +1,13 @@
---- demo/NAME: models that need no key and no network. They see only what any model
--- would be sent, so what they say follows from the script's own tools and data.
+--- demo/NAME: models that need no key and no network. They see only what is sent to any model, so
+-- their answers follow from the script's own tools and data.
 --
 --   demo/echo        repeats the user's text
 --   demo/tools       calls each offered tool once, with arguments made from its schema and
---                    the user's words, then says what came back
---   demo/quickstart  knows how to answer examples/quickstart.lua
+--                    the user's words, then repeats the results
+--   demo/quickstart  can answer examples/quickstart.lua
 local ah = ...
 
---- The last user text, and the entries after it.
+--- Returns the last user text, and the entries after it.
 local function current_turn(request)
   local entries = request.entries
   for i = #entries, 1, -1 do
@@ -29,7 +29,7 @@ local function results_of(entries)
   return results
 end
 
--- About four bytes a token, the same each time: shows how usage is summed.
+-- Adds a usage of about four bytes a token, the same each time, to show how usage is summed.
 local function with_usage(request, turn)
   local said = (turn.text or "") .. (turn.calls and ah.json.encode(turn.calls) or "")
   turn.usage = { input = #ah.json.encode(request.entries) // 4 + 1, output = #said // 4 + 1 }
@@ -38,7 +38,7 @@ end
 
 -- -- demo/tools -----------------------------------------------------------------------
 
---- A word of the user's for a string argument: a quoted phrase, else the last capitalised
+--- Returns a word of the user's for a string argument: a quoted phrase, else the last capitalised
 -- word, else the last word.
 local function word_of(text)
   return text:match('"([^"]+)"')
@@ -47,7 +47,7 @@ local function word_of(text)
     or "example"
 end
 
---- The first choice that is a word of the user's, else the first one.
+--- Returns the first choice that is a word of the user's, else the first one.
 local function choice_of(choices, text)
   local words = {}
   for word in text:gmatch "[%w_-]+" do
@@ -81,7 +81,7 @@ local function number_of(schema, text)
   return schema.type == "integer" and math.tointeger(n // 1) or n
 end
 
---- A value that the schema takes, from the user's words where they fit.
+--- Returns a value that the schema accepts, from the user's words if they fit.
 function argument(schema, text)
   if type(schema) ~= "table" then
     return word_of(text)

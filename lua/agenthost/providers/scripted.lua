@@ -1,40 +1,41 @@
---- ah.scripted: a model that says what a script tells it to, for tests and examples.
+--- ah.scripted: a model that plays the answers of a script, for tests and examples.
 --
 --   ah.scripted { turn, turn, ... }      one turn for each request, in this order
 --   ah.scripted(function(request) ... end)   or a turn for each request from a function
 --   ah.scripted { tool_change_mode = "inline", answer = function(request) ... end }
 --   ah.scripted { rules = { { when = { user = "Paris" }, text = "..." }, ... } }
 --
--- A rule is a turn with `when`: the first rule whose `when` is met answers, any number of times.
+-- A rule is a turn with `when`: the first rule whose `when` holds answers, any number of times.
 --
--- tool_change_mode says how tools that come in mid-conversation reach the model: "append" (the
--- default: the list grows at its end), "inline", "reference", "additional_tools", "search_pair",
--- "list_changed", "dispatcher", "restart".
+-- tool_change_mode says how a tool that is added in mid-conversation reaches the model: "append"
+-- (the default: the list grows at its end), "inline", "reference", "additional_tools",
+-- "search_pair", "list_changed", "dispatcher", "restart".
 --
--- begins_only = true: it cannot go on with a conversation in which another model has spoken, so
--- it is passed over as a fallback there.
+-- begins_only = true: the model cannot continue a conversation in which another model has answered.
+-- As a fallback it is skipped there.
 --
--- A turn is a string (the whole answer), a function(request) that returns a turn, or a
--- table of these fields:
+-- A turn is a string (the whole answer), a function(request) that returns a turn, or a table of
+-- these fields:
 --   text = "..."              or a list of strings: streamed piece by piece
 --   calls = { { name, arguments = {...} or "json text", id = ... }, ... }
---             with `returns`, the tool's handler does not run: its result is this value, or what
---             this function(args, ctx) gives; `wrong`: meant not to fit the tool (see `strict`)
+--             `returns`: the handler does not run; the result is this value, or what this
+--             function(args, ctx) returns; `wrong`: not checked by `strict`
 --   refusal = "...", stop = "end"|"length"|..., usage = { input, output, ... }
 --   delay = seconds           before the answer, and between its pieces
 --   cut = true                the answer ends before it is complete
 --   fail = { message, code, status, retryable, retry_after, window, used }    instead of an answer;
---     code is "context_full", or it is `provider`
+--     code is "context_full"; absent: "provider"
 --   raw = "bytes"             instead of everything else
---   expect = { ... }          what the request must hold (see `check_expect`)
---   check = function(request) ... end     raises or returns false, message to refuse
+--   expect = { ... }          what the request must contain (see `check_expect`)
+--   check = function(request) ... end     raises, or returns false, message, to refuse it
 --
 -- A request is { model, options, tools, system, entries }, entries as in the transcript.
 -- Beside the turns, ah.scripted takes `returns`, { tool name = value or function }, for all calls
--- of a tool, and `strict`: each call must be of a tool that is offered, with arguments it takes.
+-- of a tool, and `strict`: each call must be of an offered tool, with arguments that fit its
+-- schema.
 --
--- Running out of turns is an error of the run. adapter:done() tells what was not asked for:
--- it raises unless every turn was taken; adapter:requests() lists what was sent.
+-- A request without a turn left is an error of the run. adapter:done() raises unless every turn was
+-- used; adapter:requests() lists the requests.
 local ah = ...
 
 local TURN = {
@@ -126,7 +127,7 @@ read.expect = ah._reader {
 local WHEN = { name = "when", kinds = "table", type = "ah.When",
   doc = "the conditions; without it the rule always matches" }
 
--- The readers of turns, and of turns that are rules.
+-- Makes the readers of turns and of rules.
 local function readers_of(rows, turn_type, rule_type)
   local of_rule = table.move(rows, 1, #rows, 1, {})
   of_rule[#of_rule + 1] = WHEN
@@ -138,7 +139,7 @@ end
 
 local PLAIN = readers_of(TURN, "ah.Turn", "ah.ScriptedRule")
 
--- `given`: a set of names of fields that are new, or may have more values than here. The caller has
+-- `given`: a set of names of fields that are new, or allow more values than here. The caller has
 -- checked these fields.
 local function readers_with(given)
   local rows = {}
@@ -178,7 +179,7 @@ local function check_turn(turn, at, readers)
   return turn
 end
 
---- The text of the request's last user message.
+--- Returns the text of the request's last user message.
 local function last_user(request)
   for i = #request.entries, 1, -1 do
     local e = request.entries[i]
@@ -196,7 +197,7 @@ local function names_tool(list, name)
   end
 end
 
--- Tools that came in mid-conversation may stand among the entries.
+-- Tools that were added in mid-conversation may be in the entries.
 local function has_tool(request, name)
   local has = names_tool(request.tools, name)
   for _, e in ipairs(request.entries) do
@@ -205,8 +206,8 @@ local function has_tool(request, name)
   return has
 end
 
---- expect = { user, system, model, tools = { names }, result = text of the last tool result,
--- calls = those of the turn before }
+--- expect = { user, system, model, tools = { names }, result = text of the last tool result, calls
+-- = those of the turn before }
 local function check_expect(expect, request, at)
   for key, wanted in pairs(expect) do
     local found
@@ -239,7 +240,7 @@ end
 
 -- -- rules ---------------------------------------------------------------------------------
 
--- The last entry by the user, a tool or the model; notes and changes of tools are skipped.
+-- Returns the last entry by the user, a tool or the model; skips notes and changes of tools.
 local function last_said(request)
   for i = #request.entries, 1, -1 do
     local kind = request.entries[i].type
@@ -254,7 +255,7 @@ local function holds(text, part)
   return type(text) == "string" and text:find(part, 1, true) ~= nil
 end
 
--- A rule that speaks of the user answers the user, not the results of the calls it made.
+-- A condition on the user holds only right after the user's message, not after results of calls.
 local function is_met(when, request)
   local last = last_said(request)
   for _, name in ipairs(when.tools or {}) do
@@ -268,7 +269,7 @@ local function is_met(when, request)
     and (not when.model or when.model == request.model)
 end
 
---- Rules as a function of the request; a rule is given without its `when`.
+--- Returns the rules as a function of the request, which returns a turn without its `when`.
 local function answer_by(rules, readers)
   local turns, whens = {}, {}
   for i, rule in ipairs(rules) do
@@ -308,7 +309,7 @@ local function write_text(x, turn)
   end
 end
 
--- `doubles` gets each call that has `returns`, with that value.
+-- Adds each call that has `returns` to `doubles`, with that value.
 local function write_calls(x, turn, doubles)
   for i, call in ipairs(turn.calls or {}) do
     local arguments = call.arguments or "{}"
@@ -347,7 +348,7 @@ local function play(x, turn, doubles)
   end
 end
 
--- -- doubles: what stands in for handlers ---------------------------------------------------------
+-- -- doubles: in place of handlers ----------------------------------------------------------------
 
 local Doubles = {}
 Doubles.__index = Doubles
@@ -356,12 +357,13 @@ local function new_doubles(by_name)
   return setmetatable({ by_name = by_name or {}, written = {}, due = {} }, Doubles)
 end
 
---- Adds the double of one call, which the answer holds now.
+--- Adds the double of one call, which is now part of the answer.
 function Doubles:add(name, arguments, value)
   table.insert(self.written, { name = name, arguments = arguments, value = value })
 end
 
---- True if a call has a double, which is kept for run(). `arguments` is the text that was written.
+--- Returns true if a call has a double, which is kept for run(). `arguments` is the text of the
+-- answer.
 function Doubles:ask(name, arguments, call_id)
   for i, call in ipairs(self.written) do
     if call.name == name and call.arguments == arguments then
@@ -390,7 +392,7 @@ local function as_table(turn, request, at, readers)
   return type(turn) == "string" and { text = turn } or turn
 end
 
--- The turns, as a list or a function, and the fields beside them.
+-- Reads the turns, a list or a function, and the fields beside them.
 local function read_spec(spec, readers)
   if type(spec) == "function" then
     return spec, {}
@@ -407,17 +409,16 @@ local function read_spec(spec, readers)
   return spec.answer or spec.rules and answer_by(spec.rules, readers) or spec, spec
 end
 
---- Makes the adapter. `spec` is a list of turns or a function; the names are those of
--- model and provider in events and errors; `more` are names of fields of turns that the
--- caller has checked, a set.
+--- Makes the adapter. `spec` is a list of turns or a function; `name` and `provider` are in events
+-- and errors; `more` is a set of names of fields of turns that the caller has checked.
 local function scripted(spec, name, provider, more)
   local taken, requests = 0, {}
   local readers = more and readers_with(more) or PLAIN
   local turns, beside = read_spec(spec, readers)
   local doubles = new_doubles(beside.returns)
 
-  -- The next turn, as a table; ask() returns the request, and is called only if the turn needs it.
-  -- `keeps`: adapter:requests() lists the request.
+  -- Returns the next turn, as a table. ask() returns the request; it is called only if the turn
+  -- needs it. `keeps`: adapter:requests() lists the request.
   local function next_turn(ask, keeps)
     taken = taken + 1
     local at = taken
@@ -445,21 +446,21 @@ local function scripted(spec, name, provider, more)
   end
 
   return ah._adapter(provider or "scripted", name or "script", exchange, {
-    --- Raises unless every turn was taken.
+    --- Raises unless every turn was used.
     done = function()
       if type(turns) == "table" and taken < #turns then
         refuse("%d of %d turns were never asked for", #turns - taken, #turns)
       end
       return true
     end,
-    --- The requests so far, decoded; false for a turn that was a plain string.
+    --- Returns the requests so far, decoded; false for a turn that was a plain string.
     requests = function()
       return requests
     end,
-    --- The value that it was made from, for callers that read its turns before any request.
+    --- The spec of this model, for callers that read its turns before any request.
     _spec = spec,
-    --- The turn that answers a request, for callers that send it in a wire format of their own.
-    -- They may serve any number of requests, so these are not kept.
+    --- Returns the turn that answers a request, for callers that send it in a wire format of their
+    -- own. They may serve any number of requests, so these are not kept.
     _turn = function(request)
       return next_turn(function() return request end, false)
     end,

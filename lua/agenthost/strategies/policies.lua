@@ -1,5 +1,5 @@
---- Ready-made policies (ah.policies): what must have happened before a call may run. They look
--- at the calls of the conversation itself, so they hold across runs, saving and loading.
+--- Ready-made policies (ah.policies). They read the calls of the conversation itself, so they hold
+-- across runs, saving and loading.
 local ah = ...
 
 local NAMES = "string|string[]"
@@ -8,24 +8,25 @@ local read_annotations = ah._reader "ah.Annotations"
 local read_requires = ah._reader {
   what = "ah.policies.requires", type = "ah.Requires", rows = {
     { name = "tool", kinds = "string list", needed = true, type = NAMES,
-      doc = "the tools that wait, by their names" },
+      doc = "names of the tools that need `after`" },
     { name = "after", kinds = "string list", needed = true, type = NAMES,
-      doc = "the tools each of which must have succeeded before" },
+      doc = "names of the tools that must all have succeeded before" },
   },
 }
 local read_before_write = ah._reader {
   what = "ah.policies.read_before_write", type = "ah.ReadBeforeWrite", rows = {
     { name = "read", kinds = "string list", needed = true, type = NAMES,
-      doc = "the tools that read, by their names" },
+      doc = "names of the tools that read" },
     { name = "write", kinds = "string list", needed = true, type = NAMES,
-      doc = "the tools that write" },
-    { name = "argument", kinds = "string", default = "path", doc = "which says what is read" },
+      doc = "names of the tools that write" },
+    { name = "argument", kinds = "string", default = "path",
+      doc = "name of the argument that must be equal" },
     { name = "creates", kinds = "function", type = "fun(value: any): boolean",
-      doc = "true where there is nothing to be read yet" },
+      doc = "returns true if nothing exists there yet" },
   },
 }
 
---- The names of a field as a set.
+--- Returns the names in a field as a set.
 local function set_of(what, t, field)
   local set, list = {}, type(t[field]) == "table" and t[field] or { t[field] }
   local ok = #list > 0
@@ -48,12 +49,12 @@ local function names(set)
   return table.concat(list, ", ")
 end
 
--- -- by what a tool says of itself ----------------------------------------------------------
+-- -- policies by annotations ----------------------------------------------------------------
 
 local ANNOTATIONS = { "read_only", "destructive", "idempotent", "open_world", "untrusted" }
 
---- Words for the first annotation of the tool that is as in the rule; nil: none is. An annotation
--- that the tool lacks counts as false.
+--- Returns words for the first annotation of the tool that equals the one in the rule; nil if none
+-- does. An annotation that the tool lacks counts as false.
 local function matching(t, annotations)
   for _, name in ipairs(ANNOTATIONS) do
     if t[name] ~= nil and (annotations[name] or false) == t[name] then
@@ -86,7 +87,7 @@ function M.ask(t)
   return by_annotations("ask", t)
 end
 
---- Calls of tools with one of these annotations are not run.
+--- Calls of tools with one of these annotations are denied.
 function M.deny(t)
   return by_annotations("deny", t)
 end
@@ -116,9 +117,9 @@ function M.requires(t)
   }
 end
 
---- A call of `write` needs an earlier successful call of `read` or `write` with the same
--- `argument` (default "path"): what is not known is not overwritten. `creates(value)` may
--- say that there is nothing to be read yet.
+--- A call of `write` needs an earlier successful call of `read` or `write` with the same `argument`
+-- (default "path"), so that unknown contents are not overwritten. `creates(value)` returns true if
+-- there is nothing to read yet.
 function M.read_before_write(t)
   local what = "ah.policies.read_before_write"
   t = read_before_write(t)

@@ -1,12 +1,11 @@
---- Ready-made strategies (ah.unlock, ah.phases, ah.unfold): which tools there are, and which may
--- be used yet. They are written on the contract that scripts have for their own, and hold
--- nothing themselves: what they know of a conversation is in `m.state`.
--- docs/reference/strategies.md.
+--- Ready-made strategies (ah.unlock, ah.phases, ah.unfold): they decide which tools are declared
+-- and which may be called yet (docs/reference/strategies.md). They use only the interface of
+-- scripts' own strategies. They keep no state themselves: `m.state` has it for each conversation.
 local ah = ...
 
 local MAX_DEPTH = 16 -- of facades in facades, and of lists in lists
 
--- -- what is given ------------------------------------------------------------------------
+-- -- options ------------------------------------------------------------------------------
 
 local function refuse(text, ...)
   ah._raise(text:format(...))
@@ -15,7 +14,7 @@ end
 local TOOLS = "string|ah.Tool|(string|ah.Tool)[]"
 local NAMED = "tool, name, or list of them"
 
-local read = {} -- the tables of scripts
+local read = {} -- readers of options, by function
 
 read.unlock = ah._reader {
   what = "ah.unlock", type = "ah.UnlockConfig", rows = {
@@ -87,10 +86,10 @@ local function is_tool(value)
   return type(value) == "userdata" and (getmetatable(value) or {}).__name == "agenthost.tool"
 end
 
--- Strategies of unfold -> their facade, so that one may be among the tools of another.
+-- Strategies of unfold -> their facades, so that one may be among the tools of another.
 local FACADES = setmetatable({}, { __mode = "k" })
 
--- Appends to `list` the values of a list and of all lists and tool groups in it; `what` is its
+-- Appends the values of a list, and of all lists and tool groups in it, to `list`. `what` is its
 -- place in error messages.
 local function flatten(what, value, list, depth)
   if type(value) ~= "table" or FACADES[value] then
@@ -108,7 +107,7 @@ local function flatten(what, value, list, depth)
   return list
 end
 
--- A name, a tool, or a list of them, as a list of names; nil is an empty one.
+-- Returns a name, a tool, or a list of them, as a list of names; an empty list for nil.
 local function names_of(what, field, value)
   if value == nil then
     return {}
@@ -142,7 +141,7 @@ local function set_of(list)
   return set
 end
 
--- "`a`, `b` and `c`"
+-- Returns "`a`, `b` and `c`".
 local function quoted(names, word)
   local list = {}
   for i, name in ipairs(names) do
@@ -169,7 +168,7 @@ end
 
 -- -- unlock -------------------------------------------------------------------------------
 
--- Stands for "some call" among the names of tools: no tool can have this name.
+-- Means "some call" among the names of tools; no tool can have this name.
 local ANY_CALL = "*"
 
 local function keys_missing(keys, done)
@@ -180,7 +179,7 @@ local function keys_missing(keys, done)
   return missing
 end
 
--- Renders, for the model, which calls must come first.
+-- Renders, for the model, the calls that must come first.
 local function say_calls(missing, any, on)
   if missing[1] == ANY_CALL then
     return "The result of an earlier call must allow it."
@@ -202,13 +201,13 @@ local function say_needs(keys, t, alone)
   return table.concat(words, " ")
 end
 
--- The text in the description of a locked tool. It is true before and after the tool is unlocked,
--- so that the description never changes.
+-- Returns the text in the description of a locked tool. It is true before and after the tool is
+-- unlocked, so that the description never changes.
 local function say_lock(keys, t)
   return "Not available at once. " .. (t.missing or say_needs(keys, t, "Its condition must hold."))
 end
 
--- The reason why the tool is locked, or nil if it is not.
+-- Returns the reason why the tool is locked, or nil if it is not.
 local function shut(keys, t, m)
   local missing = keys_missing(keys, m.state or {})
   local holds = t.when and t.when(m)
@@ -230,7 +229,7 @@ local function check_not_among(names, locked)
   end
 end
 
---- Tools that are there, but may be called only after something has happened.
+--- ah.unlock: tools that are declared, but may be called only after something has happened.
 local function unlock(t)
   t = read.unlock(t)
   if t.after == nil and not t.on and not t.when then
@@ -277,7 +276,7 @@ local function check_next(phases, phase)
   end
 end
 
--- The phases by name, each { name, names (set), tools, next }, and in order.
+-- Returns the phases by name, each { name, names (set), tools, next }, and the list in order.
 local function read_phases(t)
   local phases, order = {}, {}
   for i, p in ipairs(t.phases) do
@@ -300,7 +299,7 @@ local function read_phases(t)
   return phases, order
 end
 
--- The tools of the phases, each once.
+-- Returns the tools of the phases, each once.
 local function tools_of(phases)
   local list, seen = {}, {}
   for _, phase in ipairs(phases) do
@@ -315,7 +314,7 @@ local function tools_of(phases)
   return list
 end
 
--- "`plan_done` leads to 'execution'."
+-- Returns "`plan_done` leads to 'execution'."
 local function say_ways(phase)
   local tools, words = {}, {}
   for tool in pairs(type(phase.next) == "table" and phase.next or {}) do
@@ -333,7 +332,7 @@ local function say_wrong_phase(tool, current, required)
     tool, table.concat(required, " and "), current.name, say_ways(current))
 end
 
---- Tools that belong to phases of the work; successes move on from one to the next.
+--- ah.phases: tools that belong to phases of the work; successes lead from one phase to the next.
 local function phases_of(t)
   t = read.phases(t)
   if #t.phases == 0 then
@@ -393,10 +392,10 @@ end
 
 -- -- unfold -------------------------------------------------------------------------------
 
--- The group that a facade without categories opens.
+-- Name of the only group of a facade without categories.
 local ALL = ""
 
--- Tools and facades of one group, as given; facades as what they are inside.
+-- Returns the tools and facades of one group; a strategy of unfold is replaced by its facade.
 local function read_items(facade, group, list)
   if type(list) ~= "table" then
     refuse("ah.unfold: %s: %s must be a list of tools", facade.name, group)
@@ -477,12 +476,12 @@ local function facade_tool(facade, t)
   }
 end
 
--- The groups that are open, in the order in which they were opened; nil: the facade is shut.
+-- Returns the groups that are open, in the order of their opening; nil if the facade is closed.
 local function open_groups(facade, state)
   return state[facade.name]
 end
 
--- True if the facade itself can be called.
+-- Returns true if the facade itself can be called.
 local function is_shown(facade, state)
   local open = open_groups(facade, state)
   return not open or facade.exclusive or #open < #facade.order
@@ -505,7 +504,7 @@ local function tools_in(facade, state, list)
   return list
 end
 
--- Closes everything in the facade.
+-- Closes all groups of the facade, and of the facades in them.
 local function close(facade, state)
   for _, group in ipairs(open_groups(facade, state) or {}) do
     for _, item in ipairs(facade.groups[group] or {}) do
@@ -526,8 +525,8 @@ local function open_group(facade, group, state)
   state[facade.name] = open
 end
 
--- The group that a call would open, if it is open already; ALL if no group is left to open; else a
--- false value.
+-- Returns the group that a call would open, if it is open already; ALL if no group is left to open;
+-- else a false value.
 local function is_open(facade, m)
   local open = open_groups(facade, m.state or {})
   local group = facade.groups[ALL] and ALL
@@ -557,7 +556,7 @@ local function check_unfold(t)
   end
 end
 
--- All tools behind a facade: those that may come.
+-- Returns all tools behind a facade, which may be added later.
 local function tools_behind(facade, by_name)
   local list = {}
   for _, item in pairs(by_name) do
@@ -568,7 +567,7 @@ local function tools_behind(facade, by_name)
   return list
 end
 
---- One tool that stands for many, and is replaced by them when it is called.
+--- ah.unfold: one tool that is replaced by many when it is called.
 local function unfold(t)
   t = read.unfold(t)
   check_unfold(t)

@@ -1,4 +1,4 @@
---- Calls of tools as tests see them: lists the calls and their results, compares them with expected
+--- Calls of tools as tests see them: lists calls with their results, compares them with expected
 -- ones, and checks that they fit the tools that a request offers. For ah.scripted and
 -- agenthost.testing; a run does not depend on it.
 local ah = ...
@@ -14,13 +14,13 @@ local function as_text(v)
   return type(v) == "table" and ah.json.encode(next(v) == nil and ah.object(v) or v) or tostring(v)
 end
 
---- A call as one line: name, then arguments as JSON.
+--- Returns a call as one line: the name, then the arguments as JSON.
 local function describe(call)
   return call and call.name .. (call.arguments and " " .. as_text(call.arguments) or "") or "none"
 end
 
---- Returns nil if the calls are as wanted, else a message of what was expected and found. Calls are
--- { name, arguments, result, success }; a field that a wanted call leaves out may be anything.
+--- Returns nil if the calls equal the wanted ones, else a message with both. Calls are { name,
+-- arguments, result, success }; a field that a wanted call leaves out may be anything.
 function M.differ(wanted, found)
   for i = 1, math.max(#wanted, #found) do
     local w, f = wanted[i], found[i]
@@ -38,7 +38,7 @@ function M.differ(wanted, found)
   end
 end
 
---- The calls of the request's last turn, with their results.
+--- Returns the calls of the request's last turn, with their results.
 function M.of_request(request)
   local entries, calls = request.entries, {}
   local at = #entries
@@ -53,7 +53,7 @@ function M.of_request(request)
   return calls
 end
 
--- The tools that the request offers, by name; those that came in mid-conversation included.
+-- Returns the tools that the request offers, by name, those added in mid-conversation included.
 local function offered(request)
   local tools = {}
   for _, tool in ipairs(request.tools) do
@@ -70,12 +70,12 @@ local function offered(request)
   return tools
 end
 
--- True if a tool is declared in brief, so that its parameters are not known.
+-- Returns true if a tool is declared in brief, so that its parameters are not known.
 local function is_brief(parameters)
   return next(parameters.properties or {}) == nil and parameters.additionalProperties ~= false
 end
 
---- The calls of a conversation's messages, each { name, arguments, result, success }.
+--- Returns the calls of a conversation's messages, each { name, arguments, result, success }.
 function M.of_messages(messages)
   local calls, by_id = {}, {}
   for _, message in ipairs(messages) do

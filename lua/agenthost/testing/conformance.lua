@@ -2,13 +2,13 @@
 --
 --   local report = ah.conformance { serve = function(turns) return { model = ... } end,
 --     capabilities = { "streaming", "usage" } }
---   print(report)      a line a case: passed, failed (and why), or skipped (what it would need)
+--   print(report)      one line a case: passed, failed (and why), or skipped (and what it needs)
 --
--- `serve` sets up a model that answers with these turns (as ah.scripted has them) through the
--- adapter under test and a stand-in for its server, and returns the fields for ah.run that reach
--- it: model, base_url, api_key ... A field `close`, a function, is called after the case.
--- Cases that need a capability which is not declared are skipped; a declared one that does not
--- hold is a failure. What ah.capabilities returns for the adapter need not be declared.
+-- `serve` sets up a model that answers with these turns (in the form of ah.scripted) through the
+-- adapter under test and a substitute for its server. It returns the fields for ah.run that lead to
+-- it: model, base_url, api_key ... A field `close`, a function, is called after the case. Cases
+-- that need a capability which is not declared are skipped; a declared capability that does not
+-- work is a failure. Capabilities that ah.capabilities returns need not be declared.
 local ah = ...
 
 local read = ah._reader {
@@ -24,13 +24,13 @@ local read = ah._reader {
 
 --- The capabilities that may be declared beyond those of every adapter.
 local CAPABILITIES = {
-  "streaming", -- answers come in pieces, as they are said
+  "streaming", -- answers arrive piece by piece
   "usage", -- tokens are counted
-  "refusal", -- the model refuses in a way of its own
-  "length", -- an answer that was cut off by a limit says so
-  "errors", -- failures of the server arrive with their status, and are tried again
-  "images", -- what users say may hold images
-  "cut", -- an answer that breaks off is no answer
+  "refusal", -- a refusal of the model is not a text
+  "length", -- an answer that a limit has cut off says so
+  "errors", -- failures of the server arrive with their status, and are retried
+  "images", -- users' messages may contain images
+  "cut", -- an answer that breaks off is not taken for a complete one
 }
 
 local function add_tool(seen)
@@ -55,7 +55,7 @@ local function same(found, wanted, what)
   expect(found == wanted, "%s: expected %s, found %s", what, tostring(wanted), tostring(found))
 end
 
---- The fields of `serve` with these besides.
+--- Returns the fields of `serve`, and those in `more`.
 local function fields(t, turns, more)
   local all = t.serve(turns)
   t.close = all.close
@@ -220,7 +220,7 @@ case("an output schema", nil, function(t)
   same(reply.value.celsius, 21, "value.celsius")
 end)
 
---- An agent whose tool `open` brings the tool `add`.
+--- Makes an agent whose tool `open` adds the tool `add`.
 local function growing(t, turns, more)
   local seen = {}
   local open = ah.tool {
@@ -314,7 +314,7 @@ case("a run that is stopped, and the next one", nil, function(t)
   same(tostring(assert(agent:run "And now?")), "In time.", "the next answer")
 end)
 
---- A tool that a run is stopped in.
+--- Makes a tool that waits, so that a run can be stopped in it.
 local function waiting_tool(seconds)
   return ah.tool {
     name = "wait",
@@ -525,7 +525,7 @@ local function judge(c, t, can)
   return ok and "passed" or "failed", not ok and tostring(err) or nil
 end
 
---- Runs all cases, or those whose name holds `only`.
+--- Runs all cases, or those whose name contains `only`.
 return function(spec)
   spec = read(spec)
   local can = declared(spec.capabilities)

@@ -1,14 +1,14 @@
 --- bash: runs a command of this machine for a model. lua_command.c runs it; this file has the
--- tool's description, its limits, and the text of the outcome that the model sees.
+-- tool's description, its limits, and the text of the outcome for the model.
 --
--- Processes are outside the transaction of a call: what a command did stays done. So a call only
--- fails where the command could not be run; an exit code, a signal or the end of its time is an
--- outcome, which the result tells.
+-- Processes are outside the transaction of a call: their effects stay. So a call fails only if the
+-- command could not be run; an exit code, a signal and a timeout are outcomes, which the result
+-- reports.
 local ah = ...
 
 local WHAT = "ah.builtin: bash"
 local MIB = 1 << 20
-local TAIL = 64 * 1024 -- kept of what goes beyond `keep`
+local TAIL = 64 * 1024 -- bytes that are kept of output beyond `keep`
 local MAX_WRITABLE = 15 -- beside the working folder
 local MAX_READABLE = 15
 
@@ -27,43 +27,44 @@ end
 local read = ah._reader {
   what = WHAT, type = "ah.BashOptions", rows = {
     seconds("timeout", 60,
-      "after which a command is ended, where the model asks for no other time"),
-    seconds("max_timeout", 600, "that the model may ask for"),
-    seconds("grace", 2, "between TERM and KILL"),
+      "the time of a command, unless the model asks for another"),
+    seconds("max_timeout", 600, "the longest time that the model may ask for"),
+    seconds("grace", 2, "the time between TERM and KILL"),
     { name = "cwd", kinds = "string", otherwise = "that of the run's files",
-      doc = "the folder at work, opened when the tool is made" },
+      doc = "the working folder, opened when the tool is made" },
     { name = "env", kinds = "table", type = "table<string, string|boolean>",
-      doc = "variables beside the usual ones: a string; `true` for the value that the host has; "
-        .. "`false` for none" },
+      doc = "variables beside the usual ones: a string; `true` for the host's value; `false` for "
+        .. "none" },
     { name = "shell", kinds = "string", otherwise = "bash or sh",
-      doc = "a program that is called with `-c` and the text" },
-    bytes("max_output", 32 * 1024, "of output that are shown; of more, head and tail"),
-    bytes("keep", 4 * MIB, "of longer output that are kept in a file, with the last 64 KiB of what "
-      .. "goes beyond"),
+      doc = "a program that is called with `-c` and the command" },
+    bytes("max_output", 32 * 1024, "output that the model is shown; of a longer one, head and "
+      .. "tail"),
+    bytes("keep", 4 * MIB, "longer output is kept in a file up to this size, with the last 64 KiB "
+      .. "of the rest"),
     { name = "merge", kinds = "boolean", default = false,
-      doc = "both streams are one, in which what was written has its very order; the value has no "
-        .. "`stdout` and `stderr` then" },
+      doc = "joins both streams, in the order of writing; the value then has no `stdout` and "
+        .. "`stderr`" },
     { name = "output_folder", kinds = "string boolean", default = "bash-output",
       is = "string or false", type = "string|false",
-      doc = "where that file is in the run's filesystem; false, and runs without files: nothing is "
-        .. "kept" },
-    bytes("memory", nil, "of address space of each process"),
-    bytes("file_size", nil, "of each file that is written"),
-    seconds("cpu", nil, "of processor time of each process"),
+      doc = "the folder of that file in the run's filesystem. Nothing is kept if it is false, or "
+        .. "in a run without files" },
+    bytes("memory", nil, "address space of each process"),
+    bytes("file_size", nil, "size of each file that is written"),
+    seconds("cpu", nil, "processor time of each process"),
     { name = "processes", kinds = "number", least = 1, most = MOST,
-      doc = "of the user, all of them counted; has no effect for root" },
+      doc = "all processes of the user together; no effect for root" },
     { name = "sandbox", kinds = "string", words = "none auto require landlock bubblewrap",
-      default = "auto", doc = "said [below](builtin.md#what-it-can-reach)" },
+      default = "auto", doc = "see [below](builtin.md#what-it-can-reach)" },
     { name = "readable", kinds = "list", otherwise = "everything", type = "string[]",
-      doc = "in a sandbox: folders that may be read beside those that may be written to, and "
-        .. "[the system's](processes.md#sandbox); 15 at most" },
+      doc = "in a sandbox: folders that can be read, 15 at most, beside the writable ones and "
+        .. "[the system's](processes.md#sandbox)" },
     { name = "network", kinds = "boolean", default = false,
-      doc = "in a sandbox: true if the internet may be reached" },
+      doc = "in a sandbox: true if the internet can be reached" },
     { name = "writable", kinds = "list", type = "string[]",
-      doc = "in a sandbox: folders that may be written to beside the one at work; 15 at most" },
+      doc = "in a sandbox: folders that can be written to beside the working folder; 15 at most" },
     { name = "owners", kinds = "boolean", default = false,
-      doc = "in a sandbox of `landlock`, for root: true if it keeps its rights over owners "
-        .. "(`chown`, files and processes of others, becoming another user)" },
+      doc = "in a `landlock` sandbox, for root: keeps the rights over owners (`chown`, files and "
+        .. "processes of others, becoming another user)" },
   },
 }
 
@@ -83,7 +84,7 @@ local function exists(path)
   return f and f:close()
 end
 
---- The words before the text of a command.
+--- Returns the words before the text of a command.
 local function shell_words(shell)
   if shell then
     return { shell, "-c" }
@@ -96,8 +97,8 @@ local function shell_words(shell)
   return { "/bin/sh", "-c" }
 end
 
---- Opens the folders of a list. They stay what they are now, whatever a command puts in their
--- place; the list, or nil and an error.
+--- Opens the folders of a list, so that they stay the same whatever a command puts at their paths.
+-- Returns the list, or nil and an error.
 local function open_list(paths, name, most)
   local folders = {}
   for i, path in ipairs(paths) do
@@ -115,7 +116,7 @@ local function open_list(paths, name, most)
   return folders
 end
 
---- true, or nil and an error
+--- Returns true, or nil and an error.
 local function open_folders(o)
   local err
   o.folders, err = open_list(o.writable or {}, "writable", MAX_WRITABLE)
@@ -130,7 +131,7 @@ end
 
 -- -- running ------------------------------------------------------------------------------
 
---- The folder that a call works in, and whether it is read-only; or nil and why.
+--- Returns the folder that a call works in, and whether it is read-only; or nil and the reason.
 local function folder_of(o, ctx)
   if o.root then
     return o.root
@@ -159,7 +160,7 @@ local function words_of(o, args)
   return words
 end
 
--- -- what came of it ------------------------------------------------------------------------
+-- -- the result -----------------------------------------------------------------------------
 
 local function size(n)
   return n < 10000 and n .. " bytes" or n < 10 * MIB and n // 1024 .. " KiB" or n // MIB .. " MiB"
@@ -178,7 +179,8 @@ local function write_file(o, ctx, r)
   return fs:write(path, r.output .. gap .. r.tail) and path or nil
 end
 
---- Head and tail of an output of more than max_output bytes, cut between characters.
+--- Returns head and tail of an output of more than max_output bytes, cut between characters; else
+-- all of it.
 local function shorten(o, r, file)
   local all = r.output .. r.tail
   if r.bytes <= o.max_output then
@@ -203,7 +205,7 @@ local function outcome(o, r)
   return ("[exit code %d after %s%s]"):format(r.code, after, hint)
 end
 
---- The value of a call, which `render` shows to the model.
+--- Returns the value of a call, which `render` shows to the model.
 local function value_of(o, ctx, r)
   local file = r.bytes > o.max_output and write_file(o, ctx, r) or nil
   return {
@@ -239,8 +241,8 @@ local function writable(o, root, read_only)
   return table.move(o.folders, 1, #o.folders, #list + 1, list)
 end
 
---- Returns the folders that may be read, beside those of the system: the working folder, which may
--- be read-only, then o.read_folders. nil: no such limit.
+--- Returns the folders that may be read beside those of the system: the working folder, which may
+-- be read-only, then o.read_folders. Returns nil if reading is not limited.
 local function readable(o, root)
   return o.read_folders and table.move(o.read_folders, 1, #o.read_folders, 2, { root })
 end

@@ -1,11 +1,11 @@
---- ah.builtin: the tools that come with agenthost, by name. None is there unless it is asked for.
--- Each is a module of its own, lua/agenthost/tools/NAME.lua, that returns
--- function(options) -> tool, or nil, err; it reads its options itself (ah._reader).
+--- ah.builtin: the built-in tools, by name; none is declared unless a script asks for it. Each is a
+-- module of its own, lua/agenthost/tools/NAME.lua, that returns function(options) -> tool, or nil,
+-- err; the module reads its options (ah._reader).
 local ah = ...
 
 -- The built-in tools, in the order in which a model gets them.
 local NAMES = { "read_file", "write_file", "edit_file", "list_files", "grep", "bash", "http_fetch" }
--- Tools that need options: they have to be asked for by name.
+-- Tools that need options, so that "all" does not include them.
 local NEEDS_OPTIONS = { http_fetch = true }
 
 local KNOWN = {}
@@ -23,7 +23,8 @@ local function check_name(name)
   end
 end
 
---- Adds what a member of the argument names: `key` is its place in the list, or the tool's name.
+--- Adds the tools of one member of the argument: `key` is its place in the list, or the tool's
+-- name.
 local function want(wanted, key, value)
   local name = math.type(key) == "integer" and value or key
   if name == "all" then
@@ -43,9 +44,9 @@ local function want(wanted, key, value)
   end
 end
 
---- ah.builtin { "read_file", bash = { timeout = 60 } }: the tools named, with their options.
--- "all", or no argument: all that need no options. Returns a list, or nil and an error where the
--- machine does not let one of them be made.
+--- ah.builtin { "read_file", bash = { timeout = 60 } }: the named tools, with their options. "all",
+-- or no argument: all that need no options. Returns a list; nil and an error if one of them cannot
+-- be made on this machine.
 return function(which)
   local wanted, tools = {}, {}
   if which == nil or type(which) == "string" then

@@ -1,6 +1,6 @@
---- edit_file: replaces texts in a file, by the letter, each where it stands exactly once unless
--- all are meant. Several edits are made in their order, all of them or none: where one fails
--- the call does, and its transaction leaves the file as it was.
+--- edit_file: replaces exact texts in a file. Each must occur exactly once, unless all places are
+-- meant. Several edits are made in their order, all or none: if one fails the call fails, and its
+-- transaction restores the file.
 local ah = ...
 local files = ah._module "agenthost.tools.files"
 
@@ -16,7 +16,7 @@ local function normal(line)
   return (line:gsub("%s+", " "):gsub("^ ", ""):gsub(" $", ""))
 end
 
--- The lines without regard to white space.
+-- Returns the lines, with one blank for each run of white space and none at either end.
 local function normal_lines(text)
   local lines = {}
   for line in (text:sub(1, HINT_BYTES) .. "\n"):gmatch "([^\n]*)\n" do
@@ -28,7 +28,7 @@ local function normal_lines(text)
   return lines
 end
 
--- The lines without blank ones at either end.
+-- Returns the lines without blank ones at either end.
 local function trimmed(lines)
   local first, last = 1, #lines
   while lines[first] == "" do
@@ -40,7 +40,7 @@ local function trimmed(lines)
   return table.move(lines, first, last, 1, {})
 end
 
--- Number of wanted lines, from the first one, that match the lines from `at` on.
+-- Returns the number of wanted lines, from the first one, that match the lines from `at` on.
 local function standing(lines, at, wanted)
   local n = 0
   while n < #wanted and lines[at + n] == wanted[n + 1] do
@@ -68,7 +68,7 @@ local function nearly(text, old)
   return first and ("its first line is in line %d, but what follows differs"):format(first)
 end
 
--- The error message for a text that was not found, with a hint if there is one.
+-- Returns the error message for a text that was not found, with a hint if there is one.
 local function why_absent(fs, path, old, message)
   local text = fs:read(path)
   if old:find "^ *%d+\t" then
@@ -78,8 +78,8 @@ local function why_absent(fs, path, old, message)
   return hint and ("the text to replace is not in '%s': %s"):format(path, hint) or message
 end
 
--- Repeats an edit with \r\n as line ends, for files in which read_file shows them as \n; nil if the
--- file has no \r\n or the edit does not need it.
+-- Repeats an edit with \r\n as line ends, for files in which read_file shows them as \n. Returns
+-- nil if the file has no \r\n or the edit does not need it.
 local function with_crlf(fs, path, edit)
   if not edit.old:find "\n" or edit.old:find "\r\n" or not fs:lines(path, { max = 1 }).crlf then
     return nil
@@ -88,7 +88,7 @@ local function with_crlf(fs, path, edit)
     { all = edit.all })
 end
 
--- Returns the number of places that were replaced; nil and why if it fails.
+-- Returns the number of places that were replaced; nil and the reason if it fails.
 local function replace(fs, path, edit)
   local n, err = fs:edit(path, edit.old, edit.new, { all = edit.all })
   if not n and err.reason == "no_match" and fs:exists(path) then

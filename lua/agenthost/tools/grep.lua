@@ -1,12 +1,12 @@
---- grep: the lines of files that match a regular expression, with those around them, or how
--- many there are in each file. Bounded in lines; says what was left out.
+--- grep: the lines of files that match a regular expression, with lines around them, or their
+-- number in each file. The number of lines is limited; the result says what it leaves out.
 local ah = ...
 local files = ah._module "agenthost.tools.files"
 
 local read = ah._reader {
   what = "ah.builtin: grep", type = "ah.GrepToolOptions", rows = {
     { name = "max", kinds = "integer", least = 1, default = 100,
-      doc = "lines shown, those around included" },
+      doc = "lines shown, including their context" },
   },
 }
 

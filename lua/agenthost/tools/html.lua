@@ -1,7 +1,7 @@
---- HTML reduced to the text that a reader sees, for http_fetch: tags out, blocks on lines of
--- their own, links with their addresses, entities as characters. Goes through the page once,
--- without patterns that look back: a hostile page costs no more than a long one. It is no HTML
--- parser: it builds no tree, runs no script, and knows no style that hides.
+--- Converts HTML to the text that a reader sees, for http_fetch: no tags, blocks on lines of their
+-- own, links with their addresses, entities as characters. Reads the page once, without patterns
+-- that backtrack, so that the time depends only on the length of the page. It is not an HTML
+-- parser: it builds no tree, runs no script, and knows no styles, so that hidden text is included.
 local M = {}
 
 local BLOCK, RAW = {}, {}
@@ -11,7 +11,7 @@ for name in ([[address article aside blockquote br caption dd details dialog div
   BLOCK[name] = true
 end
 for name in ("script style noscript template svg iframe textarea"):gmatch "%w+" do
-  RAW[name] = true -- what is in it is not for readers
+  RAW[name] = true -- its contents are not for readers
 end
 
 local ENTITY = {
@@ -40,7 +40,8 @@ local function unescape(text)
   return (text:gsub("&(#?%w+);", entity))
 end
 
--- Behind the tag that begins at `at`, quoted values passed over; the page's end where it has none.
+-- Returns the place behind the tag that begins at `at`, skipping quoted values; the page's end if
+-- the tag has no end.
 local function end_of_tag(page, at)
   local quote
   at = at + 1
@@ -59,7 +60,7 @@ local function end_of_tag(page, at)
   end
 end
 
--- Behind the element whose contents are not text.
+-- Returns the place behind an element whose contents are not text.
 local function end_of_raw(page, lower, name, at)
   local close = lower:find("</" .. name, at, true)
   return close and end_of_tag(page, close) or #page + 1
@@ -99,7 +100,7 @@ function State:tag(name, closing, tag)
   end
 end
 
--- Blank lines: one at most; no blanks at either end of a line outside of <pre>.
+-- Leaves at most one blank line in succession, and removes a blank at the beginning of each line.
 local function tidy(text)
   local lines, blank = {}, true
   for line in (text .. "\n"):gmatch "([^\n]*)\n" do
@@ -112,7 +113,7 @@ local function tidy(text)
   return (table.concat(lines, "\n"):gsub("\n$", ""))
 end
 
---- The page (UTF-8) as text. Relative links stay relative.
+--- Returns the page (UTF-8) as text. Relative links stay relative.
 function M.text(page)
   local state = setmetatable({ out = {} }, State)
   local lower, at = page:lower(), 1

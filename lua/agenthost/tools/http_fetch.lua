@@ -1,7 +1,7 @@
---- http_fetch: fetches a text from the web. The script lists the hosts; addresses are checked when
--- the connection is made, for each redirect again, so that no name leads to a private network. No
--- cookies, no credentials, no proxy. A request is outside of the transaction of a call: the effects
--- of a POST stay.
+--- http_fetch: fetches a text from the web. The script lists the hosts. Addresses are checked when
+-- the connection is made, again for each redirect, so that no name leads to a private network.
+-- Sends no cookies and no credentials, and uses no proxy. A request is outside of the transaction
+-- of a call: the effects of a POST stay.
 local ah = ...
 local files = ah._module "agenthost.tools.files"
 local html = ah._module "agenthost.tools.html"
@@ -10,30 +10,30 @@ local read = ah._reader {
   what = "ah.builtin: http_fetch", type = "ah.HttpFetchOptions", rows = {
     { name = "allow", kinds = "list string", needed = true, words = "public",
       is = "list of hosts, or `\"public\"`", type = "string[]|\"public\"",
-      doc = "which may be asked, said below; `\"public\"`: any, at the ports 80 and 443" },
+      doc = "hosts that may be fetched, see below; `\"public\"`: any, at the ports 80 and 443" },
     { name = "private", kinds = "list", is = "list of networks", type = "string[]",
-      doc = "that may be connected to although they are not public: `\"10.1.0.0/16\"`, "
+      doc = "networks that are allowed although they are not public: `\"10.1.0.0/16\"`, "
         .. "`\"127.0.0.1\"`" },
     { name = "post", kinds = "boolean", default = false,
       doc = "true: the model may send POST requests" },
     { name = "timeout", kinds = "number", least = 0.001, default = 30, unit = "seconds",
-      doc = "for all of it, redirects included" },
+      doc = "for the whole fetch, including redirects" },
     { name = "max_bytes", kinds = "integer", least = 1, default = 2 << 20, unit = "bytes",
-      doc = "of a response; a longer one is given up while it comes" },
+      doc = "size of a response; the transfer of a longer one is stopped" },
     { name = "shown", kinds = "integer", least = 1, default = 32 << 10, unit = "bytes",
-      doc = "of the text in an answer" },
+      doc = "text in a result" },
     { name = "redirects", kinds = "integer", least = 1, default = 5,
-      doc = "how many are followed, each checked as the first request is" },
+      doc = "redirects that are followed, each checked like the first request" },
   },
 }
 local WEB_PORTS = { [80] = true, [443] = true }
 local REDIRECT = { [301] = true, [302] = true, [303] = true, [307] = true, [308] = true }
 local STATUS_SHOWN = 2000 -- bytes of the text of an error
 
--- -- which hosts --------------------------------------------------------------------------------
+-- -- allowed hosts ------------------------------------------------------------------------------
 
--- "docs.example.com", "*.example.com", "localhost:8080", "*": a host and, but for the usual
--- ones, a port; "*" is any.
+-- Reads "docs.example.com", "*.example.com", "localhost:8080" or "*" (any host): a host and, unless
+-- it is a usual one, a port.
 local function pattern_of(text)
   local host, port = text:lower():match "^(%[[%x:.]+%]):?([%d*]*)$"
   if not host then
@@ -98,14 +98,15 @@ local function request_once(settings, asked, url, ends)
   return response, err and err.message
 end
 
--- Any redirect but 307 and 308 turns the request into a GET without a body.
+-- Applies a redirect: any status but 307 and 308 turns the request into a GET without a body.
 local function follow(asked, status)
   if status ~= 307 and status ~= 308 then
     asked.method, asked.body = "GET", nil
   end
 end
 
--- Returns the response to one URL, and the parsed URL; nil and why. Each hop is checked alike.
+-- Returns the response to one URL, and the parsed URL; nil and the reason. Each redirect is checked
+-- like the first URL.
 local function hop(settings, asked, target, before, ends)
   local url, err = ah._url(target, before and before.url)
   if not url then
@@ -119,7 +120,7 @@ local function hop(settings, asked, target, before, ends)
   return response, response and url or what
 end
 
--- The last response and its URL; nil and why.
+-- Returns the last response and its URL; nil and the reason.
 local function request(settings, args)
   local asked = { method = args.method or "GET", body = args.body,
     content_type = args.content_type }
@@ -155,7 +156,7 @@ local function is_text(kind, body)
     or kind:find "%+xml$" ~= nil
 end
 
--- The characters of windows-1252, which has others where Latin-1 has control characters.
+-- The characters of windows-1252, which differ from Latin-1 only where that has control characters.
 local LATIN = {}
 for byte = 0x80, 0xff do
   LATIN[string.char(byte)] = utf8.char(byte)
@@ -189,8 +190,8 @@ local function charset_of(header, kind, body)
   return named
 end
 
--- The body as UTF-8; nil and why for an unknown charset. A body without a charset that is not UTF-8
--- is read as windows-1252, as browsers do.
+-- Returns the body as UTF-8; nil and the reason for an unknown charset. A body without a charset
+-- that is not UTF-8 is read as windows-1252, as browsers do.
 local function to_utf8(body, charset)
   if charset and not IS_UTF8[charset] and not IS_LATIN[charset] then
     return nil, ("its charset is %s, which cannot be read"):format(charset)
@@ -201,7 +202,7 @@ local function to_utf8(body, charset)
   return utf8.len(body) and body or repair(body)
 end
 
--- `most` bytes from `offset` on, whole characters.
+-- Returns at most `most` bytes from `offset` on, only whole characters, and the offset of the end.
 local function part_of(text, offset, most)
   local first = offset + 1
   while first <= #text and text:byte(first) & 0xc0 == 0x80 do

@@ -1,5 +1,5 @@
---- list_files: what is in a folder, or which files below it a glob names, with their sizes.
--- At most `max`; what is left out is said.
+--- list_files: the entries of a folder, or the files below it that match a glob, with their sizes.
+-- Shows at most `max`; the result says what it leaves out.
 local ah = ...
 local files = ah._module "agenthost.tools.files"
 

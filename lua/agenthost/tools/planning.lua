@@ -1,5 +1,5 @@
---- Planning tools (seed 002, Planning Tool Suite): a todo list that the model keeps in a
--- session. ah.planning_section { session, strategy, accepts_overrides } gives the section with
+--- Planning tools (seed 002, Planning Tool Suite): a list of steps that the model keeps in a
+-- session. ah.planning_section { session, strategy, accepts_overrides } returns the section with
 -- the four tools; ah.planning has the types, for session[ah.planning.Plan]:latest().
 local ah, own_tool = ...
 
@@ -44,7 +44,7 @@ local types = {
   },
 }
 
--- -- what becomes of a plan; all of them raise what a model can act on ----------------------
+-- -- changes of a plan; all raise errors that a model can act on ----------------------------
 
 local function refuse(text, ...)
   error(ah.error { code = "tool_validation", message = text:format(...) }, 0)
@@ -67,7 +67,7 @@ local function active(plan)
   return plan
 end
 
--- Ids count up and no step is ever taken out, so that none is used twice.
+-- Ids count up and no step is ever removed, so no id is used twice.
 local function append(plan, titles)
   if #plan.steps + #titles > MAX_STEPS then
     refuse("a plan has at most %d steps", MAX_STEPS)
@@ -146,8 +146,8 @@ local function progress(plan)
   return ("%d of %s done"):format(count_done(plan), count_steps(plan))
 end
 
--- A handler that dispatches the event and says what came of it. The change is tried on a copy
--- first, so that what is wrong is said in its own words.
+-- Makes a handler that dispatches the event and returns the new state in words. The change is first
+-- tried on a copy, so that its own error reaches the model.
 local function dispatching(session, change, say)
   return function(event)
     change(session[types.Plan]:latest(), event)
@@ -214,7 +214,7 @@ end
 
 -- -- the section --------------------------------------------------------------------------------
 
--- One structure for all strategies; only this paragraph differs.
+-- The structure is the same for all strategies; only this paragraph differs.
 local MINDSET = {
   react = [[
 Think in short bursts: reason about the next thing only, call a tool, look at what it says, and
@@ -243,16 +243,16 @@ Keep a plan of the work with the planning tools whenever it takes more than one 
 local read = ah._reader {
   what = "ah.planning_section", type = "ah.PlanningConfig", rows = {
     { name = "session", kinds = "object", needed = true, is = "session", type = "ah.Session",
-      doc = "the plan is kept in it; the section registers its types and reducers there" },
+      doc = "keeps the plan; the section registers its types and reducers there" },
     { name = "strategy", kinds = "string", default = "react",
       words = "react plan_act_reflect goal_decompose_route_synthesise",
-      doc = "how the model is told to think; the rest of the text is the same for all" },
+      doc = "the way of thinking that the text asks for; the rest is the same for all" },
     { name = "accepts_overrides", kinds = "boolean", default = true,
-      doc = "whether [overrides](prompts.md#overrides) may change its words" },
+      doc = "allows [overrides](prompts.md#overrides) of its texts" },
   },
 }
 
---- The section with the planning tools; registers the types' reducers on the session.
+--- Makes the section with the planning tools; registers the types' reducers on the session.
 local function section(t)
   t = read(t)
   register(t.session)

@@ -1,18 +1,18 @@
---- read_file: a text file by its lines, with their numbers: a part, its end, or the lines that
--- match. Bounded in lines and bytes; what is left out is said, with how to go on.
+--- read_file: lines of a text file, with their numbers: a part, the end, or the lines that match.
+-- Lines and bytes are limited; the result says what it leaves out, and how to continue.
 local ah = ...
 local files = ah._module "agenthost.tools.files"
 
 local read = ah._reader {
   what = "ah.builtin: read_file", type = "ah.ReadFileOptions", rows = {
     { name = "lines", kinds = "integer", least = 1, default = 500,
-      doc = "lines of an answer where the model names no `limit`" },
+      doc = "lines of a result, unless the model gives a `limit`" },
     { name = "max_bytes", kinds = "integer", least = 1, default = 48 * 1024, unit = "bytes",
-      doc = "of an answer; it ends with a whole line, and says where to go on" },
+      doc = "size of a result, which ends with a whole line and names the next one" },
   },
 }
 
-local MAX_LINES = 2000 -- below what a model sees of one result
+local MAX_LINES = 2000 -- fewer than a model is shown of one result
 
 local function describe(path, lines)
   local notes = { path .. ": " }
@@ -45,7 +45,7 @@ local function show(path, lines)
   return table.concat(out, "\n")
 end
 
--- The reason why a part of a file cannot be shown; nil if it can.
+-- Returns the reason why a part of a file cannot be shown; nil if it can.
 local function nothing_to_show(path, lines, offset)
   if lines.binary then
     return ("'%s' is a binary file of %s; only text can be read"):format(

@@ -1,16 +1,16 @@
---- write_file: makes a file, or replaces one as a whole. What is there already and was not
--- looked at in this conversation is not overwritten by a model that may not know of it.
+--- write_file: creates a file, or replaces one as a whole. An existing file that was neither read
+-- nor written in this conversation is not overwritten, as the model may not know its contents.
 local ah = ...
 local files = ah._module "agenthost.tools.files"
 
 local read = ah._reader {
   what = "ah.builtin: write_file", type = "ah.WriteFileOptions", rows = {
     { name = "overwrite", kinds = "boolean", default = false,
-      doc = "true: as if every call said so" },
+      doc = "true: every call may replace any file" },
   },
 }
 
--- After these, with this path, the model knows what it replaces.
+-- A success of one of these with the same path: the model knows the file.
 local KNOWS = { read_file = true, write_file = true, edit_file = true }
 
 local function is_known(ctx, path)

@@ -1,13 +1,14 @@
 ---@meta agenthost
 
--- Types of `require "agenthost"` for editors (LuaCATS, as lua-language-server reads them): set
--- "workspace.library" to the folder of this file. It is never run, and is no part of the library;
--- docs/reference/lua.md says what everything means, and a spec compares the three.
+-- Type annotations of `require "agenthost"` for editors (LuaCATS, as lua-language-server reads
+-- them). Set "workspace.library" to the folder of this file. The file is never run and is no part
+-- of the library. docs/reference/lua.md leads to the page of each name; specs compare this file
+-- with the library and with the pages.
 
 ---@class agenthost
----@field version string such as "0.1.0"
----@field null lightuserdata JSON null
----@field set_visibility_override ah.Type the event { path, visibility }
+---@field version string of the library, such as "0.1.0"
+---@field null lightuserdata JSON's null
+---@field set_visibility_override ah.Type event { path, visibility }: opens or closes a section
 local ah = {}
 
 -- -- runs and agents --------------------------------------------------------------------
@@ -35,7 +36,7 @@ local ah = {}
 ---| "warning"
 ---| "done"
 
----@alias ah.ToolChangeMode how tools that come in mid-conversation reach the model
+---@alias ah.ToolChangeMode the way in which a tool added in mid-conversation reaches the model
 ---| "reference"
 ---| "inline"
 ---| "additional_tools"
@@ -45,36 +46,37 @@ local ah = {}
 ---| "dispatcher"
 ---| "restart"
 
----@class ah.Event each has type, run and time; the rest is in docs/reference/events.md
+---@class ah.Event docs/reference/events.md lists the fields of each type
 ---@field type ah.EventType
----@field run integer
----@field parent? integer
+---@field run integer number of the run in this process
+---@field parent? integer in runs of a handler: the run that the handler belongs to
 ---@field time number seconds since 1970
 ---@field [string] any
 
 -- fields of ah.Options (make generate)
 ---@class ah.Options for the model; passed on as they are
 ---@field temperature? number
----@field max_tokens? integer of the answer
+---@field max_tokens? integer most tokens of an answer
 ---@field top_p? number
 ---@field stop? string|string[] texts that end the answer
 ---@field seed? integer
----@field tool_choice? "auto"|"none"|"required"|{ name: string } left out where there are no tools
----a choice that is forced holds for every request of a run (default false), which then ends by a
----limit or by a tool
+---@field tool_choice? "auto"|"none"|"required"|{ name: string } not sent if there are no tools
+---true: a forced choice holds for every request of a run, and only a limit or a tool ends the run
+---(default false)
 ---@field tool_choice_every_turn? boolean
----effort, such as `"low"`; to Gemini before 3 as a number of tokens, to Ollama as `think` (`"true"`
+---effort, such as `"low"`; Gemini before 3 gets a number of tokens, Ollama gets `think` (`"true"`
 ---and `"none"` are yes and no)
 ---@field reasoning? string
----how long `anthropic` keeps what it has read (default `"5m"`); other providers cache by themselves
+---how long `anthropic` keeps the beginning of a request (default `"5m"`); other providers cache by
+---themselves
 ---@field cache? "5m"|"1h"|"off"
----@field cache_key? string `prompt_cache_key` of `openai`: the same for requests that begin alike
----@field strict? boolean the provider is to be strict with the tools, where it can (default false)
+---@field cache_key? string `prompt_cache_key` of `openai`: equal for requests that begin alike
+---@field strict? boolean true: tools are strict where the provider supports it (default false)
 -- end of ah.Options
 
 -- fields of ah.HttpLimits (make generate)
 ---@class ah.HttpLimits limits of a request
----@field connect_timeout? number seconds: until the connection stands, TLS included
+---@field connect_timeout? number seconds: until the connection is made, TLS included
 ---@field idle_timeout? number seconds: without a byte sent or received
 ---@field total_timeout? number seconds: for the whole request
 ---@field max_header? number bytes: of the response's headers
@@ -83,12 +85,12 @@ local ah = {}
 
 -- fields of ah.LoopDetector (make generate)
 ---@class ah.LoopDetector
----@field warn? integer the time from which on there is a warning
----@field stop? integer the time that ends the run
----@field window? integer the calls before it with which a call is compared; at least `stop` - 1
----the calls in which patterns are looked for; at least 3 * `stop` - 2
+---@field warn? integer number of the equal call from which on there is a warning
+---@field stop? integer number of the equal call that ends the run
+---@field window? integer number of earlier calls with which a call is compared; at least `stop` - 1
+---number of calls in which patterns are looked for; at least 3 * `stop` - 2
 ---@field pattern_window? integer
----tools whose calls are not counted, such as one that asks whether something is ready
+---tools whose calls are not counted, such as one that reports whether a job is ready
 ---@field exempt? string[]
 -- end of ah.LoopDetector
 
@@ -108,112 +110,116 @@ local ah = {}
 
 -- fields of ah.Discover (make generate)
 ---@class ah.Discover of entities
----@field keep? boolean false: each run of an agent lets go of them when it ends
+---@field keep? boolean false: each run of an agent releases the entities at its end
 -- end of ah.Discover
 
 -- fields of ah.Use (make generate)
 ---@class ah.Use: ah.Connection the model with which a conversation goes on
----@field model? string|ah.Adapter `provider/model`, or what `ah.scripted` returns
+---@field model? string|ah.Adapter `provider/model`, or an adapter such as that of `ah.scripted`
 -- end of ah.Use
 
 -- fields of ah.Connection (make generate)
 ---@class ah.Connection how a model is asked
----the server's address; the wire's own path is added to it, such as `/chat/completions`
+---the server's address; the wire adds its own path, such as `/chat/completions`
 ---@field base_url? string
----@field api_key? string
----how tools that come in mid-conversation reach the model, see Models; not beside an adapter object
+---@field api_key? string the provider's key
+---how tools that come in mid-conversation reach the model, see Models; not with an adapter object
 ---@field tool_change_mode? ah.ToolChangeMode
----@field stream? boolean whether the answer is asked for piece by piece
----@field http? ah.HttpLimits limits of the requests
----@field options? ah.Options for the model, see below
+---@field stream? boolean true: the answer is requested piece by piece
+---@field http? ah.HttpLimits limits of each request
+---@field options? ah.Options options of the model, see below
 -- end of ah.Connection
 
 -- fields of ah.Config (make generate)
 ---@class ah.Config: ah.Connection
----@field model? string|ah.Adapter `provider/model`, or what `ah.scripted` returns; see Models
+---`provider/model`, or an adapter such as that of `ah.scripted`; see Models
+---@field model? string|ah.Adapter
 ---@field system? string the system text
 ---made by `ah.prompt`: its text follows `system`, its tools follow `tools`; see prompts.md
 ---@field prompt? ah.Prompt
----the prompt's parameters, and what `setup` finds in `conversation.params`
+---the prompt's parameters; `setup` finds them in `conversation.params`
 ---@field params? table<string, any>
----@field overrides? table|string of the prompt, or the file they are in; see prompts.md
----JSON Schema of the answer, which is then `reply.value`; see prompts.md
+---@field overrides? table|string overrides of the prompt, or the path of their file
+---JSON Schema of the answer, which is then in `reply.value`; see prompts.md
 ---@field output? table|string|ah.Schema
----made by `ah.tool`, each name once, or groups and their names; lists in the list are taken as
----their values; offered in this order
+---made by `ah.tool`, each name once, or groups and their names; offered in this order. Lists in the
+---list are flattened
 ---@field tools? ah.ToolList
 ---@field registry? ah.Registry made by `ah.registry`: more tools, behind those of `tools`
 ---by name: `function(args, ctx)` for calls that no handler answers, see Executors
 ---@field executors? table<string, fun(args: table, ctx: ah.Ctx): any>
----tools are declared by their `description` alone, and the model picks those it wants to know in
+---true: tools are declared by their `description` alone, and the model picks those that it needs in
 ---full
 ---@field brief? boolean
----@field keep_picked? boolean what it picked stays so after the run
+---@field keep_picked? boolean true: picked tools stay picked after the run
 ---@field messages? ah.Message[] the conversation so far, see Messages
 ---observers, see events.md
 ---@field on? fun(event: ah.Event)|table<ah.EventType, fun(event: ah.Event)>
----`function(level, line)`: gets the records of this run, all levels. Where it fails, the log of the
----host is told once
+---`function(level, line)`: gets all log records of this run. If it fails, the log of the host
+---reports it once
 ---@field log? fun(level: string, line: string)
----iterations: answers of the model; the tools of the last one are still called
+---most model calls (iterations); the tools of the last answer are still called
 ---@field max_iterations? integer
----after `max_iterations`: fail with `max_iterations_exceeded`, or ask once more without tools
+---after `max_iterations`: `"error"` fails with `max_iterations_exceeded`, `"answer"` asks once more
+---without tools
 ---@field on_max? "error"|"answer"
----what becomes of an answer with neither calls nor text (white space is none): it stands; or the
----model is asked again; or the run fails
+---for an answer without calls and text (white space is no text): `"answer"` accepts it, `"retry"`
+---asks again, `"error"` fails
 ---@field on_empty? "answer"|"retry"|"error"
----a call of a tool that is not there gets an error result; or the run ends with `tool_not_found`
+---for a call of an unknown tool: `"answer"` gives an error result, `"throw"` ends the run with
+---`tool_not_found`
 ---@field on_unknown_tool? "answer"|"throw"
----see each call and say which tools come and go, see Tools that come and go
+---they see each call and add, remove or lock tools, see Tools that come and go
 ---@field strategies? ah.Strategy[]
----how many tools there may be; none are injected beyond so many (there is one warning at 64)
----@field max_tools? integer
----what becomes of a tool that is injected under a taken name: left out with a warning, put in its
----place, or the run ends with `prompt_validation`
+---@field max_tools? integer most tools at a time; no more are injected. There is one warning at 64
+---for an injected tool whose name is taken: `"skip"` leaves it out with a warning, `"replace"`
+---replaces the other, `"error"` ends the run with `prompt_validation`
 ---@field on_conflict? "skip"|"replace"|"error"
----what becomes of a tool that is defined otherwise than when the conversation was written;
----`"refuse"` for a tool that is `untrusted`, else `"tell"`
+---for a tool whose definition has changed since the conversation was saved; by default `"refuse"`
+---if it is `untrusted`, otherwise `"tell"`
 ---@field on_drift? "tell"|"refuse"
----@field hint? boolean a line after the result names the tools that it brought
----how often injected tools may restart the model's session, where it cannot take them otherwise
+---@field hint? boolean true: a line behind a result names the tools that it brought
+---most restarts of the model's session by injected tools, for a model that cannot take them
+---otherwise
 ---@field max_restarts? integer
----the methods of entities that tools return become tools; for the rest of the conversation; `{ keep
----= false }`: each run of an agent lets go of them when it ends
+---true: methods of returned entities become tools for the rest of the conversation; `{ keep = false
+---}`: each run of an agent releases the entities at its end
 ---@field discover? boolean|ah.Discover
----@field max_depth? integer how deep entities that come from entities may be and still bring tools
----@field policies? ah.Policy[] look at each call before its handler, see Policies
+---@field max_depth? integer depth down to which entities that come from entities bring tools
+---they decide on each call before its handler, or on its result, see Policies
+---@field policies? ah.Policy[]
 ---decides on calls for which a policy asks; may wait
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
----`{ input = ..., output = ... }`: functions that look at what is said and at the answer, and may
----end the run
+---`{ input = ..., output = ... }`: functions that look at the user's text and at the answer, and
+---may end the run
 ---@field guards? ah.Guards
----@field asks? ah.Front a front end: responds to asks, of handlers and for approvals
----@field feedback? ah.Feedback[] what the model is told every so many calls or seconds
----look at the final answer; may wait, and may let the model go on
+---@field asks? ah.Front a front end, which responds to asks of handlers and to approvals
+---@field feedback? ah.Feedback[] each adds notes for the model after a number of calls or seconds
+---they look at the last answer; may wait, and may make the model go on
 ---@field checks? (fun(answer: ah.Answer): string?)[]
----@field budget? ah.Budget|ah.BudgetLimits what it may use, see Budgets
----@field timeout? number seconds: that this run may take
----@field deadline? number when it must end, by the clock of `ah.now()`
----@field session? ah.Session made by `ah.session`: what its tools know and change
----what handlers find as `ctx.resources`, by name or type: see Resources
+---@field budget? ah.Budget|ah.BudgetLimits limits of requests, calls, tokens and money, see Budgets
+---@field timeout? number seconds: limit of this run
+---@field deadline? number the time at which the run must have ended, by the clock of `ah.now()`
+---@field session? ah.Session made by `ah.session`: the data that its tools read and change
+---by name or type: what handlers find in `ctx.resources`, see Resources
 ---@field resources? table<string|ah.Type, any>
----@field retries? integer how often one request is sent again after a failure that may pass
----@field fallback? ah.Fallback each goes on where the one before is overloaded or out: models.md
----`function(conversation)`: makes what belongs to one conversation, before its first run; may wait,
----see Setting up a conversation
+---@field retries? integer how often one request is sent again after a temporary failure
+---each takes the place of the one before if that is overloaded or unreachable, see models.md
+---@field fallback? ah.Fallback
+---`function(conversation)`: prepares a conversation before its first run; may wait, see Setting up
+---a conversation
 ---@field setup? fun(conversation: ah.Conversation): nil?, any
----what becomes of calls that a model makes again and again
----@field loop_detector? ah.LoopDetector|false
+---@field loop_detector? ah.LoopDetector|false limits of equal calls, see below; false: none
 ---@field [integer] ah.Section
 -- end of ah.Config
 
----@class ah.Image of ah.image: either mime and data, or url
+---@class ah.Image made by ah.image; has either mime and data, or url
 ---@field type "image"
 ---@field mime? string
----@field data? string its bytes
+---@field data? string the bytes
 ---@field url? string
 
----@alias ah.Parts (string|ah.Image)[] what a user says with images in it
+---@alias ah.Parts (string|ah.Image)[] a user's message with images
 
 -- fields of ah.ImageConfig (make generate)
 ---@class ah.ImageConfig either `data` or `url`
@@ -223,13 +229,13 @@ local ah = {}
 ---@field url? string in place of its bytes: the provider fetches it
 -- end of ah.ImageConfig
 
----An image from a file, from its bytes, or at an address.
+---Returns an image from a file (its path), from bytes or for a URL.
 ---@param from string|ah.ImageConfig
 ---@return ah.Image?
 ---@return ah.Error? err
 function ah.image(from) end
 
----@class ah.Request: ah.Config with the user's text behind the sections in the array part
+---@class ah.Request: ah.Config the array part holds the sections, then the user's text
 ---@field [integer] ah.Section|string|ah.Parts
 
 -- fields of ah.MessageCall (make generate)
@@ -251,32 +257,32 @@ function ah.image(from) end
 ---@field timestamp? number seconds: since 1970
 -- end of ah.Message
 
----@class ah.Usage tokens
----@field input integer
+---@class ah.Usage tokens of a run
+---@field input integer cached tokens included
 ---@field cached_read integer
 ---@field cached_write integer
----@field output integer
+---@field output integer reasoning included
 ---@field reasoning integer
----@field known boolean
----@field cost? number US dollars
+---@field known boolean true if a provider reported any
+---@field cost? number US dollars; absent if no provider reported any
 
----@class ah.Reply prints as its text
----@field text string
----@field value? any with `output`
----@field messages ah.Message[]
----@field iterations integer
----@field rounds integer
----@field tool_calls integer
+---@class ah.Reply tostring gives its text
+---@field text string of the last answer
+---@field value? any with `output`: the answer's JSON, checked, with defaults
+---@field messages ah.Message[] the whole conversation so far
+---@field iterations integer answers of the model in this run
+---@field rounds integer answers with calls
+---@field tool_calls integer calls in them
 ---@field all_tool_calls { id: string, name: string, arguments: string }[]
----@field injected_tools string[]
----@field removed_tools string[]
+---@field injected_tools string[] names of the tools that were added in this run
+---@field removed_tools string[] names of the tools that were removed in this run
 ---@field usage ah.Usage
----@field stop ah.Stop|"tool"
----@field transcript fun(self: ah.Reply): string
+---@field stop ah.Stop|"tool" the reason why the last answer ended; "tool": results are the answer
+---@field transcript fun(self: ah.Reply): string the conversation as JSON text
 
 -- fields of ah.RunWith (make generate)
----@class ah.RunWith what `agent:run` is told beside the text
----@field params? table<string, any> of the prompt, from now on
+---@class ah.RunWith fields of `agent:run` beside the text
+---@field params? table<string, any> of the prompt, from this run on
 -- end of ah.RunWith
 
 -- fields of ah.Open (make generate)
@@ -288,15 +294,15 @@ function ah.image(from) end
 ---@field messages? ah.Message[] in place of the definition's
 -- end of ah.Open
 
----@class ah.Conversation what `setup` is given
+---@class ah.Conversation the argument of `setup`
 ---@field id string
 ---@field session ah.Session
----@field resources ah.Resources more are bound by assignment
+---@field resources ah.Resources assign to it to bind more
 ---@field params table<string, any>
 ---@field add_tools fun(self: ah.Conversation, tools: ah.Tool|ah.Tool[])
 ---@field set_system fun(self: ah.Conversation, text: string)
 
----@class ah.Agent a conversation
+---@class ah.Agent a conversation that each run continues
 ---@field run fun(self: ah.Agent, text?: string|ah.Parts, with?: ah.RunWith): ah.Reply?, ah.Error?
 ---@field send fun(self: ah.Agent, text: string|ah.Parts): true?, ah.Error?
 ---@field add_tools fun(self: ah.Agent, tools: ah.Tool|ah.ToolList)
@@ -317,7 +323,7 @@ function ah.image(from) end
 ---@return ah.Error? err
 function ah.run(request) end
 
----The same as a conversation that goes on.
+---Returns an agent: the same as ah.run, as a conversation that each run continues.
 ---@param config ah.Config
 ---@return ah.Agent? agent
 ---@return ah.Error? err
@@ -337,7 +343,7 @@ function ah.agent(config) end
 ---@field max_output? integer tokens
 ---@field prices? ah.ModelPrices
 ---@field efforts? string[]
----@field known? ah.ModelKnown where that comes from; absent of models that scripts play
+---@field known? ah.ModelKnown sources of these facts; absent for models that are written in Lua
 
 ---@class ah.ModelPrices US dollars for a million tokens
 ---@field input? number
@@ -345,11 +351,11 @@ function ah.agent(config) end
 ---@field cached_write? number
 ---@field output? number
 
----@class ah.ModelKnown
+---@class ah.ModelKnown sources of the facts of a model
 ---@field abilities ah.ModelSource
 ---@field figures ah.ModelSource
 ---@field name ah.ModelSource
----@field learned? table<string, boolean|string> what a server has refused
+---@field learned? table<string, boolean|string> features that a server has refused
 
 ---@class ah.ModelSource
 ---@field from "table"|"newest"|"alias"|"settings"|"default"
@@ -358,10 +364,10 @@ function ah.agent(config) end
 ---@field source? string
 ---@field date? string
 
----The facts of a model; they win over the table of models.
+---Facts of a model; they override the table of models.
 ---@class ah.ModelRow
----@field model? string "provider/model", where the key is not that
----@field like? string another model, whose row counts
+---@field model? string "provider/model", if the key is an alias
+---@field like? string name of another model, whose row is used
 ---@field context_window? integer
 ---@field max_output? integer
 ---@field prices? ah.ModelPrices
@@ -378,24 +384,24 @@ function ah.agent(config) end
 ---@field api_key? string
 -- end of ah.CapabilitiesOf
 
----Returns the abilities of the adapter of a model.
+---Returns what an adapter can do with a model.
 ---@param model string|ah.Adapter
 ---@param given? ah.CapabilitiesOf
 ---@return ah.Capabilities?
 ---@return ah.Error? err
 function ah.capabilities(model, given) end
 
----Gives models names of one's own, for this host, and says what is known of them:
----`ah.alias { fast = "groq/...", tuned = { model = "openai/ft:...", like = "gpt-6.1-sol" } }`.
+---Defines aliases of models and facts of models for this host: `ah.alias { fast = "groq/...", tuned
+---= { model = "openai/ft:...", like = "gpt-6.1-sol" } }`.
 ---@param names table<string, string|ah.ModelRow>
 function ah.alias(names) end
 
----The names that ah.alias and the configuration have given: name -> "provider/model".
+---Returns the aliases that ah.alias and the configuration define: alias -> "provider/model".
 ---@return table<string, string>
 function ah.aliases() end
 
----A provider of models. key_env, url_env: variables, of which the first that is set counts; url:
----the address of its own, where there is one; keyless: it needs no key.
+---A provider of models. url: its own address, if it has one. url_env, key_env: environment
+---variables; the first one that is set counts. keyless: it needs no key.
 ---@class ah.Provider
 ---@field name string
 ---@field url? string
@@ -403,61 +409,61 @@ function ah.aliases() end
 ---@field key_env string[]
 ---@field keyless boolean
 
----The providers that there are, without those written in Lua.
+---Returns all providers but those written in Lua.
 ---@return ah.Provider[]
 function ah.providers() end
 
----The name that a mistyped word may have been meant for; nil where none is near.
+---Returns the name that a mistyped word most likely means; nil if none is similar.
 ---@param word string
 ---@param names string[]
 ---@return string?
 function ah.nearest(word, names) end
 
----An agent whose conversation goes on from a file of agent:save.
+---Returns an agent that continues the conversation in a file of agent:save.
 ---@param path string
 ---@param config? ah.Config
 ---@return ah.Agent? agent
 ---@return ah.Error? err
 function ah.load(path, config) end
 
--- -- what looks on, decides and limits --------------------------------------------------
+-- -- policies, strategies, asks and budgets -----------------------------------------------
 
----@class ah.Answered a call that was answered earlier
+---@class ah.Answered a call that has its result
 ---@field name string
 ---@field arguments? table
 ---@field success boolean
 
----@class ah.Call what a policy looks at
+---@class ah.Call the argument of policies
 ---@field name string
 ---@field id string
 ---@field parent_call? string
 ---@field arguments? table
----@field annotations ah.Annotations of its tool
----@field version? string of its tool
----@field raw_arguments string as the model wrote them
+---@field annotations ah.Annotations of the tool
+---@field version? string of the tool
+---@field raw_arguments string the text that the model wrote
 ---@field tools ah.Tool[]
----@field calls ah.Answered[]
+---@field calls ah.Answered[] answered calls of the conversation so far
 ---@field iteration integer
 ---@field run integer
 ---@field history ah.Message[]
 
----@class ah.Outcome what a strategy looks at, and what it may do
+---@class ah.Outcome the argument of strategies: a call and its result, and what a strategy may do
 ---@field name string
 ---@field id string
 ---@field parent_call? string
 ---@field arguments? table
----@field raw_arguments string as the model wrote them
+---@field raw_arguments string the text that the model wrote
 ---@field result? string
 ---@field value? any
 ---@field success boolean
----@field annotations ah.Annotations of its tool
----@field version? string of its tool
+---@field annotations ah.Annotations of the tool
+---@field version? string of the tool
 ---@field tools ah.Tool[]
----@field calls ah.Answered[]
+---@field calls ah.Answered[] answered calls of the conversation so far
 ---@field iteration integer
 ---@field run integer
 ---@field history ah.Message[]
----@field state any kept from call to call; a copy, and it can be set
+---@field state any the strategy's own value, kept from call to call; a copy, to be assigned
 ---@field add fun(self: ah.Outcome, tools: ah.Tool|ah.Tool[])
 ---@field replace fun(self: ah.Outcome, tools: ah.Tool|ah.Tool[])
 ---@field remove fun(self: ah.Outcome, tools: string|(string|ah.Tool)[])
@@ -468,10 +474,10 @@ function ah.load(path, config) end
 
 ---@class ah.StrategyObject
 ---@field name? string
----@field tools? ah.Tool[] declared at the start
----@field later? ah.Tool[] that may come: a loaded conversation binds them again
----@field describe? table<string, string> by tool: words behind its description
----@field before? fun(self: table, m: ah.Outcome): string? the result, in the handler's place
+---@field tools? ah.Tool[] declared from the start
+---@field later? ah.Tool[] tools that it may add; a loaded conversation binds them again
+---@field describe? table<string, string> by tool name: text appended to the description
+---@field before? fun(self: table, m: ah.Outcome): string? a result replaces the handler's
 ---@field after? fun(self: table, m: ah.Outcome): ah.Changes
 
 ---@alias ah.Strategy fun(m: ah.Outcome): ah.Changes|ah.StrategyObject
@@ -484,33 +490,33 @@ function ah.load(path, config) end
 ---@field name? string
 ---@field before? fun(call: ah.Call): ah.Verdict, (string|table)?
 ---@field after? fun(call: ah.Call, result: ah.SeenResult): ah.ResultVerdict, any
----@field shadow? boolean it is told of, and not obeyed
+---@field shadow? boolean true: its verdicts are reported in events and not obeyed
 
 ---@alias ah.Policy fun(call: ah.Call): ah.Verdict, (string|table)?|ah.PolicyObject
 
 ---@alias ah.Guard fun(text: string, value: any): (boolean|string)?, string?
 
 -- fields of ah.Guards (make generate)
----@class ah.Guards what looks at texts and may end the run
----@field input? ah.Guard|ah.Guard[] what is said, before the model sees it
----@field output? ah.Guard|ah.Guard[] the answer, before the run gives it back
+---@class ah.Guards functions that look at texts and may end the run
+---@field input? ah.Guard|ah.Guard[] they look at the user's text before the model sees it
+---@field output? ah.Guard|ah.Guard[] they look at the answer before the run returns it
 -- end of ah.Guards
 
----@class ah.Asked what `approve` decides on
+---@class ah.Asked the argument of `approve`
 ---@field id string
 ---@field name string
 ---@field arguments table
 ---@field parent_call? string
----@field reason string
+---@field reason string of the policy
 ---@field run integer
 
----@class ah.AskedCall the call that waits for a response
+---@class ah.AskedCall a call that waits for a response
 ---@field id string
 ---@field name string
 ---@field arguments table
 ---@field parent_call? string
 
----@class ah.Ask what a person is to respond to
+---@class ah.Ask a question to a person
 ---@field id string
 ---@field kind "approval"|"question"
 ---@field question string
@@ -526,52 +532,54 @@ function ah.load(path, config) end
 
 -- fields of ah.AskConfig (make generate)
 ---@class ah.AskConfig of a person
----@field question string what a person is asked
----@field schema? table|string|ah.Schema JSON Schema of the response; without it a string
----@field params? table<string, any> the same in the short form, for several values at once
----@field default? any the response where nobody gives one; it must match the schema
----seconds: then the default is taken, or it fails. The `timeout` of the tool holds on meanwhile
+---@field question string the text for the person
+---@field schema? table|string|ah.Schema JSON Schema of the response; by default a string
+---@field params? table<string, any> several values at once, in short form; in place of `schema`
+---@field default? any the response if there is no other; must match the schema
+---seconds: after this time the response is the default; without one, the ask fails. The `timeout`
+---of the tool still applies
 ---@field timeout? number
----the response, such as a password, is in no event and in no log, and neither is the default
+---true: the response (such as a password) and the default appear in no event and no log
 ---@field secret? boolean
 -- end of ah.AskConfig
 
----@class ah.Answer what a check looks at
+---@class ah.Answer the argument of checks
 ---@field text string
----@field value any where the run has `output`
----@field reply ah.Reply so far
+---@field value any with `output`: the answer's JSON
+---@field reply ah.Reply the reply so far
 ---@field run integer
 ---@field iteration integer
 
 -- fields of ah.Feedback (make generate)
----@class ah.Feedback what the model is told every so many calls or seconds
----@field every? number so many calls
----@field seconds? number so many seconds
----what the model is told, or nil
+---@class ah.Feedback notes for the model after a number of calls or seconds
+---@field every? number after this number of calls
+---@field seconds? number after this number of seconds
+---returns the note for the model, or nil
 ---@field text fun(run: { calls: integer, iteration: integer, run: integer }): string?
 -- end of ah.Feedback
 
 -- fields of ah.Price (make generate)
 ---@class ah.Price US dollars for a million tokens
----@field input? number US dollars for a million tokens that the model reads
----@field output? number for a million tokens that it writes
----@field cached_read? number for a million that it reads from its provider's cache
----@field cached_write? number for a million that it reads and its provider keeps in the cache
+---@field input? number US dollars for a million input tokens
+---@field output? number for a million output tokens
+---@field cached_read? number for a million input tokens read from the provider's cache
+---@field cached_write? number for a million input tokens written to the provider's cache
 -- end of ah.Price
 
 -- fields of ah.BudgetLimits (make generate)
 ---@class ah.BudgetLimits limits of a budget
 ---@field requests? integer requests to models, retries included; exact
 ---@field tool_calls? integer handlers started; exact
----as the providers say; where one does not, an estimate of four bytes a token
+---as reported by the provider, otherwise an estimate of four bytes a token
 ---@field input_tokens? integer
----as the providers say; where one does not, an estimate of four bytes a token
+---as reported by the provider, otherwise an estimate of four bytes a token
 ---@field output_tokens? integer
----as the providers say; where one does not, an estimate of four bytes a token
+---as reported by the provider, otherwise an estimate of four bytes a token
 ---@field total_tokens? integer
----US dollars: what the provider says an answer cost, else by `prices`, else by those that are known
+---US dollars: the cost of an answer as reported by the provider, otherwise by `prices`, otherwise
+---by known prices
 ---@field cost? number
----prices by the names of models; needed with `cost`, but for models whose price is known or told
+---prices by model name; `cost` needs them for each model without a known or reported price
 ---@field prices? table<string, ah.Price>
 -- end of ah.BudgetLimits
 
@@ -579,54 +587,59 @@ function ah.load(path, config) end
 ---@field used fun(self: ah.Budget): table
 ---@field remaining fun(self: ah.Budget): table
 
----Returns a budget, which all runs that are given it share.
+---Returns a budget; all runs that are given it share it.
 ---@param limits ah.BudgetLimits
 ---@return ah.Budget
 function ah.budget(limits) end
 
 ah.policies = {}
 
+---Returns a policy: calls of tools with one of these annotations need an approval.
 ---@param rule ah.Annotations at least one
 ---@return ah.BeforeObject
 function ah.policies.ask(rule) end
 
+---Returns a policy: calls of tools with one of these annotations are denied.
 ---@param rule ah.Annotations at least one
 ---@return ah.BeforeObject
 function ah.policies.deny(rule) end
 
 -- fields of ah.GateConfig (make generate)
 ---@class ah.GateConfig
----@field policies? ah.Policy[] look at each call before its handler
+---@field policies? ah.Policy[] they decide on each call before its handler, or on its result
 ---decides on calls for which a policy asks; may wait
 ---@field approve? fun(call: ah.Asked): boolean?, (table|string)?
 -- end of ah.GateConfig
 
+---Sets the policies of the whole program.
 ---@param config ah.GateConfig
 function ah.gate(config) end
 
 -- fields of ah.Requires (make generate)
 ---@class ah.Requires
----@field tool string|string[] the tools that wait, by their names
----@field after string|string[] the tools each of which must have succeeded before
+---@field tool string|string[] names of the tools that need `after`
+---@field after string|string[] names of the tools that must all have succeeded before
 -- end of ah.Requires
 
+---Returns a policy: `tool` runs only after each of `after` has succeeded in this conversation.
 ---@param rule ah.Requires
 ---@return ah.BeforeObject
 function ah.policies.requires(rule) end
 
 -- fields of ah.ReadBeforeWrite (make generate)
 ---@class ah.ReadBeforeWrite
----@field read string|string[] the tools that read, by their names
----@field write string|string[] the tools that write
----@field argument? string which says what is read
----@field creates? fun(value: any): boolean true where there is nothing to be read yet
+---@field read string|string[] names of the tools that read
+---@field write string|string[] names of the tools that write
+---@field argument? string name of the argument that must be equal
+---@field creates? fun(value: any): boolean returns true if nothing exists there yet
 -- end of ah.ReadBeforeWrite
 
+---Returns a policy: a call of `write` needs an earlier successful call with the same argument.
 ---@param rule ah.ReadBeforeWrite
 ---@return ah.BeforeObject
 function ah.policies.read_before_write(rule) end
 
----Counters of this host, which only grow.
+---Returns the counters of this host, which only grow.
 ---@return table<string, integer>
 function ah.metrics() end
 
@@ -634,26 +647,25 @@ function ah.metrics() end
 
 -- fields of ah.SectionCommon (make generate)
 ---@class ah.SectionCommon what all sections have
----@field params? table<string, any> the parameters of its texts, in short form
----the same as JSON Schema of type `object`; parameters are what its `properties` name
+---@field params? table<string, any> the parameters of the texts, in short form
+---the same as JSON Schema of type `object`; its `properties` are the parameters
 ---@field schema? table|string|ah.Schema
----false: the section gives neither text nor tools, nor do those below it
+---false: this section and those below it have no text and no tools
 ---@field enabled? boolean|fun(params: table): boolean
----`"summary"`: its summary stands for it, see Summaries
+---`"summary"`: only the summary is rendered, see Summaries
 ---@field visibility? "full"|"summary"|fun(params: table): "full"|"summary"
----@field summary? string a template, required where `visibility` is not `"full"`
+---@field summary? string a template; required unless `visibility` is `"full"`
 ---@field tools? ah.Tool[] offered while the section is shown in full
----@field children? ah.Section[] another way to give the array part
----@field accepts_overrides? boolean false: overrides of it are not applied
+---@field children? ah.Section[] another form of the array part
+---@field accepts_overrides? boolean false: overrides of this section are not applied
 -- end of ah.SectionCommon
 
 -- fields of ah.SectionConfig (make generate)
 ---@class ah.SectionConfig: ah.SectionCommon with its children in the array part
----1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit; from the title by lower case,
----with `-` for every run of other characters
+---1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit. From the title: in lower case,
+---with `-` for each sequence of other characters
 ---@field key? string
----one line; the heading. Without a title there is no heading, and `key` is required
----@field title? string
+---@field title? string the heading, one line; without a title `key` is required
 ---@field template? string the text, see Templates
 ---@field body? string another name of `template`
 ---@field [integer] ah.Section
@@ -667,45 +679,45 @@ function ah.metrics() end
 ---@field tools ah.Tool[]
 ---@field children ah.Section[]
 
+---Returns a section of a prompt.
 ---@param config ah.SectionConfig
 ---@return ah.Section
 function ah.section(config) end
 
 -- fields of ah.ToolsSectionConfig (make generate)
 ---@class ah.ToolsSectionConfig: ah.SectionCommon with its children in the array part
----1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit; from the title by lower case,
----with `-` for every run of other characters
+---1 to 64 of `a-z`, `0-9`, `_` and `-`, the first a letter or digit. From the title: in lower case,
+---with `-` for each sequence of other characters
 ---@field key? string
----one line; the heading. Without a title there is no heading, and `key` is required
----@field title? string
----@field description? string its text
+---@field title? string the heading, one line; without a title `key` is required
+---@field description? string the text, see Templates
 ---@field template? string another name of `description`
 ---@field [integer] ah.Section
 -- end of ah.ToolsSectionConfig
 
----The same, with its text called description.
+---The same as ah.section; the text is called description.
 ---@param config ah.ToolsSectionConfig
 ---@return ah.Section
 function ah.tools_section(config) end
 
 -- fields of ah.PromptConfig (make generate)
 ---@class ah.PromptConfig with its sections in the array part
----@field key? string of 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`
+---@field key? string 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, the first a letter or digit
 ---@field name? string another name of `key`
----the namespace of the key: such a name, or several with `/` between them, such as
----`examples/tooling`, of 128 characters in all
+---the namespace of the key: one such name, or several joined by `/`, such as `examples/tooling`; at
+---most 128 characters in all
 ---@field ns? string
----@field sections? ah.Section[] another way to give the array part
----@field output? table|string|ah.Schema JSON Schema of what the answers must be
----@field resources? any what handlers find as `ctx.resources`; also `prompt.resources`
+---@field sections? ah.Section[] another form of the array part
+---@field output? table|string|ah.Schema JSON Schema of the last answer, see Structured output
+---@field resources? any for handlers, as `ctx.resources`; also `prompt.resources`
 ---@field overrides? table|string see Overrides
 ---@field [integer] ah.Section
 -- end of ah.PromptConfig
 
----@class ah.Rendered prints as its text
+---@class ah.Rendered tostring gives its text
 ---@field text string
 ---@field tools ah.Tool[]
----@field summarized string[]
+---@field summarized string[] paths of the sections that are shown as their summaries
 ---@field output? ah.Schema
 
 ---@alias ah.Hashes table<string, string>
@@ -719,20 +731,21 @@ function ah.tools_section(config) end
 ---@field output? ah.Schema
 ---@field resources any
 
+---Returns a prompt: a tree of sections.
 ---@param config ah.PromptConfig
 ---@return ah.Prompt
 function ah.prompt(config) end
 
 -- -- tools ----------------------------------------------------------------------------------
 
----@class ah.Ctx what a handler may know and do
+---@class ah.Ctx what a handler may know and do; all but `cancelled` raise `usage` after its call
 ---@field call_id string
 ---@field tool_name string
 ---@field run integer
----@field deadline number? seconds left
----@field calls ah.AnsweredCall[] of the conversation so far
----@field coerced string which arguments were taken as something else
----@field prompt? ah.Prompt of the run
+---@field deadline number? seconds left for the run or the call, whichever is less
+---@field calls ah.AnsweredCall[] answered calls of the conversation so far
+---@field coerced string arguments whose type was corrected, or ""
+---@field prompt? ah.Prompt the prompt of the run
 ---@field session ah.Session
 ---@field rendered_prompt? ah.Rendered
 ---@field adapter ah.CtxAdapter
@@ -749,7 +762,7 @@ function ah.prompt(config) end
 ---@field enlist fun(self: ah.Ctx, object: table): table
 
 ---@class ah.AnsweredCall
----@field tool string
+---@field name string
 ---@field arguments? table
 ---@field success boolean
 
@@ -760,55 +773,56 @@ function ah.prompt(config) end
 ---@field supports_dynamic_tools boolean
 
 -- fields of ah.ToolCommon (make generate)
----@class ah.ToolCommon what tools and methods have in common
----what the model is told instead, but where tools are declared in brief; UTF-8, up to 16 KiB
+---@class ah.ToolCommon fields that tools and methods share
+---the description for the model, unless the tool is declared in brief; UTF-8, up to 16 KiB
 ---@field full_description? string
----@field params? table<string, any> in short form, or a type: then `args` is an instance
----@field schema? table|string|ah.Schema as JSON Schema of type `object`; not beside `params`
----JSON Schema of the value, or its type; defaults are filled in, and a value that does not match is
----a failed call
+---the parameters, in short form or as a type; with a type, `args` is an instance
+---@field params? table<string, any>
+---the parameters, as JSON Schema of type `object`; not together with `params`
+---@field schema? table|string|ah.Schema
+---JSON Schema of the value, or its type; defaults are filled in. A call with a value that does not
+---fit fails
 ---@field result? table|string|ah.Schema
----calls that show how it is used, 32 at most: of `{ description = ..., input = ..., output = ... }`
+---up to 32 example calls, `{ description = ..., input = ..., output = ... }`, see Examples
 ---@field examples? ah.Example[]
----@field annotations? ah.Annotations what the tool does, for policies: below
----of the definition, 1 to 64 bytes. Another one is told where a saved conversation goes on; no
----model sees it
+---@field annotations? ah.Annotations statements on the tool for policies, see Annotations
+---version of the definition, 1 to 64 bytes. A change is reported when a saved conversation
+---continues; no model sees it
 ---@field version? string
----`function(value)`: the text that the model is shown of the value. Where it fails or returns no
----text, a `warning` says so and the value is shown as JSON
+---`function(value)`: returns the text of the value for the model. If it fails or returns no text, a
+---`warning` is emitted, and the model gets JSON
 ---@field render? fun(value: any): string
----@field parallel? boolean neighbouring calls of such tools are at work at the same time
----seconds: of one call; then it is stopped and answered with an error. Without one, its code may be
----at work for 10 seconds
+---@field parallel? boolean true: adjacent calls of such tools run at the same time
+---seconds: limit of one call, which is then stopped and fails. Without a timeout, the code of the
+---call may be at work for 10 seconds
 ---@field timeout? number
----@field memory? number bytes: of memory that one call may take
----bytes: of its result that the model sees; of a longer one, head and tail, and a file with all of
----it
+---@field memory? number bytes: memory that one call may use
+---bytes: longest result for the model. Of a longer result the model sees head and tail, and a file
+---has all of it
 ---@field max_result? integer
----arguments of a wrong type are taken as they were surely meant, see `validate`; `ctx.coerced` and
----the event `tool_invoked` tell which
+---true: arguments of a wrong type are converted if the meaning is clear, see `validate`;
+---`ctx.coerced` and the event `tool_invoked` list them
 ---@field coerce? boolean
----@field strict? boolean the provider is to be strict with it
----@field return_direct? boolean its result is the answer of the run, which ends behind it
+---@field strict? boolean true: the provider enforces the schema, see strict tools
+---@field return_direct? boolean true: the result is the answer of the run, see Results as answers
 -- end of ah.ToolCommon
 
 -- fields of ah.ToolConfig (make generate)
 ---@class ah.ToolConfig: ah.ToolCommon
 ---@field name string 1 to 64 of `a-z`, `0-9`, `_` and `-`
----@field description string 1 to 200 printable ASCII characters, blanks around it removed
----`function(args, ctx)`; without one a call is answered with an error
+---@field description string 1 to 200 printable ASCII characters; surrounding blanks are removed
+---`function(args, ctx)`; without a handler, and without an executor, each call fails
 ---@field handler? fun(args: table, ctx: ah.Ctx): any, string?
----@field accepts_overrides? boolean false: overrides of its description are not applied
+---@field accepts_overrides? boolean false: overrides of the description are not applied
 -- end of ah.ToolConfig
 
 -- fields of ah.Annotations (make generate)
----@class ah.Annotations what a tool does, for policies; what is left out is not said
----@field read_only? boolean changes nothing
----@field destructive? boolean may delete or overwrite
----@field idempotent? boolean does no more if the same call is made twice
----@field open_world? boolean reaches what is outside of the program: the network, other processes
----comes from outside of the program: its definition and its results are somebody else's words
----@field untrusted? boolean
+---@class ah.Annotations statements on a tool, for policies; a missing field says nothing
+---@field read_only? boolean the tool changes nothing
+---@field destructive? boolean the tool may delete or overwrite
+---@field idempotent? boolean a second equal call has no further effect
+---@field open_world? boolean the tool reaches outside of the program: the network, other processes
+---@field untrusted? boolean the definition and the results come from outside of the program
 -- end of ah.Annotations
 
 ---@class ah.Example
@@ -818,8 +832,8 @@ function ah.prompt(config) end
 
 ---@class ah.Tool
 ---@field name string
----@field description string the full one, where it was given
----@field parameters table as a model is told: JSON Schema
+---@field description string the full description, if there is one
+---@field parameters table JSON Schema, as it is sent to a model
 ---@field brief string
 ---@field full_description? string
 ---@field spec { name: string, description: string, parameters: table }
@@ -843,38 +857,39 @@ function ah.prompt(config) end
 
 -- fields of ah.ResultConfig (make generate)
 ---@class ah.ResultConfig
----@field message? string
----@field value? any
+---@field message? string text for the model
+---@field value? any the result as a Lua value
 ---@field payload? any another name of `value`
----@field success? boolean false: an error
----true: the model sees the message only. To keep it short, not secret: sessions get the value, and
----a message may quote it
+---@field success? boolean false: the call fails
+---true: the model sees only the message. This keeps the context short, not the value secret:
+---sessions get the value, and a message may quote it
 ---@field exclude_value_from_context? boolean
 -- end of ah.ResultConfig
 
----@class ah.Result what a handler may return
+---@class ah.Result a value that a handler may return
 
----Declares a tool.
+---Returns a tool.
 ---@param config ah.ToolConfig
 ---@return ah.Tool
 function ah.tool(config) end
 
----A tool of the C program around the script.
+---Returns a tool of the C program around the script.
 ---@param name string
 ---@return ah.Tool
 function ah.host_tool(name) end
 
----A value, and words about it.
+---Returns a success with a value and a message for the model.
 ---@param value? any
 ---@param message? string
 ---@return ah.Result
 function ah.ok(value, message) end
 
----A failure, in words for the model.
+---Returns a failure with a message for the model.
 ---@param message string
 ---@return ah.Result
 function ah.fail(message) end
 
+---Returns a success or a failure with all fields of a result.
 ---@param config ah.ResultConfig
 ---@return ah.Result
 function ah.result(config) end
@@ -883,53 +898,57 @@ function ah.result(config) end
 
 -- fields of ah.EntityConfig (make generate)
 ---@class ah.EntityConfig
----@field name? string 1 to 64 letters, digits and `_`; for events, errors and saved conversations
----1 to 24 letters, digits, `_` and `-`: what the tools' names begin with; neither `planning` nor
----what begins with `planning_`
+---1 to 64 letters, digits and `_`; used in events, errors and saved conversations
+---@field name? string
+---the beginning of the tools' names: 1 to 24 letters, digits, `_` and `-`; not `planning` and not
+---beginning with `planning_`
 ---@field prefix? string
----what tells instances apart: the name of a field or method, or `function(self)`, which cannot
----wait. A string of 1 to 512 bytes or a number
+---name of a field or method, or `function(self)`, which cannot wait; its value, a number or 1 to
+---512 bytes, identifies an instance
 ---@field id? string|fun(self: table): string|number
----@field fields? string[] what a model sees of an instance
----@field stateless? boolean no method changes an instance: it is not locked, copied and set back
----`function(id)`: the instance of that id, a plain table, which becomes one as by `Class(table)`,
----or nil. May wait
+---@field fields? string[] the fields that a model sees
+---true: no method changes an instance, and no call locks, copies and restores it
+---@field stateless? boolean
+---`function(id)`: returns the instance with this id, a plain table that becomes an instance, or
+---nil; may wait
 ---@field find? fun(id: string): table?
 -- end of ah.EntityConfig
 
 -- fields of ah.MethodConfig (make generate)
 ---@class ah.MethodConfig: ah.ToolCommon
----@field name? string letters, digits, `_` and `-`; with the prefix at most 48 characters
----@field description string as of `ah.tool`
----`function(self, args, ctx)`; a method of the instances by that name, for the script as well
+---@field name? string letters, digits, `_` and `-`; at most 48 characters together with the prefix
+---@field description string as in `ah.tool`
+---`function(self, args, ctx)`; scripts can call it as a method of the instances, by that name
 ---@field handler? fun(self: table, args: table, ctx: ah.Ctx?): any, string?
----in place of a handler: the name of a method that the class has already. It is the `name`, too,
----where none is given
+---in place of `handler`: the name of a method that the class already has; also the default of
+---`name`
 ---@field method? string
----@field stateless? boolean this method leaves the instance as it is
+---@field stateless? boolean true: this method does not change the instance
 -- end of ah.MethodConfig
 
----@class ah.Entity a class: calling it makes the table an instance
+---@class ah.Entity a class; a call of it with a table makes an instance
 ---@field name string
 ---@field prefix string
 ---@field tool fun(self: ah.Entity, config: ah.MethodConfig): ah.Entity
 ---@field [string] any methods and fields of the instances
 ---@overload fun(data: table?): table?
 
+---Returns a class whose instances' methods become tools.
 ---@param config ah.EntityConfig
 ---@return ah.Entity
 function ah.entity(config) end
 
----True if the value is an instance with tools.
+---Returns true if the value is an instance with tools.
 ---@param value any
 ---@return boolean
 function ah.is_provider(value) end
 
+---Lists the tools that an instance has.
 ---@param instance table
 ---@return { name: string, description: string, params: table, method: string }[]
 function ah.tools_of(instance) end
 
----Withdraws the tools of an entity, and returns how many there were.
+---Withdraws the tools of an entity in all conversations and returns their number.
 ---@param instance table
 ---@return integer
 function ah.retract(instance) end
@@ -977,14 +996,14 @@ function ah.retract(instance) end
 ---@field used? integer tokens: with `context_full`: those of the conversation
 -- end of ah.Failure
 
----@class ah.Error prints as "code: message"
+---@class ah.Error tostring gives "code: message"
 ---@field code ah.Code
 ---@field message string
 ---@field is fun(self: ah.Error, code: ah.Code): boolean
 ---@field phase? "request"|"tool"|"response"
 ---@field retryable? boolean
 ---@field status? integer of HTTP
----@field reply? ah.Reply what there was until then
+---@field reply? ah.Reply the reply up to the failure
 ---@field max_iterations? integer
 ---@field window? integer with `context_full`: tokens that the model takes
 ---@field used? integer with `context_full`: tokens of the conversation
@@ -995,21 +1014,21 @@ function ah.retract(instance) end
 ---@field param? string
 ---@field params_type? string
 ---@field provider_class? string
----@field asks? string[] with `waiting`: their ids
+---@field asks? string[] with `waiting`: ids of the asks
 ---@field reason? string with `http`: refused, dns, tls, ... (docs/reference/errors.md)
 ---@field requested_overrides? table<string, "full"|"summary"> with `visibility_expansion_required`
----@field section_keys? string[] likewise
+---@field section_keys? string[] with `visibility_expansion_required`
 
----An error object to raise or return.
+---Returns an error object to raise or return.
 ---@param what string|{ code: ah.Code?, message: string, [string]: any }
 ---@return ah.Error
 function ah.error(what) end
 
 -- -- models for tests --------------------------------------------------------------------------
 
----@class ah.Adapter: ah.Capabilities a model that is no name
----@field done fun() raises unless every turn was taken
----@field requests fun(): (table|false)[]
+---@class ah.Adapter: ah.Capabilities a model as an object
+---@field done fun() raises unless every turn was used
+---@field requests fun(): (table|false)[] the requests so far; false for turns that are strings
 
 -- fields of ah.Expect (make generate)
 ---@class ah.Expect what a request must hold
@@ -1023,7 +1042,7 @@ function ah.error(what) end
 ---@field calls? ah.TestCall[]
 -- end of ah.Expect
 
----@class ah.TestCall what it leaves out may be anything
+---@class ah.TestCall an absent field matches anything
 ---@field name string
 ---@field arguments? any
 ---@field result? string
@@ -1103,21 +1122,21 @@ function ah.error(what) end
 
 ---@alias ah.Answer string|ah.Turn|fun(request: table): string|ah.Turn
 
----A model that says what a test tells it to (docs/reference/scripted.md).
+---Returns a model that plays the answers of a test (docs/reference/scripted.md).
 ---@param turns ah.Script|fun(request: table): ah.Answer
 ---@return ah.Adapter
 function ah.scripted(turns) end
 
----The answer of an adapter, which writes it piece by piece (docs/reference/adapters.md).
+---Writes the answer of an adapter piece by piece (docs/reference/adapters.md).
 ---@class ah.Out
 ---@field text fun(self: ah.Out, text: string)
 ---@field call fun(self: ah.Out, call: ah.OutCall): integer
 ---@field arguments fun(self: ah.Out, call: integer, text: string)
----@field results fun(self: ah.Out): ah.CallResult[], table of the message's calls; the request now
----@field invoke fun(self: ah.Out, call: ah.OutCall): ah.CallResult, table one call and its result
+---@field results fun(self: ah.Out): ah.CallResult[], table results of its calls; the new request
+---@field invoke fun(self: ah.Out, call: ah.OutCall): ah.CallResult, table `call`, then `results`
 ---@field line fun(self: ah.Out, event: string|table) with `reads`: an event of that wire
----@field warn fun(self: ah.Out, text: string) a `warning` event
----@field cancelled fun(self: ah.Out): boolean true if nobody waits for the answer any more
+---@field warn fun(self: ah.Out, text: string) emits a `warning` event
+---@field cancelled fun(self: ah.Out): boolean true if the run no longer waits for the answer
 ---@field opaque fun(self: ah.Out, value: any)
 ---@field usage fun(self: ah.Out, usage: ah.OutUsage)
 ---@field refusal fun(self: ah.Out, text: string)
@@ -1145,7 +1164,7 @@ function ah.scripted(turns) end
 ---@field id string of the call
 ---@field name string
 ---@field success boolean
----@field content string what a model is told
+---@field content string the text for the model
 ---@field images? table[]
 
 -- fields of ah.AdapterSpec (make generate)
@@ -1169,6 +1188,7 @@ function ah.scripted(turns) end
 ---@field tool_change_mode? ah.ToolChangeMode
 -- end of ah.AdapterSpec
 
+---Returns a model whose adapter is written in Lua.
 ---@param spec ah.AdapterSpec
 ---@return ah.Adapter
 function ah.adapter(spec) end
@@ -1182,7 +1202,8 @@ function ah.adapter(spec) end
 ---@field only? string runs only the cases whose name contains it
 -- end of ah.ConformanceSpec
 
----Tries an adapter (docs/reference/adapters.md); the report prints as a line a case.
+---Tests an adapter (docs/reference/adapters.md). tostring of the report gives one line for each
+---case.
 ---@param spec ah.ConformanceSpec
 ---@return { passed: integer, failed: integer, skipped: integer, cases: table[] }
 function ah.conformance(spec) end
@@ -1190,9 +1211,9 @@ function ah.conformance(spec) end
 -- -- schemas and JSON ----------------------------------------------------------------------------
 
 ---@class ah.SchemaOptions
----@field documents? table<string, any> schemas by URI
+---@field documents? table<string, any> schemas by URI, for references
 ---@field formats? boolean
----@field unknown_keywords? "refuse"|"allow"
+---@field unknown_keywords? "refuse"|"allow" "allow": unknown keywords have no effect
 
 ---@class ah.Schema
 ---@field validate fun(self: ah.Schema, value: any, extra?: string|table): true?, any, any
@@ -1203,15 +1224,18 @@ function ah.conformance(spec) end
 ---@overload fun(schema: any, options?: ah.SchemaOptions): ah.Schema
 ah.schema = {}
 
+---Returns a compiled schema.
 ---@param schema any a table, JSON text, true or false
 ---@param options? ah.SchemaOptions
 ---@return ah.Schema
 function ah.schema.compile(schema, options) end
 
+---Returns the schema of a short form.
 ---@param params table<string, any>
 ---@return ah.Schema
 function ah.schema.short(params) end
 
+---Returns any schema as readable text, in short forms if possible.
 ---@param schema any
 ---@return string
 function ah.schema.describe(schema) end
@@ -1234,11 +1258,13 @@ ah.yaml = {}
 ---@return string? message
 function ah.yaml.decode(text) end
 
+---Marks the table, so that it is encoded as a JSON array even if it is empty. Returns it.
 ---@generic T: table
 ---@param t T
 ---@return T
 function ah.array(t) end
 
+---Marks the table, so that it is encoded as a JSON object. Returns it.
 ---@generic T: table
 ---@param t T
 ---@return T
@@ -1248,18 +1274,20 @@ function ah.object(t) end
 
 ---@alias ah.HashForm "hex"|"bytes"
 
+---Returns the SHA-256 of a text.
 ---@param text string
----@param form? ah.HashForm hex in lower case, unless it says otherwise
+---@param form? ah.HashForm default "hex", in lower case
 ---@return string
 function ah.sha256(text, form) end
 
----With SHA-256.
+---Returns the HMAC of a text, with SHA-256.
 ---@param key string
 ---@param text string
 ---@param form? ah.HashForm
 ---@return string
 function ah.hmac(key, text, form) end
 
+---Returns n random bytes, fit for keys; raises if the system has no generator.
 ---@param n integer 1 to 65536
 ---@return string bytes
 function ah.random_bytes(n) end
@@ -1290,23 +1318,24 @@ function ah.base64url.decode(text) end
 
 -- fields of ah.WatchOptions (make generate)
 ---@class ah.WatchOptions
----of a folder: all below it is watched, too, what comes later included. Links are not followed
+---watches everything below a folder, including later entries. Links are not followed
 ---@field recursive? boolean
----seconds: a batch is told once nothing has happened for so long, and after a second at the latest
+---seconds: a batch is delivered after this time without changes, and after a second at the latest
 ---@field quiet? number
----@field max? integer the files and folders that may be there
+---@field max? integer largest number of files and folders to watch
 -- end of ah.WatchOptions
 
 ---@class ah.Change
 ---@field kind "created"|"changed"|"removed"|"moved"|"overflow"
 ---@field path string
----@field from? string of what was moved
+---@field from? string with "moved": the old path
 
 ---@class ah.Watch
 ---@field next fun(self: ah.Watch, timeout?: number): ah.Change[]?
 ---@field changes fun(self: ah.Watch): fun(): ah.Change[]?
 ---@field close fun(self: ah.Watch)
 
+---Watches a file or a folder; with fn, calls it with each batch of changes.
 ---@param path string
 ---@param fn? fun(changes: ah.Change[])
 ---@param options? ah.WatchOptions
@@ -1318,34 +1347,36 @@ function ah.watch(path, fn, options) end
 
 -- fields of ah.TypeConfig (make generate)
 ---@class ah.TypeConfig
----@field name string 1 to 64 of `a-z`, `A-Z`, `0-9` and `_`, no digit first
----@field fields? table<string, any> in short form; this or `schema`
+---@field name string 1 to 64 of `a-z`, `A-Z`, `0-9` and `_`, not beginning with a digit
+---@field fields? table<string, any> in short form; either this or `schema`
 ---@field schema? table|string|ah.Schema JSON Schema of type `object`
----`function(value)`: the text that a model is shown of a tool's value
+---`function(value)`: returns the text that the model sees for a tool's value
 ---@field render? fun(value: table): string
 -- end of ah.TypeConfig
 
----@class ah.Type calling it checks a table and makes an instance
+---@class ah.Type a call of it checks a table and makes an instance
 ---@field name string
 ---@field schema ah.Schema
 ---@overload fun(value: table): table
 
+---Returns a class of values with a name and a schema.
 ---@param config ah.TypeConfig
 ---@return ah.Type
 function ah.type(config) end
 
 -- fields of ah.SessionConfig (make generate)
 ---@class ah.SessionConfig
----@field types? ah.Type[] each gets a slice, with the defaults of `register`
----@field bus? ah.Dispatcher of another session, to share
----@field parent? ah.Session as `parent:child()`
+---@field types? ah.Type[] each gets a slice with the default options of `register`
+---@field bus? ah.Dispatcher the dispatcher of another session, to share it
+---@field parent? ah.Session makes a child, as `parent:child()` does
 -- end of ah.SessionConfig
 
 -- fields of ah.SliceOptions (make generate)
 ---@class ah.SliceOptions
----@field policy? "state"|"log" `log`: outside of transactions
----@field keep? "append"|"latest" of the values of its own type: all, or only the last
----@field key? string a field: a value replaces the one that has the same there
+---@field policy? "state"|"log" `"log"`: outside of transactions
+---@field keep? "append"|"latest" keeps all dispatched values of its own type, or only the last one
+---name of a field: a value replaces the one with an equal field; not beside `keep`
+---@field key? string
 -- end of ah.SliceOptions
 
 ---@class ah.Slice
@@ -1356,7 +1387,7 @@ function ah.type(config) end
 ---@field replace fun(self: ah.Slice, list: table[])
 ---@field clear fun(self: ah.Slice)
 
----@class ah.View what a reducer speaks on
+---@class ah.View the slice that a reducer reads and changes
 ---@field latest fun(self: ah.View): table?
 ---@field all fun(self: ah.View): table[]
 ---@field len fun(self: ah.View): integer
@@ -1383,6 +1414,7 @@ function ah.type(config) end
 ---@field dispatcher ah.Dispatcher
 ---@field [ah.Type|string] ah.Slice
 
+---Returns a session: typed data that the tools of a conversation share.
 ---@param config? ah.SessionConfig
 ---@return ah.Session
 function ah.session(config) end
@@ -1412,6 +1444,7 @@ function ah.session(config) end
 ---@field name? string the strategy's name, as of any strategy
 -- end of ah.UnlockConfig
 
+---Returns a strategy that locks tools until something has happened.
 ---@param config ah.UnlockConfig
 ---@return ah.StrategyObject
 function ah.unlock(config) end
@@ -1436,6 +1469,7 @@ function ah.unlock(config) end
 ---@field name? string the strategy's name, as of any strategy
 -- end of ah.PhasesConfig
 
+---Returns a strategy: phases of the work, each with tools of its own.
 ---@param config ah.PhasesConfig
 ---@return ah.StrategyObject
 function ah.phases(config) end
@@ -1453,19 +1487,21 @@ function ah.phases(config) end
 ---@field exclusive? boolean only one category is open at a time; opening another closes it
 -- end of ah.UnfoldConfig
 
+---Returns a strategy: one tool stands for many until the model calls it.
 ---@param config ah.UnfoldConfig
 ---@return ah.StrategyObject
 function ah.unfold(config) end
 
 -- fields of ah.SearchConfig (make generate)
 ---@class ah.SearchConfig
----@field tools ah.ToolList tools and groups, 1 to 20,000 tools; no two of a name
----@field max? integer tools that one answer of `search_tools` gives
----@field by? "provider"|"here" who searches; `here` is `search_tools`
----@field method? "regex"|"bm25" how the provider is to search where it has two ways (`anthropic`)
----@field name? string as of any strategy
+---@field tools ah.ToolList tools and groups: 1 to 20,000 tools of different names
+---@field max? integer tools that one call of `search_tools` returns
+---@field by? "provider"|"here" where the search runs; `here` is `search_tools`
+---@field method? "regex"|"bm25" the provider's way to search, if it has two (`anthropic`)
+---@field name? string the name of the strategy
 -- end of ah.SearchConfig
 
+---Returns a strategy that hides many tools until the model finds them.
 ---@param config ah.SearchConfig
 ---@return ah.StrategyObject
 function ah.search(config) end
@@ -1473,7 +1509,7 @@ function ah.search(config) end
 ---@type ah.PlanningTypes
 ah.planning = {}
 
----@class ah.Builtins : string[] names, and options by name
+---@class ah.Builtins : string[] names of tools; options by the tool's name
 ---@field read_file? ah.ReadFileOptions
 ---@field write_file? ah.WriteFileOptions
 ---@field edit_file? ah.EditFileOptions
@@ -1484,13 +1520,14 @@ ah.planning = {}
 
 -- fields of ah.ReadFileOptions (make generate)
 ---@class ah.ReadFileOptions
----@field lines? integer lines of an answer where the model names no `limit`
----@field max_bytes? integer bytes: of an answer; it ends with a whole line, and says where to go on
+---@field lines? integer lines of a result, unless the model gives a `limit`
+---bytes: size of a result, which ends with a whole line and names the next one
+---@field max_bytes? integer
 -- end of ah.ReadFileOptions
 
 -- fields of ah.WriteFileOptions (make generate)
 ---@class ah.WriteFileOptions
----@field overwrite? boolean true: as if every call said so
+---@field overwrite? boolean true: every call may replace any file
 -- end of ah.WriteFileOptions
 
 -- fields of ah.EditFileOptions (make generate)
@@ -1504,101 +1541,99 @@ ah.planning = {}
 
 -- fields of ah.GrepToolOptions (make generate)
 ---@class ah.GrepToolOptions
----@field max? integer lines shown, those around included
+---@field max? integer lines shown, including their context
 -- end of ah.GrepToolOptions
 
 -- fields of ah.BashOptions (make generate)
 ---@class ah.BashOptions
----seconds: after which a command is ended, where the model asks for no other time
----@field timeout? number
----@field max_timeout? number seconds: that the model may ask for
----@field grace? number seconds: between TERM and KILL
----@field cwd? string the folder at work, opened when the tool is made
----variables beside the usual ones: a string; `true` for the value that the host has; `false` for
----none
+---@field timeout? number seconds: the time of a command, unless the model asks for another
+---@field max_timeout? number seconds: the longest time that the model may ask for
+---@field grace? number seconds: the time between TERM and KILL
+---@field cwd? string the working folder, opened when the tool is made
+---variables beside the usual ones: a string; `true` for the host's value; `false` for none
 ---@field env? table<string, string|boolean>
----@field shell? string a program that is called with `-c` and the text
----@field max_output? number bytes: of output that are shown; of more, head and tail
----bytes: of longer output that are kept in a file, with the last 64 KiB of what goes beyond
+---@field shell? string a program that is called with `-c` and the command
+---@field max_output? number bytes: output that the model is shown; of a longer one, head and tail
+---bytes: longer output is kept in a file up to this size, with the last 64 KiB of the rest
 ---@field keep? number
----both streams are one, in which what was written has its very order; the value has no `stdout` and
----`stderr` then
+---joins both streams, in the order of writing; the value then has no `stdout` and `stderr`
 ---@field merge? boolean
----where that file is in the run's filesystem; false, and runs without files: nothing is kept
+---the folder of that file in the run's filesystem. Nothing is kept if it is false, or in a run
+---without files
 ---@field output_folder? string|false
----@field memory? number bytes: of address space of each process
----@field file_size? number bytes: of each file that is written
----@field cpu? number seconds: of processor time of each process
----@field processes? number of the user, all of them counted; has no effect for root
----@field sandbox? "none"|"auto"|"require"|"landlock"|"bubblewrap" said below
----in a sandbox: folders that may be read beside those that may be written to, and the system's; 15
----at most
+---@field memory? number bytes: address space of each process
+---@field file_size? number bytes: size of each file that is written
+---@field cpu? number seconds: processor time of each process
+---@field processes? number all processes of the user together; no effect for root
+---@field sandbox? "none"|"auto"|"require"|"landlock"|"bubblewrap" see below
+---in a sandbox: folders that can be read, 15 at most, beside the writable ones and the system's
 ---@field readable? string[]
----@field network? boolean in a sandbox: true if the internet may be reached
----in a sandbox: folders that may be written to beside the one at work; 15 at most
+---@field network? boolean in a sandbox: true if the internet can be reached
+---in a sandbox: folders that can be written to beside the working folder; 15 at most
 ---@field writable? string[]
----in a sandbox of `landlock`, for root: true if it keeps its rights over owners (`chown`, files and
----processes of others, becoming another user)
+---in a `landlock` sandbox, for root: keeps the rights over owners (`chown`, files and processes of
+---others, becoming another user)
 ---@field owners? boolean
 -- end of ah.BashOptions
 
 -- fields of ah.HttpFetchOptions (make generate)
 ---@class ah.HttpFetchOptions
----which may be asked, said below; `"public"`: any, at the ports 80 and 443
+---hosts that may be fetched, see below; `"public"`: any, at the ports 80 and 443
 ---@field allow string[]|"public"
----that may be connected to although they are not public: `"10.1.0.0/16"`, `"127.0.0.1"`
+---networks that are allowed although they are not public: `"10.1.0.0/16"`, `"127.0.0.1"`
 ---@field private? string[]
 ---@field post? boolean true: the model may send POST requests
----@field timeout? number seconds: for all of it, redirects included
----@field max_bytes? integer bytes: of a response; a longer one is given up while it comes
----@field shown? integer bytes: of the text in an answer
----@field redirects? integer how many are followed, each checked as the first request is
+---@field timeout? number seconds: for the whole fetch, including redirects
+---@field max_bytes? integer bytes: size of a response; the transfer of a longer one is stopped
+---@field shown? integer bytes: text in a result
+---@field redirects? integer redirects that are followed, each checked like the first request
 -- end of ah.HttpFetchOptions
 
 -- fields of ah.PlanningConfig (make generate)
 ---@class ah.PlanningConfig
----the plan is kept in it; the section registers its types and reducers there
----@field session ah.Session
----how the model is told to think; the rest of the text is the same for all
+---@field session ah.Session keeps the plan; the section registers its types and reducers there
+---the way of thinking that the text asks for; the rest is the same for all
 ---@field strategy? "react"|"plan_act_reflect"|"goal_decompose_route_synthesise"
----@field accepts_overrides? boolean whether overrides may change its words
+---@field accepts_overrides? boolean allows overrides of its texts
 -- end of ah.PlanningConfig
 
+---Returns a section with the planning tools.
 ---@param config ah.PlanningConfig
 ---@return ah.Section
 function ah.planning_section(config) end
 
 -- fields of ah.ResourceConfig (make generate)
 ---@class ah.ResourceConfig
----`function(ctx)`: makes it. `ctx.resources` has the others; for `tool_call` and `prototype` it is
----the handler's own `ctx`
+---`function(ctx)`: makes the resource. `ctx.resources` has the others; with `tool_call` and
+---`prototype`, `ctx` is that of the handler
 ---@field provide fun(ctx: ah.Ctx): any
----one for a run; one for a call; a new one whenever it is asked for
+---one for each run; one for each call; or a new one whenever it is asked for
 ---@field scope? "singleton"|"tool_call"|"prototype"
----@field close? fun(value: any) `function(value)`: gives it back
+---@field close? fun(value: any) `function(value)`: closes the resource
 -- end of ah.ResourceConfig
 
 ---@class ah.Resources
 ---@field get fun(self: ah.Resources, name: string|ah.Type): any
 ---@field get_optional fun(self: ah.Resources, name: string|ah.Type): any
 
+---Returns a definition of how a resource is made and closed.
 ---@param config ah.ResourceConfig
 ---@return table
 function ah.resource(config) end
 
 -- fields of ah.FilesystemConfig (make generate)
 ---@class ah.FilesystemConfig
----@field root? string a folder of the machine; it must be there, and may be named by a link
----@field memory? boolean files in memory, gone with the object
----@field files? table<string, string> files in memory: their texts by their path
+---@field root? string a folder of the machine, which must exist; a symbolic link may name it
+---@field memory? boolean keeps the files in memory; they are gone with the object
+---@field files? table<string, string> files in memory: texts by path
 ---@field read_only? boolean nothing can be changed
----@field allow? string[] names that may be written although they are refused
----each file is forced to the disk before it takes its place. Without, a failure of power may lose
----or empty what was written last
+---@field allow? string[] refused names that may be written all the same
+---forces each file to the disk before it takes its place. Without it, a power failure may lose or
+---empty the latest writes
 ---@field sync? boolean
----@field max_file? number bytes: of a file that is written, or read whole
----@field max_total? number bytes: in memory, or waiting in an overlay
----@field max_files? number entries of a folder, of a walk, of memory, of an overlay
+---@field max_file? number bytes: size of a file that is written, or read whole
+---@field max_total? number bytes: size of all files in memory, or of the changes in an overlay
+---@field max_files? number entries of a folder, a walk, the memory or an overlay
 ---@field max_depth? integer names in a path
 -- end of ah.FilesystemConfig
 
@@ -1664,14 +1699,14 @@ function ah.resource(config) end
 ---@field size integer bytes of the whole line
 
 ---@class ah.Lines : ah.Line[]
----@field total integer the file's lines
----@field size integer its bytes
+---@field total integer number of lines in the file
+---@field size integer bytes of the file
 ---@field binary? true
 ---@field crlf? true
 ---@field malformed? true
 ---@field truncated? true
 
----@class ah.Filesystem what fails gives nil and an error
+---@class ah.Filesystem its methods return nil and an error if they fail
 ---@field read fun(self, path: string, part?: ah.ReadPart): string?, table|ah.Error
 ---@field lines fun(self, path: string, options?: ah.LinesOptions): ah.Lines?, ah.Error?
 ---@field write fun(self, path: string, text: string): true?, ah.Error?
@@ -1690,7 +1725,7 @@ function ah.resource(config) end
 ---@field drop fun(self)
 ---@field close fun(self)
 
----Files under a root, or in memory, for tools.
+---Returns a filesystem for tools: files below a root, or in memory.
 ---@param config ah.FilesystemConfig
 ---@return ah.Filesystem? fs
 ---@return ah.Error? err
@@ -1703,13 +1738,14 @@ function ah.filesystem(config) end
 -- fields of ah.ToolGroupConfig (make generate)
 ---@class ah.ToolGroupConfig
 ---@field name string 1 to 64 of `a-z`, `0-9`, `_` and `-`
----@field tools ah.ToolList tools, other groups and their names
+---@field tools ah.ToolList tools, other groups, and names of groups
 -- end of ah.ToolGroupConfig
 
 ---@class ah.ToolGroup
 ---@field name string
 ---@field tools ah.Tool[]
 
+---Returns a group: a name for several tools.
 ---@param config ah.ToolGroupConfig
 ---@return ah.ToolGroup
 function ah.tool_group(config) end
@@ -1718,9 +1754,9 @@ function ah.tool_group(config) end
 
 ---@class ah.CallReply
 ---@field success boolean
----@field content string what a model is told
+---@field content string the text for a model
 ---@field value any
----@field code? ah.Code of a failed call
+---@field code? ah.Code of a call that failed
 
 ---@alias ah.Arguments table|string a table or JSON text
 
@@ -1746,6 +1782,7 @@ function ah.tool_group(config) end
 ---@field pick fun(self, names: string|string[]): ah.Registry
 ---@field clear_picked fun(self): ah.Registry
 
+---Returns a registry: a set of tools by name.
 ---@param tools? ah.ToolList
 ---@return ah.Registry
 function ah.registry(tools) end
@@ -1758,12 +1795,12 @@ function ah.registry(tools) end
 ---@field method? string
 ---@field headers? table<string, string> strings by name, 100 at most
 ---@field body? string
----@field timeout? number seconds
----@field idle_timeout? number seconds: without a byte sent or received
----@field max_body? number bytes
----@field stream? "bytes"|"lines"|"sse" the body comes in pieces
----@field max_piece? number bytes: of one line or event of a stream
----@field addresses? string[] nothing else is connected to
+---@field timeout? number seconds: time for the whole request
+---@field idle_timeout? number seconds: time without a byte sent or received
+---@field max_body? number bytes: size of the response's body
+---@field stream? "bytes"|"lines"|"sse" reads the body in pieces
+---@field max_piece? number bytes: size of one line or event of a stream
+---@field addresses? string[] the only addresses that are connected to
 -- end of ah.HttpRequest
 
 ---@class ah.HttpResponse
@@ -1772,155 +1809,152 @@ function ah.registry(tools) end
 ---@field body string
 
 ---@class ah.HttpEvent
----@field event string "message" where the server names none
+---@field event string "message" if the server names none
 ---@field data string
----@field id? string the last that came
----@field retry? integer ms, likewise
+---@field id? string the last id that was received
+---@field retry? integer milliseconds, the last that was received
 
 ---@class ah.HttpStream
 ---@field status integer
 ---@field headers table<string, string> names in lower case
----@field err? ah.Error with which the pieces have ended
+---@field err? ah.Error the error that ended the pieces
 ---@field last_event_id? string
----@field retry? integer ms
+---@field retry? integer milliseconds
 ---@field read fun(self): (string|ah.HttpEvent)?, ah.Error? waits for the next piece
 ---@field pieces fun(self): fun(): (string|ah.HttpEvent)?, ah.Error?
----@field read_all fun(self): string?, ah.Error? the whole body, in place of pieces
+---@field read_all fun(self): string?, ah.Error? the whole body, instead of pieces
 ---@field close fun(self)
 
+---Sends an HTTP request and waits for the response.
 ---@param request ah.HttpRequest
----@return (ah.HttpResponse|ah.HttpStream)? response an ah.HttpStream where the request has `stream`
+---@return (ah.HttpResponse|ah.HttpStream)? response an ah.HttpStream if the request has `stream`
 ---@return ah.Error? err
 function ah.http(request) end
 
 -- fields of ah.ServerConfig (make generate)
 ---@class ah.ServerConfig
----of a request and a response
+---handler, called with a request and a response
 ---@field on_request fun(request: ah.ServerRequest, response: ah.ServerResponse): any
----of what the server refuses itself: answers in its place
+---makes the responses to requests that the server refuses
 ---@field on_refusal? fun(refusal: ah.ServerRefusal, request: ah.ServerRequest): any
----an address and a port, `[::1]:8080`, `localhost:8080`. Port 0: any that is free
+---an address and a port, such as `[::1]:8080`, `localhost:8080`. Port 0: any free one
 ---@field listen? string
----@field hosts? string[] further names that the server answers to. `*`: any
----@field origins? string[] whose pages may ask, such as `https://app.example`. `*`: anybody's
----@field max_requests? integer handlers at work at once. Further requests wait for their turn
+---@field hosts? string[] further names that the server accepts as `Host`. `*`: any
+---sites whose pages may send requests, such as `https://app.example`. `*`: any
+---@field origins? string[]
+---@field max_requests? integer handlers that run at once. Further requests wait
 ---@field max_connections? integer
----@field max_header? integer bytes: of a request's target and headers
----@field max_body? integer bytes: of a request's body
----@field max_bodies? integer bytes: of all bodies that no handler has yet
----@field memory? number bytes: of memory that one handler may take
----seconds: at work, of one handler, from one piece that it writes to the next
----@field work_timeout? number
----@field header_timeout? number seconds: until a new connection has sent its first head
----@field body_timeout? number seconds: from the head to the end of the body
----seconds: in which nothing is read or written, and between two requests
----@field idle_timeout? number
+---@field max_header? integer bytes: size of a request's target and headers
+---@field max_body? integer bytes: size of a request's body
+---@field max_bodies? integer bytes: size of all bodies that no handler has yet
+---@field memory? number bytes: memory that one handler may take
+---@field work_timeout? number seconds: time at work of a handler between two pieces that it writes
+---@field header_timeout? number seconds: time for a new connection to send its first head
+---@field body_timeout? number seconds: time from the head to the end of the body
+---@field idle_timeout? number seconds: time without reading or writing, and between two requests
 -- end of ah.ServerConfig
 
 ---@class ah.ServerRequest
 ---@field method string
 ---@field path string
 ---@field query table<string, string[]>
----@field target string path and query as they came
+---@field target string path and query as they were sent
 ---@field headers table<string, string[]> names in lower case
----@field body string nil where the request is refused
+---@field body string nil if the request is refused
 ---@field remote string the client's address and port
 
 ---@class ah.ServerRefusal
 ---@field status integer
----@field message string why, for people
+---@field message string the reason, for people
 
 -- fields of ah.ServerAnswer (make generate)
 ---@class ah.ServerAnswer
----@field status? integer of a refused request: that of the refusal
----strings by name, or lists where a name stands more than once
+---@field status? integer default for a refused request: that of the refusal
+---strings by name, or lists of strings for several of a name
 ---@field headers? table<string, string|string[]>
----a string is `text/plain` where `headers` do not say otherwise; a table is sent as JSON
+---a string is sent as `text/plain` unless `headers` say otherwise, a table as JSON
 ---@field body? string|table
 -- end of ah.ServerAnswer
 
 -- fields of ah.ServerHead (make generate)
 ---@class ah.ServerHead
 ---@field status? integer
----strings by name, or lists where a name stands more than once
+---strings by name, or lists of strings for several of a name
 ---@field headers? table<string, string|string[]>
----bytes: of the body, which the client is told: more is dropped, and an answer that ends before
----breaks off
+---bytes: size of the body, sent to the client. The rest of a longer body is dropped; a shorter one
+---breaks off the response
 ---@field length? integer
 -- end of ah.ServerHead
 
 -- fields of ah.ServerEvent (make generate)
 ---@class ah.ServerEvent
----@field event? string its kind, one line
----@field data? string its text, of any number of lines
----@field id? string one line; a client that comes again names the last one that it got
----@field retry? integer milliseconds: until a client that lost the connection comes again
+---@field event? string kind of the event, one line
+---@field data? string text of the event, of any number of lines
+---@field id? string one line; a client that reconnects sends the last one that it received
+---@field retry? integer milliseconds: time after which a client that lost the connection reconnects
 -- end of ah.ServerEvent
 
 ---@class ah.ServerResponse
 ---@field begin fun(self, head?: ah.ServerHead): true?, ah.Error?
 ---@field write fun(self, piece: string): true?, ah.Error?
 ---@field event fun(self, event: ah.ServerEvent): true?, ah.Error?
----@field wait fun(self): true?, ah.Error? true once what was written is taken, or all went out
+---@field wait fun(self): true?, ah.Error? true when all that was written is taken or sent
 ---@field close fun(self)
 ---@field abort fun(self)
 
 ---@class ah.Server
 ---@field url string
----@field address? string nil once it is closed
----@field port? integer likewise
----@field wait fun(self, seconds?: number): boolean true once it is closed
+---@field address? string nil after it is closed
+---@field port? integer nil after it is closed
+---@field wait fun(self, seconds?: number): boolean true when it is closed
 ---@field close fun(self)
 
+---Starts an HTTP server.
 ---@param config ah.ServerConfig
 ---@return ah.Server? server
----@return ah.Error? err where it cannot be listened
+---@return ah.Error? err if it cannot listen
 function ah.serve(config) end
 
 -- fields of ah.ProcessSandbox (make generate)
 ---@class ah.ProcessSandbox
----@field kind? "none"|"auto"|"require"|"landlock"|"bubblewrap" as above
----@field read? string[] folders that it may read, beside the system's, and those in `write`
----@field write? string[] folders that it may write to, beside its temporary one (`$TMPDIR`)
----@field network? boolean true if the internet may be reached
----@field owners? boolean with `landlock`, for root: true if it keeps its rights over owners
+---@field kind? "none"|"auto"|"require"|"landlock"|"bubblewrap" the kind, as above
+---@field read? string[] folders that it can read, beside the system's, and those in `write`
+---@field write? string[] folders that it can write to, beside its temporary one (`$TMPDIR`)
+---@field network? boolean true if the internet can be reached
+---@field owners? boolean with `landlock`, for root: keeps the rights over owners
 -- end of ah.ProcessSandbox
 
 -- fields of ah.ProcessLimits (make generate)
 ---@class ah.ProcessLimits What a child process may use.
----@field timeout? number seconds: that it may run; then it is ended, whatever is going on
----seconds: from the end of its input to TERM when it is closed, and from TERM to KILL
+---@field timeout? number seconds: time after which the process is ended in any case
+---seconds: time from TERM to KILL, and on `close` from the end of its input to TERM
 ---@field grace? number
----@field memory? integer bytes: of address space of each process
----@field file_size? integer bytes: of each file that is written
----@field cpu? integer seconds: of processor time of each process
----@field processes? integer of the user, all of them counted; has no effect for root
+---@field memory? integer bytes: address space of each process
+---@field file_size? integer bytes: size of each file that is written
+---@field cpu? integer seconds: processor time of each process
+---@field processes? integer all processes of the user together; no effect for root
 -- end of ah.ProcessLimits
 
 -- fields of ah.ProcessConfig (make generate)
 ---@class ah.ProcessConfig: ah.ProcessLimits
----the program: a name that is looked for in `PATH`, or a path. No shell reads it
----@field command string
----@field args? string[] its arguments, as they are
----variables beside the usual ones: a string; `true` for the value that the host has; `false` for
----none
+---@field command string the program: a name to be found in `PATH`, or a path. No shell is used
+---@field args? string[] its arguments, passed unchanged
+---variables beside the usual ones: a string; `true` for the host's value; `false` for none
 ---@field env? table<string, string|boolean>
----@field cwd? string the folder that it begins in, opened when it is started
----what it may read, write and reach
+---@field cwd? string the working folder, opened at the start
+---limits on what it can read, write and reach
 ---@field sandbox? "none"|"auto"|"require"|"landlock"|"bubblewrap"|ah.ProcessSandbox
----@field stdin? string|false all that it reads, written and closed at once; false: it reads nothing
----@field merge? boolean its errors go where its output goes, in the order of writing
----bytes: of its standard error that are kept: the first quarter, and the end
----@field max_errors? integer
----seconds: after which a method that waits gives up, while the process stands still since nobody
----reads it
+---@field stdin? string|false its whole input, written and closed at once; false: no input
+---@field merge? boolean joins standard error to standard output, in the order of writing
+---@field max_errors? integer bytes: standard error that is kept: the first quarter, and the end
+---seconds: time after which a waiting method fails because unread output blocks the process
 ---@field stall? number
 -- end of ah.ProcessConfig
 
 -- fields of ah.LineOptions (make generate)
 ---@class ah.LineOptions: ah.TimeOption
----@field json? boolean each line is decoded
----@field max? integer bytes: of a line; a longer one is passed over, and told
+---@field json? boolean decodes each line
+---@field max? integer bytes: size of a line; a longer one is skipped and reported
 -- end of ah.LineOptions
 
 ---@class ah.ProcessEnd
@@ -1935,15 +1969,16 @@ function ah.serve(config) end
 
 -- fields of ah.TimeOption (make generate)
 ---@class ah.TimeOption
----@field timeout? number seconds: that it waits, then it gives up
+---@field timeout? number seconds: time to wait before the method fails
 -- end of ah.TimeOption
 
 -- fields of ah.WaitOptions (make generate)
 ---@class ah.WaitOptions: ah.TimeOption
----@field discard? boolean its output is thrown away meanwhile
+---@field discard? boolean discards the output meanwhile
 -- end of ah.WaitOptions
 
----Of output: nil at the end; false and an error where a line cannot be given, or time is over.
+---A child process. Methods that read return nil at the end of the output; they return false and an
+---error if a line cannot be returned or time is over.
 ---@class ah.Process
 ---@field write fun(self: ah.Process, text: string, options?: ah.TimeOption): true?, ah.Error?
 ---@field close_input fun(self: ah.Process)
@@ -1955,40 +1990,42 @@ function ah.serve(config) end
 ---@field kill fun(self: ah.Process, signal?: string|integer): true?, ah.Error?
 ---@field close fun(self: ah.Process): ah.ProcessEnd?, ah.Error?
 
----A child process with streams.
+---Starts a child process with streams.
 ---@param config ah.ProcessConfig
 ---@return ah.Process? process
 ---@return ah.Error? err
 function ah.process(config) end
 
----The tools that come with agenthost, in a list. Names, and options by name; all that need no
----options where there is no argument.
+---Returns a list of built-in tools: those named, with their options; without an argument all that
+---need no options.
 ---@param which? string|ah.Builtins
 ---@return ah.Tool[]? tools
 ---@return ah.Error? err
 function ah.builtin(which) end
 
+---Waits; other tasks go on meanwhile.
 ---@param seconds number
 function ah.sleep(seconds) end
 
+---Returns the time by a clock that only goes forward, for `deadline` and for measuring.
 ---@return number seconds
 function ah.now() end
 
---- The script is a chat: Ctrl-C cancels the answer at work, and not the script.
+--- Declares the script a chat: Ctrl-C cancels the current answer, not the script.
 function ah.interactive() end
 
 -- fields of ah.TerminalOptions (make generate)
 ---@class ah.TerminalOptions
----Ctrl-C, Ctrl-Z and Ctrl-\ do as they do everywhere; with `false` they are keys
+---Ctrl-C, Ctrl-Z and Ctrl-\ send their usual signals; with `false` they are keys
 ---@field signals? boolean
----keys that look alike are told apart where the terminal knows kitty's keyboard protocol:
----Shift-Enter, Ctrl-I, Escape at once. Needs `signals = false`
+---distinguishes Shift-Enter, Ctrl-I and an immediate Escape, if the terminal knows kitty's keyboard
+---protocol. Needs `signals = false`
 ---@field distinct? boolean
----@field escape? number seconds: after which an Escape that nothing follows is the key
----@field max_paste? number bytes: of a paste
+---@field escape? number seconds: time after which an Escape without a sequence is the key
+---@field max_paste? number bytes: size of a paste
 -- end of ah.TerminalOptions
 
----@class ah.Key what terminal:key gives: a key, a paste or a resize
+---@class ah.Key a result of terminal:key: a key, a paste or a resize
 ---@field key? string
 ---@field text? string
 ---@field ctrl? boolean
@@ -2028,15 +2065,17 @@ function ah.interactive() end
 ---@field suspend fun(self)
 ---@field close fun(self)
 
----The terminal of the command (docs/reference/terminal.md).
+---Opens the terminal of the command (docs/reference/terminal.md).
 ---@overload fun(options?: ah.TerminalOptions): ah.Terminal?, ah.Error?
 ah.terminal = {}
 
+---Returns the columns that a text takes on the terminal.
 ---@param text string
----@param column? integer where the text begins; 1
+---@param column? integer the column in which the text begins; default 1
 ---@return integer columns
 function ah.terminal.width(text, column) end
 
+---Writes a line to the log.
 ---@param level "debug"|"info"|"warning"|"error"
 ---@param message string
 function ah.log(level, message) end
