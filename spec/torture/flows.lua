@@ -306,6 +306,34 @@ flows["parallel tools"] = {
   end,
 }
 
+-- A task reads a queue of events while the main code runs the agent.
+flows["queue of events"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = ah.agent {
+      model = calling({ call("weather", { city = "Rome" }) }, "done"), tools = { weather_tool() },
+    }
+    s.seen, s.lost = 0, 0
+    local events <close> = s.agent:events { max = 3 }
+    local task <close> = ah.spawn(function()
+      for event in events do
+        ah.yield()
+        s.seen, s.lost = s.seen + 1, s.lost + (event.dropped or 0)
+        s.last = event.type
+      end
+    end)
+    s.reply, s.err = s.agent:run("how is it in Rome?")
+    events:close()
+    task:await()
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.last == "done" and s.seen + s.lost > 8, "events are missing")
+    end
+  end,
+}
+
 flows["a run in a handler"] = {
   text = "outer",
   attempt = function(s)

@@ -284,6 +284,15 @@ static void on_event(void *ud, const ah_notice *e)
         ah_lua_publish_event(r->agent->lua, core, e);
 }
 
+static bool wants_content(void *ud)
+{
+    const run *r = ud;
+    const ah_lua_agent *a = r->agent;
+
+    return ah_observer_wants(&a->observer, AH_EVENT_CONTENT) ||
+           (r->tap && r->tap->event && a->adapter->stream);
+}
+
 static void on_done(void *ud, ah_driver_run *d)
 {
     run *r = ud;
@@ -503,7 +512,6 @@ static void configure(ah_lua_agent *a, run *r, ah_driver_run *parent, const ah_o
                       ah_run_config *cfg)
 {
     ah_host *host = a->lua->host;
-    bool tapped = r->tap && r->tap->event;
 
     *cfg = (ah_run_config){
         .mem = &a->lua->mem,
@@ -543,8 +551,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driver_run *parent, const ah_o
         .stop_setup = stop_setup,
         .keep = r->resources != LUA_NOREF ? keep : NULL,
         .on_ud = r,
-        .wants_content =
-            ah_observer_wants(&a->observer, AH_EVENT_CONTENT) || (tapped && a->adapter->stream),
+        .wants_content = wants_content,
     };
 }
 
@@ -905,6 +912,15 @@ static int agent_cancel(lua_State *L)
     return 0;
 }
 
+/* agent:events { max, types }: a queue of the agent's events from now on. */
+static int agent_events(lua_State *L)
+{
+    ah_lua_agent *a = ah_lua_check_agent(L);
+
+    lua_settop(L, 2);
+    return ah_lua_push_events(L, 2, &a->observer.queues);
+}
+
 /* agent:transcript(): the conversation as JSON text. */
 static int agent_transcript(lua_State *L)
 {
@@ -944,6 +960,7 @@ void ah_lua_open_agent(lua_State *L)
                                        {"add_tools", agent_add_tools},
                                        {"remove_tools", agent_remove_tools},
                                        {"transcript", agent_transcript},
+                                       {"events", agent_events},
                                        {NULL, NULL}};
     static const luaL_Reg run_meta[] = {{"__gc", run_gc}, {NULL, NULL}};
     static const luaL_Reg functions[] = {{"run", ah_run_call}, {NULL, NULL}};

@@ -218,8 +218,18 @@ static void free_embed(ah_embed *e)
     ah_free(mem, e);
 }
 
-static const ah_program program = {
-    .free = free_embed, .watch = ah_embed_watch, .cancel = ah_cancel};
+/* True if the program may still answer a call, an ask or a request. */
+static bool may_answer(const ah_embed *e)
+{
+    const ah_host *h = e->lua->host;
+
+    return e->pending || (h->cfg.asks && h->asks.first) || (h->cfg.transport.start && h->runs);
+}
+
+static const ah_program program = {.free = free_embed,
+                                   .watch = ah_embed_watch,
+                                   .cancel = ah_cancel,
+                                   .may_answer = may_answer};
 
 static void new_embed(lua_State *L, ah_lua *h, const ah_config *cfg)
 {

@@ -80,6 +80,8 @@ void ah_observer_event(ah_observer *o, ah_run *run, ah_agent *agent, const ah_no
 
     if (o->watched >> e->type & 1)
         o->lua->program->watch(o->lua->embed, agent, e);
+    if (o->queues)
+        ah_event_hub_put(o->queues, e);
     if (!(o->types >> e->type & 1) || o->failing || !lua_checkstack(L, 4))
         return;
     lua_pushcfunction(L, call_on);
@@ -162,15 +164,24 @@ static ah_slice meant_by(ah_slice key)
     return (ah_slice){NULL, 0};
 }
 
-static void refuse_event(lua_State *L, ah_slice key)
+static void refuse_event(lua_State *L, ah_slice key, const char *what)
 {
     ah_near near = {.to = key, .best = meant_by(key)};
 
     for (int i = 0; i < AH_EVENT_TYPES && !meant_by(key).p; i++)
         ah_near_offer(&near, ah_slice_of(ah_event_name((ah_event_type)i)));
-    ah_lua_raise(L, AH_USAGE, "on: there is no event '%.*s'%s%.*s%s", AH_FMT(key),
+    ah_lua_raise(L, AH_USAGE, "%s: there is no event '%.*s'%s%.*s%s", what, AH_FMT(key),
                  near.best.p ? " (did you mean '" : "; docs/reference/events.md lists them",
                  AH_FMT(near.best), near.best.p ? "'?)" : "");
+}
+
+ah_event_type ah_lua_event_type(lua_State *L, ah_slice name, const char *what)
+{
+    ah_event_type type = ah_event_type_of(name);
+
+    if (type == AH_EVENT_TYPES)
+        refuse_event(L, name, what);
+    return type;
 }
 
 static void read_table(lua_State *L, ah_observer *o)
@@ -186,9 +197,7 @@ static void read_table(lua_State *L, ah_observer *o)
                 "on: found a value without a name; write on = function(event) ... end for all "
                 "events, or on = { content = function(event) ... end } for some");
         key.p = lua_tolstring(L, -2, &key.n);
-        type = ah_event_type_of(key);
-        if (type == AH_EVENT_TYPES)
-            refuse_event(L, key);
+        type = ah_lua_event_type(L, key, "on");
         if (!lua_isfunction(L, -1))
             ah_lua_raise(L, AH_USAGE, "on: '%.*s' must be a function, found %s", AH_FMT(key),
                          luaL_typename(L, -1));
@@ -239,6 +248,8 @@ void ah_observer_clear(ah_observer *o)
         return;
     ah_lua_unref(o->lua, &o->on);
     ah_lua_unref(o->lua, &o->log);
+    ah_event_hub_end(o->queues);
+    o->queues = NULL;
     o->types = o->watched = 0;
     o->records.fn = NULL;
 }

@@ -4,7 +4,7 @@
 #ifndef AH_LUA_OBSERVE_H
 #define AH_LUA_OBSERVE_H
 
-#include "lua/lua_state.h"
+#include "lua/lua_events.h"
 #include "run/run.h"
 
 typedef struct ah_observer {
@@ -12,6 +12,7 @@ typedef struct ah_observer {
     int on, log;      /* references; LUA_NOREF: none */
     unsigned types;   /* bits of the ah_event_types that `on` listens to */
     unsigned watched; /* bits of the ah_event_types that the host's watcher gets */
+    ah_event_hub *queues; /* of agent:events; NULL: none was made */
     ah_log records;   /* the log of a run: `log`, else the host's log */
     bool failing;     /* a `warning` is being delivered: an error in that is not reported */
     bool log_failed;  /* the failure of `log` has been reported */
@@ -27,13 +28,17 @@ void ah_observer_read(lua_State *L, int idx, ah_observer *o);
 
 static inline bool ah_observer_wants(const ah_observer *o, ah_event_type type)
 {
-    return ((o->types | o->watched) >> type & 1) != 0;
+    unsigned queued = o->queues ? o->queues->types : 0;
+
+    return ((o->types | o->watched | queued) >> type & 1) != 0;
 }
 
+/* Returns the event of that name. Raises for any other, with the nearest; `what` begins the error. */
+ah_event_type ah_lua_event_type(lua_State *L, ah_slice name, const char *what);
 /* Pushes an event as the table that observers get. */
 void ah_lua_push_event(lua_State *L, const ah_notice *e);
 
-/* Calls the host's watcher and the observer. agent: the program's; NULL: a script's. */
+/* Calls the host's watcher and the observer, and puts the event into the queues. agent: the program's; NULL: a script's. */
 void ah_observer_event(ah_observer *o, ah_run *run, ah_agent *agent, const ah_notice *e);
 
 void ah_lua_open_metrics(lua_State *L); /* sets ah.metrics in the table on top */

@@ -17,6 +17,7 @@
 #include "lua/lua_models.h"
 #include "lua/lua_modules.h"
 #include "lua/lua_moment.h"
+#include "lua/lua_events.h"
 #include "lua/lua_observe.h"
 #include "lua/lua_open.h"
 #include "lua/lua_prompt.h"
@@ -157,6 +158,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_registry(L);
     ah_lua_open_budget(L);
     ah_lua_open_gate(L);
+    ah_lua_open_events(L);
     ah_lua_open_agent(L);
     ah_lua_open_front(L);
     ah_lua_open_definition(L);

@@ -28,6 +28,7 @@
     X(result)                                                                                      \
     X(search)                                                                                      \
     X(ask)                                                                                         \
+    X(events)                                                                                      \
     X(run_with)                                                                                    \
     X(open)                                                                                        \
     X(capabilities)                                                                                \

@@ -49,6 +49,7 @@ typedef struct ah_program {
      * script's. */
     void (*watch)(ah_embed *e, ah_agent *agent, const ah_notice *n);
     void (*cancel)(ah_host *host);
+    bool (*may_answer)(const ah_embed *e); /* false: nothing waits for the program */
 } ah_program;
 
 /* An object whose address the loop or other C code knows. It is allocated by us and listed by the

@@ -501,17 +501,34 @@ static ah_driver_run *scope_of(ah_lua *h, const ah_task_waiter *w)
 
 typedef enum drive_end { CAME, INTERRUPTED, CANCELLED, STUCK } drive_end;
 
-/* True if nothing will ever happen: all tasks wait for each other, and the loop for nothing. Runs
- * of a program may have tools of the program at work, which are not seen here. */
+/* True if nothing will ever happen: all tasks wait for each other, the loop for nothing, and
+ * nothing for an answer of the program. */
 static bool is_stuck(const ah_lua *h)
 {
     const ah_task *t = h->tasks;
 
-    if (h->host->first || !ah_loop_idle(h->host->loop) || (h->embed && h->host->runs))
+    if (h->host->first || !ah_loop_idle(h->host->loop) || (h->embed && h->program->may_answer(h->embed)))
         return false;
     while (t && (t->running || (t->waiter && t->waiter->by_code && !t->waiter->done)))
         t = t->next;
     return !t;
+}
+
+/* Ends the waits that need not be a deadlock: that of w and those of tasks. Returns false if there
+ * are none. */
+static bool end_idle(const ah_lua *h, ah_task_waiter *w)
+{
+    bool ended = w->idle != NULL;
+
+    if (ended)
+        w->idle(w);
+    for (const ah_task *t = h->tasks; t; t = t->next) {
+        if (!t->waiter || t->waiter->done || !t->waiter->idle)
+            continue;
+        t->waiter->idle(t->waiter);
+        ended = true;
+    }
+    return ended;
 }
 
 /* Returns how long a drive may wait, in ms; -1: without limit. Computed here because a run whose
@@ -568,10 +585,12 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_task_waiter *w)
     h->current = L;
     h->actor = NULL; /* observers of what is driven have no call */
     while (!w->done && (end == CAME || w->scope)) {
-        if (w->by_code && is_stuck(h)) {
+        if (is_stuck(h) && !end_idle(h, w) && w->by_code) {
             end = STUCK;
             break;
         }
+        if (w->done)
+            break;
         ah_host_step(h->host, scope, patience(h, end));
         if (end != CAME)
             continue;

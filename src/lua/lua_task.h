@@ -21,6 +21,8 @@ typedef struct ah_task_waiter {
         struct ah_task_waiter *w); /* without a scope: the wait is given up; stops its source */
     ah_lua *keeper;                /* set by ah_task_waiter_keep */
     int ref;                       /* in the registry; set by ah_task_waiter_keep */
+    /* Ends a wait that would be a deadlock, when nothing can happen any more; NULL: it is one. */
+    void (*idle)(struct ah_task_waiter *w);
     /* The word for the wait in the error of a deadlock, if only code of scripts can end it; NULL:
      * the world can. */
     const char *by_code;

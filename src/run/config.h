@@ -92,9 +92,10 @@ typedef struct ah_run_config {
      * the file. NULL: results are never kept. */
     ah_status (*keep)(void *ud, const struct ah_call *call, ah_overlay *o, ah_slice whole,
                       ah_buf *path, ah_err *err);
+    /* Called before each request. True: a listener is shown content as it arrives; afterwards
+     * there is no retry. NULL: false. */
+    bool (*wants_content)(void *ud);
     void *on_ud; /* passed to `on` and to all functions above */
-    /* A listener is shown content as it arrives; afterwards there is no retry. */
-    bool wants_content;
     /* Set by ah_run_new. */
     struct ah_restarts *restarts; /* run/inject.h */
 } ah_run_config;

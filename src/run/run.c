@@ -565,7 +565,8 @@ void ah_run_mute(ah_run *run)
 {
     run->cfg.on = NULL;
     run->cfg.keep = NULL;
-    run->cfg.wants_content = false;
+    run->cfg.wants_content = NULL;
+    run->shows = false;
 }
 
 void ah_run_free(ah_run *run)

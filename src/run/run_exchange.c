@@ -59,8 +59,8 @@ static ah_status open_exchange(ah_run *run)
     if (st != AH_OK)
         return st;
     note_break(run, brk, entry);
-    ah_assembly_init(&run->msg, run->cfg.mem, run->cfg.secrets,
-                     run->cfg.wants_content ? on_delta : NULL, run);
+    run->shows = run->cfg.wants_content && run->cfg.wants_content(run->cfg.on_ud);
+    ah_assembly_init(&run->msg, run->cfg.mem, run->cfg.secrets, run->shows ? on_delta : NULL, run);
     run->msg.dispatched = run->cfg.wire->mode == AH_TOOLS_DISPATCHER;
     return a->vt->open(a, &run->msg, &run->reader, err);
 }
@@ -131,7 +131,7 @@ static int64_t delay_of(const ah_run *run, int64_t advised)
 
 bool ah_run_has_shown(const ah_run *run)
 {
-    return run->cfg.wants_content && run->msg.shown > 0;
+    return run->shows && run->msg.shown > 0;
 }
 
 static bool may_retry(const ah_run *run)

@@ -42,6 +42,7 @@ struct ah_run {
     ah_loop_detector loop;
 
     bool started, cancel, last_round;
+    bool shows; /* the content of the request at work is emitted */
     ah_restarts restarts;
     int check_rounds;
     int empties;    /* empty answers in a row */

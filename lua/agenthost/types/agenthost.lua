@@ -302,6 +302,18 @@ function ah.image(from) end
 ---@field add_tools fun(self: ah.Conversation, tools: ah.Tool|ah.Tool[])
 ---@field set_system fun(self: ah.Conversation, text: string)
 
+-- fields of ah.EventsOptions (make generate)
+---@class ah.EventsOptions a queue of the events of an agent
+---@field max? integer largest number of events that wait to be read; they take at most 16 MiB
+---@field types? ah.EventType[] types of events that are queued
+-- end of ah.EventsOptions
+
+---@class ah.Events a queue of events; in a `for`, or called, it gives the next one, or nil
+---@field dropped integer events that did not fit, in all
+---@field close fun(self: ah.Events)
+---@operator call: ah.Event?
+---@operator len: integer
+
 ---@class ah.Agent a conversation that each run continues
 ---@field run fun(self: ah.Agent, text?: string|ah.Parts, with?: ah.RunWith): ah.Reply?, ah.Error?
 ---@field send fun(self: ah.Agent, text: string|ah.Parts): true?, ah.Error?
@@ -314,6 +326,7 @@ function ah.image(from) end
 ---@field on_ask fun(self: ah.Agent, front: ah.Front)
 ---@field respond fun(self: ah.Agent, id: string, value: any): true?, ah.Error?
 ---@field cancel fun(self: ah.Agent)
+---@field events fun(self: ah.Agent, options?: ah.EventsOptions): ah.Events
 ---@field close fun(self: ah.Agent)
 ---@field transcript fun(self: ah.Agent): string
 
@@ -2002,6 +2015,97 @@ function ah.process(config) end
 ---@return ah.Tool[]? tools
 ---@return ah.Error? err
 function ah.builtin(which) end
+
+-- -- tasks -----------------------------------------------------------------------------------
+
+---@class ah.Task code that works beside other code; closing a variable that holds it cancels it
+---@field await fun(self: ah.Task): any ... waits for its end; returns or raises what its function did
+---@field cancel fun(self: ah.Task)
+---@field status fun(self: ah.Task): "running"|"done"|"failed"|"cancelled"
+
+---Starts a task that calls f(...), soon.
+---@param f fun(...: any): any ...
+---@param ... any
+---@return ah.Task
+function ah.spawn(f, ...) end
+
+---@class ah.Scope
+---@field spawn fun(self: ah.Scope, f: fun(...: any): (any ...), ...: any): ah.Task
+---@field cancel fun(self: ah.Scope)
+
+---Calls f(scope) and returns what it returns when all tasks of the scope have ended. The first that
+---raises ends the others, and is raised.
+---@param f fun(scope: ah.Scope): any ...
+---@return any ...
+function ah.scope(f) end
+
+---Calls the functions at the same time. Returns the list of what each returned first, with `n`.
+---@param list (fun(): any ...)[]
+---@return { n: integer, [integer]: any }
+function ah.all(list) end
+
+---Calls the functions at the same time. Returns or raises what the first that ends does; the others
+---are cancelled.
+---@param list (fun(): any ...)[]
+---@return any ...
+function ah.race(list) end
+
+-- fields of ah.MapConfig (make generate)
+---@class ah.MapConfig
+---@field concurrency? integer calls at work at the same time
+---`stop`: the first failure ends all; `collect`: the others go on, and the failures are the second
+---result
+---@field on_error? "stop"|"collect"
+---@field progress? boolean the state is shown on a terminal, and reported by events
+-- end of ah.MapConfig
+
+---Calls f(value, index) for each value, some at the same time. Returns the list of what each call
+---returned first, with `n`; with `on_error = "collect"` also the table of errors by index. With
+---"stop" a call that returns nil and an error ends the others: nil and that error.
+---@param list any[]
+---@param f fun(value: any, index: integer): any, any
+---@param options? ah.MapConfig
+---@return { n: integer, [integer]: any }? results
+---@return any err
+function ah.map(list, f, options) end
+
+---Calls f(...) and returns what it returns; nil and an error of code `deadline_exceeded` if it takes
+---longer, and is cancelled.
+---@param seconds number
+---@param f fun(...: any): any ...
+---@param ... any
+---@return any ...
+function ah.with_timeout(seconds, f, ...) end
+
+---Starts a task that calls f() every so many seconds until it is cancelled.
+---@param seconds number at least 0.001
+---@param f fun()
+---@return ah.Task
+function ah.every(seconds, f) end
+
+---Lets other tasks go on that can.
+function ah.yield() end
+
+---@class ah.Channel values on their way between tasks; in a `for`, or called, it receives
+---@field send fun(self: ah.Channel, value: any): boolean false if it is closed
+---@field receive fun(self: ah.Channel): any nil if it is closed and empty
+---@field close fun(self: ah.Channel)
+---@operator call: any
+---@operator len: integer
+
+---@param n? integer values that it holds before a send waits (default 0)
+---@return ah.Channel
+function ah.channel(n) end
+
+---@class ah.Semaphore
+---@field acquire fun(self: ah.Semaphore): ah.Permit waits for a permit
+
+---@class ah.Permit closing a variable that holds it gives it back
+---@field release fun(self: ah.Permit)
+
+---@param n integer permits
+---@return ah.Semaphore
+function ah.semaphore(n) end
 
 ---Waits; other tasks go on meanwhile.
 ---@param seconds number
