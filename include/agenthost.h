@@ -171,7 +171,7 @@ typedef void (*ah_log_fn)(void *ud, ah_log_level level, const char *line);
 typedef struct ah_event {
     const char *type; /* "tool_invoked" */
     ah_agent *agent;  /* the program's handle; NULL: the run belongs to a script */
-    int64_t run;      /* number of the run, unique in this host */
+    int64_t run;      /* number of the run, unique in this host; 0: map_progress outside of runs */
     double time;      /* seconds since 1970 */
     const char *text; /* of "content": the piece; of "warning": its message; else "" */
     size_t text_len;

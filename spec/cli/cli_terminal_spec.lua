@@ -110,6 +110,27 @@ describe("the line of progress", function()
     assert.equal(0, (finish(t)))
   end)
 
+  it_if("has the state of ah.map at once, and how far it was when it was interrupted", function()
+    local t = script([[
+      local ah = require "agenthost"
+      local list = {}
+      for i = 1, 2000 do list[i] = i end
+      ah.map(list, function(i)
+        if i > 1200 then ah.sleep(60) end
+        if i == 7 then return nil, "bad" end
+        return assert(ah.run { "x", model = ah.scripted {
+          { text = "x", usage = { input = 10, output = 5, cost = 0.01 } } } }).text
+      end, { progress = true, on_error = "collect", concurrency = 3 })]],
+      { env = { "TERM=xterm", "NO_COLOR=1" }, columns = 100 })
+    read(t, "ah.map: 1,200 of 2,000 done, 1 failed, 3 running, 17,985 tokens, $11.9900, ")
+    t.pty:write("\3")
+    local code, _, shown = finish(t)
+    assert.equal(130, code)
+    has(shown, "agenthost: interrupted: 1200 of 2000 calls were done\n")
+    has(shown, "\nmap     1,200 of 2,000 done, 1 failed")
+    has_not(shown, "running")
+  end)
+
   it_if("stays below what is written at the foot of the screen", function()
     local t = script("print(('\\n'):rep(40))" .. SLOW)
     local _, _, shown = finish(t)

@@ -189,6 +189,12 @@ local function flows(on)
     asks = function() return "r" end, "x" }
   local inner = function() return run { model = "demo/echo", on = on, "x" }.text end
   run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(inner) }, "x" }
+  local function mapping()
+    ah.map({ 1, 2 }, function()
+      return run { model = ah.scripted { { text = "a", usage = usage } }, "x" }.text
+    end, { progress = true, concurrency = 1 })
+  end
+  run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(mapping) }, on = on, "x" }
   run { model = ah.scripted {}, on = on, "x" }
   run { model = ah.scripted { '{"n":1}' }, on = on, "x", output = ah.schema { type = "object",
     properties = { n = { type = "integer" } } } }
@@ -664,6 +670,12 @@ local IN_CODE = {
   ["total time"] = "src/io/http.c total_ms",
   ["bytes of headers"] = "src/io/http.c header_bytes",
   ["bytes of body"] = "src/io/http.c body_bytes",
+  ["tasks at work"] = "src/lua/lua_spawn.c MAX_TASKS",
+  ["tasks inside tasks"] = "src/lua/lua_spawn.c MAX_DEEP",
+  ["calls of `ah.map` at work"] = "lua/agenthost/tasks/map.lua default",
+  ["size of a channel, permits of a semaphore"] = "lua/agenthost/tasks/channel.lua most",
+  ["unread events of a queue"] = "src/lua/lua_events.c DEFAULT_EVENTS",
+  ["bytes of these events"] = "src/lua/lua_events.c MAX_BYTES",
   ["levels of JSON"] = "src/base/json.h AH_JSON_MAX_DEPTH",
   ["output of `ah.json.encode`"] = "src/lua/lua_value.c MAX_TEXT",
   ["text of [YAML](yaml.md)"] = "src/io/yaml.h AH_YAML_MAX",
@@ -727,7 +739,9 @@ describe("docs/reference/limits.md", function()
     local fields = { ["ah.run"] = names_in(LUA, "## ah.run", 1),
       http = names_in(LUA, "## ah.run", 3),
       loop_detector = names_in(LUA, "## ah.run", 4), ["ah.tool"] = names_in(LUA, "## ah.tool", 1),
-      ["ah.search"] = names_in(markdown.read("docs/reference/search.md"), "## ah.search", 1) }
+      ["ah.search"] = names_in(markdown.read("docs/reference/search.md"), "## ah.search", 1),
+      ["ah.map"] = names_in(markdown.read("docs/reference/tasks.md"), "## ah.map", 1),
+      ["agent:events"] = names_in(EVENTS, "## A queue of events", 1) }
     local named = {}
     for _, row in ipairs(rows) do
       for i = 2, #row.set do

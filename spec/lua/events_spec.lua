@@ -13,7 +13,8 @@ local function types_of(events)
 end
 
 local function two_pieces()
-  return assert(ah.agent { model = ah.scripted(function() return { text = { "It ", "works." } } end) })
+  local model = ah.scripted(function() return { text = { "It ", "works." } } end)
+  return assert(ah.agent { model = model })
 end
 
 local ALL = { "start", "tool_loop_iteration", "request", "content", "content", "usage", "done" }
@@ -34,7 +35,8 @@ describe("agent:events", function()
 
   it("has the fields that an observer gets", function()
     local observed, queued = {}, {}
-    local tool = ah.tool { name = "t", description = "D.", handler = function() return { n = 1 } end }
+    local tool = ah.tool { name = "t", description = "D.",
+      handler = function() return { n = 1 } end }
     local agent <close> = assert(ah.agent { tools = { tool },
       model = ah.scripted { { calls = { { name = "t", arguments = {} } } }, "done" },
       on = function(e) observed[#observed + 1] = e end })
@@ -281,6 +283,18 @@ describe("agent:events", function()
     command.tidy()
     assert.equal("seen\tHello\nover\n", result.out)
     assert.equal(0, result.code, result.err)
+  end)
+
+  it("goes on when a test runner has loaded the library again", function()
+    local kept = package.loaded.agenthost
+    package.loaded.agenthost = nil
+    local again = require "agenthost"
+    package.loaded.agenthost = kept
+    local agent <close> = two_pieces()
+    local task = again.spawn(types_of, agent:events())
+    ah.spawn(agent.run, agent, "x"):await()
+    agent:close()
+    assert.same(ALL, task:await())
   end)
 
   it("holds in random programs of runs, readers, closes and stops", function()

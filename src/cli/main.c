@@ -194,12 +194,26 @@ static int cannot_start(session *s, ah_status st)
                     : "cannot start: the system gives no event loop (too many open files?)");
 }
 
+/* The end by a signal, and the number of calls that ah.map had done until then. */
+static const char *interrupted(const char *words, char *text, size_t size)
+{
+    static const char map[] = "ah.map: ";
+    const char *how = ah_signals_caught() == SIGINT ? "interrupted" : "terminated";
+    const char *done = strstr(words, map);
+
+    if (!done)
+        return how;
+    snprintf(text, size, "%s: %s", how, done + sizeof map - 1);
+    return text;
+}
+
 static int explain(session *s, ah_status st, const ah_host *host)
 {
     const char *words = ah_errmsg(host);
+    char text[256];
 
     if (ah_signals_caught() && s->level > AH_LOG_INFO)
-        words = ah_signals_caught() == SIGINT ? "interrupted" : "terminated";
+        words = interrupted(words, text, sizeof text);
     return fail(s, exit_of(st), ah_status_name(ah_signals_caught() ? AH_CANCELLED : st), words);
 }
 

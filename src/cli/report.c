@@ -29,8 +29,9 @@ static const char *ask(const ah_report *r, const char *member, int argc, const c
 
 static bool is_counted(const char *type)
 {
-    static const char *const counted[] = {"start",        "request",       "retry",        "usage",
-                                          "tool_started", "tool_progress", "tool_invoked", "done"};
+    static const char *const counted[] = {"start",        "request",      "retry",
+                                          "usage",        "tool_started", "tool_progress",
+                                          "tool_invoked", "done",         "map_progress"};
 
     for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
         if (strcmp(type, counted[i]) == 0)
@@ -49,7 +50,8 @@ void ah_report_event(ah_report *r, const ah_event *event)
     state = ask(r, "event", 1, &event->json);
     if (!state || !*state)
         return;
-    r->waiting = strcmp(state, "wait") == 0;
+    r->at_once = strcmp(state, "map") == 0;
+    r->waiting = r->at_once || strcmp(state, "wait") == 0;
     r->since = now_ms();
 }
 
@@ -78,7 +80,7 @@ int ah_report_progress(ah_report *r, ah_terminal *terminal, int timeout_ms)
         ah_terminal_erase(terminal);
         return timeout_ms;
     }
-    if (waited < PATIENCE_MS)
+    if (waited < PATIENCE_MS && !r->at_once)
         return sooner(timeout_ms, PATIENCE_MS - waited);
     snprintf(seconds, sizeof seconds, "%lld", (long long)waited / 1000);
     argv[0] = seconds;

@@ -19,6 +19,7 @@ typedef struct ah_report {
     int64_t begun; /* start of the first run, monotonic ms; 0: none yet */
     int64_t since; /* start of the current wait, monotonic ms */
     bool waiting;
+    bool at_once; /* the line of progress is shown without patience */
 } ah_report;
 
 /* Counts an event, and notes what is waited for. */
@@ -36,15 +37,16 @@ void ah_report_object(ah_report *r, FILE *out, const ah_ending *e);
  * script. */
 void ah_report_last_line(ah_report *r, FILE *out, const ah_ending *e);
 
-/* Prints turns and time, tools, tokens; nothing if no run was begun. */
+/* Prints turns and time, tools, tokens, and each ah.map that did not end; nothing if there was
+ * neither a run nor a map. */
 void ah_report_closing(ah_report *r, ah_terminal *terminal);
 
 /* Prints one line for a person about an answered call: its name, its arguments, how it ended and
  * how long it took. Prints nothing for other events. */
 void ah_report_call(ah_report *r, ah_terminal *terminal, const ah_event *event);
 
-/* For ah_watcher.idle: shows what is waited for after half a second, and removes it before the host
- * continues. Returns how long the host may wait, ms. */
+/* For ah_watcher.idle: shows what is waited for after half a second (ah.map: at once), and removes
+ * it before the host continues. Returns how long the host may wait, ms. */
 int ah_report_progress(ah_report *r, ah_terminal *terminal, int timeout_ms);
 
 #endif

@@ -226,10 +226,8 @@ static bool may_answer(const ah_embed *e)
     return e->pending || (h->cfg.asks && h->asks.first) || (h->cfg.transport.start && h->runs);
 }
 
-static const ah_program program = {.free = free_embed,
-                                   .watch = ah_embed_watch,
-                                   .cancel = ah_cancel,
-                                   .may_answer = may_answer};
+static const ah_program program = {
+    .free = free_embed, .watch = ah_embed_watch, .cancel = ah_cancel, .may_answer = may_answer};
 
 static void new_embed(lua_State *L, ah_lua *h, const ah_config *cfg)
 {

@@ -156,7 +156,7 @@ static bool about_tool(ah_event_type type)
 {
     return type == AH_EVENT_TOOL_STARTED || type == AH_EVENT_TOOL_PROGRESS ||
            type == AH_EVENT_TOOL_INVOKED || type == AH_EVENT_POLICY || type == AH_EVENT_ASK ||
-           type == AH_EVENT_ASK_CLOSED || type == AH_EVENT_WARNING;
+           type == AH_EVENT_ASK_CLOSED || type == AH_EVENT_WARNING || type == AH_EVENT_MAP_PROGRESS;
 }
 
 /* Passes the event to the observers of the run around it, else to the program's watcher. */

@@ -40,7 +40,7 @@ struct ah_event_queue {
     unsigned types;
     size_t max, n, bytes;
     node *first, *last;
-    node *given; /* events that are being pushed, or that could not be */
+    node *given;             /* events that are being pushed, or that could not be */
     int64_t dropped, missed; /* in all; since the last event that was queued */
     wait *waits;
 };
@@ -464,9 +464,9 @@ int ah_lua_push_events(lua_State *L, int idx, ah_event_hub **hub)
 
 void ah_lua_open_events(lua_State *L)
 {
-    static const luaL_Reg meta[] = {{"__gc", events_gc},       {"__close", events_close},
-                                    {"__call", next_event},    {"__index", events_index},
-                                    {"__len", events_len}, {NULL, NULL}};
+    static const luaL_Reg meta[] = {{"__gc", events_gc},    {"__close", events_close},
+                                    {"__call", next_event}, {"__index", events_index},
+                                    {"__len", events_len},  {NULL, NULL}};
     static const luaL_Reg wait_meta[] = {{"__gc", wait_gc}, {NULL, NULL}};
 
     luaL_newmetatable(L, EVENTS);

@@ -7,6 +7,10 @@
 
 static const char GLOBALS[] = "agenthost.globals"; /* registry: the globals of the Lua half */
 
+/* Registry: the modules by name. In no table of scripts: a test runner clears package.loaded, and
+ * the state of a module, such as the tasks at work, exists once. */
+static const char LOADED[] = "agenthost.loaded";
+
 static const ah_lua_source *find_source(const char *name)
 {
     const ah_lua_source *s = ah_lua_sources;
@@ -79,7 +83,7 @@ void ah_lua_push_library(lua_State *L)
 
 int ah_lua_load_module_once(lua_State *L)
 {
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE); /* -- name loaded */
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LOADED); /* -- name loaded */
     lua_pushvalue(L, 1);
     if (lua_rawget(L, 2) != LUA_TNIL)
         return 1;

@@ -8,6 +8,7 @@
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_host.h"
+#include "lua/lua_task.h"
 #include "lua/lua_value.h"
 
 /* -- events as tables ------------------------------------------------------------------ */
@@ -38,8 +39,10 @@ void ah_lua_push_event(lua_State *L, const ah_notice *e)
     lua_createtable(L, 0, (e->parent ? 4 : 3) + (int)e->n);
     lua_pushstring(L, ah_event_name(e->type));
     lua_setfield(L, -2, "type");
-    lua_pushinteger(L, e->run);
-    lua_setfield(L, -2, "run");
+    if (e->run) {
+        lua_pushinteger(L, e->run);
+        lua_setfield(L, -2, "run");
+    }
     if (e->parent) {
         lua_pushinteger(L, e->parent);
         lua_setfield(L, -2, "parent");
@@ -279,8 +282,59 @@ static int metrics(lua_State *L)
     return 1;
 }
 
+/* -- progress of ah.map ------------------------------------------------------------------------ */
+
+/* ah._spent(): tokens and US dollars of all runs so far; nil: no provider reported dollars. */
+static int spent(lua_State *L)
+{
+    const ah_metrics *m = &ah_lua_of(L)->host->metrics;
+
+    lua_pushinteger(L, m->count[AH_METRIC_TOKENS_INPUT] + m->count[AH_METRIC_TOKENS_OUTPUT]);
+    if (m->priced)
+        lua_pushnumber(L, m->cost);
+    else
+        lua_pushnil(L);
+    return 2;
+}
+
+/* Emits an event of the run in whose handler the code is, else one without a run to the host's
+ * watcher. A run whose code is being stopped gets no event. */
+static void emit(ah_lua *h, ah_event_type type, const ah_field *field, size_t n)
+{
+    const ah_task *t = h->actor;
+    ah_notice e = {.type = type, .time = ah_host_wall(h->host), .field = field, .n = n};
+
+    if (t && t->job.of && !t->watch.closing)
+        ah_run_emit(ah_driver_run_run(t->job.of), type, field, n);
+    else if (!(t && t->job.of) && h->host->cfg.watcher.event)
+        h->program->watch(h->embed, NULL, &e);
+}
+
+/* ah._map_progress(map, total, done, running, failed, tokens, seconds, ended, cost, left): cost and
+ * left may be nil. */
+static int map_progress(lua_State *L)
+{
+    static const char *const counts[] = {"map", "total", "done", "running", "failed", "tokens"};
+    enum { COUNTS = sizeof counts / sizeof *counts };
+    ah_field field[COUNTS + 4];
+    size_t n = 0;
+
+    for (int i = 0; i < COUNTS; i++)
+        field[n++] = (ah_field)AH_F_INT(counts[i], luaL_checkinteger(L, i + 1));
+    field[n++] = (ah_field)AH_F_NUM("seconds", luaL_checknumber(L, COUNTS + 1));
+    field[n++] = (ah_field)AH_F_BOOL("ended", lua_toboolean(L, COUNTS + 2));
+    if (lua_isnumber(L, COUNTS + 3))
+        field[n++] = (ah_field)AH_F_NUM("cost", lua_tonumber(L, COUNTS + 3));
+    if (lua_isnumber(L, COUNTS + 4))
+        field[n++] = (ah_field)AH_F_NUM("left", lua_tonumber(L, COUNTS + 4));
+    emit(ah_lua_of(L), AH_EVENT_MAP_PROGRESS, field, n);
+    return 0;
+}
+
 void ah_lua_open_metrics(lua_State *L)
 {
-    lua_pushcfunction(L, metrics);
-    lua_setfield(L, -2, "metrics");
+    static const luaL_Reg functions[] = {
+        {"metrics", metrics}, {"_spent", spent}, {"_map_progress", map_progress}, {NULL, NULL}};
+
+    luaL_setfuncs(L, functions, 0);
 }

@@ -9,13 +9,13 @@
 
 typedef struct ah_observer {
     ah_lua *lua;
-    int on, log;      /* references; LUA_NOREF: none */
-    unsigned types;   /* bits of the ah_event_types that `on` listens to */
-    unsigned watched; /* bits of the ah_event_types that the host's watcher gets */
+    int on, log;          /* references; LUA_NOREF: none */
+    unsigned types;       /* bits of the ah_event_types that `on` listens to */
+    unsigned watched;     /* bits of the ah_event_types that the host's watcher gets */
     ah_event_hub *queues; /* of agent:events; NULL: none was made */
-    ah_log records;   /* the log of a run: `log`, else the host's log */
-    bool failing;     /* a `warning` is being delivered: an error in that is not reported */
-    bool log_failed;  /* the failure of `log` has been reported */
+    ah_log records;       /* the log of a run: `log`, else the host's log */
+    bool failing;         /* a `warning` is being delivered: an error in that is not reported */
+    bool log_failed;      /* the failure of `log` has been reported */
 } ah_observer;
 
 void ah_observer_init(ah_observer *o, ah_lua *h);
@@ -33,12 +33,14 @@ static inline bool ah_observer_wants(const ah_observer *o, ah_event_type type)
     return ((o->types | o->watched | queued) >> type & 1) != 0;
 }
 
-/* Returns the event of that name. Raises for any other, with the nearest; `what` begins the error. */
+/* Returns the event of that name. Raises for any other, with the nearest; `what` begins the error.
+ */
 ah_event_type ah_lua_event_type(lua_State *L, ah_slice name, const char *what);
 /* Pushes an event as the table that observers get. */
 void ah_lua_push_event(lua_State *L, const ah_notice *e);
 
-/* Calls the host's watcher and the observer, and puts the event into the queues. agent: the program's; NULL: a script's. */
+/* Calls the host's watcher and the observer, and puts the event into the queues. agent: the
+ * program's; NULL: a script's. */
 void ah_observer_event(ah_observer *o, ah_run *run, ah_agent *agent, const ah_notice *e);
 
 void ah_lua_open_metrics(lua_State *L); /* sets ah.metrics in the table on top */

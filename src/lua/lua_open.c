@@ -49,7 +49,7 @@ static const struct {
     {"scope", "agenthost.tasks.tasks", "scope"},
     {"all", "agenthost.tasks.tasks", "all"},
     {"race", "agenthost.tasks.tasks", "race"},
-    {"map", "agenthost.tasks.tasks", "map"},
+    {"map", "agenthost.tasks.map", NULL},
     {"with_timeout", "agenthost.tasks.tasks", "with_timeout"},
     {"every", "agenthost.tasks.tasks", "every"},
     {"yield", "agenthost.tasks.tasks", "yield"},

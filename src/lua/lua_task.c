@@ -507,7 +507,8 @@ static bool is_stuck(const ah_lua *h)
 {
     const ah_task *t = h->tasks;
 
-    if (h->host->first || !ah_loop_idle(h->host->loop) || (h->embed && h->program->may_answer(h->embed)))
+    if (h->host->first || !ah_loop_idle(h->host->loop) ||
+        (h->embed && h->program->may_answer(h->embed)))
         return false;
     while (t && (t->running || (t->waiter && t->waiter->by_code && !t->waiter->done)))
         t = t->next;

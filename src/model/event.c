@@ -49,8 +49,11 @@ void ah_event_json(const ah_notice *e, ah_buf *out)
 {
     ah_buf_str(out, "{\"type\":\"");
     ah_buf_str(out, names[e->type]);
-    ah_buf_str(out, "\",\"run\":");
-    ah_buf_int(out, e->run);
+    ah_buf_char(out, '"');
+    if (e->run) {
+        ah_buf_str(out, ",\"run\":");
+        ah_buf_int(out, e->run);
+    }
     if (e->parent) {
         ah_buf_str(out, ",\"parent\":");
         ah_buf_int(out, e->parent);

@@ -29,6 +29,7 @@
     X(FALLBACK, "fallback")                                                                        \
     X(RATE_LIMIT, "rate_limit")                                                                    \
     X(WARNING, "warning")                                                                          \
+    X(MAP_PROGRESS, "map_progress")                                                                \
     X(USAGE, "usage")                                                                              \
     X(DONE, "done")
 
@@ -75,7 +76,7 @@ typedef struct ah_field {
 
 typedef struct ah_notice {
     ah_event_type type;
-    int64_t run, parent; /* parent 0: none */
+    int64_t run, parent; /* 0: none */
     int64_t time;        /* ms since the epoch */
     const ah_field *field;
     size_t n;

@@ -3,6 +3,7 @@
 #ifndef AH_RUN_METRICS_H
 #define AH_RUN_METRICS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum ah_metric {
@@ -23,6 +24,8 @@ typedef enum ah_metric {
 
 typedef struct ah_metrics {
     int64_t count[AH_METRICS];
+    double cost; /* US dollars, as far as providers reported them */
+    bool priced; /* a provider reported a cost */
 } ah_metrics;
 
 const char *ah_metric_name(ah_metric m);                       /* "agenthost.tools.injected" */

@@ -179,6 +179,10 @@ static void add_usage(ah_run *run, const ah_usage *u)
     ah_metric_add(run->cfg.metrics, AH_METRIC_TOKENS_INPUT, u->input);
     ah_metric_add(run->cfg.metrics, AH_METRIC_TOKENS_CACHED, u->cached_read);
     ah_metric_add(run->cfg.metrics, AH_METRIC_TOKENS_OUTPUT, u->output);
+    if (u->priced && run->cfg.metrics) {
+        run->cfg.metrics->cost += ah_run_dollars(u);
+        run->cfg.metrics->priced = true;
+    }
     EMIT_SOME(run, AH_EVENT_USAGE, u->priced ? 7 : 6, AH_F_INT("input", u->input),
               AH_F_INT("cached_read", u->cached_read), AH_F_INT("cached_write", u->cached_write),
               AH_F_INT("output", u->output), AH_F_INT("reasoning", u->reasoning),

@@ -20,6 +20,8 @@ local usage = new_usage()
 local doing -- the current wait: nil, "request", "tools" or "retry"
 local tools = 0 -- handlers at work
 local model, tool, progress, retry = "", "", "", 0 -- of the latest event
+local maps = {} -- the last map_progress of each ah.map at work, by its number; `at`: when it came
+local unfinished = {} -- the last map_progress of each map that ended before its list
 local root -- the last run not started by a handler: { run, usage, done }
 
 -- -- counting -----------------------------------------------------------------------------
@@ -90,7 +92,25 @@ function counted.tool_invoked(e)
   return tools > 0
 end
 
+-- The end of a map in a cancelled handler is not reported.
+local function end_maps(run)
+  for number, map in pairs(maps) do
+    if run and map.run == run then
+      maps[number] = nil
+    end
+  end
+end
+
+function counted.map_progress(e)
+  maps[e.map] = not e.ended and e or nil
+  e.at = ah.now()
+  if e.ended and e.done < e.total then
+    unfinished[#unfinished + 1] = e
+  end
+end
+
 function counted.done(e)
+  end_maps(e.run)
   at_work = math.max(at_work - 1, 0)
   tools = at_work > 0 and tools or 0
   doing = tools > 0 and "tools" or nil
@@ -99,13 +119,16 @@ function counted.done(e)
   end
 end
 
---- Counts an event. Returns "wait" if the script now waits for something, "rest" if it does not,
--- and "" if nothing has changed.
+--- Counts an event. Returns "map" while an ah.map reports its progress, otherwise "wait" if the
+-- script now waits for something, "rest" if it does not, and "" if nothing has changed.
 ---@param json string
 ---@return string
 function M.event(json)
   local e = decode(json)
   local same = counted[e.type](e)
+  if next(maps) then
+    return "map"
+  end
   return same and "" or at_work > 0 and doing and "wait" or "rest"
 end
 
@@ -168,17 +191,36 @@ local function plural(n)
   return n == 1 and "" or "s"
 end
 
---- Returns three lines: turns and time, tools, tokens; "" if no run began.
+local function dollars(cost) -- more digits for a small cost
+  return (cost < 0.01 and "$%.6f" or "$%.4f"):format(cost)
+end
+
+local function done_text(e)
+  return ("%s of %s done%s"):format(grouped(e.done), grouped(e.total),
+    e.failed > 0 and (", %s failed"):format(grouped(e.failed)) or "")
+end
+
+-- Returns a line for each map that did not get to the end of its list.
+local function maps_text()
+  local lines = {}
+  for _, list in ipairs { unfinished, maps } do
+    for _, e in pairs(list) do
+      lines[#lines + 1] = "map     " .. done_text(e)
+    end
+  end
+  return table.concat(lines, "\n")
+end
+
+--- Returns three lines (turns and time, tools, tokens; none if no run began), and one for each
+-- unfinished map.
 ---@param seconds string since the first run began
 ---@return string
 function M.closing(seconds)
+  local of_maps = maps_text()
   if runs == 0 then
-    return ""
+    return of_maps
   end
-  local cost = ""
-  if usage.cost then -- more digits for a small cost
-    cost = (usage.cost < 0.01 and ", $%.6f" or ", $%.4f"):format(usage.cost)
-  end
+  local cost = usage.cost and ", " .. dollars(usage.cost) or ""
   local tokens = "unknown: the provider did not say"
   if usage.known then
     tokens = ("%s in (%s cached), %s out"):format(grouped(usage.input), grouped(usage.cached),
@@ -186,7 +228,7 @@ function M.closing(seconds)
   end
   local lines = "turns   %d in %d run%s, %.1f s\ntools   %d call%s, %d failed\ntokens  %s%s"
   return lines:format(turns, runs, plural(runs), tonumber(seconds), calls, plural(calls), failed,
-    tokens, cost)
+    tokens, cost) .. (of_maps ~= "" and "\n" or "") .. of_maps
 end
 
 local function doing_text()
@@ -200,10 +242,36 @@ local function doing_text()
   return tool .. what .. more .. (what == "" and " at work" or "")
 end
 
+local function time_text(seconds)
+  if seconds < 90 then
+    return ("%.0f s"):format(seconds)
+  elseif seconds < 90 * 60 then
+    return ("%.0f min"):format(seconds / 60)
+  end
+  return ("%.1f h"):format(seconds / 3600)
+end
+
+-- Describes the map that began first: its calls may have maps of their own.
+local function map_text()
+  local first = math.huge
+  for number in pairs(maps) do
+    first = math.min(first, number)
+  end
+  local e = maps[first]
+  local parts = { "ah.map: " .. done_text(e), ("%s running"):format(grouped(e.running)) }
+  parts[#parts + 1] = e.tokens > 0 and grouped(e.tokens) .. " tokens" or nil
+  parts[#parts + 1] = e.cost and e.cost > 0 and dollars(e.cost) or nil
+  parts[#parts + 1] = e.left and time_text(math.max(e.left + e.at - ah.now(), 0)) .. " left" or nil
+  return table.concat(parts, ", ")
+end
+
 --- Returns the line of progress during a wait.
 ---@param seconds string for how long
 ---@return string
 function M.progress(seconds)
+  if next(maps) then
+    return map_text()
+  end
   local spent = usage.input + usage.output
   return ("%s, %s s%s"):format(doing_text(), seconds,
     spent > 0 and (", %s tokens so far"):format(grouped(spent)) or "")

@@ -37,8 +37,8 @@ local function pop(q)
   end
 end
 
--- A wait in a queue: { park, value, queue, at, given, taken, back }. `back` is called with the entry
--- if its task was stopped after the gift and before it could go on.
+-- A wait in a queue: { park, value, queue, at, given, taken, back }. `back` is called with the
+-- entry if its task was stopped after the gift and before it could go on.
 local ENTRY = {}
 
 function ENTRY.__close(entry)
@@ -154,9 +154,12 @@ function CHANNEL.__index(_, name)
     tostring(name)))
 end
 
+local LIMITS = { most = 1000000 } -- values of a channel, permits of a semaphore
+
 local function check_count(n, least, what)
-  if math.type(n) ~= "integer" or n < least or n > 1000000 then
-    raise(("%s must be an integer from %d to 1000000, found %s"):format(what, least, tostring(n)))
+  if math.type(n) ~= "integer" or n < least or n > LIMITS.most then
+    raise(("%s must be an integer from %d to %d, found %s"):format(what, least, LIMITS.most,
+      tostring(n)))
   end
 end
 

@@ -1,5 +1,5 @@
---- Tasks and groups of them, on the primitives of C: a task, its end, a park in which one waits, and
--- waking it (src/lua/lua_spawn.c).
+--- Tasks and groups of them, on the primitives of C: a task, its end, a park in which one waits,
+-- and waking it (src/lua/lua_spawn.c).
 --
 -- Each task is in a group, whose tasks are waited for together: that of the task whose code has
 -- started it (for the top of a script, the root), or that of a scope. A task ends when its code
@@ -112,7 +112,8 @@ local at_work = setmetatable({}, { __mode = "kv" }) -- tasks, by what ah._curren
 ---@param group table|nil nil: that of the task at work
 ---@param parent userdata|false|nil the task with which it is stopped; nil: the one at work
 function M.start(group, parent, f, ...)
-  local task = setmetatable({ state = "running", waiting = {}, group = group or own_group() }, INNER)
+  local task = { state = "running", waiting = {}, group = group or own_group() }
+  setmetatable(task, INNER)
   task.thread, task.place = new_task(f, function(...)
     ended(task.group, task, ...)
   end, parent, ...)
@@ -157,8 +158,8 @@ function M.wait_for(task, seconds)
   return task.state ~= "running"
 end
 
---- Returns what the function of a task that has ended has returned; raises what it has raised, or an
--- error of code `cancelled`.
+--- Returns what the function of a task that has ended has returned; raises what it has raised, or
+-- an error of code `cancelled`.
 function M.results(task)
   task.awaited = true
   if task.state == "done" then

@@ -1,4 +1,4 @@
---- ah.spawn and all that is built on it: scopes, several functions at once, lists, times.
+--- ah.spawn and what is built on it: scopes, several functions at once, times.
 local ah = ...
 
 local task = ah._module "agenthost.tasks.task"
@@ -7,11 +7,14 @@ local new_error = ah.error
 
 local M = {}
 
-local function check_function(f, what)
+--- Raises unless f is a function.
+function M.check_function(f, what)
   if type(f) ~= "function" then
     raise(("%s must be a function, found %s"):format(what, type(f)))
   end
 end
+
+local check_function = M.check_function
 
 local function check_seconds(seconds, what)
   if type(seconds) ~= "number" or not (seconds >= 0 and seconds <= 1e9) then
@@ -28,20 +31,24 @@ end
 
 -- -- ah.scope ----------------------------------------------------------------------------------
 
--- A group whose tasks end together when one of them fails, and with the variable that holds it.
-local function new_group()
+--- A group whose tasks end together when one of them fails, and with the variable that holds it.
+function M.group()
   local group = task.group()
   group.together = true
   return setmetatable(group, { __close = task.cancel })
 end
 
--- Waits for all tasks of the group; raises what the first that failed has raised.
-local function finish(group)
+local new_group = M.group
+
+--- Waits for all tasks of the group; raises what the first that failed has raised.
+function M.finish(group)
   task.wait(group)
   if group.failed then
     error(group.failed.raised, 0)
   end
 end
+
+local finish = M.finish
 
 local GROUP = {} -- the key of the group in the object of a scope
 local methods = {}
@@ -162,74 +169,6 @@ end
 --- ah.yield(): lets all others go on that can.
 function M.yield()
   sleep(0)
-end
-
--- -- ah.map ------------------------------------------------------------------------------------
-
-local read_map = ah._reader {
-  what = "ah.map", type = "ah.MapConfig", rows = {
-    { name = "concurrency", kinds = "integer", least = 1, most = 10000, default = 8,
-      doc = "calls at work at the same time" },
-    { name = "on_error", kinds = "string", words = "stop collect", default = "stop",
-      doc = "`stop`: the first failure ends all; `collect`: the others go on, and the failures are "
-        .. "the second result" },
-    { name = "progress", kinds = "boolean", default = false,
-      doc = "the state is shown on a terminal, and reported by events" },
-  },
-}
-
--- A call has failed if it returned nil and a second value.
-local function keep(map, i, value, err)
-  if value == nil and err ~= nil then
-    map.errors[i] = err
-    if map.stops then
-      map.failed = map.failed or i
-      task.cancel(map.group)
-    end
-  else
-    map.results[i] = value
-  end
-end
-
-local function call(map, i)
-  if map.stops then
-    keep(map, i, map.f(map.list[i], i))
-    return
-  end
-  local ok, value, err = pcall(map.f, map.list[i], i)
-  if ok then
-    keep(map, i, value, err)
-  else
-    keep(map, i, nil, value == nil and "nil was raised" or value)
-  end
-end
-
-local function work(map)
-  while map.next <= map.n do
-    local i = map.next
-    map.next = i + 1
-    call(map, i)
-  end
-end
-
---- ah.map(list, f, options): calls f(value, i) for each value of the list, some at the same time;
--- returns the list of what each call returned, with `n`. A call that returns nil and an error ends
--- the others, and so does one that raises: nil and that error, or what it raised.
-function M.map(list, f, options)
-  local n = ah._check_list(list, "ah.map")
-  check_function(f, "ah.map: the second argument")
-  options = read_map(options or {})
-  local group <close> = new_group()
-  local map = { list = list, f = f, n = n, next = 1, group = group, results = { n = n },
-    errors = {}, stops = options.on_error == "stop" }
-  for _ = 1, math.min(n, options.concurrency) do
-    task.start(group, nil, work, map)
-  end
-  finish(group)
-  if map.stops and map.failed then
-    return nil, map.errors[map.failed]
-  end
-  return map.results, not map.stops and map.errors or nil
 end
 
 return M

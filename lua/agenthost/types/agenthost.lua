@@ -22,6 +22,7 @@ local ah = {}
 ---| "retry"
 ---| "fallback"
 ---| "rate_limit"
+---| "map_progress"
 ---| "usage"
 ---| "tool_calls"
 ---| "tool_started"
@@ -48,7 +49,7 @@ local ah = {}
 
 ---@class ah.Event docs/reference/events.md lists the fields of each type
 ---@field type ah.EventType
----@field run integer number of the run in this process
+---@field run? integer number of the run in this process; absent for `map_progress` of no run
 ---@field parent? integer in runs of a handler: the run that the handler belongs to
 ---@field time number seconds since 1970
 ---@field [string] any
@@ -2019,7 +2020,7 @@ function ah.builtin(which) end
 -- -- tasks -----------------------------------------------------------------------------------
 
 ---@class ah.Task code that works beside other code; closing a variable that holds it cancels it
----@field await fun(self: ah.Task): any ... waits for its end; returns or raises what its function did
+---@field await fun(self: ah.Task): any ... waits; returns or raises what its function did
 ---@field cancel fun(self: ah.Task)
 ---@field status fun(self: ah.Task): "running"|"done"|"failed"|"cancelled"
 
@@ -2069,8 +2070,8 @@ function ah.race(list) end
 ---@return any err
 function ah.map(list, f, options) end
 
----Calls f(...) and returns what it returns; nil and an error of code `deadline_exceeded` if it takes
----longer, and is cancelled.
+---Calls f(...) and returns what it returns. After the seconds it is cancelled: nil and an error of
+---code `deadline_exceeded`.
 ---@param seconds number
 ---@param f fun(...: any): any ...
 ---@param ... any

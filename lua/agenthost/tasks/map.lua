@@ -1,0 +1,143 @@
+--- ah.map: a function called for each value of a list, with its progress as events.
+local ah = ...
+
+local task = ah._module "agenthost.tasks.task"
+local tasks = ah._module "agenthost.tasks.tasks"
+local now, new_error = ah.now, ah.error
+local spent, emit = ah._spent, ah._map_progress
+
+local read_options = ah._reader {
+  what = "ah.map", type = "ah.MapConfig", rows = {
+    { name = "concurrency", kinds = "integer", least = 1, most = 10000, default = 8,
+      doc = "calls at work at the same time" },
+    { name = "on_error", kinds = "string", words = "stop collect", default = "stop",
+      doc = "`stop`: the first failure ends all; `collect`: the others go on, and the failures are "
+        .. "the second result" },
+    { name = "progress", kinds = "boolean", default = false,
+      doc = "the state is shown on a terminal, and reported by events" },
+  },
+}
+
+-- -- progress ----------------------------------------------------------------------------------
+
+local last = 0 -- number of the last map with progress
+
+-- Returns what was spent since the map began. Other runs of the program are included.
+local function spent_since(map)
+  local tokens, cost = spent()
+  return tokens - map.tokens, cost and cost - map.cost
+end
+
+local function report(map, ended)
+  local seconds = now() - map.begun
+  local tokens, cost = spent_since(map)
+  local left = not ended and map.done > 0 and seconds / map.done * (map.n - map.done) or nil
+  emit(map.number, map.n, map.done, map.running, map.failures, tokens, seconds, ended, cost, left)
+end
+
+-- Once. An error closes variables only when the handler has failed, which is too late for an event
+-- of its run: `finish` calls this before.
+local function end_progress(map)
+  if map.number then
+    map.running = 0
+    report(map, true)
+    map.number = nil
+  end
+end
+
+local REPORTED = { __close = end_progress }
+
+local function begin_progress(map)
+  last = last + 1
+  map.number, map.begun = last, now()
+  map.tokens, map.cost = spent()
+  map.cost = map.cost or 0
+  report(map, false)
+  return setmetatable(map, REPORTED)
+end
+
+-- -- the calls ---------------------------------------------------------------------------------
+
+-- A call has failed if it returned nil and a second value.
+local function keep(map, i, value, err)
+  if value == nil and err ~= nil then
+    map.errors[i], map.failures = err, map.failures + 1
+    if map.stops then
+      map.failed = map.failed or i
+      task.cancel(map.group)
+    end
+  else
+    map.results[i] = value
+  end
+end
+
+local function call(map, i)
+  if map.stops then
+    keep(map, i, map.f(map.list[i], i))
+    return
+  end
+  local ok, value, err = pcall(map.f, map.list[i], i)
+  if ok then
+    keep(map, i, value, err)
+  else
+    keep(map, i, nil, value == nil and "nil was raised" or value)
+  end
+end
+
+local function show(map)
+  if map.number then
+    report(map, false)
+  end
+end
+
+local function work(map)
+  while map.next <= map.n do
+    local i = map.next
+    map.next, map.running = i + 1, map.running + 1
+    show(map)
+    call(map, i)
+    map.running, map.done = map.running - 1, map.done + 1
+  end
+  show(map)
+end
+
+-- A map whose wait was ended gives what it has.
+local function explain(map, err)
+  if map.group.failed or type(err) ~= "table" or err.code ~= "cancelled" then
+    return err
+  end
+  return new_error { code = "cancelled", results = map.results, errors = map.errors,
+    message = ("ah.map: %d of %d calls were done"):format(map.done, map.n) }
+end
+
+local function finish(map)
+  local ok, err = pcall(tasks.finish, map.group)
+  if not ok then
+    map.failures = map.failures + (map.group.failed and 1 or 0)
+    end_progress(map)
+    error(explain(map, err), 0)
+  end
+  if map.stops and map.failed then
+    return nil, map.errors[map.failed]
+  end
+  return map.results, not map.stops and map.errors or nil
+end
+
+--- ah.map(list, f, options): calls f(value, i) for each value of the list, some at the same time;
+-- returns the list of what each call returned, with `n`. A call that returns nil and an error ends
+-- the others, and so does one that raises: nil and that error, or what it raised.
+local function map(list, f, options)
+  local n = ah._check_list(list, "ah.map")
+  tasks.check_function(f, "ah.map: the second argument")
+  options = read_options(options or {})
+  local group <close> = tasks.group()
+  local state = { list = list, f = f, n = n, next = 1, group = group, results = { n = n },
+    errors = {}, stops = options.on_error == "stop", done = 0, running = 0, failures = 0 }
+  local _ <close> = options.progress and begin_progress(state) or nil
+  for _ = 1, math.min(n, options.concurrency) do
+    task.start(group, nil, work, state)
+  end
+  return finish(state)
+end
+
+return map

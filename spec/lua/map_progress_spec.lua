@@ -1,0 +1,149 @@
+-- The progress of ah.map: an event for programs, a line for people. docs/reference/tasks.md,
+-- "Progress".
+local ah = require "agenthost"
+local command = require "support.command"
+
+local LIST = {}
+for i = 1, 20 do
+  LIST[i] = i
+end
+
+local function spending(tokens)
+  return ah.scripted { { text = "x", usage = { input = tokens, output = 1, cost = 0.5 } } }
+end
+
+-- Returns the events of a handler that calls ah.map.
+local function events_of(list, f, options)
+  local events = {}
+  options.progress = true
+  local tool = ah.tool { name = "t", description = "D.",
+    handler = function() return #assert(ah.map(list, f, options)) end }
+  local reply = assert(ah.run { tools = { tool }, "x", log = function() end,
+    model = ah.scripted { { calls = { { name = "t", arguments = {} } } }, "done" },
+    on = { map_progress = function(e) events[#events + 1] = e end } })
+  return events, reply
+end
+
+local function lines_of(out, type_name)
+  local list = {}
+  for line in out:gmatch "[^\n]+" do
+    local event = assert(ah.json.decode(line))
+    list[#list + 1] = event.type == type_name and event or nil
+  end
+  return list
+end
+
+describe("the event map_progress", function()
+  it("has the counts of each change, and ends once", function()
+    local events = events_of(LIST, function(i)
+      ah.sleep(0.001 * (i % 4))
+      return assert(ah.run { model = spending(9), "x" }).text
+    end, { concurrency = 3 })
+    local last, ended = nil, 0
+    for _, e in ipairs(events) do
+      assert.equal(20, e.total)
+      assert.is_true(e.done + e.running <= 20 and e.running <= 3 and e.failed == 0)
+      assert.is_true(not last or e.done >= last.done and e.tokens >= last.tokens)
+      assert.equal(e.done > 0 and not e.ended, e.left ~= nil)
+      last, ended = e, ended + (e.ended and 1 or 0)
+    end
+    assert.equal(1, ended)
+    assert.same({ 0, 0 }, { events[1].done, events[1].running })
+    assert.same({ 20, 0, 200, 10.0, true },
+      { last.done, last.running, last.tokens, last.cost, last.ended })
+  end)
+
+  it("counts failures, and ends with them", function()
+    local events = events_of(LIST, function(i) return i % 4 == 0 and i or nil, "bad" end,
+      { on_error = "collect" })
+    assert.same({ 20, 15, true },
+      { events[#events].done, events[#events].failed, events[#events].ended })
+    events = events_of(LIST, function() error "bad" end, { concurrency = 1 })
+    assert.same({ 1, true }, { events[#events].failed, events[#events].ended })
+    events = events_of({}, print, {})
+    assert.same({ 0, true }, { events[#events].total, events[#events].ended })
+  end)
+
+  it("comes only if it is asked for, and numbers the maps", function()
+    local count, numbers = 0, {}
+    local tool = ah.tool { name = "t", description = "D.", handler = function()
+      ah.map(LIST, math.abs)
+      ah.map(LIST, math.abs, { progress = true })
+      ah.map(LIST, math.abs, { progress = true })
+    end }
+    assert(ah.run { tools = { tool }, "x",
+      model = ah.scripted { { calls = { { name = "t", arguments = {} } } }, "done" },
+      on = { map_progress = function(e)
+        count = count + (numbers[e.map] and 0 or 1)
+        numbers[e.map] = true
+      end } })
+    assert.equal(2, count)
+  end)
+end)
+
+describe("ah.map that is cancelled", function()
+  it("closes the variables of its calls", function()
+    local closed = 0
+    local task = ah.spawn(function()
+      return ah.map(LIST, function()
+        local _ <close> = setmetatable({}, { __close = function() closed = closed + 1 end })
+        ah.sleep(60)
+      end, { concurrency = 5, progress = true })
+    end)
+    ah.sleep(0.01)
+    task:cancel()
+    assert.is_false((pcall(task.await, task)))
+    assert.equal(5, closed)
+  end)
+
+  it("raises the error of a call that was cancelled itself", function()
+    local other = ah.spawn(ah.sleep, 60)
+    other:cancel()
+    local ok, err = pcall(ah.map, LIST, function() return other:await() end)
+    assert.is_false(ok)
+    assert.equal("cancelled", err.code)
+    assert.matches("the task of .* was cancelled", err.message)
+  end)
+end)
+
+local SCRIPT = [[
+  local ah = require "agenthost"
+  local list = {}
+  for i = 1, 1000 do list[i] = i end
+  local ok, err = pcall(ah.map, list, function(i)
+    if i == 304 then io.popen("kill -INT $PPID"):close() end
+    if i > 300 then ah.sleep(60) end
+    if i % 100 == 0 then return nil, "bad" end
+    return i
+  end, { progress = true, on_error = "collect", concurrency = 4 })
+  io.stderr:write(tostring(err.code), " ", tostring(err.results and err.results[299]), " ",
+    tostring(err.errors and err.errors[300]), "\n")
+  error(err, 0)
+]]
+
+describe("the command", function()
+  teardown(command.tidy)
+
+  it("prints the event with --jsonl, without a run at the top of a script", function()
+    local path = command.temp [[
+      local ah = require "agenthost"
+      print(ah.map({ 1, 2, 3 }, function(i) return i end, { progress = true }).n)
+    ]]
+    local result = command.agenthost("--jsonl", path)
+    local events = lines_of(result.out, "map_progress")
+    assert.equal(0, result.code, result.err)
+    assert.is_true(#events > 3)
+    assert.is_nil(events[1].run)
+    local last = events[#events]
+    assert.same({ 3, 3, true }, { last.total, last.done, last.ended })
+    assert.equal("3\n", result.err)
+  end)
+
+  it("shows nothing in a pipe, and how far it was when it was interrupted", function()
+    local result = command.script(SCRIPT)
+    assert.equal(130, result.code)
+    assert.equal("", result.out)
+    assert.equal("cancelled 299 bad\nagenthost: interrupted: 300 of 1000 calls were done\n",
+      result.err)
+  end)
+end)
