@@ -87,8 +87,9 @@ end
 local CELL = 200 -- characters
 local function check_cells(path, number, line)
   for cell in (line:match "^|(.*)|$" or ""):gsub("\\|", "  "):gmatch "[^|]+" do
-    if columns(cell:match "^%s*(.-)%s*$") > CELL then
-      fault(path, number, ("a cell of %d characters: at most %d"):format(columns(cell), CELL))
+    local length = columns(cell:match "^%s*(.-)%s*$")
+    if length > CELL then
+      fault(path, number, ("a cell of %d characters: at most %d"):format(length, CELL))
     end
   end
 end
