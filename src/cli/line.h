@@ -1,5 +1,6 @@
 /* The command line as passed to the programs: the path of the settings file, the flags of running a
- * script, the words. The program is lua/agenthost/command/line.lua. All strings are borrowed. */
+ * script, the words. The program is lua/agenthost/command/line.lua. All strings are borrowed.
+ * Callers: its floor. */
 #ifndef AH_CLI_LINE_H
 #define AH_CLI_LINE_H
 

@@ -1,4 +1,4 @@
-/* Advice for the error that a script cannot be opened. Keeps no state. */
+/* Advice for the error that a script cannot be opened. Keeps no state. Callers: its floor. */
 #ifndef AH_CLI_MISSING_H
 #define AH_CLI_MISSING_H
 

@@ -1,6 +1,6 @@
 /* The part of the command line that is read without Lua: a script to run, its flags and its words.
  * A program (lua/agenthost/command/line.lua) handles all other lines, and the errors. Nothing here
- * prints, opens a file or ends the process; strings are borrowed from argv. */
+ * prints, opens a file or ends the process; strings are borrowed from argv. Callers: its floor. */
 #ifndef AH_CLI_OPTIONS_H
 #define AH_CLI_OPTIONS_H
 

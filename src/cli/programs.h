@@ -1,6 +1,6 @@
 /* The command's own programs: Lua on the public interface (lua/agenthost/command), compiled into
  * the binary only. They run in a host that the command opens for them, in which no user's script
- * runs except those of `agenthost mock`. */
+ * runs except those of `agenthost mock`. Callers: its floor. */
 #ifndef AH_CLI_PROGRAMS_H
 #define AH_CLI_PROGRAMS_H
 

@@ -2,7 +2,7 @@
  * (lua/agenthost/command/settings.lua) reads them once, before the script's host is opened, and
  * only if there is something to read. Variables of the files are then in the environment, where the
  * library and scripts look. The program of the command line (line.lua) returns settings in the same
- * form. ah_settings owns its text. */
+ * form. ah_settings owns its text. Callers: its floor. */
 #ifndef AH_CLI_SETTINGS_H
 #define AH_CLI_SETTINGS_H
 

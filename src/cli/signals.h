@@ -2,7 +2,7 @@
  * none begins any more. The second ends the process at once. In a script that declared itself a
  * chat (ah.interactive), a terminal's Ctrl-C cancels only the pending answer. SIGPIPE makes a write
  * fail (EPIPE); if the reader of our stdout is gone, it also cancels the host. Children inherit
- * none of this. The state is the process's: at most one host at a time. */
+ * none of this. The state is the process's: at most one host at a time. Callers: its floor. */
 #ifndef AH_CLI_SIGNALS_H
 #define AH_CLI_SIGNALS_H
 

@@ -1,6 +1,6 @@
 /* Output for people on stderr: errors, the log, the line of progress, the closing lines, in colour
  * if wanted. Also the stream of the command's own output, if the script's must not be mixed with
- * it. The script's own prints are only flushed and closed at the end. */
+ * it. The script's own prints are only flushed and closed at the end. Callers: its floor. */
 #ifndef AH_CLI_TERMINAL_H
 #define AH_CLI_TERMINAL_H
 

@@ -1,6 +1,6 @@
 /* The terminal of the process for scripts (ah.terminal): its modes, and its signals while a script
  * has it open. However the process ends or stops, except by SIGKILL, the terminal's modes are
- * restored. The state is the process's: there is one terminal. */
+ * restored. The state is the process's: there is one terminal. Callers: its floor. */
 #ifndef AH_CLI_TTY_H
 #define AH_CLI_TTY_H
 

@@ -2,7 +2,8 @@
  * asks; approvals of calls and questions of handlers open them, and the script, a front end or the
  * program responds. This module checks responses and emits the events of both ends. lua/lua_ask.h
  * decides which responders are asked, in which order. The book owns its items; an item copies or
- * references its definition. Events run observers, which may close asks: see ah_ask_pin. */
+ * references its definition. Events run observers, which may close asks: see ah_ask_pin.
+ * Callers: lua. */
 #ifndef AH_HOST_ASK_H
 #define AH_HOST_ASK_H
 

@@ -1,6 +1,6 @@
 /* The driver: serves the needs of all runs of a host, with HTTP, timers and the owners of tools and
  * adapters. A driven run owns its ah_run and its exchange. Handlers and observers that it calls may
- * start, cancel or settle other runs. */
+ * start, cancel or settle other runs. Callers: its floor, lua. */
 #ifndef AH_HOST_DRIVER_H
 #define AH_HOST_DRIVER_H
 

@@ -1,7 +1,8 @@
 /* A host: what all runs of one user of the library share. Memory, clock, log, secrets, schemas, the
  * event loop, HTTP, and a queue of jobs. Everything that arrives (bytes, timers, answers) becomes a
  * job; jobs run between waits, never inside another library's callback. The host owns these parts;
- * jobs are their owners' memory. Used by one thread, except ah_host_cancel, stop and wake. */
+ * jobs are their owners' memory. Used by one thread, except ah_host_cancel, stop and wake.
+ * Callers: its floor, lua. */
 #ifndef AH_HOST_HOST_H
 #define AH_HOST_HOST_H
 

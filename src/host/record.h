@@ -1,6 +1,6 @@
 /* Recordings: HTTP exchanges written to a file, and replayed from it in place of a network
  * (docs/reference/recording.md). The recorder is a tap on io's HTTP client, the replay a carrier of
- * its requests. Both own their file and must outlive the client. */
+ * its requests. Both own their file and must outlive the client. Callers: its floor. */
 #ifndef AH_HOST_RECORD_H
 #define AH_HOST_RECORD_H
 

@@ -1,7 +1,7 @@
 /* Decides to which network addresses connections are allowed: public ones, and those in named
  * networks. It judges the address passed to the socket, so that neither a spelling nor a name
  * server can change the decision. Resolves nothing, ignores ports, and allocates nothing; lists are
- * borrowed. */
+ * borrowed. Callers: its floor, lua. */
 #ifndef AH_IO_ADDRESS_H
 #define AH_IO_ADDRESS_H
 

@@ -1,7 +1,7 @@
 /* Finds, signals and counts the processes below this one. This process must be a subreaper, so that
  * orphans below become its children. Uses only async-signal-safe calls and no memory but the stack;
  * ah_descent owns its two descriptors. If the system cannot list the processes below another, none
- * are found, and the number left is unknown. */
+ * are found, and the number left is unknown. Callers: its floor. */
 #ifndef AH_IO_DESCENT_H
 #define AH_IO_DESCENT_H
 

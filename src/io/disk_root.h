@@ -1,7 +1,8 @@
 /* Opens folders below a root without following symbolic links: by openat2 if the kernel has and
  * allows it, else name by name. Paths must be checked ones (base/path.c), which contain no `..`.
  * What is opened is always below the root, whatever other processes do to the tree meanwhile. The
- * caller owns all descriptors. disk.c opens the files, one name in such a folder. */
+ * caller owns all descriptors. disk.c opens the files, one name in such a folder.
+ * Callers: its floor. */
 #ifndef AH_IO_DISK_ROOT_H
 #define AH_IO_DISK_ROOT_H
 

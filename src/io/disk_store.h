@@ -2,7 +2,7 @@
  * disk_write.c prepares changes, disk_commit.c carries them out, disk_record.c lets a set of
  * changes survive the process, disk_leftover.c removes leftovers of killed processes. A ticket owns
  * its steps, its descriptors and their locks. Folders in use by writers are locked; several
- * processes may use the same root. */
+ * processes may use the same root. Callers: its floor. */
 #ifndef AH_IO_DISK_STORE_H
 #define AH_IO_DISK_STORE_H
 

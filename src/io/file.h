@@ -1,6 +1,6 @@
 /* Whole files: read within a limit, and replaced as a whole or not at all. The functions return
  * AH_USAGE, with path and reason, if the file cannot be used. Descriptors that they return belong
- * to the caller. */
+ * to the caller. Callers: host, lua. */
 #ifndef AH_IO_FILE_H
 #define AH_IO_FILE_H
 

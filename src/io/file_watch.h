@@ -2,7 +2,7 @@
  * Uses Linux's inotify; other systems have no watch. It keeps a list of the existing files, and so
  * reports results rather than steps: a file that an editor saves by renaming another over it has
  * changed, and the other one is not reported if it appeared and vanished in between. A watch owns
- * its descriptors, its list and its batch. */
+ * its descriptors, its list and its batch. Callers: lua. */
 #ifndef AH_IO_FILE_WATCH_H
 #define AH_IO_FILE_WATCH_H
 

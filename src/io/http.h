@@ -3,7 +3,8 @@
  * its owner takes it, so no code of the caller runs inside a curl callback. Redirects, compression,
  * netrc and cookies are off; http and https only; HTTP/2 if TLS negotiates it. Environment
  * variables that count: http_proxy, https_proxy, no_proxy (read by curl at each request);
- * CURL_CA_BUNDLE, else SSL_CERT_FILE and SSL_CERT_DIR (read by ah_http_new). */
+ * CURL_CA_BUNDLE, else SSL_CERT_FILE and SSL_CERT_DIR (read by ah_http_new).
+ * Callers: its floor, host. */
 #ifndef AH_IO_HTTP_H
 #define AH_IO_HTTP_H
 

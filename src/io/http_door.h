@@ -1,6 +1,6 @@
 /* The connections of a server. If there is no room for another, chooses one to close that makes the
  * server wait, never one that waits for the server. Knows nothing of HTTP, and closes no
- * descriptor. Visits are the caller's memory, linked into the door. */
+ * descriptor. Visits are the caller's memory, linked into the door. Callers: its floor. */
 #ifndef AH_IO_HTTP_DOOR_H
 #define AH_IO_HTTP_DOOR_H
 

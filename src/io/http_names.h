@@ -1,6 +1,6 @@
 /* Decides under which names a server may be asked, and from which origins. A web page that points
  * its own name at this machine (DNS rebinding) asks under that name and is refused; a page of
- * another server is known by its Origin. Owns nothing; all texts are borrowed. */
+ * another server is known by its Origin. Owns nothing; all texts are borrowed. Callers: lua. */
 #ifndef AH_IO_HTTP_NAMES_H
 #define AH_IO_HTTP_NAMES_H
 

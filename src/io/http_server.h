@@ -3,7 +3,7 @@
  * (post a job). Connections, heads, bodies and clients' times are limited; if a client waits to
  * connect, a connection that makes the server wait is closed (io/http_door.h). A hit is one request
  * and its answer. From `asked` on it belongs to the owner, which answers and then frees it; data
- * already written is still sent. */
+ * already written is still sent. Callers: its floor, lua. */
 #ifndef AH_IO_HTTP_SERVER_H
 #define AH_IO_HTTP_SERVER_H
 

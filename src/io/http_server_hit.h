@@ -1,5 +1,5 @@
 /* A hit as http_server*.c see it. It owns its buffers and borrows server, visit and connection;
- * the last two are NULL once it is over. */
+ * the last two are NULL once it is over. Callers: its floor. */
 #ifndef AH_IO_HTTP_SERVER_HIT_H
 #define AH_IO_HTTP_SERVER_HIT_H
 

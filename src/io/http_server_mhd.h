@@ -1,5 +1,6 @@
 /* The functions of libmicrohttpd that the server uses, in a table: from the program if it is linked
- * in, else from the shared library, which is opened at first use and never closed. */
+ * in, else from the shared library, which is opened at first use and never closed.
+ * Callers: its floor. */
 #ifndef AH_IO_HTTP_SERVER_MHD_H
 #define AH_IO_HTTP_SERVER_MHD_H
 

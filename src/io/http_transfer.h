@@ -5,7 +5,9 @@
  *    http_response.c  the received response, from curl to its owner
  *    http_words.c     the error text of a failed transfer
  *    http_proxy.c     the proxy that the environment sets for a request
- *    http_transport.c transfers that a carrier runs in place of curl */
+ *    http_transport.c transfers that a carrier runs in place of curl
+ *
+ * Callers: its floor. */
 #ifndef AH_IO_HTTP_TRANSFER_H
 #define AH_IO_HTTP_TRANSFER_H
 

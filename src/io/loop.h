@@ -2,7 +2,7 @@
  * handler may trigger. Used by one thread, except ah_loop_wake; callbacks may re-enter it. It owns
  * its own descriptors; watched ones and timers are the caller's. On Linux one epoll descriptor
  * contains an eventfd and a timerfd, so that an embedder can watch it; elsewhere (or built with
- * AH_POLLER_POLL) it uses poll(2). */
+ * AH_POLLER_POLL) it uses poll(2). Callers: its floor. */
 #ifndef AH_IO_LOOP_H
 #define AH_IO_LOOP_H
 

@@ -5,7 +5,8 @@
  * end everything. On systems other than Linux only the command's process group is ended. Input and
  * output use the host's loop; only ah_process_free blocks. A process owns its pipes and buffers.
  * Not covered: work that the command has another service do (at, systemd-run, docker), and, without
- * a sandbox, processes outside the group of a command that kills both supervisors at once. */
+ * a sandbox, processes outside the group of a command that kills both supervisors at once.
+ * Callers: its floor, lua. */
 #ifndef AH_IO_PROCESS_H
 #define AH_IO_PROCESS_H
 

@@ -1,4 +1,4 @@
-/* Random bytes from the system, suitable for keys and tokens. Keeps no state. */
+/* Random bytes from the system, suitable for keys and tokens. Keeps no state. Callers: lua. */
 #ifndef AH_IO_RANDOM_H
 #define AH_IO_RANDOM_H
 

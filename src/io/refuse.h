@@ -1,6 +1,6 @@
 /* System calls that a command in a sandbox may not make (seccomp), as a program for the kernel. It
  * sees argument values only, not a path or structure behind a pointer. The caller owns the program;
- * nothing is allocated. */
+ * nothing is allocated. Callers: its floor. */
 #ifndef AH_IO_REFUSE_H
 #define AH_IO_REFUSE_H
 

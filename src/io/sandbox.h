@@ -2,7 +2,8 @@
  * reach. A second line of defence for commands that a model has chosen. The command may read what
  * the user may read, unless folders are listed: then it reads only these, those it may write, and
  * the system's (ah_sandbox_system). io/process.h limits memory and time. A sandbox owns its
- * temporary folder and its fence; folder descriptors are borrowed until the process is gone. */
+ * temporary folder and its fence; folder descriptors are borrowed until the process is gone.
+ * Callers: lua. */
 #ifndef AH_IO_SANDBOX_H
 #define AH_IO_SANDBOX_H
 

@@ -1,6 +1,6 @@
 /* The supervisors of a child process: what runs between fork and exec, and in the processes between
  * host and command. Only async-signal-safe calls, and no memory but the stack. Used by process.c
- * only. */
+ * only. Callers: its floor. */
 #ifndef AH_IO_SUPERVISE_H
 #define AH_IO_SUPERVISE_H
 

@@ -1,5 +1,5 @@
 /* Removes a folder whose creator may have tried to make that impossible. Allocates nothing;
- * async-signal-safe. */
+ * async-signal-safe. Callers: its floor. */
 #ifndef AH_IO_SWEEP_H
 #define AH_IO_SWEEP_H
 

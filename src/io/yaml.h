@@ -2,7 +2,7 @@
  * missing). Refuses, with an error, what JSON cannot express and what is dangerous or ambiguous:
  * tags of programs, merge keys, several documents, repeated keys, aliases that expand beyond a
  * limit. yaml_scalar.h reads the scalars. The caller owns all buffers; libyaml is opened at first
- * use and stays open. */
+ * use and stays open. Callers: lua. */
 #ifndef AH_IO_YAML_H
 #define AH_IO_YAML_H
 

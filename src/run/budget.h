@@ -2,7 +2,7 @@
  * counted exactly. Tokens and money are reserved by an estimate while a request is in flight and
  * settled by what the provider reports, so they may overshoot by the requests in flight. A budget
  * is reference-counted and may be shared by any number of runs; a run draws on its own budget and
- * on those of the runs around it. */
+ * on those of the runs around it. Callers: its module, lua. */
 #ifndef AH_RUN_BUDGET_H
 #define AH_RUN_BUDGET_H
 

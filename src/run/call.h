@@ -2,7 +2,7 @@
  * deadline, context, overlay, handler, commit or drop, event, answer. A call owns its overlay, its
  * texts and its live value until ah_call_clear; it borrows its run and its slot. The state machine
  * decides when each step is taken. The owner of a handler ends it with ah_call_done, which may be
- * called while the handler is being started. */
+ * called while the handler is being started. Callers: its floor, lua. */
 #ifndef AH_RUN_CALL_H
 #define AH_RUN_CALL_H
 

@@ -1,6 +1,6 @@
 /* The config of a run: everything it is given. The code that starts a run fills it in. ah_run_new
  * copies the struct; all parts of the run read that copy (ah_run_cfg), and only the state machine
- * changes it. Each field says whether it is referenced or borrowed. */
+ * changes it. Each field says whether it is referenced or borrowed. Callers: its floor. */
 #ifndef AH_RUN_CONFIG_H
 #define AH_RUN_CONFIG_H
 

@@ -2,7 +2,8 @@
  * that a prompt shows as a summary, and the strategy that then opens the section. Opening injects
  * the section's tools; an adapter that cannot take them gets a new system text. One ah_disclosure
  * per conversation records what that conversation has of its prompt. It references binding and
- * session, and owns the rest. expand.c uses it to open the sections that a handler asks for. */
+ * session, and owns the rest. expand.c uses it to open the sections that a handler asks for.
+ * Callers: its module, lua. */
 #ifndef AH_RUN_DISCLOSE_H
 #define AH_RUN_DISCLOSE_H
 

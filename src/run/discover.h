@@ -4,7 +4,7 @@
  * an instance is and how a method is called.
  * One ah_discovery per conversation. It owns an instance while there are tools of it, at most until
  * ah_discovery_release. A found entity is known by class and id to the end of the conversation, so
- * that a tool name never means another entity. */
+ * that a tool name never means another entity. Callers: its module, lua. */
 #ifndef AH_RUN_DISCOVER_H
 #define AH_RUN_DISCOVER_H
 

@@ -1,7 +1,7 @@
 /* Opens and closes the sections that a handler asks for by raising visibility_expansion_required
  * (seed 000, MainLoop; seed 002, Adapter Behavior). The session shows them as asked, this
  * conversation gets their tools in the way of its adapter, and the run goes on. Keeps no state of
- * its own. Used by inject.c only. */
+ * its own. Used by inject.c only. Callers: its module. */
 #ifndef AH_RUN_EXPAND_H
 #define AH_RUN_EXPAND_H
 

@@ -1,6 +1,6 @@
 /* Keeps the entities that one conversation has found, for discover.c and discover_replay.c only.
  * The structs and the public functions are in discover.h. The discovery owns its slots; each tool
- * made here holds a reference to its slot. */
+ * made here holds a reference to its slot. Callers: its module. */
 #ifndef AH_RUN_FOUND_H
 #define AH_RUN_FOUND_H
 

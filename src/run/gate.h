@@ -1,7 +1,7 @@
 /* The gate: every call passes the policies of its run, of the runs around it, and of the host, in
  * that order, whether a model or code makes it. An error in a policy withholds the call or its
  * result. ah_gate_before is called before a handler, ah_gate_after with its outcome. hooks.h
- * describes the policies. */
+ * describes the policies. Callers: its floor. */
 #ifndef AH_RUN_GATE_H
 #define AH_RUN_GATE_H
 

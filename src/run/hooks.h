@@ -2,7 +2,8 @@
  * begins, between turns, and before its answer is final (seed 002: policies, approvals, feedback,
  * completion checks). Hooks that may take time are started here and answer later; the others return
  * at once. Each may be NULL. gate.c decides the order in which policies are asked, inject.c asks
- * for feedback, and the state machine calls guards and checks. The caller clears each ah_ruling. */
+ * for feedback, and the state machine calls guards and checks. The caller clears each ah_ruling.
+ * Callers: its floor, lua. */
 #ifndef AH_RUN_HOOKS_H
 #define AH_RUN_HOOKS_H
 

@@ -3,7 +3,7 @@
  * whole, so that registry and transcript always agree. The state machine calls the functions marked
  * "for the run". Strategies only list the changes; they are called from here. Registry, transcript,
  * rules and session are borrowed. Warnings and events may call observers, which may start changes
- * of their own. */
+ * of their own. Callers: its floor, lua. */
 #ifndef AH_RUN_INJECT_H
 #define AH_RUN_INJECT_H
 

@@ -1,7 +1,7 @@
 /* Finds loops of a model: the same call again and again, or the same two or three calls in turn
  * (seed 004, LoopDetector). Counts calls whether they succeed or not; the state machine, which owns
  * one per run, decides what a warning or a stop means. Needs no memory of its own; `exempt` is
- * borrowed. */
+ * borrowed. Callers: its module, lua. */
 #ifndef AH_RUN_LOOP_DETECTOR_H
 #define AH_RUN_LOOP_DETECTOR_H
 

@@ -1,5 +1,5 @@
 /* Counters of one host, which owns them. Its runs add to them, ah.metrics() reads them, and they
- * never decrease. */
+ * never decrease. Callers: its module, host. */
 #ifndef AH_RUN_METRICS_H
 #define AH_RUN_METRICS_H
 

@@ -1,7 +1,7 @@
 /* A need is what a run asks of its driver. Each call, and the run itself, owns one slot for each
  * kind of need. So raising a need allocates no memory and cannot fail, and none is lost. The state
  * machine raises needs; the host's driver, or a test, takes them by ah_run_next. The queue borrows
- * its slots. */
+ * its slots. Callers: its floor. */
 #ifndef AH_RUN_NEED_H
 #define AH_RUN_NEED_H
 

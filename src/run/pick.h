@@ -2,7 +2,7 @@
  * its tools by their brief descriptions, without parameters; the model picks those that it wants in
  * full. The transcript records the picks: tools_added entries with `picked` in their `by`
  * (docs/reference/transcript.md). run/inject.c decides which tools are declared in brief. Keeps no
- * state of its own. */
+ * state of its own. Callers: lua. */
 #ifndef AH_RUN_PICK_H
 #define AH_RUN_PICK_H
 

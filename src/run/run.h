@@ -5,7 +5,8 @@
  *     ah_run_head / feed / end, ah_call_done, ah_run_tick, ah_run_cancel
  *
  * The run owns a copy of its config. When AH_NEED_DONE is reached the transcript is sound: every
- * call in it has a result, also after a failure or without memory. */
+ * call in it has a result, also after a failure or without memory.
+ * Callers: its module, host, lua. */
 #ifndef AH_RUN_RUN_H
 #define AH_RUN_RUN_H
 

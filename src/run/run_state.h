@@ -1,6 +1,6 @@
 /* The state of a run. Included only by the files of the state machine: run.c (iterations, answers,
  * time), run_turn.c (the calls of a turn) and the other run_*.c. The run owns everything in ah_run
- * except what config.h marks as borrowed. */
+ * except what config.h marks as borrowed. Callers: its module. */
 #ifndef AH_RUN_RUN_STATE_H
 #define AH_RUN_RUN_STATE_H
 

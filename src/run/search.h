@@ -2,7 +2,8 @@
  * provider searches it (wire/lower.h), or the model calls search_tools, which ranks the tools by
  * the words of their names, descriptions and arguments. A found tool is added to the conversation
  * like any other (run/inject.h). A set references its tools, is reference-counted and immutable,
- * and may serve many conversations. docs/reference/search.md lists what each wire does. */
+ * and may serve many conversations. docs/reference/search.md lists what each wire does.
+ * Callers: lua. */
 #ifndef AH_RUN_SEARCH_H
 #define AH_RUN_SEARCH_H
 

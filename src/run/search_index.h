@@ -1,7 +1,8 @@
 /* A word index over documents, which are numbers here; search_tools ranks by it. Words are letters
  * and digits: getUser_name gives get, user and name, and getUser also gives getuser. Case and
  * plurals are ignored, as are some frequent English words. The index owns its memory, is built once
- * and never changed, and gives the same order on every machine. Used by search.c only. */
+ * and never changed, and gives the same order on every machine. Used by search.c only.
+ * Callers: its floor. */
 #ifndef AH_RUN_SEARCH_INDEX_H
 #define AH_RUN_SEARCH_INDEX_H
 

@@ -1,6 +1,7 @@
 /* The part of a run that all others may use: its config, its clock and its events. The gate,
  * injection, the strategies and the book of asks know no more of a run than this. Events are
- * emitted synchronously: the listener runs before these functions return. */
+ * emitted synchronously: the listener runs before these functions return.
+ * Callers: its floor, host. */
 #ifndef AH_RUN_TELL_H
 #define AH_RUN_TELL_H
 

@@ -3,7 +3,7 @@
  * bytes, or, if `exchange` is set, the adapter's owner does (scripted models, adapters written in
  * Lua, processes). An adapter is reference-counted and owns its texts; a reader borrows its adapter
  * and its assembly until `close`. Run and driver call the slots; stand_in, exchange, stop, rest and
- * leave run code of the adapter's owner. */
+ * leave run code of the adapter's owner. Callers: its floor, run, lua. */
 #ifndef AH_WIRE_ADAPTER_H
 #define AH_WIRE_ADAPTER_H
 

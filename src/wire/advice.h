@@ -1,7 +1,7 @@
 /* Reads the time to wait from the head of a response: Retry-After in its forms, and rate limits
  * that are used up. Both functions return milliseconds, -1 if the head says nothing (zero counts as
  * nothing), or -2 if the time is longer than AH_LONGEST_WAIT_MS. Allocates nothing; all slices are
- * borrowed. */
+ * borrowed. Callers: its floor. */
 #ifndef AH_WIRE_ADVICE_H
 #define AH_WIRE_ADVICE_H
 

@@ -1,5 +1,6 @@
 /* Opens the reader of Anthropic Messages, which adapters in Lua use too. The reader owns its
- * buffers and borrows adapter and assembly. The provider itself is in wire/anthropic.c. */
+ * buffers and borrows adapter and assembly. The provider itself is in wire/anthropic.c.
+ * Callers: its floor. */
 #ifndef AH_WIRE_ANTHROPIC_H
 #define AH_WIRE_ANTHROPIC_H
 

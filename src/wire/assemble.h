@@ -1,7 +1,8 @@
 /* An assistant message that is built from what an adapter's reader finds, streamed or not: text,
  * refusal, calls, stop, usage. Keys of the program are removed from it before anything else sees
  * them. The run owns one assembly per exchange and turns it into an entry; readers fill it. It owns
- * its buffers; `delta` is called while text is added. The limits are in the enum below. */
+ * its buffers; `delta` is called while text is added. The limits are in the enum below.
+ * Callers: its floor. */
 #ifndef AH_WIRE_ASSEMBLE_H
 #define AH_WIRE_ASSEMBLE_H
 

@@ -2,7 +2,8 @@
  * serves it. The earlier request is known by hashes, taken when a head is made and when a body is
  * lowered anew; a turn that only adds entries costs nothing here. Entries of the transcript give
  * the reason for a break, but never decide that there is one: a later entry may undo an earlier
- * one, and much of a head is never cached. Owns no memory; used by lower.c only. */
+ * one, and much of a head is never cached. Owns no memory; used by lower.c only.
+ * Callers: its module. */
 #ifndef AH_WIRE_BREAKS_H
 #define AH_WIRE_BREAKS_H
 

@@ -1,7 +1,8 @@
 /* Parameters of tools and arguments of calls in the form that several wires ask for: the root is a
  * plain object, in the keywords that the wire's table knows (schema/rewrite.h). Arguments are
  * always checked against the tool's own schema. Wires call this while they lower; assemble.c undoes
- * it. Results are appended to the caller's buffer, whose status reports lack of memory. */
+ * it. Results are appended to the caller's buffer, whose status reports lack of memory.
+ * Callers: its floor. */
 #ifndef AH_WIRE_DIALECT_H
 #define AH_WIRE_DIALECT_H
 

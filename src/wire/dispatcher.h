@@ -1,7 +1,8 @@
 /* The mode `dispatcher`: one fixed tool, declared from the start, calls tools that were added in
  * mid-conversation by their names, so that the declarations never change. The transcript contains
  * plain calls: assemble.c unwraps them when they come, lower.c wraps them again, and run/call.c
- * answers those that name no tool. Results are appended to the caller's buffers. */
+ * answers those that name no tool. Results are appended to the caller's buffers.
+ * Callers: its module, run. */
 #ifndef AH_WIRE_DISPATCHER_H
 #define AH_WIRE_DISPATCHER_H
 

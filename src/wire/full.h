@@ -1,6 +1,7 @@
 /* Recognises errors of a full context, as servers and proxies report them: the conversation, with
  * room for the answer, does not fit into the model's context window. full.c has the table of their
- * words. Readers ask it about each error. Owns no memory; out of memory is reported in `status`. */
+ * words. Readers ask it about each error. Owns no memory; out of memory is reported in `status`.
+ * Callers: its floor, run, lua. */
 #ifndef AH_WIRE_FULL_H
 #define AH_WIRE_FULL_H
 

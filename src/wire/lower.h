@@ -2,7 +2,7 @@
  * only new entries are lowered. The body is head (settings, tools, system) + one piece per entry +
  * tail; its bytes are a pure function of transcript and adapter. A conversation owns one ah_wire,
  * which owns its buffers and borrows transcript and adapter. The run asks it for requests; adapters
- * write into it. A failed update is lowered anew by the next one. */
+ * write into it. A failed update is lowered anew by the next one. Callers: its floor, run. */
 #ifndef AH_WIRE_LOWER_H
 #define AH_WIRE_LOWER_H
 

@@ -5,7 +5,8 @@
  *
  * A row holds for its version and later ones, up to the next row of the same family. A name newer
  * than all known ones counts as the newest of its family. A name of no known family gets careful
- * defaults: nothing is asked of it that older models refuse, unless a wire says otherwise. */
+ * defaults: nothing is asked of it that older models refuse, unless a wire says otherwise.
+ * Callers: its floor, lua. */
 #ifndef AH_WIRE_MODELS_H
 #define AH_WIRE_MODELS_H
 

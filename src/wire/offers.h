@@ -1,7 +1,8 @@
 /* The tools that a model sees at one point of a conversation, as replaying the transcript gives
  * them, and how a change of them affects the request on a wire of a given kind. The lowering of a
  * conversation owns one; the search, and the code that opens a saved conversation, replay into
- * their own. It owns its list and borrows names and specifications from the transcript. */
+ * their own. It owns its list and borrows names and specifications from the transcript.
+ * Callers: its module, run. */
 #ifndef AH_WIRE_OFFERS_H
 #define AH_WIRE_OFFERS_H
 

@@ -1,5 +1,6 @@
 /* Opens the reader of Ollama's /api/chat, for ollama.c only: the slot `open` of its vtable;
- * reader.h has the others. The reader owns its buffers and borrows adapter and assembly. */
+ * reader.h has the others. The reader owns its buffers and borrows adapter and assembly.
+ * Callers: its floor. */
 #ifndef AH_WIRE_OLLAMA_READ_H
 #define AH_WIRE_OLLAMA_READ_H
 

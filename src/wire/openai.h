@@ -1,6 +1,6 @@
 /* The parts shared by the two wires of OpenAI, Chat Completions and Responses: server, address,
  * keys, headers. An ah_openai owns its texts and borrows its server, a row of ah_servers. For the
- * files of these wires, and for providers.c, which opens them. */
+ * files of these wires, and for providers.c, which opens them. Callers: its floor. */
 #ifndef AH_WIRE_OPENAI_H
 #define AH_WIRE_OPENAI_H
 

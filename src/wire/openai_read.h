@@ -1,5 +1,6 @@
 /* Opens the reader of Chat Completions, for openai.c only: the slot `open` of its vtable; reader.h
- * has the others. The reader owns its buffers and borrows adapter and assembly. */
+ * has the others. The reader owns its buffers and borrows adapter and assembly.
+ * Callers: its floor. */
 #ifndef AH_WIRE_OPENAI_READ_H
 #define AH_WIRE_OPENAI_READ_H
 

@@ -1,7 +1,7 @@
 /* The parts of making requests that adapters of HTTP providers share: address, key and mode, the
  * request around the body, and small parts of lowering. Sends nothing. An adapter owns its texts
  * and borrows service and key. The functions that lower append to the caller's buffer, whose status
- * reports lack of memory. wire/providers.h has the list of providers. */
+ * reports lack of memory. wire/providers.h has the list of providers. Callers: its floor, lua. */
 #ifndef AH_WIRE_PROVIDER_H
 #define AH_WIRE_PROVIDER_H
 

@@ -2,7 +2,7 @@
  * one document, errors in the provider's words, and the end of the response. A provider's reader
  * begins with ah_wire_reader and defines its ah_wire_reader_vt; four slots of its ah_adapter_vt are
  * the functions below. The adapter begins with ah_wire_native. A reader owns its buffers, within
- * fixed limits, and borrows adapter and assembly. */
+ * fixed limits, and borrows adapter and assembly. Callers: its floor. */
 #ifndef AH_WIRE_READER_H
 #define AH_WIRE_READER_H
 

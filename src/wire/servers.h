@@ -1,7 +1,7 @@
 /* The servers that use OpenAI's chat format, as static data: address, key variables, and how each
  * differs. Optional members are sent only if the row has their bit, since several servers refuse
  * members that they do not know. Used by the wires of openai.h, and by providers.c, which lists the
- * names. */
+ * names. Callers: its floor. */
 #ifndef AH_WIRE_SERVERS_H
 #define AH_WIRE_SERVERS_H
 

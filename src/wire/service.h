@@ -1,5 +1,5 @@
 /* A provider's address, and the environment variables for its address and key, as static data. Each
- * provider has one; provider.c reads it. */
+ * provider has one; provider.c reads it. Callers: its floor. */
 #ifndef AH_WIRE_SERVICE_H
 #define AH_WIRE_SERVICE_H
 

@@ -3,7 +3,7 @@
  * before any of it is read, so that no reader skips a wrong value silently: a mismatch ends the
  * answer with an error that names the place. Members, event types and block types in no table are
  * ignored, since providers may add them. Tables are static; a check allocates only the error
- * text. */
+ * text. Callers: its floor. */
 #ifndef AH_WIRE_SHAPE_H
 #define AH_WIRE_SHAPE_H
 

@@ -2,7 +2,7 @@
  * points: blanks before a field are skipped, and the last event needs neither its blank line nor
  * its line end. `data: [DONE]` is ordinary data. Comments and unknown fields are ignored; id and
  * retry are kept if `resumable` is set. The parser owns its buffers, at most max_event bytes for
- * one event. The callback must not feed the same parser. */
+ * one event. The callback must not feed the same parser. Callers: its floor, lua. */
 #ifndef AH_WIRE_SSE_H
 #define AH_WIRE_SSE_H
 

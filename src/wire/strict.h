@@ -3,7 +3,7 @@
  * objects are closed, optional members may be null if all must be present, and rules outside the
  * subset are described in words. A tool that cannot be expressed is declared as it is, without
  * strict. Arguments are always checked against the tool's own schema, where a null without meaning
- * counts as absent (ah_check_options.null_absent). Owns no memory. */
+ * counts as absent (ah_check_options.null_absent). Owns no memory. Callers: its floor. */
 #ifndef AH_WIRE_STRICT_H
 #define AH_WIRE_STRICT_H
 

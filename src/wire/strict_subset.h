@@ -1,6 +1,7 @@
 /* Decides which schemas a provider accepts as strict, that is, can guarantee while the model
  * writes. A request with one unsupported schema fails as a whole, so only schemas that are surely
- * supported fit. Changes nothing and allocates nothing; strict.c and adapter.c call it. */
+ * supported fit. Changes nothing and allocates nothing; strict.c and adapter.c call it.
+ * Callers: its floor. */
 #ifndef AH_WIRE_STRICT_SUBSET_H
 #define AH_WIRE_STRICT_SUBSET_H
 

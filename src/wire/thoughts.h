@@ -1,7 +1,7 @@
 /* Keeps a model's reasoning, as servers in OpenAI's form send it beside the answer, so that it can
  * be sent back where a server wants it: its members of the message, unchanged, with the pieces of a
  * stream joined. None of it is shown. Owns its buffers, within the limits of a message. Used by
- * openai_read.c only. */
+ * openai_read.c only. Callers: its floor. */
 #ifndef AH_WIRE_THOUGHTS_H
 #define AH_WIRE_THOUGHTS_H
 
