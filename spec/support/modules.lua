@@ -32,9 +32,9 @@ return {
     -- the call in which code runs, and what ends with the call
     { "call", "now resource_end staged" },
     -- objects of scripts that do not know agents
-    { "handle", "budget builtin bytes child child_output command events file file_watch fs http image "
-      .. "launch limits models observe outside process reply schema serve serve_answer stream "
-      .. "terminal terminal_show type yaml" },
+    { "handle", "budget builtin bytes child child_output command events file file_watch fs http "
+      .. "image launch limits models observe outside process reply schema serve serve_answer "
+      .. "stream terminal terminal_show type yaml" },
     { "tool", "entity entity_call entity_json expansion group render result tool tool_fields "
       .. "undo" },
     { "session", "dispatcher reduce session subscribe" },

@@ -2,7 +2,7 @@
  * hub holds the queues of one agent and copies each event into those that take its type. The hub
  * belongs to the agent's observer, a queue to its object in Lua; neither keeps the other. An event
  * that does not fit, or for which there is no memory, is dropped and counted: putting never fails
- * and calls no Lua. */
+ * and calls no Lua. Callers: its floor. */
 #ifndef AH_LUA_EVENTS_H
 #define AH_LUA_EVENTS_H
 

@@ -37,8 +37,8 @@ typedef struct failure {
     const ah_err *err;
 } failure;
 
-/* What the code itself has raised stays what it is; limits of memory and time have errors of ours.
- */
+/* A value that the code itself has raised stays what it is; limits of memory and time have errors
+ * of ours. */
 static void push_raised(lua_State *L, const failure *f)
 {
     lua_State *co = f->task->co;
