@@ -121,6 +121,40 @@ local SCRIPT = [[
   error(err, 0)
 ]]
 
+describe("examples/map.lua", function()
+  teardown(command.tidy)
+
+  it("sums up a thousand files without a key", function()
+    local result = command.shell [[unset AGENTHOST_MODEL; "$A" examples/map.lua]]
+    assert.equal(0, result.code, result.err)
+    assert.equal(1000, select(2, result.out:gsub("\n", "")))
+    assert.matches("^note%-0001%.txt\t8 bags of salt went to Rome%.\n", result.out)
+    assert.matches("^1000 files, 0 failed, 1000 requests, ", result.err)
+  end)
+
+  it("is checked up to its first run, in which its task waits", function()
+    local result = command.shell [[unset AGENTHOST_MODEL; "$A" check examples/map.lua]]
+    assert.same({ code = 0, err = "",
+      out = "examples/map.lua: no faults (0 agents, 1 run, 0 tools)\n" }, result)
+  end)
+
+  it("is checked with the tasks that look on", function()
+    local path = command.temp [[
+      local ah = require "agenthost"
+      local agent <close> = ah.agent { model = "demo/echo" }
+      ah.spawn(function() for _ in agent:events() do end end)
+      return ah.map({ "a", "b" }, function(text)
+        return ah.run { model = "demo/echo", retires = 3, text }
+      end)
+    ]]
+    local result = command.agenthost("check", path)
+    assert.equal(1, result.code)
+    assert.matches(":5: ah.run: unknown field 'retires' %(did you mean 'retries'%?%)", result.out)
+    assert.matches("1 fault %(1 agent, 1 run, 0 tools%)", result.out)
+    assert.equal("", result.err)
+  end)
+end)
+
 describe("the command", function()
   teardown(command.tidy)
 

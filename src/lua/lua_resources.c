@@ -113,8 +113,35 @@ static int fence(lua_State *L)
     return 1;
 }
 
+static int framed_end(lua_State *L, int status, lua_KContext ctx)
+{
+    (void)status;
+    (void)ctx;
+    return lua_gettop(L);
+}
+
+/* Calls the function in upvalue 1, which may yield. */
+static int framed(lua_State *L)
+{
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_callk(L, lua_gettop(L) - 1, LUA_MULTRET, 0, framed_end);
+    return lua_gettop(L);
+}
+
+/* ah._framed(f): the same function in C, which keeps the caller's line in a tail call. */
+static int frame(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TFUNCTION);
+    lua_settop(L, 1);
+    lua_pushcclosure(L, framed, 1);
+    return 1;
+}
+
 void ah_lua_open_resources(lua_State *L)
 {
     lua_pushcfunction(L, fence);
     lua_setfield(L, -2, "_fenced");
+    lua_pushcfunction(L, frame);
+    lua_setfield(L, -2, "_framed");
 }

@@ -236,7 +236,7 @@ local function make_agent(fields)
 end
 
 local function add_met(kind, fields, model)
-  local at = place()
+  local at = place() or "?"
   if type(fields) ~= "table" then
     fault(("%s: expected a table of fields, found %s"):format(kind, type(fields)), at)
     fields = {}
@@ -270,10 +270,12 @@ local function note_returned(value)
   end
 end
 
---- Ends the script.
+--- Ends the script. A task waits without end: when all wait, the script's own code has an error.
 local function stop(script)
   seen.stopped = true
-  if coroutine.running() == script and coroutine.isyieldable() then
+  if ah._current() then
+    ah._park():wait "await"
+  elseif coroutine.running() == script and coroutine.isyieldable() then
     coroutine.yield(STOP)
   end
   error(STOP, 0)
@@ -425,10 +427,12 @@ local function replace(script, model)
   ah.agent = ah._fenced(foreign.door(function(fields)
     return add_met("ah.agent", fields, model).agent
   end))
-  ah.run = foreign.door(function(fields)
-    add_met("ah.run", fields, model)
+  ah.run = ah._framed(foreign.door(function(fields)
+    if not seen.stopped then -- by another task
+      add_met("ah.run", fields, model)
+    end
     stop(script())
-  end)
+  end))
   methods.run = function()
     stop(script())
   end
@@ -455,6 +459,8 @@ local function run_script(path, chunk, ...)
   elseif ok and not seen.stopped then
     note_returned(err)
   end
+  local task = ah._module "agenthost.tasks.task"
+  task.cancel(task.root)
   coroutine.close(co)
 end
 

@@ -24,6 +24,7 @@ function M.group()
 end
 
 local root = M.group()
+M.root = root -- the tasks of the script itself
 local groups = setmetatable({}, { __mode = "k" }) -- by what ah._current returns
 
 local function own_group()
