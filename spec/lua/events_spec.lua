@@ -192,6 +192,26 @@ describe("agent:events", function()
     assert.same({}, looking:await())
   end)
 
+  it("ends a run in whose handlers all code waits for other code", function()
+    local channel = ah.channel()
+    local function stuck(handler)
+      return ah.run { "x", log = function() end,
+        model = ah.scripted { { calls = { { name = "t", arguments = {} } } }, "done" },
+        tools = { ah.tool { name = "t", description = "D.",
+          handler = handler or function()
+            local value = channel:receive()
+            return value
+          end } } }
+    end
+    local function inner() return stuck() end
+    for _, handler in ipairs { false, inner, function() return ah.spawn(inner):await() end } do
+      local reply, err = stuck(handler)
+      assert.is_nil(reply)
+      assert.equal("usage", err.code)
+      assert.matches("deadlock.*events_spec%.lua:%d+ %(receive%)", err.message)
+    end
+  end)
+
   it("does not keep a handler that has begun a loop over the events of its own run", function()
     local seen, agent = {}, nil
     local tool = ah.tool { name = "t", description = "D.", handler = function(_, ctx)

@@ -334,6 +334,28 @@ flows["queue of events"] = {
   end,
 }
 
+-- A handler calls ah.map, whose progress is events of its run.
+flows["progress of a map"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local sum = ah.tool { name = "sum", description = "Sums up.", handler = function()
+      local replies, err = ah.map({ "a", "b", "c" }, function(text)
+        return ah.run { model = model(function() return text end), text }
+      end, { concurrency = 2, progress = true })
+      return replies and replies.n, err
+    end }
+    s.agent = ah.agent { model = calling({ call("sum", {}) }, "done"), tools = { sum },
+      on = { map_progress = function(e) s.last = e end } }
+    s.reply, s.err = s.agent:run("go")
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.last.ended and s.last.total == 3, "the last event of the map is missing")
+    end
+  end,
+}
+
 flows["a run in a handler"] = {
   text = "outer",
   attempt = function(s)

@@ -181,6 +181,19 @@ static int current_task(lua_State *L)
     return 1;
 }
 
+/* ah._tasks(): a list of all tasks at work, those of handlers included. */
+static int all_tasks(lua_State *L)
+{
+    lua_Integer n = 0;
+
+    lua_newtable(L);
+    for (const ah_task *t = ah_lua_of(L)->tasks; t; t = t->next) {
+        ah_task_push(L, t);
+        lua_rawseti(L, -2, ++n);
+    }
+    return 1;
+}
+
 /* ah._where(task): the line at which it is ("script.lua:12", or "") and the word for its wait. */
 static int where_task(lua_State *L)
 {
@@ -190,7 +203,10 @@ static int where_task(lua_State *L)
     if (t)
         ah_lua_where(t->co, place, sizeof place);
     lua_pushstring(L, place);
-    lua_pushstring(L, t && t->waiter ? t->waiter->by_code : NULL);
+    lua_pushstring(L, !t || !t->waiter     ? NULL
+                      : t->waiter->by_code ? t->waiter->by_code
+                      : t->waiter->scope   ? "a run"
+                                           : NULL);
     return 2;
 }
 
@@ -327,10 +343,10 @@ int ah_lua_join(lua_State *L)
 
 void ah_lua_open_spawn(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"_task", new_task},        {"_stop", stop_task},
-                                         {"_current", current_task}, {"_where", where_task},
-                                         {"_park", new_park},        {"_task_hooks", set_hooks},
-                                         {"_join", ah_lua_join},     {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"_task", new_task},        {"_stop", stop_task},   {"_current", current_task},
+        {"_where", where_task},     {"_tasks", all_tasks},  {"_park", new_park},
+        {"_task_hooks", set_hooks}, {"_join", ah_lua_join}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"wait", park_wait}, {"wake", park_wake}, {NULL, NULL}};
 
     luaL_newmetatable(L, PARK);

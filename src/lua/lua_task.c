@@ -501,8 +501,13 @@ static ah_driver_run *scope_of(ah_lua *h, const ah_task_waiter *w)
 
 typedef enum drive_end { CAME, INTERRUPTED, CANCELLED, STUCK } drive_end;
 
-/* True if nothing will ever happen: all tasks wait for each other, the loop for nothing, and
- * nothing for an answer of the program. */
+static bool is_waiting(const ah_task *t)
+{
+    return t->waiter && !t->waiter->done && (t->waiter->by_code || t->waiter->scope);
+}
+
+/* True if nothing will ever happen: all tasks wait for each other or for runs, the loop for
+ * nothing, and nothing for an answer of the program. */
 static bool is_stuck(const ah_lua *h)
 {
     const ah_task *t = h->tasks;
@@ -510,7 +515,7 @@ static bool is_stuck(const ah_lua *h)
     if (h->host->first || !ah_loop_idle(h->host->loop) ||
         (h->embed && h->program->may_answer(h->embed)))
         return false;
-    while (t && (t->running || (t->waiter && t->waiter->by_code && !t->waiter->done)))
+    while (t && (t->running || is_waiting(t)))
         t = t->next;
     return !t;
 }
@@ -530,6 +535,33 @@ static bool end_idle(const ah_lua *h, ah_task_waiter *w)
         ended = true;
     }
     return ended;
+}
+
+/* -- text    that names the tasks, or nil */
+static int push_stuck(lua_State *L)
+{
+    if (lua_getfield(L, LUA_REGISTRYINDEX, AH_TASK_HOOKS) == LUA_TNIL)
+        return 1;
+    lua_getfield(L, -1, "stuck");
+    lua_call(L, 0, 1);
+    return 1;
+}
+
+/* Ends a run in which all code waits for other code. */
+static void cancel_stuck(ah_lua *h, ah_driver_run *run)
+{
+    lua_State *L = h->caller;
+    const char *text = NULL;
+    bool room = lua_checkstack(L, 1);
+
+    if (room) {
+        lua_pushcfunction(L, push_stuck);
+        room = ah_lua_call(h, L, 0, 1, NULL) == AH_OK;
+    }
+    text = room ? lua_tostring(L, -1) : NULL;
+    ah_driver_run_cancel(run, AH_USAGE, text ? text : "deadlock: all code waits for other code");
+    if (room)
+        lua_pop(L, 1);
 }
 
 /* Returns how long a drive may wait, in ms; -1: without limit. Computed here because a run whose
@@ -586,11 +618,12 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_task_waiter *w)
     h->current = L;
     h->actor = NULL; /* observers of what is driven have no call */
     while (!w->done && (end == CAME || w->scope)) {
-        if (is_stuck(h) && !end_idle(h, w) && w->by_code) {
-            end = STUCK;
-            break;
+        if (is_stuck(h) && !end_idle(h, w)) {
+            end = w->by_code ? STUCK : end;
+            if (end == CAME && w->scope && h->tasks)
+                cancel_stuck(h, w->scope);
         }
-        if (w->done)
+        if (w->done || end == STUCK)
             break;
         ah_host_step(h->host, scope, patience(h, end));
         if (end != CAME)
@@ -708,9 +741,7 @@ void ah_lua_can_run(lua_State *L, bool waits)
 
 static int raise_stuck(lua_State *L)
 {
-    lua_getfield(L, LUA_REGISTRYINDEX, AH_TASK_HOOKS);
-    lua_getfield(L, -1, "stuck");
-    lua_call(L, 0, 1);
+    push_stuck(L);
     return ah_lua_raise(L, AH_USAGE, "%s", lua_tostring(L, -1));
 }
 

@@ -273,7 +273,7 @@ end
 --- Ends the script. A task waits without end: when all wait, the script's own code has an error.
 local function stop(script)
   seen.stopped = true
-  if ah._current() then
+  if ah._module("agenthost.tasks.task").own() then
     ah._park():wait "await"
   elseif coroutine.running() == script and coroutine.isyieldable() then
     coroutine.yield(STOP)

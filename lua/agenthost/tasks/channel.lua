@@ -3,6 +3,8 @@
 -- it could go on is given to the next one.
 local ah = ...
 
+ah._module "agenthost.tasks.task" -- which tells of deadlocks
+
 local park, raise = ah._park, ah._raise
 
 local M = {}

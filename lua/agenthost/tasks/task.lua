@@ -7,6 +7,7 @@
 local ah = ...
 
 local new_task, stop, current, where = ah._task, ah._stop, ah._current, ah._where
+local all_threads = ah._tasks
 local park, raise, log, new_error = ah._park, ah._raise, ah.log, ah.error
 
 local M = {}
@@ -106,8 +107,13 @@ local function ended(group, task, ok, ...)
   end
 end
 
-local last = 0
 local at_work = setmetatable({}, { __mode = "kv" }) -- tasks, by what ah._current returns
+
+--- Returns the task whose code runs; nil: none that a script has started.
+function M.own()
+  local thread = current()
+  return thread and at_work[thread]
+end
 
 --- Starts a task that calls f(...), soon.
 ---@param group table|nil nil: that of the task at work
@@ -118,8 +124,6 @@ function M.start(group, parent, f, ...)
   task.thread, task.place = new_task(f, function(...)
     ended(task.group, task, ...)
   end, parent, ...)
-  last = last + 1
-  task.number = last
   at_work[task.thread] = task
   task.group.running, task.group.tasks[task] = task.group.running + 1, true
   return task
@@ -146,8 +150,7 @@ function M.wait_for(task, seconds)
   if task.state ~= "running" then
     return true
   end
-  local thread = current()
-  local own = thread and at_work[thread]
+  local own = M.own()
   local waiting = park()
   if own then
     check_circle(own, task)
@@ -237,22 +240,19 @@ end
 
 -- -- hooks of C --------------------------------------------------------------------------------
 
-local function lines_of(task)
-  local line, word = where(task.thread)
-  return ("\n  the task of %s waits at %s (%s)"):format(task.place, line, word or "at work")
+local function line_of(thread)
+  local task, line, word = at_work[thread], where(thread)
+  return ("\n  %s waits%s (%s)"):format(task and "the task of " .. task.place or "a function",
+    line ~= "" and " at " .. line or "", word or "at work") -- a tail call has no line
 end
 
 local function stuck()
-  local tasks, lines = {}, {}
-  for _, task in pairs(at_work) do
-    tasks[#tasks + 1] = task.state == "running" and task or nil
-  end
-  table.sort(tasks, function(a, b) return a.number < b.number end)
-  for i = 1, math.min(#tasks, SHOWN) do
-    lines[i] = lines_of(tasks[i])
+  local threads, lines = all_threads(), {}
+  for i = #threads, math.max(#threads - SHOWN + 1, 1), -1 do -- the newest is the first
+    lines[#lines + 1] = line_of(threads[i])
   end
   return ("deadlock: nothing can go on, as all code waits for other code%s%s"):format(
-    table.concat(lines), #tasks > SHOWN and ("\n  and %d more"):format(#tasks - SHOWN) or "")
+    table.concat(lines), #threads > SHOWN and ("\n  and %d more"):format(#threads - SHOWN) or "")
 end
 
 local function join(thread)
