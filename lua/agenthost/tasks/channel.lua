@@ -3,7 +3,7 @@
 -- it could go on is given to the next one.
 local ah = ...
 
-ah._module "agenthost.tasks.task" -- which tells of deadlocks
+ah._module "agenthost.tasks.task" -- which reports deadlocks
 
 local park, raise = ah._park, ah._raise
 
