@@ -586,8 +586,8 @@ static bool put_reference(regex *x, size_t capture, size_t at)
     return x->repeatable = true;
 }
 
-/* True if the reference follows its group in the same alternative: whenever it is reached, the
- * group has matched in the same turn. */
+/* True if the reference comes after its group in the same alternative. The group has then always
+ * matched before it, in the same repetition. */
 static bool follows(const regex *x, const reference *r, const group *g)
 {
     size_t in = r->in, turn = r->turn;

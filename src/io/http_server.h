@@ -1,9 +1,9 @@
 /* An HTTP/1.1 server on a loop, over libmicrohttpd; only http_server*.c use that. It has no thread:
- * it reads and writes in ah_loop_wait and calls its owner from there, which must only take note
- * (post a job). Connections, heads, bodies and clients' times are limited; if a client waits to
- * connect, a connection that makes the server wait is closed (io/http_door.h). A hit is one request
- * and its answer. From `asked` on it belongs to the owner, which answers and then frees it; data
- * already written is still sent. Callers: its floor, lua. */
+ * it reads and writes in ah_loop_wait and calls its owner from there, which must only record the
+ * call (post a job). Connections, heads, bodies and clients' times are limited; if a client waits
+ * to connect, a connection that makes the server wait is closed (io/http_door.h). A hit is one
+ * request and its answer. From `asked` on it belongs to the owner, which answers and then frees it;
+ * data already written is still sent. Callers: its floor, lua. */
 #ifndef AH_IO_HTTP_SERVER_H
 #define AH_IO_HTTP_SERVER_H
 

@@ -37,7 +37,7 @@ enum {
     /* After the grace time: the inner supervisor must have begun to end everything. */
     LATE_MS = 1500,
     PUSHED_MS = 2000,      /* after LATE_MS: the outer one must have begun */
-    GIVE_UP_MS = 5 * 1000, /* after the longest time that a supervisor may need */
+    GIVE_UP_MS = 5 * 1000, /* added to the longest time that a supervisor may need */
     MAX_PATHS = AH_PROCESS_PATH
 };
 

@@ -215,8 +215,8 @@ static const char *push_hole(lua_State *L, int idx, lua_Integer at)
     return lua_tostring(L, -1);
 }
 
-/* Returns the largest integer key of the table at idx. If a key is none of a list, pushes the fault
- * and returns -1. Skips names if `named`. */
+/* Returns the largest integer key of the table at idx. If a key cannot belong to a list, pushes the
+ * fault and returns -1. Skips names if `named`. */
 static lua_Integer last_key(lua_State *L, int idx, bool named)
 {
     lua_Integer n = luaL_len(L, idx);

@@ -335,7 +335,9 @@ static const ah_option run_rows[] = {
      .most = INT_MAX,
      .otherwise = "5",
      .where = AH_IN_JSON,
-     .doc = "depth down to which entities that come from entities bring tools"},
+     .doc =
+         "largest depth of an entity with tools: 1 if a tool of the script returned it, one more "
+         "for each entity whose method returned it"},
     {.name = "policies",
      .kinds = AH_OPT_LIST,
      .is = "list of functions or tables",

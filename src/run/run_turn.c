@@ -62,7 +62,7 @@ static void redact(const ah_run *run, ah_text *text)
         text->len = ah_secrets_redact(run->cfg.secrets, text->data, text->len);
 }
 
-/* Puts the warning before the result; out of memory, leaves it out. */
+/* Puts the warning before the result, or leaves it out without memory. */
 static void put_warning(ah_run *run, ah_call *c)
 {
     ah_text *text = NULL;

@@ -267,17 +267,18 @@ uint32_t schema_outermost(const checker *c, const place *at);
 /* The constant nearest to a value: zero it, offer all lists, end the fault. */
 typedef struct guess {
     ah_near near;
-    ah_slice text; /* .p NULL: none is near */
+    ah_slice text; /* the constant; .p NULL: none is similar */
     size_t looks;
 } guess;
 void schema_guess(checker *c, guess *g, const subject *v, range list);
 void schema_end_guessed(checker *c, ah_buf *b, const subject *v, const guess *g);
 /* Scopes (scope.c) */
 
-/* Makes room for them if the schema needs them. False: out of memory. */
+/* Makes room for scopes if the schema needs them. False: out of memory. */
 bool schema_begin_scopes(checker *c);
 void schema_end_scopes(const checker *c);
-/* Enters the resource; it is left together with `here`. */
+/* Enters the resource unless it is entered already. If it was not, c->scope is `here` afterwards,
+ * and the caller leaves it. */
 void schema_enter_scope(checker *c, uint32_t resource, scope *here);
 void schema_leave_scope(checker *c);
 

@@ -36,7 +36,7 @@ typedef struct ah_usage {
     int64_t input, cached_read, cached_write, output, reasoning;
     int64_t cost; /* in 1 / AH_COST_UNIT */
     bool known;   /* the provider reported token counts */
-    bool priced;  /* it reported the cost; in a sum: of some answers */
+    bool priced;  /* the provider reported the cost; in a sum: of at least one answer */
 } ah_usage;
 
 /* Sets the cost in dollars. Returns false, and sets nothing, if the amount is below 0, above 9

@@ -10,7 +10,7 @@
 
 typedef enum ah_server_quirk {
     AH_SERVER_STREAM_USAGE = 1 << 0,      /* takes stream_options */
-    AH_SERVER_COMPLETION_TOKENS = 1 << 1, /* max_completion_tokens at its own address */
+    AH_SERVER_COMPLETION_TOKENS = 1 << 1, /* takes max_completion_tokens, only at its own address */
     AH_SERVER_ANY = 1 << 2,               /* tool_choice "required" is spelled "any" */
     AH_SERVER_SHORT_IDS = 1 << 3,         /* ids of calls are 9 letters and digits */
     AH_SERVER_REASONING_OBJECT = 1 << 4,  /* reasoning: {effort} in place of reasoning_effort */
