@@ -11,7 +11,7 @@ struct ah_driver_run {
     int depth;         /* 1: in no other run */
     int64_t cancelled; /* when its cancellation was first seen; 0: not cancelled */
     bool told;         /* its end was reported */
-    bool at_work;      /* its needs are being served, below on the C stack */
+    bool at_work;      /* an outer C call is serving its needs */
     ah_job job;
     ah_timer timer;
     ah_exchange *x; /* a run has one exchange at a time */

@@ -30,7 +30,7 @@ typedef struct ah_url {
 } ah_url;
 
 /* Parses `url`, relative to `base` unless that is NULL. Returns AH_USAGE if it is not http or
- * https, is no URL, or contains a user name. */
+ * https, is not a URL, or contains a user name. */
 ah_status ah_http_read_url(const char *url, const char *base, ah_url *out, ah_err *err);
 
 /* Called from ah_loop_wait when a transfer has news (head complete, bytes, end), once for news that

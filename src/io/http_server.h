@@ -53,7 +53,7 @@ typedef struct ah_server_owner {
 } ah_server_owner;
 
 /* `listen`: "127.0.0.1:0", "[::1]:8080", "localhost:8080"; port 0: any free one. Returns AH_USAGE
- * if it is no address, AH_HTTP if it cannot be listened on or libmicrohttpd is missing. */
+ * if it is not an address, AH_HTTP if it cannot be listened on or libmicrohttpd is missing. */
 ah_status ah_server_new(const ah_mem *mem, ah_loop *loop, const char *listen,
                         const ah_server_limits *limits, const ah_server_owner *owner,
                         ah_server **out, ah_err *err);

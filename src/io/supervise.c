@@ -306,7 +306,7 @@ static void begin_ending(supervisor *s, ah_process_end how, bool kill_now)
 }
 
 /* Reaps ended children; false if there are none left. A command may have made this process its
- * tracer: then its stops are reported here too, and are no end. */
+ * tracer: its stops are then reported here, too, and are skipped. */
 static bool reap(supervisor *s)
 {
     int status;

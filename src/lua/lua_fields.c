@@ -188,7 +188,7 @@ static uint64_t add_inherited(lua_State *L, int idx, const char *const *known, b
 
 /* -- lists ------------------------------------------------------------------------------- */
 
-/* Pushes the fault of the key on top, which is no key of a list. */
+/* Pushes the fault of the key on top, which is not a key of a list. */
 static const char *push_wrong_key(lua_State *L)
 {
     if (lua_type(L, -1) == LUA_TSTRING)

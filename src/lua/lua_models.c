@@ -67,7 +67,7 @@ static void take_one(lua_State *L, const speaker *who)
     if (lua_istable(L, value))
         add_row(L, who, model, value);
     if (!lua_istable(L, value) ||
-        !lua_rawequal(L, -1, name)) { /* a row under the model's own name is no alias */
+        !lua_rawequal(L, -1, name)) { /* a row under the model's own name is not an alias */
         lua_pushvalue(L, name);
         lua_pushvalue(L, -2);
         lua_rawset(L, aliases);

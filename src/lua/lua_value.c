@@ -631,7 +631,7 @@ static int free_buffer(lua_State *L)
 {
     ah_buf *b = luaL_checkudata(L, 1, BUFFER);
 
-    (void)ah_buf_ok(b); /* after a raise its status has not been read */
+    (void)ah_buf_ok(b); /* a status must be read before ah_buf_clear; a raise skips that */
     ah_buf_clear(b);
     return 0;
 }

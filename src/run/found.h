@@ -32,7 +32,8 @@ bool ah_entity_slot_has_tool(const ah_entity_slot *f, size_t method, ah_slice na
 /* Binds each of the entity's tools in the registry whose definition is the one it would get now. */
 ah_status ah_entity_slot_take_places(ah_entity_slot *f, ah_registry *r, ah_err *err);
 
-/* discover_replay.c: the `by` of the entity's transcript entry, which ah_discovery_replay reads. */
+/* discover_replay.c: sets *out to the `by` of the entity's transcript entry, which
+ * ah_discovery_replay reads. */
 ah_status ah_entity_slot_provenance(const ah_entity_slot *f, ah_text **out, ah_err *err);
 
 #endif

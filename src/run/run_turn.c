@@ -92,8 +92,8 @@ static void keep_direct(ah_run *run, const ah_call *c)
         b->len = ah_secrets_redact(run->cfg.secrets, b->data, b->len);
 }
 
-/* Writes the full result into a file after the call; a failure to write is no failure of the call.
- * A result that was replaced or blocked is not written. */
+/* Writes the full result into a file after the call; a failure to write is not a failure of the
+ * call. A result that was replaced or blocked is not written. */
 static void keep_whole(ah_run *run, ah_call *c)
 {
     ah_err err = {.status = AH_OK};

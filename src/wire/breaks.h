@@ -9,8 +9,8 @@
 
 #include "wire/lower.h"
 
-/* Entries that may be the reason, noted as they are taken in: of each kind the first that the last
- * request did not have; of restarts the last. */
+/* The entries that may have caused a cache break, recorded when they are lowered: of each kind the
+ * first entry that the last request did not have; of restarts the last. */
 typedef struct ah_break_causes {
     struct {
         bool is;

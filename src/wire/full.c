@@ -389,7 +389,7 @@ static void judge(const ah_mem *mem, const ah_wire_error *told, int depth, ah_fu
         judge_string(mem, told->status,
                      ah_json_member(ah_json_member(told->error, "metadata"), "raw"), depth, out);
     out->is = out->is || known;
-    if (known) /* llama.cpp has counts in members of their own */
+    if (known) /* llama.cpp reports the counts in separate members */
         take_numbers(&n, out);
 }
 

@@ -354,7 +354,7 @@ static unsigned effort_of(ah_slice word)
     return 0;
 }
 
-/* The efforts of a list; 0 if it is no list, empty, or has other values. */
+/* The efforts of a list; 0 if it is not a list, empty, or has other values. */
 static unsigned efforts_of(ah_slice list)
 {
     ah_json_reader r = ah_json_read(list);

@@ -110,7 +110,7 @@ typedef struct ah_model_version {
     int part[4];
 } ah_model_version;
 /* Reads the version at the beginning of the text: digits with . or - between them (or p between
- * digits). False: no version. *used is its length. A date is no part of it: a part after - has at
+ * digits). False: no version. *used is its length. A date is not part of it: a part after - has at
  * most two digits and does not begin with 0. */
 bool ah_model_version_read(ah_slice text, ah_model_version *out, size_t *used);
 /* Returns a value below 0, 0, or above 0. */

@@ -128,8 +128,8 @@ bool ah_wire_parts_say(ah_slice parts);
 bool ah_wire_part_of_ours(const ah_adapter *a, ah_slice part, ah_slice *data, size_t *calls);
 /* The slot `stands` of wires that keep only a message's reasoning beside it. */
 bool ah_wire_thoughts_alone(const ah_wire *w, ah_slice data);
-/* The data of the first such part of a message, .p NULL: none; for wires on which it belongs to the
- * whole message. */
+/* Returns the data of the first opaque part of this adapter in `parts`; .p NULL: none. For wires on
+ * which such data belongs to the whole message. */
 ah_slice ah_wire_opaque_of_ours(const ah_adapter *a, ah_slice parts);
 
 #endif

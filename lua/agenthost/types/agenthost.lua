@@ -85,7 +85,7 @@ local ah = {}
 
 -- fields of ah.LoopDetector (make generate)
 ---@class ah.LoopDetector
----@field warn? integer number of the equal call from which on there is a warning
+---@field warn? integer number of the first equal call that causes a warning
 ---@field stop? integer number of the equal call that ends the run
 ---@field window? integer number of earlier calls with which a call is compared; at least `stop` - 1
 ---number of calls in which patterns are looked for; at least 3 * `stop` - 2
@@ -163,7 +163,7 @@ local ah = {}
 ---after `max_iterations`: `"error"` fails with `max_iterations_exceeded`, `"answer"` asks once more
 ---without tools
 ---@field on_max? "error"|"answer"
----for an answer without calls and text (white space is no text): `"answer"` accepts it, `"retry"`
+---for an answer without calls and text (white space is not text): `"answer"` accepts it, `"retry"`
 ---asks again, `"error"` fails
 ---@field on_empty? "answer"|"retry"|"error"
 ---for a call of an unknown tool: `"answer"` gives an error result, `"throw"` ends the run with
