@@ -33,7 +33,7 @@ static void add_row(lua_State *L, const speaker *who, ah_slice model, int row)
     lua_pop(L, 1);
 }
 
-/* Pushes the model of a row: its field `model`, else the name. Returns false if it is no
+/* Pushes the model of a row: its field `model`, else the name. Returns false if that is not
  * "provider/model". */
 static bool push_model_of(lua_State *L, int name, int value)
 {

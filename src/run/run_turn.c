@@ -208,7 +208,7 @@ void ah_turn_settle(ah_run *run, ah_status why)
     file_answered(run);
     for (size_t i = run->batch; i < run->n_calls; i++)
         settle_call(run, &run->call[i], why);
-    /* Covers slots without a call or an answer, after memory ran out. */
+    /* after lack of memory: slots that have no call, or a call without a result */
     for (size_t i = 0; i < t->n_slots; i++)
         ah_transcript_settle(t, i, settle_words(why, run->n_calls > 0), ah_run_wall(run));
     ah_run_commit(run);

@@ -81,7 +81,7 @@ typedef struct reason {
     } kind;
     uint32_t node;
     ah_slice member;
-    const struct reason *up; /* both are set when it applies */
+    const struct reason *up; /* `up` and `v` are set when the reason applies */
     const subject *v;
 } reason;
 
