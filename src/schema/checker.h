@@ -21,7 +21,7 @@
 enum {
     CHECK_DEPTH = 32768, /* limit of nested schemas, followed references included */
     STEP_BYTES = 64,     /* bytes read again, per step */
-    STEP_TOKENS = 16,    /* likewise, token by token */
+    STEP_TOKENS = 16,    /* bytes read again token by token, per step */
     STEP_DIGITS = 8,     /* digits of a number, or unescaped bytes of a string, per step */
     STEP_ITEMS = 8,      /* items compared in a table, per step */
     STEP_FAULT = 16,     /* steps to report a fault */
@@ -335,7 +335,8 @@ void schema_put_edited(const checker *c, ah_buf *out);
 void schema_add_fill(checker *c, fill f);
 /* Merges two runs of fills, each sorted: [from, mid) and the rest. */
 void schema_merge_fills(checker *c, size_t from, size_t mid);
-/* Merges likewise after a part that began at mid, if both runs are non-empty. */
+/* Merges the fills of a part that began at mid with the earlier ones from `from` on. Does nothing
+ * if one of the runs is empty. */
 static inline void schema_merge_part(checker *c, size_t from, size_t mid)
 {
     if (mid > from && c->fills.n > mid && c->status == AH_OK)

@@ -73,7 +73,7 @@ typedef enum op_code {
     OP_NOT,
     OP_IF,
     OP_OTHER_ITEMS,     /* unevaluatedItems: after all rules that evaluate items */
-    OP_OTHER_PROPERTIES /* unevaluatedProperties: likewise */
+    OP_OTHER_PROPERTIES /* unevaluatedProperties: after all rules that evaluate members */
 } op_code;
 
 typedef struct range {

@@ -213,8 +213,8 @@ function plan.stream(turn, write, line_end)
   end
 end
 
---- The same for a body that is complete, broken as the turn asks for; second, the Content-Length of
--- its head.
+--- Like plan.stream, for a complete body, broken as the turn asks for. The second result is the
+-- Content-Length of its head.
 function plan.whole(turn, bytes)
   bytes = turn.raw or turn.garbage or bytes
   local cut = breaks_off(turn)
