@@ -55,7 +55,8 @@ typedef struct group {
 /* \1 and \k<name> */
 typedef struct reference {
     size_t capture, in, turn, at;
-    bool behind; /* its group was closed before; if neither, it is inside the group */
+    bool
+        behind; /* its group was closed before. If `before` is false, too: it is inside the group */
     bool before; /* its group opens later */
 } reference;
 

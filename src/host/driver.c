@@ -379,7 +379,8 @@ ah_driver_run *ah_driver_run_parent(const ah_driver_run *d)
     return d->parent;
 }
 
-/* Also cancels the runs inside it: the host may be driving one of them, which must notice. */
+/* Also cancels the runs inside this one: if the host drives one of them, that run must end first.
+ */
 void ah_driver_run_cancel(ah_driver_run *d, ah_status status, const char *why)
 {
     ah_run_cancel(d->run, status, why);

@@ -572,7 +572,8 @@ static void kill_below(ah_process *p)
     ah_descent_close(&below);
 }
 
-/* Neither supervisor ends the processes, or is able to. */
+/* Acts if the supervisors have not begun to end the processes in time: kills the processes, sends
+ * TERM to the outer supervisor, and after PUSHED_MS KILL to it and to the group. */
 static void push(ah_process *p, int64_t now)
 {
     if (now < late_at(p))

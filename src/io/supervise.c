@@ -343,7 +343,7 @@ static void read_control(supervisor *s)
         return;
     }
     begin_ending(s, AH_PROCESS_STOPPED, n == 1 && c == AH_CONTROL_KILL);
-    s->deaf = n == 0; /* it would stay readable */
+    s->deaf = n == 0; /* at the end of its input the pipe would stay readable */
 }
 
 static int64_t wake_at(const supervisor *s)

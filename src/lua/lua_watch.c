@@ -367,7 +367,8 @@ static void begin(ah_lua *h, ah_watch *w, int64_t now)
     if (w->fence)
         ah_fence_enter(h, w->fence);
     start_work(h, w, now);
-    if (!w->outer || w->outer->pause) /* else the outer watch would look too seldom */
+    if (!w->outer ||
+        w->outer->pause) /* otherwise the outer watch would read the clock too seldom */
         h->looked = h->checked = now;
 }
 

@@ -107,7 +107,8 @@ void ah_call_clear(ah_call *c);
 /* The places that may run a call. */
 typedef struct ah_callees {
     const ah_registry *registry;
-    /* They run calls of tools that `registry` lacks or has without a handler; NULL: none. */
+    /* The executors: for calls of tools that `registry` lacks or has without a handler; NULL:
+     * none. */
     const ah_registry *executors;
     ah_adapter *model; /* may answer in place of handlers; NULL: it does not */
     bool strict;       /* the settings ask for strict tools */
