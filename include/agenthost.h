@@ -86,7 +86,7 @@ typedef enum ah_status {
     /* "internal": no memory, or max_memory is reached. Free some memory and repeat the call. */
     AH_NOMEM = -2,
     /* The call itself is wrong: an argument, a field of a config, a file that cannot be read,
-     * or a call at a time or place that does not allow it. A mistake of the program: repeating
+     * or a call at a time or place that does not allow it. An error of the program: repeating
      * the call does not help. */
     AH_USAGE = -3,
     /* A declaration is wrong: a tool, a schema, a section, a prompt, or a name that is taken.
@@ -108,7 +108,7 @@ typedef enum ah_status {
     /* "max_iterations_exceeded". The run: max_iterations is reached. Run again to go on, or raise
        the limit. */
     AH_MAX_ITERATIONS = -9,
-    /* A script called ah.tools_of or ah.retract with an object that is no valid entity. Correct
+    /* A script called ah.tools_of or ah.retract with an object that is not a valid entity. Correct
      * the script. In a run it is a warning only. */
     AH_INVALID_TOOL_PROVIDER = -10,
     /* "visibility_expansion_required". The run: the model's session would have to restart more
@@ -395,7 +395,7 @@ typedef struct ah_tool_config {
     const char *result;           /* JSON Schema of the value; NULL: anything */
     bool parallel;                /* may run beside its neighbours in one answer */
     double timeout;               /* seconds for one call; 0: the limit of the run */
-    const char *full_description; /* replaces it for the model: UTF-8, at most 16 KiB; NULL: none */
+    const char *full_description; /* for the model; UTF-8, at most 16 KiB; NULL: `description` */
     bool coerce; /* arguments of a wrong type are converted if their meaning is certain */
     /* limit in bytes of a result for the model (docs/reference/run.md); 0: 64 KiB */
     size_t max_result;
@@ -507,7 +507,7 @@ typedef struct ah_reply {
 AH_API ah_status ah_agent_run(ah_agent *agent, const char *text);
 /* Begins a run and returns: ah_step does the work, and the event `done` reports the end. Fails
  * as ah_agent_run, and with AH_BUDGET while max_events events `done` are unread. In `call` of a
- * tool, the run is no part of the call and may outlive it. */
+ * tool, the run is not part of the call and may outlive it. */
 AH_API ah_status ah_agent_start(ah_agent *agent, const char *text);
 /* Queues a message: for the run at work, which goes on after its answer, otherwise for the next
  * run. In `call` of a tool it is part of the call: sent if the call succeeds. A NULL text is

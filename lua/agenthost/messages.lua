@@ -144,24 +144,26 @@ end
 
 local read_call = ah._reader {
   what = "messages: tool_calls", type = "ah.MessageCall", rows = {
-    { name = "id", kinds = "string", needed = true, doc = "by which its result names it" },
-    { name = "name", kinds = "string", needed = true, doc = "of the tool" },
+    { name = "id", kinds = "string", needed = true,
+      doc = "id of the call; its result has the same" },
+    { name = "name", kinds = "string", needed = true, doc = "name of the tool" },
     { name = "arguments", kinds = "string table", default = "{}", is = "JSON text or table",
-      doc = "JSON text in what a run returns" },
+      doc = "the arguments; in a run's messages they are JSON text" },
   },
 }
 local read_message = ah._reader {
   what = "messages", type = "ah.Message", rows = {
     { name = "role", kinds = "string", words = "system user assistant tool", needed = true,
-      doc = "who says it" },
+      doc = "the sender" },
     { name = "content", kinds = "any",
       type = "string|(string|ah.Image|{ type: string, text: string? })[]",
-      doc = "what is said; a list of parts where there is more than text" },
-    { name = "tool_calls", kinds = "list", type = "ah.MessageCall[]", doc = "of an assistant" },
-    { name = "tool_call_id", kinds = "string", doc = "of a tool: the call whose result this is" },
-    { name = "name", kinds = "string", doc = "likewise: the tool's" },
+      doc = "the text; a list of parts if the message has more than text" },
+    { name = "tool_calls", kinds = "list", type = "ah.MessageCall[]",
+      doc = "calls of an `assistant`" },
+    { name = "tool_call_id", kinds = "string", doc = "of `tool`: id of the call with this result" },
+    { name = "name", kinds = "string", doc = "of `tool`: name of the tool" },
     { name = "success", kinds = "boolean", default = true,
-      doc = "likewise: false where it failed" },
+      doc = "of `tool`: false if the call failed" },
     { name = "timestamp", kinds = "number", least = 0, most = 1e12, unit = "seconds",
       doc = "since 1970" },
   },

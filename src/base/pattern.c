@@ -30,7 +30,7 @@ enum {
     WIDE_CLASS = 64, /* bytes of a class that cost as much as one more character */
     WIDE_STEP =
         256, /* bytes of a class, or characters, that cost as much as one more backtracking step */
-    FRAME = 1024 /* bytes copied in a backtracking step: likewise */
+    FRAME = 1024 /* bytes copied in a backtracking step that cost as much as one more step */
 };
 
 struct ah_pattern {

@@ -55,7 +55,8 @@ typedef struct group {
 /* \1 and \k<name> */
 typedef struct reference {
     size_t capture, in, turn, at;
-    bool behind; /* its group was closed before; if neither, it is inside the group */
+    bool
+        behind; /* its group was closed before. If `before` is false, too: it is inside the group */
     bool before; /* its group opens later */
 } reference;
 
@@ -586,8 +587,8 @@ static bool put_reference(regex *x, size_t capture, size_t at)
     return x->repeatable = true;
 }
 
-/* True if the reference follows its group in the same alternative: whenever it is reached, the
- * group has matched in the same turn. */
+/* True if the reference comes after its group in the same alternative. The group has then always
+ * matched before it, in the same repetition. */
 static bool follows(const regex *x, const reference *r, const group *g)
 {
     size_t in = r->in, turn = r->turn;

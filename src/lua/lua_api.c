@@ -632,7 +632,7 @@ static ah_status judge(ah_embed *e, lua_State *L, int st)
 {
     ah_status status = st == LUA_OK ? AH_OK : keep_error(e, L);
 
-    if (status == AH_USAGE && e->lua->loaded) /* a mistake in the script, not in the call */
+    if (status == AH_USAGE && e->lua->loaded) /* an error in the script, not in the call */
         status = AH_INTERNAL;
     if (st == LUA_ERRMEM)
         status = AH_NOMEM;

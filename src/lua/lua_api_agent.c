@@ -136,7 +136,7 @@ static void open_new(lua_State *L, ah_embed *e)
     lua_call(L, 1, 2);
 }
 
-/* The same for another conversation (agent:open) of the agent whose name is on top. */
+/* Opens another conversation (agent:open) of the agent whose name is on top. */
 static void open_another(lua_State *L, ah_embed *e)
 {
     if (lua_type(L, -1) != LUA_TSTRING)

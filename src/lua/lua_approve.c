@@ -199,7 +199,7 @@ static void begin(approval *a, int approve)
         lua_rawgeti(L, LUA_REGISTRYINDEX, approve);
         ah_lua_call(a->lua, L, 2, 0, &err);
     }
-    if (a->task && a->ask) /* made, even if it took too long */
+    if (a->task && a->ask) /* the task exists, even if making it took too long */
         ah_task_begin(a->task);
     else if (a->ask)
         refuse(a, "approve", &err);

@@ -73,7 +73,8 @@ static void take(command *c, ah_process_stream of, size_t n)
     ah_process_take(c->p, of, n);
 }
 
-/* Also takes bytes that arrived with the end and are in no piece. */
+/* Takes all output: the noted pieces in their order, then bytes that arrived with the end and are
+ * in no piece. */
 static void take_output(command *c)
 {
     for (size_t i = 0; i < c->n_pieces; i++)

@@ -88,7 +88,7 @@ static int refuse_words(lua_State *L)
         L, AH_USAGE, "ah.load: the conversation is in the file; agent:run(text) goes on with it");
 }
 
-/* ah.load(path, { fields of ah.agent }): the agent, or nil and an error. Raises for mistakes in the
+/* ah.load(path, { fields of ah.agent }): the agent, or nil and an error. Raises for errors in the
  * fields, but not for faults of the file. */
 static int load(lua_State *L)
 {

@@ -80,7 +80,7 @@ static bool push_id(lua_State *L)
     return true;
 }
 
-/* Returns why the value on top is no valid id, or NULL. */
+/* Returns why the value on top is not a valid id, or NULL. */
 static const char *fault_of(lua_State *L)
 {
     ah_slice id;

@@ -193,7 +193,8 @@ static int image_json(lua_State *L)
     ah_err err;
 
     lua_settop(L, 1);
-    if (push_fields(L, &err) != AH_OK) /* also checks one that was changed since: -- part image */
+    if (push_fields(L, &err) !=
+        AH_OK) /* checks it again, it may have been changed: -- part image */
         return ah_lua_raise_err(L, &err);
     lua_pushnil(L);
     lua_setmetatable(L, 2);

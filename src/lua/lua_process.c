@@ -28,7 +28,7 @@ enum {
     TOLD = 400, /* bytes of its standard error's end in a message */
     GRACE_MS = 2000,
     STALL_MS = 10 * 1000,
-    LAST_WORDS_MS = 1000 /* to wait for its end after it has closed its input */
+    LAST_WORDS_MS = 1000 /* how long a process may run on after it has closed its input */
 };
 
 /* -- words ------------------------------------------------------------------------------------- */

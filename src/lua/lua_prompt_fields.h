@@ -43,7 +43,7 @@ void ah_prompt_fields_text(lua_State *L, ah_prompt_fields *p, bool native, ah_sl
 /* Returns a new reference to the prompt with the parameters of the table at idx. Raises
  * AH_PROMPT_RENDER. */
 ah_binding *ah_prompt_fields_params(lua_State *L, const ah_prompt_fields *p, int idx);
-/* Makes `binding` (taken) the binding from the next look on. */
+/* Makes `binding` (taken) the current binding. The next look renders it. */
 void ah_prompt_fields_bind(ah_prompt_fields *p, ah_binding *binding);
 /* Renders the prompt again with the present functions, parameters and session, as seen from the
  * overlay. *out gets the necessary changes (none if nothing has changed); call

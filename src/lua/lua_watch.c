@@ -367,7 +367,8 @@ static void begin(ah_lua *h, ah_watch *w, int64_t now)
     if (w->fence)
         ah_fence_enter(h, w->fence);
     start_work(h, w, now);
-    if (!w->outer || w->outer->pause) /* else the outer watch would look too seldom */
+    if (!w->outer ||
+        w->outer->pause) /* otherwise the outer watch would read the clock too seldom */
         h->looked = h->checked = now;
 }
 
@@ -480,8 +481,8 @@ void ah_watch_go_on(ah_lua *h, ah_watch *mark)
 
 /* -- threads ----------------------------------------------------------------------------------- */
 
-/* Reads the clocks at each entry: in a deep stack of short coroutines, none might run until its own
- * look. */
+/* Reads the clocks whenever a thread is entered. In a deep stack of short coroutines, no single one
+ * may run long enough for a check of its own. */
 void ah_watch_into(ah_lua *h, lua_State *L, lua_State *co)
 {
     if (is_watched(h)) {

@@ -165,7 +165,8 @@ static ah_status ask(ah_disclosure *d, ah_slice path, ah_visibility v, ah_err *e
     return AH_OK;
 }
 
-/* Out of memory, a section may later be read again as if it were unread, which is harmless. */
+/* Without memory this is not recorded: a section may then be read a second time, which is
+ * harmless. */
 void ah_disclosure_made(ah_disclosure *d)
 {
     for (size_t i = 0; i < d->n_asked; i++) {

@@ -5,7 +5,7 @@
 
 enum { MAX_NAME = 4 << 10 };
 
-/* True if another provider might answer. A wrong request or key is no outage. */
+/* True if another provider might answer. A wrong request or key is not an outage. */
 static bool is_outage(const ah_err *err)
 {
     if (err->status != AH_HTTP && err->status != AH_PROVIDER)

@@ -202,7 +202,8 @@ ah_status schema_compile_props(compiler *c, const clause *q)
     return AH_OK;
 }
 
-/* Dependencies: members that need others, and members that bring schemas, one op each. */
+/* Dependencies: a member that requires other members, or one whose presence applies a schema. Each
+ * of these two kinds is one op. */
 
 /* True for a list of names. In dependentSchemas a list is refused as a schema. */
 static bool is_list(const clause *q, ah_json_kind kind)

@@ -203,7 +203,7 @@ ah_status ah_fs_view_new(ah_fs *of, ah_fs *base, ah_fs **out, ah_err *err)
         ((ah_fs_tree *)*out)->into = ah_fs_ref(of);
         ((ah_fs_tree *)*out)->made_at = edits_of((window *)w);
     }
-    ah_fs_unref(w); /* the overlay has it */
+    ah_fs_unref(w); /* the overlay holds its own reference */
     return st;
 }
 

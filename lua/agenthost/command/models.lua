@@ -146,7 +146,7 @@ local function price_words(p)
     :format(p.input, p.cached_read, p.cached_write, p.output)
 end
 
---- Returns lines of the facts about one model that are not in the columns, with their origins.
+--- Returns lines with the facts about one model that have no column, and with their origins.
 local function known_lines(m)
   local rows = { { "what it can do", origin(m.known.abilities) } }
   if m.efforts then

@@ -60,7 +60,8 @@ local function variables_in(content, path)
   return names
 end
 
--- Returns the user's settings, by which a project's are judged; an empty set if they are faulty.
+-- Returns the user's settings, with which those of a project are compared; an empty set if the
+-- user's file has errors.
 local function own_settings()
   local ok, user = pcall(file.user, file.user_path())
   return file.by_name(ok and user.settings or {})

@@ -85,7 +85,7 @@ local ah = {}
 
 -- fields of ah.LoopDetector (make generate)
 ---@class ah.LoopDetector
----@field warn? integer number of the equal call from which on there is a warning
+---@field warn? integer number of the first equal call that causes a warning
 ---@field stop? integer number of the equal call that ends the run
 ---@field window? integer number of earlier calls with which a call is compared; at least `stop` - 1
 ---number of calls in which patterns are looked for; at least 3 * `stop` - 2
@@ -163,7 +163,7 @@ local ah = {}
 ---after `max_iterations`: `"error"` fails with `max_iterations_exceeded`, `"answer"` asks once more
 ---without tools
 ---@field on_max? "error"|"answer"
----for an answer without calls and text (white space is no text): `"answer"` accepts it, `"retry"`
+---for an answer without calls and text (white space is not text): `"answer"` accepts it, `"retry"`
 ---asks again, `"error"` fails
 ---@field on_empty? "answer"|"retry"|"error"
 ---for a call of an unknown tool: `"answer"` gives an error result, `"throw"` ends the run with
@@ -185,7 +185,9 @@ local ah = {}
 ---true: methods of returned entities become tools for the rest of the conversation; `{ keep = false
 ---}`: each run of an agent releases the entities at its end
 ---@field discover? boolean|ah.Discover
----@field max_depth? integer depth down to which entities that come from entities bring tools
+---largest depth of an entity with tools: 1 if a tool of the script returned it, one more for each
+---entity whose method returned it
+---@field max_depth? integer
 ---they decide on each call before its handler, or on its result, see Policies
 ---@field policies? ah.Policy[]
 ---decides on calls for which a policy asks; may wait
@@ -240,20 +242,20 @@ function ah.image(from) end
 
 -- fields of ah.MessageCall (make generate)
 ---@class ah.MessageCall
----@field id string by which its result names it
----@field name string of the tool
----@field arguments? string|table JSON text in what a run returns
+---@field id string id of the call; its result has the same
+---@field name string name of the tool
+---@field arguments? string|table the arguments; in a run's messages they are JSON text
 -- end of ah.MessageCall
 
 -- fields of ah.Message (make generate)
 ---@class ah.Message
----@field role "system"|"user"|"assistant"|"tool" who says it
----what is said; a list of parts where there is more than text
+---@field role "system"|"user"|"assistant"|"tool" the sender
+---the text; a list of parts if the message has more than text
 ---@field content? string|(string|ah.Image|{ type: string, text: string? })[]
----@field tool_calls? ah.MessageCall[] of an assistant
----@field tool_call_id? string of a tool: the call whose result this is
----@field name? string likewise: the tool's
----@field success? boolean likewise: false where it failed
+---@field tool_calls? ah.MessageCall[] calls of an `assistant`
+---@field tool_call_id? string of `tool`: id of the call with this result
+---@field name? string of `tool`: name of the tool
+---@field success? boolean of `tool`: false if the call failed
 ---@field timestamp? number seconds: since 1970
 -- end of ah.Message
 
@@ -1869,7 +1871,7 @@ function ah.http(request) end
 
 -- fields of ah.ServerAnswer (make generate)
 ---@class ah.ServerAnswer
----@field status? integer default for a refused request: that of the refusal
+---@field status? integer default for a refused request: the status of the refusal
 ---strings by name, or lists of strings for several of a name
 ---@field headers? table<string, string|string[]>
 ---a string is sent as `text/plain` unless `headers` say otherwise, a table as JSON
