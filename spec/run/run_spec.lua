@@ -1055,6 +1055,15 @@ describe("agents", function()
     assert.equal("second", assert(agent:run("go")).text)
   end)
 
+  it("refuse an empty message", function()
+    local agent = ah.agent { model = "demo/echo" }
+    for _, text in ipairs { "", false } do
+      assert.error_matches(function() agent:send(text or nil) end, "there is nothing to say")
+    end
+    assert(agent:send("not empty"))
+    assert.equal("not empty", assert(agent:run()).text)
+  end)
+
   it("refuse a second run at the same time", function()
     local agent, message
     local t = ah.tool {

@@ -239,7 +239,10 @@ static ah_status take_json(ah_host *host, const char *what, lua_CFunction take, 
     if (!json)
         return ah_embed_fail(e,
                              (ah_err_set(&err, AH_USAGE, "%s: json must not be NULL", what), &err));
-    return ah_embed_call(e, take, (void *)(uintptr_t)ah_lend_text(json));
+    st = ah_embed_call(e, take, (void *)(uintptr_t)ah_lend_text(json));
+    if (st != AH_OK && st != AH_NOMEM) /* scripts share the checks, with codes of their own */
+        st = e->err.status = AH_USAGE;
+    return st;
 }
 
 AH_API ah_status ah_alias(ah_host *host, const char *json)
