@@ -689,6 +689,17 @@ describe("what a process is given", function()
     local p <close> = sh("ulimit -v; ulimit -t", { memory = 1 << 30, cpu = 7 })
     assert.equal(("%d\n7\n"):format((1 << 30) // 1024), p:read "all")
   end)
+
+  it("is no limit of 0, here or for bash", function()
+    for _, name in ipairs { "memory", "file_size", "cpu", "processes" } do
+      for _, limit in ipairs { 0, 0.5, -1 } do
+        assert.error_matches(function() start("true", {}, { [name] = limit }) end,
+          ("field '%s' must be a number of at least 1, found"):format(name))
+        assert.error_matches(function() ah.builtin { bash = { [name] = limit } } end,
+          ("field '%s' must be a number of at least 1, found"):format(name))
+      end
+    end
+  end)
 end)
 
 describe("the sandbox of a process", function()

@@ -614,7 +614,7 @@ static ah_status start(ah_child *c, ah_launch *g, ah_slice input, ah_err *err)
 /* ah.process { command, args, env, cwd, sandbox, timeout, ... } -> process; nil, err */
 static int start_process(lua_State *L)
 {
-    given o = {.limits = AH_LAUNCH_UNLIMITED, .max_errors = MAX_ERRORS, .stall_ms = STALL_MS};
+    given o = {.max_errors = MAX_ERRORS, .stall_ms = STALL_MS};
     ah_launch *g;
     ah_child *c;
     ah_err err;
