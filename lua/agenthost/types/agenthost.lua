@@ -1678,7 +1678,7 @@ function ah.resource(config) end
 ---@field path? string a file or folder
 ---@field glob? string of the files
 ---@field plain? boolean the pattern is the text itself
----@field ignore_case? boolean of ASCII letters of a plain text
+---@field ignore_case? boolean of letters; without PCRE2, of ASCII letters
 ---@field context? integer lines before and after each
 ---@field count? boolean how many a file has, in place of the lines
 ---@field max? integer how many are given
