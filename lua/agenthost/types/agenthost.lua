@@ -1106,7 +1106,8 @@ function ah.error(what) end
 
 -- fields of ah.Script (make generate)
 ---@class ah.Script
----@field answer? fun(request: table): ah.Answer in place of turns: returns a turn for each request
+---in place of turns: returns a turn for each request
+---@field answer? fun(request: table): ah.ScriptedAnswer
 ---@field rules? ah.ScriptedRule[] in place of both: the first rule that matches answers
 ---@field returns? table<string, any> doubles of tools, by name
 ---a call of a tool that the request does not offer, or with arguments that the tool does not take,
@@ -1117,13 +1118,13 @@ function ah.error(what) end
 ---the model cannot continue a conversation in which another model has spoken: as a fallback it is
 ---skipped
 ---@field begins_only? boolean
----@field [integer] ah.Answer
+---@field [integer] ah.ScriptedAnswer
 -- end of ah.Script
 
----@alias ah.Answer string|ah.Turn|fun(request: table): string|ah.Turn
+---@alias ah.ScriptedAnswer string|ah.Turn|fun(request: table): string|ah.Turn
 
 ---Returns a model that plays the answers of a test (docs/reference/scripted.md).
----@param turns ah.Script|fun(request: table): ah.Answer
+---@param turns ah.Script|fun(request: table): ah.ScriptedAnswer
 ---@return ah.Adapter
 function ah.scripted(turns) end
 
@@ -1197,7 +1198,7 @@ function ah.adapter(spec) end
 ---@class ah.ConformanceSpec
 ---`serve(turns)`: sets up a model that answers with these turns, as a scripted model does, through
 ---the adapter under test
----@field serve fun(turns: ah.Answer[]): table
+---@field serve fun(turns: ah.ScriptedAnswer[]): table
 ---@field capabilities? string[] what the adapter can do beyond what all adapters can
 ---@field only? string runs only the cases whose name contains it
 -- end of ah.ConformanceSpec
