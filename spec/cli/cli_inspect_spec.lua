@@ -147,6 +147,14 @@ describe("agenthost check", function()
     assert.same({ "0: not even a string" }, faults('error("not even a string", 0)'))
   end)
 
+  it("leaves a script its strings after an error that it catches", function()
+    assert.same({ "0: mine 11" }, faults [[
+      local ah = require "agenthost"
+      function string.upper() return "mine" end
+      pcall(ah.agent, setmetatable({}, { __pairs = function() error "no" end }))
+      error(("x"):upper() .. " " .. "10" + 1, 0)]])
+  end)
+
   it("holds examples of schemas against them", function()
     assert.same({ "2: tool 't': examples[2] of n: must be an integer, found \"x\"" }, faults(HEAD
       .. [[ah.tool { name = "t", description = "T.", schema = { type = "object",
