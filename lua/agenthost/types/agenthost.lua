@@ -240,21 +240,21 @@ function ah.image(from) end
 
 -- fields of ah.MessageCall (make generate)
 ---@class ah.MessageCall
----@field id string by which its result names it
----@field name string of the tool
----@field arguments? string|table JSON text in what a run returns
+---@field id string the id of the call, which its result repeats
+---@field name string the name of the tool
+---@field arguments? string|table the arguments; in messages that a run returns, JSON text
 -- end of ah.MessageCall
 
 -- fields of ah.Message (make generate)
 ---@class ah.Message
----@field role "system"|"user"|"assistant"|"tool" who says it
----what is said; a list of parts where there is more than text
+---@field role "system"|"user"|"assistant"|"tool" the author of the message
+---the text; a list of parts if there is more than text
 ---@field content? string|(string|ah.Image|{ type: string, text: string? })[]
----@field tool_calls? ah.MessageCall[] of an assistant
----@field tool_call_id? string of a tool: the call whose result this is
----@field name? string likewise: the tool's
----@field success? boolean likewise: false where it failed
----@field timestamp? number seconds: since 1970
+---@field tool_calls? ah.MessageCall[] of `assistant`: its calls
+---@field tool_call_id? string of `tool`: the id of the call
+---@field name? string of `tool`: the name of the tool
+---@field success? boolean of `tool`: false if the call failed
+---@field timestamp? number seconds: the time since 1970
 -- end of ah.Message
 
 ---@class ah.Usage tokens of a run
@@ -1015,7 +1015,9 @@ function ah.retract(instance) end
 ---@field params_type? string
 ---@field provider_class? string
 ---@field asks? string[] with `waiting`: ids of the asks
----@field reason? string with `http`: refused, dns, tls, ... (docs/reference/errors.md)
+---with `http`: refused, dns, tls, ... (docs/reference/errors.md); with `usage` of `ah.load`:
+---not_found, unreadable or damaged
+---@field reason? string
 ---@field requested_overrides? table<string, "full"|"summary"> with `visibility_expansion_required`
 ---@field section_keys? string[] with `visibility_expansion_required`
 
