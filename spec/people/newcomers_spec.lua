@@ -578,7 +578,7 @@ describe("agenthost check", function()
   end)
 
   it("tells of a script that comes to no run that this is so", function()
-    has(check("print(1)").out, "neither ah.run nor ah.agent was met: the script ended before one")
+    has(check("print(1)").out, "neither ah.run nor ah.agent was reached: the script ended first")
   end)
 end)
 
