@@ -33,7 +33,7 @@ static void opened_wrongly(void)
     STATUS(host, ah_agent_open(host, "{\"model\":\"nothing\"}", &agent), AH_USAGE);
     STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"policies\":[true]}", &agent),
            AH_USAGE);
-    HAS(ah_errmsg(host), "field 'policies' takes what only a script has");
+    HAS(ah_errmsg(host), "field 'policies' takes functions or objects");
     STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"on\":true}", &agent), AH_USAGE);
     HAS(ah_errmsg(host), "ah_next_event");
     STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"tools\":[\"ad\"]}", &agent),

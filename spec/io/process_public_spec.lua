@@ -321,7 +321,7 @@ describe("a process of a script", function()
     local p <close> = start("cat", {}, { stall = 0.1 })
     local ok, err = p:write(("x"):rep(8 << 20))
     assert.is_nil(ok)
-    has(err.message, "nobody reads")
+    has(err.message, "waits until they are read")
     ok, err = p:wait()
     assert.is_nil(ok)
     has(err.message, "discard = true")
@@ -617,7 +617,7 @@ describe("what a process is given", function()
       ["field 'sandbox' must be \"none\""] = { command = "ls", sandbox = "jail" },
       ["\"bubblewrap\" or a table, { ... }, found boolean"] = { command = "ls", sandbox = true },
       ["sandbox: unknown field 'reads'"] = { command = "ls", sandbox = { reads = {} } },
-      ["nothing holds `read` and `write`"] =
+      ["`read` and `write` cannot be enforced"] =
         { command = "ls", sandbox = { kind = "none", read = {} } },
       ["field 'max_errors' must be a number from 0 to 16777216"] =
         { command = "ls", max_errors = 1e12 },

@@ -456,7 +456,7 @@ describe("ctx", function()
     assert.same({
       { true, words, '{"n":"3","on":"true","list":"a"}', "OK" }, { true, "", '{"n":4}', "OK" },
       { false, "", '{"n":"four"}', refused .. '"four"' },
-      { false, "", '{"n":"3"}', refused .. '"3"; leave the quotes out' },
+      { false, "", '{"n":"3"}', refused .. '"3"; send it without quotes' },
     }, told)
   end)
 

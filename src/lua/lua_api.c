@@ -137,7 +137,7 @@ ah_status ah_embed_may(ah_embed *e, const char *what)
     if (e->lua->host->looking)
         return refuse(
             e, what,
-            "from a function that only looks on (of the watcher, the log, a clock, release)");
+            "from an observing callback (of the watcher, log, clock, random, tty or release)");
     if (e->lua->host->callbacks == 0)
         forget_cancel(e);
     return AH_OK;
@@ -146,11 +146,10 @@ ah_status ah_embed_may(ah_embed *e, const char *what)
 ah_status ah_embed_enter(ah_embed *e, const char *what)
 {
     if (e->lua->host->callbacks)
-        return refuse(
-            e, what,
-            "from a function that the host calls; take note, and call it after that returned");
+        return refuse(e, what,
+                      "from a callback of the host; call it after the callback has returned");
     if (e->lua->callee != AH_CALLEE_NONE)
-        return refuse(e, what, "from an observer of a script, or what else of it cannot wait");
+        return refuse(e, what, "from an observer of a script, or other code that cannot wait");
     forget_cancel(e);
     return AH_OK;
 }
@@ -378,9 +377,9 @@ static const char *wrong_copy(const ah_lua_copy *copy, const ah_config *cfg)
     if (copy->address != (void (*)(void))lua_newstate)
         return "the program has a Lua of its own, agenthost uses another: link both to the same";
     if (cfg && !known_size(cfg))
-        return "the config's size is of no version of agenthost.h known here";
+        return "the config's size matches no known version of agenthost.h";
     if (cfg && cfg->size > offsetof(ah_config, user) && cfg->max_memory)
-        return "max_memory is for a Lua state of the host's own";
+        return "max_memory needs a host with a Lua state of its own (ah_open)";
     return NULL;
 }
 

@@ -78,11 +78,10 @@ static void refuse_others(lua_State *L)
             "ah_agent_open: field '%s' is for functions of scripts; ah_next_event gives the "
             "events, ah_ask_next the asks, the log of ah_config the records",
             field);
-    ah_lua_raise(
-        L, AH_USAGE,
-        "ah_agent_open: field '%s' takes what only a script has, functions and objects: return an "
-        "agent with it from a script, and ask for that by its name",
-        field);
+    ah_lua_raise(L, AH_USAGE,
+                 "ah_agent_open: field '%s' takes functions or objects, which JSON cannot hold: "
+                 "return an agent with it from a script, and open that by its name",
+                 field);
 }
 
 typedef struct opening {

@@ -47,7 +47,7 @@ static void check_name(lua_State *L, int in, const ah_tool *t)
 {
     if (lua_getfield(L, in, t->name->data) != LUA_TNIL && ah_lua_to_tool(L, -1) != t)
         ah_lua_raise(L, AH_PROMPT_VALIDATION,
-                     "the tool '%s' is known already; ah_remove_tool makes room for another",
+                     "there is another tool '%s'; remove it with ah_remove_tool first",
                      t->name->data);
     lua_pop(L, 1);
 }
@@ -266,7 +266,7 @@ static int host_tool(lua_State *L)
     if (!e)
         return ah_lua_raise(
             L, AH_TOOL_NOT_FOUND,
-            "ah.host_tool: there is no tool '%s', as no C program is around this script", name);
+            "ah.host_tool: there is no tool '%s', since no C program embeds this script", name);
     ah_given_push(L, e, AH_GIVEN_TOOLS, name);
     return lua_isnil(L, -1) ? ah_given_no_tool(L, e, name) : 1;
 }

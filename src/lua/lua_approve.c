@@ -78,9 +78,8 @@ static ah_text *nobody(const approval *a)
 
     ah_buf_init(&b, &a->lua->mem, reason.n + 1024);
     ah_buf_put(&b, reason);
-    ah_buf_str(
-        &b, " (it needs an approval, and there is nobody to give one: the script's `approve`, or a "
-            "front end of agent:on_ask, does that; do without this call)");
+    ah_buf_str(&b, " (it needs an approval, and this run has neither `approve` nor a front end of "
+                   "agent:on_ask; continue without this call)");
     ah_text_from_buf(&b, "why", &t, NULL);
     ah_buf_clear(&b);
     return t;

@@ -252,7 +252,7 @@ static void put_piece(lua_State *L, ah_lua_terminal *t, bool lines, const char *
         return;
     }
     if (!lua_istable(L, idx))
-        ah_lua_raise(L, AH_USAGE, "terminal: a text or a list of texts is wanted, found a %s",
+        ah_lua_raise(L, AH_USAGE, "terminal: expected a text or a list of texts, found a %s",
                      luaL_typename(L, idx));
     if (depth == MAX_DEPTH)
         ah_lua_raise(L, AH_USAGE, "terminal: texts are in more than %d lists", MAX_DEPTH);

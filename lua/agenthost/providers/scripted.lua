@@ -283,7 +283,7 @@ local function answer_by(rules, readers)
         return turn
       end
     end
-    refuse("no rule (of %d) is met by '%s'", #rules, tostring(last_user(request)))
+    refuse("no rule (of %d) matches '%s'", #rules, tostring(last_user(request)))
   end
 end
 

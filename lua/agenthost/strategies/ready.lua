@@ -354,7 +354,7 @@ local function phases_of(t)
   local function current(m)
     local phase = phases[m.state or start.name]
     if not phase then
-      refuse("the conversation is in phase '%s', which there is not", m.state)
+      refuse("the conversation is in phase '%s', which does not exist", m.state)
     end
     return phase
   end
