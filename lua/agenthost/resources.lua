@@ -42,11 +42,11 @@ end
 local function check_path(container, key)
   for _, k in ipairs(container.path) do
     if k == key then
-      fail("prompt_validation", "they need each other: %s", path_to(container, key))
+      fail("prompt_validation", "they depend on each other: %s", path_to(container, key))
     end
   end
   if #container.path >= MAX_DEPTH then
-    fail("prompt_validation", "more than %d need each other: %s", MAX_DEPTH,
+    fail("prompt_validation", "more than %d depend on each other: %s", MAX_DEPTH,
       path_to(container, key))
   end
 end

@@ -163,7 +163,7 @@ describe("past its limit", function()
   before_each(function() before = ahtest.work_limit(0.03) end)
   after_each(function() ahtest.work_limit(before) end)
 
-  local WORK = "its code was at work for more than 0%.03 seconds and was stopped"
+  local WORK = "its code ran for more than 0%.03 seconds and was stopped"
 
   it("a policy denies, also where it catches what stops it", function()
     local function late() pcall(forever) return "allow" end

@@ -628,8 +628,8 @@ static int fs_overlay(lua_State *L)
     for (ah_fs *at = fs; at; at = ah_fs_below(at))
         levels++;
     if (levels > MAX_OVERLAYS)
-        return ah_lua_raise(
-            L, AH_USAGE, "filesystem:overlay: more than %d overlays upon each other", MAX_OVERLAYS);
+        return ah_lua_raise(L, AH_USAGE, "filesystem:overlay: more than %d nested overlays",
+                            MAX_OVERLAYS);
     if (ah_fs_overlay_new(fs, box, &err) != AH_OK)
         return fails(L, &err);
     return 1;

@@ -372,8 +372,8 @@ static void check_variable(lua_State *L, const char *what)
                      what, luaL_tolstring(L, -2, NULL));
     if (strcmp(name.p, STORE) == 0)
         ah_lua_raise(L, AH_USAGE,
-                     "%s: env: '%s' is given to no process: it leads to what agents keep", what,
-                     STORE);
+                     "%s: env: '%s' is never passed to a process: it points to the store of agents",
+                     what, STORE);
     if (lua_isboolean(L, -1)) {
         const char *host = lua_toboolean(L, -1) ? getenv(name.p) : NULL;
 

@@ -215,7 +215,7 @@ static void read_style(lua_State *L, int idx, char style[MAX_STYLE])
         if (f.on[i] && strlen(style) < MAX_STYLE / 2)
             add_code(style, codes[i]);
     if (strlen(style) >= MAX_STYLE * 2 / 3)
-        ah_lua_raise(L, AH_USAGE, "terminal: too many styles within each other");
+        ah_lua_raise(L, AH_USAGE, "terminal: too many nested styles");
     add_color(L, idx, "color", FOREGROUND, style);
     add_color(L, idx, "background", BACKGROUND, style);
 }
