@@ -582,7 +582,7 @@ describe("what a process is given", function()
       for line in p:lines() do assert(not line:find "AGENTHOST") end
       print(select(2, pcall(ah.process, { command = "env", env = { AGENTHOST_STORE = true } })))]]
     local r = command.shell("AGENTHOST_STORE=/secret $A " .. path)
-    has(r.out, "'AGENTHOST_STORE' is given to no process")
+    has(r.out, "'AGENTHOST_STORE' is never passed to a process")
     command.tidy()
   end)
 

@@ -292,7 +292,7 @@ describe("a call that comes back after its time", function()
       return "late"
     end) }, model = calling "t" })
     ahtest.work_limit(before)
-    assert.matches("at work for more than 0%.1 seconds", content(reply))
+    assert.matches("ran for more than 0%.1 seconds", content(reply))
   end)
 
   it("has not where it only waited, and has no timeout", function()

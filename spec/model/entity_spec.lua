@@ -515,7 +515,7 @@ describe("what a model sees of an entity", function()
       for _, other in pairs { value, print, ah.null, ah.fail "x", thing, "x", 1 } do
         local ok, said = pcall(shown, setmetatable({ id = "3", n = 1 }, { [key] = other }))
         assert(ok and said == '{"id":"3","n":1}'
-          or said:find "whose class is no more cannot be JSON", said)
+          or said:find "of a class that no longer exists cannot be JSON", said)
       end
     end
     assert.equal('{"id":"1"}', shown(thing))

@@ -267,10 +267,10 @@ describe("lists in tools", function()
       deep = { deep }
     end
     assert.equal("a", names_of { deep })
-    assert.matches("16 lists", raised(names_of, { { deep } }), 1, true)
+    assert.matches("16 nested lists", raised(names_of, { { deep } }), 1, true)
     local circle = {}
     circle[1] = circle
-    assert.matches("16 lists", raised(names_of, circle), 1, true)
+    assert.matches("16 nested lists", raised(names_of, circle), 1, true)
     assert.matches("16 lists", raised(ah.unlock, { tools = circle, after = "x" }), 1, true)
   end)
 
