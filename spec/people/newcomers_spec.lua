@@ -271,7 +271,7 @@ describe("lists in tools", function()
     local circle = {}
     circle[1] = circle
     assert.matches("16 nested lists", raised(names_of, circle), 1, true)
-    assert.matches("16 lists", raised(ah.unlock, { tools = circle, after = "x" }), 1, true)
+    assert.matches("16 nested lists", raised(ah.unlock, { tools = circle, after = "x" }), 1, true)
   end)
 
   it("say where what is no tool stands", function()
