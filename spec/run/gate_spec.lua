@@ -81,7 +81,7 @@ describe("a policy before a call", function()
       policies = { function(c)
         return "rewrite", c.name == "a" and { m = 2 } or { n = c.arguments.n + 1 }
       end } }
-    assert.matches("^Tool 'a' was not run: a policy changed its arguments to invalid ones", r.results[1])
+    assert.matches("^Tool 'a' was not run: a policy changed its arguments to invalid", r.results[1])
     assert.equal("Tool 'b' was not run: the policies do not agree on its arguments", r.results[2])
     assert.equal(2, #r.warnings)
   end)
