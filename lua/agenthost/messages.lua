@@ -3,7 +3,6 @@
 -- A message is { role, content, tool_calls, tool_call_id, name, timestamp }. content is a string,
 -- or a list of parts if there is more than text. Image data is bytes in messages, base64 in
 -- entries. Times are in seconds.
--- entries base64. Times are seconds.
 local ah = ...
 
 local M = {}
@@ -145,27 +144,27 @@ end
 local read_call = ah._reader {
   what = "messages: tool_calls", type = "ah.MessageCall", rows = {
     { name = "id", kinds = "string", needed = true,
-      doc = "id of the call; its result has the same" },
-    { name = "name", kinds = "string", needed = true, doc = "name of the tool" },
+      doc = "the id of the call, which its result repeats" },
+    { name = "name", kinds = "string", needed = true, doc = "the name of the tool" },
     { name = "arguments", kinds = "string table", default = "{}", is = "JSON text or table",
-      doc = "the arguments; in a run's messages they are JSON text" },
+      doc = "the arguments; in messages that a run returns, JSON text" },
   },
 }
 local read_message = ah._reader {
   what = "messages", type = "ah.Message", rows = {
     { name = "role", kinds = "string", words = "system user assistant tool", needed = true,
-      doc = "the sender" },
+      doc = "the author of the message" },
     { name = "content", kinds = "any",
       type = "string|(string|ah.Image|{ type: string, text: string? })[]",
-      doc = "the text; a list of parts if the message has more than text" },
+      doc = "the text; a list of parts if there is more than text" },
     { name = "tool_calls", kinds = "list", type = "ah.MessageCall[]",
-      doc = "calls of an `assistant`" },
-    { name = "tool_call_id", kinds = "string", doc = "of `tool`: id of the call with this result" },
-    { name = "name", kinds = "string", doc = "of `tool`: name of the tool" },
+      doc = "of `assistant`: its calls" },
+    { name = "tool_call_id", kinds = "string", doc = "of `tool`: the id of the call" },
+    { name = "name", kinds = "string", doc = "of `tool`: the name of the tool" },
     { name = "success", kinds = "boolean", default = true,
       doc = "of `tool`: false if the call failed" },
     { name = "timestamp", kinds = "number", least = 0, most = 1e12, unit = "seconds",
-      doc = "since 1970" },
+      doc = "the time since 1970" },
   },
 }
 

@@ -381,7 +381,7 @@ static bool put_members(regex *x)
     if (set || to_set)
         return put_no_range(x, hyphen, set ? NULL : &low, to_set ? NULL : &high);
     if (high < low)
-        return fail(x, "a range that ends before it begins");
+        return fail(x, "a range whose end is before its start");
     put_range(x, low, high);
     return true;
 }
@@ -522,7 +522,7 @@ static bool open_group(regex *x)
     if (!capture && !n)
         return fail(x, "a group that ECMAScript does not know");
     if (x->n_groups > MAX_GROUPS || ++x->depth > MAX_OPEN)
-        return fail(x, "more groups than can be kept book of (1000, 200 deep)");
+        return fail(x, "more groups than the limit (1000, 200 deep)");
     repeatable = capture || peek(x, 2) == ':' || (x->lenient && peek(x, 2) != '<');
     ah_buf_put(x->out, capture ? (ah_slice)AH_LIT("(") : (ah_slice){x->text.p + x->at, n});
     if (capture && peek(x, 1) == '?') {
@@ -569,7 +569,7 @@ static bool put_reference(regex *x, size_t capture, size_t at)
 {
     if (!capture || capture > x->n_captures) {
         x->at = at;
-        return fail(x, "a reference to a group that is not there");
+        return fail(x, "a reference to a missing group");
     }
     if (x->n_refs == MAX_GROUPS)
         return fail(x, "more than 1000 references");
@@ -665,7 +665,7 @@ static const char *wrong_times(const regex *x, size_t least, size_t most)
     bool many = least > MAX_TIMES || (most > MAX_TIMES && most != SIZE_MAX);
 
     return !x->repeatable            ? "nothing to repeat"
-           : most < least            ? "a quantifier that ends before it begins"
+           : most < least            ? "a quantifier whose maximum is below its minimum"
            : many && !x->syntax_only ? "a quantifier of more than 65535"
                                      : NULL;
 }
@@ -677,7 +677,7 @@ static bool put_quantifier(regex *x)
 
     if (!take_quantifier(x, &least, &most)) {
         if (!x->lenient)
-            return fail(x, "a { that counts nothing (write \\{)");
+            return fail(x, "a { without a count (write \\{)");
         x->at++;
         put_char(x, '{');
         x->last = 0;
@@ -742,8 +742,7 @@ static bool put_simple(regex *x)
     int c = peek(x, 0);
 
     if (!x->lenient && (c == ']' || c == '}'))
-        return fail(x, c == ']' ? "a ] that closes nothing (write \\])"
-                                : "a } that closes nothing (write \\})");
+        return fail(x, c == ']' ? "a ] without a [ (write \\])" : "a } without a { (write \\})");
     if (c == '|') {
         end_alternative(x);
         x->groups[x->here].alternatives++;

@@ -387,7 +387,7 @@ void ah_driver_run_cancel(ah_driver_run *d, ah_status status, const char *why)
     ah_driver_run_wake(d);
     for (ah_driver_run *c = d->host->runs; c; c = c->next)
         if (c != d && ah_driver_run_within(c, d)) {
-            ah_run_cancel(c->run, status, "the run around this one was cancelled");
+            ah_run_cancel(c->run, status, "the enclosing run was cancelled");
             ah_driver_run_wake(c);
         }
 }

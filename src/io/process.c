@@ -324,7 +324,8 @@ ah_status ah_process_write(ah_process *p, ah_slice bytes, ah_err *err)
 {
     if (p->in < 0 || p->close_input)
         return ah_err_set(err, AH_INTERNAL,
-                          "'%s' takes no more input: it has closed it, or has ended", p->program);
+                          "'%s' takes no more input: it has closed its input, or has ended",
+                          p->program);
     if (p->passed && bytes.n > p->input.max - p->input.len)
         drop_passed(p);
     ah_buf_put(&p->input, bytes);

@@ -118,7 +118,8 @@ static void tell_foreign(lua_State *L, ah_err *err)
 
     memcpy(why, err->message, sizeof why);
     ah_err_set(err, AH_PROVIDER,
-               "the conversation was held with '%s', which is no model here: give model = ... (%s)",
+               "the conversation was held with '%s', which is not known here: give model = ... "
+               "(%s)",
                lua_tostring(L, -1), why);
 }
 

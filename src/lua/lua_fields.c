@@ -95,7 +95,7 @@ int ah_lua_unknown(lua_State *L, const char *what, const char *const *known, ah_
 
     luaL_checkstack(L, 6, what);
     if (in)
-        ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'; it stands in '%s': %s = { %s = ... }",
+        ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'; it belongs in '%s': %s = { %s = ... }",
                      what, AH_FMT(key), in, in, field);
     if (!(meant = push_meant(L, known, key)))
         meant = push_few(L, known);

@@ -61,7 +61,7 @@ static void take_one(lua_State *L, const speaker *who)
         !push_model_of(L, name, value))
         luaL_error(L,
                    "%s: field '%s' must be \"provider/model\", or a table with model = "
-                   "\"provider/model\" and what is known of it",
+                   "\"provider/model\" and its properties",
                    who->what, lua_tostring(L, name));
     model.p = lua_tolstring(L, -1, &model.n); /* -- ... aliases name value model */
     if (lua_istable(L, value))

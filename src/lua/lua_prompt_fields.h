@@ -30,7 +30,7 @@ void ah_prompt_fields_copy(lua_State *L, ah_prompt_fields *p, const ah_prompt_fi
                            ah_session *session, ah_registry *tools);
 void ah_prompt_fields_clear(ah_prompt_fields *p);
 
-/* Adds the prompt's tools, and read_section if a section is summarised or `offered` (it was offered
+/* Adds the prompt's tools, and read_section if a section is summarized or `offered` (it was offered
  * before). Tools of sections that the session opens are marked to be left out if there is no room.
  * Raises AH_PROMPT_VALIDATION if a tool already has one of their names. */
 void ah_prompt_fields_tools(lua_State *L, ah_prompt_fields *p, bool offered, ah_changes *tools);

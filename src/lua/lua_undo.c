@@ -85,8 +85,7 @@ static void warn(const ah_undo *u, const ah_err *err)
     const ah_call *call = u->part.in->owner;
     char words[1200];
 
-    ah_print(words, sizeof words,
-             "an object that was to be set back after a failed call could not be: %s",
+    ah_print(words, sizeof words, "an object could not be restored after a failed call: %s",
              err->message);
     if (call)
         ah_run_warn(call->run, ah_slice_of(words));

@@ -168,8 +168,7 @@ bool ah_watch_failed(const ah_watch *w, ah_err *err)
     case AH_IN_TIME:
         return false;
     case AH_WATCH_OVER_WORK:
-        ah_err_set(err, AH_INTERNAL,
-                   "its code was at work for more than %g seconds and was stopped%s",
+        ah_err_set(err, AH_INTERNAL, "its code ran for more than %g seconds and was stopped%s",
                    (double)w->work_ms / 1000, w->advice ? w->advice : "");
         break;
     case AH_WATCH_OVER_RUN:
@@ -181,7 +180,7 @@ bool ah_watch_failed(const ah_watch *w, ah_err *err)
     case AH_WATCH_OVER_TIME:
     case AH_WATCH_OVER_AROUND:
         ah_err_set(err, AH_INTERNAL,
-                   "its code was stopped: the time of the call around it is over");
+                   "its code was stopped: the time of the enclosing call is over");
         break;
     }
     return true;

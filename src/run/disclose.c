@@ -84,7 +84,7 @@ static bool opens_with(const ah_disclosure *d, ah_slice path)
     return v == AH_FULL && ah_rendered_prompt_opens(d->here, path);
 }
 
-/* For an ah_override_source; ud is an ah_disclosure. A section that is off counts as summarised. */
+/* For an ah_override_source; ud is an ah_disclosure. A section that is off counts as summarized. */
 static bool find_here(void *ud, ah_slice path, ah_visibility *out)
 {
     const ah_disclosure *d = ud;

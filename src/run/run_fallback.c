@@ -27,8 +27,8 @@ static ah_adapter *next_one(ah_run *run)
         if (!a->begins_only || !has_answered(run->cfg.transcript))
             return a;
         ah_log_put(run->cfg.log, AH_LOG_WARNING,
-                   "fallback %s/%s is passed over: it cannot go on here", a->provider->data,
-                   a->model->data);
+                   "fallback %s/%s is skipped: it cannot continue this conversation",
+                   a->provider->data, a->model->data);
     }
     return NULL;
 }

@@ -254,12 +254,12 @@ void schema_fault_unknown(checker *c, uint32_t i, ah_slice name, const place *at
 void schema_check_because(checker *c, uint32_t i, subject *v, marks *m, const reason *why);
 /* Appends " (because kind is "file")" if faults at this place have a reason. */
 void schema_put_reason(checker *c, ah_buf *b, const place *at);
-/* Returns "; leave the quotes out" or the like if the string contains a value of one of the
+/* Returns "; send it without quotes" or the like if the string contains a value of one of the
  * types; otherwise NULL. */
 const char *schema_string_hint(checker *c, const subject *v, unsigned types);
 /* Appends "; leave it out instead" if the value is null and an optional member. */
 void schema_put_null_hint(const checker *c, ah_buf *b, const subject *v);
-/* Appends "; did you mean it by 'Path'?" if an undeclared member has a name near this one. */
+/* Appends "; found a similar name, 'Path'" if an undeclared member has a name near this one. */
 void schema_put_misspelt(const checker *c, ah_buf *b, const subject *v, range declared,
                          ah_slice name);
 /* Returns the node that checks the value at this place (the outermost of several), or NONE. */

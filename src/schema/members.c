@@ -59,9 +59,8 @@ ah_status schema_compile_format(compiler *c, const clause *q)
     if (!schema_clause_text(c, q, &text))
         return ah_err_nomem(c->err);
     if ((format = schema_find_format(text)) == NONE)
-        return asserted
-                   ? schema_refuse_clause(c, q, "is none that can be asserted, as $schema wants it")
-                   : AH_OK;
+        return asserted ? schema_refuse_clause(c, q, "cannot be asserted, as $schema requires")
+                        : AH_OK;
     if ((o = schema_op_of(c, q->node, OP_FORMAT)) == NONE)
         return ah_err_nomem(c->err);
     op_at(c->s, o)->rest = format;

@@ -119,7 +119,7 @@ ah_status ah_fs_glob(ah_fs *fs, ah_slice folder, ah_slice pattern, ah_fs_items *
 typedef struct ah_fs_grep {
     ah_slice pattern, in, glob; /* glob.p NULL: all files except those that begin with `.` */
     bool plain;                 /* the pattern is literal text */
-    bool ignore_case;           /* of ASCII letters, for plain text */
+    bool ignore_case;           /* of ASCII letters only in a build without PCRE2 */
     bool count;                 /* one item per file with matches */
     size_t context;             /* lines before and after each match, at most AH_FS_MAX_CONTEXT */
 } ah_fs_grep;

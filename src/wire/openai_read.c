@@ -338,7 +338,7 @@ static ah_status find_ours(reader *x, ah_slice number, bool *ours, ah_err *err)
     if (!*ours || x->r.pieces)
         return AH_OK;
     if (x->chosen)
-        return ah_wire_reader_bad(&x->r, err, "the answer's choices[%lld].index is 0 once more",
+        return ah_wire_reader_bad(&x->r, err, "the answer's choices[%lld].index is 0 a second time",
                                   (long long)position);
     x->chosen = true;
     return AH_OK;

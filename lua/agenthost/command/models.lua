@@ -129,10 +129,10 @@ end
 -- Texts for the origin of a fact about a model.
 local FROM = {
   table = "the table of models",
-  newest = "newer than the table of models: as the newest of its family",
+  newest = "newer than the table of models: treated as the newest of its family",
   alias = "ah.alias",
   settings = "the configuration",
-  default = "no family is known: careful defaults",
+  default = "unknown family: conservative defaults",
 }
 
 local function origin(said)

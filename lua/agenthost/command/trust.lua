@@ -206,7 +206,7 @@ end
 
 local function run(flags, words, out)
   if flags.list and (flags.remove or words[1]) or flags.list and flags.yes then
-    return 2, "--list stands alone\nSee agenthost trust --help."
+    return 2, "--list takes no other option or operand\nSee agenthost trust --help."
   end
   if flags.list then
     return list_all(flags, out)

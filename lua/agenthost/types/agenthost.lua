@@ -242,21 +242,21 @@ function ah.image(from) end
 
 -- fields of ah.MessageCall (make generate)
 ---@class ah.MessageCall
----@field id string id of the call; its result has the same
----@field name string name of the tool
----@field arguments? string|table the arguments; in a run's messages they are JSON text
+---@field id string the id of the call, which its result repeats
+---@field name string the name of the tool
+---@field arguments? string|table the arguments; in messages that a run returns, JSON text
 -- end of ah.MessageCall
 
 -- fields of ah.Message (make generate)
 ---@class ah.Message
----@field role "system"|"user"|"assistant"|"tool" the sender
----the text; a list of parts if the message has more than text
+---@field role "system"|"user"|"assistant"|"tool" the author of the message
+---the text; a list of parts if there is more than text
 ---@field content? string|(string|ah.Image|{ type: string, text: string? })[]
----@field tool_calls? ah.MessageCall[] calls of an `assistant`
----@field tool_call_id? string of `tool`: id of the call with this result
----@field name? string of `tool`: name of the tool
+---@field tool_calls? ah.MessageCall[] of `assistant`: its calls
+---@field tool_call_id? string of `tool`: the id of the call
+---@field name? string of `tool`: the name of the tool
 ---@field success? boolean of `tool`: false if the call failed
----@field timestamp? number seconds: since 1970
+---@field timestamp? number seconds: the time since 1970
 -- end of ah.Message
 
 ---@class ah.Usage tokens of a run
@@ -1017,7 +1017,9 @@ function ah.retract(instance) end
 ---@field params_type? string
 ---@field provider_class? string
 ---@field asks? string[] with `waiting`: ids of the asks
----@field reason? string with `http`: refused, dns, tls, ... (docs/reference/errors.md)
+---with `http`: refused, dns, tls, ... (docs/reference/errors.md); with `usage` of `ah.load`:
+---not_found, unreadable or damaged
+---@field reason? string
 ---@field requested_overrides? table<string, "full"|"summary"> with `visibility_expansion_required`
 ---@field section_keys? string[] with `visibility_expansion_required`
 
@@ -1108,7 +1110,8 @@ function ah.error(what) end
 
 -- fields of ah.Script (make generate)
 ---@class ah.Script
----@field answer? fun(request: table): ah.Answer in place of turns: returns a turn for each request
+---in place of turns: returns a turn for each request
+---@field answer? fun(request: table): ah.ScriptedAnswer
 ---@field rules? ah.ScriptedRule[] in place of both: the first rule that matches answers
 ---@field returns? table<string, any> doubles of tools, by name
 ---a call of a tool that the request does not offer, or with arguments that the tool does not take,
@@ -1119,13 +1122,13 @@ function ah.error(what) end
 ---the model cannot continue a conversation in which another model has spoken: as a fallback it is
 ---skipped
 ---@field begins_only? boolean
----@field [integer] ah.Answer
+---@field [integer] ah.ScriptedAnswer
 -- end of ah.Script
 
----@alias ah.Answer string|ah.Turn|fun(request: table): string|ah.Turn
+---@alias ah.ScriptedAnswer string|ah.Turn|fun(request: table): string|ah.Turn
 
 ---Returns a model that plays the answers of a test (docs/reference/scripted.md).
----@param turns ah.Script|fun(request: table): ah.Answer
+---@param turns ah.Script|fun(request: table): ah.ScriptedAnswer
 ---@return ah.Adapter
 function ah.scripted(turns) end
 
@@ -1199,7 +1202,7 @@ function ah.adapter(spec) end
 ---@class ah.ConformanceSpec
 ---`serve(turns)`: sets up a model that answers with these turns, as a scripted model does, through
 ---the adapter under test
----@field serve fun(turns: ah.Answer[]): table
+---@field serve fun(turns: ah.ScriptedAnswer[]): table
 ---@field capabilities? string[] what the adapter can do beyond what all adapters can
 ---@field only? string runs only the cases whose name contains it
 -- end of ah.ConformanceSpec
@@ -1680,7 +1683,7 @@ function ah.resource(config) end
 ---@field path? string a file or folder
 ---@field glob? string of the files
 ---@field plain? boolean the pattern is the text itself
----@field ignore_case? boolean of ASCII letters of a plain text
+---@field ignore_case? boolean of letters; without PCRE2, of ASCII letters
 ---@field context? integer lines before and after each
 ---@field count? boolean how many a file has, in place of the lines
 ---@field max? integer how many are given
