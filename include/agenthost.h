@@ -85,7 +85,7 @@ typedef enum ah_status {
     /* "internal": no memory, or max_memory is reached. Free some memory and repeat the call. */
     AH_NOMEM = -2,
     /* The call itself is wrong: an argument, a field of a config, a file that cannot be read,
-     * or a call at a time or place that does not allow it. A mistake of the program: repeating
+     * or a call at a time or place that does not allow it. An error of the program: repeating
      * the call does not help. */
     AH_USAGE = -3,
     /* A declaration is wrong: a tool, a schema, a section, a prompt, or a name that is taken.
@@ -98,8 +98,7 @@ typedef enum ah_status {
      * again, or use another model or schema. */
     AH_PROMPT_EVALUATION = -6,
     /* A text is not JSON, or a value does not match its schema (ah_tool_done, ah_ask_close,
-     * ah_call_tool, ah_alias, ah_defaults), or a policy refused the call (ah_call_tool). Correct
-     * the value. */
+     * ah_call_tool), or a policy refused the call (ah_call_tool). Correct the value. */
     AH_TOOL_VALIDATION = -7,
     /* No tool has this name (ah_call_tool, ah_remove_tool, ah_agent_open), or it has no
      * handler. The run: the model called unknown tools too often. */
@@ -107,7 +106,7 @@ typedef enum ah_status {
     /* "max_iterations_exceeded". The run: max_iterations is reached. Run again to go on, or raise
        the limit. */
     AH_MAX_ITERATIONS = -9,
-    /* A script called ah.tools_of or ah.retract with an object that is no valid entity. Correct
+    /* A script called ah.tools_of or ah.retract with an object that is not a valid entity. Correct
      * the script. In a run it is a warning only. */
     AH_INVALID_TOOL_PROVIDER = -10,
     /* "visibility_expansion_required". The run: the model's session would have to restart more
@@ -300,8 +299,7 @@ AH_API ah_status ah_open(const ah_config *cfg, ah_host **out);
 AH_API void ah_close(ah_host *host);
 AH_API void *ah_user(const ah_host *host); /* returns `user` of the config */
 
-/* An error. `message` of ah_last_error, and its other strings, are valid until the next call
- * that fails, and `json` until the next ah_last_error. */
+/* An error. The strings of ah_last_error are valid until the next call that fails. */
 typedef struct ah_error {
     ah_status status;
     const char *code;    /* "deadline_exceeded"; static */
@@ -312,7 +310,7 @@ typedef struct ah_error {
     const char *json; /* all fields as an object (docs/reference/errors.md), "" without an error */
 } ah_error;
 /* Returns the error of the host's last failed call, never NULL; with status AH_OK if none
- * failed. Each call fills the same struct anew. */
+ * failed. Each call of it fills the same struct. */
 AH_API const ah_error *ah_last_error(ah_host *host);
 /* Returns the message of ah_last_error; if a script raised the error, the traceback follows.
  * Valid until the next call that fails. For a NULL host: a message that there is no host. */
@@ -352,7 +350,8 @@ AH_API int64_t ah_counter(const ah_host *host, const char *name);
  * ignored. If another tool has the name, the call fails with AH_PROMPT_VALIDATION and nothing
  * is handed over. */
 AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **argv);
-/* Runs text in memory as ah_script does. `name` is used in messages, tracebacks and arg[0]. */
+/* Runs text in memory as ah_script does. `name` is used in messages, tracebacks and arg[0];
+ * NULL: "script". */
 AH_API ah_status ah_load(ah_host *host, const char *name, const char *text, size_t len, int argc,
                          char **argv);
 /* Waits until all tasks that scripts have started at their top have ended (ah.spawn). Without this
@@ -365,16 +364,17 @@ AH_API const char *ah_returned(const ah_host *host);
 
 /* Sets names and facts of models for this host, as `models.NAME` of the settings: a JSON object
  * that maps each name to "provider/model" or to a row (docs/reference/models.md). Those of
- * scripts (ah.alias) replace them. If one is wrong it fails with AH_TOOL_VALIDATION (not JSON),
- * AH_USAGE or AH_INTERNAL, and entries before the wrong one may have been set. */
+ * scripts (ah.alias) replace them. Fails with AH_NOMEM, or with AH_USAGE if the text is not JSON
+ * (the message has line and column) or if an entry is wrong (the message has its name); entries
+ * before the wrong one may have been set. */
 AH_API ah_status ah_alias(ah_host *host, const char *json);
 /* Sets defaults for all runs of this host that begin from now on: a JSON object with the fields
  * max_iterations, on_max, on_empty, max_tools, timeout, retries of ah.run, and the objects http
  * (its times), options (temperature, max_tokens, top_p, seed, reasoning, cache) and budget
  * (without prices), as in docs/reference/run.md. Values of a script, and options that a saved
  * conversation has, take precedence, member by member in these three objects. Each call
- * replaces the one before; {} removes all. Fails with AH_TOOL_VALIDATION (not JSON), AH_USAGE
- * or AH_INTERNAL. */
+ * replaces the one before; {} removes all. Fails with AH_NOMEM, or with AH_USAGE if the text is
+ * not JSON or a field is wrong; the message has the place. */
 AH_API ah_status ah_defaults(ah_host *host, const char *json);
 
 /* -- tools --------------------------------------------------------------------------------- */
@@ -398,7 +398,7 @@ typedef struct ah_tool_config {
     const char *result;           /* JSON Schema of the value; NULL: anything */
     bool parallel;                /* may run beside its neighbours in one answer */
     double timeout;               /* seconds for one call; 0: the limit of the run */
-    const char *full_description; /* replaces it for the model: UTF-8, at most 16 KiB; NULL: none */
+    const char *full_description; /* for the model; UTF-8, at most 16 KiB; NULL: `description` */
     bool coerce; /* arguments of a wrong type are converted if their meaning is certain */
     /* limit in bytes of a result for the model (docs/reference/run.md); 0: 64 KiB */
     size_t max_result;
@@ -486,8 +486,8 @@ typedef struct ah_tokens {
     double cost; /* US dollars */
 } ah_tokens;
 
-/* The result of a run. Valid until the next ah_agent_run, ah_agent_start or ah_agent_close of
- * its agent. */
+/* The result of a run. Valid until the handle begins its next run, or until its
+ * ah_agent_close. */
 typedef struct ah_reply {
     int64_t run;      /* number of the run */
     ah_status status; /* AH_OK: the run has an answer */
@@ -505,16 +505,16 @@ typedef struct ah_reply {
 /* Runs the agent with `text` (NULL: nothing new) until it has an answer, and does the work of
  * the whole host meanwhile. Returns the status of the reply, or the reason why no run began:
  * AH_USAGE if the agent is at work, or if the text is not UTF-8 or there is nothing to answer;
- * AH_CANCELLED after ah_terminate; AH_NOMEM. The earlier reply is discarded even if no run
- * begins, unless the call is refused. A cancel that came before this call has no effect. */
+ * AH_CANCELLED after ah_terminate; AH_NOMEM. If no run begins, the earlier reply stays. A cancel
+ * that came before this call has no effect. */
 AH_API ah_status ah_agent_run(ah_agent *agent, const char *text);
 /* Begins a run and returns: ah_step does the work, and the event `done` reports the end. Fails
  * as ah_agent_run, and with AH_BUDGET while max_events events `done` are unread. In `call` of a
- * tool, the run is no part of the call and may outlive it. */
+ * tool, the run is not part of the call and may outlive it. */
 AH_API ah_status ah_agent_start(ah_agent *agent, const char *text);
 /* Queues a message: for the run at work, which goes on after its answer, otherwise for the next
- * run. In `call` of a tool it is part of the call: sent if the call succeeds. A NULL text is
- * empty. Fails with AH_USAGE if the text is not UTF-8, AH_GUARD, AH_NOMEM. */
+ * run. In `call` of a tool it is part of the call: sent if the call succeeds. Fails with
+ * AH_USAGE if the text is NULL, empty or not UTF-8; AH_GUARD; AH_NOMEM. */
 AH_API ah_status ah_agent_send(ah_agent *agent, const char *text);
 /* Ends the run that this handle began, in the next step, with AH_CANCELLED. Without a run it
  * does nothing. */
@@ -523,8 +523,7 @@ AH_API bool ah_agent_at_work(const ah_agent *agent); /* true during a run of thi
 AH_API void *ah_agent_user(const ah_agent *agent);   /* NULL until set */
 AH_API void ah_agent_set_user(ah_agent *agent, void *user);
 
-/* Returns the reply of the handle's last run; NULL before the first run, during a run, and
- * after a run that did not begin. */
+/* Returns the reply of the handle's last run; NULL before the first run and during a run. */
 AH_API const ah_reply *ah_agent_reply(const ah_agent *agent);
 /* Each returns JSON. NULL: no memory, or, of the reply, no reply. Messages and transcript are valid
  * until the next call of the function with this agent, the reply as long as ah_agent_reply.

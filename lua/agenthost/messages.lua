@@ -3,7 +3,6 @@
 -- A message is { role, content, tool_calls, tool_call_id, name, timestamp }. content is a string,
 -- or a list of parts if there is more than text. Image data is bytes in messages, base64 in
 -- entries. Times are in seconds.
--- entries base64. Times are seconds.
 local ah = ...
 
 local M = {}
@@ -144,26 +143,28 @@ end
 
 local read_call = ah._reader {
   what = "messages: tool_calls", type = "ah.MessageCall", rows = {
-    { name = "id", kinds = "string", needed = true, doc = "by which its result names it" },
-    { name = "name", kinds = "string", needed = true, doc = "of the tool" },
+    { name = "id", kinds = "string", needed = true,
+      doc = "the id of the call, which its result repeats" },
+    { name = "name", kinds = "string", needed = true, doc = "the name of the tool" },
     { name = "arguments", kinds = "string table", default = "{}", is = "JSON text or table",
-      doc = "JSON text in what a run returns" },
+      doc = "the arguments; in messages that a run returns, JSON text" },
   },
 }
 local read_message = ah._reader {
   what = "messages", type = "ah.Message", rows = {
     { name = "role", kinds = "string", words = "system user assistant tool", needed = true,
-      doc = "who says it" },
+      doc = "the author of the message" },
     { name = "content", kinds = "any",
       type = "string|(string|ah.Image|{ type: string, text: string? })[]",
-      doc = "what is said; a list of parts where there is more than text" },
-    { name = "tool_calls", kinds = "list", type = "ah.MessageCall[]", doc = "of an assistant" },
-    { name = "tool_call_id", kinds = "string", doc = "of a tool: the call whose result this is" },
-    { name = "name", kinds = "string", doc = "likewise: the tool's" },
+      doc = "the text; a list of parts if there is more than text" },
+    { name = "tool_calls", kinds = "list", type = "ah.MessageCall[]",
+      doc = "of `assistant`: its calls" },
+    { name = "tool_call_id", kinds = "string", doc = "of `tool`: the id of the call" },
+    { name = "name", kinds = "string", doc = "of `tool`: the name of the tool" },
     { name = "success", kinds = "boolean", default = true,
-      doc = "likewise: false where it failed" },
+      doc = "of `tool`: false if the call failed" },
     { name = "timestamp", kinds = "number", least = 0, most = 1e12, unit = "seconds",
-      doc = "since 1970" },
+      doc = "the time since 1970" },
   },
 }
 

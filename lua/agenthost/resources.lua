@@ -42,11 +42,11 @@ end
 local function check_path(container, key)
   for _, k in ipairs(container.path) do
     if k == key then
-      fail("prompt_validation", "they need each other: %s", path_to(container, key))
+      fail("prompt_validation", "they depend on each other: %s", path_to(container, key))
     end
   end
   if #container.path >= MAX_DEPTH then
-    fail("prompt_validation", "more than %d need each other: %s", MAX_DEPTH,
+    fail("prompt_validation", "more than %d depend on each other: %s", MAX_DEPTH,
       path_to(container, key))
   end
 end
@@ -94,7 +94,7 @@ local function resolve(s, key, def)
   elseif def.scope == "prototype" then
     return make(container, s.ctx and s or container, key, def, s.ctx or container.ctx)
   elseif not s.ctx then
-    fail("prompt_validation", "a singleton outlives what is of one call: %s",
+    fail("prompt_validation", "a singleton cannot need a resource of one call: %s",
       path_to(container, key))
   end
   return make_once(container, s, key, def, s.ctx)
@@ -255,7 +255,7 @@ end
 function M.filesystem(view)
   local key, several = key_of_files(views[view].container.defs)
   if several then
-    fail("usage", "several are file systems; ctx.filesystem is the one named 'filesystem'")
+    fail("usage", "several are filesystems; ctx.filesystem is the one named 'filesystem'")
   end
   return key and view:get(key)
 end

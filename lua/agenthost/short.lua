@@ -53,7 +53,7 @@ local function choice(at, words)
     if word == "" then
       fail(at, "an empty word in the choice '%s'", words)
     elseif IS_TYPE[word] then
-      fail(at, "'%s' in the choice '%s' is a type; several types are said with ah.schema",
+      fail(at, "'%s' in the choice '%s' is a type; use ah.schema for several types",
         word, words)
     elseif seen[word] then
       fail(at, "'%s' comes twice in the choice '%s'", word, words)

@@ -94,7 +94,7 @@ describe("base64", function()
     end
   end)
 
-  it("refuses bits that belong to no byte", function()
+  it("refuses unused bits that are not 0", function()
     for i = 0, 63 do
       local letter = ALPHABET:sub(i + 1, i + 1)
       assert.equal(i % 16 == 0, take("A" .. letter .. "==") ~= nil, letter)

@@ -186,12 +186,13 @@ describe("ah.base64url", function()
     end
   end)
 
-  it("refuses padding, an end within a byte, and bits that belong to no byte", function()
-    for text, words in pairs { ["Zg=="] = "padding, which it does not have, at byte 3",
+  it("refuses padding, an end within a byte, and unused bits that are not 0", function()
+    for text, words in pairs { ["Zg=="] = "padding, which it does not use, at byte 3",
       Zm9vZ = "an end within a byte, at byte 6", A = "an end within a byte, at byte 2",
-      Zh = "bits that belong to no byte, at byte 2", Zm9 = "bits that belong to no byte, at byte 3",
-      ["Zm 9v"] = "none of its letters, at byte 3", ["Zm9v\n"] = "none of its letters, at byte 5",
-      ["+/+/"] = "none of its letters, at byte 1" } do
+      Zh = "unused bits that are not 0, at byte 2", Zm9 = "unused bits that are not 0, at byte 3",
+      ["Zm 9v"] = "a byte outside of its alphabet, at byte 3",
+      ["Zm9v\n"] = "a byte outside of its alphabet, at byte 5",
+      ["+/+/"] = "a byte outside of its alphabet, at byte 1" } do
       local bytes, message = decode(text)
       assert.is_nil(bytes, text)
       assert.equal(words, message:sub(-#words))

@@ -144,7 +144,7 @@ return ah.agent { model = "demo/echo",
 local inner = ah.agent { model = "demo/echo" }
 return ah.agent { model = "demo/echo", setup = function() inner:run "x" end }]])
     assert.equal(0, r.code)
-    has(r.out, "`setup` begins a run")
+    has(r.out, "`setup` is called when a run begins")
   end)
 end)
 

@@ -104,7 +104,6 @@ describe("agenthost check", function()
   it("lists every fault of a declaration, at its line", function()
     assert.same({
       "3: tool: name 'Find it' must be 1 to 64 of a-z, 0-9, _ and -; write 'find_it'",
-      "3: ah.tool: field 'description' is missing",
       "3: ah.tool: unknown field 'desc' (did you mean 'description'?)",
       "3: ah.tool: handlers are function(args, ctx); this one has 3 parameters",
       "3: params.a: 'strng' is no type (did you mean 'string'?)",
@@ -140,11 +139,29 @@ describe("agenthost check", function()
         options = { temprature = 1, seed = 2 }, on = { done = print, dnoe = print } }]]))
   end)
 
+  it("reports a misspelt field once", function()
+    assert.same({
+      "2: ah.tool: unknown field 'desciption' (did you mean 'description'?)",
+      "3: ah.agent: unknown field 'modle' (did you mean 'model'?)",
+    }, faults [[
+      local ah = require "agenthost"
+      local t = ah.tool { name = "t", desciption = "T.", handler = function() end }
+      return ah.agent { modle = "demo/echo", tools = { t } }]])
+  end)
+
   it("finds syntax errors, and what the script raises before its first run", function()
     assert.same({ "2: <name> expected near '='" }, faults("local x = 1\nlocal = 2"))
     assert.same({ "1: boom" }, faults("error('boom')"))
     assert.same({ "1: there" }, faults('error(require("agenthost").error { message = "there" })'))
     assert.same({ "0: not even a string" }, faults('error("not even a string", 0)'))
+  end)
+
+  it("leaves a script its strings after an error that it catches", function()
+    assert.same({ "0: mine 11" }, faults [[
+      local ah = require "agenthost"
+      function string.upper() return "mine" end
+      pcall(ah.agent, setmetatable({}, { __pairs = function() error "no" end }))
+      error(("x"):upper() .. " " .. "10" + 1, 0)]])
   end)
 
   it("holds examples of schemas against them", function()
@@ -195,7 +212,7 @@ describe("agenthost check", function()
     assert.truthy(notes[1]:find("^3: openai: no key"))
     assert.equal('4: no model is named: give model = "provider/model", --model or '
       .. "AGENTHOST_MODEL", notes[2])
-    assert.equal("2: tool 'a' is offered by nothing that was met: name it in a list of tools",
+    assert.equal("2: tool 'a' is in no list of tools of an agent or a run: add it to one",
       notes[3])
   end)
 
@@ -250,7 +267,8 @@ describe("agenthost check", function()
   end)
 
   it("tells when nothing was met, or the script left before", function()
-    has(select(1, inspect("check", "local x = 1")).out, "note: neither ah.run nor ah.agent was met")
+    has(select(1, inspect("check", "local x = 1")).out,
+      "note: neither ah.run nor ah.agent was reached")
     local r, path = inspect("check", "if not ... then os.exit(2) end")
     has(r.out, path .. ":1: note: os.exit(2) was called before any run")
     has_not(agenthost("check", path, "an argument").out, "os.exit")

@@ -105,7 +105,7 @@ describe("the configuration", function()
       ["log = loud"] = "config:1: log must be one of: error warning info debug",
       ["color=auto\ncolor=auto"] = "config:2: color is set twice",
       ["model = \"x"] = "config:1: the quotes around the value do not match",
-      ["= x"] = "config:1: what stands before '=' is no name",
+      ["= x"] = "config:1: the text before '=' is no name",
       ["model = a\27b"] = "config:1: the value holds a control character",
       ["model = a\0b"] = "not text",
     } do
@@ -147,7 +147,7 @@ describe("--env-file", function()
     for text, why in pairs {
       ["A=1\nsk-very-secret"] = ":2: expected NAME=VALUE",
       ["sk-very=secret"] = ":1: a variable's name has no '-'",
-      ["very secret=1"] = ":1: what stands before '=' is no name",
+      ["very secret=1"] = ":1: the text before '=' is no name",
       ["A='very-secret"] = ":1: the quotes around the value do not match",
       ["A=very\1secret"] = ":1: the value holds a control character",
     } do

@@ -482,7 +482,8 @@ describe("agenthost trust", function()
 
   it("says what is wrong with its words", function()
     for words, why in pairs {
-      ["--list x"] = "--list stands alone", ["a b"] = "takes one folder, found 'b' besides",
+      ["--list x"] = "--list takes no other option or operand",
+      ["a b"] = "takes one folder, found 'b' besides",
       ["no/such"] = "there is no folder 'no/such'", ["deep"] =
         "there is no agenthost.conf in 'deep'",
     } do

@@ -46,7 +46,7 @@ local to_euros = ah.tool { name = "to_euros", description = "Turns dollars into 
   params = { amount = "number", note = "string?" },
   handler = function(args) return { euros = 410, note = args.note } end }
 
--- Runs a conversation in which tools are added: those of a section that was summarised, those of an
+-- Runs a conversation in which tools are added: those of a section that was summarized, those of an
 -- entity that is discovered, and one that a handler adds.
 local function conversation(adapter, url, stream)
   local find = ah.tool { name = "find", description = "Finds a customer.",

@@ -378,7 +378,7 @@ describe("agenthost mock", function()
   it("warns where others may reach it", function()
     local m <close> = mock.start('return { "a" }', "--listen", "::1")
     has(m.url, "http://[::1]:")
-    has(m:errors(), "it is for tests")
+    has(m:errors(), "is for tests")
   end)
 
   it("tells the client why there is no turn for it", function()

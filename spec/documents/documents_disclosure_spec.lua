@@ -9,7 +9,7 @@ local tool, read, call, calls, turn = D.tool, D.read, D.call, D.calls, D.turn
 local SUFFIX =
   '---\n[This section is summarized. To view full content, call `read_section` with key "%s".]'
 
--- The document's usage example: tools in a summarised section. `more` are children, or other
+-- The document's usage example: tools in a summarized section. `more` are children, or other
 -- fields.
 local function research(more)
   local fields = {
@@ -26,7 +26,7 @@ local function research(more)
   return ah.prompt { ns = "example", key = "research", sections = { ah.section(fields) } }
 end
 
-local function summarised(key, tools, more)
+local function summarized(key, tools, more)
   local fields =
     { key = key, template = "All of " .. key, summary = "Sum of " .. key, visibility = "summary",
       tools = tools }
@@ -114,7 +114,7 @@ describe("the tool read_section", function()
     assert.equal("string", declared.parameters.properties.section_key.type)
   end)
 
-  it("is offered behind all other tools, and only where something is summarised", function()
+  it("is offered behind all other tools, and only where something is summarized", function()
     local s = D.run({ "done" }, { prompt = research(), tools = { tool "first" } })
     assert.equal("first read_section", s:offered(1))
     s = D.run({ calls("read_section", { section_key = "context" }), "done" },
@@ -132,7 +132,7 @@ describe("the tool read_section", function()
   it("has the value { content, expanded_tools } of the document", function()
     local seen = {}
     D.run({ read("context", "plain"), "done" }, {
-      prompt = ah.prompt { research():section "context", summarised "plain" },
+      prompt = ah.prompt { research():section "context", summarized "plain" },
       strategies = { function(m) seen[#seen + 1] = m.value end },
     })
     assert.same({ "search", "cite" }, seen[1].expanded_tools)
@@ -176,9 +176,9 @@ describe("the tool read_section", function()
     assert.equal(1, #s:of "tools_injected")
   end)
 
-  it("says so of a section that was never summarised, too", function()
+  it("says so of a section that was never summarized, too", function()
     local s = D.run({ read "open", "done" },
-      { prompt = ah.prompt { ah.section { key = "open", template = "O" }, summarised "shut" } })
+      { prompt = ah.prompt { ah.section { key = "open", template = "O" }, summarized "shut" } })
     assert.equal("Section is already expanded.\n\nO", s:results(1))
   end)
 
@@ -186,7 +186,7 @@ describe("the tool read_section", function()
     for _, mode in ipairs { "append", "restart" } do
       local session = ah.session()
       local s = D.run({ read "plain", read "plain", "done" },
-        { mode = mode, session = session, prompt = ah.prompt { summarised "plain" } })
+        { mode = mode, session = session, prompt = ah.prompt { summarized "plain" } })
       assert.same({ "Content of section 'plain':\n\nAll of plain",
         "Content of section 'plain':\n\nAll of plain" },
         s:results())
@@ -200,7 +200,7 @@ describe("the tool read_section", function()
   it("renders with the parameters of the run", function()
     local s = D.run({ read "papers", "done" }, {
       params = { subject = "möons" },
-      prompt = ah.prompt { summarised("papers", {}, { params = { subject = "string" },
+      prompt = ah.prompt { summarized("papers", {}, { params = { subject = "string" },
         template = "On ${subject}.", summary = "About ${subject}." }) },
     })
     assert.matches("About möons.", s.requests[1].system, 1, true)
@@ -209,7 +209,7 @@ describe("the tool read_section", function()
 
   it("cannot be declared by anybody else", function()
     local function in_section()
-      return ah.prompt { summarised("a", { tool "read_section" }) }
+      return ah.prompt { summarized("a", { tool "read_section" }) }
     end
     local function beside()
       return ah.run { model = D.model {}, prompt = research(), tools = { tool "read_section" },
@@ -221,9 +221,9 @@ describe("the tool read_section", function()
 
   it("does not reach what is disabled, nor what is below it", function()
     local off = ah.section { key = "off", template = "X", enabled = false,
-      summarised("in", { tool "x" }) }
+      summarized("in", { tool "x" }) }
     local s = D.run({ read("off", "off.in"), "done" },
-      { prompt = ah.prompt { off, summarised "a" } })
+      { prompt = ah.prompt { off, summarized "a" } })
     assert.same({ "Unknown section key: 'off'", "Unknown section key: 'off.in'" }, s:results())
   end)
 
@@ -235,14 +235,14 @@ end)
 
 describe("the suffix of a summary", function()
   it("is the document's, with tools and without", function()
-    local rendered = ah.prompt { research():section "context", summarised "plain" }:render()
+    local rendered = ah.prompt { research():section "context", summarized "plain" }:render()
     assert.equal("## Context\n\nResearch context available.\n\n" .. SUFFIX:format "context"
       .. "\n\nSum of plain\n\n" .. SUFFIX:format "plain", rendered.text)
   end)
 
   it("names the path of a nested section", function()
     local rendered = ah.prompt { ah.section { key = "guide",
-      summarised("deep", { tool "d" }) } }:render()
+      summarized("deep", { tool "d" }) } }:render()
     assert.equal("Sum of deep\n\n" .. SUFFIX:format "guide.deep", rendered.text)
     assert.same({ "guide.deep" }, rendered.summarized)
   end)
@@ -317,10 +317,10 @@ describe("injection", function()
     assert.equal("full", paths.context)
   end)
 
-  it("leaves what is summarised below it with its suffix, until it is read", function()
+  it("leaves what is summarized below it with its suffix, until it is read", function()
     for _, mode in ipairs { "append", "restart" } do
       local s = D.run({ read "context", read "context.deep", calls "d", "done" }, { mode = mode,
-        prompt = research { children = { summarised("deep", { tool "d" }) } } })
+        prompt = research { children = { summarized("deep", { tool "d" }) } } })
       assert.truthy(s:results(1):find(SUFFIX:format "context.deep", 1, true))
       assert.equal("read_section search cite", s:offered(2))
       assert.equal("read_section search cite d", s:offered(3))
@@ -331,7 +331,7 @@ describe("injection", function()
   it("reads a nested section though the one around it is still a summary", function()
     for _, mode in ipairs { "append", "restart" } do
       local s = D.run({ read "context.deep", calls "d", "done" }, { mode = mode,
-        prompt = research { children = { summarised("deep", { tool "d" }) } } })
+        prompt = research { children = { summarized("deep", { tool "d" }) } } })
       assert.matches("^Content of section 'context.deep':", s:results(1))
       assert.equal("done", s.reply.text)
     end
@@ -340,7 +340,7 @@ describe("injection", function()
   it("opens several sections in one answer, each once", function()
     for _, mode in ipairs { "append", "restart" } do
       local s = D.run({ read("a", "b", "a"), turn(call "ta", call "tb"), "done" }, { mode = mode,
-        prompt = ah.prompt { summarised("a", { tool "ta" }), summarised("b", { tool "tb" }) } })
+        prompt = ah.prompt { summarized("a", { tool "ta" }), summarized("b", { tool "tb" }) } })
       assert.same({ "ta", "tb" }, s.reply.injected_tools)
       assert.matches("^Section is already expanded%.", s:results(3))
       assert.same({ "ta", "tb" }, { s:results(4), s:results(5) })
@@ -408,7 +408,7 @@ describe("the event of an injection", function()
     local s = D.run({ read("a", "a.b"), "done" }, { prompt = ah.prompt {
       ah.section { key = "a", template = "A", tools = { tool "ta" }, summary = "S",
         visibility = "summary",
-        summarised("b", { tool "tb" }) } } })
+        summarized("b", { tool "tb" }) } } })
     local keys = {}
     for i, e in ipairs(s:of "tools_injected") do
       keys[i] = e.section_key .. "=" .. table.concat(e.tool_names, " ")
@@ -444,7 +444,7 @@ describe("the counters of disclosure", function()
   it("count nothing for sections without tools, unknown and expanded ones", function()
     local grown = D.grown(function()
       D.run({ read("plain", "none"), "done" },
-        { mode = "restart", prompt = ah.prompt { summarised "plain" } })
+        { mode = "restart", prompt = ah.prompt { summarized "plain" } })
     end)
     assert.same({ 0, 0, 0 },
       { grown["disclosure.dynamic"], grown["disclosure.restarts"], grown["tools.injected"] })
@@ -651,7 +651,7 @@ describe("a handler that raises visibility_expansion_required", function()
   it("may close one as well", function()
     local session = ah.session()
     local s = D.run({ calls "open", "done" }, { mode = "restart", session = session,
-      prompt = ah.prompt { research { visibility = "full" }:section "context", summarised "other" },
+      prompt = ah.prompt { research { visibility = "full" }:section "context", summarized "other" },
       tools = { opener { requested_overrides = { context = "summary" } } } })
     assert.equal("done", s.reply and s.reply.text or tostring(s.err))
     assert.equal("summary", session.visibility_overrides:latest().visibility)
@@ -671,7 +671,7 @@ describe("the 11th restart", function()
   it("ends the run, after exactly ten that are counted", function()
     local sections, turns = {}, {}
     for i = 1, 11 do
-      sections[i] = summarised("s" .. i, { tool("t" .. i) })
+      sections[i] = summarized("s" .. i, { tool("t" .. i) })
       turns[i] = read("s" .. i)
     end
     local s

@@ -6,7 +6,7 @@ local sound = require "support.sound"
 
 local tool, read, call, calls, turn = D.tool, D.read, D.call, D.calls, D.turn
 
-local function summarised(key, tools, more)
+local function summarized(key, tools, more)
   local fields = { key = key, template = "All of " .. key, summary = "Sum of " .. key,
     visibility = "summary", tools = tools }
   for k, v in pairs(more or {}) do
@@ -38,7 +38,7 @@ describe("sections and entities in one conversation", function()
         turn(call "find", call "customer_c1_spend"),
         turn(call "customer_c1_spend", call("read_section", { section_key = "crm" })),
         "done",
-      }, { mode = mode, discover = true, prompt = ah.prompt { summarised("crm", { find }) } })
+      }, { mode = mode, discover = true, prompt = ah.prompt { summarized("crm", { find }) } })
       assert.equal("done", s.reply and s.reply.text or tostring(s.err))
       assert.same({ "find", "customer_c1_spend" }, s.reply.injected_tools)
       assert.same({ "7", "7" }, { s:results(3), s:results(4) })
@@ -50,7 +50,7 @@ describe("sections and entities in one conversation", function()
   it("have a tool of each under one name kept apart: the first stays", function()
     local C = customer()
     local find = tool("find", { handler = function() return C { id = "1", spend = 7 } end })
-    local shut = summarised("a", { tool "customer_1_spend" })
+    local shut = summarized("a", { tool "customer_1_spend" })
     local s = D.run({ turn(call "find"), read "a", calls "customer_1_spend", "done" },
       { discover = true, tools = { find }, prompt = ah.prompt { shut } })
     assert.equal("7", s:results(3))
@@ -61,7 +61,7 @@ describe("sections and entities in one conversation", function()
   end)
 
   it("give an error in place of the first where on_conflict says so", function()
-    local shut = summarised("a", { tool "t", tool "u" })
+    local shut = summarized("a", { tool "t", tool "u" })
     local go = tool("go", { handler = function(_, ctx) ctx:add_tools(tool "t") end })
     local s = D.run({ calls "go", read "a" },
       { on_conflict = "error", tools = { go }, prompt = ah.prompt { shut } })
@@ -70,7 +70,7 @@ describe("sections and entities in one conversation", function()
   end)
 
   it("take the place of the first where on_conflict says so", function()
-    local shut = summarised("a", { tool("t", { handler = function() return "section's" end }) })
+    local shut = summarized("a", { tool("t", { handler = function() return "section's" end }) })
     local go = tool("go", { handler = function(_, ctx) ctx:add_tools(tool "t") end })
     for _, mode in ipairs { "append", "inline", "restart" } do
       local s = D.run({ calls "go", read "a", calls "t", "done" },
@@ -87,7 +87,7 @@ describe("names of ours", function()
       return D.run({ calls "go", read "a", turn(pick "u"), "done" },
         { on_conflict = how, brief = true,
         mode = "inline", tools = { go, tool "u" },
-          prompt = ah.prompt { summarised("a", { tool "t" }) } })
+          prompt = ah.prompt { summarized("a", { tool "t" }) } })
     end
     for _, name in ipairs { "read_section", "pick_tools" } do
       for _, how in ipairs { "skip", "replace" } do
@@ -102,7 +102,7 @@ describe("names of ours", function()
   it("cannot be taken away from under the model", function()
     local go = tool("go", { handler = function(_, ctx) ctx:remove_tools "read_section" end })
     local s = D.run({ calls "go", read "a", "done" },
-      { tools = { go }, prompt = ah.prompt { summarised("a", { tool "t" }) } })
+      { tools = { go }, prompt = ah.prompt { summarized("a", { tool "t" }) } })
     assert.equal("done", s.reply and s.reply.text or tostring(s.err))
     sound.check(s.reply:transcript())
   end)
@@ -113,7 +113,7 @@ describe("a section that was opened", function()
     for _, mode in ipairs { "append", "inline", "restart" } do
       local drop = tool("drop", { handler = function(_, ctx) ctx:remove_tools "t" end })
       local s = D.run({ read "a", calls "drop", calls "t", read "a", "done" },
-        { mode = mode, tools = { drop }, prompt = ah.prompt { summarised("a", { tool "t" }) } })
+        { mode = mode, tools = { drop }, prompt = ah.prompt { summarized("a", { tool "t" }) } })
       assert.matches("no longer available", s:results(3))
       assert.equal("done", s.reply.text)
       sound.check(s.reply:transcript())
@@ -127,7 +127,7 @@ describe("a section that was opened", function()
     for _, mode in ipairs { "append", "restart" } do
       local turns = { read "a", calls "close", "one" }
       local agent = D.agent(turns,
-        { mode = mode, tools = { close }, prompt = ah.prompt { summarised("a", { tool "t" }) } })
+        { mode = mode, tools = { close }, prompt = ah.prompt { summarized("a", { tool "t" }) } })
       assert(agent:run "First.")
       turns[1], turns[2], turns[3] = read "a", calls "t", "two"
       local reply = assert(agent:run "Again.")
@@ -138,7 +138,7 @@ describe("a section that was opened", function()
 
   it("says nothing of a sibling with the same beginning of its key", function()
     local s = D.run({ read "a", "done" },
-      { prompt = ah.prompt { summarised("a", { tool "t" }), summarised("a-b", { tool "u" }) } })
+      { prompt = ah.prompt { summarized("a", { tool "t" }), summarized("a-b", { tool "u" }) } })
     assert.same({ "t" }, s.reply.injected_tools)
   end)
 
@@ -147,14 +147,14 @@ describe("a section that was opened", function()
       call("read_section", { section_key = "a\0b" }),
         call("read_section", { section_key = { "a" } }),
       call("read_section", { section_key = "a.a.a.a" }), call("read_section", "null"),
-      call("read_section", '"a"')), "done" }, { prompt = ah.prompt { summarised("a",
+      call("read_section", '"a"')), "done" }, { prompt = ah.prompt { summarized("a",
         { tool "t" }) } })
     assert.same({ false, false, false, false, false, false }, s:successes())
     assert.equal("done", s.reply.text)
   end)
 
   it("32 levels deep is read by its path", function()
-    local section, path = summarised("k32", { tool "t" }), "k32"
+    local section, path = summarized("k32", { tool "t" }), "k32"
     for i = 31, 1, -1 do
       section, path = ah.section { key = "k" .. i, section }, ("k%d."):format(i) .. path
     end
@@ -164,7 +164,7 @@ describe("a section that was opened", function()
 
   it("keeps parameters given for its path", function()
     local function prompt()
-      return ah.prompt { summarised("a", { tool "t" },
+      return ah.prompt { summarized("a", { tool "t" },
         { params = { x = "string" }, template = "All ${x}", summary = "Sum ${x}" }) }
     end
     for _, mode in ipairs { "append", "restart" } do
@@ -182,7 +182,7 @@ describe("calls side by side", function()
     local fast = tool("fast", { parallel = true, handler = function() return "fast" end })
     local s = D.run({ turn(call "slow", call "fast", call("read_section", { section_key = "a" }),
       call "t", call "fast"), "done" }, { tools = { slow, fast },
-      prompt = ah.prompt { summarised("a", { tool "t" }) } })
+      prompt = ah.prompt { summarized("a", { tool "t" }) } })
     assert.same({ "slow", "fast", "t", "fast" },
       { s:results(1), s:results(2), s:results(4), s:results(5) })
   end)
@@ -271,7 +271,7 @@ describe("a nested run", function()
   it("whose outer call fails has its plan and its overrides dropped", function()
     local session = ah.session()
     ah.planning_section { session = session }
-    local prompt = ah.prompt { summarised("a", { tool "t" }) }
+    local prompt = ah.prompt { summarized("a", { tool "t" }) }
     local nested = tool("nested", { handler = function(_, ctx)
       D.run({ read "a", "inner" }, { session = ctx.session, prompt = prompt })
       ctx.session:dispatch(ah.planning.SetupPlan { objective = "O" })
@@ -286,7 +286,7 @@ describe("a nested run", function()
   end)
 
   it("that raises visibility_expansion_required opens in the run whose handler it is", function()
-    local prompt = ah.prompt { summarised("a", { tool "t" }) }
+    local prompt = ah.prompt { summarized("a", { tool "t" }) }
     local opener = tool("opener", { handler = function()
       error(ah.error { code = "visibility_expansion_required", message = "open it",
         requested_overrides = { a = "full" }, section_keys = { "a" }, reason = "r" })
@@ -434,7 +434,7 @@ describe("brief descriptions with the rest", function()
     local t = tool("t", { params = { n = "integer" }, full_description = "All of t." })
     for _, mode in ipairs(MODES) do
       local s = D.run({ read "a", turn(pick "t"), calls("t", { n = 1 }), "done" },
-        { mode = mode, brief = true, prompt = ah.prompt { summarised("a", { t }) } })
+        { mode = mode, brief = true, prompt = ah.prompt { summarized("a", { t }) } })
       assert.matches("^Selected t%.", s:results(2))
       assert.equal("t", s:results(3))
     end
@@ -454,7 +454,7 @@ describe("brief descriptions with the rest", function()
     local drop = tool("drop", { handler = function(_, ctx) ctx:remove_tools "t" end })
     local s = D.run({ calls "drop", turn(pick("t", "hidden")), "done" },
       { mode = "inline", brief = true,
-      tools = { tool "t", drop }, prompt = ah.prompt { summarised("a", { tool "hidden" }) } })
+      tools = { tool "t", drop }, prompt = ah.prompt { summarized("a", { tool "hidden" }) } })
     assert.is_false(s:successes()[2])
     assert.matches("^Unknown tools: t, hidden", s:results(2))
   end)
@@ -463,7 +463,7 @@ describe("brief descriptions with the rest", function()
     local t = tool("t", { params = { n = "integer" }, full_description = "All of t." })
     local s = D.run({ turn(pick "t"), read "a", calls("t", { n = 1 }), turn(pick "t"), "done" },
       { mode = "restart", brief = true, tools = { t },
-        prompt = ah.prompt { summarised("a", { tool "u" }) } })
+        prompt = ah.prompt { summarized("a", { tool "u" }) } })
     assert.equal("done", s.reply.text)
     assert.matches("^Already selected: t", s:results(4))
   end)
@@ -594,7 +594,7 @@ describe("strategies with the rest", function()
 
   it("see the readings of sections and may add to them", function()
     local s = D.run({ read "a", calls "extra", "done" },
-      { prompt = ah.prompt { summarised("a", { tool "t" }) },
+      { prompt = ah.prompt { summarized("a", { tool "t" }) },
       strategies = { function(m)
         if m.value and m.value.expanded_tools and #m.value.expanded_tools > 0 then
           return tool "extra"
@@ -608,7 +608,7 @@ describe("strategies with the rest", function()
     local s = D.run({ turn(call("read_section", { section_key = "a" }), call "t", call "key",
       call "t"), "done" },
       { tools = { tool "key" }, strategies = { ah.unlock { tools = "t", after = "key" } },
-        prompt = ah.prompt { summarised("a", { tool "t" }) } })
+        prompt = ah.prompt { summarized("a", { tool "t" }) } })
     assert.matches("^This tool is not yet available%.", s:results(2))
     assert.equal("t", s:results(4))
   end)
@@ -622,7 +622,7 @@ describe("a conversation with everything in it", function()
     C:tool { name = "look", description = "Looks.", handler = function(self) return self.n end }
     local find = tool("find", { handler = function() return C { id = "x", n = 1 } end })
     return { discover = true, tools = { find }, registry = ah.registry { tool "reg" },
-      prompt = ah.prompt { summarised("a", { tool "t" }), summarised("b", { tool "u" }) } }
+      prompt = ah.prompt { summarized("a", { tool "t" }), summarized("b", { tool "u" }) } }
   end
 
   for _, mode in ipairs(MODES) do
@@ -705,7 +705,7 @@ describe("limits with the rest", function()
     end
     for _, mode in ipairs { "append", "restart" } do
       local s = D.run({ read "a", calls "t1", "done" },
-        { mode = mode, max_tools = 4, prompt = ah.prompt { summarised("a", tools) } })
+        { mode = mode, max_tools = 4, prompt = ah.prompt { summarized("a", tools) } })
       assert.equal("done", s.reply and s.reply.text or tostring(s.err))
       assert.same({ "t1", "t2", "t3" }, s.reply.injected_tools)
       assert.is_true(#s:of "warning" >= 1)
@@ -716,7 +716,7 @@ describe("limits with the rest", function()
   it("a conversation that met max_tools can be saved and loaded", function()
     local turns = { read "a", "one" }
     local function prompt()
-      return ah.prompt { summarised("a", { tool "t1", tool "t2", tool "t3" }) }
+      return ah.prompt { summarized("a", { tool "t1", tool "t2", tool "t3" }) }
     end
     for _, mode in ipairs { "append", "restart" } do
       turns[1], turns[2] = read "a", "one"
@@ -751,7 +751,7 @@ describe("limits with the rest", function()
   it("eleven restarts in two runs are no failure: each run counts anew", function()
     local sections = {}
     for i = 1, 12 do
-      sections[i] = summarised("s" .. i, { tool("t" .. i) })
+      sections[i] = summarized("s" .. i, { tool("t" .. i) })
     end
     local turns = {}
     local agent = D.agent(turns, { mode = "restart", prompt = ah.prompt(sections) })
@@ -767,7 +767,7 @@ describe("limits with the rest", function()
   it("sections opened in one answer are one restart", function()
     local sections, keys = {}, {}
     for i = 1, 12 do
-      sections[i], keys[i] = summarised("s" .. i, { tool("t" .. i) }), "s" .. i
+      sections[i], keys[i] = summarized("s" .. i, { tool("t" .. i) }), "s" .. i
     end
     local s = D.run({ read(table.unpack(keys)), "done" },
       { mode = "restart", max_restarts = 1, loop_detector = false, prompt = ah.prompt(sections) })
@@ -795,12 +795,12 @@ end)
 describe("loading", function()
   it("takes sections in the array part, as ah.agent does", function()
     local turns = { read "a", "one" }
-    local agent, _, fields = D.agent(turns, { summarised("a", { tool "t" }) })
+    local agent, _, fields = D.agent(turns, { summarized("a", { tool "t" }) })
     assert(agent:run "First.")
     local path = os.tmpname()
     assert(agent:save(path))
     local loaded = assert(ah.load(path, { model = fields.model, log = D.nothing,
-      summarised("a", { tool "t" }) }))
+      summarized("a", { tool "t" }) }))
     os.remove(path)
     turns[1], turns[2] = calls "t", "two"
     assert.equal("two", assert(loaded:run "Again.").text)
@@ -843,7 +843,7 @@ describe("a system text that a strategy has set", function()
   it("stays when a section is opened, on both kinds of adapters", function()
     for _, mode in ipairs { "append", "inline", "restart" } do
       local s = D.run({ calls "go", read "a", "done" }, { mode = mode, tools = { tool "go" },
-        prompt = ah.prompt { summarised("a", { tool "t" }) }, strategies = { function(m)
+        prompt = ah.prompt { summarized("a", { tool "t" }) }, strategies = { function(m)
           if m.iteration == 1 then
             m:prompt "Set by the strategy."
           end

@@ -33,7 +33,7 @@ static void opened_wrongly(void)
     STATUS(host, ah_agent_open(host, "{\"model\":\"nothing\"}", &agent), AH_USAGE);
     STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"policies\":[true]}", &agent),
            AH_USAGE);
-    HAS(ah_errmsg(host), "field 'policies' takes what only a script has");
+    HAS(ah_errmsg(host), "field 'policies' takes functions or objects");
     STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"on\":true}", &agent), AH_USAGE);
     HAS(ah_errmsg(host), "ah_next_event");
     STATUS(host, ah_agent_open(host, "{\"model\":\"demo/echo\",\"tools\":[\"ad\"]}", &agent),
@@ -129,8 +129,11 @@ static void fails(void)
     HAS(ah_agent_reply_json(agent), "\"error\":{\"code\":\"max_iterations_exceeded\"");
     HAS(ah_last_error(host)->json, "\"max_iterations\":2");
     HAS(ah_errmsg(host), "(2)");
-    STATUS(host, ah_agent_run(agent, "\xff"), AH_USAGE); /* no run began: no reply either */
-    CHECK(ah_agent_reply(agent) == NULL && ah_agent_reply_json(agent) == NULL);
+    STATUS(host, ah_agent_run(agent, "\xff"), AH_USAGE); /* no run began: the reply stays */
+    CHECK(ah_agent_reply(agent)->status == AH_MAX_ITERATIONS);
+    HAS(ah_agent_reply_json(agent), "\"error\":{\"code\":\"max_iterations_exceeded\"");
+    STATUS(host, ah_agent_start(agent, "\xff"), AH_USAGE);
+    CHECK(ah_agent_reply(agent)->status == AH_MAX_ITERATIONS && !ah_agent_at_work(agent));
     STATUS(host, ah_agent_run(agent, NULL), AH_MAX_ITERATIONS); /* the conversation goes on */
     agent = agent_of(host, "{\"model\":\"slow\",\"timeout\":0.02}");
     STATUS(host, ah_agent_run(agent, "go"), AH_DEADLINE);
@@ -295,6 +298,7 @@ static void loses_events_in_bounds(void)
         n++;
     }
     CHECK(n == 2 && ah_last_error(host)->status == AH_BUDGET);
+    HAS(ah_errmsg(host), "the events `done` of 2 runs are unread: call ah_next_event");
     for (n = 0; (e = ah_next_event(host));)
         n += strcmp(e->type, "done") == 0;
     CHECK(n == 2);
@@ -361,6 +365,9 @@ static void is_sent_more(void)
     STATUS(host, ah_agent_start(agent, "first"), AH_OK);
     STATUS(host, ah_agent_send(agent, "second"), AH_OK);
     STATUS(host, ah_agent_send(agent, "\xff"), AH_USAGE);
+    STATUS(host, ah_agent_send(agent, NULL), AH_USAGE);
+    HAS(ah_errmsg(host), "ah_agent_send: there is nothing to say");
+    STATUS(host, ah_agent_send(agent, ""), AH_USAGE);
     step_until_done(host);
     CHECK(strcmp(ah_agent_reply(agent)->text, "second") == 0);
     STATUS(host, ah_agent_send(agent, "third"), AH_OK);

@@ -65,10 +65,10 @@ static void without_the_flag(void)
     CHECK(ah_last_error(host)->status == AH_USAGE);
     HAS(ah_errmsg(host), "`asks` of its ah_config");
     STATUS(host, ah_agent_run(agent, "go"), AH_OK);
-    HAS(ah_agent_messages(agent), "there is nobody to give one");
+    HAS(ah_agent_messages(agent), "this run has neither `approve` nor");
     agent = find(host, "wonders");
     STATUS(host, ah_agent_run(agent, "go"), AH_OK);
-    HAS(ah_agent_messages(agent), "nobody is there to respond");
+    HAS(ah_agent_messages(agent), "no front end can respond");
     shut(host);
 }
 

@@ -39,7 +39,7 @@ static void never(place *p)
 
     CHECK(ah_step(host, 0) == AH_USAGE);
     STATUS(host, ah_script(host, "/nowhere.lua", 0, NULL), AH_USAGE);
-    HAS(ah_errmsg(host), "it cannot be called from a function");
+    HAS(ah_errmsg(host), "it cannot be called from a");
     STATUS(host, ah_load(host, "x", "error 'ran'", 11, 0, NULL), AH_USAGE);
     STATUS(host, ah_add_tool(host, &none), AH_USAGE);
     HAS(ah_errmsg(host), "ah_add_tool: it cannot be called");

@@ -75,13 +75,17 @@ static void tells_why_a_script_failed(void)
     STATUS(host, ah_script(host, "/no/such/file.lua", 0, NULL), AH_USAGE);
     HAS(ah_errmsg(host), "/no/such/file.lua");
     STATUS(host, try(host, "return 1"), AH_OK);
+    STATUS(host, ah_load(host, NULL, "\nerror 'here'", 13, 0, NULL), AH_INTERNAL);
+    HAS(ah_errmsg(host), "script:2: here");
+    STATUS(host, ah_load(host, NULL, "return arg[0]", 13, 0, NULL), AH_OK);
+    CHECK(strcmp(ah_returned(host), "script") == 0);
     shut(host);
 }
 
 static void keeps_the_last_error(void)
 {
     ah_host *host = open_plain();
-    const char *result = "untouched";
+    const char *result = "untouched", *json;
 
     CHECK(ah_last_error(host)->status == AH_OK && strcmp(ah_last_error(host)->code, "ok") == 0);
     CHECK(strcmp(ah_last_error(host)->json, "") == 0 && strcmp(ah_errmsg(host), "") == 0);
@@ -89,7 +93,9 @@ static void keeps_the_last_error(void)
     CHECK(strcmp(result, "untouched") == 0);
     load(host, "return 1"); /* a success does not clear it */
     CHECK(ah_last_error(host)->status == AH_TOOL_NOT_FOUND);
-    HAS(ah_last_error(host)->json, "\"code\":\"tool_not_found\"");
+    json = ah_last_error(host)->json;
+    HAS(json, "\"code\":\"tool_not_found\"");
+    CHECK(ah_last_error(host)->json == json); /* valid until the next failure */
     HAS(ah_errmsg(host), "there is no tool 'none'");
     STATUS(host, ah_call_tool(host, NULL, NULL, &result), AH_USAGE);
     CHECK(ah_last_error(host)->status == AH_USAGE);
@@ -103,10 +109,15 @@ static void takes_names_of_models(void)
     ah_agent *agent;
 
     STATUS(host, ah_alias(host, NULL), AH_USAGE);
-    STATUS(host, ah_alias(host, "{"), AH_TOOL_VALIDATION);
+    STATUS(host, ah_alias(host, "{\n\"a\":"), AH_USAGE);
+    HAS(ah_errmsg(host), "is not JSON");
+    HAS(ah_errmsg(host), "line 2, column 5");
     STATUS(host, ah_alias(host, "[]"), AH_USAGE);
-    CHECK(ah_alias(host, "{\"a\":7}") != AH_OK);
+    STATUS(host, ah_alias(host, "{\"a\":7}"), AH_USAGE);
     HAS(ah_errmsg(host), "'a'");
+    STATUS(host, ah_alias(host, "{\"a/b\":{\"window\":\"x\"}}"), AH_USAGE);
+    HAS(ah_errmsg(host), "a/b");
+    HAS(ah_last_error(host)->json, "\"code\":\"usage\"");
     STATUS(host, ah_alias(host, "{\"parrot\":\"demo/echo\"}"), AH_OK);
     agent = agent_of(host, "{\"model\":\"parrot\"}");
     STATUS(host, ah_agent_run(agent, "x"), AH_OK);
@@ -324,9 +335,10 @@ static void refuses_defaults_that_are_none(void)
     STATUS(host, ah_defaults(host, "{\"max_iterations\":1}"), AH_OK);
     STATUS(host, ah_defaults(host, NULL), AH_USAGE);
     HAS(ah_errmsg(host), "ah_defaults: json must not be NULL");
-    STATUS(host, ah_defaults(host, "{"), AH_TOOL_VALIDATION);
+    STATUS(host, ah_defaults(host, "{"), AH_USAGE);
+    HAS(ah_errmsg(host), "line 1, column 2");
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        CHECK(ah_defaults(host, wrong[i].json) != AH_OK);
+        STATUS(host, ah_defaults(host, wrong[i].json), AH_USAGE);
         HAS(ah_errmsg(host), wrong[i].why);
     }
     HAS(ending(host, ""), "max_iterations_exceeded");

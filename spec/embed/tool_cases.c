@@ -87,7 +87,7 @@ static void handed_over(void)
 
     load(host, scripts_tools);
     STATUS(host, ah_load(host, "twice.lua", twice, strlen(twice), 0, NULL), AH_PROMPT_VALIDATION);
-    HAS(ah_errmsg(host), "'echo' is known already");
+    HAS(ah_errmsg(host), "there is another tool 'echo'");
     CHECK(!strstr(ah_tools(host), "\"new\""));
     HAS(ah_tools(host), "\"echo\":{\"description\":\"A tool.\"");
     STATUS(host, ah_remove_tool(host, "echo"), AH_OK);
@@ -238,7 +238,7 @@ static void declared_wrongly(void)
     STATUS(host, ah_add_tool(host, &cfg), AH_PROMPT_VALIDATION);
     cfg = good, cfg.name = "planning_mine";
     STATUS(host, ah_add_tool(host, &cfg), AH_PROMPT_VALIDATION);
-    HAS(ah_errmsg(host), "one of agenthost's own");
+    HAS(ah_errmsg(host), "is reserved (");
     cfg = good, cfg.annotations = "{\"read_onyl\":true}";
     STATUS(host, ah_add_tool(host, &cfg), AH_PROMPT_VALIDATION);
     HAS(ah_errmsg(host), "did you mean 'read_only'?");
@@ -254,7 +254,7 @@ static void declared_wrongly(void)
     STATUS(host, ah_add_tool(host, &cfg), AH_PROMPT_VALIDATION);
     STATUS(host, ah_add_tool(host, &good), AH_OK);
     STATUS(host, ah_add_tool(host, &good), AH_PROMPT_VALIDATION);
-    HAS(ah_errmsg(host), "known already");
+    HAS(ah_errmsg(host), "there is another tool");
     CHECK(n.released == 0);
     STATUS(host, ah_remove_tool(host, "native"), AH_OK);
     shut(host);
@@ -389,7 +389,7 @@ static void on_within(void *ud, ah_host *host, const ah_tool_call *call)
     STATUS(host, ah_agent_open(host, "{}", &none), AH_USAGE);
     ah_agent_close(w->other);
     ah_close(host);
-    HAS(ah_errmsg(host), "ah_close: it cannot be called from a function that the host calls");
+    HAS(ah_errmsg(host), "ah_close: it cannot be called from a callback of the host");
     STATUS(host, ah_agent_start(w->other, "from within"), AH_OK);
     STATUS(host, ah_tool_done(host, call->id, "1"), AH_OK);
 }

@@ -515,7 +515,7 @@ describe("an approval", function()
     for _, fields in ipairs { { approve = quiet }, {} } do
       said, told, ran = approve(fields)
       assert.matches("^Tool 'risky' was not run: not approved: it is risky", said)
-      assert.matches("there is nobody to give one", said)
+      assert.matches("this run has neither `approve` nor", said)
       assert.matches("agent:on_ask", said)
       assert.is_nil(ran.n)
       assert.same({ "ask approval", "denied" }, tale(told))
@@ -571,7 +571,7 @@ describe("an approval", function()
         assert.truthy(err.message)
         return wrong
       end }
-      assert.matches("nobody to give one", said)
+      assert.matches("neither `approve` nor", said)
       assert.is_nil(ran.n)
       assert.same({ "ask approval", "warning", "denied" }, tale(told))
     end

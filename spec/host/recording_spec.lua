@@ -386,14 +386,15 @@ describe("a replay", function()
     write(file, { list[1] })
     has(
       replay(file, url).err,
-      "replay: all 1 exchanges of '" .. file .. "' were used, and here is one more: POST " .. url
+      "replay: all 1 exchanges of '" .. file .. "' were used, and one more is requested: "
+        .. "POST " .. url
     )
     write(file, { list[1], list[2], list[2], list[2] })
     local r = replay(file, url)
     assert.equal(0, r.code)
     has(
       r.err,
-      "replay: 2 recorded exchanges of '" .. file .. "' were not asked for, the first in line 3"
+      "replay: 2 recorded exchanges of '" .. file .. "' were not used, the first in line 3"
     )
   end)
 

@@ -319,7 +319,7 @@ describe("ah.watch", function()
       end
     end
     assert.same({ "created f1", "created f2" }, batches)
-    assert.matches("tells its function", error_of(weak[1].next, weak[1]))
+    assert.matches("calls its function", error_of(weak[1].next, weak[1]))
     weak[1]:close()
     write "f3"
     ah.sleep(0.2)

@@ -147,6 +147,8 @@ describe("http_fetch", function()
     assert.matches("text/html, %d+ bytes, reduced to its text %(raw = true gives it as it is%)\n\n"
       .. "T & U\n\n## One\n\na b\u{20ac} c link %(http://h/p%?a=1&b=2%)\n\n%- x\n%- y$", text)
     assert.truthy(text_of(page("text/html", body), { raw = true }):find(body, 1, true))
+    body = "<p> a<pre> if x:\n   y <b>z</b>\n\n  w</pre> <p> b"
+    assert.truthy(text_of(page("text/html", body)):find("a\n if x:\n   y z\n\n  w\n\nb", 1, true))
   end)
 
   it("takes no long time over a hostile page", function()

@@ -321,7 +321,7 @@ describe("a process of a script", function()
     local p <close> = start("cat", {}, { stall = 0.1 })
     local ok, err = p:write(("x"):rep(8 << 20))
     assert.is_nil(ok)
-    has(err.message, "nobody reads")
+    has(err.message, "waits until they are read")
     ok, err = p:wait()
     assert.is_nil(ok)
     has(err.message, "discard = true")
@@ -582,7 +582,7 @@ describe("what a process is given", function()
       for line in p:lines() do assert(not line:find "AGENTHOST") end
       print(select(2, pcall(ah.process, { command = "env", env = { AGENTHOST_STORE = true } })))]]
     local r = command.shell("AGENTHOST_STORE=/secret $A " .. path)
-    has(r.out, "'AGENTHOST_STORE' is given to no process")
+    has(r.out, "'AGENTHOST_STORE' is never passed to a process")
     command.tidy()
   end)
 
@@ -617,7 +617,7 @@ describe("what a process is given", function()
       ["field 'sandbox' must be \"none\""] = { command = "ls", sandbox = "jail" },
       ["\"bubblewrap\" or a table, { ... }, found boolean"] = { command = "ls", sandbox = true },
       ["sandbox: unknown field 'reads'"] = { command = "ls", sandbox = { reads = {} } },
-      ["nothing holds `read` and `write`"] =
+      ["`read` and `write` cannot be enforced"] =
         { command = "ls", sandbox = { kind = "none", read = {} } },
       ["field 'max_errors' must be a number from 0 to 16777216"] =
         { command = "ls", max_errors = 1e12 },
@@ -688,6 +688,17 @@ describe("what a process is given", function()
   it("is limits, which hold for all below it", function()
     local p <close> = sh("ulimit -v; ulimit -t", { memory = 1 << 30, cpu = 7 })
     assert.equal(("%d\n7\n"):format((1 << 30) // 1024), p:read "all")
+  end)
+
+  it("is no limit of 0, here or for bash", function()
+    for _, name in ipairs { "memory", "file_size", "cpu", "processes" } do
+      for _, limit in ipairs { 0, 0.5, -1 } do
+        assert.error_matches(function() start("true", {}, { [name] = limit }) end,
+          ("field '%s' must be a number of at least 1, found"):format(name))
+        assert.error_matches(function() ah.builtin { bash = { [name] = limit } } end,
+          ("field '%s' must be a number of at least 1, found"):format(name))
+      end
+    end
   end)
 end)
 

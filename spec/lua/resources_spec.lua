@@ -97,8 +97,8 @@ describe("resources", function()
       function(_, ctx) ctx.resources:get "fails" end)
     local before = "Tool 't%d' execution failed: "
     assert.same({
-      before:format(1) .. "resources: a singleton outlives what is of one call: a -> b",
-      before:format(2) .. "resources: they need each other: x -> y -> x",
+      before:format(1) .. "resources: a singleton cannot need a resource of one call: a -> b",
+      before:format(2) .. "resources: they depend on each other: x -> y -> x",
       before:format(3) .. "resources: 'none' was provided as nil",
       before:format(4) .. "no disk", before:format(5) .. "no disk",
     }, contents)

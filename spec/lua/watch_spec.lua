@@ -163,7 +163,7 @@ describe("past its limit", function()
   before_each(function() before = ahtest.work_limit(0.03) end)
   after_each(function() ahtest.work_limit(before) end)
 
-  local WORK = "its code was at work for more than 0%.03 seconds and was stopped"
+  local WORK = "its code ran for more than 0%.03 seconds and was stopped"
 
   it("a policy denies, also where it catches what stops it", function()
     local function late() pcall(forever) return "allow" end
@@ -292,7 +292,7 @@ describe("a call that comes back after its time", function()
       return "late"
     end) }, model = calling "t" })
     ahtest.work_limit(before)
-    assert.matches("at work for more than 0%.1 seconds", content(reply))
+    assert.matches("ran for more than 0%.1 seconds", content(reply))
   end)
 
   it("has not where it only waited, and has no timeout", function()

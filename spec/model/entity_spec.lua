@@ -421,7 +421,7 @@ describe("a class", function()
     bad("name must be 1 to 64", entity { name = "a b" })
     bad("prefix must be 1 to 24", entity { name = "A", prefix = "a b" })
     bad("prefix must be 1 to 24", entity { name = ("a"):rep(30) })
-    bad("fields%[2%]: 'a' stands there twice", entity { name = "A", fields = { "a", "a" } })
+    bad("fields%[2%]: 'a' is listed twice", entity { name = "A", fields = { "a", "a" } })
     bad("'id' must be the name of a field", entity { name = "A", id = 5 })
     bad("'getAverageSpend' is declared twice", tool { name = "getAverageSpend", handler = quiet })
     bad("the class has no method 'x'", tool { method = "x" })
@@ -515,7 +515,7 @@ describe("what a model sees of an entity", function()
       for _, other in pairs { value, print, ah.null, ah.fail "x", thing, "x", 1 } do
         local ok, said = pcall(shown, setmetatable({ id = "3", n = 1 }, { [key] = other }))
         assert(ok and said == '{"id":"3","n":1}'
-          or said:find "whose class is no more cannot be JSON", said)
+          or said:find "of a class that no longer exists cannot be JSON", said)
       end
     end
     assert.equal('{"id":"1"}', shown(thing))
@@ -726,7 +726,7 @@ describe("the life of instances", function()
   end
 
   local SPEND = "customer_c1_getAverageSpend"
-  local STALE = "stale entity: Customer c-1 is no longer at hand. "
+  local STALE = "stale entity: Customer c-1 is no longer available. "
     .. "Call find_customer to find it again."
   local TURNS = { turn(call "find_customer"), "ok", turn(call(SPEND)), "ok",
     turn(call "find_customer", call(SPEND)), "ok" }

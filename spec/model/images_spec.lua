@@ -112,7 +112,7 @@ describe("a message with images", function()
     local model = ah.scripted {}
     fails("/nonexistent", ah.run, { model = model, { "What?", ah.image "/nonexistent" } })
     fails("content[2] must be a part", ah.run, { model = model, { "What?", 7 } })
-    fails("stands in a list", ah.run, { model = model, ah.image { data = PNG } })
+    fails("must be in a list", ah.run, { model = model, ah.image { data = PNG } })
     fails("nothing to say", ah.run, { model = model, {} })
     assert.matches("not UTF%-8", tostring(select(2, ah.run { model = model,
       { "\xff", ah.image { data = PNG } } })))

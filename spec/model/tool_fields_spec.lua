@@ -182,8 +182,8 @@ describe("agenthost's own names", function()
       local err = raised(ah.tool, { name = name, description = "Mine." })
       assert.equal("prompt_validation", err.code)
       assert.equal(name, err.tool)
-      assert.matches("tool_fields_spec.lua:%d+: tool: the name '" .. name .. "' is one of "
-        .. "agenthost's own", err.message)
+      assert.matches("tool_fields_spec.lua:%d+: tool: the name '" .. name .. "' is reserved",
+        err.message)
     end
     assert(ah.tool { name = "planning", description = "Mine." })
     assert(ah.tool { name = "call_tools", description = "Mine." })
@@ -191,13 +191,13 @@ describe("agenthost's own names", function()
 
   it("are not to be had by an executor, a facade or an entity", function()
     for _, name in ipairs(OWN) do
-      assert.matches("agenthost's own", raised(ah.run, { model = "demo/echo",
+      assert.matches("is reserved", raised(ah.run, { model = "demo/echo",
         executors = { [name] = print }, "x" }).message)
-      assert.matches("agenthost's own", raised(ah.unfold, { name = name, description = "Mine.",
+      assert.matches("is reserved", raised(ah.unfold, { name = name, description = "Mine.",
         tools = { tool() } }).message)
     end
     for _, prefix in ipairs { "planning", "planning_a" } do
-      assert.matches("names of agenthost's own", raised(ah.entity, { name = "Mine" .. #prefix,
+      assert.matches("reserved names", raised(ah.entity, { name = "Mine" .. #prefix,
         prefix = prefix }).message)
     end
     assert.matches("give it another prefix", raised(ah.entity, { name = "Planning" }).message)

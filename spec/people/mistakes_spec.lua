@@ -37,16 +37,16 @@ local MISTAKES = {
     ah.section { key = "a", text = "b" }
   end,
   -- the right field in the wrong table
-  ["ah.run: unknown field 'temperature'; it stands in 'options': options = { temp"] = function()
+  ["ah.run: unknown field 'temperature'; it belongs in 'options': options = { temp"] = function()
     run { temperature = 0 }
   end,
-  ["ah.run: unknown field 'max_tokens'; it stands in 'options'"] = function()
+  ["ah.run: unknown field 'max_tokens'; it belongs in 'options'"] = function()
     run { max_tokens = 10 }
   end,
-  ["ah.run: unknown field 'connect_timeout'; it stands in 'http'"] = function()
+  ["ah.run: unknown field 'connect_timeout'; it belongs in 'http'"] = function()
     run { connect_timeout = 10 }
   end,
-  ["ah.run: unknown field 'cost'; it stands in 'budget'"] = function()
+  ["ah.run: unknown field 'cost'; it belongs in 'budget'"] = function()
     run { cost = 1 }
   end,
   -- no similar name, and few names

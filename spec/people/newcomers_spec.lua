@@ -267,11 +267,11 @@ describe("lists in tools", function()
       deep = { deep }
     end
     assert.equal("a", names_of { deep })
-    assert.matches("16 lists", raised(names_of, { { deep } }), 1, true)
+    assert.matches("16 nested lists", raised(names_of, { { deep } }), 1, true)
     local circle = {}
     circle[1] = circle
-    assert.matches("16 lists", raised(names_of, circle), 1, true)
-    assert.matches("16 lists", raised(ah.unlock, { tools = circle, after = "x" }), 1, true)
+    assert.matches("16 nested lists", raised(names_of, circle), 1, true)
+    assert.matches("16 nested lists", raised(ah.unlock, { tools = circle, after = "x" }), 1, true)
   end)
 
   it("say where what is no tool stands", function()
@@ -578,7 +578,7 @@ describe("agenthost check", function()
   end)
 
   it("tells of a script that comes to no run that this is so", function()
-    has(check("print(1)").out, "neither ah.run nor ah.agent was met: the script ended before one")
+    has(check("print(1)").out, "neither ah.run nor ah.agent was reached: the script ended first")
   end)
 end)
 

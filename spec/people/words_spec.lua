@@ -76,7 +76,7 @@ describe("another library's word for a field", function()
 
   it("says where it stands, and under which name there", function()
     local err = D.raised(ah.run, { model = D.model {}, onContent = print, "Go." })
-    assert.truthy(err.message:find("it stands in 'on': on = { content = ... }", 1, true),
+    assert.truthy(err.message:find("it belongs in 'on': on = { content = ... }", 1, true),
       err.message)
     err = D.raised(ah.run, { model = D.model {}, maxTokens = 5, "Go." })
     assert.truthy(err.message:find("options = { max_tokens = ... }", 1, true), err.message)

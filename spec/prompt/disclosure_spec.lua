@@ -1,4 +1,4 @@
--- Progressive disclosure (seed 000): read_section opens a summarised section, and its tools are
+-- Progressive disclosure (seed 000): read_section opens a summarized section, and its tools are
 -- added in mid-conversation, or by a restart if the adapter cannot add them.
 local ah = require "agenthost"
 local sound = require "support.sound"
@@ -247,7 +247,7 @@ describe("read_section", function()
     assert.matches('`read_section` with key "plain"', requests[#requests].system)
   end)
 
-  it("collects from open descendants and leaves summarised ones alone, to any depth", function()
+  it("collects from open descendants and leaves summarized ones alone, to any depth", function()
     local tree = research {
       ah.section { key = "open", template = "O", tools = { tool "o" } },
       ah.section { key = "off", template = "X", tools = { tool "x" }, enabled = false },
@@ -1227,7 +1227,7 @@ describe("random disclosure in a session that others change", function()
         fields.model, fields.session = model(), nil
         agent = assert(ah.load(path, fields))
       end
-      local reply, err = agent:run "x" -- without summarised sections there is no read_section
+      local reply, err = agent:run "x" -- without summarized sections there is no read_section
       assert(reply or err.code == "tool_not_found", where .. ": " .. tostring(err))
       judge(sound.check(agent:transcript()), known, where)
     end

@@ -76,7 +76,7 @@ Research context available.
       requests[1].tools[3].description)
   end)
 
-  it("offers no read_section where nothing is summarised", function()
+  it("offers no read_section where nothing is summarized", function()
     local turn = { text = "ok", check = function() return true end }
     local _, _, requests = run({ turn }, { context { visibility = "full" }, "go" })
     assert.equal("search cite", names(requests[1].tools))
@@ -170,7 +170,7 @@ describe("read_section", function()
       "Section is already expanded.\n\ni", "failed: Unknown section key: ''" }, contents(reply))
   end)
 
-  it("leaves what is summarised below as it is, and reads that by its path", function()
+  it("leaves what is summarized below as it is, and reads that by its path", function()
     local reply = assert(run({ read "a", read "a.b", "ok" }, { ah.section { key = "a",
       template = "a", summary = "s", visibility = "summary", ah.section { key = "b",
         template = "b", summary = "t", visibility = "summary" } }, "go" }))
@@ -256,7 +256,7 @@ describe("reading a section", function()
     assert.same({ "a", "b" }, ahtest.prompt_shown(prompt, {}, { b = "summary" }).summarized)
   end)
 
-  -- Makes a random tree: each section has a tool, some are summarised, some disabled.
+  -- Makes a random tree: each section has a tool, some are summarized, some disabled.
   local function random_sections(random, prefix, depth)
     local list = {}
     for i = 1, random(0, 3) do

@@ -129,7 +129,7 @@ describe("a section", function()
     invalid(function() ah.section { key = "k", params = {}, schema = {} } end)
   end)
 
-  it("needs a summary where it may be summarised", function()
+  it("needs a summary where it may be summarized", function()
     local err = invalid(function() ah.section { key = "k", visibility = "summary" } end)
     assert.equal("k", err.section_path)
     invalid(function() ah.section { key = "k", visibility = function() return "full" end } end)
@@ -270,7 +270,7 @@ Invoke lookup_entity whenever you need fresh entity context.]],
     assert.equal("", prompt:render().text)
   end)
 
-  it("holds back what is summarised", function()
+  it("holds back what is summarized", function()
     local prompt = ah.prompt { ah.section { title = "Context", template = "All ${x}",
       summary = "Some ${x}", visibility = "summary", params = { x = "string = y" },
       tools = { tool "search" },
@@ -448,7 +448,7 @@ describe("the parameters of a prompt", function()
     raised(function() prompt:render { x = print } end, "prompt_render")
   end)
 
-  it("must be right where the section is summarised, but not where it is disabled", function()
+  it("must be right where the section is summarized, but not where it is disabled", function()
     local function declare(more)
       more.key, more.params, more.template = "s", { x = "string" }, "${x}"
       return ah.prompt { ah.section(more) }
@@ -590,7 +590,7 @@ describe("overrides", function()
   it("are not applied where they are stale or unwelcome, and the log says so", function()
     for _, case in ipairs {
       { "the original has changed", { hash = "0000000000000000", template = "x" } },
-      { "it names no hash", { template = "x" } },
+      { "it has no hash", { template = "x" } },
       { "does not accept overrides", { hash = true, template = "x" },
         "accepts_overrides = false," },
       { "there is no such section", { template = "x" }, "", "tone2" },

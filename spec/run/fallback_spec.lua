@@ -237,7 +237,7 @@ describe("fallback", function()
       retries = 0, "x", tools = { count }, fallback = { beginner(), scripted "the other" },
       log = function(_, line) words[#words + 1] = line end })
     assert.equal("the other", reply.text)
-    assert.truthy(table.concat(words, "\n"):find("is passed over", 1, true))
+    assert.truthy(table.concat(words, "\n"):find("is skipped", 1, true))
   end)
 
   it("passes over a model without a key, and refuses what is none", function()

@@ -81,7 +81,7 @@ describe("a policy before a call", function()
       policies = { function(c)
         return "rewrite", c.name == "a" and { m = 2 } or { n = c.arguments.n + 1 }
       end } }
-    assert.matches("^Tool 'a' was not run: a policy changed its arguments to what", r.results[1])
+    assert.matches("^Tool 'a' was not run: a policy changed its arguments to invalid", r.results[1])
     assert.equal("Tool 'b' was not run: the policies do not agree on its arguments", r.results[2])
     assert.equal(2, #r.warnings)
   end)
@@ -215,7 +215,7 @@ describe("a policy after a call", function()
     for words, f in pairs {
       ["oh"] = function() error "oh" end,
       ["returned \"allow\"; it returns"] = function() return "allow" end,
-      ["needs the result"] = function() return "replace" end,
+      ["needs the new result"] = function() return "replace" end,
       ["needs a list of JSON pointers, found a string"] = function() return "redact", "/x" end,
       ["needs JSON pointers"] = function() return "redact", { "x" } end,
       ["pointer 1 is a number"] = function() return "redact", { 1 } end,

@@ -239,9 +239,8 @@ describe("an approval", function()
 
   it("is needed: without one the call is denied", function()
     assert.same(
-      { "Tool 'a' was not run: not approved: it matters (it needs an approval, and there is nobody "
-        .. "to give one: the script's `approve`, or a front end of agent:on_ask, does that; do "
-        .. "without this call)" },
+      { "Tool 'a' was not run: not approved: it matters (it needs an approval, and this run has "
+        .. "neither `approve` nor a front end of agent:on_ask; continue without this call)" },
       asking(nil)
     )
   end)

@@ -350,7 +350,7 @@ describe("the work of a call", function()
   end)
 
   it("adds up over all that the call does", function()
-    assert.matches("at work for more than 0%.03 seconds", contents_of { function()
+    assert.matches("ran for more than 0%.03 seconds", contents_of { function()
       for _ = 1, 100 do
         compute(0.005)
         ah.sleep(0.001)

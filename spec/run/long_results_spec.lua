@@ -168,7 +168,7 @@ describe("a result that is too long for the model", function()
       assert(os.execute("rmdir " .. path))
       return { filesystem = fs }
     end,
-    ["several are file systems"] = function()
+    ["several are filesystems"] = function()
       return { a = ah.filesystem { memory = true }, b = ah.filesystem { memory = true } }
     end,
     ["what is called filesystem is none"] = function()

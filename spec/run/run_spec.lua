@@ -456,7 +456,7 @@ describe("ctx", function()
     assert.same({
       { true, words, '{"n":"3","on":"true","list":"a"}', "OK" }, { true, "", '{"n":4}', "OK" },
       { false, "", '{"n":"four"}', refused .. '"four"' },
-      { false, "", '{"n":"3"}', refused .. '"3"; leave the quotes out' },
+      { false, "", '{"n":"3"}', refused .. '"3"; send it without quotes' },
     }, told)
   end)
 
@@ -1053,6 +1053,15 @@ describe("agents", function()
       },
     }
     assert.equal("second", assert(agent:run("go")).text)
+  end)
+
+  it("refuse an empty message", function()
+    local agent = ah.agent { model = "demo/echo" }
+    for _, text in ipairs { "", false } do
+      assert.error_matches(function() agent:send(text or nil) end, "there is nothing to say")
+    end
+    assert(agent:send("not empty"))
+    assert.equal("not empty", assert(agent:run()).text)
   end)
 
   it("refuse a second run at the same time", function()

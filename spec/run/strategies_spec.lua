@@ -901,7 +901,7 @@ describe("ah.phases", function()
     os.remove(path)
     local told = results(assert(loaded:run "y").messages)
     assert.equal("The call was not run: strategy 'phases' failed.", told[2])
-    assert.matches("the conversation is in phase 'doing', which there is not", warned)
+    assert.matches("the conversation is in phase 'doing', which does not exist", warned)
   end)
 end)
 

@@ -565,7 +565,7 @@ describe("a short form", function()
         "params.a.b[].c: 'strin' is no type (did you mean 'string'?)" },
       { { x = "" }, "params.x: a form begins with a type; types are " .. types },
       { { x = "string|null" }, "params.x: 'string' in the choice 'string|null' is a type; "
-        .. "several types are said with ah.schema" },
+        .. "use ah.schema for several types" },
       { { x = "a|b|a" }, "params.x: 'a' comes twice in the choice 'a|b|a'" },
       { { x = "a|" }, "params.x: an empty word in the choice 'a|'" },
       { { x = "integer = ten" }, "params.x: the default 'ten' is not JSON" },

@@ -294,6 +294,14 @@ for kind, make in pairs(KINDS) do
       fs:write("u", "one")
       assert.same({ { path = "t", count = 1 }, { path = "u", count = 1 } },
         fs:grep("ONE", { count = true, ignore_case = true, plain = true }))
+      fs:write("t", "\u{c4}rger (a+b)\n\u{e4}RGER\nx\xff\u{c4}rgeR")
+      local all = has_patterns and 3 or 0
+      assert.equal(all, #assert(fs:grep("\u{e4}rger", { path = "t", ignore_case = true })))
+      if has_patterns then
+        assert.equal(all, #assert(fs:grep("\u{e4}r?ger", { path = "t", ignore_case = true })))
+      end
+      assert.equal(1, #assert(fs:grep("(A+B)", { path = "t", ignore_case = true, plain = true })))
+      assert.equal(0, #assert(fs:grep(("$"):rep(1000), { ignore_case = true, plain = true })))
     end)
 
     it("finds lines by regular expressions", function()

@@ -296,7 +296,7 @@ describe("an overlay of the script, in a call", function()
       end
     end)
     assert.is_false(ok)
-    assert.truthy(tostring(err):find("more than 16 overlays upon each other", 1, true))
+    assert.truthy(tostring(err):find("more than 16 nested overlays", 1, true))
     assert.equal(16, n)
     assert.same({ "OK" }, run { function() assert(fs:write("a", "1") and fs:commit()) end })
   end)

@@ -529,7 +529,7 @@ describe("an enlisted object", function()
     local contents = call({ counts(c, 10), tool("b", function(_, ctx) ctx:enlist {} end),
       tool("d", function(_, ctx) ctx:enlist(5) end) },
       { on = { warning = function(e) warnings[#warnings + 1] = e.message end } })
-    assert.truthy(warnings[1]:find("could not be: stuck", 1, true))
+    assert.truthy(warnings[1]:find("could not be restored after a failed call: stuck", 1, true))
     assert.truthy(contents[2]:find("no method 'snapshot'", 1, true))
     assert.truthy(contents[3]:find("found a number", 1, true))
   end)

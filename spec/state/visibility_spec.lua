@@ -453,7 +453,7 @@ describe("the prompt of an agent", function()
     assert.same({ "tools_changed", "prompt_changed" }, log.breaks)
   end)
 
-  it("offers read_section once something is summarised, and to the end", function()
+  it("offers read_section once something is summarized, and to the end", function()
     local how = "full"
     local section = context { visibility = function() return how end }
     local agent = agent_of({ prompt = ah.prompt { section } }, {})

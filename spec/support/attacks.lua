@@ -116,9 +116,9 @@ end, SHORT)
 attacks[#attacks].slow = true
 attack("waits for ever", TIME, function() while true do ah.sleep(0.001) end end, SHORT)
 attack("yields for ever", TIME, function() while true do coroutine.yield() end end, SHORT)
-attack("works too long", "its code was at work for more than 0%.03 seconds and was stopped; "
+attack("works too long", "its code ran for more than 0%.03 seconds and was stopped; "
   .. "that is the limit of a tool without a timeout, and timeout =", forever, { work = 0.03 })
-attack("works too long in a callback", "at work for more than 0%.03 seconds", function()
+attack("works too long in a callback", "ran for more than 0%.03 seconds", function()
   table.sort({ 1, 2 }, function() while true do pcall(forever) end end)
 end, { work = 0.03 })
 attack("recurses", "stack overflow", recurse)

@@ -1363,7 +1363,7 @@ flows["schemas"] = {
     assert(s.ok ~= false and not s.bad and not s.undone and not s.told, "validation")
     if exact then
       assert(s.dialect, "dialects")
-      assert(s.hints == "/path: is required; did you mean it by 'Path'? (because kind is "
+      assert(s.hints == "/path: is required; found a similar name, 'Path' (because kind is "
         .. '"file"); /tags: must be an array, found "[\\"a\\"]"; it is JSON in a string: leave the '
         .. "quotes around it out; /n: must be an integer, found null; leave it out instead; "
         .. '/re: must be a regular expression of ECMAScript, found "("', s.hints)

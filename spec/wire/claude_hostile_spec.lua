@@ -123,7 +123,7 @@ describe("a claude command that", function()
     local reply, err = run([[while true do io.stderr:write(("y"):rep(65536)) end]],
       { http = { idle_timeout = 0.5 } })
     assert.is_nil(reply)
-    command.has(err.message, "said nothing for 500 ms")
+    command.has(err.message, "wrote nothing for 500 ms")
   end)
 
   it("writes what is not UTF-8, is nested too deeply, or is no object", function()

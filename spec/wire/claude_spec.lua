@@ -367,7 +367,7 @@ describe("claude_agent_sdk", function()
     assert.equal("provider", err.code)
     command.has(err.message, "is not JSON")
     err = failing([[{ { { hang = true } } }]], { idle_timeout = 0.3 })
-    command.has(err.message, "said nothing for 300 ms")
+    command.has(err.message, "wrote nothing for 300 ms")
     ahtest.setenv("AGENTHOST_CLAUDE", "/nonexistent/claude")
     local _, missing = ah.run { model = "claude_agent_sdk/sonnet", retries = 0, "hello" }
     assert.equal("provider", missing.code)

@@ -514,7 +514,7 @@ describe("an answer that is malformed as a whole", function()
   it("has two choices that are both the first", function()
     local body = chat({ content = "a" }, "stop")
     body.choices[2] = { index = 0, message = { content = "b" }, finish_reason = "stop" }
-    refuses(openai, body, "choices[1].index is 0 once more")
+    refuses(openai, body, "choices[1].index is 0 a second time")
     body.choices[1].index, body.choices[2].index = nil, nil
     assert.equal("a", read(openai, encode(body)).text, "without numbers the first counts")
   end)

@@ -368,9 +368,9 @@ describe("agenthost models", function()
     end
     assert.matches("what it can do  the table of models (claude-opus-# from 4.8 on, "
       .. "@earendil-works/pi-ai 1.5.2, 2026-11-10)", told "anthropic/claude-opus-4-8", 1, true)
-    assert.matches("newer than the table of models: as the newest of its family "
+    assert.matches("newer than the table of models: treated as the newest of its family "
       .. "(claude-opus-# from 5.5 on,", told "anthropic/claude-opus-7", 1, true)
-    assert.matches("no family is known: careful defaults", told "anthropic/what-is-it", 1, true)
+    assert.matches("unknown family: conservative defaults", told "anthropic/what-is-it", 1, true)
     assert.matches("input costs     2, cached 0.1, to the cache 2.5; output 10 US dollars",
       told "anthropic/claude-sonnet-5-5", 1, true)
   end)

@@ -120,8 +120,8 @@ bool ah_fs_is_temporary(ah_slice name); /* true for our temporary files; paths c
 bool ah_fs_join(ah_slice dir, ah_slice name, ah_fs_path *out) __attribute__((warn_unused_result));
 
 /* True if the name may not be written in a folder of the machine, because such files run code or
- * configure programs that do. It covers exact names and kinds (".env*"); a kind as listed is
- * refused as well. */
+ * configure programs that do. It covers exact names and kinds (".env*"). The text of a kind
+ * itself is refused, too. */
 bool ah_fs_is_refused(ah_slice name);
 const char *ah_fs_refused_name(size_t i); /* the i-th kind; NULL after the last */
 

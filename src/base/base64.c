@@ -72,14 +72,14 @@ static const char *fault_of(const alphabet *a, ah_slice text, size_t *at)
 
     for (*at = 0; *at < n; ++*at)
         if ((last = value_of(a, text.p[*at])) < 0)
-            return text.p[*at] != '=' ? "a byte that is none of its letters"
-                   : a->padded        ? "padding, which stands at the end only"
-                                      : "padding, which it does not have";
+            return text.p[*at] != '=' ? "a byte outside of its alphabet"
+                   : a->padded        ? "padding before the end"
+                                      : "padding, which it does not use";
     if (over == 1 || (a->padded && text.n % 4))
         return a->padded ? "an end within a group of four" : "an end within a byte";
     if (over) /* the last letter has unused bits */
         --*at;
-    return last & (over == 2 ? 15 : over == 3 ? 3 : 0) ? "bits that belong to no byte" : NULL;
+    return last & (over == 2 ? 15 : over == 3 ? 3 : 0) ? "unused bits that are not 0" : NULL;
 }
 
 const char *ah_base64_fault(ah_slice text, size_t *at)

@@ -4,7 +4,7 @@
 
 enum {
     PLAIN_MOST = 21, /* with more digits before the point, an exponent is written */
-    PLAIN_LEAST = -5 /* likewise with more zeros after it, negative */
+    PLAIN_LEAST = -5 /* negative: with more zeros after the point, an exponent is written */
 };
 #define MAX_EXPONENT 1000000000000000 /* more than any count of digits */
 

@@ -40,8 +40,8 @@ typedef struct ah_json_fault {
  * AH_TOOL_VALIDATION with *fault filled. */
 ah_status ah_json_check(const ah_mem *mem, ah_slice text, int max_depth, ah_json_fault *fault);
 
-/* Checks likewise, with the fault as message: "<what> is not JSON: <fault> at line 1, column 7
- * near `...`". */
+/* Like ah_json_check, but with the fault as message: "<what> is not JSON: <fault> at line 1, column
+ * 7 near `...`". */
 ah_status ah_json_check_err(const ah_mem *mem, ah_slice text, const char *what, ah_err *err);
 
 /* Both check one piece of a stream, whose strings may be pieces themselves: a string value may
@@ -95,7 +95,7 @@ typedef struct ah_json_slot {
     ah_slice *value;
 } ah_json_slot;
 bool ah_json_members(ah_slice checked_object, const ah_json_slot *want, size_t n);
-/* Reads likewise the object whose bracket r has just read; r is then after its end. */
+/* Like ah_json_members, for the object whose bracket r has just read; r is then after its end. */
 void ah_json_rest_members(ah_json_reader *r, const ah_json_slot *want, size_t n);
 
 /* Appends the unescaped string. `raw` is the text between the quotes. */

@@ -26,7 +26,7 @@ static const size_t IN_ARRAY = (size_t)-1;
 
 typedef struct scan {
     const char *end;
-    const char *what, *at; /* the fault; what is NULL if memory is out */
+    const char *what, *at; /* the fault; its `what` is NULL if memory ran out */
     const ah_mem *mem;
     int depth, max_depth;
     bool fresh;    /* a container was just opened */

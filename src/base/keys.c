@@ -111,7 +111,8 @@ static void read_params(const ah_keys *k, params *p)
     p->n = p->n < MAX_PARAMS ? p->n : MAX_PARAMS;
 }
 
-/* False for answers and reports, which begin or end with other characters. */
+/* True for a sequence that is a key. False for a terminal's responses and reports, which have
+ * other characters than digits, `:` and `;`. */
 static bool has_numbers(const ah_keys *k)
 {
     for (size_t i = 0; i < k->n; i++)

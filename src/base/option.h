@@ -73,7 +73,7 @@ typedef struct ah_option {
     const char *otherwise; /* the default for the docs; NULL: none */
     const char *unit;      /* "seconds", "bytes"; NULL: none */
     const char *is;        /* the kinds for the docs; NULL: from kinds, range and words */
-    const char *type;      /* the kinds for annotations; NULL: likewise */
+    const char *type;      /* the kinds for annotations; NULL: from kinds, range and words */
     const char *doc;       /* one line of Markdown */
     unsigned where;        /* AH_IN_... */
     bool needed;           /* the reader raises if it is missing */

@@ -615,7 +615,7 @@ ah_status ah_fs_path_writable(const ah_fs *fs, ah_slice given, ah_fs_path *out, 
     if (st != AH_OK)
         return st;
     if (fs->o.read_only)
-        return ah_fs_err(err, AH_FS_READ_ONLY, "cannot change '%s': the file system is read-only",
+        return ah_fs_err(err, AH_FS_READ_ONLY, "cannot change '%s': the filesystem is read-only",
                          out->s);
     if (out->n == 0)
         return ah_fs_err(err, AH_FS_BAD_PATH,

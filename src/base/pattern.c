@@ -30,7 +30,7 @@ enum {
     WIDE_CLASS = 64, /* bytes of a class that cost as much as one more character */
     WIDE_STEP =
         256, /* bytes of a class, or characters, that cost as much as one more backtracking step */
-    FRAME = 1024 /* bytes copied in a backtracking step: likewise */
+    FRAME = 1024 /* bytes copied in a backtracking step that cost as much as one more step */
 };
 
 struct ah_pattern {
@@ -286,6 +286,11 @@ ah_match ah_pattern_match(ah_pattern *p, ah_slice text, ah_work *work)
     return match_counted(p, text, limit, work);
 }
 
+bool ah_pattern_supported(void)
+{
+    return true;
+}
+
 const char *ah_pattern_version(char *out, size_t size)
 {
     char words[64] = "";
@@ -325,6 +330,11 @@ ah_match ah_pattern_match(ah_pattern *p, ah_slice text, ah_work *work)
     (void)text;
     (void)work;
     return AH_MATCH_LIMIT;
+}
+
+bool ah_pattern_supported(void)
+{
+    return false;
 }
 
 const char *ah_pattern_version(char *out, size_t size)

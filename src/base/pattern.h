@@ -48,6 +48,8 @@ ah_status ah_pattern_translate(const ah_mem *mem, ah_slice text, unsigned how,
                                ah_pattern_cost *cost, ah_buf *out, ah_buf *why);
 /* Appends \p{...}, or \P{...} if inverse, for the property of this name; false: unknown. */
 bool ah_pattern_property(ah_slice name, bool inverse, ah_buf *out);
+/* False in a build without PCRE2, which compiles no expression. */
+bool ah_pattern_supported(void);
 /* "10.42", or "none" if built without it. */
 const char *ah_pattern_version(char *out, size_t size);
 

@@ -55,7 +55,8 @@ typedef struct group {
 /* \1 and \k<name> */
 typedef struct reference {
     size_t capture, in, turn, at;
-    bool behind; /* its group was closed before; if neither, it is inside the group */
+    bool
+        behind; /* its group was closed before. If `before` is false, too: it is inside the group */
     bool before; /* its group opens later */
 } reference;
 
@@ -380,7 +381,7 @@ static bool put_members(regex *x)
     if (set || to_set)
         return put_no_range(x, hyphen, set ? NULL : &low, to_set ? NULL : &high);
     if (high < low)
-        return fail(x, "a range that ends before it begins");
+        return fail(x, "a range whose end is before its start");
     put_range(x, low, high);
     return true;
 }
@@ -521,7 +522,7 @@ static bool open_group(regex *x)
     if (!capture && !n)
         return fail(x, "a group that ECMAScript does not know");
     if (x->n_groups > MAX_GROUPS || ++x->depth > MAX_OPEN)
-        return fail(x, "more groups than can be kept book of (1000, 200 deep)");
+        return fail(x, "more groups than the limit (1000, 200 deep)");
     repeatable = capture || peek(x, 2) == ':' || (x->lenient && peek(x, 2) != '<');
     ah_buf_put(x->out, capture ? (ah_slice)AH_LIT("(") : (ah_slice){x->text.p + x->at, n});
     if (capture && peek(x, 1) == '?') {
@@ -568,7 +569,7 @@ static bool put_reference(regex *x, size_t capture, size_t at)
 {
     if (!capture || capture > x->n_captures) {
         x->at = at;
-        return fail(x, "a reference to a group that is not there");
+        return fail(x, "a reference to a missing group");
     }
     if (x->n_refs == MAX_GROUPS)
         return fail(x, "more than 1000 references");
@@ -586,8 +587,8 @@ static bool put_reference(regex *x, size_t capture, size_t at)
     return x->repeatable = true;
 }
 
-/* True if the reference follows its group in the same alternative: whenever it is reached, the
- * group has matched in the same turn. */
+/* True if the reference comes after its group in the same alternative. The group has then always
+ * matched before it, in the same repetition. */
 static bool follows(const regex *x, const reference *r, const group *g)
 {
     size_t in = r->in, turn = r->turn;
@@ -664,7 +665,7 @@ static const char *wrong_times(const regex *x, size_t least, size_t most)
     bool many = least > MAX_TIMES || (most > MAX_TIMES && most != SIZE_MAX);
 
     return !x->repeatable            ? "nothing to repeat"
-           : most < least            ? "a quantifier that ends before it begins"
+           : most < least            ? "a quantifier whose maximum is below its minimum"
            : many && !x->syntax_only ? "a quantifier of more than 65535"
                                      : NULL;
 }
@@ -676,7 +677,7 @@ static bool put_quantifier(regex *x)
 
     if (!take_quantifier(x, &least, &most)) {
         if (!x->lenient)
-            return fail(x, "a { that counts nothing (write \\{)");
+            return fail(x, "a { without a count (write \\{)");
         x->at++;
         put_char(x, '{');
         x->last = 0;
@@ -741,8 +742,7 @@ static bool put_simple(regex *x)
     int c = peek(x, 0);
 
     if (!x->lenient && (c == ']' || c == '}'))
-        return fail(x, c == ']' ? "a ] that closes nothing (write \\])"
-                                : "a } that closes nothing (write \\})");
+        return fail(x, c == ']' ? "a ] without a [ (write \\])" : "a } without a { (write \\})");
     if (c == '|') {
         end_alternative(x);
         x->groups[x->here].alternatives++;

@@ -52,7 +52,7 @@ static const char *const categories[][2] = {
 static const char short_categories[] = " C Cc Cf Cn Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P "
                                        "Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl "
                                        "Zp Zs ";
-/* Binary properties that both have. */
+/* Binary properties that both ECMAScript and PCRE2 have. */
 static const char binaries[] =
     " ASCII ASCII_Hex_Digit AHex Alphabetic Alpha Any Bidi_Control Bidi_C Bidi_Mirrored Bidi_M "
     "Case_Ignorable CI Cased Changes_When_Casefolded CWCF Changes_When_Casemapped CWCM "

@@ -24,7 +24,7 @@ typedef struct ah_http_limits {
 
 typedef struct ah_http_request {
     const char *method;      /* "POST"; static, or valid during ah_http_start */
-    const char *url;         /* likewise */
+    const char *url;         /* static, or valid during ah_http_start */
     const ah_slice *headers; /* "Name: value" lines, copied. Content-Length and Transfer-Encoding
                                 follow from the body */
     size_t n_headers;

@@ -168,7 +168,7 @@ static const char *put_int(ah_slice s, ah_buf *out)
     if (base)
         return put_based(s, base, out);
     if (!read_number(s, &n) || !is_whole(&n))
-        return "what is no integer under the tag !!int";
+        return "a value with the tag !!int that is no integer";
     return put_number(&n, false, out);
 }
 
@@ -177,16 +177,16 @@ static const char *put_float(ah_slice s, ah_buf *out)
     number n;
 
     if (is_beyond(s))
-        return "a number that JSON has not; a text stands in quotes";
+        return "a number that JSON does not have (a text needs quotes)";
     if (!read_number(s, &n))
-        return "what is no number under the tag !!float";
+        return "a value with the tag !!float that is no number";
     return put_number(&n, true, out);
 }
 
 static const char *put_bool(ah_slice s, ah_buf *out)
 {
     if (!is_true(s) && !is_false(s))
-        return "what is neither true nor false under the tag !!bool";
+        return "a value with the tag !!bool that is neither true nor false";
     ah_buf_str(out, is_true(s) ? "true" : "false");
     return NULL;
 }
@@ -194,7 +194,7 @@ static const char *put_bool(ah_slice s, ah_buf *out)
 static const char *put_null(ah_slice s, ah_buf *out)
 {
     if (!is_null(s))
-        return "what is not null under the tag !!null";
+        return "a value with the tag !!null that is not null";
     ah_buf_str(out, "null");
     return NULL;
 }

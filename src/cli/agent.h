@@ -1,5 +1,5 @@
-/* Answers the words of the command line with the agent that a successful script returned, and
- * detects scripts that began no run and ignored their words. Keeps no state. Callers: its floor. */
+/* Runs the agent that a successful script returned on the words of the command line, and detects
+ * scripts that began no run and ignored their words. Keeps no state. Callers: its floor. */
 #ifndef AH_CLI_AGENT_H
 #define AH_CLI_AGENT_H
 

@@ -314,7 +314,8 @@ static int no_words(session *s)
 
     snprintf(
         text, sizeof text,
-        "%.500s returned an agent: say what it is to answer\nTry:  agenthost %s%.500s \"Hello\"",
+        "%.500s returned an agent: add the text that it should answer\nTry:  agenthost %s%.500s "
+        "\"Hello\"",
         name_of(o), o->eval ? "-e CODE" : "", o->eval ? "" : o->script);
     return fail(s, EXIT_USAGE, "usage", text);
 }

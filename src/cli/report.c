@@ -1,5 +1,5 @@
-/* The answer itself and error texts are printed elsewhere. Out of memory, texts of the program are
- * left out, except those that other programs read. */
+/* The answer itself and error texts are printed elsewhere. Without memory the texts of the program
+ * are left out, except those that other programs read. */
 #include "cli/report.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Reports a script's progress and end, for programs (--json, --jsonl) and for people: the line of
  * progress and the three closing lines. A program in Lua (lua/agenthost/command/report.lua) gets
- * each event as it happens, counts events and makes the texts. Out of memory, a text for people is
+ * each event as it happens, counts events and makes the texts. Without memory a text for people is
  * left out. Callers: its floor. */
 #ifndef AH_CLI_REPORT_H
 #define AH_CLI_REPORT_H

@@ -263,8 +263,8 @@ static void tell_end(const ah_ask_item *a, const ah_ask_end *end)
 
 /* -- closing ----------------------------------------------------------------------------------- */
 
-/* The ask leaves the book before code of the script is called: that of stopped front ends, and
- * observers. */
+/* Removes the ask from the book first, because the next steps call code of the script: front ends
+ * that are stopped, and observers. */
 void ah_ask_close_as(ah_ask_item *a, const ah_ask_end *end)
 {
     a->host->asks.how[a->number % AH_ASKS_KNOWN] = (unsigned char)end->how;

@@ -70,7 +70,7 @@ typedef struct ah_ask_item {
 
 /* Enters an ask into the book; emits nothing yet. */
 ah_status ah_ask_open(ah_host *h, const ah_ask_def *def, ah_ask_item **out, ah_err *err);
-/* Emits the event `ask`. An observer may close the ask: check what `closed` has left. */
+/* Emits the event `ask`. An observer may close the ask, which frees *a and calls `closed`. */
 void ah_ask_tell(const ah_ask_item *a);
 
 /* Closes the ask with a response, checked JSON; an approval also accepts a boolean. AH_OK: it is

@@ -11,7 +11,7 @@ struct ah_driver_run {
     int depth;         /* 1: in no other run */
     int64_t cancelled; /* when its cancellation was first seen; 0: not cancelled */
     bool told;         /* its end was reported */
-    bool at_work;      /* its needs are being served, below on the C stack */
+    bool at_work;      /* an outer C call is serving its needs */
     ah_job job;
     ah_timer timer;
     ah_exchange *x; /* a run has one exchange at a time */
@@ -379,14 +379,15 @@ ah_driver_run *ah_driver_run_parent(const ah_driver_run *d)
     return d->parent;
 }
 
-/* Also cancels the runs inside it: the host may be driving one of them, which must notice. */
+/* Also cancels the runs inside this one: if the host drives one of them, that run must end first.
+ */
 void ah_driver_run_cancel(ah_driver_run *d, ah_status status, const char *why)
 {
     ah_run_cancel(d->run, status, why);
     ah_driver_run_wake(d);
     for (ah_driver_run *c = d->host->runs; c; c = c->next)
         if (c != d && ah_driver_run_within(c, d)) {
-            ah_run_cancel(c->run, status, "the run around this one was cancelled");
+            ah_run_cancel(c->run, status, "the enclosing run was cancelled");
             ah_driver_run_wake(c);
         }
 }

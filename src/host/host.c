@@ -100,8 +100,8 @@ static void tell_unused(ah_host *h)
     if (n)
         ah_log_put(
             &h->log, AH_LOG_WARNING,
-            "replay: %zu recorded exchanges of '%.300s' were not asked for, the first in line %zu",
-            n, path, line);
+            "replay: %zu recorded exchanges of '%.300s' were not used, the first in line %zu", n,
+            path, line);
 }
 
 ah_status ah_host_new(const ah_mem *mem, const ah_config *cfg, ah_host **out, ah_err *err)

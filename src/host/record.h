@@ -18,7 +18,7 @@ void ah_recorder_free(ah_recorder *r);       /* NULL is allowed */
 /* Removes keys that the pieces of a response's body form together; false: out of memory. */
 bool ah_record_clean(const ah_mem *mem, const ah_secrets *secrets, ah_buf *body);
 
-/* Returns AH_USAGE if the file is no recording. */
+/* Returns AH_USAGE if the file is not a recording. */
 typedef struct ah_replay ah_replay;
 ah_status ah_replay_open(const ah_mem *mem, const char *path, ah_replay **out, ah_err *err);
 ah_http_carrier ah_replay_carrier(ah_replay *r); /* borrowed from the replay */

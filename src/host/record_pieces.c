@@ -18,7 +18,7 @@ typedef struct piece {
     size_t at, n, order; /* place in the body, between the quotes; order of the pieces */
     uint64_t place;      /* hash of the members on the path to it */
     uint64_t numbered;   /* hash of the path and the numbers beside it */
-    bool fixed;          /* it is the same in each document */
+    bool fixed;          /* the string is the same in each document */
 } piece;
 
 typedef struct level {

@@ -238,10 +238,10 @@ static ah_status explain(const ah_replay *r, const ah_transport_request *req, ah
             req->method, req->url, r->path, e->line, AH_FMT(ah_json_inside(e->method)),
             AH_FMT(ah_json_inside(e->url)));
     if (!e)
-        return ah_err_set(err, AH_HTTP,
-                          "replay: all %zu exchanges of '%.200s' were used, and here is "
-                          "one more: %s %.200s",
-                          r->n, r->path, req->method, req->url);
+        return ah_err_set(
+            err, AH_HTTP,
+            "replay: all %zu exchanges of '%.200s' were used, and one more is requested: %s %.200s",
+            r->n, r->path, req->method, req->url);
     if (!e->json.p || !json)
         return ah_err_set(err, AH_HTTP,
                           "replay: the request's body is not that of '%.200s' line %zu", r->path,

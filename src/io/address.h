@@ -23,7 +23,7 @@ typedef struct ah_addresses {
     size_t n;
 } ah_addresses;
 
-/* Parses "10.0.0.0/8", "192.168.1.7", "fd00::/8", "::1"; false: it is none. */
+/* Parses "10.0.0.0/8", "192.168.1.7", "fd00::/8", "::1"; false: not a network. */
 bool ah_network_parse(ah_slice text, ah_network *out);
 /* True if `within` is a part of n. */
 bool ah_network_holds(const ah_network *n, const ah_network *within);

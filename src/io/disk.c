@@ -262,8 +262,8 @@ int ah_fs_folder(const ah_fs *fs, bool *read_only)
     return ((const ah_fs_host *)(const void *)fs)->root.root;
 }
 
-/* Sets the folder's names, for advice only: out of memory, or if the system does not report it, a
- * name is missing. */
+/* Sets the folder's names, for advice only. A name stays missing without memory, or if the system
+ * does not report it. */
 static void name_folder(ah_fs_host *h, const char *root)
 {
     char link[64], real[AH_FS_MAX_PATH];

@@ -212,12 +212,12 @@ static ah_status check_folder(ah_fs_host *h, const ah_fs_step *s, ah_err *err)
     }
     n = count_entries(dir);
     if (n > s->children)
-        st = ah_fs_err(err, AH_FS_CONFLICT,
-                       n == SIZE_MAX
-                           ? "another process is writing in '%.*s': wait a moment and repeat"
-                           : "'%.*s' was added to meanwhile by another program: look at it again "
-                             "and repeat",
-                       AH_FMT(path));
+        st = ah_fs_err(
+            err, AH_FS_CONFLICT,
+            n == SIZE_MAX
+                ? "another process is writing in '%.*s': wait a moment and repeat"
+                : "'%.*s' was changed meanwhile by another program: look at it again and repeat",
+            AH_FMT(path));
     else if (s->children && faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) != 0)
         st = ah_fs_host_err(errno, "delete what is in", path, err);
     closedir(dir);

@@ -159,7 +159,8 @@ static int write_all(int fd, ah_slice s)
     return 0;
 }
 
-/* Keeps mode and owner of the replaced file, as far as allowed: root keeps another owner. */
+/* Gives the new file the mode of the replaced one, and its owner if the process may set it (root
+ * may). */
 static int keep_mode(int fd, int folder, const ah_fs_change *c)
 {
     struct stat old, own;

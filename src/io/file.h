@@ -21,7 +21,7 @@ ah_status ah_file_look(const char *path, bool follow, ah_buf *out, ah_file_found
 
 /* Private files: conversations, recordings, logs. Everything that this program writes for later is
  * readable by its owner only and goes through the next two functions. They follow no link at the
- * end of a path, never block on a pipe, and refuse an existing path that is no regular file. */
+ * end of a path, never block on a pipe, and refuse an existing path that is not a regular file. */
 
 /* Replaces the file's contents, synced to the disk; on failure the file is unchanged. The bytes are
  * written beside it and renamed, so it is always a new file: mode 0600, ours, with one name. */

@@ -29,10 +29,10 @@ enum {
 typedef struct node {
     ah_text *path;
     bool folder, exists;
-    bool noted;   /* it had an event in this batch: */
-    bool before;  /* it existed before */
+    bool noted;   /* it had an event in this batch; the next fields describe it */
+    bool before;  /* it existed before the batch */
     bool touched; /* its contents may have changed */
-    bool renamed; /* it has a new name since, and is reported as moved */
+    bool renamed; /* it got a new name in the batch, and is reported as moved */
     bool again;   /* it had an old name, and is reported as the `from` of a move */
     size_t from;  /* index + 1 of the node that was renamed to it; 0: none */
 } node;

@@ -37,7 +37,7 @@ typedef struct ah_file_watch_config {
     bool recursive;   /* also entries in folders below; links are not followed */
     size_t max;       /* limit of files and folders */
     int64_t quiet_ms;
-    /* Called from ah_loop_wait when a batch is ready. Must only take note of it. */
+    /* Called from ah_loop_wait when a batch is ready. Must only record that it is ready. */
     void (*news)(void *ud, ah_file_watch *w);
     void *ud;
 } ah_file_watch_config;

@@ -30,11 +30,11 @@ typedef struct ah_url {
 } ah_url;
 
 /* Parses `url`, relative to `base` unless that is NULL. Returns AH_USAGE if it is not http or
- * https, is no URL, or contains a user name. */
+ * https, is not a URL, or contains a user name. */
 ah_status ah_http_read_url(const char *url, const char *base, ah_url *out, ah_err *err);
 
 /* Called from ah_loop_wait when a transfer has news (head complete, bytes, end), once for news that
- * came together. Must only take note of it (post a job). */
+ * came together. Must only record it (post a job). */
 typedef void (*ah_http_news_fn)(void *ud, ah_transfer *t);
 
 /* Carries requests in place of curl, like an ah_transport (agenthost.h): it reports what it

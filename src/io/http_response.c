@@ -36,7 +36,7 @@ static bool is_uncoded(const ah_transfer *t)
     return true;
 }
 
-/* Keeps a header line. Lines that are no "name: value" (including folded ones, obsolete since RFC
+/* Keeps a header line. Lines that are not "name: value" (including folded ones, obsolete since RFC
  * 9112 5.2) are counted, but not kept. */
 static bool keep_line(ah_transfer *t, ah_slice line)
 {

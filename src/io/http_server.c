@@ -195,7 +195,7 @@ static void tell(const ah_server *s, const ah_visit *v, int status, const char *
         send(v->fd, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The same with the owner's answer. False: that is not possible. */
+/* Sends the owner's answer in the same way. False: that is not possible. */
 static bool tell_answer(const ah_hit *x)
 {
     const char *at = x->lines.data, *end = x->lines.len ? at + x->lines.len : at;

@@ -1,9 +1,9 @@
 /* An HTTP/1.1 server on a loop, over libmicrohttpd; only http_server*.c use that. It has no thread:
- * it reads and writes in ah_loop_wait and calls its owner from there, which must only take note
- * (post a job). Connections, heads, bodies and clients' times are limited; if a client waits to
- * connect, a connection that makes the server wait is closed (io/http_door.h). A hit is one request
- * and its answer. From `asked` on it belongs to the owner, which answers and then frees it; data
- * already written is still sent. Callers: its floor, lua. */
+ * it reads and writes in ah_loop_wait and calls its owner from there, which must only record the
+ * call (post a job). Connections, heads, bodies and clients' times are limited; if a client waits
+ * to connect, a connection that makes the server wait is closed (io/http_door.h). A hit is one
+ * request and its answer. From `asked` on it belongs to the owner, which answers and then frees it;
+ * data already written is still sent. Callers: its floor, lua. */
 #ifndef AH_IO_HTTP_SERVER_H
 #define AH_IO_HTTP_SERVER_H
 
@@ -53,7 +53,7 @@ typedef struct ah_server_owner {
 } ah_server_owner;
 
 /* `listen`: "127.0.0.1:0", "[::1]:8080", "localhost:8080"; port 0: any free one. Returns AH_USAGE
- * if it is no address, AH_HTTP if it cannot be listened on or libmicrohttpd is missing. */
+ * if it is not an address, AH_HTTP if it cannot be listened on or libmicrohttpd is missing. */
 ah_status ah_server_new(const ah_mem *mem, ah_loop *loop, const char *listen,
                         const ah_server_limits *limits, const ah_server_owner *owner,
                         ah_server **out, ah_err *err);

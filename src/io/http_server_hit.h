@@ -24,7 +24,7 @@ struct ah_hit {
     char method[AH_HIT_METHOD];
     char remote[AH_SERVER_TEXT];
     ah_buf target, head, body; /* head: names and values of the header lines */
-    ah_place *line;            /* places of name and value, in turn, in head */
+    ah_place *line;            /* places in `head`: of a name, then of its value, and so on */
     size_t n_lines, cap_lines;
     bool lost;      /* part of its head was lost for lack of memory */
     size_t held;    /* bytes of the body in the server's count */

@@ -144,7 +144,7 @@ void ah_transfer_reason(ah_transfer *t, ah_slice word);
  * none, or the host is excepted. Follows curl's rules, since curl does not report it. */
 void ah_proxy_of(const ah_transfer *t, char out[HOST_SIZE]);
 
-/* http_response.c: the same for responses. */
+/* http_response.c: sets what is constant for a handle; resets a response. */
 void ah_transfer_response_attach(ah_transfer *t);
 void ah_transfer_response_forget(ah_transfer *t);
 /* One line of the head; the empty line that ends it; bytes of the body. False: a fault is set. */

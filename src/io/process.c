@@ -37,7 +37,7 @@ enum {
     /* After the grace time: the inner supervisor must have begun to end everything. */
     LATE_MS = 1500,
     PUSHED_MS = 2000,      /* after LATE_MS: the outer one must have begun */
-    GIVE_UP_MS = 5 * 1000, /* after the longest time that a supervisor may need */
+    GIVE_UP_MS = 5 * 1000, /* added to the longest time that a supervisor may need */
     MAX_PATHS = AH_PROCESS_PATH
 };
 
@@ -324,7 +324,8 @@ ah_status ah_process_write(ah_process *p, ah_slice bytes, ah_err *err)
 {
     if (p->in < 0 || p->close_input)
         return ah_err_set(err, AH_INTERNAL,
-                          "'%s' takes no more input: it has closed it, or has ended", p->program);
+                          "'%s' takes no more input: it has closed its input, or has ended",
+                          p->program);
     if (p->passed && bytes.n > p->input.max - p->input.len)
         drop_passed(p);
     ah_buf_put(&p->input, bytes);
@@ -572,7 +573,8 @@ static void kill_below(ah_process *p)
     ah_descent_close(&below);
 }
 
-/* Neither supervisor ends the processes, or is able to. */
+/* Acts if the supervisors have not begun to end the processes in time: kills the processes, sends
+ * TERM to the outer supervisor, and after PUSHED_MS KILL to it and to the group. */
 static void push(ah_process *p, int64_t now)
 {
     if (now < late_at(p))

@@ -75,9 +75,10 @@ ah_status ah_process_start(const ah_mem *mem, ah_loop *loop, const ah_process_co
  * most two seconds. Leaves no zombie. */
 void ah_process_free(ah_process *p);
 
-/* Ends it and all its descendants: TERM, then KILL after grace_ms. News follow. */
+/* Ends the command and all its descendants: TERM, then KILL after grace_ms. Their end is reported
+ * as news. */
 void ah_process_stop(ah_process *p);
-/* The same with KILL at once. */
+/* Like ah_process_stop, but sends KILL at once. */
 void ah_process_kill(ah_process *p);
 /* Sends a signal (1 to 64) to the command's process group. No effect once the command has ended. */
 void ah_process_signal(ah_process *p, int sig);

@@ -264,7 +264,7 @@ int ah_sandbox_enter(const void *sandbox, const pid_t *above, size_t n_above)
     int e;
 
     if (s->cfg.kind == AH_SANDBOX_NONE) {
-        r.n_above = n_above > 1 ? n_above - 1 : 0; /* the host is not protected */
+        r.n_above = n_above > 1 ? n_above - 1 : 0; /* signals to the host stay allowed */
         return keep_above(&r);
     }
     if ((e = drop_capabilities(kept_capabilities(s))) != 0)

@@ -306,7 +306,7 @@ static void begin_ending(supervisor *s, ah_process_end how, bool kill_now)
 }
 
 /* Reaps ended children; false if there are none left. A command may have made this process its
- * tracer: then its stops are reported here too, and are no end. */
+ * tracer: its stops are then reported here, too, and are skipped. */
 static bool reap(supervisor *s)
 {
     int status;
@@ -343,7 +343,7 @@ static void read_control(supervisor *s)
         return;
     }
     begin_ending(s, AH_PROCESS_STOPPED, n == 1 && c == AH_CONTROL_KILL);
-    s->deaf = n == 0; /* it would stay readable */
+    s->deaf = n == 0; /* at the end of its input the pipe would stay readable */
 }
 
 static int64_t wake_at(const supervisor *s)

@@ -56,7 +56,7 @@ static void unlock(int dir, const char *name)
     close(fd);
 }
 
-/* Opens a folder for reading and changing; -1 if it is no folder. */
+/* Opens a folder for reading and changing; -1 if it is not a folder. */
 static int open_folder(int dir, const char *name)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;

@@ -97,7 +97,7 @@ typedef struct reading {
     yaml_event_t event; /* the current event */
     const ah_interrupt *interrupt;
     ah_buf *out;
-    size_t start; /* of the value in `out` */
+    size_t start; /* offset in `out` at which the value begins */
     level *levels;
     size_t depth, levels_cap;
     anchor *anchors;

@@ -80,7 +80,7 @@ ah_lua_agent *ah_lua_to_agent(lua_State *L, int idx);
 /* Pushes an empty agent that can already be collected. */
 ah_lua_agent *ah_lua_push_agent(lua_State *L);
 /* Reads the fields of the table at 1 into the agent, which may already hold the transcript of an
- * earlier conversation. Raises for mistakes of the script. Returns AH_PROVIDER if something outside
+ * earlier conversation. Raises for errors of the script. Returns AH_PROVIDER if something outside
  * the script is missing, such as a key. */
 ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_err *err);
 /* Sets the system text: `text` (.p NULL: none), then the prompt. Raises. */

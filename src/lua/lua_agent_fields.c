@@ -98,7 +98,7 @@ static bool push_model(lua_State *L, const ah_lua_agent *a)
     return saved.p != NULL;
 }
 
-/* True if the name on top of the stack is no known model, with any other fields. */
+/* True if the name on top of the stack is not a known model, with any other fields. */
 static bool is_unknown(lua_State *L, const ah_lua_agent *a)
 {
     ah_provider_options plain = {.mem = &a->lua->mem, .secrets = &a->lua->host->secrets};
@@ -118,7 +118,8 @@ static void tell_foreign(lua_State *L, ah_err *err)
 
     memcpy(why, err->message, sizeof why);
     ah_err_set(err, AH_PROVIDER,
-               "the conversation was held with '%s', which is no model here: give model = ... (%s)",
+               "the conversation was held with '%s', which is not known here: give model = ... "
+               "(%s)",
                lua_tostring(L, -1), why);
 }
 

@@ -91,6 +91,7 @@ ah_status ah_embed_fail(ah_embed *e, const ah_err *err)
     e->err = *err;
     ah_secrets_redact_err(&e->lua->host->secrets, &e->err);
     ah_text_set(&e->words, NULL);
+    ah_text_set(&e->err_json, NULL);
     return err->status;
 }
 
@@ -98,7 +99,8 @@ AH_API const ah_error *ah_last_error(ah_host *host)
 {
     ah_embed *e = ah_embed_of(host);
 
-    ah_embed_error(&e->lua->mem, &e->err, &e->error, &e->err_json);
+    if (!e->err_json)
+        ah_embed_error(&e->lua->mem, &e->err, &e->error, &e->err_json);
     return &e->error;
 }
 
@@ -136,7 +138,7 @@ ah_status ah_embed_may(ah_embed *e, const char *what)
     if (e->lua->host->looking)
         return refuse(
             e, what,
-            "from a function that only looks on (of the watcher, the log, a clock, release)");
+            "from an observing callback (of the watcher, log, clock, random, tty or release)");
     if (e->lua->host->callbacks == 0)
         forget_cancel(e);
     return AH_OK;
@@ -145,11 +147,10 @@ ah_status ah_embed_may(ah_embed *e, const char *what)
 ah_status ah_embed_enter(ah_embed *e, const char *what)
 {
     if (e->lua->host->callbacks)
-        return refuse(
-            e, what,
-            "from a function that the host calls; take note, and call it after that returned");
+        return refuse(e, what,
+                      "from a callback of the host; call it after the callback has returned");
     if (e->lua->callee != AH_CALLEE_NONE)
-        return refuse(e, what, "from an observer of a script, or what else of it cannot wait");
+        return refuse(e, what, "from an observer of a script, or other code that cannot wait");
     forget_cancel(e);
     return AH_OK;
 }
@@ -385,9 +386,9 @@ static const char *wrong_copy(const ah_lua_copy *copy, const ah_config *cfg)
     if (copy->address != (void (*)(void))lua_newstate)
         return "the program has a Lua of its own, agenthost uses another: link both to the same";
     if (cfg && !known_size(cfg))
-        return "the config's size is of no version of agenthost.h known here";
+        return "the config's size matches no known version of agenthost.h";
     if (cfg && cfg->size > offsetof(ah_config, user) && cfg->max_memory)
-        return "max_memory is for a Lua state of the host's own";
+        return "max_memory needs a host with a Lua state of its own (ah_open)";
     return NULL;
 }
 
@@ -642,7 +643,7 @@ static ah_status judge(ah_embed *e, lua_State *L, int st)
 {
     ah_status status = st == LUA_OK ? AH_OK : keep_error(e, L);
 
-    if (status == AH_USAGE && e->lua->loaded) /* a mistake in the script, not in the call */
+    if (status == AH_USAGE && e->lua->loaded) /* an error in the script, not in the call */
         status = AH_INTERNAL;
     if (st == LUA_ERRMEM)
         status = AH_NOMEM;
@@ -657,11 +658,12 @@ static ah_status call(ah_embed *e, const char *what, lua_CFunction f, void *ud)
 {
     lua_State *L = e->attached ? e->lua->caller : e->lua->main;
     ah_status status = e->attached ? ah_embed_enter(e, what) : ah_embed_enter_top(e, what);
+    ah_err err;
 
     if (status != AH_OK)
         return status;
     if (!lua_checkstack(L, 4))
-        return AH_NOMEM;
+        return ah_embed_fail(e, (ah_err_nomem(&err), &err));
     atomic_store(&e->thread, pthread_self());
     atomic_store(&e->scripting, !e->attached);
     e->lua->loaded = false;
@@ -697,7 +699,7 @@ AH_API ah_status ah_script(ah_host *host, const char *path, int argc, char **arg
 AH_API ah_status ah_load(ah_host *host, const char *name, const char *text, size_t len, int argc,
                          char **argv)
 {
-    script s = {.path = ah_lend_text(name),
+    script s = {.path = name ? ah_lend_text(name) : "script",
                 .text = text ? ah_lend((ah_slice){text, len}).p : "",
                 .len = len,
                 .argc = argc,

@@ -78,11 +78,10 @@ static void refuse_others(lua_State *L)
             "ah_agent_open: field '%s' is for functions of scripts; ah_next_event gives the "
             "events, ah_ask_next the asks, the log of ah_config the records",
             field);
-    ah_lua_raise(
-        L, AH_USAGE,
-        "ah_agent_open: field '%s' takes what only a script has, functions and objects: return an "
-        "agent with it from a script, and ask for that by its name",
-        field);
+    ah_lua_raise(L, AH_USAGE,
+                 "ah_agent_open: field '%s' takes functions or objects, which JSON cannot hold: "
+                 "return an agent with it from a script, and open that by its name",
+                 field);
 }
 
 typedef struct opening {
@@ -136,7 +135,7 @@ static void open_new(lua_State *L, ah_embed *e)
     lua_call(L, 1, 2);
 }
 
-/* The same for another conversation (agent:open) of the agent whose name is on top. */
+/* Opens another conversation (agent:open) of the agent whose name is on top. */
 static void open_another(lua_State *L, ah_embed *e)
 {
     if (lua_type(L, -1) != LUA_TSTRING)
@@ -404,6 +403,7 @@ static int begin(lua_State *L)
         return ah_lua_raise_err(L, &err);
     lua_pushvalue(L, -1);
     lua_rawseti(L, LUA_REGISTRYINDEX, a->run_ref);
+    forget_reply(a);
     a->run = run;
     a->at_work = true;
     return b->waits ? ah_lua_await(L, ah_lua_run_waiter(run), 0, waited) : 0;
@@ -413,6 +413,7 @@ static ah_status start(ah_agent *a, const char *text, bool waits)
 {
     beginning b = {a, ah_lend_text(text), waits};
     ah_embed *e = a->embed;
+    bool had_reply = a->has_reply;
     ah_status st;
     ah_err err;
 
@@ -421,10 +422,12 @@ static ah_status start(ah_agent *a, const char *text, bool waits)
         return ah_embed_fail(e, &err);
     }
     let_go_of_run(a);
-    forget_reply(a);
+    a->has_reply = false; /* for callbacks while the run begins */
     st = ah_embed_call(e, begin, &b);
-    if (st != AH_OK && !a->run)
+    if (!a->run) {
         ah_lua_unref(e->lua, &a->run_ref);
+        a->has_reply = had_reply;
+    }
     return st;
 }
 
@@ -448,7 +451,8 @@ AH_API ah_status ah_agent_start(ah_agent *agent, const char *text)
     if (st != AH_OK)
         return st;
     if (e->n_done >= e->max_events) {
-        ah_err_set(&err, AH_BUDGET, "%zu runs have ended untold: call ah_next_event", e->n_done);
+        ah_err_set(&err, AH_BUDGET, "the events `done` of %zu runs are unread: call ah_next_event",
+                   e->n_done);
         return ah_embed_fail(e, &err);
     }
     if (!agent->at_work && !agent->least && !(agent->least = ah_event_new_done(e, agent)))
@@ -476,9 +480,15 @@ static int send(lua_State *L)
 
 AH_API ah_status ah_agent_send(ah_agent *agent, const char *text)
 {
-    beginning b = {agent, text ? ah_lend_text(text) : "", false};
+    beginning b = {agent, ah_lend_text(text), false};
     ah_status st = ah_embed_may(agent->embed, "ah_agent_send");
+    ah_err err;
 
+    if (st == AH_OK && (!text || !*text))
+        return ah_embed_fail(
+            agent->embed,
+            (ah_err_set(&err, AH_USAGE, "ah_agent_send: there is nothing to say: give a text"),
+             &err));
     return st == AH_OK ? ah_embed_call(agent->embed, send, &b) : st;
 }
 

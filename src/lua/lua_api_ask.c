@@ -64,7 +64,7 @@ static void refuse_unasked(ah_embed *e)
     ah_err err;
 
     ah_err_set(&err, AH_USAGE,
-               "ah_ask_next: this program is asked nothing: set `asks` of its ah_config");
+               "ah_ask_next: this program takes no asks: set `asks` of its ah_config");
     ah_embed_fail(e, &err);
 }
 

@@ -47,7 +47,7 @@ static void check_name(lua_State *L, int in, const ah_tool *t)
 {
     if (lua_getfield(L, in, t->name->data) != LUA_TNIL && ah_lua_to_tool(L, -1) != t)
         ah_lua_raise(L, AH_PROMPT_VALIDATION,
-                     "the tool '%s' is known already; ah_remove_tool makes room for another",
+                     "there is another tool '%s'; remove it with ah_remove_tool first",
                      t->name->data);
     lua_pop(L, 1);
 }
@@ -239,7 +239,10 @@ static ah_status take_json(ah_host *host, const char *what, lua_CFunction take, 
     if (!json)
         return ah_embed_fail(e,
                              (ah_err_set(&err, AH_USAGE, "%s: json must not be NULL", what), &err));
-    return ah_embed_call(e, take, (void *)(uintptr_t)ah_lend_text(json));
+    st = ah_embed_call(e, take, (void *)(uintptr_t)ah_lend_text(json));
+    if (st != AH_OK && st != AH_NOMEM) /* scripts share the checks, with codes of their own */
+        st = e->err.status = AH_USAGE;
+    return st;
 }
 
 AH_API ah_status ah_alias(ah_host *host, const char *json)
@@ -263,7 +266,7 @@ static int host_tool(lua_State *L)
     if (!e)
         return ah_lua_raise(
             L, AH_TOOL_NOT_FOUND,
-            "ah.host_tool: there is no tool '%s', as no C program is around this script", name);
+            "ah.host_tool: there is no tool '%s', since no C program embeds this script", name);
     ah_given_push(L, e, AH_GIVEN_TOOLS, name);
     return lua_isnil(L, -1) ? ah_given_no_tool(L, e, name) : 1;
 }

@@ -70,7 +70,7 @@ static void tell_run(ah_job *job)
 }
 
 /* Makes the refusal for the model if no responder exists. */
-static ah_text *nobody(const approval *a)
+static ah_text *no_responder(const approval *a)
 {
     ah_slice reason = ah_text_slice(a->ask->question);
     ah_text *t = NULL;
@@ -78,9 +78,8 @@ static ah_text *nobody(const approval *a)
 
     ah_buf_init(&b, &a->lua->mem, reason.n + 1024);
     ah_buf_put(&b, reason);
-    ah_buf_str(
-        &b, " (it needs an approval, and there is nobody to give one: the script's `approve`, or a "
-            "front end of agent:on_ask, does that; do without this call)");
+    ah_buf_str(&b, " (it needs an approval, and this run has neither `approve` nor a front end of "
+                   "agent:on_ask; continue without this call)");
     ah_text_from_buf(&b, "why", &t, NULL);
     ah_buf_clear(&b);
     return t;
@@ -93,7 +92,7 @@ static void closed(void *ud, const ah_ask_end *end)
     if (end->how == AH_ASK_ANSWERED)
         a->said = ah_text_new(&a->lua->mem, end->value); /* without memory: not approved */
     else if (end->how != AH_ASK_CANCELLED)
-        a->words = end->why.p ? ah_text_new(&a->lua->mem, end->why) : nobody(a);
+        a->words = end->why.p ? ah_text_new(&a->lua->mem, end->why) : no_responder(a);
     a->ask = NULL;
     if (end->how != AH_ASK_CANCELLED)
         ah_job_post(a->lua->host, &a->job);
@@ -199,7 +198,7 @@ static void begin(approval *a, int approve)
         lua_rawgeti(L, LUA_REGISTRYINDEX, approve);
         ah_lua_call(a->lua, L, 2, 0, &err);
     }
-    if (a->task && a->ask) /* made, even if it took too long */
+    if (a->task && a->ask) /* the task exists, even if making it took too long */
         ah_task_begin(a->task);
     else if (a->ask)
         refuse(a, "approve", &err);

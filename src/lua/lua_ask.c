@@ -269,14 +269,12 @@ static int fail(lua_State *L, const asker *w)
     ah_err err;
 
     if (w->how == AH_ASK_TIMEOUT)
-        ah_err_set(&err, AH_DEADLINE, "nobody responded to %s within %g seconds", w->id,
-                   w->timeout);
+        ah_err_set(&err, AH_DEADLINE, "no response to %s within %g seconds", w->id, w->timeout);
     else if (w->how == AH_ASK_DENIED)
-        ah_err_set(
-            &err, AH_WAITING,
-            "nobody is there to respond to %s: give the run `asks = function(ask)`, attach a front "
-            "end with agent:on_ask, or give the ask a default",
-            w->id);
+        ah_err_set(&err, AH_WAITING,
+                   "no front end can respond to %s: give the run `asks = function(ask)`, attach a "
+                   "front end with agent:on_ask, or give the ask a default",
+                   w->id);
     else
         ah_err_set(&err, AH_CANCELLED, "%s was cancelled", w->id);
     err.phase = AH_PHASE_TOOL;

@@ -114,7 +114,7 @@ static ah_status refuse_second(const ah_tool *there, const ah_tool *tool, ah_err
     if (!err)
         return AH_PROMPT_VALIDATION;
     ah_tool_twice(there, tool, err);
-    ah_print(words, sizeof words, "registry: %s; registry:replace takes its place", err->message);
+    ah_print(words, sizeof words, "registry: %s; replace it with registry:replace", err->message);
     memcpy(err->message, words, sizeof words);
     return AH_PROMPT_VALIDATION;
 }

@@ -36,8 +36,8 @@ bool ah_book_remove(lua_State *L, ah_slice name); /* true if it was there */
 void ah_book_pick(lua_State *L, ah_slice name);   /* the tool must be there */
 void ah_book_clear_picked(lua_State *L);
 
-/* Called before a run of the agent at idx. Applies at once the changes that the call of this code
- * and the calls around it have made to the agent's registry. Raises. */
+/* Called before a run of the agent at idx. Applies at once the changes that the current call and
+ * the calls around it have made to the agent's registry. Raises. */
 void ah_book_deliver(lua_State *L, int idx);
 
 #endif

@@ -1,17 +1,17 @@
 /* Functions of the core for the library's own Lua (lua/agenthost): ah._raise, ah._check_list and
- * ah._list_fault. They raise mistakes in a script's values at the script's line and with the
+ * ah._list_fault. They raise errors in a script's values at the script's line and with the
  * nearest name. Functions for a single built-in tool are in files of their own. */
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_open.h"
 
-/* ah._raise(message): raises a mistake of the script as `usage` at its line. */
+/* ah._raise(message): raises an error of the script as `usage`, at the line of the script. */
 static int raise_usage(lua_State *L)
 {
     return ah_lua_raise(L, AH_USAGE, "%s", luaL_checkstring(L, 1));
 }
 
-/* ah._check_list(value, what): returns the number of values; raises if it is no list. */
+/* ah._check_list(value, what): returns the number of values; raises if it is not a list. */
 static int check_list(lua_State *L)
 {
     lua_pushinteger(L, ah_lua_list_check(L, 1, luaL_checkstring(L, 2)));

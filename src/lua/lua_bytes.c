@@ -167,7 +167,8 @@ static int decode(lua_State *L)
 
 /* -- random bytes -------------------------------------------------------------------------- */
 
-/* ah.random_bytes(n): raises also if the system has none, so that no script continues without. */
+/* ah.random_bytes(n): also raises if the system has no random bytes, so that no script continues
+ * without them. */
 static int random_bytes(lua_State *L)
 {
     lua_Integer n = 0;

@@ -116,8 +116,7 @@ static int push_too_long(lua_State *L, ah_child *c, const ah_child_wait *w, ah_s
     char why[96];
     int n;
 
-    snprintf(why, sizeof why, "a line of more than %zu bytes (max), which is passed over",
-             w->bytes);
+    snprintf(why, sizeof why, "a line of more than %zu bytes (max), which is skipped", w->bytes);
     n = push_bad_line(L, c, line, why);
     use(c, whole);
     return n;
@@ -212,9 +211,8 @@ static void refuse_second(lua_State *L, const ah_child *c)
 {
     if (ah_child_is_read(c))
         ah_lua_raise(L, AH_USAGE,
-                     "the output of '%s' is being read by another task: let one read, and give the "
-                     "others what "
-                     "is theirs",
+                     "the output of '%s' is being read by another task: let one task read and pass "
+                     "the data on",
                      c->name);
 }
 

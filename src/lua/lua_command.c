@@ -73,7 +73,8 @@ static void take(command *c, ah_process_stream of, size_t n)
     ah_process_take(c->p, of, n);
 }
 
-/* Also takes bytes that arrived with the end and are in no piece. */
+/* Takes all output: the noted pieces in their order, then bytes that arrived with the end and are
+ * in no piece. */
 static void take_output(command *c)
 {
     for (size_t i = 0; i < c->n_pieces; i++)
@@ -325,12 +326,12 @@ static command *push_command(lua_State *L, const given *o)
  * argv: list of words; env: list of "NAME=value", the whole environment; folders: list of folders
  * (ah._folder) that may be written to in a sandbox; readable: folders that may be read, nil: all;
  * start: the folder where it begins; start_in: a path below that, or an absolute one. Times in
- * seconds, sizes in bytes; 0 or nil: no limit. keep, tail: bytes kept of the output's beginning and
+ * seconds, sizes in bytes; nil: no limit. keep, tail: bytes kept of the output's beginning and
  * of its end. merge: both streams are one, in the exact order of writing. left: number of processes
  * that could not be ended; nil: not known. */
 static int run_command(lua_State *L)
 {
-    given o = {.fence.limits = AH_LAUNCH_UNLIMITED};
+    given o = {0};
     command *c;
     ah_launch *g;
     ah_err err;
@@ -356,7 +357,7 @@ static int run_command(lua_State *L)
  * or nil, err */
 static int describe_sandbox(lua_State *L)
 {
-    fence f = {.limits = AH_LAUNCH_UNLIMITED};
+    fence f = {0};
     ah_sandbox_config cfg = {0};
     ah_sandbox s;
     ah_err err;

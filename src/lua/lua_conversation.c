@@ -1,4 +1,7 @@
 /* Conversations that last: agent:save, ah.load, agent:fork, agent:use. */
+#include <errno.h>
+
+#include "base/json.h"
 #include "io/file.h"
 #include "lua/lua_agent.h"
 #include "lua/lua_definition.h"
@@ -68,10 +71,15 @@ static ah_status keep_session(ah_lua_agent *a, ah_slice file, ah_err *err)
 static ah_status read_file(ah_lua_agent *a, const char *path, ah_buf *b, ah_err *err)
 {
     char why[sizeof err->message];
-    ah_status st = ah_file_read(path, b, err);
+    ah_file_found found;
+    ah_status st = ah_file_look(path, true, b, &found, err);
 
-    if (st != AH_OK)
+    if (st != AH_OK) {
+        if (st != AH_NOMEM)
+            ah_json_detail(err, "reason",
+                           ah_slice_of(found.why == ENOENT ? "not_found" : "unreadable"));
         return st;
+    }
     st = ah_transcript_read(&a->lua->mem, ah_buf_slice(b), &a->transcript, err);
     if (st == AH_OK)
         st = keep_session(a, ah_buf_slice(b), err);
@@ -79,7 +87,9 @@ static ah_status read_file(ah_lua_agent *a, const char *path, ah_buf *b, ah_err 
     if (st != AH_USAGE)
         return st;
     memcpy(why, err->message, sizeof why);
-    return ah_err_set(err, AH_USAGE, "cannot load '%.200s': %s", path, why);
+    ah_err_set(err, AH_USAGE, "cannot load '%.200s': %s", path, why);
+    ah_json_detail(err, "reason", ah_slice_of("damaged"));
+    return err->status;
 }
 
 static int refuse_words(lua_State *L)
@@ -88,7 +98,7 @@ static int refuse_words(lua_State *L)
         L, AH_USAGE, "ah.load: the conversation is in the file; agent:run(text) goes on with it");
 }
 
-/* ah.load(path, { fields of ah.agent }): the agent, or nil and an error. Raises for mistakes in the
+/* ah.load(path, { fields of ah.agent }): the agent, or nil and an error. Raises for errors in the
  * fields, but not for faults of the file. */
 static int load(lua_State *L)
 {

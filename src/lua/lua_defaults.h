@@ -6,7 +6,8 @@
 #include <lua.h>
 #include <stdbool.h>
 
-/* A Lua function: keeps the fields of the JSON text (of C) at 1, in place of earlier ones. */
+/* A Lua function. Argument 1: JSON text from C. Its fields become the defaults, in place of earlier
+ * ones. */
 int ah_lua_set_defaults(lua_State *L);
 /* Fills the absent fields of the table at idx, which is our own and checked, with the defaults, and
  * also absent members of tables in it. options: the conversation keeps its model's options, so

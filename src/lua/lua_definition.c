@@ -90,7 +90,8 @@ int ah_lua_agent_open(lua_State *L)
 
 /* -- agent:open -------------------------------------------------------------------------------- */
 
-/* Adds the resources in `given` to those of the fields on top; equal names are replaced. */
+/* Adds the resources of the table `given` to those of the table on top of the stack. A resource of
+ * the same name is replaced. */
 static void put_resources(lua_State *L, int given)
 {
     if (lua_getfield(L, given, "resources") == LUA_TTABLE) {

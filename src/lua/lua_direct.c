@@ -52,7 +52,7 @@ static void say(ah_job *job)
     ah_exchange_end(x, NULL);
 }
 
-/* In a job, since an answer must not come while the exchange is being started. */
+/* Answers in a job, since an answer must not arrive while the exchange is being started. */
 static void start(ah_scripted *s, ah_exchange *x)
 {
     x->job.fn = say;

@@ -80,7 +80,7 @@ static bool push_id(lua_State *L)
     return true;
 }
 
-/* Returns why the value on top is no valid id, or NULL. */
+/* Returns why the value on top is not a valid id, or NULL. */
 static const char *fault_of(lua_State *L)
 {
     ah_slice id;
@@ -498,7 +498,7 @@ static void read_fields(lua_State *L)
             ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.entity: fields[%d] must be a string", (int)i);
         lua_pushvalue(L, -1);
         if (lua_rawget(L, -3) != LUA_TNIL)
-            ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.entity: fields[%d]: '%s' stands there twice",
+            ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.entity: fields[%d]: '%s' is listed twice",
                          (int)i, lua_tostring(L, -2));
         lua_pop(L, 1);
         lua_pushvalue(L, -1);

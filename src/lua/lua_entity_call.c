@@ -52,7 +52,7 @@ static void add_table(lua_State *L, int t)
     lua_rawset(L, 3);
 }
 
-/* The same if t is a table that is not in the copy yet. */
+/* Calls add_table if t is a table that is not in the copy yet. */
 static void consider(lua_State *L, int t)
 {
     bool seen;

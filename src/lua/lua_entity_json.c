@@ -48,7 +48,7 @@ ah_status ah_lua_put_entity(lua_State *L, ah_lua_json *j)
     ah_status st;
 
     if (!ah_lua_push_entity_of(L, -1))
-        return ah_lua_json_refuse(j, "an instance whose class is no more cannot be JSON");
+        return ah_lua_json_refuse(j, "an instance of a class that no longer exists cannot be JSON");
     if (is_within_entity(j))
         return ah_lua_json_refuse(j, "an entity within an entity cannot be JSON");
     by_fields = lua_getiuservalue(L, -1, AH_ENTITY_FIELDS) == LUA_TTABLE;

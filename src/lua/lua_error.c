@@ -162,7 +162,7 @@ static const char *past_one(const char *s)
     return s;
 }
 
-/* The same for several: each coroutine.wrap that an error passes adds one. */
+/* Skips all positions: each coroutine.wrap that an error passes adds one. */
 static const char *past_position(const char *s)
 {
     const char *next = past_one(s);

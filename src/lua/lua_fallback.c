@@ -82,7 +82,7 @@ static void read_item(lua_State *L, int i, const ah_log *log, ah_provider_option
     if (st == AH_OK)
         f->n++;
     else if (st == AH_PROVIDER)
-        ah_log_put(log, AH_LOG_WARNING, "fallback %d is passed over: %s", i, err.message);
+        ah_log_put(log, AH_LOG_WARNING, "fallback %d is skipped: %s", i, err.message);
     else if (st == AH_NOMEM)
         ah_lua_raise_err(L, &err);
     else

@@ -15,7 +15,7 @@ typedef struct ah_fallbacks {
 } ah_fallbacks;
 
 /* Reads the table at 1 into *f, which is in a userdata; `o` holds the settings of all requests.
- * Raises for mistakes of the script. A model without its key is skipped, with a record in the
+ * Raises for errors of the script. A model without its key is skipped, with a record in the
  * log. */
 void ah_lua_read_fallbacks(lua_State *L, const ah_log *log, const ah_provider_options *o,
                            ah_fallbacks *f);

@@ -95,7 +95,7 @@ int ah_lua_unknown(lua_State *L, const char *what, const char *const *known, ah_
 
     luaL_checkstack(L, 6, what);
     if (in)
-        ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'; it stands in '%s': %s = { %s = ... }",
+        ah_lua_raise(L, AH_USAGE, "%s: unknown field '%.*s'; it belongs in '%s': %s = { %s = ... }",
                      what, AH_FMT(key), in, in, field);
     if (!(meant = push_meant(L, known, key)))
         meant = push_few(L, known);
@@ -188,7 +188,7 @@ static uint64_t add_inherited(lua_State *L, int idx, const char *const *known, b
 
 /* -- lists ------------------------------------------------------------------------------- */
 
-/* Pushes the fault of the key on top, which is no key of a list. */
+/* Pushes the fault of the key on top, which is not a key of a list. */
 static const char *push_wrong_key(lua_State *L)
 {
     if (lua_type(L, -1) == LUA_TSTRING)
@@ -215,8 +215,8 @@ static const char *push_hole(lua_State *L, int idx, lua_Integer at)
     return lua_tostring(L, -1);
 }
 
-/* Returns the largest integer key of the table at idx. If a key is none of a list, pushes the fault
- * and returns -1. Skips names if `named`. */
+/* Returns the largest integer key of the table at idx. If a key cannot belong to a list, pushes the
+ * fault and returns -1. Skips names if `named`. */
 static lua_Integer last_key(lua_State *L, int idx, bool named)
 {
     lua_Integer n = luaL_len(L, idx);

@@ -246,7 +246,7 @@ static int watch_next(lua_State *L)
 
     if (w->fn != LUA_NOREF)
         return ah_lua_raise(L, AH_USAGE,
-                            "watch:next: this watch tells its function; make another one without a "
+                            "watch:next: this watch calls its function; make one without a "
                             "function to wait for changes");
     if (w->wait)
         return ah_lua_raise(L, AH_USAGE, "watch:next: another task waits for this watch already");

@@ -223,7 +223,7 @@ static const ah_option fs_grep_rows[] = {
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(searched, what.ignore_case),
-     .doc = "of ASCII letters of a plain text"},
+     .doc = "of letters; without PCRE2, of ASCII letters"},
     {.name = "context",
      .kinds = AH_OPT_INTEGER,
      .most = AH_FS_MAX_CONTEXT,
@@ -628,8 +628,8 @@ static int fs_overlay(lua_State *L)
     for (ah_fs *at = fs; at; at = ah_fs_below(at))
         levels++;
     if (levels > MAX_OVERLAYS)
-        return ah_lua_raise(
-            L, AH_USAGE, "filesystem:overlay: more than %d overlays upon each other", MAX_OVERLAYS);
+        return ah_lua_raise(L, AH_USAGE, "filesystem:overlay: more than %d nested overlays",
+                            MAX_OVERLAYS);
     if (ah_fs_overlay_new(fs, box, &err) != AH_OK)
         return fails(L, &err);
     return 1;

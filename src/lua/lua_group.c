@@ -133,8 +133,8 @@ static void append_list(lua_State *L, int list, int idx, const char *what, int d
 {
     luaL_checkstack(L, 16, "tools");
     if (depth > MAX_LISTS)
-        ah_lua_raise(L, AH_PROMPT_VALIDATION, "%.100s...: more than %d lists within each other",
-                     what, MAX_LISTS);
+        ah_lua_raise(L, AH_PROMPT_VALIDATION, "%.100s...: more than %d nested lists", what,
+                     MAX_LISTS);
     for (lua_Integer i = 1, n = ah_lua_list_check(L, idx, what); i <= n; i++) {
         lua_geti(L, idx, i);
         append_element(L, list, what, i, depth);

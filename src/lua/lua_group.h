@@ -6,7 +6,7 @@
 #include "lua/lua_state.h"
 
 /* Pushes a flat list of tools from the value at idx: a tool, a group, a group's name, or a list of
- * these and of such lists. A tool that several groups bring is in the list once. Raises
+ * these and of such lists. A tool of several groups is in the list once. Raises
  * AH_PROMPT_VALIDATION for any other value; `what` is the caller's name, such as "ah.run". */
 void ah_lua_push_flat_tools(lua_State *L, int idx, const char *what);
 

@@ -153,7 +153,7 @@ static void check(void *ud, ah_run *run)
     lua_pushcfunction(L, make_checking);
     lua_pushlightuserdata(L, &c);
     if (ah_lua_call(s->lua, L, 1, 0, &err) == AH_OK ||
-        s->checking) { /* made, even if it took too long */
+        s->checking) { /* the task exists, even if making it took too long */
         ah_task_begin(s->checking);
         return;
     }

@@ -18,7 +18,7 @@ void ah_lua_let_go(ah_lua_object *o); /* before it is freed; harmless if not hel
  * limits, everything is popped and *err filled; a traceback is in the log. Never raises or
  * yields. */
 ah_status ah_lua_call(ah_lua *h, lua_State *L, int nargs, int nresults, ah_err *err);
-/* The same for code of the script: functions that wait raise in it, with advice. */
+/* Like ah_lua_call, for code of the script: functions that wait raise in it, with advice. */
 ah_status ah_lua_call_as(ah_lua *h, ah_callee as, lua_State *L, int nargs, int nresults,
                          ah_err *err);
 

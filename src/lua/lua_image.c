@@ -86,10 +86,9 @@ static void check_url(lua_State *L, ah_slice url)
         (url.n > 8 && !memcmp(url.p, "https://", 8)) || (url.n > 7 && !memcmp(url.p, "http://", 7));
 
     if (!web || url.n > AH_IMAGE_URL_MAX - 2 || !ah_utf8_valid(url))
-        ah_lua_raise(
-            L, AH_USAGE,
-            "ah.image: url must be an address that begins with https:// or http://, of at most "
-            "8 KiB; bytes go to data, a file's name stands alone");
+        ah_lua_raise(L, AH_USAGE,
+                     "ah.image: url must be an address that begins with https:// or http://, of at "
+                     "most 8 KiB; bytes go into `data`, for a file write ah.image(path)");
 }
 
 typedef struct image_fields {
@@ -126,7 +125,7 @@ static ah_status push_fields(lua_State *L, ah_err *err)
 
     ah_options_read(L, 1, &ah_subject_image, &f);
     if (!f.data.p == !f.url.p)
-        ah_lua_raise(L, AH_USAGE, "ah.image: one of the fields data (its bytes) and url is wanted");
+        ah_lua_raise(L, AH_USAGE, "ah.image: give one of the fields data (its bytes) and url");
     found = f.data.p ? ah_image_mime(f.data) : NULL;
     if (f.mime.p && found && !ah_slice_is(f.mime, found))
         ah_lua_raise(L, AH_USAGE, "ah.image: mime is '%.*s', but the data are %s", AH_FMT(f.mime),
@@ -193,7 +192,8 @@ static int image_json(lua_State *L)
     ah_err err;
 
     lua_settop(L, 1);
-    if (push_fields(L, &err) != AH_OK) /* also checks one that was changed since: -- part image */
+    if (push_fields(L, &err) !=
+        AH_OK) /* checks it again, it may have been changed: -- part image */
         return ah_lua_raise_err(L, &err);
     lua_pushnil(L);
     lua_setmetatable(L, 2);
@@ -242,7 +242,7 @@ static void read_parts(lua_State *L, int idx, const char *what)
 
     if (is_image(L, idx))
         ah_lua_raise(L, AH_USAGE,
-                     "%s: an image stands in a list: { \"What is this?\", ah.image(...) }", what);
+                     "%s: an image must be in a list: { \"What is this?\", ah.image(...) }", what);
     if (ah_lua_module(L, "agenthost.messages", &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     lua_getfield(L, -1, "parts");
@@ -344,7 +344,7 @@ static ah_status put_image(lua_State *L, ah_buf *out, ah_err *err)
     if (url.p ? !ah_utf8_valid(url) || url.n > AH_IMAGE_URL_MAX - 2
               : !kind || data.n > AH_IMAGE_MAX)
         return ah_err_set(err, AH_TOOL_VALIDATION,
-                          "an image of its result is not what ah.image made");
+                          "an image of its result was not made by ah.image");
     ah_buf_str(out, out->len ? "," : "[");
     ah_buf_str(out, "{\"type\":\"image\",");
     if (url.p) {

@@ -29,7 +29,7 @@ void ah_lua_strategies_clear(ah_lua_strategies *s);
  * idx. */
 void ah_lua_strategies_read(lua_State *L, int idx, ah_lua_strategies *s);
 /* Adds the tools in the field `tools` (present from the start) or `later` (may come later) of each
- * strategy. Raises if the field is no list of tools. */
+ * strategy. Raises if the field is not a list of tools. */
 void ah_lua_strategies_tools(lua_State *L, const ah_lua_strategies *s, const char *field,
                              ah_changes *c);
 /* Appends to the descriptions of the additions the texts in the field `describe` of each strategy,

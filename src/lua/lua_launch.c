@@ -133,6 +133,7 @@ static const ah_option limit_rows[] = {
      .doc = "time from TERM to KILL, and on `close` from the end of its input to TERM"},
     {.name = "memory",
      .kinds = AH_OPT_NUMBER,
+     .least = 1,
      .most = AH_OPT_MOST,
      .unit = "bytes",
      .type = "integer",
@@ -140,6 +141,7 @@ static const ah_option limit_rows[] = {
      .doc = "address space of each process"},
     {.name = "file_size",
      .kinds = AH_OPT_NUMBER,
+     .least = 1,
      .most = AH_OPT_MOST,
      .unit = "bytes",
      .type = "integer",
@@ -147,6 +149,7 @@ static const ah_option limit_rows[] = {
      .doc = "size of each file that is written"},
     {.name = "cpu",
      .kinds = AH_OPT_NUMBER,
+     .least = 1,
      .most = AH_OPT_MOST,
      .unit = "seconds",
      .type = "integer",
@@ -154,6 +157,7 @@ static const ah_option limit_rows[] = {
      .doc = "processor time of each process"},
     {.name = "processes",
      .kinds = AH_OPT_NUMBER,
+     .least = 1,
      .most = AH_OPT_MOST,
      .type = "integer",
      .to = AH_TO_DOUBLE(ah_launch_limits, processes),
@@ -165,20 +169,14 @@ const ah_subject ah_subject_process_limits = {.what = "ah.process",
                                               .doc = "What a child process may use.",
                                               .row = limit_rows};
 
-/* A fraction below 1 counts as 1. */
-static uint64_t count_of(double limit)
-{
-    return limit < 0 ? 0 : limit < 1 ? 1 : (uint64_t)limit;
-}
-
 void ah_launch_limit(ah_launch *g, const ah_launch_limits *limits)
 {
     g->cfg.timeout_ms = limits->timeout_ms;
     g->cfg.grace_ms = limits->grace_ms;
-    g->cfg.limits = (ah_process_limits){.memory_bytes = count_of(limits->memory),
-                                        .file_bytes = count_of(limits->file_size),
-                                        .cpu_s = count_of(limits->cpu),
-                                        .processes = count_of(limits->processes)};
+    g->cfg.limits = (ah_process_limits){.memory_bytes = (uint64_t)limits->memory,
+                                        .file_bytes = (uint64_t)limits->file_size,
+                                        .cpu_s = (uint64_t)limits->cpu,
+                                        .processes = (uint64_t)limits->processes};
 }
 
 /* -- folders ----------------------------------------------------------------------------------- */
@@ -374,8 +372,8 @@ static void check_variable(lua_State *L, const char *what)
                      what, luaL_tolstring(L, -2, NULL));
     if (strcmp(name.p, STORE) == 0)
         ah_lua_raise(L, AH_USAGE,
-                     "%s: env: '%s' is given to no process: it leads to what agents keep", what,
-                     STORE);
+                     "%s: env: '%s' is never passed to a process: it points to the store of agents",
+                     what, STORE);
     if (lua_isboolean(L, -1)) {
         const char *host = lua_toboolean(L, -1) ? getenv(name.p) : NULL;
 

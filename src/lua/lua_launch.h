@@ -23,15 +23,11 @@ typedef struct ah_launch {
     char temporary[sizeof((ah_sandbox *)0)->temporary + sizeof "TMPDIR="];
 } ah_launch;
 
-/* The rows of ah_subject_process_limits store here. Initial value: AH_LAUNCH_UNLIMITED. */
+/* The rows of ah_subject_process_limits store here. 0: not given. */
 typedef struct ah_launch_limits {
-    int64_t timeout_ms, grace_ms;             /* 0: not given */
-    double memory, file_size, cpu, processes; /* -1: not given */
+    int64_t timeout_ms, grace_ms;
+    double memory, file_size, cpu, processes;
 } ah_launch_limits;
-#define AH_LAUNCH_UNLIMITED                                                                        \
-    {                                                                                              \
-        .memory = -1, .file_size = -1, .cpu = -1, .processes = -1                                  \
-    }
 void ah_launch_limit(ah_launch *g, const ah_launch_limits *limits);
 /* The kinds of sandboxes as words of a row, in the order of ah_sandbox_kind. */
 #define AH_LAUNCH_SANDBOXES "none auto require landlock bubblewrap"

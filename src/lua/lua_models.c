@@ -33,7 +33,7 @@ static void add_row(lua_State *L, const speaker *who, ah_slice model, int row)
     lua_pop(L, 1);
 }
 
-/* Pushes the model of a row: its field `model`, else the name. Returns false if it is no
+/* Pushes the model of a row: its field `model`, else the name. Returns false if that is not
  * "provider/model". */
 static bool push_model_of(lua_State *L, int name, int value)
 {
@@ -61,13 +61,13 @@ static void take_one(lua_State *L, const speaker *who)
         !push_model_of(L, name, value))
         luaL_error(L,
                    "%s: field '%s' must be \"provider/model\", or a table with model = "
-                   "\"provider/model\" and what is known of it",
+                   "\"provider/model\" and its properties",
                    who->what, lua_tostring(L, name));
     model.p = lua_tolstring(L, -1, &model.n); /* -- ... aliases name value model */
     if (lua_istable(L, value))
         add_row(L, who, model, value);
     if (!lua_istable(L, value) ||
-        !lua_rawequal(L, -1, name)) { /* a row under the model's own name is no alias */
+        !lua_rawequal(L, -1, name)) { /* a row under the model's own name is not an alias */
         lua_pushvalue(L, name);
         lua_pushvalue(L, -2);
         lua_rawset(L, aliases);

@@ -13,7 +13,7 @@
  * nothing. */
 ah_status ah_lua_module(lua_State *L, const char *name, ah_err *err);
 
-/* The same as Lua functions, name -> module: the first loads the module each time. */
+/* ah_lua_module as Lua functions, name -> module. The first loads the module at each call. */
 int ah_lua_load_module(lua_State *L);
 int ah_lua_load_module_once(lua_State *L);
 

@@ -1,5 +1,5 @@
-/* The current call is that of the task whose own code runs, or of the task in which its run was
- * started. */
+/* The current call is the call of the task whose own code runs. If that task has no call of its
+ * own, it is the call in which the task's run was started. */
 #include "lua/lua_now.h"
 
 #include "lua/lua_error.h"

@@ -129,7 +129,7 @@ static void on_record(void *ud, ah_log_level level, const char *line)
     lua_pushlightuserdata(L, (void *)(uintptr_t)ah_log_level_name(level));
     lua_pushlightuserdata(L, (void *)(uintptr_t)line);
     if (ah_lua_call_as(o->lua, AH_CALLEE_LOG, L, 3, 0, &err) != AH_OK && !o->log_failed) {
-        o->log_failed = true; /* once: every record may fail */
+        o->log_failed = true; /* reported only once, since it may fail for every record */
         ah_log_put(&o->lua->host->log, AH_LOG_WARNING, "the `log` function of a run failed: %s",
                    err.message);
     }

@@ -39,8 +39,8 @@ static void push_members(lua_State *L, ah_slice object)
     }
 }
 
-/* Pushes the fault of a text that is no JSON object. The message quotes the text, so it is replaced
- * if the text contains a key, of which the quote might show a part. */
+/* Pushes the fault of a text that is not a JSON object. The message quotes the text, so it is
+ * replaced if the text contains a key, of which the quote might show a part. */
 static void push_fault(lua_State *L, ah_slice text, const char *what, const char *message)
 {
     if (!message)
@@ -52,8 +52,8 @@ static void push_fault(lua_State *L, ah_slice text, const char *what, const char
 }
 
 /* ah._members(text, what): the members of an object, each as its JSON text, and true if strings in
- * it were cut within a character; nil and the reason if it is no JSON object. `what` names the text
- * in the reason. Names are not decoded. */
+ * it were cut within a character; nil and the reason if it is not a JSON object. `what` names the
+ * text in the reason. Names are not decoded. */
 static int members(lua_State *L)
 {
     ah_slice text = check_slice(L, 1);

@@ -163,7 +163,7 @@ static void read_replacement(lua_State *L, int idx, ah_ruling *r)
     ah_lua_result *res;
 
     if (lua_isnil(L, idx))
-        ah_lua_raise(L, AH_USAGE, "\"replace\" needs the result that is to take its place");
+        ah_lua_raise(L, AH_USAGE, "\"replace\" needs the new result");
     res = lua_newuserdatauv(L, sizeof *res, 0);
     ah_lua_result_read(L, idx, 1, res);
     if (!res->o.success && res->o.failure == AH_FAILED_RAISED)

@@ -15,10 +15,10 @@ void ah_lua_change(lua_State *L, int idx, ah_changes *c);
 /* Called before a run of the agent at idx: makes its posts of the current call and of the calls
  * around it now. Raises. */
 void ah_lua_deliver(lua_State *L, int idx);
-/* The same for the posts in overlay o and those below it. */
+/* Like ah_lua_deliver, for the posts in overlay o and in the overlays below it. */
 void ah_lua_deliver_in(lua_State *L, ah_overlay *o, const ah_lua_agent *a);
 
-/* One message or change, for code that stages more than that: it is made, and then either undone or
+/* One message or change, for code that makes several: each is made first, and then either undone or
  * announced. */
 typedef struct ah_post ah_post;
 

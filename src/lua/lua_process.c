@@ -28,7 +28,7 @@ enum {
     TOLD = 400, /* bytes of its standard error's end in a message */
     GRACE_MS = 2000,
     STALL_MS = 10 * 1000,
-    LAST_WORDS_MS = 1000 /* to wait for its end after it has closed its input */
+    LAST_WORDS_MS = 1000 /* how long a process may run on after it has closed its input */
 };
 
 /* -- words ------------------------------------------------------------------------------------- */
@@ -94,9 +94,8 @@ static int fails_stalled(lua_State *L, const ah_child *c)
     ah_err err;
 
     ah_err_set(&err, AH_USAGE,
-               "'%s' has written %d bytes that nobody reads, and goes on when they are read: read "
-               "them with "
-               "p:lines or p:read meanwhile, or wait with { discard = true }",
+               "'%s' has written %d bytes and waits until they are read: read them with p:lines or "
+               "p:read meanwhile, or wait with { discard = true }",
                c->name, AH_CHILD_PENDING);
     return ah_child_fails(L, &err);
 }
@@ -503,7 +502,7 @@ static bool read_sandbox(lua_State *L, int at, ah_sandbox_config *cfg)
     ah_options_read(L, idx, &ah_subject_process_sandbox, cfg);
     cfg->reads = lua_getfield(L, idx, "read") != LUA_TNIL;
     if (cfg->kind == AH_SANDBOX_NONE && (cfg->reads || lua_getfield(L, idx, "write") != LUA_TNIL))
-        ah_lua_raise(L, AH_USAGE, "%s: with kind = \"none\" nothing holds `read` and `write`",
+        ah_lua_raise(L, AH_USAGE, "%s: with kind = \"none\" `read` and `write` cannot be enforced",
                      what);
     return ah_launch_folders(L, at, idx, what, "write", cfg->folder, &cfg->n_folders) &&
            ah_launch_folders(L, at, idx, what, "read", cfg->readable, &cfg->n_readable);
@@ -614,7 +613,7 @@ static ah_status start(ah_child *c, ah_launch *g, ah_slice input, ah_err *err)
 /* ah.process { command, args, env, cwd, sandbox, timeout, ... } -> process; nil, err */
 static int start_process(lua_State *L)
 {
-    given o = {.limits = AH_LAUNCH_UNLIMITED, .max_errors = MAX_ERRORS, .stall_ms = STALL_MS};
+    given o = {.max_errors = MAX_ERRORS, .stall_ms = STALL_MS};
     ah_launch *g;
     ah_child *c;
     ah_err err;

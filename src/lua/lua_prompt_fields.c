@@ -119,7 +119,7 @@ void ah_prompt_fields_clear(ah_prompt_fields *p)
 
 /* -- tools and system text ---------------------------------------------------------- */
 
-/* Raises if a tool has the name of one of the prompt's tools. Tools of disabled and summarised
+/* Raises if a tool has the name of one of the prompt's tools. Tools of disabled and summarized
  * sections count, since they may be offered later. */
 static void check_names(lua_State *L, const ah_prompt *p, const ah_changes *tools)
 {

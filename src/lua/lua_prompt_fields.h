@@ -30,7 +30,7 @@ void ah_prompt_fields_copy(lua_State *L, ah_prompt_fields *p, const ah_prompt_fi
                            ah_session *session, ah_registry *tools);
 void ah_prompt_fields_clear(ah_prompt_fields *p);
 
-/* Adds the prompt's tools, and read_section if a section is summarised or `offered` (it was offered
+/* Adds the prompt's tools, and read_section if a section is summarized or `offered` (it was offered
  * before). Tools of sections that the session opens are marked to be left out if there is no room.
  * Raises AH_PROMPT_VALIDATION if a tool already has one of their names. */
 void ah_prompt_fields_tools(lua_State *L, ah_prompt_fields *p, bool offered, ah_changes *tools);
@@ -43,7 +43,7 @@ void ah_prompt_fields_text(lua_State *L, ah_prompt_fields *p, bool native, ah_sl
 /* Returns a new reference to the prompt with the parameters of the table at idx. Raises
  * AH_PROMPT_RENDER. */
 ah_binding *ah_prompt_fields_params(lua_State *L, const ah_prompt_fields *p, int idx);
-/* Makes `binding` (taken) the binding from the next look on. */
+/* Makes `binding` (taken) the current binding. The next look renders it. */
 void ah_prompt_fields_bind(ah_prompt_fields *p, ah_binding *binding);
 /* Renders the prompt again with the present functions, parameters and session, as seen from the
  * overlay. *out gets the necessary changes (none if nothing has changed); call

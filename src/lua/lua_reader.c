@@ -1,5 +1,6 @@
-/* Subjects of options (base/option.h) as data of the library's own Lua. ah._reader makes a reader
- * from a subject. It works like those of C, and ah._options lists both. */
+/* Lets the library's own Lua declare tables of options. ah._reader takes such a subject
+ * (base/option.h) as a Lua table and returns its reader, which works like a reader of a C subject.
+ * ah._options lists the subjects of C and of Lua. */
 #include <lauxlib.h>
 
 #include "lua/lua_open.h"
@@ -57,7 +58,7 @@ static unsigned kind_of(lua_State *L, ah_slice word)
     return (unsigned)luaL_error(L, "'%s' is no kind of option", lua_pushlstring(L, word.p, word.n));
 }
 
-/* Returns the bits of "string list". */
+/* Returns the bits of the kinds named in `words`, such as "string list". */
 static unsigned kinds_of(lua_State *L, const char *words)
 {
     unsigned kinds = 0;

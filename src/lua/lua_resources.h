@@ -15,8 +15,8 @@ int ah_lua_open_resources_of(lua_State *L);
 /* For `setup`: replaces a run's resources on top by the view that `setup` gets. Resources that it
  * binds belong to that run from then on. Raises. */
 void ah_lua_push_own_resources(lua_State *L);
-/* Replaces a run's resources on top by the definitions, with those bound since; nil if there are
- * none. Raises. */
+/* Replaces a run's resources on top by their definitions, including resources that were bound
+ * later; nil if there are none. Raises. */
 void ah_lua_push_bound_of(lua_State *L);
 
 /* Pushes ctx.resources, made on first use; ctx is at 1. */

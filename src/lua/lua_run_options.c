@@ -267,7 +267,7 @@ static const ah_option run_rows[] = {
      .otherwise = "`\"answer\"`",
      .to = AH_TO_WORD(ah_run_fields, limits.on_empty),
      .where = AH_IN_JSON | AH_IN_SETTINGS,
-     .doc = "for an answer without calls and text (white space is no text): `\"answer\"` accepts "
+     .doc = "for an answer without calls and text (white space is not text): `\"answer\"` accepts "
             "it, `\"retry\"` asks again, `\"error\"` fails"},
     {.name = "on_unknown_tool",
      .kinds = AH_OPT_STRING,
@@ -335,7 +335,9 @@ static const ah_option run_rows[] = {
      .most = INT_MAX,
      .otherwise = "5",
      .where = AH_IN_JSON,
-     .doc = "depth down to which entities that come from entities bring tools"},
+     .doc =
+         "largest depth of an entity with tools: 1 if a tool of the script returned it, one more "
+         "for each entity whose method returned it"},
     {.name = "policies",
      .kinds = AH_OPT_LIST,
      .is = "list of functions or tables",

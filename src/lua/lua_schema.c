@@ -156,7 +156,7 @@ static int core_decode(lua_State *L)
     return 2;
 }
 
-/* schema(v) -> its JSON Schema as a Lua value; nil if v is no schema */
+/* schema(v) -> its JSON Schema as a Lua value; nil if v is not a schema */
 static int core_schema(lua_State *L)
 {
     ah_schema *s = schema_at(L, 1);

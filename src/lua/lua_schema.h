@@ -14,7 +14,7 @@
  * Lua is out of memory, and then holds nothing. */
 ah_status ah_lua_schema(lua_State *L, int idx, const ah_mem *mem, ah_schema **out, ah_err *err);
 
-/* The same for short forms, such as { name = "string", limit = "integer?" }. */
+/* Like ah_lua_schema, for short forms, such as { name = "string", limit = "integer?" }. */
 ah_status ah_lua_short_schema(lua_State *L, int idx, const ah_mem *mem, ah_schema **out,
                               ah_err *err);
 

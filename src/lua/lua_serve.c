@@ -241,7 +241,7 @@ static void start_work(work *w)
     lua_pushcfunction(h->caller, make_task);
     lua_pushlightuserdata(h->caller, w);
     if (ah_lua_call(h, h->caller, 1, 0, &err) == AH_OK ||
-        w->task) /* made, even if it took too long */
+        w->task) /* the task exists, even if making it took too long */
         ah_task_begin(w->task);
     else
         fail_work(w, err.message);

@@ -183,7 +183,7 @@ typedef struct head {
     }
 
 static const ah_option answer_rows[] = {
-    STATUS_ROW("default for a [refused request](#refusals): that of the refusal"),
+    STATUS_ROW("default for a [refused request](#refusals): the status of the refusal"),
     HEADERS_ROW,
     {.name = "body",
      .kinds = AH_OPT_STRING | AH_OPT_TABLE,

@@ -476,7 +476,7 @@ void ah_lua_setup_begin(ah_lua_agent *a, ah_run *run, ah_setup_fn rest, void *ud
     lua_pushcfunction(L, make_task);
     lua_pushlightuserdata(L, &b);
     if (ah_lua_call(a->lua, L, 1, 0, &err) == AH_OK ||
-        a->setup.at_work) /* made, even if it took too long */
+        a->setup.at_work) /* the task exists, even if making it took too long */
         ah_task_begin(a->setup.at_work->task);
     else
         ah_run_ready(run, &err);

@@ -583,9 +583,9 @@ static void cancel_inner(ah_driver_run *inner, drive_end end, ah_watch_end over)
     if (end == INTERRUPTED)
         ah_driver_run_cancel(inner, AH_CANCELLED, "interrupted");
     else if (over == AH_WATCH_OVER_TIME || over == AH_WATCH_OVER_RUN)
-        ah_driver_run_cancel(inner, AH_DEADLINE, "the time of the call around this run is over");
+        ah_driver_run_cancel(inner, AH_DEADLINE, "the time of the enclosing call is over");
     else
-        ah_driver_run_cancel(inner, AH_CANCELLED, "the run around this one was cancelled");
+        ah_driver_run_cancel(inner, AH_CANCELLED, "the enclosing run was cancelled");
 }
 
 /* True for a cancel that came when the run had just ended; a script that continues would miss

@@ -408,8 +408,8 @@ static int cannot_open(lua_State *L, int why)
 
     if (why == EBUSY)
         ah_err_set(&err, AH_USAGE,
-                   "ah.terminal: the terminal is open already: close it first, or hand on "
-                   "what ah.terminal() returned");
+                   "ah.terminal: the terminal is open already: close it first, or pass on what "
+                   "ah.terminal() returned");
     else
         ah_err_set(&err, AH_USAGE,
                    "ah.terminal: there is no terminal to open (%s): run the command in one, or use "
@@ -470,8 +470,8 @@ static unsigned read_options(lua_State *L, ah_lua_terminal *t)
     ah_options_read(L, 1, &ah_subject_terminal, &f);
     if (f.signals && f.distinct)
         ah_lua_raise(L, AH_USAGE,
-                     "ah.terminal: with `distinct` Ctrl-C is a key like others and no signal: "
-                     "say `signals = false`, too");
+                     "ah.terminal: with `distinct` Ctrl-C is a key like others and no signal: add "
+                     "`signals = false`");
     t->escape_ms = f.escape_ms;
     t->keys.paste.max = f.max_paste;
     return (f.signals ? AH_TTY_SIGNALS : 0u) | (f.distinct ? AH_TTY_DISTINCT : 0u);

@@ -215,7 +215,7 @@ static void read_style(lua_State *L, int idx, char style[MAX_STYLE])
         if (f.on[i] && strlen(style) < MAX_STYLE / 2)
             add_code(style, codes[i]);
     if (strlen(style) >= MAX_STYLE * 2 / 3)
-        ah_lua_raise(L, AH_USAGE, "terminal: too many styles within each other");
+        ah_lua_raise(L, AH_USAGE, "terminal: too many nested styles");
     add_color(L, idx, "color", FOREGROUND, style);
     add_color(L, idx, "background", BACKGROUND, style);
 }
@@ -252,7 +252,7 @@ static void put_piece(lua_State *L, ah_lua_terminal *t, bool lines, const char *
         return;
     }
     if (!lua_istable(L, idx))
-        ah_lua_raise(L, AH_USAGE, "terminal: a text or a list of texts is wanted, found a %s",
+        ah_lua_raise(L, AH_USAGE, "terminal: expected a text or a list of texts, found a %s",
                      luaL_typename(L, idx));
     if (depth == MAX_DEPTH)
         ah_lua_raise(L, AH_USAGE, "terminal: texts are in more than %d lists", MAX_DEPTH);

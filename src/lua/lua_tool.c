@@ -251,7 +251,7 @@ void ah_lua_start_call(const ah_lua_handler *hd, ah_call *call, lua_CFunction ru
     lua_pushcfunction(h->caller, make_task);
     lua_pushlightuserdata(h->caller, &b);
     if (ah_lua_call(h, h->caller, 1, 0, &err) == AH_OK ||
-        call->task) { /* made, even if it took too long */
+        call->task) { /* the task exists, even if making it took too long */
         ah_task_begin(((ah_ctx *)call->task)->task);
         return;
     }

@@ -41,8 +41,8 @@ void ah_lua_push_renderer(lua_State *L, const ah_tool *t);
  * prompt_validation for a name that no tool can have. */
 void ah_lua_push_executor(lua_State *L, int name, int function);
 /* Pushes an array (a userdata) of the n tools of the list on top (nil: none), borrowed from it,
- * above the list. Raises AH_PROMPT_VALIDATION for an item that is no tool; `what` is "ah.section:
- * tools". */
+ * above the list. Raises AH_PROMPT_VALIDATION for an item that is not a tool; `what` is
+ * "ah.section: tools". */
 ah_tool **ah_lua_tool_list(lua_State *L, const char *what, size_t *n);
 
 /* A value that a handler returned, kept for strategies. */

@@ -7,7 +7,7 @@
 #include "model/tool.h"
 
 /* Reads `annotations` of the table at 1 into def. Raises for an unknown name, and for a value that
- * is no boolean. */
+ * is not a boolean. */
 void ah_lua_read_annotations(lua_State *L, const char *what, ah_tool_def *def);
 
 /* Pushes a new table with the annotations that are set; an empty one for NULL. */

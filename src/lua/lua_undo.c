@@ -56,7 +56,7 @@ static ah_status prepare_undo(ah_participant *p, ah_overlay *below, ah_err *err)
     return !below || join(u->lua, below, p->key, err) ? AH_OK : err->status;
 }
 
-/* The call around it keeps its own, older copy, or else gets this one. */
+/* Passes the copy to the call around this one, unless that call has a copy: it is older. */
 static void commit_undo(ah_participant *p, ah_overlay *below)
 {
     ah_undo *u = (ah_undo *)(void *)p, *to = (ah_undo *)(void *)ah_overlay_find(below, p->key);
@@ -85,8 +85,7 @@ static void warn(const ah_undo *u, const ah_err *err)
     const ah_call *call = u->part.in->owner;
     char words[1200];
 
-    ah_print(words, sizeof words,
-             "an object that was to be set back after a failed call could not be: %s",
+    ah_print(words, sizeof words, "an object could not be restored after a failed call: %s",
              err->message);
     if (call)
         ah_run_warn(call->run, ah_slice_of(words));

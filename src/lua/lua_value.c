@@ -541,8 +541,8 @@ ah_status ah_lua_to_json(lua_State *L, int idx, const ah_mem *mem, ah_buf *out, 
     return st;
 }
 
-/* Unescaped text is never longer than the raw one, so a buffer of that size,
- * Lua's own, does not grow and needs no ah_mem to be freed. */
+/* Decodes into a buffer of Lua's. The decoded text is never longer than the raw one, so a buffer of
+ * the raw size never grows, and ah_mem is not used. */
 static void push_string(lua_State *L, ah_json_token t)
 {
     luaL_Buffer lb;
@@ -584,7 +584,8 @@ static void push_container(lua_State *L, ah_json_token t, ah_json_reader rest)
 /* Pushes the value; returns the first number out of range, or .p NULL. */
 static ah_slice push_value(lua_State *L, ah_slice checked)
 {
-    lua_Integer items[AH_JSON_MAX_DEPTH]; /* of each open array, so far; -1: an object */
+    lua_Integer
+        items[AH_JSON_MAX_DEPTH]; /* for each open container: items read so far; -1: an object */
     ah_json_reader r = ah_json_read(checked);
     ah_slice huge = {0};
     int depth = 0;
@@ -630,7 +631,7 @@ static int free_buffer(lua_State *L)
 {
     ah_buf *b = luaL_checkudata(L, 1, BUFFER);
 
-    (void)ah_buf_ok(b); /* after a raise its status has not been read */
+    (void)ah_buf_ok(b); /* a status must be read before ah_buf_clear; a raise skips that */
     ah_buf_clear(b);
     return 0;
 }

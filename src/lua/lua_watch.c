@@ -180,8 +180,7 @@ bool ah_watch_failed(const ah_watch *w, ah_err *err)
     case AH_IN_TIME:
         return false;
     case AH_WATCH_OVER_WORK:
-        ah_err_set(err, AH_INTERNAL,
-                   "its code was at work for more than %g seconds and was stopped%s",
+        ah_err_set(err, AH_INTERNAL, "its code ran for more than %g seconds and was stopped%s",
                    (double)w->work_ms / 1000, w->advice ? w->advice : "");
         break;
     case AH_WATCH_OVER_RUN:
@@ -193,7 +192,7 @@ bool ah_watch_failed(const ah_watch *w, ah_err *err)
     case AH_WATCH_OVER_TIME:
     case AH_WATCH_OVER_AROUND:
         ah_err_set(err, AH_INTERNAL,
-                   "its code was stopped: the time of the call around it is over");
+                   "its code was stopped: the time of the enclosing call is over");
         break;
     }
     return true;
@@ -379,7 +378,8 @@ static void begin(ah_lua *h, ah_watch *w, int64_t now)
     if (w->fence)
         ah_fence_enter(h, w->fence);
     start_work(h, w, now);
-    if (!w->outer || w->outer->pause) /* else the outer watch would look too seldom */
+    if (!w->outer ||
+        w->outer->pause) /* otherwise the outer watch would read the clock too seldom */
         h->looked = h->checked = now;
 }
 
@@ -493,8 +493,8 @@ void ah_watch_go_on(ah_lua *h, ah_watch *mark)
 
 /* -- threads ----------------------------------------------------------------------------------- */
 
-/* Reads the clocks at each entry: in a deep stack of short coroutines, none might run until its own
- * look. */
+/* Reads the clocks whenever a thread is entered. In a deep stack of short coroutines, no single one
+ * may run long enough for a check of its own. */
 void ah_watch_into(ah_lua *h, lua_State *L, lua_State *co)
 {
     if (is_watched(h)) {

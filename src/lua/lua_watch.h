@@ -33,7 +33,7 @@ typedef struct ah_watch {
     ah_watch *outer;        /* set by the functions below, from here on */
     lua_State *thread;      /* the thread that was entered */
     lua_State *back;        /* the thread that ran before */
-    lua_Hook hook;          /* the thread's hook before */
+    lua_Hook hook;          /* the earlier hook of the thread */
     int mask, count;        /* of that hook */
     int64_t entered;        /* ns; 0: a call that has just begun */
     int64_t ended;          /* ns: when it was found to be over */

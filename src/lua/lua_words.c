@@ -186,7 +186,7 @@ static const word called[] = {{"parameters", "params", NULL},
                               {"ask", "run", NULL},
                               {"prompt", "run", NULL},
                               {"generate", "run", NULL},
-                              /* of strategies' moments and of contexts */
+                              /* of a handler's `ctx`, and of the values that strategies get */
                               {"iteration_count", "iteration", NULL},
                               {"tool_input", "raw_arguments", NULL},
                               {"tool_call_id", "call_id", NULL},

@@ -28,11 +28,10 @@ static ah_status check_prefix(ah_slice name, ah_slice prefix, ah_err *err)
     for (size_t i = 0; ok && i < prefix.n; i++)
         ok = is_letter_or_digit(prefix.p[i]) || prefix.p[i] == '_' || prefix.p[i] == '-';
     if (ok && (ah_slice_is(prefix, "planning") || ah_tool_name_is_ours(prefix)))
-        return ah_err_set(
-            err, AH_PROMPT_VALIDATION,
-            "entity '%.*s': its tools would have names of agenthost's own, '%.*s_...': give "
-            "it another prefix",
-            AH_FMT(name), AH_FMT(prefix));
+        return ah_err_set(err, AH_PROMPT_VALIDATION,
+                          "entity '%.*s': its tools would have reserved names, '%.*s_...': give it "
+                          "another prefix",
+                          AH_FMT(name), AH_FMT(prefix));
     if (ok)
         return AH_OK;
     return ah_err_set(
@@ -113,12 +112,11 @@ ah_status ah_entity_class_add(ah_entity_class *c, ah_tool *method, ah_err *err)
     ah_tool **grown;
 
     if (c->prefix->len + method->name->len > AH_ENTITY_NAMES)
-        return ah_err_set(
-            err, AH_PROMPT_VALIDATION,
-            "entity '%s': the prefix '%s' and the name '%s' have %zu characters together, "
-            "and may have %d: between them an id must find its place",
-            c->name->data, c->prefix->data, method->name->data, c->prefix->len + method->name->len,
-            AH_ENTITY_NAMES);
+        return ah_err_set(err, AH_PROMPT_VALIDATION,
+                          "entity '%s': the prefix '%s' and the name '%s' have %zu characters "
+                          "together, and may have %d: an id must fit between them",
+                          c->name->data, c->prefix->data, method->name->data,
+                          c->prefix->len + method->name->len, AH_ENTITY_NAMES);
     for (size_t i = 0; i < c->n; i++)
         if (ah_slice_eq(ah_text_slice(c->method[i]->name), ah_text_slice(method->name)))
             return ah_err_set(err, AH_PROMPT_VALIDATION, "entity '%s': tool '%s' is declared twice",

@@ -19,7 +19,7 @@ struct ah_entity_slot; /* run/discover.h */
 
 typedef struct ah_entity_vt {
     /* Starts method number `method` of a discovered instance, as ah_tool_vt.start does. If there
-     * is no live instance, it finds one by its id (ah_entity_slot_bind). */
+     * is not a live instance, it finds one by its id (ah_entity_slot_bind). */
     void (*start)(struct ah_entity_slot *f, size_t method, struct ah_call *call);
     void (*stop)(struct ah_call *call); /* as ah_tool_vt.stop */
 } ah_entity_vt;

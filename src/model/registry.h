@@ -36,7 +36,7 @@ bool ah_registry_had(const ah_registry *r, ah_slice name, ah_slice *gone);
 
 /* Adds a reference to the tool. Fails with AH_PROMPT_VALIDATION if the name is taken. */
 ah_status ah_registry_add(ah_registry *r, ah_tool *tool, ah_err *err);
-/* Adds likewise, but replaces a tool of the same name; it cannot fail if the name exists or
+/* Like ah_registry_add, but replaces a tool of the same name. Cannot fail if the name exists or
  * existed. */
 ah_status ah_registry_put(ah_registry *r, ah_tool *tool, ah_err *err);
 /* Settles the current tools: later copies start from this state. */

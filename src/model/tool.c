@@ -22,8 +22,8 @@ static ah_status check_owner(ah_slice name, bool ours, ah_err *err)
     if (ours || !ah_tool_name_is_ours(name))
         return AH_OK;
     ah_err_set(err, AH_PROMPT_VALIDATION,
-               "tool: the name '%.*s' is one of agenthost's own (read_section, pick_tools, "
-               "search_tools, call_tool and all that begin with planning_): give it another one",
+               "tool: the name '%.*s' is reserved (read_section, pick_tools, search_tools, "
+               "call_tool and all that begin with planning_): give it another one",
                AH_FMT(name));
     if (err)
         ah_json_detail(err, "tool", name);

@@ -73,8 +73,8 @@ typedef struct ah_tool_def {
     ah_slice full_description;
     ah_schema *params;    /* borrowed schema of an object; NULL: no parameters */
     ah_schema *result;    /* borrowed; NULL: anything */
-    ah_slice result_type; /* name of its type; .p NULL: none */
-    ah_slice params_type; /* likewise */
+    ah_slice result_type; /* name of the type of result; .p NULL: none */
+    ah_slice params_type; /* name of the type of params; .p NULL: none */
     ah_slice place; /* place of the declaration, for people: "x.lua:4"; .p NULL: agenthost itself */
     ah_slice examples; /* checked JSON: a list of { description, input, output }; .p NULL: none */
     bool parallel;

@@ -15,7 +15,7 @@ ah_status ah_spec_make(const ah_tool *t, ah_slice description, ah_slice params, 
 /* Appends the part for models: the description followed by the examples, the name, the
  * parameters, and `strict` if set. Annotations and versions are for programs. */
 void ah_spec_put_told(ah_slice spec, ah_buf *out);
-/* Appends likewise with the annotations, for adapters in Lua. */
+/* Like ah_spec_put_told, with the annotations, for adapters in Lua. */
 void ah_spec_put_annotated(ah_slice spec, ah_buf *out);
 void ah_spec_put_told_list(ah_slice specs, ah_buf *out); /* for a JSON list of them */
 /* Appends `before`, then the description followed by the examples as a JSON string. Returns

@@ -200,7 +200,7 @@ static ah_status read_all(ah_transcript *t, ah_slice text, ah_err *err)
         ah_json_kind_of(entries) != AH_JSON_ARRAY)
         return ah_err_set(err, AH_USAGE,
                           "it is no conversation of this version (\"agenthost_transcript\":1 and "
-                          "entries are wanted)");
+                          "entries are expected)");
     ah_faults_init(&s.faults, t->mem);
     st = read_list(t, &s, entries, false, err);
     if (st == AH_OK && ah_json_kind_of(pending) == AH_JSON_OBJECT)

@@ -86,7 +86,7 @@ ah_slice ah_output_find(const ah_mem *mem, ah_slice answer)
 static void say_faults(const ah_faults *faults, ah_buf *words)
 {
     ah_faults_print(faults, words);
-    if (words->status == AH_BUDGET) /* the beginning is useful */
+    if (words->status == AH_BUDGET) /* the beginning of the list is useful, too */
         words->status = AH_OK;
     if (!words->len)
         ah_buf_str(words, "it does not conform");

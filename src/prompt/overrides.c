@@ -161,7 +161,7 @@ static bool is_current(const reading *r, const char *what, ah_slice name, ah_sli
     if (told.p && ah_json_string_is(told, hash))
         return true;
     snprintf(why, sizeof why, "%s (now %s)",
-             told.p ? "the original has changed since it was written" : "it names no hash", hash);
+             told.p ? "the original has changed since it was written" : "it has no hash", hash);
     warn(r, what, name, why);
     return false;
 }

@@ -239,7 +239,7 @@ static ah_status check_node(ah_prompt *p, uint32_t i, ah_err *err)
 
     if (!node->summary && (node->summarized.vt || node->summarized.on))
         return prompt_refuse(p, i, AH_PROMPT_VALIDATION, err,
-                             "it may be summarised, so it needs a summary");
+                             "it may be summarized, so it needs a summary");
     if ((st = check_template(p, i, "template", node->body, err)) == AH_OK &&
         (st = check_template(p, i, "summary", node->summary, err)) == AH_OK)
         st = register_tools(p, i, err);

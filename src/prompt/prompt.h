@@ -90,11 +90,11 @@ ah_slice ah_binding_params(const ah_binding *b);   /* as given */
  * section is missing or wrong, even if it is summarized. shown may be NULL. */
 ah_status ah_binding_render(ah_binding *b, const ah_override_source *shown,
                             ah_rendered_prompt **out, ah_err *err);
-/* Renders likewise for a caller that renders repeatedly beside others: *out is `was` itself
- * (NULL: none) if nothing has changed since it was made. */
+/* Like ah_binding_render, for a caller that keeps its own last rendering, `was` (NULL: none): *out
+ * is a reference to `was` if nothing has changed since it was made. */
 ah_status ah_binding_render_again(ah_binding *b, const ah_override_source *shown,
                                   ah_rendered_prompt *was, ah_rendered_prompt **out, ah_err *err);
-/* Renders likewise without the text: only switches need values. */
+/* Like ah_binding_render, but without the text: only switches need values. */
 ah_status ah_binding_tools(ah_binding *b, const ah_override_source *shown, ah_rendered_prompt **out,
                            ah_err *err);
 

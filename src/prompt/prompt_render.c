@@ -158,7 +158,7 @@ static ah_status look(ah_binding *b, const ah_override_source *shown, ah_err *er
     return st;
 }
 
-/* Checks values of all sections that are not off, so that a mistake shows before a section is
+/* Checks values of all sections that are not off, so that an error is reported before a section is
  * read. */
 static ah_status check_values(ah_binding *b, ah_err *err)
 {

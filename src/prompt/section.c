@@ -91,7 +91,7 @@ static ah_status check_summary(const ah_section *s, const ah_section_def *def, a
     if (def->summary.p || (!def->summarized.vt && !def->summarized.on))
         return AH_OK;
     return ah_err_set(err, AH_PROMPT_VALIDATION,
-                      "section '%s': it may be summarised, so it needs a summary", s->key->data);
+                      "section '%s': it may be summarized, so it needs a summary", s->key->data);
 }
 
 static ah_status check_params(const ah_section *s, const ah_section_def *def, ah_err *err)

@@ -34,7 +34,7 @@ typedef struct ah_section_def {
     ah_slice summary;     /* template; .p NULL: none, and never summarized */
     ah_schema *params;    /* borrowed; NULL: those of its parent */
     ah_switch enabled;    /* p is taken on success */
-    ah_switch summarized; /* likewise */
+    ah_switch summarized; /* p is taken on success */
     bool keeps_words;     /* its text and visibility cannot be overridden */
     ah_tool *const *tool; /* borrowed, as the children */
     size_t n_tools;

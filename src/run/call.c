@@ -525,8 +525,8 @@ static ah_outcome refused(ah_call *c, ah_buf *words)
     return (ah_outcome){.failure = AH_FAILED_SAID, .whole = true};
 }
 
-/* Keeps the full text of a cut result until it is known where it is written. Out of memory, it is
- * not kept. */
+/* Keeps the full text of a cut result until it is known where it is written. Without memory it
+ * is not kept. */
 static void shorten(ah_call *c, const ah_outcome *o, ah_buf *b)
 {
     ah_buf whole;
@@ -558,7 +558,8 @@ void ah_call_render(const ah_call *c, const ah_outcome *o, ah_buf *b)
     render(c, o, false, b);
 }
 
-/* Keeps the sections that the handler asks for. Out of memory, the call has only failed. */
+/* Keeps the sections that the handler asks for. Without memory they are lost, and the call
+ * fails as any other. */
 static void keep_expansion(ah_call *c, const ah_outcome *o)
 {
     if (o->leave != AH_VISIBILITY_EXPANSION || !o->expansion.p ||

@@ -62,7 +62,8 @@ typedef struct ah_call {
     ah_status leave;     /* a status that ends the run once the batch is settled */
     ah_text *leave_why;
     ah_text *leave_details; /* JSON object for the error's details; NULL: none */
-    /* The sections that it leaves for, as in ah_outcome; NULL: none are named. */
+    /* The sections that the handler asked for when it left, as in ah_outcome; NULL: it named
+     * none. */
     ah_text *expansion;
     void *task; /* owned by the tool's implementation */
 } ah_call;
@@ -106,7 +107,8 @@ void ah_call_clear(ah_call *c);
 /* The places that may run a call. */
 typedef struct ah_callees {
     const ah_registry *registry;
-    /* They run calls of tools that `registry` lacks or has without a handler; NULL: none. */
+    /* The executors: for calls of tools that `registry` lacks or has without a handler; NULL:
+     * none. */
     const ah_registry *executors;
     ah_adapter *model; /* may answer in place of handlers; NULL: it does not */
     bool strict;       /* the settings ask for strict tools */

@@ -87,9 +87,9 @@ typedef struct ah_run_config {
      * ah_run_ready ends it, once, unless stop_setup was called. NULL: no setup. */
     void (*setup)(void *ud, ah_run *run);
     void (*stop_setup)(void *ud, ah_run *run);
-    /* Writes a full result, of which the model is shown only part, into a file. Writes in `o`,
-     * which is then committed. Appends the file's path to `path`, nothing if there is no place for
-     * the file. NULL: results are never kept. */
+    /* Writes a whole result into a file, because the model is shown only a part. Writes through
+     * the overlay `o`, which the run then commits. Appends the file's path to `path`, or nothing if
+     * the file has no place. NULL: results are never kept. */
     ah_status (*keep)(void *ud, const struct ah_call *call, ah_overlay *o, ah_slice whole,
                       ah_buf *path, ah_err *err);
     /* Called before each request. True: a listener is shown content as it arrives; afterwards

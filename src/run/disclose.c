@@ -84,7 +84,7 @@ static bool opens_with(const ah_disclosure *d, ah_slice path)
     return v == AH_FULL && ah_rendered_prompt_opens(d->here, path);
 }
 
-/* For an ah_override_source; ud is an ah_disclosure. A section that is off counts as summarised. */
+/* For an ah_override_source; ud is an ah_disclosure. A section that is off counts as summarized. */
 static bool find_here(void *ud, ah_slice path, ah_visibility *out)
 {
     const ah_disclosure *d = ud;
@@ -165,7 +165,8 @@ static ah_status ask(ah_disclosure *d, ah_slice path, ah_visibility v, ah_err *e
     return AH_OK;
 }
 
-/* Out of memory, a section may later be read again as if it were unread, which is harmless. */
+/* Without memory this is not recorded: a section may then be read a second time, which is
+ * harmless. */
 void ah_disclosure_made(ah_disclosure *d)
 {
     for (size_t i = 0; i < d->n_asked; i++) {

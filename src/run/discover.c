@@ -106,7 +106,7 @@ static ah_status take(ah_discovery *d, const ah_call *call, ah_entity *e, ah_cha
     return st;
 }
 
-/* Warns with the error of the first value that is no entity, and the number of others. */
+/* Warns with the error of the first value that is not an entity, and the number of others. */
 static void warn_invalid(ah_discovery *d, const ah_err *first, size_t n)
 {
     ah_buf b;

@@ -125,7 +125,7 @@ static ah_status class_of(const ah_discovery *d, const told *t,
     if (there)
         return AH_OK;
     st = ah_entity_class_new(d->mem, ah_buf_slice(&t->cls), ah_slice_of("stale"), NULL, out, err);
-    return st == AH_PROMPT_VALIDATION ? AH_OK : st; /* the saved name is no valid name */
+    return st == AH_PROMPT_VALIDATION ? AH_OK : st; /* the saved name is not a valid name */
 }
 
 /* Restores the entity of one entry. */

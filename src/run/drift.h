@@ -1,7 +1,7 @@
 /* Drift: the definition of a tool differs from the one in the conversation that is continued. The
  * model learned the old definition and does not see a new one, and the change may be hostile. So
  * the script gets a warning, or calls of the tool are refused. Changes that the script makes while
- * the conversation is open are no drift. Owns only the texts in ah_drift_warnings.
+ * the conversation is open are not drift. Owns only the texts in ah_drift_warnings.
  * Callers: its floor. */
 #ifndef AH_RUN_DRIFT_H
 #define AH_RUN_DRIFT_H

@@ -187,11 +187,11 @@ static ah_status write_parting(ah_entity_slot *f, ah_err *err)
     ah_buf b;
 
     ah_buf_init(&b, f->mem, MAX_WORDS);
-    ah_buf_fmt(&b, "stale entity: %s %s is no longer at hand.", f->of->name->data, f->id->data);
+    ah_buf_fmt(&b, "stale entity: %s %s is no longer available.", f->of->name->data, f->id->data);
     if (f->from)
         ah_buf_fmt(&b, " Call %s to find it again.", f->from->data);
     else
-        ah_buf_str(&b, " Call the tool that gave it to find it again.");
+        ah_buf_str(&b, " Call the tool that returned it to find it again.");
     st = ah_text_from_buf(&b, "words", &f->gone, err);
     ah_buf_clear(&b);
     return st;

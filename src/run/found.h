@@ -29,10 +29,11 @@ ah_entity_slot *ah_entity_slot_of_tool(const ah_tool *t);
 /* True if the registry has this entity's tool for the method, not stale. */
 bool ah_entity_slot_has_tool(const ah_entity_slot *f, size_t method, ah_slice name,
                              const ah_registry *r);
-/* Binds each of the entity's tools in the registry whose definition is the one it would get now. */
+/* Binds the entity's tools in the registry, except those whose definition would differ now. */
 ah_status ah_entity_slot_take_places(ah_entity_slot *f, ah_registry *r, ah_err *err);
 
-/* discover_replay.c: the `by` of the entity's transcript entry, which ah_discovery_replay reads. */
+/* discover_replay.c: sets *out to the `by` of the entity's transcript entry, which
+ * ah_discovery_replay reads. */
 ah_status ah_entity_slot_provenance(const ah_entity_slot *f, ah_text **out, ah_err *err);
 
 #endif

@@ -176,11 +176,8 @@ static passage rewrite(ah_call *c, const ah_ruling *r)
     if (ah_call_change_args(c, ah_text_slice(r->json), c->started)) {
         then = same_json(c->overlay.mem, before, c->args) ? PASSES : AGAIN;
     } else {
-        ah_call_refuse(
-            c,
-            "Tool '%s' was not run: a policy changed its arguments to what the tool does "
-            "not take",
-            c->tool->name->data);
+        ah_call_refuse(c, "Tool '%s' was not run: a policy changed its arguments to invalid ones",
+                       c->tool->name->data);
         ah_run_warn(c->run, ah_text_slice(c->content));
     }
     ah_text_unref(before);
@@ -241,7 +238,8 @@ static passage ask(judging *j)
         return refuse_for(c, &j->why);
     if (++c->asks > MAX_ASKS) {
         ah_buf_reset(&j->why, 0);
-        ah_buf_str(&j->why, "its arguments were changed at each approval, and need another one");
+        ah_buf_str(&j->why,
+                   "each approval changed its arguments, which then need another approval");
         return refuse_for(c, &j->why);
     }
     c->approver = by;

@@ -58,7 +58,8 @@ typedef struct ah_hooks {
      * if there is no policy i. */
     bool (*before)(void *ud, struct ah_run *of, const struct ah_call *call, size_t i,
                    ah_ruling *out);
-    /* The same for its result: the current outcome, and the text that the model would read. */
+    /* Asks policy number i about the call's result: the current outcome `o`, and the text that the
+     * model would read. Returns false if there is no policy i. */
     bool (*after)(void *ud, struct ah_run *of, const struct ah_call *call, size_t i,
                   const struct ah_outcome *o, ah_slice words, ah_ruling *out);
     bool decides; /* `ask` begins with a function of the script, which may decide */

@@ -90,7 +90,7 @@ static void keep_before(ah_injection *in, ah_change *c, ah_slice name)
 }
 
 /* The place of a stale tool is free for the same tool, and for another one unless its drift is
- * refused. An explicit replacement by the script is no drift, nor is another version of
+ * refused. An explicit replacement by the script is not drift. Neither is another version of
  * agenthost. */
 static bool may_take_stale(const ah_injection *in, ah_change *c, ah_tool *stale)
 {

@@ -99,7 +99,7 @@ typedef struct ah_strategy {
         /* The model's message is the pending turn, and none of its calls is begun. For tools that
          * the provider has found for the model. */
         ah_status (*answered)(void *ud, struct ah_run *run, ah_changes *out, ah_err *err);
-        /* The run is over, and no turn is pending. No event reports these changes. */
+        /* Called when the run is over and no turn is pending. No event reports these changes. */
         ah_status (*ended)(void *ud, struct ah_run *run, ah_changes *out, ah_err *err);
         /* `after` is also called for the last calls of a run that fails. Only for strategies that
          * run no code of a script. */

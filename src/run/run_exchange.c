@@ -234,7 +234,7 @@ int64_t ah_run_linger(const ah_run *run, uint32_t id)
     return id == run->exchange && run->reader ? run->reader->linger_ms : -1;
 }
 
-/* A connection that breaks after the complete message is no error. */
+/* A connection that breaks after the complete message is not an error. */
 void ah_run_end(ah_run *run, uint32_t id, const ah_err *err)
 {
     const ah_adapter_vt *vt = run->cfg.adapter->vt;

@@ -5,7 +5,7 @@
 
 enum { MAX_NAME = 4 << 10 };
 
-/* True if another provider might answer. A wrong request or key is no outage. */
+/* True if another provider might answer. A wrong request or key is not an outage. */
 static bool is_outage(const ah_err *err)
 {
     if (err->status != AH_HTTP && err->status != AH_PROVIDER)
@@ -27,8 +27,8 @@ static ah_adapter *next_one(ah_run *run)
         if (!a->begins_only || !has_answered(run->cfg.transcript))
             return a;
         ah_log_put(run->cfg.log, AH_LOG_WARNING,
-                   "fallback %s/%s is passed over: it cannot go on here", a->provider->data,
-                   a->model->data);
+                   "fallback %s/%s is skipped: it cannot continue this conversation",
+                   a->provider->data, a->model->data);
     }
     return NULL;
 }

@@ -62,7 +62,7 @@ static void redact(const ah_run *run, ah_text *text)
         text->len = ah_secrets_redact(run->cfg.secrets, text->data, text->len);
 }
 
-/* Puts the warning before the result; out of memory, leaves it out. */
+/* Puts the warning before the result, or leaves it out without memory. */
 static void put_warning(ah_run *run, ah_call *c)
 {
     ah_text *text = NULL;
@@ -92,8 +92,8 @@ static void keep_direct(ah_run *run, const ah_call *c)
         b->len = ah_secrets_redact(run->cfg.secrets, b->data, b->len);
 }
 
-/* Writes the full result into a file after the call; a failure to write is no failure of the call.
- * A result that was replaced or blocked is not written. */
+/* Writes the full result into a file after the call; a failure to write is not a failure of the
+ * call. A result that was replaced or blocked is not written. */
 static void keep_whole(ah_run *run, ah_call *c)
 {
     ah_err err = {.status = AH_OK};
@@ -208,7 +208,7 @@ void ah_turn_settle(ah_run *run, ah_status why)
     file_answered(run);
     for (size_t i = run->batch; i < run->n_calls; i++)
         settle_call(run, &run->call[i], why);
-    /* Covers slots without a call or an answer, after memory ran out. */
+    /* after lack of memory: slots that have no call, or a call without a result */
     for (size_t i = 0; i < t->n_slots; i++)
         ah_transcript_settle(t, i, settle_words(why, run->n_calls > 0), ah_run_wall(run));
     ah_run_commit(run);

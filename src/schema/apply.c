@@ -148,7 +148,7 @@ static void step_not(checker *c, frame *f)
     const try_walk *w = (try_walk *)(void *)f;
 
     if (schema_end_trial(c, &w->trial) == 0 && !c->stopped)
-        schema_fault_found(c, w->v, "not", "must not be what `not` says");
+        schema_fault_found(c, w->v, "not", "must not match the schema of `not`");
     schema_pop(c);
 }
 
@@ -190,7 +190,7 @@ static void fault_contains(checker *c, const op *o, const subject *v, size_t n)
 
     if (!b)
         return;
-    ah_buf_fmt(b, "must have at %s %zu item%s such as `contains` wants, found %zu",
+    ah_buf_fmt(b, "must have at %s %zu item%s matching `contains`, found %zu",
                few ? "least" : "most", limit, limit == 1 ? "" : "s", n);
     schema_end_fault(c);
 }

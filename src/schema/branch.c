@@ -215,8 +215,8 @@ static void fault_tag(checker *c, const op *o, const subject *member, ah_slice n
     schema_end_guessed(c, b, member, &g);
 }
 
-/* Reports the first member whose value is no branch's tag, with all allowed values. False: there
- * is none. */
+/* Reports the first member whose value is the tag of no branch, with all allowed values. False:
+ * there is none. */
 static bool fault_tags(checker *c, const op *o, const subject *v)
 {
     ah_json_reader r = v->inside;

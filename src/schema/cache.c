@@ -1,6 +1,6 @@
-/* Schemas of equal texts and options are shared: a table by hash of those in use. It holds no
- * references, so a schema leaves it with its last user. A schema without room in it is compiled
- * and not shared. */
+/* Shares schemas with equal texts and options. The cache is a hash table of the schemas in use. It
+ * holds no references: a schema is removed when its last user frees it. If the table is full, or
+ * out of memory, a new schema is not shared. */
 #include "schema/program.h"
 
 enum { MAX_SHARED = 16384 };

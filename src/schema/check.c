@@ -720,7 +720,7 @@ uint32_t schema_outermost(const checker *c, const place *at)
 
 static void begin_subject(subject *v, ah_json_token t, const ah_json_reader *r, const place *at)
 {
-    v->t = t; /* fields one by one: most are set when needed */
+    v->t = t; /* sets single fields only: most others are set when they are needed */
     v->inside = *r;
     v->at = at;
     v->ended = v->company = false;

@@ -21,7 +21,7 @@
 enum {
     CHECK_DEPTH = 32768, /* limit of nested schemas, followed references included */
     STEP_BYTES = 64,     /* bytes read again, per step */
-    STEP_TOKENS = 16,    /* likewise, token by token */
+    STEP_TOKENS = 16,    /* bytes read again token by token, per step */
     STEP_DIGITS = 8,     /* digits of a number, or unescaped bytes of a string, per step */
     STEP_ITEMS = 8,      /* items compared in a table, per step */
     STEP_FAULT = 16,     /* steps to report a fault */
@@ -81,7 +81,7 @@ typedef struct reason {
     } kind;
     uint32_t node;
     ah_slice member;
-    const struct reason *up; /* both are set when it applies */
+    const struct reason *up; /* `up` and `v` are set when the reason applies */
     const subject *v;
 } reason;
 
@@ -254,12 +254,12 @@ void schema_fault_unknown(checker *c, uint32_t i, ah_slice name, const place *at
 void schema_check_because(checker *c, uint32_t i, subject *v, marks *m, const reason *why);
 /* Appends " (because kind is "file")" if faults at this place have a reason. */
 void schema_put_reason(checker *c, ah_buf *b, const place *at);
-/* Returns "; leave the quotes out" or the like if the string contains a value of one of the
+/* Returns "; send it without quotes" or the like if the string contains a value of one of the
  * types; otherwise NULL. */
 const char *schema_string_hint(checker *c, const subject *v, unsigned types);
 /* Appends "; leave it out instead" if the value is null and an optional member. */
 void schema_put_null_hint(const checker *c, ah_buf *b, const subject *v);
-/* Appends "; did you mean it by 'Path'?" if an undeclared member has a name near this one. */
+/* Appends "; found a similar name, 'Path'" if an undeclared member has a name near this one. */
 void schema_put_misspelt(const checker *c, ah_buf *b, const subject *v, range declared,
                          ah_slice name);
 /* Returns the node that checks the value at this place (the outermost of several), or NONE. */
@@ -267,17 +267,18 @@ uint32_t schema_outermost(const checker *c, const place *at);
 /* The constant nearest to a value: zero it, offer all lists, end the fault. */
 typedef struct guess {
     ah_near near;
-    ah_slice text; /* .p NULL: none is near */
+    ah_slice text; /* the constant; .p NULL: none is similar */
     size_t looks;
 } guess;
 void schema_guess(checker *c, guess *g, const subject *v, range list);
 void schema_end_guessed(checker *c, ah_buf *b, const subject *v, const guess *g);
 /* Scopes (scope.c) */
 
-/* Makes room for them if the schema needs them. False: out of memory. */
+/* Makes room for scopes if the schema needs them. False: out of memory. */
 bool schema_begin_scopes(checker *c);
 void schema_end_scopes(const checker *c);
-/* Enters the resource; it is left together with `here`. */
+/* Enters the resource unless it is entered already. If it was not, c->scope is `here` afterwards,
+ * and the caller leaves it. */
 void schema_enter_scope(checker *c, uint32_t resource, scope *here);
 void schema_leave_scope(checker *c);
 
@@ -334,7 +335,8 @@ void schema_put_edited(const checker *c, ah_buf *out);
 void schema_add_fill(checker *c, fill f);
 /* Merges two runs of fills, each sorted: [from, mid) and the rest. */
 void schema_merge_fills(checker *c, size_t from, size_t mid);
-/* Merges likewise after a part that began at mid, if both runs are non-empty. */
+/* Merges the fills of a part that began at mid with the earlier ones from `from` on. Does nothing
+ * if one of the runs is empty. */
 static inline void schema_merge_part(checker *c, size_t from, size_t mid)
 {
     if (mid > from && c->fills.n > mid && c->status == AH_OK)

@@ -621,7 +621,7 @@ static ah_status compile_id(compiler *c, uint32_t i, ah_slice text, bool beside_
     if (c->dialect.draft == DRAFT_7 && name.n > 1 && name.p[0] == '#')
         return schema_add_anchor(c, i, "$id", (ah_slice){name.p + 1, name.n - 1}, false);
     if (name.n > 1 && memchr(name.p, '#', name.n - 1))
-        return schema_refuse(c, text.p, "$id", id, "must have no fragment; say $anchor");
+        return schema_refuse(c, text.p, "$id", id, "must have no fragment; use $anchor");
     return schema_open_resource(c, i, text, name, resource_at(c->s, c->resource)->uri);
 }
 

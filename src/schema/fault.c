@@ -123,7 +123,8 @@ ah_buf *schema_begin_fault(checker *c, const place *at, const char *rule)
     schema_put_pointer(b, at);
     fault->pointer = schema_end_part(b, start);
     fault->rule = ah_slice_of(rule);
-    fault->message.n = schema_begin_part(b, SCHEMA_MESSAGE); /* its start, until the fault ends */
+    fault->message.n =
+        schema_begin_part(b, SCHEMA_MESSAGE); /* the message's start, until the fault ends */
     if (c->naming)
         ah_buf_str(b, "its name ");
     return b;

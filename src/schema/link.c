@@ -72,8 +72,8 @@ static ah_status refuse_circle(walk *w, uint32_t to)
     return schema_refused(w->c);
 }
 
-/* Returns the node's default; a schema without one takes the first of the schemas in its place,
- * whose defaults are known. */
+/* Returns the node's default, else the first default among the schemas of its $ref and allOf,
+ * which must be known; .p NULL: none. */
 static ah_slice default_of(const ah_schema *s, const node *n)
 {
     ah_slice text = n->fallback;

@@ -59,9 +59,8 @@ ah_status schema_compile_format(compiler *c, const clause *q)
     if (!schema_clause_text(c, q, &text))
         return ah_err_nomem(c->err);
     if ((format = schema_find_format(text)) == NONE)
-        return asserted
-                   ? schema_refuse_clause(c, q, "is none that can be asserted, as $schema wants it")
-                   : AH_OK;
+        return asserted ? schema_refuse_clause(c, q, "cannot be asserted, as $schema requires")
+                        : AH_OK;
     if ((o = schema_op_of(c, q->node, OP_FORMAT)) == NONE)
         return ah_err_nomem(c->err);
     op_at(c->s, o)->rest = format;
@@ -202,7 +201,8 @@ ah_status schema_compile_props(compiler *c, const clause *q)
     return AH_OK;
 }
 
-/* Dependencies: members that need others, and members that bring schemas, one op each. */
+/* Dependencies: a member that requires other members, or one whose presence applies a schema. Each
+ * of these two kinds is one op. */
 
 /* True for a list of names. In dependentSchemas a list is refused as a schema. */
 static bool is_list(const clause *q, ah_json_kind kind)

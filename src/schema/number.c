@@ -72,8 +72,8 @@ bool schema_is_divisor(ah_slice literal)
     return !d.negative && d.n > 0 && d.n <= DIVISOR_DIGITS;
 }
 
-/* True if a * 10^x is a multiple of b * 10^y. a does not end in 0, so if x < y it is none unless
- * it is 0. */
+/* True if a * 10^x is a multiple of b * 10^y. a does not end in 0; if x < y, only a = 0
+ * is a multiple. */
 bool schema_is_multiple(ah_slice literal, ah_slice of)
 {
     ah_decimal a = ah_decimal_of(literal), b = ah_decimal_of(of);

@@ -73,7 +73,7 @@ typedef enum op_code {
     OP_NOT,
     OP_IF,
     OP_OTHER_ITEMS,     /* unevaluatedItems: after all rules that evaluate items */
-    OP_OTHER_PROPERTIES /* unevaluatedProperties: likewise */
+    OP_OTHER_PROPERTIES /* unevaluatedProperties: after all rules that evaluate members */
 } op_code;
 
 typedef struct range {
@@ -112,9 +112,10 @@ typedef enum node_kind {
 } node_kind;
 
 typedef struct node {
-    ah_slice text;        /* text in its document */
-    unsigned types;       /* types that "type" allows */
-    unsigned accepts;     /* those of them that its in-place schemas leave, as far as is known */
+    ah_slice text;  /* text in its document */
+    unsigned types; /* types that "type" allows */
+    unsigned
+        accepts; /* `types` that the schemas for the same value accept, too; may have too many */
     uint32_t first, last; /* range of its ops */
     uint32_t resource;
     ah_slice fallback; /* "default", completed with its own defaults; .p NULL: none */

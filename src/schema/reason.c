@@ -190,9 +190,9 @@ static bool is_word(ah_slice text, const char *word)
 static const char *hint_of_text(const checker *c, ah_slice text, unsigned types)
 {
     if (is_json_of(c, text, types & (T_ARRAY | T_OBJECT)))
-        return "; it is JSON in a string: leave the quotes around it out";
+        return "; it is JSON in a string: send the value itself, without quotes";
     if (is_json_of(c, text, types))
-        return "; leave the quotes out";
+        return "; send it without quotes";
     if (types & T_BOOLEAN && (is_word(text, "true") || is_word(text, "false")))
         return "; write true or false, without quotes";
     return NULL;
@@ -290,9 +290,9 @@ void schema_put_misspelt(const checker *c, ah_buf *b, const subject *v, range de
     }
     if (!near.best.p)
         return;
-    ah_buf_str(b, "; did you mean it by '");
+    ah_buf_str(b, "; found a similar name, '");
     schema_put_found(b, near.best);
-    ah_buf_str(b, "'?");
+    ah_buf_str(b, "'");
 }
 
 /* Returns a constant without the quotes of a string, or .p NULL. */

@@ -17,7 +17,7 @@ typedef enum ah_rewrite_how {
     AH_REWRITE_SCHEMA,    /* the value is a schema */
     AH_REWRITE_LIST,      /* schemas in a list; only if it is a list */
     AH_REWRITE_MAP,       /* schemas by name; only if it is an object */
-    AH_REWRITE_MEMBERS    /* likewise, schemas of an object's members */
+    AH_REWRITE_MEMBERS    /* schemas of an object's members; only if it is an object */
 } ah_rewrite_how;
 
 typedef struct ah_rewrite_row {
@@ -39,7 +39,7 @@ typedef struct ah_rewrite_target {
 /* Appends the schema (checked, canonical JSON) rewritten for the target. Failures show in the
  * status of `out`. Parts deeper than a compiled schema can be (schema/schema.h) stay unchanged. */
 void ah_schema_rewrite(const ah_rewrite_target *target, ah_slice schema, ah_buf *out);
-/* Rewrites schemas by name likewise. */
+/* Like ah_schema_rewrite, for an object of schemas by name. */
 void ah_schema_rewrite_map(const ah_rewrite_target *target, ah_slice map, ah_buf *out);
 
 /* Visits the schemas of a SCHEMA, LIST, MAP or MEMBERS; for the latter two, keys have the kind

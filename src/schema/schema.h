@@ -40,8 +40,8 @@ typedef struct ah_schema_options {
     ah_schema_cache *cache; /* NULL: compiled anew */
 } ah_schema_options;
 
-/* Compiles likewise with options; documents are copied. With a cache, *out may be a schema that
- * another caller compiled from equal texts and options. */
+/* Like ah_schema_compile, with options; documents are copied. With a cache, *out may be a schema
+ * that another caller compiled from equal texts and options. */
 ah_status ah_schema_compile_with(const ah_mem *mem, ah_slice text, const ah_schema_options *options,
                                  ah_schema **out, ah_err *err);
 /* Returns the version of PCRE2, which "pattern" needs: "10.42", or "none". */
@@ -111,7 +111,7 @@ void ah_faults_print(const ah_faults *f, ah_buf *out);
 ah_status ah_schema_check(const ah_schema *s, ah_slice value, ah_extra extra, ah_faults *faults,
                           ah_buf *with_defaults);
 
-/* Checks likewise with options. With `coerce` or `empty_lists`, `with_defaults` must not be
+/* Like ah_schema_check, with options. With `coerce` or `empty_lists`, `with_defaults` must not be
  * NULL: it receives the result. */
 ah_status ah_schema_check_with(const ah_schema *s, ah_slice value, const ah_check_options *options,
                                ah_faults *faults, ah_buf *with_defaults);

@@ -135,8 +135,7 @@ ah_status schema_choose_dialect(compiler *c, ah_slice text)
     if ((i = schema_shelf_root(c, uri)) != NONE)
         return read_vocabulary(c, text, said, ah_text_slice(document_at(c->shelf->s, i)->text),
                                &c->dialect);
-    return schema_refuse(
-        c, text.p, "$schema", said,
-        "names no dialect that is spoken: draft 2020-12, draft 2019-09, draft-07, or a "
-        "metaschema among the documents");
+    return schema_refuse(c, text.p, "$schema", said,
+                         "names no supported dialect: draft 2020-12, draft 2019-09, draft-07, or a "
+                         "metaschema among the documents");
 }

@@ -8,8 +8,8 @@
 /* Supported drafts, as bits. */
 enum { DRAFT_7 = 1, DRAFT_2019 = 2, DRAFT_2020 = 4, DRAFT_2019_ON = 6, DRAFT_ANY = 7 };
 
-/* Vocabularies, as bits: keywords of a vocabulary that the metaschema does not name are no
- * rules. Draft-07 has no vocabularies, which counts as all. */
+/* Vocabularies, as bits. If the metaschema does not list a vocabulary, its keywords are ignored.
+ * Draft-07 has no vocabularies: there all keywords count. */
 enum {
     VOCABULARY_CORE = 1,
     VOCABULARY_APPLICATOR = 2,

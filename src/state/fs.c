@@ -345,7 +345,7 @@ ah_status ah_fs_mkdir(ah_fs *fs, ah_slice path, ah_err *err)
     if (st != AH_OK || was.kind == AH_FS_FOLDER)
         return st;
     if (was.kind != AH_FS_ABSENT)
-        return ah_fs_err(err, AH_FS_EXISTS, "'%.*s' is there already, a %s", AH_FMT(at),
+        return ah_fs_err(err, AH_FS_EXISTS, "'%.*s' already exists and is a %s", AH_FMT(at),
                          ah_fs_kind_name(was.kind));
     if (!ah_fs_plan(fs, &list, at, AH_FS_MAKE_FOLDER, &was, err))
         st = err->status;

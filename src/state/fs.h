@@ -19,8 +19,8 @@
 enum {
     AH_FS_MAX_PATTERN = 1024, /* bytes of a glob */
     AH_FS_MAX_CONTEXT = 20,   /* lines around a match */
-    AH_FS_SECONDS = 10,       /* limit of a walk, a search, or a reading of lines */
-    AH_FS_STEPS = 100000000   /* likewise, in steps (base/work.h) */
+    AH_FS_SECONDS = 10,       /* limit of a walk, a search, or a reading of lines, in seconds */
+    AH_FS_STEPS = 100000000   /* the same limit in steps (base/work.h) */
 };
 
 /* -- life ------------------------------------------------------------------------------- */
@@ -57,8 +57,8 @@ ah_status ah_fs_prepare(ah_fs *overlay, ah_err *err);
 ah_status ah_fs_commit(ah_fs *overlay, ah_err *err);
 /* Discards all changes, prepared or not; the overlay can be used again. */
 void ah_fs_drop(ah_fs *overlay);
-/* Discards likewise, for good: overlays on top of it, which may live on, fail to prepare with
- * `conflict`. */
+/* Like ah_fs_drop, but the overlay cannot be used again. Overlays on top of it, which may still be
+ * in use, fail to prepare with `conflict`. */
 void ah_fs_end(ah_fs *overlay);
 
 /* Makes a call's view of the overlay `of` (or of a view of it, for a call within a call): the
@@ -119,7 +119,7 @@ ah_status ah_fs_glob(ah_fs *fs, ah_slice folder, ah_slice pattern, ah_fs_items *
 typedef struct ah_fs_grep {
     ah_slice pattern, in, glob; /* glob.p NULL: all files except those that begin with `.` */
     bool plain;                 /* the pattern is literal text */
-    bool ignore_case;           /* of ASCII letters, for plain text */
+    bool ignore_case;           /* of ASCII letters only in a build without PCRE2 */
     bool count;                 /* one item per file with matches */
     size_t context;             /* lines before and after each match, at most AH_FS_MAX_CONTEXT */
 } ah_fs_grep;

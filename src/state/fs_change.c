@@ -122,17 +122,16 @@ static ah_status check_count(ah_slice path, ah_slice content, const ah_fs_op *op
     char lines[120];
 
     if (count == 0)
-        return ah_fs_err(
-            err, AH_FS_NO_MATCH,
-            "the text to replace is not in '%.*s'; it must be there exactly so, white space "
-            "and line ends included: read the file and take it from there",
-            AH_FMT(path));
+        return ah_fs_err(err, AH_FS_NO_MATCH,
+                         "the text to replace is not in '%.*s'; it must match exactly, with white "
+                         "space and line ends: read the file and copy the text from it",
+                         AH_FMT(path));
     if (count > 1 && !op->all)
-        return ah_fs_err(
-            err, AH_FS_SEVERAL_MATCHES,
-            "the text to replace is in '%.*s' %zu times, in lines %s; add what stands around "
-            "the place, or ask for all of them to be replaced",
-            AH_FMT(path), count, say_lines(content, ah_text_slice(op->old), lines, sizeof lines));
+        return ah_fs_err(err, AH_FS_SEVERAL_MATCHES,
+                         "the text to replace is in '%.*s' %zu times, in lines %s; add the text "
+                         "around the place, or ask to replace all of them",
+                         AH_FMT(path), count,
+                         say_lines(content, ah_text_slice(op->old), lines, sizeof lines));
     return AH_OK;
 }
 

@@ -266,7 +266,7 @@ static ah_status settle_all(settling *s, ah_err *err)
     return st;
 }
 
-/* Nothing is handed down: the view's content replaces everything. */
+/* Hands down no single change: the whole content of the view replaces everything below. */
 static ah_status settle_emptied(const settling *s, ah_err *err)
 {
     bool own;

@@ -160,7 +160,7 @@ static ah_status check_target(const mover *m, const ah_fs_info *was, bool over, 
         return st;
     if (over && was->kind == AH_FS_FILE)
         return ah_fs_need_place(m->to, &to, err);
-    return ah_fs_err(err, AH_FS_EXISTS, "'%.*s' is there already, a %s", AH_FMT(m->to),
+    return ah_fs_err(err, AH_FS_EXISTS, "'%.*s' already exists and is a %s", AH_FMT(m->to),
                      ah_fs_kind_name(to.kind));
 }
 

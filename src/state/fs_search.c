@@ -232,15 +232,31 @@ bool ah_fs_is_late(const ah_fs *fs, int64_t until)
     return fs->o.clock_ns && fs->o.clock_ns() >= until;
 }
 
+static bool is_special(char c)
+{
+    return strchr("\\^$.|?*+()[]{}", c) != NULL;
+}
+
 /* A pattern without special characters is plain text, in every build. */
 static bool is_plain(ah_slice pattern)
 {
     for (size_t i = 0; i < pattern.n; i++)
-        if (strchr("\\^$.|?*+()[]{}", pattern.p[i]))
+        if (is_special(pattern.p[i]))
             return false;
     return true;
 }
 
+/* Appends an expression that matches the text only. */
+static void quote(ah_slice text, ah_buf *out)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (is_special(text.p[i]))
+            ah_buf_char(out, '\\');
+        ah_buf_char(out, text.p[i]);
+    }
+}
+
+/* ASCII letters only, for a build without regular expressions. */
 static ah_slice fold(char *to, ah_slice s)
 {
     for (size_t i = 0; i < s.n; i++)
@@ -265,31 +281,55 @@ static ah_status refuse_pattern(ah_slice pattern, ah_buf *why, ah_err *err)
     return st;
 }
 
-static ah_status compile(hunt *h, const ah_fs_grep *what, ah_err *err)
+/* Compiles a regular expression. */
+static ah_status compile_pattern(hunt *h, ah_slice pattern, ah_err *err)
 {
     ah_status st;
     ah_buf why;
 
-    if (what->pattern.n == 0 || what->pattern.n > AH_FS_MAX_PATTERN ||
-        !ah_utf8_valid(what->pattern) || memchr(what->pattern.p, '\0', what->pattern.n))
-        return ah_fs_err(err, AH_FS_BAD_PATTERN,
-                         "what is looked for is UTF-8 text of 1 to %d bytes", AH_FS_MAX_PATTERN);
-    if (what->plain || is_plain(what->pattern)) {
-        h->plain = what->pattern;
-        if (what->ignore_case)
-            h->plain = fold(h->folded, h->plain);
-        return AH_OK;
-    }
     ah_buf_init(&why, h->fs->mem, MAX_WHY);
-    st = ah_pattern_new(h->fs->mem, what->pattern,
-                        AH_PATTERN_LENIENT | (what->ignore_case ? AH_PATTERN_ANY_CASE : 0),
+    st = ah_pattern_new(h->fs->mem, pattern,
+                        AH_PATTERN_LENIENT | (h->what->ignore_case ? AH_PATTERN_ANY_CASE : 0),
                         &h->pattern, &why);
     if (st == AH_NOMEM)
         ah_err_nomem(err);
     else if (st != AH_OK)
-        st = refuse_pattern(what->pattern, &why, err);
+        st = refuse_pattern(pattern, &why, err);
     ah_buf_clear(&why);
     return st;
+}
+
+/* Case is ignored for the same letters as in a regular expression, which therefore searches the
+ * text, where there are any. */
+static ah_status compile_any_case(hunt *h, ah_slice plain, ah_err *err)
+{
+    ah_status st;
+    ah_buf quoted;
+
+    if (!ah_pattern_supported()) {
+        h->plain = fold(h->folded, plain);
+        return AH_OK;
+    }
+    ah_buf_init(&quoted, h->fs->mem, 2 * AH_FS_MAX_PATTERN);
+    quote(plain, &quoted);
+    st = ah_buf_ok(&quoted) ? compile_pattern(h, ah_buf_slice(&quoted), err) : ah_err_nomem(err);
+    ah_buf_clear(&quoted);
+    return st;
+}
+
+static ah_status compile(hunt *h, const ah_fs_grep *what, ah_err *err)
+{
+    if (what->pattern.n == 0 || what->pattern.n > AH_FS_MAX_PATTERN ||
+        !ah_utf8_valid(what->pattern) || memchr(what->pattern.p, '\0', what->pattern.n))
+        return ah_fs_err(err, AH_FS_BAD_PATTERN,
+                         "the pattern must be UTF-8 text of 1 to %d bytes without NUL",
+                         AH_FS_MAX_PATTERN);
+    if (!what->plain && !is_plain(what->pattern))
+        return compile_pattern(h, what->pattern, err);
+    if (what->ignore_case)
+        return compile_any_case(h, what->pattern, err);
+    h->plain = what->pattern;
+    return AH_OK;
 }
 
 /* Makes the line UTF-8. */

@@ -15,9 +15,9 @@ typedef struct ah_fs_tree {
     void *ready;       /* ticket of the file system below; NULL: nothing to do there */
     uint64_t ready_at; /* number of its commits at that time */
     ah_fs *into;       /* of a view: the overlay that gets its changes; NULL: the one below */
-    uint64_t made_at;  /* of a view: edits of the overlay's content when it was made, ... */
-    uint64_t took_at;  /* ... and when the overlay was committed in the call, ... */
-    bool took;         /* ... if it was */
+    uint64_t made_at;  /* of a view: edits of the overlay's content when the view was made */
+    uint64_t took_at;  /* of a view: such edits when the call committed the overlay */
+    bool took;         /* the call committed the overlay: took_at is set */
     uint64_t edits;    /* number of edits of the list so far */
     bool quiet;        /* entries that were only read are not reported to the file system below */
 } ah_fs_tree;

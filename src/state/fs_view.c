@@ -195,7 +195,7 @@ ah_status ah_fs_view_new(ah_fs *of, ah_fs *base, ah_fs **out, ah_err *err)
     ah_status st = w ? AH_OK : ah_err_nomem(err);
 
     if (st == AH_OK && layers_of((window *)w, layer) == MAX_LAYERS)
-        st = ah_fs_err(err, AH_FS_TOO_MANY, "more than %d calls in each other use one overlay",
+        st = ah_fs_err(err, AH_FS_TOO_MANY, "more than %d nested calls use one overlay",
                        MAX_LAYERS - 1);
     if (st == AH_OK)
         st = ah_fs_overlay_new(w, out, err);
@@ -203,7 +203,7 @@ ah_status ah_fs_view_new(ah_fs *of, ah_fs *base, ah_fs **out, ah_err *err)
         ((ah_fs_tree *)*out)->into = ah_fs_ref(of);
         ((ah_fs_tree *)*out)->made_at = edits_of((window *)w);
     }
-    ah_fs_unref(w); /* the overlay has it */
+    ah_fs_unref(w); /* the overlay holds its own reference */
     return st;
 }
 

@@ -187,7 +187,8 @@ static void drop_edits(const ah_mem *mem, ah_edit *edit, size_t n)
         ah_cell_unref(mem, edit[i].head);
 }
 
-/* Sets all heads, those of logs in the session's own layer, or does nothing. Takes the heads. */
+/* Sets all heads, or none without memory. The heads of logs are set in the session's own layer.
+ * Takes the heads. */
 static ah_status write(layer *l, ah_session *s, ah_edit *edit, size_t n, ah_err *err)
 {
     if (!reserve(l, n) || !reserve(&s->own, n)) {

@@ -23,7 +23,7 @@ int64_t ah_advice_retry(const ah_response_head *head);
 /* Time until all limits that are at 0 are renewed (x-ratelimit-..., anthropic-ratelimit-...). */
 int64_t ah_advice_limit(const ah_response_head *head);
 
-/* A time in one of the forms above, in ms; -1 if it is none. */
+/* Reads a time in one of the forms above, in ms; -1 if `s` is not a time. */
 double ah_advice_span(ah_slice s, int64_t wall_ms);
 
 #endif

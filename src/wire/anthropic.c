@@ -125,7 +125,7 @@ static void put_output(const ah_wire *w, ah_buf *b)
     ah_buf_char(b, '}');
 }
 
-/* Appends ,"cache_control":{..} for the option; it is no part of a segment. */
+/* Appends ,"cache_control":{..} for the option; it is not part of a segment. */
 static void put_cache(ah_buf *b, ah_slice v)
 {
     if (!ah_json_string_is(v, "off"))

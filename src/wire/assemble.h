@@ -36,7 +36,7 @@ typedef struct ah_usage {
     int64_t input, cached_read, cached_write, output, reasoning;
     int64_t cost; /* in 1 / AH_COST_UNIT */
     bool known;   /* the provider reported token counts */
-    bool priced;  /* it reported the cost; in a sum: of some answers */
+    bool priced;  /* the provider reported the cost; in a sum: of at least one answer */
 } ah_usage;
 
 /* Sets the cost in dollars. Returns false, and sets nothing, if the amount is below 0, above 9
@@ -91,7 +91,7 @@ void ah_assembly_init(ah_assembly *a, const ah_mem *mem, const ah_secrets *secre
 void ah_assembly_clear(ah_assembly *a);
 /* Sets the token counts; a reported cost stays. */
 void ah_assembly_usage(ah_assembly *a, ah_usage usage);
-/* Sets the cost in dollars from a JSON value; ignores any value that is no amount. */
+/* Sets the cost in dollars from a JSON value; ignores any value that is not an amount. */
 void ah_assembly_cost(ah_assembly *a, ah_slice value);
 
 /* For readers. JSON string values are passed in raw form, without quotes. Returns AH_NOMEM, or

@@ -9,8 +9,8 @@
 
 #include "wire/lower.h"
 
-/* Entries that may be the reason, noted as they are taken in: of each kind the first that the last
- * request did not have; of restarts the last. */
+/* The entries that may have caused a cache break, recorded when they are lowered: of each kind the
+ * first entry that the last request did not have; of restarts the last. */
 typedef struct ah_break_causes {
     struct {
         bool is;
@@ -25,7 +25,7 @@ void ah_break_cause(const ah_wire *w, ah_break_causes *c, ah_break why, size_t e
  * it. */
 ah_break ah_break_judge(ah_wire *w, const ah_break_causes *c, size_t *entry);
 
-/* The body is about to be lowered anew: remembers what was sent of it. */
+/* Called before the body is lowered anew: remembers the bytes of it that were sent. */
 void ah_break_forget_body(ah_wire *w);
 
 #endif

@@ -21,7 +21,7 @@ bool ah_dialect_wraps(ah_slice schema);
 void ah_dialect_unwrap(const ah_mem *mem, ah_buf *arguments);
 
 /* Appends a call's arguments (a JSON string) as an object, wrapped if the tool's are; `{}` if they
- * are no object. The entry being lowered contains the call. */
+ * are not an object. The entry being lowered contains the call. */
 void ah_dialect_put_arguments(const ah_wire *w, ah_slice name, ah_slice arguments, ah_buf *out);
 
 /* Appends them as a JSON string instead, as the model wrote them. */

@@ -56,7 +56,7 @@ static bool calls_late(const ah_offers *o, ah_slice calls)
 }
 
 /* Appends {"name":..,"arguments":{..}} as a JSON string, the form of arguments. Arguments from
- * another wire that are no JSON become {}. */
+ * another wire that are not JSON become {}. */
 static void put_arguments(ah_slice name, ah_slice arguments, ah_buf *out)
 {
     ah_buf inner;

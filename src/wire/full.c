@@ -1,9 +1,9 @@
-/* The words for a full context. An error is one if its code is in the first table, or if its
- * message begins with a form of the second, whatever follows. Messages are compared from their
- * beginning, after the prefixes of proxies, since an error may quote the conversation or a tool's
- * result further on. A status for another cause (a rate, a key, a load) counts whatever the words.
- * So does an answer limit larger than the whole window, which no shorter conversation would fix. A
- * limit on a request's bytes (413 request_too_large) is not a full context. */
+/* Recognizes a provider's error that reports a full context: its code is in the first table, or its
+ * message begins with a form of the second table. Only the beginning is compared, after the
+ * prefixes of proxies, since an error may quote the conversation or a tool's result further on.
+ * Not a full context, whatever the message: a status for another cause (a rate, a key, a load), an
+ * answer limit larger than the whole window (a shorter conversation would not help), and a limit on
+ * a request's bytes (413 request_too_large). */
 #include "wire/full.h"
 
 #include <ctype.h>
@@ -389,7 +389,7 @@ static void judge(const ah_mem *mem, const ah_wire_error *told, int depth, ah_fu
         judge_string(mem, told->status,
                      ah_json_member(ah_json_member(told->error, "metadata"), "raw"), depth, out);
     out->is = out->is || known;
-    if (known) /* llama.cpp has counts in members of their own */
+    if (known) /* llama.cpp reports the counts in separate members */
         take_numbers(&n, out);
 }
 

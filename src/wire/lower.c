@@ -276,7 +276,7 @@ static bool is_same(ah_slice was, ah_slice is)
     return was.p ? ah_slice_eq(was, is) : !is.p;
 }
 
-/* The facts learned of a model are no part of the request's head. */
+/* The facts learned of a model are not part of the request's head. */
 static ah_break take_settings(ah_wire *w, ah_slice entry)
 {
     ah_model_settings was = w->settings, *now = &w->settings;

@@ -25,7 +25,8 @@ typedef struct ah_segment {
 /* The side that searches deferred tools, and how the request declares them. */
 typedef enum ah_search_mode {
     AH_SEARCH_MODE_HERE, /* by search_tools; tools found are added like any other tool */
-    /* By search_tools too, but all tools are declared as deferred, and its results reveal them. */
+    /* By search_tools, too. All tools are declared as deferred, and results of search_tools reveal
+     * them. */
     AH_SEARCH_MODE_SHOWN,
     AH_SEARCH_MODE_OWN /* by the provider, among the tools declared as deferred */
 } ah_search_mode;

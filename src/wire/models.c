@@ -354,7 +354,7 @@ static unsigned effort_of(ah_slice word)
     return 0;
 }
 
-/* The efforts of a list; 0 if it is no list, empty, or has other values. */
+/* The efforts of a list; 0 if it is not a list, empty, or has other values. */
 static unsigned efforts_of(ah_slice list)
 {
     ah_json_reader r = ah_json_read(list);
@@ -582,8 +582,8 @@ static void take_field(ah_model *m, ah_json_token key, ah_slice value)
         take_prices(m, prices);
 }
 
-/* Applies the program's row on top of the table's facts for the model, or for the one that it is
- * like. */
+/* Takes the table's facts for the model, or for the model named by `like` in the program's row, and
+ * then the fields of that row. */
 static void from_said(const said *s, ah_slice provider, ah_slice name, ah_model *m)
 {
     ah_slice row = ah_text_slice(s->row), like = ah_json_member(row, "like");

@@ -110,7 +110,7 @@ typedef struct ah_model_version {
     int part[4];
 } ah_model_version;
 /* Reads the version at the beginning of the text: digits with . or - between them (or p between
- * digits). False: no version. *used is its length. A date is no part of it: a part after - has at
+ * digits). False: no version. *used is its length. A date is not part of it: a part after - has at
  * most two digits and does not begin with 0. */
 bool ah_model_version_read(ah_slice text, ah_model_version *out, size_t *used);
 /* Returns a value below 0, 0, or above 0. */
@@ -129,8 +129,8 @@ ah_status ah_models_add(ah_models *m, ah_slice name, ah_slice row, ah_model_from
                         const char *what, ah_err *err);
 
 /* Keeps what a conversation has learned of a model (`learned` of its settings, JSON), only for
- * reporting where facts come from: other conversations try for themselves. Out of memory, nothing
- * is kept. */
+ * reporting where facts come from: other conversations try the feature again. Without memory
+ * nothing is kept. */
 void ah_models_learn(ah_models *m, ah_slice provider, ah_slice name, ah_slice learned);
 /* Returns what was learned last, .p NULL: nothing. Valid until the next ah_models_learn. `m` may be
  * NULL. */

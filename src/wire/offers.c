@@ -1,5 +1,5 @@
-/* One list, updated in the order of the transcript. Removed tools stay in it if the wire cannot
- * take a declaration back. Adapters declare them. */
+/* The offered tools are one list, updated in the order of the transcript. A removed tool stays in
+ * the list if the wire cannot withdraw a declaration. Adapters write the declarations. */
 #include "wire/offers.h"
 
 #include "model/tool_spec.h"

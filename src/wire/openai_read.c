@@ -29,7 +29,7 @@ static const char *const roles[] = {"assistant", "", NULL};
 static const ah_shape role = {.kinds = AH_IS_STRING | AH_IS_NULL, .words = roles};
 static const ah_shape string = {.kinds = AH_IS_STRING};
 static const ah_shape maybe_string = {.kinds = AH_IS_STRING | AH_IS_NULL};
-/* An id that is no string is ignored, and one is made. */
+/* An id that is not a string is ignored, and one is made. */
 static const ah_shape maybe_id = {.kinds = AH_IS_STRING | AH_IS_COUNT | AH_IS_NULL};
 static const ah_shape piece = {.kinds = AH_IS_PIECE};
 static const ah_shape maybe_piece = {.kinds = AH_IS_PIECE | AH_IS_NULL};
@@ -338,7 +338,7 @@ static ah_status find_ours(reader *x, ah_slice number, bool *ours, ah_err *err)
     if (!*ours || x->r.pieces)
         return AH_OK;
     if (x->chosen)
-        return ah_wire_reader_bad(&x->r, err, "the answer's choices[%lld].index is 0 once more",
+        return ah_wire_reader_bad(&x->r, err, "the answer's choices[%lld].index is 0 a second time",
                                   (long long)position);
     x->chosen = true;
     return AH_OK;

@@ -81,7 +81,7 @@ void ah_wire_put_added(const ah_wire *w, ah_slice json, size_t told, ah_buf *b,
 void ah_wire_put_system(ah_wire *w, const char *open, const char *close);
 /* Appends "name":value as the n-th member of an object; nothing if the value is absent. */
 void ah_wire_put_member(ah_buf *b, size_t *n, const char *name, ah_slice value);
-/* The same with a list of strings, for which a single string may be given. */
+/* Like ah_wire_put_member, for a list of strings; a single string may be given instead. */
 void ah_wire_put_list(ah_buf *b, size_t *n, const char *name, ah_slice value);
 /* Appends ,"name":value of an option; nothing if it is absent. */
 void ah_wire_put_option(ah_buf *b, const char *name, ah_slice value);
@@ -111,8 +111,8 @@ bool ah_wire_next_shown(const ah_adapter *a, ah_json_reader *r, ah_image *image)
 void ah_wire_put_result_text(const ah_adapter *a, ah_buf *b, const char *lead, ah_slice json);
 /* Appends a tool name as [A-Za-z0-9_-]{1,64}, since a model may invent any name. */
 void ah_wire_put_name(ah_buf *b, ah_slice value);
-/* The same for wires whose names must begin with a letter or `_`: others get a leading `_`, as do
- * names that look as if they had got one, so that no two names become equal. */
+/* Like ah_wire_put_name, for wires whose names must begin with a letter or `_`: other names get a
+ * leading `_`. Names that look as if they had got one get another, so that no two become equal. */
 void ah_wire_put_led_name(ah_buf *b, ah_slice value);
 /* The reverse: returns the original name, a part of the raw text. */
 ah_slice ah_wire_led_name(ah_slice raw);
@@ -128,8 +128,8 @@ bool ah_wire_parts_say(ah_slice parts);
 bool ah_wire_part_of_ours(const ah_adapter *a, ah_slice part, ah_slice *data, size_t *calls);
 /* The slot `stands` of wires that keep only a message's reasoning beside it. */
 bool ah_wire_thoughts_alone(const ah_wire *w, ah_slice data);
-/* The data of the first such part of a message, .p NULL: none; for wires on which it belongs to the
- * whole message. */
+/* Returns the data of the first opaque part of this adapter in `parts`; .p NULL: none. For wires on
+ * which such data belongs to the whole message. */
 ah_slice ah_wire_opaque_of_ours(const ah_adapter *a, ah_slice parts);
 
 #endif

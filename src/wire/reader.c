@@ -417,7 +417,8 @@ static ah_status read_document(ah_wire_reader *r, ah_slice text, const char *wha
     return st == AH_OK ? read_object(r, &d, err) : st;
 }
 
-/* Reads an answer that is a list of a stream's documents: pieces from now on. */
+/* Reads an answer that is a JSON list of the documents that a stream would have: each is read as a
+ * piece. */
 static ah_status read_list(ah_wire_reader *r, ah_slice list, ah_err *err)
 {
     ah_json_reader it = ah_json_read(list);

@@ -74,7 +74,8 @@ void ah_wire_reader_close(ah_reader *r);
  * quoted. Returns AH_PROVIDER, or AH_CONTEXT_FULL if its words mean a full context
  * (wire/full.h). */
 ah_status ah_wire_reader_error(ah_wire_reader *r, ah_slice error, ah_err *err);
-/* The same for an error whose message and short word (JSON values) are in other places. */
+/* Like ah_wire_reader_error, for an error whose message and short word (JSON values) are in other
+ * places. */
 ah_status ah_wire_reader_fault(ah_wire_reader *r, ah_slice message, ah_slice word, ah_err *err);
 /* Fails with AH_PROVIDER and this message, which may be retried as the response's status allows. */
 ah_status ah_wire_reader_bad(ah_wire_reader *r, ah_err *err, const char *what, ...)

@@ -253,7 +253,8 @@ static void put_opaque(walk *k, ah_slice data, size_t before)
 /* Items of the service's own search, sent back only while it searches. */
 static const char *const searches[] = {"tool_search_call", "tool_search_output", NULL};
 
-/* Reasoning without the item that followed it is refused; a mark is no such item. */
+/* Reasoning without the item that followed it is refused; a mark is not
+ * such an item. */
 static bool stands(const ah_wire *w, ah_slice data)
 {
     ah_slice type = ah_json_member(data, "type");

@@ -10,7 +10,7 @@
 
 typedef enum ah_server_quirk {
     AH_SERVER_STREAM_USAGE = 1 << 0,      /* takes stream_options */
-    AH_SERVER_COMPLETION_TOKENS = 1 << 1, /* max_completion_tokens at its own address */
+    AH_SERVER_COMPLETION_TOKENS = 1 << 1, /* takes max_completion_tokens, only at its own address */
     AH_SERVER_ANY = 1 << 2,               /* tool_choice "required" is spelled "any" */
     AH_SERVER_SHORT_IDS = 1 << 3,         /* ids of calls are 9 letters and digits */
     AH_SERVER_REASONING_OBJECT = 1 << 4,  /* reasoning: {effort} in place of reasoning_effort */
@@ -26,7 +26,7 @@ typedef enum ah_server_quirk {
     AH_SERVER_RESPONSES = 1 << 13, /* models "responses/NAME" use OpenAI's other wire */
     AH_SERVER_STRICT = 1 << 14,    /* tools may be strict */
     AH_SERVER_COST = 1 << 15,      /* reports the cost of each answer */
-    AH_SERVER_ALLOWED = 1 << 16,   /* tool_choice allowed_tools at its own address */
+    AH_SERVER_ALLOWED = 1 << 16,   /* takes allowed_tools in tool_choice, only at its own address */
     /* As OUTPUT, but the schema binds calls too, or the model does not see it. Sent only without
      * tools, with schemas that any server supports, and also described in words. */
     AH_SERVER_OUTPUT_ALONE = 1 << 17,

@@ -145,7 +145,7 @@ static int escape_at(const char *p, const char *end)
     return end - p >= 6 && p[0] == '\\' && p[1] == 'u' ? ah_json_hex4(p + 2, end) : -1;
 }
 
-/* True if the string ends with half of a pair. An escaped backslash before a u is no escape. */
+/* True if the string ends with half of a pair. An escaped backslash before a u is not an escape. */
 static bool ends_cut(ah_slice raw)
 {
     const char *p = raw.p + raw.n - 6;

@@ -92,7 +92,7 @@ typedef struct ah_shape_values {
 /* Checks a document (checked JSON) against its shape. `halves`: number of strings in it that were
  * cut within a character (ah_json_check_piece). `found` may be NULL. False: *said has place and
  * reason, for example "choices[0].message must be an object, found null"; it is empty if a string
- * that is no piece was cut within a character. */
+ * that is not a piece was cut within a character. */
 bool ah_shape_fits(const ah_shape *shape, ah_slice doc, size_t halves, ah_shape_values *found,
                    ah_buf *said);
 

@@ -85,7 +85,7 @@ static ah_status set_id(ah_sse *s, ah_slice value, ah_err *err)
     return ah_buf_ok(&s->id) ? AH_OK : ah_buf_error(&s->id, "the id of an event", err);
 }
 
-/* Only digits are a time. */
+/* Ignores a value with anything but digits. */
 static void set_retry(ah_sse *s, ah_slice value)
 {
     int64_t ms = 0;

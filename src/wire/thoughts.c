@@ -110,7 +110,7 @@ static void take_block(ah_thought_blocks *b, ah_slice block, const char *text)
         type = ah_slice_of("");
     if (!piece || !goes_on(b, type, index))
         close_block(b, text);
-    if (!piece) { /* a block that is no piece comes whole */
+    if (!piece) { /* a block that is not a piece comes whole */
         ah_buf_str(&b->done, b->done.len ? "," : "");
         ah_buf_put(&b->done, block);
         return;

@@ -6,7 +6,12 @@ local ah = ...
 local foreign = {}
 
 -- Metatable of strings for our code: original functions, then those that scripts added to `string`.
-local OURS = { __index = setmetatable(string, { __index = _G.string }) }
+-- Arithmetic with strings goes through it, too.
+local OURS = {}
+for name, value in next, getmetatable "" do
+  OURS[name] = value
+end
+OURS.__index = setmetatable(string, { __index = _G.string })
 local put_metatable, traceback = debug.setmetatable, debug.traceback
 
 local theirs, meta = getmetatable "", getmetatable(ah)
@@ -95,25 +100,27 @@ function foreign.run_text(text, name)
   end
 end
 
+-- Returns the results of a pcall, or raises its error.
+local function results_of(ok, ...)
+  if not ok then
+    error((...), 0)
+  end
+  return ...
+end
+
 --- Wraps a function of the script, or one of ours that waits while scripts run, for our calls.
 function foreign.called(fn)
   return function(...)
     to_them()
-    local results = table.pack(pcall(fn, ...))
-    to_us()
-    if not results[1] then
-      error(results[2], 0)
-    end
-    return table.unpack(results, 2, results.n)
+    return results_of(to_us(pcall(fn, ...)))
   end
 end
 
---- Wraps a function of ours for calls by the script: it runs with our string methods. If it raises,
--- our string methods stay active.
+--- Wraps a function of ours for calls by the script: it runs with our string methods.
 function foreign.door(fn)
   return function(...)
     to_us()
-    return to_them(fn(...))
+    return results_of(to_them(pcall(fn, ...)))
   end
 end
 

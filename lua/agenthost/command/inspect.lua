@@ -125,10 +125,26 @@ local function mend_members(make, sound, key, members)
   return #seen.faults > faults
 end
 
+--- Removes the reports of missing fields, from fault `first` on, if their misspelt names are also
+--- reported. Returns the set of these fields.
+local function forget_missing(first)
+  local meant = {}
+  for i = first, #seen.faults do
+    meant[seen.faults[i].message:match "unknown field .*%(did you mean '([%w_]+)'%?%)" or ""] = true
+  end
+  for i = #seen.faults, first, -1 do
+    if meant[seen.faults[i].message:match "field '([%w_]+)' is missing" or false] then
+      table.remove(seen.faults, i)
+    end
+  end
+  return meant
+end
+
 --- Reports each faulty field, and calls `make` with the valid fields. `good` has a value for each
---- required field; `first` is their order. Returns the result of `make`, and the fields.
+--- required field; `first` is their order. Returns the result of `make`, the fields, and the set of
+--- the fields whose names are misspelt.
 local function mend(make, fields, good, first)
-  local sound = {}
+  local sound, faults = {}, #seen.faults
   for key, value in pairs(good) do
     sound[key] = value
   end
@@ -145,7 +161,8 @@ local function mend(make, fields, good, first)
       sound[key] = before
     end
   end
-  return make(sound), sound
+  local meant = forget_missing(faults + 1)
+  return make(sound), sound, meant
 end
 
 -- -- tools ------------------------------------------------------------------------------------
@@ -187,17 +204,17 @@ end
 
 -- -- agents and runs --------------------------------------------------------------------------
 
---- Returns the fields with the model that the command would use. Without a model it adds a note and
---- uses demo/echo.
-local function with_model(fields, model, at)
+--- Returns the fields with the model that the command would use. Without a model it uses demo/echo,
+--- and returns true, too.
+local function with_model(fields, model)
   local given = {}
   for key, value in pairs(fields) do
     given[key] = value
   end
   given.model = model ~= "" and model or fields.model
   if given.model == nil and (os.getenv("AGENTHOST_MODEL") or "") == "" then
-    note(at, "no model is named: give model = \"provider/model\", --model or AGENTHOST_MODEL")
     given.model = "demo/echo"
+    return given, true
   end
   return given
 end
@@ -241,10 +258,13 @@ local function add_met(kind, fields, model)
     fault(("%s: expected a table of fields, found %s"):format(kind, type(fields)), at)
     fields = {}
   end
-  local given = with_model(fields, model, at)
-  local before, ok, agent = #seen.faults, pcall(make_agent, given)
+  local given, unnamed = with_model(fields, model)
+  local before, meant, ok, agent = #seen.faults, {}, pcall(make_agent, given)
   if not ok then
-    agent, given = mend(make_agent, given, { model = "demo/echo" }, { "model" })
+    agent, given, meant = mend(make_agent, given, { model = "demo/echo" }, { "model" })
+  end
+  if unnamed and not meant.model then
+    note(at, "no model is named: give model = \"provider/model\", --model or AGENTHOST_MODEL")
   end
   for i = before + 1, #seen.faults do
     seen.faults[i].message = seen.faults[i].message:gsub("^ah%.agent%f[:[]", kind)
@@ -323,7 +343,7 @@ local function probe(one, run)
   local answer = ok and agent and { pcall(run, agent, text or "Hello") }
   local why = answer and (answer[3] or answer[2]) or err or agent
   if not request and one.fields.setup and words(why) == STOP.message then
-    note(one.at, "`setup` begins a run: what it adds is not looked at")
+    note(one.at, "`setup` is called when a run begins: what it adds is not checked")
   elseif not request then
     fault(why, one.at)
   end
@@ -369,7 +389,7 @@ local function offer_section(offered, section)
   end
 end
 
---- Adds the tools that a model gets later: those of summarised sections and of strategies.
+--- Adds the tools that a model gets later: those of summarized sections and of strategies.
 local function offer_later(offered, fields)
   for name in pairs(fields.prompt and fields.prompt:hashes().tools or {}) do
     offered[name] = true
@@ -399,7 +419,7 @@ local function note_unoffered()
   end
   for _, declared in ipairs(sound and seen.declared or {}) do
     if not offered[declared.tool.name] then
-      note(declared.at, "tool '%s' is offered by nothing that was met: name it in a list of tools",
+      note(declared.at, "tool '%s' is in no list of tools of an agent or a run: add it to one",
         declared.tool.name)
     end
   end
@@ -477,8 +497,8 @@ local function inspect(path, model, ...)
   end
   note_unoffered()
   if #seen.met == 0 and not seen.stopped then
-    note(nil, "neither ah.run nor ah.agent was met: the script ended before%s",
-      #seen.faults > 0 and "; mend the faults above, then check again" or " one")
+    note(nil, "neither ah.run nor ah.agent was reached: the script ended first%s",
+      #seen.faults > 0 and "; correct the faults above, then check again" or "")
   end
 end
 

@@ -639,7 +639,7 @@ end
 local function run(flags, scripts, out)
   if flags.listen then
     ah.log("warning",
-      "--listen: others may reach this server; it is for tests and guards nothing")
+      "--listen: other machines may reach this server, which is for tests and has no protection")
   end
   start(scripts[1], flags.format or "all", flags.lenient and "lenient" or "strict",
     flags.log or "")

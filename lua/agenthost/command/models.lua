@@ -129,10 +129,10 @@ end
 -- Texts for the origin of a fact about a model.
 local FROM = {
   table = "the table of models",
-  newest = "newer than the table of models: as the newest of its family",
+  newest = "newer than the table of models: treated as the newest of its family",
   alias = "ah.alias",
   settings = "the configuration",
-  default = "no family is known: careful defaults",
+  default = "unknown family: conservative defaults",
 }
 
 local function origin(said)
@@ -146,7 +146,7 @@ local function price_words(p)
     :format(p.input, p.cached_read, p.cached_write, p.output)
 end
 
---- Returns lines of the facts about one model that are not in the columns, with their origins.
+--- Returns lines with the facts about one model that have no column, and with their origins.
 local function known_lines(m)
   local rows = { { "what it can do", origin(m.known.abilities) } }
   if m.efforts then

@@ -87,7 +87,7 @@ local function read_line(line, wrong)
   left = strip(left)
   local name = strip(left:match "^export([ \t].*)$" or left)
   if not name:find "^[%a_][%w_./:@-]*$" then
-    wrong "what stands before '=' is no name (letters, digits, _)"
+    wrong "the text before '=' is no name (letters, digits, _)"
   end
   local value = unquoted(strip(right))
   if not value then

@@ -235,7 +235,7 @@ local function as_text(s)
     s.user.path ~= "" and pairs_of.shown(s.user.path) or "none (HOME is not set)",
     (s.user.found or s.user.path == "") and "" or " (not there)")
   return table.concat(parts) .. project_text(s.project)
-    .. "A script's own words win over environment and files, a flag over all.\n"
+    .. "Values in a script override the environment and files; a flag overrides all.\n"
 end
 
 local function project_json(project)

@@ -60,7 +60,8 @@ local function variables_in(content, path)
   return names
 end
 
--- Returns the user's settings, by which a project's are judged; an empty set if they are faulty.
+-- Returns the user's settings, with which those of a project are compared; an empty set if the
+-- user's file has errors.
 local function own_settings()
   local ok, user = pcall(file.user, file.user_path())
   return file.by_name(ok and user.settings or {})
@@ -205,7 +206,7 @@ end
 
 local function run(flags, words, out)
   if flags.list and (flags.remove or words[1]) or flags.list and flags.yes then
-    return 2, "--list stands alone\nSee agenthost trust --help."
+    return 2, "--list takes no other option or operand\nSee agenthost trust --help."
   end
   if flags.list then
     return list_all(flags, out)

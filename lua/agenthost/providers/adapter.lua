@@ -176,7 +176,7 @@ end
 -- request. Later pieces belong to the next message.
 function Out:results()
   if self.ended then
-    ah._raise "out:results: the answer has ended: it was out:stop or out:fail that ended it"
+    ah._raise "out:results: the answer has ended: out:stop or out:fail was called"
   elseif not self.reads and self.calls == 0 then
     ah._raise "out:results: the message has no calls; make some with out:call"
   end
@@ -222,7 +222,7 @@ end
 --- Writes an event of the wire that the adapter reads.
 function Out:line(event)
   if not self.reads then
-    ah._raise "out:line: the adapter reads no wire; it says which one in `reads`"
+    ah._raise "out:line: the adapter reads no wire; name one in `reads`"
   end
   check(event, "string or table", "out:line")
   self.x:line(type(event) == "table" and ah.json.encode(event) or event)

@@ -9,8 +9,8 @@ local talks = ah._module "agenthost.providers.claude_talk"
 local refuse = talks.refuse
 
 local NAME = "claude_agent_sdk"
-local ADVICE = "install it (npm install -g @anthropic-ai/claude-code), or say in AGENTHOST_CLAUDE "
-  .. "where it is"
+local ADVICE = "install it (npm install -g @anthropic-ai/claude-code), or set AGENTHOST_CLAUDE to "
+  .. "its path"
 local MOST_LINE = 64 << 20
 local MOST_TOLD = 400 -- bytes of its stderr in messages
 local MOST_ERRORS = 16 << 10 -- bytes of its stderr that are kept; more than MOST_TOLD, see said_by
@@ -127,7 +127,7 @@ function Session:leave()
 end
 
 function Session:refuse_silence()
-  refuse(("the command said nothing for %d ms"):format(math.floor(self.given.idle * 1000 + 0.5)),
+  refuse(("the command wrote nothing for %d ms"):format(math.floor(self.given.idle * 1000 + 0.5)),
     { code = "http" })
 end
 

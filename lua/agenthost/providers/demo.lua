@@ -47,7 +47,7 @@ local function word_of(text)
     or "example"
 end
 
---- Returns the first choice that is a word of the user's, else the first one.
+--- Returns the first choice that is a word of the user's text, else the first choice.
 local function choice_of(choices, text)
   local words = {}
   for word in text:gmatch "[%w_-]+" do

@@ -63,8 +63,8 @@ local TURN = {
 
 local read = {}
 read.spec = ah._reader {
-  what = "ah.scripted", type = "ah.Script", list = "ah.Answer", rows = {
-    { name = "answer", kinds = "function", type = "fun(request: table): ah.Answer",
+  what = "ah.scripted", type = "ah.Script", list = "ah.ScriptedAnswer", rows = {
+    { name = "answer", kinds = "function", type = "fun(request: table): ah.ScriptedAnswer",
       doc = "in place of turns: returns a turn for each request" },
     { name = "rules", kinds = "list", type = "ah.ScriptedRule[]",
       doc = "in place of both: the first [rule](scripted.md#rules) that matches answers" },
@@ -283,7 +283,7 @@ local function answer_by(rules, readers)
         return turn
       end
     end
-    refuse("no rule (of %d) is met by '%s'", #rules, tostring(last_user(request)))
+    refuse("no rule (of %d) matches '%s'", #rules, tostring(last_user(request)))
   end
 end
 

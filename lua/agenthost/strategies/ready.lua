@@ -96,7 +96,7 @@ local function flatten(what, value, list, depth)
     list[#list + 1] = value
     return list
   elseif depth > MAX_DEPTH then
-    refuse("%s...: more than %d lists within each other", what:sub(1, 100), MAX_DEPTH)
+    refuse("%s...: more than %d nested lists", what:sub(1, 100), MAX_DEPTH)
   end
   if (getmetatable(value) or {}).__name == "agenthost.tool_group" then
     value = value.tools
@@ -354,7 +354,7 @@ local function phases_of(t)
   local function current(m)
     local phase = phases[m.state or start.name]
     if not phase then
-      refuse("the conversation is in phase '%s', which there is not", m.state)
+      refuse("the conversation is in phase '%s', which does not exist", m.state)
     end
     return phase
   end

@@ -13,7 +13,8 @@ local ah = ...
 
 local read = ah._reader {
   what = "ah.conformance", type = "ah.ConformanceSpec", rows = {
-    { name = "serve", kinds = "function", needed = true, type = "fun(turns: ah.Answer[]): table",
+    { name = "serve", kinds = "function", needed = true,
+      type = "fun(turns: ah.ScriptedAnswer[]): table",
       doc = "`serve(turns)`: sets up a model that answers with these turns, as a "
         .. "[scripted model](scripted.md#turns) does, through the adapter under test" },
     { name = "capabilities", kinds = "list", is = "list of strings", type = "string[]",

@@ -129,8 +129,8 @@ return function(options)
   read(options)
   return ah.tool {
     name = "edit_file",
-    description = "Replaces a text in a file by another; it must stand there exactly so, and "
-      .. "once unless `all`. Several `edits` are made in order, all or none.",
+    description = "Replaces a text in a file by another; it must match exactly, and occur once "
+      .. "unless `all`. Several `edits` are made in order, all or none.",
     params = {
       path = "string 1..: of the file, from the root",
       old = "string 1..?: the text to replace, white space included, without line numbers",

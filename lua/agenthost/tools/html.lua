@@ -72,11 +72,13 @@ local function link_of(tag)
   return href and #href < 500 and href:find "^%w" and unescape(href) or nil
 end
 
+local KEPT = "\0" -- begins a line of <pre>, whose first blank stays
+
 local State = {}
 State.__index = State
 
 function State:text(text)
-  local space = self.pre and text or text:gsub("%s+", " ")
+  local space = self.pre and text:gsub("\n", "\n" .. KEPT) or text:gsub("%s+", " ")
   self.out[#self.out + 1] = unescape(space)
 end
 
@@ -96,15 +98,18 @@ function State:tag(name, closing, tag)
   elseif name:find "^h%d$" and not closing then
     self.out[#self.out + 1] = "\n\n" .. ("#"):rep(math.tointeger(name:sub(2))) .. " "
   elseif BLOCK[name] then
-    self.out[#self.out + 1] = "\n"
+    self.out[#self.out + 1] = self.pre and "\n" .. KEPT or "\n"
   end
 end
 
--- Leaves at most one blank line in succession, and removes a blank at the beginning of each line.
+-- Leaves at most one blank line in succession, and removes a blank at the beginning of each line
+-- outside of <pre>.
 local function tidy(text)
   local lines, blank = {}, true
   for line in (text .. "\n"):gmatch "([^\n]*)\n" do
-    line = line:find "%S" and line:gsub("^ ", "") or ""
+    local kept
+    line, kept = line:gsub("^" .. KEPT, "")
+    line = not line:find "%S" and "" or kept > 0 and line or line:gsub("^ ", "")
     if line ~= "" or not blank then
       lines[#lines + 1] = line
     end

@@ -86,7 +86,7 @@ local ah = {}
 
 -- fields of ah.LoopDetector (make generate)
 ---@class ah.LoopDetector
----@field warn? integer number of the equal call from which on there is a warning
+---@field warn? integer number of the first equal call that causes a warning
 ---@field stop? integer number of the equal call that ends the run
 ---@field window? integer number of earlier calls with which a call is compared; at least `stop` - 1
 ---number of calls in which patterns are looked for; at least 3 * `stop` - 2
@@ -164,7 +164,7 @@ local ah = {}
 ---after `max_iterations`: `"error"` fails with `max_iterations_exceeded`, `"answer"` asks once more
 ---without tools
 ---@field on_max? "error"|"answer"
----for an answer without calls and text (white space is no text): `"answer"` accepts it, `"retry"`
+---for an answer without calls and text (white space is not text): `"answer"` accepts it, `"retry"`
 ---asks again, `"error"` fails
 ---@field on_empty? "answer"|"retry"|"error"
 ---for a call of an unknown tool: `"answer"` gives an error result, `"throw"` ends the run with
@@ -186,7 +186,9 @@ local ah = {}
 ---true: methods of returned entities become tools for the rest of the conversation; `{ keep = false
 ---}`: each run of an agent releases the entities at its end
 ---@field discover? boolean|ah.Discover
----@field max_depth? integer depth down to which entities that come from entities bring tools
+---largest depth of an entity with tools: 1 if a tool of the script returned it, one more for each
+---entity whose method returned it
+---@field max_depth? integer
 ---they decide on each call before its handler, or on its result, see Policies
 ---@field policies? ah.Policy[]
 ---decides on calls for which a policy asks; may wait
@@ -241,21 +243,21 @@ function ah.image(from) end
 
 -- fields of ah.MessageCall (make generate)
 ---@class ah.MessageCall
----@field id string by which its result names it
----@field name string of the tool
----@field arguments? string|table JSON text in what a run returns
+---@field id string the id of the call, which its result repeats
+---@field name string the name of the tool
+---@field arguments? string|table the arguments; in messages that a run returns, JSON text
 -- end of ah.MessageCall
 
 -- fields of ah.Message (make generate)
 ---@class ah.Message
----@field role "system"|"user"|"assistant"|"tool" who says it
----what is said; a list of parts where there is more than text
+---@field role "system"|"user"|"assistant"|"tool" the author of the message
+---the text; a list of parts if there is more than text
 ---@field content? string|(string|ah.Image|{ type: string, text: string? })[]
----@field tool_calls? ah.MessageCall[] of an assistant
----@field tool_call_id? string of a tool: the call whose result this is
----@field name? string likewise: the tool's
----@field success? boolean likewise: false where it failed
----@field timestamp? number seconds: since 1970
+---@field tool_calls? ah.MessageCall[] of `assistant`: its calls
+---@field tool_call_id? string of `tool`: the id of the call
+---@field name? string of `tool`: the name of the tool
+---@field success? boolean of `tool`: false if the call failed
+---@field timestamp? number seconds: the time since 1970
 -- end of ah.Message
 
 ---@class ah.Usage tokens of a run
@@ -1029,7 +1031,9 @@ function ah.retract(instance) end
 ---@field params_type? string
 ---@field provider_class? string
 ---@field asks? string[] with `waiting`: ids of the asks
----@field reason? string with `http`: refused, dns, tls, ... (docs/reference/errors.md)
+---with `http`: refused, dns, tls, ... (docs/reference/errors.md); with `usage` of `ah.load`:
+---not_found, unreadable or damaged
+---@field reason? string
 ---@field requested_overrides? table<string, "full"|"summary"> with `visibility_expansion_required`
 ---@field section_keys? string[] with `visibility_expansion_required`
 
@@ -1120,7 +1124,8 @@ function ah.error(what) end
 
 -- fields of ah.Script (make generate)
 ---@class ah.Script
----@field answer? fun(request: table): ah.Answer in place of turns: returns a turn for each request
+---in place of turns: returns a turn for each request
+---@field answer? fun(request: table): ah.ScriptedAnswer
 ---@field rules? ah.ScriptedRule[] in place of both: the first rule that matches answers
 ---@field returns? table<string, any> doubles of tools, by name
 ---a call of a tool that the request does not offer, or with arguments that the tool does not take,
@@ -1131,13 +1136,13 @@ function ah.error(what) end
 ---the model cannot continue a conversation in which another model has spoken: as a fallback it is
 ---skipped
 ---@field begins_only? boolean
----@field [integer] ah.Answer
+---@field [integer] ah.ScriptedAnswer
 -- end of ah.Script
 
----@alias ah.Answer string|ah.Turn|fun(request: table): string|ah.Turn
+---@alias ah.ScriptedAnswer string|ah.Turn|fun(request: table): string|ah.Turn
 
 ---Returns a model that plays the answers of a test (docs/reference/scripted.md).
----@param turns ah.Script|fun(request: table): ah.Answer
+---@param turns ah.Script|fun(request: table): ah.ScriptedAnswer
 ---@return ah.Adapter
 function ah.scripted(turns) end
 
@@ -1211,7 +1216,7 @@ function ah.adapter(spec) end
 ---@class ah.ConformanceSpec
 ---`serve(turns)`: sets up a model that answers with these turns, as a scripted model does, through
 ---the adapter under test
----@field serve fun(turns: ah.Answer[]): table
+---@field serve fun(turns: ah.ScriptedAnswer[]): table
 ---@field capabilities? string[] what the adapter can do beyond what all adapters can
 ---@field only? string runs only the cases whose name contains it
 -- end of ah.ConformanceSpec
@@ -1692,7 +1697,7 @@ function ah.resource(config) end
 ---@field path? string a file or folder
 ---@field glob? string of the files
 ---@field plain? boolean the pattern is the text itself
----@field ignore_case? boolean of ASCII letters of a plain text
+---@field ignore_case? boolean of letters; without PCRE2, of ASCII letters
 ---@field context? integer lines before and after each
 ---@field count? boolean how many a file has, in place of the lines
 ---@field max? integer how many are given
@@ -1883,7 +1888,7 @@ function ah.http(request) end
 
 -- fields of ah.ServerAnswer (make generate)
 ---@class ah.ServerAnswer
----@field status? integer default for a refused request: that of the refusal
+---@field status? integer default for a refused request: the status of the refusal
 ---strings by name, or lists of strings for several of a name
 ---@field headers? table<string, string|string[]>
 ---a string is sent as `text/plain` unless `headers` say otherwise, a table as JSON

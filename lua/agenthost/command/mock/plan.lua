@@ -10,8 +10,8 @@ local plan = {}
 local PIECE = 12 -- bytes of a text that the script did not cut itself
 local COUNTED = 1024 -- steps between two turns for others
 local SLICE = 32768 -- bytes of a step that are sent together
-local LARGE = 1 << 18 -- bytes of a step that leaves much behind
-local HOLE = ("%%s %p"):format(plan) -- what stands for a piece, and in no text of others
+local LARGE = 1 << 18 -- bytes of a step after which garbage is collected
+local HOLE = ("%%s %p"):format(plan) -- placeholder that no other text contains
 local LEAST_ROOM, MOST_ROOM = 256, 32768 -- bytes that are made together, after the first event
 local OVER = {} -- raised when nothing more is to be made
 
@@ -84,8 +84,9 @@ function Stream:number()
   return self.events - 1
 end
 
--- Returns the event that put_piece emits, encoded once, as a list of texts. Its fields `piece`, and
--- `number` if events are numbered, are the indexes where these are to be put.
+-- Calls put_piece once with a placeholder and returns the encoded event, cut into a list of texts.
+-- The field `piece` is the index at which put_form puts a piece; `number` is the index of the
+-- event's number, nil if events are not numbered.
 function Stream:form_of(put_piece)
   local form, give, at = {}, self.give, 1
   self.form, self.give = form, function(step) form.bytes = step.bytes end
@@ -212,8 +213,8 @@ function plan.stream(turn, write, line_end)
   end
 end
 
---- The same for a body that is complete, broken as the turn asks for; second, the Content-Length of
--- its head.
+--- Like plan.stream, for a complete body, broken as the turn asks for. The second result is the
+-- Content-Length of its head.
 function plan.whole(turn, bytes)
   bytes = turn.raw or turn.garbage or bytes
   local cut = breaks_off(turn)

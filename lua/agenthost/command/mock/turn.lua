@@ -110,7 +110,7 @@ local function check_header(name, value, place)
     "a header's", name)
   local here = ("%s: '%s'"):format(place, name)
   if SERVERS_OWN[name:lower()] then
-    refuse("%s is for the server to say", here)
+    refuse("%s is set by the server itself", here)
   end
   local kind = type(value)
   expect(kind == "string" or kind == "number" or kind == "boolean", here, "a text", value)
