@@ -35,8 +35,9 @@ local function own_group()
   return groups[thread]
 end
 
---- Ends the tasks of the group.
+--- Ends the tasks of the group. No other can be started in it.
 function M.cancel(group)
+  group.over = true
   for task in pairs(group.tasks) do
     stop(task.thread)
   end
@@ -52,9 +53,13 @@ end
 
 -- -- the end of a task -------------------------------------------------------------------------
 
--- Its failure would be lost.
+-- Its failure would be lost; in the stock interpreter, nothing waits for a task that is at work when
+-- the script ends.
 local function report(task)
-  if task.state == "failed" and not task.awaited then
+  if task.state == "running" and task.place then
+    log("warning", ("the task of %s was at work when the program ended, and was stopped: "
+      .. "await it"):format(task.place))
+  elseif task.state == "failed" and not task.awaited then
     task.awaited = true
     log("warning", ("a task failed, and nothing has awaited it: %s (it was started at %s)"):format(
       task.trace or tostring(task.raised), task.place))
@@ -112,7 +117,11 @@ local at_work = setmetatable({}, { __mode = "kv" }) -- tasks, by what ah._curren
 ---@param group table|nil nil: that of the task at work
 ---@param parent userdata|false|nil the task with which it is stopped; nil: the one at work
 function M.start(group, parent, f, ...)
-  local task = setmetatable({ state = "running", waiting = {}, group = group or own_group() }, INNER)
+  group = group or own_group()
+  if group.over then
+    raise "the tasks were cancelled: no other can be started beside them"
+  end
+  local task = setmetatable({ state = "running", waiting = {}, group = group }, INNER)
   task.thread, task.place = new_task(f, function(...)
     ended(task.group, task, ...)
   end, parent, ...)

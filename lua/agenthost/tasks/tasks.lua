@@ -183,7 +183,7 @@ local function keep(map, i, value, err)
   if value == nil and err ~= nil then
     map.errors[i] = err
     if map.stops then
-      map.failed = map.failed or i
+      map.failed, map.next = map.failed or i, map.n + 1
       task.cancel(map.group)
     end
   else
