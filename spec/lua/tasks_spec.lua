@@ -130,6 +130,13 @@ describe("a task", function()
     assert.equal(50005000, sum)
   end)
 
+  it("that failed and was not awaited fails the script in the command, with its line", function()
+    local done = command.agenthost("-e",
+      "local ah = require 'agenthost'\nah.spawn(function() error 'no luck' end)")
+    assert.equal(1, done.code)
+    assert.matches(":2: no luck", done.err)
+  end)
+
   it("that is at work when a script of the stock interpreter ends is told by a warning", function()
     local path = command.temp [[
       local ah = require "agenthost"
@@ -137,8 +144,7 @@ describe("a task", function()
       ah.sleep(0)
     ]]
     local build = os.getenv "AGENTHOST_BUILD" or "./build"
-    local done = command.shell(("AGENTHOST_LOG=warning LUA_CPATH='%s/?.so' lua5.4 %s"):format(build,
-      path))
+    local done = command.shell(("LUA_CPATH='%s/?.so' lua5.4 -W %s"):format(build, path))
     assert.matches(":2 was at work when the program ended", done.err)
   end)
 end)

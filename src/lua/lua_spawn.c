@@ -144,7 +144,7 @@ static int new_task(lua_State *L)
     lua_remove(L, 3);
     lua_pushvalue(L, 2);
     lua_remove(L, 2);
-    lua_insert(L, 1); /* -- ended f ... */
+    lua_insert(L, 1);          /* -- ended f ... */
     if (!ah_lua_push_place(L)) /* before the task exists: it may raise */
         lua_pushliteral(L, "a program");
     lua_insert(L, 1); /* -- place ended f ... */

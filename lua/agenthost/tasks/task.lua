@@ -53,16 +53,24 @@ end
 
 -- -- the end of a task -------------------------------------------------------------------------
 
--- Its failure would be lost; in the stock interpreter, nothing waits for a task that is at work when
--- the script ends.
+-- The stock interpreter has no log: `warn` reports there, after warn "@on" or with lua5.4 -W.
+local function tell(...)
+  local text = string.format(...)
+  log("warning", text)
+  if warn then
+    warn("agenthost: ", text)
+  end
+end
+
+-- Called for a task that failed and was not awaited, and by the collector: nothing waits for the
+-- tasks that are at work when a script of the stock interpreter ends.
 local function report(task)
   if task.state == "running" and task.place then
-    log("warning", ("the task of %s was at work when the program ended, and was stopped: "
-      .. "await it"):format(task.place))
+    tell("the task of %s was at work when the program ended, and was stopped: await it", task.place)
   elseif task.state == "failed" and not task.awaited then
     task.awaited = true
-    log("warning", ("a task failed, and nothing has awaited it: %s (it was started at %s)"):format(
-      task.trace or tostring(task.raised), task.place))
+    tell("a task failed, and nothing has awaited it: %s (it was started at %s)",
+      task.trace or tostring(task.raised), task.place)
   end
 end
 
