@@ -118,7 +118,9 @@ static void check_begin(lua_State *L, const ah_lua *h, const ah_task *parent)
         ah_lua_raise(L, AH_USAGE, "a reducer cannot start a task: it must be a pure function");
     if (lua_gc(L, LUA_GCISRUNNING, 0) < 0)
         ah_lua_raise(L, AH_USAGE, "a finalizer cannot start a task");
-    if (parent && (parent->over || parent->stopped))
+    if (parent && parent->stopped)
+        ah_lua_raise(L, AH_USAGE, "the task has ended or was cancelled: it can start no other");
+    if (parent && parent->over)
         ah_lua_raise(L, AH_USAGE, "the call is over: no task can be started in it");
     if (parent && parent->depth >= MAX_DEEP)
         ah_lua_raise(L, AH_USAGE, "tasks inside tasks are more than %d deep", MAX_DEEP);
@@ -142,8 +144,11 @@ static int new_task(lua_State *L)
     lua_remove(L, 3);
     lua_pushvalue(L, 2);
     lua_remove(L, 2);
-    lua_insert(L, 1); /* -- ended f ... */
-    t = ah_task_new(h, L, lua_gettop(L) - 2, parent ? parent->job.of : NULL);
+    lua_insert(L, 1);          /* -- ended f ... */
+    if (!ah_lua_push_place(L)) /* before the task exists: it may raise */
+        lua_pushliteral(L, "a program");
+    lua_insert(L, 1); /* -- place ended f ... */
+    t = ah_task_new(h, L, lua_gettop(L) - 3, parent ? parent->job.of : NULL);
     t->settled = settled;
     t->failed = failed;
     t->gone = gone;
@@ -154,8 +159,7 @@ static int new_task(lua_State *L)
         ah_task_adopt(parent, t);
     ah_job_post(h->host, &t->job);
     ah_task_push(L, t);
-    if (!ah_lua_push_place(L))
-        lua_pushliteral(L, "a program");
+    lua_insert(L, 1);
     return 2;
 }
 

@@ -120,6 +120,7 @@ static void bury(ah_task *t)
 
     stop_children(t);
     detach(t, false);
+    t->stopped = true; /* what it closes can start no tasks */
     h->running = h->actor = t;
     t->watch = (ah_watch){.task = t, .closing = true, .deadline = ah_watch_grace(h)};
     ah_fence_widen(&t->fence);
@@ -421,8 +422,10 @@ void ah_task_begin(ah_task *t)
 void ah_task_stop(ah_task *t)
 {
     if (t->running) { /* it is below us on the C stack: buried when it returns */
-        t->stopped = true;
+        t->stopped = t->over = true;
         t->job.of = NULL;
+        t->overlay = NULL; /* the call may end before */
+        stop_children(t);
         return;
     }
     bury(t);

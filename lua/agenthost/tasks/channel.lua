@@ -23,9 +23,15 @@ local function push(q, entry)
   return q.last
 end
 
-local function push_front(q, entry)
-  q.first = q.first - 1
-  q[q.first] = entry
+-- Puts the value before all others, but behind those put back that were sent earlier.
+local function put_back(q, value, number)
+  local i = q.first - 1
+  q.first, q.numbers = i, q.numbers or {}
+  while q.numbers[i + 1] and q.numbers[i + 1] < number do
+    q[i], q.numbers[i] = q[i + 1], q.numbers[i + 1]
+    i = i + 1
+  end
+  q[i], q.numbers[i] = value, number
 end
 
 -- Removes the first entry and returns it; nil if there is none.
@@ -33,14 +39,19 @@ local function pop(q)
   while q.first <= q.last do
     local entry = q[q.first]
     q[q.first], q.first = nil, q.first + 1
+    if q.numbers then
+      q.numbers[q.first - 1] = nil
+    end
     if entry ~= nil then
       return entry
     end
   end
 end
 
--- A wait in a queue: { park, value, queue, at, given, taken, back }. `back` is called with the
--- entry if its task was stopped after the gift and before it could go on.
+local last_gift = 0
+
+-- A wait in a queue: { park, value, queue, at, given, number, taken, back }. `back` is called with
+-- the entry if its task was stopped after the gift and before it could go on.
 local ENTRY = {}
 
 function ENTRY.__close(entry)
@@ -61,11 +72,12 @@ local function wait_in(q, word, value, back)
 end
 
 -- Gives the gift to the first that waits. Returns its entry; nil if nothing waits.
-local function give(q, gift)
+local function give(q, gift, number)
   local entry = pop(q)
   while entry do
     if entry.park:wake() then
-      entry.given = gift
+      last_gift = last_gift + 1
+      entry.given, entry.number = gift, number or last_gift
       return entry
     end
     entry = pop(q)
@@ -86,8 +98,8 @@ end
 -- A value that was on its way to a receiver that was stopped: the first of the next.
 local function return_value(channel)
   return function(entry)
-    if entry.given ~= CLOSED and not give(channel.receivers, entry.given) then
-      push_front(channel.values, entry.given)
+    if entry.given ~= CLOSED and not give(channel.receivers, entry.given, entry.number) then
+      put_back(channel.values, entry.given, entry.number)
       channel.count = channel.count + 1
     end
   end
@@ -201,12 +213,14 @@ end
 --- semaphore:acquire(): waits for one of its permits.
 local function acquire(object)
   local semaphore = object[KEY]
+  local permit = setmetatable({ [KEY] = false }, PERMIT) -- first: it may need memory
   if semaphore.free > 0 then
     semaphore.free = semaphore.free - 1
   else
     wait_in(semaphore.waiting, "acquire", nil, function() release(semaphore) end)
   end
-  return setmetatable({ [KEY] = semaphore }, PERMIT)
+  permit[KEY] = semaphore
+  return permit
 end
 
 local SEMAPHORE = { __name = "agenthost.semaphore" }

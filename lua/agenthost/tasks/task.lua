@@ -37,8 +37,9 @@ local function own_group()
   return groups[thread]
 end
 
---- Ends the tasks of the group.
+--- Ends the tasks of the group. No other can be started in it.
 function M.cancel(group)
+  group.over = true
   for task in pairs(group.tasks) do
     stop(task.thread)
   end
@@ -54,12 +55,24 @@ end
 
 -- -- the end of a task -------------------------------------------------------------------------
 
--- Its failure would be lost.
+-- The stock interpreter has no log: `warn` reports there, after warn "@on" or with lua5.4 -W.
+local function tell(...)
+  local text = string.format(...)
+  log("warning", text)
+  if warn then
+    warn("agenthost: ", text)
+  end
+end
+
+-- Called for a task that failed and was not awaited, and by the collector: nothing waits for the
+-- tasks that are at work when a script of the stock interpreter ends.
 local function report(task)
-  if task.state == "failed" and not task.awaited then
+  if task.state == "running" and task.place then
+    tell("the task of %s was at work when the program ended, and was stopped: await it", task.place)
+  elseif task.state == "failed" and not task.awaited then
     task.awaited = true
-    log("warning", ("a task failed, and nothing has awaited it: %s (it was started at %s)"):format(
-      task.trace or tostring(task.raised), task.place))
+    tell("a task failed, and nothing has awaited it: %s (it was started at %s)",
+      task.trace or tostring(task.raised), task.place)
   end
 end
 
@@ -119,7 +132,11 @@ end
 ---@param group table|nil nil: that of the task at work
 ---@param parent userdata|false|nil the task with which it is stopped; nil: the one at work
 function M.start(group, parent, f, ...)
-  local task = { state = "running", waiting = {}, group = group or own_group() }
+  group = group or own_group()
+  if group.over then
+    raise "the tasks were cancelled: no other can be started beside them"
+  end
+  local task = { state = "running", waiting = {}, group = group }
   setmetatable(task, INNER)
   task.thread, task.place = new_task(f, function(...)
     ended(task.group, task, ...)

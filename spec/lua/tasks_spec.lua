@@ -1,0 +1,230 @@
+-- Tasks of scripts: how they end, what their end does to those around them, and what is kept when
+-- a task is cancelled. docs/reference has the functions.
+local ah = require "agenthost"
+local command = require "support.command"
+
+-- Returns a value that counts its closes in `seen`.
+local function closing(seen, f)
+  return setmetatable({}, { __close = function()
+    seen.closed = (seen.closed or 0) + 1
+    if f then
+      f()
+    end
+  end })
+end
+
+local function cancel_in_wait(wait)
+  local seen = {}
+  local task = ah.spawn(function()
+    local _ <close> = closing(seen)
+    wait()
+    seen.went_on = true
+  end)
+  ah.sleep(0.005)
+  task:cancel()
+  assert.equal("cancelled", task:status())
+  assert.equal(1, seen.closed)
+  assert.is_nil(seen.went_on)
+  local ok, err = pcall(task.await, task)
+  assert.is_false(ok)
+  assert.equal("cancelled", err.code)
+end
+
+describe("a task", function()
+  after_each(command.tidy)
+
+  it("returns all its values to each that awaits it", function()
+    local task = ah.spawn(function(...) ah.yield() return ... end, 1, nil, 3, nil)
+    assert.same({ n = 4, 1, nil, 3 }, table.pack(task:await()))
+    assert.equal(4, select("#", task:await()))
+    assert.equal("done", task:status())
+  end)
+
+  it("raises what its function has raised, as it is, where it is awaited", function()
+    local raised = {}
+    local task = ah.spawn(function() error(raised) end)
+    local ok, err = pcall(task.await, task)
+    assert.is_false(ok)
+    assert.equal(raised, err)
+    assert.equal("failed", task:status())
+  end)
+
+  it("is cancelled in each kind of wait, and closes its variables once", function()
+    local channel, full = ah.channel(), ah.channel(1)
+    local semaphore = ah.semaphore(1)
+    local permit <close> = semaphore:acquire()
+    local other <close> = ah.spawn(ah.sleep, 60)
+    full:send(1)
+    for _, wait in ipairs {
+      function() ah.sleep(60) end,
+      function() channel:receive() end,
+      function() full:send(2) end,
+      function() semaphore:acquire() end,
+      function() other:await() end,
+      function() ah.scope(function() ah.sleep(60) end) end,
+      function() ah.all { function() ah.sleep(60) end } end,
+      function() ah.spawn(ah.sleep, 60) ah.sleep(60) end,
+      function() ah.run { model = ah.scripted(function() return { calls = { { name = "wait",
+        arguments = {} } } } end), tools = { ah.tool { name = "wait", description = "Waits.",
+        handler = function() ah.sleep(60) end } }, "hi" } end,
+    } do
+      cancel_in_wait(wait)
+    end
+    assert.equal("running", other:status())
+    assert.is_table(permit)
+  end)
+
+  it("starts no task while it is being closed", function()
+    local seen, ok, err = {}, nil, nil
+    local task = ah.spawn(function()
+      local _ <close> = closing(seen, function()
+        ok, err = pcall(ah.spawn, function() seen.orphan = true end)
+      end)
+      ah.sleep(60)
+    end)
+    ah.sleep(0.005)
+    task:cancel()
+    ah.sleep(0.01)
+    assert.is_false(ok)
+    assert.matches("it can start no other", err.message)
+    assert.is_nil(seen.orphan)
+  end)
+
+  it("that cancels itself is ended at its next wait, with those that it has started", function()
+    local seen, task = {}, nil
+    task = ah.spawn(function()
+      ah.spawn(function()
+        local _ <close> = closing(seen)
+        ah.sleep(60)
+      end)
+      ah.sleep(0.005)
+      task:cancel()
+      seen.went_on = true
+      ah.yield()
+      seen.too_far = true
+    end)
+    ah.sleep(0.02)
+    assert.equal("cancelled", task:status())
+    assert.same({ closed = 1, went_on = true }, seen)
+  end)
+
+  it("cannot await itself, nor in a circle", function()
+    local task, first, second
+    task = ah.spawn(function() return task:await() end)
+    local _, err = pcall(task.await, task)
+    assert.matches("cannot await itself", err.message)
+    first = ah.spawn(function() return second:await() end)
+    second = ah.spawn(function() return first:await() end)
+    _, err = pcall(first.await, first)
+    assert.matches("await each other", err.message)
+  end)
+
+  it("is at work beside 9,999 others", function()
+    local tasks, sum = {}, 0
+    for i = 1, 10000 do
+      tasks[i] = ah.spawn(function() ah.sleep(0.01) return i end)
+    end
+    for _, task in ipairs(tasks) do
+      sum = sum + task:await()
+    end
+    assert.equal(50005000, sum)
+  end)
+
+  it("that failed and was not awaited fails the script in the command, with its line", function()
+    local done = command.agenthost("-e",
+      "local ah = require 'agenthost'\nah.spawn(function() error 'no luck' end)")
+    assert.equal(1, done.code)
+    assert.matches(":2: no luck", done.err)
+  end)
+
+  it("that is at work when a script of the stock interpreter ends is told by a warning", function()
+    local path = command.temp [[
+      local ah = require "agenthost"
+      ah.spawn(function() ah.sleep(60) end)
+      ah.sleep(0)
+    ]]
+    local build = os.getenv "AGENTHOST_BUILD" or "./build"
+    local done = command.shell(("LUA_CPATH='%s/?.so' lua5.4 -W %s"):format(build, path))
+    assert.matches(":2 was at work when the program ended", done.err)
+  end)
+end)
+
+describe("a scope", function()
+  it("starts nothing after it was cancelled", function()
+    local ok, err
+    pcall(ah.scope, function(scope)
+      scope:spawn(function() ah.sleep(60) end)
+      scope:cancel()
+      ok, err = pcall(scope.spawn, scope, function() end)
+    end)
+    assert.is_false(ok)
+    assert.matches("the scope has ended", err.message)
+  end)
+
+  it("raises what the first has raised, when all others are closed", function()
+    local seen = {}
+    local ok, err = pcall(ah.scope, function(scope)
+      scope:spawn(function()
+        local _ <close> = closing(seen)
+        ah.sleep(60)
+      end)
+      scope:spawn(function() ah.sleep(0.005) error("first", 0) end)
+      local _ <close> = closing(seen)
+      ah.sleep(60)
+    end)
+    assert.is_false(ok)
+    assert.equal("first", err)
+    assert.equal(2, seen.closed)
+  end)
+end)
+
+describe("ah.map", function()
+  it("calls nothing after the first failure", function()
+    local calls = 0
+    local list, err = ah.map({ 1, 2, 3, 4 }, function(v)
+      calls = calls + 1
+      if v == 2 then
+        return nil, "bad"
+      end
+      return v
+    end, { concurrency = 1 })
+    assert.is_nil(list)
+    assert.equal("bad", err)
+    assert.equal(2, calls)
+  end)
+end)
+
+describe("a channel", function()
+  it("keeps the values of receivers that were cancelled before they went on, in order", function()
+    local channel, receivers = ah.channel(8), {}
+    for i = 1, 3 do
+      receivers[i] = ah.spawn(channel.receive, channel)
+    end
+    ah.sleep(0.005)
+    for i = 1, 5 do
+      channel:send(i)
+    end
+    for i = 1, 3 do
+      receivers[i]:cancel()
+    end
+    channel:close()
+    local got = {}
+    for v in channel do
+      got[#got + 1] = v
+    end
+    assert.same({ 1, 2, 3, 4, 5 }, got)
+  end)
+end)
+
+describe("a semaphore", function()
+  it("gets back the permit of a task that was cancelled before it went on", function()
+    local semaphore = ah.semaphore(1)
+    local permit = semaphore:acquire()
+    local task = ah.spawn(semaphore.acquire, semaphore)
+    ah.sleep(0.005)
+    permit:release()
+    task:cancel()
+    local again = ah.with_timeout(5, function() return semaphore:acquire() end)
+    assert.is_truthy(again)
+  end)
+end)
