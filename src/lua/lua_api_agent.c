@@ -2,6 +2,7 @@
  * their replies. */
 #include "base/lent.h"
 #include "lua/lua_api.h"
+#include "lua/lua_background.h"
 #include "lua/lua_definition.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
@@ -254,6 +255,8 @@ static void free_agent(ah_agent *a, bool finalized)
     if (a->run && !finalized)
         ah_lua_run_drop(a->run);
     leave_work(a);
+    if (!finalized)
+        ah_lua_background_untap(a->lua);
     if (!finalized && a->ours && !a->lua->runs)
         ah_lua_agent_close(a->lua);
     if (!finalized) {
@@ -397,7 +400,8 @@ static int begin(lua_State *L)
         ah_lua_can_await(L);
     lua_rawgeti(L, LUA_REGISTRYINDEX, a->ref);
     lua_pushstring(L, b->text);
-    a->tap = (ah_tap){.agent = a, .event = b->waits ? NULL : on_event, .done = on_done};
+    a->tap = (ah_tap){
+        .agent = a, .event = b->waits ? NULL : on_event, .done = on_done, .waits = b->waits};
     lua_pushboolean(L, true); /* the reference is made before the run, which could be lost */
     a->run_ref = ah_lua_ref(L);
     if (!(run = ah_lua_start(L, 1, &a->tap, &err)))

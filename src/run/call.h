@@ -64,6 +64,7 @@ typedef struct ah_call {
     ah_text *expansion; /* the sections that it leaves for, as ah_outcome has them; NULL: none are
                            named */
     void *task;         /* the tool owner's */
+    int64_t ticket;     /* it goes on in the background, as this; 0: it does not */
 } ah_call;
 
 /* The ways of a handler to fail, which decide the words (seed 002, Exception Handling). */
@@ -119,6 +120,8 @@ bool ah_call_change_args(ah_call *c, ah_slice args, int64_t now);
 void ah_call_refuse(ah_call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* An approval is to be asked for before its handler is started (AH_CALL_ASKING). */
 void ah_call_ask(ah_call *c, const ah_buf *why);
+/* The answer to a call that goes on in the background. */
+void ah_call_give_ticket(ah_call *c, int64_t ticket);
 /* The answer is a strategy's, in the place of its handler. */
 void ah_call_stand_in(ah_call *c, const ah_buf *answer);
 /* Says in the content, which shows head and tail of c->whole, where that is. */

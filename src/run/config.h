@@ -58,6 +58,9 @@ typedef struct ah_run_config {
     struct ah_run *around; /* the run in which this one was started, whose policies hold here, too;
                               NULL: none. ah_run_set_around tells when it goes */
     bool made_by_code;     /* its one call is not a model's: it is paid by the run around */
+    const struct ah_background *background; /* NULL: all handlers are waited for */
+    bool awaits;                            /* it ends when its background calls have ended */
+    int64_t ticket;                   /* of its one call, a background call; 0: it has a model */
     struct ah_binding *prompt;        /* NULL: none */
     struct ah_disclosure *disclosure; /* the prompt in this conversation; NULL: there is none */
     const ah_schema *output;          /* what the last answer must be; NULL: anything */
