@@ -287,10 +287,7 @@ describe("ah.run", function()
 
   it("ends with max_iterations, and stops what is at work", function()
     local stopped
-    local tool = gate { begin = function()
-      stopped = "begun"
-    end }
-    tool = ah.tool { name = "job", description = "A job.", params = { n = "integer" },
+    local tool = ah.tool { name = "job", description = "A job.", params = { n = "integer" },
       background = true, handler = function()
         local _ <close> = setmetatable({}, { __close = function() stopped = "closed" end })
         ah.sleep(60)
@@ -722,13 +719,13 @@ end)
 
 describe("handlers in the background", function()
   it("have ctx with resources, session and asks", function()
-    local opened, ended = 0, 0
+    local opened, shut = 0, 0
     local tool, release = gate { finish = function(_, _, ctx)
       local yes = ctx:ask { question = "Sure?", schema = { type = "boolean" } }
       return { yes, ctx.resources:get "db", ctx.tool_name, ctx.session ~= nil }
     end }
     local db = ah.resource { provide = function() opened = opened + 1 return "DB" end,
-      close = function() ah.sleep(0) ended = ended + 1 end }
+      close = function() ah.sleep(0) shut = shut + 1 end }
     local a = agent({ { calls = { job(1) } }, "Begun.", "Seen." }, { tool },
       { resources = { db = db } })
     a:on_ask(function(ask) ask:respond(true) end)
@@ -736,7 +733,7 @@ describe("handlers in the background", function()
     release(1, 1)
     local list = told(assert(a:wait()))
     assert.equal(note(1, '[true,"DB","job",true]'), list[#list - 1])
-    assert.same({ 1, 1 }, { opened, ended })
+    assert.same({ 1, 1 }, { opened, shut })
   end)
 
   it("may run agents, and start tasks", function()
