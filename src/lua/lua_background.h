@@ -1,7 +1,7 @@
 /* Background calls of agents: begins them, keeps them until their results are taken, and
  * agent:wait, agent:background, agent:cancel_background. Each call is a run of its own in a
  * userdata, which the agent's table keeps; while its handler is at work, the registry keeps it,
- * too. */
+ * too. Callers: its floor. */
 #ifndef AH_LUA_BACKGROUND_H
 #define AH_LUA_BACKGROUND_H
 

@@ -2,7 +2,7 @@
  * in a run of its own that has this one call and no model. When the handler has ended, the call is
  * held: its changes are neither made nor taken back until its owner takes the result, which makes
  * the changes and adds a note to the conversation. The owner (the Lua floor, for each agent) begins
- * these runs, keeps them, and has at most AH_MAX_TICKETS. */
+ * these runs, keeps them, and has at most AH_MAX_TICKETS. Callers: its module, lua. */
 #ifndef AH_RUN_BACKGROUND_H
 #define AH_RUN_BACKGROUND_H
 
