@@ -270,6 +270,15 @@ static int run_gc(lua_State *L)
     return 0;
 }
 
+/* The task that waited for the run was stopped: nothing takes its reply. */
+static void abandon(ah_task_waiter *w)
+{
+    run *r = (run *)(void *)((char *)w - offsetof(run, waiter));
+
+    if (w->done && r->driven && !ah_driver_run_at_work(r->driven))
+        free_driven(r);
+}
+
 static void on_event(void *ud, const ah_notice *e)
 {
     run *r = ud;
@@ -725,7 +734,7 @@ ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
     ah_lua_background_take(a);
     check_start(L, a, &said, !tap);
     r = lua_newuserdatauv(L, sizeof *r, 1);
-    *r = (run){.agent = a, .tap = tap, .resources = LUA_NOREF};
+    *r = (run){.agent = a, .tap = tap, .resources = LUA_NOREF, .waiter.leave = abandon};
     luaL_setmetatable(L, RUN);
     lua_pushvalue(L, at);
     lua_setiuservalue(L, -2, 1);
