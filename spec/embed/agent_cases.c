@@ -329,6 +329,43 @@ static void is_cancelled_from_a_thread(void)
     shut(host);
 }
 
+static int count_events(ah_host *host, const char *type)
+{
+    const ah_event *e;
+    int n = 0;
+
+    while ((e = ah_next_event(host)))
+        n += strcmp(e->type, type) == 0;
+    return n;
+}
+
+static void waits_for_background_calls(void)
+{
+    ah_host *host = open_plain();
+    ah_agent *agent;
+
+    load(
+        host,
+        "local ah = require 'agenthost'\n"
+        "local call = { calls = { { name = 'job' } } }\n"
+        "return { job = ah.tool { name = 'job', description = 'A job.', background = true,\n"
+        "    handler = function() ah.sleep(0.01) return 'x' end },\n"
+        "  model = ah.scripted { call, 'Begun.', 'Done.', call, 'Begun.', 'Again.', call, 'Begun.' "
+        "} }");
+    agent = agent_of(host, "{\"model\":\"model\",\"tools\":[\"job\"]}");
+    STATUS(host, ah_agent_run(agent, "go"), AH_OK);
+    CHECK(strcmp(ah_agent_reply(agent)->text, "Done.") == 0);
+    STATUS(host, ah_agent_start(agent, "go"), AH_OK);
+    step_until_done(host);
+    CHECK(strcmp(ah_agent_reply(agent)->text, "Again.") == 0);
+    CHECK(count_events(host, "background_done") == 1);
+    STATUS(host, ah_agent_start(agent, "go"), AH_OK);
+    for (int i = 0; i < 6; i++)
+        ah_step(host, 0);
+    ah_agent_close(agent); /* with a background call at work */
+    shut(host);
+}
+
 static void is_closed_at_work(void)
 {
     ah_host *host = open_plain();
@@ -529,6 +566,7 @@ const a_case agent_cases[] = {
     {"events that are not read are lost in bounds, the end of a run is not",
      loses_events_in_bounds},
     {"a run is cancelled from a thread", is_cancelled_from_a_thread},
+    {"an agent waits for its background calls", waits_for_background_calls},
     {"an agent and a host are closed while at work", is_closed_at_work},
     {"an agent is sent more", is_sent_more},
     {"a host is waited for in another loop", is_waited_for_elsewhere},

@@ -1,5 +1,5 @@
--- Random programs of background calls: agents that run, wait, cancel, fork, save, load and close, in
--- tasks of the script, with handlers that return, fail, wait, use files and run agents. In all of
+-- Random programs of background calls: agents that run, wait, cancel, fork, save, load and close,
+-- in tasks of the script, with handlers that return, fail, wait, use files and run agents. In all of
 -- them each call has exactly one `tool_invoked`, each ticket at most one note, what failed has
 -- changed nothing, the conversations are sound, and nothing waits for ever.
 --

@@ -337,10 +337,69 @@ describe("ah.run", function()
     assert.same({ "End.", 2 }, { reply.text, reply.tool_calls })
   end)
 
+  it("answers a message that comes while it waits", function()
+    local tool, release = gate()
+    local helper = agent({ { calls = { job(1) } }, "Begun.", "Patience.", "Done." }, { tool })
+    local ask = ah.tool { name = "ask", description = "Ask.",
+      handler = function() return helper:run "go" end }
+    ah.spawn(function()
+      ah.sleep(0.01)
+      helper:send "Well?"
+      ah.sleep(0.01)
+      release(1, 1)
+    end)
+    local reply = assert(ah.run { model = ah.scripted { { calls = { { name = "ask" } } }, "Told." },
+      tools = { ask }, "go" })
+    assert.equal("Done.", reply.messages[3].content)
+    local list = sound.check(helper:transcript())
+    assert.same({ "user", "assistant", "note", "assistant" },
+      { list[#list - 3].type, list[#list - 2].type, list[#list - 1].type, list[#list].type })
+  end)
+
+  it("takes a run in a handler back with its call", function()
+    local fs = ah.filesystem { files = {} }
+    local tool, release = gate { finish = function(said, args, ctx)
+      ctx.filesystem:write(said, "x")
+      return args.n
+    end }
+    local helper = agent({ { calls = { job(1) } }, "Begun.", "Written.", { calls = { job(2) } },
+      "Begun.", "Written." }, { tool }, { resources = { filesystem = fs } })
+    local ask = ah.tool { name = "ask", description = "Ask.", params = { fails = "boolean" },
+      handler = function(args)
+        local reply = assert(helper:run "go")
+        return not args.fails and reply or nil, "failed"
+      end }
+    release(1, "first")
+    release(2, "second")
+    assert(ah.run { model = ah.scripted { { calls = { { name = "ask",
+      arguments = { fails = true } } } }, { calls = { { name = "ask",
+      arguments = { fails = false } } } }, "Told." }, tools = { ask }, "go" })
+    assert.is_false(fs:exists "first")
+    assert.is_true(fs:exists "second")
+  end)
+
+  it("stops calls that code of an adapter or a double has begun as any other", function()
+    local tool = ah.tool { name = "job", description = "A job.", params = { n = "integer" },
+      background = true, handler = function(args) ah.sleep(0.001) return args.n end }
+    local n = 0
+    local model = ah.adapter { name = "acme/one", answer = function(_, out)
+      n = n + 1
+      if n == 1 then
+        out:text(out:invoke { name = "job", id = "c1", arguments = { n = 4 } }.content)
+      else
+        out:text "Done."
+      end
+    end }
+    local reply = assert(ah.run { model = model, tools = { tool }, "go" })
+    assert.same({ "tool: " .. ticket(1), "assistant: " .. ticket(1), note(1, "4"),
+      "assistant: Done." }, { table.unpack(told(reply), 3) })
+    reply = assert(ah.run { model = ah.scripted { { calls = { { name = "job",
+      arguments = { n = 1 }, returns = "double" } } }, "Begun.", "Done." }, tools = { tool },
+      "go" })
+    assert.equal(note(1, "double"), told(reply)[5])
+  end)
+
   it("in a handler is one part of the call around it", function()
-    local session = ah.session()
-    local Seen = ah.type { name = "Seen", fields = { n = "integer" } }
-    session:register(Seen, ah.reducers and ah.reducers.append)
     local tool = ah.tool { name = "job", description = "A job.", params = { n = "integer" },
       background = true, handler = function(args)
         ah.sleep(0.001)

@@ -540,7 +540,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driver_run *parent, const ah_o
         .hooks = &a->hooks.core,
         .host_hooks = ah_lua_gate(a->lua),
         .background = &a->background.core,
-        .awaits = a->once || parent || (r->tap && r->tap->waits),
+        .awaits = a->once || parent || r->tap,
         .metrics = &host->metrics,
         .session = a->session,
         .prompt = a->prompt.binding,

@@ -145,7 +145,6 @@ typedef struct ah_tap {
     ah_agent *agent;
     void (*event)(ah_agent *agent, const ah_notice *e); /* NULL: no events */
     void (*done)(ah_agent *agent);                      /* the run has ended and has its result */
-    bool waits; /* nothing drives the host once the run has ended: it awaits background calls */
 } ah_tap;
 
 /* Begins a run of the agent at idx with the text (or nil) at idx + 1, and pushes the userdata of

@@ -400,8 +400,7 @@ static int begin(lua_State *L)
         ah_lua_can_await(L);
     lua_rawgeti(L, LUA_REGISTRYINDEX, a->ref);
     lua_pushstring(L, b->text);
-    a->tap = (ah_tap){
-        .agent = a, .event = b->waits ? NULL : on_event, .done = on_done, .waits = b->waits};
+    a->tap = (ah_tap){.agent = a, .event = b->waits ? NULL : on_event, .done = on_done};
     lua_pushboolean(L, true); /* the reference is made before the run, which could be lost */
     a->run_ref = ah_lua_ref(L);
     if (!(run = ah_lua_start(L, 1, &a->tap, &err)))

@@ -344,6 +344,7 @@ static int agent_wait(lua_State *L)
     if (!lua_isnoneornil(L, 2) && !(seconds >= 0 && seconds <= 1e9))
         return ah_lua_raise(L, AH_USAGE, "agent:wait: seconds must be from 0 to 1e9");
     check_apart(L, a);
+    ah_lua_can_await(L);
     ah_lua_can_run(L, true);
     if (seconds >= 0)
         until = ah_host_now(a->lua->host) + ah_ms_of(seconds);

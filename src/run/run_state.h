@@ -140,7 +140,8 @@ void ah_turn_tick(ah_run *run, int64_t now); /* ends calls whose time is over */
 void ah_turn_arm(ah_run *run, ah_call *c);
 /* RUN_AWAITING: takes the results of background calls once all are there; false: not yet. */
 bool ah_turn_await(ah_run *run);
-/* Of a run of a background call: its result becomes a staged note, or is only told of. */
+/* Of a run of a background call: the first stages its result as a note, the second only reports
+ * that it was dropped. */
 void ah_turn_file_apart(ah_run *run);
 void ah_turn_drop_apart(ah_run *run);
 
