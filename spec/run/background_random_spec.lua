@@ -1,6 +1,6 @@
 -- Random programs of background calls: agents that run, wait, cancel, fork, save, load and close,
--- in tasks of the script, with handlers that return, fail, wait, use files and run agents. In all of
--- them each call has exactly one `tool_invoked`, each ticket at most one note, what failed has
+-- in tasks of the script, with handlers that return, fail, wait, use files and run agents. In all
+-- of them each call has exactly one `tool_invoked`, each ticket at most one note, what failed has
 -- changed nothing, the conversations are sound, and nothing waits for ever.
 --
 --   AGENTHOST_BACKGROUND=10000         number of programs (default 120)

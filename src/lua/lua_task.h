@@ -20,8 +20,8 @@ typedef struct ah_task_waiter {
     /* The wait is given up. Without a scope: stops its source. With one: its run is settled, and
      * nothing will take its result; NULL: nothing to do. */
     void (*leave)(struct ah_task_waiter *w);
-    ah_lua *keeper;                /* set by ah_task_waiter_keep */
-    int ref;                       /* in the registry; set by ah_task_waiter_keep */
+    ah_lua *keeper; /* set by ah_task_waiter_keep */
+    int ref;        /* in the registry; set by ah_task_waiter_keep */
     /* The word for the wait in the error of a deadlock, if only code of scripts can end it; NULL:
      * the world can. */
     const char *by_code;
