@@ -614,6 +614,21 @@ describe("events of background calls", function()
     assert.same({ { 1, false }, { 2, false } }, list)
   end)
 
+  it("may be used to cancel a call at once", function()
+    local a
+    local tool = gate()
+    a = agent({ { calls = { job(1) } }, "Begun.", "Seen." }, { tool }, { on = function(e)
+      if e.type == "background_started" then
+        a:cancel_background(e.ticket)
+      elseif e.type == "background_done" then
+        assert(not a:cancel_background(e.ticket))
+      end
+    end })
+    local list = told(assert(a:run "go"))
+    assert.matches("^user: Ticket 1 %(job%) has failed:\n\nCancelled", list[4])
+    checked(a)
+  end)
+
   it("cannot be used to close the agent below its call", function()
     local a
     local raised = {}
@@ -806,6 +821,65 @@ describe("handlers in the background", function()
     release(1, 1)
     local list = told(assert(a:wait()))
     assert.equal(note(1, "inner task"), list[#list - 1])
+  end)
+
+  it("may send to their agent, run it, and not wait for it", function()
+    local a, waited
+    local tool, release = gate { finish = function(said)
+      waited = { pcall(a.wait, a, 60) }
+      if said == "run" then
+        return a:run "from the handler"
+      end
+      a:send "sent by the handler"
+      return "sent"
+    end }
+    a = agent({ { calls = { job(1) } }, "Begun.", "Both seen.", { calls = { job(2) } }, "Begun.",
+      "Answered.", "Seen." }, { tool })
+    a:run "go"
+    release(1, "send")
+    local list = told(assert(a:wait(60)))
+    assert.same({ false, "usage" }, { waited[1], waited[2].code })
+    assert.same({ "user: sent by the handler", note(1, "sent"), "assistant: Both seen." },
+      { table.unpack(list, 5) })
+    a:run "again"
+    release(2, "run")
+    list = told(assert(a:wait(60)))
+    assert.same({ "user: from the handler", "assistant: Answered.", note(2, "Answered."),
+      "assistant: Seen." }, { table.unpack(list, #list - 3) })
+    checked(a)
+  end)
+
+  it("leave a long result in a file", function()
+    local fs = ah.filesystem { files = {} }
+    local tool, release = gate { max_result = 1024 }
+    local a = agent({ { calls = { { id = "c1", name = "job", arguments = { n = 1 } } } },
+      "Begun.", "Seen." }, { tool }, { resources = { filesystem = fs } })
+    a:run "go"
+    release(1, ("x"):rep(5000))
+    local list = told(assert(a:wait(60)))
+    local path = list[#list - 1]:match "all of it is in the file '([^']+)'"
+    assert.equal(("x"):rep(5000), fs:read(path))
+  end)
+
+  it("show the model images of results", function()
+    local png = "\x89PNG\r\n\x1a\n" .. ("\0"):rep(20)
+    local tool, release = gate { finish = function()
+      return { "Look:", assert(ah.image { data = png, mime = "image/png" }) }
+    end }
+    local a = agent({ { calls = { job(1) } }, "Begun.", function(request)
+      local last = request.entries[#request.entries]
+      return last.type .. " " .. #last.content .. " " .. last.content[2].type
+    end }, { tool })
+    a:run "go"
+    release(1, 1)
+    local reply = assert(a:wait(60))
+    assert.equal("user 2 image", reply.text)
+    local message = reply.messages[#reply.messages - 1]
+    assert.same({ "user", "image" }, { message.role, message.content[2].type })
+    local path = os.tmpname()
+    assert(a:save(path))
+    assert(ah.load(path, { model = ah.scripted { "x" }, log = quiet }))
+    os.remove(path)
   end)
 
   it("cannot close their agent in their first step", function()

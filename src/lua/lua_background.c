@@ -321,13 +321,22 @@ static int waited(lua_State *L, int status, lua_KContext ctx)
     return ah_lua_await(L, &push_wait(L, a, lua_tointeger(L, 2))->waiter, 0, waited);
 }
 
-/* Raises if the code is part of the agent's own run, which cannot end before it. */
+static bool is_within(const ah_driver_run *d, const ah_lua_run *r)
+{
+    return d && r && r->driven && !r->ended && ah_driver_run_within(d, r->driven);
+}
+
+/* Raises if the code is part of a run of the agent or of one of its background calls, which cannot
+ * end before it. */
 static void check_apart(lua_State *L, const ah_lua_agent *a)
 {
-    const ah_lua *h = ah_lua_of(L);
+    const ah_task *t = ah_lua_of(L)->running;
+    const ah_driver_run *of = t ? t->job.of : NULL;
+    bool within = a->busy || is_within(of, a->current);
 
-    if (a->busy || (a->current && h->running && h->running->job.of &&
-                    ah_driver_run_within(h->running->job.of, a->current->driven)))
+    for (const ah_lua_run *r = a->background.first; r && !within; r = r->next)
+        within = is_within(of, r);
+    if (within)
         ah_lua_raise(L, AH_USAGE,
                      "agent:wait: this code is part of a run of the agent, which gets "
                      "the results");

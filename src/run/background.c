@@ -59,11 +59,11 @@ static void hold(ah_run *run)
 
     run->state = RUN_HELD;
     run->timer = 0;
+    b->ready(b->ud, run);
     EMIT(run, AH_EVENT_BACKGROUND_DONE, AH_F_STR("name", ah_text_slice(c->slot->name)),
          AH_F_STR("id", ah_text_slice(c->slot->id)), AH_F_INT("ticket", run->cfg.ticket),
          AH_F_BOOL("success", c->success),
          AH_F_NUM("duration", (double)(c->ended - c->started) / 1000));
-    b->ready(b->ud, run);
 }
 
 /* The handler was stopped, and its changes are taken back. */
