@@ -466,6 +466,30 @@ describe("the changes of a background call", function()
     assert.is_nil((fs:read "out.txt"))
   end)
 
+  it("go through the reducers again where another call was committed meanwhile", function()
+    local Add = ah.type { name = "Add", fields = { n = "integer" } }
+    local Sum = ah.type { name = "Sum", fields = { n = "integer" } }
+    local session = ah.session()
+    session:register(Sum, { keep = "latest" })
+    session:reduce(Sum, Add, function(view, event)
+      local last = view:latest()
+      return view:replace { Sum { n = (last and last.n or 0) + event.value.n } }
+    end)
+    local tool, release = gate {
+      begin = function() session:dispatch(Add { n = 10 }) end,
+      finish = function() return session[Sum]:latest().n end }
+    local add = ah.tool { name = "add", description = "Adds.",
+      handler = function() session:dispatch(Add { n = 1 }) end }
+    local a = agent({ { calls = { job(1) } }, { calls = { { name = "add" } } }, "Begun.",
+      "Seen." }, { tool, add }, { session = session })
+    a:run "go"
+    assert.equal(1, session[Sum]:latest().n)
+    release(1, 1)
+    local list = told(assert(a:wait(60)))
+    assert.equal(note(1, "10"), list[#list - 1])
+    assert.equal(11, session[Sum]:latest().n)
+  end)
+
   it("fail where another call has changed the same file meanwhile", function()
     local fs = files()
     fs:write("f.txt", "old")

@@ -223,8 +223,7 @@ void ah_lua_background_init(ah_lua_agent *a)
         .begin = begin, .has = has, .take = take, .end = end, .ready = ready, .ud = a};
 }
 
-/* -- the end of the agent ------------------------------------------------------------------------
- */
+/* -- the end of the agent ---------------------------------------------------------------- */
 
 void ah_lua_background_forget(ah_lua_run *r)
 {
