@@ -366,6 +366,33 @@ static void waits_for_background_calls(void)
     shut(host);
 }
 
+static void on_slow(void *ud, const ah_event *e)
+{
+    if (strcmp(e->type, "tool_started") == 0 && strstr(e->json, "slow"))
+        ah_cancel(*(ah_host **)ud);
+}
+
+static void keeps_background_calls_when_cancelled(void)
+{
+    ah_host *host = NULL;
+
+    host = open_host((ah_config){.watcher = {.ud = &host, .event = on_slow}});
+    load(host,
+         "local ah = require 'agenthost'\n"
+         "local job = ah.tool { name = 'job', description = 'A job.', background = true,\n"
+         "  handler = function() ah.sleep(0.05) return ah.run { model = 'demo/echo', 'in it' } "
+         "end }\n"
+         "local slow = ah.tool { name = 'slow', description = 'Waits.',\n"
+         "  handler = function() ah.sleep(60) end }\n"
+         "local agent = ah.agent { tools = { job, slow }, model = ah.scripted {\n"
+         "  { calls = { { name = 'job' } } }, { calls = { { name = 'slow' } } },\n"
+         "  function(r) return r.entries[#r.entries].content[1].text end } }\n"
+         "assert(select(2, agent:run 'go').code == 'cancelled')\n"
+         "local text = agent:wait(60).text\n"
+         "assert(text:find 'in it$', text)");
+    shut(host);
+}
+
 static void is_closed_at_work(void)
 {
     ah_host *host = open_plain();
@@ -567,6 +594,7 @@ const a_case agent_cases[] = {
      loses_events_in_bounds},
     {"a run is cancelled from a thread", is_cancelled_from_a_thread},
     {"an agent waits for its background calls", waits_for_background_calls},
+    {"background calls go on when a run is cancelled", keeps_background_calls_when_cancelled},
     {"an agent and a host are closed while at work", is_closed_at_work},
     {"an agent is sent more", is_sent_more},
     {"a host is waited for in another loop", is_waited_for_elsewhere},
