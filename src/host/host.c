@@ -319,8 +319,8 @@ static bool do_jobs(ah_host *h, const ah_driver_run *scope)
     return any;
 }
 
-/* True for background calls that no run awaits, and the runs in them: a person who stops an answer
- * does not mean what works beside it, and they end with their agent. */
+/* True for background calls that no run awaits, and for the runs in them. They end with their
+ * agent: stopping an answer does not stop the work beside it. */
 static bool outlives_cancel(const ah_host *h, const ah_driver_run *d)
 {
     while (ah_driver_run_parent(d))
