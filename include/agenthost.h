@@ -503,7 +503,8 @@ typedef struct ah_reply {
 } ah_reply;
 
 /* Runs the agent with `text` (NULL: nothing new) until it has an answer, and does the work of
- * the whole host meanwhile. Returns the status of the reply, or the reason why no run began:
+ * the whole host meanwhile. The run waits for its background calls, and goes on with their
+ * results (docs/reference/run.md). Returns the status of the reply, or the reason why no run began:
  * AH_USAGE if the agent is at work, or if the text is not UTF-8 or there is nothing to answer;
  * AH_CANCELLED after ah_terminate; AH_NOMEM. If no run begins, the earlier reply stays. A cancel
  * that came before this call has no effect. */

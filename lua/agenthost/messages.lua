@@ -51,7 +51,15 @@ function from.prompt(e)
   return { role = "system", content = e.text }
 end
 
-from.note = from.prompt
+-- The result of a background call is said by the user, as on the wires.
+function from.note(e)
+  if not e.ticket then
+    return from.prompt(e)
+  end
+  return { role = "user",
+    content = e.images and content_of(result_parts { content = e.text, images = e.images })
+      or e.text }
+end
 
 --- Returns the messages in a list of decoded entries.
 function M.from_entries(entries)

@@ -23,6 +23,16 @@ describe("agenthost agent.lua", function()
     assert.same({ code = 0, out = "hi\n", err = "" }, r)
   end)
 
+  it("waits for its background calls", function()
+    local r = command.script([[
+      local ah = require "agenthost"
+      local job = ah.tool { name = "job", description = "A job.", background = true,
+        handler = function() ah.sleep(0.01) return "done" end }
+      return ah.agent { tools = { job },
+        model = ah.scripted { { calls = { { name = "job" } } }, "Begun.", "It is done." } }]], "go")
+    assert.same({ code = 0, out = "It is done.\n", err = "" }, r)
+  end)
+
   it("opens a conversation of its own for them", function()
     local r = command.script([[
       local ah = require "agenthost"

@@ -380,6 +380,17 @@ describe("signals", function()
     assert.equal("agenthost: terminated\n", r.err)
   end)
 
+  it("end background calls with their script", function()
+    ends(signalled([[
+      local ah = require "agenthost"
+      local job = ah.tool { name = "job", description = "A job.", background = true,
+        handler = function() print "ready" ah.sleep(30) end }
+      local agent = ah.agent { tools = { job },
+        model = ah.scripted { { calls = { { name = "job" } } }, "Begun." } }
+      agent:run "Go"
+      agent:wait(20)]], "kill -TERM $p"), 143)
+  end)
+
   it("settle a run at work: its tool is cancelled, and the script gets the error", function()
     local r = signalled([[
       local ah = require "agenthost"

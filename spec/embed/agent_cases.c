@@ -333,6 +333,70 @@ static void is_cancelled_from_a_thread(void)
     shut(host);
 }
 
+static int count_events(ah_host *host, const char *type)
+{
+    const ah_event *e;
+    int n = 0;
+
+    while ((e = ah_next_event(host)))
+        n += strcmp(e->type, type) == 0;
+    return n;
+}
+
+static void waits_for_background_calls(void)
+{
+    ah_host *host = open_plain();
+    ah_agent *agent;
+
+    load(
+        host,
+        "local ah = require 'agenthost'\n"
+        "local call = { calls = { { name = 'job' } } }\n"
+        "return { job = ah.tool { name = 'job', description = 'A job.', background = true,\n"
+        "    handler = function() ah.sleep(0.01) return 'x' end },\n"
+        "  model = ah.scripted { call, 'Begun.', 'Done.', call, 'Begun.', 'Again.', call, 'Begun.' "
+        "} }");
+    agent = agent_of(host, "{\"model\":\"model\",\"tools\":[\"job\"]}");
+    STATUS(host, ah_agent_run(agent, "go"), AH_OK);
+    CHECK(strcmp(ah_agent_reply(agent)->text, "Done.") == 0);
+    STATUS(host, ah_agent_start(agent, "go"), AH_OK);
+    step_until_done(host);
+    CHECK(strcmp(ah_agent_reply(agent)->text, "Again.") == 0);
+    CHECK(count_events(host, "background_done") == 1);
+    STATUS(host, ah_agent_start(agent, "go"), AH_OK);
+    for (int i = 0; i < 6; i++)
+        ah_step(host, 0);
+    ah_agent_close(agent); /* with a background call at work */
+    shut(host);
+}
+
+static void on_slow(void *ud, const ah_event *e)
+{
+    if (strcmp(e->type, "tool_started") == 0 && strstr(e->json, "slow"))
+        ah_cancel(*(ah_host **)ud);
+}
+
+static void keeps_background_calls_when_cancelled(void)
+{
+    ah_host *host = NULL;
+
+    host = open_host((ah_config){.watcher = {.ud = &host, .event = on_slow}});
+    load(host,
+         "local ah = require 'agenthost'\n"
+         "local job = ah.tool { name = 'job', description = 'A job.', background = true,\n"
+         "  handler = function() ah.sleep(0.05) return ah.run { model = 'demo/echo', 'in it' } "
+         "end }\n"
+         "local slow = ah.tool { name = 'slow', description = 'Waits.',\n"
+         "  handler = function() ah.sleep(60) end }\n"
+         "local agent = ah.agent { tools = { job, slow }, model = ah.scripted {\n"
+         "  { calls = { { name = 'job' } } }, { calls = { { name = 'slow' } } },\n"
+         "  function(r) return r.entries[#r.entries].content[1].text end } }\n"
+         "assert(select(2, agent:run 'go').code == 'cancelled')\n"
+         "local text = agent:wait(60).text\n"
+         "assert(text:find 'in it$', text)");
+    shut(host);
+}
+
 static void is_closed_at_work(void)
 {
     ah_host *host = open_plain();
@@ -536,6 +600,8 @@ const a_case agent_cases[] = {
     {"events that are not read are lost in bounds, the end of a run is not",
      loses_events_in_bounds},
     {"a run is cancelled from a thread", is_cancelled_from_a_thread},
+    {"an agent waits for its background calls", waits_for_background_calls},
+    {"background calls go on when a run is cancelled", keeps_background_calls_when_cancelled},
     {"an agent and a host are closed while at work", is_closed_at_work},
     {"an agent is sent more", is_sent_more},
     {"a host is waited for in another loop", is_waited_for_elsewhere},

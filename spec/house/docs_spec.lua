@@ -198,6 +198,8 @@ local function flows(on)
   run { model = ah.scripted {}, on = on, "x" }
   run { model = ah.scripted { '{"n":1}' }, on = on, "x", output = ah.schema { type = "object",
     properties = { n = { type = "integer" } } } }
+  run { model = ah.scripted { CALL, "begun", "done" }, on = on, "x", tools = { ah.tool {
+    name = "t", description = "T.", background = true, handler = function() return 1 end } } }
   local late = ah.tool { name = "late", description = "Late." }
   local function come_and_go(_, ctx)
     ctx:add_tools { late }
@@ -285,6 +287,7 @@ describe("docs/reference/events.md", function()
       expected[name] = name ~= "parent_call" or nil -- only for calls that code makes
     end
     expected.error = nil -- absent if nothing was raised
+    expected.ticket = nil -- only for background calls
     assert.same(expected, keys(shown))
   end)
 end)
@@ -655,6 +658,7 @@ local IN_CODE = {
   ["text of one answer"] = "src/wire/assemble.h AH_MAX_TEXT",
   ["one entry of the conversation"] = "src/model/transcript.c MAX_ENTRY",
   ["one request"] = "src/wire/lower.c MAX_BODY",
+  ["background calls of an agent that are outstanding"] = "src/model/transcript.h AH_MAX_TICKETS",
   ["runs inside runs"] = "src/host/host.h AH_MAX_DEPTH",
   ["time at work, without a `timeout`"] = "src/host/host.h AH_WORK_MS",
   ["memory"] = "src/model/tool.h AH_TOOL_MEMORY",

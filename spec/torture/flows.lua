@@ -356,6 +356,98 @@ flows["progress of a map"] = {
   end,
 }
 
+-- A tool whose calls work in the background, in a transaction with a file, a note and a tool.
+local function job_tool(fs)
+  return ah.tool {
+    name = "job", description = "A job.", params = { n = "integer" }, background = true,
+    handler = function(args, ctx)
+      ah.sleep(0.1 * args.n)
+      ctx:progress(0.5)
+      if args.n == 2 then
+        error "no luck"
+      end
+      fs:write("job" .. args.n, "done")
+      ctx:note("noted " .. args.n)
+      ctx:add_tools(ah.tool { name = "late" .. args.n, description = "Late.",
+        handler = function() end })
+      return { n = args.n, long = ("x"):rep(2000) }
+    end,
+  }
+end
+
+-- Says what the last message is: a ticket's note is said by the user.
+local function follow(last, request)
+  local text = last.type == "user" and last.content[1].text or ""
+  if text == "go" then
+    return { calls = { call("job", { n = 1 }), call("job", { n = 2 }), call("job", { n = 9 }) } }
+  end
+  return last.type == "tool_result" and "begun" or #request.entries > 0 and "done" or ""
+end
+
+flows["background calls"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.fs = ah.filesystem { files = {} }
+    local path = os.tmpname()
+    s.agent = ah.agent { model = model(follow), tools = { job_tool(s.fs) },
+      on = { background_done = function(e) s.done = e.ticket end } }
+    local reply, err = s.agent:run "go"
+    if reply then
+      s.list = s.agent:background()
+      reply, err = s.agent:wait(1)
+    end
+    if reply then
+      s.agent:cancel_background(3)
+      reply, err = s.agent:wait(1)
+    end
+    while reply and #s.agent:background() > 0 do
+      reply, err = s.agent:wait(1)
+    end
+    local other = ah.agent { model = model(follow), tools = { job_tool(s.fs) } }
+    local begun = reply and other:run "go"
+    local saved = begun and other:save(path)
+    local loaded = saved and ah.load(path, { model = model(follow), tools = {} })
+    s.loaded = loaded and loaded:transcript()
+    s.forked = begun and other:fork():transcript()
+    other:close()
+    os.remove(path)
+    s.reply, s.err = reply, err
+  end,
+  judge = function(s, exact)
+    if exact then
+      local _, notes = s.agent:transcript():gsub('"ticket":%d+,"time"', "")
+      assert(notes == 3, "notes")
+      assert(s.fs:read "job1" == "done" and not s.fs:exists "job9", "files")
+      assert(#s.list == 3 and s.done, "list")
+      assert(select(2, s.loaded:gsub("outcome is unknown", "")) == 3, "loaded")
+      assert(select(2, s.forked:gsub("forked from", "")) == 3, "forked")
+    end
+  end,
+}
+
+flows["background calls of runs"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.fs = ah.filesystem { files = {} }
+    local ask = ah.tool { name = "ask", description = "Asks.", handler = function()
+      return ah.run { model = model(follow), tools = { job_tool(s.fs) }, timeout = 5, "go" }
+    end }
+    s.agent = ah.agent { model = calling({ call "ask" }, "done"), tools = { ask } }
+    s.reply, s.err = s.agent:run "ask"
+    s.late, s.late_err = ah.run { model = model(follow), tools = { job_tool(s.fs) },
+      timeout = 0.5, "go" }
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.reply.messages[3].content == "done", "asked")
+      assert(s.fs:read "job9" == "done" and not s.fs:exists "job2", "files")
+      assert(s.late_err:is "deadline_exceeded", "late")
+    end
+  end,
+}
+
 flows["a run in a handler"] = {
   text = "outer",
   attempt = function(s)

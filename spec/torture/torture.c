@@ -51,6 +51,8 @@ typedef struct flow {
 
 static const flow flows[] = {
     {"host", IN_OPEN | IN_SCRIPT | IN_CLOSE, false},
+    {"background calls", IN_SCRIPT | IN_CLOSE, false},
+    {"background calls of runs", IN_SCRIPT | IN_CLOSE, false},
     {"text answer", IN_SCRIPT, false},
     {"tool call", IN_SCRIPT, false},
     {"watched", IN_SCRIPT, false},

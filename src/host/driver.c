@@ -241,7 +241,7 @@ static void rest(const ah_driver_run *d)
 {
     ah_adapter *a = ah_run_cfg(d->run)->adapter;
 
-    if (a->vt->rest)
+    if (a->vt->rest && !ah_run_cfg(d->run)->ticket) /* the wire is that of the agent's runs */
         a->vt->rest(a, ah_run_cfg(d->run)->wire);
 }
 
@@ -268,6 +268,11 @@ static void work(ah_driver_run *d)
 static void pump(ah_job *job)
 {
     work(FROM(job, ah_driver_run, job));
+}
+
+bool ah_driver_run_at_work(const ah_driver_run *d)
+{
+    return d->at_work;
 }
 
 void ah_driver_run_settle(ah_driver_run *d, ah_status status, const char *why)

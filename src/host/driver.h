@@ -36,6 +36,8 @@ int64_t ah_driver_run_ended(ah_host *h, int64_t id, int64_t now, ah_status *why)
 /* As ah_driver_run_cancel, but at once: on return the run is settled and its end is reported,
  * unless a caller below on the C stack is working on the run. */
 void ah_driver_run_settle(ah_driver_run *d, ah_status status, const char *why);
+/* True while its needs are being served, below us on the C stack: it cannot be freed. */
+bool ah_driver_run_at_work(const ah_driver_run *d);
 /* True if d is scope or a run started by it, at any depth. A NULL scope matches every d; a NULL d
  * matches every scope. */
 bool ah_driver_run_within(const ah_driver_run *d, const ah_driver_run *scope);

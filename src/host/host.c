@@ -319,13 +319,23 @@ static bool do_jobs(ah_host *h, const ah_driver_run *scope)
     return any;
 }
 
+/* True for background calls that no run awaits, and for the runs in them. They end with their
+ * agent: stopping an answer does not stop the work beside it. */
+static bool outlives_cancel(const ah_host *h, const ah_driver_run *d)
+{
+    while (ah_driver_run_parent(d))
+        d = ah_driver_run_parent(d);
+    return ah_run_cfg(ah_driver_run_run(d))->ticket && !atomic_load(&h->stop);
+}
+
 static void take_cancel(ah_host *h)
 {
     if (!atomic_exchange(&h->cancel, false))
         return;
     h->cancels++;
     for (ah_driver_run *d = h->runs; d; d = ah_driver_run_next(d))
-        ah_driver_run_cancel(d, AH_CANCELLED, "cancelled");
+        if (!outlives_cancel(h, d))
+            ah_driver_run_cancel(d, AH_CANCELLED, "cancelled");
 }
 
 static int idle(ah_host *h, int timeout_ms)

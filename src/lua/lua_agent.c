@@ -2,6 +2,7 @@
  * reply from the run. */
 
 #include "lua/lua_agent.h"
+#include "lua/lua_background.h"
 #include "lua/lua_book.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
@@ -20,16 +21,7 @@
 
 static const char RUN[] = "agenthost.run";
 
-/* One run. */
-typedef struct ah_lua_run {
-    ah_lua_agent *agent;
-    ah_driver_run *driven;
-    ah_task_waiter waiter;
-    size_t first;      /* length of the transcript before it */
-    int resources;     /* reference, lua_resources.h */
-    ah_text *said;     /* the user's entry while it waits for `setup`; NULL: none */
-    const ah_tap *tap; /* NULL: a script's run */
-} run;
+typedef ah_lua_run run;
 
 /* -- agents ------------------------------------------------------------------------------ */
 
@@ -134,6 +126,7 @@ ah_lua_agent *ah_lua_push_agent(lua_State *L)
     ah_lua_strategies_init(&a->strategies, a->lua);
     ah_lua_hooks_init(&a->hooks, a->lua);
     ah_lua_setup_init(a);
+    ah_lua_background_init(a);
     luaL_setmetatable(L, AH_AGENT);
     return a;
 }
@@ -156,7 +149,10 @@ static void free_driven(run *r)
         return;
     ah_driver_run_free(r->driven);
     r->driven = NULL;
-    r->agent->runs--;
+    if (r->ticket)
+        ah_lua_background_forget(r);
+    else
+        r->agent->runs--;
 }
 
 /* Drops a run, even one that is still at work when the state is closed. The host's depth is set to
@@ -192,6 +188,7 @@ static void leave_others(const ah_lua_agent *a)
 void ah_lua_agent_close(ah_lua_agent *a)
 {
     a->closed = true;
+    ah_lua_background_clear(a);
     a->session = NULL;
     leave_others(a);
     leave(a, a->adapter);
@@ -241,6 +238,7 @@ static int agent_close(lua_State *L)
             L, AH_USAGE, "agent:close: a run of it is at work; wait for it, or agent:cancel() it");
     if (a->runs || a->busy)
         return 0;
+    ah_lua_background_close(L, a);
     ah_lua_agent_close(a);
     for (int i = 1; i <= AH_AGENT_VALUES; i++) { /* its session, resources and registry */
         lua_pushnil(L);
@@ -272,16 +270,27 @@ static int run_gc(lua_State *L)
     return 0;
 }
 
+/* The task that waited for the run was stopped: nothing takes its reply. */
+static void abandon(ah_task_waiter *w)
+{
+    run *r = (run *)(void *)((char *)w - offsetof(run, waiter));
+
+    if (w->done && r->driven && !ah_driver_run_at_work(r->driven))
+        free_driven(r);
+}
+
 static void on_event(void *ud, const ah_notice *e)
 {
     run *r = ud;
     ah_run *core = r->driven ? ah_driver_run_run(r->driven) : NULL;
 
+    r->agent->busy += r->ticket != 0; /* an observer cannot close the agent below this call */
     if (r->tap && r->tap->event)
         r->tap->event(r->tap->agent, e);
     ah_observer_event(&r->agent->observer, core, r->tap ? r->tap->agent : NULL, e);
     if (core && e->type == AH_EVENT_TOOL_INVOKED)
         ah_lua_publish_event(r->agent->lua, core, e);
+    r->agent->busy -= r->ticket != 0;
 }
 
 static bool wants_content(void *ud)
@@ -298,9 +307,12 @@ static void on_done(void *ud, ah_driver_run *d)
     run *r = ud;
 
     (void)d;
+    if (r->ticket)
+        return;
     r->agent->current = NULL;
     ah_lua_discovery_end(r->agent);
     ah_lua_close_resources(r->agent->lua, &r->resources);
+    ah_lua_background_wake(r->agent);
     if (r->tap)
         r->tap->done(r->tap->agent);
     ah_task_waiter_done(&r->waiter);
@@ -535,6 +547,8 @@ static void configure(ah_lua_agent *a, run *r, ah_driver_run *parent, const ah_o
         .discovered = a->discovery.on ? &a->discovery.core.at_hand : NULL,
         .hooks = &a->hooks.core,
         .host_hooks = ah_lua_gate(a->lua),
+        .background = &a->background.core,
+        .awaits = a->once || parent || r->tap,
         .metrics = &host->metrics,
         .session = a->session,
         .prompt = a->prompt.binding,
@@ -724,9 +738,10 @@ ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
     check_idle(L, a);
     ah_lua_deliver(L, at);
     ah_book_deliver(L, at);
+    ah_lua_background_take(a);
     check_start(L, a, &said, !tap);
     r = lua_newuserdatauv(L, sizeof *r, 1);
-    *r = (run){.agent = a, .tap = tap, .resources = LUA_NOREF};
+    *r = (run){.agent = a, .tap = tap, .resources = LUA_NOREF, .waiter.leave = abandon};
     luaL_setmetatable(L, RUN);
     lua_pushvalue(L, at);
     lua_setiuservalue(L, -2, 1);
@@ -744,6 +759,128 @@ ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
     return NULL;
 }
 
+/* -- background calls ---------------------------------------------------------------------- */
+
+/* Removes the runs that are over from the table on top. */
+static void sweep_apart(lua_State *L)
+{
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        const run *r = lua_touserdata(L, -1);
+
+        if (r->driven)
+            continue;
+        lua_pushnil(L);
+        lua_rawsetp(L, -4, r);
+    }
+}
+
+/* Lists the run on top in the table of the agent at idx. */
+static void list_apart(lua_State *L, int idx, run *r)
+{
+    ah_lua_background *b = &r->agent->background;
+
+    if (lua_getiuservalue(L, idx, AH_AGENT_BACKGROUND) == LUA_TNIL) {
+        lua_pop(L, 1);
+        lua_newtable(L);
+        lua_pushvalue(L, -1);
+        lua_setiuservalue(L, idx, AH_AGENT_BACKGROUND);
+    }
+    sweep_apart(L);
+    lua_pushvalue(L, -2);
+    lua_rawsetp(L, -2, r);
+    lua_pop(L, 1);
+    r->next = b->first;
+    b->first = r;
+}
+
+/* -- agent run  makes the userdata */
+static run *push_apart(lua_State *L, ah_lua_agent *a, ah_driver_run *outer, int64_t ticket)
+{
+    int agent = lua_gettop(L) + 2;
+    run *r;
+
+    ah_lua_push_run(L, outer);
+    lua_getiuservalue(L, -1, 1);
+    r = lua_newuserdatauv(L, sizeof *r, 1); /* -- outer agent run */
+    *r = (run){.agent = a, .resources = LUA_NOREF, .ticket = ticket};
+    luaL_setmetatable(L, RUN);
+    lua_pushvalue(L, agent);
+    lua_setiuservalue(L, -2, 1);
+    push_resources(L, agent, a);
+    r->resources = ah_lua_open_resources_of(L);
+    list_apart(L, agent, r);
+    return r;
+}
+
+/* The budgets of the run that has begun it. */
+static ah_status share_budgets(const ah_run_config *from, ah_run_config *cfg, ah_err *err)
+{
+    ah_status st = AH_OK;
+
+    for (size_t i = 0; i < from->spending.n && st == AH_OK; i++)
+        st = ah_budgets_add(&cfg->spending, from->spending.budget[i], err);
+    return st;
+}
+
+static ah_status begin_apart(run *r, const ah_call *call, ah_err *err)
+{
+    ah_host *host = r->agent->lua->host;
+    const ah_run_config *of = ah_run_cfg(call->run);
+    ah_driver_run *outer = ah_run_owner(call->run);
+    ah_run_config cfg;
+    ah_run *core;
+    ah_status st;
+
+    configure(r->agent, r, outer, NULL, &cfg);
+    r->of = of->id;
+    cfg.ticket = r->ticket;
+    cfg.setup = NULL;
+    cfg.caller = of->caller;
+    cfg.deadline = of->awaits ? of->deadline : ah_ms_of(r->agent->deadline);
+    if ((st = share_budgets(of, &cfg, err)) != AH_OK) {
+        ah_budgets_clear(&cfg.spending);
+        return st;
+    }
+    if ((st = ah_background_new(&cfg, call, ah_host_now(host), &core, err)) == AH_OK)
+        st = ah_driver_run_new(host, core, of->awaits ? outer : NULL, on_done, r, &r->driven, err);
+    if (st == AH_OK) /* the policies of the outer run are those of this one */
+        ah_run_set_around(core, ah_run_around(call->run));
+    return st;
+}
+
+void ah_lua_run_apart(lua_State *L, ah_lua_agent *a, const ah_call *call, int64_t ticket)
+{
+    const run *outer = ah_driver_run_ud(ah_run_owner(call->run), on_done);
+    run *r = push_apart(L, a, ah_run_owner(call->run), ticket);
+    ah_err err;
+
+    r->tap = outer->tap;
+    ah_task_waiter_keep(L, &r->waiter); /* until it has ended, even if nothing has the agent */
+    if (begin_apart(r, call, &err) != AH_OK) {
+        ah_lua_run_free_apart(r, true);
+        ah_lua_raise_err(L, &err);
+    }
+}
+
+/* The functions that close its resources come last: they may drive the host, and drop the run. */
+void ah_lua_run_free_apart(run *r, bool late)
+{
+    ah_lua *h = r->agent->lua;
+    int resources = r->resources, depth = h->host->depth;
+
+    r->resources = LUA_NOREF;
+    if (r->driven)
+        free_driven(r);
+    else
+        ah_lua_background_forget(r);
+    if (!r->waiter.done)
+        ah_task_waiter_done(&r->waiter);
+    if (late)
+        h->host->depth = AH_MAX_DEPTH;
+    ah_lua_close_resources(h, &resources);
+    h->host->depth = depth;
+}
+
 /* Runs the agent at `at` with the content (or nil) at `at` + 1 and waits for the reply. */
 static int run_agent(lua_State *L, int at)
 {
@@ -753,6 +890,13 @@ static int run_agent(lua_State *L, int at)
     if (!(r = ah_lua_start(L, at, NULL, &err)))
         return push_failure(L, &err, 0);
     return ah_lua_await(L, &r->waiter, lua_gettop(L), finish);
+}
+
+int ah_lua_run_on(lua_State *L)
+{
+    lua_settop(L, 1);
+    lua_pushnil(L);
+    return run_agent(L, 1);
 }
 
 /* -- for lua_api_agent.c ------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #include "lua/lua_observe.h"
 #include "lua/lua_prompt_fields.h"
 #include "lua/lua_task.h"
+#include "run/background.h"
 
 #define AH_AGENT "agenthost.agent"
 
@@ -24,9 +25,20 @@ enum {
     AH_AGENT_REGISTRY,
     AH_AGENT_DEFINITION, /* the fields with which agent:open begins other conversations */
     AH_AGENT_PARAMS,     /* the parameters that `setup` gets */
-    AH_AGENT_VALUES = AH_AGENT_PARAMS
+    AH_AGENT_BACKGROUND, /* a table that keeps the runs of background calls; nil: none yet */
+    AH_AGENT_VALUES = AH_AGENT_BACKGROUND
 };
+
 typedef struct ah_lua_run ah_lua_run; /* one run, in a userdata */
+
+/* The background calls of an agent (lua_background.h). */
+typedef struct ah_lua_background {
+    ah_background core;
+    ah_lua_run *first;       /* those outstanding, the newest first */
+    int64_t last;            /* the last ticket */
+    int64_t ended;           /* how many have ended, which orders them */
+    struct ah_wait *waiting; /* agent:wait at work */
+} ah_lua_background;
 
 /* `setup` of a conversation (lua_setup.h). */
 typedef struct ah_lua_setup {
@@ -65,6 +77,7 @@ typedef struct ah_lua_agent {
     ah_observer observer;
     int fronts; /* reference: list of front-end functions (lua_front.c); LUA_NOREF: none */
     ah_lua_run *current;
+    ah_lua_background background;
     int runs;     /* runs that have begun and whose replies are not delivered */
     int busy;     /* changes in progress that may call the log: no close and no run meanwhile */
     bool once;    /* made by ah.run: it ends with its run */
@@ -145,6 +158,32 @@ size_t ah_lua_run_first(const ah_lua_run *r);          /* length of the transcri
 /* Ends and settles the run at once, without a call of the tap. Harmless if it is done or
  * dropped. */
 void ah_lua_run_drop(ah_lua_run *r);
+
+/* -- for lua_background.c -- */
+
+/* One run. */
+struct ah_lua_run {
+    ah_lua_agent *agent;
+    ah_driver_run *driven;
+    ah_task_waiter waiter;
+    size_t first;      /* length of the transcript before it */
+    int resources;     /* reference, lua_resources.h */
+    ah_text *said;     /* the user's entry while it waits for `setup`; NULL: none */
+    const ah_tap *tap; /* NULL: a script's run */
+    /* of a background call: */
+    int64_t ticket; /* 0: of none */
+    int64_t of;     /* number of the run that has begun it */
+    int64_t ended;  /* its place among those that have ended; 0: it is at work */
+    ah_lua_run *next;
+};
+
+/* Makes a run for the call, and lists it. Raises. */
+void ah_lua_run_apart(lua_State *L, ah_lua_agent *a, const ah_call *call, int64_t ticket);
+/* Frees what the run of a background call holds; it is no longer listed. late: functions that close
+ * its resources cannot wait. */
+void ah_lua_run_free_apart(ah_lua_run *r, bool late);
+/* Goes on with the conversation of the agent at 1, as agent:run() without a text. */
+int ah_lua_run_on(lua_State *L);
 
 /* Pushes the agent that the table at 1 defines and returns true, or pushes nil and an error and
  * returns false. */

@@ -2,6 +2,7 @@
  * their replies. */
 #include "base/lent.h"
 #include "lua/lua_api.h"
+#include "lua/lua_background.h"
 #include "lua/lua_definition.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
@@ -253,6 +254,8 @@ static void free_agent(ah_agent *a, bool finalized)
     if (a->run && !finalized)
         ah_lua_run_drop(a->run);
     leave_work(a);
+    if (!finalized)
+        ah_lua_background_untap(a->lua);
     if (!finalized && a->ours && !a->lua->runs)
         ah_lua_agent_close(a->lua);
     if (!finalized) {

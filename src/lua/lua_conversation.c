@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "io/file.h"
 #include "lua/lua_agent.h"
+#include "lua/lua_background.h"
 #include "lua/lua_definition.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
@@ -117,6 +118,9 @@ static int load(lua_State *L)
     if (read_file(a, path, ah_lua_push_buf(L, MAX_FILE), &err) != AH_OK)
         return ah_lua_fail(L, &err);
     lua_pop(L, 1); /* -- fields path agent */
+    ah_lua_background_lost(L, a,
+                           "its outcome is unknown: the conversation was saved while the call "
+                           "was outstanding. It was not run again.");
     if (lua_getfield(L, 1, "messages") != LUA_TNIL)
         return refuse_words(L);
     lua_pop(L, 1);
@@ -166,6 +170,9 @@ static int agent_fork(lua_State *L)
         ah_registry_copy(&b->registry, &a->registry, &err) != AH_OK ||
         ah_registry_copy(&b->executors, &a->executors, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);
+    ah_lua_background_lost(L, b,
+                           "it goes on in the conversation that this one was forked from, and "
+                           "its result will not come here.");
     lua_getiuservalue(L, 1, AH_AGENT_REGISTRY);
     ah_lua_use_registry(L, -2);
     ah_observer_copy(L, &b->observer, &a->observer);

@@ -3,6 +3,7 @@
 #include <lua.h>
 
 #include "agenthost_lua.h"
+#include "lua/lua_background.h"
 #include "lua/lua_budget.h"
 #include "lua/lua_definition.h"
 #include "lua/lua_discover.h"
@@ -163,6 +164,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_front(L);
     ah_lua_open_definition(L);
     ah_lua_open_load(L);
+    ah_lua_open_background(L);
     ah_lua_open_entity(L);
     ah_lua_open_discover(L);
     ah_lua_open_http(L);

@@ -112,6 +112,8 @@ static void undo_one(ah_post *p)
 
 static void tell_one(ah_post *p)
 {
+    if (p->made && p->entry && p->run)
+        ah_driver_run_wake(ah_run_owner(p->run));
     if (!p->made || p->entry)
         return;
     p->agent->busy++;
@@ -282,8 +284,10 @@ static ah_post *stage(ah_lua *h, ah_overlay *o, ah_err *err)
 
 static ah_status send_now(ah_lua_agent *a, ah_text *entry, ah_err *err)
 {
-    if (a->current)
+    if (a->current) {
+        ah_driver_run_wake(ah_lua_run_driven(a->current)); /* it may await background calls */
         return ah_run_send(ah_driver_run_run(ah_lua_run_driven(a->current)), entry, err);
+    }
     return ah_transcript_add(a->transcript, AH_ENTRY_USER, entry, err);
 }
 

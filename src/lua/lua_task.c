@@ -87,6 +87,8 @@ static void detach(ah_task *t, bool closing)
     t->waiter = NULL;
     if (w)
         leave(w, closing);
+    if (w && w->scope && w->leave && !closing)
+        w->leave(w);
     ah_job_cancel(&t->job);
     leave_parent(t);
     while (closing && t->children)

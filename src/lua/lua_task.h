@@ -17,10 +17,11 @@ typedef struct ah_task_waiter {
     ah_driver_run *scope;
     /* without a scope: the run that produces what is waited for; NULL: none */
     ah_driver_run *within;
-    void (*leave)(
-        struct ah_task_waiter *w); /* without a scope: the wait is given up; stops its source */
-    ah_lua *keeper;                /* set by ah_task_waiter_keep */
-    int ref;                       /* in the registry; set by ah_task_waiter_keep */
+    /* The wait is given up. Without a scope: stops its source. With one: its run is settled, and
+     * nothing will take its result; NULL: nothing to do. */
+    void (*leave)(struct ah_task_waiter *w);
+    ah_lua *keeper; /* set by ah_task_waiter_keep */
+    int ref;        /* in the registry; set by ah_task_waiter_keep */
     /* Ends a wait that would be a deadlock, when nothing can happen any more; NULL: it is one. */
     void (*idle)(struct ah_task_waiter *w);
     /* The word for the wait in the error of a deadlock, if only code of scripts can end it; NULL:

@@ -395,6 +395,12 @@ static const ah_option tool_common_rows[] = {
      .otherwise = "false",
      .to = AH_TO_BOOL(tool_fields, def.parallel),
      .doc = "true: adjacent calls of such tools run at the same time"},
+    {.name = "background",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(tool_fields, def.background),
+     .doc = "true: a call of the model is answered at once with a ticket, and its result follows, "
+            "see [In the background](tool.md#in-the-background)"},
     {.name = "timeout",
      .kinds = AH_OPT_NUMBER,
      .least = 0.001,
@@ -556,6 +562,21 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
         def->handler = (ah_value){&handler_vt, d->handler};
 }
 
+/* The ticket would be the answer of the run. */
+static void check_background(lua_State *L, const char *what, const ah_tool_def *def)
+{
+    ah_err err;
+
+    if (!def->background || !def->direct)
+        return;
+    ah_err_set(
+        &err, AH_PROMPT_VALIDATION,
+        "%s: `background` and `return_direct` exclude each other: the result of a background "
+        "call comes after the answer",
+        what);
+    refuse_tool(L, &err);
+}
+
 /* Makes and pushes a tool from the table at 1, whose fields have been read. */
 static ah_tool *make_tool(lua_State *L, draft kind, tool_fields *fields)
 {
@@ -573,6 +594,7 @@ static ah_tool *make_tool(lua_State *L, draft kind, tool_fields *fields)
     read_handler(L, h, d);
     read_def(L, d, def);
     def->keeps_words = !fields->accepts_overrides;
+    check_background(L, kind.what, def);
     box = lua_newuserdatauv(L, sizeof *box, 0); /* -- t .. draft .. tool */
     *box = NULL;
     luaL_setmetatable(L, TOOL);

@@ -165,6 +165,11 @@ static void push_coerce(lua_State *L, const ah_tool *t)
     lua_pushboolean(L, t->coerce);
 }
 
+static void push_background(lua_State *L, const ah_tool *t)
+{
+    lua_pushboolean(L, t->background);
+}
+
 static void push_return_direct(lua_State *L, const ah_tool *t)
 {
     lua_pushboolean(L, t->direct);
@@ -215,6 +220,7 @@ static const struct {
               {"annotations", ah_lua_push_annotations},
               {"version", ah_lua_push_version},
               {"parallel", push_parallel},
+              {"background", push_background},
               {"timeout", push_timeout},
               {"memory", push_memory},
               {"max_result", push_max_result},

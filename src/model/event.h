@@ -17,6 +17,8 @@
     X(TOOL_STARTED, "tool_started")                                                                \
     X(TOOL_PROGRESS, "tool_progress")                                                              \
     X(TOOL_INVOKED, "tool_invoked")                                                                \
+    X(BACKGROUND_STARTED, "background_started")                                                    \
+    X(BACKGROUND_DONE, "background_done")                                                          \
     X(POLICY, "policy")                                                                            \
     X(ASK, "ask")                                                                                  \
     X(ASK_CLOSED, "ask_closed")                                                                    \

@@ -81,6 +81,7 @@ typedef struct ah_tool_def {
     bool coerce;      /* wrong types are coerced: see ah_check_options */
     bool no_handler;  /* declared only: a call fails */
     bool direct;      /* its result is the run's answer */
+    bool background;  /* a call of a model is answered at once, and its result follows */
     bool keeps_words; /* its description cannot be overridden */
     bool keeps_full;  /* never declared by its brief description (ah_tool_brief) */
     ah_say strict;    /* strict mode at the provider */
@@ -106,7 +107,7 @@ struct ah_tool {
     ah_text *place;       /* NULL: not known */
     ah_text *version;     /* NULL: none */
     ah_say says[AH_ANNOTATIONS];
-    bool parallel, coerce, no_handler, direct, keeps_words, keeps_full;
+    bool parallel, coerce, no_handler, direct, background, keeps_words, keeps_full;
     ah_say strict;
     bool stateless; /* of an entity's method: it does not change its instance */
     bool stale;     /* from an earlier session of a loaded conversation */

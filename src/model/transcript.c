@@ -551,6 +551,21 @@ ah_text *ah_entry_parts(const ah_mem *mem, ah_slice parts, int64_t time)
     return t;
 }
 
+ah_text *ah_entry_ticket(const ah_mem *mem, const ah_slot *slot, int64_t ticket, ah_slice content,
+                         int64_t time)
+{
+    ah_buf b;
+    ah_text *t = NULL;
+
+    ah_buf_init(&b, mem, MAX_ENTRY);
+    put_result_head(&b, ah_text_slice(slot->id), ah_text_slice(slot->name), content);
+    ah_buf_fmt(&b, ",\"ticket\":%lld", (long long)ticket);
+    put_result_tail(&b, true, time);
+    ah_text_from_buf(&b, "tool result", &t, NULL);
+    ah_buf_clear(&b);
+    return t;
+}
+
 ah_text *ah_entry_tool_result(const ah_mem *mem, const ah_slot *slot, bool success, bool refused,
                               ah_slice content, ah_slice images, int64_t time)
 {

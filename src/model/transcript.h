@@ -131,4 +131,21 @@ ah_text *ah_entry_parts(const ah_mem *mem, ah_slice parts, int64_t time);
 ah_text *ah_entry_tool_result(const ah_mem *mem, const ah_slot *slot, bool success, bool refused,
                               ah_slice content, ah_slice images, int64_t time);
 
+/* -- tickets: numbers of calls whose results follow as notes (tickets.c) -- */
+
+/* Makes the result of a call that goes on in the background. */
+ah_text *ah_entry_ticket(const ah_mem *mem, const ah_slot *slot, int64_t ticket, ah_slice content,
+                         int64_t time);
+/* Makes the note with the result. images: a checked JSON list; .p NULL: none. */
+ah_text *ah_entry_ticket_note(const ah_mem *mem, int64_t ticket, ah_slice text, ah_slice images,
+                              int64_t time);
+/* Returns the ticket that the entry gives or closes; 0: none. */
+int64_t ah_entry_ticket_of(const ah_entry *e);
+/* Returns the highest ticket; 0: none. */
+int64_t ah_tickets_last(const ah_transcript *t);
+/* Appends a note for each of the last AH_MAX_TICKETS tickets without one: "Ticket 3 (name): why".
+ */
+enum { AH_MAX_TICKETS = 16 };
+ah_status ah_tickets_close(ah_transcript *t, const char *why, int64_t time, ah_err *err);
+
 #endif

@@ -16,6 +16,8 @@
                "\"name\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64},"                  \
                "\"description\":" STRING ",\"parameters\":{\"type\":\"object\"}") "}")
 
+#define TICKET "\"ticket\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":9007199254740991}"
+
 /* Only members with a required type; others, and other entries, are allowed. */
 static const char *const shapes[AH_ENTRY_KINDS] = {
     [AH_ENTRY_SETTINGS] =
@@ -25,16 +27,17 @@ static const char *const shapes[AH_ENTRY_KINDS] = {
         "\"content\"", "\"content\":" PARTS ",\"tool_calls\":{\"type\":\"array\",\"items\":" OBJECT(
                            "\"id\",\"name\",\"arguments\"",
                            "\"id\":" STRING ",\"name\":" STRING ",\"arguments\":" STRING) "}"),
-    [AH_ENTRY_TOOL_RESULT] = OBJECT("\"id\",\"name\",\"content\",\"success\"",
-                                    "\"id\":" STRING ",\"name\":" STRING ",\"content\":" STRING
-                                    ",\"images\":" PARTS ",\"success\":{\"type\":\"boolean\"}"),
+    [AH_ENTRY_TOOL_RESULT] =
+        OBJECT("\"id\",\"name\",\"content\",\"success\"",
+               "\"id\":" STRING ",\"name\":" STRING ",\"content\":" STRING ",\"images\":" PARTS
+               ",\"success\":{\"type\":\"boolean\"}," TICKET),
     [AH_ENTRY_TOOLS_ADDED] = TOOLS,
     [AH_ENTRY_TOOLS_DEFERRED] = TOOLS,
     [AH_ENTRY_TOOLS_REMOVED] =
         OBJECT("\"names\"", "\"names\":{\"type\":\"array\",\"items\":" STRING "}"),
     [AH_ENTRY_PROMPT] = OBJECT("\"text\"", "\"text\":" STRING),
     [AH_ENTRY_STRATEGY] = OBJECT("\"name\",\"state\"", "\"name\":" STRING),
-    [AH_ENTRY_NOTE] = OBJECT("\"text\"", "\"text\":" STRING),
+    [AH_ENTRY_NOTE] = OBJECT("\"text\"", "\"text\":" STRING ",\"images\":" PARTS "," TICKET),
     [AH_ENTRY_USER] = OBJECT("\"content\"", "\"content\":" PARTS),
     [AH_ENTRY_COMPACTED] = "true",
 };
@@ -82,11 +85,11 @@ static ah_status check_shape(shape_set *s, ah_entry_kind kind, ah_slice json, si
     return AH_USAGE;
 }
 
-/* Checks images where they are allowed: in user messages, and in results of tools. */
+/* Checks images where they are allowed: in user messages, and in results of tools and notes. */
 static ah_status check_images(shape_set *s, ah_entry_kind kind, ah_slice json, size_t at,
                               ah_err *err)
 {
-    bool result = kind == AH_ENTRY_TOOL_RESULT;
+    bool result = kind == AH_ENTRY_TOOL_RESULT || kind == AH_ENTRY_NOTE;
     char why[sizeof err->message];
     ah_status st;
 

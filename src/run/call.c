@@ -144,6 +144,17 @@ void ah_call_name_file(ah_call *c, ah_slice path)
     ah_buf_clear(&b);
 }
 
+void ah_call_give_ticket(ah_call *c, int64_t ticket)
+{
+    ah_buf b;
+
+    c->ticket = ticket;
+    ah_buf_init(&b, c->overlay.mem, MAX_VALUE);
+    ah_buf_fmt(&b, "Started; ticket %lld. The result will follow as a note.", (long long)ticket);
+    answer(c, true, &b);
+    ah_buf_clear(&b);
+}
+
 void ah_call_stand_in(ah_call *c, const ah_buf *content)
 {
     c->refused = true;

@@ -65,7 +65,8 @@ typedef struct ah_call {
     /* The sections that the handler asked for when it left, as in ah_outcome; NULL: it named
      * none. */
     ah_text *expansion;
-    void *task; /* owned by the tool's implementation */
+    void *task;     /* owned by the tool's implementation */
+    int64_t ticket; /* of a call that continues in the background; 0: it does not */
 } ah_call;
 
 /* The kinds of failure of a handler, which decide the wording (seed 002, Exception Handling). */
@@ -123,6 +124,8 @@ bool ah_call_change_args(ah_call *c, ah_slice args, int64_t now);
 void ah_call_refuse(ah_call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Marks the call as waiting for an approval (AH_CALL_ASKING) before its handler is started. */
 void ah_call_ask(ah_call *c, const ah_buf *why);
+/* Answers a call that continues in the background. */
+void ah_call_give_ticket(ah_call *c, int64_t ticket);
 /* Answers the call with a strategy's text in place of its handler. */
 void ah_call_stand_in(ah_call *c, const ah_buf *answer);
 /* Names, in content that shows only head and tail of c->whole, the file with all of it. */

@@ -61,6 +61,9 @@ typedef struct ah_run_config {
      * ah_run_set_around changes it. */
     struct ah_run *around;
     bool made_by_code; /* its one call was made by code, not by a model; the run around it pays */
+    const struct ah_background *background; /* NULL: all handlers are waited for */
+    bool awaits;                            /* it ends only when its background calls have ended */
+    int64_t ticket;                   /* of its one call, a background call; 0: it has a model */
     struct ah_binding *prompt;        /* NULL: none */
     struct ah_disclosure *disclosure; /* the prompt in this conversation; NULL: there is none */
     const ah_schema *output;          /* schema of the last answer; NULL: none */

@@ -2,6 +2,7 @@
  * model, run_turn.c the calls of a turn. Nothing here waits or sends. */
 #include <stdio.h>
 
+#include "run/background.h"
 #include "run/run_state.h"
 #include "wire/full.h"
 
@@ -69,7 +70,11 @@ static void emit_done(ah_run *run)
 
 static void finish(ah_run *run)
 {
+    const ah_background *b = run->cfg.background;
+
     run->state = RUN_ENDED;
+    if (b && run->cfg.awaits)
+        b->end(b->ud, run);
     run->timer = 0;
     ah_inject_ended(run);
     emit_done(run);
@@ -82,6 +87,7 @@ static ah_phase phase_of(const ah_run *run)
         [RUN_PREPARING] = AH_PHASE_NONE,      [RUN_NEXT] = AH_PHASE_REQUEST,
         [RUN_EXCHANGING] = AH_PHASE_RESPONSE, [RUN_BACKOFF] = AH_PHASE_REQUEST,
         [RUN_CALLING] = AH_PHASE_TOOL,        [RUN_CHECKING] = AH_PHASE_RESPONSE,
+        [RUN_AWAITING] = AH_PHASE_TOOL,       [RUN_HELD] = AH_PHASE_TOOL,
         [RUN_SETTLING] = AH_PHASE_NONE,       [RUN_ENDED] = AH_PHASE_NONE};
 
     return phase[run->state];
@@ -228,6 +234,14 @@ void ah_run_answer_direct(ah_run *run, bool queued)
     }
 }
 
+/* True if the answer is not the last one: results of background calls follow. */
+static bool awaits(const ah_run *run)
+{
+    const ah_background *b = run->cfg.background;
+
+    return b && run->cfg.awaits && !run->last_round && b->has(b->ud, run, false);
+}
+
 static void no_calls(ah_run *run)
 {
     bool queued = run->cfg.transcript->n_staged > 0;
@@ -238,6 +252,8 @@ static void no_calls(ah_run *run)
         ah_run_fail(run);
     else if (queued && !run->last_round)
         run->state = RUN_NEXT;
+    else if (awaits(run))
+        run->state = RUN_AWAITING;
     else if (!refuse_empty(run))
         take_answer(run);
 }
@@ -454,6 +470,8 @@ static bool advance(ah_run *run)
 {
     if (run->state == RUN_ENDED)
         return false;
+    if (run->cfg.ticket)
+        return ah_background_advance(run);
     if (run->state == RUN_SETTLING) {
         ah_turn_settle(run, run->result.err.status);
         finish(run);
@@ -479,6 +497,9 @@ static bool advance(ah_run *run)
             return false;
         ah_turn_go_on(run);
         return true;
+    case RUN_AWAITING:
+        return ah_turn_await(run);
+    case RUN_HELD:
     case RUN_PREPARING:
     case RUN_EXCHANGING:
     case RUN_CHECKING:
@@ -499,7 +520,7 @@ static void sooner(int64_t *at, int64_t candidate)
 
 static int64_t next_timer(const ah_run *run)
 {
-    int64_t at = run->cfg.deadline;
+    int64_t at = run->state == RUN_HELD ? 0 : run->cfg.deadline;
 
     if (run->state == RUN_BACKOFF)
         sooner(&at, run->retry_at);
@@ -574,10 +595,15 @@ void ah_run_free(ah_run *run)
     if (!run)
         return;
     ah_run_mute(run);
+    if (run->cfg.ticket && run->call)
+        ah_background_drop(run);
     if (run->state == RUN_CALLING || run->state == RUN_SETTLING)
         ah_turn_settle(run, AH_CANCELLED);
     ah_run_close_exchange(run);
     ah_turn_clear(run);
+    ah_text_unref(run->slot.id);
+    ah_text_unref(run->slot.name);
+    ah_text_unref(run->slot.arguments);
     ah_buf_clear(&run->text);
     ah_buf_clear(&run->direct);
     ah_buf_clear(&run->restarts.keys);

@@ -13,6 +13,8 @@ typedef enum run_state {
     RUN_BACKOFF,
     RUN_CALLING,
     RUN_CHECKING,
+    RUN_AWAITING, /* the model has answered, and background calls are outstanding */
+    RUN_HELD,     /* of a background call: its handler has ended */
     RUN_SETTLING, /* the run has failed: stops are raised, then the turn is settled */
     RUN_ENDED
 } run_state;
@@ -38,6 +40,7 @@ struct ah_run {
     ah_call *call;
     size_t n_calls, batch, next; /* calls [batch, next) are running or answered */
     size_t running;
+    ah_slot slot; /* of a background call */
     int unknown_in_row;
     ah_loop_detector loop;
 
@@ -134,5 +137,16 @@ void ah_turn_settle(ah_run *run, ah_status why);
 void ah_turn_clear(ah_run *run);
 int64_t ah_turn_deadline(const ah_run *run);
 void ah_turn_tick(ah_run *run, int64_t now); /* ends calls whose time is over */
+/* The handler of the call is to be started: from here on its time counts. */
+void ah_turn_arm(ah_run *run, ah_call *c);
+/* RUN_AWAITING: takes the results of background calls once all are there; false: not yet. */
+bool ah_turn_await(ah_run *run);
+/* Of a run of a background call: the first stages its result as a note, the second only reports
+ * that it was dropped. */
+void ah_turn_file_apart(ah_run *run);
+void ah_turn_drop_apart(ah_run *run);
+
+/* background.c: ah_run_next of such a run. True: a step was made. */
+bool ah_background_advance(ah_run *run);
 
 #endif

@@ -2,6 +2,7 @@
  * and settled if the run ends before they do. */
 #include <stdio.h>
 
+#include "run/background.h"
 #include "run/gate.h"
 #include "run/run_state.h"
 
@@ -31,7 +32,7 @@ static const ah_log *log_of(const ah_run *run)
  * policy may withhold them. */
 static void invoked(ah_run *run, ah_call *c, bool success, ah_slice content)
 {
-    ah_field field[10] = {AH_F_STR("name", ah_text_slice(c->slot->name)),
+    ah_field field[11] = {AH_F_STR("name", ah_text_slice(c->slot->name)),
                           AH_F_STR("id", ah_text_slice(c->slot->id)),
                           AH_F_BOOL("success", success),
                           AH_F_NUM("duration", duration(run, c)),
@@ -50,6 +51,8 @@ static void invoked(ah_run *run, ah_call *c, bool success, ah_slice content)
         ah_log_raised(log_of(run), c->mistake, ah_text_slice(c->error));
     if (c->parent_call)
         field[n++] = (ah_field)AH_F_STR("parent_call", ah_text_slice(c->parent_call));
+    if (run->cfg.ticket)
+        field[n++] = (ah_field)AH_F_INT("ticket", run->cfg.ticket);
     ah_run_emit(run, AH_EVENT_TOOL_INVOKED, field, n);
     ah_text_set(&c->value, NULL);
     ah_text_set(&c->error, NULL);
@@ -117,36 +120,108 @@ static void keep_whole(ah_run *run, ah_call *c)
     ah_text_set(&c->whole, NULL);
 }
 
-/* Moves an answered call into its slot. Commits the overlay first, since its failure is the call's;
- * then injects. Returns AH_OK, or the reason why the run must end. */
-static ah_status file_answer(ah_run *run, ah_call *c, bool fails, ah_err *err)
+/* Commits the overlay of an answered call first, since its failure is the call's; then injects.
+ * Returns AH_OK, or the reason why the run must end. */
+static ah_status commit_call(ah_run *run, ah_call *c, bool fails, ah_err *err)
 {
-    ah_transcript *t = run->cfg.transcript;
-    ah_text *entry = NULL;
-    ah_status st;
+    ah_status st = AH_OK;
 
     if (!c->success)
         ah_overlay_drop(&c->overlay);
-    else if (ah_overlay_commit(&c->overlay, t, err) != AH_OK)
+    else if (ah_overlay_commit(&c->overlay, run->cfg.transcript, err) != AH_OK)
         ah_call_refuse(c, "Tool '%s' execution failed: %s", c->tool->name->data, err->message);
     keep_whole(run, c);
     keep_direct(run, c);
     if (c->content && c->warning)
         put_warning(run, c);
-    st = ah_inject_after(run, c, fails, err);
+    if (!c->ticket) /* else strategies see the result when it comes */
+        st = ah_inject_after(run, c, fails, err);
     redact(run, c->content);
     redact(run, c->images);
     redact(run, c->value);
     redact(run, c->error);
-    if (c->content)
-        entry = ah_entry_tool_result(
-            run->cfg.mem, c->slot, c->success, c->refused, ah_text_slice(c->content),
-            ah_text_slice(c->success ? c->images : NULL), ah_run_wall(run));
+    return st;
+}
+
+static ah_text *entry_of(const ah_run *run, const ah_call *c)
+{
+    ah_slice content = ah_text_slice(c->content);
+
+    if (!c->content)
+        return NULL;
+    if (c->ticket)
+        return ah_entry_ticket(run->cfg.mem, c->slot, c->ticket, content, ah_run_wall(run));
+    return ah_entry_tool_result(run->cfg.mem, c->slot, c->success, c->refused, content,
+                                ah_text_slice(c->success ? c->images : NULL), ah_run_wall(run));
+}
+
+/* Moves an answered call into its slot. Returns AH_OK, or the reason why the run must end. */
+static ah_status file_answer(ah_run *run, ah_call *c, bool fails, ah_err *err)
+{
+    ah_status st = commit_call(run, c, fails, err);
+    ah_text *entry = entry_of(run, c);
+
     if (entry)
-        ah_transcript_fill(t, c->at, entry);
+        ah_transcript_fill(run->cfg.transcript, c->at, entry);
     if (!c->refused)
         run->unknown_in_row = c->unknown ? run->unknown_in_row + 1 : 0;
     return st;
+}
+
+/* -- results of background calls ---------------------------------------------------------- */
+
+static ah_text *note_of(const ah_run *run, const ah_call *c)
+{
+    ah_slice content = c->content ? ah_text_slice(c->content) : ah_slice_of("out of memory");
+    ah_text *note = NULL;
+    ah_buf b;
+
+    ah_buf_init(&b, run->cfg.mem, content.n + MAX_WARNING);
+    ah_buf_fmt(&b, "Ticket %lld (%s) %s:\n\n", (long long)run->cfg.ticket, c->slot->name->data,
+               c->success ? "is done. Its result" : "has failed");
+    ah_buf_put(&b, content);
+    if (ah_buf_ok(&b))
+        note = ah_entry_ticket_note(run->cfg.mem, run->cfg.ticket, ah_buf_slice(&b),
+                                    ah_text_slice(c->success ? c->images : NULL), ah_run_wall(run));
+    ah_buf_clear(&b);
+    return note;
+}
+
+void ah_turn_drop_apart(ah_run *run)
+{
+    invoked(run, run->call, false, ah_text_slice(run->call->content));
+}
+
+void ah_turn_file_apart(ah_run *run)
+{
+    ah_call *c = run->call;
+    ah_err err;
+
+    if (commit_call(run, c, false, &err) != AH_OK)
+        ah_run_warn(run, ah_slice_of(err.message));
+    if (ah_transcript_stage(run->cfg.transcript, AH_ENTRY_NOTE, note_of(run, c), &err) != AH_OK)
+        ah_run_warn(run, ah_slice_of("the note of a background call is lost: out of memory"));
+    invoked(run, c, c->success, ah_text_slice(c->content));
+}
+
+static void take_background(ah_run *run)
+{
+    const ah_background *b = run->cfg.background;
+
+    if (b)
+        b->take(b->ud, run);
+}
+
+static void begin_in_background(ah_run *run, ah_call *c)
+{
+    const ah_background *b = run->cfg.background;
+    int64_t ticket = 0;
+    ah_err err;
+
+    if (b->begin(b->ud, c, &ticket, &err) == AH_OK)
+        ah_call_give_ticket(c, ticket);
+    else
+        ah_call_refuse(c, "Tool '%s' was not run: %s", c->tool->name->data, err.message);
 }
 
 /* Stops the call's approval or its handler. */
@@ -198,7 +273,9 @@ static void settle_call(ah_run *run, ah_call *c, ah_status why)
 
     if (!filed)
         ah_transcript_settle(run->cfg.transcript, c->at, words, ah_run_wall(run));
-    invoked(run, c, filed && c->success, filed ? ah_text_slice(c->content) : ah_slice_of(words));
+    if (!c->ticket)
+        invoked(run, c, filed && c->success,
+                filed ? ah_text_slice(c->content) : ah_slice_of(words));
 }
 
 void ah_turn_settle(ah_run *run, ah_status why)
@@ -340,21 +417,36 @@ static void begin_approval(ah_run *run, ah_call *c)
     ah_run_raise(run, (ah_need){.kind = AH_NEED_ASK, .id = c->need, .call = c});
 }
 
-/* Starts the handler; the call's time counts from here. */
-static void start_handler(ah_run *run, ah_call *c)
+void ah_turn_arm(ah_run *run, ah_call *c)
 {
-    if (!within_budget(run, c))
-        return;
+    c->interrupt = (ah_interrupt){is_over, c};
+    c->at_work = &run->running;
     c->state = AH_CALL_RUNNING;
     c->started = run->now;
     c->deadline = c->tool->timeout_ms ? run->now + c->tool->timeout_ms : 0;
     c->need = ++run->last_id;
     run->running++;
     ah_run_raise(run, (ah_need){.kind = AH_NEED_TOOL, .id = c->need, .call = c});
+}
+
+/* Starts the handler, or a run of its own for a background call. */
+static void start_handler(ah_run *run, ah_call *c)
+{
+    if (!within_budget(run, c))
+        return;
+    if (c->tool->background && run->cfg.background)
+        begin_in_background(run, c);
+    else
+        ah_turn_arm(run, c);
+    if (c->state == AH_CALL_ANSWERED && !c->ticket)
+        return;
     EMIT_SOME(run, AH_EVENT_TOOL_STARTED, 2 + (size_t)(c->parent_call != NULL),
               AH_F_STR("name", ah_text_slice(c->slot->name)),
               AH_F_STR("id", ah_text_slice(c->slot->id)),
               AH_F_STR("parent_call", ah_text_slice(c->parent_call)));
+    if (c->ticket)
+        EMIT(run, AH_EVENT_BACKGROUND_STARTED, AH_F_STR("name", ah_text_slice(c->slot->name)),
+             AH_F_STR("id", ah_text_slice(c->slot->id)), AH_F_INT("ticket", c->ticket));
 }
 
 static void pass_gate(ah_run *run, ah_call *c)
@@ -505,7 +597,8 @@ static bool end_batch(ah_run *run)
         ah_err err;
         ah_status st = file_answer(run, c, false, &err);
 
-        invoked(run, c, c->success, ah_text_slice(c->content));
+        if (!c->ticket)
+            invoked(run, c, c->success, ah_text_slice(c->content));
         if (!ends && c->leave != AH_OK)
             leave(run, c);
         else if (!ends && st != AH_OK)
@@ -600,6 +693,9 @@ static void end_turn(ah_run *run)
     ah_transcript *t = run->cfg.transcript;
     bool direct = run->n_direct == run->n_calls, queued = has_queued(t);
 
+    if (!direct)
+        take_background(run);
+
     for (size_t i = 0; i < t->n_slots; i++)
         ah_transcript_settle(t, i, settle_words(AH_INTERNAL, true), ah_run_wall(run));
     ah_run_commit(run);
@@ -609,6 +705,20 @@ static void end_turn(ah_run *run)
         ah_run_answer_direct(run, queued);
     else if (run->restarts.due || run->restarts.expanded)
         restart(run);
+}
+
+bool ah_turn_await(ah_run *run)
+{
+    const ah_background *b = run->cfg.background;
+
+    if (b->has(b->ud, run, true) && !has_queued(run->cfg.transcript))
+        return false;
+    take_background(run);
+    ah_run_commit(run);
+    run->state = RUN_NEXT;
+    if (run->restarts.due || run->restarts.expanded)
+        restart(run);
+    return true;
 }
 
 void ah_turn_go_on(ah_run *run)

@@ -124,13 +124,29 @@ static bool says_nothing(const ah_wire *w, ah_slice message)
     return none;
 }
 
+/* The result of a background call is said by the user on every wire: it may be the last message,
+ * and what tools return has no authority of the system. */
+static void put_ticket_note(ah_slice json, ah_buf *out)
+{
+    ah_slice images = ah_json_member(json, "images");
+
+    ah_buf_fmt(out, "{\"type\":\"user\",\"content\":[{\"type\":\"text\",\"text\":%.*s}",
+               AH_FMT(ah_json_member(json, "text")));
+    if (images.p && !is_empty_list(images))
+        ah_buf_fmt(out, ",%.*s", AH_FMT(ah_json_inside(images)));
+    ah_buf_str(out, "]}");
+}
+
 /* Lowers a message, through the dispatcher if it concerns tools that the head lacks. */
 static void lower_message(ah_wire *w, const ah_entry *e)
 {
     ah_buf b;
 
     ah_buf_init(&b, w->mem, MAX_BODY);
-    if (dispatches(w) && ah_dispatcher_wrap(&w->offers, e, &b))
+    if (e->kind == AH_ENTRY_NOTE && ah_entry_ticket_of(e)) {
+        put_ticket_note(ah_text_slice(e->json), &b);
+        lower_made(w, AH_ENTRY_USER, &b);
+    } else if (dispatches(w) && ah_dispatcher_wrap(&w->offers, e, &b))
         lower_made(w, e->kind, &b);
     else
         lower_entry(w, e);

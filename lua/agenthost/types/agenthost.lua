@@ -28,6 +28,8 @@ local ah = {}
 ---| "tool_started"
 ---| "tool_progress"
 ---| "policy"
+---| "background_started"
+---| "background_done"
 ---| "tool_invoked"
 ---| "ask"
 ---| "ask_closed"
@@ -330,8 +332,18 @@ function ah.image(from) end
 ---@field respond fun(self: ah.Agent, id: string, value: any): true?, ah.Error?
 ---@field cancel fun(self: ah.Agent)
 ---@field events fun(self: ah.Agent, options?: ah.EventsOptions): ah.Events
+---@field wait fun(self: ah.Agent, seconds?: number): ah.Reply?, ah.Error?
+---@field background fun(self: ah.Agent): ah.BackgroundCall[]
+---@field cancel_background fun(self: ah.Agent, ticket: integer): true?, ah.Error?
 ---@field close fun(self: ah.Agent)
 ---@field transcript fun(self: ah.Agent): string
+
+---@class ah.BackgroundCall an outstanding background call
+---@field ticket integer
+---@field name string of the tool
+---@field arguments table
+---@field since number when it was started, by ah.now()
+---@field done boolean the handler has ended, and the result waits to be taken
 
 ---Runs until the model answers without calling a tool.
 ---@param request ah.Request
@@ -809,6 +821,9 @@ function ah.prompt(config) end
 ---`warning` is emitted, and the model gets JSON
 ---@field render? fun(value: any): string
 ---@field parallel? boolean true: adjacent calls of such tools run at the same time
+---true: a call of the model is answered at once with a ticket, and its result follows, see In the
+---background
+---@field background? boolean
 ---seconds: limit of one call, which is then stopped and fails. Without a timeout, the code of the
 ---call may be at work for 10 seconds
 ---@field timeout? number
@@ -863,6 +878,7 @@ function ah.prompt(config) end
 ---@field annotations ah.Annotations
 ---@field version? string
 ---@field parallel boolean
+---@field background boolean
 ---@field timeout? number
 ---@field memory integer
 ---@field max_result integer
