@@ -216,6 +216,7 @@ void ah_lua_agent_close(ah_lua_agent *a)
     ah_text_set(&a->settings, NULL);
     ah_text_set(&a->exempt, NULL);
     ah_text_set(&a->kept, NULL);
+    ah_text_set(&a->name, NULL);
     ah_drift_warnings_clear(&a->untold);
 }
 
@@ -510,6 +511,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driver_run *parent, const ah_o
         .log = &a->observer.records,
         .secrets = &host->secrets,
         .id = ++host->last_run,
+        .agent = ah_text_slice(a->name),
         .parent = parent ? ah_run_cfg(ah_driver_run_run(parent))->id : 0,
         .adapter = a->adapter,
         .fallback = a->fallback.item,

@@ -24,7 +24,8 @@ enum {
     AH_AGENT_REGISTRY,
     AH_AGENT_DEFINITION, /* the fields with which agent:open begins other conversations */
     AH_AGENT_PARAMS,     /* the parameters that `setup` gets */
-    AH_AGENT_VALUES = AH_AGENT_PARAMS
+    AH_AGENT_KEPT,       /* table: tool of agent:as_tool -> its conversation; nil: none */
+    AH_AGENT_VALUES = AH_AGENT_KEPT
 };
 typedef struct ah_lua_run ah_lua_run; /* one run, in a userdata */
 
@@ -41,6 +42,7 @@ typedef struct ah_lua_setup {
 /* An agent: a conversation and the settings of its runs. */
 typedef struct ah_lua_agent {
     ah_lua *lua;
+    ah_text *name; /* the field `name`; NULL: none */
     ah_adapter *adapter;
     ah_fallbacks fallback;
     ah_adapter *before; /* the adapter before agent:use, while `wire` borrows from it; else NULL */

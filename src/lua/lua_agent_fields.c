@@ -28,9 +28,28 @@
 enum {
     MAX_SETTINGS = 4 << 20,
     MAX_SYSTEM = 64 << 20,
+    MAX_NAME = 50,
     DEFAULT_ITERATIONS = 20,
     DEFAULT_RETRIES = 2
 };
+
+/* Reads `name`. Names of tools are made from it. */
+static void read_name(lua_State *L, ah_lua_agent *a)
+{
+    ah_slice name;
+    size_t n = 0;
+
+    if (!ah_lua_field_string(L, 1, "ah.run", "name", &name))
+        return;
+    while (n < name.n && strchr("abcdefghijklmnopqrstuvwxyz0123456789_-", name.p[n]) && name.p[n])
+        n++;
+    if (!n || n < name.n || n > MAX_NAME)
+        ah_lua_raise(L, AH_USAGE,
+                     "ah.run: field 'name' must be 1 to %d of a-z, 0-9, '_' and '-', found '%.60s'",
+                     MAX_NAME, name.p);
+    if (!(a->name = ah_text_new(&a->lua->mem, name)))
+        ah_lua_raise_nomem(L);
+}
 
 /* Checks all fields of the table at 1, and stores the values of rows that store. */
 static void read_fields(lua_State *L, const char *what, ah_lua_agent *a)
@@ -49,6 +68,7 @@ static void read_fields(lua_State *L, const char *what, ah_lua_agent *a)
     a->deadline = f.deadline;
     a->rules = f.rules;
     a->rules.on_drift = (ah_on_drift)(f.on_drift + 1);
+    read_name(L, a);
 }
 
 /* Reads `session`; without it the agent gets a session of its own. The agent is on top. */

@@ -130,6 +130,35 @@ static void copy_fronts(lua_State *L, ah_lua_agent *a, const ah_lua_agent *from)
     lua_pop(L, 1);
 }
 
+/* Pushes a fork of the agent on top (popped), by the method, which its object has. */
+static void push_fork(lua_State *L)
+{
+    lua_getfield(L, -1, "fork");
+    lua_insert(L, -2);
+    lua_call(L, 1, 1);
+}
+
+/* The fork at idx has forks of the conversations that tools of the agent at 1 keep. */
+static void fork_kept(lua_State *L, int idx)
+{
+    if (lua_getiuservalue(L, 1, AH_AGENT_KEPT) == LUA_TTABLE) {
+        luaL_checkstack(L, 8, "agent:fork");
+        lua_newtable(L);
+        for (lua_pushnil(L); lua_next(L, -3);) { /* -- kept copy tool conversation */
+            if (!ah_lua_to_agent(L, -1)->closed) {
+                push_fork(L);
+                lua_pushvalue(L, -2);
+                lua_insert(L, -2);
+                lua_rawset(L, -4);
+            } else {
+                lua_pop(L, 1);
+            }
+        }
+        lua_setiuservalue(L, idx, AH_AGENT_KEPT);
+    }
+    lua_pop(L, 1);
+}
+
 /* agent:fork(): a second agent that continues from the last complete turn. Neither sees later
  * messages or changes of the other. */
 static int agent_fork(lua_State *L)
@@ -148,6 +177,7 @@ static int agent_fork(lua_State *L)
     b->adapter = ah_adapter_ref(a->adapter);
     ah_lua_fallbacks_copy(&b->fallback, &a->fallback);
     b->settings = ah_text_ref(a->settings);
+    b->name = ah_text_ref(a->name);
     b->rules = a->rules;
     ah_drift_warnings_copy(&b->untold, &a->untold);
     b->limits = a->limits;
@@ -175,6 +205,7 @@ static int agent_fork(lua_State *L)
         lua_getiuservalue(L, 1, i);
         lua_setiuservalue(L, -2, i);
     }
+    fork_kept(L, lua_gettop(L));
     return 1;
 }
 

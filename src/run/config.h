@@ -30,6 +30,7 @@ typedef struct ah_run_limits {
     int retries;           /* of a request */
     bool answer_on_max;    /* one last call without tools instead of the error */
     bool throw_on_unknown; /* an unknown tool ends the run */
+    int max_nested;        /* runs inside runs, this one included; 0: no limit of its own */
     ah_on_empty on_empty;
     ah_loop_detector_rules loop; /* its list is borrowed until the run is freed */
 } ah_run_limits;
@@ -39,6 +40,7 @@ typedef struct ah_run_config {
     const ah_log *log;
     const ah_secrets *secrets;
     int64_t id, parent;          /* parent 0: none */
+    ah_slice agent;              /* the agent's name, borrowed; .p NULL: none */
     ah_adapter *adapter;         /* referenced */
     ah_adapter *const *fallback; /* borrowed until the run is freed: each goes on where the one
                                     before is overloaded or out (run_fallback.c) */

@@ -410,8 +410,9 @@ static void tell_start(ah_run *run)
     const ah_adapter *a = run->cfg.adapter;
 
     run->started = true;
-    EMIT(run, AH_EVENT_START, AH_F_STR("provider", ah_text_slice(a->provider)),
-         AH_F_STR("model", ah_text_slice(a->model)));
+    EMIT_SOME(run, AH_EVENT_START, 2 + (size_t)(run->cfg.agent.p != NULL),
+              AH_F_STR("provider", ah_text_slice(a->provider)),
+              AH_F_STR("model", ah_text_slice(a->model)), AH_F_STR("agent", run->cfg.agent));
     if (run->cfg.untold)
         ah_drift_warnings_tell(run->cfg.untold, run);
 }

@@ -134,6 +134,9 @@ local ah = {}
 ---@class ah.Config: ah.Connection
 ---`provider/model`, or an adapter such as that of `ah.scripted`; see Models
 ---@field model? string|ah.Adapter
+---the agent's name, in events and in the tools that lead to it: 1 to 50 of `a-z`, `0-9`, `_` and
+---`-`
+---@field name? string
 ---@field system? string the system text
 ---made by `ah.prompt`: its text follows `system`, its tools follow `tools`; see prompts.md
 ---@field prompt? ah.Prompt
@@ -182,6 +185,9 @@ local ah = {}
 ---most restarts of the model's session by injected tools, for a model that cannot take them
 ---otherwise
 ---@field max_restarts? integer
+---how deep runs may stand inside runs, this one included: 1 allows none within it. It holds for all
+---runs within; a smaller one of theirs holds, too
+---@field max_nested? integer
 ---true: methods of returned entities become tools for the rest of the conversation; `{ keep = false
 ---}`: each run of an agent releases the entities at its end
 ---@field discover? boolean|ah.Discover
@@ -292,7 +298,29 @@ function ah.image(from) end
 ---@field session? ah.Session in place of one of its own
 ---@field resources? table<string|ah.Type, any> beside the definition's
 ---@field messages? ah.Message[] in place of the definition's
+---@field output? table|string|ah.Schema JSON Schema of the answers, in place of the definition's
 -- end of ah.Open
+
+-- fields of ah.AsTool (make generate)
+---@class ah.AsTool
+---@field name? string of the tool, as for `ah.tool`
+---@field description string tells the outer model what the agent can do for it
+---@field input? table|ah.Type parameters of the tool, in short form
+---`function(args)`: makes the user's message from the arguments
+---@field text? fun(args: table): string|ah.Parts
+---true: the arguments are the parameters of the agent's prompt; `function(args)`: makes them
+---@field params? boolean|fun(args: table): table<string, any>
+---@field output? table|string|ah.Schema JSON Schema of the answer, whose value is then the result
+---true: all calls of an outer conversation continue one conversation
+---@field keep_conversation? boolean
+---@field parallel? boolean as for `ah.tool`
+---@field timeout? number seconds: limit of one call, as for `ah.tool`
+---@field max_result? integer as for `ah.tool`
+---@field full_description? string as for `ah.tool`
+---@field annotations? ah.Annotations as for `ah.tool`
+---@field version? string as for `ah.tool`
+---@field return_direct? boolean as for `ah.tool`
+-- end of ah.AsTool
 
 ---@class ah.Conversation the argument of `setup`
 ---@field id string
@@ -310,6 +338,7 @@ function ah.image(from) end
 ---@field save fun(self: ah.Agent, path: string): true?, ah.Error?
 ---@field fork fun(self: ah.Agent): ah.Agent
 ---@field open fun(self: ah.Agent, with?: ah.Open): ah.Agent?, ah.Error?
+---@field as_tool fun(self: ah.Agent, config: ah.AsTool): ah.Tool
 ---@field use fun(self: ah.Agent, model: string|ah.Adapter|ah.Use): ah.Agent?, ah.Error?
 ---@field on_ask fun(self: ah.Agent, front: ah.Front)
 ---@field respond fun(self: ah.Agent, id: string, value: any): true?, ah.Error?
