@@ -1,5 +1,5 @@
-/* Limits, prices, and the use of one run drawn on all budgets around it. Who asks before a request
- * or a call is run.c and run_turn.c. */
+/* Limits, prices, and the charging of one run's use to all budgets around it. run.c and run_turn.c
+ * check them before a request or a call. */
 #include "run/budget.h"
 
 #include <inttypes.h>
@@ -78,7 +78,7 @@ ah_status ah_budget_knows(const ah_budget *b, ah_slice model, const ah_adapter *
         return AH_OK;
     return ah_err_set(
         err, AH_USAGE,
-        "budget: the cost is limited, but prices has no \"%.*s\", and none are known of it",
+        "budget: the cost is limited, but prices has no \"%.*s\", and its prices are not known",
         AH_FMT(model));
 }
 
@@ -90,7 +90,7 @@ static int64_t times(int64_t tokens, int64_t per_million)
     return cost >= 9e18 ? INT64_MAX / 4 : (int64_t)(cost + 0.5);
 }
 
-/* A dollar for a million tokens is AH_COST_UNIT for as many. */
+/* A dollar per million tokens is AH_COST_UNIT per million tokens. */
 static ah_price listed(const ah_model_prices *p)
 {
     return (ah_price){.input = (int64_t)(p->input * AH_COST_UNIT + 0.5),
@@ -99,7 +99,7 @@ static ah_price listed(const ah_model_prices *p)
                       .output = (int64_t)(p->output * AH_COST_UNIT + 0.5)};
 }
 
-/* By the budget's price, else by what is known of the model. */
+/* Uses the budget's price, else the price in the model table. */
 static int64_t cost_of(const ah_budget *b, ah_slice model, const ah_adapter *a, const ah_usage *u)
 {
     const ah_price *p = price_of(b, model), known = listed(&a->known.prices);
@@ -215,7 +215,7 @@ void ah_budgets_begin(ah_budgets *s, ah_slice model, const ah_adapter *a, int64_
     }
 }
 
-/* The money that budget i is to be charged. */
+/* The money to charge to budget i. */
 static int64_t money_of(ah_budgets *s, size_t i, ah_slice model, const ah_adapter *a,
                         const ah_usage *u)
 {

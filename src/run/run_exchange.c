@@ -1,11 +1,10 @@
-/* One exchange with a model: opened within the budget, fed, ended, and made once more where its
- * failure may pass. What an answer means for the run is run.c's; the bytes are the adapter's,
- * sending them the driver's. */
+/* One exchange with a model: opened within the budget, fed, ended, and repeated if its failure may
+ * pass. run.c handles the answer, the adapter makes the bytes, and the driver sends them. */
 #include "run/run_state.h"
 
 enum { FIRST_DELAY_MS = 500, LONGEST_DELAY_MS = 8000 };
 
-/* As prices name it: "provider/model". */
+/* "provider/model", as prices name it. */
 static ah_slice model_name(const ah_run *run)
 {
     ah_slice model = run->cfg.wire->settings.model;
@@ -16,7 +15,7 @@ static ah_slice model_name(const ah_run *run)
 void ah_run_close_exchange(ah_run *run)
 {
     ah_budgets_end(&run->cfg.spending, model_name(run), run->cfg.adapter, NULL,
-                   0); /* nothing, if it was settled */
+                   0); /* no effect if it was settled */
     if (run->reader)
         run->cfg.adapter->vt->close(run->reader);
     run->reader = NULL;
@@ -41,7 +40,7 @@ static void note_break(ah_run *run, ah_break brk, size_t entry)
 {
     if (brk == AH_BREAK_NONE)
         return;
-    ah_budgets_forget(&run->cfg.spending); /* who would tell begins anew */
+    ah_budgets_forget(&run->cfg.spending); /* costs reported for the conversation start anew */
     ah_metric_add(run->cfg.metrics, AH_METRIC_CACHE_BREAKS, 1);
     ah_log_put(run->cfg.log, AH_LOG_DEBUG, "cache break: %s by entry %zu", ah_break_name(brk),
                entry);
@@ -98,7 +97,7 @@ void ah_run_start_exchange(ah_run *run)
         ah_run_fail(run);
         return;
     }
-    if (ah_run_must_end(run)) { /* a long conversation takes its time, and so do observers */
+    if (ah_run_must_end(run)) { /* lowering a long conversation takes time, and so may observers */
         ah_run_close_exchange(run);
         return;
     }
@@ -117,7 +116,8 @@ void ah_run_start_exchange(ah_run *run)
          AH_F_INT("attempt", run->attempt + 1), AH_F_INT("bytes", bytes));
 }
 
-/* Half a second, doubled each time up to eight, less up to a quarter at random. */
+/* Half a second, doubled for each attempt, at most eight seconds, minus up to a quarter at random.
+ * A wait that the server asks for replaces it. */
 static int64_t delay_of(const ah_run *run, int64_t advised)
 {
     int64_t ms = FIRST_DELAY_MS;
@@ -140,7 +140,7 @@ static bool may_retry(const ah_run *run)
            !ah_run_has_shown(run);
 }
 
-/* The error is in result.err. */
+/* Handles the error in result.err. */
 static void exchange_failed(ah_run *run)
 {
     ah_err *err = &run->result.err;
@@ -185,7 +185,7 @@ static void add_usage(ah_run *run, const ah_usage *u)
               AH_F_BOOL("known", u->known), AH_F_NUM("cost", ah_run_dollars(u)));
 }
 
-/* The next request would be refused before then. */
+/* Notes until when the provider would refuse the next request. */
 static void note_limit(ah_run *run)
 {
     int64_t ms = run->reader->spent_ms;
@@ -230,14 +230,14 @@ int64_t ah_run_linger(const ah_run *run, uint32_t id)
     return id == run->exchange && run->reader ? run->reader->linger_ms : -1;
 }
 
-/* A connection that breaks after the message was complete takes nothing away. */
+/* A connection that breaks after the complete message is no error. */
 void ah_run_end(ah_run *run, uint32_t id, const ah_err *err)
 {
     const ah_adapter_vt *vt = run->cfg.adapter->vt;
 
     if (id == 0 || id != run->exchange)
         return;
-    run->exchange = 0; /* nothing to stop any more */
+    run->exchange = 0; /* nothing left to stop */
     if (err && err->status != AH_OK && run->reader->linger_ms < 0) {
         run->result.err = *err;
         exchange_failed(run);
