@@ -190,6 +190,7 @@ local function flows(on)
   local inner = function() return run { model = "demo/echo", on = on, "x" }.text end
   run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(inner) }, "x" }
   run { model = ah.scripted {}, on = on, "x" }
+  run { name = "named", model = "demo/echo", on = on, "x" }
   run { model = ah.scripted { '{"n":1}' }, on = on, "x", output = ah.schema { type = "object",
     properties = { n = { type = "integer" } } } }
   local late = ah.tool { name = "late", description = "Late." }

@@ -399,3 +399,15 @@ describe("agents inside agents", function()
     end
   end)
 end)
+
+describe("examples/team.lua", function()
+  it("has a planner hand its work to three agents", function()
+    local binary = (os.getenv "AGENTHOST_BUILD" or "build") .. "/agenthost"
+    local pipe <close> =
+      assert(io.popen(("unset AGENTHOST_MODEL; %s examples/team.lua 2>&1"):format(binary)))
+    local text = pipe:read "a"
+    assert.matches("planner begins\n  historian begins\n  astronomer begins\n", text, 1, true)
+    assert.matches("  writer begins\n  run ends: ok\n", text, 1, true)
+    assert.matches("In short: Galileo saw four of them in 1610. Europa has an ocean", text, 1, true)
+  end)
+end)
