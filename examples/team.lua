@@ -3,8 +3,8 @@
 --   agenthost examples/team.lua ["The moons of Jupiter"]
 --   OPENAI_API_KEY=... agenthost --model openai/gpt-4o examples/team.lua
 --
--- The runs go to stderr as they begin and end, indented by depth; the answer goes to stdout. Without
--- a model, scripted ones show what models would do.
+-- The runs go to stderr as they begin and end, indented by depth; the answer goes to stdout.
+-- Without a model, scripted ones show what models would do.
 local ah = require "agenthost"
 
 local topic = ... or "The moons of Jupiter"

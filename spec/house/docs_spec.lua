@@ -190,6 +190,8 @@ local function flows(on)
   local inner = function() return run { model = "demo/echo", on = on, "x" }.text end
   run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(inner) }, "x" }
   run { model = ah.scripted {}, on = on, "x" }
+  run { model = ah.scripted { { calls = { { name = "handoff_to_other" } } } }, on = on, "x",
+    tools = { ah.handoff { to = ah.agent { name = "other", model = "demo/echo" }, when = "x" } } }
   run { name = "named", model = "demo/echo", on = on, "x" }
   run { model = ah.scripted { '{"n":1}' }, on = on, "x", output = ah.schema { type = "object",
     properties = { n = { type = "integer" } } } }
@@ -396,7 +398,7 @@ describe("docs/reference/lua.md", function()
   it("has the fields of replies, and of their usage and messages", function()
     local last = { text = "{}", usage = { cost = 1 } }
     local reply = ah.run { model = ah.scripted { CALL, last }, tools = { echo_tool() },
-      system = "s", output = { type = "object" }, "x" }
+      name = "n", system = "s", output = { type = "object" }, "x" }
     local source = markdown.read("src/lua/lua_reply.c"):match("reply_index(.+)")
     local there = {}
     for name in source:gmatch('strcmp%(key, "([^"]+)"%)') do

@@ -9,6 +9,7 @@
 #include "lua/lua_defaults.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
+#include "lua/lua_handoff.h"
 #include "lua/lua_host.h"
 #include "lua/lua_limits.h"
 #include "lua/lua_modules.h"
@@ -515,6 +516,8 @@ static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
     add_brought(L, a, "tools", was_not_withdrawn, c);
     ah_lua_strategies_describe(L, &a->strategies, &a->registry, c);
     fit(L, a, c);
+    if (ah_lua_is_handed_over(a))
+        ah_lua_handoffs_keep(L, a, c);
     add_pick_tools(L, a, c);
     ah_lua_declare(L, a, AH_CONFLICT_ERROR, c);
     later = ah_lua_push_changes(L, &a->lua->mem);

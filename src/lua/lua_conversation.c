@@ -4,6 +4,7 @@
 #include "lua/lua_definition.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
+#include "lua/lua_handoff.h"
 #include "lua/lua_now.h"
 #include "lua/lua_open.h"
 #include "lua/lua_registry.h"
@@ -115,7 +116,7 @@ static int load(lua_State *L)
     if (luaL_len(L, 1) > (lua_Integer)a->prompt.n_sections)
         return refuse_words(L);
     ah_lua_keep_definition(L);
-    return 1;
+    return ah_lua_handoffs_resume(L, a);
 }
 
 static void copy_fronts(lua_State *L, ah_lua_agent *a, const ah_lua_agent *from)
@@ -206,6 +207,7 @@ static int agent_fork(lua_State *L)
         lua_setiuservalue(L, -2, i);
     }
     fork_kept(L, lua_gettop(L));
+    ah_lua_handoffs_copy(L, b, a);
     return 1;
 }
 

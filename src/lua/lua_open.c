@@ -10,6 +10,7 @@
 #include "lua/lua_front.h"
 #include "lua/lua_fs.h"
 #include "lua/lua_gate.h"
+#include "lua/lua_handoff.h"
 #include "lua/lua_host.h"
 #include "lua/lua_image.h"
 #include "lua/lua_inject.h"
@@ -54,6 +55,7 @@ static const struct {
     {"yield", "agenthost.tasks.tasks", "yield"},
     {"channel", "agenthost.tasks.channel", "channel"},
     {"semaphore", "agenthost.tasks.channel", "semaphore"},
+    {"handoff", "agenthost.agents.handoff", "handoff"},
     {"builtin", "agenthost.tools.builtin", NULL},
     {"planning", "agenthost.tools.planning", "types"},
     {"planning_section", "agenthost.tools.planning", "section"},
@@ -160,6 +162,7 @@ AH_API int luaopen_agenthost(lua_State *L)
     ah_lua_open_agent(L);
     ah_lua_open_front(L);
     ah_lua_open_definition(L);
+    ah_lua_open_handoff(L);
     ah_lua_open_load(L);
     ah_lua_open_entity(L);
     ah_lua_open_discover(L);

@@ -21,6 +21,7 @@ local ah = {}
 ---| "content"
 ---| "retry"
 ---| "fallback"
+---| "handoff"
 ---| "rate_limit"
 ---| "usage"
 ---| "tool_calls"
@@ -274,6 +275,7 @@ function ah.image(from) end
 
 ---@class ah.Reply tostring gives its text
 ---@field text string of the last answer
+---@field agent? string name of the agent that has answered
 ---@field value? any with `output`: the answer's JSON, checked, with defaults
 ---@field messages ah.Message[] the whole conversation so far
 ---@field iterations integer answers of the model in this run
@@ -321,6 +323,19 @@ function ah.image(from) end
 ---@field version? string as for `ah.tool`
 ---@field return_direct? boolean as for `ah.tool`
 -- end of ah.AsTool
+
+-- fields of ah.HandoffConfig (make generate)
+---@class ah.HandoffConfig
+---the agent that takes over; a function that returns it, for agents that hand over to each other
+---@field to ah.Agent|fun(): ah.Agent
+---@field when string tells the model when to hand over: 1 to 200 printable ASCII characters
+---@field name? string of the tool, as for `ah.tool`; with a function in `to`, it must be given
+-- end of ah.HandoffConfig
+
+---Returns a tool with which the model hands the conversation over to another agent.
+---@param config ah.HandoffConfig
+---@return ah.Tool
+function ah.handoff(config) end
 
 ---@class ah.Conversation the argument of `setup`
 ---@field id string
