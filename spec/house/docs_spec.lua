@@ -652,6 +652,7 @@ local IN_CODE = {
   ["text of one answer"] = "src/wire/assemble.h AH_MAX_TEXT",
   ["one entry of the conversation"] = "src/model/transcript.c MAX_ENTRY",
   ["one request"] = "src/wire/lower.c MAX_BODY",
+  ["handoffs in a run"] = "src/lua/lua_handoff.h AH_MAX_HANDOFFS",
   ["runs inside runs"] = "src/host/host.h AH_MAX_DEPTH",
   ["time at work, without a `timeout`"] = "src/host/host.h AH_WORK_MS",
   ["memory"] = "src/model/tool.h AH_TOOL_MEMORY",
