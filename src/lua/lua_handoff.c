@@ -335,64 +335,61 @@ static ah_status exchange_tools(const ah_registry *r, const ah_changes *tools, a
     return st;
 }
 
-static ah_status exchange_text(lua_State *L, const ah_lua_agent *a, ah_slice text, ah_text *by,
-                               ah_changes *out, ah_err *err)
-{
-    ah_buf *now = ah_lua_push_buf(L, MAX_TEXT);
-    ah_status st = AH_OK;
+/* A handoff to `to` (NULL: the conversation's own agent). Lists and buffers are on the stack. */
+typedef struct staging {
+    ah_lua_agent *agent, *to;
+    ah_changes *tools, *out;
+    ah_buf *text, *now;
+    ah_text *by;
+} staging;
 
-    if (!put_system(a->transcript, now))
-        st = ah_err_nomem(err);
-    else if (!ah_slice_eq(ah_buf_slice(now), text))
-        st = ah_changes_prompt(out, text, by, err);
-    lua_pop(L, 1);
-    return st;
+static ah_status exchange_text(const staging *s, ah_slice text, ah_err *err)
+{
+    if (!put_system(s->agent->transcript, s->now))
+        return ah_err_nomem(err);
+    return ah_slice_eq(ah_buf_slice(s->now), text) ? AH_OK
+                                                   : ah_changes_prompt(s->out, text, s->by, err);
 }
 
 /* Keeps the parts of the conversation's own agent. */
-static ah_status leave_home(lua_State *L, ah_lua_agent *a, ah_err *err)
+static ah_status leave_home(const staging *s, ah_err *err)
 {
+    ah_lua_agent *a = s->agent;
     ah_lua_handoffs *h = &a->handoffs;
-    ah_buf *text = ah_lua_push_buf(L, MAX_TEXT);
-    ah_status st;
+    ah_text *text;
 
     ah_changes_clear(&h->tools);
-    st = list_tools(&a->registry, &h->tools, err);
-    if (st == AH_OK && !put_system(a->transcript, text))
-        st = ah_err_nomem(err);
-    ah_text_set(&h->text, NULL);
-    if (st == AH_OK && !(h->text = ah_text_new(&a->lua->mem, ah_buf_slice(text))))
-        st = ah_err_nomem(err);
-    if (st == AH_OK) {
-        ah_adapter_ref(a->adapter);
-        ah_adapter_unref(h->adapter);
-        h->adapter = a->adapter;
-        ah_text_set(&h->settings, ah_text_ref(a->settings));
-    }
-    lua_pop(L, 1);
-    return st;
+    if (list_tools(&a->registry, &h->tools, err) != AH_OK)
+        return err->status;
+    if (!put_system(a->transcript, s->text) ||
+        !(text = ah_text_new(&a->lua->mem, ah_buf_slice(s->text))))
+        return ah_err_nomem(err);
+    ah_buf_reset(s->text, 0);
+    ah_text_set(&h->text, text);
+    ah_text_set(&h->settings, ah_text_ref(a->settings));
+    ah_adapter_ref(a->adapter);
+    ah_adapter_unref(h->adapter);
+    h->adapter = a->adapter;
+    return AH_OK;
 }
 
-/* Stages the handoff to `to` (NULL: the conversation's own agent). */
-static ah_status stage(lua_State *L, ah_call *call, ah_lua_agent *a, ah_lua_agent *to, ah_text *by,
-                       ah_err *err)
+static ah_status stage(const staging *s, ah_err *err)
 {
-    ah_changes *tools = ah_lua_push_changes(L, &a->lua->mem);
-    ah_buf *text = ah_lua_push_buf(L, MAX_TEXT);
-    const ah_text *settings = to ? to->settings : a->handoffs.settings;
-    ah_status st =
-        to ? list_tools(&to->registry, tools, err) : add_all(tools, &a->handoffs.tools, err);
+    const ah_lua_handoffs *h = &s->agent->handoffs;
+    const ah_lua_agent *to = s->to;
+    ah_status st = h->active ? AH_OK : leave_home(s, err);
 
-    if (st == AH_OK && to && !put_system(to->transcript, text))
+    if (st == AH_OK)
+        st = to ? list_tools(&to->registry, s->tools, err) : add_all(s->tools, &h->tools, err);
+    if (st == AH_OK && to && !put_system(to->transcript, s->text))
         st = ah_err_nomem(err);
     if (st == AH_OK)
-        st = exchange_tools(&a->registry, tools, by, &call->changes, err);
+        st = exchange_tools(&s->agent->registry, s->tools, s->by, s->out, err);
     if (st == AH_OK)
-        st = exchange_text(L, a, to ? ah_buf_slice(text) : ah_text_slice(a->handoffs.text), by,
-                           &call->changes, err);
-    if (st == AH_OK)
-        st = ah_changes_settings(&call->changes, ah_text_slice(settings), err);
-    return st;
+        st = exchange_text(s, to ? ah_buf_slice(s->text) : ah_text_slice(h->text), err);
+    return st == AH_OK
+               ? ah_changes_settings(s->out, ah_text_slice(to ? to->settings : h->settings), err)
+               : st;
 }
 
 /* Returns why the agent cannot take over, or NULL. */
@@ -467,9 +464,9 @@ static int hand_over(lua_State *L)
     ah_call *call = ah_lua_check_call(L, 1);
     ah_lua_agent *to = lua_isnil(L, 2) ? NULL : luaL_checkudata(L, 2, AH_AGENT);
     ah_lua_agent *a = push_conversation(L, call);
-    const char *why = refusal(a, to);
+    const char *why = refusal(a, to), *state = luaL_checkstring(L, 4);
     int agent = lua_gettop(L);
-    ah_text *by;
+    staging s = {.agent = a, .to = to, .out = &call->changes};
     ah_status st;
     ah_err err;
 
@@ -477,14 +474,15 @@ static int hand_over(lua_State *L)
         ah_err_set(&err, AH_USAGE, "%s", why);
         return ah_lua_fail(L, &err);
     }
+    s.tools = ah_lua_push_changes(L, &a->lua->mem);
+    s.text = ah_lua_push_buf(L, MAX_TEXT);
+    s.now = ah_lua_push_buf(L, MAX_TEXT);
     ah_text_set(&a->handoffs.next_name, text_at(L, 3));
-    by = text_at(L, 5);
-    st = a->handoffs.active ? AH_OK : leave_home(L, a, &err);
+    s.by = text_at(L, 5);
+    st = stage(&s, &err);
+    ah_text_unref(s.by);
     if (st == AH_OK)
-        st = stage(L, call, a, to, by, &err);
-    ah_text_unref(by);
-    if (st == AH_OK)
-        st = ah_changes_state(&call->changes, STATE, ah_slice_of(luaL_checkstring(L, 4)), &err);
+        st = ah_changes_state(&call->changes, STATE, ah_slice_of(state), &err);
     if (st != AH_OK)
         return ah_lua_raise_err(L, &err);
     lua_pushvalue(L, 2);

@@ -14,10 +14,10 @@ typedef enum ah_change_kind {
     AH_CHANGE_NOTE,     /* text at the end of the conversation */
     AH_CHANGE_PROMPT,   /* another system text from here on */
     AH_CHANGE_STATE,    /* state that a strategy keeps from here on */
+    AH_CHANGE_SETTINGS, /* other settings from here on, for another agent that takes over */
     AH_CHANGE_SHOW,     /* the session shows a section in full from here on ... */
     AH_CHANGE_HIDE,     /* ... or as its summary */
     AH_CHANGE_PICK,     /* a tool by name: declared in full from here on (seed 004) */
-    AH_CHANGE_SETTINGS, /* other settings from here on, for another agent that takes over */
     AH_CHANGE_UNPICK    /* a tool by name: in brief again */
 } ah_change_kind;
 
