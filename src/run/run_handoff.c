@@ -15,10 +15,12 @@ static bool is_handoff(const ah_changes *c)
 void ah_run_hand_over(ah_run *run, const ah_call *call)
 {
     ah_handover to = {0};
-    ah_slice from = run->cfg.agent;
+    ah_text *from;
 
     if (!run->cfg.hand_over || !is_handoff(&call->changes))
         return;
+    /* Without memory the event lacks the name. */
+    from = run->cfg.agent.p ? ah_text_new(run->cfg.mem, run->cfg.agent) : NULL;
     run->cfg.hand_over(run->cfg.on_ud, call, &to);
     ah_adapter_ref(to.adapter);
     ah_adapter_unref(run->next_adapter);
@@ -27,9 +29,10 @@ void ah_run_hand_over(ah_run *run, const ah_call *call)
     run->cfg.active = to.hooks;
     run->cfg.output = to.output;
     run->cfg.agent = to.agent;
-    EMIT(run, AH_EVENT_HANDOFF, AH_F_STR("from", from.p ? from : ah_slice_of("")),
+    EMIT(run, AH_EVENT_HANDOFF, AH_F_STR("from", from ? ah_text_slice(from) : ah_slice_of("")),
          AH_F_STR("to", to.agent.p ? to.agent : ah_slice_of("")),
          AH_F_STR("name", ah_text_slice(call->slot->name)));
+    ah_text_unref(from);
 }
 
 void ah_run_take_adapter(ah_run *run)
