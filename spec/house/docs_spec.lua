@@ -196,6 +196,9 @@ local function flows(on)
   end
   run { model = ah.scripted { CALL, "done" }, tools = { echo_tool(mapping) }, on = on, "x" }
   run { model = ah.scripted {}, on = on, "x" }
+  run { model = ah.scripted { { calls = { { name = "handoff_to_other" } } } }, on = on, "x",
+    tools = { ah.handoff { to = ah.agent { name = "other", model = "demo/echo" }, when = "x" } } }
+  run { name = "named", model = "demo/echo", on = on, "x" }
   run { model = ah.scripted { '{"n":1}' }, on = on, "x", output = ah.schema { type = "object",
     properties = { n = { type = "integer" } } } }
   run { model = ah.scripted { CALL, "begun", "done" }, on = on, "x", tools = { ah.tool {
@@ -404,7 +407,7 @@ describe("docs/reference/lua.md", function()
   it("has the fields of replies, and of their usage and messages", function()
     local last = { text = "{}", usage = { cost = 1 } }
     local reply = ah.run { model = ah.scripted { CALL, last }, tools = { echo_tool() },
-      system = "s", output = { type = "object" }, "x" }
+      name = "n", system = "s", output = { type = "object" }, "x" }
     local source = markdown.read("src/lua/lua_reply.c"):match("reply_index(.+)")
     local there = {}
     for name in source:gmatch('strcmp%(key, "([^"]+)"%)') do
@@ -659,6 +662,7 @@ local IN_CODE = {
   ["one entry of the conversation"] = "src/model/transcript.c MAX_ENTRY",
   ["one request"] = "src/wire/lower.c MAX_BODY",
   ["background calls of an agent that are outstanding"] = "src/model/transcript.h AH_MAX_TICKETS",
+  ["handoffs in a run"] = "src/lua/lua_handoff.h AH_MAX_HANDOFFS",
   ["runs inside runs"] = "src/host/host.h AH_MAX_DEPTH",
   ["time at work, without a `timeout`"] = "src/host/host.h AH_WORK_MS",
   ["memory"] = "src/model/tool.h AH_TOOL_MEMORY",

@@ -21,8 +21,8 @@ return {
     { "gate", "call drift gate" },
     { "inject", "disclose expand inject pick" },
     { "strategies", "discover discover_replay found search" },
-    { "run", "background run run_exchange run_fallback run_learn run_output run_settings "
-      .. "run_state run_turn" },
+    { "run", "background run run_exchange run_fallback run_handoff run_learn run_output "
+      .. "run_settings run_state run_turn" },
   },
   lua = {
     prefix = "lua_",
@@ -43,8 +43,8 @@ return {
     -- the functions of scripts that a run calls
     { "hooks", "gate hooks inject moment policy search" },
     { "adapter", "adapter exchange fallback" },
-    { "agent", "agent agent_fields background book defaults direct discover keep post registry "
-      .. "resources run_options setup" },
+    { "agent", "agent agent_fields background book defaults direct discover handoff keep post "
+      .. "registry resources run_options setup" },
     -- objects made of agents: conversations that last, and asks
     { "conversation", "conversation definition" },
     { "ask", "approve ask front" },

@@ -934,6 +934,30 @@ flows["entities"] = {
   end,
 }
 
+flows["agents of agents"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local helper = ah.agent { name = "helper", log = function() end,
+      model = model(function() return "helped" end) }
+    local other = ah.agent { name = "other", system = "Other.", log = function() end,
+      model = model(function() return "done" end),
+      tools = { ah.tool { name = "look", description = "Looks.", handler = function() end } } }
+    s.agent = ah.agent { system = "First.", log = function() end,
+      model = calling({ call("helper", { request = "x" }), call "handoff_to_other" }, "done"),
+      tools = { helper:as_tool { description = "Helps.", keep_conversation = true },
+        ah.handoff { to = other, when = "Now." } } }
+    s.reply, s.err = s.agent:run("go")
+    s.fork = s.agent:fork()
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.reply.agent == "other", "active")
+      assert(s.agent:transcript():find("helped", 1, true), "helped")
+    end
+  end,
+}
+
 flows["conversations of one agent"] = {
   text = "done",
   attempt = function(s)

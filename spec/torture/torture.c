@@ -88,6 +88,7 @@ static const flow flows[] = {
     {"tools in brief", IN_SCRIPT, false},
     {"doubles of tools", IN_SCRIPT, false},
     {"a section is read", IN_SCRIPT, false},
+    {"agents of agents", IN_SCRIPT, false},
     {"conversations of one agent", IN_SCRIPT, false},
     {"a handler that asks for sections", IN_SCRIPT, false},
     {"a conversation that lasts", IN_SCRIPT, false},

@@ -9,6 +9,7 @@ struct ah_driver_run {
     ah_driver_run_fn done;
     void *ud;
     int depth;         /* 1: in no other run */
+    int deepest;       /* depth that no run within it may exceed */
     int64_t cancelled; /* when its cancellation was first seen; 0: not cancelled */
     bool told;         /* its end was reported */
     bool at_work;      /* an outer C call is serving its needs */
@@ -294,6 +295,20 @@ void ah_driver_run_wake(ah_driver_run *d)
 
 /* -- public functions ----------------------------------------------------------------- */
 
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* The smallest of the limits that hold for it: its own and those of the runs around it. */
+static int deepest_of(const ah_driver_run *d)
+{
+    int own = ah_run_cfg(d->run)->limits.max_nested;
+    int around = d->parent ? d->parent->deepest : AH_MAX_DEPTH;
+
+    return own > 0 ? smaller(around, d->depth + own - 1) : around;
+}
+
 ah_status ah_driver_run_new(ah_host *h, ah_run *run, ah_driver_run *parent, ah_driver_run_fn done,
                             void *ud, ah_driver_run **out, ah_err *err)
 {
@@ -306,6 +321,7 @@ ah_status ah_driver_run_new(ah_host *h, ah_run *run, ah_driver_run *parent, ah_d
     *d = (ah_driver_run){
         .host = h, .run = run, .parent = parent, .done = done, .ud = ud, .timer.fn = on_timer};
     d->depth = ah_driver_run_depth(parent) + 1;
+    d->deepest = deepest_of(d);
     ah_run_set_owner(run, d);
     ah_run_set_around(run, parent ? parent->run : NULL);
     d->job = (ah_job){.fn = pump, .of = d};
@@ -372,6 +388,11 @@ int64_t ah_driver_run_id(const ah_driver_run *d)
 int ah_driver_run_depth(const ah_driver_run *d)
 {
     return d ? d->depth : 0;
+}
+
+int ah_driver_run_deepest(const ah_driver_run *d)
+{
+    return d ? d->deepest : AH_MAX_DEPTH;
 }
 
 ah_driver_run *ah_driver_run_next(const ah_driver_run *d)

@@ -21,6 +21,9 @@ ah_run *ah_driver_run_run(const ah_driver_run *d);
 void *ah_driver_run_ud(const ah_driver_run *d, ah_driver_run_fn done);
 /* Returns the depth of the run: 1 + the number of runs around it; 0 for NULL. */
 int ah_driver_run_depth(const ah_driver_run *d);
+/* Returns the depth that runs within it may have at most, by the `max_nested` of this run and of
+ * those around it; AH_MAX_DEPTH for NULL. */
+int ah_driver_run_deepest(const ah_driver_run *d);
 /* The number of its run, unique in the host; 0 for NULL. */
 int64_t ah_driver_run_id(const ah_driver_run *d);
 /* The next driven run of the host; NULL: none. */

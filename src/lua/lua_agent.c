@@ -7,6 +7,7 @@
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_gate.h"
+#include "lua/lua_handoff.h"
 #include "lua/lua_image.h"
 #include "lua/lua_post.h"
 #include "lua/lua_reply.h"
@@ -127,6 +128,7 @@ ah_lua_agent *ah_lua_push_agent(lua_State *L)
     ah_lua_hooks_init(&a->hooks, a->lua);
     ah_lua_setup_init(a);
     ah_lua_background_init(a);
+    ah_changes_init(&a->handoffs.tools, &a->lua->mem);
     luaL_setmetatable(L, AH_AGENT);
     return a;
 }
@@ -200,6 +202,7 @@ void ah_lua_agent_close(ah_lua_agent *a)
     ah_lua_discovery_clear(&a->discovery);
     ah_lua_hooks_clear(&a->hooks);
     ah_lua_setup_clear(a);
+    ah_lua_handoffs_clear(a);
     ah_lua_unref(a->lua, &a->fronts);
     ah_budget_unref(a->budget);
     a->budget = NULL;
@@ -213,6 +216,7 @@ void ah_lua_agent_close(ah_lua_agent *a)
     ah_text_set(&a->settings, NULL);
     ah_text_set(&a->exempt, NULL);
     ah_text_set(&a->kept, NULL);
+    ah_text_set(&a->name, NULL);
     ah_drift_warnings_clear(&a->untold);
 }
 
@@ -331,6 +335,11 @@ static ah_status keep(void *ud, const ah_call *call, ah_overlay *o, ah_slice who
     const run *r = ud;
 
     return ah_lua_keep(r->agent->lua, r->resources, call, o, whole, path, err);
+}
+
+ah_lua_agent *ah_lua_agent_of_run(void *ud)
+{
+    return ((run *)ud)->agent;
 }
 
 ah_lua_agent *ah_lua_agent_of(const ah_driver_run *d)
@@ -473,6 +482,8 @@ static ah_status look_again(ah_lua_agent *a, ah_overlay *around, ah_err *err)
 
     if (a->closed) /* by a finalizer, since the run was requested */
         return ah_err_set(err, AH_USAGE, "the agent is closed");
+    if (a->handoffs.active) /* its text and tools are not its own now */
+        return AH_OK;
     a->looking = true;
     ah_changes_init(&c, &a->lua->mem);
     st = ah_prompt_fields_look(&a->prompt, a->transcript, &a->registry, around, &look, &c, err);
@@ -524,12 +535,14 @@ static void configure(ah_lua_agent *a, run *r, ah_driver_run *parent, const ah_o
                       ah_run_config *cfg)
 {
     ah_host *host = a->lua->host;
+    const ah_lua_agent *active = a->handoffs.active;
 
     *cfg = (ah_run_config){
         .mem = &a->lua->mem,
         .log = &a->observer.records,
         .secrets = &host->secrets,
         .id = ++host->last_run,
+        .agent = ah_text_slice(active ? a->handoffs.name : a->name),
         .parent = parent ? ah_run_cfg(ah_driver_run_run(parent))->id : 0,
         .adapter = a->adapter,
         .fallback = a->fallback.item,
@@ -553,7 +566,9 @@ static void configure(ah_lua_agent *a, run *r, ah_driver_run *parent, const ah_o
         .session = a->session,
         .prompt = a->prompt.binding,
         .disclosure = a->prompt.binding ? &a->prompt.disclosure : NULL,
-        .output = a->prompt.output,
+        .output = active ? active->prompt.output : a->prompt.output,
+        .active = active ? &active->hooks.core : NULL,
+        .hand_over = ah_lua_hand_over,
         .limits = a->limits,
         .deadline = ah_lua_agent_deadline(a, parent, around),
         .wall = ah_host_wall,
@@ -635,6 +650,7 @@ static ah_status begin(ah_lua_agent *a, run *r, ah_overlay *around, ah_err *err)
         return st;
     prepare_wire(a);
     a->hooks.calls = 0;
+    a->handoffs.n = 0;
     r->first = a->transcript->n;
     configure(a, r, parent, around, &cfg);
     if ((st = draw_on(a, parent, &cfg.spending, err)) != AH_OK ||

@@ -26,7 +26,10 @@ enum {
     AH_AGENT_DEFINITION, /* the fields with which agent:open begins other conversations */
     AH_AGENT_PARAMS,     /* the parameters that `setup` gets */
     AH_AGENT_BACKGROUND, /* a table that keeps the runs of background calls; nil: none yet */
-    AH_AGENT_VALUES = AH_AGENT_BACKGROUND
+    AH_AGENT_KEPT,       /* table: tool of agent:as_tool -> its conversation; nil: none */
+    AH_AGENT_ACTIVE,     /* agent that the conversation was handed to; nil: its own */
+    AH_AGENT_NEXT,       /* the same of a handoff whose call is not finished yet */
+    AH_AGENT_VALUES = AH_AGENT_NEXT
 };
 
 typedef struct ah_lua_run ah_lua_run; /* one run, in a userdata */
@@ -50,9 +53,23 @@ typedef struct ah_lua_setup {
     struct ah_setting_up *at_work; /* NULL: it is not running */
 } ah_lua_setup;
 
+/* Handoffs of a conversation (lua_handoff.h). */
+typedef struct ah_lua_handoffs {
+    struct ah_lua_agent *active, *next; /* the objects in the user values; NULL: its own */
+    const ah_call *call;                /* that hands over to `next`; only compared */
+    ah_text *name, *next_name;          /* of the agents; NULL: none, or its own */
+    int n;                              /* in the present run */
+    /* Its own parts while another agent is active. */
+    ah_changes tools;
+    ah_text *text;
+    ah_adapter *adapter;
+    ah_text *settings;
+} ah_lua_handoffs;
+
 /* An agent: a conversation and the settings of its runs. */
 typedef struct ah_lua_agent {
     ah_lua *lua;
+    ah_text *name; /* the field `name`; NULL: none */
     ah_adapter *adapter;
     ah_fallbacks fallback;
     ah_adapter *before; /* the adapter before agent:use, while `wire` borrows from it; else NULL */
@@ -65,6 +82,7 @@ typedef struct ah_lua_agent {
     ah_lua_discovery discovery;
     ah_lua_hooks hooks;
     ah_lua_setup setup;
+    ah_lua_handoffs handoffs;
     ah_budget *budget; /* NULL: no budget of its own */
     ah_transcript *transcript;
     ah_session *session; /* borrowed from the object in AH_AGENT_SESSION */
@@ -114,6 +132,7 @@ ah_status ah_lua_change_idle(ah_lua_agent *a, ah_inject_rules *rules, ah_changes
  * memory. */
 void ah_lua_add_front(lua_State *L, ah_lua_agent *a);
 /* Returns the agent of the run; NULL: the run has no agent. */
+ah_lua_agent *ah_lua_agent_of_run(void *ud); /* on_ud of the run's config */
 ah_lua_agent *ah_lua_agent_of(const ah_driver_run *d);
 /* Returns the program's agent that owns this run or the nearest run around it; NULL: none. */
 ah_agent *ah_lua_program_agent(const ah_driver_run *d);

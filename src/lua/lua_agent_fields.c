@@ -9,6 +9,7 @@
 #include "lua/lua_defaults.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
+#include "lua/lua_handoff.h"
 #include "lua/lua_host.h"
 #include "lua/lua_limits.h"
 #include "lua/lua_modules.h"
@@ -28,9 +29,28 @@
 enum {
     MAX_SETTINGS = 4 << 20,
     MAX_SYSTEM = 64 << 20,
+    MAX_NAME = 50,
     DEFAULT_ITERATIONS = 20,
     DEFAULT_RETRIES = 2
 };
+
+/* Reads `name`. Names of tools are made from it. */
+static void read_name(lua_State *L, ah_lua_agent *a)
+{
+    ah_slice name;
+    size_t n = 0;
+
+    if (!ah_lua_field_string(L, 1, "ah.run", "name", &name))
+        return;
+    while (n < name.n && strchr("abcdefghijklmnopqrstuvwxyz0123456789_-", name.p[n]) && name.p[n])
+        n++;
+    if (!n || n < name.n || n > MAX_NAME)
+        ah_lua_raise(L, AH_USAGE,
+                     "ah.run: field 'name' must be 1 to %d of a-z, 0-9, '_' and '-', found '%.60s'",
+                     MAX_NAME, name.p);
+    if (!(a->name = ah_text_new(&a->lua->mem, name)))
+        ah_lua_raise_nomem(L);
+}
 
 /* Checks all fields of the table at 1, and stores the values of rows that store. */
 static void read_fields(lua_State *L, const char *what, ah_lua_agent *a)
@@ -49,6 +69,7 @@ static void read_fields(lua_State *L, const char *what, ah_lua_agent *a)
     a->deadline = f.deadline;
     a->rules = f.rules;
     a->rules.on_drift = (ah_on_drift)(f.on_drift + 1);
+    read_name(L, a);
 }
 
 /* Reads `session`; without it the agent gets a session of its own. The agent is on top. */
@@ -496,6 +517,8 @@ static void read_tools(lua_State *L, int agent, ah_lua_agent *a)
     add_brought(L, a, "tools", was_not_withdrawn, c);
     ah_lua_strategies_describe(L, &a->strategies, &a->registry, c);
     fit(L, a, c);
+    if (ah_lua_is_handed_over(a))
+        ah_lua_handoffs_keep(L, a, c);
     add_pick_tools(L, a, c);
     ah_lua_declare(L, a, AH_CONFLICT_ERROR, c);
     later = ah_lua_push_changes(L, &a->lua->mem);

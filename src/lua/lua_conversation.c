@@ -8,6 +8,7 @@
 #include "lua/lua_definition.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
+#include "lua/lua_handoff.h"
 #include "lua/lua_now.h"
 #include "lua/lua_open.h"
 #include "lua/lua_registry.h"
@@ -129,7 +130,7 @@ static int load(lua_State *L)
     if (luaL_len(L, 1) > (lua_Integer)a->prompt.n_sections)
         return refuse_words(L);
     ah_lua_keep_definition(L);
-    return 1;
+    return ah_lua_handoffs_resume(L, a);
 }
 
 static void copy_fronts(lua_State *L, ah_lua_agent *a, const ah_lua_agent *from)
@@ -140,6 +141,35 @@ static void copy_fronts(lua_State *L, ah_lua_agent *a, const ah_lua_agent *from)
     for (lua_Integer i = 1, n = luaL_len(L, -1); i <= n; i++) {
         lua_geti(L, -1, i);
         ah_lua_add_front(L, a);
+    }
+    lua_pop(L, 1);
+}
+
+/* Pushes a fork of the agent on top (popped), by the method, which its object has. */
+static void push_fork(lua_State *L)
+{
+    lua_getfield(L, -1, "fork");
+    lua_insert(L, -2);
+    lua_call(L, 1, 1);
+}
+
+/* The fork at idx has forks of the conversations that tools of the agent at 1 keep. */
+static void fork_kept(lua_State *L, int idx)
+{
+    if (lua_getiuservalue(L, 1, AH_AGENT_KEPT) == LUA_TTABLE) {
+        luaL_checkstack(L, 8, "agent:fork");
+        lua_newtable(L);
+        for (lua_pushnil(L); lua_next(L, -3);) { /* -- kept copy tool conversation */
+            if (!ah_lua_to_agent(L, -1)->closed) {
+                push_fork(L);
+                lua_pushvalue(L, -2);
+                lua_insert(L, -2);
+                lua_rawset(L, -4);
+            } else {
+                lua_pop(L, 1);
+            }
+        }
+        lua_setiuservalue(L, idx, AH_AGENT_KEPT);
     }
     lua_pop(L, 1);
 }
@@ -162,6 +192,7 @@ static int agent_fork(lua_State *L)
     b->adapter = ah_adapter_ref(a->adapter);
     ah_lua_fallbacks_copy(&b->fallback, &a->fallback);
     b->settings = ah_text_ref(a->settings);
+    b->name = ah_text_ref(a->name);
     b->rules = a->rules;
     ah_drift_warnings_copy(&b->untold, &a->untold);
     b->limits = a->limits;
@@ -192,6 +223,8 @@ static int agent_fork(lua_State *L)
         lua_getiuservalue(L, 1, i);
         lua_setiuservalue(L, -2, i);
     }
+    fork_kept(L, lua_gettop(L));
+    ah_lua_handoffs_copy(L, b, a);
     return 1;
 }
 

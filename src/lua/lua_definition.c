@@ -6,6 +6,7 @@
 #include "lua/lua_agent.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
+#include "lua/lua_modules.h"
 #include "lua/lua_session.h"
 #include "lua/lua_setup.h"
 #include "lua/lua_options.h"
@@ -118,7 +119,7 @@ static void put_resources(lua_State *L, int given)
 /* -- fields: those of the agent at 1, overridden by those at 2 */
 static void push_merged(lua_State *L)
 {
-    static const char *const taken[] = {"params", "session", "messages", NULL};
+    static const char *const taken[] = {"params", "session", "messages", "output", NULL};
 
     lua_getiuservalue(L, 1, AH_AGENT_DEFINITION);
     push_fields(L, -1);
@@ -150,6 +151,11 @@ static const ah_option open_rows[] = {
      .kinds = AH_OPT_LIST,
      .type = "ah.Message[]",
      .doc = "in place of the definition's"},
+    {.name = "output",
+     .kinds = AH_OPT_ANY,
+     .is = "table, JSON text or schema",
+     .type = "table|string|ah.Schema",
+     .doc = "JSON Schema of the answers, in place of the definition's"},
     {0},
 };
 const ah_subject ah_subject_open = {.what = "agent:open",
@@ -188,10 +194,52 @@ int ah_lua_open_conversation(lua_State *L)
     return 1;
 }
 
+/* -- agents as tools --------------------------------------------------------------------------- */
+
+/* agent:as_tool { ... }: a tool whose calls run the agent, made by lua/agenthost/agents. */
+static int agent_as_tool(lua_State *L)
+{
+    const ah_lua_agent *a = ah_lua_check_agent(L);
+    ah_err err;
+
+    lua_settop(L, 2);
+    if (a->name)
+        lua_pushlstring(L, a->name->data, a->name->len);
+    else
+        lua_pushnil(L);
+    if (ah_lua_module(L, "agenthost.agents.as_tool", &err) != AH_OK)
+        return ah_lua_raise_err(L, &err);
+    lua_insert(L, 1);
+    lua_call(L, 3, 1);
+    return 1;
+}
+
+/* ah._kept(): the table of the conversations that tools of the present conversation keep; nil
+ * outside of a run's calls. */
+static int kept(lua_State *L)
+{
+    const ah_task *t = ah_lua_of(L)->running;
+
+    if (!t || !t->job.of || !ah_lua_agent_of(t->job.of))
+        return 0;
+    ah_lua_push_run(L, t->job.of);
+    lua_getiuservalue(L, -1, 1); /* -- run agent */
+    if (lua_getiuservalue(L, -1, AH_AGENT_KEPT) != LUA_TTABLE) {
+        lua_pop(L, 1);
+        lua_newtable(L);
+        lua_pushvalue(L, -1);
+        lua_setiuservalue(L, -3, AH_AGENT_KEPT);
+    }
+    return 1;
+}
+
 void ah_lua_open_definition(lua_State *L)
 {
-    static const luaL_Reg methods[] = {{"open", ah_lua_open_conversation}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {
+        {"open", ah_lua_open_conversation}, {"as_tool", agent_as_tool}, {NULL, NULL}};
 
+    lua_pushcfunction(L, kept);
+    lua_setfield(L, -2, "_kept");
     lua_pushcfunction(L, ah_lua_agent_open);
     lua_setfield(L, -2, "agent");
     ah_lua_agent_methods(L, methods);

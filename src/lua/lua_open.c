@@ -11,6 +11,7 @@
 #include "lua/lua_front.h"
 #include "lua/lua_fs.h"
 #include "lua/lua_gate.h"
+#include "lua/lua_handoff.h"
 #include "lua/lua_host.h"
 #include "lua/lua_image.h"
 #include "lua/lua_inject.h"
@@ -56,6 +57,7 @@ static const struct {
     {"yield", "agenthost.tasks.tasks", "yield"},
     {"channel", "agenthost.tasks.channel", "channel"},
     {"semaphore", "agenthost.tasks.channel", "semaphore"},
+    {"handoff", "agenthost.agents.handoff", "handoff"},
     {"builtin", "agenthost.tools.builtin", NULL},
     {"planning", "agenthost.tools.planning", "types"},
     {"planning_section", "agenthost.tools.planning", "section"},
@@ -132,59 +134,30 @@ static int all_fields(lua_State *L)
     return 2;
 }
 
+/* In this order: an opener may use functions that earlier ones have set. */
+static void (*const openers[])(lua_State *L) = {
+    ah_lua_open_value,      ah_lua_open_schema,     ah_lua_open_error,     ah_lua_open_log,
+    ah_lua_open_task,       ah_lua_open_spawn,      ah_lua_open_type,      ah_lua_open_session,
+    ah_lua_open_ctx,        ah_lua_open_tool,       ah_lua_open_section,   ah_lua_open_prompt,
+    ah_lua_open_models,     ah_lua_open_adapter,    ah_lua_open_later,     ah_lua_open_inject,
+    ah_lua_open_moment,     ah_lua_open_metrics,    ah_lua_open_search,    ah_lua_open_registry,
+    ah_lua_open_budget,     ah_lua_open_gate,       ah_lua_open_events,    ah_lua_open_agent,
+    ah_lua_open_front,      ah_lua_open_definition, ah_lua_open_handoff,   ah_lua_open_load,
+    ah_lua_open_background, ah_lua_open_entity,     ah_lua_open_discover,  ah_lua_open_http,
+    ah_lua_open_serve,      ah_lua_open_fs,         ah_lua_open_resources, ah_lua_open_embed,
+    ah_lua_open_builtin,    ah_lua_open_reader,     ah_lua_open_subjects,  ah_lua_open_file,
+    ah_lua_open_launch,     ah_lua_open_command,    ah_lua_open_outside,   ah_lua_open_process,
+    ah_lua_open_terminal,   ah_lua_open_image,      ah_lua_open_bytes,     ah_lua_open_yaml,
+    ah_lua_open_changes,
+};
+
 AH_API int luaopen_agenthost(lua_State *L)
 {
     ah_lua_host(L, &ah_mem_libc, NULL)->own_tool = ah_lua_own_tool;
     ah_lua_keep_globals(L);
     lua_newtable(L); /* -- ah */
-    ah_lua_open_value(L);
-    ah_lua_open_schema(L);
-    ah_lua_open_error(L);
-    ah_lua_open_log(L);
-    ah_lua_open_task(L);
-    ah_lua_open_spawn(L);
-    ah_lua_open_type(L);
-    ah_lua_open_session(L);
-    ah_lua_open_ctx(L);
-    ah_lua_open_tool(L);
-    ah_lua_open_section(L);
-    ah_lua_open_prompt(L);
-    ah_lua_open_models(L);
-    ah_lua_open_adapter(L);
-    ah_lua_open_later(L);
-    ah_lua_open_inject(L);
-    ah_lua_open_moment(L);
-    ah_lua_open_metrics(L);
-    ah_lua_open_search(L);
-    ah_lua_open_registry(L);
-    ah_lua_open_budget(L);
-    ah_lua_open_gate(L);
-    ah_lua_open_events(L);
-    ah_lua_open_agent(L);
-    ah_lua_open_front(L);
-    ah_lua_open_definition(L);
-    ah_lua_open_load(L);
-    ah_lua_open_background(L);
-    ah_lua_open_entity(L);
-    ah_lua_open_discover(L);
-    ah_lua_open_http(L);
-    ah_lua_open_serve(L);
-    ah_lua_open_fs(L);
-    ah_lua_open_resources(L);
-    ah_lua_open_embed(L);
-    ah_lua_open_builtin(L);
-    ah_lua_open_reader(L);
-    ah_lua_open_subjects(L);
-    ah_lua_open_file(L);
-    ah_lua_open_launch(L);
-    ah_lua_open_command(L);
-    ah_lua_open_outside(L);
-    ah_lua_open_process(L);
-    ah_lua_open_terminal(L);
-    ah_lua_open_image(L);
-    ah_lua_open_bytes(L);
-    ah_lua_open_yaml(L);
-    ah_lua_open_changes(L);
+    for (size_t i = 0; i < sizeof openers / sizeof *openers; i++)
+        openers[i](L);
     lua_pushcfunction(L, ah_lua_load_module_once); /* for modules that use other modules */
     lua_setfield(L, -2, "_module");
     lua_pushliteral(L, AH_VERSION);

@@ -15,6 +15,7 @@ typedef struct reply {
     size_t first, last; /* entries of the run */
     ah_text *text;
     ah_text *value; /* NULL: none */
+    ah_text *agent; /* name of the agent that has answered; NULL: none */
     ah_stop stop;
     int iterations, rounds;
     size_t tool_calls;
@@ -36,6 +37,8 @@ void ah_lua_push_reply(lua_State *L, const ah_run *run, ah_transcript *t, size_t
                  .usage = res.usage};
     luaL_setmetatable(L, REPLY);
     r->transcript = ah_transcript_ref(t);
+    if (ah_run_cfg(run)->agent.p && !(r->agent = ah_text_new(t->mem, ah_run_cfg(run)->agent)))
+        ah_lua_raise_nomem(L);
     if (!(r->text = ah_text_new(t->mem, res.text)) ||
         (res.value.p && !(r->value = ah_text_new(t->mem, res.value))))
         ah_lua_raise_nomem(L);
@@ -49,6 +52,7 @@ static int reply_gc(lua_State *L)
     r->transcript = NULL;
     ah_text_set(&r->text, NULL);
     ah_text_set(&r->value, NULL);
+    ah_text_set(&r->agent, NULL);
     return ah_lua_retire(L);
 }
 
@@ -241,19 +245,13 @@ static int push_value(lua_State *L, const reply *r)
 
 static int reply_index(lua_State *L)
 {
-    static const char *const known[] = {"text",
-                                        "value",
-                                        "messages",
-                                        "iterations",
-                                        "rounds",
-                                        "tool_calls",
-                                        "all_tool_calls",
-                                        "injected_tools",
-                                        "removed_tools",
-                                        "usage",
-                                        "stop",
-                                        "transcript",
-                                        NULL};
+    static const char *const known[] = {"text",           "value",
+                                        "agent",          "messages",
+                                        "iterations",     "rounds",
+                                        "tool_calls",     "all_tool_calls",
+                                        "injected_tools", "removed_tools",
+                                        "usage",          "stop",
+                                        "transcript",     NULL};
     const reply *r = luaL_checkudata(L, 1, REPLY);
     const char *key = luaL_checkstring(L, 2);
 
@@ -261,6 +259,8 @@ static int reply_index(lua_State *L)
         lua_pushlstring(L, r->text->data, r->text->len);
     else if (strcmp(key, "value") == 0)
         return push_value(L, r);
+    else if (strcmp(key, "agent") == 0)
+        lua_pushstring(L, r->agent ? r->agent->data : NULL);
     else if (strcmp(key, "messages") == 0)
         return push_messages(L, r);
     else if (strcmp(key, "usage") == 0)

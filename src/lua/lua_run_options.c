@@ -1,6 +1,7 @@
 /* The fields of ah.run and ah.agent, and of the tables in them that configure requests, as rows. */
 #include "lua/lua_run_options.h"
 
+#include "host/host.h"
 #include "lua/lua_options.h"
 
 /* -- http -------------------------------------------------------------------------------- */
@@ -169,6 +170,11 @@ static const ah_option run_rows[] = {
      .where = AH_IN_JSON,
      .doc = "`provider/model`, or an adapter such as that of `ah.scripted`; see "
             "[Models](run.md#models)"},
+    {.name = "name",
+     .kinds = AH_OPT_STRING,
+     .where = AH_IN_JSON,
+     .doc = "the agent's name, in events and in the tools that lead to it: 1 to 50 of `a-z`, "
+            "`0-9`, `_` and `-`"},
     {.name = "system", .kinds = AH_OPT_STRING, .where = AH_IN_JSON, .doc = "the system text"},
     {.name = "prompt",
      .kinds = AH_OPT_OBJECT,
@@ -321,6 +327,15 @@ static const ah_option run_rows[] = {
      .where = AH_IN_JSON,
      .doc = "most restarts of the model's session by injected tools, for a model that cannot take "
             "them otherwise"},
+    {.name = "max_nested",
+     .kinds = AH_OPT_INTEGER,
+     .least = 1,
+     .most = AH_MAX_DEPTH,
+     .otherwise = "8",
+     .to = AH_TO_INT(ah_run_fields, limits.max_nested),
+     .where = AH_IN_JSON,
+     .doc = "how deep runs may stand inside runs, this one included: 1 allows none within it. It "
+            "holds for all runs within; a smaller one of theirs holds, too"},
     {.name = "discover",
      .kinds = AH_OPT_ANY,
      .otherwise = "false",

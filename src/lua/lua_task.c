@@ -733,13 +733,29 @@ bool ah_lua_may_linger(lua_State *L)
     return h->running ? task_of(L) && lua_isyieldable(L) : !no_drive(L);
 }
 
+/* Raises if `max_nested` of the run around, or of one around that, allows no run within it. */
+static void check_depth(lua_State *L, const ah_driver_run *around)
+{
+    int most = ah_driver_run_deepest(around);
+
+    if (ah_driver_run_depth(around) < most)
+        return;
+    if (most == AH_MAX_DEPTH)
+        ah_lua_raise(L, AH_USAGE, "%s", TOO_DEEP);
+    ah_lua_raise(L, AH_USAGE,
+                 "runs inside runs are more than %d deep, which `max_nested` of a run around this "
+                 "call does not allow: do the work without another run, or raise max_nested (at "
+                 "most %d)",
+                 most, AH_MAX_DEPTH);
+}
+
 /* After ah_terminate a run ends when it begins, with an error that is returned. */
 void ah_lua_can_run(lua_State *L, bool waits)
 {
     ah_task *t = ah_lua_of(L)->running;
 
-    if (t && ah_driver_run_depth(t->job.of) >= AH_MAX_DEPTH)
-        ah_lua_raise(L, AH_USAGE, "%s", TOO_DEEP);
+    if (t)
+        check_depth(L, t->job.of);
     if (waits)
         check_wait(L);
 }

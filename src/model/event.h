@@ -28,6 +28,7 @@
     X(TOOLS_REMOVED, "tools_removed")                                                              \
     X(CACHE_BREAK, "cache_break")                                                                  \
     X(RETRY, "retry")                                                                              \
+    X(HANDOFF, "handoff")                                                                          \
     X(FALLBACK, "fallback")                                                                        \
     X(RATE_LIMIT, "rate_limit")                                                                    \
     X(WARNING, "warning")                                                                          \

@@ -30,15 +30,25 @@ typedef struct ah_run_limits {
     int retries;           /* retries per request */
     bool answer_on_max;    /* one last model call without tools instead of the error */
     bool throw_on_unknown; /* an unknown tool ends the run */
+    int max_nested;        /* runs inside runs, this one included; 0: no limit of its own */
     ah_on_empty on_empty;
     ah_loop_detector_rules loop; /* its list is borrowed until the run is freed */
 } ah_run_limits;
+
+/* The parts of another agent with which a run goes on. All are borrowed until the run is freed. */
+typedef struct ah_handover {
+    ah_adapter *adapter;
+    const struct ah_hooks *hooks; /* policies and guards beside the run's own; NULL: none */
+    const ah_schema *output;      /* NULL: any answer is allowed */
+    ah_slice agent;               /* name; .p NULL: none */
+} ah_handover;
 
 typedef struct ah_run_config {
     const ah_mem *mem;
     const ah_log *log;
     const ah_secrets *secrets;
     int64_t id, parent;  /* parent 0: none */
+    ah_slice agent;      /* the agent's name, borrowed; .p NULL: none */
     ah_adapter *adapter; /* referenced */
     /* Borrowed until the run is freed. Each takes over when the one before is overloaded or
      * unavailable (run_fallback.c). */
@@ -55,7 +65,10 @@ typedef struct ah_run_config {
     const struct ah_strategy *strategy; /* in the order in which they see each call */
     size_t n_strategies;
     const size_t *discovered; /* number of entities with an instance, for events; NULL: never any */
-    const struct ah_hooks *hooks;      /* NULL: none */
+    const struct ah_hooks *hooks;  /* NULL: none */
+    const struct ah_hooks *active; /* of the agent that has taken over; NULL: none */
+    /* Called when the call has handed the conversation over. Fills *to. */
+    void (*hand_over)(void *ud, const struct ah_call *call, ah_handover *to);
     const struct ah_hooks *host_hooks; /* the hooks of the host, for all of its runs; NULL: none */
     /* The run in which this one was started; its policies apply here too. NULL: none.
      * ah_run_set_around changes it. */

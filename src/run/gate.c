@@ -57,6 +57,7 @@ typedef struct levels {
     ah_run *next;
     ah_run *of; /* NULL: the host */
     const ah_hooks *hooks, *host;
+    const ah_hooks *own; /* of the run `of`, still to come behind those of its active agent */
 } levels;
 
 /* A call that is in no run has no levels. */
@@ -67,11 +68,17 @@ static levels levels_of(const ah_call *c)
 
 static bool next_level(levels *l)
 {
+    if (l->own) {
+        l->hooks = l->own;
+        l->own = NULL;
+        return true;
+    }
     while (l->next) {
         const ah_run_config *cfg = ah_run_cfg(l->next);
 
         l->of = l->next;
-        l->hooks = cfg->hooks;
+        l->hooks = cfg->active ? cfg->active : cfg->hooks;
+        l->own = cfg->active ? cfg->hooks : NULL;
         l->next = cfg->around;
         if (l->hooks)
             return true;

@@ -167,6 +167,7 @@ static ah_status make(ah_injection *in, ah_change *c, ah_err *err)
     case AH_CHANGE_NOTE:
     case AH_CHANGE_PROMPT:
     case AH_CHANGE_STATE:
+    case AH_CHANGE_SETTINGS:
     case AH_CHANGE_SHOW:
     case AH_CHANGE_HIDE:
         c->made = true;
@@ -267,6 +268,8 @@ static ah_status file_text(ah_injection *in, const ah_change *c, ah_err *err)
 {
     ah_slice text = ah_text_slice(c->text);
 
+    if (c->kind == AH_CHANGE_SETTINGS)
+        return file(in, AH_ENTRY_SETTINGS, ah_text_ref(c->text), err);
     if (c->kind == AH_CHANGE_STATE)
         return file(in, AH_ENTRY_STRATEGY, ah_text_ref(c->text), err);
     if (c->kind == AH_CHANGE_NOTE)

@@ -300,23 +300,30 @@ bool ah_run_check_failed(ah_run *run, const ah_err *err)
     return true;
 }
 
+static ah_status ask_guard(ah_run *run, const ah_hooks *h, ah_slice text, ah_slice value)
+{
+    return h && h->guard ? h->guard(h->ud, run, text, value, &run->result.err) : AH_OK;
+}
+
 /* True if the guards let the answer into the conversation. With `output`, they are asked only about
  * an answer that fits it, as any other is not final. */
 static bool pass_guards(ah_run *run)
 {
-    const ah_hooks *h = run->cfg.hooks;
+    const ah_hooks *h = run->cfg.hooks, *active = run->cfg.active;
     ah_slice text = ah_buf_slice(run->msg.text.len ? &run->msg.text : &run->msg.refusal),
              value = {0};
     ah_status st = AH_OK;
     ah_buf b;
 
-    if (!h || !h->guard)
+    if ((!h || !h->guard) && (!active || !active->guard))
         return true;
     ah_buf_init(&b, run->cfg.mem, AH_MAX_TEXT);
     if (run->cfg.output && ah_run_read_output(run, text, &b))
         value = ah_buf_slice(&b);
     if (value.p || !run->cfg.output)
-        st = h->guard(h->ud, run, text, value, &run->result.err);
+        st = ask_guard(run, h, text, value);
+    if (st == AH_OK && (value.p || !run->cfg.output))
+        st = ask_guard(run, active, text, value);
     ah_buf_clear(&b);
     if (st == AH_OK)
         return true;
@@ -426,8 +433,9 @@ static void tell_start(ah_run *run)
     const ah_adapter *a = run->cfg.adapter;
 
     run->started = true;
-    EMIT(run, AH_EVENT_START, AH_F_STR("provider", ah_text_slice(a->provider)),
-         AH_F_STR("model", ah_text_slice(a->model)));
+    EMIT_SOME(run, AH_EVENT_START, 2 + (size_t)(run->cfg.agent.p != NULL),
+              AH_F_STR("provider", ah_text_slice(a->provider)),
+              AH_F_STR("model", ah_text_slice(a->model)), AH_F_STR("agent", run->cfg.agent));
     if (run->cfg.untold)
         ah_drift_warnings_tell(run->cfg.untold, run);
 }
@@ -610,6 +618,7 @@ void ah_run_free(ah_run *run)
     ah_budgets_clear(&run->cfg.spending);
     ah_text_unref(run->value);
     ah_adapter_unref(run->cfg.adapter);
+    ah_adapter_unref(run->next_adapter);
     ah_transcript_unref(run->cfg.transcript);
     ah_session_unref(run->cfg.session);
     ah_anchor_unref(run->cfg.caller);

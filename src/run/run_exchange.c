@@ -93,6 +93,7 @@ void ah_run_start_exchange(ah_run *run)
 
     if (ah_run_must_end(run))
         return;
+    ah_run_take_adapter(run);
     if (ah_run_check_budget(run, false) != AH_OK || open_exchange(run) != AH_OK) {
         ah_run_fail(run);
         return;

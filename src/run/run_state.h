@@ -31,7 +31,8 @@ struct ah_run {
 
     ah_assembly msg;
     ah_reader *reader;
-    uint32_t exchange; /* id, 0: none */
+    ah_adapter *next_adapter; /* referenced: of the agent that has taken over; NULL: no change */
+    uint32_t exchange;        /* id, 0: none */
     int attempt;
     size_t fallbacks; /* how many of the config's fallbacks were used or skipped */
     int64_t retry_at;
@@ -44,6 +45,7 @@ struct ah_run {
     int unknown_in_row;
     ah_loop_detector loop;
 
+    bool handed_over; /* by a call of the present turn */
     bool started, cancel, last_round;
     bool shows; /* the content of the request at work is emitted */
     ah_restarts restarts;
@@ -115,6 +117,12 @@ ah_status ah_run_free_choice(ah_run *run, ah_err *err);
 /* run_fallback.c: goes on with the next adapter if the error in result.err allows it. Returns false
  * if the run must end with result.err, which may then be another error. */
 bool ah_run_fall_back(ah_run *run);
+
+/* run_handoff.c: if the call has handed the conversation over, and its changes are made, the run
+ * goes on with the parts of the other agent. */
+void ah_run_hand_over(ah_run *run, const ah_call *call);
+/* Before a request, changes to the adapter of the agent that has taken over. */
+void ah_run_take_adapter(ah_run *run);
 
 /* run_learn.c: a provider answered 400 to a request that declared or searched tools in its own way.
  * The request is made again in another way; what this shows is kept in the settings. */

@@ -134,8 +134,10 @@ static ah_status commit_call(ah_run *run, ah_call *c, bool fails, ah_err *err)
     keep_direct(run, c);
     if (c->content && c->warning)
         put_warning(run, c);
-    if (!c->ticket) /* else strategies see the result when it comes */
+    if (!c->ticket) { /* else strategies see the result when it comes */
         st = ah_inject_after(run, c, fails, err);
+        ah_run_hand_over(run, c);
+    }
     redact(run, c->content);
     redact(run, c->images);
     redact(run, c->value);
@@ -467,6 +469,13 @@ static void begin_call(ah_run *run, ah_call *c)
 
     if (c->state != AH_CALL_WAITING)
         return;
+    if (run->handed_over) {
+        ah_call_refuse(c,
+                       "Tool '%s' was not run: a call before it has handed the conversation over "
+                       "to another agent.",
+                       c->slot->name->data);
+        return;
+    }
     there = ah_inject_before(run, c);
     if (!c->refused && pass_loop_detector(run, c) && there &&
         ah_call_prepare(c, &who, run->now, run->cfg.deadline))
@@ -701,6 +710,7 @@ static void end_turn(ah_run *run)
     ah_run_commit(run);
     ah_turn_clear(run);
     run->state = RUN_NEXT;
+    run->handed_over = false;
     if (direct)
         ah_run_answer_direct(run, queued);
     else if (run->restarts.due || run->restarts.expanded)

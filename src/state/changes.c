@@ -110,6 +110,11 @@ ah_status ah_changes_state(ah_changes *c, const char *strategy, ah_slice state, 
     return st;
 }
 
+ah_status ah_changes_settings(ah_changes *c, ah_slice entry, ah_err *err)
+{
+    return put_text(c, AH_CHANGE_SETTINGS, entry, err);
+}
+
 ah_status ah_changes_show(ah_changes *c, ah_slice path, ah_err *err)
 {
     return put_text(c, AH_CHANGE_SHOW, path, err);

@@ -8,16 +8,17 @@
 #include "model/transcript.h"
 
 typedef enum ah_change_kind {
-    AH_CHANGE_ADD,     /* a tool; a taken name is a conflict */
-    AH_CHANGE_REPLACE, /* a tool, in place of one with its name, if any */
-    AH_CHANGE_REMOVE,  /* a tool, by name */
-    AH_CHANGE_NOTE,    /* text at the end of the conversation */
-    AH_CHANGE_PROMPT,  /* another system text from here on */
-    AH_CHANGE_STATE,   /* state that a strategy keeps from here on */
-    AH_CHANGE_SHOW,    /* the session shows a section in full from here on ... */
-    AH_CHANGE_HIDE,    /* ... or as its summary */
-    AH_CHANGE_PICK,    /* a tool by name: declared in full from here on (seed 004) */
-    AH_CHANGE_UNPICK   /* a tool by name: in brief again */
+    AH_CHANGE_ADD,      /* a tool; a taken name is a conflict */
+    AH_CHANGE_REPLACE,  /* a tool, in place of one with its name, if any */
+    AH_CHANGE_REMOVE,   /* a tool, by name */
+    AH_CHANGE_NOTE,     /* text at the end of the conversation */
+    AH_CHANGE_PROMPT,   /* another system text from here on */
+    AH_CHANGE_STATE,    /* state that a strategy keeps from here on */
+    AH_CHANGE_SETTINGS, /* other settings from here on, for another agent that takes over */
+    AH_CHANGE_SHOW,     /* the session shows a section in full from here on ... */
+    AH_CHANGE_HIDE,     /* ... or as its summary */
+    AH_CHANGE_PICK,     /* a tool by name: declared in full from here on (seed 004) */
+    AH_CHANGE_UNPICK    /* a tool by name: in brief again */
 } ah_change_kind;
 
 typedef struct ah_change {
@@ -59,6 +60,8 @@ ah_status ah_changes_prompt(ah_changes *c, ah_slice text, ah_text *by, ah_err *e
 ah_status ah_changes_state(ah_changes *c, const char *strategy, ah_slice state, ah_err *err);
 ah_status ah_changes_show(ah_changes *c, ah_slice path, ah_err *err);
 ah_status ah_changes_hide(ah_changes *c, ah_slice path, ah_err *err);
+/* entry: a settings entry, checked JSON. */
+ah_status ah_changes_settings(ah_changes *c, ah_slice entry, ah_err *err);
 ah_status ah_changes_pick(ah_changes *c, bool picked, ah_slice name, ah_err *err);
 
 /* Removes the additions whose tool is in the registry with an equal specification, and puts

@@ -21,6 +21,7 @@ local ah = {}
 ---| "content"
 ---| "retry"
 ---| "fallback"
+---| "handoff"
 ---| "rate_limit"
 ---| "map_progress"
 ---| "usage"
@@ -137,6 +138,9 @@ local ah = {}
 ---@class ah.Config: ah.Connection
 ---`provider/model`, or an adapter such as that of `ah.scripted`; see Models
 ---@field model? string|ah.Adapter
+---the agent's name, in events and in the tools that lead to it: 1 to 50 of `a-z`, `0-9`, `_` and
+---`-`
+---@field name? string
 ---@field system? string the system text
 ---made by `ah.prompt`: its text follows `system`, its tools follow `tools`; see prompts.md
 ---@field prompt? ah.Prompt
@@ -185,6 +189,9 @@ local ah = {}
 ---most restarts of the model's session by injected tools, for a model that cannot take them
 ---otherwise
 ---@field max_restarts? integer
+---how deep runs may stand inside runs, this one included: 1 allows none within it. It holds for all
+---runs within; a smaller one of theirs holds, too
+---@field max_nested? integer
 ---true: methods of returned entities become tools for the rest of the conversation; `{ keep = false
 ---}`: each run of an agent releases the entities at its end
 ---@field discover? boolean|ah.Discover
@@ -273,6 +280,7 @@ function ah.image(from) end
 
 ---@class ah.Reply tostring gives its text
 ---@field text string of the last answer
+---@field agent? string name of the agent that has answered
 ---@field value? any with `output`: the answer's JSON, checked, with defaults
 ---@field messages ah.Message[] the whole conversation so far
 ---@field iterations integer answers of the model in this run
@@ -297,7 +305,42 @@ function ah.image(from) end
 ---@field session? ah.Session in place of one of its own
 ---@field resources? table<string|ah.Type, any> beside the definition's
 ---@field messages? ah.Message[] in place of the definition's
+---@field output? table|string|ah.Schema JSON Schema of the answers, in place of the definition's
 -- end of ah.Open
+
+-- fields of ah.AsTool (make generate)
+---@class ah.AsTool
+---@field name? string of the tool, as for `ah.tool`
+---@field description string tells the outer model what the agent can do for it
+---@field input? table|ah.Type parameters of the tool, in short form
+---`function(args)`: makes the user's message from the arguments
+---@field text? fun(args: table): string|ah.Parts
+---true: the arguments are the parameters of the agent's prompt; `function(args)`: makes them
+---@field params? boolean|fun(args: table): table<string, any>
+---@field output? table|string|ah.Schema JSON Schema of the answer, whose value is then the result
+---true: all calls of an outer conversation continue one conversation
+---@field keep_conversation? boolean
+---@field parallel? boolean as for `ah.tool`
+---@field timeout? number seconds: limit of one call, as for `ah.tool`
+---@field max_result? integer as for `ah.tool`
+---@field full_description? string as for `ah.tool`
+---@field annotations? ah.Annotations as for `ah.tool`
+---@field version? string as for `ah.tool`
+---@field return_direct? boolean as for `ah.tool`
+-- end of ah.AsTool
+
+-- fields of ah.HandoffConfig (make generate)
+---@class ah.HandoffConfig
+---the agent that takes over; a function that returns it, for agents that hand over to each other
+---@field to ah.Agent|fun(): ah.Agent
+---@field when string tells the model when to hand over: 1 to 200 printable ASCII characters
+---@field name? string of the tool, as for `ah.tool`; with a function in `to`, it must be given
+-- end of ah.HandoffConfig
+
+---Returns a tool with which the model hands the conversation over to another agent.
+---@param config ah.HandoffConfig
+---@return ah.Tool
+function ah.handoff(config) end
 
 ---@class ah.Conversation the argument of `setup`
 ---@field id string
@@ -327,6 +370,7 @@ function ah.image(from) end
 ---@field save fun(self: ah.Agent, path: string): true?, ah.Error?
 ---@field fork fun(self: ah.Agent): ah.Agent
 ---@field open fun(self: ah.Agent, with?: ah.Open): ah.Agent?, ah.Error?
+---@field as_tool fun(self: ah.Agent, config: ah.AsTool): ah.Tool
 ---@field use fun(self: ah.Agent, model: string|ah.Adapter|ah.Use): ah.Agent?, ah.Error?
 ---@field on_ask fun(self: ah.Agent, front: ah.Front)
 ---@field respond fun(self: ah.Agent, id: string, value: any): true?, ah.Error?

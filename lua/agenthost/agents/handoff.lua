@@ -1,0 +1,145 @@
+--- ah.handoff: a tool with which the model lets another agent go on with the conversation, by the
+-- agent's system text, tools, model and policies. src/lua/lua_handoff.c stages the change.
+local ah = ...
+
+local raise = ah._raise
+
+local M = {}
+
+local read = ah._reader {
+  what = "ah.handoff", type = "ah.HandoffConfig", rows = {
+    { name = "to", kinds = "any", needed = true, is = "agent or function",
+      type = "ah.Agent|fun(): ah.Agent",
+      doc = "the agent that takes over; a function that returns it, for agents that hand over to "
+        .. "each other" },
+    { name = "when", kinds = "string", needed = true,
+      doc = "tells the model when to hand over: 1 to 200 printable ASCII characters" },
+    { name = "name", kinds = "string", otherwise = "`handoff_to_` and the agent's `name`",
+      doc = "of the tool, as for [`ah.tool`](tool.md#ahtool); with a function in `to`, it must be "
+        .. "given" },
+  },
+}
+
+-- The handoffs that lead to the agents of conversations, by agent.
+local paths = setmetatable({}, { __mode = "k" })
+
+-- The handoffs by their tools.
+local handoffs = setmetatable({}, { __mode = "k" })
+
+local function is_agent(value)
+  return type(value) == "userdata" and tostring(value):find "^agent " ~= nil
+end
+
+local function target(def)
+  local to = def.to
+  if type(to) == "function" then
+    to = to()
+  end
+  if not is_agent(to) then
+    return nil, ah.error { code = "usage",
+      message = ("%s: field 'to' must lead to an agent, found a %s"):format(def.name, type(to)) }
+  elseif tostring(to) == "agent (closed)" then
+    return nil, ah.error { code = "usage",
+      message = ("the agent of the tool '%s' is closed; go on without it"):format(def.name) }
+  end
+  return to
+end
+
+-- Returns the agent that takes over, opened for this conversation (false: the conversation's own),
+-- and the handoffs that lead to it.
+local function taker(def, to, ctx)
+  local own, active, output = ah._conversation(ctx)
+  if ah._same(active, to) then
+    return nil, ah.error { code = "usage",
+      message = "this agent is active already: go on without a handoff" }
+  elseif ah._same(own, to) then
+    return false, {}
+  end
+  local path = { table.unpack(paths[active] or {}) }
+  path[#path + 1] = def.name
+  local opened, err = to:open { session = ctx.session, output = output }
+  return opened, opened and path or err
+end
+
+local function hand_over(def, ctx)
+  local to, wrong = target(def)
+  if not to then
+    return nil, wrong
+  end
+  local opened, path = taker(def, to, ctx)
+  if opened == nil then
+    return nil, path
+  end
+  local name = ah._agent_name(to) or def.name
+  local state = ah.json.encode { agent = name, path = ah.array(path) }
+  local ok, err = ah._hand_over(ctx, opened or nil, name, state,
+    ah.json.encode { tool = def.name })
+  if not ok then
+    return nil, err
+  end
+  if opened then
+    paths[opened] = path
+  end
+  return ("The conversation is handed over to %s, with other instructions and tools."):format(name)
+end
+
+--- ah.handoff { to = agent, when = "...", name = "..." }: the tool.
+function M.handoff(t)
+  local def = read(t)
+  local name = def.name
+  if type(def.to) ~= "function" and not is_agent(def.to) then
+    raise(("ah.handoff: field 'to' must be an agent or a function that returns one, found a %s")
+      :format(type(def.to)))
+  end
+  if not name then
+    local of = is_agent(def.to) and ah._agent_name(def.to)
+    name = of and "handoff_to_" .. of
+      or raise("ah.handoff: field 'name' is missing: give it here, or to the agent "
+        .. "(ah.agent { name = ... })")
+  end
+  local handoff = { to = def.to, name = name }
+  local tool = ah.tool { name = name, description = def.when, handler = function(_, ctx)
+    return hand_over(handoff, ctx)
+  end }
+  handoffs[tool] = handoff
+  return tool
+end
+
+-- Returns the handoff of that name in a list of tools and lists.
+local function find(list, name)
+  for _, item in ipairs(type(list) == "table" and list or {}) do
+    local handoff = handoffs[item]
+    handoff = handoff and handoff.name == name and handoff or find(item, name)
+    if handoff then
+      return handoff
+    end
+  end
+end
+
+--- For ah.load: opens the agent that is active in a conversation, by the handoffs that led to it.
+function M.resume(agent, fields, session, output, state)
+  local to, err
+  local tools, path = fields.tools, state.path
+  for _, name in ipairs(path) do
+    local handoff = find(tools, name)
+    if not handoff then
+      return nil, ah.error { code = "usage",
+        message = ("cannot load: the conversation was handed over by the tool '%s', which is not "
+          .. "in `tools`: give it, as ah.handoff has made it"):format(name) }
+    end
+    to, err = target(handoff)
+    if not to then
+      return nil, err
+    end
+    tools = (ah._definition(to) or {}).tools
+  end
+  to, err = to:open { session = session, output = output }
+  if not to then
+    return nil, err
+  end
+  paths[to] = path
+  ah._resume(agent, to, state.agent)
+  return agent
+end
+
+return M
