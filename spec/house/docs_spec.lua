@@ -166,6 +166,11 @@ local function flows(on)
   run { model = "openai/m", base_url = s.url, tools = { echo_tool() }, on = on, "x" }
   run { model = ah.scripted { { fail = failing } }, retries = 0, fallback = { "demo/echo" },
     on = on, "x" }
+  local tight = ah.budget { output_tokens = 10, reserve = true }
+  ah.map({ 1, 2 }, function()
+    run { model = ah.scripted { { text = "a", usage = usage, delay = 0.01 } }, budget = tight,
+      options = { max_tokens = 6 }, on = on, "x" }
+  end, { concurrency = 2 })
   local nobody = { model = "openai/m", base_url = "http://127.0.0.1:1", on = on, "x" }
   nobody.retries = 0
   run(nobody)

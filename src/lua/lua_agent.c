@@ -572,12 +572,12 @@ static ah_status know_prices(const ah_lua_agent *a, const ah_budgets *s, ah_err 
     ah_status st = AH_OK;
 
     for (size_t i = 0; i < s->n && st == AH_OK; i++) {
-        st = ah_budget_knows(s->budget[i], ah_json_inside(model), a->adapter, err);
+        st = ah_budget_knows(s->draw[i].budget, ah_json_inside(model), a->adapter, err);
         for (size_t k = 0; k < a->fallback.n && st == AH_OK; k++) {
             const ah_adapter *f = a->fallback.item[k];
 
             snprintf(name, sizeof name, "%s/%s", f->provider->data, f->model->data);
-            st = ah_budget_knows(s->budget[i], ah_slice_of(name), f, err);
+            st = ah_budget_knows(s->draw[i].budget, ah_slice_of(name), f, err);
         }
     }
     return st;
@@ -586,11 +586,11 @@ static ah_status know_prices(const ah_lua_agent *a, const ah_budgets *s, ah_err 
 /* Collects in *s the budgets that a run uses: its own and those of the run around it. */
 static ah_status draw_on(const ah_lua_agent *a, ah_driver_run *parent, ah_budgets *s, ah_err *err)
 {
-    const ah_budgets *around = parent ? &ah_run_cfg(ah_driver_run_run(parent))->spending : NULL;
+    const ah_budgets *around = parent ? ah_run_spending(ah_driver_run_run(parent)) : NULL;
     ah_status st = ah_budgets_add(s, a->budget, err);
 
     for (size_t i = 0; around && i < around->n && st == AH_OK; i++)
-        st = ah_budgets_add(s, around->budget[i], err);
+        st = ah_budgets_add(s, around->draw[i].budget, err);
     return st == AH_OK ? know_prices(a, s, err) : st;
 }
 

@@ -28,6 +28,7 @@
     X(RETRY, "retry")                                                                              \
     X(FALLBACK, "fallback")                                                                        \
     X(RATE_LIMIT, "rate_limit")                                                                    \
+    X(QUEUED, "queued")                                                                            \
     X(WARNING, "warning")                                                                          \
     X(USAGE, "usage")                                                                              \
     X(DONE, "done")

@@ -8,6 +8,7 @@
 typedef enum run_state {
     RUN_PREPARING, /* what `setup` of the config began is at work */
     RUN_NEXT,
+    RUN_QUEUED, /* the request waits for room in a budget */
     RUN_EXCHANGING,
     RUN_BACKOFF,
     RUN_CALLING,
@@ -19,6 +20,7 @@ typedef enum run_state {
 struct ah_run {
     ah_run_config cfg; /* first: see ah_run_cfg */
     void *owner;
+    void (*wake)(void *owner); /* NULL: the run is served without being woken */
     run_state state;
     int64_t now, timer; /* timer: what the driver was asked for last; 0: nothing */
     uint32_t last_id;
@@ -32,6 +34,7 @@ struct ah_run {
     int attempt;
     size_t fallbacks; /* of the config that were taken or passed over */
     int64_t retry_at;
+    int64_t queued;  /* since when, loop clock */
     int64_t room_at; /* a limit of the provider is used up until then; 0: none is known */
 
     ah_call *call;
@@ -86,8 +89,10 @@ void ah_run_stop_exchange(ah_run *run);
 /* Counts what the answer cost, and closes it. */
 void ah_run_settle_exchange(ah_run *run);
 void ah_run_close_exchange(ah_run *run);
-/* As ah_budgets_check does; the phase of its error says whether before a request or after. */
-ah_status ah_run_check_budget(ah_run *run, bool over);
+/* AH_BUDGET where more was used than there is. */
+ah_status ah_run_check_budget(ah_run *run);
+/* True if a request that waits for room in a budget is to try again. */
+bool ah_run_has_turn(const ah_run *run);
 /* The answer so far was shown to a listener. */
 bool ah_run_has_shown(const ah_run *run);
 

@@ -74,6 +74,8 @@ typedef struct ah_adapter_vt {
      * calls. A message without such a part is left out: servers refuse it. NULL: the wire takes any
      * message. */
     bool (*stands)(const ah_wire *w, ah_slice data);
+    /* The most tokens of an answer that the head asks for. NULL: options.max_tokens. */
+    int64_t (*length)(const ah_wire *w);
     const char *tail;
     const char *tail_open; /* where `w->group` is not 0; NULL: the same */
 

@@ -73,6 +73,7 @@ struct ah_wire {
     size_t system_entry;
     size_t done;   /* entries lowered so far */
     size_t images; /* bytes of those in them, as they stand in the transcript */
+    bool pictured; /* they hold an image, by value or by address */
     /* The adapter's own, 0 and empty before the first entry. */
     int group;       /* which message is open at the body's end, for more blocks; 0: none */
     unsigned extras; /* what the body holds that the request must announce */
@@ -133,6 +134,15 @@ void ah_wire_search_here(ah_wire *w);
 ah_status ah_wire_update(ah_wire *w, ah_break *brk, size_t *entry, ah_err *err);
 /* The request body: slices valid until the next update. Returns how many. */
 size_t ah_wire_body(const ah_wire *w, ah_slice out[3]);
+
+/* Returns the most tokens that a provider can count as input of the request: a byte is at most one
+ * token, with tools or a schema AH_WIRE_UNSEEN more; with images the model's context window. -1: no
+ * bound is known. */
+int64_t ah_wire_most_input(const ah_wire *w);
+/* Returns the most tokens that its answer can have, as the request or what is known of the model
+ * says; -1: no bound is known. */
+int64_t ah_wire_most_output(const ah_wire *w);
+enum { AH_WIRE_UNSEEN = 1024 }; /* for instructions that a provider adds to tools and schemas */
 
 /* For adapters: the tools to be declared in the head, in order, and how many there are.
  *     for (size_t at = 0; (spec = ah_wire_tool(w, &at, &kind, &entry)).p;) */
