@@ -208,7 +208,7 @@ include spec/spec.mk fuzz/fuzz.mk bench/bench.mk tools/install.mk
 #: lint     check floors, sentences, luacheck, clang, clang-format; format rewrites C
 #: install  PREFIX, LIBDIR, DOCDIR, MANDIR, DESTDIR; uninstall undoes it; man makes the manual page
 # Each tool only if it is present; the floors and the form of comments and pages always.
-SOURCES = $(sort $(FORMATTED) $(wildcard *.md docs/*.md docs/*/*.md lua/*/*.lua lua/*/*/*.lua \
+SOURCES = $(sort $(FORMATTED) man/agenthost.1.scd $(wildcard *.md docs/*.md docs/*/*.md lua/*/*.lua lua/*/*/*.lua \
   lua/*/*/*/*.lua spec/*/*.lua examples/*.lua bench/*.lua tools/*.lua))
 lint:
 	@$(LUA) spec/support/floors.lua $(BUILD)

@@ -107,7 +107,7 @@ describe("the configuration", function()
       ["model = \"x"] = "config:1: the quotes around the value do not match",
       ["= x"] = "config:1: what stands before '=' is no name",
       ["model = a\27b"] = "config:1: the value holds a control character",
-      ["model = a\0b"] = "no text",
+      ["model = a\0b"] = "not text",
     } do
       local r = with(text, ECHO)
       assert.same({ 2, "" }, { r.code, r.out }, text)

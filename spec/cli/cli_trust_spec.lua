@@ -106,8 +106,8 @@ describe("sections", function()
       ["[providers.openai]\napi_key_env = sk-secret"] =
         ":2: providers.openai.api_key_env must be the name of a variable",
       ["[models]\nx = {\"like\""] = ":2: models.x must be a model, or a JSON object",
-      ["model = a\255b"] = ":1: it is no UTF-8",
-      ["[r\255n]"] = ":1: it is no UTF-8",
+      ["model = a\255b"] = ":1: it is not UTF-8",
+      ["[r\255n]"] = ":1: it is not UTF-8",
     } do
       user(text)
       local r = at(".", '"$A" config')
@@ -372,7 +372,7 @@ describe("agenthost trust", function()
     local r = trust()
     assert.equal(1, r.code)
     has(r.out, "(sends elsewhere)")
-    has(r.err, "nobody is there to ask")
+    has(r.err, "there is no terminal to ask on")
     assert.equal("nil\n", at("project", env_of "MINE").out)
     r = trust "--json"
     assert.equal(1, r.code)
@@ -466,7 +466,7 @@ describe("agenthost trust", function()
     assert.equal("", trust("--list").out)
     local r = at(".", '"$A" trust --remove project')
     assert.equal(1, r.code)
-    has(r.err, "is not trusted; agenthost trust --list tells which are")
+    has(r.err, "is not trusted; agenthost trust --list shows the trusted folders")
   end)
 
   it("keeps it for its owner alone, and several at once lose nothing", function()
@@ -514,7 +514,7 @@ describe("hostile files", function()
     refused("mkfifo agenthost.conf", "it is no regular file")
     refused("mkdir agenthost.conf", "it is no regular file")
     refused("head -c 1100000 /dev/zero | tr '\\0' '#' > agenthost.conf", "it is larger than 1 MiB")
-    refused("printf 'color = auto\\0' > agenthost.conf", "it is no text (it holds NUL)")
+    refused("printf 'color = auto\\0' > agenthost.conf", "it is not text (it has a NUL byte)")
   end)
 
   it("of the user are told, too; a link is the user's own", function()
@@ -556,12 +556,12 @@ describe("hostile files", function()
     for _, folder in ipairs { "project", "project/sub" } do
       local r = at(folder, '"$A" -e "print(1)"')
       assert.same({ 0, "1\n" }, { r.code, r.out })
-      has(r.err, "is left out, as its folder or the file is somebody else's; look at it")
+      has(r.err, "is left out, because its folder or the file belongs to another user; look at it")
       assert.is_false(configured(folder).project.mine)
     end
     conf "color = always\n[run]\nmax_iterations = 99\n"
     assert.equal("auto", settings("project").color.value)
-    has(at("project", '"$A" trust --yes').out, "belongs to somebody else")
+    has(at("project", '"$A" trust --yes').out, "belongs to another user")
     assert.equal("99", settings("project/sub")["run.max_iterations"].value)
     at(".", "chown 0 project; chown 65534 project/agenthost.conf")
     assert.is_true(configured().project.trusted)
@@ -606,7 +606,7 @@ describe("hostile files", function()
     write("trusted", line)
     at(".", ("rm %s; ln -s $PWD/trusted %s"):format(place, place))
     local r = at("project", '"$A" -e ""')
-    has(r.err, "(which folders are cannot be read: it is a symbolic link)")
+    has(r.err, "(the list of trusted folders cannot be read: it is a symbolic link)")
     assert.equal(2, at("project", '"$A" trust --yes').code)
     at(".", ("rm %s"):format(place))
     write("home/.local/state/agenthost/trusted", line)

@@ -38,7 +38,7 @@ after_each(command.tidy)
 
 describe("the command's programs", function()
   it("are in the binary alone", function()
-    local words = { "A server on this machine", "show who has a key",
+    local words = { "A server on this machine", "show which providers have a key",
       "package.loaded[\"agenthost.command\"] = {" }
     local function holds(file)
       local text, found = contents(BUILD .. "/" .. file), {}

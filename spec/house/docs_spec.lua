@@ -464,6 +464,8 @@ describe("docs/reference/lua.md", function()
       { model = ah.scripted { { fail = { message = "m", status = 400, code = "context_full",
         window = 1, used = 2 } } } },
       { model = ah.scripted { CALL, CALL, CALL, CALL, CALL, CALL } },
+      { model = ah.scripted { "a" }, options = { max_tokens = 9 },
+        budget = { output_tokens = 8, reserve = true } },
       { model = ah.scripted { CALL }, max_restarts = 0, tools = { echo_tool(function()
         error(ah.error { code = "visibility_expansion_required", message = "m",
           section_keys = { "a" } })

@@ -26,6 +26,37 @@ local function packages(command)
   return list
 end
 
+-- Returns the paths to which a page links, without headings.
+local function links(page)
+  local paths = {}
+  for target in markdown.prose(page):gmatch("%]%(([^)#:]+%.md)[^):]*%)") do
+    local path = page:gsub("[^/]*$", "") .. target
+    while path:find "[^/]+/%.%./" do
+      path = path:gsub("[^/]+/%.%./", "", 1)
+    end
+    paths[path] = true
+  end
+  return paths
+end
+
+-- The questions of newcomers, and a phrase of the page that answers each.
+local QUESTIONS = {
+  { "what do I install on my system", "docs/install.md", "libcurl4-openssl-dev" },
+  { "which models are there, and whence comes the key", "docs/reference/models.md", "_API_KEY" },
+  { "can I use a local model", "docs/how-to/local-model.md", "Ollama" },
+  { "what does it cost, and how do I limit that", "docs/how-to/money.md", "budget" },
+  { "how do I see what went wrong", "docs/how-to/errors.md", "agenthost check" },
+  { "how does a conversation last until tomorrow", "docs/how-to/save.md", ":save" },
+  { "how do I have several conversations", "docs/how-to/conversations.md", ":open" },
+  { "how does a person approve a call", "docs/how-to/approve.md", "approve" },
+  { "what if the context is full", "docs/how-to/full-context.md", "context_full" },
+  { "may I let it run commands", "docs/how-to/commands.md", "sandbox" },
+  { "how do I test a script without a key", "docs/how-to/test.md", "testing.model" },
+  { "how do I embed it in my program", "docs/reference/embedding.md", "ah_open" },
+  { "what does this error code mean", "docs/reference/errors.md", "deadline_exceeded" },
+  { "what does this word mean", "docs/terms.md", "transaction" },
+}
+
 local function shell(command)
   local pipe <close> = assert(io.popen(command))
   return pipe:read("a")
@@ -75,6 +106,21 @@ describe("README.md", function()
         assert(place == "" or markdown.anchors(path)[place],
           ("%s links to %s#%s"):format(page, target, place))
       end
+    end
+  end)
+
+  it("leads to the answers of newcomers' questions with two clicks at most", function()
+    local first, near = links("README.md"), {}
+    for page in pairs(first) do
+      near[page] = true
+      for second in pairs(links(page)) do
+        near[second] = true
+      end
+    end
+    for _, question in ipairs(QUESTIONS) do
+      local words, page, phrase = table.unpack(question)
+      assert.is_true(near[page], words)
+      assert.truthy(markdown.read(page):find(phrase, 1, true), words)
     end
   end)
 

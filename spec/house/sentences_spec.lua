@@ -32,9 +32,20 @@ describe("the form of comments and pages", function()
     assert.equal("3: 103 columns\n", (check(".md", "| " .. long .. " |\n\n" .. long .. " xy\n")))
   end)
 
+  it("has none of the words that hide their subject, and no long cells", function()
+    assert.equal("1: the word 'who'\n2: the word 'told'\n",
+      (check(".c", "/* For a caller who waits. */\nint a; /* set when told */\n")))
+    assert.equal("1: the word 'nobody'\n", (check(".md", "It is for nobody, or `nobody`.\n")))
+    assert.same({ "", 0 }, { check(".md", "The person who asks is told `at hand`.\n") })
+    local cell = ("x"):rep(200)
+    assert.same({ "", 0 }, { check(".md", "| a | " .. cell .. " |\n") })
+    assert.equal("1: a cell of 201 characters: at most 200\n",
+      (check(".md", "| a | " .. cell .. "y |\n")))
+  end)
+
   it("leaves code, strings, annotations and what goes on alone", function()
     local out, code = check(".lua", '---@field a? string\nlocal s = "What?" -- a word\n'
-      .. "-- It tells the caller\n-- What is there.\n")
+      .. "-- It shows the caller\n-- What is there.\n")
     assert.same({ "", 0 }, { out, code })
     assert.same({ "", 0 }, { check(".md", "```text\n" .. ("x "):rep(80) .. "\n```\n") })
   end)

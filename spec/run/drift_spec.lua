@@ -147,7 +147,7 @@ describe("a tool that is defined otherwise", function()
         tools = { pay { description = "Pays more." } } }
       assert.equal("Pays.", told(seen.requests[1], "pay").description, mode)
       assert.equal("Tool 'pay' was not run: its definition has changed since it was declared here "
-        .. "(description), so it may not do what you were told of it. Nothing was run.",
+        .. "(description), so it may not do what its description here says. Nothing was run.",
         seen.results[2], mode)
       assert.equal(before, ran, mode)
       assert.same({ "description" }, seen.events[1].changed, mode)

@@ -454,7 +454,7 @@ describe("a provider that searches", function()
         warned = e.message
       end } }, SCRIPT:gsub("return {", 'return { { status = 400, message = "no tool search" },'))
       assert.equal("It is paid.", assert(reply).text)
-      assert.truthy(warned:find("may not have tools searched in its own way", 1, true))
+      assert.truthy(warned:find("may not support searching tools", 1, true))
       assert.equal(4, #bodies)
       assert.equal("search_tools", names_of(bodies[2].tools))
       local settings = entries_of(reply, "settings")

@@ -119,10 +119,26 @@ local function why_not(path, floor, name)
 end
 
 local includes = {} -- of our headers
+local callers = {}  -- "base/err.h" -> { run = true, ["its module"] = true }
+
+-- Notes which floor includes the header: a name, "its floor" or "its module".
+local function note_caller(path, floor, header)
+  local theirs, file = header:match("^(%l+)/.*%.h$"), path:sub(#"src/" + 1)
+  if theirs then
+    local from, to = find_module(file), find_module(header)
+    callers[header] = callers[header] or {}
+    callers[header][theirs ~= floor and floor or from and from == to and "its module"
+      or from and to and from.name == to.name and "its module" or "its floor"] = true
+  end
+end
+
 local function check_line(path, floor, n, line)
   local name = line:match("^%s*#%s*include%s*[<\"]([^>\"]+)")
   if not name then
     return
+  end
+  if path:gsub("%.[ch]$", "") ~= "src/" .. name:gsub("%.h$", "") then
+    note_caller(path, floor, name)
   end
   if path:find "%.h$" then
     local from = path:sub(#"src/" + 1)
@@ -209,6 +225,36 @@ end
 for header in pairs(includes) do
   check_circle(header, "")
 end
+
+-- -- callers -----------------------------------------------------------------------------------
+
+-- The order in which the opening of a header names its callers.
+local CALLERS = { "its module", "its floor", "base", "schema", "model", "state", "prompt", "wire",
+  "run", "io", "host", "lua", "cli" }
+
+local MANY = 5 -- floors that are not named one by one
+
+local function found_callers(header)
+  local list, found = {}, callers[header] or {}
+  found["its module"] = found["its module"] and not found["its floor"]
+  for _, name in ipairs(CALLERS) do
+    list[#list + 1] = found[name] and name or nil
+  end
+  local own = list[1] and list[1]:find "^its" and 1 or 0
+  if #list - own >= MANY then
+    list = own == 1 and { list[1], "floors above" } or { "floors above" }
+  end
+  return table.concat(list, ", ")
+end
+
+each("find src -name '*.h'", function(path)
+  local file <close> = assert(io.open(path))
+  local opening = file:read("a"):match("^/%*(.-)%*/"):gsub("%s*\n %*%s*", " ")
+  local said, found = opening:match("Callers: ([%l, ]+)%.$"), found_callers(path:sub(#"src/" + 1))
+  if (said or opening:match "Callers: ([%l, ]+)%.%s*$") ~= found then
+    fault(path, 1, ("the opening comment must end with 'Callers: %s.'"):format(found))
+  end
+end)
 
 -- -- symbols -----------------------------------------------------------------------------------
 

@@ -97,7 +97,7 @@ static const char *flow_agent(ah_host *host, bool exact)
     return NULL;
 }
 
-/* Memory may fail at any step: the end of a run is told all the same. */
+/* Memory may fail at any step: the end of a run is reported all the same. */
 static const char *await(ah_host *host, int agents)
 {
     int done = 0;

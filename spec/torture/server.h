@@ -120,7 +120,7 @@ static const char response_call[] =
 /* A request in the making. */
 typedef struct connection {
     size_t len;
-    bool limited; /* it was told to wait */
+    bool limited; /* it was asked to wait */
     char data[REQUEST + 1];
 } connection;
 

@@ -227,7 +227,7 @@ static struct {
     atomic_llong ms;
 } now;
 
-static const char *doing = "nothing"; /* the point at work, for those who find that it ends badly */
+static const char *doing = "nothing"; /* the point at work, for the report of a crash */
 
 static void say_doing(const char *how)
 {
@@ -517,7 +517,7 @@ static void live(torture *t, const point *p)
 }
 
 /* Without memory for an address libcurl asks its resolver's thread for it, which gives back
- * what is its own when it ends, if nobody waits for it any more. */
+ * what is its own when it ends, if nothing waits for it any more. */
 static long blocks_left(const point *p, long before)
 {
     static const struct timespec ms = {0, 1000000};

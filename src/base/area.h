@@ -2,7 +2,7 @@
  * again while more text is printed above them. The module writes nothing itself: it appends the
  * bytes for the terminal to a buffer. It breaks rows itself and ends each with a line end, so
  * the terminal's own way of wrapping does not matter. The area owns a buffer for its text; lack
- * of memory shows in the buffers. */
+ * of memory shows in the buffers. Callers: lua. */
 #ifndef AH_BASE_AREA_H
 #define AH_BASE_AREA_H
 

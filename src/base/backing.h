@@ -1,7 +1,8 @@
 /* The interface between the agents' file tree (state/fs.h) and the stores that keep its files:
  * memory and overlays in state, folders of the machine in io. A store implements `ah_fs_store`,
  * which reads and takes lists of changes; edits, walks and searches are built on it in
- * state/fs.h. path.c checks paths as text. A store is reference-counted (ah_fs.refs). */
+ * state/fs.h. path.c checks paths as text. A store is reference-counted (ah_fs.refs).
+ * Callers: its floor, state, io. */
 #ifndef AH_BASE_BACKING_H
 #define AH_BASE_BACKING_H
 

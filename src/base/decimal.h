@@ -1,6 +1,6 @@
 /* Decimals: compares and writes JSON's number literals by their digits, without the rounding of
  * a double. Literals may have any length and any exponent. Nothing allocates, and the time is
- * proportional to the digits. There is no arithmetic. */
+ * proportional to the digits. There is no arithmetic. Callers: its floor, schema. */
 #ifndef AH_BASE_DECIMAL_H
 #define AH_BASE_DECIMAL_H
 

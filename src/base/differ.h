@@ -1,6 +1,6 @@
 /* Finds the first difference of two JSON texts, in the order of the text: its place as a JSON
  * pointer, and the value of each text there. For messages that show a change. The values are
- * slices of the given texts. */
+ * slices of the given texts. Callers: host. */
 #ifndef AH_BASE_DIFFER_H
 #define AH_BASE_DIFFER_H
 

@@ -1,5 +1,5 @@
 /* Keeps the beginning and the end of a stream of any length, in two buffers of fixed limits that
- * it owns. */
+ * it owns. Callers: lua. */
 #ifndef AH_BASE_ENDS_H
 #define AH_BASE_ENDS_H
 

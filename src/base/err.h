@@ -1,5 +1,6 @@
 /* Errors: a status as the return value, and an ah_err with the message. The struct holds the
- * message itself, so an error needs no memory, lack of memory included. */
+ * message itself, so an error needs no memory, lack of memory included.
+ * Callers: its floor, wire, io, lua. */
 #ifndef AH_BASE_ERR_H
 #define AH_BASE_ERR_H
 

@@ -1,5 +1,6 @@
 /* Makes excerpts of text from outside (servers, proxies, programs) for error messages and log
- * lines: always one short line. Of an HTML page it takes the title and the first visible text. */
+ * lines: always one short line. Of an HTML page it takes the title and the first visible text.
+ * Callers: wire, lua. */
 #ifndef AH_BASE_EXCERPT_H
 #define AH_BASE_EXCERPT_H
 

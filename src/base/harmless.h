@@ -1,4 +1,4 @@
-/* Makes text from outside harmless for a terminal: no part of it is a command. */
+/* Makes text from outside harmless for a terminal: no part of it is a command. Callers: lua. */
 #ifndef AH_BASE_HARMLESS_H
 #define AH_BASE_HARMLESS_H
 

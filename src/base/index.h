@@ -1,6 +1,6 @@
 /* A hash index of names over an array: open addressing, positions only. The caller owns the
  * array and its names; the index owns its cells. Names are never removed from the index: the
- * caller marks the item in the array. */
+ * caller marks the item in the array. Callers: floors above. */
 #ifndef AH_BASE_INDEX_H
 #define AH_BASE_INDEX_H
 

@@ -6,7 +6,8 @@
  * Where RFC 8259 leaves a choice: one value with white space around it, no byte order mark;
  * depth is limited; duplicate keys (compared unescaped) are errors; NUL is refused in keys and
  * kept in strings; lone surrogates and malformed UTF-8 (overlong forms and surrogates too) are
- * errors; numbers have any length, and are integers if they fit int64. */
+ * errors; numbers have any length, and are integers if they fit int64.
+ * Callers: its floor, floors above. */
 #ifndef AH_BASE_JSON_H
 #define AH_BASE_JSON_H
 

@@ -1,6 +1,6 @@
 /* The characters of JSON text, shared by json*.c and secret.c: classes, skipping, UTF-8, and
  * reading strings byte by byte without unescaping them into memory. The functions are small and
- * hot, therefore inline. None reports an error. */
+ * hot, therefore inline. None reports an error. Callers: its floor. */
 #ifndef AH_BASE_JSON_CHARS_H
 #define AH_BASE_JSON_CHARS_H
 

@@ -1,7 +1,7 @@
 /* Decodes keys from the bytes of a terminal: UTF-8, the sequences of xterm, VT and the Linux
  * console, those of kitty's keyboard protocol, and bracketed pastes. Bytes may be cut anywhere.
  * It keeps AH_KEYS_HELD bytes of a sequence, and a paste up to a given limit, in a buffer that
- * it owns. It has no clock: its caller reports when nothing came for a time. */
+ * it owns. It has no clock: its caller reports when nothing came for a time. Callers: lua. */
 #ifndef AH_BASE_KEYS_H
 #define AH_BASE_KEYS_H
 

@@ -4,7 +4,7 @@
  *
  * A build with AH_LENT (make check-asan) makes ASan find each breach: lent bytes are a copy that
  * the next call out frees, pinned bytes a copy that ah_unpin frees. In all other builds this
- * costs nothing. */
+ * costs nothing. Callers: model, io, host, lua. */
 #ifndef AH_BASE_LENT_H
 #define AH_BASE_LENT_H
 

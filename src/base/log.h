@@ -1,5 +1,5 @@
 /* The logger: passes records with a level and a message to a function of the host. It owns
- * nothing. Secrets are removed first. */
+ * nothing. Secrets are removed first. Callers: prompt, run, host. */
 #ifndef AH_BASE_LOG_H
 #define AH_BASE_LOG_H
 

@@ -1,6 +1,6 @@
 /* Memory: every allocation of the core goes through an ah_mem of the host. The contract is that
  * of realloc: size 0 frees and returns NULL, and a failure leaves the old block alone. The size
- * of the old block is not passed. */
+ * of the old block is not passed. Callers: its floor. */
 #ifndef AH_BASE_MEM_H
 #define AH_BASE_MEM_H
 

@@ -1,5 +1,5 @@
 /* Finds the nearest of some names, for "did you mean". It allocates nothing; the best name is
- * the slice that was offered. */
+ * the slice that was offered. Callers: floors above. */
 #ifndef AH_BASE_NEAR_H
 #define AH_BASE_NEAR_H
 

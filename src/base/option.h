@@ -1,6 +1,6 @@
 /* Options as data: each table of named fields that a user writes is a subject with one row per
  * field. Its reader, its type annotation and its table in the docs come from these rows, which
- * are static. */
+ * are static. Callers: lua. */
 #ifndef AH_BASE_OPTION_H
 #define AH_BASE_OPTION_H
 

@@ -1,5 +1,5 @@
 /* Regular expressions of schemas: the only use of PCRE2, which may be missing. An expression
- * owns its compiled form. */
+ * owns its compiled form. Callers: its floor, schema, state. */
 #ifndef AH_BASE_PATTERN_H
 #define AH_BASE_PATTERN_H
 

@@ -1,5 +1,5 @@
 /* A request over HTTP as data: the bytes to send, and its limits. io/http.h sends it and has the
- * default limits. */
+ * default limits. Callers: wire, io. */
 #ifndef AH_BASE_REQUEST_H
 #define AH_BASE_REQUEST_H
 

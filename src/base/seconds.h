@@ -1,4 +1,5 @@
-/* Converts seconds, the unit of users and servers, to milliseconds, the unit of the clocks. */
+/* Converts seconds, the unit of users and servers, to milliseconds, the unit of the clocks.
+ * Callers: wire, io, lua. */
 #ifndef AH_BASE_SECONDS_H
 #define AH_BASE_SECONDS_H
 

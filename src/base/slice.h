@@ -1,4 +1,5 @@
-/* A slice: borrowed bytes. May contain NUL; never a format string. */
+/* A slice: borrowed bytes. May contain NUL; never a format string.
+ * Callers: its floor, floors above. */
 #ifndef AH_BASE_SLICE_H
 #define AH_BASE_SLICE_H
 

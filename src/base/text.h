@@ -1,5 +1,5 @@
 /* Immutable, reference-counted text: arguments, results, schemas, entries. One thread at a time
- * uses a host, so the counts are plain integers. */
+ * uses a host, so the counts are plain integers. Callers: its floor, schema, state, io. */
 #ifndef AH_BASE_TEXT_H
 #define AH_BASE_TEXT_H
 

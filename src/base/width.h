@@ -1,5 +1,5 @@
 /* Columns that a terminal uses for a text: wide characters, marks, joined emoji. Terminals
- * differ for new characters; this follows Unicode, as most of them do. */
+ * differ for new characters; this follows Unicode, as most of them do. Callers: its floor, lua. */
 #ifndef AH_BASE_WIDTH_H
 #define AH_BASE_WIDTH_H
 

@@ -1,5 +1,5 @@
 /* Made by tools/width_table.lua from the Unicode Character Database 15.0.0: ranges of
- * characters, in their order. */
+ * characters, in their order. Callers: its floor. */
 #ifndef AH_BASE_WIDTH_TABLE_H
 #define AH_BASE_WIDTH_TABLE_H
 

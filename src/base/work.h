@@ -3,7 +3,7 @@
  * The rule: a computation that may take more time than in proportion to its input counts its
  * steps in an ah_work, with a bounded amount of work between two checks. A step is about 0.1
  * microseconds. The limit in steps is equal on every machine; only the caller knows the time,
- * and ends the work with an ah_interrupt. */
+ * and ends the work with an ah_interrupt. Callers: its floor, schema, io. */
 #ifndef AH_BASE_WORK_H
 #define AH_BASE_WORK_H
 

@@ -1,5 +1,5 @@
 /* Converts scalars of YAML 1.2's core schema (10.3.2) to JSON. Forms that only YAML 1.1 has are
- * strings: yes and no, 0777, 1_000, 12:30:45, dates. */
+ * strings: yes and no, 0777, 1_000, 12:30:45, dates. Callers: io. */
 #ifndef AH_BASE_YAML_SCALAR_H
 #define AH_BASE_YAML_SCALAR_H
 

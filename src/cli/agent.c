@@ -1,4 +1,4 @@
-/* On the public header: a returned agent is found by its name, and a conversation of it is opened
+/* Uses the public header only: finds a returned agent by its name and opens a conversation of it,
  * as any program would. */
 #include "cli/agent.h"
 
@@ -46,13 +46,13 @@ bool ah_agent_idle(ah_host *host)
     return ah_counter(host, "agenthost.runs") == 0;
 }
 
-/* A word of its own, or at the end of one: that can only err on the side of the script. */
+/* Also matches parts of other words: an error here can only favour the script. */
 static bool mentions_words(const char *text)
 {
     return strstr(text, "...") || strstr(text, "arg");
 }
 
-/* True, too, where it cannot be read again. */
+/* True also if the file cannot be read again. */
 static bool file_mentions_words(FILE *f)
 {
     ah_bytes text;

@@ -1,5 +1,5 @@
-/* Lets the agent that a successful script returned answer the words of the command line; and finds
- * scripts that began no run and ignored their words. */
+/* Answers the words of the command line with the agent that a successful script returned, and
+ * detects scripts that began no run and ignored their words. Keeps no state. Callers: its floor. */
 #ifndef AH_CLI_AGENT_H
 #define AH_CLI_AGENT_H
 
@@ -13,12 +13,12 @@ bool ah_agent_returned(ah_host *host);
 /* Appends the words after the script's name, separated by spaces, and a NUL. */
 void ah_agent_words(const ah_options *o, ah_bytes *out);
 /* Begins a conversation of the returned agent with the words, waits for the answer and prints it to
- * `out` (NULL: prints nothing). If it fails, ah_errmsg says why. */
+ * `out` (NULL: prints nothing). On failure, ah_errmsg has the reason. */
 ah_status ah_agent_answer(ah_host *host, const char *words, FILE *out);
 
 /* True if no run was begun in the host. */
 bool ah_agent_idle(ah_host *host);
-/* True if the script can have seen its words: its text has `...` or `arg` in it, or cannot be read
+/* True if the script may use its words: its text contains `...` or `arg`, or cannot be read
  * again. */
 bool ah_agent_reads_words(const ah_options *o);
 

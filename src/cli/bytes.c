@@ -17,7 +17,7 @@ void ah_bytes_clear(ah_bytes *b)
     *b = (ah_bytes){.max = b->max};
 }
 
-/* Room for n more bytes, where there can be so many. */
+/* Reserves n more bytes; false if that is impossible. */
 static bool reserve(ah_bytes *b, size_t n)
 {
     size_t room = b->room ? b->room : LEAST_ROOM;

@@ -1,5 +1,5 @@
-/* A growing text, with a maximum. After a failure (no memory, or too long) nothing more is
- * added. */
+/* A growing text with a maximum size, which owns its memory. After a failure (no memory, or too
+ * long) nothing more is added. Callers: its floor. */
 #ifndef AH_CLI_BYTES_H
 #define AH_CLI_BYTES_H
 

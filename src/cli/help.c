@@ -1,4 +1,4 @@
-/* The whole text is lua/agenthost/command/usage.lua. */
+/* lua/agenthost/command/usage.lua has the full text. */
 #include "cli/help.h"
 
 #include "cli/options.h"

@@ -1,4 +1,5 @@
-/* A short text of agenthost --help, for when no Lua state can be made for the full text. */
+/* Prints a short form of agenthost --help, used if no Lua state can be made for the full text.
+ * Callers: its floor. */
 #ifndef AH_CLI_HELP_H
 #define AH_CLI_HELP_H
 

@@ -1,4 +1,4 @@
-/* Puts the strings together. */
+/* Builds the list of strings for the program. */
 #include "cli/line.h"
 
 #include <stdio.h>

@@ -1,17 +1,18 @@
-/* The command line as the programs get it: the path of the configuration, the flags of running a
- * script, the words. The program is lua/agenthost/command/line.lua. */
+/* The command line as passed to the programs: the path of the settings file, the flags of running a
+ * script, the words. The program is lua/agenthost/command/line.lua. All strings are borrowed.
+ * Callers: its floor. */
 #ifndef AH_CLI_LINE_H
 #define AH_CLI_LINE_H
 
 #include "agenthost.h"
 
 typedef struct ah_line {
-    const char *settings; /* "": there can be none */
-    int argc;             /* without our own name */
+    const char *settings; /* "": there is no file */
+    int argc;             /* without the command's own name */
     char **argv;
 } ah_line;
 
-/* Calls a member of the program with these strings and the line; as ah_program_call. */
+/* Calls a member of the program with these strings and the line; returns as ah_program_call. */
 ah_status ah_line_call(ah_host *host, const char *member, int argc, const char *const *argv,
                        const ah_line *line);
 

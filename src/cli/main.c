@@ -1,10 +1,9 @@
-/* The command `agenthost`: reads the command line and the settings, runs one script in one
- * host (or what a command asks for), and turns how that ended into messages and an exit
- * code. Nothing of agents is known here; what this file does, any program can do with
- * agenthost.h.
+/* The command `agenthost`: reads the command line and the settings, runs one script in one host (or
+ * a command), and turns the result into messages and an exit code. It uses only agenthost.h, as any
+ * program can.
  *
- * Exit codes: 0 ok, 1 script failed, 2 usage, 3 provider or network, 4 a limit,
- * 130 SIGINT, 143 SIGTERM. os.exit in a script has its own way. */
+ * Exit codes: 0 ok, 1 script failed, 2 usage, 3 provider or network, 4 a limit, 130 SIGINT, 143
+ * SIGTERM. os.exit in a script sets its own. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +22,7 @@
 #include "cli/signals.h"
 #include "cli/terminal.h"
 
-/* All of one run of the command. */
+/* Everything about one run of the command. */
 typedef struct session {
     ah_terminal terminal;
     ah_options options;
@@ -31,9 +30,9 @@ typedef struct session {
     ah_settings settings;
     ah_report report;
     ah_log_level level;
-    ah_host *programs; /* the command's own; NULL: none was needed yet */
+    ah_host *programs; /* host of the command's programs; NULL: not needed yet */
     ah_program_door door;
-    bool reported; /* programs and people were told how it ended */
+    bool reported; /* the end was reported */
 } session;
 
 enum {
@@ -48,7 +47,7 @@ enum {
 
 #define TRY "agenthost -e 'print(ah.run { model = \"demo/echo\", \"Hello\" })'"
 
-enum { MAX_CODE = 8 << 20 }; /* bytes of -e: more than a system lets through */
+enum { MAX_CODE = 8 << 20 }; /* limit of -e in bytes, above that of systems */
 
 static int exit_of(ah_status st)
 {
@@ -91,7 +90,7 @@ static bool given(const session *s, ah_option_id id)
 
 /* -- programs -------------------------------------------------------------------------------- */
 
-/* A host for the command's programs, opened when one is first needed. */
+/* Opens the host of the command's programs when it is first needed. */
 static ah_status programs_of(session *s, ah_host **out)
 {
     ah_config cfg = {.size = sizeof cfg,
@@ -114,7 +113,7 @@ static ah_host *program_host(void *ud)
     return programs_of(ud, &host) == AH_OK ? host : NULL;
 }
 
-/* The command or option that was meant; NULL: none is near. */
+/* The command or option that the word may mean; NULL: none is similar. */
 static const char *near_word(session *s, const char *word)
 {
     const ah_line none = {.settings = ""};
@@ -126,14 +125,14 @@ static const char *near_word(session *s, const char *word)
     return near && *near ? near : NULL;
 }
 
-/* -- how it ended -------------------------------------------------------------------------- */
+/* -- reporting the end --------------------------------------------------------------------- */
 
 static bool is_quiet(const session *s)
 {
     return s->level >= AH_LOG_ERROR;
 }
 
-/* Once: at the end, or from inside os.exit. */
+/* Reports the end once: at the end, or from inside os.exit. */
 static void report(session *s, const char *code, const char *message)
 {
     ah_ending e = {code, message};
@@ -152,7 +151,7 @@ static void report(session *s, const char *code, const char *message)
     }
 }
 
-/* For people and for programs. */
+/* Reports an error to people and to programs; returns the exit code. */
 static int fail(session *s, int exit, const char *code, const char *message)
 {
     ah_terminal_error(&s->terminal, message);
@@ -204,13 +203,13 @@ static int explain(session *s, ah_status st, const ah_host *host)
     return fail(s, exit_of(st), ah_status_name(ah_signals_caught() ? AH_CANCELLED : st), words);
 }
 
-/* -- while it works ------------------------------------------------------------------------ */
+/* -- during the run ------------------------------------------------------------------------ */
 
 static void on_event(void *ud, const ah_event *event)
 {
     session *s = ud;
 
-    if (s->reported) /* what the end of the host settles */
+    if (s->reported) /* runs settle while the host is closed */
         return;
     ah_terminal_erase(&s->terminal);
     ah_report_event(&s->report, event);
@@ -227,7 +226,7 @@ static int on_idle(void *ud, int timeout_ms)
     return ah_report_progress(&s->report, &s->terminal, timeout_ms);
 }
 
-/* A program that reads --json is told in any case; the exit code is the script's own. */
+/* A reader of --json always gets a report; the exit code is the script's. */
 static void on_leaving(void *ud, int code)
 {
     session *s = ud;
@@ -237,7 +236,7 @@ static void on_leaving(void *ud, int code)
     report(s, code ? "internal" : "ok", code ? words : "");
 }
 
-/* The watcher of a script's run: without functions if nothing of it would be printed. */
+/* The watcher of a script's run, without functions if none of them would print. */
 static ah_watcher watcher_of(session *s)
 {
     bool machine = given(s, AH_OPTION_JSON) || given(s, AH_OPTION_JSONL);
@@ -251,7 +250,7 @@ static ah_watcher watcher_of(session *s)
     return w;
 }
 
-/* For a script, or for a command that stands apart. */
+/* Opens the host of a script, or of a command that needs its own. */
 static ah_status open_host(session *s, bool script, ah_host **out)
 {
     ah_config cfg = {.size = sizeof cfg,
@@ -272,7 +271,7 @@ static ah_status open_host(session *s, bool script, ah_host **out)
 
 /* -- running a script ------------------------------------------------------------------------ */
 
-/* On one line with the code, so that its lines count from 1. */
+/* Puts the code on the same line, so that its lines count from 1. */
 static ah_status run_code(const session *s, ah_host *host)
 {
     const ah_options *o = &s->options;
@@ -288,7 +287,7 @@ static ah_status run_code(const session *s, ah_host *host)
     return st;
 }
 
-/* The script as messages name it. */
+/* The script's name in messages. */
 static const char *name_of(const ah_options *o)
 {
     return o->eval ? "-e" : strcmp(o->script, "-") == 0 ? "the script" : o->script;
@@ -306,7 +305,7 @@ static int no_words(session *s)
     return fail(s, EXIT_USAGE, "usage", text);
 }
 
-/* The returned agent answers the words behind the script. */
+/* Lets the returned agent answer the words after the script. */
 static int answer(session *s, ah_host *host)
 {
     bool machine = given(s, AH_OPTION_JSON) || given(s, AH_OPTION_JSONL);
@@ -328,7 +327,7 @@ static int answer(session *s, ah_host *host)
     return EXIT_OK;
 }
 
-/* A script that began no run and printed nothing may have been meant to do something. */
+/* Warns about a script that began no run and printed nothing. */
 static int did_nothing(session *s)
 {
     const ah_options *o = &s->options;
@@ -362,7 +361,7 @@ static int run_in(session *s, ah_host *host)
     if (st == AH_OK && !ah_agent_returned(host))
         st = ah_join(host);
     if (st != AH_OK &&
-        !ah_signals_reader_gone()) /* the script did not fail: the reader of its output has gone */
+        !ah_signals_reader_gone()) /* the script did not fail: the reader of its output is gone */
         return explain(s, st, host);
     if (ah_signals_ending())
         report(s, "cancelled", "interrupted");
@@ -374,7 +373,7 @@ static int run_in(session *s, ah_host *host)
     return EXIT_OK;
 }
 
-/* Gives the host what the settings say of models and runs. Where that is wrong: the exit code, else
+/* Gives the host the settings of models and runs. Returns the exit code if they are invalid, else
  * 0. */
 static int settle(session *s, ah_host *host)
 {
@@ -402,7 +401,8 @@ static int run(session *s)
         return cannot_open(s, o->script, code);
     if (o->replay && (code = ah_unreadable(o->replay)))
         return cannot_replay(s, o->replay, code);
-    if (machine && (st = programs_of(s, &host)) != AH_OK) /* a script may leave nothing for it */
+    /* Made early, since a script may leave no memory for it. */
+    if (machine && (st = programs_of(s, &host)) != AH_OK)
         return cannot_start(s, st);
     if ((st = open_host(s, true, &host)) != AH_OK)
         return cannot_start(s, st);
@@ -416,14 +416,14 @@ static int run(session *s)
 
 /* -- commands ------------------------------------------------------------------------------- */
 
-/* Reads what the program returned: the exit code, a line end and, if any, words for people. Returns
+/* Reads what the program returned: the exit code, a line end and, if any, an error text. Returns
  * the exit code. */
 static int end_command(session *s, ah_host *host, ah_status st)
 {
     const char *said, *words;
     int code;
 
-    if (ah_signals_caught()) /* whatever was found until then */
+    if (ah_signals_caught()) /* the result so far does not count */
         return EXIT_SCRIPT;
     if (ah_signals_reader_gone())
         return EXIT_OK;
@@ -446,7 +446,7 @@ static ah_status call_command(session *s, ah_host *host, const char *member, con
     return ah_line_call(host, member, word ? 2 : 1, argv, &s->line);
 }
 
-/* Reports in another Lua state what the program's `run` has found in a script's state. */
+/* Reports what the program's `run` has found in a script's state, in another Lua state. */
 static int tell_found(session *s, const char *found)
 {
     ah_host *host;
@@ -485,8 +485,8 @@ static int run_apart(session *s)
     return code;
 }
 
-/* In the host of the programs, which is opened anew where it was to log less or more than the line
- * says. */
+/* Runs the program in the host of the programs, which is opened again if it has another log level
+ * than the line asks for. */
 static int run_here(session *s)
 {
     ah_host *host;
@@ -520,9 +520,9 @@ static int run_command(session *s)
     return s->settings.is_apart ? run_apart(s) : run_here(s);
 }
 
-/* -- lines ---------------------------------------------------------------------------------- */
+/* -- command lines -------------------------------------------------------------------------- */
 
-/* With -v: all lines of ah_about, the first of which is this one. */
+/* Prints the version; with -v, all lines of ah_about, of which it is the first. */
 static int show_version(session *s)
 {
     ah_host *host = NULL;
@@ -539,7 +539,7 @@ static int show_version(session *s)
     return EXIT_OK;
 }
 
-/* A line that makes no sense is for people alone. */
+/* An invalid command line is reported to people only. */
 static int refuse(session *s, const char *text)
 {
     ah_terminal_error(&s->terminal, text);
@@ -555,7 +555,7 @@ static void heed_settings(session *s)
 }
 
 /* Calls `member` of the program, which reads the command line, and takes the settings that it
- * returns. AH_OK also if s->settings.fault says what is wrong. */
+ * returns. AH_OK also if s->settings.fault has an error. */
 static ah_status read_line(session *s, const char *member)
 {
     ah_host *host;
@@ -589,7 +589,7 @@ static int serve_script(session *s)
     return run(s);
 }
 
-/* A line that is not the plain run of a script. */
+/* Serves a line that is not the plain run of a script. */
 static int serve_line(session *s)
 {
     ah_status st = read_line(s, "read");
@@ -631,7 +631,7 @@ static int serve(session *s, int argc, char **argv)
     return code;
 }
 
-/* An answer that did not get out is a failure, but for a reader who had enough. */
+/* Output that could not be written is a failure, unless its reader is gone. */
 static int finish(session *s, int code)
 {
     int lost = ah_terminal_finish(&s->terminal);

@@ -1,5 +1,5 @@
-/* Looks in the script's folder for a name near the one that was given. It reads names only, and
- * sees no more than a bounded number of them. */
+/* Searches the script's folder for a name similar to the given one. It reads names only, and a
+ * limited number of them. */
 #include "cli/missing.h"
 
 #include <dirent.h>
@@ -12,8 +12,8 @@
 #include "cli/bytes.h"
 
 enum {
-    MAX_ENTRIES = 10000, /* of a folder that are compared */
-    MAX_NAMES = 4 << 20, /* bytes of these */
+    MAX_ENTRIES = 10000, /* entries of a folder that are compared */
+    MAX_NAMES = 4 << 20, /* bytes of their names */
     MAX_PATH = 512
 };
 
@@ -28,7 +28,7 @@ int ah_unreadable(const char *path)
     return S_ISDIR(st.st_mode) ? EISDIR : 0;
 }
 
-/* The names of a folder, a line each. */
+/* Lists the names of a folder, one per line. */
 static void list_names(DIR *dir, ah_bytes *out)
 {
     struct dirent *entry;
@@ -42,7 +42,7 @@ static void list_names(DIR *dir, ah_bytes *out)
     ah_bytes_char(out, '\0');
 }
 
-/* The file in the path's folder whose name is nearest; "" where none is near. */
+/* The file in the path's folder with the most similar name; "" if none is similar. */
 static void near_file(const char *path, const ah_program_door *programs, char out[MAX_PATH])
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *near = NULL;

@@ -1,4 +1,4 @@
-/* Advice in the message that a script cannot be opened. */
+/* Advice for the error that a script cannot be opened. Keeps no state. Callers: its floor. */
 #ifndef AH_CLI_MISSING_H
 #define AH_CLI_MISSING_H
 
@@ -11,7 +11,8 @@
 int ah_unreadable(const char *path);
 
 /* Writes one line of advice into `out`: `near` (the command or option that may be meant; NULL:
- * none), the same name with .lua, the nearest file of the folder, or what may be given at all. */
+ * none), the same name with .lua, the nearest file name in the folder, or what can be given at
+ * all. */
 void ah_advise(const char *path, const char *near, const ah_program_door *programs, char *out,
                size_t size);
 

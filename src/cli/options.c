@@ -1,41 +1,42 @@
-/* Letters without a value can be joined; a value follows "=" (names), or is the rest of the word
- * (letters), or the next word. The program reads by the same rules. */
+/* Letters without a value can be joined. A value follows "=" (names), or is the rest of the word
+ * (letters), or the next word. The program uses the same rules. */
 #include "cli/options.h"
 
 #include <string.h>
 
 #include "cli/programs.h"
 
-/* `any`: the value may be empty, or begin with a dash. `once`: a second file or script must not be
- * dropped in silence; of other values the last counts. `common`: every command takes it. */
+/* `any`: the value may be empty, or begin with a dash. `once`: a second one is an error, since a
+ * file or script must not be dropped silently; of other values the last counts. `common`: every
+ * command takes it. */
 const ah_option_row ah_option_table[AH_OPTIONS] = {
     [AH_OPTION_EVAL] = {'e', "eval", "CODE", NULL, "any once",
                         "run CODE, in which `ah` is the library"},
     [AH_OPTION_MODEL] = {0, "model", "NAME", NULL, "",
                          "use this model (provider/model), whatever the script names"},
     [AH_OPTION_ENV_FILE] = {0, "env-file", "FILE", NULL, "once",
-                            "set variables from lines NAME=VALUE where they are not set"},
+                            "set variables from lines NAME=VALUE, unless they are set"},
     [AH_OPTION_JSON] = {0, "json", NULL, NULL, "",
                         "print one JSON object: reply or error, tools, faults"},
     [AH_OPTION_JSONL] = {0, "jsonl", NULL, NULL, "",
                          "print each event as a line of JSON, as it happens"},
     [AH_OPTION_RECORD] = {0, "record", "FILE", NULL, "once",
-                          "keep what providers are sent and answer, without keys"},
+                          "save requests and responses of providers, without keys"},
     [AH_OPTION_REPLAY] = {0, "replay", "FILE", NULL, "once",
-                          "take the answers from such a file: no network, no key"},
+                          "take the responses from such a file: no network, no key"},
     [AH_OPTION_COLOR] = {0, "color", "WHEN", "auto always never", "common",
                          "colour messages: auto, always or never"},
-    [AH_OPTION_QUIET] = {'q', "quiet", NULL, NULL, "common", "say errors only, show no progress"},
+    [AH_OPTION_QUIET] = {'q', "quiet", NULL, NULL, "common", "print errors only, no progress"},
     [AH_OPTION_VERBOSE] = {'v', "verbose", NULL, NULL, "common",
-                           "say more: -v a line for each call, -vv every detail"},
+                           "print more: -v a line for each call, -vv every detail"},
     [AH_OPTION_HELP] = {'h', "help", NULL, NULL, "common",
-                        "show this text; of a command where one stands before it"},
+                        "show this text, or the help of the command before it"},
     [AH_OPTION_VERSION] = {'V', "version", NULL, NULL, "",
-                           "show the version; with -v libraries and features too"},
+                           "show the version; with -v also libraries and features"},
     [AH_OPTION_END] = {0, "", NULL, NULL, "common", "end the options: the next word is the script"},
 };
 
-/* The words of the command line that are still to be read. */
+/* The unread words of the command line. */
 typedef struct words {
     int left;
     char **at;
@@ -71,7 +72,7 @@ static ah_option_id by_letter(char letter)
     return (ah_option_id)i;
 }
 
-/* -v counts up from where it is, so that -q -v is info, as -v is. */
+/* -v increases the current level, so that -q -v is info, like -v. */
 static ah_log_level louder(ah_log_level level)
 {
     return level > AH_LOG_INFO ? AH_LOG_INFO : AH_LOG_DEBUG;
@@ -135,7 +136,7 @@ static bool fits(const ah_option_row *opt, const char *value)
     return !opt->words || is_word(opt->words, value);
 }
 
-/* False where the option is none, or not to be taken so. */
+/* False if the option is unknown or invalid. */
 static bool set(ah_options *o, words *w, ah_option_id id, const char *value)
 {
     const ah_option_row *opt = &ah_option_table[id];
@@ -183,9 +184,9 @@ static bool read_options(ah_options *o, words *w)
     return true;
 }
 
-/* -- the whole --------------------------------------------------------------------------- */
+/* -- the command line -------------------------------------------------------------------- */
 
-/* True if the word may be the name of a command, which the programs know. */
+/* True if the word may be a command, which the programs decide. */
 static bool is_program(const char *word)
 {
     const ah_program *p = ah_programs;
@@ -201,7 +202,7 @@ bool ah_options_parse(ah_options *o, int argc, char **argv)
     bool fine, named;
 
     *o = (ah_options){.log_level = AH_LOG_WARNING};
-    take(&w); /* our own name */
+    take(&w); /* the command's own name */
     fine = read_options(o, &w);
     named = !o->eval && !ah_options_given(o, AH_OPTION_END);
     if (fine && named && w.left > 0 && strcmp(w.at[0], "version") == 0) {

@@ -1,7 +1,6 @@
-/* The command line, as far as it is read without Lua: a script that is run, its flags and its
- * words. What a line of another kind wants, and the words for one that makes no sense, are said by
- * a program (lua/agenthost/command/line.lua). Nothing here prints, opens a file or ends the
- * process. */
+/* The part of the command line that is read without Lua: a script to run, its flags and its words.
+ * A program (lua/agenthost/command/line.lua) handles all other lines, and the errors. Nothing here
+ * prints, opens a file or ends the process; strings are borrowed from argv. Callers: its floor. */
 #ifndef AH_CLI_OPTIONS_H
 #define AH_CLI_OPTIONS_H
 
@@ -30,10 +29,10 @@ typedef enum ah_option_id {
 /* The form of a row of lua/agenthost/command/flags.lua. */
 typedef struct ah_option_row {
     char letter;        /* 0: none */
-    const char *name;   /* without its dashes */
-    const char *value;  /* what it wants; NULL: nothing */
-    const char *words;  /* the values there are, blanks between; NULL: any */
-    const char *traits; /* "any once common" */
+    const char *name;   /* without dashes */
+    const char *value;  /* name of its value; NULL: it takes none */
+    const char *words;  /* allowed values, separated by blanks; NULL: any */
+    const char *traits; /* for example "any once common" */
     const char *doc;
 } ah_option_row;
 
@@ -41,17 +40,17 @@ extern const ah_option_row ah_option_table[AH_OPTIONS];
 
 /* Strings are borrowed from argv. */
 typedef struct ah_options {
-    unsigned given; /* bits of the ah_option_ids that were there */
+    unsigned given; /* bits of the ah_option_ids that were given */
     bool ended;     /* no option follows */
     ah_log_level log_level;
     const char *model;    /* NULL: the script decides */
-    const char *eval;     /* a script's text, in place of a script */
+    const char *eval;     /* text of a script, in place of a file */
     const char *env_file; /* NULL: none */
-    const char *record;   /* HTTP exchanges go there; NULL: nowhere */
-    const char *replay;   /* and come from there; NULL: from the network */
-    const char *color;    /* "auto", "always", "never"; NULL: not said */
-    const char *script;   /* a path or "-"; NULL: none was said */
-    int argc;             /* what stands behind the script belongs to it */
+    const char *record;   /* file for recording HTTP exchanges; NULL: none */
+    const char *replay;   /* file for replaying them; NULL: the network is used */
+    const char *color;    /* "auto", "always", "never"; NULL: not given */
+    const char *script;   /* a path or "-"; NULL: none given */
+    int argc;             /* the words after the script, which belong to it */
     char **argv;
 } ah_options;
 
@@ -60,8 +59,8 @@ static inline bool ah_options_given(const ah_options *o, ah_option_id id)
     return (o->given >> id & 1) != 0;
 }
 
-/* True if the line is to run a script or to show the version, and makes sense. Else `o` has what
- * was read of it, and the program knows more: as it does of one whose `script` may be the name of a
+/* True if the line is valid and runs a script or shows the version. Otherwise `o` has what was
+ * read, and the program handles the line, for example one whose `script` may be the name of a
  * command. */
 bool ah_options_parse(ah_options *o, int argc, char **argv);
 
@@ -72,7 +71,7 @@ typedef struct ah_option_strings {
     char letter[AH_OPTIONS][2];
 } ah_option_strings;
 
-/* `out` is not to be moved. */
+/* `out` must not move afterwards. */
 void ah_options_tell(ah_option_strings *out);
 
 #endif

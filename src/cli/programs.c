@@ -1,4 +1,4 @@
-/* Programs go into a host as the arguments of the first of them, start.lua, and are called by a
+/* Programs are passed to a host as the arguments of the first one, start.lua, and are called by a
  * line of Lua. */
 #include "cli/programs.h"
 
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* argv is not const, and nobody writes to it. */
+/* argv is not const, but is never written to. */
 static char *loose(const char *s)
 {
     return (char *)(uintptr_t)s;

@@ -1,5 +1,5 @@
-/* The answer itself, and words about what went wrong, are printed elsewhere. What the program
- * cannot say for want of memory is left unsaid, but for programs that read on. */
+/* The answer itself and error texts are printed elsewhere. Out of memory, texts of the program are
+ * left out, except those that other programs read. */
 #include "cli/report.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* The program's words, valid until it is asked again; NULL: it has none. */
+/* The program's text, valid until the next call; NULL: none. */
 static const char *ask(const ah_report *r, const char *member, int argc, const char *const *argv)
 {
     ah_host *programs = r->programs->host(r->programs->ud);
@@ -25,7 +25,7 @@ static const char *ask(const ah_report *r, const char *member, int argc, const c
     return ah_returned(programs);
 }
 
-/* -- while it works ------------------------------------------------------------------------ */
+/* -- during the run ------------------------------------------------------------------------ */
 
 static bool is_counted(const char *type)
 {
@@ -62,7 +62,7 @@ void ah_report_call(ah_report *r, ah_terminal *terminal, const ah_event *event)
         ah_terminal_log(terminal, AH_LOG_INFO, line);
 }
 
-/* Returns the time until it is worth looking again. */
+/* The shorter of the two times, ms; timeout_ms < 0: no limit. */
 static int sooner(int timeout_ms, int64_t ms)
 {
     return timeout_ms < 0 || ms < timeout_ms ? (int)ms : timeout_ms;

@@ -1,6 +1,7 @@
-/* Reports of a script's progress and end, for programs (--json, --jsonl) and for people: the line
- * of progress and the three closing lines. A program in Lua (lua/agenthost/command/report.lua) gets
- * each event as it happens, counts them and makes the words. */
+/* Reports a script's progress and end, for programs (--json, --jsonl) and for people: the line of
+ * progress and the three closing lines. A program in Lua (lua/agenthost/command/report.lua) gets
+ * each event as it happens, counts events and makes the texts. Out of memory, a text for people is
+ * left out. Callers: its floor. */
 #ifndef AH_CLI_REPORT_H
 #define AH_CLI_REPORT_H
 
@@ -9,39 +10,41 @@
 
 /* The code and the message with which the command ended. */
 typedef struct ah_ending {
-    const char *code;    /* "ok", or that of the error */
-    const char *message; /* of the error, any bytes; the "code: " it may begin with is left out */
+    const char *code;    /* "ok", or the code of the error */
+    const char *message; /* message of the error, any bytes; a leading "code: " is left out */
 } ah_ending;
 
 typedef struct ah_report {
     const ah_program_door *programs;
-    int64_t begun; /* monotonic ms, of the first run; 0: none yet */
-    int64_t since; /* the same, from when on something is waited for */
+    int64_t begun; /* start of the first run, monotonic ms; 0: none yet */
+    int64_t since; /* start of the current wait, monotonic ms */
     bool waiting;
 } ah_report;
 
+/* Counts an event, and notes what is waited for. */
 void ah_report_event(ah_report *r, const ah_event *event);
 
-/* Prints a line of JSON that the library made (no white space between its values). Control
- * characters that JSON permits, C1 and those that turn the direction of writing, are escaped. */
+/* Prints a line of JSON that the library made (no white space between its values). Escapes control
+ * characters that JSON permits: C1, and those that change the direction of text. */
 void ah_report_json(FILE *out, const char *json, size_t n);
 
-/* One object: {"reply": ...} of the last outermost run, null where there was none or it
- * failed; or {"error": {"code", "message"}}. */
+/* Prints one object: {"reply": ...} of the last outermost run, null if there was none or it failed;
+ * or {"error": {"code", "message"}}. */
 void ah_report_object(ah_report *r, FILE *out, const ah_ending *e);
 
-/* The last line of --jsonl: a `done` event without a run, which is about the whole script. */
+/* Prints the last line of --jsonl: a `done` event without a run, which concerns the whole
+ * script. */
 void ah_report_last_line(ah_report *r, FILE *out, const ah_ending *e);
 
-/* Turns and time, tools, tokens. Nothing where no run was begun. */
+/* Prints turns and time, tools, tokens; nothing if no run was begun. */
 void ah_report_closing(ah_report *r, ah_terminal *terminal);
 
-/* One line for a person about a call that was answered: its name, its arguments, how it ended and
- * how long it took. Nothing for other events. */
+/* Prints one line for a person about an answered call: its name, its arguments, how it ended and
+ * how long it took. Prints nothing for other events. */
 void ah_report_call(ah_report *r, ah_terminal *terminal, const ah_event *event);
 
-/* ah_watcher.idle: shows what is waited for once that takes half a second, and takes it away
- * before the host works on. Returns how long the host may wait. */
+/* For ah_watcher.idle: shows what is waited for after half a second, and removes it before the host
+ * continues. Returns how long the host may wait, ms. */
 int ah_report_progress(ah_report *r, ah_terminal *terminal, int timeout_ms);
 
 #endif

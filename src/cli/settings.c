@@ -1,4 +1,4 @@
-/* Finds the file, and does what the program says, line by line. */
+/* Finds the file, and applies what the program returned, line by line. */
 #include "cli/settings.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 enum { PATH_ROOM = 4096 };
 
-/* XDG Base Directory Specification: a relative path counts as none. */
+/* XDG Base Directory Specification: a relative path is ignored. */
 static void find_file(ah_settings *s)
 {
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
@@ -36,8 +36,8 @@ static bool is_there(const char *path)
     return *path && (lstat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR));
 }
 
-/* True if the working directory or one above it has a project's file, whether or not it counts;
- * also if the path is too long to be looked at. */
+/* True if the working directory or one above it has a project's file, even one that is ignored;
+ * also if the path is too long to check. */
 static bool may_have_project(void)
 {
     char path[PATH_ROOM], *slash;
@@ -73,7 +73,7 @@ static ah_log_level level_of(const char *name)
     return (ah_log_level)i;
 }
 
-/* NAME=VALUE */
+/* Sets the variable of NAME=VALUE. */
 static bool put_variable(char *pair)
 {
     char *equals = strchr(pair, '=');
@@ -105,7 +105,7 @@ static bool take_line(ah_settings *s, const char *name, char *value)
     return true;
 }
 
-/* Lines NAME or NAME VALUE; behind the last one all is a text. */
+/* Reads lines NAME or NAME VALUE; the last one may be followed by a text. */
 bool ah_settings_take(ah_settings *s, const char *said)
 {
     char *line = s->text = strdup(said), *end, *value;

@@ -1,36 +1,36 @@
 /* Settings from the files of user and project, a file of variables, and flags. A program in Lua
  * (lua/agenthost/command/settings.lua) reads them once, before the script's host is opened, and
- * only if there is anything to read; variables of the files are then in the environment, where the
+ * only if there is something to read. Variables of the files are then in the environment, where the
  * library and scripts look. The program of the command line (line.lua) returns settings in the same
- * form. */
+ * form. ah_settings owns its text. Callers: its floor. */
 #ifndef AH_CLI_SETTINGS_H
 #define AH_CLI_SETTINGS_H
 
 #include "cli/options.h"
 
 typedef struct ah_settings {
-    char path[1024];      /* of the configuration; "" where there can be none (no HOME) */
-    char *text;           /* what the program said; the others are parts of it, or NULL */
+    char path[1024];      /* of the user's file; "" if there can be none (no HOME) */
+    char *text;           /* what the program returned; the next fields are parts of it, or NULL */
     const char *color;    /* NULL: not set */
     const char *models;   /* the settings models.NAME, for ah_alias; NULL: none */
-    const char *defaults; /* of runs, for ah_defaults; NULL: none */
-    const char *warning;  /* what of the project's file does not hold; NULL: nothing */
-    const char *show;     /* a text for stdout; NULL: none */
-    const char *fault;    /* what is wrong with a file or the line, and what to do; NULL: nothing */
+    const char *defaults; /* settings of runs, for ah_defaults; NULL: none */
+    const char *warning;  /* which settings of the project's file are ignored; NULL: none */
+    const char *show;     /* text for stdout; NULL: none */
+    const char *fault;    /* the error in a file or the line, with advice; NULL: none */
     ah_log_level log;
-    bool json;     /* of a line: the command tells programs */
-    bool is_run;   /* a script is to be run: the line is none of a command */
-    bool is_apart; /* the command needs a host of its own */
+    bool json;     /* for a command line: --json was given */
+    bool is_run;   /* a script is to be run, not a command */
+    bool is_apart; /* the command needs its own host */
     bool pages;    /* the command reads the pages of the reference */
-    int file;      /* the number of the word that is to be read; 0: none */
+    int file;      /* index + 1 of the word that names a file to read; 0: none */
 } ah_settings;
 
-/* Sets what flags alone say, and the path. */
+/* Sets the values of the flags, and the path. */
 void ah_settings_init(ah_settings *s, const ah_options *o);
 /* True if there is anything to read. */
 bool ah_settings_needed(const ah_settings *s, const ah_options *o);
-/* Reads what a program returned into settings as ah_settings_init left them, and sets the
- * environment. A fault of the settings is put into `fault`. False: there is no memory. */
+/* Reads what a program returned into settings prepared by ah_settings_init, and sets the
+ * environment. An error in the settings goes into `fault`. False: out of memory. */
 bool ah_settings_take(ah_settings *s, const char *said);
 void ah_settings_clear(ah_settings *s);
 

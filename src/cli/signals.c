@@ -1,8 +1,8 @@
-/* Handlers do what is async-signal-safe: note the signal, ah_cancel, ah_terminate, poll, _exit.
- * They keep errno. A signal ends the script; but while a chat (ah.interactive) waits for an answer,
- * the Ctrl-C of a terminal ends that answer alone, and the chat goes on. SIGINT is taken even where
- * it was ignored at the start (a shell does so for its background jobs), so that kill -INT always
- * ends a script in an orderly way. */
+/* Handlers use async-signal-safe functions only: ah_cancel, ah_terminate, poll, _exit, and they
+ * keep errno. A signal ends the script; but while a chat (ah.interactive) waits for an answer, a
+ * terminal's Ctrl-C cancels that answer only, and the chat goes on. SIGINT is handled even if it
+ * was ignored at the start (shells do that for background jobs), so that kill -INT always ends a
+ * script in an orderly way. */
 #include "cli/signals.h"
 
 #include <errno.h>
@@ -16,21 +16,21 @@
 
 enum { WAKE_SECONDS = 1 };
 
-/* Writable state at file scope (tty.c has the other): a signal handler is given nothing else. */
+/* Writable state at file scope (tty.c has the only other): a signal handler has no other access. */
 static struct {
     pthread_t main;
     _Atomic(ah_host *) host;
     volatile sig_atomic_t caught;
-    volatile sig_atomic_t ending; /* the script was told to end, by this signal */
-    volatile sig_atomic_t by_key; /* a SIGINT came from the terminal, in whichever thread */
-    volatile unsigned cancelled;  /* the wait that a Ctrl-C has cancelled; 0: none */
+    volatile sig_atomic_t ending; /* the signal that ends the script; 0: none */
+    volatile sig_atomic_t by_key; /* a SIGINT came from the terminal, in any thread */
+    volatile unsigned cancelled;  /* number of the wait that a Ctrl-C has cancelled; 0: none */
     volatile sig_atomic_t reader_gone;
     volatile sig_atomic_t drawn;
     volatile sig_atomic_t output;
 } state = {.output = STDOUT_FILENO};
 
-/* All in the main thread, never beside it: it alone knows whether the host still lives.
- * (libcurl's resolver threads may be the ones that get the signal.) */
+/* Forwards the signal to the main thread, if this is another: only that one knows if the host still
+ * exists. (libcurl's resolver threads may get the signal.) */
 static bool is_elsewhere(int sig)
 {
     if (pthread_equal(pthread_self(), state.main))
@@ -49,13 +49,13 @@ static void cancel(void)
 
 static void leave(int sig)
 {
-    if (state.drawn) /* a terminal may drop at a ^C what took it away */
+    if (state.drawn) /* a terminal may discard pending output at ^C */
         (void)!write(STDERR_FILENO, AH_ERASE_LINE, sizeof AH_ERASE_LINE - 1);
     ah_tty_restore();
     _exit(128 + sig);
 }
 
-/* A second one while what the first has cancelled is still at work is not to wait for it. */
+/* A second signal does not wait for what the first one is still cancelling. */
 static void stop(int sig, bool by_key)
 {
     ah_host *host = atomic_load(&state.host);
@@ -74,7 +74,7 @@ static void stop(int sig, bool by_key)
     }
 }
 
-/* A script that was told to end and reads on from a terminal or a pipe is woken until it does. */
+/* Wakes a script that was asked to end but still reads from a terminal or a pipe, until it ends. */
 static void on_alarm(int sig)
 {
     (void)sig;
@@ -84,7 +84,7 @@ static void on_alarm(int sig)
 
 static void on_stop(int sig, siginfo_t *info, void *context)
 {
-    bool by_key = sig == SIGINT && info->si_code > 0; /* of the system, not of a process */
+    bool by_key = sig == SIGINT && info->si_code > 0; /* sent by the system, not by a process */
     int saved = errno;
 
     (void)context;
@@ -98,8 +98,8 @@ static void on_stop(int sig, siginfo_t *info, void *context)
     errno = saved;
 }
 
-/* Any broken pipe comes here; only that of the command's output matters. Each time anew: a
- * run that was ending just then leaves the script to go on. */
+/* Called for any broken pipe; only that of the command's output matters. Cancels each time: after a
+ * run that was just ending, the script would go on. */
 static void on_pipe(int sig)
 {
     struct pollfd out = {.fd = state.output};
@@ -113,7 +113,7 @@ static void on_pipe(int sig)
     errno = saved;
 }
 
-/* Without SA_RESTART: a script that waits in io.read is woken too. */
+/* Without SA_RESTART, so that a script in io.read is woken too. */
 static void handle(int sig, struct sigaction act)
 {
     sigemptyset(&act.sa_mask);

@@ -1,6 +1,6 @@
-/* Records are put together, cleaned of control characters and written in one piece.
- * Escape sequences stand here alone: three colours, and the few that show a line below the
- * cursor, which go to a terminal that is one and nowhere else. */
+/* Records are assembled, cleaned of control characters and written in one piece. Escape sequences
+ * occur only here: three colours, and those that show a line below the cursor, which are sent to a
+ * terminal only. */
 #include "cli/terminal.h"
 
 #include <errno.h>
@@ -14,11 +14,11 @@
 #include "cli/signals.h"
 #include "cli/tty.h"
 
-enum { UNTOUCHED = 0xff };        /* in no text */
-enum { NARROW = 20, WIDE = 200 }; /* columns: no line of progress below, none longer */
+enum { UNTOUCHED = 0xff };        /* occurs in no text */
+enum { NARROW = 20, WIDE = 200 }; /* columns: minimum width for a line of progress; its maximum */
 
-/* A record is put together here, so that stderr, which has no buffer, gets it in one
- * piece (longer ones in several). */
+/* A record is assembled here, so that stderr, which is unbuffered, gets it in one piece (longer
+ * ones in several). */
 typedef struct record {
     char data[1024];
     size_t n;
@@ -30,7 +30,7 @@ static void flush(record *r)
     r->n = 0;
 }
 
-/* The lines below are taken away before a record; a script's come again behind it. */
+/* Removes the lines below before a record; a script's lines are drawn again after it. */
 static void begin(ah_terminal *t)
 {
     ah_terminal_erase(t);
@@ -49,7 +49,7 @@ static void add_bytes(record *r, const char *p, size_t n)
 {
     if (n > sizeof r->data - r->n)
         flush(r);
-    memcpy(r->data + r->n, p, n); /* n is at most a word of ours */
+    memcpy(r->data + r->n, p, n); /* n is at most the length of one of our own texts */
     r->n += n;
 }
 
@@ -70,7 +70,7 @@ unsigned ah_terminal_number(const char *p, size_t n)
     return c;
 }
 
-/* A character of n bytes that would be a command to a terminal, as its number. */
+/* Adds a character that a terminal would interpret, as its code. */
 static void add_code(record *r, const char *p, size_t n)
 {
     unsigned number = ah_terminal_number(p, n);
@@ -80,8 +80,8 @@ static void add_code(record *r, const char *p, size_t n)
     add(r, code);
 }
 
-/* Texts of models and servers come this way: what is no text is shown by its number, and no line
- * but the first can look like one of ours. */
+/* Texts of models and servers are printed by this: control characters appear as codes, and only the
+ * first line can look like one of ours. */
 static void add_shown(record *r, const char *s)
 {
     static const char ours[] = "agenthost: ";
@@ -159,7 +159,7 @@ static bool is_dumb(void)
     return !is_set("TERM") || strcmp(getenv("TERM"), "dumb") == 0;
 }
 
-/* Opened the wrong way round, so that using a closed stream stays an error. */
+/* Opened in the wrong direction, so that using a closed stream stays an error. */
 static void fill(int fd)
 {
     if (fcntl(fd, F_GETFD) == -1)
@@ -186,7 +186,7 @@ bool ah_terminal_wrote(const ah_terminal *t)
     return i < sizeof t->buffer;
 }
 
-/* no-color.org: set and not empty means none, but a flag or the configuration overrides it. */
+/* no-color.org: a non-empty NO_COLOR means no colour, but a flag or the settings override it. */
 void ah_terminal_colour(ah_terminal *t, const char *when)
 {
     if (when && strcmp(when, "auto") != 0)
@@ -206,14 +206,14 @@ bool ah_terminal_take_stdout(ah_terminal *t)
         close(fd);
         return false;
     }
-    setvbuf(stdout, NULL, _IOLBF, 0); /* lines of it come among the messages in their order */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* so that its lines appear among the messages in order */
     ah_signals_output(fd);
     return true;
 }
 
 void ah_terminal_error(ah_terminal *t, const char *text)
 {
-    fflush(stdout); /* what was printed before comes before */
+    fflush(stdout); /* keeps the order of earlier output */
     say(t, AH_LOG_ERROR, "", text);
 }
 
@@ -235,7 +235,7 @@ void ah_terminal_say(ah_terminal *t, const char *text)
 
 /* -- the line of progress ----------------------------------------------------------------- */
 
-/* Asked each time: a terminal that was resized needs no signal for us to know. */
+/* Read each time, so that no signal about a resize is needed. */
 static int columns(void)
 {
     struct winsize size;
@@ -245,8 +245,8 @@ static int columns(void)
     return size.ws_col < WIDE ? size.ws_col : WIDE;
 }
 
-/* Index and reverse index make sure that there is a line below, then the cursor is saved,
- * which takes along its column: a piece of text that the script left unfinished stays. */
+/* Index and reverse index ensure that there is a line below. Then the cursor is saved with its
+ * column, so that unfinished text of the script stays. */
 void ah_terminal_draw(ah_terminal *t, const char *line)
 {
     int width = columns();
@@ -257,7 +257,7 @@ void ah_terminal_draw(ah_terminal *t, const char *line)
         ah_terminal_erase(t);
         return;
     }
-    fflush(stdout); /* what was printed before comes before */
+    fflush(stdout); /* keeps the order of earlier output */
     n = (size_t)snprintf(out, sizeof out, "\033D\033M\0337\033D\r\033[J%s%.*s%s\0338",
                          t->colour ? "\033[2m" : "", width - 1, line, t->colour ? "\033[0m" : "");
     ah_signals_drawn(); /* first: a signal may come in between */
@@ -275,7 +275,7 @@ void ah_terminal_erase(ah_terminal *t)
 
 /* -- for scripts --------------------------------------------------------------------------- */
 
-/* Lets earlier output come first. */
+/* Flushes earlier output first. */
 static void writing(void *terminal)
 {
     ah_terminal_erase(terminal);

@@ -1,7 +1,6 @@
-/* Handlers write, switch modes and raise again, all of which is async-signal-safe; what the host
- * wants to know (a resize, a stop that is over) goes through a pipe that its loop watches. A
- * process in the background leaves the modes alone: they are those of the shell, which has taken
- * the terminal back. */
+/* Handlers write, switch modes and raise signals again, all async-signal-safe. Events for the host
+ * (a resize, the end of a stop) go through a pipe that its loop watches. A process in the
+ * background does not change the modes, which are then the shell's. */
 #define _DEFAULT_SOURCE /* SIGWINCH */
 #include "cli/tty.h"
 
@@ -14,7 +13,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* Pastes come in brackets; behind it all the cursor is shown. Keys are told apart by kitty's
+/* Bracketed paste is switched on; at the end the cursor is shown. Keys are distinguished by kitty's
  * protocol. */
 #define HELLO     "\033[?2004h"
 #define BYE       "\033[?2004l\033[?25h"
@@ -38,7 +37,7 @@ static const struct {
 
 enum { WATCHED = sizeof watched / sizeof *watched };
 
-/* Writable state at file scope, as signal handlers are given nothing else; there is one
+/* Writable state at file scope, since signal handlers have no other access; there is one
  * terminal. */
 static struct {
     volatile sig_atomic_t open, raw;
@@ -47,7 +46,7 @@ static struct {
     int fd, news[2];
     unsigned mode;
     bool sequences, at_exit;
-    pid_t owner; /* children have the handlers until they become another program */
+    pid_t owner; /* children have the handlers until they exec */
     pthread_t main;
     struct termios found;
     struct sigaction before[WATCHED];
@@ -91,8 +90,8 @@ static void write_hello(void)
         write_all(DISTINCT, sizeof DISTINCT - 1);
 }
 
-/* Enters the raw mode; 0, or an errno. If it is entered already, sets it again, as another program
- * may have changed it since. */
+/* Enters the raw mode. Returns 0 or an errno. If it is entered already, sets it again, as another
+ * program may have changed it. */
 static int enter_mode(void)
 {
     bool again = state.raw;
@@ -141,7 +140,7 @@ static void leave_mode(void)
     state.kept = 0;
 }
 
-/* Wakes the host, which then looks at what may have happened. */
+/* Wakes the host, which then checks what has happened. */
 void ah_tty_show(void)
 {
     if (state.open)
@@ -207,7 +206,7 @@ static void on_continue(int sig)
     errno = saved;
 }
 
-/* As the system does it without us: handled the usual way, and raised again. */
+/* Acts as the system does by default: resets the handler and raises the signal again. */
 static void raise_plain(int sig)
 {
     struct sigaction plain = {.sa_handler = SIG_DFL}, ours;
@@ -218,7 +217,7 @@ static void raise_plain(int sig)
     raise(sig);
     sigemptyset(&only);
     sigaddset(&only, sig);
-    pthread_sigmask(SIG_UNBLOCK, &only, NULL); /* it stops, or ends, here */
+    pthread_sigmask(SIG_UNBLOCK, &only, NULL); /* the process stops or ends here */
     sigaction(sig, &ours, NULL);
 }
 
@@ -242,8 +241,8 @@ static void on_end(int sig)
     raise_plain(sig);
 }
 
-/* Installs the handlers. A signal that is ignored (nohup) or has a handler of other code keeps
- * that, except SIGWINCH and SIGCONT: ours calls the earlier handler, too. */
+/* Installs the handlers. A signal that is ignored (nohup) or has another handler keeps that, except
+ * SIGWINCH and SIGCONT, whose handlers here also call the earlier one. */
 static void watch_signals(void)
 {
     for (int i = 0; i < WATCHED; i++) {
@@ -265,8 +264,7 @@ static void forget_signals(void)
 
 /* -- for the host ------------------------------------------------------------------------------ */
 
-/* Its own open file: waiting without blocking is nothing that the shell's descriptors should
- * learn. */
+/* Opens its own file, since the non-blocking mode must not affect the shell's descriptors. */
 static int open_terminal(void)
 {
     int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
@@ -344,7 +342,7 @@ static int enter(void *ud, unsigned mode, int *fd, int *news)
     return 0;
 }
 
-/* The whole job, as a Ctrl-Z of the terminal does it. */
+/* Suspends the whole job, as a terminal's Ctrl-Z does. */
 static void suspend(void *ud)
 {
     (void)ud;
@@ -366,7 +364,7 @@ static void shown(void *ud, const char *away, size_t n)
     state.kept = 1;
 }
 
-/* xterm and the console cut lines that have become too long, all others break them anew. */
+/* xterm and the console cut lines that became too long; all others wrap them again. */
 static bool reflows(void)
 {
     const char *term = getenv("TERM");

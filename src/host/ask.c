@@ -1,5 +1,5 @@
-/* The book is a list: what is open is what people are asked at a time. What is told of an ask never
- * holds a key of the host, and never the response to one that is secret. */
+/* The book is a list, since few asks are open at a time. Events of an ask never contain a key of
+ * the host, nor the response to a secret one. */
 #include "host/ask.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 enum {
     MAX_RESPONSE = 16 << 20,
     MAX_TOLD = 64 << 20, /* bytes of a call or a response in an event */
-    MAX_FAULTS = 900     /* bytes of what is wrong with a response */
+    MAX_FAULTS = 900     /* bytes of the errors in a response */
 };
 
 #define FROM(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
@@ -35,7 +35,7 @@ static const char *how_name(ah_ask_how how)
     return names[how];
 }
 
-/* -- life ---------------------------------------------------------------------------------- */
+/* -- opening and freeing ------------------------------------------------------------------- */
 
 static void free_item(ah_ask_item *a)
 {
@@ -65,7 +65,7 @@ bool ah_ask_unpin(ah_ask_item *a)
     return !over;
 }
 
-/* Out of the book: it can be found no more, and nothing comes of it by itself. */
+/* Removes the ask from the book: it can no longer be found, and its timer and job are cancelled. */
 static void leave_book(ah_ask_item *a)
 {
     ah_ask_book *book = &a->host->asks;
@@ -120,7 +120,7 @@ static void on_timer(ah_timer *t)
     ah_job_post(a->host, &a->job);
 }
 
-/* A copy without keys. */
+/* Copies a text without keys. */
 static ah_text *keep(const ah_ask_item *a, ah_slice s)
 {
     ah_text *t = ah_text_new(a->host->mem, s);
@@ -132,7 +132,7 @@ static ah_text *keep(const ah_ask_item *a, ah_slice s)
     return t;
 }
 
-/* The same of JSON; where a key is no part of a string of it, `instead`. */
+/* Copies JSON without keys; if a key is not inside a string, copies `instead`. */
 static ah_text *keep_json(const ah_ask_item *a, ah_slice json, const char *instead)
 {
     ah_text *t = keep(a, json);
@@ -188,7 +188,7 @@ ah_status ah_ask_open(ah_host *h, const ah_ask_def *def, ah_ask_item **out, ah_e
     return AH_OK;
 }
 
-/* -- telling --------------------------------------------------------------------------------- */
+/* -- events ---------------------------------------------------------------------------------- */
 
 void ah_ask_put_call(const ah_ask_item *a, bool as_text, ah_buf *out)
 {
@@ -211,8 +211,8 @@ void ah_ask_put_call(const ah_ask_item *a, bool as_text, ah_buf *out)
     ah_buf_char(out, '}');
 }
 
-/* An observer may close the ask: what is told outlives it. The default of one that is secret may be
- * what the response would be. */
+/* An observer may close the ask, so the texts are kept until the end. The default of a secret ask
+ * is left out, as the response may be the same. */
 void ah_ask_tell(const ah_ask_item *a)
 {
     ah_text *otherwise = a->otherwise && !a->def.secret
@@ -263,8 +263,8 @@ static void tell_end(const ah_ask_item *a, const ah_ask_end *end)
 
 /* -- closing ----------------------------------------------------------------------------------- */
 
-/* Nobody knows it any more when code of the script is called: that of front ends which are stopped,
- * and observers. */
+/* The ask leaves the book before code of the script is called: that of stopped front ends, and
+ * observers. */
 void ah_ask_close_as(ah_ask_item *a, const ah_ask_end *end)
 {
     a->host->asks.how[a->number % AH_ASKS_KNOWN] = (unsigned char)end->how;
@@ -306,8 +306,8 @@ static void say_faults(const ah_ask_item *a, const ah_faults *faults, ah_err *er
     ah_buf_clear(&b);
 }
 
-/* {} from Lua where a list is wanted is an empty one; only then what was surely meant is taken, as
- * a list with {} in it would be. */
+/* Checks a response. {} from Lua counts as an empty list if the schema wants a list; coercions are
+ * allowed only if the response is otherwise invalid. */
 static ah_status check(const ah_ask_item *a, ah_slice response, ah_buf *full, ah_err *err)
 {
     ah_check_options options = {.extra = AH_EXTRA_FORBID, .empty_lists = true};
@@ -366,7 +366,7 @@ ah_status ah_ask_respond(ah_ask_item *a, ah_slice response, ah_slice by, ah_err 
 
 /* -- finding ----------------------------------------------------------------------------------- */
 
-/* The number in "ask_7"; 0: it is none. */
+/* The number in "ask_7"; 0: invalid. */
 static int64_t number_of(ah_slice id)
 {
     int64_t number = 0;
@@ -389,7 +389,7 @@ static void say_closed(const ah_ask_book *book, int64_t number, ah_err *err)
         [AH_ASK_DEFAULTED] = "is closed: its default was taken",
         [AH_ASK_TIMEOUT] = "is closed: its time is over",
         [AH_ASK_CANCELLED] = "is closed: the call that asked is over",
-        [AH_ASK_DENIED] = "is closed: nobody was there to respond, or what decides failed"};
+        [AH_ASK_DENIED] = "is closed: no front end could respond, or the decision failed"};
     bool known = book->opened - number < AH_ASKS_KNOWN;
 
     ah_err_set(err, AH_USAGE, "ask_%lld %s", (long long)number,
@@ -408,7 +408,7 @@ ah_ask_item *ah_ask_find(ah_host *h, ah_slice id, ah_err *err)
     if (number > 0 && number <= h->asks.opened)
         say_closed(&h->asks, number, err);
     else
-        ah_err_set(err, AH_USAGE, "there is no ask '%.*s'; the events `ask` tell their ids",
+        ah_err_set(err, AH_USAGE, "there is no ask '%.*s'; events `ask` have the ids",
                    (int)(id.n > 40 ? ah_utf8_cut(id.p, 40) : id.n), id.p ? id.p : "");
     return NULL;
 }

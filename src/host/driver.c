@@ -1,5 +1,5 @@
-/* Each driven run has its exchanges and calls here, by the ids of its needs. It decides nothing:
- * what a run needs next is the run's (run.c), when to wait is the host's (host.c). */
+/* Serves the exchanges and calls of each driven run, by the ids of its needs. Decides nothing:
+ * run.c decides what a run needs next, host.c when to wait. */
 #include "host/driver.h"
 
 struct ah_driver_run {
@@ -9,9 +9,9 @@ struct ah_driver_run {
     ah_driver_run_fn done;
     void *ud;
     int depth;         /* 1: in no other run */
-    int64_t cancelled; /* when that was first seen; 0: it is not */
-    bool told;         /* of its end */
-    bool at_work;      /* its needs are being served, below us on the C stack */
+    int64_t cancelled; /* when its cancellation was first seen; 0: not cancelled */
+    bool told;         /* its end was reported */
+    bool at_work;      /* its needs are being served, below on the C stack */
     ah_job job;
     ah_timer timer;
     ah_exchange *x; /* a run has one exchange at a time */
@@ -76,8 +76,8 @@ static void lingered(ah_timer *t)
     ah_job_post(x->of->host, &x->job);
 }
 
-/* The message is complete, the response has not ended: it gets a little time to, so that
- * the connection can be used again. */
+/* The message is complete, but the response has not ended: waits a little for its end, so that the
+ * connection can be reused. */
 static void linger(ah_exchange *x)
 {
     int64_t ms = ah_run_linger(x->of->run, x->id);
@@ -86,7 +86,8 @@ static void linger(ah_exchange *x)
         ah_timer_set(x->of->host->loop, &x->linger, ah_host_now(x->of->host) + ms);
 }
 
-/* Whoever feeds owns what is fed: it calls out into observers, while more may come. */
+/* Takes the bytes out of the transfer, since feeding calls observers, and more bytes may come
+ * meanwhile. */
 static void feed_body(ah_exchange *x)
 {
     ah_buf body = ah_transfer_take(x->transfer);
@@ -176,8 +177,8 @@ static void stop_exchange(ah_driver_run *d)
 }
 
 /* Stops a call and takes back what its handler changed, once neither the handler nor a run that it
- * waits for is at work: overlays of those runs lie upon the call's. A call that has succeeded by
- * then keeps its changes. */
+ * waits for is running: overlays of those runs are based on the call's. A call that has succeeded
+ * by then keeps its changes. */
 static void stop_call(ah_call *c)
 {
     if (c->asking) {
@@ -244,7 +245,7 @@ static void rest(const ah_driver_run *d)
         a->vt->rest(a, ah_run_cfg(d->run)->wire);
 }
 
-/* Serves what it needs, up to its end where that comes. */
+/* Serves the run's needs, up to its end if it ends. */
 static void work(ah_driver_run *d)
 {
     ah_need need;
@@ -253,7 +254,7 @@ static void work(ah_driver_run *d)
     ah_run_tick(d->run, ah_host_now(d->host));
     while (ah_run_next(d->run, &need)) {
         serve(d, &need);
-        ah_run_tick(d->run, ah_host_now(d->host)); /* a handler may have taken its time */
+        ah_run_tick(d->run, ah_host_now(d->host)); /* a handler may have taken time */
     }
     d->at_work = false;
     if (need.kind != AH_NEED_DONE || d->told)
@@ -291,7 +292,7 @@ static void wake(void *owner)
     ah_driver_run_wake(owner);
 }
 
-/* -- the face ------------------------------------------------------------------------- */
+/* -- public functions ----------------------------------------------------------------- */
 
 ah_status ah_driver_run_new(ah_host *h, ah_run *run, ah_driver_run *parent, ah_driver_run_fn done,
                             void *ud, ah_driver_run **out, ah_err *err)
@@ -383,7 +384,7 @@ ah_driver_run *ah_driver_run_parent(const ah_driver_run *d)
     return d->parent;
 }
 
-/* And those within it: one of them may be what the host is driving, so that it must notice. */
+/* Also cancels the runs inside it: the host may be driving one of them, which must notice. */
 void ah_driver_run_cancel(ah_driver_run *d, ah_status status, const char *why)
 {
     ah_run_cancel(d->run, status, why);

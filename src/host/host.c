@@ -1,5 +1,5 @@
-/* Making and closing a host, its clocks, its queue of jobs and the step that does them. The list of
- * runs is the driver's. */
+/* Creating and closing a host, its clocks, its queue of jobs and the step that runs them. The
+ * driver keeps the list of runs. */
 #include "host/host.h"
 
 #include <time.h>
@@ -29,8 +29,8 @@ void ah_host_came_back(ah_host *h, bool looks)
     ah_calling_out();
 }
 
-/* The clocks and random of the program are called anywhere, without ah_calling_out: nothing is lent
- * to them, and they release nothing. */
+/* The program's clocks and random function are called anywhere. Lent bytes (base/lent.h) stay valid
+ * across these calls, so there is no ah_calling_out. */
 static int64_t program_clock(void *host)
 {
     ah_host *h = host;
@@ -62,7 +62,7 @@ static uint64_t program_random(ah_host *h)
     return bits;
 }
 
-/* -- life -------------------------------------------------------------------------------- */
+/* -- opening and closing ----------------------------------------------------------------- */
 
 static int64_t monotonic_ms(void *ud)
 {
@@ -91,7 +91,7 @@ static void free_paths(ah_host *h)
     ah_text_unref(h->replay);
 }
 
-/* A replay that was not played to its end shows that fewer requests were made. */
+/* Warns if a replay has unused exchanges: fewer requests were made than recorded. */
 static void tell_unused(ah_host *h)
 {
     const char *path = "";
@@ -190,7 +190,7 @@ double ah_host_random(void *host)
     return (double)(bits >> 11) / 9007199254740992.0;
 }
 
-/* The program's transport, with the host standing between. */
+/* Wraps the program's transport. */
 static ah_status start_foreign(void *ud, ah_http *http, const ah_transport_request *request,
                                ah_err *err)
 {
@@ -282,7 +282,8 @@ void ah_job_cancel(ah_job *job)
     job->host = NULL;
 }
 
-/* A job may post, cancel and run others (a drive inside a drive): so each search begins anew. */
+/* A job may post, cancel and run others (in nested drives), so each search starts at the
+ * beginning. */
 static ah_job *next_job(const ah_host *h, const ah_driver_run *scope)
 {
     ah_job *job = h->first;
@@ -301,9 +302,9 @@ static void do_job(ah_host *h, ah_job *job)
     h->serving = outer;
 }
 
-/* A round is what was posted before it began. Its end is a number: the job that was last then may
- * be out of scope, cancelled, or posted anew, and a job that posts itself again would never end a
- * round that waits for it. Descriptors and timers have their turn behind each round. */
+/* A round runs the jobs posted before it began. Its end is a number, since the last job may be out
+ * of scope, cancelled, or posted again, and a job that posts itself again would never end the
+ * round. Descriptors and timers get their turn after each round. */
 static bool do_jobs(ah_host *h, const ah_driver_run *scope)
 {
     const uint64_t last = h->posted;
@@ -339,7 +340,7 @@ static int idle(ah_host *h, int timeout_ms)
     return timeout_ms;
 }
 
-/* Calls `woken`, between jobs: the program then takes over what its other threads have done. */
+/* Calls `woken` between jobs, so that the program can take over the work of its other threads. */
 static void take_wake(ah_host *h)
 {
     if (!atomic_exchange(&h->wake, false) || !h->cfg.woken)

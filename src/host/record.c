@@ -1,6 +1,6 @@
-/* Exchanges kept in a file, a line of JSON each, written when the exchange is over
- * (docs/reference/recording.md has the form). Keys and other secrets are taken out before a byte is
- * written. What replay.c reads; nothing is compared or judged here. */
+/* Writes exchanges to a file, one line of JSON each when the exchange is over
+ * (docs/reference/recording.md has the form). Keys and other secrets are removed before anything is
+ * written. replay.c reads the file; nothing is compared here. */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -15,15 +15,15 @@ struct ah_recorder {
     const ah_mem *mem;
     const ah_secrets *secrets;
     int fd;
-    ah_err fault; /* of the first line that could not be written; AH_OK: none */
+    ah_err fault; /* error of the first line that could not be written; AH_OK: none */
     char path[];
 };
 
-/* One exchange at work. */
+/* One exchange in progress. */
 typedef struct exchange {
     ah_recorder *recorder;
-    ah_buf request; /* its object */
-    ah_buf body;    /* what came */
+    ah_buf request; /* the JSON object of the request */
+    ah_buf body;    /* the received bytes */
 } exchange;
 
 ah_status ah_recorder_open(const ah_mem *mem, const char *path, const ah_secrets *secrets,
@@ -55,7 +55,7 @@ void ah_recorder_free(ah_recorder *r)
 
 /* -- the request ------------------------------------------------------------------------------ */
 
-/* Of those who may do what the key's owner may, and of the owner. */
+/* Headers that carry credentials or identify the account. */
 static bool is_private(ah_slice name)
 {
     static const char *const names[] = {"Authorization",
@@ -76,7 +76,7 @@ static bool is_private(ah_slice name)
     return false;
 }
 
-/* Bytes that are no UTF-8 as the characters U+0000 to U+00FF. */
+/* Appends bytes as a string; those that are not UTF-8 as the characters U+0000 to U+00FF. */
 static void put_bytes(ah_buf *b, const char *text, const char *latin1, ah_slice bytes)
 {
     bool fine = ah_utf8_valid(bytes);
@@ -135,7 +135,7 @@ static void put_request_headers(ah_buf *b, const ah_http_request *req)
     ah_buf_char(b, ']');
 }
 
-/* JSON as it is, so that a person can read it; anything else as a string. */
+/* Appends JSON verbatim, so that a person can read it; anything else as a string. */
 static void put_request_body(ah_buf *b, const ah_http_request *req)
 {
     ah_buf all;

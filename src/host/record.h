@@ -1,30 +1,30 @@
-/* HTTP exchanges kept in a file, and taken from it in place of a network
- * (docs/reference/recording.md). Both stand beside the client of io: a tap on it, and a carrier of
- * its requests. */
+/* Recordings: HTTP exchanges written to a file, and replayed from it in place of a network
+ * (docs/reference/recording.md). The recorder is a tap on io's HTTP client, the replay a carrier of
+ * its requests. Both own their file and must outlive the client. Callers: its floor. */
 #ifndef AH_HOST_RECORD_H
 #define AH_HOST_RECORD_H
 
 #include "base/secret.h"
 #include "io/http.h"
 
-/* Each exchange that the tap is told of becomes a line of the file (made anew), secrets taken out.
- * One that could not be written fails all requests after it. */
+/* Writes each exchange that the tap gets as a line of a new file, without secrets. After one that
+ * could not be written, all requests fail. */
 typedef struct ah_recorder ah_recorder;
 ah_status ah_recorder_open(const ah_mem *mem, const char *path, const ah_secrets *secrets,
                            ah_recorder **out, ah_err *err);
-ah_http_tap ah_recorder_tap(ah_recorder *r); /* lent by the recorder */
-void ah_recorder_free(ah_recorder *r);       /* NULL is fine */
+ah_http_tap ah_recorder_tap(ah_recorder *r); /* borrowed from the recorder */
+void ah_recorder_free(ah_recorder *r);       /* NULL is allowed */
 
-/* The body of a response without the keys that its pieces make; false: no memory. */
+/* Removes keys that the pieces of a response's body form together; false: out of memory. */
 bool ah_record_clean(const ah_mem *mem, const ah_secrets *secrets, ah_buf *body);
 
-/* AH_USAGE where the file is no recording. */
+/* Returns AH_USAGE if the file is no recording. */
 typedef struct ah_replay ah_replay;
 ah_status ah_replay_open(const ah_mem *mem, const char *path, ah_replay **out, ah_err *err);
-ah_http_carrier ah_replay_carrier(ah_replay *r); /* lent by the replay */
-/* Returns the number of recorded exchanges that no request asked for; *path, *line: file and line
- * of the first of them. */
+ah_http_carrier ah_replay_carrier(ah_replay *r); /* borrowed from the replay */
+/* Returns the number of recorded exchanges that were not requested; *path, *line: file and line of
+ * the first of them. */
 size_t ah_replay_unused(const ah_replay *r, const char **path, size_t *line);
-void ah_replay_free(ah_replay *r); /* NULL is fine */
+void ah_replay_free(ah_replay *r); /* NULL is allowed */
 
 #endif

@@ -1,13 +1,12 @@
-/* Keys that a server sends back in the pieces of a stream, taken out of what is recorded of it:
- * none of the pieces is the key, but who reads the recording, or a replay of it, puts them
- * together.
+/* Removes from a recording the keys that a server has sent back in pieces of a stream: no piece is
+ * the whole key, but a reader of the recording, or a replay, joins them.
  *
- * The body is read as JSON in any framing (events, lines, a list, one document), by its signs
- * alone: what is no sound JSON is kept, too, and may hold pieces. Pieces are the strings of the
- * values. They are put together in the three ways in which readers do it: those at the same place
- * in each document that have the same numbers beside them (`index` and the like), those at the same
- * place, and all that are not the same in each document. Where a key is found in one of these, the
- * first piece of it becomes "[secret]" and the others lose their part. */
+ * The body is scanned as JSON in any framing (events, lines, a list, one document) by its
+ * punctuation only; invalid JSON is kept too, and may contain pieces. Pieces are the strings of the
+ * values. They are joined in the three ways in which readers join them: those at the same place in
+ * each document with the same numbers beside them (`index` and the like), those at the same place,
+ * and all that differ between documents. If a key is found in one of these, its first piece becomes
+ * "[secret]" and the others lose their part. */
 #include <stdlib.h>
 
 #include "base/json.h"
@@ -16,16 +15,16 @@
 enum { MAX_DEPTH = 64, MAX_TEXT = 512 << 20 };
 
 typedef struct piece {
-    size_t at, n, order; /* in the body, between the quotes; which piece it is */
-    uint64_t place;      /* hash of the members that lead to it */
-    uint64_t numbered;   /* the same with the numbers beside them */
+    size_t at, n, order; /* place in the body, between the quotes; order of the pieces */
+    uint64_t place;      /* hash of the members on the path to it */
+    uint64_t numbered;   /* hash of the path and the numbers beside it */
     bool fixed;          /* it is the same in each document */
 } piece;
 
 typedef struct level {
-    uint64_t place, key, numbers; /* key: hash of the member at work */
-    size_t first;                 /* piece in it */
-    bool counts;                  /* the member at work is a number of its object */
+    uint64_t place, key, numbers; /* key: hash of the current member */
+    size_t first;                 /* index of its first piece */
+    bool counts;                  /* the current member is a numbering one, such as `index` */
 } level;
 
 typedef struct scan {
@@ -34,8 +33,8 @@ typedef struct scan {
     piece *piece;
     size_t n, cap;
     level level[MAX_DEPTH];
-    size_t depth; /* may be more than there are levels */
-    bool failed;  /* no memory */
+    size_t depth; /* may exceed the number of levels */
+    bool failed;  /* out of memory */
 } scan;
 
 static uint64_t mix(uint64_t a, uint64_t b)
@@ -66,7 +65,7 @@ static void close_level(scan *s)
     s->depth -= s->depth > 0;
 }
 
-/* Behind the closing quote of the string whose text begins at p, or NULL: it has no end. */
+/* The closing quote of the string whose text begins at p, or NULL: it has no end. */
 static const char *string_end(const char *p, const char *end)
 {
     for (; p < end && *p != '"' && *p != '\n'; p++)
@@ -99,7 +98,7 @@ static void take_piece(scan *s, ah_slice raw)
     s->piece[s->n++] = p;
 }
 
-/* A number of the object at work: it belongs to the pieces before it in there, too. */
+/* Takes a number of the current object, which applies to the pieces before it in the object too. */
 static void take_number(scan *s, ah_slice digits)
 {
     level *in = level_of(s);
@@ -139,7 +138,7 @@ static const char *take_digits(scan *s, const char *p, const char *end)
     return p;
 }
 
-/* A blank line ends whatever was open: the next document begins at the top. */
+/* A blank line closes all levels: the next document begins at the top. */
 static const char *take_line_end(scan *s, const char *p, const char *end)
 {
     p++;
@@ -171,7 +170,7 @@ static void find_pieces(scan *s)
     }
 }
 
-/* -- putting them together --------------------------------------------------------------------- */
+/* -- joining the pieces ------------------------------------------------------------------------ */
 
 static int by_order(const piece *a, const piece *b)
 {
@@ -192,7 +191,7 @@ static int by_number(const void *x, const void *y)
     return a->numbered != b->numbered ? (a->numbered < b->numbered ? -1 : 1) : by_order(a, b);
 }
 
-/* Order for qsort: pieces that change before the others, each in their order. */
+/* Order for qsort: changing pieces before fixed ones, each in their order. */
 static int by_change(const void *x, const void *y)
 {
     const piece *a = x, *b = y;
@@ -215,8 +214,8 @@ static bool goes_on_change(const piece *a, const piece *b)
     return !a->fixed && !b->fixed;
 }
 
-/* Marks pieces as fixed, which carry no information, if there are several at their place and all
- * are the same. */
+/* Marks pieces as fixed if there are several at their place and all are equal, so that they carry
+ * no information. */
 static void note_fixed(const scan *s)
 {
     for (size_t i = 0, n; i < s->n; i += n) {
@@ -234,7 +233,7 @@ static void note_fixed(const scan *s)
 /* Mark of a byte of the body. */
 enum { KEPT, DROPPED, REPLACED };
 
-/* The bytes at `from` to `to` of n pieces put together. */
+/* Marks the bytes `from` to `to` of n joined pieces. */
 static void mark(const piece *p, size_t n, size_t from, size_t to, char *marks)
 {
     size_t at = 0;

@@ -1,7 +1,6 @@
-/* Recorded exchanges (record.c) in place of a network. A request is answered by the
- * first recorded one of the same method, URL and body that was not asked for yet; where
- * there is none, the error shows where it parts from the one that was next. Header lines
- * are not compared. */
+/* Recorded exchanges (record.c) in place of a network. A request gets the response of the first
+ * unused recorded exchange with the same method, URL and body. If there is none, the error shows
+ * the difference from the next recorded one. Header lines are not compared. */
 #include <stdio.h>
 
 #include "base/differ.h"
@@ -16,13 +15,13 @@ enum {
     SHOWN = 160
 };
 
-/* A line of the file; everything points into it. */
+/* A line of the file; all slices point into it. */
 typedef struct exchange {
     size_t line; /* from 1 */
     ah_slice request, method, url, json;
-    ah_slice response, error; /* .p NULL: none came */
-    ah_slice reason;          /* of the error */
-    bool final;               /* no other try goes better */
+    ah_slice response, error; /* .p NULL: none was recorded */
+    ah_slice reason;          /* reason of the error */
+    bool final;               /* another try will not succeed */
     bool used;
 } exchange;
 
@@ -192,7 +191,7 @@ static void put_shown(ah_buf *b, const char *word, ah_slice value)
         ah_buf_str(b, "nothing");
 }
 
-/* "at /messages/1/content: recorded "Hello", now "Hallo"". */
+/* Writes for example: at /messages/1/content: recorded "Hello", now "Hallo". */
 static void put_difference(ah_buf *b, ah_slice path, const ah_difference *d)
 {
     ah_buf_fmt(b, "at %.*s: ", AH_FMT(path.n ? path : ah_slice_of("its top")));
@@ -200,7 +199,7 @@ static void put_difference(ah_buf *b, ah_slice path, const ah_difference *d)
     put_shown(b, ", now", d->b);
 }
 
-/* AH_OK: the texts say the same in other bytes. */
+/* Compares the bodies. AH_OK: equal JSON in different bytes. */
 static ah_status compare(const ah_replay *r, const exchange *e, ah_slice body, ah_err *err)
 {
     ah_buf a, b, path, words;
@@ -280,9 +279,9 @@ size_t ah_replay_unused(const ah_replay *r, const char **path, size_t *line)
     return n;
 }
 
-/* -- the answer -------------------------------------------------------------------------------- */
+/* -- the response ------------------------------------------------------------------------------ */
 
-/* U+0000 to U+00FF back to bytes, in place. */
+/* Converts U+0000 to U+00FF back to bytes, in place. */
 static void narrow(ah_buf *b)
 {
     size_t to = 0;
@@ -297,7 +296,8 @@ static void narrow(ah_buf *b)
     b->len = to;
 }
 
-/* The lines in `text`, a NUL behind each, and *lines point to them: the caller's to free. */
+/* Writes the lines into `text`, each with a NUL, and sets *lines to an array of pointers to them,
+ * which the caller frees. */
 static bool read_headers(const ah_replay *r, ah_slice list, ah_buf *text, const char ***lines,
                          size_t *n)
 {
@@ -346,7 +346,7 @@ static bool feed_body(ah_http *http, uint64_t id, ah_slice response, ah_buf *scr
     return ah_buf_ok(scratch);
 }
 
-/* The error's words begin without the host's name, which the transfer puts before them. */
+/* The recorded error text has no host name: the transfer adds it. */
 static bool feed_end(ah_http *http, uint64_t id, const exchange *e, ah_buf *scratch)
 {
     char reason[MAX_REASON] = "";

@@ -1,5 +1,5 @@
-/* Addresses as 16 bytes, compared with networks; see address.h for what is public and why
- * these lists are as they are. No state, no memory. */
+/* Addresses as 16 bytes, compared with networks. address.h says which are public, and why. No
+ * state, no memory. */
 #include "io/address.h"
 
 #include <arpa/inet.h>
@@ -9,7 +9,7 @@
 
 static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
 
-/* The address as 16 bytes; false: no internet address. */
+/* Sets the address as 16 bytes; false: no internet address. */
 static bool bytes_of(const struct sockaddr *a, unsigned char out[16])
 {
     if (a->sa_family == AF_INET6) {
@@ -91,8 +91,8 @@ bool ah_address_is_public(const struct sockaddr *a)
         "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24",
         "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24",
         "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
-        /* assigned as public ones, and answered by the cloud that a machine stands in: its metadata
-         * and inner services (Azure, IBM) */
+        /* assigned as public, but answered by the cloud of the machine: its metadata and internal
+         * services (Azure, IBM) */
         "168.63.129.16/32", "161.26.0.0/16", "166.8.0.0/14", NULL};
     static const char *const is6[] = {"2000::/3", NULL};
     static const char *const not6[] = {

@@ -1,4 +1,4 @@
-/* The clock that only goes forward, for whoever measures or waits. */
+/* The system's monotonic clock, in ns and ms. Async-signal-safe. Callers: its floor, host, lua. */
 #ifndef AH_IO_CLOCK_H
 #define AH_IO_CLOCK_H
 

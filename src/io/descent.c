@@ -1,10 +1,10 @@
-/* Each process has in /proc the lists of its threads' children. A walk sees a moment: what forks
- * meanwhile is found by the next one.
+/* /proc has, for each process, the lists of its threads' children. A walk is a snapshot: processes
+ * forked meanwhile are found by the next one.
  *
- * The rule: a watch must not need what the watched can take away. This process's own list is open
- * from the start, and all below come to be in it once their parents are gone; so rounds of KILL end
- * everything even where no other file can be opened (RLIMIT_NOFILE lowered to 0), where /proc was
- * mounted over, or where it hides processes of others. */
+ * The watch must not need anything that a watched process can take away. The list of this process
+ * is open from the start, and all processes below appear in it once their parents are gone. So
+ * rounds of KILL end everything even if no other file can be opened (RLIMIT_NOFILE lowered to 0),
+ * if /proc was mounted over, or if it hides other users' processes. */
 #define _GNU_SOURCE /* syscall, getdents64 */
 #include "io/descent.h"
 
@@ -21,7 +21,7 @@
 enum {
     MAX_NAME = 64,
     CHUNK = 2048,
-    MAX_TREE = 2048 /* descendants of one walk; the next one finds others */
+    MAX_TREE = 2048 /* limit of one walk; the next one finds others */
 };
 
 typedef struct tree {
@@ -31,7 +31,7 @@ typedef struct tree {
     bool whole; /* nothing was left out */
 } tree;
 
-/* n in decimal, what behind it. */
+/* Writes n in decimal, followed by `what`. */
 static void name_of(char out[MAX_NAME], long n, const char *what)
 {
     char digits[24];
@@ -66,7 +66,7 @@ static void add_numbers(tree *t, const char *p, const char *end, long *partial)
     }
 }
 
-/* The children of one thread: numbers with blanks behind them. */
+/* Adds the children of one thread: numbers, each followed by a blank. */
 static void add_list(tree *t, int fd)
 {
     char chunk[CHUNK];
@@ -83,8 +83,8 @@ static void add_list(tree *t, int fd)
         t->whole = false;
 }
 
-/* Opens a file for reading. If that fails the list is not whole, unless the process is gone: then
- * it has no children any more. */
+/* Opens a file for reading. If that fails the list is incomplete, unless the process is gone and so
+ * has no children. */
 static int open_at(tree *t, int dir, const char *name, int flags)
 {
     int fd = openat(dir, name, flags | O_RDONLY | O_CLOEXEC);
@@ -94,7 +94,7 @@ static int open_at(tree *t, int dir, const char *name, int flags)
     return fd;
 }
 
-struct entry { /* of getdents64; the kernel's, which no header has */
+struct entry { /* of getdents64; no header has it */
     uint64_t inode;
     int64_t offset;
     unsigned short size;
@@ -148,7 +148,7 @@ static void walk(tree *t, const ah_descent *d)
         add_children_of(t, t->pid[i]);
 }
 
-/* All groups in it. Not ours, in which a child of the tree is for a moment. */
+/* Kills all process groups in the tree except our own, in which a new child is for a moment. */
 static void kill_groups(const tree *t)
 {
     pid_t ours = getpgrp(), last = 0, spared = t->at->spared ? getpgid(t->at->spared) : 0;
@@ -187,8 +187,8 @@ void ah_descent_close(ah_descent *d)
     d->proc = d->children = -1;
 }
 
-/* A number could only be another's by now if its process had ended, and all others had been handed
- * out, since the walk; those of our children are theirs until we wait for them. */
+/* A process id can belong to another process only if its process had ended and all other ids had
+ * been assigned since the walk. Ids of our children stay theirs until we wait for them. */
 void ah_descent_signal(const ah_descent *d, int sig)
 {
     tree t;

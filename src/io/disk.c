@@ -1,6 +1,6 @@
-/* A folder of the machine: finding out and reading. Every path is opened as its folder,
- * beneath the root and without following links (disk_root.c), and then one name in it that
- * must be a regular file. Changes are in disk_write.c. */
+/* A folder of the machine: stat, list and read. Each path is opened as its folder, below the root
+ * and without following links (disk_root.c), and then one name in it, which must be a regular file.
+ * disk_write.c has the changes. */
 #include "io/disk.h"
 
 #include <dirent.h>
@@ -51,7 +51,7 @@ void ah_fs_host_info(const struct stat *s, ah_fs_info *out)
 
 /* -- places ------------------------------------------------------------------------------- */
 
-/* A descriptor of the path's folder and its last name; -1 with errno. */
+/* Opens the path's folder, and sets its last name; -1 with errno. */
 static int open_place(ah_fs_host *h, ah_slice path, bool to_read, ah_fs_place *out)
 {
     ah_slice name = ah_fs_name(path);
@@ -103,8 +103,8 @@ static ah_status host_stat(ah_fs *fs, ah_slice path, ah_fs_info *out, ah_err *er
 
 /* -- reading -------------------------------------------------------------------------------- */
 
-/* Looked at before it is opened, as opening some devices does something; and after, as
- * another file may have taken the name. */
+/* Checked before it is opened, as opening some devices has effects, and afterwards, as another file
+ * may have taken the name. */
 static int open_regular(const ah_fs_place *at, ah_slice path, ah_fs_info *info, ah_err *err)
 {
     const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
@@ -144,7 +144,7 @@ static ah_status read_all(int fd, ah_slice path, uint64_t offset, size_t limit, 
         ssize_t n;
 
         if (!to)
-            return AH_OK; /* the buffer tells */
+            return AH_OK; /* the caller checks the buffer */
         if ((n = pread(fd, to, want, (off_t)offset)) == 0)
             return AH_OK;
         if (n < 0 && errno == EINTR)
@@ -193,7 +193,7 @@ static ah_status list_entry(ah_fs_sweep *w, const char *name, ah_fs_items *out, 
     if (!strcmp(name, ".") || !strcmp(name, ".."))
         return AH_OK;
     there = fstatat(w->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!there && errno == ENOENT) /* gone, as we looked */
+    if (!there && errno == ENOENT) /* removed while we looked */
         return AH_OK;
     if (there && ah_fs_is_temporary(s)) {
         ah_fs_sweep_entry(w, name, &st);
@@ -235,7 +235,7 @@ static ah_status host_list(ah_fs *fs, ah_slice path, ah_fs_items *out, ah_err *e
     return st;
 }
 
-/* -- life -------------------------------------------------------------------------------------- */
+/* -- opening and closing ----------------------------------------------------------------------- */
 
 static void host_free(ah_fs *fs)
 {
@@ -262,7 +262,8 @@ int ah_fs_folder(const ah_fs *fs, bool *read_only)
     return ((const ah_fs_host *)(const void *)fs)->root.root;
 }
 
-/* For advice alone: without memory, or where the system does not say it, there is less of it. */
+/* Sets the folder's names, for advice only: out of memory, or if the system does not report it, a
+ * name is missing. */
 static void name_folder(ah_fs_host *h, const char *root)
 {
     char link[64], real[AH_FS_MAX_PATH];

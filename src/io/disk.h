@@ -1,14 +1,15 @@
-/* Folders of the machine as files for agents. */
+/* Folders of the machine as filesystems of agents. The filesystem owns a descriptor of its root
+ * folder; no path leads out of it. Callers: lua. */
 #ifndef AH_IO_DISK_H
 #define AH_IO_DISK_H
 
 #include "base/backing.h"
 
-/* `root` is followed, links included: it is the author's. */
+/* Opens `root`, following links in it, as the script's author chose it. */
 ah_status ah_fs_host_new(const ah_mem *mem, const char *root, const ah_fs_options *o, ah_fs **out,
                          ah_err *err);
-/* A descriptor of its folder of the machine, borrowed; -1: it is memory, or an overlay. read_only
- * may be NULL. */
+/* Returns a borrowed descriptor of the filesystem's folder; -1: it is in memory, or an overlay.
+ * read_only may be NULL. */
 int ah_fs_folder(const ah_fs *fs, bool *read_only);
 
 #endif

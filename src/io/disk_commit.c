@@ -1,8 +1,7 @@
-/* A folder of the machine: carrying out what was prepared. Every step is one rename in one folder.
- * Where there are several, what a step replaces or removes is kept beside it until all of them are
- * done, so that a failure in the middle takes back what was done before; and a record
- * (disk_record.c) tells the next who opens the root how to go on, should the process end in
- * between. */
+/* A folder of the machine: carrying out prepared changes. Each step is one rename in one folder. In
+ * a set, what a step replaces or removes is kept beside it until all steps are done, so that a
+ * failure takes back the earlier ones. If this process ends in between, the next process that opens
+ * the root continues by the record (disk_record.c). */
 #define _GNU_SOURCE /* RENAME_EXCHANGE, AT_EACCESS, syscall */
 #include <dirent.h>
 #include <errno.h>
@@ -16,18 +15,18 @@
 
 #include "io/disk_store.h"
 
-enum { EXCHANGE = 2, NO_REPLACE = 1 }; /* of Linux, for renameat2 */
+enum { EXCHANGE = 2, NO_REPLACE = 1 }; /* Linux's flags for renameat2 */
 
 /* -- renaming ---------------------------------------------------------------------------------- */
 
-/* -1 with ENOSYS where the kernel or the file system has no such renaming. */
+/* Returns -1 with ENOSYS if the kernel or the file system does not support this rename. */
 static int rename_how(int folder, const char *from, const char *to, unsigned how)
 {
 #ifdef SYS_renameat2
     if (syscall(SYS_renameat2, folder, from, folder, to, how) == 0)
         return 0;
     if (errno == EINVAL || errno == EPERM || errno == EOPNOTSUPP)
-        errno = ENOSYS; /* or a filter of system calls refuses it */
+        errno = ENOSYS; /* possibly refused by a filter of system calls */
 #else
     (void)folder;
     (void)from;
@@ -49,16 +48,15 @@ static ah_fs_kind kind_at(int folder, const char *name)
     return info.kind;
 }
 
-/* True if the step may replace what it found. It may replace a file that was not seen: the last
- * writer wins. */
+/* True if the step may replace what it found. It may replace an unseen file: the last writer
+ * wins. */
 static bool may_replace(const ah_fs_step *s, ah_fs_kind found)
 {
     return found == s->was.kind || (s->act == AH_FS_PUT && found == AH_FS_FILE);
 }
 
-/* Puts a step's file or folder into its place where names cannot be exchanged: what is there is
- * renamed first, but a file that another file replaces keeps its name until that has it. -1 with
- * errno. */
+/* Puts a step's file or folder into place if names cannot be exchanged: renames the existing entry
+ * first. A file replaced by a file keeps its name until the new one has it. -1 with errno. */
 static int put_by_parts(const ah_fs_place *at, ah_fs_step *s)
 {
     char old[AH_FS_TEMP];
@@ -99,7 +97,7 @@ static int exchange(const ah_fs_place *at, ah_fs_step *s)
     return -1;
 }
 
-/* One of a set, so that it can be taken back. */
+/* Places one step of a set so that it can be taken back. */
 static int put_in_set(const ah_fs_place *at, ah_fs_step *s)
 {
     int rc;
@@ -117,9 +115,9 @@ static int put_in_set(const ah_fs_place *at, ah_fs_step *s)
     return rc;
 }
 
-/* -- a folder that is there by now ------------------------------------------------------------- */
+/* -- folders made by another process ----------------------------------------------------------- */
 
-/* Another process made it since we looked: what was to be in ours goes into that one. */
+/* Another process made the folder since we looked: moves the contents of ours into it. */
 static ah_status merge(ah_fs_host *h, ah_fs_ticket *t, ah_fs_step *top, ah_err *err)
 {
     size_t first = (size_t)(top - t->item);
@@ -144,7 +142,7 @@ static ah_status merge(ah_fs_host *h, ah_fs_ticket *t, ah_fs_step *top, ah_err *
         ah_fs_host_leave(&from);
         ah_fs_host_leave(&to);
     }
-    top->old = AH_FS_OLD_TEMP; /* what is left of ours */
+    top->old = AH_FS_OLD_TEMP; /* the remains of ours */
     return st;
 }
 
@@ -178,8 +176,7 @@ static ah_status put(ah_fs_host *h, ah_fs_ticket *t, const ah_fs_place *at, ah_f
 
 /* -- removing ---------------------------------------------------------------------------------- */
 
-/* Returns the number of entries, without our temporaries; SIZE_MAX if one of those is of a process
- * at work. */
+/* Returns the number of entries without our temporaries; SIZE_MAX if a running process has one. */
 static size_t count_entries(DIR *dir)
 {
     bool temporaries = false;
@@ -197,7 +194,7 @@ static size_t count_entries(DIR *dir)
     return temporaries && ah_fs_held(dirfd(dir)) == AH_FS_HELD ? SIZE_MAX : n;
 }
 
-/* Checks a folder before it is removed with all that is in it: nothing may have come since, and no
+/* Checks a folder before it is removed with its contents: nothing may have been added since, and no
  * process may be writing there. */
 static ah_status check_folder(ah_fs_host *h, const ah_fs_step *s, ah_err *err)
 {
@@ -259,7 +256,7 @@ static ah_status remove_top(ah_fs_host *h, const ah_fs_ticket *t, const ah_fs_pl
     bool folder = s->was.kind == AH_FS_FOLDER;
     ah_status st = AH_OK;
 
-    if (!t->set && s->children == 0) { /* at once, unless there are leftovers in it */
+    if (!t->set && s->children == 0) { /* at once, unless it contains leftovers */
         if (unlinkat(at->fd, at->name, folder ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT)
             return AH_OK;
         if (!folder || (errno != ENOTEMPTY && errno != EEXIST))
@@ -270,7 +267,7 @@ static ah_status remove_top(ah_fs_host *h, const ah_fs_ticket *t, const ah_fs_pl
     return st == AH_OK ? hide(at, s, err) : st;
 }
 
-/* -- all of it --------------------------------------------------------------------------------- */
+/* -- whole sets -------------------------------------------------------------------------------- */
 
 static ah_status apply_step(ah_fs_host *h, ah_fs_ticket *t, size_t i, ah_err *err)
 {
@@ -279,7 +276,7 @@ static ah_status apply_step(ah_fs_host *h, ah_fs_ticket *t, size_t i, ah_err *er
     ah_status st = ah_fs_host_enter(h, ah_text_slice(s->path), false, &at, err);
 
     if (st == AH_TOOL_VALIDATION && s->act == AH_FS_REMOVE)
-        return AH_OK; /* it is gone, with its folder */
+        return AH_OK; /* already gone, with its folder */
     if (st != AH_OK)
         return st;
     if (s->act == AH_FS_REMOVE)
@@ -292,7 +289,7 @@ static ah_status apply_step(ah_fs_host *h, ah_fs_ticket *t, size_t i, ah_err *er
     return st;
 }
 
-/* Writes before it deletes: what is deleted may be the only copy. */
+/* Writes before it deletes: the deleted file may be the only copy. */
 ah_status ah_fs_apply(ah_fs_host *h, ah_fs_ticket *t, ah_err *err)
 {
     ah_status st = AH_OK;
@@ -305,8 +302,8 @@ ah_status ah_fs_apply(ah_fs_host *h, ah_fs_ticket *t, ah_err *err)
     return st;
 }
 
-/* Undoes one step: what it replaced gets its name back, and what it wrote gets its temporary name
- * back. */
+/* Takes back one step: the replaced entry gets its name back, and the new one its temporary
+ * name. */
 static bool take_back(const ah_fs_place *at, ah_fs_step *s)
 {
     char old[AH_FS_TEMP];
@@ -333,7 +330,7 @@ bool ah_fs_undo(ah_fs_host *h, ah_fs_ticket *t)
         ah_err ignored;
 
         if (s->top != i || !s->placed || (!t->set && s->act != AH_FS_REMOVE && !s->merged))
-            continue; /* the one step of a commit is only placed when all went well */
+            continue; /* the single step of a commit is placed only if everything succeeded */
         if (s->merged || s->settled ||
             ah_fs_host_enter(h, ah_text_slice(s->path), false, &at, &ignored) != AH_OK) {
             all = false;
@@ -350,14 +347,14 @@ bool ah_fs_undo(ah_fs_host *h, ah_fs_ticket *t)
     return all;
 }
 
-/* The renames are on the disk before what they replaced is gone. */
+/* Syncs the renames to the disk before the replaced entries are removed. */
 static void sync_folders(const ah_fs_host *h, const ah_fs_ticket *t)
 {
     for (size_t i = 0; i < t->holds && !h->fs.o.no_sync; i++)
-        (void)fsync(t->hold[i].fd); /* that this fails leaves what was true without it */
+        (void)fsync(t->hold[i].fd); /* if this fails, the earlier state may return after a crash */
 }
 
-/* `waiting`: what was not placed; else what a placed one replaced. */
+/* Removes what was not placed (`waiting`), or what a placed step replaced. */
 static void clear_step(ah_fs_host *h, ah_fs_step *s, bool waiting)
 {
     char old[AH_FS_TEMP];
@@ -386,7 +383,7 @@ void ah_fs_forget(ah_fs_host *h, ah_fs_ticket *t)
             clear_step(h, &t->item[i], true);
 }
 
-/* Whoever reads the error must know what is so. */
+/* Adds to the error how many changes remain. */
 static void tell_rest(ah_fs_ticket *t, ah_err *err)
 {
     size_t n = strlen(err->message), left = 0;

@@ -1,7 +1,8 @@
 /* Leftovers of a process that was killed while it wrote: temporary files and folders, named
  * .agenthost-*.tmp and never shown. Once no process holds the lock of their folder, the next
- * process that lists the folder removes them; they keep no folder from being deleted. If the folder
- * cannot be locked, or a version that took no lock left them, they are removed after an hour. */
+ * process that lists the folder removes them. They do not prevent the folder from being deleted. If
+ * the folder cannot be locked, or an older version left them without a lock, they are removed after
+ * an hour. */
 #define _GNU_SOURCE /* flock */
 #include <dirent.h>
 #include <errno.h>
@@ -14,8 +15,8 @@
 
 #include "io/disk_store.h"
 
-/* HEAD is followed by a letter: t for a single one, s for one of a set, o for what one of a set
- * replaced. */
+/* HEAD is followed by a letter: t for a single temporary, s for one of a set, o for an entry that
+ * one of a set replaced. */
 static const char HEAD[] = ".agenthost-";
 enum { KIND = sizeof HEAD - 1, STALE_SECONDS = 3600, HOLD_TRIES = 20, MAX_PASSES = 1000 };
 
@@ -46,8 +47,8 @@ void ah_fs_temp_old(const char temp[AH_FS_TEMP], char out[AH_FS_TEMP])
 
 /* -- locks ---------------------------------------------------------------------------------- */
 
-/* Never waits for long. A foreign process that keeps the lock from us harms only what is in that
- * folder, which is in its reach anyway. */
+/* Waits only briefly. A foreign process that holds the lock endangers only this folder, which it
+ * can change anyway. */
 void ah_fs_hold(int folder)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
@@ -68,7 +69,7 @@ ah_fs_holding ah_fs_held(int folder)
 
 /* -- removing -------------------------------------------------------------------------------- */
 
-/* Removes the entry unless it is a folder that is not empty. */
+/* Removes the entry, unless it is a non-empty folder. */
 static bool remove_entry(int folder, const char *name)
 {
     if (unlinkat(folder, name, 0) == 0 || errno == ENOENT)
@@ -91,8 +92,8 @@ static bool is_dots(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Empties the folder `name` of `top`: folders in it that are not empty are moved up into `top`,
- * whose turn comes, so that no depth needs a stack. */
+/* Empties the folder `name` of `top`. Non-empty folders in it are moved up into `top`, to be
+ * emptied later, so that no depth needs a stack. */
 static bool flatten(int top, const char *name, unsigned long *moved)
 {
     DIR *dir = open_list(top, name);
@@ -111,7 +112,7 @@ static bool flatten(int top, const char *name, unsigned long *moved)
     return ok && remove_entry(top, name);
 }
 
-/* Once through the folder. How many entries went. */
+/* Goes through the folder once. Returns the number of removed entries. */
 static size_t clear_pass(int folder, const char *name, unsigned long *moved)
 {
     DIR *dir = open_list(folder, name);
@@ -152,7 +153,7 @@ static void end_sets(ah_fs_sweep *s)
     s->asked = true;
 }
 
-/* The temporaries of a set are needed as long as its record is there. */
+/* Temporaries of a set are needed while its record exists. */
 static bool is_of_nobody(ah_fs_sweep *s, const char *name)
 {
     if (name[KIND] == 't')

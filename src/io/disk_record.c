@@ -1,19 +1,18 @@
-/* Sets of changes that outlive their process. Before a commit of several steps makes anything, it
- * writes down what they are, in a file of the root folder that is never shown; when all of it waits
- * on the disk, a last line says so, and only then the renames begin. Whoever opens the root next
- * finds the record of a process that is gone (its lock is free): a complete one is carried out to
- * its end, or taken back where that cannot be; the temporaries of an incomplete one are removed.
+/* Sets of changes that survive their process. Before a commit of several steps makes anything, it
+ * writes the steps to a hidden file of the root folder; when all new content is on the disk, it
+ * adds a last line, and only then begins to rename. The next process that opens the root finds the
+ * record of a dead process (its lock is free): it completes a complete set, or takes it back if
+ * that is impossible, and removes the temporaries of an incomplete one.
  *
- * The record lies in a folder that a model may write to by other means (a shell), so it is no
- * authority, and a forged one does nothing that the file tools could not do in that root: each path
- * is checked as a tool's is, the names that are refused included, and opened beneath the root
- * without links; what is renamed is a hidden file of ours beside its place, of the content that the
- * record tells; what is removed is what stood there when it was written, by its inode and times. It
- * must be a private file of our user with one name, and tell this root folder, so that another user
- * cannot plant one and none works in another place. One that is not so is removed if it is ours,
- * and else left alone.
+ * A model may be able to write to that folder by other means (a shell), so a forged record must not
+ * do anything that the file tools could not do in that root. Each path is checked like a tool's,
+ * refused names included, and opened below the root without links. Only hidden files of ours beside
+ * their place, with the recorded content, are renamed. Only entries with the recorded inode and
+ * times are removed. The record must be a private file of our user with one name and name this root
+ * folder, so that another user cannot plant one and none works elsewhere. A record that fails these
+ * checks is removed if it is ours, and left alone otherwise.
  *
- * Nothing here waits: a record at work is passed over. */
+ * Nothing here blocks: the record of a running process is skipped. */
 #define _GNU_SOURCE /* flock */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +26,7 @@
 
 enum { SLOTS = 4, NAME = 40, END_LINE = 40 };
 static const size_t MAX_RECORD = (size_t)64 << 20;
-static const char END[] = "commit "; /* with a hash and a line end: the last line */
+static const char END[] = "commit "; /* the last line, with a hash and a line end */
 
 static const char *const acts[] = {
     [AH_FS_PUT] = "put", [AH_FS_MAKE_FOLDER] = "folder", [AH_FS_REMOVE] = "remove"};
@@ -65,7 +64,7 @@ static void put_step(ah_buf *b, const ah_fs_step *s)
         ah_buf_fmt(b, ",\"temp\":\"%s\"", s->temp);
     if (s->act == AH_FS_PUT)
         put_hex(b, "hash", s->hash);
-    if (s->was.kind != AH_FS_ABSENT) { /* of its version the time of change goes with a rename */
+    if (s->was.kind != AH_FS_ABSENT) { /* without the time of change, which a rename modifies */
         put_hex(b, "inode", s->was.version.part[0]);
         put_hex(b, "size", s->was.version.part[1]);
         put_hex(b, "modified", s->was.version.part[2]);
@@ -105,7 +104,7 @@ static bool is_locked_and_there(int fd)
     return flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &s) == 0 && s.st_nlink == 1;
 }
 
-/* A new, empty record, locked; -1 with EEXIST: all are at work, or what the system says. */
+/* Creates an empty, locked record. -1 with errno; EEXIST: all slots are in use. */
 static int new_record(ah_fs_host *h, int *slot)
 {
     const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
@@ -120,7 +119,7 @@ static int new_record(ah_fs_host *h, int *slot)
             return -1;
         if (fd < 0)
             continue;
-        if (is_locked_and_there(fd)) /* else somebody took it for one that was left */
+        if (is_locked_and_there(fd)) /* another process took it for a leftover */
             return fd;
         close(fd);
         errno = EEXIST;
@@ -128,8 +127,8 @@ static int new_record(ah_fs_host *h, int *slot)
     return -1;
 }
 
-/* Such a failure is one of the root folder, not of the disk: sets are then as sound as they are
- * without a record. */
+/* These errors concern the root folder, not the disk: the set then has no record, and no protection
+ * from the end of the process. */
 static bool can_do_without(int e)
 {
     return e == EEXIST || e == EACCES || e == EPERM || e == EROFS;
@@ -175,7 +174,7 @@ ah_status ah_fs_record_seal(ah_fs_host *h, ah_fs_ticket *t, ah_err *err)
     return AH_OK;
 }
 
-/* That it is gone is on the disk, too: it would be carried out again. */
+/* Removes the record, and syncs that too: otherwise the set would be carried out again. */
 void ah_fs_record_end(ah_fs_host *h, ah_fs_ticket *t)
 {
     char name[NAME];
@@ -228,7 +227,8 @@ static void read_was(ah_slice object, ah_fs_info *was)
     was->version.part[2] = hex_member(object, "modified");
 }
 
-/* The path must be one that a tool could write to, said as we say it; the name, one of ours. */
+/* Reads a step. The path must be one that a tool may write, in normal form; the name must be one of
+ * our temporaries. */
 static bool read_step(ah_fs_host *h, ah_slice object, ah_buf *text, ah_fs_step *s)
 {
     ah_slice path = ah_json_member(object, "path"), temp = ah_json_member(object, "temp");
@@ -278,7 +278,7 @@ static bool read_steps(ah_fs_host *h, ah_slice list, ah_fs_ticket *t)
     return ok && ah_fs_ticket_plan(h, t);
 }
 
-/* Each top has the name of its temporary; nothing else has one. */
+/* True if exactly the tops have names of temporaries. */
 static bool has_names(const ah_fs_ticket *t)
 {
     for (size_t i = 0; i < t->n; i++)
@@ -287,7 +287,7 @@ static bool has_names(const ah_fs_ticket *t)
     return true;
 }
 
-/* The set that the record tells of, for this root; NULL: none that could be carried out. */
+/* The set in the record, for this root; NULL: invalid. */
 static ah_fs_ticket *read_record(ah_fs_host *h, ah_slice body)
 {
     ah_slice list, root;
@@ -312,11 +312,11 @@ static ah_fs_ticket *read_record(ah_fs_host *h, ah_slice body)
     return NULL;
 }
 
-/* -- where a set stands ------------------------------------------------------------------------ */
+/* -- the state of a set ------------------------------------------------------------------------ */
 
 typedef struct found {
     ah_fs_info info;
-    uint64_t hash; /* of a file */
+    uint64_t hash; /* of the file's content */
 } found;
 
 static uint64_t hash_file(int fd)
@@ -360,8 +360,8 @@ static bool is_what_was(const ah_fs_step *s, const ah_fs_info *now)
            (now->kind == AH_FS_FOLDER && now->version.part[0] == s->was.version.part[0]);
 }
 
-/* Sets what is so of the step: whether it waits, is placed, and where what it replaced is. False:
- * it waits, but its place is not what it was, as others wrote there since. */
+/* Sets the step's state: if it is waiting or placed, and where the replaced entry is. False: it is
+ * waiting, but another process has changed its place. */
 static bool judge_put(int folder, const char *name, ah_fs_step *s)
 {
     char beside[AH_FS_TEMP];
@@ -373,13 +373,14 @@ static bool judge_put(int folder, const char *name, ah_fs_step *s)
                     : temp.info.kind == AH_FS_FOLDER;
     if (look_at(folder, beside, false).info.kind != AH_FS_ABSENT)
         s->old = AH_FS_OLD_BESIDE;
-    if (s->ready) /* in parts: what was there may be aside already */
+    if (s->ready) /* replaced by parts: the old entry may be aside already */
         return is_what_was(s, &now.info) ||
                (s->old == AH_FS_OLD_BESIDE && now.info.kind == AH_FS_ABSENT);
     s->placed = true;
     if (temp.info.kind != AH_FS_ABSENT)
         s->old = AH_FS_OLD_TEMP;
-    s->settled = !file || look_at(folder, name, true).hash != s->hash; /* others were there since */
+    /* Settled if another process has changed it since. */
+    s->settled = !file || look_at(folder, name, true).hash != s->hash;
     return true;
 }
 
@@ -403,13 +404,13 @@ static bool judge(ah_fs_host *h, ah_fs_step *s)
     bool fits;
 
     if (ah_fs_host_enter(h, ah_text_slice(s->path), false, &at, &ignored) != AH_OK)
-        return s->placed = s->settled = s->act == AH_FS_REMOVE; /* it is gone, with its folder */
+        return s->placed = s->settled = s->act == AH_FS_REMOVE; /* already gone, with its folder */
     fits = (s->act == AH_FS_REMOVE ? judge_removal : judge_put)(at.fd, at.name, s);
     ah_fs_host_leave(&at);
     return fits;
 }
 
-/* -- ending it --------------------------------------------------------------------------------- */
+/* -- ending a set ------------------------------------------------------------------------------ */
 
 /* Completes the set if every step fits, else takes it back. */
 static void carry_out(ah_fs_host *h, ah_fs_ticket *t)
@@ -426,7 +427,7 @@ static void carry_out(ah_fs_host *h, ah_fs_ticket *t)
     ah_fs_forget(h, t);
 }
 
-/* Removes what is left of a set that was never complete. */
+/* Removes the temporaries of an incomplete set. */
 static void drop(ah_fs_host *h, ah_fs_ticket *t)
 {
     for (size_t i = 0; i < t->n; i++)
@@ -434,7 +435,7 @@ static void drop(ah_fs_host *h, ah_fs_ticket *t)
     ah_fs_forget(h, t);
 }
 
-/* Cuts the last line off the record's text; true if it was the line of a whole record. */
+/* Cuts the last line off the record's text; true if it marks a complete record. */
 static bool take_end(ah_slice *text)
 {
     char line[END_LINE];
@@ -461,7 +462,7 @@ static bool read_all(int fd, ah_buf *b)
     return n == 0 && ah_buf_ok(b);
 }
 
-/* True if the record is to be removed. */
+/* Ends the set of a record. True if the record is to be removed. */
 static bool end_set(ah_fs_host *h, int fd)
 {
     ah_fs_ticket *t = NULL;
@@ -485,7 +486,7 @@ static bool end_set(ah_fs_host *h, int fd)
     return read;
 }
 
-/* A private file of ours, with one name: else it is not our record. */
+/* True for a private file of our user with one name; any other file is not our record. */
 static bool is_ours(int fd)
 {
     struct stat s;
@@ -507,7 +508,7 @@ static bool recover_slot(ah_fs_host *h, int slot)
         return false;
     if (is_ours(fd) && flock(fd, LOCK_EX | LOCK_NB) != 0)
         busy = errno == EWOULDBLOCK;
-    else if (is_ours(fd) && end_set(h, fd)) /* again: it may have been ended while we asked */
+    else if (is_ours(fd) && end_set(h, fd)) /* checked again: it may have been ended in between */
         (void)unlinkat(h->root.root, name, 0);
     close(fd);
     return busy;

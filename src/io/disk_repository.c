@@ -1,7 +1,7 @@
-/* Repositories that are not called .git: git takes a folder for one that holds HEAD with objects
- * and refs, or with commondir, and runs what its config and hooks say as soon as it is started
- * there. Such a folder is as much refused as .git is: neither is what git reads written in it, nor
- * is it completed, in whatever order and by however many changes of one commit. */
+/* Repositories with another name than .git. git treats a folder as a repository if it has HEAD with
+ * objects and refs, or with commondir, and runs what its config and hooks say. Such a folder is
+ * refused like .git: no step may write a file that git reads in it, or complete such a folder, in
+ * any order and by any number of changes in one commit. */
 #include "io/disk_store.h"
 
 /* Names, in lower case, that make a folder a repository or lead to code in one. */
@@ -46,7 +46,7 @@ static ah_status will_have(ah_fs_host *h, const ah_fs_ticket *t, ah_slice folder
         }
     st = h->fs.store->stat(&h->fs, ah_fs_path_slice(&p), &info, err);
     *yes = st == AH_OK && info.kind != AH_FS_ABSENT;
-    return st == AH_TOOL_VALIDATION ? AH_OK : st; /* below a file: not yet a folder */
+    return st == AH_TOOL_VALIDATION ? AH_OK : st; /* below a file: the folder does not exist yet */
 }
 
 static ah_status will_be_one(ah_fs_host *h, const ah_fs_ticket *t, ah_slice folder, bool *yes,

@@ -1,4 +1,4 @@
-/* See disk_root.h. Systems without openat2 (Linux before 5.6, all others) have the walk. */
+/* See disk_root.h. Systems without openat2 (Linux before 5.6, all others) open name by name. */
 #define _GNU_SOURCE /* O_PATH, syscall */
 #include "io/disk_root.h"
 
@@ -17,7 +17,7 @@
 
 _Static_assert(AH_DISK_ROOT_PATH >= AH_FS_MAX_PATH + 128, "a user's path and a temporary name");
 
-#ifndef O_PATH /* of Linux: opens a folder that may be passed through but not read */
+#ifndef O_PATH /* Linux: opens a folder for passing through, without the right to read it */
 #define O_PATH O_RDONLY
 #endif
 
@@ -25,7 +25,7 @@ enum { FOLDER = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, TRIES = 16 };
 
 #if defined(SYS_openat2) && defined(RESOLVE_NO_SYMLINKS)
 
-/* -1 with errno ENOSYS: to be done by name. */
+/* Returns -1 with ENOSYS if the path must be opened by name. */
 static int at_once(ah_disk_root *b, const char *path, int flags)
 {
     struct open_how how = {.flags = (unsigned)flags,
@@ -33,7 +33,7 @@ static int at_once(ah_disk_root *b, const char *path, int flags)
                                RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
     int fd = -1;
 
-    /* EAGAIN: something was renamed meanwhile, and the kernel is not sure */
+    /* EAGAIN: a rename meanwhile made the result uncertain */
     for (int i = 0; i < TRIES; i++) {
         fd = (int)syscall(SYS_openat2, b->root, path, &how, sizeof how);
         if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
@@ -42,7 +42,7 @@ static int at_once(ah_disk_root *b, const char *path, int flags)
     if (fd < 0 && errno == EAGAIN)
         errno = ENOSYS;
     else if (fd < 0 && (errno == ENOSYS || errno == EPERM || errno == EINVAL || errno == E2BIG)) {
-        b->by_name = true; /* too old, or a filter of system calls refuses it */
+        b->by_name = true; /* too old a kernel, or refused by a filter of system calls */
         errno = ENOSYS;
     }
     return fd;
@@ -69,7 +69,7 @@ static void close_quietly(int fd)
     errno = e;
 }
 
-/* One folder after the other; never more than two descriptors. */
+/* Opens one folder after another, with at most two descriptors at a time. */
 static int by_name(int root, ah_slice path, int flags)
 {
     char name[AH_FS_MAX_NAME + 1];

@@ -1,8 +1,8 @@
-/* A folder of the machine: preparing changes. Each content is written to a temporary file in the
- * folder where it belongs and forced to the disk; a new folder is made as a temporary one, with all
- * that is to be in it. Nothing of it is seen before disk_commit.c renames it into place: so each
- * step is as before or as wished, whenever the process ends, and disk_leftover.c knows what to do
- * with what it leaves. Hard links are never written through: the name gets a new file. */
+/* A folder of the machine: preparing changes. Each content is written to a temporary file in its
+ * folder and synced; a new folder is made as a temporary one with all its contents. Nothing is
+ * visible until disk_commit.c renames it into place, so each step is either done or not, whenever
+ * the process ends; disk_leftover.c removes what it leaves. Hard links are never written through:
+ * the name gets a new file. */
 #define _DEFAULT_SOURCE /* fchown */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +35,7 @@ void ah_fs_ticket_free(const ah_mem *mem, ah_fs_ticket *t)
     ah_free(mem, t);
 }
 
-/* -- what belongs to what ---------------------------------------------------------------------- */
+/* -- steps inside other steps ------------------------------------------------------------------ */
 
 static int by_path(const void *a, const void *b)
 {
@@ -62,7 +62,7 @@ static long find_step(const ah_fs_ticket *t, const ah_fs_step *const *sorted, ah
     return AH_FS_NO_STEP;
 }
 
-/* True if the change of the folder includes the changes within it. */
+/* True if the change of the folder includes the step inside it. */
 static bool carries(const ah_fs_step *folder, const ah_fs_step *s)
 {
     if (s->act == AH_FS_REMOVE)
@@ -159,8 +159,7 @@ static int write_all(int fd, ah_slice s)
     return 0;
 }
 
-/* The bits and the owner of the file that is replaced, as far as we are allowed to: another owner
- * is kept where we are root. */
+/* Keeps mode and owner of the replaced file, as far as allowed: root keeps another owner. */
 static int keep_mode(int fd, int folder, const ah_fs_change *c)
 {
     struct stat old, own;
@@ -170,13 +169,13 @@ static int keep_mode(int fd, int folder, const ah_fs_change *c)
     if (fstatat(folder, ah_fs_name(ah_text_slice(c->path)).p, &old, AT_SYMLINK_NOFOLLOW) == 0 &&
         (old.st_uid != own.st_uid || old.st_gid != own.st_gid) &&
         fchown(fd, old.st_uid, old.st_gid) == 0)
-        own.st_mode = 0; /* it may have lost bits */
+        own.st_mode = 0; /* chown may have cleared bits */
     if ((own.st_mode & 07777) == c->mode.bits)
         return 0;
     return fchmod(fd, (mode_t)c->mode.bits);
 }
 
-/* Never more open than the target: the mode is that of the file to be from the first. */
+/* Writes the new file, which is never more accessible than the target, from its creation on. */
 static int write_file(ah_fs_host *h, const ah_fs_ticket *t, const ah_fs_place *at,
                       const ah_fs_change *c, ah_fs_step *s)
 {
@@ -199,8 +198,8 @@ static int write_file(ah_fs_host *h, const ah_fs_ticket *t, const ah_fs_place *a
 
 /* -- preparing --------------------------------------------------------------------------------- */
 
-/* Keeps the folder locked as long as the ticket is there, before anything is put in it. False: the
- * descriptor is still the caller's, as the folder is held already, or too many are. */
+/* Locks the folder for the life of the ticket, before anything is put into it. False: the
+ * descriptor stays the caller's, as the folder is locked already or too many are. */
 static bool hold_folder(ah_fs_ticket *t, const ah_fs_step *s, int fd)
 {
     ah_slice folder = ah_fs_parent(ah_text_slice(s->path));
@@ -216,7 +215,7 @@ static bool hold_folder(ah_fs_ticket *t, const ah_fs_step *s, int fd)
     return true;
 }
 
-/* The open folder where the step waits, and the name there. */
+/* Opens the folder where the step waits, and sets the name there. */
 static ah_status enter_waiting(ah_fs_host *h, const ah_fs_ticket *t, size_t i, ah_fs_place *at,
                                ah_err *err)
 {
@@ -263,7 +262,7 @@ static ah_status prepare_step(ah_fs_host *h, ah_fs_ticket *t, size_t i, const ah
     return st;
 }
 
-/* Syncs new folders, so that their entries are on the disk before they take their places. */
+/* Syncs new folders, so that their entries are on the disk before the folders take their places. */
 static void sync_new_folders(ah_fs_host *h, const ah_fs_ticket *t)
 {
     char room[AH_DISK_ROOT_PATH + 1];
@@ -275,12 +274,12 @@ static void sync_new_folders(ah_fs_host *h, const ah_fs_ticket *t)
             fd = ah_disk_root_folder(&h->root, ah_fs_waiting(t, &t->item[i], room), true);
         if (fd < 0)
             continue;
-        (void)fsync(fd); /* that this fails leaves what was true without it */
+        (void)fsync(fd); /* if this fails, the earlier state may return after a crash */
         close(fd);
     }
 }
 
-/* Everything but what is made on the disk. */
+/* Fills the ticket, without making anything on the disk. */
 static ah_status begin(ah_fs_host *h, ah_fs_ticket *t, const ah_fs_changes *list, ah_err *err)
 {
     for (size_t i = 0; i < list->n; i++) {

@@ -1,6 +1,5 @@
-/* Reading within a limit, and private files: replaced by way of a temporary file beside the target,
- * or appended to. Roots that no link leads out of, as the files of tools have them, are
- * io/disk.c's. */
+/* Reading within a limit, and private files, which are replaced through a temporary file beside the
+ * target, or appended to. io/disk.c has the files of tools, which are confined to a root. */
 #define _GNU_SOURCE /* mkostemp */
 #include "io/file.h"
 
@@ -22,7 +21,7 @@ static ah_status failed(const char *what, const char *path, ah_err *err)
     return ah_err_set(err, AH_USAGE, "cannot %s '%.300s': %s", what, path, strerror(why));
 }
 
-/* 0 at the end, -1 with errno. */
+/* Reads the next bytes; 0 at the end, -1 with errno. */
 static ssize_t read_some(int fd, ah_buf *out)
 {
     char *to = ah_buf_room(out, CHUNK);
@@ -86,7 +85,7 @@ static bool write_all(int fd, ah_slice bytes)
     return true;
 }
 
-/* The renamed name is on the disk, too. A file system without this is none of our business. */
+/* Syncs the folder of the file, so that a rename is on the disk; errors are ignored. */
 static void sync_folder(char *path)
 {
     char *slash = strrchr(path, '/');
@@ -106,8 +105,8 @@ static ah_status not_private(const char *what, const char *path, const char *why
     return ah_err_set(err, AH_USAGE, "cannot %s '%.300s': %s", what, path, why);
 }
 
-/* Only a regular file may be replaced. A symbolic link is refused: neither its target nor the link
- * itself is meant. */
+/* Only a regular file may be replaced. A symbolic link is refused: it is unclear if its target or
+ * the link itself is meant. */
 static ah_status check_place(const char *what, const char *path, ah_err *err)
 {
     struct stat s;
@@ -119,8 +118,8 @@ static ah_status check_place(const char *what, const char *path, ah_err *err)
     return S_ISREG(s.st_mode) ? AH_OK : not_private(what, path, "it is no regular file", err);
 }
 
-/* A new file beside `path`, for us alone: its descriptor, and its name in *beside; -1 with
- * errno. */
+/* Creates a file beside `path`, accessible to our user only. Returns its descriptor, with its name
+ * in *beside; -1 with errno. */
 static int new_beside(const ah_mem *mem, const char *path, char **beside)
 {
     static const char tail[] = ".XXXXXX";
@@ -180,7 +179,7 @@ static ah_status begin_anew(const ah_mem *mem, const char *what, const char *pat
     return st;
 }
 
-/* Looked at when it is open, so that nothing can be put in its place in between. */
+/* Checked once it is open, so that nothing can replace it in between. */
 static ah_status make_private(int fd, const char *what, const char *path, ah_err *err)
 {
     struct stat s;

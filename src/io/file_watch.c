@@ -1,7 +1,7 @@
-/* A node for each file that is known of, by its path below what is watched; "" is that itself.
- * Events change nodes; a batch compares what each was before it with what it is now.
+/* Each known file has a node, found by its path below the watched folder; "" is that folder. Events
+ * change nodes; a batch compares the state of each node before it with its current state.
  *
- * A file is watched in its folder, as the file itself may be another one after it was saved. */
+ * A file is watched through its folder, because saving may replace the file itself. */
 #define _GNU_SOURCE /* IN_EXCL_UNLINK, d_type */
 #include "io/file_watch.h"
 
@@ -22,22 +22,22 @@ enum {
     MASK = IN_CREATE | IN_DELETE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO |
            IN_DELETE_SELF | IN_MOVE_SELF | IN_EXCL_UNLINK | IN_ONLYDIR,
     READ = 16 << 10,
-    READS = 64,  /* in one turn of the loop */
-    SPARE = 1000 /* nodes of files that are gone, before they are let go of */
+    READS = 64,  /* per call of the loop */
+    SPARE = 1000 /* nodes of removed files that are kept */
 };
 
 typedef struct node {
     ah_text *path;
     bool folder, exists;
-    bool noted;   /* something has happened to it in this batch: */
-    bool before;  /* it was there before */
-    bool touched; /* what is in it may be another */
-    bool renamed; /* it has another name now than before, and is told of so */
-    bool again;   /* it had, and is told of as that one's `from` */
-    size_t from;  /* number of the node that was renamed to it, + 1; 0: none */
+    bool noted;   /* it had an event in this batch: */
+    bool before;  /* it existed before */
+    bool touched; /* its contents may have changed */
+    bool renamed; /* it has a new name since, and is reported as moved */
+    bool again;   /* it had an old name, and is reported as the `from` of a move */
+    size_t from;  /* index + 1 of the node that was renamed to it; 0: none */
 } node;
 
-/* One that inotify watches; in the order of their numbers, which grow. */
+/* A folder that inotify watches; ordered by their watch numbers, which increase. */
 typedef struct folder {
     int wd;
     ah_text *path;
@@ -47,9 +47,9 @@ struct ah_file_watch {
     const ah_mem *mem;
     ah_loop *loop;
     int fd;
-    ah_text *shown; /* the path that was given */
-    char *root;     /* the folder's own, without links; of a file's the one it is in */
-    ah_text *only;  /* the file's name in it; NULL: the folder is watched */
+    ah_text *shown; /* the path given at open */
+    char *root;     /* the folder's path without links; for a file, that of its folder */
+    ah_text *only;  /* the file's name in it; NULL: a folder is watched */
     bool recursive;
     size_t max, alive;
     node *nodes;
@@ -57,13 +57,13 @@ struct ah_file_watch {
     ah_index index; /* of nodes */
     folder *folders;
     size_t n_folders, folders_cap;
-    size_t *noted; /* numbers of nodes, in the order of noting */
+    size_t *noted; /* indices of nodes, in the order of their first event */
     size_t n_noted, noted_cap;
-    size_t moving;   /* number of the node that was renamed last, + 1: its new name may follow */
-    uint32_t cookie; /* by which that is known */
+    size_t moving;   /* index + 1 of the node renamed last, whose new name may follow */
+    uint32_t cookie; /* inotify's cookie of that rename */
     ah_timer timer;
-    int64_t quiet_ms, first; /* first: when the batch began */
-    bool stirred;            /* something has happened since the batch's timer was set */
+    int64_t quiet_ms, first; /* first: beginning of the batch */
+    bool stirred;            /* an event has come since the batch's timer was set */
     bool pending, ready, lost, gone;
     ah_file_change *batch; /* NULL: not made yet */
     size_t n_batch;
@@ -78,8 +78,8 @@ static ah_slice name_of_node(const void *owner, size_t at)
     return ah_text_slice(((const ah_file_watch *)owner)->nodes[at].path);
 }
 
-/* The number of the node of the path, which is made where there is none (of a file that does not
- * exist). False: memory is out. */
+/* Sets *out to the index of the path's node, adding one for a file that does not exist if there is
+ * none. False: out of memory. */
 static bool node_of(ah_file_watch *w, ah_slice path, size_t *out)
 {
     uint32_t at = ah_index_find(&w->index, path);
@@ -122,14 +122,14 @@ static void forget_notes(ah_file_watch *w)
     w->n_noted = 0;
 }
 
-/* More has happened than can be told one by one. */
+/* There are too many changes to report them one by one. */
 static void give_up(ah_file_watch *w)
 {
     w->lost = w->stirred = true;
     forget_notes(w);
 }
 
-/* Something has happened to it: what it is now is compared later. */
+/* Notes an event of the node, whose state is compared later. False: out of memory. */
 static bool note(ah_file_watch *w, size_t i)
 {
     size_t *list;
@@ -153,7 +153,7 @@ static bool is_below(ah_slice path, ah_slice top)
     return path.n > top.n && path.p[top.n] == '/' && memcmp(path.p, top.p, top.n) == 0;
 }
 
-/* "top/name"; "name" where the folder is "". NULL: memory is out. */
+/* Returns "top/name", or "name" if top is "". NULL: out of memory. */
 static ah_text *join(const ah_mem *mem, ah_slice top, ah_slice name)
 {
     ah_text *t = NULL;
@@ -169,7 +169,7 @@ static ah_text *join(const ah_mem *mem, ah_slice top, ah_slice name)
     return t;
 }
 
-/* Drops the nodes of files that are gone, if they are many; called between two batches. */
+/* Drops nodes of removed files if there are many; called between two batches. */
 static void tidy(ah_file_watch *w)
 {
     size_t n = 0;
@@ -187,7 +187,7 @@ static void tidy(ah_file_watch *w)
 
 /* -- folders ---------------------------------------------------------------------------------- */
 
-/* The place of the number, or where it would be. */
+/* The position of the watch number, or where it would be inserted. */
 static size_t place_of(const ah_file_watch *w, int wd)
 {
     size_t low = 0, high = w->n_folders;
@@ -235,7 +235,7 @@ static void drop_folder(ah_file_watch *w, folder *f)
     memmove(f, f + 1, (--w->n_folders - at) * sizeof *f);
 }
 
-/* A folder went elsewhere, with all in it. False: memory is out. */
+/* Drops a folder that was moved out, with everything in it. False: out of memory. */
 static bool drop_below(ah_file_watch *w, ah_slice path)
 {
     for (size_t i = w->n_folders; i-- > 0;) {
@@ -256,13 +256,13 @@ static bool drop_below(ah_file_watch *w, ah_slice path)
     return true;
 }
 
-/* The path of something below `from` as it is below `to`. */
+/* Translates the path of an entry below `from` to one below `to`. */
 static ah_text *moved_path(const ah_file_watch *w, ah_slice path, ah_slice from, ah_slice to)
 {
     return join(w->mem, to, (ah_slice){path.p + from.n + 1, path.n - from.n - 1});
 }
 
-/* Through names that it had for a moment. */
+/* Sets the origin of a rename, skipping intermediate names. */
 static void set_from(ah_file_watch *w, size_t to, size_t from)
 {
     const node *f = &w->nodes[from];
@@ -306,7 +306,7 @@ static bool rename_node(ah_file_watch *w, size_t i, ah_slice old, ah_slice now)
     return true;
 }
 
-/* A folder has another name, and so has all in it. */
+/* Renames everything in a folder that has a new name. */
 static bool move_below(ah_file_watch *w, ah_text *from, ah_text *to)
 {
     bool ok = rename_folders(w, from, to);
@@ -317,7 +317,7 @@ static bool move_below(ah_file_watch *w, ah_text *from, ah_text *to)
     return ok;
 }
 
-/* -- what there is ----------------------------------------------------------------------------- */
+/* -- existing files ---------------------------------------------------------------------------- */
 
 typedef enum found { NOTHING, FILE_FOUND, FOLDER_FOUND } found;
 
@@ -340,7 +340,7 @@ static ah_status too_many(const ah_file_watch *w, ah_err *err)
         w->shown->data, w->max);
 }
 
-/* told: it has come since, and is noted. */
+/* Adds an existing entry; `told`: it is new, and an event. */
 static ah_status learn(ah_file_watch *w, ah_slice path, bool is_folder, bool told, ah_err *err)
 {
     size_t i;
@@ -378,7 +378,7 @@ static ah_status read_folder(ah_file_watch *w, DIR *dir, ah_slice top, bool told
     return st;
 }
 
-/* Folders that vanish meanwhile, or that may not be read, have nothing to tell. */
+/* Folders that vanish meanwhile, or cannot be read, are ignored. */
 static ah_status watch_refused(const ah_file_watch *w, int code, bool is_root, ah_err *err)
 {
     if (code == ENOSPC)
@@ -394,8 +394,8 @@ static ah_status watch_refused(const ah_file_watch *w, int code, bool is_root, a
     return ah_err_set(err, AH_USAGE, "'%s' cannot be watched: %s", w->shown->data, strerror(code));
 }
 
-/* Watches the folder of the node, and then learns what is in it: what comes between is told twice,
- * and not lost. */
+/* Watches the node's folder and then lists it: what is created in between is seen twice, not
+ * missed. */
 static ah_status enter(ah_file_watch *w, size_t i, bool told, ah_err *err)
 {
     ah_text *path = ah_text_ref(w->nodes[i].path), *whole;
@@ -421,7 +421,7 @@ static ah_status enter(ah_file_watch *w, size_t i, bool told, ah_err *err)
     return st;
 }
 
-/* The folder of the node and, where that is wanted, all below it: they are learned behind it. */
+/* Watches the node's folder and, if recursive, all folders below, whose nodes come after it. */
 static ah_status enter_all(ah_file_watch *w, size_t i, bool told, ah_err *err)
 {
     ah_text *top = ah_text_ref(w->nodes[i].path);
@@ -435,7 +435,7 @@ static ah_status enter_all(ah_file_watch *w, size_t i, bool told, ah_err *err)
     return st;
 }
 
-/* All anew, after events were lost. */
+/* Reads everything again, after events were lost. */
 static void look_anew(ah_file_watch *w)
 {
     give_up(w);
@@ -447,7 +447,7 @@ static void look_anew(ah_file_watch *w)
 
 /* -- events ------------------------------------------------------------------------------------ */
 
-/* The last rename left the watched folders: no other name came behind it. */
+/* The last rename led out of the watched folders, as no new name followed. */
 static void settle_move(ah_file_watch *w)
 {
     size_t i = w->moving;
@@ -466,8 +466,8 @@ static bool left(ah_file_watch *w, size_t i, const struct inotify_event *e)
     return true;
 }
 
-/* A folder that is new here or has another name. What was done in it before it was watched is
- * looked up: events tell of a time when a path may have been another folder's. */
+/* Handles a folder that is new or renamed. Changes in it before it was watched are found by
+ * listing: events may refer to a time when the path was another folder's. */
 static bool folder_came(ah_file_watch *w, size_t i, size_t from)
 {
     if (from && !move_below(w, w->nodes[from - 1].path, w->nodes[i].path))
@@ -477,7 +477,8 @@ static bool folder_came(ah_file_watch *w, size_t i, size_t from)
     return true;
 }
 
-/* A folder that is watched under the path is a later one, of which is told in time. */
+/* Handles a removed folder. If the path has a watch, it belongs to a later folder, which has its
+ * own events. */
 static bool folder_went(ah_file_watch *w, size_t i)
 {
     ah_slice path = ah_text_slice(w->nodes[i].path);
@@ -506,7 +507,7 @@ static bool came(ah_file_watch *w, size_t i, const struct inotify_event *e)
     return !is_folder || !w->recursive || folder_came(w, i, from);
 }
 
-/* False: it could not be noted. */
+/* Handles one event. False: it could not be noted. */
 static bool happened(ah_file_watch *w, size_t i, const struct inotify_event *e)
 {
     if (!note(w, i))
@@ -525,7 +526,7 @@ static bool happened(ah_file_watch *w, size_t i, const struct inotify_event *e)
     return true;
 }
 
-/* True if the watched file or folder is itself gone. */
+/* Ends the watch: the watched file or folder itself is gone. False: out of memory. */
 static bool ends(ah_file_watch *w)
 {
     size_t i = 0;
@@ -663,14 +664,14 @@ bool ah_file_watch_ended(const ah_file_watch *w)
     return w->gone;
 }
 
-/* As the script can open it. */
+/* The path in a form that the script can open. */
 static ah_text *shown_path(const ah_file_watch *w, ah_text *path)
 {
     return w->only || path->len == 0 ? ah_text_ref(w->shown)
                                      : join(w->mem, ah_text_slice(w->shown), ah_text_slice(path));
 }
 
-/* The folder that it is in; and its name in it. */
+/* Returns the folder of the path, and sets *name to the name in it. */
 static ah_slice parent_of(ah_slice path, ah_slice *name)
 {
     size_t at = path.n;
@@ -681,7 +682,7 @@ static ah_slice parent_of(ah_slice path, ah_slice *name)
     return (ah_slice){path.p, at ? at - 1 : 0};
 }
 
-/* It has, as the folder that it is in has. */
+/* True if the node moved because its folder did. */
 static bool is_carried(const ah_file_watch *w, const node *n)
 {
     ah_slice name, old_name, top = parent_of(ah_text_slice(n->path), &name),
@@ -705,7 +706,7 @@ static bool put_change(ah_file_watch *w, ah_file_change_kind kind, ah_text *path
 }
 
 /* True if the node may be the origin of a move. A file of a folder that is reported as removed may
- * not: both changes would come in the wrong order for a program that follows them. */
+ * not: for a program that follows the changes, they would come in the wrong order. */
 static bool may_be_from(const ah_file_watch *w, const node *from)
 {
     ah_slice name;
@@ -730,7 +731,7 @@ static bool find_renamed(ah_file_watch *w)
     return any;
 }
 
-/* Returns the outcome in *kind. False: nothing is told. */
+/* Sets *kind to the change to report. False: none. */
 static bool kind_of(const ah_file_watch *w, const node *n, ah_file_change_kind *kind)
 {
     bool carried = n->renamed && is_carried(w, n);
@@ -746,7 +747,7 @@ static bool kind_of(const ah_file_watch *w, const node *n, ah_file_change_kind *
     return true;
 }
 
-/* Puts the changes of a kind into the batch; for CREATED also those of CHANGED. */
+/* Puts the changes of one kind into the batch; CREATED includes CHANGED. */
 static bool put_all(ah_file_watch *w, ah_file_change_kind wanted)
 {
     ah_file_change_kind kind;
@@ -771,7 +772,8 @@ static int compare_from(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Puts all changes into the batch, in an order that can be applied to a copy one by one. */
+/* Puts all changes into the batch, in an order in which they can be applied to a copy one by
+ * one. */
 static bool put_changes(ah_file_watch *w)
 {
     size_t moved;
@@ -793,7 +795,7 @@ static bool make_batch(ah_file_watch *w)
         return false;
     for (size_t i = 0; i < w->n_noted; i++)
         w->nodes[w->noted[i]].renamed = w->nodes[w->noted[i]].again = false;
-    while (find_renamed(w)) /* once more for each folder in another that was renamed later */
+    while (find_renamed(w)) /* repeated for each folder inside another that was renamed later */
         ;
     ok = (!w->lost || put_change(w, AH_FILE_OVERFLOW, w->nodes[0].path, NULL)) && put_changes(w);
     if (!ok)
@@ -803,7 +805,7 @@ static bool make_batch(ah_file_watch *w)
 
 ah_status ah_file_watch_batch(ah_file_watch *w, const ah_file_change **list, size_t *n, ah_err *err)
 {
-    forget_batch(w); /* of a try before this one */
+    forget_batch(w); /* left by an earlier call */
     if (!make_batch(w))
         return ah_err_nomem(err);
     *list = w->batch;
@@ -811,9 +813,9 @@ ah_status ah_file_watch_batch(ah_file_watch *w, const ah_file_change **list, siz
     return AH_OK;
 }
 
-/* -- life -------------------------------------------------------------------------------------- */
+/* -- opening and closing ----------------------------------------------------------------------- */
 
-/* The folder that is watched, and the name in it of what is a file. */
+/* Finds the folder to watch, and the name in it if the path is a file. */
 static ah_status find_root(ah_file_watch *w, ah_err *err)
 {
     char real[PATH_MAX];
@@ -823,7 +825,7 @@ static ah_status find_root(ah_file_watch *w, ah_err *err)
     if (!realpath(w->shown->data, real) || stat(real, &info) != 0)
         return ah_err_set(
             err, AH_USAGE, "'%s' cannot be watched: %s%s", w->shown->data, strerror(errno),
-            errno == ENOENT ? " (a file that comes later is told by a watch of its folder)" : "");
+            errno == ENOENT ? " (a watch of its folder reports it once it exists)" : "");
     if (!S_ISDIR(info.st_mode)) {
         name = strrchr(real, '/');
         if (!(w->only = ah_text_new(w->mem, ah_slice_of(name + 1))))

@@ -1,13 +1,12 @@
-/* HTTP over curl_multi_socket_action: one curl multi handle a host on the host's
- * loop, and the life of each transfer from its start to its news, its end, and the
- * next request it is used for. A curl callback only copies bytes, counts them and
- * notes that there is news; news are told, and transfers ended, when curl has
- * returned. What is sent, what comes and what errors say is in http_*.c.
+/* HTTP over curl_multi_socket_action: one curl multi handle per host, on the host's loop, and the
+ * life of each transfer from its start to its news, its end, and its reuse. A curl callback only
+ * copies bytes, counts them and notes that there is news; news are reported and transfers ended
+ * after curl has returned. http_*.c has requests, responses and error texts.
  *
- * What makes it quick: transfers are kept with their curl handle and buffers and
- * used again; a socket stays watched while its connection is idle (curl forgets
- * and asks again for each transfer); a small body goes out with the head; time
- * limits cost one timer a transfer, looked at when it fires and not moved before. */
+ * For speed: transfers are kept with their curl handle and buffers and reused; a socket stays
+ * watched while its connection is idle (curl forgets it and asks again for each transfer); a small
+ * body is sent with the head; time limits cost one timer per transfer, which is examined when it
+ * fires and not moved before. */
 #include "io/http.h"
 
 #include <pthread.h>
@@ -23,9 +22,9 @@
 #endif
 
 enum {
-    READ_BUFFER = 32 << 10,  /* bytes a read asks for; of each running transfer */
-    SEND_BUFFER = 128 << 10, /* likewise for a write, where the body is larger than JOINED_BODY */
-    KEPT_BYTES = 1 << 20,    /* of response buffers kept for later transfers, all together */
+    READ_BUFFER = 32 << 10,  /* bytes per read; for each running transfer */
+    SEND_BUFFER = 128 << 10, /* bytes per write, if the body is larger than JOINED_BODY */
+    KEPT_BYTES = 1 << 20,    /* limit of all response buffers kept for later transfers */
     KEPT_TRANSFERS = 32
 };
 
@@ -136,7 +135,7 @@ ah_status ah_transfer_tap(ah_transfer *t, const ah_http_request *req, ah_err *er
     return tap->begin ? tap->begin(tap->ud, req, &t->tapped, err) : AH_OK;
 }
 
-/* Once an exchange. */
+/* Reports the end to the tap, once per exchange. */
 static void tell_end(ah_transfer *t)
 {
     void *exchange = t->tapped;
@@ -199,8 +198,9 @@ static void tell_news(ah_http *http)
     }
 }
 
-/* A multi without memory for a socket's table destroys the table and goes on using it
- * (singlesocket of 7.88 then divides by zero): all leave it, and the next request gets another. */
+/* A multi handle without memory for a socket's table destroys the table and keeps using it
+ * (singlesocket of 7.88 then divides by zero). So all transfers are ended, and the next request
+ * gets a new handle. */
 static void give_up(ah_http *http)
 {
     http->broken = true;
@@ -244,8 +244,8 @@ static void unwatch(ah_http *http, int fd)
     ah_loop_watch(http->loop, fd, 0, NULL, NULL, NULL);
 }
 
-/* An idle connection stays watched; when something happens there all the same
- * (the server closed it) it is left to curl to find out. */
+/* An idle connection stays watched. If an event comes (the server closed it), curl is left to find
+ * out. */
 static void on_ready(void *ud, int fd, int events)
 {
     ah_http *http = ud;
@@ -258,7 +258,7 @@ static void on_ready(void *ud, int fd, int events)
         (events & AH_IN ? CURL_CSELECT_IN : 0) | (events & AH_OUT ? CURL_CSELECT_OUT : 0));
 }
 
-/* curl has a handle of its own, too, for connections it closes. */
+/* curl also has a handle of its own, for connections that it closes. */
 static void blame(CURL *easy, fault f)
 {
     ah_transfer *t = transfer_of(easy);
@@ -291,7 +291,7 @@ static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *ud, void *
     return 0;
 }
 
-/* Asked for each connection, with the address that it is going to. */
+/* Called for each connection, with its destination address. */
 static curl_socket_t open_socket(void *ud, curlsocktype purpose, struct curl_sockaddr *a)
 {
     ah_transfer *t = ud;
@@ -316,7 +316,7 @@ static curl_socket_t open_socket(void *ud, curlsocktype purpose, struct curl_soc
     return fd;
 }
 
-/* Told of connections after their transfer is gone: knows the ah_http only. */
+/* Called even after the transfer is gone, so it uses the ah_http only. */
 static int close_socket(void *ud, curl_socket_t fd)
 {
     ah_http *http = ud;
@@ -326,8 +326,8 @@ static int close_socket(void *ud, curl_socket_t fd)
     return close(fd);
 }
 
-/* One more than asked, as the loop's clock counts whole milliseconds: curl does
- * not set a timer again that came too early. */
+/* Adds one millisecond, as the loop's clock counts whole ones: curl does not set a timer again that
+ * fired too early. */
 static int set_curl_timer(CURLM *multi, long ms, void *ud)
 {
     ah_http *http = ud;
@@ -340,7 +340,7 @@ static int set_curl_timer(CURLM *multi, long ms, void *ud)
     return 0;
 }
 
-/* The loop's clock may be another than curl's: what is still to come is set again. */
+/* The loop's clock may differ from curl's: sets the timer again if curl still needs one. */
 static void on_curl_timer(ah_timer *timer)
 {
     ah_http *http = (ah_http *)((char *)timer - offsetof(ah_http, timer));
@@ -351,7 +351,7 @@ static void on_curl_timer(ah_timer *timer)
         set_curl_timer(http->multi, ms, http);
 }
 
-/* curl hands over at once what it had left, and reads on when it is told that time has passed. */
+/* curl delivers what it had kept at once, and reads on when it is called for elapsed time. */
 static void on_thaw(ah_timer *timer)
 {
     ah_transfer *t = (ah_transfer *)((char *)timer - offsetof(ah_transfer, thaw));
@@ -374,8 +374,8 @@ void ah_transfer_thaw(ah_transfer *t)
         ah_timer_set(t->http->loop, &t->thaw, ah_loop_now(t->http->loop));
 }
 
-/* Idle time counts once the connection stands; before that curl counts. While its owner lets it
- * wait nobody is idle. */
+/* Idle time counts from the connection on; before that curl counts it. A paused transfer is not
+ * idle. */
 static int64_t idle_since(const ah_transfer *t, int64_t now)
 {
     curl_off_t connected_us = 0;
@@ -403,7 +403,7 @@ static void on_time_limit(ah_timer *timer)
     tell_news(http);
 }
 
-/* Idle connections may hold a quarter of the descriptors the process may have. */
+/* Idle connections may use a quarter of the process's descriptors. */
 static long max_idle_connections(void)
 {
     struct rlimit r;
@@ -427,7 +427,7 @@ static bool set_up_multi(ah_http *http)
            curl_multi_setopt(m, CURLMOPT_MAXCONNECTS, max_idle_connections()) == CURLM_OK;
 }
 
-/* Nothing is at work in a broken one. */
+/* Replaces a broken multi handle, which has no transfers. */
 static bool renew_multi(ah_http *http)
 {
     if (!http->broken)
@@ -440,8 +440,8 @@ static bool renew_multi(ah_http *http)
     return !http->broken;
 }
 
-/* A folder alone: libcurl's own file beside it counts where there is one, and where there is none
- * it would fail for that. */
+/* Sets a folder of certificates. libcurl also uses its default file, and fails if that is missing,
+ * so a missing one is unset if the folder is `alone`. */
 static bool set_folder(ah_transfer *t, const char *dir, bool alone)
 {
     const char *own = curl_version_info(CURLVERSION_NOW)->cainfo;
@@ -454,8 +454,8 @@ static bool set_folder(ah_transfer *t, const char *dir, bool alone)
            curl_easy_setopt(t->easy, CURLOPT_PROXY_CAPATH, dir) != CURLE_OUT_OF_MEMORY;
 }
 
-/* For servers, and for proxies that are spoken to over TLS. A libcurl that cannot take a folder for
- * them goes on without it. */
+/* Sets the certificates for servers and for proxies with TLS. A libcurl that does not support a
+ * folder for proxies goes on without one. */
 static bool set_authorities(ah_transfer *t)
 {
     const char *file = t->http->ca_file, *dir = t->http->ca_dir;
@@ -547,7 +547,7 @@ static ah_transfer *take_kept(ah_http *http)
     return t;
 }
 
-/* All but the curl handle, the URL it knows and the buffers goes back to zero. */
+/* Resets everything but the curl handle, its URL and the buffers. */
 static void keep(ah_transfer *t)
 {
     ah_http *http = t->http;
@@ -631,8 +631,8 @@ static bool copy_path(const ah_http *http, const char *value, char **out)
     return *out || !n;
 }
 
-/* As the curl command takes them: CURL_CA_BUNDLE alone where it is set, else SSL_CERT_FILE and
- * SSL_CERT_DIR, one or both. */
+/* Follows the curl command: CURL_CA_BUNDLE only if it is set, else SSL_CERT_FILE and SSL_CERT_DIR,
+ * one or both. */
 static bool note_authorities(ah_http *http)
 {
     const char *bundle = variable("CURL_CA_BUNDLE");
@@ -649,7 +649,7 @@ static bool note_authorities(ah_http *http)
 
 static bool set_up_curl(ah_http *http)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT; /* curl's start is the process's */
+    static pthread_once_t once = PTHREAD_ONCE_INIT; /* curl is initialised once per process */
 
     pthread_once(&once, start_curl);
     http->timer.fn = on_curl_timer;
@@ -661,7 +661,7 @@ static void on_foreign_news(ah_timer *timer)
     tell_news((ah_http *)((char *)timer - offsetof(ah_http, timer)));
 }
 
-/* Without curl: news are told by a timer that is due at once. */
+/* Makes an ah_http without curl: a timer due at once reports news. */
 static ah_http *make_http(const ah_mem *mem, ah_loop *loop)
 {
     ah_http *http = ah_alloc(mem, sizeof *http);

@@ -1,5 +1,6 @@
-/* A client is slow from when we begin to wait for it: a head or a body from its beginning, however
- * often a byte of it comes, an answer from when its socket is full until it is empty again. */
+/* The time that the server waits for a client: for a head or a body, measured from its beginning,
+ * however often a byte comes; for an answer, while the client's socket is full, until it is empty
+ * again. */
 #include "io/http_door.h"
 
 #include <poll.h>
@@ -10,11 +11,11 @@
 #endif
 
 enum {
-    STALL_MS = 100, /* a piece that is not taken for so long is not taken at once */
-    LEFT_MS = 1000  /* who has closed its side for so long waits for no answer */
+    STALL_MS = 100, /* a piece not taken for this time counts as slow */
+    LEFT_MS = 1000  /* a client whose side is closed for this time no longer expects an answer */
 };
 
-/* The time that each kind of visit has while other clients wait to connect. */
+/* Time that each kind of visit has while other clients wait to connect. */
 static const int64_t patience_ms[] = {[AH_VISIT_REFUSED] = 0,
                                       [AH_VISIT_KEPT] = 200,
                                       [AH_VISIT_FRESH] = 1000,
@@ -46,7 +47,7 @@ void ah_visit_begin(ah_visit *v, ah_visit_phase phase, int64_t now)
     v->handed = v->behind = v->left = 0;
 }
 
-/* True if the other side has got all that was sent; where the system does not tell, as well. */
+/* True if the client has received everything, or if the system does not report it. */
 static bool all_arrived(int fd)
 {
     int left = 0;
@@ -81,7 +82,7 @@ bool ah_visit_overdue(const ah_door *d, const ah_visit *v, int64_t now)
     return limit && now - v->since >= limit;
 }
 
-/* True if it has closed its side: as a rule it is gone, though it may still read. */
+/* True if the client has closed its side. It is then usually gone, though it may still read. */
 static bool has_left(const ah_visit *v)
 {
     char c;
@@ -102,7 +103,7 @@ bool ah_visit_gone(ah_visit *v, int64_t now)
     return v->left && now - v->left >= LEFT_MS;
 }
 
-/* Since when it has kept us waiting; 0: it does not. */
+/* The time since which it makes the server wait; 0: it does not. */
 static int64_t slow_since(const ah_visit *v, int64_t now)
 {
     if (v->phase != AH_VISIT_ANSWER)

@@ -1,4 +1,4 @@
-/* Names are compared as they came, case aside: nothing is resolved. */
+/* Names are compared as received, ignoring case; nothing is resolved. */
 #include "io/http_names.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static bool is_port(ah_slice s)
     return s.n > 0 && s.n <= 5;
 }
 
-/* The name of "name:port" or "[::1]:port", without brackets; .p NULL: it is none. */
+/* The name in "name:port" or "[::1]:port", without brackets; .p NULL: invalid. */
 static ah_slice name_of(ah_slice host)
 {
     const ah_slice none = {NULL, 0};

@@ -1,6 +1,6 @@
-/* By which names a server may be asked. A page of the web that leads its own name to this machine
- * (DNS rebinding) asks under that name, and is refused by it; a page of another server tells so in
- * its Origin. */
+/* Decides under which names a server may be asked, and from which origins. A web page that points
+ * its own name at this machine (DNS rebinding) asks under that name and is refused; a page of
+ * another server is known by its Origin. Owns nothing; all texts are borrowed. Callers: lua. */
 #ifndef AH_IO_HTTP_NAMES_H
 #define AH_IO_HTTP_NAMES_H
 
@@ -11,14 +11,14 @@ typedef struct ah_server_names {
     size_t n_hosts;
     const ah_slice *origin; /* "https://example.com:8443"; "*": any */
     size_t n_origins;
-    const char *address; /* that is listened on */
-    bool is_any;         /* on all of the machine: by any address that is one, not by names */
+    const char *address; /* the address that is listened on */
+    /* It listens on all addresses: a Host header with any IP address is accepted. */
+    bool is_any;
 } ah_server_names;
 
-/* host: the value of that header, a name with or without a port. */
+/* host: the value of the Host header, a name with or without a port. */
 bool ah_server_is_named(const ah_server_names *names, ah_slice host);
-/* origin: the value of that header. Also the server's own pages are of an origin: that of
- * `host`. */
+/* origin: the value of the Origin header. The server's own pages have the origin of `host`. */
 bool ah_server_takes(const ah_server_names *names, ah_slice origin, ah_slice host);
 
 #endif

@@ -1,7 +1,7 @@
-/* Finds the proxy that a request goes through, for the message of its failure: curl decides that
- * from the environment and does not report it (before 8.7). Reads the same variables by the same
- * rules: http_proxy in lower case only, https_proxy and all_proxy in both; no_proxy with names,
- * their subdomains, networks and "*". Name and password before the host are never copied. */
+/* Finds the proxy of a request, for the error text: curl chooses it from the environment and does
+ * not report it (before 8.7). Reads the same variables by the same rules: http_proxy in lower case
+ * only, https_proxy and all_proxy in both; no_proxy with names, their subdomains, networks and "*".
+ * User name and password before the host are never copied. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ static const char *variable_of(const ah_transfer *t)
     return first_set(t->tls ? tls : plain);
 }
 
-/* The host of "name:port", an IPv6 address without its brackets. */
+/* The host in "name:port", an IPv6 address without brackets. */
 static ah_slice name_of(const ah_transfer *t)
 {
     ah_slice s = ah_slice_of(t->host);
@@ -42,8 +42,8 @@ static bool ends_with(ah_slice name, ah_slice end)
     return name.n >= end.n && strncasecmp(name.p + name.n - end.n, end.p, end.n) == 0;
 }
 
-/* True if the name equals the word of no_proxy or is below it; for an address: if the word is a
- * network that holds it. */
+/* True if the name equals the entry of no_proxy or is a subdomain of it; for an address: if the
+ * entry is a network that contains it. */
 static bool is_excepted(ah_slice name, ah_slice word)
 {
     ah_network network, address;
@@ -75,7 +75,7 @@ static bool has_exception(const ah_transfer *t)
     return false;
 }
 
-/* Without a port curl takes 443 for a proxy that speaks TLS, else 1080. */
+/* Without a port curl uses 443 for a proxy with TLS, else 1080. */
 static void put_place(CURLU *u, char out[HOST_SIZE])
 {
     char *host = NULL, *port = NULL, *scheme = NULL;

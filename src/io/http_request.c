@@ -1,6 +1,6 @@
 /* The request of a transfer: URL, method, header lines, body and limits, checked and set on its
- * curl handle; and the body, which curl reads while it goes out. A small body goes out with the
- * head, a larger one is read from the parts its owner keeps. */
+ * curl handle; and the body, which curl reads while it is sent. A small body is sent with the head,
+ * a larger one is read from the parts that its owner keeps. */
 #include "io/http_transfer.h"
 
 #include <assert.h>
@@ -9,7 +9,7 @@
 
 enum {
     MAX_HEADER_BYTES = 1 << 30, /* offsets of header lines are 32 bits */
-    DAY_MS = 24 * 3600 * 1000   /* the longest connect_ms curl is told */
+    DAY_MS = 24 * 3600 * 1000   /* the longest connect_ms passed to curl */
 };
 
 static size_t read_body(char *to, size_t size, size_t n, void *ud)
@@ -34,7 +34,7 @@ static size_t read_body(char *to, size_t size, size_t n, void *ud)
     return done;
 }
 
-/* curl begins anew when a kept connection turns out to be dead. */
+/* curl rewinds the body if a kept connection turns out to be dead. */
 static int seek_body(void *ud, curl_off_t offset, int origin)
 {
     ah_transfer *t = ud;
@@ -68,7 +68,7 @@ static ah_slice header_name(ah_slice line)
     return (ah_slice){line.p, colon ? (size_t)(colon - line.p) : 0};
 }
 
-/* Values are not quoted: they may be secrets. */
+/* Values are not quoted in errors, as they may be secrets. */
 static ah_status check_header(ah_slice line, size_t i, ah_err *err)
 {
     ah_slice name = header_name(line);
@@ -87,7 +87,8 @@ static ah_status check_header(ah_slice line, size_t i, ah_err *err)
     return AH_OK;
 }
 
-/* curl's notation: "Name:" takes a header of its own away, "Name;" sends an empty one. */
+/* Copies a line in curl's notation, in which "Name:" removes a header of curl's and "Name;" sends
+ * an empty one. */
 static char *copy_header(char *to, ah_slice line, ah_slice name)
 {
     bool empty = ah_slice_trim((ah_slice){line.p + name.n + 1, line.n - name.n - 1}).n == 0;
@@ -132,7 +133,7 @@ static size_t headers_off(const ah_http_request *req, size_t body, ah_slice off[
     return n;
 }
 
-/* One block: the list's nodes, then the lines. */
+/* Makes one block: the list's nodes, then the lines. */
 static ah_status set_headers(ah_transfer *t, const ah_http_request *req, size_t body, ah_err *err)
 {
     ah_slice off[2];
@@ -161,8 +162,7 @@ static ah_status set_headers(ah_transfer *t, const ah_http_request *req, size_t 
     return AH_OK;
 }
 
-/* The part of a URL that may be shown: no credentials, no query, nothing that
- * would spoil a terminal. */
+/* The part of a URL that may be shown: no credentials, no query, no control characters. */
 static ah_slice shown_url(const char *url)
 {
     size_t n = 0;
@@ -201,7 +201,7 @@ static ah_status say_code(const char *url, CURLUcode code, ah_err *err)
     return say_url(url, curl_url_strerror(code), err);
 }
 
-/* The port that is said, else the usual one, which a libcurl without TLS does not know of https. */
+/* Sets the given port, else the default one, which a libcurl without TLS lacks for https. */
 static CURLUcode read_port(CURLU *u, bool tls, int *out)
 {
     char *said = NULL;
@@ -212,7 +212,7 @@ static CURLUcode read_port(CURLU *u, bool tls, int *out)
     return code == CURLUE_NO_PORT ? CURLUE_OK : code;
 }
 
-/* A transport of the program's may have TLS where libcurl has none. */
+/* A program's transport may support TLS if libcurl does not. */
 static ah_status read_url(ah_transfer *t, CURLU *u, const char *url, ah_err *err)
 {
     unsigned any = t->http->carrier.start ? CURLU_NON_SUPPORT_SCHEME : 0;
@@ -237,7 +237,7 @@ static ah_status read_url(ah_transfer *t, CURLU *u, const char *url, ah_err *err
     return st;
 }
 
-/* Copies the whole URL without its fragment, the port and the host in lower case, and checks the
+/* Sets the whole URL without its fragment, the port and the lower-case host, and checks the
  * scheme. */
 static CURLUcode take_url(CURLU *u, ah_url *out)
 {
@@ -295,8 +295,8 @@ static ah_status check_url(ah_transfer *t, const char *url, ah_err *err)
     return st;
 }
 
-/* PIPEWAIT: wait for a connection that may turn out to be HTTP/2 rather than open
- * a hundred. Without TLS there is no HTTP/2 to wait for. */
+/* PIPEWAIT: wait for a connection that may become HTTP/2 rather than open a hundred. Without TLS
+ * there is no HTTP/2 to wait for. */
 static ah_status set_url(ah_transfer *t, const char *url, ah_err *err)
 {
     ah_slice s = ah_slice_of(url ? url : "");
@@ -317,8 +317,8 @@ static ah_status set_url(ah_transfer *t, const char *url, ah_err *err)
     return ah_err_nomem(err);
 }
 
-/* Returns the body in one piece, which goes out with the head; NULL if curl is to read it from its
- * parts: a large body, for which that also shows progress (idle_ms), or out of memory. */
+/* Returns the body in one piece, which is sent with the head. NULL if curl must read it from its
+ * parts: a large body, whose parts also show progress (idle_ms), or out of memory. */
 static const char *one_piece(ah_transfer *t, size_t total)
 {
     if (total == 0)
@@ -399,7 +399,8 @@ static void set_limits(ah_transfer *t, const ah_http_limits *l)
     t->head.max = t->limits.header_bytes;
 }
 
-/* A proxy would resolve names elsewhere, and a connection that others opened was not looked at. */
+/* A proxy would resolve names itself, and an existing connection was not checked, so both are
+ * switched off. */
 static bool set_fence(ah_transfer *t, const ah_addresses *only)
 {
     bool on = only != NULL;

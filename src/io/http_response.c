@@ -1,6 +1,6 @@
 /* The response of a transfer: curl's header lines and body bytes are copied, counted against the
- * limits and kept until the transfer's owner takes them. No code of the caller runs in here: it is
- * only noted that there is news. Ends and errors are judged elsewhere. */
+ * limits and kept until the transfer's owner takes them. No code of the caller runs here; news is
+ * only noted. Ends and errors are handled elsewhere. */
 #include <assert.h>
 
 #include "base/lent.h"
@@ -17,7 +17,8 @@ static ah_slice head_part(const ah_transfer *t, uint32_t off, uint32_t n)
     return (ah_slice){t->head.data + off, n};
 }
 
-/* We ask for no compression; curl would undo it without telling of a broken end. */
+/* True if the response is uncompressed. We ask for no compression, and curl's decoder does not
+ * report a broken end. */
 static bool is_uncoded(const ah_transfer *t)
 {
     for (size_t i = 0; i < t->n_lines; i++) {
@@ -35,8 +36,8 @@ static bool is_uncoded(const ah_transfer *t)
     return true;
 }
 
-/* Lines that are no "name: value" (folded ones too, which RFC 9112 5.2 made
- * obsolete) are counted, not kept. */
+/* Keeps a header line. Lines that are no "name: value" (including folded ones, obsolete since RFC
+ * 9112 5.2) are counted, but not kept. */
 static bool keep_line(ah_transfer *t, ah_slice line)
 {
     const char *colon = memchr(line.p, ':', line.n);
@@ -67,7 +68,7 @@ static void forget_lines(ah_transfer *t)
     t->n_lines = 0;
 }
 
-/* A head with a status below 200 is an interim one: another head follows. */
+/* A head with a status below 200 is interim: another head follows. */
 bool ah_transfer_response_head(ah_transfer *t, int status)
 {
     if (status < 200)
@@ -112,7 +113,7 @@ static bool take_line(ah_transfer *t, ah_slice line)
     return ah_transfer_response_head(t, (int)status);
 }
 
-/* Less than curl gave ends the transfer. */
+/* Returning less than curl gave ends the transfer. */
 static size_t write_header(char *p, size_t size, size_t n, void *ud)
 {
     ah_transfer *t = ud;
@@ -134,8 +135,8 @@ static size_t untaken(const ah_transfer *t)
     return t->body.len - t->taken;
 }
 
-/* True if the body is past its limit. With a window, curl is told to wait; a carrier cannot be, so
- * for it the bytes that were not taken yet are limited. */
+/* True if the body is over its limit. With a window, curl is paused; a carrier cannot be, so its
+ * untaken bytes are limited. */
 static bool too_much(const ah_transfer *t, size_t n)
 {
     if (t->received > t->limits.body_bytes)

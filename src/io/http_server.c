@@ -1,7 +1,7 @@
-/* libmicrohttpd without a thread of its own: it reads and writes when its turn comes, and waits
- * with a descriptor of its own (epoll) in our loop. We accept, so that it is ours to say who is let
- * in and who has to go. A connection whose answer is not there is suspended; what is written to it
- * resumes it. */
+/* libmicrohttpd without its own thread: it works when called, and waits through its epoll
+ * descriptor in our loop. We accept connections ourselves: when all places are taken, we close a
+ * slow connection or let new clients wait. A connection without an answer is suspended; writing to
+ * it resumes it. */
 #include "io/http_server.h"
 
 #include <arpa/inet.h>
@@ -93,15 +93,16 @@ const char *ah_server_version(void)
 #include "io/http_server_hit.h"
 
 enum {
-    MAX_HEADER = 256 << 10, /* the most that can be asked for */
-    POOL = 2, /* a connection's memory, in heads of requests: there is a piece of its answer, too */
-    UNSENT = 64 << 10, /* that the system takes of a connection and keeps, about */
-    REFUSED_MS = 2000, /* the rest of a request that was refused is read for so long */
-    SHUT_MS = 100,     /* nobody is accepted for so long where there is no room */
-    SWEEP_MS = 250,    /* between looks for connections whose time is over */
-    ROUND_MS = 10,     /* between rounds where libmicrohttpd has no descriptor */
-    MOST_NEW = 64,     /* that are let in between two rounds */
-    BLOCK = 16 << 10   /* of an answer */
+    MAX_HEADER = 256 << 10, /* the limit that libmicrohttpd supports */
+    /* Memory of a connection, in heads of requests: it also holds a piece of the answer. */
+    POOL = 2,
+    UNSENT = 64 << 10, /* approximate bytes that the system buffers per connection */
+    REFUSED_MS = 2000, /* the rest of a refused request is read for this time */
+    SHUT_MS = 100,     /* without room, no connection is accepted for this time */
+    SWEEP_MS = 250,    /* between checks for connections whose time is over */
+    ROUND_MS = 10,     /* between rounds if libmicrohttpd has no descriptor */
+    MOST_NEW = 64,     /* limit of connections accepted between two rounds */
+    BLOCK = 16 << 10   /* size of a block of an answer */
 };
 
 struct ah_server {
@@ -111,21 +112,21 @@ struct ah_server {
     ah_server_limits limits;
     ah_server_owner owner;
     struct MHD_Daemon *daemon;
-    int fd, epoll; /* listens; libmicrohttpd's, -1: it has none */
+    int fd, epoll; /* the listening socket; libmicrohttpd's descriptor, -1: none */
     char address[AH_SERVER_TEXT];
     int port;
     bool any;
     ah_door door;
-    /* handed to libmicrohttpd, which will say in its next round that they are there */
+    /* Connections given to libmicrohttpd that it reports in its next round. */
     size_t coming;
-    int64_t shut;  /* nobody is accepted until then, ms */
-    int64_t swept; /* when it was last looked for those whose time is over */
+    int64_t shut;  /* no connection is accepted before this time, ms */
+    int64_t swept; /* time of the last check for connections whose time is over */
     ah_timer timer;
-    int64_t until; /* of ah_server_shut; 0: it was not called */
-    bool closed;   /* its owner was told */
-    bool running;  /* libmicrohttpd is at work */
+    int64_t until; /* end given to ah_server_shut; 0: not called */
+    bool closed;   /* its owner was informed that it is closed */
+    bool running;  /* libmicrohttpd is running */
     ah_hit *first;
-    size_t bodies; /* bytes held of requests that are not whole */
+    size_t bodies; /* bytes held of incomplete requests */
 };
 
 static int64_t now_of(const ah_server *s)
@@ -133,7 +134,7 @@ static int64_t now_of(const ah_server *s)
     return ah_loop_now(s->loop);
 }
 
-/* A round comes as soon as the loop waits. */
+/* Runs a round as soon as the loop waits. */
 static void turn_soon(ah_server *s)
 {
     ah_timer_set(s->loop, &s->timer, now_of(s));
@@ -161,7 +162,7 @@ static void tell_moved(ah_hit *x)
         x->server->owner.moved(x->server->owner.ud, x);
 }
 
-/* -- words without libmicrohttpd --------------------------------------------------------------- */
+/* -- answers without libmicrohttpd ------------------------------------------------------------- */
 
 static const char *reason_of(const ah_server *s, int status)
 {
@@ -179,8 +180,8 @@ static const char *reason_of(const ah_server *s, int status)
     return s->mhd.get_reason_phrase_for((unsigned)status);
 }
 
-/* An answer where libmicrohttpd takes none: in the middle of a body, before the end of a head. What
- * does not fit into the socket at once is left unsaid. */
+/* Sends an answer when libmicrohttpd accepts none: within a body, or before the end of a head. What
+ * does not fit into the socket at once is not sent. */
 static void tell(const ah_server *s, const ah_visit *v, int status, const char *why)
 {
     char text[512];
@@ -194,7 +195,7 @@ static void tell(const ah_server *s, const ah_visit *v, int status, const char *
         send(v->fd, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The same for what its owner answers. False: it cannot be said so. */
+/* The same with the owner's answer. False: that is not possible. */
 static bool tell_answer(const ah_hit *x)
 {
     const char *at = x->lines.data, *end = x->lines.len ? at + x->lines.len : at;
@@ -219,9 +220,9 @@ static bool tell_answer(const ah_hit *x)
     return ok;
 }
 
-/* Once, when its owner has ended the answer or given it up. The rest of the request is read and
- * dropped for a moment: with bytes unread, closing would take the answer away from a client that is
- * still sending. */
+/* Sends a refusal, once, when its owner has ended the answer or broken it off. The rest of the
+ * request is read and discarded for a short time: closing with unread bytes would destroy the
+ * answer for a client that is still sending. */
 static void tell_refusal(ah_hit *x)
 {
     if (x->told || !(x->ended || x->broken))
@@ -233,7 +234,7 @@ static void tell_refusal(ah_hit *x)
     x->visit->sent_off = x->leaving;
 }
 
-/* Something was said. */
+/* Called when the owner has added to its answer. */
 static void go_on(ah_hit *x)
 {
     if (x->refused)
@@ -242,7 +243,7 @@ static void go_on(ah_hit *x)
         resume(x);
 }
 
-/* "..., larger than 64 MiB" */
+/* Writes for example "..., larger than 64 MiB". */
 static void put_why(const ah_refusal *r, char *out, size_t size)
 {
     static const char *const unit[] = {"bytes", "KiB", "MiB"};
@@ -273,7 +274,7 @@ static void refuse(ah_hit *x, ah_refusal r)
     }
 }
 
-/* Lets a client go: libmicrohttpd finds the socket closed. */
+/* Closes a connection: libmicrohttpd then finds the socket closed. */
 static void send_off(ah_server *s, ah_visit *v)
 {
     static const ah_refusal late = {408, "the request did not come in time", 0};
@@ -298,7 +299,7 @@ static void send_off(ah_server *s, ah_visit *v)
 
 /* -- the answer -------------------------------------------------------------------------------- */
 
-/* The next bytes of the body; without any the connection waits for more of them. */
+/* The next bytes of the body; without any the connection is suspended. */
 static ssize_t read_body(void *ud, uint64_t pos, char *out, size_t max)
 {
     ah_hit *x = ud;
@@ -365,7 +366,7 @@ static enum MHD_Result take_line(void *ud, enum MHD_ValueKind kind, const char *
     return x->lost ? MHD_NO : MHD_YES;
 }
 
-/* Two ways to tell where a body ends are a request inside another one for somebody. */
+/* Two contradicting lengths of a body could hide one request inside another. */
 static const char *odd_framing(const ah_hit *x)
 {
     size_t lengths, codings;
@@ -373,16 +374,16 @@ static const char *odd_framing(const ah_hit *x)
              coding = ah_hit_header(x, "Transfer-Encoding", &codings);
 
     if (lengths > 1 || codings > 1 || (lengths && codings))
-        return "the request tells the length of its body twice";
+        return "the request gives the length of its body twice";
     if (codings && !(coding.n == 7 && strncasecmp(coding.p, "chunked", 7) == 0))
-        return "the body is coded as nobody here can read it";
+        return "the transfer coding of the body is not supported";
     for (size_t i = 0; i < length.n; i++)
         if (length.p[i] < '0' || length.p[i] > '9')
             return "the length of the body is no number";
     return NULL;
 }
 
-/* Of digits alone. */
+/* Compares a length of digits only. */
 static bool is_large(const ah_hit *x)
 {
     size_t n;
@@ -394,7 +395,7 @@ static bool is_large(const ah_hit *x)
     return bytes > x->server->limits.body_bytes;
 }
 
-/* The head is there: what can be refused by it alone is. */
+/* The head is complete: refuses what can be refused by it. */
 static void take_head(ah_hit *x, struct MHD_Connection *c, const char *method, const char *version)
 {
     ah_server *s = x->server;
@@ -424,7 +425,7 @@ static void take_head(ah_hit *x, struct MHD_Connection *c, const char *method, c
         refuse(x, r);
 }
 
-/* A piece of the body. */
+/* Takes a piece of the body. */
 static void take_bytes(ah_hit *x, const char *data, size_t n)
 {
     ah_server *s = x->server;
@@ -441,7 +442,7 @@ static void take_bytes(ah_hit *x, const char *data, size_t n)
                (ah_refusal){503, "the requests under way are larger than", s->limits.bodies_bytes});
 }
 
-/* All of it is there. It is its owner's now, who is told when libmicrohttpd waits for it. */
+/* The request is complete and becomes the owner's, which is called while libmicrohttpd waits. */
 static enum MHD_Result hand_over(ah_hit *x)
 {
     ah_server *s = x->server;
@@ -502,7 +503,7 @@ static void enter(ah_server *s, ah_hit *x)
     s->first = x;
 }
 
-/* The beginning of each request, with its target before it is taken apart. */
+/* Called at the beginning of each request, with its unparsed target. */
 static void *on_target(void *ud, const char *target, struct MHD_Connection *c)
 {
     ah_server *s = ud;
@@ -554,7 +555,7 @@ static void on_over(void *ud, struct MHD_Connection *c, void **state,
         turn_soon(s);
 }
 
-/* -- who is let in ----------------------------------------------------------------------------- */
+/* -- accepting clients ------------------------------------------------------------------------ */
 
 static void on_connection(void *ud, struct MHD_Connection *c, void **context,
                           enum MHD_ConnectionNotificationCode what)
@@ -585,7 +586,7 @@ static bool is_waiting_outside(int fd)
     return poll(&p, 1, 0) == 1;
 }
 
-/* One has to go, or the others wait. */
+/* Closes a slow connection, if there is one; otherwise new clients wait. */
 static void make_room(ah_server *s, int64_t now)
 {
     ah_visit *v = ah_door_slowest(&s->door, now);
@@ -595,8 +596,8 @@ static void make_room(ah_server *s, int64_t now)
         send_off(s, v);
 }
 
-/* The system would take some MiB for a client that does not read: all of it made for nobody, and
- * each connection would seem to keep up for as long as it is made. */
+/* Limits the socket's buffer. By default the system would buffer several MiB for a client that does
+ * not read, and the connection would seem to keep up until that is full. */
 static void bound_unsent(int fd)
 {
     int most = UNSENT;
@@ -604,7 +605,7 @@ static void bound_unsent(int fd)
     setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &most, sizeof most);
 }
 
-/* False: nobody more can be let in now. */
+/* Accepts one connection. False: no more can be accepted now. */
 static bool let_one_in(ah_server *s)
 {
     struct sockaddr_storage a;
@@ -616,12 +617,12 @@ static bool let_one_in(ah_server *s)
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     fcntl(fd, F_SETFL, O_NONBLOCK);
     bound_unsent(fd);
-    s->coming++; /* first: some versions say at once that it is there */
-    s->mhd.add_connection(s->daemon, fd, (struct sockaddr *)&a, n); /* closes it where it fails */
+    s->coming++; /* first: some versions report it at once */
+    s->mhd.add_connection(s->daemon, fd, (struct sockaddr *)&a, n); /* closes it on failure */
     return true;
 }
 
-/* Never more than libmicrohttpd takes: it would close those that are too many. */
+/* Accepts no more than libmicrohttpd takes, as it would close the rest. */
 static void let_in(ah_server *s, int64_t now)
 {
     if (now < s->shut || s->fd < 0)
@@ -633,8 +634,8 @@ static void let_in(ah_server *s, int64_t now)
         }
 }
 
-/* Ends the visits whose time is over, and those that wait for an answer and whose client is gone;
- * at most once in SWEEP_MS. */
+/* Closes visits whose time is over, and those that wait for an answer but whose client is gone; at
+ * most once per SWEEP_MS. */
 static void sweep(ah_server *s, int64_t now)
 {
     if (now - s->swept < SWEEP_MS)
@@ -649,7 +650,7 @@ static void sweep(ah_server *s, int64_t now)
     }
 }
 
-/* -- its turns --------------------------------------------------------------------------------- */
+/* -- rounds ------------------------------------------------------------------------------------ */
 
 static void on_ready(void *ud, int fd, int events);
 
@@ -664,7 +665,7 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < 0 || b < a ? b : a;
 }
 
-/* When to come again, though no descriptor says so; -1: never. */
+/* The time until the next round without an event, ms; -1: none. */
 static int64_t next_time(ah_server *s, int64_t now)
 {
     MHD_UNSIGNED_LONG_LONG ms;
@@ -738,7 +739,7 @@ static ah_status cannot(const char *listen, const char *why, ah_err *err)
     return ah_err_set(err, AH_HTTP, "cannot listen on %s: %s", listen, why);
 }
 
-/* "localhost:80", "[::1]:80" as name and port. */
+/* Splits "localhost:80", "[::1]:80" into name and port. */
 static bool split(const char *listen, char name[AH_SERVER_TEXT], const char **port)
 {
     const char *colon = strrchr(listen, ':');
@@ -881,7 +882,7 @@ static void stop_listening(ah_server *s)
     s->fd = -1;
 }
 
-/* It must not be stopped with connections that are suspended. */
+/* libmicrohttpd must not be stopped with suspended connections. */
 void ah_server_free(ah_server *s)
 {
     ah_hit *next;

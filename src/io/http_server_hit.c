@@ -1,5 +1,5 @@
-/* One request and its answer, as their owner reads and says them. Nothing of libmicrohttpd is known
- * here: what is said waits in buffers until the server comes for it. */
+/* One request and its answer, as their owner reads and writes them, without libmicrohttpd: the
+ * answer waits in buffers until the server sends it. */
 #include "io/http_server_hit.h"
 
 #include <stdio.h>
@@ -122,7 +122,7 @@ static bool is_token(ah_slice s)
     return s.n > 0;
 }
 
-/* These follow from the body, or are the connection's. */
+/* These headers follow from the body, or belong to the connection. */
 static bool is_ours(ah_slice name)
 {
     static const char *const ours[] = {"Content-Length", "Transfer-Encoding", "Connection"};

@@ -1,4 +1,4 @@
-/* Finds libmicrohttpd: linked, else opened at run time. It is never closed again. */
+/* Finds libmicrohttpd: linked in, else opened at run time and never closed. */
 #include "io/http_server_mhd.h"
 
 #ifdef AH_WITH_MICROHTTPD
@@ -35,7 +35,7 @@ static void *open_library(void)
     return library;
 }
 
-/* ISO C knows no way from an object's address to a function. */
+/* ISO C has no conversion from an object pointer to a function pointer. */
 static bool find(void *library, const char *name, void *out)
 {
     void *p = library ? dlsym(library, name) : NULL;

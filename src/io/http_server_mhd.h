@@ -1,5 +1,6 @@
-/* libmicrohttpd as the server uses it: its functions in a table, from the program where it is
- * linked with it, else from the shared library, opened at first use. */
+/* The functions of libmicrohttpd that the server uses, in a table: from the program if it is linked
+ * in, else from the shared library, which is opened at first use and never closed.
+ * Callers: its floor. */
 #ifndef AH_IO_HTTP_SERVER_MHD_H
 #define AH_IO_HTTP_SERVER_MHD_H
 
@@ -33,7 +34,7 @@ typedef struct ah_mhd {
     AH_MHD_FUNCTIONS(AH_MHD_MEMBER)
 } ah_mhd;
 
-/* False: it is not on this machine. */
+/* False: libmicrohttpd is not on this machine. */
 bool ah_mhd_load(ah_mhd *out);
 
 #endif

@@ -1,7 +1,6 @@
-/* Transfers that somebody else carries in place of curl (ah_http_carrier). Limits, headers, bodies
- * and news are those of every transfer; the carrier begins requests and feeds what comes, under
- * ids, so that what it feeds for a request that is over does no harm. News are told by a timer that
- * is due at once: never from inside the carrier's own calls. */
+/* Transfers run by a carrier in place of curl (ah_http_carrier). Limits, headers, bodies and news
+ * are those of every transfer. Each request has an id, so that what the carrier reports for an
+ * ended one is ignored. A timer due at once reports news, never the carrier's own calls. */
 #include "base/json.h"
 #include "io/http_transfer.h"
 
@@ -24,7 +23,7 @@ static void tell_soon(ah_http *http)
 
 /* -- the request ---------------------------------------------------------------------------- */
 
-/* The lines in one block, behind the list that points to them. */
+/* Makes one block of the list and the lines that it points to. */
 static const char **copy_headers(ah_transfer *t, const ah_http_request *req)
 {
     size_t bytes = 0;
@@ -79,7 +78,7 @@ static ah_status begin(ah_transfer *t, const ah_http_request *req, ah_err *err)
     ah_free(http->mem, headers);
     if (st == AH_OK)
         return AH_OK;
-    t->id = 0; /* it never began: nothing to cancel */
+    t->id = 0; /* it never began, so there is nothing to cancel */
     if (st == AH_NOMEM)
         return ah_err_nomem(err);
     if (err->status != AH_OK)
@@ -169,7 +168,7 @@ static char *copy_words(const ah_http *http, const char *error)
     return words;
 }
 
-/* Without a head there was no response, whatever the carrier thinks of it. */
+/* A response without a head is an error, whatever the carrier reports. */
 void ah_http_end(ah_http *http, uint64_t id, const char *error, const char *reason, bool final)
 {
     ah_transfer *t = find(http, id);

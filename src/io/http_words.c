@@ -1,7 +1,7 @@
-/* Why a transfer failed, in words for the one who made the request: whom it was with,
- * what happened, which limit or variable has to do with it; in one word for programs; and whether
- * another try may go better. What curl says is shown only where nothing better is known. A proxy is
- * told by its name and port (http_proxy.c), never with what stands before them. */
+/* Error texts for failed transfers: which host, what happened, and which limit or variable is
+ * involved; the reason in one word for programs; and whether another try may succeed. curl's own
+ * text is used only if nothing better is known. A proxy is named by name and port (http_proxy.c),
+ * never with the credentials before them. */
 #include "base/json.h"
 #include "io/http_transfer.h"
 
@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 enum {
-    CURL_LINE_BYTES = 100 * 1024, /* libcurl's own limit of one header line */
-    CURL_TOO_LARGE = 100          /* CURLE_TOO_LARGE, which headers older than 8.6 do not have */
+    CURL_LINE_BYTES = 100 * 1024, /* libcurl's own limit of a header line */
+    CURL_TOO_LARGE = 100          /* CURLE_TOO_LARGE, missing in headers before 8.6 */
 };
 
 static const char *words_for_size(size_t n, char *out, size_t size)
@@ -54,7 +54,7 @@ static ah_status say_time(const ah_transfer *t, const char *what, int64_t limit,
     return st;
 }
 
-/* Found by us or, in a transfer encoding, by libcurl from 8.7 on. */
+/* Reported by us or, for a transfer encoding, by libcurl from 8.7 on. */
 static ah_status say_coding(const ah_transfer *t, ah_err *err)
 {
     return ah_err_set(err, AH_HTTP, "%s: the response is compressed, though that was not asked for",
@@ -92,7 +92,8 @@ static const char *words_for_errno(int e, char *out, size_t size)
     return out;
 }
 
-/* curl's words come from certificates, proxies and the like: printable ASCII only. */
+/* Copies curl's text as printable ASCII, since parts come from certificates, proxies and the
+ * like. */
 static const char *words_of_curl(const ah_transfer *t, char out[CURL_ERROR_SIZE])
 {
     const char *from = *t->curl_says ? t->curl_says : curl_easy_strerror(t->result);
@@ -118,8 +119,8 @@ typedef enum distrust {
     DISTRUST_REVOKED
 } distrust;
 
-/* Reads the result of OpenSSL and its kin, a number of X509_V_ERR_ (they never change). A host name
- * that does not match is found after all these, and leaves no number or the first one. */
+/* Interprets the result of OpenSSL and its forks, an X509_V_ERR_ number (they never change). A
+ * wrong host name is found after all these, and leaves no number or the first one. */
 static distrust by_openssl(long found)
 {
     static const struct {
@@ -137,7 +138,7 @@ static distrust by_openssl(long found)
     return DISTRUST_OTHER;
 }
 
-/* Reads the result of GnuTLS, the bits of gnutls_certificate_status_t. */
+/* Interprets the result of GnuTLS, the bits of gnutls_certificate_status_t. */
 static distrust by_gnutls(long found)
 {
     if (found & 1 << 5)
@@ -151,7 +152,7 @@ static distrust by_gnutls(long found)
     return found <= 1 ? DISTRUST_NAME : DISTRUST_OTHER;
 }
 
-/* curl tells the reason as a number of the library that it stands on. */
+/* curl reports the reason as a number of its TLS library. */
 static distrust distrust_of(const ah_transfer *t, bool of_proxy)
 {
     const char *library = curl_version_info(CURLVERSION_NOW)->ssl_version;
@@ -172,7 +173,7 @@ static const char *authorities(const ah_http *http)
     return http->ca_file ? http->ca_file : http->ca_dir;
 }
 
-/* Names the file or folder of trusted issuers, for a user who must add one. */
+/* Names the file or folder of trusted issuers, for a user that must add one. */
 static const char *words_for_authorities(const ah_http *http, char *out, size_t size)
 {
     if (!http->ca_from)
@@ -199,8 +200,8 @@ static ah_status say_bad_file(const ah_transfer *t, ah_err *err)
         t->host, authorities(http), http->ca_from);
 }
 
-/* `with` is the server, or a proxy. Each fault has words of its own: only an issuer that is not
- * known has to do with the certificates of this machine. */
+/* `with` is the server or a proxy. Each cause has its own text: only an unknown issuer concerns the
+ * certificates of this machine. */
 static ah_status say_tls_with(const ah_transfer *t, const char *with, bool of_proxy, ah_err *err)
 {
     char words[CURL_ERROR_SIZE + 400];
@@ -240,7 +241,7 @@ static ah_status say_tls(const ah_transfer *t, ah_err *err)
 
 /* -- proxies -------------------------------------------------------------------------------- */
 
-/* True if the request failed on the way to the proxy or at the proxy, before the server was
+/* True if the request failed on the way to the proxy, or at the proxy, before the server was
  * reached. */
 static bool is_of_proxy(const ah_transfer *t)
 {
@@ -260,10 +261,10 @@ static bool is_of_proxy(const ah_transfer *t)
     case CURLE_GOT_NOTHING:
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_WEIRD_SERVER_REPLY:
-        return t->tls; /* the tunnel never stood */
+        return t->tls; /* the tunnel was never established */
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_PEER_FAILED_VERIFICATION:
-        return true; /* nor was there TLS with anybody else */
+        return true; /* there was no TLS beyond the proxy either */
     default:
         return false;
     }
@@ -316,8 +317,8 @@ static ah_status say_broken(const ah_transfer *t, ah_err *err)
                       t->answered ? " in the middle of the response" : "");
 }
 
-/* curl keeps a header line in a buffer of its own; one that outgrows it is told as too large
- * or, before 8.6, as being out of memory. */
+/* curl keeps a header line in its own buffer; a line that exceeds it is reported as too large or,
+ * before 8.6, as out of memory. */
 static ah_status say_line(const ah_transfer *t, ah_err *err)
 {
     if (t->result == CURLE_OUT_OF_MEMORY && (!t->answered || t->head_done))
@@ -327,7 +328,7 @@ static ah_status say_line(const ah_transfer *t, ah_err *err)
     return say_size(t, "response header line", CURL_LINE_BYTES, "of libcurl", err);
 }
 
-/* Of a proxy's refusals those that pass: it is busy, or what stands behind it is. */
+/* True for a proxy's refusal that may pass: it, or what is behind it, is overloaded. */
 static bool is_passing(int status)
 {
     return status == 408 || status == 429 || status >= 500;
@@ -401,7 +402,7 @@ static ah_status say_code(const ah_transfer *t, ah_err *err)
     }
 }
 
-/* -- in one word ------------------------------------------------------------------------------ */
+/* -- reasons in one word ---------------------------------------------------------------------- */
 
 static const char *reason_of_fault(fault f)
 {
@@ -432,7 +433,7 @@ static const char *reason_of(const ah_transfer *t)
     if (is_of_proxy(t))
         return "proxy";
     switch ((int)t->result) {
-    case CURLE_OUT_OF_MEMORY: /* of a header, see say_line */
+    case CURLE_OUT_OF_MEMORY: /* for a header line, see say_line */
     case CURL_TOO_LARGE:
         return "too_large";
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -463,7 +464,7 @@ void ah_transfer_reason(ah_transfer *t, ah_slice word)
             snprintf(t->reason, sizeof t->reason, "%s", words[i]);
 }
 
-/* A transport's own words; a broken connection may hold the next time. */
+/* The transport's own text. A retry may succeed after a broken connection. */
 static void say_foreign(const ah_transfer *t, ah_err *err)
 {
     ah_err_set(err, AH_HTTP, "%s: %s", t->host, t->broke ? t->broke : "the transfer failed");

@@ -1,12 +1,11 @@
-/* The event loop: one table of watched descriptors, one heap of timers,
- * one wake-up descriptor, and a backend that waits. Timers and watches are the
- * same everywhere; the backend is epoll (Linux) or poll(2), told apart by four
- * functions at the end of the first half. It starts no thread and installs no
- * signal handler; a loop is used by one thread, but for ah_loop_wake.
+/* The event loop: a table of watched descriptors, a heap of timers, a wake-up descriptor, and a
+ * backend that waits: epoll (Linux) or poll(2), behind four functions at the end of the first half.
+ * It starts no thread and installs no signal handler; only ah_loop_wake may be called from another
+ * thread.
  *
  * The heap is a pairing heap (Fredman and others, 1986): a tree whose nodes are the timers
- * themselves, none earlier than the one above it. Setting one is a comparison; taking one out
- * joins its children, a logarithm of them in the long run. */
+ * themselves, none earlier than its parent. Setting one is one comparison; removing one joins its
+ * children, amortised logarithmic. */
 #include "io/loop.h"
 
 #include <assert.h>
@@ -33,28 +32,28 @@ enum { MAX_FD = 1 << 24, BATCH = 64, MAX_SKIPPED = 4 };
 typedef struct watch {
     ah_watch_fn fn;
     void *ud;
-    int events;   /* 0: not watched */
-    uint32_t tag; /* epoll: counts the ends of watches, so that an old event is known as such;
-                     poll: place in the array */
+    int events; /* 0: not watched */
+    /* epoll: counts ended watches, so that an old event is recognised; poll: index in the array. */
+    uint32_t tag;
 } watch;
 
 struct ah_loop {
     const ah_mem *mem;
     ah_clock_fn clock;
     void *clock_ud;
-    watch *watches; /* by descriptor */
+    watch *watches; /* indexed by descriptor */
     size_t n_watches;
-    size_t active;     /* watches with events, but for the loop's own */
-    ah_timer *first;   /* the root of the heap; NULL: none is set */
-    uint64_t settings; /* the number given last */
-    ah_timer due;      /* head of a ring: expired, to be called in this wait */
-    int skipped;       /* waits in a row that called timers and did not look at descriptors */
-    int depth;         /* waits under way */
+    size_t active;     /* watches with events, without the loop's own */
+    ah_timer *first;   /* root of the heap; NULL: no timer is set */
+    uint64_t settings; /* the last number given */
+    ah_timer due;      /* head of a ring of expired timers, to be called in this wait */
+    int skipped;       /* waits in a row that called timers and skipped descriptors */
+    int depth;         /* nesting depth of waits */
     int wake_in, wake_out;
 #if AH_POLLER_EPOLL
     int epoll;
     int timerfd;   /* -1 until ah_loop_fd */
-    int64_t armed; /* what timerfd is set to, or DISARMED */
+    int64_t armed; /* time set in timerfd, or DISARMED */
 #else
     struct pollfd *polled;
     size_t n_polled, cap_polled;
@@ -104,8 +103,8 @@ static void backend_close(ah_loop *loop)
         close(loop->epoll);
 }
 
-/* A descriptor that was closed first has left the epoll set already, and its
- * number may have come back as another file: both are no failures. */
+/* A descriptor that was closed first has already left the epoll set, and its number may belong to
+ * another file now: neither is a failure. */
 static ah_status backend_set(ah_loop *loop, int fd, int events, ah_err *err)
 {
     watch *w = &loop->watches[fd];
@@ -155,8 +154,8 @@ static bool backend_wait(ah_loop *loop, int timeout_ms)
     return called;
 }
 
-/* Brings the timerfd, where there is one, to the first deadline. Not done in
- * the middle of a wait, which does it at its end. */
+/* Sets the timerfd, if there is one, to the first deadline. Not within a wait, which does it at its
+ * end. */
 static void arm(ah_loop *loop)
 {
     int64_t at = loop->first ? loop->first->at : DISARMED;
@@ -172,7 +171,7 @@ static void arm(ah_loop *loop)
     loop->armed = at;
 }
 
-/* Setting a timerfd anew also makes it unreadable. */
+/* Setting a timerfd again also makes it unreadable. */
 static void on_timerfd(void *ud, int fd, int events)
 {
     const struct itimerspec off = {0};
@@ -266,8 +265,8 @@ static void dispatch(ah_loop *loop, int fd, int came)
     w->fn(w->ud, fd, events);
 }
 
-/* Callbacks may add and remove while the array is walked: what is moved to a
- * place already passed is left for the next wait, nothing is called twice. */
+/* Callbacks may add and remove entries during the walk: an entry moved to a passed place is left
+ * for the next wait, and none is called twice. */
 static bool backend_wait(ah_loop *loop, int timeout_ms)
 {
     bool called = false;
@@ -302,7 +301,7 @@ int ah_loop_fd(ah_loop *loop)
 
 /* ---- wake-up ---- */
 
-/* An eventfd gives its 8 bytes at once; a pipe is emptied. */
+/* An eventfd returns its 8 bytes at once; a pipe is emptied. */
 static void on_wake(void *ud, int fd, int events)
 {
     char bytes[64];
@@ -316,7 +315,7 @@ static void on_wake(void *ud, int fd, int events)
 void ah_loop_wake(ah_loop *loop)
 {
     const uint64_t one = 1;
-    int e = errno; /* a signal handler must not change it */
+    int e = errno; /* a signal handler must not change errno */
 
     while (write(loop->wake_out, &one, sizeof one) < 0 && errno == EINTR)
         ;
@@ -374,7 +373,7 @@ static bool is_before(const ah_timer *a, const ah_timer *b)
     return a->at < b->at || (a->at == b->at && a->number < b->number);
 }
 
-/* Two heaps as one; either may be NULL. */
+/* Joins two heaps; either may be NULL. */
 static ah_timer *join(ah_timer *a, ah_timer *b)
 {
     ah_timer *top = !b || (a && is_before(a, b)) ? a : b, *under = top == a ? b : a;
@@ -389,7 +388,7 @@ static ah_timer *join(ah_timer *a, ah_timer *b)
     return top;
 }
 
-/* A list of heaps as one: in pairs on the way there, and these together on the way back. */
+/* Joins a list of heaps: in pairs on the way there, then the pairs on the way back. */
 static ah_timer *join_all(ah_timer *list)
 {
     ah_timer *pairs = NULL, *all = NULL;
@@ -443,7 +442,7 @@ void ah_timer_set(ah_loop *loop, ah_timer *t, int64_t at)
         arm(loop);
 }
 
-/* An armed timerfd stays: it wakes once for nothing, and that wait corrects it. */
+/* An armed timerfd stays armed: it wakes once without effect, and that wait corrects it. */
 void ah_timer_unset(ah_timer *t)
 {
     if (!t->loop)
@@ -470,8 +469,8 @@ static void put_due(ah_loop *loop, ah_timer *t)
     loop->due.prev = t;
 }
 
-/* Moves what has expired to `due`, so that a timer set by a callback of this
- * wait is called by the next one at the earliest. */
+/* Moves expired timers to `due`, so that a timer set by a callback of this wait is called by the
+ * next one at the earliest. */
 static void expire(ah_loop *loop)
 {
     int64_t now = loop->first ? ah_loop_now(loop) : 0;
@@ -558,8 +557,8 @@ static int wait_ms(ah_loop *loop, int timeout_ms)
     return next >= 0 && (timeout_ms < 0 || next < timeout_ms) ? next : timeout_ms;
 }
 
-/* Timers that are due spare the system call of this wait, but not of many in a
- * row: descriptors must not starve. */
+/* Due timers save the system call of this wait, but not of many in a row, so that descriptors do
+ * not starve. */
 bool ah_loop_wait(ah_loop *loop, int timeout_ms)
 {
     bool called;

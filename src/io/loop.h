@@ -1,7 +1,8 @@
-/* The event loop of one host: watched descriptors, timers, a wake-up that any
- * thread or signal handler may give. It knows nothing of HTTP, runs or Lua.
- * Linux: one epoll descriptor that also holds an eventfd and a timerfd, so that
- * an embedder can watch it. Elsewhere (or built with AH_POLLER_POLL): poll(2). */
+/* The event loop of one host: watched descriptors, timers, and a wake-up that any thread or signal
+ * handler may trigger. Used by one thread, except ah_loop_wake; callbacks may re-enter it. It owns
+ * its own descriptors; watched ones and timers are the caller's. On Linux one epoll descriptor
+ * contains an eventfd and a timerfd, so that an embedder can watch it; elsewhere (or built with
+ * AH_POLLER_POLL) it uses poll(2). Callers: its floor. */
 #ifndef AH_IO_LOOP_H
 #define AH_IO_LOOP_H
 
@@ -12,58 +13,56 @@
 
 typedef struct ah_loop ah_loop;
 
-/* Milliseconds of a clock that only goes forward; injectable for tests. */
+/* Milliseconds of a monotonic clock; replaceable for tests. */
 typedef int64_t (*ah_clock_fn)(void *ud);
 
-/* clock NULL: the system's monotonic one. */
+/* clock NULL: the system's monotonic clock. */
 ah_status ah_loop_new(const ah_mem *mem, ah_clock_fn clock, void *ud, ah_loop **out, ah_err *err);
-void ah_loop_free(ah_loop *loop); /* watches and timers must be gone; NULL is fine */
+void ah_loop_free(ah_loop *loop); /* watches and timers must be gone; NULL is allowed */
 
 int64_t ah_loop_now(ah_loop *loop); /* ms, read from the clock at each call */
 
 enum { AH_IN = 1, AH_OUT = 2 };
 
-/* Watches fd for AH_IN | AH_OUT; events 0 ends it (harmless when there is none, cannot
- * fail). Calling again changes it; to change nothing costs nothing. One watch a
- * descriptor; end it before closing the descriptor. fn is called from ah_loop_wait with
- * the events that came (errors and hang-ups are told as both). */
+/* Watches fd for AH_IN | AH_OUT. events 0 ends the watch, which cannot fail, and does nothing if
+ * there is none. A second call changes the watch; an unchanged one costs nothing. One watch per
+ * descriptor; end it before closing the descriptor. fn is called from ah_loop_wait with the events
+ * that occurred (errors and hang-ups count as both). */
 typedef void (*ah_watch_fn)(void *ud, int fd, int events);
 ah_status ah_loop_watch(ah_loop *loop, int fd, int events, ah_watch_fn fn, void *ud, ah_err *err);
 
-/* Timers live in the caller's memory and need none of ours: setting one cannot
- * fail. Zero is an unset timer with its fn to be filled. They must not move
- * while set. fn is called from ah_loop_wait once, after the timer was unset; of
- * those for the same time the first one set comes first. Setting and unsetting cost
- * little more with thousands of them than with one. */
+/* Timers are in the caller's memory, so setting one cannot fail. All zero, with fn set, is an unset
+ * timer. A timer must not move while it is set. fn is called from ah_loop_wait once, after the
+ * timer was unset; of timers for the same time the one set first comes first. Setting and unsetting
+ * cost little more with thousands of timers than with one. */
 typedef struct ah_timer ah_timer;
 struct ah_timer {
     void (*fn)(ah_timer *t);
-    int64_t at;                    /* loop's clock, ms */
-    uint64_t number;               /* of the setting: later ones are larger */
-    ah_timer *child, *next, *prev; /* loop.c's */
+    int64_t at;                    /* time of the loop's clock, ms */
+    uint64_t number;               /* number of the setting: later ones are larger */
+    ah_timer *child, *next, *prev; /* used by loop.c */
     ah_loop *loop;                 /* NULL: not set */
-    bool due;                      /* its time has come, and it is about to be called */
+    bool due;                      /* it has expired and is about to be called */
 };
 void ah_timer_set(ah_loop *loop, ah_timer *t, int64_t at); /* sets or moves */
-void ah_timer_unset(ah_timer *t);                          /* harmless when not set */
+void ah_timer_unset(ah_timer *t);                          /* no effect if not set */
 
-/* Waits at most timeout_ms (-1: until something comes, 0: not at all) for
- * descriptors, timers or a wake-up, calls what is due, and returns true when
- * anything was called or a wake-up came. A signal ends the wait early, with true.
- * Callbacks may set and unset watches and timers of this loop. One call does not
- * promise to do all that is due (timers due may come first, descriptors with the
- * next call): call again while it returns true. Waits may nest. */
+/* Waits at most timeout_ms (-1: without limit, 0: not at all) for descriptors, timers or a wake-up,
+ * and calls what is due. Returns true if anything was called or a wake-up came. A signal ends the
+ * wait early, with true. Callbacks may set and unset watches and timers of this loop. One call need
+ * not do everything that is due (due timers may come first, descriptors with the next call): call
+ * it again while it returns true. Waits may nest. */
 bool ah_loop_wait(ah_loop *loop, int timeout_ms);
 
 /* True if a wait would end by a wake-up or a signal alone: nothing is watched, no timer is set. */
 bool ah_loop_idle(const ah_loop *loop);
 
-/* Makes the current or next ah_loop_wait return. From any thread, async-signal-safe. */
+/* Makes the current or next ah_loop_wait return. Callable from any thread; async-signal-safe. */
 void ah_loop_wake(ah_loop *loop);
 
-/* A descriptor that is readable when ah_loop_wait(loop, 0) would do something, or
- * -1 where the system has none; and the ms until the next timer (-1: none). From
- * the first call of ah_loop_fd on, timers are armed in the descriptor too. */
+/* ah_loop_fd: a descriptor that is readable when ah_loop_wait(loop, 0) would do something, or -1 if
+ * the system has none. From its first call on, timers are armed in the descriptor too.
+ * ah_loop_timeout: ms until the next timer; -1: none. */
 int ah_loop_fd(ah_loop *loop);
 int ah_loop_timeout(ah_loop *loop);
 

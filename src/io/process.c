@@ -1,12 +1,12 @@
-/* The host's side of a child process: it starts the supervisors (supervise.c), reads and writes the
- * command's streams, and hears from the supervisors how it ended. They are told through a pipe,
- * whose end tells them, too, that the host has died.
+/* The host's side of a child process: starts the supervisors (supervise.c), reads and writes the
+ * command's streams, and reads from the supervisors how it ended. It commands them through a pipe,
+ * whose end also shows them that the host has died.
  *
- * The host knows the time as well: a command that is not in a sandbox can stop who keeps it. When
- * the time is over, or it was told to end, supervisors that do not say so in time are let go on
- * (CONT); what is below them is killed from here, for supervisors that are stopped faster than they
- * are let go on; then they are told that one of them does nothing (TERM), then killed. They are
- * signalled by number only while they have not been waited for. */
+ * The host also watches the time, as a command without a sandbox can stop its supervisors. After
+ * the time limit or a request to end, supervisors that do not report in time are continued (CONT).
+ * Then the host kills the processes below them, in case the supervisors are stopped faster than
+ * continued; then it sends the outer one TERM, which means that the inner one does nothing, and at
+ * last KILL. Supervisors are signalled by process id only until they have been waited for. */
 #define _GNU_SOURCE /* pipe2, F_SETPIPE_SZ */
 #include "io/process.h"
 
@@ -28,22 +28,23 @@
 enum {
     MAX_PENDING = 1 << 20,
     MAX_INPUT = 64 << 20,
-    PIPE_BYTES = 1 << 18, /* asked for; fewer turns of the loop */
+    PIPE_BYTES = 1 << 18, /* requested size; fewer rounds of the loop */
     READ_BYTES = 1 << 16,
-    READS = 4, /* in one turn, so that others have theirs */
+    READS = 4, /* per round, so that other descriptors get their turn */
     FREE_MS = 2000,
     REAP_MS = 1000,
-    NUDGE_MS = 250,        /* after the time is over, and from then on between two CONT */
-    LATE_MS = 1500,        /* past the grace: who has not begun to end all by then does nothing */
-    PUSHED_MS = 2000,      /* past that: the outer one should have begun by then */
-    GIVE_UP_MS = 5 * 1000, /* past all that a supervisor may take */
+    NUDGE_MS = 250, /* after the time limit, and from then on between two CONT */
+    /* After the grace time: the inner supervisor must have begun to end everything. */
+    LATE_MS = 1500,
+    PUSHED_MS = 2000,      /* after LATE_MS: the outer one must have begun */
+    GIVE_UP_MS = 5 * 1000, /* after the longest time that a supervisor may need */
     MAX_PATHS = AH_PROCESS_PATH
 };
 
 typedef struct stream {
     int fd; /* -1: at its end */
     ah_buf buf;
-    size_t taken; /* of buf, from its beginning */
+    size_t taken; /* offset in buf of the untaken bytes */
 } stream;
 
 struct ah_process {
@@ -51,26 +52,26 @@ struct ah_process {
     ah_loop *loop;
     ah_process_news_fn news;
     void *ud;
-    pid_t pid;   /* of the outer supervisor; 0: waited for */
-    pid_t inner; /* of the other one; 0: not known, or gone */
-    pid_t group; /* of the command; 0: not known, or gone */
+    pid_t pid;   /* process id of the outer supervisor; 0: waited for */
+    pid_t inner; /* that of the inner one; 0: unknown, or gone */
+    pid_t group; /* the command's process group; 0: unknown, or gone */
     int control, report;
     size_t max_pending;
     stream out[2];
     int in; /* -1: closed */
     ah_buf input;
-    size_t passed;     /* of input, from its beginning, and of no use any more */
-    int64_t written;   /* bytes passed on in all */
-    bool close_input;  /* when it is empty */
-    bool told, ending; /* the reports ENDED; ENDING have come */
-    bool stopping;     /* it was told to end */
+    size_t passed;     /* bytes of `input` that were written already */
+    int64_t written;   /* total number of bytes written */
+    bool close_input;  /* when `input` is empty */
+    bool told, ending; /* the report ENDED; ENDING has come */
+    bool stopping;     /* it was asked to end */
     bool ended;        /* the last report has come */
     int64_t started;
-    ah_timer timer;      /* of the host's own watch over the end */
-    int64_t limit;       /* when all must begin to end; 0: no such time */
-    ah_process_end over; /* that is what the end is called then */
+    ah_timer timer;      /* the host's own watch over the end */
+    int64_t limit;       /* time at which everything must begin to end; 0: none */
+    ah_process_end over; /* the reason for the end by that time */
     int64_t grace_ms;
-    bool struck;         /* what is below the supervisors was killed from here */
+    bool struck;         /* the host has killed the processes below the supervisors */
     bool pushed, killed; /* the outer supervisor was sent TERM; KILL */
     char *program;       /* for messages */
     ah_process_result result;
@@ -120,7 +121,7 @@ static void forget(ah_process *p, int *fd)
     close_fd(fd);
 }
 
-/* write without SIGPIPE, whatever the host has made of that signal. */
+/* A write without SIGPIPE, whatever the host does with that signal. */
 static ssize_t quiet_write(int fd, const void *bytes, size_t n)
 {
     sigset_t pipe_only, before, pending;
@@ -160,8 +161,8 @@ static void end_stream(ah_process *p, stream *s)
 }
 
 /* Returns the number of bytes that may be read now. When all writers are gone only what is in the
- * pipe can follow: that is read at once, so that a foreign process to which the command has given
- * the pipe cannot delay the end. */
+ * pipe can follow. That is read at once, so that a foreign process that holds the pipe cannot delay
+ * the end. */
 static size_t room_for(const ah_process *p, const stream *s)
 {
     size_t most = p->ended ? READ_BYTES : p->max_pending - pending(s);
@@ -180,7 +181,7 @@ static void cut_stream(ah_process *p, stream *s)
     end_stream(p, s);
 }
 
-/* Reads once; false when there is nothing more to read for now. */
+/* Reads once; false if there is nothing more to read now. */
 static bool read_once(ah_process *p, stream *s)
 {
     size_t most = room_for(p, s);
@@ -204,7 +205,7 @@ static bool read_once(ah_process *p, stream *s)
     return n > 0 || (n < 0 && errno == EINTR);
 }
 
-/* Reads what is there; not watched on while nothing is taken. */
+/* Reads what is available; stops watching while nothing is taken. */
 static void read_stream(ah_process *p, stream *s)
 {
     for (int i = 0; s->fd >= 0 && (p->ended || i < READS) && read_once(p, s); i++)
@@ -266,7 +267,7 @@ bool ah_process_has_input(const ah_process *p)
     return p->in >= 0;
 }
 
-/* Moved only now and then, so that much input costs one copy of it. */
+/* Moves the input's bytes only from time to time, so that large input is copied about once. */
 static void drop_passed(ah_process *p)
 {
     ah_buf_drop(&p->input, p->passed);
@@ -287,7 +288,7 @@ static void pass_on(ah_process *p, size_t n)
         drop_passed(p);
 }
 
-/* Writes what waits to the command's input; drops it once the command has closed that. */
+/* Writes waiting bytes to the command's input; drops them once the command has closed it. */
 static void flush_input(ah_process *p)
 {
     while (p->in >= 0 && ah_process_unwritten(p) > 0) {
@@ -367,8 +368,8 @@ static void set_lost(ah_process *p)
     p->result.how = AH_PROCESS_FAILED;
 }
 
-/* FAILED: the inner supervisor was killed. That was no accident where all was being ended, by it or
- * by this process; but how a command exited only it could tell. */
+/* FAILED: the inner supervisor was killed. That is expected if it or the host was ending
+ * everything; but only it could report how a command exited. */
 static void set_how(ah_process *p, ah_process_end how)
 {
     if (p->result.how == AH_PROCESS_FAILED)
@@ -397,7 +398,7 @@ static void set_end(ah_process *p, const ah_report *r)
     result->peak_bytes = r->peak_bytes;
 }
 
-/* It may be another's number by now where the program around waits for all of its children. */
+/* The id may be another process's if the surrounding program waits for all of its children. */
 static bool is_ours(const ah_process *p)
 {
     siginfo_t info;
@@ -411,7 +412,7 @@ static void signal_supervisor(const ah_process *p, int sig)
         kill(p->pid, sig);
 }
 
-/* The inner one's number is its own while the outer one has not waited for it. */
+/* The inner supervisor's id is valid while the outer one has not waited for it. */
 static void go_on(const ah_process *p)
 {
     if (!is_ours(p))
@@ -421,8 +422,8 @@ static void go_on(const ah_process *p)
         kill(p->inner, SIGCONT);
 }
 
-/* All is told, or nothing will be: it is killed, should it not have ended, so that no zombie stays.
- * That takes no time, unless a process that has escaped traces it. */
+/* All reports have come, or none will: kills the supervisor if it has not ended, so that no zombie
+ * stays. That takes no time, unless an escaped process traces it. */
 static void wait_for_supervisor(ah_process *p)
 {
     const struct timespec pause = {0, 100000L};
@@ -436,7 +437,7 @@ static void wait_for_supervisor(ah_process *p)
     p->pid = 0;
 }
 
-/* Nothing more comes from the supervisors. */
+/* The supervisors report nothing more. */
 static void settle(ah_process *p)
 {
     p->ended = true;
@@ -452,8 +453,8 @@ static void settle(ah_process *p)
             read_stream(p, &p->out[i]);
 }
 
-/* The inner supervisor was killed, and has told nothing; the outer one has, or was killed, too.
- * Then the command, which dies with the inner one, and its group are all that is known. */
+/* The inner supervisor was killed and reported nothing. The outer one has reported, or was killed
+ * too; then only the command, which dies with the inner one, and its group are known. */
 static void lose_supervisor(ah_process *p, const ah_report *last)
 {
     if (!last && p->group > 1)
@@ -502,7 +503,7 @@ static void take_report(ah_process *p, const ah_report *r)
     }
 }
 
-/* One report; false when there is none yet. */
+/* Reads one report; false if there is none yet. */
 static bool read_report(ah_process *p)
 {
     ah_report r;
@@ -534,19 +535,19 @@ static void on_report(void *ud, int fd, int events)
 
 /* -- the host's own watch ---------------------------------------------------------------------- */
 
-/* Past it the inner supervisor has begun to end all, or does nothing. */
+/* After this time the inner supervisor has begun to end everything, or does nothing. */
 static int64_t late_at(const ah_process *p)
 {
     return p->limit + p->grace_ms + LATE_MS;
 }
 
-/* Past it nothing more is to be expected of either. */
+/* After this time nothing more is expected of either. */
 static int64_t hopeless_at(const ah_process *p)
 {
     return p->limit + p->grace_ms + 2 * (int64_t)(AH_KILL_MS + GIVE_UP_MS);
 }
 
-/* Its end was called what it is by this process alone. */
+/* Gives up: only the host's own reason for the end is known. */
 static void abandon(ah_process *p)
 {
     if (p->inner > 1 && is_ours(p))
@@ -557,7 +558,7 @@ static void abandon(ah_process *p)
     settle(p);
 }
 
-/* One round of it: what is forked meanwhile is found by the next. */
+/* One round of KILL; processes forked meanwhile are found by the next one. */
 static void kill_below(ah_process *p)
 {
     ah_descent below;
@@ -571,7 +572,7 @@ static void kill_below(ah_process *p)
     ah_descent_close(&below);
 }
 
-/* The inner supervisor does nothing, or is kept from it; the outer one neither. */
+/* Neither supervisor ends the processes, or is able to. */
 static void push(ah_process *p, int64_t now)
 {
     if (now < late_at(p))
@@ -586,7 +587,7 @@ static void push(ah_process *p, int64_t now)
         return;
     signal_supervisor(p, SIGKILL);
     if (p->group > 1)
-        kill(-p->group, SIGKILL); /* who holds them may be in it */
+        kill(-p->group, SIGKILL); /* a process that blocks them may be in it */
     p->killed = true;
 }
 
@@ -596,7 +597,7 @@ static void on_time(ah_timer *t)
     ah_process *p = (ah_process *)(void *)((char *)t - offsetof(ah_process, timer));
     int64_t now;
 
-    while (!p->ended && read_report(p)) /* what has come while this process did something else */
+    while (!p->ended && read_report(p)) /* reports that came while the host was busy */
         ;
     now = ah_loop_now(p->loop);
     if (!p->ended && now >= hopeless_at(p))
@@ -653,7 +654,7 @@ void ah_process_signal(ah_process *p, int sig)
     go_on(p);
 }
 
-/* The last report, or the end; at most FREE_MS. */
+/* Waits for the last report or the end, at most FREE_MS. */
 static void wait_for_end(ah_process *p)
 {
     int64_t until = ah_loop_now(p->loop) + FREE_MS, left;
@@ -676,7 +677,7 @@ void ah_process_free(ah_process *p)
         tell(p, AH_CONTROL_KILL);
         wait_for_end(p);
     }
-    wait_for_supervisor(p); /* one that lives is killed, which tells the other one to end all */
+    wait_for_supervisor(p); /* killing a running one makes the other end everything */
     ah_timer_unset(&p->timer);
     forget(p, &p->report);
     forget(p, &p->in);
@@ -690,7 +691,7 @@ void ah_process_free(ah_process *p)
     ah_free(p->mem, p);
 }
 
-/* -- the beginning ----------------------------------------------------------------------------- */
+/* -- starting ---------------------------------------------------------------------------------- */
 
 static const char *path_of(const char *const *env)
 {
@@ -705,7 +706,8 @@ static bool is_program(const char *path)
     return access(path, X_OK) == 0;
 }
 
-/* Absolute folders of PATH only: what is in the folder at work is not taken for a program. */
+/* Searches absolute folders of PATH only: files in the working directory are not taken for
+ * programs. */
 static bool find_in_path(const char *name, const char *path, char *out)
 {
     size_t n;
@@ -739,7 +741,7 @@ ah_status ah_process_find(const ah_process_config *cfg, char *out, ah_err *err)
     return ah_err_set(err, AH_USAGE, "there is no program '%s' in PATH (%s)", name, path);
 }
 
-/* The ends of all pipes; -1 where there is none. */
+/* The ends of all pipes; -1: none. */
 typedef struct pipes {
     ends in, out, err, control, report;
 } pipes;
@@ -766,10 +768,10 @@ static bool open_pipes(const ah_process_config *cfg, pipes *p)
     *p = (pipes){NO_PIPE, NO_PIPE, NO_PIPE, NO_PIPE, NO_PIPE};
     if (!make_pipe(&p->out) || !make_pipe(&p->control) || !make_pipe(&p->report) ||
         (!cfg->merge && !make_pipe(&p->err)) ||
-        !set_flag(p->control.write, F_GETFL, F_SETFL, O_NONBLOCK)) /* who reads it may be stopped */
+        !set_flag(p->control.write, F_GETFL, F_SETFL, O_NONBLOCK)) /* its reader may be stopped */
         return false;
 #ifdef F_SETPIPE_SZ
-    fcntl(p->out.read, F_SETPIPE_SZ, PIPE_BYTES); /* nice to have */
+    fcntl(p->out.read, F_SETPIPE_SZ, PIPE_BYTES); /* optional */
 #endif
     if (cfg->input)
         return make_pipe(&p->in) && set_flag(p->in.write, F_GETFL, F_SETFL, O_NONBLOCK);
@@ -787,7 +789,7 @@ static ah_status failed(const char *what, ah_err *err)
                                                  : strerror(e));
 }
 
-/* Signals are blocked over it: a handler of the host must not run in the child. */
+/* Blocks signals: a handler of the host must not run in the child. */
 static pid_t fork_supervisor(const ah_supervisor *s)
 {
     sigset_t all, before;
@@ -816,7 +818,7 @@ static ah_status watch_all(ah_process *p, ah_err *err)
             st = failed("set up a pipe", err);
         else if (p->out[i].fd >= 0)
             st = ah_loop_watch(p->loop, p->out[i].fd, AH_IN, on_output, p, err);
-    /* room in the loop's table now, so that watching it later cannot fail */
+    /* Reserves room in the loop's table, so that watching it later cannot fail. */
     if (st == AH_OK && p->in >= 0 &&
         (st = ah_loop_watch(p->loop, p->in, AH_OUT, on_input, p, err)) == AH_OK)
         st = ah_loop_watch(p->loop, p->in, 0, NULL, NULL, err);
@@ -866,7 +868,7 @@ static ah_status launch(ah_process *p, const ah_process_config *cfg, const char 
     }
 done:
     if (st != AH_OK)
-        p->ended = true; /* nobody to be told, or waited for */
+        p->ended = true; /* there is no supervisor to command or wait for */
     close_pipes(&all);
     return st;
 }

@@ -1,5 +1,5 @@
-/* The generator of the kernel, by its call: no descriptor, no file that somebody could put in place
- * of /dev/urandom. Waits only where the machine has just started and has gathered nothing yet. */
+/* The kernel's generator, by its system call: no descriptor, and no file that could replace
+ * /dev/urandom. Blocks only if the machine has just started and has no entropy yet. */
 #include "io/random.h"
 
 #include <errno.h>
@@ -11,9 +11,9 @@
 #include <unistd.h>
 #endif
 
-enum { MOST = 256 /* bytes at a time, which every system gives whole or not at all */ };
+enum { MOST = 256 /* bytes per call, which every system returns completely or not at all */ };
 
-/* Returns the number that came: n, or -1. */
+/* Returns the number of bytes read: n, or -1. */
 static ssize_t some_bytes(char *out, size_t n)
 {
 #ifdef __linux__

@@ -1,13 +1,12 @@
-/* The review of the system's calls, as tables: what a command may not do to others, and how it is
- * told. The rule: a call that names another process, or changes something that is not behind a
- * descriptor opened for writing (which Landlock sees), is refused, unless its numbers show that it
- * means the caller itself. What is not in a table is allowed. docs/reference/builtin.md says the
- * same in words.
+/* The rules about system calls, as tables: what a command must not do to others. A call that names
+ * another process, or changes something without a descriptor opened for writing (which Landlock
+ * controls), is refused unless its arguments show that it concerns the caller only. Calls in no
+ * table are allowed. docs/reference/builtin.md has the same rules in words.
  *
- * Not here, as numbers do not show it: modes, times and owners of files by path (chmod, utimes),
- * which no part of Landlock covers; what reads only (perf and what Landlock's scopes refuse aside).
- * Landlock itself refuses mounts, ptrace and its relatives (process_vm_readv, pidfd_getfd, kcmp)
- * towards processes outside; the most of them are refused here as well, as nobody needs them. */
+ * Not covered, as argument values do not show it: modes, times and owners of files by path (chmod,
+ * utimes), which Landlock does not cover either; and calls that only read (except perf and what
+ * Landlock's scopes refuse). Landlock itself refuses mounts, ptrace and related calls
+ * (process_vm_readv, pidfd_getfd, kcmp) on outside processes; most of them are refused here too. */
 #define _GNU_SOURCE /* prctl, syscall */
 #include "io/refuse.h"
 
@@ -29,19 +28,20 @@
 #define ARCH AUDIT_ARCH_RISCV64
 #endif
 
-/* The test that a rule makes of an argument. The kernel uses 32 bits of each of these arguments,
- * except of pointers. */
+/* The test of a rule on an argument. The kernel uses 32 bits of each of these arguments, except of
+ * pointers. */
 typedef enum test {
     ALWAYS,
-    EQUAL,   /* to a */
+    EQUAL,   /* equal to a */
     OTHER,   /* not equal to a */
     BITS,    /* any of a */
-    MASKED,  /* & a == b */
-    BETWEEN, /* a and b, both included */
+    MASKED,  /* argument & a == b */
+    BETWEEN, /* from a to b, both included */
     NO_POINTER
 } test;
 
-enum { ALLOWED = 0 }; /* in the place of an errno: nothing behind it is looked at */
+/* In place of an errno: the call is allowed, and later rules are not applied. */
+enum { ALLOWED = 0 };
 
 typedef struct rule {
     long call;
@@ -50,7 +50,7 @@ typedef struct rule {
     uint32_t a, b;
 } rule;
 
-/* Numbers that headers of the time may not have; they are the same everywhere. */
+/* Numbers that older headers may lack; they are the same on all machines. */
 enum {
     PIDFD_SEND_SIGNAL = 424,
     IO_URING_SETUP = 425,
@@ -76,10 +76,10 @@ enum {
     FILE_SETATTR = 469
 };
 
-/* Numbers of arguments, from the kernel's headers. */
+/* Argument values, from the kernel's headers. */
 enum {
     NAMESPACES = 0x7e020000, /* CLONE_NEWNS NEWCGROUP NEWUTS NEWIPC NEWUSER NEWPID NEWNET */
-    NEWTIME = 0x80,          /* unshare alone; for clone it is part of a signal */
+    NEWTIME = 0x80,          /* unshare only; for clone it is part of a signal */
     FAMILY_UNIX = 1,
     FAMILY_INET = 2,
     FAMILY_INET6 = 10,
@@ -91,7 +91,7 @@ enum {
     USER_IO_PRIORITY = 3,
     SCHED_CORE = 62,
     TRUNC = 01000,         /* O_TRUNC with O_RDONLY */
-    TRUNC_NEITHER = 01003, /* with neither mode, which asks for both rights and gives none */
+    TRUNC_NEITHER = 01003, /* with neither access mode, which checks both rights and grants none */
     SET_OWNER = 8,
     SET_SIGNAL = 10,
     SET_OWNER_EX = 15,
@@ -100,9 +100,9 @@ enum {
     CLONE_RANGE = 0x4020940d,
     BTRFS = 0x9400
 };
-#define SAME_RANGE 0xc0189436u /* no enumerator, which is an int */
+#define SAME_RANGE 0xc0189436u /* not an enumerator, which would be an int */
 
-/* Other processes: limits, priorities, memory, places. Pid 0 is the caller. To read limits is
+/* Other processes: limits, priorities, memory, placement. Pid 0 is the caller. Reading limits is
  * allowed. */
 static const rule processes[] = {
     {SYS_prlimit64, ALLOWED, EQUAL, 0, 0, 0},
@@ -127,8 +127,8 @@ static const rule processes[] = {
     {PIDFD_GETFD, EPERM, ALWAYS, 0, 0, 0},
 };
 
-/* Views of the machine of its own, in which it would be root. Flags behind a pointer: who is told
- * that there is no clone3 takes clone. */
+/* New namespaces, in which the command would be root. The flags of clone3 are behind a pointer:
+ * without clone3, programs use clone. */
 static const rule namespaces[] = {
     {SYS_unshare, EPERM, BITS, 0, NAMESPACES | NEWTIME, 0},
     {SYS_clone, EPERM, BITS, 0, NAMESPACES, 0},
@@ -148,8 +148,8 @@ static const rule namespaces[] = {
     {MOUNT_SETATTR, EPERM, ALWAYS, 0, 0, 0},
 };
 
-/* Objects that all programs of the user share: System V's and POSIX's queues, memory and
- * semaphores, keyrings. */
+/* Objects shared by all programs of the user: System V and POSIX queues, memory and semaphores,
+ * keyrings. */
 static const rule shared[] = {
     {SYS_shmget, EACCES, ALWAYS, 0, 0, 0},    {SYS_shmat, EACCES, ALWAYS, 0, 0, 0},
     {SYS_shmctl, EACCES, ALWAYS, 0, 0, 0},    {SYS_semget, EACCES, ALWAYS, 0, 0, 0},
@@ -161,8 +161,8 @@ static const rule shared[] = {
     {SYS_add_key, EACCES, ALWAYS, 0, 0, 0},   {SYS_request_key, EACCES, ALWAYS, 0, 0, 0},
 };
 
-/* Calls that get around other rules, and calls that change the machine itself. io_uring makes
- * sockets, too. */
+/* Calls that circumvent other rules, and calls that change the machine itself. io_uring can also
+ * create sockets. */
 static const rule machine[] = {
     {IO_URING_SETUP, EACCES, ALWAYS, 0, 0, 0},
     {IO_URING_ENTER, EACCES, ALWAYS, 0, 0, 0},
@@ -191,9 +191,9 @@ static const rule machine[] = {
     {SYS_setdomainname, EPERM, ALWAYS, 0, 0, 0},
 };
 
-/* Attributes of files, which a descriptor opened for reading is enough for: as if the file system
- * had none. Of Btrfs's own calls those that copy from file to file are allowed, the others make and
- * delete whole volumes. */
+/* File attributes, for which a descriptor opened for reading is enough: they fail as if the file
+ * system had none. Of Btrfs's own calls, copying between files is allowed; the others create and
+ * delete volumes. */
 static const rule attributes[] = {
     {SYS_setxattr, EOPNOTSUPP, ALWAYS, 0, 0, 0},
     {SYS_lsetxattr, EOPNOTSUPP, ALWAYS, 0, 0, 0},
@@ -204,18 +204,17 @@ static const rule attributes[] = {
     {SETXATTRAT, EOPNOTSUPP, ALWAYS, 0, 0, 0},
     {REMOVEXATTRAT, EOPNOTSUPP, ALWAYS, 0, 0, 0},
     {FILE_SETATTR, EOPNOTSUPP, ALWAYS, 0, 0, 0},
-    {SYS_ioctl, EOPNOTSUPP, MASKED, 1, 0xffff, 0x6602}, /* flags, of both sizes */
+    {SYS_ioctl, EOPNOTSUPP, MASKED, 1, 0xffff, 0x6602}, /* flags, in both sizes */
     {SYS_ioctl, EOPNOTSUPP, MASKED, 1, 0xffff, 0x7602}, /* version */
-    {SYS_ioctl, EOPNOTSUPP, MASKED, 1, 0xffff, 0x5820}, /* the same of XFS and others */
+    {SYS_ioctl, EOPNOTSUPP, MASKED, 1, 0xffff, 0x5820}, /* flags of XFS and others */
     {SYS_ioctl, ALLOWED, EQUAL, 1, CLONE_FILE, 0},
     {SYS_ioctl, ALLOWED, EQUAL, 1, CLONE_RANGE, 0},
     {SYS_ioctl, ALLOWED, EQUAL, 1, SAME_RANGE, 0},
     {SYS_ioctl, EOPNOTSUPP, MASKED, 1, 0xff00, BTRFS},
 };
 
-/* A terminal of the user's can be opened for reading, which is enough to change its settings and,
- * on older kernels, to type into it. Refused are the calls that change one; those that ask are
- * allowed. */
+/* A terminal of the user can be opened for reading, which is enough to change its settings and, on
+ * older kernels, to insert input. Calls that change a terminal are refused, queries are allowed. */
 static const rule terminals[] = {
     {SYS_ioctl, EPERM, BETWEEN, 1, TERMINAL + 0x02, TERMINAL + 0x04}, /* TCSETS TCSETSW TCSETSF */
     {SYS_ioctl, EPERM, BETWEEN, 1, TERMINAL + 0x06, TERMINAL + 0x0e}, /* TCSETA ... TIOCSCTTY */
@@ -229,15 +228,14 @@ static const rule terminals[] = {
     {SYS_ioctl, EPERM, BETWEEN, 1, TERMINAL + 0x22, TERMINAL + 0x23}, /* TIOCNOTTY TIOCSETD */
     {SYS_ioctl, EPERM, EQUAL, 1, TERMINAL + 0x25, 0},                 /* TCSBRKP */
     {SYS_ioctl, EPERM, EQUAL, 1, TERMINAL + 0x37, 0},                 /* TIOCVHANGUP */
-    {SYS_ioctl, EPERM, MASKED, 1, 0xffff, TERMINAL + 0x2b},           /* TCSETS2, by size */
+    {SYS_ioctl, EPERM, MASKED, 1, 0xffff, TERMINAL + 0x2b},           /* TCSETS2, any size */
     {SYS_ioctl, EPERM, MASKED, 1, 0xffff, TERMINAL + 0x2c},           /* TCSETSW2 */
     {SYS_ioctl, EPERM, MASKED, 1, 0xffff, TERMINAL + 0x2d},           /* TCSETSF2 */
     {SYS_ioctl, EPERM, MASKED, 1, 0xffff, TERMINAL + 0x31},           /* TIOCSPTLCK */
     {SYS_ioctl, EPERM, MASKED, 1, 0xffff, TERMINAL + 0x36},           /* TIOCSIG */
 };
 
-/* A pair is the command's own, but one end of one that takes datagrams can send to any other
- * socket. */
+/* A pair belongs to the command, but one end of a datagram pair can send to any other socket. */
 static const rule pairs[] = {
     {SYS_socketpair, EACCES, OTHER, 0, FAMILY_UNIX, 0},
     {SYS_socketpair, ALLOWED, MASKED, 1, KIND, KIND_STREAM},
@@ -245,11 +243,12 @@ static const rule pairs[] = {
     {SYS_socketpair, EACCES, ALWAYS, 0, 0, 0},
 };
 
-/* The network, and the services of this machine (a container engine's among them), which would do
- * what the command may not. */
+/* The network, and services of this machine (such as a container engine), which could do what the
+ * command must not. */
 static const rule no_sockets[] = {{SYS_socket, EACCES, ALWAYS, 0, 0, 0}};
 
-/* Of netlink what tells the addresses of this machine, which resolvers ask. */
+/* The internet. Of netlink only the protocol that reports this machine's addresses, which resolvers
+ * use. */
 static const rule internet[] = {
     {SYS_socket, ALLOWED, EQUAL, 0, FAMILY_INET, 0},
     {SYS_socket, ALLOWED, EQUAL, 0, FAMILY_INET6, 0},
@@ -257,7 +256,7 @@ static const rule internet[] = {
     {SYS_socket, EACCES, OTHER, 2, 0, 0},
 };
 
-/* Emptying, by a descriptor opened for reading. The flags of openat2 are behind a pointer. */
+/* Truncation through a descriptor opened for reading. The flags of openat2 are behind a pointer. */
 static const rule truncation[] = {
     {SYS_truncate, EACCES, ALWAYS, 0, 0, 0},
     {SYS_openat, EACCES, MASKED, 2, TRUNC_NEITHER, TRUNC},
@@ -269,7 +268,7 @@ static const rule truncation[] = {
     {OPENAT2, ENOSYS, ALWAYS, 0, 0, 0},
 };
 
-/* Signals by other ways than kill: descriptors of processes, owners of descriptors, single
+/* Ways to send signals other than kill: process descriptors, owners of descriptors, single
  * threads. */
 static const rule signals[] = {
     {PIDFD_OPEN, ENOSYS, ALWAYS, 0, 0, 0},
@@ -281,7 +280,7 @@ static const rule signals[] = {
     {SYS_ioctl, EPERM, EQUAL, 1, 0x8902, 0}, /* SIOCSPGRP */
 };
 
-/* Calls whose argument is the number of a process or, below zero, of a group. */
+/* Calls whose argument is a process id or, if negative, a process group. */
 static const rule kills[] = {
     {SYS_kill, EPERM, EQUAL, 0, 0, 0},
     {SYS_tgkill, EPERM, EQUAL, 0, 0, 0},
@@ -290,7 +289,7 @@ static const rule kills[] = {
     {SYS_rt_tgsigqueueinfo, EPERM, EQUAL, 0, 0, 0},
 };
 
-/* Other calls that reach a process by its number. */
+/* Other calls that reach a process by its id. */
 static const rule reaches[] = {
     {SYS_prlimit64, EPERM, EQUAL, 0, 0, 0},
     {SYS_sched_setaffinity, EPERM, EQUAL, 0, 0, 0},
@@ -307,7 +306,7 @@ static const rule reaches[] = {
     {PIDFD_OPEN, EPERM, EQUAL, 0, 0, 0},
 };
 
-/* -- putting it together ----------------------------------------------------------------------- */
+/* -- building the filter ----------------------------------------------------------------------- */
 
 static void put(ah_refuse_program *p, unsigned code, uint32_t k, unsigned char jt, unsigned char jf)
 {
@@ -321,7 +320,7 @@ static void load(ah_refuse_program *p, size_t at)
     put(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)at, 0, 0);
 }
 
-/* Goes on where the test holds; jumps over the `more` steps behind it and the verdict where not. */
+/* Continues if the test holds; else jumps over the verdict. */
 static void put_test(ah_refuse_program *p, const rule *r)
 {
     const unsigned equal = BPF_JMP | BPF_JEQ | BPF_K;
@@ -353,8 +352,8 @@ static void put_test(ah_refuse_program *p, const rule *r)
     }
 }
 
-/* The number of the call is loaded, before and after it. The machines known have the low half of an
- * argument first. */
+/* The number of the call is loaded before and after a rule. The supported machines store the low
+ * half of an argument first. */
 static void put_rule(ah_refuse_program *p, const rule *r)
 {
     size_t jump = p->n;
@@ -378,7 +377,7 @@ static void put_rules(ah_refuse_program *p, const rule *rules, size_t n)
 
 #define PUT(p, rules) put_rules(p, rules, sizeof(rules) / sizeof *(rules))
 
-/* Puts each rule with pid as its `a`, once as a process and once as a group (-pid). */
+/* Adds each rule with pid as its `a`, once as a process and once as a group (-pid). */
 static void put_numbers(ah_refuse_program *p, const rule *rules, size_t n, pid_t pid)
 {
     for (size_t i = 0; i < n; i++) {
@@ -393,8 +392,8 @@ static void put_numbers(ah_refuse_program *p, const rule *rules, size_t n, pid_t
 
 #define PUT_NUMBERS(p, rules, pid) put_numbers(p, rules, sizeof(rules) / sizeof *(rules), pid)
 
-/* Begins with the check of the architecture: numbers of another one are not known here, and
- * `foreign` is the result of its calls. */
+/* Begins with a check of the architecture, whose call numbers may differ; `foreign` is the result
+ * of another one's calls. */
 static void begin(ah_refuse_program *p, uint32_t foreign)
 {
     p->n = 0;
@@ -404,7 +403,7 @@ static void begin(ah_refuse_program *p, uint32_t foreign)
     load(p, offsetof(struct seccomp_data, nr));
 }
 
-/* Calls by x32, which has numbers of its own, fail with ENOSYS. */
+/* Calls of x32, which has its own numbers, fail with ENOSYS. */
 static void refuse_x32(ah_refuse_program *p)
 {
 #ifdef __x86_64__
@@ -421,8 +420,8 @@ static bool finish(ah_refuse_program *p)
     return p->n <= AH_REFUSE_MAX;
 }
 
-/* Below the command's own number are those that were there before it, unless the numbers have begun
- * anew; its own processes are above. -1 are all. */
+/* Ids below the command's belong to older processes, unless the ids have wrapped; its own processes
+ * have higher ids. -1 means all processes. */
 static void put_older(ah_refuse_program *p, pid_t self)
 {
     for (size_t i = 0; i < sizeof kills / sizeof *kills; i++) {

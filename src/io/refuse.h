@@ -1,5 +1,6 @@
-/* The calls of the system that a command in a sandbox is refused (seccomp), as a program for the
- * kernel. It sees numbers alone: a path or a structure behind a pointer it cannot judge. */
+/* System calls that a command in a sandbox may not make (seccomp), as a program for the kernel. It
+ * sees argument values only, not a path or structure behind a pointer. The caller owns the program;
+ * nothing is allocated. Callers: its floor. */
 #ifndef AH_IO_REFUSE_H
 #define AH_IO_REFUSE_H
 
@@ -8,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Known: x86_64, aarch64, riscv64. Elsewhere there is no filter. */
+/* Supported: x86_64, aarch64, riscv64. Elsewhere there is no filter. */
 #if defined(__linux__) &&                                                                          \
     (defined(__x86_64__) || defined(__aarch64__) || (defined(__riscv) && __riscv_xlen == 64))
 #define AH_HAS_REFUSE 1
@@ -17,17 +18,17 @@
 #endif
 
 typedef struct ah_refusal {
-    bool network;       /* the internet is allowed; never other sockets */
-    bool no_truncation; /* Landlock does not know of emptying (before Linux 6.2) */
-    bool no_scopes;     /* nor of signals (before Linux 6.12) */
-    const pid_t *above; /* processes that must not be reached; with no_scopes */
+    bool network;       /* internet sockets are allowed; other sockets never are */
+    bool no_truncation; /* Landlock cannot refuse truncation (before Linux 6.2) */
+    bool no_scopes;     /* Landlock cannot refuse signals (before Linux 6.12) */
+    const pid_t *above; /* processes that must not be reached; used with no_scopes */
     size_t n_above;
-    pid_t self; /* with no_scopes: signals to processes with lower numbers are refused. 0: not */
+    pid_t self; /* with no_scopes: signals to processes with lower ids are refused. 0: not */
 } ah_refusal;
 
 enum { AH_REFUSE_MAX = 1024 };
 
-/* Of the kernel's struct sock_filter, which not every system has. */
+/* The kernel's struct sock_filter, which not every system has. */
 typedef struct ah_refuse_step {
     uint16_t code;
     uint8_t jt, jf;
@@ -39,12 +40,13 @@ typedef struct ah_refuse_program {
     size_t n;
 } ah_refuse_program;
 
-/* For a sandbox. Async-signal-safe. False where there is none for this machine. */
+/* Makes the filter for a sandbox. Async-signal-safe. False: this machine has none. */
 bool ah_refuse_in_sandbox(const ah_refusal *r, ah_refuse_program *out);
-/* Without a sandbox: what reaches the processes in r->above by their number, and nothing else. */
+/* Makes the filter without a sandbox: refuses only calls that reach the processes in r->above by
+ * their id. */
 bool ah_refuse_above(const ah_refusal *r, ah_refuse_program *out);
 
-/* From now on, for this process and all below. Async-signal-safe; 0, or errno. */
+/* Installs the filter for this process and all below. Async-signal-safe. Returns 0 or errno. */
 int ah_refuse_enter(const ah_refuse_program *p);
 
 #endif

@@ -1,7 +1,7 @@
-/* Landlock is asked for by its system calls, without a library. Its rules are made before the fork,
- * so that what fails can be told; what runs in ah_sandbox_enter is behind it: only
- * async-signal-safe calls. Constants that headers of the time did not have are spelled out, with
- * the ABI that brought them; what the kernel does not know is not asked for. */
+/* Uses Landlock by its system calls, without a library. Its rules are made before the fork, so that
+ * errors can be reported; ah_sandbox_enter runs after the fork, with async-signal-safe calls only.
+ * Constants missing in older headers are defined here, with the ABI that introduced them; features
+ * that the kernel lacks are not requested. */
 #define _GNU_SOURCE /* O_PATH, syscall */
 #include "io/sandbox.h"
 
@@ -42,7 +42,7 @@ const char *ah_sandbox_name(ah_sandbox_kind kind)
     return kind < sizeof names / sizeof *names ? names[kind] : NULL;
 }
 
-/* Programs and libraries, settings, names of hosts, and what the kernel tells. Of /dev no disk. */
+/* Programs and libraries, settings, host names, and kernel information. Of /dev, no disks. */
 const char *const ah_sandbox_system[] = {
     "/usr",      "/bin",        "/sbin",        "/lib",
     "/lib32",    "/lib64",      "/etc",         "/nix/store",
@@ -52,7 +52,7 @@ const char *const ah_sandbox_system[] = {
 
 enum { ABI_REFER = 2, ABI_TRUNCATE = 3, ABI_NETWORK = 4, ABI_DEVICES = 5, ABI_SCOPES = 6 };
 
-/* Not 0, which would be no descriptor for who takes it. */
+/* Moves the descriptor away from 0, which means "none" in configs. */
 static int not_standard(int fd)
 {
     int moved = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -73,7 +73,7 @@ static const uint64_t TCP = 3;                /* ABI 4: bind, connect */
 static const uint64_t IOCTL_DEV = 1ULL << 15; /* ABI 5 */
 static const uint64_t SCOPES = 3;             /* ABI 6: abstract sockets, signals */
 
-/* Landlock's attributes of a ruleset; the kernel is given its first 8, 16 or 24 bytes. */
+/* Landlock's ruleset attributes; the kernel gets the first 8, 16 or 24 bytes. */
 struct rules {
     uint64_t files, network, scopes;
 };
@@ -85,7 +85,7 @@ int ah_sandbox_landlock(void)
     return abi > 0 ? (int)abi : 0;
 }
 
-/* Rights that make or change something. */
+/* Rights that create or change something. */
 static uint64_t writing(int abi)
 {
     uint64_t all = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
@@ -101,7 +101,7 @@ static uint64_t writing(int abi)
 static const uint64_t READING_FILES = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE;
 static const uint64_t READING = READING_FILES | LANDLOCK_ACCESS_FS_READ_DIR;
 
-/* Rights to what may be written to. */
+/* Rights to writable folders. */
 static uint64_t all_rights(const ah_sandbox *s)
 {
     return writing(s->abi) | (s->cfg.reads ? READING : 0);
@@ -126,7 +126,7 @@ static int allow(int rules, const char *path, uint64_t rights)
     return e;
 }
 
-/* Devices that scripts write to; one that is missing is not missed. */
+/* Devices that scripts write to; missing ones are ignored. */
 static void allow_devices(int rules, int abi)
 {
     static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full"};
@@ -136,7 +136,7 @@ static void allow_devices(int rules, int abi)
         allow(rules, devices[i], rights);
 }
 
-/* Links in the names of the system (/bin) are followed; one that is missing is not missed. */
+/* Follows links in the system's own names (/bin); missing ones are ignored. */
 static void allow_system(int rules)
 {
     struct stat info;
@@ -196,9 +196,9 @@ static ah_status lock_files(ah_sandbox *s, ah_err *err)
                                strerror(e));
 }
 
-/* Root keeps the right to files that it may not open by their modes, and on demand what concerns
- * their owners; it loses what reaches into other processes (the environment of the host, which
- * Landlock does not guard against CAP_PERFMON) and devices. */
+/* Root keeps the right to open files whatever their modes, and on request rights over owners. It
+ * loses rights that reach other processes (the host's environment, which Landlock does not protect
+ * from CAP_PERFMON) and devices. */
 static uint64_t kept_capabilities(const ah_sandbox *s)
 {
     const uint64_t files = 1 << CAP_DAC_OVERRIDE | 1 << CAP_FSETID;
@@ -208,9 +208,9 @@ static uint64_t kept_capabilities(const ah_sandbox *s)
     return s->cfg.kind == AH_SANDBOX_BUBBLEWRAP ? ~0ULL : files | (s->cfg.owners ? owners : 0);
 }
 
-/* From all sets: what may be inherited would come back with the next program, the bounding set with
- * a program of root's. A bounding set that may not be changed (EPERM) gives back nothing, as no new
- * privileges are gained. */
+/* Drops them from all sets: inheritable ones would return with the next program, the bounding set
+ * with a program of root's. If the bounding set cannot be changed (EPERM), nothing returns, as no
+ * new privileges are gained. */
 static int drop_capabilities(uint64_t kept)
 {
     struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -241,8 +241,8 @@ static int enter_landlock(const ah_refusal *r)
                                              : 0;
 }
 
-/* Without a sandbox a command may do what the user may, but not to its supervisors; where the
- * machine has no way to say so it may. */
+/* Without a sandbox a command may do what the user may, except to its supervisors, if the machine
+ * can forbid that. */
 static int keep_above(const ah_refusal *r)
 {
     ah_refuse_program program;
@@ -264,7 +264,7 @@ int ah_sandbox_enter(const void *sandbox, const pid_t *above, size_t n_above)
     int e;
 
     if (s->cfg.kind == AH_SANDBOX_NONE) {
-        r.n_above = n_above > 1 ? n_above - 1 : 0; /* the host is not among them */
+        r.n_above = n_above > 1 ? n_above - 1 : 0; /* the host is not protected */
         return keep_above(&r);
     }
     if ((e = drop_capabilities(kept_capabilities(s))) != 0)
@@ -334,9 +334,9 @@ static bool is_system(const char *path)
     return *folder != NULL;
 }
 
-/* True if a bind of another folder covers it. bwrap takes paths, not descriptors: what is below a
- * folder that may be written to can be another one by the time it looks, and needs no bind; who
- * holds the others may not be written to. */
+/* True if another folder's bind includes this one. bwrap takes paths, not descriptors: a path below
+ * a writable folder may be replaced before bwrap looks, and needs no bind of its own. The parents
+ * of the other folders are not writable. */
 static bool is_covered(const ah_sandbox_config *cfg, size_t i)
 {
     for (size_t j = 0; j < cfg->n_folders; j++)
@@ -346,7 +346,7 @@ static bool is_covered(const ah_sandbox_config *cfg, size_t i)
     return false;
 }
 
-/* Everything, or of it what may be read. Files of the program's own are bound by their path. */
+/* Adds everything, or only what may be read. Files of the program are bound by their paths. */
 static size_t add_view(const ah_sandbox *s, const char **out, size_t n)
 {
     static const char *const all[] = {"--ro-bind", "/", "/", NULL};
@@ -373,7 +373,7 @@ static size_t add_readable(const ah_sandbox *s, const char **out, size_t n)
     return n;
 }
 
-/* /run holds the sockets of the machine's services; without the network they are out of reach. */
+/* /run has the sockets of the machine's services, which are hidden if there is no network. */
 size_t ah_sandbox_words(const ah_sandbox *s, const char *out[AH_SANDBOX_WORDS])
 {
     static const char *const rest[] = {
@@ -404,7 +404,7 @@ size_t ah_sandbox_words(const ah_sandbox *s, const char *out[AH_SANDBOX_WORDS])
     return add_words(out, n, (const char *const[]){"--", NULL});
 }
 
-/* bwrap reads the program of the filter from the pipe, which holds all of it. */
+/* bwrap reads the filter program from the pipe, which holds all of it. */
 static ah_status make_filter(ah_sandbox *s, ah_err *err)
 {
     ah_refuse_program program;
@@ -443,7 +443,7 @@ static bool wait_for_success(pid_t pid)
     return got == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* Installed is not enough: kernels and containers forbid the namespaces that it needs. */
+/* Runs it, since kernels and containers may forbid the namespaces that it needs. */
 static bool bubblewrap_works(void)
 {
     const char *program = ah_sandbox_bubblewrap();
@@ -482,8 +482,8 @@ static ah_status make_temporary(ah_sandbox *s, ah_err *err)
                       strerror(errno));
 }
 
-/* Landlock alone, on a machine without the filter, is the last choice: it leaves limits of other
- * processes, UDP and UNIX sockets. */
+/* Landlock without the filter is the last choice: it does not cover other processes' limits, UDP
+ * and UNIX sockets. */
 static ah_sandbox_kind best(int abi)
 {
     if (abi > 0 && AH_HAS_REFUSE)

@@ -1,15 +1,9 @@
-/* A fence around a child process: what it may read and write, whom it may reach. A second line of
- * defence for commands that a model has chosen, with what the machine offers:
- *
- *   landlock     the file system is read-only but for some folders; other processes' memory and
- *                environment are out of reach, and so are signals to them (Linux 6.12 on); seccomp
- *                refuses the calls of io/refuse.c. Needs no privilege.
- *   bubblewrap   the program bwrap: the same by mounts, in namespaces of its own, and the same
- *                calls are refused
- *
- * The command may read what the user may read, unless the folders are listed; then it may read
- * these, what it may write to, and the system's own (ah_sandbox_system). Limits of memory and time
- * are in io/process.h. Systems other than Linux have neither kind. */
+/* A sandbox around a child process: limits what it may read and write, and which processes it may
+ * reach. A second line of defence for commands that a model has chosen. The command may read what
+ * the user may read, unless folders are listed: then it reads only these, those it may write, and
+ * the system's (ah_sandbox_system). io/process.h limits memory and time. A sandbox owns its
+ * temporary folder and its fence; folder descriptors are borrowed until the process is gone.
+ * Callers: lua. */
 #ifndef AH_IO_SANDBOX_H
 #define AH_IO_SANDBOX_H
 
@@ -17,71 +11,77 @@
 
 #include "base/err.h"
 
+/* The kinds of sandbox; only Linux has them.
+ *
+ *    landlock     the file system is read-only except some folders; memory and environment of
+ *                 other processes are out of reach, and so are signals to them (from Linux
+ *                 6.12); seccomp refuses the calls of io/refuse.c. Needs no privilege.
+ *    bubblewrap   the program bwrap: the same by mounts, in its own namespaces, with the same
+ *                 calls refused */
 typedef enum ah_sandbox_kind {
     AH_SANDBOX_NONE,
-    AH_SANDBOX_AUTO,    /* the best there is, or none */
-    AH_SANDBOX_REQUIRE, /* the best there is, or an error */
+    AH_SANDBOX_AUTO,    /* the best one available, or none */
+    AH_SANDBOX_REQUIRE, /* the best one available, or an error */
     AH_SANDBOX_LANDLOCK,
     AH_SANDBOX_BUBBLEWRAP
 } ah_sandbox_kind;
 
-const char *ah_sandbox_name(ah_sandbox_kind kind); /* "landlock"; NULL behind the last */
+const char *ah_sandbox_name(ah_sandbox_kind kind); /* for example "landlock"; NULL after the last */
 
-/* Folders and files that programs need to run at all; ends with NULL. */
+/* Folders and files that any program needs; ends with NULL. */
 extern const char *const ah_sandbox_system[];
 
 enum { AH_SANDBOX_WORDS = 200, AH_SANDBOX_FOLDERS = 16 };
 
-/* A folder is a descriptor that was opened once, so that nobody can put another one in its
- * place. */
+/* A folder is identified by an open descriptor, so that it cannot be replaced by another one. */
 typedef struct ah_sandbox_folder {
     int fd;
-    const char *path; /* where it is now, without links */
+    const char *path; /* its current path, without links */
 } ah_sandbox_folder;
 
 typedef struct ah_sandbox_config {
     ah_sandbox_kind kind;
-    /* may be written to. Borrowed as long as the sandbox */
+    /* Writable; borrowed as long as the sandbox. */
     ah_sandbox_folder folder[AH_SANDBOX_FOLDERS];
     size_t n_folders;
-    bool reads; /* these alone can be read, beside the system's and those that can be written to */
-    ah_sandbox_folder readable[AH_SANDBOX_FOLDERS]; /* likewise borrowed */
+    bool reads; /* only these, the system's and the writable ones can be read */
+    ah_sandbox_folder readable[AH_SANDBOX_FOLDERS]; /* borrowed as long as the sandbox */
     size_t n_readable;
-    int program; /* likewise: a file that can be read and run, too; 0: none */
+    int program; /* a file that can be read and run too; borrowed like the folders; 0: none */
     const char *program_path;
     bool network;
-    /* root keeps its rights over the owners of files and over what belongs to others */
+    /* Root keeps its rights over owners of files and over others' files. */
     bool owners;
 } ah_sandbox_config;
 
 typedef struct ah_sandbox {
-    ah_sandbox_config cfg; /* kind: what it has come to, never AUTO or REQUIRE */
-    int abi;               /* of Landlock */
+    ah_sandbox_config cfg; /* kind: the chosen one, never AUTO or REQUIRE */
+    int abi;               /* version of Landlock */
     int fence;             /* for ah_process_config.fence_fd; 0: none */
-    /* a folder that is its own and may be written to; "" where there is none */
+    /* Its own writable folder; "" if it has none. */
     char temporary[256];
-    char text[96]; /* "landlock (ABI 7), no network", or "none" */
+    char text[96]; /* for example "landlock (ABI 7), no network", or "none" */
 } ah_sandbox;
 
-/* Says what a kind comes to here (out->cfg.kind, out->text), and makes nothing. AH_USAGE: it is not
- * to be had; the message says what to do. May run bwrap once, to see that it works. */
+/* Resolves a kind for this machine (out->cfg.kind, out->text) without making anything. Returns
+ * AH_USAGE, with advice, if it is not available. May run bwrap once to test it. */
 ah_status ah_sandbox_choose(const ah_sandbox_config *cfg, ah_sandbox *out, ah_err *err);
-/* The same, and makes what a command needs. AH_USAGE, too: the temporary folder or the rules cannot
- * be made. */
+/* The same, and makes what a command needs. Also AH_USAGE if the temporary folder or the rules
+ * cannot be made. */
 ah_status ah_sandbox_open(const ah_sandbox_config *cfg, ah_sandbox *out, ah_err *err);
-/* A zero *s is fine. Removes the temporary folder if ah_sandbox_clean was not called: for a moment
- * only, and what takes longer stays. */
+/* An all-zero *s is allowed. Removes the temporary folder if ah_sandbox_clean was not called: for a
+ * short time only, so part of a large folder may stay. */
 void ah_sandbox_close(ah_sandbox *s);
 
-/* Sets `out` to the words that go before the command's (bubblewrap) and returns their number. They
- * live as long as s. */
+/* Sets `out` to the arguments that go before the command (bubblewrap) and returns their number.
+ * Valid as long as s. */
 size_t ah_sandbox_words(const ah_sandbox *s, const char *out[AH_SANDBOX_WORDS]);
-/* ah_process_config.confine and .clean; their ud is the ah_sandbox, which must stay until the
+/* For ah_process_config.confine and .clean, with the ah_sandbox as ud. It must stay valid until the
  * process is gone. */
 int ah_sandbox_enter(const void *sandbox, const pid_t *above, size_t n_above);
 bool ah_sandbox_clean(const void *sandbox, long for_ms);
 
-int ah_sandbox_landlock(void);           /* the ABI that the kernel has; 0: none */
-const char *ah_sandbox_bubblewrap(void); /* the program, or NULL */
+int ah_sandbox_landlock(void);           /* the kernel's Landlock version; 0: none */
+const char *ah_sandbox_bubblewrap(void); /* path of the program, or NULL */
 
 #endif

@@ -1,20 +1,20 @@
-/* Everything here runs behind a fork of a process that may have had threads: only calls that are
- * async-signal-safe, no memory but the stack, no file of ours left open.
+/* Everything here runs after a fork of a process that may have had threads: only async-signal-safe
+ * calls, no memory but the stack, no file of ours left open.
  *
- * There are two processes between the host and the command, both small, both subreapers. The inner
- * one supervises: it waits for its children, for a word from the host, and for the time to be over,
- * and ends all that is below (io/descent.h). The outer one supervises the inner one, as a command
- * without a sandbox may do to its parent what it likes:
+ * Between host and command are two small processes, both subreapers. The inner one supervises: it
+ * waits for its children, for commands of the host, and for the time limit, and ends everything
+ * below (io/descent.h). The outer one supervises the inner one, because a command without a sandbox
+ * may do anything to its parent:
  *
- *   the inner one is stopped          the outer one lets it go on, at once
- *   the inner one is killed           the outer one has adopted what was below, and ends it
- *   the outer one is killed           the inner one is told by the kernel, and ends all
- *   both are stopped                  the host, which knows the time, lets them go on
- *   the inner one does nothing        the host tells the outer one (TERM, CONT), which kills it
+ *     the inner one is stopped          the outer one continues it, at once
+ *     the inner one is killed           the outer one adopts what was below, and ends it
+ *     the outer one is killed           the kernel signals the inner one, which ends everything
+ *     both are stopped                  the host, which knows the time limit, continues them
+ *     the inner one does nothing        the host signals the outer one (TERM, CONT), which kills it
  *
- * The rule: whoever watches is watched by who does not need its help to act. Only who kills both at
- * once escapes. Elsewhere than on Linux (or built with AH_PROCESS_GROUP) there is the inner one
- * alone, and what it ends is the group of the command. */
+ * Each watcher is watched by a process that can act without its help. A command escapes only if it
+ * kills both at once. On systems other than Linux (or built with AH_PROCESS_GROUP) there is only
+ * the inner one, which ends the group of the command. */
 #define _GNU_SOURCE /* syscall, ppoll */
 #include "io/supervise.h"
 
@@ -37,27 +37,27 @@
 #endif
 
 enum {
-    CONTROL = 3, /* where the descriptors are put */
+    CONTROL = 3, /* numbers given to the descriptors */
     REPORT = 4,
     FENCE = AH_PROCESS_FENCE,
     FOLDER = 6,
     FIRST_OTHER = 7,
     SAFE = 12,         /* above all of these */
-    MOST_FD = 1 << 16, /* closed one by one where the system has no way for all */
+    MOST_FD = 1 << 16, /* closed one by one if the system cannot close all at once */
     PAUSE_MS = 2,      /* between two rounds of KILL */
-    SLACK_MS = 1000,   /* that the inner one may be late */
-    CLEAN_MS = 2000    /* of cleaning up before the end is told */
+    SLACK_MS = 1000,   /* delay allowed to the inner one */
+    CLEAN_MS = 2000    /* time for cleaning up before the end is reported */
 };
 
 typedef struct supervisor {
     const ah_process_config *cfg;
     ah_descent below;
-    pid_t above; /* who supervises this one; 0: nobody but the host */
+    pid_t above; /* the process that supervises this one; 0: only the host */
     pid_t command;
-    int status;         /* of the command, once it is known */
-    bool ended, ending; /* the command; everything */
+    int status;         /* of the command, once known */
+    bool ended, ending; /* the command has ended; everything is being ended */
     bool deaf;          /* the host is gone */
-    bool none;          /* waitpid said that there is no child: nothing is below */
+    bool none;          /* waitpid reported no children: nothing is below */
     ah_process_end how;
     int64_t deadline, kill_at, give_up; /* 0: none */
 } supervisor;
@@ -81,7 +81,7 @@ static void tell(const ah_report *r)
 }
 
 #if AH_HAS_DESCENT
-/* CONT when who is above dies: one that was stopped sees it. */
+/* Sends CONT when the parent dies: even a stopped process gets it. */
 static void become_reaper(void)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L);
@@ -90,7 +90,7 @@ static void become_reaper(void)
     prctl(PR_SET_NAME, "agenthost-watch", 0L, 0L, 0L);
 }
 
-/* Whoever kills the supervisor ends the command, too. */
+/* The command dies with its supervisor. */
 static bool tie_to(pid_t parent)
 {
     return prctl(PR_SET_PDEATHSIG, (long)SIGKILL, 0L, 0L, 0L) == 0 && getppid() == parent &&
@@ -165,7 +165,7 @@ static bool enter_folder(const ah_process_config *cfg)
     return (!cfg->cwd_fd || fchdir(FOLDER) == 0) && (!cfg->cwd || chdir(cfg->cwd) == 0);
 }
 
-/* above: the processes that are over it, its parent first. */
+/* `above`: the processes above it, its parent first. */
 static _Noreturn void become_command(const ah_supervisor *s, const pid_t *above, size_t n)
 {
     const ah_process_config *cfg = s->cfg;
@@ -185,7 +185,7 @@ static _Noreturn void become_command(const ah_supervisor *s, const pid_t *above,
     sigaction(SIGCHLD, &usual, NULL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    /* POSIX's prototype: neither the strings nor the lists are written to */
+    /* POSIX's prototype; neither the strings nor the lists are written to */
     execve(s->path, (char *const *)(uintptr_t)cfg->argv, (char *const *)(uintptr_t)cfg->env);
     give_up(AH_STEP_EXEC, errno);
 }
@@ -194,11 +194,11 @@ static _Noreturn void become_command(const ah_supervisor *s, const pid_t *above,
 
 static void on_signal(int sig)
 {
-    (void)sig; /* its coming ends a wait */
+    (void)sig; /* its arrival ends a wait */
 }
 
-/* Resets all signals: handlers of the host must not run here, and signals that it ignores must not
- * be ignored by the command. */
+/* Resets all signals: handlers of the host must not run here, and the command must not ignore
+ * signals that the host ignores. */
 static void reset_signals(void)
 {
     struct sigaction usual = {.sa_handler = SIG_DFL}, ours = {.sa_handler = on_signal};
@@ -226,7 +226,7 @@ static void close_others(void)
             close(fd);
 }
 
-/* The descriptors given go to 0 to 6, whatever numbers they have; all others are closed. */
+/* Moves the given descriptors to 0 to 6, whatever their numbers, and closes all others. */
 static bool place(const ah_supervisor *s)
 {
     const int from[] = {s->in,     s->out,           s->err,        s->control,
@@ -249,8 +249,8 @@ static bool place(const ah_supervisor *s)
     return true;
 }
 
-/* Closes the supervisor's copies of the command's descriptors, so that the command alone ends its
- * streams. */
+/* Closes the supervisor's copies of the command's descriptors, so that only the command keeps its
+ * streams open. */
 static void close_its(const ah_process_config *cfg)
 {
     for (int fd = 0; fd < CONTROL; fd++)
@@ -271,8 +271,7 @@ static int64_t cpu_of_children(void)
            used.ru_utime.tv_usec + used.ru_stime.tv_usec;
 }
 
-/* Returns 0 only if the kernel says that no child is left, and a number only if all were looked
- * at. */
+/* Returns 0 only if the kernel reports no children, and a number only if all could be looked at. */
 static int count_left(const ah_descent *below, bool none)
 {
     return none ? 0 : ah_descent_count(below);
@@ -282,7 +281,7 @@ static int count_left(const ah_descent *below, bool none)
 
 static void signal_all(const supervisor *s, int sig)
 {
-    if (!AH_HAS_DESCENT || s->below.children < 0) /* the group is all that is known */
+    if (!AH_HAS_DESCENT || s->below.children < 0) /* only the group is known */
         kill(-s->command, sig);
     ah_descent_signal(&s->below, sig);
 }
@@ -298,7 +297,7 @@ static void begin_ending(supervisor *s, ah_process_end how, bool kill_now)
         tell(&(ah_report){.kind = AH_REPORT_ENDING, .how = how});
         if (!kill_now) {
             signal_all(s, SIGTERM);
-            signal_all(s, SIGCONT); /* one that is stopped cannot end */
+            signal_all(s, SIGCONT); /* a stopped process cannot end */
         }
     }
     if (kill_now)
@@ -306,8 +305,8 @@ static void begin_ending(supervisor *s, ah_process_end how, bool kill_now)
     s->give_up = s->kill_at + AH_KILL_MS;
 }
 
-/* Takes what has ended; false when there is no child any more. A command may have made this process
- * its tracer: then its stops are told here, too, and are no end. */
+/* Reaps ended children; false if there are none left. A command may have made this process its
+ * tracer: then its stops are reported here too, and are no end. */
 static bool reap(supervisor *s)
 {
     int status;
@@ -323,15 +322,15 @@ static bool reap(supervisor *s)
     return pid == 0;
 }
 
-/* Its number is its own while it has not been waited for. Where it has no group yet, it has blocked
- * all signals, and takes this one before it is the command. */
+/* The command's id is valid until it was waited for. Before it has its group it blocks all signals,
+ * and takes this one before exec. */
 static void pass_on(const supervisor *s, int sig)
 {
     if (!s->ended && kill(-s->command, sig) != 0)
         kill(s->command, sig);
 }
 
-/* Nothing, a byte, or the end, which is the death of the host. */
+/* Reads nothing, a byte, or the end, which means that the host has died. */
 static void read_control(supervisor *s)
 {
     char c = 0;
@@ -344,7 +343,7 @@ static void read_control(supervisor *s)
         return;
     }
     begin_ending(s, AH_PROCESS_STOPPED, n == 1 && c == AH_CONTROL_KILL);
-    s->deaf = n == 0; /* it would be readable for ever */
+    s->deaf = n == 0; /* it would stay readable */
 }
 
 static int64_t wake_at(const supervisor *s)
@@ -352,7 +351,7 @@ static int64_t wake_at(const supervisor *s)
     return s->ending ? s->kill_at : s->deadline;
 }
 
-/* Until a child ends, the host says something, who is above dies, or it is time. */
+/* Waits until a child ends, the host sends a command, the parent dies, or it is time. */
 static void wait_for_news(supervisor *s)
 {
     int64_t at = wake_at(s), left = at ? at - ah_clock_ms() : -1;
@@ -371,7 +370,8 @@ static void wait_for_news(supervisor *s)
         read_control(s);
 }
 
-/* Until nobody is left. The kill rounds do not wait for children one by one: thousands end. */
+/* Runs until no process is left. The rounds of KILL do not wait for single children: thousands may
+ * end. */
 static void watch(supervisor *s)
 {
     while (reap(s)) {
@@ -394,8 +394,8 @@ static void watch(supervisor *s)
     }
 }
 
-/* Bytes. Until it is the command, its process counts with the memory of the host, which this one
- * has, too: what is no more than that says nothing. */
+/* In bytes. Before exec the command's process counts with the host's memory, which this process
+ * also has: a value no larger than that says nothing. */
 static int64_t peak_of_children(void)
 {
     const int64_t margin = 1 << 20;
@@ -423,7 +423,7 @@ static void report_end(const supervisor *s)
                       .peak_bytes = peak_of_children()});
 }
 
-/* above: the outer supervisor and the host, or the host alone. */
+/* `above`: the outer supervisor and the host, or only the host. */
 static void supervise(const ah_supervisor *s, const pid_t *above, size_t n)
 {
     supervisor me = {.cfg = s->cfg, .how = AH_PROCESS_EXITED, .above = n > 1 ? above[0] : 0};
@@ -450,7 +450,7 @@ static void clean_up(const ah_process_config *cfg)
 {
     if (!cfg->clean || cfg->clean(cfg->confine_ud, CLEAN_MS) || fork() != 0)
         return;
-    close(CONTROL); /* the end is told meanwhile */
+    close(CONTROL); /* the end is reported meanwhile */
     close(REPORT);
     cfg->clean(cfg->confine_ud, -1);
     _exit(0);
@@ -465,12 +465,11 @@ typedef struct guard {
     ah_descent below;
     pid_t inner; /* 0: it has ended */
     bool deaf, none;
-    bool gave_up;    /* the inner one has ended by itself: it has done what it could */
-    int64_t kill_at; /* when the inner one must have ended long ago; 0: no such time */
+    bool gave_up;    /* the inner one exited by itself: it did what it could */
+    int64_t kill_at; /* time at which the inner one must have ended; 0: none */
 } guard;
 
-/* TERM is never taken: it is seen to be pending, whenever the CONT that comes with it ends a
- * wait. */
+/* TERM is never delivered: it is found pending when the CONT sent with it ends a wait. */
 static bool told_to_end(void)
 {
     sigset_t pending;
@@ -479,7 +478,7 @@ static bool told_to_end(void)
 }
 
 /* Reaps the children that have ended, without waiting, and continues the inner supervisor if it was
- * stopped. False when there is no child any more. */
+ * stopped. False if there are no children left. */
 static bool tend(guard *g)
 {
     int status;
@@ -499,18 +498,18 @@ static bool tend(guard *g)
     return pid == 0;
 }
 
-/* Returns the milliseconds that the inner supervisor may take once it has begun to end all. */
+/* Returns the ms that the inner supervisor may take once it has begun to end everything. */
 static int64_t patience(const guard *g)
 {
     return grace_of(g->cfg) + AH_KILL_MS + SLACK_MS;
 }
 
-/* Waits until the inner supervisor ends or is stopped, the host dies or says CONT, or it is
+/* Waits until the inner supervisor ends or is stopped, the host dies or sends CONT, or it is
  * time. */
 static void wait_for_inner(guard *g)
 {
     struct pollfd host = {
-        .fd = g->deaf ? -1 : CONTROL}; /* its end alone: the bytes are the inner one's */
+        .fd = g->deaf ? -1 : CONTROL}; /* waits for its end only: the bytes are for the inner one */
     const sigset_t mask = all_but(SIGCHLD, SIGCONT);
     int64_t left = g->kill_at ? g->kill_at - ah_clock_ms() : 0;
     struct timespec ts = {0};
@@ -532,8 +531,8 @@ static bool is_time(const guard *g)
     return told_to_end() || (g->kill_at && ah_clock_ms() >= g->kill_at);
 }
 
-/* Whatever is left when the inner one has ended, and the inner one itself where it has not: who
- * traces it is told of its end first, and must be ended for this one to hear of it. */
+/* Kills what is left when the inner one has ended, and the inner one itself if it has not. A
+ * process that traces it gets its end first, and must be ended for this process to see it. */
 static void end_all(guard *g)
 {
     int64_t give_up = ah_clock_ms() + (g->gave_up ? SLACK_MS : AH_KILL_MS);
@@ -546,7 +545,8 @@ static void end_all(guard *g)
     }
 }
 
-/* -- this process is the inner one, or the end of it */
+/* Forks the inner supervisor, in which it returns when everything has ended, and guards it. In the
+ * guard it returns after the last report. */
 static void stand_guard(const ah_supervisor *s, const pid_t *above)
 {
     guard g = {.cfg = s->cfg};
@@ -560,7 +560,7 @@ static void stand_guard(const ah_supervisor *s, const pid_t *above)
     if (g.inner < 0)
         give_up(AH_STEP_FORK, errno);
     if (g.inner == 0) {
-        setsid(); /* not in one group with this one, which may be signalled at once */
+        setsid(); /* a separate group, since a group may be signalled at once */
         ah_descent_close(&g.below);
         supervise(s, above, 2);
         return;

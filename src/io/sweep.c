@@ -1,6 +1,6 @@
-/* A deep tree is made flat: a folder in the folder that is being removed gives up its files, and
- * its folders move up to stand beside it. So each is moved once, no path is longer than two names,
- * and neither a stack nor a row of descriptors grows with the depth. */
+/* Flattens a deep tree: the files of a folder inside the removed folder are deleted, and its
+ * folders are moved up beside it. So each folder is moved once, no path is longer than two names,
+ * and neither a stack nor the number of descriptors grows with the depth. */
 #define _GNU_SOURCE /* syscall, getdents64, O_PATH */
 #include "io/sweep.h"
 
@@ -21,13 +21,13 @@ enum { CHUNK = 8192, MAX_NUMBER = 24, TRIES = 16 };
 
 typedef struct sweeper {
     int top;
-    unsigned long next; /* number in the name of the next folder that moves up */
+    unsigned long next; /* number in the name of the next folder that is moved up */
     bool progress;
     bool late;
-    int64_t until; /* ms; -1: for ever */
+    int64_t until; /* ms; -1: without limit */
 } sweeper;
 
-/* prefix and the number behind it. */
+/* Writes the prefix and a number. */
 static void number(char *to, const char *prefix, unsigned long n)
 {
     char digits[MAX_NUMBER];
@@ -43,7 +43,7 @@ static void number(char *to, const char *prefix, unsigned long n)
     *to = '\0';
 }
 
-/* Makes a folder that even its owner may not open one that may be opened. */
+/* Lets the owner open a folder whose mode forbids it. */
 static void unlock(int dir, const char *name)
 {
     char path[sizeof "/proc/self/fd/" + MAX_NUMBER];
@@ -52,11 +52,11 @@ static void unlock(int dir, const char *name)
     if (fd < 0)
         return;
     number(path, "/proc/self/fd/", (unsigned long)fd);
-    chmod(path, S_IRWXU); /* fchmod does not take such a descriptor */
+    chmod(path, S_IRWXU); /* fchmod does not accept such a descriptor */
     close(fd);
 }
 
-/* A folder that may be read and changed; -1 for what is none. */
+/* Opens a folder for reading and changing; -1 if it is no folder. */
 static int open_folder(int dir, const char *name)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -76,7 +76,7 @@ static bool remove_plain(int dir, const char *name)
     return unlinkat(dir, name, 0) == 0 || unlinkat(dir, name, AT_REMOVEDIR) == 0;
 }
 
-/* A folder is moved only by who may write in it, too. */
+/* Moves a folder up. Only a folder that the process may write in can be moved. */
 static void move_up(sweeper *s, int dir, const char *name)
 {
     char to[MAX_NUMBER + 8];
@@ -101,7 +101,7 @@ static void flatten(sweeper *s, int dir, const char *name)
         move_up(s, dir, name);
 }
 
-struct entry { /* of getdents64; the kernel's, which no header has */
+struct entry { /* of getdents64; no header has it */
     uint64_t inode;
     int64_t offset;
     unsigned short size;

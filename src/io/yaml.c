@@ -1,8 +1,7 @@
-/* libyaml's events, written as JSON as they come: no tree, and what an alias repeats is a piece of
- * what was written already. The one JSON scanner then judges the whole, repeated keys included;
- * where it finds a fault, the text is read once more up to there, to tell the place in YAML.
- *
- * libyaml is opened at its first use, and stays open. In a static program it is linked. */
+/* Writes libyaml's events as JSON at once, without a tree; an alias repeats a piece of the output.
+ * The JSON scanner then checks the whole, including repeated keys. If it finds a fault, the text is
+ * read again up to that place, to find the position in YAML. libyaml is opened at its first use,
+ * and stays open; in a static program it is linked. */
 #include "io/yaml.h"
 
 #include <stdio.h>
@@ -50,7 +49,7 @@ static ah_status open_library(library *lib, ah_err *err)
 {
     const struct {
         const char *name;
-        void *at; /* a pointer to a function, which dlsym gives as one to an object */
+        void *at; /* a function pointer, which dlsym returns as an object pointer */
     } wanted[] = {{"yaml_parser_initialize", &lib->initialize},
                   {"yaml_parser_delete", &lib->finish},
                   {"yaml_parser_set_input_string", &lib->set_input},
@@ -70,7 +69,7 @@ static ah_status open_library(library *lib, ah_err *err)
                    "libyaml-0-2): %s",
                    dlerror());
     if (handle)
-        dlclose(handle); /* it stays all the same, for the next one */
+        dlclose(handle); /* it stays loaded for the next use */
     return found ? AH_OK : AH_USAGE;
 }
 
@@ -78,24 +77,24 @@ static ah_status open_library(library *lib, ah_err *err)
 
 /* -- reading --------------------------------------------------------------------------------- */
 
-/* A sequence or mapping that is open. */
+/* An open sequence or mapping. */
 typedef struct level {
-    bool map, value; /* value: a mapping's key stands there, and its value is next */
-    bool some;       /* something is in it */
-    size_t anchor;   /* number + 1; 0: none */
+    bool map, value; /* value: a mapping's key is written, and its value is next */
+    bool some;       /* it has at least one item */
+    size_t anchor;   /* index + 1; 0: none */
 } level;
 
-/* A piece of the output, which aliases may repeat. */
+/* A piece of the output that aliases may repeat. */
 typedef struct anchor {
-    yaml_char_t *name; /* ours */
-    size_t start, end; /* end 0: it is open still */
+    yaml_char_t *name; /* owned */
+    size_t start, end; /* end 0: still open */
 } anchor;
 
 typedef struct reading {
     const ah_mem *mem;
     library lib;
     yaml_parser_t parser;
-    yaml_event_t event; /* the one at work */
+    yaml_event_t event; /* the current event */
     const ah_interrupt *interrupt;
     ah_buf *out;
     size_t start; /* of the value in `out` */
@@ -104,7 +103,7 @@ typedef struct reading {
     anchor *anchors;
     size_t n_anchors, anchors_cap;
     size_t aliases, repeated, events;
-    size_t until; /* a second reading ends where so much is written */
+    size_t until; /* a second reading ends at this length of output */
     bool documents, ended;
     ah_err *err;
 } reading;
@@ -126,9 +125,9 @@ static ah_status out_failed(reading *r)
     return ah_buf_error(r->out, "the value", r->err);
 }
 
-/* -- what libyaml refuses */
+/* -- errors of libyaml */
 
-/* Bytes that are no text of YAML have an offset, and no mark. */
+/* Finds the position of bytes that are invalid in YAML, for which there is only an offset. */
 static yaml_mark_t mark_of(ah_slice text, size_t offset)
 {
     yaml_mark_t m = {0};
@@ -163,7 +162,7 @@ static ah_status no_yaml(reading *r, ah_slice text)
 
 /* -- anchors and aliases */
 
-/* One more; its number is *number - 1. */
+/* Adds an anchor; *number is its index + 1. */
 static ah_status add_anchor(reading *r, const yaml_char_t *name, size_t *number)
 {
     size_t n = name ? strlen((const char *)name) : 0;
@@ -191,7 +190,7 @@ static void end_anchor(reading *r, size_t number)
         r->anchors[number - 1].end = r->out->len;
 }
 
-/* The last of the name; NULL: there is none. */
+/* The last anchor of that name; NULL: none. */
 static const anchor *find_anchor(const reading *r, const yaml_char_t *name)
 {
     for (size_t i = r->n_anchors; i-- > 0;)
@@ -214,7 +213,7 @@ static bool wants_key(const reading *r)
     return t && t->map && !t->value;
 }
 
-/* Puts the sign that stands before a value or key. */
+/* Puts the separator before a value or key. */
 static void put_separator(reading *r)
 {
     level *t = top(r);
@@ -229,7 +228,7 @@ static void put_separator(reading *r)
     t->value = t->map && !t->value;
 }
 
-/* False: it is not known, and refused. */
+/* Reads a tag. False: unknown, and refused. */
 static bool read_tag(const yaml_char_t *tag, bool quoted, ah_yaml_tag *out)
 {
     static const struct {
@@ -257,19 +256,18 @@ static ah_status refuse_tag(reading *r, const yaml_char_t *tag)
     bool shown = strncmp(name, prefix, sizeof prefix - 1) == 0;
     char words[200];
 
-    ah_print(words, sizeof words,
-             "the tag %s%.100s, which is none of the core schema for what stands here,",
+    ah_print(words, sizeof words, "the tag %s%.100s, which the core schema does not have here,",
              shown ? "!!" : "", shown ? name + sizeof prefix - 1 : name);
     return fails(r, words);
 }
 
-/* Keys are texts as they are written: JSON has no others. NULL: it may be one. */
+/* Keys are their texts, since JSON has no others. Returns the error text; NULL: valid. */
 static const char *key_fault(const yaml_event_t *e, ah_slice text)
 {
     bool plain = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && !e->data.scalar.tag;
 
     if (plain && ah_slice_is(text, "<<"))
-        return "a merge key (<<), which YAML 1.2 has no more (write out what it stands for)";
+        return "a merge key (<<), which YAML 1.2 no longer has (repeat the members instead)";
     return text.n && memchr(text.p, '\0', text.n) ? "a NUL in a key" : NULL;
 }
 
@@ -343,8 +341,8 @@ static ah_status put_alias(reading *r)
         return fails(r, "an alias as a key");
     n = a->end - a->start;
     if (++r->aliases > AH_YAML_ALIASES || n > AH_YAML_REPEATED - r->repeated)
-        return fails(r,
-                     "aliases that repeat too much (10000 of them and 1 MiB of JSON are the most)");
+        return fails(
+            r, "aliases that repeat too much (the limits are 10000 aliases and 1 MiB of JSON)");
     r->repeated += n;
     put_separator(r);
     if (!(to = ah_buf_room(r->out, n)))
@@ -354,7 +352,7 @@ static ah_status put_alias(reading *r)
     return AH_OK;
 }
 
-/* -- the whole -------------------------------------------------------------------------------- */
+/* -- documents -------------------------------------------------------------------------------- */
 
 static ah_status begin_document(reading *r)
 {
@@ -393,7 +391,7 @@ static ah_status take_event(reading *r)
     return AH_OK;
 }
 
-/* One more event. *at, if not NULL, is where it begins. */
+/* Handles one event. *at is set to its position. */
 static ah_status step(reading *r, ah_slice text, yaml_mark_t *at)
 {
     enum { LOOK = 1024 };
@@ -409,7 +407,7 @@ static ah_status step(reading *r, ah_slice text, yaml_mark_t *at)
     return st == AH_OK && !ah_buf_ok(r->out) ? out_failed(r) : st;
 }
 
-/* Up to the end or, where it is a second reading, to the event that writes beyond `until`. */
+/* Reads to the end or, in a second reading, to the event that writes beyond `until`. */
 static ah_status read_events(reading *r, ah_slice text, yaml_mark_t *at)
 {
     ah_status st = AH_OK;
@@ -421,7 +419,7 @@ static ah_status read_events(reading *r, ah_slice text, yaml_mark_t *at)
     while (st == AH_OK && !r->ended && r->out->len - r->start <= r->until)
         st = step(r, text, at);
     if (st == AH_OK && r->ended && r->out->len == r->start)
-        ah_buf_str(r->out, "null"); /* nothing at all, or comments */
+        ah_buf_str(r->out, "null"); /* an empty text, or only comments */
     r->lib.finish(&r->parser);
     return st;
 }
@@ -440,7 +438,7 @@ static ah_status read_whole(const reading *like, ah_slice text, size_t until, ya
     return st;
 }
 
-/* Repeated keys, and what aliases have put too deep. */
+/* Checks for repeated keys, and for aliases that nest too deeply. */
 static ah_status check(const reading *r, ah_slice text)
 {
     ah_slice value = {r->out->data + r->start, r->out->len - r->start};
@@ -458,7 +456,7 @@ static ah_status check(const reading *r, ah_slice text)
     return fails_at(r, &at, fault.what);
 }
 
-/* libyaml compares each %TAG with all before it, and no interrupt is asked meanwhile. */
+/* libyaml compares each %TAG with all earlier ones, without checking for an interrupt. */
 static bool has_many_tags(ah_slice text)
 {
     const char *at;
@@ -480,9 +478,10 @@ ah_status ah_yaml_to_json(const ah_mem *mem, ah_slice text, const ah_interrupt *
         return st;
     if (text.n > AH_YAML_MAX)
         return ah_err_set(err, AH_TOOL_VALIDATION,
-                          "the text cannot be decoded: it has %zu bytes, and %d are the most",
-                          text.n, AH_YAML_MAX);
-    if (ah_slice_begins(text, "\xef\xbb\xbf")) /* libyaml would count the mark as a column */
+                          "the text cannot be decoded: it has %zu bytes, the limit is %d", text.n,
+                          AH_YAML_MAX);
+    if (ah_slice_begins(text,
+                        "\xef\xbb\xbf")) /* libyaml would count the byte order mark as a column */
         text = (ah_slice){text.p + 3, text.n - 3};
     if (has_many_tags(text))
         return ah_err_set(err, AH_TOOL_VALIDATION,

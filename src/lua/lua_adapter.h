@@ -1,6 +1,6 @@
 /* Adapters in Lua: finds or opens the adapter that a script names or has written. An adapter object
  * owns one reference to its ah_adapter. The function of an adapter written in Lua runs as a task
- * (lua_exchange.h). */
+ * (lua_exchange.h). Callers: its floor. */
 #ifndef AH_LUA_ADAPTER_H
 #define AH_LUA_ADAPTER_H
 

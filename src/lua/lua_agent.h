@@ -3,7 +3,7 @@
  * AH_AGENT_SESSION. At most one run is at work; each run lives in a userdata of its own.
  * lua_agent_fields.c reads the fields, lua_agent.c runs, lua_conversation.c saves, loads, forks and
  * changes the model. lua_api_agent.c runs agents for C: by the same code, with a tap in place of a
- * script that waits. */
+ * script that waits. Callers: its floor. */
 #ifndef AH_LUA_AGENT_H
 #define AH_LUA_AGENT_H
 

@@ -5,7 +5,9 @@
  *  lua_api_tool.c   tools written in C, and their answers; lua_api_call.c calls tools by name
  *  lua_api_agent.c  agents, their runs and replies
  *  lua_api_ask.c    asks that the program responds to
- *  lua_api_loop.c   steps, events, cancel and wake */
+ *  lua_api_loop.c   steps, events, cancel and wake
+ *
+ * Callers: its module. */
 #ifndef AH_LUA_LUA_API_H
 #define AH_LUA_LUA_API_H
 

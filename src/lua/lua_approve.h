@@ -1,6 +1,7 @@
 /* Approvals of calls for a run (run/hooks.h: ask, stop_asking). A pending approval owns its ask and
  * the task of `approve`. Its verdict reaches the run in a job, so ah_lua_approve does not call back
- * into the run, unless the ask cannot be opened: the call is then refused at once. */
+ * into the run, unless the ask cannot be opened: the call is then refused at once.
+ * Callers: its module. */
 #ifndef AH_LUA_APPROVE_H
 #define AH_LUA_APPROVE_H
 

@@ -1,5 +1,6 @@
 /* Implements ctx:ask, and converts asks, their calls and their responses between Lua and C. A wait
- * for a response lives in a userdata; its ask is closed when its call is over. */
+ * for a response lives in a userdata; its ask is closed when its call is over.
+ * Callers: its floor. */
 #ifndef AH_LUA_ASK_H
 #define AH_LUA_ASK_H
 

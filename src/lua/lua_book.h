@@ -1,6 +1,7 @@
 /* Books: the tools of an ah.registry, as the code that runs now sees and changes them. A book owns
  * its registry of tools and refers to its agents only weakly. Inside a call, changes are made on a
- * copy and take effect with the call's commit; all functions that change a book may raise. */
+ * copy and take effect with the call's commit; all functions that change a book may raise.
+ * Callers: its module. */
 #ifndef AH_LUA_BOOK_H
 #define AH_LUA_BOOK_H
 

@@ -1,5 +1,5 @@
 /* Budgets in Lua (ah.budget): reads and pushes their objects. An object owns one reference to its
- * ah_budget; several runs may share it. */
+ * ah_budget; several runs may share it. Callers: its floor. */
 #ifndef AH_LUA_BUDGET_H
 #define AH_LUA_BUDGET_H
 

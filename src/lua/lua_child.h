@@ -3,7 +3,8 @@
  *
  * The host owns the struct, and ends children that the collector has not freed. A wait is a
  * userdata that keeps the object. Standard output moves to `part` only when it is read, so a slow
- * reader slows the process down; standard error is taken at once, so it never does. */
+ * reader slows the process down; standard error is taken at once, so it never does.
+ * Callers: its module. */
 #ifndef AH_LUA_CHILD_H
 #define AH_LUA_CHILD_H
 

@@ -1,5 +1,5 @@
 /* Lua files that hold data: evaluates one in a Lua state of its own, without access to a script's
- * state or to a host. */
+ * state or to a host. Callers: its floor. */
 #ifndef AH_LUA_DATA_H
 #define AH_LUA_DATA_H
 

@@ -1,5 +1,5 @@
 /* Defaults that a program sets for all runs of its host: ah_defaults of agenthost.h
- * (lua_api_given.c). They are kept in the registry of the Lua state. */
+ * (lua_api_given.c). They are kept in the registry of the Lua state. Callers: its floor. */
 #ifndef AH_LUA_DEFAULTS_H
 #define AH_LUA_DEFAULTS_H
 

@@ -1,5 +1,6 @@
 /* The definition of an agent: a copy of its fields, made when the agent was made, with which
- * agent:open begins other conversations. The agent's object keeps the copy as a user value. */
+ * agent:open begins other conversations. The agent's object keeps the copy as a user value.
+ * Callers: its floor. */
 #ifndef AH_LUA_DEFINITION_H
 #define AH_LUA_DEFINITION_H
 

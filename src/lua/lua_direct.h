@@ -1,6 +1,6 @@
 /* Direct calls: calls a tool by name without a model, from C (lua_api_call.c) or from a script
  * (registry:execute). Such a call is a run of its own, whose model makes only this call. It lives
- * in a userdata that is kept until the run is done; it may wait. */
+ * in a userdata that is kept until the run is done; it may wait. Callers: its floor. */
 #ifndef AH_LUA_DIRECT_H
 #define AH_LUA_DIRECT_H
 

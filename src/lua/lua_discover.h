@@ -1,5 +1,5 @@
 /* Discovery for agents: the fields `discover` and `max_depth`, and ah.retract. The state is part of
- * its agent and must not move. */
+ * its agent and must not move. Callers: its floor. */
 #ifndef AH_LUA_DISCOVER_H
 #define AH_LUA_DISCOVER_H
 

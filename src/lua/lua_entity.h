@@ -1,6 +1,7 @@
 /* ah.entity: classes of objects whose methods can be tools. An instance is a plain table with the
  * class's metatable; C recognises it only by the metatable, never by its fields. The class is a
- * userdata that keeps its functions as user values and owns the core's class. */
+ * userdata that keeps its functions as user values and owns the core's class.
+ * Callers: its floor. */
 #ifndef AH_LUA_ENTITY_H
 #define AH_LUA_ENTITY_H
 

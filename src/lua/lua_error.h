@@ -1,5 +1,6 @@
 /* Errors between C and Lua: error objects, raising them, and the script position where they
- * occurred. Error objects are tables with a metatable, so they own nothing of C. */
+ * occurred. Error objects are tables with a metatable, so they own nothing of C.
+ * Callers: its floor. */
 #ifndef AH_LUA_ERROR_H
 #define AH_LUA_ERROR_H
 

@@ -1,7 +1,7 @@
 /* Exchanges of adapters written in Lua: runs the adapter's function as a task that writes the
  * answer into an exchange object. The function may end a message with calls and wait for their
  * results; the next exchange of the same run then belongs to the same task. The adapter lists the
- * paused exchanges, and ends them when it is released. */
+ * paused exchanges, and ends them when it is released. Callers: its module. */
 #ifndef AH_LUA_EXCHANGE_H
 #define AH_LUA_EXCHANGE_H
 

@@ -1,4 +1,5 @@
-/* Reads the sections that a handler requests by raising visibility_expansion_required. */
+/* Reads the sections that a handler requests by raising visibility_expansion_required.
+ * Callers: its module. */
 #ifndef AH_LUA_EXPANSION_H
 #define AH_LUA_EXPANSION_H
 

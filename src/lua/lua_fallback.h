@@ -1,5 +1,6 @@
 /* The field `fallback` of ah.run and ah.agent: models that continue a run when a model is
- * overloaded or unreachable. An ah_fallbacks owns a reference to each adapter. */
+ * overloaded or unreachable. An ah_fallbacks owns a reference to each adapter.
+ * Callers: its floor. */
 #ifndef AH_LUA_FALLBACK_H
 #define AH_LUA_FALLBACK_H
 

@@ -4,7 +4,7 @@
  * The count is the memory that the code, with the calls inside it, took less the memory freed
  * meanwhile. Over the limit Lua collects all garbage first; the allocation fails only if the whole
  * heap has grown by as much, too. So a task pays neither for the garbage of others nor for its own,
- * collected later. */
+ * collected later. Callers: its floor. */
 #ifndef AH_LUA_FENCE_H
 #define AH_LUA_FENCE_H
 

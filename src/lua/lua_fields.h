@@ -1,5 +1,6 @@
 /* Strict tables: checks that each field of a script's table is known and has the right type.
- * Strings are borrowed from the table. Errors are raised at the script's line. */
+ * Strings are borrowed from the table. Errors are raised at the script's line.
+ * Callers: its floor. */
 #ifndef AH_LUA_FIELDS_H
 #define AH_LUA_FIELDS_H
 

@@ -1,5 +1,6 @@
 /* Front ends: delivers asks to the functions and the program that may respond for a person. An
- * offer belongs to its ask and ends with it; front ends run as tasks of the run that asks. */
+ * offer belongs to its ask and ends with it; front ends run as tasks of the run that asks.
+ * Callers: its floor. */
 #ifndef AH_LUA_FRONT_H
 #define AH_LUA_FRONT_H
 

@@ -1,5 +1,5 @@
 /* File systems as Lua objects (metatable "agenthost.filesystem"). An object owns one reference to
- * its ah_fs. */
+ * its ah_fs. Callers: its floor. */
 #ifndef AH_LUA_FS_H
 #define AH_LUA_FS_H
 

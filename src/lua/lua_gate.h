@@ -1,5 +1,5 @@
 /* The gate (ah.gate): the policies of the whole program. Its hooks are in the registry of the Lua
- * state and never move; a second ah.gate replaces their contents. */
+ * state and never move; a second ah.gate replaces their contents. Callers: its floor. */
 #ifndef AH_LUA_GATE_H
 #define AH_LUA_GATE_H
 

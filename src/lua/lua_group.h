@@ -1,5 +1,5 @@
 /* Tool groups: several tools under one name, and lists of tools in which groups may stand. Groups
- * are Lua tables; the registry of the Lua state has the latest of each name. */
+ * are Lua tables; the registry of the Lua state has the latest of each name. Callers: its floor. */
 #ifndef AH_LUA_GROUP_H
 #define AH_LUA_GROUP_H
 

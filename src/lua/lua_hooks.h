@@ -1,7 +1,7 @@
 /* Hooks in Lua: policies, approvals, guards, feedback and completion checks of a run (run/hooks.h).
  * A set of hooks owns references to the script's functions and must not move after
  * ah_lua_hooks_init. Policies, guards and feedback are called and cannot wait; `approve` and checks
- * are tasks. */
+ * are tasks. Callers: its floor. */
 #ifndef AH_LUA_HOOKS_H
 #define AH_LUA_HOOKS_H
 

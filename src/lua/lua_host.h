@@ -1,6 +1,6 @@
 /* The Lua side of a host: makes it and calls Lua functions. C enters Lua in two ways only: by
  * ah_lua_call (protected, never yields) and by tasks (lua_task.h). The host is a userdata in the
- * registry; its finalizer frees everything that it owns. */
+ * registry; its finalizer frees everything that it owns. Callers: its floor. */
 #ifndef AH_LUA_HOST_H
 #define AH_LUA_HOST_H
 

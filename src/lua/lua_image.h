@@ -1,5 +1,5 @@
 /* Images in Lua: ah.image, images in messages of the user, and images that a handler returns. In
- * Lua the data of an image are its bytes; in JSON they are base64. */
+ * Lua the data of an image are its bytes; in JSON they are base64. Callers: its floor. */
 #ifndef AH_LUA_IMAGE_H
 #define AH_LUA_IMAGE_H
 

@@ -1,5 +1,6 @@
 /* Injection from Lua: tools that scripts add and remove while a conversation goes on, and
- * strategies written in Lua. Changes hold references to tools; an agent owns its strategies. */
+ * strategies written in Lua. Changes hold references to tools; an agent owns its strategies.
+ * Callers: its floor. */
 #ifndef AH_LUA_INJECT_H
 #define AH_LUA_INJECT_H
 

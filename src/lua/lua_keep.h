@@ -1,4 +1,5 @@
-/* Keeps whole results in files of the run, if the model is shown only a part of them. */
+/* Keeps whole results in files of the run, if the model is shown only a part of them.
+ * Callers: its module. */
 #ifndef AH_LUA_KEEP_H
 #define AH_LUA_KEEP_H
 

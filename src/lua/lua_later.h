@@ -1,5 +1,6 @@
 /* Tasks outside of all runs: work that the library's Lua half finishes in the background, such as
- * ending a process. The host owns these tasks and ends them when it is closed. */
+ * ending a process. The host owns these tasks and ends them when it is closed.
+ * Callers: its floor. */
 #ifndef AH_LUA_LATER_H
 #define AH_LUA_LATER_H
 

@@ -3,7 +3,7 @@
  * and ah._environment.
  *
  * A launch is a userdata that keeps its texts and folders. Folders hold an open descriptor, opened
- * once, so that a link which a command puts in their place has no effect. */
+ * once, so that a link which a command puts in their place has no effect. Callers: its module. */
 #ifndef AH_LUA_LAUNCH_H
 #define AH_LUA_LAUNCH_H
 

@@ -1,4 +1,4 @@
-/* Reads limits that scripts set in fields of ah.run. */
+/* Reads limits that scripts set in fields of ah.run. Callers: its floor. */
 #ifndef AH_LUA_LIMITS_H
 #define AH_LUA_LIMITS_H
 

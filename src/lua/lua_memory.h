@@ -1,7 +1,7 @@
 /* Counts Lua's memory: an allocator that keeps the heap within max_memory of the config, and the
  * code that is entered within its fences. A state of our own always has it. Over another's
  * allocator it is put in place while the outermost fence is entered, and begins with the heap's
- * size from Lua. It runs in the middle of Lua's work, so it never raises. */
+ * size from Lua. It runs in the middle of Lua's work, so it never raises. Callers: its floor. */
 #ifndef AH_LUA_MEMORY_H
 #define AH_LUA_MEMORY_H
 

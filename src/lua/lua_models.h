@@ -1,5 +1,5 @@
 /* Names and rows of models that scripts and programs give (lua_models.c). The host owns the rows;
- * the aliases are in the registry of the Lua state. */
+ * the aliases are in the registry of the Lua state. Callers: its floor. */
 #ifndef AH_LUA_MODELS_H
 #define AH_LUA_MODELS_H
 

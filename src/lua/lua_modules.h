@@ -1,5 +1,5 @@
 /* Loads modules of the Lua half (lua/agenthost), which is compiled in, and keeps the table of
- * agenthost in the registry. */
+ * agenthost in the registry. Callers: its floor. */
 #ifndef AH_LUA_MODULES_H
 #define AH_LUA_MODULES_H
 

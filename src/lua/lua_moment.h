@@ -1,5 +1,5 @@
 /* Moments: one call as a strategy or policy sees it. The object is valid only during the method
- * that gets it; the struct is the caller's. */
+ * that gets it; the struct is the caller's. Callers: its floor. */
 #ifndef AH_LUA_MOMENT_H
 #define AH_LUA_MOMENT_H
 

@@ -1,6 +1,6 @@
 /* The current call: finds the call whose code runs now, and the overlay in which it makes changes.
  * A ctx is a userdata that borrows its call and raises when the call is over. lua_ctx.c has the
- * members of ctx. */
+ * members of ctx. Callers: its floor. */
 #ifndef AH_LUA_NOW_H
 #define AH_LUA_NOW_H
 

@@ -1,6 +1,6 @@
 /* Observers in Lua: `on` (events) and `log` (records) of a run, and the counters of ah.metrics. An
  * observer owns references to the script's functions. They are called and cannot wait; an error of
- * theirs becomes one `warning` event and never changes an outcome. */
+ * theirs becomes one `warning` event and never changes an outcome. Callers: its floor. */
 #ifndef AH_LUA_OBSERVE_H
 #define AH_LUA_OBSERVE_H
 

@@ -1,6 +1,6 @@
 /* Opening functions of the files without a header. Each sets its functions in the table of
  * agenthost, which is on top of the stack. Those of other files are in their own headers. They may
- * raise when out of memory. */
+ * raise when out of memory. Callers: its floor. */
 #ifndef AH_LUA_OPEN_H
 #define AH_LUA_OPEN_H
 

@@ -1,5 +1,5 @@
 /* Options: reads tables whose fields are rows (base/option.h), and lists all subjects. Stored
- * strings are borrowed from the table that was read. Raises for every fault. */
+ * strings are borrowed from the table that was read. Raises for every fault. Callers: its floor. */
 #ifndef AH_LUA_OPTIONS_H
 #define AH_LUA_OPTIONS_H
 

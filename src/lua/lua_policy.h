@@ -1,5 +1,6 @@
 /* Policies in Lua, called by a run (run/hooks.h: before, after). They are called, not resumed, so
- * they cannot wait. A policy that fails denies the call or blocks its result. */
+ * they cannot wait. A policy that fails denies the call or blocks its result.
+ * Callers: its module. */
 #ifndef AH_LUA_POLICY_H
 #define AH_LUA_POLICY_H
 

@@ -1,6 +1,6 @@
 /* Posts: changes of an agent from outside its own model and tools, which are messages to it and
  * tools added or removed. Inside a call they belong to the call's overlay and are made with its
- * commit; a call that fails makes none. A list of posts owns them. */
+ * commit; a call that fails makes none. A list of posts owns them. Callers: its module. */
 #ifndef AH_LUA_POST_H
 #define AH_LUA_POST_H
 

@@ -1,6 +1,6 @@
 /* Prompts in Lua: their objects, and prompts as a run renders them. An object owns one reference to
  * its prompt and one to the binding that was rendered last. Rendering calls functions of the script
- * and may raise. */
+ * and may raise. Callers: its floor. */
 #ifndef AH_LUA_PROMPT_H
 #define AH_LUA_PROMPT_H
 

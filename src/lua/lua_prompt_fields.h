@@ -1,7 +1,7 @@
 /* The fields of ah.run and ah.agent about the prompt: prompt, params, overrides and output, and the
  * sections at the front of the array part. The struct is part of an agent in a userdata; it owns
  * its bindings, renderings and schema, and borrows the session. Rendering calls functions of the
- * script. */
+ * script. Callers: its floor. */
 #ifndef AH_LUA_PROMPT_FIELDS_H
 #define AH_LUA_PROMPT_FIELDS_H
 

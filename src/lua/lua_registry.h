@@ -1,5 +1,6 @@
 /* ah.registry: tools that a script keeps by name, for runs and for direct calls (seed 004). The
- * object is a book (lua_book.h); an agent keeps the registry that it uses as a user value. */
+ * object is a book (lua_book.h); an agent keeps the registry that it uses as a user value.
+ * Callers: its floor. */
 #ifndef AH_LUA_REGISTRY_H
 #define AH_LUA_REGISTRY_H
 

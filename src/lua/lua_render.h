@@ -1,5 +1,6 @@
 /* Typed arguments and values of tools: their classes, the function that renders the value, and
- * examples. An ah_lua_forms owns references. A renderer is called and cannot wait. */
+ * examples. An ah_lua_forms owns references. A renderer is called and cannot wait.
+ * Callers: its module. */
 #ifndef AH_LUA_RENDER_H
 #define AH_LUA_RENDER_H
 

@@ -1,5 +1,5 @@
 /* Replies of runs, complete or partial. A reply is a userdata that owns a reference to the
- * transcript and reads messages and calls from it on use. */
+ * transcript and reads messages and calls from it on use. Callers: its floor. */
 #ifndef AH_LUA_REPLY_H
 #define AH_LUA_REPLY_H
 

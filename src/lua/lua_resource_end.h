@@ -1,5 +1,5 @@
 /* Ends resources: those of a run, and those that belong to one call. This calls functions of the
- * script, which may wait (the wait then drives the host). */
+ * script, which may wait (the wait then drives the host). Callers: its floor. */
 #ifndef AH_LUA_RESOURCE_END_H
 #define AH_LUA_RESOURCE_END_H
 

@@ -1,6 +1,6 @@
 /* Resources of runs (lua/agenthost/resources.lua), for C code that knows when runs and calls end.
  * The resources of one run are a Lua value, held by a reference that the run owns and
- * ah_lua_close_resources releases. */
+ * ah_lua_close_resources releases. Callers: its floor. */
 #ifndef AH_LUA_RESOURCES_H
 #define AH_LUA_RESOURCES_H
 

@@ -1,5 +1,5 @@
 /* Reads the results of a handler as an outcome, and makes ah.ok, ah.fail and ah.result. The outcome
- * borrows from the ah_lua_result and from the values on the stack. */
+ * borrows from the ah_lua_result and from the values on the stack. Callers: its floor. */
 #ifndef AH_LUA_RESULT_H
 #define AH_LUA_RESULT_H
 

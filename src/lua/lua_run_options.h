@@ -1,5 +1,5 @@
 /* The values that the rows of ah.run's fields store. Strings are borrowed from the table that was
- * read. */
+ * read. Callers: its module. */
 #ifndef AH_LUA_RUN_OPTIONS_H
 #define AH_LUA_RUN_OPTIONS_H
 

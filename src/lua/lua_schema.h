@@ -1,5 +1,5 @@
 /* Schemas in Lua: ah.schema, and the short forms of parameters. An object owns one reference to its
- * ah_schema. */
+ * ah_schema. Callers: its floor. */
 #ifndef AH_LUA_SCHEMA_H
 #define AH_LUA_SCHEMA_H
 

@@ -1,5 +1,5 @@
 /* ah.search: a set of tools to be found (run/search.h), as a strategy of a script. The strategy's
- * table keeps the set. */
+ * table keeps the set. Callers: its floor. */
 #ifndef AH_LUA_SEARCH_H
 #define AH_LUA_SEARCH_H
 

@@ -1,5 +1,5 @@
 /* Sections in Lua. An object owns one reference to its section; lists of sections are borrowed from
- * their table. */
+ * their table. Callers: its floor. */
 #ifndef AH_LUA_SECTION_H
 #define AH_LUA_SECTION_H
 

@@ -1,5 +1,6 @@
 /* ah.serve: an HTTP server whose requests a function of the script answers. Each request is a task
- * that may wait; the functions here read and write its ah_hit, which they borrow. */
+ * that may wait; the functions here read and write its ah_hit, which they borrow.
+ * Callers: its module. */
 #ifndef AH_LUA_SERVE_H
 #define AH_LUA_SERVE_H
 

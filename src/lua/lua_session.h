@@ -1,6 +1,6 @@
 /* ah.session: sessions, their slices and their dispatchers. The object of a session owns one
  * reference to its ah_session; the object of a slice keeps that object. Changes inside a call are
- * made in the call's overlay. */
+ * made in the call's overlay. Callers: its floor. */
 #ifndef AH_LUA_SESSION_H
 #define AH_LUA_SESSION_H
 

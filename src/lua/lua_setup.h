@@ -1,7 +1,8 @@
 /* The `setup` of an agent, function(conversation): runs it as a task within the first run of each
  * conversation, before that run adds anything. Its changes are staged in the conversation's
  * userdata, which the task keeps, and take effect together when it has returned. If it fails, the
- * run fails with its error, the changes are dropped, and the next run calls it again. */
+ * run fails with its error, the changes are dropped, and the next run calls it again.
+ * Callers: its floor. */
 #ifndef AH_LUA_SETUP_H
 #define AH_LUA_SETUP_H
 

@@ -1,5 +1,5 @@
 /* Sources of the Lua half of agenthost, compiled in: static data that the Makefile makes from
- * lua/agenthost. */
+ * lua/agenthost. Callers: its floor. */
 #ifndef AH_LUA_SOURCES_H
 #define AH_LUA_SOURCES_H
 

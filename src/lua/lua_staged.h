@@ -1,5 +1,5 @@
 /* Staged files: keeps what a handler does to a file system in its call's overlay until the commit.
- * The call owns the file systems that are returned here. */
+ * The call owns the file systems that are returned here. Callers: its floor. */
 #ifndef AH_LUA_STAGED_H
 #define AH_LUA_STAGED_H
 

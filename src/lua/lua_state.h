@@ -1,5 +1,6 @@
 /* Our part of a Lua state: the host and everything that belongs to it, found through the registry;
- * references to values. The ah_lua is a userdata, freed when the state is closed. */
+ * references to values. The ah_lua is a userdata, freed when the state is closed.
+ * Callers: its floor. */
 #ifndef AH_LUA_STATE_H
 #define AH_LUA_STATE_H
 

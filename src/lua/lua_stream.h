@@ -1,6 +1,6 @@
 /* Streams: responses that are read as they arrive, made by ah.http { stream = ... }. A stream is a
  * userdata whose state the host holds; it owns the transfer and the bytes that were not read
- * yet. */
+ * yet. Callers: its module. */
 #ifndef AH_LUA_STREAM_H
 #define AH_LUA_STREAM_H
 

@@ -1,5 +1,5 @@
 /* Subscriptions to a dispatcher (lua_subscribe.c). They are Lua values: the dispatcher's object
- * keeps their list. */
+ * keeps their list. Callers: its module. */
 #ifndef AH_LUA_SUBSCRIBE_H
 #define AH_LUA_SUBSCRIBE_H
 

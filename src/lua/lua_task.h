@@ -1,7 +1,7 @@
 /* Tasks: Lua code that may wait. A task is a coroutine that the driver resumes, and in which a
  * waiting function (ah.sleep, ah.http, ah.run) yields. On any other thread the same function drives
  * the host until its wait is done. The registry keeps a task until it has ended; a waiter is in a
- * userdata, which its wait keeps. */
+ * userdata, which its wait keeps. Callers: its floor. */
 #ifndef AH_LUA_TASK_H
 #define AH_LUA_TASK_H
 

@@ -1,7 +1,9 @@
 /* The terminal of the program as a script has it open. The object owns the terminal, its buffers
  * and its timers; at most one task waits for a key. Two files share this header:
  *  lua_terminal.c        opening and closing, keys and the wait for them
- *  lua_terminal_show.c   output: texts with styles, the live area, the size */
+ *  lua_terminal_show.c   output: texts with styles, the live area, the size
+ *
+ * Callers: its module. */
 #ifndef AH_LUA_TERMINAL_H
 #define AH_LUA_TERMINAL_H
 

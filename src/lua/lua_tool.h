@@ -1,5 +1,5 @@
 /* Tools with handlers in Lua. A handler runs as a task, in which it may wait. An object owns one
- * reference to its tool; the tool owns the references to its functions. */
+ * reference to its tool; the tool owns the references to its functions. Callers: its floor. */
 #ifndef AH_LUA_TOOL_H
 #define AH_LUA_TOOL_H
 

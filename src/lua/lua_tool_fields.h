@@ -1,5 +1,5 @@
 /* Fields that describe a tool: annotations and version as a script gives them, and the fields of a
- * tool object. Tools are borrowed. */
+ * tool object. Tools are borrowed. Callers: its floor. */
 #ifndef AH_LUA_TOOL_FIELDS_H
 #define AH_LUA_TOOL_FIELDS_H
 

@@ -1,5 +1,5 @@
 /* ah.type: classes of plain data, for slices of sessions and for tools. The class is a userdata
- * that owns its name and schema. */
+ * that owns its name and schema. Callers: its floor. */
 #ifndef AH_LUA_TYPE_H
 #define AH_LUA_TYPE_H
 

@@ -1,6 +1,6 @@
 /* Undo copies: restores objects that a call has changed in place if the call fails. The overlay of
  * each call has its own copy of each object, held by a reference. Copying and restoring call
- * methods of the script. */
+ * methods of the script. Callers: its floor. */
 #ifndef AH_LUA_UNDO_H
 #define AH_LUA_UNDO_H
 

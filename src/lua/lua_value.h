@@ -1,5 +1,5 @@
 /* Converts Lua values to JSON text and back: ah.json, ah.null, ah.array, ah.object. Results are
- * appended to buffers of the caller; nothing is kept. */
+ * appended to buffers of the caller; nothing is kept. Callers: its floor. */
 #ifndef AH_LUA_VALUE_H
 #define AH_LUA_VALUE_H
 

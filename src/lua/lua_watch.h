@@ -4,7 +4,7 @@
  * ah_cancel). A count hook reads the clocks; the number of instructions between two looks follows
  * from the time that the previous ones took. Since a hook belongs to one thread, coroutine.resume
  * and the like are guarded. When a watch is over, a task's own thread yields; in all other threads
- * from the entered one to the running one, each instruction raises. */
+ * from the entered one to the running one, each instruction raises. Callers: its floor. */
 #ifndef AH_LUA_WATCH_H
 #define AH_LUA_WATCH_H
 

@@ -1,5 +1,6 @@
 /* Foreign names: names that other libraries, and the documents on tools that this project follows,
- * use for our fields, members and functions. Static data; nothing here allocates or raises. */
+ * use for our fields, members and functions. Static data; nothing here allocates or raises.
+ * Callers: its floor. */
 #ifndef AH_LUA_WORDS_H
 #define AH_LUA_WORDS_H
 

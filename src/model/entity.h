@@ -1,7 +1,8 @@
 /* Entities: objects outside the core whose methods can be tools (seed 001: @ToolProvider and
  * @LlmTool). A class, reference-counted, owns what its instances share: the name, the prefix of
  * tool names, and the methods, each compiled once. This file names the tools of an instance.
- * run/discover.h decides when a model gets them; the owner of the objects calls the methods. */
+ * run/discover.h decides when a model gets them; the owner of the objects calls the methods.
+ * Callers: run, lua. */
 #ifndef AH_MODEL_ENTITY_H
 #define AH_MODEL_ENTITY_H
 

@@ -1,6 +1,6 @@
 /* Events: reports of a run to its observers. One struct serves all types, with a type and named
  * fields, so that the Lua table and the stable JSON form (docs/reference/events.md) are each
- * made in one place. Events borrow everything they contain. */
+ * made in one place. Events borrow everything they contain. Callers: run, lua. */
 #ifndef AH_MODEL_EVENT_H
 #define AH_MODEL_EVENT_H
 

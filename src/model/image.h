@@ -1,6 +1,6 @@
 /* Images as parts of messages and of tool results: kinds, validity and limits. A part is JSON,
  * {"type":"image","mime":..,"data":base64} or {"type":"image","url":..}; adapters convert it
- * (wire/provider.h). Nothing is decoded, resized or fetched. */
+ * (wire/provider.h). Nothing is decoded, resized or fetched. Callers: its floor, wire, lua. */
 #ifndef AH_MODEL_IMAGE_H
 #define AH_MODEL_IMAGE_H
 

@@ -1,5 +1,5 @@
 /* A settings entry of the transcript, parsed once: how the model is called from there on. It
- * borrows from the entry. */
+ * borrows from the entry. Callers: its floor. */
 #ifndef AH_MODEL_MODEL_SETTINGS_H
 #define AH_MODEL_MODEL_SETTINGS_H
 

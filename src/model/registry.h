@@ -1,7 +1,7 @@
 /* The registry: the tools that a conversation can reach, by name, in order of declaration. It
  * holds references to them. The name of a removed tool stays, so that a late call differs from a
  * call of an unknown tool. Changes of a turn are marked until the turn is in the transcript: a
- * fork made before then starts from the earlier state. */
+ * fork made before then starts from the earlier state. Callers: state, prompt, run, lua. */
 #ifndef AH_MODEL_REGISTRY_H
 #define AH_MODEL_REGISTRY_H
 

@@ -1,5 +1,6 @@
 /* A tool: its definition for the model, and how it is called. Immutable and reference-counted;
- * it owns its texts and its handler, and holds references to its schemas. */
+ * it owns its texts and its handler, and holds references to its schemas.
+ * Callers: its floor, floors above. */
 #ifndef AH_MODEL_TOOL_H
 #define AH_MODEL_TOOL_H
 

@@ -1,4 +1,4 @@
-/* Checks the examples of a tool, for tool.c. */
+/* Checks the examples of a tool, for tool.c. Callers: its floor. */
 #ifndef AH_MODEL_TOOL_EXAMPLES_H
 #define AH_MODEL_TOOL_EXAMPLES_H
 

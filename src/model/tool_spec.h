@@ -1,5 +1,6 @@
 /* The specification of a tool as JSON: the form in transcript entries, the part of it for
- * models, and differences between two specifications of one name. It owns nothing. */
+ * models, and differences between two specifications of one name. It owns nothing.
+ * Callers: its floor, wire, run, lua. */
 #ifndef AH_MODEL_TOOL_SPEC_H
 #define AH_MODEL_TOOL_SPEC_H
 

@@ -3,7 +3,8 @@
  * each call, staged changes}, which commit or settle moves into the list. Reference-counted; it
  * owns its entries. docs/reference/transcript.md has the JSON form.
  *
- * An entry is its JSON text (checked, immutable); nothing is stored twice. */
+ * An entry is its JSON text (checked, immutable); nothing is stored twice.
+ * Callers: its floor, state, wire, lua. */
 #ifndef AH_MODEL_TRANSCRIPT_H
 #define AH_MODEL_TRANSCRIPT_H
 

@@ -1,6 +1,6 @@
 /* Structured output: an answer that must be JSON of a schema. It finds the JSON in the model's
  * text, checks it, and writes the texts for the model: the request, and the fault. The run
- * decides about repeated requests. It owns nothing. */
+ * decides about repeated requests. It owns nothing. Callers: run, lua. */
 #ifndef AH_PROMPT_OUTPUT_H
 #define AH_PROMPT_OUTPUT_H
 

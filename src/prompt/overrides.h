@@ -5,7 +5,7 @@
  *
  * Each has the hash of its original. An override is skipped, with a warning in the log, if its
  * original has changed, does not exist, or does not accept overrides. Other mistakes fail with
- * AH_PROMPT_VALIDATION. */
+ * AH_PROMPT_VALIDATION. Callers: its floor, lua. */
 #ifndef AH_PROMPT_OVERRIDES_H
 #define AH_PROMPT_OVERRIDES_H
 

@@ -6,7 +6,7 @@
  * first level and one sign more at each further level, "######" at most. Blocks are separated by
  * an empty line; there are no numbers, and tools are not listed. A disabled section renders
  * nothing, and neither do its descendants. A summarized one renders its summary and how to read
- * it; its tools and descendants are held back. */
+ * it; its tools and descendants are held back. Callers: its floor, run, lua. */
 #ifndef AH_PROMPT_PROMPT_H
 #define AH_PROMPT_PROMPT_H
 

@@ -2,7 +2,7 @@
  * overrides.c.
  *
  * The tree is flat: nodes depth-first, each with the index after its last descendant, so that a
- * walk is a loop and skipping a subtree an assignment. */
+ * walk is a loop and skipping a subtree an assignment. Callers: its floor. */
 #ifndef AH_PROMPT_PROMPT_NODES_H
 #define AH_PROMPT_PROMPT_NODES_H
 

@@ -1,6 +1,7 @@
 /* Sections: the parts of a prompt, each with its text, tools and children. Immutable and
  * reference-counted; a section may be in several prompts. It owns its texts and holds references
- * to its tools and children. ah_prompt_new checks what needs all sections. */
+ * to its tools and children. ah_prompt_new checks what needs all sections.
+ * Callers: its floor, lua. */
 #ifndef AH_PROMPT_SECTION_H
 #define AH_PROMPT_SECTION_H
 

@@ -4,7 +4,7 @@
  * A placeholder is ${name}, with a name [A-Za-z_][A-Za-z0-9_]* of at most 64 bytes. $$ is a
  * dollar sign, and so is a dollar sign before any other character. The text is dedented first:
  * common white space at the start of all lines is removed, and so are empty lines before and
- * white space after the text. There are no conditions, loops or nesting. */
+ * white space after the text. There are no conditions, loops or nesting. Callers: its floor. */
 #ifndef AH_PROMPT_TEMPLATE_H
 #define AH_PROMPT_TEMPLATE_H
 

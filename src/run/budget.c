@@ -1,5 +1,5 @@
-/* Limits, prices, and the use of one run drawn on all budgets around it. Requests ask in
- * run_exchange.c, calls in run_turn.c.
+/* Limits, prices, and the charging of one run's use to all budgets around it. run_exchange.c and
+ * run_turn.c check them before a request or a call.
  *
  * A queue belongs to a budget with `reserve`. Its first place is called, or something is reserved
  * in the budget and the first is called when that is given back: so every wait ends. */
@@ -120,7 +120,7 @@ ah_status ah_budget_knows(const ah_budget *b, ah_slice model, const ah_adapter *
         return AH_OK;
     return ah_err_set(
         err, AH_USAGE,
-        "budget: the cost is limited, but prices has no \"%.*s\", and none are known of it",
+        "budget: the cost is limited, but prices has no \"%.*s\", and its prices are not known",
         AH_FMT(model));
 }
 
@@ -132,7 +132,7 @@ static int64_t times(int64_t tokens, int64_t per_million)
     return cost >= 9e18 ? INT64_MAX / 4 : (int64_t)(cost + 0.5);
 }
 
-/* A dollar for a million tokens is AH_COST_UNIT for as many. */
+/* A dollar per million tokens is AH_COST_UNIT per million tokens. */
 static ah_price listed(const ah_model_prices *p)
 {
     return (ah_price){.input = (int64_t)(p->input * AH_COST_UNIT + 0.5),
@@ -141,7 +141,7 @@ static ah_price listed(const ah_model_prices *p)
                       .output = (int64_t)(p->output * AH_COST_UNIT + 0.5)};
 }
 
-/* The budget's price, else what is known of the model. */
+/* The budget's price, else the price in the model table. */
 static ah_price price_for(const ah_budget *b, ah_slice model, const ah_adapter *a)
 {
     const ah_price *p = price_of(b, model);

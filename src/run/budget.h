@@ -1,9 +1,9 @@
-/* Budgets: how much a run and everything under it may use (seed 002). Requests and tool calls
- * are counted exactly. Tokens and money are reserved while a request is in flight and settled by
- * what the provider says: by an estimate, so they may overshoot by the requests in flight, or, with
- * `reserve`, by an upper bound, so they do not; a request that has no room waits then until one in
- * flight has ended. A budget may be shared by any number of runs; a run draws on its own and on
- * those of the runs around it. The Lua floor makes budgets; the state machine draws on them. */
+/* Budgets limit what a run and everything it starts may use (seed 002). Requests and tool calls are
+ * counted exactly. Tokens and money are reserved while a request is in flight and settled by what
+ * the provider reports. An estimate is reserved, so they may overshoot by the requests in flight;
+ * with `reserve`, an upper bound, so they do not: a request without room waits until one in flight
+ * has ended. A budget is reference-counted and may be shared by any number of runs; a run draws on
+ * its own budget and on those of the runs around it. Callers: its module, lua. */
 #ifndef AH_RUN_BUDGET_H
 #define AH_RUN_BUDGET_H
 
@@ -19,7 +19,7 @@ typedef enum ah_budget_kind {
     AH_BUDGET_KINDS
 } ah_budget_kind;
 
-/* The price of a million tokens, in 1 / AH_COST_UNIT, as the script says. */
+/* The price of a million tokens, in 1 / AH_COST_UNIT, as set by the script. */
 typedef struct ah_price {
     ah_text *model; /* "provider/model" */
     int64_t input, cached_read, cached_write, output;
@@ -38,9 +38,9 @@ typedef struct ah_budget_place {
 typedef struct ah_budget {
     const ah_mem *mem;
     size_t refs;
-    int64_t limit[AH_BUDGET_KINDS]; /* -1: none */
+    int64_t limit[AH_BUDGET_KINDS]; /* -1: no limit */
     int64_t used[AH_BUDGET_KINDS], reserved[AH_BUDGET_KINDS];
-    bool estimated;  /* some of `used` is an estimate: a provider did not say */
+    bool estimated;  /* some of `used` is an estimate: a provider reported no usage */
     bool reserve;    /* upper bounds are reserved */
     int64_t unseen;  /* the most input tokens that a provider counted beyond the bound so far */
     ah_price *price; /* longer names first */
@@ -49,17 +49,19 @@ typedef struct ah_budget {
 } ah_budget;
 
 ah_budget *ah_budget_new(const ah_mem *mem); /* without limits; NULL when out of memory */
+/* Both allow NULL. */
 ah_budget *ah_budget_ref(ah_budget *b);
 void ah_budget_unref(ah_budget *b);
 /* Adds a price; the model's name is copied. One that ends with * holds for all names that begin
  * so; the longest that fits a model is taken. */
 ah_status ah_budget_price(ah_budget *b, ah_slice model, const ah_price *price, ah_err *err);
-/* AH_USAGE where money is limited, the model has no price (the budget's, else a known one), and its
- * answers do not report their cost; with `reserve`, where it has no price, or makes requests of its
- * own, which have no bound. */
+/* Returns AH_USAGE if money is limited, neither the budget nor the model table has a price for the
+ * model, and its answers do not report their cost. With `reserve` a price is needed anyway, and a
+ * model that makes requests of its own is refused, since they have no bound. */
 ah_status ah_budget_knows(const ah_budget *b, ah_slice model, const ah_adapter *a, ah_err *err);
 
-const char *ah_budget_kind_name(ah_budget_kind kind); /* "total_tokens": the field of a script */
+/* For example "total_tokens", as scripts write the field. */
+const char *ah_budget_kind_name(ah_budget_kind kind);
 
 enum { AH_MAX_BUDGETS = 16 };
 
@@ -68,7 +70,7 @@ typedef struct ah_draw {
     ah_budget *budget;
     int64_t reserved[AH_BUDGET_KINDS];
     int64_t bound;   /* of its input, without `unseen` of the budget; -1: none is known */
-    int64_t guessed; /* money that a later answer reports, taken by prices */
+    int64_t guessed; /* money charged by price that a later answer will report itself */
 } ah_draw;
 
 /* The budgets a run draws on. */
@@ -89,15 +91,16 @@ typedef struct ah_demand {
     int64_t now;                     /* loop clock */
 } ah_demand;
 
-/* Takes a reference; one that is there already, or NULL, changes nothing. AH_BUDGET when there
- * are too many. */
+/* Takes a reference. NULL, or a budget that is already present, changes nothing. Returns AH_BUDGET
+ * if there are too many. */
 ah_status ah_budgets_add(ah_budgets *s, ah_budget *b, ah_err *err);
-void ah_budgets_clear(ah_budgets *s); /* gives back what is reserved */
+void ah_budgets_clear(ah_budgets *s); /* releases the reservations */
 
-/* AH_BUDGET, with the words and details, where this request would find something used up (a model
- * that is free needs no money); with NULL, where more tokens or money were used than there are. */
+/* Returns AH_BUDGET, with message and details, if a limit leaves nothing for the next request (a
+ * free model needs no money); with NULL, only if more tokens or money were used than the limit
+ * allows. */
 ah_status ah_budgets_check(const ah_budgets *s, const ah_demand *next, ah_err *err);
-/* No later answer reports the cost of earlier ones. */
+/* Discards `guessed`: no later answer reports the cost of the earlier ones. */
 void ah_budgets_forget(ah_budgets *s);
 
 /* The request begins: it is counted, and reserved in all budgets. *waits: it has to wait, and has
@@ -115,7 +118,7 @@ bool ah_budgets_end(ah_budgets *s, ah_slice model, const ah_adapter *a, const ah
  * Else budgets with `reserve` are charged the input that was reported, or that was reserved, and
  * the output that was reserved. */
 void ah_budgets_drop(ah_budgets *s, ah_slice model, const ah_adapter *a, const ah_usage *reported);
-/* Takes one tool call; AH_BUDGET where there is none left. */
+/* Takes one tool call; AH_BUDGET if none is left. */
 ah_status ah_budgets_call(ah_budgets *s, ah_err *err);
 
 #endif

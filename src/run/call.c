@@ -1,5 +1,5 @@
-/* One call from its slot to its answer; everything that goes wrong becomes an answer that a model
- * can act on. The order of calls and what is committed with them is run_turn.c's. */
+/* One call from its slot to its answer. Every error becomes an answer that a model can act on.
+ * run_turn.c decides the order of calls and what is committed with them. */
 #include "run/call.h"
 
 #include <stdarg.h>
@@ -13,10 +13,10 @@
 
 enum {
     MAX_ARGS = 32 << 20,
-    MAX_VALUE = 256 << 20,  /* and of a result as JSON, or of words, before they are cut */
-    MAX_COERCED = 64 << 10, /* bytes of words about what was coerced */
-    MAX_SHOWN = 100,        /* bytes of a name in them */
-    MAX_MARK = 384 /* bytes that stand for what was left out of a result, a path included */
+    MAX_VALUE = 256 << 20,  /* also the limit of a result as JSON or text, before it is cut */
+    MAX_COERCED = 64 << 10, /* bytes of text about coerced arguments */
+    MAX_SHOWN = 100,        /* bytes of a name in that text */
+    MAX_MARK = 384 /* bytes of the mark that replaces the cut part of a result, including a path */
 };
 
 void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_slot *slot, size_t at,
@@ -55,9 +55,9 @@ void ah_call_clear(ah_call *c)
 
 /* -- answers --------------------------------------------------------------------- */
 
-/* Over the limit: head and tail, and between them how much is missing. What is left out is
- * longer than the mark, which therefore overwrites nothing that is kept. Returns where in the mark
- * a path may be named. */
+/* Cuts text over the limit to head and tail, with a mark that gives the number of missing bytes.
+ * The part left out is longer than the mark, so the mark overwrites nothing that is kept. Returns
+ * the offset in the text at which a path may be named; 0: not cut. */
 static size_t cut(ah_buf *b, size_t most)
 {
     static const char end[] = " ...]\n";
@@ -79,8 +79,8 @@ static size_t cut(ah_buf *b, size_t most)
     return head + n - (sizeof end - 1);
 }
 
-/* Without memory there is no content. An answer that is too large for its buffer must not become
- * an empty one: it is told. */
+/* Without memory there is no content. Content that is too large for its buffer becomes an error
+ * text, not an empty answer. */
 static void answer(ah_call *c, bool success, const ah_buf *content)
 {
     ah_text *text = NULL;
@@ -95,7 +95,7 @@ static void answer(ah_call *c, bool success, const ah_buf *content)
     c->state = AH_CALL_ANSWERED;
 }
 
-/* Words in place of a result are held to the same limit. */
+/* An error text in place of a result has the same limit. */
 static void answer_in_words(ah_call *c, ah_buf *words)
 {
     ah_text_set(&c->value, NULL);
@@ -116,7 +116,8 @@ void ah_call_refuse(ah_call *c, const char *fmt, ...)
     ah_buf_clear(&b);
 }
 
-/* Nobody is asked without being told why. */
+/* An approval is never asked for without its reason: if that cannot be stored, the call is
+ * refused. */
 void ah_call_ask(ah_call *c, const ah_buf *why)
 {
     ah_err err;
@@ -179,9 +180,9 @@ static void refuse_unknown(ah_call *c, const ah_registry *r)
     ah_buf_clear(&b);
 }
 
-/* Finds who runs the call in place of the tool's own handler, or NULL: a double of the model's; or,
- * where it has no handler, the executor of its name (seed 004: the registry takes priority). A tool
- * that was removed is not brought back by one. */
+/* Sets *out to what runs the call in place of the tool's own handler, or leaves NULL: a double of
+ * the model, or, if the tool has no handler, the executor of its name (seed 004: the registry takes
+ * priority). An executor does not bring back a removed tool. */
 static ah_status find_other(ah_call *c, const ah_callees *who, const ah_tool *there, ah_tool **out,
                             ah_err *err)
 {
@@ -258,7 +259,7 @@ static ah_slice arguments(const ah_call *c)
         s.p++;
         s.n--;
     }
-    return s.n ? s : ah_slice_of("{}"); /* "", absent and null all mean no arguments */
+    return s.n ? s : ah_slice_of("{}"); /* "", absent and null all mean: no arguments */
 }
 
 static void refuse_faults(ah_call *c, const ah_faults *faults)
@@ -268,15 +269,15 @@ static void refuse_faults(ah_call *c, const ah_faults *faults)
     ah_buf_init(&b, c->overlay.mem, MAX_VALUE);
     ah_buf_str(&b, "Tool validation failed: ");
     ah_faults_print(faults, &b);
-    if (c->tool->full) /* the model was not told of its parameters */
+    if (c->tool->full) /* its parameters were not declared */
         ah_buf_fmt(&b, ". Call pick_tools with {\"tools\":[\"%s\"]} for its full specification.",
                    c->tool->name->data);
     answer_in_words(c, &b);
     ah_buf_clear(&b);
 }
 
-/* Nobody waits for the check any more: what is over, its run or the time of the call, says itself
- * what else is to be said. */
+/* The check was interrupted. The run, or the call's time limit, reports its own end; this adds only
+ * the faults. */
 static void refuse_slow(ah_call *c, const char *what, const ah_faults *faults)
 {
     ah_buf b;
@@ -406,8 +407,8 @@ static void refuse_result(ah_call *c, const ah_faults *faults)
     ah_buf_clear(&b);
 }
 
-/* True if the value keeps the tool's promise; else the call has failed. `full` gets the value as
- * its schema has it. */
+/* Checks the value against the tool's result schema. False: the call is answered as failed. `full`
+ * gets the value with the schema's defaults. */
 static bool check_result(ah_call *c, ah_slice value, ah_buf *full)
 {
     const ah_check_options options = {.extra = AH_EXTRA_SCHEMA,
@@ -416,7 +417,7 @@ static bool check_result(ah_call *c, ah_slice value, ah_buf *full)
     ah_faults faults;
     ah_status st;
 
-    if (!c->tool->result || (!value.p && c->tool->result_type)) /* a type's value may be none */
+    if (!c->tool->result || (!value.p && c->tool->result_type)) /* a type may have no value */
         return true;
     ah_faults_init(&faults, c->overlay.mem);
     st = ah_schema_check_with(c->tool->result, value.p ? value : ah_slice_of("null"), &options,
@@ -436,7 +437,7 @@ static bool check_result(ah_call *c, ah_slice value, ah_buf *full)
     return c->state != AH_CALL_ANSWERED;
 }
 
-/* With `lines`, one a member or element. */
+/* With `lines`, adds a newline behind each member or element. */
 static void put_json(ah_buf *b, ah_slice json, bool lines)
 {
     bool text = false, escaped = false;
@@ -456,9 +457,9 @@ static void put_json(ah_buf *b, ah_slice json, bool lines)
     ah_buf_add(b, json.p + from, json.n - from);
 }
 
-/* A string as it is, anything else as JSON; after the author's message, if there is one. Nothing is
- * a success without a value, a nil is a value: of who looks for something, that it is not there.
- * `lines`: for a reader of lines. */
+/* Appends a string as it is, any other value as JSON, after the author's message if there is one. A
+ * success without a value gives "OK"; nil gives null, for example when nothing was found. `lines`:
+ * the text is read by line. */
 static void render(const ah_call *c, const ah_outcome *o, bool lines, ah_buf *b)
 {
     ah_slice value = o->exclude_value ? (ah_slice){NULL, 0} : o->value;
@@ -482,7 +483,8 @@ static void render(const ah_call *c, const ah_outcome *o, bool lines, ah_buf *b)
         ah_buf_fmt(b, "Tool '%s' failed and did not say why.", c->tool->name->data);
 }
 
-/* To the slices of its type (seed 002, Session and Telemetry). Else the call has failed. */
+/* Dispatches the value to the slices of its type (seed 002, Session and Telemetry). False: that
+ * failed, and so has the call. */
 static bool give_to_session(ah_call *c, const ah_outcome *o, ah_session *session)
 {
     ah_slice type = o->type.p ? o->type : ah_text_slice(c->tool->result_type);
@@ -495,14 +497,14 @@ static bool give_to_session(ah_call *c, const ah_outcome *o, ah_session *session
     return false;
 }
 
-/* A copy of a text of the outcome; false where there was no memory for it. */
+/* Copies a text of the outcome. False: out of memory. */
 static bool keep(ah_call *c, ah_text **text, ah_slice s)
 {
     ah_text_set(text, s.p ? ah_text_new(c->overlay.mem, s) : NULL);
     return !s.p || *text;
 }
 
-/* Keeps what is told of it beside its words. */
+/* Keeps the value, error and images that the call's event reports. */
 static bool keep_told(ah_call *c, const ah_outcome *o)
 {
     bool shown = o->success && !o->exclude_value;
@@ -515,7 +517,7 @@ static bool keep_told(ah_call *c, const ah_outcome *o)
     return kept;
 }
 
-/* The words of the refusal that the call has got go on as those of a failure. */
+/* Makes the refusal text of the call its message, so that policies see it as a failure. */
 static ah_outcome refused(ah_call *c, ah_buf *words)
 {
     ah_buf_put(words, ah_text_slice(c->content));
@@ -523,8 +525,8 @@ static ah_outcome refused(ah_call *c, ah_buf *words)
     return (ah_outcome){.failure = AH_FAILED_SAID, .whole = true};
 }
 
-/* Of what is shown in part the whole, until it is known where it goes; without memory it goes
- * nowhere. */
+/* Keeps the full text of a cut result until it is known where it is written. Out of memory, it is
+ * not kept. */
 static void shorten(ah_call *c, const ah_outcome *o, ah_buf *b)
 {
     ah_buf whole;
@@ -540,7 +542,7 @@ static void shorten(ah_call *c, const ah_outcome *o, ah_buf *b)
     c->gap = cut(b, c->tool->max_result);
 }
 
-/* Takes the outcome as the policies left it. */
+/* Applies the outcome as the policies left it. */
 static void take_outcome(ah_call *c, const ah_outcome *o, ah_buf *words, ah_session *session)
 {
     if (o->success && !give_to_session(c, o, session))
@@ -556,7 +558,7 @@ void ah_call_render(const ah_call *c, const ah_outcome *o, ah_buf *b)
     render(c, o, false, b);
 }
 
-/* The sections that the handler asks for; without memory it has only failed. */
+/* Keeps the sections that the handler asks for. Out of memory, the call has only failed. */
 static void keep_expansion(ah_call *c, const ah_outcome *o)
 {
     if (o->leave != AH_VISIBILITY_EXPANSION || !o->expansion.p ||
@@ -579,7 +581,7 @@ void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
     if (o->success && !check_result(c, o->value, &full)) {
         now = refused(c, &words);
     } else {
-        if (o->value.p && full.len) /* defaults filled in, and {} that is a list */
+        if (o->value.p && full.len) /* with defaults, and {} as the list that it stands for */
             now.value = ah_buf_slice(&full);
         ah_call_render(c, &now, &words);
     }
@@ -587,7 +589,7 @@ void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
         take_outcome(c, &now, &words, session);
     keep_expansion(c, o);
     if (c->leave != AH_OK)
-        c->leave_why = ah_text_ref(c->content); /* without memory: none */
+        c->leave_why = ah_text_ref(c->content); /* NULL if memory ran out */
     ah_gate_texts_clear(&held);
     ah_buf_clear(&full);
     ah_buf_clear(&words);
@@ -602,8 +604,8 @@ void ah_call_refuse_late(ah_call *c)
         c->tool->name->data, (double)c->tool->timeout_ms / 1000);
 }
 
-/* An outcome that comes after its time is a failure, whatever it says: a call that was interrupted
- * says so in its own words, one long call into C may even have succeeded. */
+/* An outcome that comes after the deadline is a failure, whatever it holds: an interrupted call has
+ * its own error text, and a long call into C may even have succeeded. */
 void ah_call_done(ah_call *c, const ah_outcome *o, int64_t now)
 {
     const ah_run_config *cfg = ah_run_cfg(c->run);

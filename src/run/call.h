@@ -1,7 +1,8 @@
-/* Dispatch of one tool call (seed 002, Runtime Dispatch), a function a step: look up, parse,
- * deadline, context, overlay, handler, commit or drop, event, answer. It owns the call from its
- * slot to its answer. The state machine decides when a step is taken, and takes it; whoever serves
- * a handler ends it with ah_call_done. */
+/* Dispatches one tool call (seed 002, Runtime Dispatch), one function per step: look up, parse,
+ * deadline, context, overlay, handler, commit or drop, event, answer. A call owns its overlay, its
+ * texts and its live value until ah_call_clear; it borrows its run and its slot. The state machine
+ * decides when each step is taken. The owner of a handler ends it with ah_call_done, which may be
+ * called while the handler is being started. Callers: its floor, lua. */
 #ifndef AH_RUN_CALL_H
 #define AH_RUN_CALL_H
 
@@ -15,123 +16,125 @@ struct ah_run;
 typedef enum ah_call_state {
     AH_CALL_WAITING, /* not begun */
     AH_CALL_ASKING,  /* waits for an approval */
-    AH_CALL_RUNNING, /* its handler is at work */
+    AH_CALL_RUNNING, /* its handler is running */
     AH_CALL_ANSWERED /* content and success are set; not yet in the transcript */
 } ah_call_state;
 
 typedef struct ah_call {
     struct ah_run *run;
     const ah_slot *slot; /* id, name, arguments as the model wrote them */
-    size_t at;           /* its number in the turn */
-    size_t *at_work;     /* how many calls of its run are; set after ah_call_init */
+    size_t at;           /* its index in the turn */
+    size_t *at_work;     /* the run's count of running calls; set after ah_call_init */
     uint32_t need;       /* id of its need while it runs */
     ah_need_slot want[AH_NEEDS];
     ah_call_state state;
     bool unknown;                    /* no such tool */
     bool refused;                    /* a strategy has answered it */
-    bool asking;                     /* an approval is at work */
-    const struct ah_hooks *approver; /* whose */
-    ah_text *approved;               /* the arguments that an approval gave; NULL: none */
-    int asks;                        /* how often one was asked for */
-    ah_text *parent_call; /* id of the call in which this one is made; NULL: the model's */
-    unsigned within;      /* calls made in this one so far, for their ids */
-    bool strict;          /* null where nothing was meant counts as absent (wire/strict.h) */
-    ah_text *reason;      /* why one is asked for */
-    ah_text *warning;     /* to stand before its answer; NULL: none */
+    bool asking;                     /* an approval is pending */
+    const struct ah_hooks *approver; /* the hooks that approve it */
+    ah_text *approved;               /* arguments that an approval has replaced; NULL: none */
+    int asks;                        /* approvals asked for so far */
+    ah_text *parent_call; /* id of the call that made this one; NULL: the model made it */
+    unsigned within;      /* number of calls made in this one so far, for their ids */
+    bool strict;      /* a null that the schema does not allow counts as absent (wire/strict.h) */
+    ah_text *reason;  /* why an approval is needed */
+    ah_text *warning; /* put before the result; NULL: none */
     ah_tool *tool;
-    ah_text *args;    /* checked, with defaults: what the handler gets */
-    ah_text *coerced; /* what was taken as something else, in words; NULL: nothing */
+    ah_text *args;    /* checked, with defaults, for the handler */
+    ah_text *coerced; /* describes which arguments were coerced; NULL: none */
     ah_overlay overlay;
-    ah_changes changes;     /* what its handler asked for, made when it has succeeded */
-    ah_value live;          /* the value it returned, where strategies look at it */
+    ah_changes changes;     /* requested by its handler, made once it has succeeded */
+    ah_value live;          /* the returned value, kept if strategies look at it */
     int64_t started, ended; /* loop clock; 0: not yet */
     int64_t deadline;       /* 0: none */
-    ah_interrupt interrupt; /* of checks of its arguments and its result: its time is over */
+    ah_interrupt interrupt; /* stops long checks of arguments and result when the time is over */
     bool success;
-    ah_text *value; /* of the result, JSON, as policies left it, until it was told of; NULL: none */
-    ah_text *error; /* what its handler raised, with the traceback: never for the model; likewise */
-    bool mistake;   /* and not on purpose */
-    bool keeps;     /* its run may keep a long result; set after ah_call_init */
-    /* of which `part` shows head and tail; NULL: it shows all, or that is not kept */
+    ah_text *value; /* JSON value of the result as policies left it, until its event; NULL: none */
+    ah_text *error; /* what its handler raised, with traceback, for the script only; NULL: none */
+    bool mistake;   /* the error was not raised on purpose */
+    bool keeps;     /* its run may keep a long result in a file; set after ah_call_init */
+    /* The full result if `part` shows only head and tail; NULL: all is shown, or it is not kept. */
     ah_text *whole;
-    const ah_text *part; /* the content while nobody has replaced it */
-    size_t gap;          /* where in it a path may be named */
-    ah_text *images;     /* beside the content, a JSON list; NULL: none */
-    ah_text *content;    /* NULL when there was no memory for it */
+    const ah_text *part; /* the content, unless it was replaced since */
+    size_t gap;          /* offset in it at which a path may be named */
+    ah_text *images;     /* shown beside the content, a JSON list; NULL: none */
+    ah_text *content;    /* NULL if memory ran out */
     ah_status leave;     /* a status that ends the run once the batch is settled */
     ah_text *leave_why;
-    ah_text *leave_details; /* a JSON object for the error's; NULL: none */
-    ah_text *expansion; /* the sections that it leaves for, as ah_outcome has them; NULL: none are
-                           named */
-    void *task;         /* the tool owner's */
+    ah_text *leave_details; /* JSON object for the error's details; NULL: none */
+    /* The sections that it leaves for, as in ah_outcome; NULL: none are named. */
+    ah_text *expansion;
+    void *task; /* owned by the tool's implementation */
 } ah_call;
 
-/* The ways of a handler to fail, which decide the words (seed 002, Exception Handling). */
+/* The kinds of failure of a handler, which decide the wording (seed 002, Exception Handling). */
 typedef enum ah_failure {
-    AH_FAILED_SAID,      /* it returned a failure: its own message */
+    AH_FAILED_SAID,      /* it returned a failure with its own message */
     AH_FAILED_RAISED,    /* "Tool 'x' execution failed: ..." */
     AH_FAILED_VALIDATION /* it raised tool_validation: "Tool validation failed: ..." */
 } ah_failure;
 
-/* The outcome of a handler. Everything is borrowed. */
+/* The outcome of a handler. All fields but `live` are borrowed. */
 typedef struct ah_outcome {
     bool success;
     ah_failure failure;
     ah_slice message; /* .p NULL: none */
     ah_slice value;   /* checked JSON; .p NULL: none */
-    bool nil;         /* there is none since a nil was given: shown as null */
-    ah_slice images;  /* shown beside it: a checked JSON list; .p NULL: none */
-    ah_slice type;    /* of the value; .p NULL: that of the tool, if it declares one */
-    ah_slice error;   /* what was raised, with the traceback; .p NULL: nothing was */
-    bool mistake;     /* not on purpose */
-    ah_slice render;  /* what the model is shown of the value; .p NULL: as it is, or as JSON */
+    bool nil;         /* the value is absent because nil was returned; shown as null */
+    ah_slice images;  /* shown beside the value, a checked JSON list; .p NULL: none */
+    ah_slice type;    /* type of the value; .p NULL: the type that the tool declares, if any */
+    ah_slice error;   /* what was raised, with traceback; .p NULL: nothing */
+    bool mistake;     /* the error was not raised on purpose */
+    ah_slice render;  /* text shown to the model for the value; .p NULL: the value itself */
     bool exclude_value;
-    bool untyped;  /* of no type, whatever the tool declares */
-    bool whole;    /* shown as it is, however long */
-    ah_value live; /* the value as it was returned; taken. .vt NULL: none, or nobody looks at it */
-    ah_status leave; /* AH_OK, or AH_PROMPT_EVALUATION and the like: re-raised (seed 002) */
-    /* With AH_VISIBILITY_EXPANSION, {"reason":..,"requested_overrides":{path:"full"|"summary"},
-     * "section_keys":[..]}, checked, the first may be absent; .p NULL: it names no section. */
+    bool untyped;  /* the value has no type, whatever the tool declares */
+    bool whole;    /* shown in full, however long */
+    ah_value live; /* the returned value; taken. .vt NULL: none, or no reader wants it */
+    /* AH_OK, or a status that is re-raised, such as AH_PROMPT_EVALUATION (seed 002). */
+    ah_status leave;
+    /* With AH_VISIBILITY_EXPANSION: {"reason":..,"requested_overrides":{path:"full"|"summary"},
+     * "section_keys":[..]}, checked; "reason" may be absent. .p NULL: no section is named. */
     ah_slice expansion;
 } ah_outcome;
 
-/* below: the overlay of the call in which the run was started, or NULL. The caller may set
- * `interrupt` then. */
+/* `below` is the overlay of the call in which the run was started, or NULL. Sets every field; the
+ * caller may set `interrupt` afterwards. */
 void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_slot *slot, size_t at,
                   ah_anchor *below);
 void ah_call_clear(ah_call *c);
 
-/* The parties that may run a call. */
+/* The places that may run a call. */
 typedef struct ah_callees {
     const ah_registry *registry;
-    const ah_registry *executors; /* run calls of tools that `registry` lacks, or has without a
-                                     handler; NULL: none */
-    ah_adapter *model;            /* may answer in place of handlers; NULL: it does not */
-    bool strict;                  /* the settings ask for strict tools */
+    /* They run calls of tools that `registry` lacks or has without a handler; NULL: none. */
+    const ah_registry *executors;
+    ah_adapter *model; /* may answer in place of handlers; NULL: it does not */
+    bool strict;       /* the settings ask for strict tools */
 } ah_callees;
 
-/* Steps 1-6. True: the handler is to be started. False: the call is answered. */
+/* Takes steps 1-6. Returns true if the handler is to be started, false if the call is answered. */
 bool ah_call_prepare(ah_call *c, const ah_callees *who, int64_t now, int64_t run_deadline);
-/* An approval changed the arguments (checked JSON): they are checked like the model's, in time of
- * the call that begins `now`. */
+/* An approval has changed the arguments (checked JSON). Checks them as the model's arguments are
+ * checked, with the call's time limit counted from `now`. */
 bool ah_call_change_args(ah_call *c, ah_slice args, int64_t now);
-/* An answer that no handler gave. */
+/* Answers the call with an error text; no handler is run. */
 void ah_call_refuse(ah_call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* An approval is to be asked for before its handler is started (AH_CALL_ASKING). */
+/* Marks the call as waiting for an approval (AH_CALL_ASKING) before its handler is started. */
 void ah_call_ask(ah_call *c, const ah_buf *why);
-/* The answer is a strategy's, in the place of its handler. */
+/* Answers the call with a strategy's text in place of its handler. */
 void ah_call_stand_in(ah_call *c, const ah_buf *answer);
-/* Says in the content, which shows head and tail of c->whole, where that is. */
+/* Names, in content that shows only head and tail of c->whole, the file with all of it. */
 void ah_call_name_file(ah_call *c, ah_slice path);
-/* Step 7's outcome becomes the answer: checked against the tool's result schema, shown to policies
- * (run/gate.h), dispatched to the session (NULL: none) in the call's overlay, rendered, cut. */
+/* Turns the outcome into the call's answer: checks it against the tool's result schema, shows it to
+ * the policies (run/gate.h), dispatches it to the session (NULL: none) in the call's overlay,
+ * renders and cuts it. */
 void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session);
-/* The outcome of a handler that is at work has come. */
+/* The outcome of a running handler. Ignored, with `live` released, if the call is not running. */
 void ah_call_done(ah_call *c, const ah_outcome *o, int64_t now);
-/* Its time is over. */
+/* Answers a call whose time is over. */
 void ah_call_refuse_late(ah_call *c);
-/* As the model reads it: a string as it is, anything else as JSON; after the author's message, if
- * there is one. */
+/* Appends the result as the model reads it: a string as it is, anything else as JSON, after the
+ * author's message if there is one. */
 void ah_call_render(const ah_call *c, const ah_outcome *o, ah_buf *b);
 
 #endif

@@ -1,6 +1,6 @@
-/* The config of a run: all that it is given. Whoever starts a run fills it in (the Lua floor); the
- * run copies it, all of its parts read the copy (ah_run_cfg of run/tell.h), and the state machine
- * alone changes it. */
+/* The config of a run: everything it is given. The code that starts a run fills it in. ah_run_new
+ * copies the struct; all parts of the run read that copy (ah_run_cfg), and only the state machine
+ * changes it. Each field says whether it is referenced or borrowed. Callers: its floor. */
 #ifndef AH_RUN_CONFIG_H
 #define AH_RUN_CONFIG_H
 
@@ -17,18 +17,18 @@ typedef struct ah_run ah_run;
 struct ah_call;
 struct ah_outcome;
 
-/* The fate of an answer without calls that has no text but white space. */
+/* The handling of an answer without calls that is empty or only white space. */
 typedef enum ah_on_empty {
-    AH_EMPTY_STANDS, /* it is the answer */
-    AH_EMPTY_RETRY,  /* the model is asked again, `retries` times in a row at most */
-    AH_EMPTY_FAILS   /* AH_PROVIDER */
+    AH_EMPTY_STANDS, /* it is kept as the answer */
+    AH_EMPTY_RETRY,  /* the model is asked again, at most `retries` times in a row */
+    AH_EMPTY_FAILS   /* the run fails with AH_PROVIDER */
 } ah_on_empty;
 
 /* The limits that a script sets for its runs. */
 typedef struct ah_run_limits {
     int max_iterations;    /* model calls */
-    int retries;           /* of a request */
-    bool answer_on_max;    /* one last call without tools instead of the error */
+    int retries;           /* retries per request */
+    bool answer_on_max;    /* one last model call without tools instead of the error */
     bool throw_on_unknown; /* an unknown tool ends the run */
     ah_on_empty on_empty;
     ah_loop_detector_rules loop; /* its list is borrowed until the run is freed */
@@ -38,59 +38,64 @@ typedef struct ah_run_config {
     const ah_mem *mem;
     const ah_log *log;
     const ah_secrets *secrets;
-    int64_t id, parent;          /* parent 0: none */
-    ah_adapter *adapter;         /* referenced */
-    ah_adapter *const *fallback; /* borrowed until the run is freed: each goes on where the one
-                                    before is overloaded or out (run_fallback.c) */
+    int64_t id, parent;  /* parent 0: none */
+    ah_adapter *adapter; /* referenced */
+    /* Borrowed until the run is freed. Each takes over when the one before is overloaded or
+     * unavailable (run_fallback.c). */
+    ah_adapter *const *fallback;
     size_t n_fallbacks;
-    bool fallback_after_output;    /* even where a listener was shown a piece of the answer */
-    ah_transcript *transcript;     /* referenced; the run appends */
-    ah_wire *wire;                 /* of the two, kept from run to run: a run costs what is new */
-    ah_registry *registry;         /* borrowed until the run is freed, like all that follows */
-    const ah_registry *executors;  /* run calls that it cannot; NULL: none */
-    struct ah_inject_rules *rules; /* how tools are injected */
-    struct ah_drift_warnings *untold;   /* told as the run starts; NULL: nothing */
+    bool fallback_after_output; /* even after a listener was shown part of the answer */
+    ah_transcript *transcript;  /* referenced; the run appends */
+    ah_wire *wire; /* of adapter and transcript, kept from run to run so that only new entries are
+                      lowered */
+    ah_registry *registry;              /* borrowed until the run is freed, like all that follows */
+    const ah_registry *executors;       /* run calls that `registry` cannot; NULL: none */
+    struct ah_inject_rules *rules;      /* how tools are injected */
+    struct ah_drift_warnings *untold;   /* emitted when the run starts; NULL: none */
     const struct ah_strategy *strategy; /* in the order in which they see each call */
     size_t n_strategies;
-    const size_t *discovered;     /* how many entities are at hand, for events; NULL: none ever */
-    const struct ah_hooks *hooks; /* NULL: none */
-    const struct ah_hooks *host_hooks; /* of all runs of the host; NULL: none */
-    struct ah_run *around; /* the run in which this one was started, whose policies hold here, too;
-                              NULL: none. ah_run_set_around tells when it goes */
-    bool made_by_code;     /* its one call is not a model's: it is paid by the run around */
+    const size_t *discovered; /* number of entities with an instance, for events; NULL: never any */
+    const struct ah_hooks *hooks;      /* NULL: none */
+    const struct ah_hooks *host_hooks; /* the hooks of the host, for all of its runs; NULL: none */
+    /* The run in which this one was started; its policies apply here too. NULL: none.
+     * ah_run_set_around changes it. */
+    struct ah_run *around;
+    bool made_by_code; /* its one call was made by code, not by a model; the run around it pays */
     struct ah_binding *prompt;        /* NULL: none */
     struct ah_disclosure *disclosure; /* the prompt in this conversation; NULL: there is none */
-    const ah_schema *output;          /* what the last answer must be; NULL: anything */
-    ah_session *session;              /* referenced; NULL: values of tools go nowhere */
-    ah_anchor *caller;                /* referenced; the overlay of the call in which the run was
-                                started: its own calls commit into it; NULL: none */
-    ah_budgets spending;              /* what it may use; taken by ah_run_new, also on failure */
-    ah_metrics *metrics;              /* NULL: nothing is counted */
-    ah_models *models;                /* told what is learned; NULL: nobody is */
+    const ah_schema *output;          /* schema of the last answer; NULL: none */
+    ah_session *session;              /* referenced; NULL: values of tools are not dispatched */
+    /* Referenced: the overlay of the call in which the run was started, into which the run's own
+     * calls commit; NULL: none. */
+    ah_anchor *caller;
+    ah_budgets spending; /* its budgets; taken by ah_run_new, also on failure */
+    ah_metrics *metrics; /* NULL: nothing is counted */
+    ah_models *models;   /* records what is learned of models; NULL: not recorded */
     ah_run_limits limits;
     int64_t deadline;           /* loop clock, ms; 0: none */
     int64_t (*wall)(void *ud);  /* ms since the epoch */
     double (*random)(void *ud); /* [0, 1) */
-    /* True if the clock is past the deadline (0: none), or all runs are to end. Asked during long
-     * checks, which then end early; NULL: they do not. */
+    /* True if the clock is past the deadline (0: none), or all runs are to end. Long checks ask it
+     * and end early if it is true. NULL: they run to their end. */
     bool (*over)(void *ud, int64_t deadline);
-    void *ud;       /* of the three */
-    ah_event_fn on; /* NULL: nobody listens */
-    /* Told what each handler gave, once it is judged and before it is words; NULL: nobody. */
+    void *ud;       /* passed to wall, random and over */
+    ah_event_fn on; /* NULL: no listener */
+    /* Called with the outcome of each handler, after the policies have judged it and before it is
+     * rendered. NULL: not called. */
     void (*answered)(void *ud, const struct ah_call *call, const struct ah_outcome *o);
-    /* Begins what makes the run ready, before its first request, which may change transcript and
-     * registry; ah_run_ready ends it, once, unless stop_setup was called. NULL: the run is
-     * ready. */
+    /* Starts the setup before the first request; it may change transcript and registry.
+     * ah_run_ready ends it, once, unless stop_setup was called. NULL: no setup. */
     void (*setup)(void *ud, ah_run *run);
     void (*stop_setup)(void *ud, ah_run *run);
-    /* Writes the whole of a result that a model is shown in part into a file, in `o`, which is
-     * committed then. `path` gets where; nothing: there is no place for it. NULL: there never
-     * is. */
+    /* Writes a full result, of which the model is shown only part, into a file. Writes in `o`,
+     * which is then committed. Appends the file's path to `path`, nothing if there is no place for
+     * the file. NULL: results are never kept. */
     ah_status (*keep)(void *ud, const struct ah_call *call, ah_overlay *o, ah_slice whole,
                       ah_buf *path, ah_err *err);
-    void *on_ud;        /* of `on` and all above */
-    bool wants_content; /* a listener is shown content as it comes: no retry after that */
-    /* filled in by ah_run_new */
+    void *on_ud; /* passed to `on` and to all functions above */
+    /* A listener is shown content as it arrives; afterwards there is no retry. */
+    bool wants_content;
+    /* Set by ah_run_new. */
     struct ah_restarts *restarts; /* run/inject.h */
 } ah_run_config;
 

@@ -1,11 +1,11 @@
-/* The handler answers while it is being started: reading a section waits for nothing. */
+/* read_section answers while its handler is being started: it waits for nothing. */
 #include "run/disclose.h"
 
 #include "run/tell.h"
 
 enum { MAX_ANSWER = 64 << 20 };
 
-/* -- what is open ------------------------------------------------------------------ */
+/* -- open sections ----------------------------------------------------------------- */
 
 void ah_disclosure_init(ah_disclosure *d, ah_binding *binding, ah_session *session)
 {
@@ -72,10 +72,10 @@ ah_status ah_disclosure_look(ah_disclosure *d, const ah_overlay *o, ah_override_
     return ah_overrides_read(&d->now, d->session, o, err);
 }
 
-/* -- what the conversation has ------------------------------------------------------------- */
+/* -- sections and tools of the conversation ------------------------------------------------ */
 
-/* True if a section that stood in a closed one would be in full once that is open, unless the
- * session says otherwise meanwhile. */
+/* True if a section inside a closed section becomes full when that is opened and the session has no
+ * other override for it. */
 static bool opens_with(const ah_disclosure *d, ah_slice path)
 {
     ah_visibility v = AH_FULL;
@@ -84,7 +84,7 @@ static bool opens_with(const ah_disclosure *d, ah_slice path)
     return v == AH_FULL && ah_rendered_prompt_opens(d->here, path);
 }
 
-/* For an ah_override_source: ud is an ah_disclosure. Off counts as summarised. */
+/* For an ah_override_source; ud is an ah_disclosure. A section that is off counts as summarised. */
 static bool find_here(void *ud, ah_slice path, ah_visibility *out)
 {
     const ah_disclosure *d = ud;
@@ -112,8 +112,8 @@ typedef struct reader {
     const ah_registry *tools;
 } reader;
 
-/* True if each of its tools was offered, though some may have been withdrawn since. There may have
- * been no room for them. */
+/* True if all tools of the section were offered, even if some were withdrawn since. Some may not
+ * have fitted in. */
 static bool was_given(const reader *r, ah_slice path)
 {
     const ah_section *s = ah_prompt_section(ah_binding_prompt(r->d->binding), path);
@@ -141,7 +141,7 @@ static bool has_tool(void *ud, const ah_tool *tool)
     return there && (there == tool || there->full == tool);
 }
 
-/* Reads a section as its run sees it, and as things are seen from the overlay. */
+/* Reads a section as its run sees it, with the overrides seen from the overlay. */
 static ah_status read_path(ah_disclosure *d, const ah_run *run, const ah_overlay *o, ah_slice path,
                            ah_section_content *out, ah_err *err)
 {
@@ -153,7 +153,7 @@ static ah_status read_path(ah_disclosure *d, const ah_run *run, const ah_overlay
     return st == AH_OK ? ah_binding_read(d->binding, &shown, &had, path, out, err) : st;
 }
 
-/* Notes what the changes at hand will have done; the path is the prompt's own. */
+/* Notes the effect of the pending changes. The path is the prompt's own. */
 static ah_status ask(ah_disclosure *d, ah_slice path, ah_visibility v, ah_err *err)
 {
     ah_override *item = ah_grow(d->mem, d->asked, &d->cap_asked, d->n_asked + 1, sizeof *item);
@@ -165,7 +165,7 @@ static ah_status ask(ah_disclosure *d, ah_slice path, ah_visibility v, ah_err *e
     return AH_OK;
 }
 
-/* Without memory a section may be read once more as if it had not been: that does no harm. */
+/* Out of memory, a section may later be read again as if it were unread, which is harmless. */
 void ah_disclosure_made(ah_disclosure *d)
 {
     for (size_t i = 0; i < d->n_asked; i++) {
@@ -175,7 +175,7 @@ void ah_disclosure_made(ah_disclosure *d)
     d->n_asked = 0;
 }
 
-/* -- what was read in the conversation ---------------------------------------------------- */
+/* -- sections opened by reading ----------------------------------------------------------- */
 
 static ah_status put_list(ah_overrides *v, ah_slice list, ah_err *err)
 {
@@ -186,7 +186,8 @@ static ah_status put_list(ah_overrides *v, ah_slice list, ah_err *err)
     if (t.kind != AH_JSON_ARRAY)
         return AH_OK;
     for (t = ah_json_next(&r); t.kind == AH_JSON_STRING && st == AH_OK; t = ah_json_next(&r))
-        st = ah_overrides_put(v, t.raw, AH_FULL, err); /* paths hold nothing that JSON escapes */
+        /* Paths contain no character that JSON escapes. */
+        st = ah_overrides_put(v, t.raw, AH_FULL, err);
     return st;
 }
 
@@ -232,7 +233,7 @@ size_t ah_disclosure_text_at(const ah_transcript *t)
 
 /* -- the system text ------------------------------------------------------------------------ */
 
-/* All that is open now, but for what was opened by reading. */
+/* The open sections except those that were opened by reading. */
 typedef struct unread {
     const ah_disclosure *d;
     ah_overrides opened;
@@ -298,10 +299,10 @@ ah_status ah_disclosure_set_prompt(const ah_disclosure *d, const ah_rendered_pro
 
 static void release(void *p)
 {
-    (void)p; /* the disclosure is its owner's */
+    (void)p; /* the owner frees the disclosure */
 }
 
-/* The words of seed 000, Handler Behavior and Error Handling. */
+/* The texts of seed 000, Handler Behavior and Error Handling. */
 static void put_message(ah_read_kind kind, ah_slice key, ah_buf *out)
 {
     switch (kind) {
@@ -334,7 +335,7 @@ static void put_value(const ah_section_content *r, ah_buf *out)
     ah_buf_str(out, "]}");
 }
 
-/* The model is shown the message and the content; strategies see the value. */
+/* The model gets the message and the content; strategies see the value. */
 static void answer(ah_call *call, const ah_section_content *r, ah_slice key)
 {
     ah_outcome o = {
@@ -367,7 +368,7 @@ static void fail(ah_call *call, const ah_err *err)
     ah_call_done(call, &o, call->started);
 }
 
-/* Reads the section that the call names, as things are seen from the overlay. */
+/* Reads the section that the call names, as seen from the overlay. */
 static ah_status read_key(ah_disclosure *d, const ah_call *call, const ah_overlay *o, ah_buf *key,
                           ah_section_content *out, ah_err *err)
 {
@@ -420,8 +421,7 @@ ah_status ah_read_section_tool(ah_disclosure *d, ah_tool **out, ah_err *err)
 
 /* -- the strategy --------------------------------------------------------------------------- */
 
-/* {"section":key,"open":[paths]}: where the tools are from, and what a loaded conversation
- * opens. */
+/* {"section":key,"open":[paths]}: the origin of the tools, and what a loaded conversation opens. */
 static ah_status provenance(const ah_disclosure *d, ah_slice key, const ah_section_content *r,
                             ah_text **out, ah_err *err)
 {
@@ -442,7 +442,7 @@ static ah_status provenance(const ah_disclosure *d, ah_slice key, const ah_secti
     return st;
 }
 
-/* Finds what the conversation has, and what the changes at hand will have done. */
+/* As find_here, with the pending changes applied. */
 static bool find_asked(void *ud, ah_slice path, ah_visibility *out)
 {
     const ah_disclosure *d = ud;
@@ -455,8 +455,8 @@ static bool find_asked(void *ud, ah_slice path, ah_visibility *out)
     return find_here(ud, path, out);
 }
 
-/* True if a strategy set the system text last. Its text is kept: the tool's result has told the
- * model of the section. */
+/* True if a strategy has set the latest system text. That text is kept: the tool's result has shown
+ * the section to the model. */
 static bool is_replaced(const ah_transcript *t)
 {
     ah_slice last = ah_transcript_last(t, AH_ENTRY_PROMPT);
@@ -467,7 +467,8 @@ static bool is_replaced(const ah_transcript *t)
     return ah_json_member(last, "by").p != NULL;
 }
 
-/* Not as the session has it: what is open there alone has no tools here. */
+/* Renders the prompt as this conversation has it: a section that only the session opened has no
+ * tools here. */
 ah_status ah_disclosure_retell(ah_disclosure *d, ah_run *run, ah_changes *out, ah_err *err)
 {
     ah_override_source shown = {.find = find_asked, .ud = d};
@@ -480,7 +481,7 @@ ah_status ah_disclosure_retell(ah_disclosure *d, ah_run *run, ah_changes *out, a
     if (st == AH_OK)
         st = ah_disclosure_set_prompt(d, rendered, out, err);
     ah_rendered_prompt_unref(rendered);
-    d->rewrote = true; /* true or not: who looks then looks at the text in force */
+    d->rewrote = true; /* set even on failure: its reader then compares with the text in force */
     return st;
 }
 
@@ -523,7 +524,7 @@ static const ah_overlay *around(const ah_run *run)
     return caller ? caller->overlay : NULL;
 }
 
-/* A new system text tells of the tools if the run's adapter takes none in mid-conversation. */
+/* If the run's adapter takes no tools in mid-conversation, a new system text names them. */
 static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *out, ah_err *err)
 {
     ah_disclosure *d = ud;
@@ -557,7 +558,7 @@ ah_strategy ah_disclosure_strategy(ah_disclosure *d)
     return (ah_strategy){.name = AH_READ_SECTION, .vt = &strategy_vt, .ud = d};
 }
 
-/* -- what a tool asks for -------------------------------------------------------------------- */
+/* -- requests of tools ----------------------------------------------------------------------- */
 
 static void put_words(const ah_section_content *r, ah_slice path, ah_buf *words)
 {
@@ -569,7 +570,7 @@ static void put_words(const ah_section_content *r, ah_slice path, ah_buf *words)
         put_block(words, ah_buf_slice(&r->content));
 }
 
-/* The session is told of the path itself, whatever there is to be read. */
+/* The session records the path itself, even if there is nothing to read. */
 static ah_status open_for(ah_disclosure *d, ah_run *run, ah_slice path, ah_changes *out,
                           ah_buf *words, ah_err *err)
 {
@@ -589,7 +590,7 @@ static ah_status open_for(ah_disclosure *d, ah_run *run, ah_slice path, ah_chang
     return st;
 }
 
-/* The tools that go where the conversation has what is `now` in the place of what was. */
+/* Adds the removal of tools that are in `was` but no longer in `now`. */
 static ah_status remove_gone(ah_disclosure *d, const ah_run *run, const ah_rendered_prompt *was,
                              const ah_rendered_prompt *now, ah_changes *out, ah_err *err)
 {

@@ -1,8 +1,9 @@
-/* Progressive disclosure (seed 000): the tool `read_section`, with which the model reads what a
- * prompt shows as a summary, and the strategy that opens the section then: its tools are injected,
- * and where the adapter cannot take them, the prompt is set anew. It owns what a conversation has
- * of its prompt. The Lua floor makes one a conversation and asks it for system texts; expand.c has
- * it open what a handler asks for. */
+/* Progressive disclosure (seed 000): the tool `read_section`, with which the model reads a section
+ * that a prompt shows as a summary, and the strategy that then opens the section. Opening injects
+ * the section's tools; an adapter that cannot take them gets a new system text. One ah_disclosure
+ * per conversation records what that conversation has of its prompt. It references binding and
+ * session, and owns the rest. expand.c uses it to open the sections that a handler asks for.
+ * Callers: its module, lua. */
 #ifndef AH_RUN_DISCLOSE_H
 #define AH_RUN_DISCLOSE_H
 
@@ -12,76 +13,79 @@
 
 #define AH_READ_SECTION "read_section"
 
-/* A prompt in one conversation. What is open in the session is there (state/visibility.h); that is
- * not what this conversation has: others may share the session. What it has is the prompt as it was
- * when its run began, and what was opened in it since. */
+/* A prompt in one conversation. The session holds which sections are open (state/visibility.h), but
+ * several conversations may share a session. What this conversation has is the prompt as it was
+ * when its run began (`here`) and what was opened or closed since. */
 typedef struct ah_disclosure {
     const ah_mem *mem;
     ah_binding *binding;
     ah_session *session;
-    ah_overrides now; /* the session's overrides as last looked at */
-    ah_rendered_prompt
-        *here;          /* the prompt as the conversation had it then; NULL: before its first run */
-    ah_overrides since; /* what it was given and taken since */
-    ah_override *asked; /* the same of the changes at hand, which are not made yet */
+    ah_overrides now; /* the session's overrides when last read */
+    /* The prompt as the conversation had it when its run began; NULL before the first run. */
+    ah_rendered_prompt *here;
+    ah_overrides since; /* opened and closed since */
+    ah_override *asked; /* opened and closed by changes that are not made yet */
     size_t n_asked, cap_asked;
-    bool closed;             /* something was taken since, with its tools */
-    ah_text *before, *after; /* what stands around the prompt's text in the system text */
-    bool rewrote; /* a new system text told of tools; set back by whoever compares texts */
+    bool closed;             /* a section was closed since, with its tools */
+    ah_text *before, *after; /* text before and after the prompt's text in the system text */
+    bool rewrote; /* a new system text has named tools; reset by the code that compares texts */
 } ah_disclosure;
 
-/* It must not move afterwards. Binding and session (registered) are referenced. */
+/* References binding and session (registered). The disclosure must not move afterwards. */
 void ah_disclosure_init(ah_disclosure *d, ah_binding *binding, ah_session *session);
 void ah_disclosure_clear(ah_disclosure *d);
-/* Another binding of the same prompt from here on. */
+/* Uses another binding of the same prompt from now on. */
 void ah_disclosure_bind(ah_disclosure *d, ah_binding *binding);
-/* For a conversation that goes on from another one: it has what that has. */
+/* For a forked conversation: copies what the original has. */
 ah_status ah_disclosure_copy(ah_disclosure *d, const ah_disclosure *from, ah_err *err);
-/* A run begins, and this is what the conversation has of the prompt. */
+/* A run begins: `now` is what the conversation has of the prompt. */
 void ah_disclosure_begin(ah_disclosure *d, ah_rendered_prompt *now);
-/* The prompt as to the tools that it has given by now: `begun`, which was there when the run began,
- * unless something was closed since. A new reference. */
+/* Sets *out to the prompt with the tools that the conversation was given: `begun`, the prompt when
+ * the run began, unless a section was closed since. A new reference. */
 ah_status ah_disclosure_given(ah_disclosure *d, ah_rendered_prompt *begun, ah_rendered_prompt **out,
                               ah_err *err);
-/* Looks from the overlay (NULL: none) at what is open, which holds until it is looked at again. */
+/* Reads the open sections as seen from the overlay (NULL: none). *out is valid until the next
+ * look. */
 ah_status ah_disclosure_look(ah_disclosure *d, const ah_overlay *o, ah_override_source *out,
                              ah_err *err);
-/* One more than where the prompt's own system text stands, which is not one that a strategy set in
- * its place; 0: there is none. */
+/* Index + 1 of the latest entry with the prompt's own system text, ignoring texts that a strategy
+ * has set; 0: none. */
 size_t ah_disclosure_text_at(const ah_transcript *t);
-/* The paths that read_section opened in the entries from `since` on (`by` of tools_added), into
- * *v, which is initialised and borrows them from the transcript. */
+/* Adds to *v the paths that read_section opened in the entries from `since` on (`by` of
+ * tools_added). *v is initialised by the caller, and borrows them from the transcript. */
 ah_status ah_disclosure_opened(ah_overrides *v, const ah_transcript *t, size_t since, ah_err *err);
-/* Opens in the session what the transcript says was opened and the session says nothing of. */
+/* Opens in the session each section that the transcript records as opened, unless the session has
+ * an override for it. */
 ah_status ah_disclosure_replay(ah_disclosure *d, const ah_transcript *t, ah_overlay *o,
                                ah_err *err);
 
-/* The prompt as the system text has it: what was opened by reading since entry `since`, where
- * that text was set, is not in it, for the model was told by the tool's result. `now`: with all
- * that is open; `was`: as for ah_binding_render_again. After ah_disclosure_look. */
+/* Sets *out to the prompt as the system text shows it. Sections that were read since entry `since`,
+ * where that text was set, stay summaries in it, as the tool's result has shown them. `now`: the
+ * prompt with every open section; `was`: as for ah_binding_render_again. Call ah_disclosure_look
+ * first. */
 ah_status ah_disclosure_told(ah_disclosure *d, const ah_transcript *t, size_t since,
                              ah_rendered_prompt *now, ah_rendered_prompt *was,
                              ah_rendered_prompt **out, ah_err *err);
-/* The system text: before, the prompt as it was rendered, after. */
+/* Appends the system text: `before`, the rendered prompt, `after`. */
 void ah_disclosure_text(const ah_disclosure *d, const ah_rendered_prompt *r, ah_buf *out);
-/* The same as a change. */
+/* Adds the same text to *out as a change. */
 ah_status ah_disclosure_set_prompt(const ah_disclosure *d, const ah_rendered_prompt *r,
                                    ah_changes *out, ah_err *err);
 
-/* read_section { section_key } of this conversation; the disclosure must outlive the tool's
+/* The tool read_section { section_key } of this conversation. The disclosure must outlive its
  * calls. */
 ah_status ah_read_section_tool(ah_disclosure *d, ah_tool **out, ah_err *err);
-/* The strategy that gives the model the tools of the sections it reads. */
+/* The strategy that gives the model the tools of the sections that it reads. */
 ah_strategy ah_disclosure_strategy(ah_disclosure *d);
 
-/* For the run: a tool asks that the session show a section so. What follows from it in this
- * conversation (d NULL: it has no prompt) is put into *out, as if the model had read the section,
- * and what the model is to be told of it into *words. After the changes are made:
- * ah_disclosure_made. */
+/* A tool asks the session to show a section with visibility v. Puts what follows in this
+ * conversation (d NULL: it has no prompt) into *out, as if the model had read the section, and the
+ * text for the model into *words. Call ah_disclosure_made after the changes are made. */
 ah_status ah_disclosure_request(ah_disclosure *d, struct ah_run *run, ah_slice path,
                                 ah_visibility v, ah_changes *out, ah_buf *words, ah_err *err);
 void ah_disclosure_made(ah_disclosure *d);
-/* The system text anew, for an adapter that restarts, where it is the prompt's own. */
+/* Adds the current system text to *out, for an adapter that restarts. Adds nothing if a strategy
+ * has replaced the system text. */
 ah_status ah_disclosure_retell(ah_disclosure *d, struct ah_run *run, ah_changes *out, ah_err *err);
 
 #endif

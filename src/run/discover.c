@@ -1,6 +1,6 @@
-/* The strategy of discovery: what a result holds is looked up or added to what was found, its
- * missing tools are asked for and told of. What was found is kept in found.c, and known again
- * from a transcript in discover_replay.c. */
+/* The strategy of discovery. Looks up each entity of a result, or adds it, then requests its
+ * missing tools and reports them. found.c keeps the entities; discover_replay.c restores them from
+ * a transcript. */
 #include "run/found.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ static void note_fresh(ah_discovery *d, ah_entity_slot *f)
     d->last_fresh = f;
 }
 
-/* Adds to *out the tools of the entity that the registry lacks, or has as stale ones. */
+/* Adds to *out the entity's tools that are missing or stale in the registry. */
 static ah_status add_tools(ah_entity_slot *f, const ah_registry *r, ah_changes *out, ah_err *err)
 {
     char buf[AH_ENTITY_TOOL_NAME];
@@ -68,7 +68,8 @@ static bool too_deep(ah_discovery *d, const ah_entity *e, int depth)
     return true;
 }
 
-/* More additions would only be refused: one too many has been asked for, and is told. */
+/* True if one tool too many has been requested already, which gives one warning: further additions
+ * would only be refused. */
 static bool is_full(const ah_run *run, const ah_changes *out)
 {
     const ah_run_config *cfg = ah_run_cfg(run);
@@ -76,7 +77,7 @@ static bool is_full(const ah_run *run, const ah_changes *out)
     return cfg->registry->live + out->n > (size_t)cfg->rules->max_tools;
 }
 
-/* One entity of the result; its instance is taken where it gets or has tools. */
+/* Handles one entity of the result. Takes its instance if it gets or has tools. */
 static ah_status take(ah_discovery *d, const ah_call *call, ah_entity *e, ah_changes *out,
                       ah_err *err)
 {
@@ -105,7 +106,7 @@ static ah_status take(ah_discovery *d, const ah_call *call, ah_entity *e, ah_cha
     return st;
 }
 
-/* The first that is no entity, in its own words, and how many more there are. */
+/* Warns with the error of the first value that is no entity, and the number of others. */
 static void warn_invalid(ah_discovery *d, const ah_err *first, size_t n)
 {
     ah_buf b;

@@ -1,10 +1,10 @@
-/* Discovery and the transcript: what an entry says of an entity whose tools were added, and a
- * conversation that was loaded or forked knowing it again by that, without its instance. */
+/* Discovery and the transcript: writes the `by` of an entry that added an entity's tools, and
+ * restores entities from it, without instances, in a conversation that was loaded or forked. */
 #include "run/found.h"
 
 enum { MAX_WORDS = 8 << 10 };
 
-/* {"strategy":..,"class":..,"id":..,"stem":..,"tool":..,"depth":..}: what replaying needs. */
+/* {"strategy":..,"class":..,"id":..,"stem":..,"tool":..,"depth":..} */
 ah_status ah_entity_slot_provenance(const ah_entity_slot *f, ah_text **out, ah_err *err)
 {
     ah_status st;
@@ -88,7 +88,7 @@ static bool is_ours(ah_slice by)
     return by.p && ah_json_string_is(ah_json_member(by, "strategy"), "discover");
 }
 
-/* Drops what another conversation bound and this one does not know: of a turn that is not over. */
+/* Removes tools that are bound by another conversation: those of a turn that was not over. */
 static void drop_foreign(const ah_discovery *d, ah_registry *r)
 {
     const ah_tool *t;
@@ -98,7 +98,7 @@ static void drop_foreign(const ah_discovery *d, ah_registry *r)
             ah_registry_remove(r, ah_text_slice(t->name));
 }
 
-/* The words that a call of those of the entry's tools gets which found no method. */
+/* Sets the error text for this entry's tools whose method no longer exists. */
 static void give_words(const ah_entity_slot *f, const ah_registry *r, ah_slice entry)
 {
     ah_json_reader reader = ah_json_read(ah_json_member(entry, "tools"));
@@ -113,7 +113,7 @@ static void give_words(const ah_entity_slot *f, const ah_registry *r, ah_slice e
     }
 }
 
-/* The class that the script has, or one that stands in for it. A new reference. */
+/* Sets *out to the script's class, or to a stand-in with its name. A new reference. */
 static ah_status class_of(const ah_discovery *d, const told *t,
                           ah_entity_class *(*find)(void *ud, ah_slice name), void *ud,
                           ah_entity_class **out, ah_err *err)
@@ -125,10 +125,10 @@ static ah_status class_of(const ah_discovery *d, const told *t,
     if (there)
         return AH_OK;
     st = ah_entity_class_new(d->mem, ah_buf_slice(&t->cls), ah_slice_of("stale"), NULL, out, err);
-    return st == AH_PROMPT_VALIDATION ? AH_OK : st; /* what was saved is no name */
+    return st == AH_PROMPT_VALIDATION ? AH_OK : st; /* the saved name is no valid name */
 }
 
-/* One entry of what was discovered. */
+/* Restores the entity of one entry. */
 static ah_status replay_entry(ah_discovery *d, const told *t, ah_entity_class *of, ah_slice entry,
                               ah_registry *r, ah_err *err)
 {
@@ -170,7 +170,7 @@ ah_status ah_discovery_redeclare(const ah_discovery *d, const ah_registry *r, ah
     ah_status st = AH_OK;
 
     for (size_t i = 0; i < d->n && st == AH_OK; i++)
-        if (d->found[i]->of->vt) /* else its class is known by its name alone */
+        if (d->found[i]->of->vt) /* else only the name of its class is known */
             st = redeclare(d->found[i], r, out, err);
     return st;
 }

@@ -1,5 +1,5 @@
-/* The specifications alone say what differs, so that the tools of a conversation that was
- * loaded need nothing else. Where a definition meets a stale one is run/inject.c's. */
+/* Compares specifications only, so that the tools of a loaded conversation need nothing else.
+ * run/inject.c calls this when a definition meets a stale one. */
 #include "run/drift.h"
 
 #include "model/tool_spec.h"
@@ -7,7 +7,7 @@
 
 enum { MAX_LIST = 1 << 10 };
 
-/* The full one of a tool that is declared in brief. */
+/* The full specification, also for a tool that is declared in brief. */
 static ah_slice definition(const ah_tool *t)
 {
     ah_slice spec = ah_text_slice(t->spec), full = ah_json_member(spec, "full");
@@ -15,7 +15,7 @@ static ah_slice definition(const ah_tool *t)
     return full.p ? full : spec;
 }
 
-/* A brief declaration had words of its own. */
+/* True if the brief descriptions differ. */
 static bool brief_differs(const ah_tool *stale, const ah_tool *now)
 {
     ah_slice spec = ah_text_slice(stale->spec);
@@ -78,10 +78,10 @@ void ah_drift_put_answer(const ah_tool *stale, ah_buf *out)
                "Tool '%s' was not run: its definition has changed since it was declared here (",
                stale->name->data);
     ah_spec_put_differences(stale->drift, out);
-    ah_buf_str(out, "), so it may not do what you were told of it. Nothing was run.");
+    ah_buf_str(out, "), so it may not do what its description here says. Nothing was run.");
 }
 
-/* -- warnings that wait for a run -------------------------------------------------------- */
+/* -- warnings kept for a run ------------------------------------------------------------- */
 
 static void clear_item(struct ah_drift_warnings_item *it)
 {
@@ -126,7 +126,7 @@ void ah_drift_warnings_clear(ah_drift_warnings *u)
     *u = (ah_drift_warnings){.mem = u->mem};
 }
 
-/* The list is taken first: an observer may do what adds to it. */
+/* Takes the list first: an observer may add to it. */
 void ah_drift_warnings_tell(ah_drift_warnings *u, ah_run *run)
 {
     ah_drift_warnings mine = *u;

@@ -1,5 +1,5 @@
-/* Each override is one set of changes, so that the next one is seen as things are then. What
- * follows from one is in disclose.c, making it in inject.c. */
+/* Makes each override as its own set of changes, so that the next one sees the result. disclose.c
+ * decides what follows from an override; inject.c makes it. */
 #include "run/expand.h"
 
 #include "run/disclose.h"
@@ -14,7 +14,7 @@ static void tell_bound(ah_run *run, ah_call *call)
 
     ah_buf_init(&b, ah_run_cfg(run)->mem, MAX_WHY);
     ah_buf_put(&b, ah_text_slice(call->leave_why));
-    ah_buf_fmt(&b, "; this run has had its most restarts (max_restarts = %d)",
+    ah_buf_fmt(&b, "; this run has reached its limit of restarts (max_restarts = %d)",
                ah_run_cfg(run)->rules->max_restarts);
     if (ah_buf_cut_short(&b))
         ah_text_set(&call->leave_why, ah_text_new(ah_run_cfg(run)->mem, ah_buf_slice(&b)));
@@ -73,7 +73,7 @@ static ah_status show_all(ah_run *run, ah_call *call, ah_buf *words, ah_buf *hin
     return st;
 }
 
-/* A new wire session is told of the tools by a new system text. */
+/* Adds a new system text, which names the tools in the new wire session. */
 static ah_status retell(ah_run *run, ah_err *err)
 {
     const ah_run_config *cfg = ah_run_cfg(run);

@@ -1,6 +1,5 @@
-/* The entities that one conversation has found: each with its key, its stem and its instance, and
- * the tools that are bound to it. How a call of such a tool begins is its world's, through the
- * class (model/entity.h); when there is something to find, discover.c says. */
+/* The entities that one conversation has found, each with its key, stem and instance, and the tools
+ * bound to it. A call of such a tool is started through the class (model/entity.h). */
 #include "run/found.h"
 
 enum { MAX_WORDS = 8 << 10 };
@@ -11,7 +10,7 @@ typedef struct bound {
     size_t method;
 } bound;
 
-/* -- what was found ------------------------------------------------------------------ */
+/* -- entities ------------------------------------------------------------------------ */
 
 void ah_entity_slot_hold(ah_entity_slot *f, ah_value instance)
 {
@@ -22,7 +21,7 @@ void ah_entity_slot_hold(ah_entity_slot *f, ah_value instance)
     if (f->in && before.vt && !instance.vt)
         f->in->at_hand--;
     f->instance = instance;
-    ah_value_release(&before); /* last: it may run what looks at f */
+    ah_value_release(&before); /* last: it may run code that looks at f */
 }
 
 void ah_entity_slot_bind(ah_entity_slot *f, ah_value instance)
@@ -87,13 +86,13 @@ void ah_discovery_release(ah_discovery *d)
         ah_entity_slot_hold(d->found[i], (ah_value){0});
 }
 
-/* Of a class that is known by its name only, from a conversation of earlier. */
+/* True if only the name of the class is known, from an earlier conversation. */
 static bool is_stand_in(const ah_entity_class *of)
 {
     return of->vt == NULL;
 }
 
-/* Classes are told apart by where they are, since two may have one name. */
+/* The key uses the address of the class, since two classes may have the same name. */
 static ah_status make_key(const ah_mem *mem, const ah_entity_class *of, ah_slice id, ah_text **out,
                           ah_err *err)
 {
@@ -134,7 +133,7 @@ ah_status ah_entity_slot_look_up(const ah_discovery *d, const ah_entity_class *o
     return st;
 }
 
-/* The index may keep the old key: it leads to the same place. */
+/* The index may keep the old key: it leads to the same slot. */
 ah_status ah_entity_slot_adopt(ah_discovery *d, ah_entity_class *of, ah_slice id,
                                ah_entity_slot **found, ah_err *err)
 {
@@ -161,7 +160,8 @@ ah_status ah_entity_slot_adopt(ah_discovery *d, ah_entity_class *of, ah_slice id
     return AH_OK;
 }
 
-/* The first stem for the id that no other entity has. Who has the plain one counts. */
+/* Chooses the first stem for the id that no other entity has. The entity with the plain stem counts
+ * the others. */
 static ah_status choose_stem(ah_discovery *d, ah_entity_slot *f, ah_err *err)
 {
     ah_entity_slot *first, *there;
@@ -197,7 +197,7 @@ static ah_status write_parting(ah_entity_slot *f, ah_err *err)
     return st;
 }
 
-/* Takes its place in the discovery, which must not have it. stem .p NULL: chosen here. */
+/* Adds the slot to the discovery, which must not have it. stem .p NULL: chooses one. */
 static ah_status fill_found(ah_discovery *d, ah_entity_slot *f, ah_slice stem, ah_err *err)
 {
     ah_entity_slot **grown;
@@ -244,7 +244,7 @@ ah_status ah_entity_slot_add(ah_discovery *d, ah_entity_class *of, ah_slice id, 
     return st;
 }
 
-/* -- its tools ---------------------------------------------------------------------------- */
+/* -- tools of an entity ------------------------------------------------------------------- */
 
 static void release_bound(void *p)
 {
@@ -322,7 +322,7 @@ static ah_status derive(ah_entity_slot *f, bound *b, ah_slice name, ah_tool **ou
     ah_status st;
     ah_buf aside;
 
-    ah_buf_init(&aside, f->mem, MAX_WORDS); /* names say the id without its signs */
+    ah_buf_init(&aside, f->mem, MAX_WORDS); /* tool names contain the id without its signs */
     ah_buf_fmt(&aside, " (%s %s)", f->of->name->data, f->id->data);
     as.aside = ah_buf_slice(&aside);
     st = ah_buf_ok(&aside) ? ah_tool_derive(f->of->method[b->method], &as, out, err)

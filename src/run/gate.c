@@ -1,12 +1,10 @@
-/* Policies are asked in the order of their list; first those of the run that makes the call, then
- * those of the runs around it, then the host's. All of them must let it pass: one that denies
- * decides, one that asks leaves it to those behind it to deny. Arguments that one rewrites are
- * checked like the model's, and all are asked again about them, as those before it have seen
- * others.
+/* Policies are asked in the order of their list: first those of the run that makes the call, then
+ * those of the runs around it, then the host's. A call passes if no policy denies it; if one asks,
+ * the later ones can still deny. Rewritten arguments are checked like the model's, and all policies
+ * are asked again, as the earlier ones have seen other arguments.
  *
- * The rule: what is to keep something back fails closed. A policy that raises, or returns what is
- * no verdict, denies the call or blocks the result; the script is warned with its place, and the
- * model is told no more than that. */
+ * Policies fail closed: one that raises, or returns no verdict, denies the call or blocks the
+ * result. The script gets a warning with the policy's place; the model gets no details. */
 #include "run/gate.h"
 
 #include "run/hooks.h"
@@ -53,7 +51,7 @@ void ah_gate_texts_clear(ah_gate_texts *h)
     *h = (ah_gate_texts){0};
 }
 
-/* -- whose policies ----------------------------------------------------------------------- */
+/* -- levels of policies ------------------------------------------------------------------- */
 
 typedef struct levels {
     ah_run *next;
@@ -61,7 +59,7 @@ typedef struct levels {
     const ah_hooks *hooks, *host;
 } levels;
 
-/* A call that is in no run has none. */
+/* A call that is in no run has no levels. */
 static levels levels_of(const ah_call *c)
 {
     return (levels){.next = c->run, .host = c->run ? ah_run_cfg(c->run)->host_hooks : NULL};
@@ -84,9 +82,9 @@ static bool next_level(levels *l)
     return l->hooks != NULL;
 }
 
-/* Returns who is asked for the approval that a policy of `from` wants: where scripts decide, its
- * own run, else the next one around it, else the first one within it; else its own run asks
- * others. */
+/* The hooks that handle an approval wanted by a policy of `from`. If any hooks decide by a script:
+ * those of `from`, else the next ones around it, else the first ones inside it. Otherwise `from`
+ * itself. */
 static const ah_hooks *who_approves(const ah_call *c, const ah_hooks *from)
 {
     const ah_hooks *within = NULL;
@@ -103,7 +101,7 @@ static const ah_hooks *who_approves(const ah_call *c, const ah_hooks *from)
     return within ? within : from;
 }
 
-/* -- telling ---------------------------------------------------------------------------------- */
+/* -- reporting verdicts ----------------------------------------------------------------------- */
 
 static void warn_of(const ah_call *c, const ah_ruling *r)
 {
@@ -118,7 +116,7 @@ static void warn_of(const ah_call *c, const ah_ruling *r)
     ah_run_warn(c->run, ah_slice_of(words));
 }
 
-/* The ruling as one that counts: a shadow's allows. */
+/* Reports the verdict and returns the one to obey: a shadow policy allows. */
 static ah_verdict obey(const ah_call *c, const ah_ruling *r)
 {
     if (r->verdict <= AH_VERDICT_ALLOW)
@@ -142,7 +140,7 @@ typedef enum passage { PASSES, ASKED, ANSWERED, AGAIN } passage;
 typedef struct judging {
     ah_call *call;
     ah_buf why;
-    const ah_hooks *asked; /* whose policy asks first */
+    const ah_hooks *asked; /* hooks of the first policy that asks */
 } judging;
 
 static passage refuse_for(ah_call *c, const ah_buf *why)
@@ -189,7 +187,7 @@ static passage rewrite(ah_call *c, const ah_ruling *r)
     return then;
 }
 
-/* Applies one ruling to the call. */
+/* Applies one verdict to the call. */
 static passage take_ruling(judging *j, const levels *l, const ah_ruling *r)
 {
     switch (obey(j->call, r)) {
@@ -207,7 +205,7 @@ static passage take_ruling(judging *j, const levels *l, const ah_ruling *r)
     }
 }
 
-/* False: there is no such policy. */
+/* Returns false if there is no policy i. */
 static bool ask_policy(judging *j, const levels *l, size_t i, passage *then)
 {
     ah_ruling r;
@@ -273,7 +271,7 @@ bool ah_gate_before(ah_call *c)
     return then == PASSES;
 }
 
-/* -- of the result ----------------------------------------------------------------------------- */
+/* -- after the handler ------------------------------------------------------------------------- */
 
 /* Replaces a held text by the given one. */
 static void hold(ah_text **held, ah_text **given, ah_slice *shown)
@@ -283,7 +281,7 @@ static void hold(ah_text **held, ah_text **given, ah_slice *shown)
     *shown = ah_text_slice(*held);
 }
 
-/* Drops the message and the rendering, which may repeat what was taken out of the value. */
+/* Drops the message and the rendered text too, which may repeat what was removed from the value. */
 static void change(ah_call *c, ah_outcome *o, ah_ruling *r, ah_gate_texts *held)
 {
     bool replaced = r->verdict == AH_VERDICT_REPLACE;
@@ -315,7 +313,7 @@ static void block(ah_call *c, const ah_ruling *r)
                    AH_FMT(words));
 }
 
-/* Returns false if the result is blocked. */
+/* Applies one verdict to the result. False: the result is blocked. */
 static bool obey_after(ah_call *c, ah_outcome *o, ah_buf *words, ah_gate_texts *held, ah_ruling *r)
 {
     switch (obey(c, r)) {

@@ -1,18 +1,20 @@
-/* The gate: every call passes the policies of its run and of the runs around it, and those of the
- * host, whoever makes it. What fails here keeps the call, or its result, back. The state machine
- * asks it before a handler, dispatch after one; who the policies are is said in hooks.h. */
+/* The gate: every call passes the policies of its run, of the runs around it, and of the host, in
+ * that order, whether a model or code makes it. An error in a policy withholds the call or its
+ * result. ah_gate_before is called before a handler, ah_gate_after with its outcome. hooks.h
+ * describes the policies. Callers: its floor. */
 #ifndef AH_RUN_GATE_H
 #define AH_RUN_GATE_H
 
 #include "run/call.h"
 
-/* The arguments are checked. True: the handler may start; false: the call is answered, or waits for
- * an approval, which the caller begins (AH_CALL_ASKING). */
+/* Asks the policies about a call with checked arguments. True: the handler may start. False: the
+ * call is answered, or waits for an approval, which the caller begins (AH_CALL_ASKING). */
 bool ah_gate_before(ah_call *c);
 
-/* A result, before anybody else sees it. The outcome becomes what the policies let through; what it
- * borrows from then on is held by *held, which the caller clears. `words` is what the model would
- * read, and is made anew. False: the result is blocked, and the call is answered so. */
+/* Shows a result to the policies before it reaches anything else. Changes the outcome to what they
+ * let through; *held owns the texts that the outcome then borrows, and the caller clears it.
+ * `words` is the text for the model, and is written anew. Returns false if the result is blocked;
+ * the call is then answered with that. */
 typedef struct ah_gate_texts {
     ah_text *value, *message, *images, *type;
 } ah_gate_texts;

@@ -1,5 +1,5 @@
-/* Changes are made in the registry first, and undone there where the transcript cannot be written.
- * Which changes there are to make, strategies and handlers say. */
+/* Changes are made in the registry first, and undone there if the transcript cannot be written.
+ * Strategies and handlers decide which changes to make. */
 #include "run/inject.h"
 
 #include "run/expand.h"
@@ -9,9 +9,10 @@
 
 enum { MAX_ENTRY = 256 << 20, MAX_NAMES = 16 << 20, MAX_ANSWER = 64 << 10 };
 
-/* -- the registry's half, which can be undone ------------------------------------- */
+/* -- changes of the registry, which can be undone --------------------------------- */
 
-/* Warnings are told at the end: observers may make changes of their own. */
+/* Stores the warning. Warnings are emitted at the end, since observers may make changes of their
+ * own. */
 static void warn_once(ah_change *c, bool *warned, const char *message)
 {
     if (!*warned)
@@ -59,7 +60,7 @@ static bool has_room(ah_injection *in, ah_change *c)
     return true;
 }
 
-/* True if it is that tool: as given, with more words in its description, or declared in brief. */
+/* True if `there` is the given tool itself, with a longer description, or declared in brief. */
 static bool is_tool(const ah_tool *there, const ah_tool *given)
 {
     const ah_tool *whole = there && there->full ? there->full : there;
@@ -67,7 +68,7 @@ static bool is_tool(const ah_tool *there, const ah_tool *given)
     return there && (there == given || whole == given || whole->of == given);
 }
 
-/* The tool as this conversation declares it. */
+/* Replaces the tool by its brief form if this conversation declares tools in brief. */
 static ah_status declare(const ah_injection *in, ah_change *c, ah_err *err)
 {
     ah_tool *brief = NULL;
@@ -81,15 +82,15 @@ static ah_status declare(const ah_injection *in, ah_change *c, ah_err *err)
     return AH_OK;
 }
 
-/* Keeps what is under a name, to be put back. Picks are undone for it: it is about to go. */
+/* Keeps the tool of a name so that it can be put back. Undoes its pick, since it is about to go. */
 static void keep_before(ah_injection *in, ah_change *c, ah_slice name)
 {
     c->was_picked = ah_registry_unpick(in->registry, name);
     c->before = ah_tool_ref(ah_registry_find(in->registry, name));
 }
 
-/* The place of a stale tool is free for the one that it was, and for another one unless its drift
- * is refused. What the script replaces in so many words is no drift, nor is another version of
+/* The place of a stale tool is free for the same tool, and for another one unless its drift is
+ * refused. An explicit replacement by the script is no drift, nor is another version of
  * agenthost. */
 static bool may_take_stale(const ah_injection *in, ah_change *c, ah_tool *stale)
 {
@@ -102,7 +103,7 @@ static bool may_take_stale(const ah_injection *in, ah_change *c, ah_tool *stale)
     return false;
 }
 
-/* A tool under a name that may be taken. */
+/* Puts the tool under its name if the rules allow it. */
 static ah_status put_tool(ah_injection *in, ah_change *c, ah_err *err)
 {
     ah_slice name = ah_text_slice(c->tool->name);
@@ -131,7 +132,7 @@ static ah_status put_tool(ah_injection *in, ah_change *c, ah_err *err)
     return c->made ? AH_OK : err->status;
 }
 
-/* Agenthost's own tools go when the prompt no longer has them, not because a script says so. */
+/* agenthost's own tools are removed when the prompt no longer has them, never by a script. */
 static void remove_tool(ah_injection *in, ah_change *c)
 {
     ah_slice name = ah_text_slice(c->text);
@@ -178,7 +179,7 @@ static ah_status make(ah_injection *in, ah_change *c, ah_err *err)
     return AH_OK;
 }
 
-/* Puts back what was there: its slot is still there, so nothing can fail. */
+/* Puts back the earlier tools. Their slots still exist, so nothing can fail. */
 static void undo(ah_injection *in, ah_changes *c)
 {
     for (size_t i = c->n; i > 0; i--) {
@@ -198,7 +199,7 @@ static void undo(ah_injection *in, ah_changes *c)
     }
 }
 
-/* -- the transcript's half ------------------------------------------------------------ */
+/* -- changes of the transcript -------------------------------------------------------- */
 
 static void put_name(ah_buf *b, ah_slice name)
 {
@@ -220,7 +221,7 @@ static bool goes_with(const ah_change *a, const ah_change *b)
     return b->made && (tools || (a->kind == AH_CHANGE_REMOVE && b->kind == AH_CHANGE_REMOVE));
 }
 
-/* One entry for the changes [i, end) that go with the first; returns end. */
+/* Writes one entry for the changes [i, end) that belong together; returns end. */
 static size_t put_group(ah_injection *in, const ah_changes *c, size_t i, ah_buf *b)
 {
     const ah_change *first = &c->item[i];
@@ -236,7 +237,7 @@ static size_t put_group(ah_injection *in, const ah_changes *c, size_t i, ah_buf 
         else
             ah_json_put_string(b, ah_text_slice(c->item[i].text));
         if (first->kind == AH_CHANGE_PICK || first->kind == AH_CHANGE_UNPICK)
-            continue; /* nothing came or went */
+            continue; /* nothing was added or removed */
         put_name(adds ? &in->added : &in->removed,
                  ah_text_slice(adds ? c->item[i].tool->name : c->item[i].text));
         *(adds ? &in->n_added : &in->n_removed) += 1;
@@ -274,7 +275,7 @@ static ah_status file_text(ah_injection *in, const ah_change *c, ah_err *err)
                 err);
 }
 
-/* True if what it changes is in the session. */
+/* True if the change is made in the session. */
 static bool is_shown(const ah_change *c)
 {
     return c->kind == AH_CHANGE_SHOW || c->kind == AH_CHANGE_HIDE;
@@ -300,7 +301,7 @@ static ah_status file_all(ah_injection *in, const ah_changes *c, ah_err *err)
     return st;
 }
 
-/* The session's half: all overrides, or none. */
+/* Makes the session's changes: all overrides, or none. */
 static ah_status show_all(ah_injection *in, const ah_changes *c, ah_err *err)
 {
     ah_status st = AH_OK;
@@ -385,7 +386,7 @@ static bool restarts(const ah_run *run)
     return ah_run_cfg(run)->adapter->tool_change_mode == AH_TOOLS_RESTART;
 }
 
-/* "a","b" as a JSON list, in the event's scratch. */
+/* Makes "a","b" a JSON list, in the event's scratch buffer. */
 static ah_slice list_of(ah_buf *scratch, const ah_buf *names)
 {
     ah_buf_reset(scratch, 0);
@@ -395,7 +396,7 @@ static ah_slice list_of(ah_buf *scratch, const ah_buf *names)
     return ah_buf_ok(scratch) ? ah_buf_slice(scratch) : ah_slice_of("[]");
 }
 
-/* The origin of the first of the changes, by the name of its kind; .p NULL: none of that. */
+/* Member `kind` of the origin of the first change; .p NULL: none. */
 static ah_slice origin_of(const ah_changes *c, const char *kind)
 {
     ah_slice name = ah_json_member(ah_text_slice(c->n ? c->item[0].by : NULL), kind);
@@ -403,7 +404,7 @@ static ah_slice origin_of(const ah_changes *c, const char *kind)
     return name.p ? ah_json_inside(name) : name;
 }
 
-/* A section was opened by it (seed 000, Observability). */
+/* Reports tools of an opened section (seed 000, Observability). */
 static void tell_section(ah_run *run, const ah_injection *in, ah_slice key, ah_slice list)
 {
     if (!restarts(run))
@@ -417,7 +418,7 @@ static void tell_section(ah_run *run, const ah_injection *in, ah_slice key, ah_s
          AH_F_NUM("timestamp", (double)in->time / 1000));
 }
 
-/* The names as people read them; they hold no quotes and no commas. */
+/* Appends the names without quotes. Names contain no quotes and no commas. */
 static void put_plain(ah_buf *b, const ah_buf *names)
 {
     for (size_t i = 0; i < names->len; i++) {
@@ -428,7 +429,7 @@ static void put_plain(ah_buf *b, const ah_buf *names)
     }
 }
 
-/* The record is that of seed 001. */
+/* Reports injected tools in the form of seed 001. */
 static void tell_injected(ah_run *run, const ah_injection *in, ah_slice strategy, ah_slice after,
                           ah_slice list)
 {
@@ -443,7 +444,7 @@ static void tell_injected(ah_run *run, const ah_injection *in, ah_slice strategy
          AH_F_STR("strategy", strategy), AH_F_NUM("timestamp", (double)in->time / 1000));
 }
 
-/* A strategy may have its changes made by others, as a search does by its tool. */
+/* Uses the strategy in the origin if there is one, as a search is made by its tool. */
 static void tell(ah_run *run, const ah_injection *in, const ah_changes *c, const char *who,
                  ah_slice after)
 {
@@ -468,7 +469,7 @@ static void tell(ah_run *run, const ah_injection *in, const ah_changes *c, const
     ah_buf_clear(&names);
 }
 
-/* The line after the result that tells the model what it can use now. */
+/* Appends the names for the line that lists new tools behind the result. */
 static void put_hint(ah_run *run, ah_buf *hint, const ah_injection *in)
 {
     if (!ah_run_cfg(run)->rules->hint || !in->n_added)
@@ -478,7 +479,7 @@ static void put_hint(ah_run *run, ah_buf *hint, const ah_injection *in)
     put_plain(hint, &in->added);
 }
 
-/* The sections for whose sake the turn restarts, for the error when there are too many. */
+/* Notes the sections that cause a restart, for the error when there are too many restarts. */
 static void note_restart(ah_run *run, const ah_changes *c, size_t n_added)
 {
     ah_restarts *r = ah_run_cfg(run)->restarts;
@@ -548,7 +549,7 @@ ah_status ah_inject_for(ah_run *run, ah_changes *c, const char *who, ah_slice af
     return apply(run, c, who, after, hint, err);
 }
 
-/* Behind the last turn. */
+/* Makes changes after the last turn. */
 static ah_status apply_between(ah_run *run, ah_changes *c, ah_err *err)
 {
     ah_injection in = injection(run, false);
@@ -559,7 +560,7 @@ static ah_status apply_between(ah_run *run, ah_changes *c, ah_err *err)
     return st;
 }
 
-/* One strategy's turn with one call. Only a conflict the script wants told ends the run. */
+/* Shows one call to one strategy. Only a conflict under AH_CONFLICT_ERROR ends the run. */
 static ah_status consult(ah_run *run, const ah_strategy *s, ah_call *call, ah_buf *hint,
                          ah_err *err)
 {
@@ -583,7 +584,7 @@ static ah_status consult(ah_run *run, const ah_strategy *s, ah_call *call, ah_bu
     return fatal ? st : AH_OK;
 }
 
-/* -- what strategies keep ------------------------------------------------------------------- */
+/* -- state of strategies -------------------------------------------------------------------- */
 
 static bool is_of(const ah_entry *e, const char *strategy)
 {
@@ -605,7 +606,7 @@ ah_slice ah_strategy_state(ah_strategy_cursor *k, const ah_transcript *t, const 
 
 /* -- around one call ------------------------------------------------------------------------- */
 
-/* False: the strategy has answered the call. One that fails lets nothing pass. */
+/* False: the strategy has answered the call. A strategy that fails answers with an error. */
 static bool lets_pass(ah_run *run, const ah_strategy *s, ah_call *call, ah_buf *answer,
                       ah_changes *out)
 {
@@ -625,7 +626,8 @@ static bool lets_pass(ah_run *run, const ah_strategy *s, ah_call *call, ah_buf *
     return false;
 }
 
-/* Makes what is to be there for the call; false: its tool is not there all the same. */
+/* Makes the changes that the call needs. False: its tool is still missing, and the call is
+ * answered. */
 static bool bring(ah_run *run, ah_call *call, ah_changes *c)
 {
     ah_slice name = ah_text_slice(call->slot->name);
@@ -637,11 +639,10 @@ static bool bring(ah_run *run, ah_call *call, ah_changes *c)
         ah_run_warn(run, ah_slice_of(err.message));
     if (ah_registry_find(ah_run_cfg(run)->registry, name))
         return true;
-    ah_call_refuse(
-        call,
-        "Tool '%.*s' was not run: it could not be added to this conversation, which may have "
-        "as many tools as it has.",
-        AH_FMT(name));
+    ah_call_refuse(call,
+                   "Tool '%.*s' was not run: it could not be added to this conversation, which has "
+                   "reached its limit of tools.",
+                   AH_FMT(name));
     return false;
 }
 
@@ -667,7 +668,7 @@ static ah_status expand(ah_run *run, ah_call *call, ah_buf *hint, ah_err *err)
 {
     if (!ah_expands(run, call))
         return AH_OK;
-    call->leave = AH_OK; /* the run ends only where this fails, and by that */
+    call->leave = AH_OK; /* from here on, the run ends only if opening the sections fails */
     return ah_expand(run, call, hint, err);
 }
 
@@ -711,7 +712,7 @@ ah_status ah_inject_after(ah_run *run, ah_call *call, bool fails, ah_err *err)
 
 typedef ah_status slot(void *ud, ah_run *run, ah_changes *out, ah_err *err);
 
-/* Makes what one strategy says there; a failure is a warning. */
+/* Makes the changes that one strategy lists in this slot. A failure is a warning. */
 static void consult_about(ah_run *run, const ah_strategy *s, slot *says, bool at_work)
 {
     static const ah_slice by_provider = AH_LIT("the provider's search");

@@ -1,4 +1,4 @@
-/* Calls are kept as numbers, a hash of name and canonical arguments, in a ring; what each was is
+/* Each call is kept as a hash of its name and canonical arguments, in a ring; the call itself is
  * not kept. */
 #include "run/loop_detector.h"
 
@@ -17,7 +17,7 @@ int ah_loop_detector_least_pattern_window(int stop)
     return AH_LOOP_PATTERN * (stop - 1) + 1;
 }
 
-/* -- one call as a number ------------------------------------------------------- */
+/* -- the hash of a call --------------------------------------------------------- */
 
 static uint64_t hash(ah_slice name, ah_slice arguments, bool json)
 {
@@ -48,7 +48,7 @@ static void remember(ah_loop_detector *g, uint64_t h)
     g->seen[g->n++] = h;
 }
 
-/* Counts how often the last call has come, within the window before it. */
+/* Counts how often the last call occurs in its window. */
 static int count_same(const ah_loop_detector *g)
 {
     size_t last = g->n - 1, window = (size_t)g->rules.window;
@@ -60,12 +60,12 @@ static int count_same(const ah_loop_detector *g)
     return times;
 }
 
-/* Counts how often the last `length` calls have come in turn, the one that has only begun
- * included. */
+/* Counts how often the last `length` calls occur in turn, including a repetition that is not
+ * complete. */
 static int count_pattern(const ah_loop_detector *g, size_t length)
 {
     size_t window = (size_t)g->rules.pattern_window, most = g->n < window ? g->n : window;
-    size_t run = length; /* calls at the end that go on with the pattern */
+    size_t run = length; /* number of calls at the end that follow the pattern */
 
     if (most <= length)
         return 1;
@@ -95,7 +95,7 @@ ah_repeat ah_loop_detector_note(ah_loop_detector *g, ah_slice name, ah_slice arg
     return r;
 }
 
-/* -- words ---------------------------------------------------------------------------- */
+/* -- messages ------------------------------------------------------------------------- */
 
 static const char *suffix(int n)
 {

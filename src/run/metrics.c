@@ -1,4 +1,4 @@
-/* The names of the counters, in the order of the enum. Who counts is where it happens. */
+/* The names of the counters, in the order of the enum. */
 #include "run/metrics.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Counters of a host, which owns them; the parts of its runs add to them, and ah.metrics() reads
- * them. They only grow. */
+/* Counters of one host, which owns them. Its runs add to them, ah.metrics() reads them, and they
+ * never decrease. Callers: its module, host. */
 #ifndef AH_RUN_METRICS_H
 #define AH_RUN_METRICS_H
 
@@ -26,6 +26,6 @@ typedef struct ah_metrics {
 } ah_metrics;
 
 const char *ah_metric_name(ah_metric m);                       /* "agenthost.tools.injected" */
-void ah_metric_add(ah_metrics *m, ah_metric which, int64_t n); /* m NULL: nothing is counted */
+void ah_metric_add(ah_metrics *m, ah_metric which, int64_t n); /* m NULL: does nothing */
 
 #endif

@@ -1,4 +1,4 @@
-/* The queue of what is raised, threaded through its places. */
+/* A doubly linked queue of raised slots. */
 #include "run/need.h"
 
 #include <stddef.h>

@@ -1,7 +1,7 @@
-/* The needs that a run has of whoever serves it. A call, and the run itself, has a place of its own
- * for each kind of need that it can raise: so raising one takes no memory, none is lost, and there
- * is no number of them to be reckoned beforehand. The state machine raises them; the host's driver,
- * or a test, takes them by ah_run_next. */
+/* A need is what a run asks of its driver. Each call, and the run itself, owns one slot for each
+ * kind of need. So raising a need allocates no memory and cannot fail, and none is lost. The state
+ * machine raises needs; the host's driver, or a test, takes them by ah_run_next. The queue borrows
+ * its slots. Callers: its floor. */
 #ifndef AH_RUN_NEED_H
 #define AH_RUN_NEED_H
 
@@ -11,45 +11,46 @@
 struct ah_call;
 
 typedef enum ah_need_kind {
-    AH_NEED_WAIT,          /* nothing until something comes */
-    AH_NEED_DONE,          /* ended: see ah_run_result_of */
-    AH_NEED_SETUP,         /* make the run ready: ah_run_begin_setup */
-    AH_NEED_STOP_SETUP,    /* ah_run_stop_setup */
-    AH_NEED_EXCHANGE,      /* send ah_wire_body(ah_run_cfg(run)->wire) with the adapter */
-    AH_NEED_STOP_EXCHANGE, /* the exchange of that id is no longer wanted, as with the other stops:
-                              nothing more may come of it */
-    AH_NEED_ASK,           /* ask for approval of `call`: hooks->ask */
-    AH_NEED_TOOL,          /* start `call` */
-    AH_NEED_STOP_CALL,     /* its approval, or its handler */
-    AH_NEED_CHECK,         /* check whether the run is done: hooks->check */
+    AH_NEED_WAIT,       /* nothing to do until an event arrives */
+    AH_NEED_DONE,       /* the run has ended: see ah_run_result_of */
+    AH_NEED_SETUP,      /* make the run ready: ah_run_begin_setup */
+    AH_NEED_STOP_SETUP, /* ah_run_stop_setup */
+    AH_NEED_EXCHANGE,   /* send ah_wire_body(ah_run_cfg(run)->wire) with the adapter */
+    /* The exchange with this id is no longer wanted. As with the other stops, it may cause no more
+     * calls. */
+    AH_NEED_STOP_EXCHANGE,
+    AH_NEED_ASK,       /* ask for approval of `call`: hooks->ask */
+    AH_NEED_TOOL,      /* start `call` */
+    AH_NEED_STOP_CALL, /* stop its approval or its handler */
+    AH_NEED_CHECK,     /* start the checks: hooks->check */
     AH_NEED_STOP_CHECK,
-    AH_NEED_TIMER, /* call ah_run_tick at `at`; replaces the one before */
+    AH_NEED_TIMER, /* call ah_run_tick at `at`; replaces the previous timer */
     AH_NEEDS
 } ah_need_kind;
 
 typedef struct ah_need {
     ah_need_kind kind;
     uint32_t id;
-    struct ah_call *call; /* ASK, TOOL, STOP_CALL; else NULL: it is the run's own */
-    int64_t at;           /* TIMER, loop clock */
+    struct ah_call *call; /* for ASK, TOOL, STOP_CALL; NULL for needs of the run itself */
+    int64_t at;           /* for TIMER: loop clock, ms */
 } ah_need;
 
-/* The place of one kind. Zero is one where nothing is raised. */
+/* The slot of one kind of need. All zero: not raised. */
 typedef struct ah_need_slot {
     ah_need need;
     bool raised;
-    struct ah_need_slot *next, *prev; /* among what is raised, in that order */
+    struct ah_need_slot *next, *prev; /* neighbours in the queue of raised needs */
 } ah_need_slot;
 
 typedef struct ah_need_queue {
     ah_need_slot *first, *last;
 } ah_need_queue;
 
-/* A need that is raised again before it was taken keeps its turn. */
+/* A need that is raised again before it was taken keeps its place in the queue. */
 void ah_need_raise(ah_need_queue *all, ah_need_slot *w, ah_need need);
-/* False: it was not raised, or was taken already. */
+/* Returns false if it was not raised, or was already taken. */
 bool ah_need_drop(ah_need_queue *all, ah_need_slot *w);
-bool ah_need_take(ah_need_queue *all,
-                  ah_need *out); /* the one that waits longest; false: none does */
+/* Takes the need that has waited longest; false: none. */
+bool ah_need_take(ah_need_queue *all, ah_need *out);
 
 #endif

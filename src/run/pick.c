@@ -1,5 +1,5 @@
-/* The handler answers while it is being started: picking waits for nothing. What it picks goes
- * the way of all changes of a call: made when the call has succeeded. */
+/* pick_tools answers while its handler is being started: it waits for nothing. Its picks are
+ * changes like those of any call, made when the call has succeeded. */
 #include "run/pick.h"
 
 #include "base/near.h"
@@ -12,15 +12,15 @@ enum { MAX_ANSWER = 64 << 20, MAX_NAMES = 16 << 20, MAX_SHOWN = 100 };
 
 /* -- pick_tools ------------------------------------------------------------------------- */
 
-/* One answer being made. */
+/* The answer that is being built. */
 typedef struct answer {
     ah_call *call;
     const ah_registry *registry;
-    bool in_text; /* the declarations do not change: the specifications are in the answer */
-    bool right;   /* some name was that of a tool */
+    bool in_text; /* the declarations stay the same, so the answer holds the specifications */
+    bool right;   /* at least one name was a tool's */
     ah_buf name;  /* scratch */
     ah_buf selected, already, unknown; /* names, with commas between them */
-    ah_buf specs;                      /* JSON, likewise */
+    ah_buf specs;                      /* JSON objects, with commas between them */
     ah_status st;
     ah_err err;
 } answer;
@@ -45,7 +45,7 @@ static void put_unknown(answer *a, ah_slice name)
         ah_buf_fmt(&a->unknown, " (did you mean '%.*s'?)", AH_FMT(near.best));
 }
 
-/* True if it was picked by a name before this one. */
+/* True if an earlier name in this call picked it. */
 static bool picked_now(const ah_changes *c, ah_slice name)
 {
     for (size_t i = 0; i < c->n; i++)
@@ -101,7 +101,7 @@ static void put_sentence(ah_buf *out, const char *before, const ah_buf *names, c
     ah_buf_fmt(out, "%s %.*s.%s", before, AH_FMT(ah_buf_slice(names)), after);
 }
 
-/* The words of seed 004. */
+/* The texts of seed 004. */
 static void put_message(const answer *a, ah_buf *out)
 {
     put_sentence(out, "Selected", &a->selected, " Full specs available next turn.");
@@ -173,7 +173,7 @@ ah_status ah_pick_tool(const ah_mem *mem, ah_tool **out, ah_err *err)
     return st;
 }
 
-/* -- what is picked ------------------------------------------------------------------------ */
+/* -- picks --------------------------------------------------------------------------------- */
 
 static ah_status after(void *ud, ah_run *run, const ah_call *call, ah_changes *out, ah_err *err)
 {
@@ -204,7 +204,7 @@ ah_strategy ah_pick_strategy(void)
     return (ah_strategy){.name = AH_PICK_TOOLS, .vt = &vt};
 }
 
-/* One tools_added entry: it says of each of its tools whether it is picked. */
+/* Restores picks from one tools_added entry, which applies to all of its tools. */
 static void replay_entry(ah_registry *registry, ah_slice json)
 {
     ah_slice by = ah_json_member(json, "by");

@@ -1,9 +1,8 @@
-/* Brief declarations and `pick_tools` (seed 004): a conversation with `brief` in its rules
- * declares its tools by their brief descriptions, without parameters; the model picks those it
- * wants to know in full. What is picked stands in the transcript (docs/reference/transcript.md):
- * the tools_added entries with `picked` in their `by`. Which tools are declared in brief is not
- * decided here but where they are declared (run/inject.c). The Lua floor gives tool and strategy to
- * conversations that are brief; nobody else calls it. */
+/* Brief declarations and `pick_tools` (seed 004). A conversation with `brief` in its rules declares
+ * its tools by their brief descriptions, without parameters; the model picks those that it wants in
+ * full. The transcript records the picks: tools_added entries with `picked` in their `by`
+ * (docs/reference/transcript.md). run/inject.c decides which tools are declared in brief. Keeps no
+ * state of its own. Callers: lua. */
 #ifndef AH_RUN_PICK_H
 #define AH_RUN_PICK_H
 
@@ -11,13 +10,13 @@
 
 #define AH_PICK_TOOLS "pick_tools"
 
-/* pick_tools { tools }: works in whatever run calls it. */
+/* The tool pick_tools { tools }; works in any run that calls it. */
 ah_status ah_pick_tool(const ah_mem *mem, ah_tool **out, ah_err *err);
-/* The strategy of a conversation with `brief`: a call that succeeds, of a tool that is declared in
- * brief, picks it, and at the end of a run what was picked is declared in brief again, unless the
- * rules keep it. */
+/* The strategy of a conversation with `brief`. A successful call of a tool declared in brief picks
+ * that tool. At the end of a run the picked tools are declared in brief again, unless the rules
+ * keep the picks. */
 ah_strategy ah_pick_strategy(void);
-/* Picks in the registry what the transcript, which names its tools, says is picked. */
+/* Picks in the registry the tools that the transcript, which names them, records as picked. */
 void ah_picks_replay(ah_registry *registry, const ah_transcript *t);
 
 #endif

@@ -1,5 +1,5 @@
-/* The state machine: iterations, answers, time, and the end. One exchange with a model is in
- * run_exchange.c, the calls of a turn in run_turn.c; nothing here waits or sends. */
+/* The state machine: iterations, answers, time, and the end. run_exchange.c has the exchange with a
+ * model, run_turn.c the calls of a turn. Nothing here waits or sends. */
 #include <stdio.h>
 
 #include "run/run_state.h"
@@ -7,7 +7,7 @@
 
 _Static_assert(offsetof(struct ah_run, cfg) == 0, "tell.c finds it there");
 
-/* -- small things --------------------------------------------------------------- */
+/* -- helpers -------------------------------------------------------------------- */
 
 void ah_run_commit(ah_run *run)
 {
@@ -75,7 +75,7 @@ static void finish(ah_run *run)
     emit_done(run);
 }
 
-/* The phase that it was in. */
+/* The phase of an error in the current state. */
 static ah_phase phase_of(const ah_run *run)
 {
     static const ah_phase phase[] = {
@@ -92,7 +92,7 @@ void ah_run_fail(ah_run *run)
 {
     ah_err *err = &run->result.err;
 
-    if (err->phase == AH_PHASE_NONE) /* whoever knows better has said it */
+    if (err->phase == AH_PHASE_NONE) /* a phase that is set already is more exact */
         err->phase = phase_of(run);
     ah_secrets_redact_err(run->cfg.secrets, err);
     run->cfg.wire->trying = false;
@@ -158,7 +158,7 @@ static void empty_fails(ah_run *run)
     ah_run_fail(run);
 }
 
-/* Asked again, it would be fuller still. */
+/* Fails the run without a retry, which would only make the context fuller. */
 static void full_fails(ah_run *run)
 {
     ah_err *err = &run->result.err;
@@ -182,7 +182,7 @@ static void empty_again(ah_run *run)
         ah_run_fail(run);
 }
 
-/* True: the last answer is empty and may not stand; what follows is begun. */
+/* True: the last answer is empty and not accepted; the next step is begun. */
 static bool refuse_empty(ah_run *run)
 {
     bool empty = ah_slice_trim(ah_buf_slice(&run->text)).n == 0;
@@ -202,7 +202,7 @@ static bool refuse_empty(ah_run *run)
     return true;
 }
 
-/* The answer is committed. */
+/* Handles a committed answer. */
 static void take_answer(ah_run *run)
 {
     if (run->cfg.output)
@@ -261,7 +261,8 @@ void ah_run_checked(ah_run *run, ah_slice message)
     if (run->state != RUN_CHECKING)
         return;
     if (message.p && run->check_rounds > AH_MAX_CHECK_ROUNDS)
-        ah_run_warn(run, ah_slice_of("a check is not content after 10 rounds; the answer stands"));
+        ah_run_warn(run,
+                    ah_slice_of("a check still fails after 10 rounds; the answer is accepted"));
     if (!message.p || run->check_rounds > AH_MAX_CHECK_ROUNDS) {
         finish(run);
         return;
@@ -275,7 +276,7 @@ void ah_run_checked(ah_run *run, ah_slice message)
 
 bool ah_run_check_failed(ah_run *run, const ah_err *err)
 {
-    if (run->state != RUN_CHECKING || ah_run_is_over(run)) /* it says itself why it ends */
+    if (run->state != RUN_CHECKING || ah_run_is_over(run)) /* the run then reports its own end */
         return false;
     run->result.err = *err;
     run->result.err.phase = AH_PHASE_RESPONSE;
@@ -284,8 +285,8 @@ bool ah_run_check_failed(ah_run *run, const ah_err *err)
     return true;
 }
 
-/* True if the guards of the answer let it through, before it is in the conversation. Without an
- * answer that is what `output` asks for there is no final one yet. */
+/* True if the guards let the answer into the conversation. With `output`, they are asked only about
+ * an answer that fits it, as any other is not final. */
 static bool pass_guards(ah_run *run)
 {
     const ah_hooks *h = run->cfg.hooks;
@@ -309,7 +310,7 @@ static bool pass_guards(ah_run *run)
     return false;
 }
 
-/* The message becomes the pending turn. */
+/* Makes the message the pending turn. */
 static ah_status begin_turn(ah_run *run)
 {
     ah_origin origin = ah_adapter_origin(run->cfg.adapter);
@@ -353,8 +354,7 @@ void ah_run_answered(ah_run *run)
 
 /* -- iterations ------------------------------------------------------------------------------ */
 
-/* By the clock, and not by the last tick: observers and strategies may have taken their time
- * since. */
+/* Reads the clock as well as the last tick, since observers and strategies may have taken time. */
 static bool time_is_over(const ah_run *run)
 {
     const ah_run_config *cfg = &run->cfg;
@@ -378,7 +378,7 @@ static bool past_deadline(ah_run *run)
     return true;
 }
 
-/* on_max = "answer": one more model call, tools declared but not to be chosen. */
+/* on_max = "answer": one more model call, with tools declared but not allowed. */
 static ah_status ask_for_answer(ah_run *run)
 {
     run->last_round = true;
@@ -450,7 +450,7 @@ static void next_iteration(ah_run *run)
         ah_run_start_exchange(run);
 }
 
-/* One step where one can be made; false: wait. */
+/* Takes one step if possible; false: there is nothing to do yet. */
 static bool advance(ah_run *run)
 {
     if (run->state == RUN_ENDED)
@@ -529,7 +529,7 @@ static void on_turn(void *ud)
         run->wake(run->owner);
 }
 
-/* -- the face ---------------------------------------------------------------------------------- */
+/* -- public functions -------------------------------------------------------------------------- */
 
 ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err *err)
 {

@@ -1,6 +1,5 @@
-/* One exchange with a model: opened within the budget, fed, ended, and made once more where its
- * failure may pass. What an answer means for the run is run.c's; the bytes are the adapter's,
- * sending them the driver's. */
+/* One exchange with a model: opened within the budget, fed, ended, and repeated if its failure may
+ * pass. run.c handles the answer, the adapter makes the bytes, and the driver sends them. */
 #include "run/run_state.h"
 
 #include <inttypes.h>
@@ -8,7 +7,7 @@
 
 enum { FIRST_DELAY_MS = 500, LONGEST_DELAY_MS = 8000 };
 
-/* As prices name it: "provider/model". */
+/* "provider/model", as prices name it. */
 static ah_slice name_in(const ah_model_settings *s)
 {
     return s->model.n >= 2 ? ah_json_inside(s->model) : (ah_slice){"", 0};
@@ -78,7 +77,7 @@ static void note_break(ah_run *run, ah_break brk, size_t entry)
 {
     if (brk == AH_BREAK_NONE)
         return;
-    ah_budgets_forget(&run->cfg.spending); /* who would tell begins anew */
+    ah_budgets_forget(&run->cfg.spending); /* costs reported for the conversation start anew */
     ah_metric_add(run->cfg.metrics, AH_METRIC_CACHE_BREAKS, 1);
     ah_log_put(run->cfg.log, AH_LOG_DEBUG, "cache break: %s by entry %zu", ah_break_name(brk),
                entry);
@@ -207,7 +206,7 @@ void ah_run_start_exchange(ah_run *run)
         ah_run_fail(run);
         return;
     }
-    if (ah_run_must_end(run)) { /* a long conversation takes its time, and so do observers */
+    if (ah_run_must_end(run)) { /* lowering a long conversation takes time, and so may observers */
         ah_run_close_exchange(run);
         return;
     }
@@ -252,7 +251,7 @@ static bool may_retry(const ah_run *run)
            !ah_run_has_shown(run);
 }
 
-/* The error is in result.err. */
+/* Handles the error in result.err. */
 static void exchange_failed(ah_run *run)
 {
     ah_err *err = &run->result.err;
@@ -297,7 +296,7 @@ static void add_usage(ah_run *run, const ah_usage *u)
               AH_F_BOOL("known", u->known), AH_F_NUM("cost", ah_run_dollars(u)));
 }
 
-/* The next request would be refused before then. */
+/* Notes until when the provider would refuse the next request. */
 static void note_limit(ah_run *run)
 {
     int64_t ms = run->reader->spent_ms;
@@ -355,14 +354,14 @@ int64_t ah_run_linger(const ah_run *run, uint32_t id)
     return id == run->exchange && run->reader ? run->reader->linger_ms : -1;
 }
 
-/* A connection that breaks after the message was complete takes nothing away. */
+/* A connection that breaks after the complete message is no error. */
 void ah_run_end(ah_run *run, uint32_t id, const ah_err *err)
 {
     const ah_adapter_vt *vt = run->cfg.adapter->vt;
 
     if (id == 0 || id != run->exchange)
         return;
-    run->exchange = 0; /* nothing to stop any more */
+    run->exchange = 0; /* nothing left to stop */
     if (err && err->status != AH_OK && run->reader->linger_ms < 0) {
         run->result.err = *err;
         exchange_failed(run);

@@ -1,12 +1,11 @@
-/* Another model in place of one that is overloaded or out. The conversation goes on in the same
- * transcript, with the new model in its settings, to the end of the run; ids, reasoning and
- * tools are the new wire's to lower, which is made anew. */
+/* Uses another model in place of one that is overloaded or unavailable. The conversation goes on in
+ * the same transcript, with the new model in its settings, to the end of the run. The wire is made
+ * anew, and lowers ids, reasoning and tools for the new model. */
 #include "run/run_state.h"
 
 enum { MAX_NAME = 4 << 10 };
 
-/* True if another provider might have answered. A fault of the request or of the key is no
- * outage. */
+/* True if another provider might answer. A wrong request or key is no outage. */
 static bool is_outage(const ah_err *err)
 {
     if (err->status != AH_HTTP && err->status != AH_PROVIDER)
@@ -53,10 +52,11 @@ static void tell(ah_run *run, const ah_buf *from, const ah_buf *to)
               AH_F_INT("status", err->http_status), AH_F_STR("reason", reason));
 }
 
-/* The new model is in force from here on. */
+/* Records the new model in the settings. */
 static ah_status say_model(ah_run *run, const ah_buf *name, ah_err *err)
 {
-    ah_setting set[] = {{"model", {NULL, 0}}, {"learned", {NULL, 0}}}; /* was learned of another */
+    /* `learned` is about the previous model, and is dropped. */
+    ah_setting set[] = {{"model", {NULL, 0}}, {"learned", {NULL, 0}}};
     ah_status st;
     ah_buf b;
 

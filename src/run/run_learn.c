@@ -1,33 +1,32 @@
-/* A run learns that a model does less than is thought of it: tools that change in
- * mid-conversation, a search of its own among deferred ones, and what a refusal names: strict
- * tools, the schema of the answer, reasoning and its encrypted form. Only an answer makes it sure;
- * until then it is tried, and told by a warning. */
+/* Learns from refusals that a model can do less than assumed: tools that change in
+ * mid-conversation, its own search among deferred tools, strict tools, the schema of the answer,
+ * reasoning and its encrypted form. The next request leaves it out, with a warning; only an answer
+ * confirms it. */
 #include "prompt/output.h"
 #include "run/run_state.h"
 
 enum { REFUSED = 400, UNPROCESSABLE = 422, MAX_LEARNED = 512, MAX_NOTE = 4 << 20 };
 
-/* The warning: what the model may not do (the error is the reason), and what is tried instead. */
+/* Warns that the model may not do `what` (result.err is the reason), and what is tried instead. */
 static void warn_trying(ah_run *run, const char *what, const char *way, const char *instead)
 {
     ah_buf b;
 
     ah_buf_init(&b, run->cfg.mem, 2 << 10);
-    ah_buf_fmt(&b, "%s/%s may not %s in its own way (%s), trying %s: %s",
-               run->cfg.adapter->provider->data, run->cfg.adapter->model->data, what, way, instead,
-               run->result.err.message);
+    ah_buf_fmt(&b, "%s/%s may not support %s (%s), trying %s: %s", run->cfg.adapter->provider->data,
+               run->cfg.adapter->model->data, what, way, instead, run->result.err.message);
     if (ah_buf_cut_short(&b))
         ah_run_warn(run, ah_buf_slice(&b));
     ah_buf_clear(&b);
 }
 
-/* -- what a refusal names --------------------------------------------------------------------- */
+/* -- features named in a refusal -------------------------------------------------------------- */
 
-/* Words by which servers name what they refuse, and those by which they refuse it. */
+/* Words by which servers name what they refuse, and words by which they refuse. */
 static const struct refusal {
     unsigned what;       /* AH_MODEL_ */
     const char *told;    /* in the warning */
-    const char *word[8]; /* in small letters; the last is NULL */
+    const char *word[8]; /* in lower case; the last is NULL */
 } refusals[] = {
     {AH_MODEL_ENCRYPTED,
      "encrypted reasoning",
@@ -46,7 +45,7 @@ static const char *const refuses[] = {"not support", "unsupported",    "not perm
                                       "unexpected",  "not available",  "cannot be used",
                                       "no such",     "not recognized", NULL};
 
-/* The words with small letters alone, cut to fit. */
+/* Copies the text in lower case, cut to fit. */
 static void in_small(const char *text, char *out, size_t size)
 {
     size_t n = 0;
@@ -63,7 +62,7 @@ static bool has_one(const char *text, const char *const *words)
     return *words != NULL;
 }
 
-/* Returns what the request asked and the server refuses by name; NULL: something else. */
+/* Returns what the request used and the server refuses by name; NULL: something else. */
 static const struct refusal *named_by(const ah_run *run)
 {
     char text[sizeof run->result.err.message];
@@ -78,7 +77,7 @@ static const struct refusal *named_by(const ah_run *run)
     return NULL;
 }
 
-/* The model is told of the schema in words, since its wire does not any more. */
+/* Adds a note with the schema for the model, since the wire no longer declares it. */
 static bool tell_schema(ah_run *run)
 {
     ah_text *entry = NULL;
@@ -100,21 +99,21 @@ static bool try_without(ah_run *run)
 
     if (!r || (r->what == AH_MODEL_OUTPUT && !tell_schema(run)))
         return false;
-    warn_trying(run, "be asked for it", r->told, "without");
+    warn_trying(run, "what the request asks for", r->told, "without");
     ah_wire_try_without(run->cfg.wire, r->what);
     return true;
 }
 
-/* -- ways of telling of tools ------------------------------------------------------------------ */
+/* -- ways to declare tools --------------------------------------------------------------------- */
 
-/* A model that has answered while it searched does not refuse the search. */
+/* A model that has already answered with a search does not refuse it. */
 static bool try_search_here(ah_run *run)
 {
     ah_wire *w = run->cfg.wire;
 
     if (w->searched || w->searching_here || !ah_wire_defers(w))
         return false;
-    warn_trying(run, "have tools searched",
+    warn_trying(run, "searching tools",
                 w->searching == AH_SEARCH_MODE_OWN ? "provider" : "deferred", "here");
     ah_wire_search_here(w);
     return true;
@@ -126,7 +125,7 @@ static bool try_append(ah_run *run)
 
     if (w->trying || !ah_wire_is_native(w))
         return false;
-    warn_trying(run, "take tools", ah_tool_change_mode_names[w->mode],
+    warn_trying(run, "changes of tools", ah_tool_change_mode_names[w->mode],
                 ah_tool_change_mode_names[AH_TOOLS_APPEND]);
     ah_wire_try(w, true, AH_TOOLS_APPEND);
     return true;
@@ -142,14 +141,14 @@ bool ah_run_try_less(ah_run *run)
     return try_without(run) || (status == REFUSED && (try_search_here(run) || try_append(run)));
 }
 
-/* -- what is sure ----------------------------------------------------------------------------- */
+/* -- confirmed facts -------------------------------------------------------------------------- */
 
 static void put_member(ah_buf *b, const char *name, const char *value)
 {
     ah_buf_fmt(b, b->len > 1 ? ",\"%s\":%s" : "\"%s\":%s", name, value);
 }
 
-/* Puts what was known, with what is sure now; members in order. */
+/* Writes what was known and what is now confirmed, with members in order. */
 static void put_learned(const ah_wire *w, ah_slice known, ah_buf *b)
 {
     unsigned lacking = w->trying_without | ah_wire_learned_lacking(known);

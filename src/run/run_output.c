@@ -1,5 +1,5 @@
-/* The last answer of a run that must be JSON of a schema: taken, or asked for again, a
- * bounded number of times. */
+/* Checks the last answer of a run against its output schema, and asks for it again at most
+ * MOST_REPAIRS times. */
 #include "prompt/output.h"
 #include "run/run_state.h"
 
@@ -53,7 +53,7 @@ static void ask_again(ah_run *run, ah_slice words)
         ah_run_fail(run);
 }
 
-/* Its check took too long for the run, which ends. */
+/* The check took longer than the run may: the run ends. */
 static void give_up(ah_run *run, ah_slice words)
 {
     bool cancelled = run->cfg.over(run->cfg.ud, 0);

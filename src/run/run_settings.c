@@ -1,5 +1,5 @@
-/* Settings that a run says by itself, in mid-conversation: what is in force, with some of it
- * replaced. What the members mean is for others to know. */
+/* Settings that a run changes by itself in mid-conversation: the settings in force with some
+ * members replaced. The members are not interpreted here. */
 #include "run/run_state.h"
 
 enum { MAX_SETTINGS = 8 << 20 };

@@ -1,19 +1,20 @@
-/* The state of a run, for the files of the state machine: run.c (iterations, answers, time),
- * run_turn.c (the calls of a turn) and the other run_*.c. Nobody else includes it. */
+/* The state of a run. Included only by the files of the state machine: run.c (iterations, answers,
+ * time), run_turn.c (the calls of a turn) and the other run_*.c. The run owns everything in ah_run
+ * except what config.h marks as borrowed. Callers: its module. */
 #ifndef AH_RUN_RUN_STATE_H
 #define AH_RUN_RUN_STATE_H
 
 #include "run/run.h"
 
 typedef enum run_state {
-    RUN_PREPARING, /* what `setup` of the config began is at work */
+    RUN_PREPARING, /* `setup` of the config is running */
     RUN_NEXT,
     RUN_QUEUED, /* the request waits for room in a budget */
     RUN_EXCHANGING,
     RUN_BACKOFF,
     RUN_CALLING,
     RUN_CHECKING,
-    RUN_SETTLING, /* it has failed: what is at work is being stopped, then the turn is settled */
+    RUN_SETTLING, /* the run has failed: stops are raised, then the turn is settled */
     RUN_ENDED
 } run_state;
 
@@ -22,23 +23,23 @@ struct ah_run {
     void *owner;
     void (*wake)(void *owner); /* NULL: the run is served without being woken */
     run_state state;
-    int64_t now, timer; /* timer: what the driver was asked for last; 0: nothing */
+    int64_t now, timer; /* timer: the time last asked of the driver; 0: none */
     uint32_t last_id;
 
-    ah_need_queue wants;         /* of the run and of its calls */
-    ah_need_slot want[AH_NEEDS]; /* the run's own */
+    ah_need_queue wants;         /* raised by the run and by its calls */
+    ah_need_slot want[AH_NEEDS]; /* the run's own slots */
 
     ah_assembly msg;
     ah_reader *reader;
     uint32_t exchange; /* id, 0: none */
     int attempt;
-    size_t fallbacks; /* of the config that were taken or passed over */
+    size_t fallbacks; /* how many of the config's fallbacks were used or skipped */
     int64_t retry_at;
     int64_t queued;  /* since when, loop clock */
-    int64_t room_at; /* a limit of the provider is used up until then; 0: none is known */
+    int64_t room_at; /* a provider limit is used up until then; 0: no limit known */
 
     ah_call *call;
-    size_t n_calls, batch, next; /* calls [batch, next) are at work or answered */
+    size_t n_calls, batch, next; /* calls [batch, next) are running or answered */
     size_t running;
     int unknown_in_row;
     ah_loop_detector loop;
@@ -46,92 +47,93 @@ struct ah_run {
     bool started, cancel, last_round;
     ah_restarts restarts;
     int check_rounds;
-    int empties;    /* answers in a row that were empty */
-    int repairs;    /* how often an answer was not what `output` asks for */
-    ah_text *value; /* that is */
+    int empties;    /* empty answers in a row */
+    int repairs;    /* answers so far that did not fit `output` */
+    ah_text *value; /* the answer that fits `output` */
     ah_err cancel_err;
     ah_run_result result;
     ah_buf text;
-    ah_buf direct;   /* of the turn: results that are to be the run's answer */
-    size_t n_direct; /* so many */
+    ah_buf direct;   /* results of the turn that become the run's answer */
+    size_t n_direct; /* number of results in `direct` */
 };
 
-/* Of checks that the run makes: it is cancelled, or its time is over, or that of a run or a call
- * around it. `ud` is the run. */
+/* For long checks: true if the run is cancelled, or its time is over, or that of a run or call
+ * around it. `run` is an ah_run. */
 bool ah_run_is_over(void *run);
+/* The cost in US dollars. */
 double ah_run_dollars(const ah_usage *u);
 void ah_run_raise(ah_run *run, ah_need need); /* cannot fail */
-/* The work that the need `begun` stands for is no longer wanted: where nobody has taken that need
- * yet, it is taken back; else `stop` is raised. */
+/* The work started by the need `begun` is no longer wanted. Takes the need back if it was not taken
+ * yet; else raises `stop`. */
 void ah_run_end_need(ah_run *run, ah_need_kind begun, ah_need stop);
-/* The pending turn, and what is staged, is in the conversation from here on. */
+/* Commits the pending turn and the staged entries to the conversation. */
 void ah_run_commit(ah_run *run);
-/* Ends the run with the error already in result.err, once what is at work is stopped: nothing of
- * it is told before what was done in it has been taken back. */
+/* Ends the run with the error in result.err. The end is reported only after everything running has
+ * been stopped and its changes are taken back. */
 void ah_run_fail(ah_run *run);
-/* The turn is committed, and its results, in `direct`, are the answer. `queued`: the user has said
- * more. */
+/* The turn is committed; its results, in `direct`, are the answer. `queued`: the user has sent
+ * another message. */
 void ah_run_answer_direct(ah_run *run, bool queued);
-/* The answer is what it must be: the checks look at it, then the run is done. */
+/* The answer is valid: starts the checks, after which the run is done. */
 void ah_run_accept(ah_run *run);
 
-/* The exchange has ended, and its reader has a message. */
+/* The exchange has ended, and its reader has a complete message. */
 void ah_run_answered(ah_run *run);
 
-/* It is cancelled, or its time is over: nothing more is begun, and its next step says so. */
+/* True if the run is cancelled or its time is over: nothing more is begun, and its next step ends
+ * it. */
 bool ah_run_must_end(const ah_run *run);
 
-/* run_exchange.c: what the transcript makes for the model goes out, or the run fails. Where it must
- * end anyway nothing goes out, and the request is neither counted nor told. */
+/* run_exchange.c: sends the request for the transcript, or fails the run. If the run must end,
+ * sends nothing, and neither counts nor reports the request. */
 void ah_run_start_exchange(ah_run *run);
-/* Closes it, and has the driver stop it where it is at work. */
+/* Closes the exchange, and raises its stop if the driver has started it. */
 void ah_run_stop_exchange(ah_run *run);
-/* Counts what the answer cost, and closes it. */
+/* Counts what the answer cost, and closes the exchange. */
 void ah_run_settle_exchange(ah_run *run);
 void ah_run_close_exchange(ah_run *run);
 /* AH_BUDGET where more was used than there is. */
 ah_status ah_run_check_budget(ah_run *run);
 /* True if a request that waits for room in a budget is to try again. */
 bool ah_run_has_turn(const ah_run *run);
-/* The answer so far was shown to a listener. */
+/* True if a listener was shown part of the current answer. */
 bool ah_run_has_shown(const ah_run *run);
 
-/* run_settings.c: appends settings as those in force, with members replaced or added; one whose
- * value has .p NULL is left out. */
+/* run_settings.c: appends an entry with the settings in force, with members replaced or added. A
+ * member whose value has .p NULL is left out. */
 typedef struct ah_setting {
     const char *name;
     ah_slice value; /* JSON */
 } ah_setting;
 ah_status ah_run_set(ah_run *run, const ah_setting *set, size_t n, ah_err *err);
-/* From here on the model is told so in `tool_choice`, to the end of the run; the settings say what
- * the script gave (`given`). */
+/* Sets `tool_choice` for the model, to the end of the run. The settings keep the script's own
+ * choice as `given`. */
 ah_status ah_run_choose(ah_run *run, const char *choice, ah_err *err);
-/* The first request is answered: a choice that forced it (`required`, or one tool) would force
- * every other one, too, and the model would never come to an answer. */
+/* Called when the first request is answered. Lifts a forced choice (`required`, or one tool), which
+ * would force every later answer to be a call. */
 ah_status ah_run_free_choice(ah_run *run, ah_err *err);
 
-/* run_fallback.c: goes on with the next adapter there is, where the error in result.err is of a
- * kind that allows it. False: it stands, or another one does now. */
+/* run_fallback.c: goes on with the next adapter if the error in result.err allows it. Returns false
+ * if the run must end with result.err, which may then be another error. */
 bool ah_run_fall_back(ah_run *run);
 
-/* run_learn.c: where a 400 answers a request that told of tools, or had them searched, in a way of
- * the wire's own, the request is made once more in another; what that says is kept in the
- * settings. */
-bool ah_run_try_less(ah_run *run); /* the error is in result.err; true: it is tried */
-ah_status ah_run_learn(ah_run *run, ah_err *err); /* an answer has come */
+/* run_learn.c: a provider answered 400 to a request that declared or searched tools in its own way.
+ * The request is made again in another way; what this shows is kept in the settings. */
+bool ah_run_try_less(ah_run *run); /* the error is in result.err; true: another way is tried */
+ah_status ah_run_learn(ah_run *run, ah_err *err); /* called when an answer has come */
 
-/* run_output.c: the value of an answer is appended where it is what `output` asks for; else
- * false. */
+/* run_output.c: appends the value of an answer that fits `output`; else returns false. */
 bool ah_run_read_output(ah_run *run, ah_slice text, ah_buf *value);
-/* The last answer is in run->text and committed. Ends the run or goes on. */
+/* The last answer is in run->text and committed. Ends the run, or asks again. */
 void ah_run_take_output(ah_run *run);
 
-/* run_turn.c. The transcript has a pending turn with calls, which becomes run->call. */
+/* run_turn.c: makes run->call from the pending turn of the transcript, which has calls. */
 bool ah_turn_new(ah_run *run); /* false: out of memory */
 void ah_turn_begin(ah_run *run);
-void ah_turn_go_on(ah_run *run); /* nothing is at work: file what is answered, begin what is next */
-void ah_turn_stop(ah_run *run);  /* has the driver stop what is at work */
-/* Answers what is unanswered and commits: from here on the transcript is sound. */
+/* No call is running: files the answered calls and begins the next ones. */
+void ah_turn_go_on(ah_run *run);
+void ah_turn_stop(ah_run *run); /* raises stops for the running calls */
+/* Gives each unanswered call a result and commits: the transcript is then sound. */
 void ah_turn_settle(ah_run *run, ah_status why);
 void ah_turn_clear(ah_run *run);
 int64_t ah_turn_deadline(const ah_run *run);

@@ -1,17 +1,17 @@
-/* The calls of one turn: begun in batches, answered, filed into the transcript in the
- * order of the request; and what becomes of them when the run ends before they do. */
+/* The calls of one turn: begun in batches, answered, filed into the transcript in request order,
+ * and settled if the run ends before they do. */
 #include <stdio.h>
 
 #include "run/gate.h"
 #include "run/run_state.h"
 
 enum {
-    MAX_UNKNOWN = 4,    /* that many calls of unknown tools in a row end the run */
-    MAX_WARNING = 1024, /* bytes of the words about a loop */
-    MAX_PATH = 256      /* bytes of a file's that keeps a result */
+    MAX_UNKNOWN = 4,    /* this many calls of unknown tools in a row end the run */
+    MAX_WARNING = 1024, /* bytes of the text about a loop */
+    MAX_PATH = 256      /* bytes of the path of a file that keeps a result */
 };
 
-/* Seconds its handler had; 0 where none was started. */
+/* Seconds that its handler ran; 0 if none was started. */
 static double duration(const ah_run *run, const ah_call *c)
 {
     int64_t end = c->ended ? c->ended : run->now;
@@ -19,7 +19,7 @@ static double duration(const ah_run *run, const ah_call *c)
     return c->need && end > c->started ? (double)(end - c->started) / 1000 : 0.0;
 }
 
-/* A call that code makes has no log of its own: that of the run around it. */
+/* The log for a call: code's own calls use the log of the run around theirs. */
 static const ah_log *log_of(const ah_run *run)
 {
     while (!run->cfg.log->fn && run->cfg.around)
@@ -27,8 +27,8 @@ static const ah_log *log_of(const ah_run *run)
     return run->cfg.log;
 }
 
-/* Value and error go with it: they may be large, and nobody else is told of them. Not before: a
- * policy may keep them back. */
+/* Reports a filed call. Frees value and error afterwards, which may be large. Not earlier, since a
+ * policy may withhold them. */
 static void invoked(ah_run *run, ah_call *c, bool success, ah_slice content)
 {
     ah_field field[10] = {AH_F_STR("name", ah_text_slice(c->slot->name)),
@@ -55,14 +55,14 @@ static void invoked(ah_run *run, ah_call *c, bool success, ah_slice content)
     ah_text_set(&c->error, NULL);
 }
 
-/* A handler may have come across a key. */
+/* Removes keys that a handler may have found. */
 static void redact(const ah_run *run, ah_text *text)
 {
     if (text)
         text->len = ah_secrets_redact(run->cfg.secrets, text->data, text->len);
 }
 
-/* The model reads the warning before the result. Without memory it goes without. */
+/* Puts the warning before the result; out of memory, leaves it out. */
 static void put_warning(ah_run *run, ah_call *c)
 {
     ah_text *text = NULL;
@@ -79,7 +79,7 @@ static void put_warning(ah_run *run, ah_call *c)
     ah_buf_clear(&b);
 }
 
-/* The run's answer, if all calls of the turn are such. */
+/* Keeps a direct result, which becomes the run's answer if all results of the turn are direct. */
 static void keep_direct(ah_run *run, const ah_call *c)
 {
     ah_buf *b = &run->direct;
@@ -92,8 +92,8 @@ static void keep_direct(ah_run *run, const ah_call *c)
         b->len = ah_secrets_redact(run->cfg.secrets, b->data, b->len);
 }
 
-/* After the call: where the file cannot be written, that is no fault of the call. What somebody has
- * put in the place of the result, or blocked, is not to be found in a file. */
+/* Writes the full result into a file after the call; a failure to write is no failure of the call.
+ * A result that was replaced or blocked is not written. */
 static void keep_whole(ah_run *run, ah_call *c)
 {
     ah_err err = {.status = AH_OK};
@@ -117,8 +117,8 @@ static void keep_whole(ah_run *run, ah_call *c)
     ah_text_set(&c->whole, NULL);
 }
 
-/* Moves an answered call into its slot: overlay first, since its failure is the call's; then
- * what is injected by it. AH_OK, or why the run must end. */
+/* Moves an answered call into its slot. Commits the overlay first, since its failure is the call's;
+ * then injects. Returns AH_OK, or the reason why the run must end. */
 static ah_status file_answer(ah_run *run, ah_call *c, bool fails, ah_err *err)
 {
     ah_transcript *t = run->cfg.transcript;
@@ -149,7 +149,7 @@ static ah_status file_answer(ah_run *run, ah_call *c, bool fails, ah_err *err)
     return st;
 }
 
-/* The approval that it waits for, or its handler. */
+/* Stops the call's approval or its handler. */
 static void stop_call(ah_run *run, ah_call *c)
 {
     ah_run_end_need(run, c->state == AH_CALL_ASKING ? AH_NEED_ASK : AH_NEED_TOOL,
@@ -189,7 +189,7 @@ static const char *settle_words(ah_status st, bool begun)
     }
 }
 
-/* The answer of one call when the run ends in the middle of its turn. */
+/* Settles one call of a run that ends in the middle of its turn. */
 static void settle_call(ah_run *run, ah_call *c, ah_status why)
 {
     const ah_slot *slot = &run->cfg.transcript->slot[c->at];
@@ -208,7 +208,8 @@ void ah_turn_settle(ah_run *run, ah_status why)
     file_answered(run);
     for (size_t i = run->batch; i < run->n_calls; i++)
         settle_call(run, &run->call[i], why);
-    for (size_t i = 0; i < t->n_slots; i++) /* without memory for the calls, or for an answer */
+    /* Covers slots without a call or an answer, after memory ran out. */
+    for (size_t i = 0; i < t->n_slots; i++)
         ah_transcript_settle(t, i, settle_words(why, run->n_calls > 0), ah_run_wall(run));
     ah_run_commit(run);
 }
@@ -255,7 +256,7 @@ bool ah_turn_new(ah_run *run)
     return true;
 }
 
-/* A call cut off by the output limit may look whole: the last one is never run. */
+/* Refuses the last call of an answer that was cut off: it may look complete, but is never run. */
 static void refuse_cut(ah_run *run)
 {
     ah_call *last = &run->call[run->n_calls - 1];
@@ -279,8 +280,8 @@ void ah_turn_begin(ah_run *run)
     run->state = RUN_CALLING;
 }
 
-/* No call is begun once more was used than there is, be it by the answer that asks for it. Calls
- * are counted exactly: one too many is refused. Either ends the run after the batch. */
+/* Refuses a call if any budget is overdrawn, even by the answer that asks for it, or has no calls
+ * left. Calls are counted exactly. Either ends the run after the batch. */
 static bool within_budget(ah_run *run, ah_call *c)
 {
     ah_budgets *spending = ah_run_spending(run);
@@ -308,7 +309,7 @@ static void stop_loop(ah_run *run, ah_call *c, ah_slice words)
     c->leave = AH_LOOP;
 }
 
-/* False: the call is one too many of its kind, and answered. */
+/* False: the call repeats too often, and is answered. */
 static bool pass_loop_detector(ah_run *run, ah_call *c)
 {
     ah_slice name = ah_text_slice(c->slot->name);
@@ -338,7 +339,7 @@ static void begin_approval(ah_run *run, ah_call *c)
     ah_run_raise(run, (ah_need){.kind = AH_NEED_ASK, .id = c->need, .call = c});
 }
 
-/* The call is ready: from here on its time counts. */
+/* Starts the handler; the call's time counts from here. */
 static void start_handler(ah_run *run, ah_call *c)
 {
     if (!within_budget(run, c))
@@ -379,7 +380,7 @@ static void begin_call(ah_run *run, ah_call *c)
         pass_gate(run, c);
 }
 
-/* The arguments of an approval go through what the model's went through. */
+/* Checks the arguments of an approval in the same way as the model's. */
 static void pass_changed(ah_run *run, ah_call *c, ah_slice args)
 {
     if (!ah_call_change_args(c, args, run->now))
@@ -418,8 +419,7 @@ static const void *alone(const ah_tool *t)
     return t->vt && t->vt->alone ? t->vt->alone(t) : NULL;
 }
 
-/* True if the next call may be at work together with the batch, whose calls are all marked
- * parallel. */
+/* True if the next call may run together with the batch, whose calls are all marked parallel. */
 static bool joins_batch(const ah_run *run)
 {
     const ah_tool *t = tool_of(run, run->next), *other;
@@ -441,7 +441,7 @@ static bool is_parallel(const ah_run *run, size_t i)
     return t && t->parallel;
 }
 
-/* One call, or neighbours that are all marked parallel and have nothing alone that another has. */
+/* Begins one call, or neighbours that are all marked parallel and share nothing exclusive. */
 static void begin_batch(ah_run *run)
 {
     run->batch = run->next;
@@ -451,7 +451,7 @@ static void begin_batch(ah_run *run)
            is_parallel(run, run->batch) && joins_batch(run));
 }
 
-/* Details are left out where they do not fit. */
+/* Leaves the details out if they do not fit. */
 static void keep_details(ah_err *err, const ah_buf *b)
 {
     if (!ah_buf_ok(b))
@@ -474,7 +474,7 @@ static void leave(ah_run *run, const ah_call *c)
     ah_json_put_string(&b, ah_text_slice(c->slot->name));
     ah_buf_fmt(&b, "%s%.*s}", more.n ? "," : "", AH_FMT(more));
     keep_details(err, &b);
-    if (c->expansion) { /* where they fit: */
+    if (c->expansion) { /* only if it fits: */
         b.len--;
         ah_buf_fmt(&b, ",%.*s", (int)c->expansion->len - 1, c->expansion->data + 1);
         keep_details(err, &b);
@@ -482,7 +482,8 @@ static void leave(ah_run *run, const ah_call *c)
     ah_buf_clear(&b);
 }
 
-/* The names of the tools as far as there is room: the message says how many bytes it leaves out. */
+/* Lists the names of the tools as far as they fit; the message gives the number of bytes left
+ * out. */
 static void too_many_unknown(ah_run *run, const ah_call *c)
 {
     ah_err *err = &run->result.err;
@@ -492,7 +493,7 @@ static void too_many_unknown(ah_run *run, const ah_call *c)
     ah_registry_detail(run->cfg.registry, ah_text_slice(c->slot->name), err);
 }
 
-/* Files the batch's answers in request order; true when the run must end. */
+/* Files the batch's answers in request order; true if the run must end. */
 static bool end_batch(ah_run *run)
 {
     int most = run->cfg.limits.throw_on_unknown ? 1 : MAX_UNKNOWN;
@@ -518,8 +519,7 @@ static bool end_batch(ah_run *run)
     return ends;
 }
 
-/* {"reason":..,"section_keys":[..],"requested_overrides":{path:"full"}}, as far as there is
- * room. */
+/* {"reason":..,"section_keys":[..],"requested_overrides":{path:"full"}}, as far as they fit. */
 static void put_restart_details(ah_run *run)
 {
     ah_err *err = &run->result.err;
@@ -546,13 +546,13 @@ static void put_restart_details(ah_run *run)
     ah_buf_clear(&list);
 }
 
-/* One more than there may be is none: it is neither made nor counted. */
+/* A restart beyond the limit is neither made nor counted. */
 static void refuse_restart(ah_run *run)
 {
-    ah_err_set(
-        &run->result.err, AH_VISIBILITY_EXPANSION,
-        "Section expansion requires restart, and this run has had its most (max_restarts = %d)",
-        run->cfg.rules->max_restarts);
+    ah_err_set(&run->result.err, AH_VISIBILITY_EXPANSION,
+               "Section expansion requires restart, and this run has reached its limit "
+               "(max_restarts = %d)",
+               run->cfg.rules->max_restarts);
     run->result.err.phase = AH_PHASE_TOOL;
     put_restart_details(run);
     ah_run_fail(run);
@@ -568,8 +568,8 @@ static void tell_restart(ah_run *run)
                run->restarts.n);
 }
 
-/* The adapter cannot take tools in mid-conversation: the same transcript goes on in a new
- * session of the wire. Counted apart from iterations, as is what handlers have opened. */
+/* The adapter cannot take tools in mid-conversation: the same transcript goes on in a new session
+ * of the wire. Restarts, and the sections opened by handlers, are not counted as iterations. */
 static void restart(ah_run *run)
 {
     if (run->restarts.n >= run->cfg.rules->max_restarts) {
@@ -579,11 +579,11 @@ static void restart(ah_run *run)
         tell_restart(run);
     }
     run->restarts.due = run->restarts.expanded = false;
-    (void)ah_buf_ok(&run->restarts.keys); /* only named in the details of an error */
+    (void)ah_buf_ok(&run->restarts.keys); /* used only in the details of an error */
     ah_buf_reset(&run->restarts.keys, 0);
 }
 
-/* True if the user has said something during the turn. */
+/* True if the user has sent a message during the turn. */
 static bool has_queued(const ah_transcript *t)
 {
     size_t i = 0;
@@ -593,7 +593,7 @@ static bool has_queued(const ah_transcript *t)
     return i < t->n_staged;
 }
 
-/* A slot that got no answer for want of memory is settled from its reserve. */
+/* A slot that got no answer for lack of memory is settled from its reserve. */
 static void end_turn(ah_run *run)
 {
     ah_transcript *t = run->cfg.transcript;
@@ -635,7 +635,7 @@ void ah_call_progress(ah_call *call, ah_slice message, double fraction)
     ah_run_emit(call->run, AH_EVENT_TOOL_PROGRESS, field, n);
 }
 
-/* The earliest deadline of a call at work, or 0. */
+/* The earliest deadline of a running call, or 0. */
 int64_t ah_turn_deadline(const ah_run *run)
 {
     int64_t at = 0;

@@ -1,18 +1,18 @@
-/* The handler of search_tools answers while it is being started: nothing is waited for. */
+/* The handler of search_tools answers while it is being started: it waits for nothing. */
 #include "run/search.h"
 
 #include "run/call.h"
 #include "run/tell.h"
 #include "wire/offers.h"
 
-/* The weight of a word, by where it stands. */
+/* The weight of a word by its place in the tool. */
 enum { OF_NAME = 12, OF_DESCRIPTION = 4, OF_ARGUMENT = 4, OF_ITS_DESCRIPTION = 1 };
 
 enum {
     MAX_ANSWER = 64 << 10,
     MAX_BY = 16 << 10,
     MAX_ENTRY = 256 << 20,
-    SCHEMA_DEPTH = 64 /* as deep as a schema goes (schema/schema.h) */
+    SCHEMA_DEPTH = 64 /* the depth limit of schemas (schema/schema.h) */
 };
 
 struct ah_search {
@@ -63,7 +63,7 @@ ah_tool *ah_search_find(const ah_search *s, ah_slice name)
     return at == AH_INDEX_NONE ? NULL : s->tool[at];
 }
 
-/* A JSON string's words; the text is unescaped first. */
+/* Adds the words of a JSON string, unescaped. */
 static ah_status add_string(ah_search_index *x, ah_slice value, uint32_t weight, ah_err *err)
 {
     ah_status st;
@@ -81,7 +81,7 @@ static ah_status add_string(ah_search_index *x, ah_slice value, uint32_t weight,
 
 static ah_status add_schema(ah_search_index *x, ah_slice schema, int depth, ah_err *err);
 
-/* Arguments by name, and what is said of them. */
+/* Adds the names and descriptions of arguments. */
 static ah_status add_properties(ah_search_index *x, ah_slice list, int depth, ah_err *err)
 {
     ah_json_reader r = ah_json_read(list);
@@ -102,7 +102,7 @@ static ah_status add_properties(ah_search_index *x, ah_slice list, int depth, ah
     return st;
 }
 
-/* Objects in objects and in lists; alternatives are not gone into. */
+/* Goes into objects and lists, but not into alternatives. */
 static ah_status add_schema(ah_search_index *x, ah_slice schema, int depth, ah_err *err)
 {
     ah_slice properties, items;
@@ -171,7 +171,7 @@ ah_status ah_search_new(const ah_mem *mem, const ah_search_rules *rules, ah_tool
 
 static const struct ah_strategy_vt strategy_vt;
 
-/* The name of the strategy that has the set, as the run knows it. */
+/* The name of the set's strategy in this run. */
 static const char *name_in(const ah_run *run, const ah_search *s)
 {
     const ah_run_config *cfg = ah_run_cfg(run);
@@ -189,14 +189,14 @@ static bool was_removed(const ah_registry *r, ah_slice name)
     return !ah_registry_find(r, name) && ah_registry_had(r, name, &gone);
 }
 
-/* One answer being made. */
+/* The answer that is being built. */
 typedef struct answer {
     ah_call *call;
     const ah_search *s;
     const ah_registry *registry;
     ah_buf query;
     ah_tool *found[AH_SEARCH_MOST + 1];
-    size_t n, room; /* found; that may be added still */
+    size_t n, room; /* tools found; tools that can still be added */
     ah_buf by, lines;
     ah_status st;
     ah_err err;
@@ -212,7 +212,7 @@ static void take(answer *a, ah_tool *t, size_t max)
     a->found[a->n++] = t;
 }
 
-/* The tool whose name was asked for comes first. */
+/* Collects the results; a tool whose name is the query comes first. */
 static void look(answer *a)
 {
     size_t max = a->s->rules.max ? (size_t)a->s->rules.max : AH_SEARCH_MAX;
@@ -228,7 +228,7 @@ static void look(answer *a)
         take(a, a->s->tool[doc[i]], max);
 }
 
-/* Says what the additions are from: docs/reference/transcript.md. */
+/* The origin of the additions: docs/reference/transcript.md. */
 static ah_text *provenance(answer *a)
 {
     ah_text *by = NULL;
@@ -254,7 +254,7 @@ static ah_status add_found(ah_changes *c, ah_tool *t, ah_text *by, ah_err *err)
     return st;
 }
 
-/* A line for one of them, and its addition. */
+/* Appends a line for the tool, and adds the tool. */
 static void put_line(answer *a, ah_tool *t, ah_text *by)
 {
     const ah_tool *there = ah_registry_find(a->registry, ah_text_slice(t->name));
@@ -263,7 +263,7 @@ static void put_line(answer *a, ah_tool *t, ah_text *by)
     if (there)
         mark = " (there already)";
     else if (a->room == 0)
-        mark = " (cannot be added: this conversation has as many tools as it may)";
+        mark = " (cannot be added: this conversation has reached its limit of tools)";
     else
         a->st = add_found(&a->call->changes, t, by, &a->err);
     a->room -= !there && a->room;
@@ -362,9 +362,9 @@ ah_status ah_search_tool(ah_search *s, ah_tool **out, ah_err *err)
     return st;
 }
 
-/* -- what waits, in the transcript ------------------------------------------------------------- */
+/* -- deferred tools in the transcript ---------------------------------------------------------- */
 
-/* A name that is declared stands for another tool, or for this one, which was found. */
+/* Returns an error if the name is declared for another tool than this one. */
 static ah_status check_name(const ah_tool *t, const ah_registry *r, ah_err *err)
 {
     ah_slice name = ah_text_slice(t->name);
@@ -384,7 +384,7 @@ static ah_status known_of(const ah_transcript *t, ah_offers *known, ah_err *err)
     return AH_OK;
 }
 
-/* The entry for those that are not known; how many they are. */
+/* Appends the entry for tools that are not listed yet; returns their number. */
 static size_t put_unknown(const ah_search *s, const char *strategy, const ah_offers *known,
                           ah_buf *b)
 {
@@ -442,9 +442,9 @@ ah_status ah_search_declare(const ah_search *s, const char *strategy, const ah_r
     return st;
 }
 
-/* -- tools that are found otherwise ------------------------------------------------------------ */
+/* -- tools found in other ways ----------------------------------------------------------------- */
 
-/* The tool of that name that waits in the set; not one that is there, or was removed. */
+/* The tool of that name in the set, or NULL if it is already declared or was removed. */
 static ah_tool *waiting(const ah_run *run, const ah_search *s, ah_slice name)
 {
     const ah_registry *r = ah_run_cfg(run)->registry;
@@ -453,7 +453,7 @@ static ah_tool *waiting(const ah_run *run, const ah_search *s, ah_slice name)
     return t && !ah_registry_find(r, name) && !was_removed(r, name) ? t : NULL;
 }
 
-/* The tools whose names stand in a list of JSON, as additions; `by` is written. */
+/* Adds the tools whose names are in a JSON list; `by` is their origin. */
 static ah_status collect(const ah_run *run, const ah_search *s, ah_slice list, const ah_buf *by,
                          ah_changes *out, ah_err *err)
 {
@@ -472,7 +472,7 @@ static ah_status collect(const ah_run *run, const ah_search *s, ah_slice list, c
     return st;
 }
 
-/* Adds what the provider says that it has found. */
+/* Adds the tools that the provider reports as found. */
 static ah_status answered(void *ud, ah_run *run, ah_changes *out, ah_err *err)
 {
     const ah_run_config *cfg = ah_run_cfg(run);
@@ -492,7 +492,7 @@ static ah_status answered(void *ud, ah_run *run, ah_changes *out, ah_err *err)
     return st;
 }
 
-/* A call of a tool that nobody has found yet finds it. */
+/* A call of a tool in the set that was not found yet adds the tool. */
 static ah_status before(void *ud, ah_run *run, const ah_call *call, ah_buf *said, ah_changes *out,
                         ah_err *err)
 {

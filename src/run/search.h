@@ -1,11 +1,9 @@
-/* Tools that wait to be found: a set of hundreds of which the model is told nothing at first but
- * how to look for them. Either the provider looks among them (wire/lower.h), or the model calls
- * search_tools, which ranks them by the words of their names, descriptions and arguments. What is
- * found is added to the conversation like any other tool (run/inject.h). The Lua floor makes sets,
- * and gives tool and strategy to conversations.
- *
- * A set is immutable and may serve many conversations. Which wires do what stands in
- * docs/reference/search.md. */
+/* Sets of tools that the model can search. The model sees only how to search the set: either the
+ * provider searches it (wire/lower.h), or the model calls search_tools, which ranks the tools by
+ * the words of their names, descriptions and arguments. A found tool is added to the conversation
+ * like any other (run/inject.h). A set references its tools, is reference-counted and immutable,
+ * and may serve many conversations. docs/reference/search.md lists what each wire does.
+ * Callers: lua. */
 #ifndef AH_RUN_SEARCH_H
 #define AH_RUN_SEARCH_H
 
@@ -13,40 +11,42 @@
 #include "run/search_index.h"
 
 enum {
-    AH_SEARCH_MAX = 5,           /* tools in an answer, where nothing else is said */
-    AH_SEARCH_MOST = 20,         /* that may be said */
+    AH_SEARCH_MAX = 5,           /* tools in an answer, by default */
+    AH_SEARCH_MOST = 20,         /* limit of tools in an answer */
     AH_SEARCH_TOOLS_MOST = 20000 /* in a set */
 };
 
-/* The rules of a set; all of it may be 0. */
+/* The rules of a set; each may be 0. */
 typedef struct ah_search_rules {
     int max;            /* tools in an answer; 0: AH_SEARCH_MAX */
-    const char *who;    /* "provider", "here"; NULL: the provider where the model does that */
-    const char *method; /* "regex": where the provider has several ways; NULL: its usual one */
+    const char *who;    /* "provider" or "here"; NULL: the provider if the model supports it */
+    const char *method; /* "regex" for providers with several methods; NULL: their default */
 } ah_search_rules;
 
 typedef struct ah_search ah_search;
 
-/* AH_PROMPT_VALIDATION for two tools of a name. `who` and `method` are literals. */
+/* Returns AH_PROMPT_VALIDATION if two tools have the same name. `who` and `method` are literals. */
 ah_status ah_search_new(const ah_mem *mem, const ah_search_rules *rules, ah_tool *const *tool,
                         size_t n, ah_search **out, ah_err *err);
+/* Both allow NULL. */
 ah_search *ah_search_ref(ah_search *s);
 void ah_search_unref(ah_search *s);
 
-/* search_tools { query } over this set; it borrows nothing. */
+/* The tool search_tools { query } over this set; it holds a reference to the set. */
 ah_status ah_search_tool(ah_search *s, ah_tool **out, ah_err *err);
 
 size_t ah_search_count(const ah_search *s);
 ah_tool *ah_search_find(const ah_search *s, ah_slice name); /* borrowed, or NULL */
 
-/* Says in the transcript which of its tools are not yet known there as waiting
- * (docs/reference/transcript.md, tools_deferred); nothing where they all are. `strategy` is whose
- * set it is. AH_PROMPT_VALIDATION where a name is that of another tool in the registry. */
+/* Appends a tools_deferred entry (docs/reference/transcript.md) with the tools of the set that the
+ * transcript does not list yet; nothing if it lists all. `strategy` is the name of the set's
+ * strategy. Returns AH_PROMPT_VALIDATION if another tool in the registry has the name of one of
+ * them. */
 ah_status ah_search_declare(const ah_search *s, const char *strategy, const ah_registry *r,
                             ah_transcript *t, ah_err *err);
 
-/* The strategy over this set, which it borrows, as the name is: what the provider has found in it
- * is added, and a tool of it that is called is found by that. */
+/* The strategy of this set; set and name are borrowed. It adds the tools that the provider has
+ * found in the set, and any tool of the set that is called. */
 ah_strategy ah_search_strategy(ah_search *s, const char *name);
 
 #endif

@@ -1,15 +1,15 @@
-/* The index of words, made in three steps: the words of each document with their weights, the
- * postings sorted by word, and the words sorted by their letters, so that those with the same
- * beginning stand together. Ranking is in whole numbers: the same on every machine. */
+/* The word index is built in three steps: the words of each document with their weights, the
+ * postings sorted by word, and the words sorted by their letters, so that words with the same
+ * prefix are neighbours. Ranks are integers: the same on every machine. */
 #include "run/search_index.h"
 
 #include "base/near.h"
 
 enum {
-    LEAST_PREFIX = 3, /* letters of a word that may stand for what begins with it */
-    DOC_WORDS = 512,  /* of one document; what follows is left out */
-    MOST_WEIGHT = 24, /* of a word in a document, however often it stands there */
-    NEAR_WORDS = 8    /* of a query that are looked at for near ones */
+    LEAST_PREFIX = 3, /* letters of the shortest prefix that matches longer words */
+    DOC_WORDS = 512,  /* of one document; later ones are left out */
+    MOST_WEIGHT = 24, /* of a word in a document, however often it occurs */
+    NEAR_WORDS = 8    /* words of a query for which similar ones are searched */
 };
 
 /* -- words ------------------------------------------------------------------------------------ */
@@ -19,7 +19,7 @@ static bool is_word(char c)
     return ah_is_letter(c) || ah_is_digit(c) || (unsigned char)c >= 0x80;
 }
 
-/* True if a word ends before text.p[i]: fooBar, and the B of ABar. */
+/* True if a new word begins at text.p[i]: the B of fooBar, and of ABar. */
 static bool is_hump(ah_slice text, size_t i)
 {
     if (!ah_is_upper(text.p[i]))
@@ -36,7 +36,7 @@ static bool ends_with(const char *word, size_t n, const char *end)
     return n > k + 1 && memcmp(word + n - k, end, k) == 0;
 }
 
-/* A plural as its singular, roughly: both sides are treated alike. */
+/* Makes a plural singular, roughly; queries and documents are treated alike. */
 static size_t singular(char *word, size_t n)
 {
     if (ends_with(word, n, "ies")) {
@@ -63,11 +63,11 @@ static bool says_nothing(ah_slice word)
     return empty[i] != NULL;
 }
 
-/* Goes through the words of a text. */
+/* Iterates over the words of a text. */
 typedef struct splitter {
     ah_slice text;
-    size_t at, run, end; /* the run of letters at hand: [run, end) */
-    bool humps;          /* it is several words, and comes as a whole behind them */
+    size_t at, run, end; /* [run, end): the current run of letters */
+    bool humps; /* the run has several words; the whole run follows them as one more word */
     char word[AH_INDEX_WORD];
 } splitter;
 
@@ -81,7 +81,7 @@ static ah_slice fold(splitter *s, size_t from, size_t to)
     return (ah_slice){s->word, singular(s->word, from < to ? ah_utf8_cut(s->word, n) : n)};
 }
 
-/* The next run of letters; false: there is none. */
+/* Finds the next run of letters; false: none. */
 static bool next_run(splitter *s)
 {
     s->run = s->end;
@@ -94,7 +94,7 @@ static bool next_run(splitter *s)
     return s->run < s->end;
 }
 
-/* The next word, valid until the next call; .p NULL: that was the last. */
+/* The next word, valid until the next call; .p NULL: none left. */
 static ah_slice next_word(splitter *s)
 {
     size_t from = s->at, i;
@@ -113,7 +113,7 @@ static ah_slice next_word(splitter *s)
     return fold(s, from, i);
 }
 
-/* -- making it --------------------------------------------------------------------------------- */
+/* -- building ---------------------------------------------------------------------------------- */
 
 static ah_slice word_at(const void *owner, size_t at)
 {
@@ -144,7 +144,7 @@ void ah_search_index_begin(ah_search_index *x)
     x->doc_from = x->n_postings;
 }
 
-/* The number of a word, which may be a new one. */
+/* Sets *out to the number of the word, adding it if it is new. */
 static ah_status take_word(ah_search_index *x, ah_slice word, uint32_t *out, ah_err *err)
 {
     ah_word *grown;
@@ -165,7 +165,7 @@ static ah_status take_word(ah_search_index *x, ah_slice word, uint32_t *out, ah_
     return AH_OK;
 }
 
-/* A word stands in a document once, with the sum of its weights. */
+/* Adds a posting; a word that is in the document already gets the sum of the weights. */
 static ah_status note(ah_search_index *x, uint32_t word, uint32_t weight, ah_err *err)
 {
     ah_posting *p;
@@ -202,7 +202,7 @@ ah_status ah_search_index_add(ah_search_index *x, ah_slice text, uint32_t weight
     return st;
 }
 
-/* The postings by word, those of one by document, as they were. */
+/* Sorts the postings by word; within a word, the order of documents is kept. */
 static void sort_postings(ah_search_index *x, ah_posting *sorted)
 {
     uint32_t at = 0;
@@ -221,7 +221,7 @@ static void sort_postings(ah_search_index *x, ah_posting *sorted)
     }
 }
 
-/* Down the heap, which is that of heapsort: qsort knows no context. */
+/* Sifts down in heapsort, which is used because qsort passes no context. */
 static void sift(const ah_search_index *x, size_t root, size_t n)
 {
     for (size_t child; (child = 2 * root + 1) < n; root = child) {
@@ -274,8 +274,8 @@ ah_status ah_search_index_make(ah_search_index *x, ah_err *err)
 /* -- finding ----------------------------------------------------------------------------------- */
 
 typedef struct score {
-    uint32_t points, words; /* how many of the query it has */
-    uint32_t last;          /* the number of the one that it was seen with last, from 1 on */
+    uint32_t points, words; /* words: number of query words that the document has */
+    uint32_t last;          /* the number of the latest query word seen in it, from 1 */
 } score;
 
 /* Eight times the logarithm to the base two of v / 8, v >= 8. */
@@ -288,7 +288,7 @@ static uint32_t log_of(uint64_t v)
     return 8 * (bits - 3) + (uint32_t)(v >> (bits - 3) & 7);
 }
 
-/* Rare words say more. */
+/* Adds points to the documents of a word; rare words give more. */
 static void count(const ah_search_index *x, const ah_word *w, uint32_t number, uint32_t times,
                   score *s)
 {
@@ -304,7 +304,7 @@ static void count(const ah_search_index *x, const ah_word *w, uint32_t number, u
     }
 }
 
-/* The place at which the words begin that are not before this one. */
+/* The first place in `order` whose word is not less than this one. */
 static size_t lower_bound(const ah_search_index *x, ah_slice word)
 {
     size_t low = 0, high = x->n_words;
@@ -325,7 +325,7 @@ static bool begins(ah_slice word, ah_slice with)
     return word.n >= with.n && memcmp(word.p, with.p, with.n) == 0;
 }
 
-/* A word itself counts twice what counts that begins with it, or with which it begins. */
+/* An exact match scores twice a prefix match, in either direction. */
 static void look_up(const ah_search_index *x, ah_slice word, uint32_t number, score *s)
 {
     size_t at = word.n < LEAST_PREFIX ? x->n_words : lower_bound(x, word);
@@ -346,7 +346,7 @@ static uint64_t rank_of(const score *s)
     return (uint64_t)s->points * s->words;
 }
 
-/* Puts a document among the best, which are sorted; *n of at most `max` are there. */
+/* Puts a document among the best, which are sorted; *n of at most `max` are set. */
 static void place(const score *s, uint32_t doc, uint32_t *best, size_t *n, size_t max)
 {
     size_t at = *n;

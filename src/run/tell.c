@@ -1,9 +1,9 @@
-/* Telling: an event goes to the log and to whoever listens. */
+/* Emitting: an event goes to the log and to the listener. */
 #include "run/tell.h"
 
-enum { MAX_LOGGED = 8 << 10 }; /* more than a line of the log, which says what it leaves out */
+enum { MAX_LOGGED = 8 << 10 }; /* longer than a line of the log, which marks what it leaves out */
 
-/* A run begins with it (run_state.h). */
+/* The config is the first member of ah_run (run_state.h). */
 const ah_run_config *ah_run_cfg(const ah_run *run)
 {
     return (const ah_run_config *)run;

@@ -1,5 +1,5 @@
 /* A check in progress, shared by the checking files of src/schema. It owns its frames, edits and
- * fills, and borrows the value and the schema. */
+ * fills, and borrows the value and the schema. Callers: its floor. */
 #ifndef AH_SCHEMA_CHECKER_H
 #define AH_SCHEMA_CHECKER_H
 

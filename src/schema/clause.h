@@ -1,5 +1,5 @@
 /* A keyword being compiled, shared by compile.c and members.c. All pointers are borrowed from
- * the compiler. */
+ * the compiler. Callers: its floor. */
 #ifndef AH_SCHEMA_CLAUSE_H
 #define AH_SCHEMA_CLAUSE_H
 

@@ -1,5 +1,5 @@
 /* Functions shared by the formats: format.c, format_host.c (names and addresses of hosts, email)
- * and format_web.c. Their texts are checked UTF-8. They look nothing up. */
+ * and format_web.c. Their texts are checked UTF-8. They look nothing up. Callers: its floor. */
 #ifndef AH_SCHEMA_FORMAT_H
 #define AH_SCHEMA_FORMAT_H
 

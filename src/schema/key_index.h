@@ -1,6 +1,6 @@
 /* Maps keys to numbers: a tree that branches at the first bit in which two keys differ. A lookup
  * takes time in the length of its key, for any set of keys: neither their order nor collisions
- * make it slow. Keys are borrowed and must live as long as the index. */
+ * make it slow. Keys are borrowed and must live as long as the index. Callers: its floor. */
 #ifndef AH_SCHEMA_KEY_INDEX_H
 #define AH_SCHEMA_KEY_INDEX_H
 

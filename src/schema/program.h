@@ -3,7 +3,7 @@
  * A schema becomes a flat program: nodes (one per schema), each with a chain of ops (one per
  * rule); tables of properties sorted by name; values to compare with; links from ops to other
  * nodes. References are indices; names and values are slices of canonical text. So a schema is a
- * few blocks of memory, which it owns. Nodes are in the order of the text. */
+ * few blocks of memory, which it owns. Nodes are in the order of the text. Callers: its floor. */
 #ifndef AH_SCHEMA_PROGRAM_H
 #define AH_SCHEMA_PROGRAM_H
 

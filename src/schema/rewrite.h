@@ -1,7 +1,7 @@
 /* Rewrites schemas for targets with fewer or other keywords. A table states for each keyword
  * whether it is kept, renamed, left out, or described in words in the description. Callers check
  * the resulting values against the original schema, so nothing is lost. It owns nothing. It
- * takes time in the size of the schema times its depth. */
+ * takes time in the size of the schema times its depth. Callers: wire. */
 #ifndef AH_SCHEMA_REWRITE_H
 #define AH_SCHEMA_REWRITE_H
 

@@ -1,6 +1,6 @@
 /* JSON Schema: compiled once from canonical text, then checked against values. A schema is
  * immutable and reference-counted, and owns its texts. Unknown constructs are refused when
- * compiled, never half-checked. compile.c lists the keywords. */
+ * compiled, never half-checked. compile.c lists the keywords. Callers: its floor, floors above. */
 #ifndef AH_SCHEMA_SCHEMA_H
 #define AH_SCHEMA_SCHEMA_H
 

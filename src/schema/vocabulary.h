@@ -1,5 +1,5 @@
 /* Dialects: the keywords that a schema may have, and which of them are rules. Its data is
- * static. */
+ * static. Callers: its floor. */
 #ifndef AH_SCHEMA_VOCABULARY_H
 #define AH_SCHEMA_VOCABULARY_H
 

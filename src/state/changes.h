@@ -1,6 +1,6 @@
 /* Changes of the tools and texts for the model, collected before they are made: by a tool call
  * (kept with it until it succeeds), by a strategy, or by the script. run/inject.h makes them.
- * The list holds references to its tools and texts. */
+ * The list holds references to its tools and texts. Callers: run, lua. */
 #ifndef AH_STATE_CHANGES_H
 #define AH_STATE_CHANGES_H
 

@@ -1,7 +1,7 @@
 /* Files for agents: one interface over a folder of the machine, over memory, and over staged
  * changes on top of either (an overlay; overlays nest). Errors of the caller fail with
  * AH_TOOL_VALIDATION and a message for a model, refusals of the machine with AH_INTERNAL. Both have
- * a reason in err->details. A file system is reference-counted. */
+ * a reason in err->details. A file system is reference-counted. Callers: its floor, lua. */
 #ifndef AH_STATE_FS_H
 #define AH_STATE_FS_H
 

@@ -1,5 +1,5 @@
 /* Internals of fs*.c: lists of changes, plans, walks and globs over any store of files
- * (base/backing.h). The interface for users is fs.h. Lists own their texts. */
+ * (base/backing.h). The interface for users is fs.h. Lists own their texts. Callers: its floor. */
 #ifndef AH_STATE_FS_STORE_H
 #define AH_STATE_FS_STORE_H
 

@@ -1,5 +1,5 @@
 /* The list of changes behind memory and overlays: fs_tree.c keeps it, fs_overlay.c hands it
- * down. It owns its changes. */
+ * down. It owns its changes. Callers: its floor. */
 #ifndef AH_STATE_FS_TREE_H
 #define AH_STATE_FS_TREE_H
 

@@ -1,5 +1,5 @@
 /* Views of overlays (fs_view.c), for fs_overlay.c, which hands their content down. A view owns
- * its changes, and holds references to its overlay and its base. */
+ * its changes, and holds references to its overlay and its base. Callers: its floor. */
 #ifndef AH_STATE_FS_VIEW_H
 #define AH_STATE_FS_VIEW_H
 

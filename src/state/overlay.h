@@ -4,7 +4,7 @@
  * An overlay holds entries for the transcript and *participants*: everything else that can be
  * changed and undone (a session's slices, a file system, an object with an undo copy). A
  * participant keeps the changes of this call beside its object, reads through them, and joins when
- * the call first writes. */
+ * the call first writes. Callers: its floor, lua. */
 #ifndef AH_STATE_OVERLAY_H
 #define AH_STATE_OVERLAY_H
 

@@ -1,7 +1,7 @@
 /* A session: an agent's data beside its conversation, in typed slices (seed 002, Session
  * Integration). A slice is a list of values of one type, as canonical JSON. It changes when an
  * *event*, a value of some type, is dispatched to the reducers of that type. A session is
- * reference-counted. */
+ * reference-counted. Callers: its floor, run. */
 #ifndef AH_STATE_SESSION_H
 #define AH_STATE_SESSION_H
 

@@ -1,5 +1,5 @@
 /* The inside of a session, for session.c (reading and writing) and session_types.c (types and
- * reducers). */
+ * reducers). Callers: its floor. */
 #ifndef AH_STATE_SESSION_STATE_H
 #define AH_STATE_SESSION_STATE_H
 

@@ -5,7 +5,7 @@
  *
  * The slice states what is open. The transcript states which part of it the model received in a
  * tool result instead of the system text (run/disclose.h). This file knows no prompt: a path
- * without a section has no effect. */
+ * without a section has no effect. Callers: prompt, run, lua. */
 #ifndef AH_STATE_VISIBILITY_H
 #define AH_STATE_VISIBILITY_H
 

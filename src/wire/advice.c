@@ -1,4 +1,4 @@
-/* Lengths of time and dates as servers write them; see advice.h. */
+/* Durations and dates as servers write them; see advice.h. */
 #include "wire/advice.h"
 
 #include <stdio.h>
@@ -7,7 +7,8 @@ enum { MAX_TEXT = 48 };
 
 /* -- numbers and durations ------------------------------------------------------------ */
 
-/* Digits with an optional fraction at the front of s, which moves behind them; -1: none. */
+/* Reads digits with an optional fraction at the beginning of s, and moves s behind them; -1:
+ * none. */
 static double take_number(ah_slice *s)
 {
     double v = 0, scale = 1;
@@ -24,7 +25,7 @@ static double take_number(ah_slice *s)
     return v;
 }
 
-/* The unit at the front of s, in ms; 0: none. */
+/* Reads the unit at the beginning of s, in ms; 0: none. */
 static double take_unit(ah_slice *s)
 {
     static const struct {
@@ -43,7 +44,7 @@ static double take_unit(ah_slice *s)
     return 0;
 }
 
-/* "6m0s", "8.64s", "2ms"; -1: no such thing. */
+/* Reads "6m0s", "8.64s", "2ms"; -1: no duration. */
 static double duration(ah_slice s)
 {
     double sum = 0;
@@ -60,7 +61,7 @@ static double duration(ah_slice s)
     return sum;
 }
 
-/* A bare number: seconds, or where it is so large, the time itself in seconds or ms. */
+/* A plain number: seconds, or, if it is large enough, a point in time in seconds or ms. */
 static double number(ah_slice s, int64_t wall_ms)
 {
     double v = take_number(&s);
@@ -76,7 +77,7 @@ static double number(ah_slice s, int64_t wall_ms)
 
 typedef struct moment {
     int y, month, d, h, m, s;
-    char name[4]; /* of the month, where it is one */
+    char name[4]; /* of the month, in HTTP's forms */
 } moment;
 
 /* Days from 1970-01-01 to a date of the Gregorian calendar. */
@@ -114,7 +115,7 @@ static bool scan_http(const char *text, moment *t)
                   &t->y) == 6; /* Sun Nov  6 08:49:37 1994 */
 }
 
-/* 1994-11-06T08:49:37Z, with a fraction or an offset; the offset in minutes. */
+/* Reads 1994-11-06T08:49:37Z, with an optional fraction or offset; *offset is in minutes. */
 static bool scan_rfc3339(const char *text, moment *t, int *offset)
 {
     int at = 0, h = 0, m = 0;
@@ -133,7 +134,7 @@ static bool scan_rfc3339(const char *text, moment *t, int *offset)
     return true;
 }
 
-/* In ms since the epoch, or -1. */
+/* Returns ms since the epoch, or -1. */
 static int64_t date(ah_slice s)
 {
     moment t = {0};
@@ -170,7 +171,7 @@ static int64_t bounded(double ms)
 {
     if (ms <= 0)
         return -1;
-    return ms <= AH_LONGEST_WAIT_MS ? (int64_t)(ms + 1e-6) : -2; /* 8.64 s are 8640 ms */
+    return ms <= AH_LONGEST_WAIT_MS ? (int64_t)(ms + 1e-6) : -2; /* rounding: 8.64 s are 8640 ms */
 }
 
 int64_t ah_advice_retry(const ah_response_head *head)
@@ -183,7 +184,7 @@ int64_t ah_advice_retry(const ah_response_head *head)
     return bounded(ms);
 }
 
-/* If the limit of that name is used up, *ms grows to when it is renewed. */
+/* If that limit is used up, raises *ms to the time until it is renewed. */
 static void look_at(const ah_response_head *head, const char *remaining, const char *reset,
                     double *ms)
 {

@@ -1,6 +1,6 @@
-/* Anthropic Messages: the requests, from the transcript (POST {base}/v1/messages), and the
- * adapter itself. What comes back is read in anthropic_read.c. Neighbours of one role make one
- * message here, so the body's last message stays open for more blocks. */
+/* Anthropic Messages: requests from the transcript (POST {base}/v1/messages), and the adapter.
+ * anthropic_read.c reads the responses. Neighbouring entries of one role share one message, so the
+ * body's last message stays open for more blocks. */
 #include "wire/anthropic.h"
 #include "wire/dialect.h"
 #include "wire/provider.h"
@@ -18,7 +18,7 @@ static const char BETA_REFERENCE[] = "mid-conversation-tool-changes-2026-07-01";
 static const char BETA_INLINE[] = "inline-tools-2026-09-15";
 
 enum { GROUP_NONE, GROUP_USER, GROUP_ASSISTANT, GROUP_SYSTEM };
-enum { USUAL_TOKENS = 32000, FEWEST_TOKENS = 8192 }; /* of an answer */
+enum { USUAL_TOKENS = 32000, FEWEST_TOKENS = 8192 }; /* limits of an answer */
 enum { EXTRA_CHANGES = 1 };                          /* the body holds tool changes */
 
 typedef struct anthropic {
@@ -48,7 +48,7 @@ static void put_stop(ah_buf *b, ah_slice v)
         ah_buf_fmt(b, ",\"stop_sequences\":%.*s", AH_FMT(v));
 }
 
-/* Tokens to think in, for an effort; 0: none. */
+/* Thinking tokens for an effort; 0: none. */
 static int64_t budget_of(ah_slice effort)
 {
     static const struct {
@@ -63,7 +63,7 @@ static int64_t budget_of(ah_slice effort)
     return 0;
 }
 
-/* A model of which nothing is known thinks as the longest-lived of them do. */
+/* An unknown model thinks by budget. */
 static ah_thinking_mode thinking_of(const ah_wire *w)
 {
     ah_thinking_mode thinking = w->adapter->known.thinking;
@@ -79,7 +79,7 @@ static bool thinks_by_effort(const ah_wire *w, ah_slice effort)
            !ah_json_string_is(effort, "none");
 }
 
-/* This wire wants a number, also where the options say none. */
+/* The default of max_tokens, which this wire requires. */
 static int64_t usual_length(const ah_model *m)
 {
     if (!m->output)
@@ -92,7 +92,7 @@ static int64_t thinking_tokens(const ah_wire *w)
     return thinking_of(w) == AH_THINKING_BY_BUDGET ? budget_of(w->settings.options.reasoning) : 0;
 }
 
-/* max_tokens counts what is thought, too, and must be more than that. */
+/* max_tokens includes thinking tokens, and must exceed their budget. */
 static int64_t length(const ah_wire *w)
 {
     int64_t budget = thinking_tokens(w), most = usual_length(&w->adapter->known);
@@ -116,7 +116,7 @@ static void put_length(const ah_wire *w, ah_buf *b)
         ah_buf_str(b, ",\"thinking\":{\"type\":\"adaptive\"}");
 }
 
-/* ,"output_config":{..}: the effort, and the schema of the answer where the wire carries it. */
+/* Appends ,"output_config":{..}: the effort, and the schema of the answer if the wire takes it. */
 static void put_output(const ah_wire *w, ah_buf *b)
 {
     ah_slice effort = w->settings.options.reasoning;
@@ -134,7 +134,7 @@ static void put_output(const ah_wire *w, ah_buf *b)
     ah_buf_char(b, '}');
 }
 
-/* ,"cache_control":{..} as the option says; no part of a segment. */
+/* Appends ,"cache_control":{..} for the option; it is no part of a segment. */
 static void put_cache(ah_buf *b, ah_slice v)
 {
     if (!ah_json_string_is(v, "off"))
@@ -152,14 +152,13 @@ static void put_options(ah_wire *w)
     put_stop(b, o->stop);
     ah_wire_put_option(b, "temperature", o->temperature);
     ah_wire_put_option(b, "top_p", o->top_p);
-    put_cache(b,
-              o->cache); /* of the last block: each request reads what the one before has written */
+    /* Caches up to the last block: each request reads what the one before has written. */
+    put_cache(b, o->cache);
     if (ah_wire_has_tools(w))
         put_tool_choice(b, o->tool_choice);
 }
 
-/* An object's schema says so on this wire. */
-/* Puts what may be sent: inputs without descriptions and outputs, which have no place here. */
+/* Appends the inputs of examples; descriptions and outputs have no place on this wire. */
 static void put_input_examples(ah_buf *b, ah_slice examples, bool wraps)
 {
     ah_json_reader r = ah_json_read(examples);
@@ -208,8 +207,8 @@ static void put_tool(ah_wire *w, ah_slice spec, ah_segment_kind kind, size_t ent
     ah_segment_end(w, kind, entry, b, at);
 }
 
-/* If tools are to be revealed later, one deferred tool is there from the first request on: so
- * the first real one is no change of kind. It is never revealed, and not needed among others. */
+/* If tools may be revealed later, one deferred tool is declared from the first request on, so that
+ * the first real one does not change the kind of request. It is never revealed. */
 static void put_placeholder(ah_wire *w)
 {
     static const char spec[] = "{\"description\":\"Stands for tools that may come later.\","
@@ -219,7 +218,7 @@ static void put_placeholder(ah_wire *w)
     put_tool(w, ah_slice_of(spec), AH_SEGMENT_DEFERRED, 0);
 }
 
-/* The provider's own search, in one of its two kinds. */
+/* Appends the provider's own search, in one of its two kinds. */
 static void put_search_tool(ah_wire *w)
 {
     bool regex = ah_json_string_is(ah_json_member(w->deferral, "method"), "regex");
@@ -272,7 +271,8 @@ static void head(const ah_adapter *a, ah_wire *w)
         at = ah_segment_begin(b);
         ah_buf_fmt(b, "{\"type\":\"text\",\"text\":%.*s", AH_FMT(w->system));
         ah_segment_end(w, AH_SEGMENT_SYSTEM, w->system_entry, b, at);
-        put_cache(b, w->settings.options.cache); /* found however much a turn adds */
+        /* This part is read by the next request, however much a turn adds. */
+        put_cache(b, w->settings.options.cache);
         ah_buf_str(b, "}]");
     }
     ah_buf_str(b, ",\"messages\":[");
@@ -280,7 +280,7 @@ static void head(const ah_adapter *a, ah_wire *w)
 
 /* -- messages --------------------------------------------------------------------------------- */
 
-/* To be called before each block: it goes on in the open message, or in one of its own. */
+/* Called before each block: continues the open message, or opens one for the group. */
 static void begin_block(ah_wire *w, int group)
 {
     static const char *const roles[] = {NULL, "user", "assistant", "system"};
@@ -296,7 +296,7 @@ static void begin_block(ah_wire *w, int group)
 
 static void put_text(ah_wire *w, int group, ah_slice value)
 {
-    if (!ah_wire_has_text(value)) /* a block of blanks is refused */
+    if (!ah_wire_has_text(value)) /* a blank block is refused */
         return;
     begin_block(w, group);
     ah_buf_fmt(&w->body, "{\"type\":\"text\",\"text\":%.*s}", AH_FMT(value));
@@ -319,7 +319,7 @@ static void put_call(ah_wire *w, ah_slice call)
     ah_buf_char(b, '}');
 }
 
-/* The message's calls from *at on, up to the n-th. */
+/* Appends the message's calls from *at up to the n-th. */
 static void put_calls(ah_wire *w, ah_json_reader *calls, size_t *at, size_t n)
 {
     for (; *at < n; ++*at) {
@@ -331,7 +331,7 @@ static void put_calls(ah_wire *w, ah_json_reader *calls, size_t *at, size_t n)
     }
 }
 
-/* The words of the provider's search are sent back only where it searches still. */
+/* Parts of the provider's search, which are sent back only while it searches. */
 static const char *const searches[] = {"server_tool_use", "tool_search_tool_result", NULL};
 
 static bool is_sent_back(const ah_adapter *a, const ah_wire *w, ah_slice part, ah_slice *data,
@@ -340,7 +340,7 @@ static bool is_sent_back(const ah_adapter *a, const ah_wire *w, ah_slice part, a
     return ah_wire_part_of_ours(a, part, data, before) && !ah_wire_left_out(w, *data, searches);
 }
 
-/* A message must not end with what was thought. */
+/* A message must not end with thinking. */
 static bool stands(const ah_wire *w, ah_slice data)
 {
     ah_slice type = ah_json_member(data, "type");
@@ -349,7 +349,7 @@ static bool stands(const ah_wire *w, ah_slice data)
            !ah_wire_left_out(w, data, searches);
 }
 
-/* Content and calls in the order in which they came, where this very adapter had them. */
+/* Appends content and calls in the order in which they came, as far as this adapter recorded it. */
 static void put_assistant(const ah_adapter *a, ah_wire *w, ah_slice json)
 {
     ah_json_reader calls = ah_json_read(ah_json_member(json, "tool_calls"));
@@ -387,7 +387,7 @@ static void put_image_block(ah_buf *b, const ah_image *image)
     ah_buf_str(b, "}}");
 }
 
-/* A result that shows images is a list: its text, then they. */
+/* A result with images is a list: its text, then the images. */
 static void put_result_content(const ah_adapter *a, ah_buf *b, ah_slice json)
 {
     ah_json_reader r = ah_wire_result_images(json);
@@ -411,8 +411,8 @@ static void put_result_content(const ah_adapter *a, ah_buf *b, ah_slice json)
     ah_buf_char(b, ']');
 }
 
-/* Puts what search_tools has found, in the words by which the wire reveals deferred tools: a list
- * of references alone. False: none of it is declared so. */
+/* Appends what search_tools has found, in the form that reveals deferred tools: a list of
+ * references only. False: none of them is declared as deferred. */
 static bool put_references(const ah_wire *w, ah_buf *b, ah_slice added)
 {
     ah_json_reader r = ah_json_read(ah_json_member(ah_json_member(added, "by"), "found"));
@@ -449,7 +449,7 @@ static void put_result(const ah_adapter *a, ah_wire *w, ah_slice json)
     ah_buf_str(b, ah_json_kind_of(success) == AH_JSON_FALSE ? ",\"is_error\":true}" : "}");
 }
 
-/* Puts what was held back until the user has spoken: see put_system_block. */
+/* Appends blocks that were held back until the user's next message: see put_system_block. */
 static void put_held(ah_wire *w)
 {
     if (w->held.len == 0)
@@ -477,13 +477,13 @@ static void put_user(ah_wire *w, ah_slice content)
         }
     }
     if (w->body.len ==
-        before) /* a turn without a block is none: the answer before would be gone on with */
+        before) /* without a block there is no turn, and the model would continue its last answer */
         put_text(w, GROUP_USER, ah_slice_of("\"(empty message)\""));
     put_held(w);
 }
 
-/* A system message stands behind a turn of the user (results are one), so what comes while the
- * model has the last word waits for the next. */
+/* A system message must follow a turn of the user, which includes results. A block that comes after
+ * the model's answer waits for the next one. */
 static void put_system_block(ah_wire *w, ah_slice block)
 {
     if (w->group == GROUP_USER || w->group == GROUP_SYSTEM) {
@@ -495,7 +495,7 @@ static void put_system_block(ah_wire *w, ah_slice block)
     ah_buf_put(&w->held, block);
 }
 
-/* Models that take no system messages there are told as the user, in tags. */
+/* For models that take no system messages here, puts the note into the user's message, in tags. */
 static void put_note(const ah_adapter *a, ah_wire *w, ah_slice value)
 {
     ah_buf block;
@@ -516,9 +516,9 @@ static void put_note(const ah_adapter *a, ah_wire *w, ah_slice value)
     ah_buf_clear(&block);
 }
 
-/* -- tools that come and go ------------------------------------------------------------------- */
+/* -- changes of tools ------------------------------------------------------------------------- */
 
-/* The tool, if this is the entry that is to tell of it; else NULL. */
+/* The tool, if this is the entry that declares it; else NULL. */
 static const ah_offer *told_here(const ah_wire *w, ah_slice name)
 {
     const ah_offer *t = ah_offers_find(&w->offers, name);

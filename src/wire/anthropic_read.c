@@ -1,12 +1,12 @@
-/* Reading Anthropic Messages: a stream of events or one document, into an assembly. Blocks that
- * must come back as they were (thinking with its signature, what the server's own tools said)
- * are kept whole, put together from their pieces byte by byte. */
+/* Reads Anthropic Messages, a stream of events or one document, into an assembly. Blocks that must
+ * be sent back unchanged (thinking with its signature, results of the server's own tools) are kept
+ * whole, joined from their pieces byte by byte. */
 #include "wire/anthropic.h"
 
 #include "wire/full.h"
 #include "wire/reader.h"
 
-/* OTHER: of a type that is not known here; it is kept whole, too. */
+/* BLOCK_OTHER: a block of an unknown type, which is kept whole too. */
 typedef enum block_kind {
     BLOCK_NONE,
     BLOCK_TEXT,
@@ -18,14 +18,14 @@ typedef enum block_kind {
 typedef struct reader {
     ah_wire_reader r;
     ah_buf id;    /* of the message, as JSON */
-    int64_t last; /* the index of the block that began last; -1: none of this message */
-    bool unended; /* that block is to be sent back and never ended */
-    /* the open block */
+    int64_t last; /* index of the block that began last; -1: no block in this message */
+    bool unended; /* that block is to be sent back, but did not end */
+    /* the open block: */
     block_kind kind;
-    bool whole;                                    /* a call whose input came with its beginning */
-    ah_buf block;                                  /* as it began */
-    ah_buf thinking, signature, input;             /* what was added to these members of it */
-    int64_t fresh, written, read, output, thought; /* tokens: cumulative, the last word counts */
+    bool whole;                        /* a call whose input came with its first event */
+    ah_buf block;                      /* its first event */
+    ah_buf thinking, signature, input; /* text added to these members */
+    int64_t fresh, written, read, output, thought; /* tokens; cumulative, the last value counts */
 } reader;
 
 static ah_assembly *message_of(reader *x)
@@ -54,7 +54,7 @@ static const ah_shape text_block = {.member = AH_MEMBERS(AH_NEEDS("text", &strin
 static const ah_shape call_block = {
     .member =
         AH_MEMBERS(AH_NEEDS("id", &name), AH_NEEDS("name", &name), AH_NEEDS("input", &object))};
-/* The input is a place for the deltas, if they follow. */
+/* `input` is only a placeholder if deltas follow. */
 static const ah_shape call_begins = {.member =
                                          AH_MEMBERS(AH_NEEDS("id", &name), AH_NEEDS("name", &name),
                                                     AH_MAY_HAVE("input", &maybe_object))};
@@ -66,7 +66,7 @@ static const ah_shape server_block = {.member =
                                                      AH_MAY_HAVE("input", &maybe_object))};
 static const ah_shape found_block = {.member = AH_MEMBERS(AH_NEEDS("content", &found))};
 
-/* Blocks of other types are kept as they are and sent back so. */
+/* Blocks of other types are kept unchanged and sent back. */
 static const ah_shape block = {.kinds = AH_IS_OBJECT,
                                .by = "type",
                                .cases = AH_CASES(AH_CASE("text", &text_block),
@@ -91,8 +91,8 @@ static const ah_shape stop = {.kinds = AH_IS_OBJECT,
                               .member = AH_MEMBERS(AH_MAY_HAVE("stop_reason", &maybe_string),
                                                    AH_MAY_HAVE("stop_details", &details))};
 
-/* The whole answer. Not looked at: `usage` (counts that are none say nothing, and no word of the
- * answer hangs on them), `model`, `id`, `stop_sequence`, `container` and what may be added. */
+/* The whole answer. Ignored: `usage` (invalid counts are ignored, and no other part of the answer
+ * depends on them), `model`, `id`, `stop_sequence`, `container` and unknown members. */
 static const char *const message_type[] = {"message", NULL};
 static const ah_shape of_message = {.kinds = AH_IS_STRING, .words = message_type};
 static const ah_shape message = {
@@ -101,7 +101,7 @@ static const ah_shape message = {
                    AH_NEEDS("content", &blocks), AH_MAY_HAVE("stop_reason", &maybe_string),
                    AH_MAY_HAVE("stop_details", &details), AH_MAY_HAVE("error", &ah_no_error))};
 
-/* Events. Not looked at: pings, and types that are not here. */
+/* Events. Pings and unknown types are ignored. */
 static const ah_shape first_content = {.kinds = AH_IS_ARRAY};
 static const ah_shape first_message = {
     .kinds = AH_IS_OBJECT,
@@ -133,7 +133,7 @@ static const ah_shape event = {
 
 /* -- usage and stop ------------------------------------------------------------------------ */
 
-/* A counter that is absent or null keeps what it said. */
+/* A counter that is absent or null keeps its last value. */
 static void take_count(ah_slice usage, const char *key, int64_t *out)
 {
     ah_slice said = ah_json_member(usage, key);
@@ -142,7 +142,7 @@ static void take_count(ah_slice usage, const char *key, int64_t *out)
         *out = ah_wire_reader_count(said);
 }
 
-/* input_tokens leaves out what was cached; ours does not. */
+/* input_tokens excludes cached tokens; our `input` includes them. */
 static void read_usage(reader *x, ah_slice usage)
 {
     if (ah_json_kind_of(usage) != AH_JSON_OBJECT)
@@ -180,7 +180,7 @@ static ah_stop stop_of(ah_slice reason)
     return ah_full_word(reason) ? AH_STOP_FULL : AH_STOP_END;
 }
 
-/* Only what was cut for its length may lack the end of a block. */
+/* The end of a block may be missing only if the answer was cut for its length. */
 static ah_status check_ended(reader *x, ah_err *err)
 {
     if (!x->unended || ah_stop_is_cut(message_of(x)->stop))
@@ -189,7 +189,7 @@ static ah_status check_ended(reader *x, ah_err *err)
                               (long long)x->last);
 }
 
-/* `said` holds stop_reason. What a refused message had begun to call is not called. */
+/* `said` holds stop_reason. Calls of a refused message are discarded. */
 static ah_status read_stop(reader *x, ah_slice said, ah_err *err)
 {
     ah_slice reason = ah_json_member(said, "stop_reason");
@@ -248,7 +248,7 @@ static ah_status keep(ah_buf *b, ah_slice bytes, ah_err *err)
     return st;
 }
 
-/* The names in a block of what the provider's own search has found; such a block comes whole. */
+/* Adds the names found by the provider's own search; the block comes whole. */
 static ah_status read_found(reader *x, ah_slice result, ah_err *err)
 {
     ah_json_reader it =
@@ -322,8 +322,8 @@ static ah_status add_signature(reader *x, ah_slice raw, ah_err *err)
     return keep(&x->signature, raw, err);
 }
 
-/* The member that a delta of each type adds, and the blocks that have it. Deltas of other types (of
- * citations, say) add nothing that is ours, nor do those of a text to a block that is not known. */
+/* The member to which each delta type adds, and the block kinds that have it. Deltas of other types
+ * (citations, for example) are ignored, as is text for an unknown block. */
 static const struct delta_type {
     const char *type, *member;
     unsigned kinds;
@@ -355,7 +355,7 @@ static ah_status read_delta(reader *x, ah_slice came, ah_err *err)
     return AH_OK;
 }
 
-/* A string member with what was added to it. */
+/* Appends a string member with the text added to it. */
 static void put_longer(ah_buf *b, ah_slice value, const ah_buf *more)
 {
     ah_buf_char(b, '"');
@@ -365,8 +365,8 @@ static void put_longer(ah_buf *b, ah_slice value, const ah_buf *more)
     ah_buf_char(b, '"');
 }
 
-/* The block with what its deltas added: to the members `thinking` and `signature`, in place of
- * `input`. Other members stay as they were. */
+/* Appends the block with its deltas: added to `thinking` and `signature`, replacing `input`. Other
+ * members are unchanged. */
 static void put_block(const reader *x, ah_buf *b)
 {
     ah_json_reader it = ah_json_read(ah_buf_slice(&x->block));
@@ -409,8 +409,8 @@ static bool is_opaque(const reader *x)
     return x->kind == BLOCK_OPAQUE || x->kind == BLOCK_OTHER;
 }
 
-/* An answer that was cut for its length leaves a block open: it is not sent back, nobody signed
- * it. */
+/* Ends the open block. A block that the length limit cut has no valid signature and is not sent
+ * back. */
 static ah_status end_block(reader *x, bool cut, ah_err *err)
 {
     ah_buf b;
@@ -434,8 +434,8 @@ static ah_status end_block(reader *x, bool cut, ah_err *err)
 
 /* -- documents -------------------------------------------------------------------------------- */
 
-/* A gateway may send the beginning twice, or another message into the midst of one: that one
- * begins anew then. */
+/* A gateway may send the first event twice, or begin another message in the middle of one, which
+ * then starts over. */
 static ah_status begin_message(reader *x, ah_slice came, ah_err *err)
 {
     ah_slice id = ah_json_member(came, "id");
@@ -467,12 +467,12 @@ static ah_status read_whole(reader *x, ah_slice came, ah_err *err)
     return st == AH_OK ? read_stop(x, came, err) : st;
 }
 
-/* An event, and the members that most have. */
+/* An event, and the members that most events have. */
 typedef struct came_event {
     ah_slice all, type, index, delta;
 } came_event;
 
-/* Blocks come in the events that follow: what stood here would be lost. */
+/* Blocks come in later events; a block in this one would be lost, and is an error. */
 static ah_status start_message(reader *x, const came_event *e, ah_err *err)
 {
     ah_slice came = ah_json_member(e->all, "message");
@@ -492,7 +492,7 @@ static int64_t index_of(const came_event *e)
     return n.i;
 }
 
-/* Fails unless the event's index is that of the open block. */
+/* Fails unless the event's index is the open block's. */
 static ah_status check_index(reader *x, const came_event *e, ah_err *err)
 {
     if (x->kind != BLOCK_NONE && index_of(e) == x->last)

@@ -1,5 +1,5 @@
-/* The parts as they come, with limits on each, and the finished entry with its calls in order.
- * What a wire's bytes mean is its reader's (*_read.c). */
+/* Collects the parts, with limits on each, and makes the finished entry with its calls in order.
+ * The readers (*_read.c) interpret a wire's bytes. */
 #include "wire/assemble.h"
 
 #include "wire/dialect.h"
@@ -12,7 +12,7 @@ enum {
     MAX_MESSAGE = 256 << 20,
     MAX_STOP_WORD = 64,
     MAX_FOUND = 1 << 20, /* bytes of the names of found tools */
-    ENTRY_DEPTH = 16 /* containers around a part, in an entry and on a wire, with some to spare */
+    ENTRY_DEPTH = 16     /* containers around a part, in an entry and on a wire, with a margin */
 };
 
 const char *ah_stop_name(ah_stop stop)
@@ -135,8 +135,8 @@ static ah_status append(ah_buf *b, ah_slice raw, const char *what, ah_err *err)
 }
 
 /* -- pieces ----------------------------------------------------------------------------------
- * A text in pieces may hold half of a surrogate pair at its end, as the three bytes that UTF-8
- * would have for it and that no sound text has: until the other half comes, which must be next. */
+ * A text in pieces may end with half of a surrogate pair, stored as the three bytes that UTF-8
+ * would use for it, which no valid text contains. The next piece must begin with the other half. */
 
 enum { HALF = 3, HIGH_HALF = 0xa0, LOW_HALF = 0xb0 };
 
@@ -155,7 +155,7 @@ static unsigned value_of(const char *half)
     return ((unsigned)half[1] & 0x0f) << 6 | ((unsigned)half[2] & 0x3f);
 }
 
-/* The two halves at p as one character of four bytes. */
+/* Replaces the two halves at p by one character of four bytes. */
 static void join_halves(char *p)
 {
     unsigned c = 0x10000 + (value_of(p) << 10) + (value_of(p + HALF) & 0x3ff);
@@ -209,7 +209,7 @@ ah_status ah_assembly_check(const ah_assembly *a, ah_err *err)
     return AH_OK;
 }
 
-/* Shows text from `shown` on; `last` shows also what might have begun a secret. */
+/* Shows text from `shown` on; `last`: also text that might have begun a secret. */
 static void show(ah_assembly *a, bool last)
 {
     size_t fresh = a->text.len - a->shown, held;
@@ -294,9 +294,9 @@ ah_status ah_assembly_call_value(ah_draft_call *c, ah_slice json, ah_err *err)
     return check(&c->arguments, "tool arguments", err);
 }
 
-/* Keys are taken out of it as of everything. What that left no JSON, or what is nested so deep
- * that the entry around it could not be read again, is dropped; what was none before, as its pieces
- * were cut within a character, is an error. */
+/* Copies the part without keys. If redaction makes it invalid, or it is nested too deeply for the
+ * entry around it to be read again, the part is dropped. If it was invalid before, because its
+ * pieces were cut within a character, that is an error. */
 static ah_status sound_opaque(const ah_assembly *a, ah_slice json, ah_text **out, ah_err *err)
 {
     ah_json_fault fault;
@@ -348,7 +348,7 @@ void ah_assembly_stop(ah_assembly *a, ah_stop stop, ah_slice word)
     a->stop = stop;
     ah_buf_reset(&a->stop_word, 0);
     ah_json_string(word, &a->stop_word);
-    if (a->stop_word.status == AH_BUDGET) /* a word so long is none */
+    if (a->stop_word.status == AH_BUDGET) /* too long to be a stop word */
         ah_buf_reset(&a->stop_word, 0);
 }
 
@@ -416,8 +416,8 @@ static void put_calls(ah_assembly *a, const ah_transcript *t, ah_buf *b)
         ah_buf_char(b, ']');
 }
 
-/* Text up to `end`, as a part of its own. Redaction may have moved the text since the place was
- * noted: a character is never split by it. */
+/* Appends text up to `end` as its own part. Redaction may have moved the text, so a character is
+ * never split here. */
 static void put_text(const ah_assembly *a, size_t *at, size_t end, ah_buf *b)
 {
     end = end < a->text.len ? ah_utf8_cut(a->text.data, end) : a->text.len;
@@ -475,7 +475,8 @@ static void put_stop(const ah_assembly *a, ah_buf *b)
     ah_json_put_string(b, ah_buf_slice(&a->stop_word));
 }
 
-/* The reason that the provider said, unless the content says more (NOTES: decide by content). */
+/* The stop reported by the provider, unless the content contradicts it (NOTES: decide by
+ * content). */
 static ah_stop final_stop(const ah_assembly *a)
 {
     if (a->n && !ah_stop_is_cut(a->stop) && a->stop != AH_STOP_FILTER)

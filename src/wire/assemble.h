@@ -1,6 +1,8 @@
-/* An assistant message being put together from what an adapter's reader finds, streamed or not:
- * text, refusal, calls, stop, usage. Secrets a server echoes are taken out here, before anyone sees
- * them. The run owns one an exchange and makes its entry; readers fill it. */
+/* An assistant message that is built from what an adapter's reader finds, streamed or not: text,
+ * refusal, calls, stop, usage. Keys of the program are removed from it before anything else sees
+ * them. The run owns one assembly per exchange and turns it into an entry; readers fill it. It owns
+ * its buffers; `delta` is called while text is added. The limits are in the enum below.
+ * Callers: its floor. */
 #ifndef AH_WIRE_ASSEMBLE_H
 #define AH_WIRE_ASSEMBLE_H
 
@@ -8,20 +10,20 @@
 #include "model/transcript.h"
 
 typedef enum ah_stop {
-    AH_STOP_NONE, /* nothing was said: decided from the content */
+    AH_STOP_NONE, /* no stop was reported: decided from the content */
     AH_STOP_END,
     AH_STOP_TOOL_CALLS,
     AH_STOP_LENGTH,
     AH_STOP_SEQUENCE,
     AH_STOP_FILTER,
     AH_STOP_REFUSAL,
-    AH_STOP_FULL, /* the model's window was full: cut as with LENGTH */
-    AH_STOP_TOOL  /* of a run: results of tools are its answer; the model never says so */
+    AH_STOP_FULL, /* the model's context was full: the answer is cut as with LENGTH */
+    AH_STOP_TOOL  /* of a run: results of tools are its answer; never reported by a model */
 } ah_stop;
 
-const char *ah_stop_name(ah_stop stop); /* "end", "tool_calls", "length", ... */
+const char *ah_stop_name(ah_stop stop); /* for example "end", "tool_calls", "length" */
 
-/* True if the answer was cut for its length: its last part may not be whole. */
+/* True if the answer was cut for its length: its last part may be incomplete. */
 static inline bool ah_stop_is_cut(ah_stop stop)
 {
     return stop == AH_STOP_LENGTH || stop == AH_STOP_FULL;
@@ -29,27 +31,27 @@ static inline bool ah_stop_is_cut(ah_stop stop)
 
 enum { AH_COST_UNIT = 1000000000 }; /* money is counted in billionths of a US dollar */
 
-/* Tokens. Cached ones are part of input, reasoning ones part of output. */
+/* Token counts. Cached tokens are part of input, reasoning tokens part of output. */
 typedef struct ah_usage {
     int64_t input, cached_read, cached_write, output, reasoning;
     int64_t cost; /* in 1 / AH_COST_UNIT */
-    bool known;   /* the provider said how many tokens */
-    bool priced;  /* it said what they cost; in a sum: what some of them cost */
+    bool known;   /* the provider reported token counts */
+    bool priced;  /* it reported the cost; in a sum: of some answers */
 } ah_usage;
 
-/* An amount that somebody says, in dollars; false, and nothing is set, where it is none: below 0,
- * above 9 million, or not finite. */
+/* Sets the cost in dollars. Returns false, and sets nothing, if the amount is below 0, above 9
+ * million or not finite. */
 bool ah_usage_price(ah_usage *u, double dollars);
 void ah_usage_add(ah_usage *sum, const ah_usage *u);
-void ah_usage_print(const ah_usage *u, ah_buf *out); /* JSON object */
+void ah_usage_print(const ah_usage *u, ah_buf *out); /* appends a JSON object */
 
 typedef struct ah_draft_call {
     int64_t index; /* the provider's number of the call within the message */
-    bool named;    /* a name was said, be it "" */
+    bool named;    /* a name was received, even "" */
     ah_buf id, name, arguments;
 } ah_draft_call;
 
-/* Something to be sent back verbatim, and where in the message it stands. */
+/* A part to be sent back verbatim, and its place in the message. */
 typedef struct ah_draft_opaque {
     ah_text *json;
     size_t text; /* bytes of text before it */
@@ -59,20 +61,21 @@ typedef struct ah_draft_opaque {
 typedef struct ah_assembly {
     const ah_mem *mem;
     const ah_secrets *secrets;
-    void (*delta)(void *ud, ah_slice text); /* new text to show, or NULL */
+    void (*delta)(void *ud, ah_slice text); /* receives new text to show; may be NULL */
     void *ud;
     ah_buf text, refusal;
-    size_t shown; /* bytes of text already given to delta */
+    size_t shown; /* bytes of text already passed to delta */
     ah_draft_call *call;
     size_t n, cap;
     ah_draft_opaque *opaque;
     size_t n_opaque, cap_opaque;
-    ah_buf found; /* tools that the provider's own search has found: JSON strings, commas between */
+    ah_buf found; /* tools found by the provider's own search: JSON strings, with commas between
+                     them */
     ah_stop stop;
-    ah_buf stop_word; /* the provider's own, "" where it said none */
+    ah_buf stop_word; /* the provider's own word; "" if none */
     ah_usage usage;
     bool dispatched; /* calls may come through the dispatcher (wire/dispatcher.h) */
-    size_t pieces;   /* how much was received: 0 means a retry repeats nothing */
+    size_t pieces;   /* number of pieces received; at 0, a retry repeats nothing */
 } ah_assembly;
 
 enum {
@@ -82,54 +85,55 @@ enum {
     AH_MAX_OPAQUE = 1024         /* parts in one message */
 };
 
+/* `delta` and `secrets` are used until the clear; `delta` may be NULL. */
 void ah_assembly_init(ah_assembly *a, const ah_mem *mem, const ah_secrets *secrets,
                       void (*delta)(void *ud, ah_slice text), void *ud);
 void ah_assembly_clear(ah_assembly *a);
-/* The tokens that it took; a price that was told stays. */
+/* Sets the token counts; a reported cost stays. */
 void ah_assembly_usage(ah_assembly *a, ah_usage usage);
-/* The dollars that it cost, a JSON value; anything but an amount says nothing. */
+/* Sets the cost in dollars from a JSON value; ignores any value that is no amount. */
 void ah_assembly_cost(ah_assembly *a, ah_slice value);
 
-/* The readers' verbs. JSON string values are given as they stand (`raw`, without
- * quotes). Failures are AH_NOMEM, or AH_PROVIDER when a limit above is passed. Text, refusal and
- * arguments come in pieces, which may be cut within a surrogate pair: its halves are joined before
- * anyone sees them, and half a pair without its other half is AH_PROVIDER. */
+/* For readers. JSON string values are passed in raw form, without quotes. Returns AH_NOMEM, or
+ * AH_PROVIDER if a limit above is passed. Text, refusal and arguments come in pieces, which may be
+ * cut within a surrogate pair. The halves are joined before the text is used; a half without its
+ * other half is AH_PROVIDER. */
 ah_status ah_assembly_text(ah_assembly *a, ah_slice raw, ah_err *err);
 ah_status ah_assembly_refusal(ah_assembly *a, ah_slice raw, ah_err *err);
-/* The latest call of that index, made when there is none yet. */
+/* Sets *out to the latest call of that index, which is added if there is none. */
 ah_status ah_assembly_call(ah_assembly *a, int64_t index, ah_draft_call **out, ah_err *err);
-/* One more call, be there one of that index or not. */
+/* Adds a call, even if there is one with that index. */
 ah_status ah_assembly_add_call(ah_assembly *a, int64_t index, ah_draft_call **out, ah_err *err);
-ah_status ah_assembly_call_id(ah_draft_call *c, ah_slice raw,
-                              ah_err *err); /* the first non-empty one counts */
-ah_status ah_assembly_call_name(ah_draft_call *c, ah_slice raw, ah_err *err);      /* likewise */
+/* Sets the id; the first non-empty one counts. */
+ah_status ah_assembly_call_id(ah_draft_call *c, ah_slice raw, ah_err *err);
+/* The first non-empty one counts. */
+ah_status ah_assembly_call_name(ah_draft_call *c, ah_slice raw, ah_err *err);
 ah_status ah_assembly_call_arguments(ah_draft_call *c, ah_slice raw, ah_err *err); /* appended */
-/* Arguments that came as a JSON value instead of its text: appended as they stand. */
+/* Appends arguments that came as a JSON value instead of a string. */
 ah_status ah_assembly_call_value(ah_draft_call *c, ah_slice json, ah_err *err);
 
-/* A part to be sent back verbatim, and only to where it came from: checked JSON of the
- * provider's own form. It stands after all text and calls that were there before. */
+/* Adds a part to be sent back verbatim, and only to its origin: checked JSON in the provider's own
+ * form. Its place is after the text and calls received so far. */
 ah_status ah_assembly_opaque(ah_assembly *a, ah_slice json, ah_err *err);
 /* The provider's own search has found the tool of that name (a JSON string). */
 ah_status ah_assembly_found(ah_assembly *a, ah_slice name, ah_err *err);
-/* Forgets the calls and opaque parts so far: of a message that was refused or begun again. Text
- * stays, it may have been shown. */
+/* Discards the calls and opaque parts so far, of a message that was refused or begun again. Text
+ * stays, since it may have been shown. */
 void ah_assembly_drop_calls(ah_assembly *a);
-/* The reason of its end, and the word the provider had for that: a JSON value, used where it is a
- * string. */
+/* Sets the stop, and the provider's own word for it: a JSON value, used if it is a string. */
 void ah_assembly_stop(ah_assembly *a, ah_stop stop, ah_slice word);
 
-/* At the end: AH_OK if the message is whole. Not so is one that ends with half a character, whose
- * stop says calls where there are none, or in which a call has no name. AH_PROVIDER says which. */
+/* At the end: AH_OK if the message is complete. AH_PROVIDER, with the reason, if it ends with half
+ * a character, if its stop announces calls but there are none, or if a call has no name. */
 ah_status ah_assembly_check(const ah_assembly *a, ah_err *err);
 
-/* The origin of a message, to which it may be sent back verbatim. */
+/* The origin of a message, to which its opaque parts may be sent back. */
 typedef struct ah_origin {
     ah_slice adapter, model, endpoint;
 } ah_origin;
 
-/* The whole as an `assistant` entry. Shows held-back text first. Calls without an
- * id, with an id over 64 bytes or one the transcript has already seen get a new one. */
+/* Makes the `assistant` entry. Shows text that was held back first. A call gets a new id if it has
+ * none, one over 64 bytes, or one that the transcript already contains. */
 ah_status ah_assembly_entry(ah_assembly *a, const ah_transcript *t, const ah_origin *origin,
                             int64_t time, ah_text **out, ah_err *err);
 

@@ -1,4 +1,4 @@
-/* Comparing the segments of two requests by hashes; see breaks.h. */
+/* Compares the segments of two requests by hashes; see breaks.h. */
 #include "wire/breaks.h"
 
 static uint64_t hash_segments(const ah_segment *s, size_t n, const ah_buf *in, uint64_t h)
@@ -12,7 +12,7 @@ static uint64_t hash_segments(const ah_segment *s, size_t n, const ah_buf *in, u
     return h;
 }
 
-/* Hashes the head's segments of one kind. Deferred tools, which stand between them, are not in the
+/* Hashes the head's segments of one kind. Deferred tools, which lie between them, are not in the
  * cached prefix. */
 static uint64_t hash_head(const ah_wire *w, ah_segment_kind kind)
 {
@@ -34,8 +34,8 @@ static uint64_t hash_value(uint64_t h, ah_slice value)
     return ah_slice_hash_on(ah_slice_hash_on(h, ah_slice_of(value.p ? "+" : "-")), value);
 }
 
-/* Hashes what a cache belongs to: provider, model and endpoint. Adapters of a program can differ in
- * more than these, so the adapter itself counts, too. */
+/* Hashes what a cache belongs to: provider, model and endpoint. Adapters of a program may differ in
+ * more than these, so the adapter's address is included. */
 static uint64_t hash_model(const ah_wire *w)
 {
     const ah_adapter *a = w->adapter;
@@ -100,8 +100,8 @@ static size_t first_cause(const ah_wire *w, const ah_break_causes *c)
     return entry;
 }
 
-/* Of what differs the reason that came first. No entry may tell of it: a change that was put back
- * has made tools go that were withdrawn before. */
+/* The first reason among the differences. There may be no entry for it: undoing a change may have
+ * removed tools that were withdrawn earlier. */
 static ah_break reason_of(const ah_wire *w, const ah_break_causes *c, const bool differs[],
                           size_t *entry)
 {
@@ -120,7 +120,7 @@ static ah_break reason_of(const ah_wire *w, const ah_break_causes *c, const bool
     return found;
 }
 
-/* One of these was told to begin anew, and needs no entry. */
+/* True if lowering anew was requested for one of these reasons, which need no entry. */
 static bool is_anew(const ah_wire *w, const bool differs[])
 {
     bool bytes = differs[AH_BREAK_TOOLS] || differs[AH_BREAK_PROMPT];

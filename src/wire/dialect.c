@@ -28,7 +28,7 @@ static void put_in(const ah_rewrite_target *words, ah_slice schema, ah_buf *out)
         ah_buf_put(out, schema);
 }
 
-/* The root without its definitions, which stay where references look for them. */
+/* The root without its definitions, which stay where references expect them. */
 static void put_wrapped(const ah_rewrite_target *words, ah_slice schema, ah_buf *out)
 {
     ah_json_reader r = ah_json_read(schema);
@@ -93,7 +93,7 @@ void ah_dialect_unwrap(const ah_mem *mem, ah_buf *arguments)
     ah_buf_drop(arguments, at);
 }
 
-/* Of an entry that came from elsewhere. */
+/* Appends the arguments of an entry that came from another wire. */
 static void put_judged(ah_slice arguments, ah_buf *out)
 {
     ah_buf text;

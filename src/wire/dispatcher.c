@@ -1,5 +1,5 @@
-/* Wrapping when a conversation is lowered, unwrapping when an answer is read. When the mode is
- * taken is lower.c's. */
+/* Wraps calls when a conversation is lowered, and unwraps them when an answer is read. lower.c
+ * decides when the mode is used. */
 #include "wire/dispatcher.h"
 
 #include "model/tool_spec.h"
@@ -55,8 +55,8 @@ static bool calls_late(const ah_offers *o, ah_slice calls)
     return late;
 }
 
-/* {"name":..,"arguments":{..}} as the JSON string that arguments are. Those that were no
- * JSON when another wire brought them are left out. */
+/* Appends {"name":..,"arguments":{..}} as a JSON string, the form of arguments. Arguments from
+ * another wire that are no JSON become {}. */
 static void put_arguments(ah_slice name, ah_slice arguments, ah_buf *out)
 {
     ah_buf inner;
@@ -107,7 +107,7 @@ static void wrap_calls(const ah_offers *o, ah_slice calls, ah_buf *out)
     ah_buf_char(out, ']');
 }
 
-/* The entry with one member replaced: calls wrapped, or the name of a result. */
+/* Appends the entry with one member replaced: wrapped calls, or the name of a result. */
 static void wrap(const ah_offers *o, ah_slice json, const char *member, ah_buf *out)
 {
     ah_json_reader r = ah_json_read(json);

@@ -1,10 +1,9 @@
-/* The words for a full context. An error is one where its code is in the first table, or where its
- * message begins with a form of the second, whatever stands behind it. Messages are compared from
- * their beginning, past what proxies put in front: what an error quotes of a conversation, or of a
- * tool's result, stands further down. A status that speaks of something else (a rate, a key, a
- * load) holds whatever the words; so does an answer that was asked to be longer than the whole
- * window, which no shorter conversation would mend. A limit on a request's bytes (413
- * request_too_large) is none on its tokens, and not meant here. */
+/* The words for a full context. An error is one if its code is in the first table, or if its
+ * message begins with a form of the second, whatever follows. Messages are compared from their
+ * beginning, after the prefixes of proxies, since an error may quote the conversation or a tool's
+ * result further on. A status for another cause (a rate, a key, a load) counts whatever the words.
+ * So does an answer limit larger than the whole window, which no shorter conversation would fix. A
+ * limit on a request's bytes (413 request_too_large) is not a full context. */
 #include "wire/full.h"
 
 #include <ctype.h>
@@ -13,14 +12,14 @@
 
 enum {
     MOST_LOOKED_AT = 2048, /* bytes of a message */
-    MOST_TEXT = 1 << 20,   /* of one with another server's error in it */
+    MOST_TEXT = 1 << 20,   /* of a text with another server's error in it */
     MOST_NESTED = 4,       /* errors within errors */
     MOST_PREFIXES = 8
 };
 
-/* -- what is known ----------------------------------------------------------------------------- */
+/* -- tables ------------------------------------------------------------------------------------ */
 
-/* Codes and types of errors, and why answers ended. */
+/* Codes and types of errors, and reasons why an answer ended. */
 static const char *const words[] = {
     "context_length_exceeded",       /* OpenAI, Azure, Groq */
     "exceed_context_size_error",     /* llama.cpp, tools/server */
@@ -31,13 +30,13 @@ static const char *const words[] = {
     "prompt_too_long",               /* Claude CLI */
 };
 
-/* Statuses that are about something else. */
+/* Statuses with another cause. */
 static const int others[] = {401, 402, 403, 404, 405, 407, 408, 409, 425, 429, 451, 503, 504, 529};
 
-/* Forms of messages; the first that fits decides. Letters in either case; #w is the window, #u what
- * is used of it, #a what the answer was asked to be at most, #- another number, * any text. In
- * front of each, whose words they are: as they were recorded (spec/wire/full_spec.lua has them
- * whole), as the server's own source or documentation has them, or as their users report them. */
+/* Forms of messages; the first that fits decides. Case is ignored; #w is the window, #u the tokens
+ * used, #a the limit of the answer, #- another number, * any text. SAID names the server that uses
+ * a form: as recorded (spec/wire/full_spec.lua has the full texts), as in its source or
+ * documentation, or as reported by its users. */
 #define SAID(by, form) form
 #define OPENAI_MAX     "this model's maximum context length is #w tokens"
 static const char *const forms[] = {
@@ -132,7 +131,7 @@ static const char *const forms[] = {
     SAID("LiteLLM", "context window exceeded"),
 };
 
-/* The words that proxies and libraries put in front of another's. */
+/* Prefixes that proxies and libraries put before another server's message. */
 static const char *const prefixes[] = {
     "error code: #- - ",
     "api error: #- ",
@@ -158,7 +157,7 @@ typedef struct numbers {
     int64_t window, used, asked;
 } numbers;
 
-/* Digits, with signs between groups of them: "1,048,576". Moves *s behind them. */
+/* Reads digits, with separators between groups ("1,048,576"), and moves *s behind them. */
 static bool take_number(const char **s, int64_t *out)
 {
     const char *p = *s;
@@ -190,13 +189,13 @@ static bool keep_number(char what, const char **s, numbers *to)
     return true;
 }
 
-/* The bytes of an apostrophe as some write it, or 0. */
+/* The length in bytes of a typographic apostrophe, or 0. */
 static size_t curled(const char *s)
 {
     return strncmp(s, "\xe2\x80\x99", 3) == 0 ? 3 : 0;
 }
 
-/* Returns the rest of `s` behind the form, or NULL. `left` bounds the work that stars make. */
+/* Returns the rest of `s` after the form, or NULL. `left` limits the work that stars cause. */
 static const char *match(const char *form, const char *s, numbers *to, int *left)
 {
     for (; *form; form++) {
@@ -229,9 +228,9 @@ static const char *fits(const char *form, const char *s, numbers *to)
     return match(form, s, to, &left);
 }
 
-/* -- in front of the words --------------------------------------------------------------------- */
+/* -- prefixes of messages ---------------------------------------------------------------------- */
 
-/* "litellm.BadRequestError: ", "ValidationException - ": behind it, or NULL. */
+/* Skips "litellm.BadRequestError: ", "ValidationException - "; NULL if there is none. */
 static const char *past_class(const char *s)
 {
     size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.");
@@ -261,7 +260,7 @@ static bool is_known_word(ah_slice s)
     return false;
 }
 
-/* "litellm.ContextWindowExceededError: ..." */
+/* True for "litellm.ContextWindowExceededError: ..." */
 static bool is_named(const char *s)
 {
     static const char class[] = "ContextWindowExceededError";
@@ -283,7 +282,7 @@ static bool may_be(int status)
 
 static void judge(const ah_mem *mem, const ah_wire_error *told, int depth, ah_full *out);
 
-/* An error in the words of another server: the JSON at the end of these. */
+/* Judges another server's error: the JSON at the end of the text. */
 static void judge_nested(const ah_mem *mem, int status, ah_slice text, int depth, ah_full *out)
 {
     ah_wire_error told = {.status = status};
@@ -302,7 +301,7 @@ static void judge_nested(const ah_mem *mem, int status, ah_slice text, int depth
     judge(mem, &told, depth + 1, out);
 }
 
-/* An answer that is to be longer than the window is what is wrong then. */
+/* If the answer limit is larger than the window, the context is not what is full. */
 static void take_numbers(const numbers *n, ah_full *out)
 {
     out->is = out->is || !n->window || n->asked < n->window;
@@ -310,7 +309,7 @@ static void take_numbers(const numbers *n, ah_full *out)
     out->used = n->used ? n->used : out->used;
 }
 
-/* `s` ends with a NUL, `text` is the whole of it. */
+/* `s` ends with a NUL; n is its length. */
 static void judge_words(const ah_mem *mem, int status, const char *s, size_t n, int depth,
                         ah_full *out)
 {
@@ -352,7 +351,7 @@ static void judge_text(const ah_mem *mem, int status, ah_slice text, int depth, 
     ah_buf_clear(&b);
 }
 
-/* A JSON string. */
+/* Judges a JSON string. */
 static void judge_string(const ah_mem *mem, int status, ah_slice value, int depth, ah_full *out)
 {
     ah_buf b;
@@ -386,11 +385,11 @@ static void judge(const ah_mem *mem, const ah_wire_error *told, int depth, ah_fu
     bool known = ah_full_word(told->word) || ah_full_word(told->type);
 
     judge_string(mem, told->status, told->message, depth, out);
-    if (!out->is) /* OpenRouter: what the provider said */
+    if (!out->is) /* OpenRouter: the provider's own message */
         judge_string(mem, told->status,
                      ah_json_member(ah_json_member(told->error, "metadata"), "raw"), depth, out);
     out->is = out->is || known;
-    if (known) /* llama.cpp counts in members of their own */
+    if (known) /* llama.cpp has counts in members of their own */
         take_numbers(&n, out);
 }
 

@@ -1,9 +1,8 @@
-/* Google Gemini: the requests, from the transcript, and the adapter itself (POST
- * {base}/v1beta/models/M:generateContent, or :streamGenerateContent?alt=sse). What comes
- * back is read in gemini_read.c. Vertex (another address, other keys) is not spoken.
- *
- * The parts of a message that came with thought signatures go back as they came
- * (gemini_read.c keeps them); its calls are those of the transcript, with their ids. */
+/* Google Gemini: requests from the transcript, and the adapter (POST
+ * {base}/v1beta/models/M:generateContent, or :streamGenerateContent?alt=sse). gemini_read.c reads
+ * the responses. Vertex (another address, other keys) is not supported. Parts of a message with
+ * thought signatures are sent back unchanged (gemini_read.c keeps them); its calls are those of the
+ * transcript, with their ids. */
 #include "model/tool_spec.h"
 #include "wire/dialect.h"
 #include "wire/gemini_read.h"
@@ -20,7 +19,7 @@ static const ah_service service = {
 
 typedef struct gemini {
     ah_wire_native native;
-    ah_text *path; /* behind the address */
+    ah_text *path; /* appended to the base URL */
 } gemini;
 
 /* -- schemas ------------------------------------------------------------------------------ */
@@ -44,9 +43,9 @@ static bool all_plain(ah_slice list)
     return ah_rewrite_each(AH_REWRITE_LIST, list, is_plain_one, NULL);
 }
 
-/* Gemini's JSON Schema, as it is documented for responseJsonSchema, the same for parameters: values
- * of enum are strings and numbers, beside a reference stand only names with a $, and a list as
- * `items` has the name that it got in draft 2020-12. */
+/* Gemini's JSON Schema, as documented for responseJsonSchema; parameters use the same. Enum values
+ * are strings and numbers, a reference may only have names with $ beside it, and a list as `items`
+ * has its name of draft 2020-12. */
 static const ah_rewrite_row words[] = {
     {AH_REWRITE_KEEP, " type format title minItems maxItems minimum maximum required $id $anchor ",
      NULL, NULL},
@@ -63,8 +62,8 @@ static const ah_rewrite_target json_schema = {.rows = words};
 
 /* -- the head ------------------------------------------------------------------------- */
 
-/* An effort: levels from Gemini 3 on, tokens before (those of Google's own translation of
- * OpenAI's reasoning_effort). */
+/* Appends an effort: a level from Gemini 3 on, tokens for earlier models (those of Google's own
+ * translation of OpenAI's reasoning_effort). */
 static void put_thinking(const ah_adapter *a, const ah_wire *w, ah_buf *b, size_t *n,
                          ah_slice effort)
 {
@@ -160,7 +159,7 @@ static void head(const ah_adapter *a, ah_wire *w)
 
 static void put_text(ah_buf *b, size_t *n, ah_slice text)
 {
-    if (ah_wire_has_text(text)) /* a part of blanks is refused */
+    if (ah_wire_has_text(text)) /* a blank part is refused */
         ah_buf_fmt(b, (*n)++ ? ",{\"text\":%.*s}" : "{\"text\":%.*s}", AH_FMT(text));
 }
 
@@ -205,7 +204,7 @@ static void put_call(const ah_wire *w, ah_buf *b, ah_slice call)
     ah_buf_char(b, '}');
 }
 
-/* A part as it came, but for the call in it, which is ours: the same, with its id. */
+/* Appends a part unchanged, except that its call is the transcript's, with its id. */
 static void put_kept(const ah_wire *w, ah_buf *b, ah_slice part, ah_json_reader *calls)
 {
     ah_json_reader r = ah_json_read(part);
@@ -227,15 +226,15 @@ static void put_kept(const ah_wire *w, ah_buf *b, ah_slice part, ah_json_reader 
     ah_buf_char(b, '}');
 }
 
-/* From Gemini 3 on the first call of a message must be signed. For one that another model made
- * Google documents this word in place of a signature. */
+/* From Gemini 3 on the first call of a message must be signed. For a call by another model, Google
+ * documents this text in place of a signature. */
 static void put_signature(const ah_adapter *a, ah_buf *b, bool first)
 {
     if (first && ah_model_can(&a->known, AH_MODEL_SIGNED, false))
         ah_buf_str(b, ",\"thoughtSignature\":\"skip_thought_signature_validator\"");
 }
 
-/* The rest of the calls, from the reader on. */
+/* Appends the calls that the reader has not reached yet. */
 static void put_calls(const ah_adapter *a, const ah_wire *w, ah_buf *b, size_t *n,
                       ah_json_reader *calls, bool foreign)
 {
@@ -250,7 +249,7 @@ static void put_calls(const ah_adapter *a, const ah_wire *w, ah_buf *b, size_t *
     }
 }
 
-/* True if a part holds more than thoughts and signatures. */
+/* True if a part has more than thoughts and signatures. */
 static bool part_stands(ah_slice part)
 {
     ah_json_reader r = ah_json_read(part);
@@ -267,8 +266,8 @@ static bool part_stands(ah_slice part)
     return more;
 }
 
-/* Code that was run, say; a message of thoughts alone, or of none, has no part that says
- * anything. */
+/* True for a message with, for example, executed code; false for one with thoughts only, or no
+ * parts. */
 static bool stands(const ah_wire *w, ah_slice data)
 {
     ah_json_reader r = ah_json_read(ah_json_member(data, "parts"));
@@ -307,8 +306,8 @@ static bool is_result(const ah_wire *w, size_t at)
     return at < w->transcript->n && w->transcript->entry[at].kind == AH_ENTRY_TOOL_RESULT;
 }
 
-/* The results of one message stand in one content; a turn is appended as a whole, so they
- * are there together. The wire has no error flag but the member's name. */
+/* The results of one message share one content; a turn is appended as a whole, so they are
+ * together. The name of the member marks an error; the wire has no other flag. */
 static void put_result(const ah_adapter *a, const ah_wire *w, ah_buf *b, ah_slice json)
 {
     ah_slice id, name, success;
@@ -339,10 +338,11 @@ static void put_user(ah_buf *b, ah_slice content)
 
     ah_buf_str(b, ",{\"role\":\"user\",\"parts\":[");
     put_parts(b, &n, content);
-    ah_buf_str(b, n ? "]}" : "{\"text\":\"(empty message)\"}]}"); /* one without text is refused */
+    /* The service refuses a message without text. */
+    ah_buf_str(b, n ? "]}" : "{\"text\":\"(empty message)\"}]}");
 }
 
-/* System text stands at the front only; what comes later is the user's, marked. */
+/* System text is possible only at the front; later notes are sent as the user, in tags. */
 static void put_note(ah_buf *b, ah_slice text)
 {
     ah_buf_str(b, ",{\"role\":\"user\",\"parts\":[{\"text\":\"<system>");
@@ -370,7 +370,7 @@ static void entry(const ah_adapter *a, ah_wire *w, const ah_entry *e)
 
 /* -- the request around the body ----------------------------------------------------------- */
 
-/* A name may hold what a path must not. */
+/* Escapes characters that a path must not contain. */
 static void put_path(ah_buf *b, ah_slice name)
 {
     for (size_t i = 0; i < name.n; i++) {
@@ -381,7 +381,7 @@ static void put_path(ah_buf *b, ah_slice name)
     }
 }
 
-/* {base}/v1beta unless the base has a version; lists name models with "models/" in front. */
+/* Appends {base}/v1beta unless the base has a version. Model lists use names with "models/". */
 static void put_method(const ah_adapter *a, ah_buf *b)
 {
     ah_slice url = ah_text_slice(a->endpoint), model = ah_text_slice(a->model);

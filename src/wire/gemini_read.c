@@ -1,8 +1,7 @@
-/* Reading Gemini's generateContent: a stream of events, each a piece of the response, or one
- * document (without alt=sse a list of pieces), into an assembly.
- *
- * Where a part is signed, all parts of the message are kept as they came, to be sent back
- * (gemini.c); but pieces of plain text are joined, and a summary of thoughts is left out. */
+/* Reads Gemini's generateContent, a stream of events with pieces of the response, or one document
+ * (without alt=sse a list of pieces), into an assembly. If a part is signed, all parts of the
+ * message are kept unchanged, to be sent back (gemini.c); only pieces of plain text are joined, and
+ * summaries of thoughts are left out. */
 #include "wire/gemini_read.h"
 
 #include "wire/advice.h"
@@ -10,17 +9,17 @@
 
 typedef struct reader {
     ah_wire_reader r;
-    ah_buf parts; /* those that came, without the brackets around them */
+    ah_buf parts; /* the received parts, without the brackets around them */
     bool is_signed;
-    bool in_text; /* the last of them is plain text, which may go on */
-    bool said;    /* some part came, or none had to */
+    bool in_text; /* the last of them is plain text, which may continue */
+    bool said;    /* a part has come, or none was required */
 } reader;
 
 /* -- shapes
  *
- * Not looked at: `usageMetadata` (counts that are none say nothing, and no word of the answer hangs
- * on them), `modelVersion`, `responseId`, `safetyRatings`, `citationMetadata`, and what may be
- * added. */
+ * Ignored: `usageMetadata` (invalid counts are ignored, and no other part of the answer depends
+ * on them), `modelVersion`, `responseId`, `safetyRatings`, `citationMetadata` and unknown
+ * members. */
 
 static const char *const roles[] = {"model", NULL};
 static const ah_shape role = {.kinds = AH_IS_STRING | AH_IS_NULL, .words = roles};
@@ -52,7 +51,7 @@ static const ah_shape candidate = {
 static const ah_shape candidates = {.kinds = AH_IS_ARRAY, .items = &candidate};
 static const ah_shape feedback = {.kinds = AH_IS_OBJECT | AH_IS_NULL,
                                   .member = AH_MEMBERS(AH_MAY_HAVE("blockReason", &maybe_string))};
-/* A prompt that was blocked has no candidates, nor has the last piece of some streams. */
+/* A blocked prompt has no candidates, and neither has the last piece of some streams. */
 static const ah_shape answer = {.member = AH_MEMBERS(AH_MAY_HAVE("error", &ah_no_error),
                                                      AH_MAY_HAVE("candidates", &candidates),
                                                      AH_MAY_HAVE("promptFeedback", &feedback))};
@@ -64,7 +63,7 @@ static ah_assembly *message_of(reader *x)
 
 /* -- failures --------------------------------------------------------------------------- */
 
-/* The advice of when to come again stands in the error's details, not in a header. */
+/* The time to wait is in the error's details, not in a header. */
 static void note_fault(ah_wire_reader *r, ah_slice error, ah_buf *more)
 {
     ah_json_reader it = ah_json_read(ah_json_member(error, "details"));
@@ -85,13 +84,13 @@ static void note_fault(ah_wire_reader *r, ah_slice error, ah_buf *more)
 
 /* -- parts ------------------------------------------------------------------------------- */
 
-/* Keeps a part: plain text goes on where the last one was some, too. */
+/* Keeps a part; plain text is added to a plain text before it. */
 static ah_status keep(reader *x, ah_slice came, ah_slice text, ah_err *err)
 {
     ah_buf *b = &x->parts;
 
     if (text.p && x->in_text)
-        ah_buf_reset(b, b->len - 2); /* the quote and the brace */
+        ah_buf_reset(b, b->len - 2); /* removes the quote and the brace */
     else
         ah_buf_str(b, b->len ? "," : "");
     if (!text.p)
@@ -122,7 +121,7 @@ static ah_status read_call(reader *x, ah_slice came, ah_err *err)
     return st;
 }
 
-/* A part is text, a call or some other thing; what only says how it came is none. */
+/* True if a part has text, a call or other content; false if it has only metadata. */
 static bool says_something(ah_slice came)
 {
     static const char *const about[] = {"thought",       "thoughtSignature", "partMetadata",
@@ -203,7 +202,7 @@ static ah_stop stop_of(ah_slice reason)
     return AH_STOP_END;
 }
 
-/* A call that the service itself could not read: asked for again, it mostly comes out well. */
+/* The service could not read the model's call; a retry usually succeeds. */
 static ah_status malformed(reader *x, ah_slice came, ah_slice reason, ah_err *err)
 {
     ah_slice said = ah_json_member(came, "finishMessage");
@@ -239,7 +238,7 @@ static ah_status read_candidates(reader *x, ah_slice list, ah_err *err)
         ah_json_num n;
 
         if ((ah_json_number(index, &n) ? n.i : position++) != 0)
-            continue; /* only the first answer is ours */
+            continue; /* only the first answer is used */
         x->r.begun = true;
         st = read_parts(x, ah_json_member(ah_json_member(came, "content"), "parts"), err);
         if (st == AH_OK)
@@ -248,7 +247,7 @@ static ah_status read_candidates(reader *x, ah_slice list, ah_err *err)
     return st;
 }
 
-/* Each piece has the counters up to it; thoughts are not among the candidates' tokens. */
+/* Each piece has cumulative counters; thoughts are not counted as candidates' tokens. */
 static void read_usage(ah_assembly *msg, ah_slice usage)
 {
     int64_t thoughts = ah_wire_reader_count(ah_json_member(usage, "thoughtsTokenCount"));
@@ -283,7 +282,7 @@ static ah_status read_document(ah_wire_reader *r, ah_slice doc, ah_err *err)
     return AH_OK;
 }
 
-/* Hands over what is to be sent back. */
+/* Adds the part to be sent back. */
 static ah_status complete(ah_wire_reader *r, ah_err *err)
 {
     reader *x = (reader *)r;

@@ -1,5 +1,6 @@
-/* The reader of Gemini's generateContent, for gemini.c alone: the slot `open` of its vtable; the
- * others are in reading.h. */
+/* Opens the reader of Gemini's generateContent, for gemini.c only: the slot `open` of its vtable;
+ * reader.h has the others. The reader owns its buffers and borrows adapter and assembly.
+ * Callers: its floor. */
 #ifndef AH_WIRE_GEMINI_READ_H
 #define AH_WIRE_GEMINI_READ_H
 

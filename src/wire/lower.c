@@ -1,5 +1,5 @@
-/* Finds out which entries are new, what the head is made of, which mode tools change in, and which
- * entries may break the cache (breaks.c says which do). The bytes of an entry are the adapter's,
+/* Finds the new entries, builds the head, decides the mode in which tools change, and notes the
+ * entries that may break the cache (breaks.c decides). The adapter writes the bytes of an entry
  * through its vtable. */
 #include "wire/lower.h"
 
@@ -68,14 +68,14 @@ void ah_segment_end(ah_wire *w, ah_segment_kind kind, size_t entry, const ah_buf
     s[w->n_head++] = (ah_segment){kind, entry, at, b->len - at};
 }
 
-/* -- replaying what concerns the head ------------------------------------------ */
+/* -- replaying entries --------------------------------------------------------- */
 
 static void lower_entry(ah_wire *w, const ah_entry *e)
 {
     w->adapter->vt->entry(w->adapter, w, e);
 }
 
-/* Lowers an entry that stands for another one: text that is made here. */
+/* Lowers an entry made here in place of another one. */
 static void lower_made(ah_wire *w, ah_entry_kind kind, const ah_buf *json)
 {
     ah_entry e = {.kind = kind};
@@ -99,7 +99,7 @@ static bool is_empty_list(ah_slice list)
     return ah_json_next(&r).kind != AH_JSON_ARRAY || ah_json_next(&r).kind == AH_JSON_ARRAY_END;
 }
 
-/* True if the message has nothing that the wire can send: thoughts do not stand alone. */
+/* True if the message has nothing that the wire can send: thoughts alone are not sent. */
 static bool says_nothing(const ah_wire *w, ah_slice message)
 {
     ah_slice calls, content, data;
@@ -124,7 +124,7 @@ static bool says_nothing(const ah_wire *w, ah_slice message)
     return none;
 }
 
-/* A message; through the dispatcher where it speaks of tools the head does not hold. */
+/* Lowers a message, through the dispatcher if it concerns tools that the head lacks. */
 static void lower_message(ah_wire *w, const ah_entry *e)
 {
     ah_buf b;
@@ -138,7 +138,7 @@ static void lower_message(ah_wire *w, const ah_entry *e)
     w->offers.conversing = w->offers.conversing || e->kind == AH_ENTRY_ASSISTANT;
 }
 
-/* A change of tools where it stands. */
+/* Lowers a change of tools in its place. */
 static void lower_change(ah_wire *w, const ah_entry *e)
 {
     ah_buf b;
@@ -153,9 +153,9 @@ static void lower_change(ah_wire *w, const ah_entry *e)
     ah_buf_clear(&b);
 }
 
-/* -- tools that are to be found first ------------------------------------------------ */
+/* -- deferred tools ------------------------------------------------------------------ */
 
-/* The last entry of the kind: among those that are new, else the one that was `taken` in. */
+/* The last entry of the kind among the new ones; if there is none, `taken`. */
 static ah_slice latest(const ah_wire *w, ah_entry_kind kind, ah_slice taken)
 {
     const ah_transcript *t = w->transcript;
@@ -188,7 +188,7 @@ bool ah_wire_defers(const ah_wire *w)
     return w->deferral.p && w->searching != AH_SEARCH_MODE_HERE;
 }
 
-/* True if a result of search_tools tells the model in full what was found. */
+/* True if a result of search_tools shows the model the found tools in full. */
 static bool shows_results(const ah_wire *w)
 {
     if (w->searching == AH_SEARCH_MODE_HERE)
@@ -196,8 +196,7 @@ static bool shows_results(const ah_wire *w)
     return w->adapter->search & AH_SEARCH_SHOWS;
 }
 
-/* True if the wire has revealed the tools of this tools_added entry by what it holds of the
- * search. */
+/* True if the wire has revealed the tools of this tools_added entry by its record of the search. */
 static bool is_shown(const ah_wire *w, ah_slice json)
 {
     ah_slice by = ah_json_member(json, "by"), call, found, origin;
@@ -210,7 +209,7 @@ static bool is_shown(const ah_wire *w, ah_slice json)
     return w->searching == AH_SEARCH_MODE_OWN && origin.p && ah_wire_is_origin(w->adapter, origin);
 }
 
-/* They stand where no cache reaches, except on a wire whose model is told their names. */
+/* Deferred tools are never cached, except on a wire that shows the model their names. */
 static ah_break take_deferred(ah_wire *w, ah_slice json, size_t i)
 {
     w->deferral = json;
@@ -277,7 +276,7 @@ static bool is_same(ah_slice was, ah_slice is)
     return was.p ? ah_slice_eq(was, is) : !is.p;
 }
 
-/* The part that was learned of a model is no part of the request's head. */
+/* The facts learned of a model are no part of the request's head. */
 static ah_break take_settings(ah_wire *w, ah_slice entry)
 {
     ah_model_settings was = w->settings, *now = &w->settings;
@@ -290,7 +289,7 @@ static ah_break take_settings(ah_wire *w, ah_slice entry)
                : AH_BREAK_SETTINGS;
 }
 
-/* Takes one entry in; says why the head may change by it. */
+/* Takes in one entry; returns why the head may change. */
 static ah_break take(ah_wire *w, size_t i)
 {
     const ah_entry *e = &w->transcript->entry[i];
@@ -336,7 +335,7 @@ static void make_head(ah_wire *w)
     w->adapter->vt->head(w->adapter, w);
 }
 
-/* Forgets what was lowered, but not what was sent. */
+/* Discards what was lowered, but not what was sent. */
 static void begin_anew(ah_wire *w)
 {
     if (w->requests > 0)
@@ -367,7 +366,7 @@ void ah_wire_use(ah_wire *w, const ah_adapter *adapter, ah_break why)
         w->anew = why;
 }
 
-/* -- what the model is not asked for ------------------------------------------------ */
+/* -- features left out -------------------------------------------------------------- */
 
 const ah_lack ah_lacks[AH_LACKS] = {{AH_MODEL_ENCRYPTED, "encrypted_reasoning"},
                                     {AH_MODEL_OUTPUT, "native_output"},
@@ -432,7 +431,7 @@ static ah_tool_change_mode mode_of(const ah_wire *w, ah_slice learned)
     return mode_named(ah_json_member(learned, "tool_change_mode"), mode);
 }
 
-/* The head changes by what is left out, and so do tools that are defined in the body. */
+/* Leaving something out changes the head, and tools that are defined in the body. */
 static void settle_mode(ah_wire *w)
 {
     ah_slice learned = w->transcript->settings.learned;
@@ -514,7 +513,8 @@ int64_t ah_wire_most_output(const ah_wire *w)
 
 /* -- images -------------------------------------------------------------------- */
 
-/* An image that the wire has no place for in a user's message is never left out in silence. */
+/* An image in a user's message for which the wire has no place is an error, never left out
+ * silently. */
 static ah_status check_image(const ah_wire *w, const ah_image *image, size_t part, ah_err *err)
 {
     const ah_adapter *a = w->adapter;
@@ -561,7 +561,7 @@ static ah_status check_images(ah_wire *w, ah_err *err)
     return st;
 }
 
-/* A tool that was withdrawn is declared no more where the head changes anyway. */
+/* Removed tools are no longer declared if the head changes anyway. */
 static void sweep(ah_wire *w)
 {
     size_t before = w->offers.n;
@@ -612,7 +612,7 @@ ah_status ah_wire_update(ah_wire *w, ah_break *brk, size_t *entry, ah_err *err)
     w->status = AH_OK;
     settle_mode(w);
     st = take_all(w, &causes, err);
-    if (st != AH_OK) { /* half of it may be there */
+    if (st != AH_OK) { /* the update may be half done */
         begin_anew(w);
         return st;
     }
@@ -623,7 +623,7 @@ ah_status ah_wire_update(ah_wire *w, ah_break *brk, size_t *entry, ah_err *err)
     return AH_OK;
 }
 
-/* The tool that searches has no place where the provider does. */
+/* The search tool is not declared if the provider searches. */
 static const ah_offer *next_declared(const ah_wire *w, size_t *at)
 {
     bool own = ah_wire_defers(w) && w->searching == AH_SEARCH_MODE_OWN;
@@ -644,7 +644,7 @@ ah_slice ah_wire_tool(const ah_wire *w, size_t *at, ah_segment_kind *kind, size_
     *entry = t ? t->entry : 0;
     if (t)
         return t->spec;
-    /* the fixed tool stands behind those of the start; *at is past them all once it was given */
+    /* The fixed tool comes after the initial ones; *at is past them all once it was returned. */
     if (dispatches(w) && *at == w->offers.n) {
         *at += 1;
         return ah_slice_of(ah_dispatcher_spec);
@@ -660,8 +660,7 @@ bool ah_wire_has_tools(const ah_wire *w)
     return ah_wire_tool(w, &at, &kind, &entry).p != NULL;
 }
 
-/* True if the tool is declared in the request. If there is a dispatcher, late tools are called
- * through it. */
+/* True if the tool is declared in the request. Late tools of a dispatcher are not. */
 static bool is_declared(const ah_wire *w, const ah_offer *t)
 {
     return !t->late || !dispatches(w);
@@ -710,7 +709,7 @@ size_t ah_wire_body(const ah_wire *w, ah_slice out[3])
     const ah_adapter_vt *vt = w->adapter->vt;
     ah_slice body = ah_buf_slice(&w->body);
 
-    /* every entry begins with a comma; after a bare bracket the first has none */
+    /* Every entry begins with a comma, which the first after a bracket must not have. */
     if (body.n && w->head.len && w->head.data[w->head.len - 1] == '[')
         body = (ah_slice){body.p + 1, body.n - 1};
     out[0] = ah_buf_slice(&w->head);

@@ -1,5 +1,5 @@
-/* From a name to what is known of the model; see models.h. The rows are few and looked through one
- * by one, once an adapter. */
+/* Finds the facts about a model by its name; see models.h. The rows are few, and searched one by
+ * one, once per adapter. */
 #include "wire/models.h"
 
 #include "base/json.h"
@@ -27,8 +27,8 @@ static char at(ah_slice s, size_t i)
     return i < s.n ? s.p[i] : '\0';
 }
 
-/* The part at i: how many digits it has, 0 where they are no part: those of a date, of a size (70b)
- * or of another word (4o). */
+/* The number of digits of the version part at i; 0 if they belong to a date, a size (70b) or
+ * another word (4o). */
 static size_t part_length(ah_slice s, size_t i, char before)
 {
     size_t n = 0;
@@ -88,8 +88,8 @@ static ah_model_version version_of(const char *text)
 
 /* -- names ------------------------------------------------------------------------------------- */
 
-/* True if the name begins as the pattern does, up to the end of a word. The version is 0 where the
- * pattern has none. */
+/* True if the name begins with the pattern, up to the end of a word. *version is 0 if the pattern
+ * has none. */
 static bool matches(const char *pattern, ah_slice name, ah_model_version *version)
 {
     size_t i = 0, used;
@@ -108,7 +108,7 @@ static bool matches(const char *pattern, ah_slice name, ah_model_version *versio
     return last == '#' || !(ah_is_letter(at(name, i)) || ah_is_digit(at(name, i)));
 }
 
-/* The bytes of a name that it says. */
+/* The number of bytes that a pattern fixes. */
 static size_t weight_of(const char *pattern)
 {
     return strlen(pattern);
@@ -124,8 +124,7 @@ static bool is_known(ah_slice name)
     return false;
 }
 
-/* The length of what says who serves the model, before its name: "us.anthropic.", "ft:",
- * "openai/". */
+/* The length of a prefix that names the server: "us.anthropic.", "ft:", "openai/". */
 static size_t lead_of(ah_slice name)
 {
     size_t i = 0;
@@ -135,7 +134,7 @@ static size_t lead_of(ah_slice name)
     return at(name, i) == '.' || at(name, i) == ':' ? i + 1 : 0;
 }
 
-/* The name as its maker gave it. What is of no known family stays as it is. */
+/* The name without such prefixes. A name of an unknown family is unchanged. */
 static ah_slice bare(ah_slice name)
 {
     ah_slice s = name;
@@ -178,8 +177,8 @@ static bool says_home(const ah_model_row *r)
     return r->home != NULL;
 }
 
-/* The row of the most specific pattern that says it, and of these the newest that the name is not
- * older than; NULL: none. */
+/* The row of the most specific pattern that has the fact, with the latest version that is not later
+ * than the name's; NULL: none. */
 static const ah_model_row *find(ah_slice name, says *what)
 {
     const ah_model_row *best = NULL;
@@ -202,7 +201,7 @@ static const ah_model_row *find(ah_slice name, says *what)
     return best;
 }
 
-/* A name that is newer than each row of its pattern is taken for the newest. */
+/* A name newer than each row of its pattern uses the newest. */
 static ah_model_from from_of(const ah_model_row *row, ah_slice name)
 {
     ah_model_version version, since;
@@ -242,7 +241,7 @@ static void take_prices(ah_model *m, ah_model_prices p)
         m->prices.cached_write = p.input;
 }
 
-/* Gets what the table says of the name; prices are those of the model's own provider. */
+/* Reads the table; prices are those of the model's own provider. */
 static void from_table(ah_slice provider, ah_slice name, ah_model *m)
 {
     ah_slice known = bare(name);
@@ -267,7 +266,7 @@ static void from_table(ah_slice provider, ah_slice name, ah_model *m)
         take_prices(m, m->figures->prices);
 }
 
-/* -- what a program says ----------------------------------------------------------------------- */
+/* -- the program's rows ------------------------------------------------------------------------ */
 
 typedef struct said {
     ah_text *name, *row;
@@ -280,7 +279,7 @@ struct ah_models {
     size_t n, cap;
 };
 
-/* The members of a row that are true or false, and the bits that they stand for. */
+/* The boolean members of a row, and their bits. */
 static const struct switch_row {
     const char *name;
     unsigned bits;
@@ -329,7 +328,7 @@ void ah_models_free(ah_models *m)
     ah_free(m->mem, m);
 }
 
-/* -- the fields of a row */
+/* -- fields of a row */
 
 static int switch_of(ah_json_token key)
 {
@@ -355,7 +354,7 @@ static unsigned effort_of(ah_slice word)
     return 0;
 }
 
-/* The efforts of a list; 0 where it is none, is empty or holds something else. */
+/* The efforts of a list; 0 if it is no list, empty, or has other values. */
 static unsigned efforts_of(ah_slice list)
 {
     ah_json_reader r = ah_json_read(list);
@@ -403,7 +402,7 @@ static bool read_prices(ah_slice value, ah_model_prices *out)
     return is_priced(out);
 }
 
-/* NULL where the field is sound; else what it must be, "" where there is no such field. */
+/* NULL if the field is valid; else the valid values, "" if there is no such field. */
 static const char *fault_of(ah_json_token key, ah_slice value)
 {
     ah_json_kind kind = ah_json_kind_of(value);
@@ -411,12 +410,12 @@ static const char *fault_of(ah_json_token key, ah_slice value)
 
     if (switch_of(key) < SWITCHES)
         return kind == AH_JSON_TRUE || kind == AH_JSON_FALSE ? NULL : "true or false";
-    if (ah_json_token_is(key, "model")) /* whose row it is: said with it */
+    if (ah_json_token_is(key, "model")) /* the key of the row, given in it */
         return kind == AH_JSON_STRING ? NULL : "\"provider/model\"";
     if (ah_json_token_is(key, "like"))
         return kind == AH_JSON_STRING && is_known(bare(ah_json_inside(value)))
                    ? NULL
-                   : "the name of a model whose family is known (agenthost models tells)";
+                   : "the name of a model whose family is known (see `agenthost models`)";
     if (ah_json_token_is(key, "context_window") || ah_json_token_is(key, "max_output"))
         return is_count(value) ? NULL : "a number of tokens above 0";
     if (ah_json_token_is(key, "reasoning"))
@@ -456,7 +455,7 @@ static ah_status check_row(ah_slice name, ah_slice row, const char *what, ah_err
 
     if (key.kind != AH_JSON_OBJECT || row.n > MAX_SAID)
         return ah_err_set(err, AH_USAGE,
-                          "%s: what is said of '%.*s' must be an object of at most %d bytes", what,
+                          "%s: the entry of '%.*s' must be an object of at most %d bytes", what,
                           AH_FMT(name), MAX_SAID);
     for (key = ah_json_next(&r); key.kind == AH_JSON_KEY; key = ah_json_next(&r)) {
         const char *fault = fault_of(key, ah_json_skip(&r, ah_json_next(&r)));
@@ -583,7 +582,8 @@ static void take_field(ah_model *m, ah_json_token key, ah_slice value)
         take_prices(m, prices);
 }
 
-/* On top of what the table says of the model, or of the one that it is like. */
+/* Applies the program's row on top of the table's facts for the model, or for the one that it is
+ * like. */
 static void from_said(const said *s, ah_slice provider, ah_slice name, ah_model *m)
 {
     ah_slice row = ah_text_slice(s->row), like = ah_json_member(row, "like");
@@ -607,7 +607,7 @@ void ah_model_find(const ah_models *models, ah_slice provider, ah_slice name, ah
     out->asked = true;
 }
 
-/* -- questions --------------------------------------------------------------------------------- */
+/* -- queries ----------------------------------------------------------------------------------- */
 
 bool ah_model_can(const ah_model *m, unsigned what, bool otherwise)
 {
@@ -624,7 +624,8 @@ ah_slice ah_model_effort(const ah_model *m, ah_slice asked)
 
     if (!is || !m->efforts || is & m->efforts)
         return asked;
-    while (near > AH_EFFORT_MINIMAL && !(near & m->efforts)) /* no effort at all is another thing */
+    /* "none" is not the nearest to any effort. */
+    while (near > AH_EFFORT_MINIMAL && !(near & m->efforts))
         near >>= 1;
     if (!(near & m->efforts))
         near = is;

@@ -1,10 +1,9 @@
-/* The table of models (wire/models.h): data, and nothing else. A new version is a new row; what it
- * has in common with others of its time is a kind. `make check-clients` tells which names the
- * packages of the providers have that this does not. A variant ("gpt-#-mini") has figures of its
- * own and, where its pattern has a version, no kind: so a new one can do what its version can.
- *
- * Prices are those of requests up to the length from which on some cost more. A pattern without a
- * source says who makes such models, and is careful about the rest. */
+/* The table of models (wire/models.h): data only. A new version is a new row; what it shares with
+ * others of its time is a kind. `make check-clients` lists names in the providers' packages that
+ * are missing here. A variant ("gpt-#-mini") has its own figures and, if its pattern has a version,
+ * no kind, so that a new one can do what its version can. If longer requests cost more, the price
+ * is that of shorter ones. A pattern without a source gives the provider, and is careful about the
+ * rest. */
 #include "wire/models.h"
 
 static const ah_model_source PI = {"@earendil-works/pi-ai 1.5.2", "2026-11-10"};
@@ -35,7 +34,7 @@ enum {
     FINDS = BOUND | AH_MODEL_SEARCH
 };
 
-/* A family of theirs that nobody has heard of: they all think by effort now. */
+/* An unknown family of theirs: all current ones think by effort. */
 static const ah_model_kind CLAUDE = {0, AH_THINKING_BY_EFFORT, NONE_TO_MAX};
 static const ah_model_kind CLAUDE_3 = {0, AH_THINKING_NOT, 0};
 static const ah_model_kind CLAUDE_4 = {0, AH_THINKING_BY_BUDGET, 0};
@@ -69,8 +68,9 @@ static const ah_model_kind KIMI_3 = {AH_MODEL_OUTPUT | AH_MODEL_TOOL_MESSAGES,
 
 /* -- rows -------------------------------------------------------------------------------------- */
 
-/* The efforts, tokens held, tokens of an answer, { input, cached read, cached write, output }. */
-/* A row is a line. */
+/* Columns behind the kind: efforts, tokens of the context window, tokens of an answer, { input,
+ * cached read, cached write, output }. */
+/* One row per line. */
 /* clang-format off */
 const ah_model_row ah_model_rows[] = {
     /* Anthropic */
@@ -263,7 +263,7 @@ const ah_model_row ah_model_rows[] = {
     {"kimi-k#", "3", "moonshot", &KIMI_3, 0, 1048576, 1048576, {3, 0.3, 0, 15}, &PI},
     {"kimi-k#", "3.1", "moonshot", &KIMI_3, 0, 1048576, 1048576, {2, 0.2, 0, 10}, &PI},
     {"kimi-k#-pro-highspeed", "3.1", "moonshot", NULL, 0, 1048576, 1048576, {4, 0.2, 0, 20}, &PI},
-    /* Others: what they hold and cost */
+    /* Others: context window and prices only */
     {"deepseek-v#", "4", "deepseek", NULL, 0, 1000000, 384000, {1.32, 0.044, 0, 3.96}, &PI},
     {"deepseek-flash", NULL, "deepseek", NULL, 0, 1000000, 384000, {0.3, 0.006, 0, 1.2}, &PI},
     {"deepseek-chat", NULL, "deepseek", NULL, 0, 0, 0, {0, 0, 0, 0}, NULL},

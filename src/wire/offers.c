@@ -1,5 +1,5 @@
-/* One list, gone through as the transcript is; tools that are withdrawn stay in it where the wire
- * cannot take a declaration back. How they are declared is the adapter's. */
+/* One list, updated in the order of the transcript. Removed tools stay in it if the wire cannot
+ * take a declaration back. Adapters declare them. */
 #include "wire/offers.h"
 
 #include "model/tool_spec.h"
@@ -46,7 +46,7 @@ bool ah_offers_wrap(const ah_offers *o, ah_slice name)
     return t && t->wraps;
 }
 
-/* True if there are none but late ones. A request that declares nothing else is refused. */
+/* True if all tools are late. A request that declares nothing else is refused. */
 static bool none_declared(const ah_offers *o)
 {
     for (size_t i = 0; i < o->n; i++)
@@ -91,22 +91,22 @@ static bool offer(ah_offers *o, const ah_offer *now)
     return true;
 }
 
-/* The definition that was there comes back, or was never gone. */
+/* The same definition is added again, or was never removed. */
 static unsigned offer_back(ah_offer *t, const ah_offer *now, unsigned late)
 {
     bool was_gone = t->gone;
 
-    t->spec = now->spec; /* annotations may be others */
+    t->spec = now->spec; /* annotations may differ */
     t->name = now->name;
     t->gone = false;
-    if (!was_gone || late & AH_OFFER_HEAD) /* a tombstone is still declared */
+    if (!was_gone || late & AH_OFFER_HEAD) /* a removed tool is still declared */
         return 0;
     return late & AH_OFFER_ENTRY ? AH_OFFER_ENTRY : late;
 }
 
-/* Another definition of a name. On wires where later ones win, the head keeps the first:
- * `t` stays in it, and the name leads to the new one. Where tools are named it is told of again
- * if it was withdrawn. */
+/* Another definition of a name. On wires where later definitions win, the head keeps the first: `t`
+ * stays in it, and the name leads to the new one. On a wire that names tools, a removed one is
+ * declared again. */
 static bool redefine(ah_offers *o, ah_offer *t, const ah_offer *now, unsigned *e)
 {
     if (*e == AH_OFFER_ENTRY && !t->late) {
@@ -142,8 +142,8 @@ bool ah_offers_defer(ah_offers *o, ah_slice json, size_t entry)
     return true;
 }
 
-/* A deferred tool is offered: it stays declared as it is where the wire has shown it already, or
- * tells of it in its place; else it is declared like others. */
+/* Offers a deferred tool. It stays declared as it is if the wire has shown it already, or declares
+ * it in its place; else it is declared like others. */
 static void reveal(ah_offer *t, const ah_offer *now, bool shown, unsigned *e)
 {
     if (ah_spec_tells_alike(t->spec, now->spec) && (shown || *e & AH_OFFER_ENTRY)) {
@@ -156,13 +156,13 @@ static void reveal(ah_offer *t, const ah_offer *now, bool shown, unsigned *e)
     t->late = false;
 }
 
-/* A process that lists our tools is told of annotations, too. */
+/* A process that lists our tools also gets annotations. */
 static bool tells_alike(ah_tool_change_mode mode, ah_slice a, ah_slice b)
 {
     return mode == AH_TOOLS_LIST_CHANGED ? ah_slice_eq(a, b) : ah_spec_tells_alike(a, b);
 }
 
-/* Takes in one tool; *e is what it means. */
+/* Takes in one tool; *e is its effect. */
 static bool add_one(ah_offers *o, ah_tool_change_mode mode, const ah_offer *now, bool shown,
                     unsigned *e)
 {

@@ -1,6 +1,6 @@
-/* Ollama's own interface: the requests, from the transcript (POST {base}/api/chat), and the
- * adapter itself. What comes back is read in ollama_read.c. The size of a model's context
- * is the server's to set (OLLAMA_CONTEXT_LENGTH there): it cuts longer prompts silently. */
+/* Ollama's own interface: requests from the transcript (POST {base}/api/chat), and the adapter.
+ * ollama_read.c reads the responses. The server sets a model's context size (its
+ * OLLAMA_CONTEXT_LENGTH), and silently cuts longer prompts. */
 #include "model/tool_spec.h"
 #include "wire/dialect.h"
 #include "wire/ollama_read.h"
@@ -17,7 +17,7 @@ static const ah_service service = {
 
 /* -- lowering ---------------------------------------------------------------------------- */
 
-/* There is no tool_choice on this wire. */
+/* This wire has no tool_choice. */
 static void put_options(ah_buf *b, const ah_model_options *o)
 {
     size_t n = 0;
@@ -31,7 +31,7 @@ static void put_options(ah_buf *b, const ah_model_options *o)
     ah_buf_char(b, '}');
 }
 
-/* Some models take a level, others yes or no: "true" and "none" say the latter. */
+/* Some models take a level, others a boolean: "true" and "none" give the boolean. */
 static void put_think(ah_buf *b, ah_slice effort)
 {
     if (ah_json_string_is(effort, "none") || ah_json_string_is(effort, "false"))
@@ -66,7 +66,8 @@ static void head(const ah_adapter *a, ah_wire *w)
 
     ah_buf_str(b, "{\"model\":");
     ah_json_put_string(b, ah_text_slice(a->model));
-    ah_buf_str(b, a->stream ? ",\"stream\":true" : ",\"stream\":false"); /* its default is true */
+    /* The server's default is true. */
+    ah_buf_str(b, a->stream ? ",\"stream\":true" : ",\"stream\":false");
     put_options(b, o);
     if (!ah_wire_lacks(w, AH_MODEL_THINKS))
         put_think(b, o->reasoning);
@@ -78,7 +79,7 @@ static void head(const ah_adapter *a, ah_wire *w)
     ah_wire_put_system(w, "{\"role\":\"system\",\"content\":", "}");
 }
 
-/* Ids are new on this wire, and passed over by servers that do not know them. */
+/* Ids are new on this wire; older servers ignore them. */
 static void put_call(const ah_wire *w, ah_buf *b, ah_slice call)
 {
     ah_slice id, name, arguments;
@@ -111,14 +112,14 @@ static void put_assistant(const ah_adapter *a, const ah_wire *w, ah_buf *b, ah_s
     ah_buf_str(b, n ? "]}" : "}");
 }
 
-/* One more in the list of base64 beside the content; the caller ends it. */
+/* Adds to the list of base64 images beside the content; the caller ends the list. */
 static void put_image(ah_buf *b, size_t *n, const ah_image *image)
 {
     ah_buf_str(b, (*n)++ ? "," : ",\"images\":[");
     ah_buf_put(b, image->data);
 }
 
-/* This wire has no error flag: a failure says so in its text. */
+/* This wire has no error flag: the text marks a failure. */
 static void put_result(const ah_adapter *a, ah_buf *b, ah_slice json)
 {
     ah_slice id, name, success;
@@ -147,7 +148,7 @@ static void put_user(ah_buf *b, ah_slice content)
     ah_wire_put_message(b, "user", content);
     if (t.kind != AH_JSON_ARRAY || !ah_buf_ok(b))
         return;
-    b->len--; /* the brace that ends it */
+    b->len--; /* removes the closing brace */
     for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r))
         if (ah_image_of(ah_json_skip(&r, t), &image))
             put_image(b, &n, &image);
@@ -203,8 +204,8 @@ static const ah_adapter_vt vt = {
     .free = free_ollama,
 };
 
-/* OLLAMA_HOST is what a server listens on: it may have no scheme, and be an address of all
- * interfaces, to which nothing can be sent. */
+/* OLLAMA_HOST is the address on which a server listens: it may lack a scheme, or be the address of
+ * all interfaces, to which nothing can be sent. */
 static bool settle_url(ah_adapter *a)
 {
     ah_slice url = ah_text_slice(a->endpoint), all = AH_LIT("0.0.0.0");
@@ -246,8 +247,9 @@ static ah_status open_ollama(ah_slice model, const ah_provider_options *o, ah_ad
 
     if (!a)
         return ah_err_nomem(err);
-    /* A schema becomes a grammar for all that the model says; one that the server cannot turn into
-     * a grammar is refused, so only what any could is sent (its issues 8095, 11037, 17957). */
+    /* The server makes a grammar of the schema, for everything that the model writes. It refuses
+     * schemas that it cannot convert, so only those that any server can are sent (its issues 8095,
+     * 11037, 17957). */
     a->base = (ah_adapter){.vt = &vt,
                            .mem = o->mem,
                            .refs = 1,

@@ -1,5 +1,5 @@
-/* Reading Ollama's /api/chat: a stream of lines, each a JSON object, or one object, into an
- * assembly. Thoughts of a message with calls are kept, to be sent back with it. */
+/* Reads Ollama's /api/chat, a stream of lines with one JSON object each, or one object, into an
+ * assembly. The thoughts of a message with calls are kept, to be sent back with it. */
 #include "wire/ollama_read.h"
 
 #include "wire/reader.h"
@@ -11,8 +11,8 @@ typedef struct reader {
 
 /* -- shapes
  *
- * Not looked at: counts and times (those that are none say nothing, and no word of the answer hangs
- * on them), `model`, `created_at` and what may be added. */
+ * Ignored: counts and times (invalid ones are ignored, and no other part of the answer depends
+ * on them), `model`, `created_at` and unknown members. */
 
 static const char *const roles[] = {"assistant", NULL};
 static const ah_shape role = {.kinds = AH_IS_STRING, .words = roles};
@@ -22,7 +22,7 @@ static const ah_shape maybe_piece = {.kinds = AH_IS_PIECE | AH_IS_NULL};
 static const ah_shape name = {.kinds = AH_IS_NAME};
 static const ah_shape boolean = {.kinds = AH_IS_BOOLEAN};
 
-/* Arguments as text, and null for none, come from servers that follow OpenAI. */
+/* Servers that follow OpenAI send arguments as text, or null for none. */
 static const ah_shape arguments = {.kinds = AH_IS_OBJECT | AH_IS_STRING | AH_IS_NULL};
 static const ah_shape function = {
     .kinds = AH_IS_OBJECT,
@@ -65,7 +65,7 @@ static ah_status read_call(reader *x, ah_slice came, ah_err *err)
         c, ah_json_kind_of(given) == AH_JSON_OBJECT ? given : ah_slice_of("{}"), err);
 }
 
-/* Each call is whole; several lines may have some. */
+/* Each call is complete; several lines may have calls. */
 static ah_status read_calls(reader *x, ah_slice list, ah_err *err)
 {
     ah_json_reader it = ah_json_read(list);
@@ -131,7 +131,7 @@ static ah_status read_document(ah_wire_reader *r, ah_slice doc, ah_err *err)
     return st;
 }
 
-/* Thoughts go back within a loop of tools, where the model goes on from them. */
+/* Thoughts are sent back within a tool loop, where the model continues from them. */
 static ah_status complete(ah_wire_reader *r, ah_err *err)
 {
     reader *x = (reader *)r;

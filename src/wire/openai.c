@@ -1,6 +1,5 @@
-/* OpenAI Chat Completions, and every server that speaks it: the requests, from the
- * transcript (POST {base}/chat/completions), and the adapter itself. What comes back is
- * read in openai_read.c. */
+/* OpenAI Chat Completions, and every server that uses it: requests from the transcript (POST
+ * {base}/chat/completions), and the adapter. openai_read.c reads the responses. */
 #include "wire/openai.h"
 
 #include "model/tool_spec.h"
@@ -16,7 +15,7 @@ static bool is(const ah_adapter *a, unsigned quirk)
     return (((const ah_openai *)a)->server->quirks & quirk) != 0;
 }
 
-/* True if it is asked where it lives, not through another server that speaks as it does. */
+/* True for the provider's own endpoint, false behind a compatible server. */
 static bool official(const ah_adapter *a)
 {
     const char *own = ((const ah_openai *)a)->server->at.url;
@@ -26,7 +25,7 @@ static bool official(const ah_adapter *a)
 
 /* -- lowering ---------------------------------------------------------------- */
 
-/* With nothing left to allow, nothing may be called: an empty list is refused. */
+/* If no tool is allowed, the choice is "none", since an empty list is refused. */
 static void put_allowed(const ah_wire *w, const char *mode, const ah_choice_words *words, ah_buf *b)
 {
     size_t at = 0;
@@ -90,7 +89,7 @@ static void put_options(const ah_adapter *a, ah_wire *w)
     ah_openai_put_choice(a, w, &words);
 }
 
-/* Strict only where the schema is what strict takes; else it is a hint, and checked by us. */
+/* Strict only if the schema fits the strict rules; else it is a hint, and checked by us. */
 static void put_output(ah_wire *w)
 {
     ah_slice schema = ah_wire_output(w);
@@ -113,7 +112,7 @@ static void put_tool(const ah_wire *w, ah_slice spec, ah_buf *b)
         ah_buf_char(b, ',');
     ah_buf_fmt(b, "\"name\":%.*s,\"parameters\":", AH_FMT(ah_json_member(spec, "name")));
     strict = ah_strict_put_parameters(w, spec, b);
-    if (strict != AH_STRICT_UNASKED) /* not said is false, and not known to all servers */
+    if (strict != AH_STRICT_UNASKED) /* false is the default, and not all servers know the member */
         ah_buf_fmt(b, ",\"strict\":%s", strict == AH_STRICT_ON ? "true" : "false");
     ah_buf_str(b, "}}");
 }
@@ -136,8 +135,8 @@ static void head(const ah_adapter *a, ah_wire *w)
     ah_wire_put_system(w, "{\"role\":\"system\",\"content\":", "}");
 }
 
-/* An id as the wire takes it: where only nine letters and digits fit, others give nine that
- * follow from them alone, so that call and result agree. */
+/* Appends an id in the wire's form. If only nine letters and digits fit, other ids become nine that
+ * depend on them alone, so that call and result agree. */
 static void put_id(const ah_adapter *a, ah_buf *b, ah_slice id)
 {
     static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -191,14 +190,14 @@ static void put_assistant(const ah_adapter *a, const ah_wire *w, ah_buf *b, ah_s
         put_call(a, w, b, ah_json_skip(&r, t));
     }
     ah_buf_str(b, first ? "" : "]");
-    if (thoughts.n > 2) { /* members of the message */
+    if (thoughts.n > 2) { /* they are members of the message */
         ah_buf_char(b, ',');
         ah_buf_add(b, thoughts.p + 1, thoughts.n - 2);
     }
     ah_buf_char(b, '}');
 }
 
-/* This wire has no error flag: a failure says so in its text. */
+/* This wire has no error flag: the text marks a failure. */
 static const char *lead_of(ah_slice json)
 {
     return ah_json_kind_of(ah_json_member(json, "success")) == AH_JSON_FALSE ? "Error: " : "";
@@ -213,7 +212,7 @@ static void put_result(const ah_adapter *a, ah_buf *b, ah_slice json)
     ah_buf_char(b, '}');
 }
 
-/* New tools where they come in: a system message of nothing else. */
+/* Declares new tools in their place, in a system message with nothing else. */
 static void put_added(ah_wire *w, ah_slice json)
 {
     ah_buf_str(&w->body, ",{\"role\":\"system\",\"tools\":[");
@@ -244,7 +243,7 @@ static void entry(const ah_adapter *a, ah_wire *w, const ah_entry *e)
 
 /* -- the request around the body ---------------------------------------------- */
 
-/* Azure has OpenAI's paths below /openai/v1, and older ones by deployment and version. */
+/* Azure has OpenAI's paths below /openai/v1, and older paths with deployment and version. */
 static void put_path(const ah_openai *o, ah_slice version, ah_buf *b)
 {
     const ah_adapter *a = &o->native.base;
@@ -276,7 +275,7 @@ ah_status ah_openai_post(const ah_adapter *a, const ah_wire *w, ah_buf *scratch,
                                scratch, req, err);
 }
 
-/* -- making one ------------------------------------------------------------------- */
+/* -- making an adapter ------------------------------------------------------------ */
 
 void ah_openai_free(ah_adapter *a)
 {
@@ -290,7 +289,7 @@ void ah_openai_free(ah_adapter *a)
     ah_free(a->mem, o);
 }
 
-/* Gets what the environment says under a name, if it says something. */
+/* Sets *out to the value of an environment variable, if it is set. False: out of memory. */
 static bool from_env(const ah_openai *a, const ah_provider_options *o, const char *name,
                      ah_text **out)
 {
@@ -299,7 +298,7 @@ static bool from_env(const ah_openai *a, const ah_provider_options *o, const cha
     return !v.p || (*out = ah_text_new(a->native.base.mem, v)) != NULL;
 }
 
-/* Fills in what the server asks for beside key and address. */
+/* Fills in the headers that the server wants beside the key. */
 static bool fill_headers(ah_openai *a, const ah_provider_options *o)
 {
     const ah_server *s = a->server;
@@ -391,7 +390,7 @@ static bool asks_responses(const ah_server *s, ah_slice model)
            memcmp(model.p, prefix, sizeof prefix - 1) == 0;
 }
 
-/* Both must know them: the server passes them on, or somebody has said so of the model. */
+/* Both must support them: the server passes them on, or the program says so of the model. */
 static bool takes_tool_messages(const ah_server *s, const ah_model *known)
 {
     return ah_model_can(known, AH_MODEL_TOOL_MESSAGES, false) &&

@@ -1,5 +1,5 @@
-/* Reading Chat Completions: a stream of events or one document, into an assembly. What
- * servers send that is not quite OpenAI's form is taken where its meaning is plain. */
+/* Reads Chat Completions, a stream of events or one document, into an assembly. Deviations of
+ * servers from OpenAI's form are accepted if their meaning is clear. */
 #include "wire/openai_read.h"
 
 #include "base/excerpt.h"
@@ -14,29 +14,29 @@ enum { MAX_CALL_ID = 128 };
 typedef struct reader {
     ah_wire_reader r;
     ah_thoughts thoughts; /* to be sent back */
-    ah_buf call_id;       /* what a LiteLLM proxy calls the request in its logs */
-    int64_t position;     /* of the choice at work, among those of its document */
-    bool chosen;          /* a whole answer has had its choice */
-    bool said;            /* there was content, or what may stand in its place */
+    ah_buf call_id;       /* the request's id in the logs of a LiteLLM proxy */
+    int64_t position;     /* position of the current choice in its document */
+    bool chosen;          /* the choice of a whole answer was read */
+    bool said;            /* content has come, or what may replace it */
 } reader;
 
 /* -- shapes
  *
- * Not looked at: `usage` (counts that are none say nothing, and no word of the answer hangs on
- * them), `id`, `model`, `object`, `created`, `logprobs`, `annotations` and what servers add. */
+ * Ignored: `usage` (invalid counts are ignored, and no other part of the answer depends on
+ * them), `id`, `model`, `object`, `created`, `logprobs`, `annotations` and unknown members. */
 
 static const char *const roles[] = {"assistant", "", NULL};
 static const ah_shape role = {.kinds = AH_IS_STRING | AH_IS_NULL, .words = roles};
 static const ah_shape string = {.kinds = AH_IS_STRING};
 static const ah_shape maybe_string = {.kinds = AH_IS_STRING | AH_IS_NULL};
-/* An id that is no string is none: one is made up. */
+/* An id that is no string is ignored, and one is made. */
 static const ah_shape maybe_id = {.kinds = AH_IS_STRING | AH_IS_COUNT | AH_IS_NULL};
 static const ah_shape piece = {.kinds = AH_IS_PIECE};
 static const ah_shape maybe_piece = {.kinds = AH_IS_PIECE | AH_IS_NULL};
 static const ah_shape maybe_count = {.kinds = AH_IS_COUNT | AH_IS_NULL};
 
-/* Some servers send a list of parts where OpenAI sends a string; those of other types are passed
- * over, thoughts among them. */
+/* Some servers send a list of parts where OpenAI sends a string. Parts of other types, such as
+ * thoughts, are ignored. */
 static const ah_shape thought_part = {.kinds = AH_IS_OBJECT,
                                       .member = AH_MEMBERS(AH_MAY_HAVE("text", &piece))};
 static const ah_shape thought_parts = {.kinds = AH_IS_ARRAY | AH_IS_PIECE, .items = &thought_part};
@@ -48,14 +48,14 @@ static const ah_shape part = {
     .cases = AH_CASES(AH_CASE("text", &text_part), AH_CASE("", &text_part))};
 static const ah_shape content = {.kinds = AH_IS_PIECE | AH_IS_ARRAY | AH_IS_NULL, .items = &part};
 
-/* Thoughts, in blocks. */
+/* Thoughts, as blocks. */
 static const ah_shape block = {.kinds = AH_IS_OBJECT,
                                .member = AH_MEMBERS(AH_MAY_HAVE("text", &maybe_piece),
                                                     AH_MAY_HAVE("summary", &maybe_piece),
                                                     AH_MAY_HAVE("thinking", &maybe_piece))};
 static const ah_shape blocks = {.kinds = AH_IS_ARRAY | AH_IS_NULL, .items = &block};
 
-/* Arguments as the object itself, and null for none, are sent by some servers. */
+/* Some servers send arguments as the object itself, or null for none. */
 static const ah_shape arguments = {.kinds = AH_IS_PIECE | AH_IS_OBJECT | AH_IS_NULL};
 static const ah_shape function = {
     .kinds = AH_IS_OBJECT,
@@ -82,7 +82,7 @@ static const ah_shape message = {
                          AH_MAY_HAVE("reasoning_content", &maybe_piece),
                          AH_MAY_HAVE("reasoning_details", &blocks),
                          AH_MAY_HAVE("thinking_blocks", &blocks))};
-/* Some servers send null for a delta that adds nothing. */
+/* Some servers send null for an empty delta. */
 static const ah_shape delta = {
     .kinds = AH_IS_OBJECT | AH_IS_NULL,
     .member = AH_MEMBERS(
@@ -110,7 +110,7 @@ static const ah_shape more_choice = {
     .member = AH_MEMBERS(AH_MAY_HAVE("delta", &delta), AH_MAY_HAVE("index", &maybe_count),
                          AH_MAY_HAVE("finish_reason", &maybe_string),
                          AH_MAY_HAVE("native_finish_reason", &maybe_string))};
-/* The first and the last events of a stream may have none. */
+/* The first and last events of a stream may have no choices. */
 static const ah_shape more_choices = {.kinds = AH_IS_ARRAY | AH_IS_NULL, .items = &more_choice};
 static const ah_shape event = {
     .member = AH_MEMBERS(AH_HANDS_OVER("choices", &more_choices, CHOICES),
@@ -124,8 +124,7 @@ static unsigned quirks_of(const ah_wire_reader *r)
     return ((const ah_openai *)r->base.adapter)->server->quirks;
 }
 
-/* Notes what a proxy says of the request: how it is called, and whether it was tried again
- * there. */
+/* Notes what a proxy reports: the request's id, and whether it has retried the request. */
 static void note_head(ah_wire_reader *r, const ah_response_head *h)
 {
     ah_slice id = h->header(h->ud, "x-litellm-call-id");
@@ -138,7 +137,7 @@ static void note_head(ah_wire_reader *r, const ah_response_head *h)
     r->never = retries.n && !ah_slice_is(retries, "0");
 }
 
-/* Says where to look for it. */
+/* Adds the id under which the proxy's logs have the request. */
 static void note_fault(ah_wire_reader *r, ah_slice error, ah_buf *more)
 {
     const ah_buf *id = &((reader *)r)->call_id;
@@ -200,8 +199,8 @@ static ah_status read_arguments(ah_draft_call *c, ah_slice value, ah_err *err)
     return kind == AH_JSON_OBJECT ? ah_assembly_call_value(c, value, err) : AH_OK;
 }
 
-/* True if a fragment that goes by the number of `c` begins another call. Some servers number
- * none of their calls, some give all of a message the same number. */
+/* True if a fragment with the index of `c` begins another call. Some servers give their calls no
+ * index, some give all calls of a message the same one. */
 static bool begins_another(const ah_draft_call *c, ah_slice id, ah_slice called, bool numbered)
 {
     if (!ah_wire_reader_says(called) || !c->name.len)
@@ -212,12 +211,12 @@ static bool begins_another(const ah_draft_call *c, ah_slice id, ah_slice called,
            !ah_slice_eq(ah_json_inside(id), ah_buf_slice(&c->id));
 }
 
-/* A call as it came: the members' values. */
+/* The values of a received call. */
 typedef struct received_call {
     ah_slice id, index, name, arguments;
 } received_call;
 
-/* The call a fragment of a stream belongs to. */
+/* Finds the call that a stream's fragment belongs to. */
 static ah_status find_call(ah_assembly *msg, const received_call *came, ah_draft_call **out,
                            ah_err *err)
 {
@@ -244,7 +243,7 @@ static ah_status read_call(ah_wire_reader *r, ah_json_reader *it, ah_err *err)
     ah_json_members(called, inner, 2);
     if (r->pieces)
         st = find_call(r->base.msg, &came, &c, err);
-    else /* each is whole, whatever number it bears */
+    else /* each is complete, whatever its index */
         st = ah_assembly_add_call(r->base.msg, (int64_t)r->base.msg->n, &c, err);
     if (st == AH_OK && ah_wire_reader_says(came.id))
         st = ah_assembly_call_id(c, ah_json_inside(came.id), err);
@@ -253,11 +252,11 @@ static ah_status read_call(ah_wire_reader *r, ah_json_reader *it, ah_err *err)
     return st == AH_OK ? read_arguments(c, came.arguments, err) : st;
 }
 
-/* Reads an object whose bracket was just read, to its end. */
+/* Reads an object, after its opening bracket, to its end. */
 typedef ah_status (*read_fn)(ah_wire_reader *r, ah_json_reader *it, ah_err *err);
 
-/* Reads the objects of the array that `it` is in, in place: long answers are passed over as seldom
- * as can be. */
+/* Reads the objects of the array that `it` is in, in place, so that long answers are scanned as
+ * rarely as possible. */
 static ah_status read_each(ah_wire_reader *r, ah_json_reader *it, read_fn read, ah_err *err)
 {
     ah_status st = AH_OK;
@@ -279,8 +278,8 @@ static ah_status read_part(ah_wire_reader *r, ah_json_reader *it, ah_err *err)
     return ah_assembly_text(r->base.msg, ah_json_inside(text), err);
 }
 
-/* True if a whole message may do without content beside this member of it. It may beside calls, a
- * refusal and thoughts: then that is what the model said. */
+/* True if this member allows a whole message to have no content: calls, a refusal or thoughts are
+ * then the answer. */
 static bool stands_for_content(ah_json_token key, ah_slice value)
 {
     static const char *const names[] = {"tool_calls",        "refusal",
@@ -295,7 +294,7 @@ static bool stands_for_content(ah_json_token key, ah_slice value)
     return false;
 }
 
-/* One member of a delta, or of the message of a whole answer: the same members. */
+/* Reads one member of a delta, or of the message of a whole answer. */
 static ah_status read_said(ah_wire_reader *r, ah_json_reader *it, ah_json_token key, ah_err *err)
 {
     reader *x = (reader *)r;
@@ -329,7 +328,7 @@ static ah_status read_message(ah_wire_reader *r, ah_slice came, ah_err *err)
     return st;
 }
 
-/* Only the first answer (index 0) is ours; without a number its position says so. */
+/* Only the first answer (index 0) is used; without an index, its position counts. */
 static ah_status find_ours(reader *x, ah_slice number, bool *ours, ah_err *err)
 {
     int64_t position = x->position++;
@@ -345,7 +344,7 @@ static ah_status find_ours(reader *x, ah_slice number, bool *ours, ah_err *err)
     return AH_OK;
 }
 
-/* One of possibly several choices. */
+/* Reads one of possibly several choices. */
 static ah_status read_choice(ah_wire_reader *r, ah_json_reader *it, ah_err *err)
 {
     ah_slice reason, native, came, number;
@@ -387,7 +386,7 @@ static ah_status read_document(ah_wire_reader *r, ah_slice doc, ah_err *err)
     return st;
 }
 
-/* An answer that ends by itself says something, if only "". */
+/* True if content may be missing. A complete answer that ends normally must have some, even "". */
 static bool may_say_nothing(const reader *x)
 {
     ah_stop stop = x->r.base.msg->stop;
@@ -413,10 +412,10 @@ static void clear(ah_wire_reader *r)
 }
 
 static const ah_error_word error_words[] = {
-    /* Groq reads calls itself and refuses those the model wrote wrongly: asked again, it mostly
-     * writes them well, and nothing was shown of the first. */
+    /* Groq reads calls itself and refuses those that the model wrote wrongly. A retry usually
+     * succeeds, and nothing of the first answer was shown. */
     {"tool_use_failed", AH_ERROR_AGAIN},
-    /* A LiteLLM proxy without a database says this of a wrong key, with status 400. */
+    /* A LiteLLM proxy without a database uses this for a wrong key, with status 400. */
     {"no_db_connection", AH_ERROR_KEY},
     {NULL, 0},
 };

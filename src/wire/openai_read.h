@@ -1,5 +1,6 @@
-/* The reader of Chat Completions, for openai.c alone: the slot `open` of its vtable; the others are
- * in reading.h. */
+/* Opens the reader of Chat Completions, for openai.c only: the slot `open` of its vtable; reader.h
+ * has the others. The reader owns its buffers and borrows adapter and assembly.
+ * Callers: its floor. */
 #ifndef AH_WIRE_OPENAI_READ_H
 #define AH_WIRE_OPENAI_READ_H
 

@@ -1,6 +1,5 @@
-/* Addresses, keys, requests and small parts of lowering; see provider.h. The order in which a
- * key and an address are looked for is LiteLLM's: what the call says, then the environment,
- * then the default. */
+/* Addresses, keys, requests and small parts of lowering; see provider.h. Keys and addresses are
+ * looked up in LiteLLM's order: the call's options, the environment, the default. */
 #include "wire/provider.h"
 
 enum { MAX_WIRE_NAME = 64, MAX_WIRE_ID = 64, HASH_DIGITS = 16, MAX_VARIABLE = 128 };
@@ -23,7 +22,7 @@ static ah_slice first_env(const ah_provider_options *o, const char *const names[
     return v;
 }
 
-/* LiteLLM's way of naming a variable where a value is expected. */
+/* Recognises LiteLLM's form for naming a variable where a value is expected. */
 static bool names_variable(ah_slice s, char name[MAX_VARIABLE])
 {
     static const char prefix[] = "os.environ/";
@@ -121,7 +120,8 @@ ah_status ah_provider_mode(const ah_provider_options *o, const char *provider, u
 
 /* -- the request around the body ------------------------------------------------------------ */
 
-/* One header line at the end of scratch; its place, since scratch may still move. */
+/* Appends one header line to scratch; returns its end as an offset, since scratch may still
+ * move. */
 static size_t put_header(ah_buf *scratch, const char *name, ah_slice value)
 {
     ah_buf_str(scratch, name);
@@ -138,7 +138,7 @@ ah_status ah_wire_native_post(const ah_wire_native *a, const char *path, const a
     size_t end[AH_MAX_HEADERS], lines_n = 0, from;
     ah_slice *lines;
 
-    /* the array first, then what it points to */
+    /* The array first, then the texts that it refers to. */
     ah_buf_room(scratch, AH_MAX_HEADERS * sizeof(ah_slice));
     if (ah_buf_ok(scratch))
         scratch->len += AH_MAX_HEADERS * sizeof(ah_slice);
@@ -391,7 +391,8 @@ void ah_wire_put_name(ah_buf *b, ah_slice value)
     put_name(b, "", value);
 }
 
-/* True if a digit or a dash comes first, or first behind `_`; *bare is their number then. */
+/* True if a digit or a dash comes first, or first after leading `_`; *bare is the number of
+ * these. */
 static bool needs_lead(ah_slice raw, size_t *bare)
 {
     for (*bare = 0; *bare < raw.n && raw.p[*bare] == '_';)
@@ -434,7 +435,8 @@ void ah_wire_put_id(ah_buf *b, ah_slice value)
     ah_buf_char(b, '"');
 }
 
-/* The bytes of white space that a JSON string's text begins with, escaped or not. */
+/* The length of the white space character, escaped or not, with which a JSON string's text begins;
+ * 0: none. */
 static size_t blank(ah_slice raw)
 {
     static const char *const blanks[] = {" ",       "\\n",     "\\r",     "\\t",     "\\u0009",
@@ -486,7 +488,7 @@ bool ah_wire_part_of_ours(const ah_adapter *a, ah_slice part, ah_slice *data, si
     return true;
 }
 
-/* The value that `find` takes from the first part that has one. */
+/* The first value that `find` returns for a part. */
 static ah_slice find_part(const ah_adapter *a, ah_slice parts,
                           ah_slice (*find)(const ah_adapter *a, ah_slice part))
 {

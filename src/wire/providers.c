@@ -1,4 +1,4 @@
-/* The table of providers, and the names that others have for them. */
+/* The table of providers, and other names in use for them. */
 #include "wire/providers.h"
 
 #include <stdio.h>
@@ -6,10 +6,10 @@
 #include "base/near.h"
 #include "wire/openai.h"
 
-/* Each in its own file. */
+/* Each is defined in its own file. */
 extern const ah_provider ah_anthropic, ah_gemini, ah_ollama;
 
-/* Providers with a wire of their own; all others speak OpenAI's (wire/servers.h). */
+/* Providers with their own wire; all others use OpenAI's (wire/servers.h). */
 static const struct {
     const char *name;
     const ah_provider *is;
@@ -38,7 +38,7 @@ const char *ah_provider_at(size_t i, const ah_service **service)
     return s->at.name;
 }
 
-/* Names that others have for a provider. */
+/* Other names in use for a provider. */
 static const struct {
     const char *found, *meant;
 } called[] = {{"google", "gemini"},

@@ -1,5 +1,5 @@
-/* Reading responses: events and documents, whole or cut anywhere; errors and what may be
- * tried again (wire/NOTES.md 0.1, 0.3). What an answer's documents mean is said elsewhere. */
+/* Reads responses: events and documents, whole or cut anywhere; errors, and which may be retried
+ * (wire/NOTES.md 0.1, 0.3). The providers' readers interpret the documents. */
 #include "wire/reader.h"
 
 #include "base/excerpt.h"
@@ -13,9 +13,9 @@ enum {
     MAX_EVENT = 16 << 20,
     MAX_WHOLE = 64 << 20,
     MAX_ERROR_BODY = 64 << 10,
-    MOST_NESTED = 4,     /* objects around what an error says */
-    LINGER_MS = 5000,    /* after the answer, for usage and the end of the stream */
-    LINGER_DONE_MS = 250 /* after the end of the stream, for the end of the response */
+    MOST_NESTED = 4,     /* objects around an error's message */
+    LINGER_MS = 5000,    /* wait after the answer for usage and the end of the stream */
+    LINGER_DONE_MS = 250 /* wait after the end of the stream for the end of the response */
 };
 
 ah_status ah_wire_reader_open(const ah_wire_reader_vt *vt, const ah_adapter *a, ah_assembly *msg,
@@ -59,7 +59,7 @@ static const char *name_of(const ah_wire_reader *r)
     return service_of(r)->name;
 }
 
-/* A media type without its parameters; case does not count (RFC 9110, 8.3.1). */
+/* Compares a media type without its parameters, ignoring case (RFC 9110, 8.3.1). */
 static bool is_media(ah_slice s, const char *type)
 {
     size_t n = strlen(type);
@@ -67,7 +67,8 @@ static bool is_media(ah_slice s, const char *type)
     return s.n >= n && strncasecmp(s.p, type, n) == 0 && (s.n == n || strchr("; \t", s.p[n]));
 }
 
-/* A LiteLLM proxy says it here on each of its wires, where it knows it before the answer ends. */
+/* A LiteLLM proxy reports the cost in this header on each of its wires, if it knows it before the
+ * answer ends. */
 static void note_cost(ah_wire_reader *r, ah_slice value)
 {
     if (value.n && ah_json_check(r->base.adapter->mem, value, 1, NULL) == AH_OK)
@@ -105,7 +106,7 @@ bool ah_wire_reader_says(ah_slice value)
 
 /* -- errors ------------------------------------------------------------------------ */
 
-/* A string for people out of foreign JSON, or what is quoted where it is none, as one line. */
+/* Appends a string from foreign JSON, or an excerpt of `fallback` if it is none, as one line. */
 static void put_excerpt(const ah_wire_reader *r, ah_buf *out, ah_slice value, ah_slice fallback)
 {
     ah_buf b;
@@ -150,7 +151,7 @@ static bool word_says(const ah_wire_reader *r, ah_slice word, int what)
     return w && w->status == what;
 }
 
-/* An error that comes after a 200 may say itself what status it would have had. */
+/* An error after a 200 may contain the status that it would have had. */
 static int named_status(const ah_wire_reader *r, ah_slice error, ah_slice word)
 {
     const ah_error_word *w = known_word(r, word);
@@ -171,7 +172,7 @@ static bool is_spent(const ah_wire_reader *r)
            ah_slice_is(ah_text_slice(r->base.adapter->endpoint), advising);
 }
 
-/* Says what to do about it. */
+/* Appends advice on the error. */
 static void put_hint(const ah_wire_reader *r, ah_buf *b)
 {
     int status = r->base.status;
@@ -182,7 +183,7 @@ static void put_hint(const ah_wire_reader *r, ah_buf *b)
         ah_buf_fmt(b, "; check api_key or %s", service_of(r)->key_env[0]);
 }
 
-/* All that is told of a failure: JSON values, and what is quoted where there is no message. */
+/* Everything known of a failure: JSON values, and what to quote if there is no message. */
 typedef struct failure {
     ah_slice error, message, word, fallback;
     ah_full full;
@@ -212,7 +213,7 @@ static void put_failure(ah_wire_reader *r, const failure *f, ah_buf *b)
     ah_buf_clear(&more);
 }
 
-/* Plain text may say it, too. */
+/* Judges plain text too, if there is no message. */
 static ah_full judge_full(const ah_wire_reader *r, const failure *f)
 {
     ah_wire_error told = {.status = r->base.status,
@@ -254,7 +255,7 @@ ah_status ah_wire_reader_fault(ah_wire_reader *r, ah_slice message, ah_slice wor
     return fail(r, &f, err);
 }
 
-/* The short word among an error's members: some call it code, some type, some status. */
+/* The short word among an error's members, called code, type or status. */
 static ah_slice word_of(ah_slice error)
 {
     ah_slice code = ah_json_member(error, "code"), type = ah_json_member(error, "type");
@@ -264,7 +265,7 @@ static ah_slice word_of(ah_slice error)
     return type.p ? type : ah_json_member(error, "status");
 }
 
-/* A list of errors, as Gemini sends for a stream, stands for its first. */
+/* The first of a list of errors, which Gemini sends for a stream. */
 static ah_slice first_of(ah_slice doc)
 {
     ah_json_reader it = ah_json_read(doc);
@@ -275,7 +276,7 @@ static ah_slice first_of(ah_slice doc)
     return ah_json_skip(&it, t);
 }
 
-/* Returns the message of an error of no known form, some objects down; .p NULL: there is none. */
+/* Finds the message in an error of unknown form, a few objects deep; .p NULL: none. */
 static ah_slice message_in(ah_slice doc, int depth)
 {
     static const char *const names[] = {"message", "detail", "msg",         "error",
@@ -334,7 +335,7 @@ ah_status ah_wire_reader_kept(ah_wire_reader *r, const ah_buf *b, ah_err *err)
 
 /* -- documents --------------------------------------------------------------------- */
 
-/* A document as it comes: `what` it is called in words. */
+/* A received document; `what` is its name in messages. */
 typedef struct document {
     ah_slice text;
     const char *what;
@@ -350,14 +351,15 @@ static ah_status say_no_json(ah_wire_reader *r, const document *d, size_t *halve
     st = ah_json_check_piece_err(r->base.adapter->mem, d->text, halves, named, err);
     if (st == AH_OK || st == AH_NOMEM)
         return st;
-    if (ah_secrets_in(r->base.msg->secrets, d->text)) /* what is quoted of it might be half a key */
+    /* The quoted excerpt might contain half a key. */
+    if (ah_secrets_in(r->base.msg->secrets, d->text))
         ah_err_set(err, AH_PROVIDER, "%s is not JSON (not quoted: a key is in it)", named);
     err->status = AH_PROVIDER;
     ah_reader_judge(&r->base, err, false);
     return AH_PROVIDER;
 }
 
-/* Words are made only for what is no JSON, which is then looked at again: a stream has a document
+/* The error text is made by a second check, only for invalid JSON, since a stream has a document
  * for every delta. */
 static ah_status check(ah_wire_reader *r, document *d, ah_err *err)
 {
@@ -382,9 +384,8 @@ static ah_status say_misshapen(ah_wire_reader *r, const document *d, const ah_bu
     return ah_wire_reader_bad(r, err, "%s's %.*s", d->what, AH_FMT(ah_buf_slice(said)));
 }
 
-/* Nothing of a document is read before it has the shape that its provider promises, to which it
- * belongs that `error` is null: an error is looked for in what has it not, so that a sound one is
- * passed over once. */
+/* A document is read only after it fits the provider's shape, which includes that `error` is null.
+ * Errors are looked for only in documents that do not fit, so that a valid one is scanned once. */
 static ah_status check_shape(ah_wire_reader *r, const document *d, ah_err *err)
 {
     ah_status st = AH_OK;
@@ -416,7 +417,7 @@ static ah_status read_document(ah_wire_reader *r, ah_slice text, const char *wha
     return st == AH_OK ? read_object(r, &d, err) : st;
 }
 
-/* An answer that is the list of a stream's documents: pieces from now on. */
+/* Reads an answer that is a list of a stream's documents: pieces from now on. */
 static ah_status read_list(ah_wire_reader *r, ah_slice list, ah_err *err)
 {
     ah_json_reader it = ah_json_read(list);
@@ -457,7 +458,7 @@ static ah_status on_event(void *ud, ah_slice event, ah_slice data, ah_err *err)
     return read_document(r, data, "an event of the stream", err);
 }
 
-/* A line, when it is whole; blank ones mean nothing, nor does what follows the last. */
+/* Reads a complete line. Blank lines, and lines after the last document, are ignored. */
 static ah_status read_line(ah_wire_reader *r, ah_err *err)
 {
     ah_status st = AH_OK;
@@ -568,7 +569,7 @@ static ah_status end_error(ah_wire_reader *r, ah_err *err)
         body = first_of(body);
         error = ah_json_member(body, "error");
         if (ah_json_kind_of(error) == AH_JSON_END || ah_json_kind_of(error) == AH_JSON_NULL)
-            error = body; /* Mistral, vLLM: the members stand alone */
+            error = body; /* Mistral, vLLM: the members without an `error` around them */
     }
     return ah_wire_reader_error(r, error, err);
 }

@@ -1,6 +1,6 @@
-/* OpenAI Responses: the requests, from the transcript (POST {base}/responses), and the adapter
- * itself. What comes back is read in responses_read.c. Nothing is stored there: each request
- * holds the whole conversation, reasoning in its encrypted form included. */
+/* OpenAI Responses: requests from the transcript (POST {base}/responses), and the adapter.
+ * responses_read.c reads the responses. The service stores nothing: each request contains the whole
+ * conversation, with reasoning in its encrypted form. */
 #include "model/tool_spec.h"
 #include "wire/dialect.h"
 #include "wire/openai.h"
@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-enum { PREFIX = sizeof "responses/" - 1 }; /* of the model, as conversations name it */
+enum { PREFIX = sizeof "responses/" - 1 }; /* of the model's name in conversations */
 
 static ah_slice wire_model(ah_slice model)
 {
@@ -19,7 +19,7 @@ static ah_slice wire_model(ah_slice model)
 
 /* -- the head ---------------------------------------------------------------------------------- */
 
-/* `stop` and `seed` are not known to this wire. */
+/* This wire has no `stop` and no `seed`. */
 static void put_options(const ah_adapter *a, ah_wire *w)
 {
     static const ah_choice_words words = {"{\"type\":\"function\",\"name\":", "}", "", ""};
@@ -42,7 +42,7 @@ static void put_options(const ah_adapter *a, ah_wire *w)
     ah_openai_put_choice(a, w, &words);
 }
 
-/* Without `strict` the service would try it, and lay the schema out by its own rules. */
+/* Without `strict` the service would try strict mode, and change the schema by its own rules. */
 static void put_definition(const ah_wire *w, ah_buf *b, ah_slice spec, bool deferred)
 {
     bool strict;
@@ -71,8 +71,8 @@ static size_t begin_tool(ah_buf *b, size_t *n)
     return ah_segment_begin(b);
 }
 
-/* Puts what searches, if something does: the service itself, or the model asks us by it. Then it is
- * search_tools in other words; without deferred tools nothing can be looked for. */
+/* Appends the search tool, if there is a search: the service's own, or one that the model asks us
+ * for. The latter is search_tools in another form; without deferred tools it finds nothing. */
 static void put_search_tool(const ah_wire *w, ah_buf *b)
 {
     static const char nothing[] =
@@ -94,7 +94,7 @@ static void put_search_tool(const ah_wire *w, ah_buf *b)
         ah_buf_str(b, nothing);
 }
 
-/* A script's own tool of that name is none. */
+/* False for a script's own tool of that name. */
 static bool is_search(const ah_wire *w, ah_slice name)
 {
     return w->mode == AH_TOOLS_SEARCH_PAIR && ah_json_string_is(name, AH_SEARCH_TOOLS) &&
@@ -125,7 +125,7 @@ static void put_tools(ah_wire *w)
         ah_buf_char(b, ']');
 }
 
-/* Strict only where the schema is what strict takes; else it is a hint, and checked by us. */
+/* Strict only if the schema fits the strict rules; else it is a hint, and checked by us. */
 static void put_output(ah_wire *w)
 {
     ah_slice schema = ah_wire_output(w);
@@ -158,7 +158,7 @@ static void head(const ah_adapter *a, ah_wire *w)
 
 /* -- items ------------------------------------------------------------------------------------- */
 
-/* A search's arguments are an object where those of a call are its text. */
+/* Arguments of a search are an object; those of a call are a string. */
 static void put_search(const ah_wire *w, ah_buf *b, ah_slice id, ah_slice arguments)
 {
     ah_buf_str(b, ",{\"type\":\"tool_search_call\",\"call_id\":");
@@ -168,7 +168,8 @@ static void put_search(const ah_wire *w, ah_buf *b, ah_slice id, ah_slice argume
     ah_buf_str(b, ",\"status\":\"completed\"}");
 }
 
-/* Its output: of a tools_added entry the tools that were told in that one, .p NULL for none. */
+/* Appends its output: the tools of a tools_added entry that entry `entry` declares; none if .p is
+ * NULL. */
 static void put_found(const ah_wire *w, ah_buf *b, ah_slice id, ah_slice added, size_t entry)
 {
     ah_buf_str(b, ",{\"type\":\"tool_search_output\",\"call_id\":");
@@ -199,13 +200,13 @@ static void put_call(const ah_wire *w, ah_buf *b, ah_slice call, ah_slice space)
     ah_buf_char(b, '}');
 }
 
-/* An assistant entry on its way to the wire. */
+/* An assistant entry that is being lowered. */
 typedef struct walk {
     const ah_wire *w;
     ah_buf *b;
     ah_json_reader calls;
-    size_t called; /* calls that were written */
-    ah_slice text; /* a part that may still get its phase; .p NULL: none */
+    size_t called; /* number of calls written */
+    ah_slice text; /* a text part whose phase may still follow; .p NULL: none */
 } walk;
 
 static void put_calls(walk *k, size_t n, ah_slice space)
@@ -231,7 +232,7 @@ static void put_text(walk *k, ah_slice phase)
     k->text = (ah_slice){NULL, 0};
 }
 
-/* An item of theirs stands where it stood; a mark goes to what it stands behind. */
+/* Appends an item of the service in its place; a mark is added to what precedes it. */
 static void put_opaque(walk *k, ah_slice data, size_t before)
 {
     static const ah_slice none = {NULL, 0};
@@ -249,10 +250,10 @@ static void put_opaque(walk *k, ah_slice data, size_t before)
     ah_buf_put(k->b, data);
 }
 
-/* The words of the service's own search are sent back only where it searches still. */
+/* Items of the service's own search, sent back only while it searches. */
 static const char *const searches[] = {"tool_search_call", "tool_search_output", NULL};
 
-/* Reasoning is refused without the item that it led to; a mark is none. */
+/* Reasoning without the item that followed it is refused; a mark is no such item. */
 static bool stands(const ah_wire *w, ah_slice data)
 {
     ah_slice type = ah_json_member(data, "type");
@@ -287,10 +288,10 @@ static void put_assistant(const ah_adapter *a, ah_wire *w, ah_slice json)
 static const ah_part_words parts_here = {
     "{\"type\":\"input_text\",\"text\":", "{\"type\":\"input_image\",\"image_url\":", "}"};
 
-/* A result that shows images is a list: its text, then they. */
+/* A result with images is a list: its text, then the images. */
 static void put_answer(const ah_adapter *a, ah_buf *b, ah_slice json)
 {
-    /* This wire has no error flag: a failure says so in its text. */
+    /* This wire has no error flag: the text marks a failure. */
     bool failed = ah_json_kind_of(ah_json_member(json, "success")) == AH_JSON_FALSE;
     ah_json_reader r = ah_wire_result_images(json);
     const char *lead = failed ? "Error: " : "";
@@ -326,7 +327,7 @@ static void put_result(const ah_adapter *a, const ah_wire *w, ah_buf *b, ah_slic
     ah_buf_char(b, '}');
 }
 
-/* New tools where they come in: as an item of their own, or as what a search has found. */
+/* Declares new tools in their place: as their own item, or as the result of a search. */
 static void put_added(ah_wire *w, ah_slice json)
 {
     ah_buf *b = &w->body;

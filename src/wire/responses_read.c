@@ -1,6 +1,6 @@
-/* Reading OpenAI Responses: a stream of events or one document, into an assembly. Items are
- * taken when they are complete; what comes before that is for showing only. Reasoning is kept
- * where it can be sent back, which takes its encrypted content: nothing is stored there. */
+/* Reads OpenAI Responses, a stream of events or one document, into an assembly. Items are taken
+ * when they are complete; earlier events are only shown. Reasoning is kept if it can be sent back,
+ * which needs its encrypted content, as the service stores nothing. */
 #include "wire/responses_read.h"
 
 #include "wire/full.h"
@@ -8,9 +8,9 @@
 
 typedef struct reader {
     ah_wire_reader r;
-    bool shown;    /* the message at work came in pieces */
-    bool items;    /* an item came by itself */
-    int64_t begun; /* items that were begun, less those that were ended */
+    bool shown;    /* the current message came in pieces */
+    bool items;    /* an item has come in its own event */
+    int64_t begun; /* items begun minus items ended */
 } reader;
 
 static ah_assembly *message_of(reader *x)
@@ -20,8 +20,8 @@ static ah_assembly *message_of(reader *x)
 
 /* -- shapes
  *
- * Not looked at: `usage` (counts that are none say nothing, and no word of the answer hangs on
- * them), `id`, `model`, `annotations`, events and items of other types, and what may be added. */
+ * Ignored: `usage` (invalid counts are ignored, and no other part of the answer depends on
+ * them), `id`, `model`, `annotations`, and unknown events, item types and members. */
 
 static const char *const roles[] = {"assistant", NULL};
 static const ah_shape role = {.kinds = AH_IS_STRING, .words = roles};
@@ -71,7 +71,7 @@ static const ah_shape answer = {
     .member = AH_MEMBERS(AH_MAY_HAVE("error", &ah_no_error), AH_NEEDS("output", &items),
                          AH_MAY_HAVE("status", &maybe_string),
                          AH_MAY_HAVE("incomplete_details", &incomplete))};
-/* At the end of a stream it repeats the items, which came by themselves. */
+/* The end of a stream repeats the items, which have come in their own events. */
 static const ah_shape last_answer = {
     .kinds = AH_IS_OBJECT,
     .member = AH_MEMBERS(AH_MAY_HAVE("output", &items), AH_MAY_HAVE("status", &maybe_string),
@@ -97,7 +97,7 @@ static const ah_shape event = {
 
 /* -- items ----------------------------------------------------------------------------------- */
 
-/* A member that belongs to what was read last: it stands behind it, as {"name":"value"}. */
+/* Keeps a member that belongs to what was read last, as {"name":"value"} after it. */
 static ah_status keep_mark(reader *x, ah_slice came, const char *member, ah_err *err)
 {
     ah_slice value = ah_json_member(came, member);
@@ -168,7 +168,7 @@ static ah_status read_call(reader *x, ah_slice came, ah_slice called, ah_err *er
     return st == AH_OK ? keep_mark(x, came, "namespace", err) : st;
 }
 
-/* The provider's own search: its item is kept, and the names of what it has found. */
+/* The provider's own search: keeps the item, and adds the names of the found tools. */
 static ah_status read_search(reader *x, ah_slice came, ah_err *err)
 {
     ah_json_reader it = ah_json_read(ah_json_member(came, "tools"));
@@ -181,7 +181,7 @@ static ah_status read_search(reader *x, ah_slice came, ah_err *err)
     return st == AH_OK ? ah_assembly_opaque(message_of(x), came, err) : st;
 }
 
-/* Items of other types say nothing to us. */
+/* Items of other types are ignored. */
 static ah_status read_item(reader *x, ah_slice came, ah_err *err)
 {
     ah_slice type = ah_json_member(came, "type");
@@ -236,7 +236,7 @@ static void read_usage(ah_assembly *msg, ah_slice usage)
         });
 }
 
-/* A response that has neither failed nor ended is told as it stands. */
+/* Reads status and reason. A status other than completed, incomplete or failed is an error. */
 static ah_status read_status(reader *x, ah_slice response, ah_err *err)
 {
     ah_slice status = ah_json_member(response, "status");
@@ -256,7 +256,7 @@ static ah_status read_status(reader *x, ah_slice response, ah_err *err)
     return AH_OK;
 }
 
-/* The whole answer, or what ends a stream: that repeats the items, which were read already. */
+/* Reads the whole answer, or the end of a stream, whose items were read already. */
 static ah_status read_response(reader *x, ah_slice response, ah_err *err)
 {
     ah_slice error = ah_json_member(response, "error");
@@ -307,7 +307,7 @@ static ah_status read_event(reader *x, ah_slice came, ah_slice type, ah_err *err
     return AH_OK;
 }
 
-/* An error of a stream may have its members in the event. */
+/* An error of a stream may have its members in the event itself. */
 static ah_status read_document(ah_wire_reader *r, ah_slice doc, ah_err *err)
 {
     reader *x = (reader *)r;

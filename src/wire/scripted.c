@@ -1,13 +1,15 @@
-/* The wire of scripted models and of adapters written in Lua: our own form. The
- * request is {"model","options","tools","system","entries"}, entries as in the
- * transcript; the response is lines of JSON, each a piece of the message:
- *   {"text":"..."}  {"refusal":"..."}
- *   {"call":{"index":0,"id":"...","name":"...","arguments":"..."}}  arguments are appended
- *   {"opaque":...}  a part to be sent back as it is
- *   {"stop":"end"}  {"usage":{"input":1,"output":2,...}}
- *   {"error":{"message":"...","status":429,"retryable":true,"retry_after":1.5}}
- * The stop line must come; a response without one was cut. The form is ours, so what is none of it
- * is an error wherever it stands: nothing is passed over. */
+/* The wire of scripted models and of adapters written in Lua, in our own form. The request is
+ * {"model","options","tools","system","entries"}, with entries as in the transcript; the response
+ * is lines of JSON, each a piece of the message:
+ *
+ *     {"text":"..."}  {"refusal":"..."}
+ *     {"call":{"index":0,"id":"...","name":"...","arguments":"..."}}  arguments are appended
+ *     {"opaque":...}  a part to be sent back unchanged
+ *     {"stop":"end"}  {"usage":{"input":1,"output":2,...}}
+ *     {"error":{"message":"...","status":429,"retryable":true,"retry_after":1.5}}
+ *
+ * The stop line is required: a response without one was cut. As the form is ours, anything unknown
+ * in it is an error; nothing is ignored. */
 #include "wire/scripted.h"
 
 #include "base/seconds.h"
@@ -61,7 +63,7 @@ static void head(const ah_adapter *a, ah_wire *w)
     ah_buf_str(b, ",\"entries\":[");
 }
 
-/* The entry, with what a model is told of its tools. */
+/* Appends the entry with its tools as a model sees them. */
 static void put_added(ah_buf *b, ah_slice json)
 {
     ah_json_reader r = ah_json_read(json);
@@ -250,7 +252,7 @@ static ah_status read_piece(reader *r, ah_json_token key, ah_json_token t, ah_sl
         read_usage(r, v);
     } else if (ah_json_token_is(key, "stop")) {
         ah_assembly_stop(r->base.msg, stop_of(v), v);
-        ah_buf_reset(&r->base.msg->stop_word, 0); /* it is ours */
+        ah_buf_reset(&r->base.msg->stop_word, 0); /* the word is ours, not a provider's */
         r->finished = true;
     } else {
         return bad(err,
@@ -385,7 +387,7 @@ static void release(ah_adapter *a)
     ((ah_scripted *)a)->release((ah_scripted *)a);
 }
 
-/* All but the reader. */
+/* All slots but the reader's. */
 #define SLOTS                                                                                      \
     .name = "scripted", .head = head, .entry = entry, .tail = "]}", .stand_in = stand_in,          \
     .exchange = start_exchange, .stop = stop_exchange, .rest = rest, .leave = leave,               \
@@ -407,9 +409,10 @@ const ah_adapter_vt ah_scripted_vt = {
 
 const char *const ah_scripted_wires[] = {"anthropic", "openai", "responses",
                                          "gemini",    "ollama", NULL};
+/* In the order of ah_scripted_wires. */
 static const ah_adapter_vt wires[] = {READS(ah_anthropic_open), READS(ah_openai_open),
                                       READS(ah_responses_open), READS(ah_gemini_open),
-                                      READS(ah_ollama_open)}; /* in their order */
+                                      READS(ah_ollama_open)};
 
 void ah_scripted_read(ah_scripted *s, size_t n)
 {

@@ -1,8 +1,8 @@
-/* The table of servers; see servers.h. Names, variables and addresses are those that
- * LiteLLM and the servers' own documentation give (wire/NOTES.md 6 and 7.1). A schema of the answer
- * is sent to those only whose documentation has it for their models in general: it is for some
- * models at Groq, Together and OpenRouter, said to have limits with streams at Cerebras, of
- * another form in llama.cpp, and refused by DeepSeek. */
+/* The table of servers; see servers.h. Names, variables and addresses are those of LiteLLM and of
+ * the servers' own documentation (wire/NOTES.md 6 and 7.1). The schema of an answer is sent only to
+ * servers whose documentation has it for their models in general: Groq, Together and OpenRouter
+ * have it for some models, Cerebras reports limits with streams, llama.cpp uses another form, and
+ * DeepSeek refuses it. */
 #include "wire/servers.h"
 
 #define USAGE AH_SERVER_STREAM_USAGE

@@ -1,25 +1,25 @@
-/* A document against tables, in one pass and without memory but for the words of a fault; see
- * shape.h. The recursion follows the tables, not the document. */
+/* Checks a document against tables, in one pass, allocating only the error text; see shape.h. The
+ * recursion follows the tables, not the document. */
 #include "wire/shape.h"
 
 #include "base/json_walk.h"
 
 const ah_shape ah_no_error = {.kinds = AH_IS_NULL};
 
-/* The place at hand: a list up to the top, each in the frame of its call. */
+/* The current place: a list up to the root, each item in the stack frame of its call. */
 typedef struct place {
     const struct place *up;
-    const char *name; /* of the member; NULL: an item */
+    const char *name; /* name of the member; NULL: an item of an array */
     size_t index;
 } place;
 
 typedef struct check {
-    size_t halves; /* not yet found in a piece */
+    size_t halves; /* halves not yet found in a piece */
     ah_shape_values *found;
     ah_buf *said;
 } check;
 
-/* -- words --------------------------------------------------------------------------------- */
+/* -- error texts --------------------------------------------------------------------------- */
 
 static void put_place(ah_buf *b, const place *at)
 {
@@ -80,7 +80,8 @@ static const char *found_words(ah_json_token t)
     return "nothing";
 }
 
-/* Refuses what is before r, as it is not what s says; NULL: nothing is there. */
+/* Writes the error for the value before r, which does not fit s; r NULL: the value is absent.
+ * Returns false. */
 static bool refuse(check *c, const place *at, const ah_shape *s, const ah_json_reader *r)
 {
     ah_json_reader here = r ? *r : ah_json_read((ah_slice){NULL, 0});
@@ -102,7 +103,7 @@ static bool refuse(check *c, const place *at, const ah_shape *s, const ah_json_r
 
 /* -- kinds --------------------------------------------------------------------------------- */
 
-/* Most are of one digit. */
+/* Most counts have one digit. */
 static bool is_count(ah_slice literal)
 {
     ah_json_num n;
@@ -110,7 +111,7 @@ static bool is_count(ah_slice literal)
     return literal.n == 1 || (ah_json_number(literal, &n) && n.is_int && n.i >= 0);
 }
 
-/* The kinds that a value that begins so may be of. */
+/* The kinds of a value that begins with this character. */
 static unsigned kinds_at(char first)
 {
     switch (first) {
@@ -138,13 +139,13 @@ static bool is_word(const char *const *words, ah_slice string)
     return false;
 }
 
-/* The \uXXXX at p, or -1. */
+/* The code of the \uXXXX at p, or -1. */
 static int escape_at(const char *p, const char *end)
 {
     return end - p >= 6 && p[0] == '\\' && p[1] == 'u' ? ah_json_hex4(p + 2, end) : -1;
 }
 
-/* True if the string ends with half of a pair. An escaped backslash before a u makes none. */
+/* True if the string ends with half of a pair. An escaped backslash before a u is no escape. */
 static bool ends_cut(ah_slice raw)
 {
     const char *p = raw.p + raw.n - 6;
@@ -217,7 +218,7 @@ static bool fits_members(check *c, const ah_shape *s, const place *up, ah_json_r
     return true;
 }
 
-/* To the value of that member of the object that r is in; false: it has none. */
+/* Moves to the value of that member of the object that r is in; false: it is absent. */
 static bool find_member(ah_json_reader *r, const char *name)
 {
     ah_json_token key;
@@ -228,7 +229,8 @@ static bool find_member(ah_json_reader *r, const char *name)
     return false;
 }
 
-/* The case that the object is, NULL: none that is ours. False: what says so is no word. */
+/* Sets *out to the object's case, NULL: a word of no case. False: the word is absent or no
+ * string. */
 static bool find_case(check *c, const ah_shape *s, const place *up, ah_json_reader r,
                       const ah_shape **out)
 {
@@ -274,7 +276,7 @@ static bool fits_text(check *c, const ah_shape *s, unsigned kinds, ah_slice valu
     return !s->words || *value.p != '"' || is_word(s->words, value);
 }
 
-/* The value that r is before. */
+/* Checks the value before r. */
 static bool fits(check *c, const ah_shape *s, const place *at, ah_json_reader *r)
 {
     ah_json_reader here = *r;

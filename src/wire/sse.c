@@ -1,17 +1,15 @@
-/* Server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html,
- * section 9.2.6, for the response bodies of providers.
- *
- * Bytes come cut anywhere; only the unfinished line is kept, and a line that is
- * whole within the fed bytes is read in place. What the data means, and whether
- * the stream ended where it should, is the adapters' to know. Nobody connects again
- * here: `id` and `retry` are for owners who do. */
+/* Server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html, section
+ * 9.2.6), for the response bodies of providers. Bytes may be cut anywhere. Only an unfinished line
+ * is kept; a line that is complete in the fed bytes is read in place. Adapters interpret the data
+ * and decide if the stream ended correctly. Reconnecting is up to owners, which use `id` and
+ * `retry`. */
 #include "wire/sse.h"
 
 #include "base/json.h"
 
 enum { MAX_RETRY = 1000 * 1000 * 1000 }; /* ms */
 
-/* The receiver of the events, passed down as one. */
+/* The receiver of the events, passed down as one argument. */
 typedef struct sink {
     ah_sse_fn fn;
     void *ud;
@@ -28,7 +26,7 @@ static ah_slice skip_mark(ah_slice line)
     return line.n >= 3 && memcmp(line.p, "\xEF\xBB\xBF", 3) == 0 ? from(line, 3) : line;
 }
 
-/* One recording of a provider has a blank before `data:`. */
+/* One provider's recording has a blank before `data:`. */
 static ah_slice skip_blanks(ah_slice line)
 {
     while (line.n && (*line.p == ' ' || *line.p == '\t'))
@@ -36,9 +34,9 @@ static ah_slice skip_blanks(ah_slice line)
     return line;
 }
 
-/* AH_OK if a line of n bytes may be added to what is pending. The event and data buffers
- * take no more than the lines they came from, so this bounds them, too; and it
- * gives the same answer however the bytes were cut. */
+/* AH_OK if a line of n bytes may be added to the pending event. Event and data are never longer
+ * than the lines they came from, so this limits them too, with the same result however the bytes
+ * were cut. */
 static ah_status check_size(const ah_sse *s, size_t n, ah_err *err)
 {
     if (n <= s->data.max - s->data.len - s->event.len)
@@ -77,7 +75,7 @@ static ah_status set_event(ah_sse *s, ah_slice value, ah_err *err)
     return ah_buf_ok(&s->event) ? AH_OK : ah_buf_error(&s->event, "the name of an event", err);
 }
 
-/* An id with a NUL in it is none. */
+/* An id that contains a NUL is ignored. */
 static ah_status set_id(ah_sse *s, ah_slice value, ah_err *err)
 {
     if (!s->resumable || (value.n && memchr(value.p, '\0', value.n)))
@@ -87,7 +85,7 @@ static ah_status set_id(ah_sse *s, ah_slice value, ah_err *err)
     return ah_buf_ok(&s->id) ? AH_OK : ah_buf_error(&s->id, "the id of an event", err);
 }
 
-/* Digits alone are a time. */
+/* Only digits are a time. */
 static void set_retry(ah_sse *s, ah_slice value)
 {
     int64_t ms = 0;
@@ -102,8 +100,8 @@ static void set_retry(ah_sse *s, ah_slice value)
         s->retry = ms < MAX_RETRY ? ms : MAX_RETRY;
 }
 
-/* `name: value`, less one space; without a colon all of it is the name. A comment
- * has the empty name and is ignored as one that nobody knows. */
+/* Splits `name: value`, without one space; a line without a colon is all name. A comment has an
+ * empty name, and is ignored as an unknown field. */
 static ah_status take_field(ah_sse *s, ah_slice line, ah_err *err)
 {
     const char *colon = line.n ? memchr(line.p, ':', line.n) : NULL;
@@ -148,7 +146,7 @@ static ah_status keep(ah_sse *s, ah_slice part, ah_err *err)
     return ah_buf_ok(&s->line) ? AH_OK : ah_buf_error(&s->line, "a line of the stream", err);
 }
 
-/* The kept beginning with its end put to it, or the end alone where nothing was kept. */
+/* Completes a line with its end, or takes the end alone if nothing was kept. */
 static ah_status finish_line(ah_sse *s, ah_slice end, const sink *to)
 {
     ah_status st;
@@ -187,8 +185,8 @@ void ah_sse_clear(ah_sse *s)
     s->started = s->cr = s->has_data = false;
 }
 
-/* lf is the next \n: kept, so that a stream of other line ends is not searched
- * to its end for every line. */
+/* lf is the next \n, kept so that a stream with other line ends is not searched to its end for
+ * every line. */
 static ah_status feed(ah_sse *s, const char *p, const char *end, const sink *to)
 {
     const char *lf = find(p, end, '\n'), *eol;

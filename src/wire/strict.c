@@ -1,10 +1,10 @@
-/* Lowering into the strict subset; see strict.h. What the table does not know is left as it is, and
- * the subset's judge then refuses the whole. */
+/* Rewrites schemas into the strict subset; see strict.h. Keywords missing in the table are kept,
+ * and the subset's check then refuses the schema. */
 #include "wire/strict.h"
 
 #include "wire/dialect.h"
 
-/* Rules that only narrow what fits can be told in words. */
+/* Rules that only narrow what fits may be described in words instead. */
 static const ah_rewrite_row rows[] = {
     {AH_REWRITE_DROP, " $schema $comment ", NULL, NULL},
     {AH_REWRITE_MEMBERS, " properties ", NULL, NULL},
@@ -60,8 +60,7 @@ bool ah_strict_asked(const ah_wire *w)
     return on;
 }
 
-/* The parameters as strict ones. Roots that are wrapped are not: the wrapping is a way around
- * them. */
+/* Appends the parameters in strict form. A wrapped root is never strict. */
 static bool put_alone(ah_strict_rules rules, ah_slice parameters, ah_strict_weight *weight,
                       ah_buf *out)
 {
@@ -69,7 +68,7 @@ static bool put_alone(ah_strict_rules rules, ah_slice parameters, ah_strict_weig
            ah_strict_put(rules, parameters, weight, out);
 }
 
-/* Weighs a tool that is asked to be strict, once. False: it is not strict. */
+/* Weighs a tool that asks to be strict, once. False: it is not strict. */
 static bool weigh(const ah_wire *w, ah_offer *t, ah_buf *out)
 {
     ah_buf b;
@@ -86,7 +85,7 @@ static bool weigh(const ah_wire *w, ah_offer *t, ah_buf *out)
     return t->strict;
 }
 
-/* True if there is room for the tool beside those that came before it. */
+/* True if there is room for the tool beside those before it. */
 static bool has_room(const ah_wire *w, ah_slice spec, ah_buf *out)
 {
     const ah_offer *last = ah_offers_find(&w->offers, ah_json_member(spec, "name"));
@@ -100,7 +99,7 @@ static bool has_room(const ah_wire *w, ah_slice spec, ah_buf *out)
         ah_strict_weight with;
 
         if (!ah_strict_allows(ah_wire_strict(w), tools + 1, &sum))
-            return false; /* for any tool */
+            return false; /* there is no room for any tool */
         if (!is_asked(w, t->spec, &on) || !on || !weigh(w, t, out))
             continue;
         with = (ah_strict_weight){sum.optional + t->weight.optional, sum.unions + t->weight.unions};

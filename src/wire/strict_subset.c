@@ -1,4 +1,4 @@
-/* A schema is walked as text, at most MAX_LEVELS deep. */
+/* Walks a schema as text, at most MAX_LEVELS deep. */
 #include "wire/strict_subset.h"
 
 enum {
@@ -6,7 +6,7 @@ enum {
     MAX_PROPERTIES = 5000,
     MAX_VALUES = 1000,
     MAX_TEXT = 120000,
-    MAX_TOOLS = 20, /* the rest are Anthropic's, for one request */
+    MAX_TOOLS = 20, /* this and the rest are Anthropic's limits for one request */
     MAX_OPTIONAL = 24,
     MAX_UNIONS = 16
 };
@@ -17,7 +17,7 @@ typedef struct judge {
     ah_strict_weight weight;
 } judge;
 
-/* A judge at a schema within another. */
+/* The check of a schema within another. */
 typedef struct within {
     judge *j;
     int level;
@@ -43,8 +43,8 @@ static bool count_name(void *ud, ah_json_token key, ah_slice schema)
     return ++*(size_t *)ud <= MAX_PROPERTIES;
 }
 
-/* True if no more members are required than there are: each name is looked for among all of
- * them. */
+/* True if no more members are required than exist: each required name is searched among all
+ * members. */
 static bool is_sound(ah_slice required, ah_slice properties)
 {
     size_t names = 0, members = 0;
@@ -54,7 +54,7 @@ static bool is_sound(ah_slice required, ah_slice properties)
            ah_rewrite_each(AH_REWRITE_MAP, properties, count_name, &members) && names <= members;
 }
 
-/* Allows no members but those it names, and requires them all where that is asked. */
+/* True if it allows only the members that it names and, under OpenAI's rules, requires them all. */
 static bool is_closed(judge *j, ah_slice schema)
 {
     ah_slice required = ah_json_member(schema, "required"),
@@ -87,12 +87,12 @@ static bool values_fit(judge *j, ah_slice list)
     ah_json_reader r = ah_json_read(list);
     ah_json_token t = ah_json_next(&r);
 
-    if (t.kind != AH_JSON_ARRAY) { /* const */
+    if (t.kind != AH_JSON_ARRAY) { /* it is `const` */
         j->text += list.n;
         return is_scalar(t.kind);
     }
     if (list.n == 2)
-        return false; /* what nothing conforms to cannot be asked for */
+        return false; /* an empty enum has no valid value */
     for (t = ah_json_next(&r); is_scalar(t.kind); t = ah_json_next(&r)) {
         j->values++;
         j->text += t.raw.n;
@@ -100,7 +100,7 @@ static bool values_fit(judge *j, ah_slice list)
     return t.kind == AH_JSON_ARRAY_END;
 }
 
-/* Only references to the root or to a definition, and nothing beside them. */
+/* Only references to the root or a definition fit, with nothing beside them. */
 static bool reference_fits(const judge *j, ah_slice schema, ah_slice ref)
 {
     static const char defs[] = "\"#/$defs/";
@@ -134,7 +134,7 @@ static bool keyword_fits(judge *j, ah_slice schema, ah_slice key, ah_slice value
     return ah_slice_is(key, "items") && fits(j, value, level + 1);
 }
 
-/* True if the type fits: something is said of it, and lists are only of scalars. */
+/* True if the type fits: it is declared, and a list of types has only scalars. */
 static bool type_fits(judge *j, ah_slice schema)
 {
     ah_slice type = ah_json_member(schema, "type");

@@ -1,5 +1,5 @@
-/* Thoughts to be sent back; see thoughts.h. reasoning_content goes back with calls only, within
- * the loop of tools that it belongs to (DeepSeek refuses it elsewhere); signed blocks always. */
+/* Reasoning to be sent back; see thoughts.h. reasoning_content is sent back only with calls, within
+ * their tool loop (DeepSeek refuses it elsewhere); signed blocks always are. */
 #include "wire/thoughts.h"
 
 #include "wire/servers.h"
@@ -53,15 +53,15 @@ static void close_block(ah_thought_blocks *b, const char *text)
     b->open = false;
 }
 
-/* True if the member is there already, between commas at the top of rest. Names of blocks'
- * members hold no quotes, so a look for the quoted name with its colon finds them; one inside
- * a value has its quotes escaped. */
+/* True if `rest` has the member already, after a comma at the top level. Member names of blocks
+ * contain no quotes, so searching the quoted name with its colon finds them; inside a value its
+ * quotes would be escaped. */
 static bool has_member(const ah_buf *rest, ah_json_token key)
 {
     char name[64];
 
     if (key.escaped || key.raw.n + 4 > sizeof name)
-        return true; /* no name a server has; left out */
+        return true; /* no server uses such a name; left out */
     name[0] = '"';
     memcpy(name + 1, key.raw.p, key.raw.n);
     memcpy(name + 1 + key.raw.n, "\":", 2);
@@ -75,7 +75,7 @@ static bool is_empty(ah_slice value)
     return kind == AH_JSON_NULL || (kind == AH_JSON_STRING && value.n == 2);
 }
 
-/* The members beside the text; of those that come again the first that says something counts. */
+/* Adds the members beside the text; of repeated members the first non-empty one counts. */
 static void add_rest(ah_thought_blocks *b, ah_slice block, const char *text)
 {
     ah_json_reader r = ah_json_read(block);
@@ -91,7 +91,7 @@ static void add_rest(ah_thought_blocks *b, ah_slice block, const char *text)
     }
 }
 
-/* Kind and number of a block: pieces with the same ones are of one. */
+/* True if the piece has the type and index of the open block, and so belongs to it. */
 static bool goes_on(const ah_thought_blocks *b, ah_slice type, ah_slice index)
 {
     ah_slice label = ah_buf_slice(&b->label);
@@ -110,7 +110,7 @@ static void take_block(ah_thought_blocks *b, ah_slice block, const char *text)
         type = ah_slice_of("");
     if (!piece || !goes_on(b, type, index))
         close_block(b, text);
-    if (!piece) { /* sealed ones come whole */
+    if (!piece) { /* a block that is no piece comes whole */
         ah_buf_str(&b->done, b->done.len ? "," : "");
         ah_buf_put(&b->done, block);
         return;
@@ -134,7 +134,7 @@ static void take_blocks(ah_thought_blocks *b, ah_slice list, const char *text)
         take_block(b, ah_json_skip(&r, t), text);
 }
 
-/* -- the whole ------------------------------------------------------------------------------- */
+/* -- all members ----------------------------------------------------------------------------- */
 
 static ah_status check(const ah_thoughts *t, ah_err *err)
 {

@@ -1,4 +1,4 @@
---- agenthost check: the faults of a script that can be seen without asking a model (inspect.lua).
+--- agenthost check: finds faults in a script without asking a model (inspect.lua).
 local _, use = ...
 
 return {
@@ -6,12 +6,12 @@ return {
   doc = "find faults in a script without asking a model",
   usage = "script.lua [args...]",
   help = [[
-The script's top level runs, up to its first ah.run or agent:run, and `setup` of
-its agents, as for agenthost tools: what they do is done.
-All faults that can be seen so are told with their line, not only the first:
-syntax, fields, names, schemas and their examples, tools declared twice, the
-limits of the model's provider. What stands behind that run, and what handlers
-do, is not looked at. The exit code is 1 when there are faults.
+Runs the top level of the script up to its first ah.run or agent:run, and
+`setup` of its agents, with all effects, as agenthost tools does.
+Prints every fault found in this way with its line: syntax, fields, names,
+schemas and their examples, tools declared twice, the limits of the model's
+provider. Code after that run and handlers are not checked. The exit code is 1
+if there are faults.
 ]],
   operand = { name = "script", least = 1, file = true, complete = "lua" },
   flags = { "model", "env-file", "json" },

@@ -1,29 +1,28 @@
---- The sub-commands. Each is a program of its name, which returns what it is:
+--- The list of sub-commands. Each is a program of its name, which returns a table:
 --
---   name      the word for it
---   doc       one line: help and completions tell it
---   usage     what follows the options: "script.lua [args...]"; nil: nothing
+--   name      its name on the command line
+--   doc       one line, for help and completions
+--   usage     the text after the options in its help: "script.lua [args...]"; nil: none
 --   help      more lines of its --help
---   operand   what may stand behind the options: { name = "script", least, most, words, file,
---             complete }. least, most: how many (nil: none need be, any may); words: those there
---             are; file: the first is a path that must be readable, "-" is standard input;
---             complete: "file", "folder", "models", endings of files ("lua|json"), or a function
---             that returns names
---   flags     a list of rows (flags.lua), or the names of flags that a script is run with
---   apart     true: it may run code of others. It is run in a state of its own, which knows what
---             the settings say of models and variables; what such code prints goes to stderr
---   pages     true: the program reads the pages of the reference
---   run       function(flags, words, out, line): flags by name ("env-file" is flags.env_file, and
---             -q and -v are flags.quiet and flags.verbose, 1 or 2), the words behind them, where
---             to write, and all that was read. Returns an exit code (nil is 0) and what to say of
---             a failure on stderr; what it raises is told, too
---   tell      function(flags, found, out), for one that stands apart: `run` returns a text then,
---             and this one is called with it in a state that no code of others was in
+--   operand   the operands: { name = "script", least, most, words, file, complete }. least, most:
+--             their number (default: 0, no limit); words: the allowed words; file: the first is
+--             the path of a readable file ("-" is standard input); complete: "file", "folder",
+--             "models", file endings ("lua|json"), or a function that returns names
+--   flags     a list of rows (flags.lua), or of names of flags for running a script
+--   apart     true if it may run code of a script. It then runs in a state of its own, which has
+--             the models and variables of the settings; the code's output goes to stderr
+--   pages     true if the program reads the pages of the reference
+--   run       function(flags, words, out, line): the flags by name ("env-file" is flags.env_file;
+--             -q and -v are flags.quiet and flags.verbose, 1 or 2), the operands, the output, and
+--             the whole line. Returns an exit code (nil is 0) and an error message for stderr; an
+--             error that it raises is printed, too
+--   `tell`    function(flags, found, out), for a program with `apart`: called with the text that
+--             `run` returned, in a state in which no code of a script has run
 local _, use = ...
 
 local M = {}
 
---- The names of the commands, in the order in which help lists them.
+--- The names of the commands, in the order of the help.
 M.names = { "tools", "check", "mock", "models", "config", "trust", "completion", "help" }
 
 --- Returns the command of this name; nil if there is none.

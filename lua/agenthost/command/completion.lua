@@ -1,17 +1,17 @@
---- agenthost completion. Each shell gets one function: options of the command that stands on the
--- line, the words of an option's value, commands and *.lua files elsewhere, and behind the script
--- the shell's own files. Help texts hold no single quotes (bash and fish quote with them) and no
--- brackets or colons in zsh's sense, which are escaped.
+--- agenthost completion: makes one completion function for each shell. It completes the options of
+-- the command on the line, the words of an option's value, commands and *.lua files, and after the
+-- script the shell's own files. Help texts have no single quotes (bash and fish quote with them);
+-- brackets and colons are escaped for zsh.
 local ah, use = ...
 local commands, flags_of = use "commands", use "flags"
 
--- Models to complete by name: one or more of each provider that is asked by itself, and the demos.
+-- Models to complete by name: at least one of each provider with a wire of its own, and the demos.
 local NAMED = "demo/echo demo/tools demo/quickstart openai/gpt-6.1-sol openai/gpt-4o "
   .. "openai/responses/gpt-6.1-sol anthropic/claude-opus-5-5 anthropic/claude-sonnet-5-5 "
   .. "anthropic/claude-haiku-5-5 gemini/gemini-3.8-flash gemini/gemini-2.5-flash "
   .. "claude_agent_sdk/"
 
---- The models above, and "provider/" for those whose models only the server knows.
+--- Returns the models above, and "provider/" for each other provider.
 local function models()
   local names = { NAMED }
   for _, provider in ipairs(ah.providers()) do
@@ -21,7 +21,7 @@ local function models()
   return table.concat(names, " ")
 end
 
---- The flags with a name, without the row that ends the flags.
+--- Returns the flags that have a name: all but the row that ends the flags.
 local function named(rows)
   local some = {}
   for _, row in ipairs(rows) do
@@ -30,8 +30,8 @@ local function named(rows)
   return some
 end
 
---- Returns the list of commands to complete: { name, doc, operand, rows = flags }. The first, which
--- has no name, is running a script.
+--- Returns the list of commands to complete: { name, doc, operand, rows = flags }. The first, with
+-- the name "", stands for running a script.
 local function all_of(line)
   local list = { { name = "", rows = named(line.running),
     operand = { name = "script or command", complete = "lua" } } }
@@ -43,8 +43,8 @@ local function all_of(line)
   return list
 end
 
---- The words that an operand may be, with blanks between; nil if it is a file or a folder, or there
--- is no operand.
+--- Returns the allowed words of an operand, separated by spaces; nil for a file, a folder or no
+-- operand.
 local function choices(operand)
   if not operand then
     return nil
@@ -56,7 +56,7 @@ local function choices(operand)
   return operand.words
 end
 
---- "-v --verbose" of each option.
+--- Returns "-v --verbose" for each option.
 local function flags(options, between, of)
   local words = {}
   for _, option in ipairs(options) do
@@ -68,19 +68,19 @@ local function flags(options, between, of)
   return table.concat(words, between)
 end
 
---- The values of an option to complete, though others may be valid; nil if there are none.
+--- Returns the values to complete for an option, nil if there are none; others may be valid.
 local function values_of(option)
   return option.words or option.name == "model" and models() or nil
 end
 
--- A template's $(name) is replaced by the text of that name.
+-- Replaces each $(name) of a template by the text of that name.
 local function filled(template, texts)
   return (template:gsub("%$%(([%u_]+)%)", texts))
 end
 
 -- -- bash -------------------------------------------------------------------------------------
 
--- Adds no blank behind "provider/": the name of the model follows.
+-- Adds no space after "provider/", because the name of the model follows.
 local BASH_MODELS = [[COMPREPLY=($(compgen -W '$(NAMES)' -- "$cur"));]]
   .. " [[ $COMPREPLY == */ ]] && compopt -o nospace 2>/dev/null;"
 
@@ -202,7 +202,7 @@ local function zsh_operand(command)
     names and "(" .. names .. ")" or zsh_files(operand.complete or "file"))
   if operand.most == 1 then
     return (" '1:%s'"):format(first)
-  elseif operand.least == 1 then -- what stands behind it is its own
+  elseif operand.least == 1 then -- the words after it belong to it
     return (" '1:%s' '*:argument:_files'"):format(first)
   end
   return (" '*:%s'"):format(first)
@@ -237,7 +237,7 @@ local function zsh(list)
     cases[i] = ("    %s) _arguments%s%s ;;\n"):format(command.name ~= "" and command.name or "*",
       table.concat(own), zsh_operand(command))
   end
-  table.insert(cases, table.remove(cases, 1)) -- what else there is comes last
+  table.insert(cases, table.remove(cases, 1)) -- the case for running a script comes last
   return filled(ZSH, { COMMANDS = table.concat(listed), CASES = table.concat(cases) })
 end
 
@@ -277,7 +277,7 @@ local SHELLS = { bash = bash, zsh = zsh, fish = fish }
 
 return {
   name = "completion",
-  doc = "print what completes words in that shell",
+  doc = "print a completion script for a shell",
   usage = "bash|zsh|fish",
   help = [[
 bash:  source <(agenthost completion bash)

@@ -1,20 +1,20 @@
---- agenthost config: what settings.lua found, and where.
+--- agenthost config: shows the settings that settings.lua found, and their sources.
 local _, use = ...
 
 return {
   name = "config",
   doc = "show each setting and where it comes from",
   help = [[
-A flag wins over the script, the script over the environment, that over the
-project's settings, these over the user's: lines NAME = VALUE below [SECTION] in
-agenthost.conf of this folder or the nearest above it, and in
-$XDG_CONFIG_HOME/agenthost/config (or ~/.config/agenthost/config). The names are
-those that are shown, models.NAME (a model, or what is known of one, as a JSON
-object), providers.NAME.base_url and .api_key_env. log is error, warning, info
-or debug. Secrets are never shown.
+From the strongest to the weakest: a flag, the script, the environment, the
+project's settings, the user's settings. The project's are in agenthost.conf of
+this folder or the nearest above it, the user's in
+$XDG_CONFIG_HOME/agenthost/config (default: ~/.config/agenthost/config), as
+lines NAME = VALUE below [SECTION]. Names are those shown, models.NAME (a model,
+or facts about one as a JSON object), providers.NAME.base_url and .api_key_env.
+log is error, warning, info or debug. Secrets are never shown.
 ]],
   flags = { "model", "env-file", "json",
-    { name = "show", doc = "show the settings (as without it)" } },
+    { name = "show", doc = "show the settings (the default)" } },
   run = function(flags, _, out, line)
     local said = use "line".settings(line, flags.json and "json" or "text")
     local words = said:match "^fault\n(.*)$"

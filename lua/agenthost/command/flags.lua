@@ -1,15 +1,15 @@
 --- Flags as data. A row:
 --
---   name      without its dashes; "" ends the flags
---   letter    one more name, of one character
---   value     what it wants, as help names it: "FILE"; nil: nothing
---   words     the values there are, blanks between; nil: any
---   kind      "integer": a number from `least` (0) to `most`
---   once      true: not to be given twice; of others the last counts
---   any       true: the value may be empty, or begin with a dash
---   instead   the name of a flag that it takes back
---   doc       one line
---   common    true: every command takes it
+--   name      the name without its dashes; "" ends the flags
+--   letter    a short name of one character
+--   value     the name of the value in the help: "FILE"; nil: the flag takes no value
+--   words     the allowed values, separated by spaces; nil: any
+--   kind      "integer": a number from `least` (default 0) to `most` (default 999999999)
+--   once      true if a second use is an error; otherwise the last one counts
+--   any       true if the value may be empty, or begin with a dash
+--   instead   the name of a flag that this one cancels
+--   doc       one line of help
+--   common    true if every command takes it
 --
 -- The flags for running a script come from C (src/cli/options.c), which reads them without Lua. A
 -- command that also takes some of them lists their names.

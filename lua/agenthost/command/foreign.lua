@@ -1,6 +1,6 @@
---- Runs code of scripts in the command's Lua state. A script may replace the methods of strings,
--- and finds them as it left them; the command's own code finds the original ones, and the library
--- whole. (The command's globals are copies: see start.lua.)
+--- Runs code of scripts in the command's Lua state. A script may replace the methods of strings and
+-- keeps its own versions; the command's code always uses the original ones and an unchanged
+-- library. (The command's globals are copies: see start.lua.)
 local ah = ...
 
 local foreign = {}
@@ -11,7 +11,7 @@ local put_metatable, traceback = debug.setmetatable, debug.traceback
 
 local theirs, meta = getmetatable "", getmetatable(ah)
 
-local kept = {} -- tables that stay whole: { table, its fields as they were }
+local kept = {} -- tables that are restored: { table, a copy of its fields }
 
 local function keep(t)
   local fields = {}
@@ -25,7 +25,7 @@ keep(ah)
 
 local LIBRARIES = { "coroutine", "debug", "io", "math", "os", "package", "string", "table", "utf8" }
 
---- From now on the globals and the standard libraries are kept, too: for a state of our own.
+--- Also restores the globals and the standard libraries from now on, for a state of our own.
 function foreign.keep_globals()
   if kept[2] then
     return
@@ -63,13 +63,13 @@ local function to_them(...)
   return ...
 end
 
---- coroutine.resume with the string methods of the script.
+--- Calls coroutine.resume with the string methods of the script.
 function foreign.resume(co, ...)
   to_them()
   return to_us(coroutine.resume(co, ...))
 end
 
--- Metatable of an error that is printed as it is, without a traceback of the command's own code.
+-- Metatable of an error that is printed without a traceback of the command's own code.
 local FAULT = { __name = "agenthost.fault", __tostring = function(fault) return fault.words end }
 
 local function traced(err)
@@ -95,7 +95,7 @@ function foreign.run_text(text, name)
   end
 end
 
---- Wraps a function of the script, or one of ours that waits while scripts run, for calls by us.
+--- Wraps a function of the script, or one of ours that waits while scripts run, for our calls.
 function foreign.called(fn)
   return function(...)
     to_them()
@@ -109,7 +109,7 @@ function foreign.called(fn)
 end
 
 --- Wraps a function of ours for calls by the script: it runs with our string methods. If it raises,
--- these stay in place.
+-- our string methods stay active.
 function foreign.door(fn)
   return function(...)
     to_us()

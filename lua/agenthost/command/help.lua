@@ -1,8 +1,8 @@
 --- agenthost help: the options of a command, or the reference's text about a word.
 --
--- A word is looked for as a command, a page, a title and a name in the first column of a table:
--- functions, fields, methods, events, codes of errors, terms. The first of these that has the word
--- is shown.
+-- A word is looked up as a command, a page, a title and a name in the first column of a table:
+-- functions, fields, methods, events, codes of errors, terms. The first of these with a match is
+-- shown.
 local ah, use = ...
 local commands, text = use "commands", use "text"
 local pages, plain = use "help.pages", use "help.plain"
@@ -72,7 +72,7 @@ local function index_lines(all)
   return lines
 end
 
---- Returns every word that has an answer, for "did you mean".
+--- Returns all known words, for "did you mean".
 local function known(all)
   local words = { INDEX, table.unpack(commands.names) }
   for _, page in ipairs(all) do
@@ -94,7 +94,7 @@ local function unknown(all, word)
     "agenthost help reference lists the pages.")
 end
 
---- Returns the lines about a word that is no command, or nil and the reason.
+--- Returns the lines about a word that is not a command, or nil and the reason.
 local function about(word)
   local all, lower = pages.all(), word:lower()
   if lower == INDEX then
@@ -117,7 +117,7 @@ end
 
 return {
   name = "help",
-  doc = "show what a command takes, or a page of the reference",
+  doc = "show the options of a command, or a page of the reference",
   usage = "[WORD]",
   help = [[
 WORD is a command, a page of the reference (run, tool, http ...), a title of

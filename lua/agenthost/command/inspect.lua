@@ -1,21 +1,21 @@
---- For agenthost tools and agenthost check: what a script would run, without asking a model.
+--- Finds the agents, runs and tools of a script without asking a model, for agenthost tools and
+-- agenthost check.
 --
--- The script's top level is run, in a coroutine, with ah.tool, ah.agent, ah.run and os.exit
--- replaced. Its first ah.run, agent:run or registry:execute ends it there: the coroutine yields,
--- which no pcall of the script's can catch (where it cannot yield, an error is raised). So nothing
--- behind that is looked at, no handler is called and no model is asked; what the script does before
--- it is done. What a model would see is taken from a real request: each agent and run that was met
--- is run once with a scripted model in place of its own, which calls its `setup`, too.
--- A faulty declaration is put together again field by field, so that each faulty field is told
--- and the script goes on with the rest.
+-- The script's top level runs in a coroutine, with ah.tool, ah.agent, ah.run and os.exit replaced.
+-- Its first ah.run, agent:run or registry:execute ends it: the coroutine yields, which pcall cannot
+-- catch (if it cannot yield, an error is raised). Code before that takes effect; code after it is
+-- not checked, no handler is called and no model is asked. The view of a model is taken from a real
+-- request: each agent and run found is run once with a scripted model, which also calls `setup`.
+-- A faulty declaration is built again field by field, so that each faulty field is reported and the
+-- script continues with the others.
 --
--- The findings are printed by inspected.lua, in a Lua state that the script is not in. The chunk
--- returns one function; see the end of the file.
+-- inspected.lua prints the findings, in a Lua state without the script. The chunk returns one
+-- function; see the end of the file.
 local ah, use = ...
 local foreign = use "foreign"
 local repaired = use "text".repaired
 
--- Held here, as the script may take them out of the library's table.
+-- Kept here, because the script may remove them from the library's table.
 local real = { run = ah.run, agent = ah.agent, tool = ah.tool }
 local array, object, compile, scripted = ah.array, ah.object, ah.schema, ah.scripted
 local decode, encode = ah.json.decode, ah.json.encode
@@ -36,14 +36,14 @@ local LIMITS = {
   xai = { tools = 128, stop = 4, unsent = {} },
 }
 
--- Fields whose members are tried one by one when the whole is refused.
+-- Fields whose members are tried one by one if the whole field is refused.
 local MEMBERS = { params = true, tools = true, options = true, http = true, on = true }
 
 local seen -- the findings of the current script
 
 -- -- places and messages ------------------------------------------------------------------
 
---- "x.lua:12" of the innermost line that is the script's, or nil.
+--- Returns "x.lua:12", the innermost line of the script, or nil.
 local function place()
   for level = 2, math.maxinteger do
     local info = debug.getinfo(level, "Sl")
@@ -55,7 +55,7 @@ local function place()
   end
 end
 
---- The words of what was raised or returned as an error.
+--- Returns the message of an error, raised or returned.
 local function words(err)
   if type(err) == "table" and type(err.message) == "string" then
     return err.message
@@ -63,7 +63,7 @@ local function words(err)
   return tostring(err)
 end
 
---- { file, line, message }: the place from the message's beginning, else `at`.
+--- Returns { file, line, message }; the place is that at the message's beginning, else `at`.
 local function remark(message, at)
   local file, line, rest = message:match("^([^\n]-):(%d+): (.*)$")
   if not file then
@@ -88,7 +88,7 @@ local function stand_in()
   return real.tool { name = "faulty_" .. seen.stand_ins, description = "Has a fault." }
 end
 
---- Keys in an order that is always the same: `first` ones, the rest by kind and name.
+--- Returns the keys in a fixed order: those of `first`, then the others by type and name.
 local function ordered(t, first)
   local keys, rank = {}, {}
   for i, key in ipairs(first) do
@@ -110,7 +110,7 @@ local function ordered(t, first)
   return keys
 end
 
---- Sets sound[key] to what can be taken of a table of members; false where none is at fault.
+--- Sets sound[key] to the valid ones of these members. Returns true if it found a faulty one.
 local function mend_members(make, sound, key, members)
   local part, faults = {}, #seen.faults
   sound[key] = part
@@ -125,8 +125,8 @@ local function mend_members(make, sound, key, members)
   return #seen.faults > faults
 end
 
---- Tells each faulty field, and makes the thing of those that are not. `good` has a value
---- for each field that must be there; `first` is their order.
+--- Reports each faulty field, and calls `make` with the valid fields. `good` has a value for each
+--- required field; `first` is their order. Returns the result of `make`, and the fields.
 local function mend(make, fields, good, first)
   local sound = {}
   for key, value in pairs(good) do
@@ -150,7 +150,7 @@ end
 
 -- -- tools ------------------------------------------------------------------------------------
 
---- Examples that the schema itself refuses, at its root and in its properties.
+--- Reports examples that the schema itself refuses, at its root and in its properties.
 local function check_examples(tool, at)
   local function check(schema, path)
     local examples = type(schema) == "table" and schema.examples
@@ -187,8 +187,8 @@ end
 
 -- -- agents and runs --------------------------------------------------------------------------
 
---- The fields as the command would run them: its model first; where there is none, or no key
---- for it, one that needs neither, and a note.
+--- Returns the fields with the model that the command would use. Without a model it adds a note and
+--- uses demo/echo.
 local function with_model(fields, model, at)
   local given = {}
   for key, value in pairs(fields) do
@@ -215,7 +215,7 @@ local function text_of(fields)
   return fields[at], at
 end
 
---- Makes the agent. Only a missing key is a note; any other refusal is raised.
+--- Returns the agent. A missing key is only a note; any other error is raised.
 local function make_agent(fields)
   local text, place_of_text = text_of(fields)
   if text ~= nil and type(text) ~= "string" and type(text) ~= "table" then
@@ -259,7 +259,7 @@ local function add_met(kind, fields, model)
   return one
 end
 
---- Notes the value that the script returned at its end: an agent script returns its agent.
+--- Marks the agent that the script returned at its end; a note if it returned none.
 local function note_returned(value)
   local plain = type(value) == "table" and not getmetatable(value)
   for _, one in ipairs(seen.met) do
@@ -270,7 +270,7 @@ local function note_returned(value)
   end
 end
 
---- Ends the script here.
+--- Ends the script.
 local function stop(script)
   seen.stopped = true
   if coroutine.running() == script and coroutine.isyieldable() then
@@ -286,9 +286,9 @@ local UNTOLD = {
   "fallback",
 }
 
---- Notes the facts that the transcript has and the request lacks: deferred tools
--- (docs/reference/search.md), which the model is not shown, and the annotations and version of each
--- tool, which policies use.
+--- Stores facts of the transcript that a request does not have: deferred tools
+-- (docs/reference/search.md), which the model does not see, and each tool's annotations and
+-- version, which policies use.
 local function note_entries(one, agent)
   one.deferred, one.said = array {}, {}
   for _, entry in ipairs(agent and decode(agent:transcript()).entries or {}) do
@@ -301,7 +301,7 @@ local function note_entries(one, agent)
   end
 end
 
---- Returns the first request of a run like the one that was met.
+--- Sets one.request to the first request of a run like the one found.
 local function probe(one, run)
   local fields, request = {}, nil
   for key, value in pairs(one.fields) do
@@ -367,7 +367,7 @@ local function offer_section(offered, section)
   end
 end
 
---- Tools that a model gets later: of sections that are summarised, and of strategies.
+--- Adds the tools that a model gets later: those of summarised sections and of strategies.
 local function offer_later(offered, fields)
   for name in pairs(fields.prompt and fields.prompt:hashes().tools or {}) do
     offered[name] = true
@@ -380,7 +380,7 @@ local function offer_later(offered, fields)
   end
 end
 
---- Tools that were declared and that nothing offers.
+--- Adds a note for each declared tool that nothing offers.
 local function note_unoffered()
   local offered = {}
   for _, one in ipairs(seen.met) do
@@ -391,7 +391,7 @@ local function note_unoffered()
       offered[spec.name] = true
     end
   end
-  local sound = #seen.met > 0 and #seen.faults == 0 -- else lists are not what they were meant to be
+  local sound = #seen.met > 0 and #seen.faults == 0 -- otherwise lists may be incomplete
   for _, one in ipairs(sound and seen.met or {}) do
     offer_later(offered, one.fields)
   end
@@ -420,7 +420,8 @@ local function replace(script, model)
   local methods = getmetatable(real.agent { model = "demo/echo" }).__index
   local run = methods.run
   ah.tool = foreign.door(declare_tool)
-  -- A function of C: `return ah.agent { ... }`, a tail call, leaves the script's line to be found.
+  -- A C function, so that the script's line can be found after the tail call
+  -- `return ah.agent { ... }`.
   ah.agent = ah._fenced(foreign.door(function(fields)
     return add_met("ah.agent", fields, model).agent
   end))
@@ -477,7 +478,7 @@ end
 
 -- -- handing it over ------------------------------------------------------------------------
 
--- Words and names of files may be any bytes.
+-- Messages and file names may have any bytes.
 local function remarks(list)
   for i, r in ipairs(list) do
     list[i] = { file = r.file and repaired(r.file), line = r.line, message = repaired(r.message) }
@@ -498,13 +499,13 @@ local function plain(met)
   return list
 end
 
---- Inspects a script and gives what was found, as JSON: inspected.lua tells it.
----@param model string what --model says; "" nothing
----@param path string the script, "-": standard input
+--- Inspects a script and returns the findings as JSON, for inspected.lua.
+---@param model string the value of --model; "": none
+---@param path string the path of the script; "-": standard input
 ---@param ... string its arguments
 ---@return string
 return function(model, path, ...)
-  package.loaded["agenthost.command"] = nil -- what the script finds is the same as when it is run
+  package.loaded["agenthost.command"] = nil -- the script must find the same as when it is run
   seen = { faults = {}, notes = {}, met = {}, declared = {}, stand_ins = 0 }
   inspect(path, model, ...)
   return encode { path = repaired(path), met = plain(seen.met), faults = remarks(seen.faults),

@@ -1,4 +1,4 @@
---- Prints, for agenthost tools and agenthost check, the findings in a script (inspect.lua).
+--- Prints the findings of inspect.lua, for agenthost tools and agenthost check.
 local ah = ...
 
 local function counted(n, what)
@@ -16,7 +16,8 @@ end
 
 local ANNOTATIONS = { "read_only", "destructive", "idempotent", "open_world", "untrusted" }
 
---- "  (read_only, not destructive, version 2)" for a tool's annotations and version; "" for none.
+--- Returns "  (read_only, not destructive, version 2)" for a tool's annotations and version; "" if
+-- it has none.
 local function said_text(said)
   local list = {}
   for _, name in ipairs(ANNOTATIONS) do
@@ -27,7 +28,7 @@ local function said_text(said)
   return #list > 0 and ("  (%s)\n"):format(table.concat(list, ", ")) or ""
 end
 
---- A tool as the list has it: its parameters without the braces around them.
+--- Returns a tool's entry in the list: its parameters without the braces around them.
 local function tool_text(spec, said)
   local form = ah.schema.describe(spec.parameters)
   local inside = form:match("^{\n(.*)\n}$") or (form ~= "{}" and "  " .. form)
@@ -35,7 +36,7 @@ local function tool_text(spec, said)
     inside and inside .. "\n" or "")
 end
 
--- Their texts, and how many bytes they have as JSON.
+-- Returns the tools' texts, and their size in bytes as JSON.
 local function texts_of(one, tools)
   local specs, bytes = {}, 0
   for i, spec in ipairs(tools) do
@@ -66,7 +67,7 @@ local function names_of(tools)
   return names
 end
 
---- The specs of the tools as a model sees them, with their annotations and versions.
+--- Returns the tools' specs as a model sees them, with their annotations and versions.
 local function specs_of(one, tools)
   local specs = ah.array {}
   for i, spec in ipairs(tools) do

@@ -1,16 +1,15 @@
---- The command line. The first word that is no flag is the command where it is the name of one,
--- else the script; behind "--" it is the script whatever its name. Letters without a value can be
+--- Reads and runs the command line. The first word that is not a flag is a command if it has the
+-- name of one, else the script; after "--" it is always the script. Letters without a value can be
 -- joined; a value follows "=" (names), or is the rest of the word (letters), or the next word.
 --
--- The command's C side asks here what a line wants where it is not the plain run of a script, and
--- then has it done, in the state that is the right one for it. Each time it hands over the same
--- strings: see `opened`.
+-- For any line but the plain run of a script, the C side first calls `read`, and then `run` in the
+-- Lua state that `read` has chosen. All calls have the same arguments: see `opened`.
 local ah, use = ...
 local commands, flags_of = use "commands", use "flags"
 local text = use "text"
 
-local writer = ah._writer -- held here, as a script may take it away
-local SHOWN = 60 -- bytes of a word that a message repeats
+local writer = ah._writer -- kept here, because a script may remove it
+local SHOWN = 60 -- bytes of a word that a message shows
 local LEVELS = { "info", "debug" }
 
 -- -- faults ----------------------------------------------------------------------------------
@@ -24,7 +23,7 @@ local function shown(word)
   return text.cut(word, SHOWN)
 end
 
--- The name or letter that was meant; nil.
+-- Returns the nearest name or letter of a flag; nil if none is near.
 local function near_flag(line, asked)
   local names = {}
   for _, row in ipairs(flags_of.all(line.running)) do
@@ -34,7 +33,7 @@ local function near_flag(line, asked)
   return ah.nearest(asked, names)
 end
 
--- `name` is the word without its dashes and its "=value".
+-- Raises that the option is unknown. `name` is the word without its dashes and its "=value".
 local function unknown(line, word, name)
   local near = near_flag(line, shown(name))
   local found = shown(word:sub(1, #word:match "^%-*" + #name))
@@ -168,19 +167,19 @@ end
 
 -- -- the whole -------------------------------------------------------------------------------
 
--- A line at its beginning.
+-- Sets a line to its beginning, with the flags of this command.
 local function begin(line, command)
   line.at, line.ended, line.strange, line.flags = 1, false, nil, {}
   line.expected, line.own = command, flags_of.of(command, line.running, line.named)
 end
 
--- Reads up to the words that are not its own, and sets line.command where there is one.
+-- Reads the flags and the command, if there is one, up to the first operand.
 local function read_line(line)
   read_flags(line)
   local word = line.words[line.at]
   local plain = line.flags.eval or line.flags[""] or not word
   local command = not plain and commands.find(word)
-  if command and not line.expected then -- now it is known what its flags are
+  if command and not line.expected then -- its flags are known now: read the line again
     begin(line, command)
     return read_line(line)
   end
@@ -208,7 +207,7 @@ local function check_words(line, words)
   end
 end
 
--- "agenthost mock": who takes a flag that running a script does not.
+-- Returns the commands that take a flag which is not for running a script: "agenthost mock".
 local function takers_of(row)
   local takers = {}
   for _, name in ipairs(commands.names) do
@@ -232,10 +231,10 @@ local function check(line)
   end
 end
 
---- A line that was read: { command, flags, words, at, running, named, settings, fault }.
+--- Returns a line that was read: { command, flags, words, at, running, named, settings, fault }.
 ---@param settings string the path of the configuration; "": there is none
----@param n string how many strings tell of the flags of running
----@param ... string these, then the words of the line
+---@param n string the number of strings that describe the flags for running a script
+---@param ... string these strings, then the words of the line
 local function opened(settings, n, ...)
   local told = math.tointeger(tonumber(n))
   local running, named = flags_of.running { table.unpack({ ... }, 1, told) }
@@ -256,7 +255,7 @@ end
 
 local M = {}
 
--- "log info" and the like, of flags that hold for messages.
+-- Returns lines such as "log info" for the flags about messages.
 local function messages_of(line)
   local flags = line.flags
   local level = flags.quiet and "error" or LEVELS[flags.verbose]

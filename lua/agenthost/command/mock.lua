@@ -13,19 +13,19 @@ local FORMATS = { "openai", "responses", "anthropic", "gemini", "ollama" }
 
 local FLAGS = {
   { name = "port", value = "N", kind = "integer", most = 65535,
-    doc = "listen on this port (0, as without it: any)" },
-  { name = "listen", value = "ADDR", doc = "listen on this address; others can reach it then" },
+    doc = "listen on this port (default 0: a free one)" },
+  { name = "listen", value = "ADDR", doc = "listen on this address; others can then reach it" },
   { name = "format", value = "NAME", words = "all " .. table.concat(FORMATS, " "),
     doc = "speak as one provider only, such as anthropic" },
   { name = "strict", instead = "lenient",
-    doc = "refuse what strict providers refuse (as without it)" },
-  { name = "lenient", instead = "strict", doc = "refuse only what cannot be read" },
+    doc = "refuse what strict providers refuse (the default)" },
+  { name = "lenient", instead = "strict", doc = "refuse only requests that cannot be read" },
   { name = "once", value = "N", kind = "integer", doc = "end after N requests" },
   { name = "log", value = "FILE", doc = "append each request to FILE, as a line of JSON" },
 }
 
--- Rows { method, pattern of the path, format, kind }, with a header where one is needed. The first
--- row that fits is taken.
+-- Rows { method, pattern of the path, format, kind }, with a header if one is required. The first
+-- row that matches is used.
 local ROUTES = {
   { "POST", "/chat/completions$", "openai" },
   { "POST", "/responses$", "responses" },
@@ -61,7 +61,7 @@ local ASKERS = {
 local SECRET = { authorization = true, ["x-api-key"] = true, ["x-goog-api-key"] = true,
   ["api-key"] = true, cookie = true }
 
-local GC_PAUSE = 110 -- texts of answers may be large: their memory is to be freed soon
+local GC_PAUSE = 110 -- collect early: texts of answers may be large
 
 -- Every client that reaches the server is served, by any host name. The limits leave room for large
 -- requests, and an hour for functions of the script.
@@ -69,11 +69,11 @@ local BOUNDS = { hosts = { "*" }, origins = { "*" }, max_connections = 256, max_
   max_header = 32 << 10, max_body = 64 << 20, max_bodies = 256 << 20, header_timeout = 10,
   body_timeout = 3600, idle_timeout = 60, work_timeout = 3600, memory = 1 << 31 }
 
-local server -- the state of the server; one in a process
+local server -- the state of the server, one in each process
 
 -- -- the script ----------------------------------------------------------------------------
 
--- Raises a fault of the script, without a position in this file, which would help no reader.
+-- Raises a fault of the script, without a position in this file.
 local function refuse(text, ...)
   error(ah.error { code = "usage", message = text:format(...) }, 0)
 end
@@ -90,7 +90,7 @@ local function read_file(path)
   return text or refuse("cannot read %s", why)
 end
 
--- Returns the script's value: what its chunk returns, or its decoded JSON.
+-- Returns the value of the script's chunk, or its decoded JSON.
 local function value_of(path)
   local text = read_file(path)
   if text:find("^%s*[%[{]") then
@@ -108,7 +108,7 @@ local function value_of(path)
   return chunk(path)
 end
 
--- The scripted model of the script's value; nil where it is none.
+-- Returns the scripted model of the script's value; nil if the value is of another kind.
 local function scripted_of(value)
   if type(value) == "userdata" then
     local ok, spec = pcall(function() return value._spec end)
@@ -122,7 +122,7 @@ local function scripted_of(value)
   end
 end
 
--- request -> turn
+-- Returns a function that returns the turn for a request.
 local function turns_of(path)
   local value = value_of(path)
   local ok, adapter = pcall(scripted_of, value)
@@ -160,7 +160,7 @@ local function asker_of(path, headers)
   end
 end
 
--- The paths that are answered, only those of `format` unless it is nil.
+-- Returns the served paths, only those of `format` unless it is nil.
 local function paths_of(format)
   local paths = {}
   for _, r in ipairs(ROUTES) do
@@ -180,7 +180,7 @@ local function refuse_path(q, route)
       table.concat(paths, ", ")) }
 end
 
--- The last header of each name.
+-- Returns the last header of each name.
 local function headers_of(lists)
   local headers = {}
   for name, values in pairs(lists) do
@@ -191,14 +191,14 @@ end
 
 -- -- failures ----------------------------------------------------------------------------
 
--- The provider's error for a full context. If the script gives only one of the two numbers, the
--- other is made up.
+-- Returns the provider's error for a full context. If the script gives only one of the two
+-- numbers, the other is generated.
 local function full_of(fail, provider)
   local used = fail.used or fail.window and fail.window + 1
   return provider.full(used, fail.window or used and used - 1)
 end
 
--- The failure that the turn asks for, by `fail` or by `status`; nil if it asks for none.
+-- Returns the failure of the turn, from `fail` or `status`; nil if it has none.
 local function failure_of(turn, provider)
   if not turn.fail and not turn.status then
     return nil
@@ -225,7 +225,7 @@ local function failure_plan(q, route, fault)
     bytes = ah.json.encode(route.provider.error(fault)) }
 end
 
--- Returns what was raised as a fault: one of ours as it is, any other error with status 400.
+-- Returns a raised value as a fault: one of ours unchanged, any other error with status 400.
 local function fault_of(raised)
   if type(raised) == "table" and raised.mock_fault then
     return raised
@@ -264,7 +264,7 @@ local function calls_of(turn, provider, n)
   return calls
 end
 
--- The turn's own usage, or an estimate of ours with the tokens that the cache reports.
+-- Returns the turn's own usage, or an estimate with the tokens that the cache reports.
 local function usage_of(turn, taken, a)
   local told = turn.usage
   if told then
@@ -285,7 +285,7 @@ local function stop_of(turn)
     or (turn.refusal and "refusal") or "end"
 end
 
--- The data that a provider needs to render a turn.
+-- Returns the data that a provider needs to render a turn.
 local function answer_of(turn, q, route, taken)
   local a = { n = q.n, model = q.read.request.model, body = q.asked, query = q.query,
     text = turn.text, reasoning = turn.reasoning, signature = turn.signature,
@@ -300,8 +300,8 @@ local function id_header(route)
   return route.format == "anthropic" and "request-id" or "x-request-id"
 end
 
--- Takes the headers of the turn. One of them may set the id of the request; a content type replaces
--- that of the answer.
+-- Adds the headers of the turn. One of them may set the id of the request; a content type replaces
+-- that of the response.
 local function take_headers(turn, q, route)
   q.said = {}
   for name, value in pairs(turn.headers or {}) do
@@ -316,8 +316,8 @@ local function take_headers(turn, q, route)
   table.sort(q.said, function(x, y) return x[1] < y[1] end)
 end
 
--- The head of an answer. It always has the id of the request, the same as in the body, and the
--- headers of the turn. A name may be in it more than once.
+-- Returns the headers of a response: the id of the request, the same as in the body, and the
+-- headers of the turn. A name may occur more than once.
 local function head_of(p, q, route)
   local headers = { ["Content-Type"] = { q.type or p.type } }
   local lists = { p.headers or {}, { { id_header(route), q.id } }, q.said or {} }
@@ -330,8 +330,8 @@ local function head_of(p, q, route)
   return { status = p.status, headers = headers, length = p.length }
 end
 
--- A copy of the answer whose changes to the provider's memory are lost, for a stream that is only
--- counted.
+-- Returns a copy of the answer for a stream that is only counted: its changes to the provider's
+-- memory are discarded.
 local function forgetful(a)
   local memory = setmetatable({}, { __index = a.memory })
   return setmetatable({ memory = memory }, { __index = a })
@@ -355,8 +355,8 @@ local function whole_plan(turn, route, a)
   return { status = 200, type = "application/json", length = length, body = body }
 end
 
--- Looks the request up in the cache, then keeps it there. Called only for requests that are
--- answered: others are not kept.
+-- Looks the request up in the cache and stores it there. Called only for requests that get an
+-- answer.
 local function taken_of(q, route)
   local key, r = route.format .. " " .. tostring(q.read.request.model), q.read
   q.taken = server.cache:look(key, r.segments, r.marks)
@@ -398,7 +398,7 @@ local function refuse_unreadable()
   check.refuse "The request cannot be read: a member of it is of another type than expected."
 end
 
--- Refuses a request that the service would refuse, or that not even the check can read.
+-- Refuses a request that the service would refuse, or that the check cannot read.
 local function check_request(provider, body, context)
   local ok, raised = pcall(provider.check, body, context)
   if not ok and type(raised) ~= "table" then
@@ -408,7 +408,7 @@ local function check_request(provider, body, context)
   end
 end
 
--- Reads the request. If that fails, the check refuses it in its words, as it knows the reason.
+-- Reads the request. If that fails, the check refuses it with a better message.
 local function read(provider, body, context)
   local ok, found = pcall(provider.read, body, context)
   if not ok and type(found) ~= "table" then
@@ -420,7 +420,7 @@ local function read(provider, body, context)
   return found
 end
 
--- The plan for a request; raises if the request is faulty.
+-- Returns the plan for a request; raises if the request is faulty.
 local function respond(q, route)
   local provider = route.provider
   if not route.kind then
@@ -452,7 +452,7 @@ local function respond(q, route)
   return turn_plan(turn, q, route)
 end
 
--- -- what is told of it --------------------------------------------------------------------
+-- -- the log ---------------------------------------------------------------------------------
 
 local function hidden(headers)
   local shown = ah.object {}
@@ -511,7 +511,7 @@ local function failed(q, route, fault)
   return p
 end
 
--- As plan.say.
+-- Same contract as plan.say.
 local function say(p, q, route, response)
   local function head()
     tell(q, route, p)
@@ -536,7 +536,7 @@ local function break_off(q, why, response)
   response:abort()
 end
 
--- Answers a request, whatever a client or the script does wrong.
+-- Answers a request, also after any error of the client or the script.
 local function answer(request, response)
   local q, route = question(request)
   local ok, p = pcall(respond, q, route)
@@ -593,7 +593,7 @@ local function formats_of(format)
   return serves
 end
 
---- Reads the script and gets ready to answer; raises where it cannot.
+--- Reads the script and prepares the server; raises if that fails.
 ---@param script string its path, "-": standard input
 ---@param format string "all" or one of the formats
 ---@param strict string "strict" or "lenient"
@@ -611,7 +611,7 @@ local function start(script, format, strict, log_path)
   end
 end
 
---- Listens, and gives the address in words.
+--- Listens, and returns the address as text.
 ---@param address string numbers only
 ---@param port integer
 ---@param once integer requests after which it ends; 0: never
@@ -657,12 +657,12 @@ end
 
 return {
   name = "mock",
-  doc = "be a model server that says what a script tells it to",
+  doc = "be a model server that answers from a script",
   usage = "script.lua",
   help = [[
 Speaks as OpenAI, Anthropic, Gemini and Ollama do, refuses what strict providers
-refuse, prints its address as one line; a signal or --once ends it. The script
-returns turns as for ah.scripted, or as JSON; they may fail, wait or break by
+refuse, prints its address as one line; ends by a signal or --once. The script
+returns turns as for ah.scripted, or their JSON. They may fail, wait or break by
 ]] .. "  " .. defects() .. "\n",
   operand = { name = "script", least = 1, most = 1, file = true, complete = "lua|json" },
   flags = FLAGS,

@@ -1,17 +1,17 @@
---- agenthost models: which providers there are, which of them are configured and from where, and
--- what the adapter of a model can do.
+--- agenthost models: prints the providers, the sources of their configuration, and what the adapter
+-- of a model can do.
 --
--- Of the environment only names of variables are told, never their values: an address may hold a
--- password, and a key is one. No provider is asked: which models it has is not known here. Names
--- that ah.alias gave are told where the host has any.
+-- Only names of environment variables are printed, never their values, because an address may have
+-- a password. No provider is asked, so its list of models is unknown here. Aliases of the host are
+-- printed, too.
 local ah, use = ...
 local foreign = use "foreign"
 
--- Held here, as CODE may take them out of the library's table.
+-- Kept here, because CODE may remove them from the library's table.
 local aliases, capabilities, providers = ah.aliases, ah.capabilities, ah.providers
 local array, encode = ah.array, ah.json.encode
 
--- One model for each way in which adapters of a provider differ; where none stands, they do not.
+-- One model for each kind of adapter of a provider; a provider without a row has one kind only.
 local EXAMPLES = {
   openai = { "gpt-6.1-sol", "responses/gpt-6.1-sol", "responses/gpt-5.4", "responses/gpt-4o" },
   anthropic = { "claude-opus-5-5", "claude-sonnet-5-5", "claude-sonnet-4-5", "claude-haiku-4-5",
@@ -20,7 +20,7 @@ local EXAMPLES = {
   moonshot = { "kimi-k3", "kimi-k2.6" },
 }
 
---- The first of these variables that is set.
+--- Returns the first of these variables that is set.
 local function first_set(names)
   for _, name in ipairs(names) do
     if (os.getenv(name) or "") ~= "" then
@@ -29,8 +29,8 @@ local function first_set(names)
   end
 end
 
---- A provider without secrets: `key` and `address` are the variables they come from, `url` is
--- its own address where no other is set.
+--- Returns a provider without secrets: `key` and `address` are names of variables, `url` is its own
+-- address if no other is set.
 local function configured(provider)
   local key, address = first_set(provider.key_env), first_set(provider.url_env)
   return { provider = provider.name, key = key, address = address,
@@ -39,7 +39,7 @@ local function configured(provider)
     ready = address ~= nil or provider.url ~= nil and (key ~= nil or provider.keyless) }
 end
 
---- The capabilities of the adapter of "provider/model", with or without a key.
+--- Returns the capabilities of the adapter of "provider/model"; needs no key.
 local function capable(model)
   local told = assert(capabilities(model, { base_url = "http://localhost", api_key = "none" }))
   return { model = model, tool_change_mode = told.tool_change_mode,
@@ -63,7 +63,7 @@ local function all()
   return list
 end
 
---- The one provider of a model that is named, or of the model that an alias stands for.
+--- Returns a list of one provider: that of this model or alias.
 local function only(named)
   local model = aliases()[named] or named
   local name = model:match("^[^/]*")
@@ -74,19 +74,19 @@ local function only(named)
       return array { one }
     end
   end
-  local told = assert(capabilities(model)) -- demo, or the error that tells what is known
+  local told = assert(capabilities(model)) -- demo, or an error with the known providers
   return array { { provider = told.provider, ready = true, key_variables = array {},
     address_variables = array {}, models = array { capable(model) } } }
 end
 
--- -- telling --------------------------------------------------------------------------------
+-- -- printing -------------------------------------------------------------------------------
 
 local function yes(is)
   return is and "yes" or "no"
 end
 
---- The origin of the key, "(VARIABLE)" if that variable must be set, else "-": a server of one's
--- own needs none.
+--- Returns the variable of the key, "(VARIABLE)" if it must still be set, else "-": a local server
+-- needs no key.
 local function key_words(one)
   local needed = not one.ready and one.url and one.key_variables[1]
   return one.key or needed and "(" .. needed .. ")" or "-"
@@ -97,7 +97,7 @@ local function address_words(one)
     "(" .. one.address_variables[1] .. ")") or "-"
 end
 
---- Rows of strings as lines of columns.
+--- Returns rows of strings as lines of aligned columns.
 local function columns(rows)
   local widths, lines = {}, {}
   for _, row in ipairs(rows) do
@@ -115,7 +115,7 @@ local function columns(rows)
   return table.concat(lines)
 end
 
---- The names that stand for models, in order; "" where there are none.
+--- Returns the lines of the aliases, in order; "" if there are none.
 local function alias_lines()
   local rows = {}
   for name, model in pairs(aliases()) do
@@ -126,7 +126,7 @@ local function alias_lines()
   return rows[2] and "\n" .. columns(rows) or ""
 end
 
--- Words for the origin of a fact about a model.
+-- Texts for the origin of a fact about a model.
 local FROM = {
   table = "the table of models",
   newest = "newer than the table of models: as the newest of its family",
@@ -146,7 +146,7 @@ local function price_words(p)
     :format(p.input, p.cached_read, p.cached_write, p.output)
 end
 
---- Lines of facts about one model that are not in the columns, with their origins.
+--- Returns lines of the facts about one model that are not in the columns, with their origins.
 local function known_lines(m)
   local rows = { { "what it can do", origin(m.known.abilities) } }
   if m.efforts then
@@ -197,15 +197,14 @@ end
 
 return {
   name = "models",
-  doc = "show who has a key, and what the models can do",
+  doc = "show which providers have a key, and what models can do",
   usage = "[provider/model]",
   help = [[
-For each provider: whether a model of it can be asked, the variable that its
-key comes from, its address or the variable that has it; keys are never shown.
-Then what the adapters can do, or that of the model that is named. No provider
-is asked. Names that CODE gives with ah.alias, and the configuration, are
-listed. Of a model that is named it is told what it holds and costs, and
-where each answer comes from.
+Prints for each provider whether it can be used, the variable that has its key,
+and its address or the variable that has it; then what the adapters can do, or
+the adapter of the given model. Keys are never shown, and no provider is asked.
+Aliases from ah.alias in CODE and from the configuration are listed. For a given
+model it also prints the context window, the prices and the source of each fact.
 ]],
   operand = { name = "model", most = 1, complete = "models" },
   flags = { "eval", "env-file", "json" },

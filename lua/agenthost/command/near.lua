@@ -1,4 +1,4 @@
---- "did you mean": which of some names a word may have been meant for.
+--- Returns the name that is nearest to a word, for "did you mean".
 local ah = ...
 
 ---@param word string

@@ -1,6 +1,6 @@
---- Files of lines NAME = VALUE: settings, and what --env-file names. Read strictly: every line is a
--- pair, empty, a comment (#) or, in settings, the header of a section. Messages tell file and line
--- and never a word of the line, which may be a key.
+--- Reads files of lines NAME = VALUE: settings, and variables of --env-file. Every line must be a
+-- pair, empty, a comment (#) or, in settings, the header of a section. Messages have the file and
+-- the number of the line, but never its text, which may be a key.
 local ah = ...
 
 local M = {}
@@ -9,7 +9,7 @@ M.MAX_FILE = 1 << 20
 local MISSING = { [2] = true, [20] = true } -- ENOENT, ENOTDIR
 local BOM = "\u{FEFF}"
 
---- Words for a person who is to mend a file.
+--- Raises a message for the user, about an error in a file.
 function M.fault(text, ...)
   error({ words = text:format(...) }, 0)
 end
@@ -21,7 +21,7 @@ M.shown = shown
 
 -- -- files -----------------------------------------------------------------------------------
 
--- A pipe, too, of which the end is waited for.
+-- Reads a file or a pipe to its end.
 local function read_any(path)
   local f <close>, why, code = io.open(path, "rb")
   if not f then
@@ -39,10 +39,10 @@ local function read_any(path)
   return text, nil, 0
 end
 
---- The text of a file, and whether it is the user's own; or nil, why not, and whether it is
+--- Returns the text of a file, and true if the user owns it; or nil, the reason, and true if it is
 -- missing.
 ---@param path string
----@param how "file"|"link"|"any" a regular file; or a link to one; or a pipe, too
+---@param how "file"|"link"|"any" file: a regular file; link: or a link to one; any: or a pipe
 function M.read(path, how)
   local text, more, code
   if how == "any" then
@@ -54,7 +54,7 @@ function M.read(path, how)
     end
   end
   if text and text:find("\0", 1, true) then
-    return nil, "it is no text (it holds NUL)", false
+    return nil, "it is not text (it has a NUL byte)", false
   end
   return text, more, MISSING[code] or false
 end
@@ -70,7 +70,7 @@ local function strip(s)
   return s:match "^[ \t]*(.-)[ \t\r]*$"
 end
 
--- The value without its quotes; nil where they do not match.
+-- Returns the value without its quotes; nil if they do not match.
 local function unquoted(s)
   local quote = s:match "^[\"']"
   if not quote then
@@ -106,7 +106,7 @@ local function read_header(line, wrong)
   return name
 end
 
--- Calls take(line, number) for each that is neither empty nor a comment.
+-- Calls take(line, number) for each line that is neither empty nor a comment.
 local function each_line(text, take)
   local n = 0
   if text:sub(1, #BOM) == BOM then
@@ -127,9 +127,9 @@ local function wrong_at(path, n)
   end
 end
 
---- Calls take(name, value, line) for each pair of variables; `line` is the number from 1. A value
--- is what stands behind "=", without blanks around it, and without its quotes where it stands in
--- them as a whole; nothing in it is expanded.
+--- Calls take(name, value, line) for each variable; `line` is the number from 1. A value is the
+-- text after "=", without spaces around it and without quotes around the whole; nothing in it is
+-- expanded.
 ---@param text string
 ---@param path string for messages
 ---@param take fun(name: string, value: string, line: integer)
@@ -144,8 +144,8 @@ function M.variables(text, path, take)
   end)
 end
 
---- The same for settings, whose names may hold `-./:@`: behind the header [SECTION] the name of
--- each is SECTION.NAME. open(section, line) is called for each header.
+--- Calls take(name, value, line) for each setting, whose name may have `-./:@`; after the header
+-- [SECTION] the name is SECTION.NAME. Calls open(section, line) for each header.
 ---@param text string
 ---@param path string
 ---@param open fun(section: string, line: integer)
@@ -155,7 +155,7 @@ function M.settings(text, path, open, take)
   each_line(text, function(line, n)
     local wrong = wrong_at(path, n)
     if not utf8.len(line) then
-      wrong "it is no UTF-8"
+      wrong "it is not UTF-8"
     elseif line:sub(1, 1) == "[" then
       section = read_header(line, wrong)
       open(section, n)

@@ -1,6 +1,6 @@
---- Reports the end of a script, to programs (--json, --jsonl) and to people: the sums of its
--- events, the line of progress and the three closing lines. Errors are reported elsewhere, where
--- they are known. A nested run's turns, calls and tokens count in the sums.
+--- Reports on a script, to programs (--json, --jsonl) and to people (the line of progress and the
+-- three closing lines), from the sums of its events. Nested runs count in the sums. Errors are
+-- reported where they occur.
 local ah, use = ...
 local text = use "text"
 
@@ -8,18 +8,19 @@ local M = {}
 
 local decode, encode = ah.json.decode, ah.json.encode
 
--- input, cached, output: tokens; known: a provider sent any; cost: US dollars, nil: none sent it
+-- input, cached, output: tokens; known: true if a provider sent any; cost: US dollars, nil if no
+-- provider sent it
 local function new_usage()
   return { input = 0, cached = 0, output = 0, known = false }
 end
 
-local runs, at_work = 0, 0 -- begun; not yet done
+local runs, at_work = 0, 0 -- runs begun; runs not yet done
 local turns, calls, failed = 0, 0, 0 -- answers of models; answered calls, those without success
 local usage = new_usage()
-local doing -- what is waited for: nil, "request", "tools" or "retry"
+local doing -- the current wait: nil, "request", "tools" or "retry"
 local tools = 0 -- handlers at work
-local model, tool, progress, retry = "", "", "", 0 -- of what began last
-local root -- the last run that no tool's handler began: { run, usage, done }
+local model, tool, progress, retry = "", "", "", 0 -- of the latest event
+local root -- the last run not started by a handler: { run, usage, done }
 
 -- -- counting -----------------------------------------------------------------------------
 
@@ -67,7 +68,7 @@ function counted.tool_started(e)
   tools, progress, tool, doing = tools + 1, "", ascii(e.name, 64), "tools"
 end
 
--- Of the handler that told last: "indexing, 40 %".
+-- Keeps the latest progress of a handler: "indexing, 40 %".
 function counted.tool_progress(e)
   tool, progress = ascii(e.name, 64), ascii(e.message, 95)
   if e.fraction then
@@ -76,7 +77,7 @@ function counted.tool_progress(e)
   return true
 end
 
--- A refused call was never started: beside handlers at work it makes their number one too low.
+-- A refused call was never started, so beside handlers at work it makes their number one too low.
 function counted.tool_invoked(e)
   calls = calls + 1
   failed = failed + (e.success and 0 or 1)
@@ -98,8 +99,8 @@ function counted.done(e)
   end
 end
 
---- Counts an event. "wait" or "rest": from now on something is waited for, or nothing; "": as it
--- was.
+--- Counts an event. Returns "wait" if the script now waits for something, "rest" if it does not,
+-- and "" if nothing has changed.
 ---@param json string
 ---@return string
 function M.event(json)
@@ -129,7 +130,7 @@ local function reply_json()
   return '{"reply":{' .. table.concat(parts, ",") .. "}}"
 end
 
---- The words of an error, without the code that they may begin with.
+--- Returns the message of an error, without the code at its beginning.
 local function ending_json(code, message)
   if message:sub(1, #code + 2) == code .. ": " then
     message = message:sub(#code + 3)
@@ -137,8 +138,8 @@ local function ending_json(code, message)
   return ('"code":"%s","message":%s'):format(code, encode(text.repaired(message)))
 end
 
---- One object: { "reply": ... } of the last outermost run, null where there was none or it failed;
--- or { "error": { "code", "message" } }.
+--- Returns { "reply": ... } as JSON, of the last outermost run (null if there was none or it
+-- failed), or { "error": { "code", "message" } }.
 ---@param code string "ok", or that of the error
 ---@param message string of the error, any bytes
 ---@return string
@@ -146,7 +147,7 @@ function M.object(code, message)
   return code == "ok" and reply_json() or '{"error":{' .. ending_json(code, message) .. "}}"
 end
 
---- The last line of --jsonl: a `done` event without a run, which is about the whole script.
+--- Returns the last line of --jsonl: a `done` event without a run, for the whole script.
 ---@param time string seconds since 1970
 ---@return string
 function M.last_line(code, message, time)
@@ -157,7 +158,7 @@ end
 
 -- -- for people ----------------------------------------------------------------------------
 
---- 1234567 as "1,234,567".
+--- Returns "1,234,567" for 1234567.
 local function grouped(n)
   local digits = tostring(n):reverse():gsub("%d%d%d", "%0,"):reverse()
   return (digits:gsub("^,", ""))
@@ -167,7 +168,7 @@ local function plural(n)
   return n == 1 and "" or "s"
 end
 
---- Turns and time, tools, tokens: three lines. "" where no run was begun.
+--- Returns three lines: turns and time, tools, tokens; "" if no run began.
 ---@param seconds string since the first run began
 ---@return string
 function M.closing(seconds)
@@ -175,7 +176,7 @@ function M.closing(seconds)
     return ""
   end
   local cost = ""
-  if usage.cost then -- more digits where little was spent
+  if usage.cost then -- more digits for a small cost
     cost = (usage.cost < 0.01 and ", $%.6f" or ", $%.4f"):format(usage.cost)
   end
   local tokens = "unknown: the provider did not say"
@@ -199,7 +200,7 @@ local function doing_text()
   return tool .. what .. more .. (what == "" and " at work" or "")
 end
 
---- The line of progress, while something is waited for.
+--- Returns the line of progress during a wait.
 ---@param seconds string for how long
 ---@return string
 function M.progress(seconds)
@@ -208,14 +209,13 @@ function M.progress(seconds)
     spent > 0 and (", %s tokens so far"):format(grouped(spent)) or "")
 end
 
--- Text of a model or a tool on one line, cut.
+-- Returns a text of a model or a tool, on one line and cut.
 local function short(s, most)
   s = s or ""
   return (text.cut(s, most):gsub("[\n\r\t]", " ")) .. (#s > most and "..." or "")
 end
 
---- One line about a call that was answered: its name, its arguments, how it ended and how long it
--- took.
+--- Returns one line about a finished call: its name, its arguments, its outcome and its duration.
 ---@param json string the event
 ---@return string
 function M.call(json)

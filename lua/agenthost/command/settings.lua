@@ -1,7 +1,7 @@
---- Finds the value and the origin of each setting: a flag, the environment, a file of variables,
--- the project's file (settings/file.lua), the user's, or the default. The first of these counts,
--- but a script's own fields win over all but flags. settings/judge.lua decides which settings of a
--- project's file hold.
+--- Finds the value and the source of each setting: a flag, the environment, a file of variables,
+-- the project's file (settings/file.lua), the user's file, or the default. The first of these
+-- counts, but a script's own fields win over all except flags. settings/judge.lua decides which
+-- settings of a project's file take effect.
 local ah, use = ...
 local file, judge, pairs_of, rows = use "settings.file", use "settings.judge", use "pairs",
   use "settings.rows"
@@ -22,8 +22,8 @@ local function put(s, name, value, from)
   s.put[name] = { value = value, from = from }
 end
 
--- Loads a file of variables. A variable that is already set stays as it is, so that one in front of
--- the command counts.
+-- Loads a file of variables. Variables that are already set are kept, so that a variable before the
+-- command on the shell's line wins.
 local function load_variables(s, content, path)
   pairs_of.variables(content, path, function(name, value)
     if not os.getenv(name) and not s.put[name] then
@@ -40,7 +40,7 @@ local function load_file(s, path)
   load_variables(s, content, path)
 end
 
--- The file that a flag names replaces those that settings name; of these both count, the project's
+-- Loads the file that a flag names; without the flag, those that settings name, the project's
 -- first.
 local function load_all_variables(s, flag, own)
   if flag then
@@ -53,13 +53,13 @@ local function load_all_variables(s, flag, own)
   end
 end
 
--- The value of a variable as it will be; nil where it has none.
+-- Returns the value that a variable will have; nil if it is empty or not set.
 local function variable(s, name)
   local here = os.getenv(name) or s.put[name] and s.put[name].value
   return here ~= "" and here or nil
 end
 
--- The first variable of each list, where none of the list is set.
+-- Sets the first variable of each list, unless one of the list is set.
 local function put_first(s, entry, value)
   for _, names in ipairs(entry.row.sets) do
     local taken = false
@@ -77,7 +77,7 @@ local function put_settings(s)
     local value = entry.text
     if entry.row.is_path then
       value = rows.path_in(entry.path, value)
-    elseif entry.row.is_key then -- which adapters look up where it is not set yet
+    elseif entry.row.is_key then -- adapters look it up later if it is not set yet
       value = variable(s, value) or "os.environ/" .. value
     end
     if entry.row.sets then
@@ -95,8 +95,8 @@ local function note_variables(s)
   end
 end
 
--- The model of the environment wins over that of the files, which the library gets in the same way:
--- as AGENTHOST_MODEL.
+-- The model of the environment wins over that of the files. The library gets either one as
+-- AGENTHOST_MODEL.
 local function settle_model(s)
   local model = s.set.model
   if model and model.from == "flag" then
@@ -111,7 +111,7 @@ end
 
 -- -- the whole -----------------------------------------------------------------------------------
 
--- The project's settings first: of those that set variables the first counts.
+-- Collects the settings, the project's first: the first one that sets a variable counts.
 local function collect(s)
   for _, of in ipairs { { s.project and s.project.holds or {}, "project" },
     { s.user.settings, "file" } } do
@@ -142,7 +142,7 @@ local function load_settings(path, flags)
   return s
 end
 
--- "{ NAME: MODEL }" of the settings models.NAME, as the library reads them; nil: there are none.
+-- Returns "{ NAME: MODEL }" of the settings models.NAME, for the library; nil if there are none.
 local function models_of(s)
   local parts = {}
   for _, entry in ipairs(s.entries) do
@@ -153,7 +153,7 @@ local function models_of(s)
   return parts[1] and "{" .. table.concat(parts, ",") .. "}" or nil
 end
 
--- Defaults for the fields of runs, as JSON; nil: there are none.
+-- Returns the defaults for the fields of runs as JSON; nil if there are none.
 local function defaults_of(s)
   local defaults
   for _, entry in ipairs(s.entries) do
@@ -182,7 +182,7 @@ local function shown_setting(name, set, default)
   return { name = name, from = set.from, line = set.line, value = set.text and clean(set.text) }
 end
 
--- The rows, and behind them what files say of providers.
+-- Returns the settings, then those of providers from files; and the variables.
 local function shown_of(s)
   local settings, variables = {}, {}
   for _, row in ipairs(rows.list()) do
@@ -216,7 +216,7 @@ local function project_text(project)
     lines[#lines + 1] = ("  left out: %s, line %d: %s\n"):format(one.name, one.line, one.why)
   end
   if not project.mine and not project.trusted then
-    lines[#lines + 1] = "  left out: all of it, as it is in somebody else's folder\n"
+    lines[#lines + 1] = "  left out: all settings, as the folder or the file is another user's\n"
   end
   return table.concat(lines)
 end
@@ -229,7 +229,7 @@ local function as_text(s)
     end
   end
   if models_of(s) then
-    parts[#parts + 1] = "models.NAME           as agenthost models tells  file\n"
+    parts[#parts + 1] = "models.NAME           see agenthost models      file\n"
   end
   parts[#parts + 1] = ("\nconfiguration file: %s%s\n"):format(
     s.user.path ~= "" and pairs_of.shown(s.user.path) or "none (HOME is not set)",
@@ -264,10 +264,11 @@ local function add(lines, name, value)
   lines[#lines + 1] = value and name .. " " .. value or nil
 end
 
---- Settings as lines "NAME VALUE" for the command, the first of which is `ok`: `log` and `color`
--- where somebody says them, `models` and `defaults` (JSON), `warn` and words, `put NAME=VALUE` of
--- each variable to be set, and behind a line `show` what is to be printed. Or `fault` and words.
----@param path string of the configuration; "": there can be none
+--- Returns the settings as lines for the command: `ok`, then `NAME VALUE` for `log` and `color` if
+-- they are set, `models` and `defaults` (JSON), `warn` (a message), `put NAME=VALUE` for each
+-- variable to set, and after a line `show` the text to print. Returns `fault` and a message if a
+-- file is wrong.
+---@param path string the path of the configuration; "": there is none
 ---@param show "text"|"json"|""
 ---@param ... string names and values of flags
 ---@return string

@@ -1,14 +1,14 @@
---- Loads the command's programs: each is a text in the binary, run when it is first used. A program
--- gets the library and `use`, and sees globals of its own: copies, so that a script that runs in
--- the same state takes nothing away from it.
+--- Loads the command's programs: each is a text in the binary and runs when it is first used. A
+-- program gets the library and `use`. Its globals are copies, so a script in the same state cannot
+-- change them.
 --
 --   local ah, use, texts = ...
 --   local plan = use "mock.plan"     -- what lua/agenthost/command/mock/plan.lua returns
 --   texts["mock.plan"]               -- its text
 --
--- The command calls require("agenthost.command").call(name, member, ...): the member of a program,
--- or the program itself where member is "", is called with the rest. It calls .add(name, text, ...)
--- with more texts, such as the pages of the reference.
+-- The command calls require("agenthost.command").call(name, member, ...), which calls this member
+-- of the program, or the program itself if member is "", with the other arguments. It calls
+-- .add(name, text, ...) with more texts, such as the pages of the reference.
 local ah = require "agenthost"
 
 local LIBRARIES = { "coroutine", "debug", "io", "math", "os", "string", "table", "utf8" }

@@ -1,9 +1,9 @@
---- Texts of anybody, for JSON and for people.
+--- Makes texts from outside safe to print, as JSON or for people.
 local ah = ...
 
 local M = {}
 
---- Valid UTF-8: each byte that is none becomes U+FFFD.
+--- Returns valid UTF-8: each invalid byte becomes U+FFFD.
 function M.repaired(s)
   local parts, at = {}, 1
   local ok, bad = utf8.len(s)
@@ -15,7 +15,7 @@ function M.repaired(s)
   return table.concat(parts) .. s:sub(at)
 end
 
---- The first n bytes at most, never a part of a character.
+--- Returns at most the first n bytes, without cutting a character.
 function M.cut(s, n)
   while n > 0 and n < #s and s:byte(n + 1) & 0xc0 == 0x80 do
     n = n - 1
@@ -23,8 +23,8 @@ function M.cut(s, n)
   return s:sub(1, n)
 end
 
---- For people: nothing that a terminal would obey, and [secret] for what an address holds between
--- "//" and "@", which is a password's place.
+--- Returns the text without terminal controls, and with [secret] in place of the user and password
+-- of an address, between "//" and "@".
 function M.clean(s)
   return ah._harmless((s:gsub("^(.-://)[^/]*@", "%1[secret]@", 1)))
 end

@@ -1,5 +1,5 @@
---- agenthost trust: keeps the folders whose agenthost.conf may have settings that need trust. The
--- hash of the text that was shown is kept, even if the file changes meanwhile.
+--- agenthost trust: stores the folders whose agenthost.conf may have settings that need trust. The
+-- stored hash is that of the text that was shown, even if the file changes meanwhile.
 local ah, use = ...
 local file, judge, pairs_of, trusted = use "settings.file", use "settings.judge", use "pairs",
   use "trusted"
@@ -15,7 +15,7 @@ local function nothing_in(folder)
     folder and ("'%s'"):format(shown(folder)) or "this folder, nor in those above it")
 end
 
--- Returns the file of the folder that was named, or of the current project.
+-- Returns the settings file of this folder, or that of the current project for nil.
 local function look(folder)
   local real, why = ah._real_path(folder or ".")
   if folder and not real then
@@ -36,7 +36,7 @@ local function look(folder)
   return project
 end
 
--- Returns the record that would be kept of the project, and the content of its variables' file.
+-- Returns the record to store for the project, and the content of its variables' file.
 local function record_of(project)
   local content, _, why = judge.variables_of(project.settings)
   if why then
@@ -60,13 +60,13 @@ local function variables_in(content, path)
   return names
 end
 
--- The user's own settings, by which a project's are judged; none where they are faulty.
+-- Returns the user's settings, by which a project's are judged; an empty set if they are faulty.
 local function own_settings()
   local ok, user = pcall(file.user, file.user_path())
   return file.by_name(ok and user.settings or {})
 end
 
--- The settings as lists of rows: { name, value, line, needs }.
+-- Returns the settings as lists of rows: { name, value, line, needs }.
 local function rows_of(project, content)
   local list, own = {}, own_settings()
   for i, entry in ipairs(project.settings) do
@@ -87,7 +87,7 @@ local function put_text(out, project, list)
     end
   end
   if not project.mine then
-    out:write "The folder, or the file, belongs to somebody else.\n"
+    out:write "The folder or the file belongs to another user.\n"
   end
 end
 
@@ -96,10 +96,10 @@ local function put_json(out, project, list, is_trusted)
     trusted = is_trusted, settings = ah.array(list) }, "\n")
 end
 
--- -- the word of a person ---------------------------------------------------------------------
+-- -- confirmation -----------------------------------------------------------------------------
 
 local function ask()
-  io.stderr:write "Let all of this hold? Only what you would do yourself. [y/N] "
+  io.stderr:write "Let these settings take effect? Agree only to what you would do yourself. [y/N] "
   io.stderr:flush()
   local answer = io.read "l" or ""
   return answer:lower():match "^%s*(.-)%s*$"
@@ -109,13 +109,13 @@ local function agreed(flags)
   if flags.yes then
     return true
   elseif not (ah._is_terminal(0) and ah._is_terminal(2)) then
-    return false, "nobody is there to ask: look at the settings, then say --yes"
+    return false, "there is no terminal to ask on: read the settings, then add --yes"
   end
   local answer = ask()
   return answer == "y" or answer == "yes", "it is not trusted"
 end
 
--- Programs say --yes, or are only shown what there is.
+-- Prints JSON for a program; only --yes stores the record.
 local function add_json(flags, project, record, list, out, already)
   if flags.yes and not already then
     trusted.keep(record)
@@ -178,7 +178,7 @@ local function list_all(flags, out)
   end
 end
 
--- A folder that is gone goes by the path that it had.
+-- Returns the path of the file to remove; a missing folder is named by its former path.
 local function path_to_remove(folder)
   if not folder then
     local project = file.project()
@@ -193,12 +193,13 @@ end
 local function remove(flags, folder, out)
   local path = path_to_remove(folder)
   if not trusted.keep { path = path } then
-    return 1, ("'%s' is not trusted; agenthost trust --list tells which are"):format(shown(path))
+    return 1, ("'%s' is not trusted; agenthost trust --list shows the trusted folders"):format(
+      shown(path))
   end
   if flags.json then
     out:write(ah.json.encode { path = text.repaired(path), state = "removed" }, "\n")
   else
-    out:write(clean(path), " is trusted no more.\n")
+    out:write(clean(path), " is no longer trusted.\n")
   end
 end
 
@@ -212,7 +213,7 @@ local function run(flags, words, out)
   return (flags.remove and remove or add)(flags, words[1], out)
 end
 
---- Runs the command; a fault of a file is returned as code 2 and a message, not raised.
+--- Runs the command; a fault of a file is returned as code 2 and a message.
 local function carefully(...)
   local ok, code, words = pcall(run, ...)
   if ok then
@@ -225,20 +226,21 @@ end
 
 return {
   name = "trust",
-  doc = "let all that a project's settings say hold",
+  doc = "let all settings of a project take effect",
   usage = "[FOLDER]",
   help = [[
-Shows the settings in agenthost.conf of the folder (else of this one, or the
-nearest above it), and asks whether all of them are to hold: those, too, that
-send elsewhere, set variables, name a model or raise a limit, which are left out
-before. What is kept is the hash of the file, and of the file of variables that
-it names, in $XDG_STATE_HOME/agenthost/trusted (~/.local/state): once one of
-them changes, it is to be said anew. Without a terminal it needs --yes.
+Shows the settings in agenthost.conf of FOLDER (default: this folder or the
+nearest above it) and asks whether all of them may take effect. Before that,
+settings that send data elsewhere, set variables, name a model or raise a limit
+are left out. The hashes of this file and of the file of variables that it names
+are stored in $XDG_STATE_HOME/agenthost/trusted (default: ~/.local/state); a
+change of either file requires a new confirmation. Without a terminal it needs
+--yes.
 ]],
   operand = { name = "folder", most = 1, complete = "folder" },
   flags = { "json",
-    { name = "list", doc = "list the folders that are trusted" },
-    { name = "remove", doc = "trust the folder no more" },
+    { name = "list", doc = "list the trusted folders" },
+    { name = "remove", doc = "no longer trust the folder" },
     { name = "yes", letter = "y", doc = "do not ask" } },
   run = carefully,
 }

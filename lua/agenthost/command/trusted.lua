@@ -1,15 +1,15 @@
---- The folders that a user trusts: $XDG_STATE_HOME/agenthost/trusted, a line each: the hash of the
--- folder's agenthost.conf, that of the variables' file it names ("-": none was there), its path.
--- A file that has another hash today is not trusted.
+--- Reads and writes the list of trusted folders, $XDG_STATE_HOME/agenthost/trusted. A line has the
+-- hash of the folder's agenthost.conf, that of the variables' file it names ("-" if there was
+-- none), and its path. A file with another hash is not trusted.
 local ah, use = ...
 local pairs_of = use "pairs"
 
 local M = {}
 
 local HEAD = "# The folders whose settings are trusted: agenthost trust --list\n"
-local PATIENCE, PAUSE = 10, 0.02 -- seconds, for another command that writes here
+local PATIENCE, PAUSE = 10, 0.02 -- seconds to wait for another command that writes
 
---- Returns the path of the file that keeps them; nil if there is none (HOME is not set).
+--- Returns the path of the list; nil if there is none (HOME is not set).
 function M.place()
   local state, home = os.getenv "XDG_STATE_HOME" or "", os.getenv "HOME" or ""
   if state:sub(1, 1) == "/" then
@@ -19,7 +19,7 @@ function M.place()
   end
 end
 
--- A path on one line.
+-- Returns the path on one line, with controls and % escaped.
 local function escaped(path)
   return (path:gsub("[%c%%]", function(c)
     return ("%%%02X"):format(c:byte())
@@ -47,8 +47,8 @@ local function parse(text)
   return list
 end
 
---- Returns the list of records { path, settings, variables }; if the file cannot be read, an empty
--- list and why.
+--- Returns the list of records { path, settings, variables }; an empty list and the reason if the
+-- file cannot be read.
 function M.list()
   local place = M.place()
   if not place then
@@ -58,13 +58,13 @@ function M.list()
   if not text then
     return {}, not missing and more or nil
   elseif not more then
-    return {}, "it is somebody else's"
+    return {}, "it belongs to another user"
   end
   return parse(text)
 end
 
---- Returns the record of a file of settings; nil if it is not trusted, and why if that cannot be
--- known.
+--- Returns the record of a file of settings; nil if it is not trusted, and the reason if the list
+-- cannot be read.
 function M.find(path)
   local list, why = M.list()
   for _, one in ipairs(list) do
@@ -75,7 +75,7 @@ function M.find(path)
   return nil, why
 end
 
---- The hash that stands for a text; "-" for none.
+--- Returns the hash of a text; "-" for nil.
 function M.hash(text)
   return text and ah.sha256(text) or "-"
 end
@@ -103,8 +103,8 @@ local function locked(place)
     pairs_of.shown(place))
 end
 
---- Keeps `record` in place of what was kept of that path; without its hashes it is trusted no more.
--- Returns whether anything of it was kept before.
+--- Stores `record` in place of the earlier one of its path; a record without hashes only removes
+-- that one. Returns true if there was an earlier one.
 function M.keep(record)
   local place = M.place()
   if not place then

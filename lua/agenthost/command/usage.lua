@@ -1,4 +1,4 @@
---- agenthost --help, and that of each command.
+--- agenthost --help, and --help of each command.
 local _, use = ...
 local commands, flags_of = use "commands", use "flags"
 
@@ -11,22 +11,22 @@ Commands: agenthost COMMAND [options] ...               (agenthost help COMMAND)
 ]]
 
 local MORE = [[
-Words behind a script are its own or its agent's. Messages go to stderr.
+Words after a script belong to the script or its agent. Messages go to stderr.
 
 Environment:
-  AGENTHOST_MODEL   the model where neither --model nor the script names one
+  AGENTHOST_MODEL   the model if neither --model nor the script names one
   OPENAI_API_KEY, ANTHROPIC_API_KEY    the providers' keys
   OPENAI_BASE_URL, ANTHROPIC_BASE_URL  servers that speak as theirs do
-  AGENTHOST_CLAUDE, NO_COLOR       the claude command (else by PATH); no colours
-  XDG_CONFIG_HOME, XDG_STATE_HOME  hold agenthost/config and agenthost/trusted
+  AGENTHOST_CLAUDE, NO_COLOR       the claude command (else in PATH); no colours
+  XDG_CONFIG_HOME, XDG_STATE_HOME  have agenthost/config and agenthost/trusted
 
 Exit codes:
-  0         the script ended well
+  0         success
   1         the script failed, or standard output could not be written
-  2         wrong usage, or a file that was named cannot be read
+  2         wrong usage, or a named file cannot be read
   3         the provider or the network failed
   4         a limit was reached: iterations, deadline, budget, loop
-  5         a person was to respond to an ask, and nobody was there
+  5         an ask needed a person, and no front end was present
   130, 143  ended by SIGINT (Ctrl-C) or SIGTERM; a second one ends at once
 
 Examples:
@@ -57,9 +57,9 @@ local function of_running(running, named)
   return RUN .. table.concat(lines) .. flag_lines(nil, running, named) .. MORE
 end
 
----@param command table nil: all of agenthost
----@param running table the flags of running a script, as a list
----@param named table and by name
+---@param command table nil: the command line as a whole
+---@param running table the list of flags for running a script
+---@param named table the same flags by name
 ---@return string
 return function(command, running, named)
   if not command then

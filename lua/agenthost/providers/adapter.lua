@@ -43,37 +43,39 @@ read.spec = ah._reader {
       doc = "`provider/model`, as events, errors and transcripts have it" },
     { name = "answer", kinds = "function", needed = true,
       type = "fun(request: table, out: ah.Out, state: any): string?",
-      doc = "`answer(request, out, state)`: asked for each answer of the model; it may wait, in "
+      doc = "`answer(request, out, state)`: called for each answer of the model; it may wait, in "
         .. "`ah.http`, `ah.process` and `ah.sleep`" },
     { name = "open", kinds = "function", type = "fun(request: table): any",
-      doc = "gives the state that is "
+      doc = "returns the state "
         .. "[kept for a conversation](adapters.md#what-is-kept-for-a-conversation), such as a "
         .. "process" },
     { name = "close", kinds = "function",
       type = "fun(state: any, why: \"over\"|\"stopped\"|\"failed\"|\"idle\"|\"room\")",
-      doc = "`close(state, why)`: the state goes" },
+      doc = "`close(state, why)`: ends the state" },
     { name = "idle", kinds = "number", least = 0.001, most = 1e9, unit = "seconds",
-      doc = "without a question, then the state is closed" },
-    { name = "keep", kinds = "integer", least = 1, doc = "conversations whose state is kept" },
+      doc = "time without a request after which the state is closed" },
+    { name = "keep", kinds = "integer", least = 1,
+      doc = "the most conversations whose state is kept" },
     { name = "reads", kinds = "string", words = "anthropic openai responses gemini ollama",
-      doc = "the wire whose [lines](adapters.md#lines-of-a-wire) `answer` hands on" },
+      doc = "the wire whose [lines](adapters.md#lines-of-a-wire) `answer` passes on" },
     { name = "images", kinds = "boolean", default = false,
-      doc = "it sends [images](images.md) on, which are in entries as base64; else a user's image "
-        .. "ends the run before `answer` is asked" },
+      doc = "the adapter sends [images](images.md), which are in entries as base64; without it a "
+        .. "user's image ends the run before `answer` is called" },
     { name = "tool_change_mode", kinds = "string", default = "restart", is = "string",
       words = "append inline reference additional_tools search_pair list_changed dispatcher "
         .. "restart",
       type = "ah.ToolChangeMode",
-      doc = "how tools that come in mid-conversation reach the model, as for "
+      doc = "how tools added in mid-conversation reach the model, as for "
         .. "[scripted models](scripted.md#turns)" },
   },
 }
 read.call = ah._reader {
   what = "out:call", type = "ah.OutCall", rows = {
-    { name = "name", kinds = "string", needed = true, doc = "of the tool" },
-    { name = "id", kinds = "string", otherwise = "made up", doc = "by which its result names it" },
+    { name = "name", kinds = "string", needed = true, doc = "the tool's name" },
+    { name = "id", kinds = "string", otherwise = "generated",
+      doc = "the call's id, which its result repeats" },
     { name = "arguments", kinds = "string table", default = "", is = "table or JSON text",
-      doc = "of which `out:arguments` may say more" },
+      doc = "the arguments; `out:arguments` may add to them" },
   },
 }
 read.usage = ah._reader {

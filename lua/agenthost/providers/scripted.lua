@@ -40,9 +40,9 @@ local ah = ...
 
 local TURN = {
   { name = "text", kinds = "string list", is = "string or list of strings",
-    type = "string|string[]", doc = "the answer; a list comes piece by piece" },
+    type = "string|string[]", doc = "the answer; a list is sent piece by piece" },
   { name = "calls", kinds = "list", type = "ah.ScriptedCall[]", doc = "calls of tools" },
-  { name = "refusal", kinds = "string", doc = "the model refuses with these words" },
+  { name = "refusal", kinds = "string", doc = "the model refuses, with this text" },
   { name = "stop", kinds = "string", otherwise = "`end`, or `tool_calls` with calls",
     doc = "why the answer ends" },
   { name = "usage", kinds = "table", type = "table<string, number>",
@@ -54,9 +54,9 @@ local TURN = {
     doc = "the answer breaks off before its end: an error of code `http`, retried" },
   { name = "fail", kinds = "table", type = "ah.Failure", doc = "an error instead of an answer" },
   { name = "raw", kinds = "string",
-    doc = "bytes in place of everything else, for answers that are broken in some other way" },
+    doc = "bytes in place of the whole answer, for other kinds of broken answers" },
   { name = "expect", kinds = "table", type = "ah.Expect",
-    doc = "what the request must hold, see below" },
+    doc = "what the request must contain, see below" },
   { name = "check", kinds = "function", type = "fun(request: table): boolean?, string?",
     doc = "`check(request)`: returns `false, message`, or raises, to refuse the request" },
 }
@@ -65,65 +65,67 @@ local read = {}
 read.spec = ah._reader {
   what = "ah.scripted", type = "ah.Script", list = "ah.Answer", rows = {
     { name = "answer", kinds = "function", type = "fun(request: table): ah.Answer",
-      doc = "in place of turns: gives one for each request" },
+      doc = "in place of turns: returns a turn for each request" },
     { name = "rules", kinds = "list", type = "ah.ScriptedRule[]",
-      doc = "in place of both: the first [rule](scripted.md#rules) that is met answers" },
+      doc = "in place of both: the first [rule](scripted.md#rules) that matches answers" },
     { name = "returns", kinds = "table", type = "table<string, any>",
       doc = "[doubles](testing.md#doubles) of tools, by name" },
     { name = "strict", kinds = "boolean", default = false,
-      doc = "a turn whose calls are not of tools that the request offers, with arguments that "
-        .. "these take, is an error that says in what they have drifted" },
+      doc = "a call of a tool that the request does not offer, or with arguments that the tool "
+        .. "does not take, is an error that names the difference" },
     { name = "tool_change_mode", kinds = "string", otherwise = "`append`",
       words = "append inline reference additional_tools search_pair list_changed dispatcher "
         .. "restart",
       type = "ah.ToolChangeMode",
-      doc = "how tools that come in mid-conversation reach this model, see below" },
+      doc = "how tools added in mid-conversation reach this model, see below" },
     { name = "begins_only", kinds = "boolean", default = false,
-      doc = "it cannot go on with a conversation in which another model has spoken: as a fallback "
-        .. "it is passed over there" },
+      doc = "the model cannot continue a conversation in which another model has spoken: as a "
+        .. "fallback it is skipped" },
   },
 }
 read.call = ah._reader {
   what = "ah.scripted: calls", type = "ah.ScriptedCall", rows = {
-    { name = "name", kinds = "string", needed = true, doc = "of the tool" },
+    { name = "name", kinds = "string", needed = true, doc = "the tool's name" },
     { name = "arguments", kinds = "string table", default = "{}", is = "table or JSON text",
-      doc = "what it is called with" },
-    { name = "id", kinds = "string", otherwise = "made up", doc = "by which its result names it" },
+      doc = "the call's arguments" },
+    { name = "id", kinds = "string", otherwise = "generated",
+      doc = "the call's id, which its result repeats" },
     { name = "returns", kinds = "any",
-      doc = "the tool's handler does not run: this is its result, or what this "
-        .. "`function(args, ctx)` gives; see [Doubles](testing.md#doubles)" },
-    { name = "wrong", kinds = "boolean", default = false, doc = "not looked at by `strict`" },
+      doc = "the result in place of the handler's, or a `function(args, ctx)` that returns it; see "
+        .. "[Doubles](testing.md#doubles)" },
+    { name = "wrong", kinds = "boolean", default = false,
+      doc = "`strict` does not check this call" },
   },
 }
 read.when = ah._reader {
   what = "ah.scripted: when", type = "ah.When", rows = {
     { name = "user", kinds = "string",
-      doc = "met when the user spoke last, and this is part of it" },
+      doc = "part of the user's text, if the user spoke last" },
     { name = "result", kinds = "string",
-      doc = "met when a tool's result came last, and this is part of it" },
-    { name = "system", kinds = "string", doc = "this is part of the system text" },
+      doc = "part of a tool's result, if a result came last" },
+    { name = "system", kinds = "string", doc = "part of the system text" },
     { name = "tools", kinds = "list", is = "list of names", type = "string[]",
-      doc = "each is offered" },
-    { name = "model", kinds = "string", doc = "this is the model's name" },
+      doc = "tools that the request must offer" },
+    { name = "model", kinds = "string", doc = "the model's name" },
   },
 }
 read.expect = ah._reader {
   what = "ah.scripted: expect", type = "ah.Expect", doc = "what a request must hold", rows = {
     { name = "user", kinds = "string", doc = "the text of the last user message" },
-    { name = "system", kinds = "string", doc = "the system text, empty where there is none" },
+    { name = "system", kinds = "string", doc = "the system text; empty if there is none" },
     { name = "tools", kinds = "list", is = "list of names", type = "string[]",
-      doc = "each is offered" },
+      doc = "tools that the request must offer" },
     { name = "result", kinds = "string",
-      doc = "the last entry is a tool result with this content" },
+      doc = "the content of the last entry, a tool's result" },
     { name = "model", kinds = "string", doc = "the model's name (`script`)" },
     { name = "calls", kinds = "list", type = "ah.TestCall[]",
-      doc = "the calls of the turn before, all of them: `{ name = ..., arguments = ..., "
-        .. "result = ..., success = ... }` each; what is left out may be anything" },
+      doc = "all calls of the turn before, each `{ name = ..., arguments = ..., result = ..., "
+        .. "success = ... }`; a field left out may have any value" },
   },
 }
 
 local WHEN = { name = "when", kinds = "table", type = "ah.When",
-  doc = "what must hold; absent: nothing" }
+  doc = "the conditions; without it the rule always matches" }
 
 -- Makes the readers of turns and of rules.
 local function readers_of(rows, turn_type, rule_type)

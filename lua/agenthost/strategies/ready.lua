@@ -19,65 +19,66 @@ local read = {} -- readers of options, by function
 read.unlock = ah._reader {
   what = "ah.unlock", type = "ah.UnlockConfig", rows = {
     { name = "tools", kinds = "string list object", needed = true, is = NAMED, type = TOOLS,
-      doc = "what is locked. Tools are declared by this, names are of tools that are declared "
-        .. "elsewhere" },
+      doc = "what is locked. Tool objects are declared by the strategy; names refer to tools "
+        .. "declared elsewhere" },
     { name = "after", kinds = "string list object", is = NAMED, type = TOOLS,
       doc = "each must have succeeded once in this conversation" },
     { name = "on", kinds = "function", type = "fun(value: any, m: ah.Outcome): any",
-      doc = "`on(value, m)`: looks at the value of a success of one of `after` (of any tool, where "
-        .. "there is none); true where the call counts" },
+      doc = "`on(value, m)`: called with the value of each successful call of `after` (of any tool "
+        .. "without `after`); true if the call counts" },
     { name = "when", kinds = "function", type = "fun(m: ah.Outcome): any",
-      doc = "`when(m)`: asked at each call of a locked tool, as "
-        .. "[`before`](strategies.md#before-a-call) is; true lets it through" },
+      doc = "`when(m)`: called before each call of a locked tool, as "
+        .. "[`before`](strategies.md#before-a-call) is; true allows the call" },
     { name = "any", kinds = "boolean", default = false,
-      doc = "one of these is enough; else all must be" },
-    { name = "missing", kinds = "string", otherwise = "made from these",
-      doc = "what the model is told behind `This tool is not yet available. `, and in the "
-        .. "description behind `Not available at once. `" },
+      doc = "one of the conditions is enough; otherwise all must be met" },
+    { name = "missing", kinds = "string", otherwise = "made from the conditions",
+      doc = "the text after `This tool is not yet available. ` in the result, and after "
+        .. "`Not available at once. ` in the description" },
     { name = "name", kinds = "string", default = "unlock",
-      doc = "as of [any strategy](strategies.md#writing-one)" },
+      doc = "the strategy's name, as of [any strategy](strategies.md#writing-one)" },
   },
 }
 read.phases = ah._reader {
   what = "ah.phases", type = "ah.PhasesConfig", rows = {
     { name = "phases", kinds = "list", needed = true, is = "list of tables", type = "ah.Phase[]",
-      doc = "at least one; what each may have is said below" },
+      doc = "at least one phase, see below" },
     { name = "start", kinds = "string", otherwise = "the first",
-      doc = "the phase in which a conversation begins" },
+      doc = "the name of the first phase of a conversation" },
     { name = "hide", kinds = "boolean", default = false,
-      doc = "only the tools of the current phase are declared; they come and go with it. Else all "
-        .. "are visible all the time, which keeps the provider's cache" },
+      doc = "only the tools of the current phase are declared. By default all tools stay declared, "
+        .. "which keeps the provider's cache" },
     { name = "name", kinds = "string", default = "phases",
-      doc = "as of [any strategy](strategies.md#writing-one)" },
+      doc = "the strategy's name, as of [any strategy](strategies.md#writing-one)" },
   },
 }
 read.phase = ah._reader {
   what = "ah.phases: phases", type = "ah.Phase", rows = {
-    { name = "name", kinds = "string", needed = true, doc = "that no other phase has" },
+    { name = "name", kinds = "string", needed = true, doc = "a name that no other phase has" },
     { name = "tools", kinds = "string list object", is = NAMED, type = TOOLS,
-      doc = "as in `ah.unlock`; with `hide` only tools. A tool may be in several phases" },
+      doc = "as in `ah.unlock`; with `hide` only tool objects. A tool may be in several phases" },
     { name = "next", kinds = "table function",
       type = "table<string, string>|fun(m: ah.Outcome): string?",
-      doc = "names of tools, and the phase to which a success of each leads; or `next(m)`, asked "
-        .. "after each success in this phase: the phase to go to, or nothing" },
+      doc = "a table from a tool's name to the phase that follows its success; or `next(m)`, "
+        .. "called after each success in this phase, which returns the next phase or nil" },
   },
 }
 read.unfold = ah._reader {
   what = "ah.unfold", type = "ah.UnfoldConfig", rows = {
     { name = "name", kinds = "string", needed = true,
-      doc = "of the facade, as of any tool; the strategy's is `unfold.` and this" },
+      doc = "the facade's name, as of any tool; the strategy's name is `unfold.` and this" },
     { name = "description", kinds = "string", needed = true,
-      doc = "of the facade: what is behind it" },
+      doc = "the facade's description: what is behind it" },
     { name = "full_description", kinds = "string",
-      doc = "likewise, as in [`ah.tool`](tool.md#ahtool)" },
+      doc = "the facade's full description, as in [`ah.tool`](tool.md#ahtool)" },
     { name = "tools", kinds = "list object", is = "list", type = "(ah.Tool|ah.StrategyObject)[]",
-      doc = "tools, and facades made by `ah.unfold`, which are unfolded in their turn, 16 levels "
-        .. "at most; this or `categories`" },
+      doc = "tools, and facades made by `ah.unfold`, nested at most 16 levels deep; either this or "
+        .. "`categories`" },
     { name = "categories", kinds = "table",
       type = "table<string, (ah.Tool|ah.StrategyObject)[]>",
-      doc = "such lists by name: the facade then takes a `category` and opens that" },
+      doc = "such lists by name: the facade then takes the parameter `category` and opens that "
+        .. "list" },
     { name = "exclusive", kinds = "boolean", default = false,
-      doc = "one category is open at a time: another one takes its place" },
+      doc = "only one category is open at a time; opening another closes it" },
   },
 }
 

@@ -14,11 +14,11 @@ local ah = ...
 local read = ah._reader {
   what = "ah.conformance", type = "ah.ConformanceSpec", rows = {
     { name = "serve", kinds = "function", needed = true, type = "fun(turns: ah.Answer[]): table",
-      doc = "`serve(turns)`: sets up a model that says these turns, as "
-        .. "[scripted ones](scripted.md#turns) do, through the adapter under test" },
+      doc = "`serve(turns)`: sets up a model that answers with these turns, as a "
+        .. "[scripted model](scripted.md#turns) does, through the adapter under test" },
     { name = "capabilities", kinds = "list", is = "list of strings", type = "string[]",
-      doc = "what the adapter does beyond what all do" },
-    { name = "only", kinds = "string", doc = "tries the cases whose name holds it" },
+      doc = "what the adapter can do beyond what all adapters can" },
+    { name = "only", kinds = "string", doc = "runs only the cases whose name contains it" },
   },
 }
 

@@ -1053,12 +1053,12 @@ function ah.error(what) end
 -- fields of ah.Expect (make generate)
 ---@class ah.Expect what a request must hold
 ---@field user? string the text of the last user message
----@field system? string the system text, empty where there is none
----@field tools? string[] each is offered
----@field result? string the last entry is a tool result with this content
+---@field system? string the system text; empty if there is none
+---@field tools? string[] tools that the request must offer
+---@field result? string the content of the last entry, a tool's result
 ---@field model? string the model's name (`script`)
----the calls of the turn before, all of them: `{ name = ..., arguments = ..., result = ..., success
----= ... }` each; what is left out may be anything
+---all calls of the turn before, each `{ name = ..., arguments = ..., result = ..., success = ...
+---}`; a field left out may have any value
 ---@field calls? ah.TestCall[]
 -- end of ah.Expect
 
@@ -1070,20 +1070,19 @@ function ah.error(what) end
 
 -- fields of ah.ScriptedCall (make generate)
 ---@class ah.ScriptedCall
----@field name string of the tool
----@field arguments? string|table what it is called with
----@field id? string by which its result names it
----the tool's handler does not run: this is its result, or what this `function(args, ctx)` gives;
----see Doubles
+---@field name string the tool's name
+---@field arguments? string|table the call's arguments
+---@field id? string the call's id, which its result repeats
+---the result in place of the handler's, or a `function(args, ctx)` that returns it; see Doubles
 ---@field returns? any
----@field wrong? boolean not looked at by `strict`
+---@field wrong? boolean `strict` does not check this call
 -- end of ah.ScriptedCall
 
 -- fields of ah.Turn (make generate)
 ---@class ah.Turn
----@field text? string|string[] the answer; a list comes piece by piece
+---@field text? string|string[] the answer; a list is sent piece by piece
 ---@field calls? ah.ScriptedCall[] calls of tools
----@field refusal? string the model refuses with these words
+---@field refusal? string the model refuses, with this text
 ---@field stop? string why the answer ends
 ---tokens: `input`, `cached_read`, `cached_write`, `output`, `reasoning`, integers; `cost`, a
 ---number, US dollars
@@ -1091,27 +1090,26 @@ function ah.error(what) end
 ---@field delay? number seconds: before the answer and between its pieces
 ---@field cut? boolean the answer breaks off before its end: an error of code `http`, retried
 ---@field fail? ah.Failure an error instead of an answer
----bytes in place of everything else, for answers that are broken in some other way
----@field raw? string
----@field expect? ah.Expect what the request must hold, see below
+---@field raw? string bytes in place of the whole answer, for other kinds of broken answers
+---@field expect? ah.Expect what the request must contain, see below
 ---`check(request)`: returns `false, message`, or raises, to refuse the request
 ---@field check? fun(request: table): boolean?, string?
 -- end of ah.Turn
 
 -- fields of ah.When (make generate)
 ---@class ah.When
----@field user? string met when the user spoke last, and this is part of it
----@field result? string met when a tool's result came last, and this is part of it
----@field system? string this is part of the system text
----@field tools? string[] each is offered
----@field model? string this is the model's name
+---@field user? string part of the user's text, if the user spoke last
+---@field result? string part of a tool's result, if a result came last
+---@field system? string part of the system text
+---@field tools? string[] tools that the request must offer
+---@field model? string the model's name
 -- end of ah.When
 
 -- fields of ah.ScriptedRule (make generate)
 ---@class ah.ScriptedRule
----@field text? string|string[] the answer; a list comes piece by piece
+---@field text? string|string[] the answer; a list is sent piece by piece
 ---@field calls? ah.ScriptedCall[] calls of tools
----@field refusal? string the model refuses with these words
+---@field refusal? string the model refuses, with this text
 ---@field stop? string why the answer ends
 ---tokens: `input`, `cached_read`, `cached_write`, `output`, `reasoning`, integers; `cost`, a
 ---number, US dollars
@@ -1119,26 +1117,25 @@ function ah.error(what) end
 ---@field delay? number seconds: before the answer and between its pieces
 ---@field cut? boolean the answer breaks off before its end: an error of code `http`, retried
 ---@field fail? ah.Failure an error instead of an answer
----bytes in place of everything else, for answers that are broken in some other way
----@field raw? string
----@field expect? ah.Expect what the request must hold, see below
+---@field raw? string bytes in place of the whole answer, for other kinds of broken answers
+---@field expect? ah.Expect what the request must contain, see below
 ---`check(request)`: returns `false, message`, or raises, to refuse the request
 ---@field check? fun(request: table): boolean?, string?
----@field when? ah.When what must hold; absent: nothing
+---@field when? ah.When the conditions; without it the rule always matches
 -- end of ah.ScriptedRule
 
 -- fields of ah.Script (make generate)
 ---@class ah.Script
----@field answer? fun(request: table): ah.Answer in place of turns: gives one for each request
----@field rules? ah.ScriptedRule[] in place of both: the first rule that is met answers
+---@field answer? fun(request: table): ah.Answer in place of turns: returns a turn for each request
+---@field rules? ah.ScriptedRule[] in place of both: the first rule that matches answers
 ---@field returns? table<string, any> doubles of tools, by name
----a turn whose calls are not of tools that the request offers, with arguments that these take, is
----an error that says in what they have drifted
+---a call of a tool that the request does not offer, or with arguments that the tool does not take,
+---is an error that names the difference
 ---@field strict? boolean
----how tools that come in mid-conversation reach this model, see below
+---how tools added in mid-conversation reach this model, see below
 ---@field tool_change_mode? ah.ToolChangeMode
----it cannot go on with a conversation in which another model has spoken: as a fallback it is passed
----over there
+---the model cannot continue a conversation in which another model has spoken: as a fallback it is
+---skipped
 ---@field begins_only? boolean
 ---@field [integer] ah.Answer
 -- end of ah.Script
@@ -1178,9 +1175,9 @@ function ah.scripted(turns) end
 
 -- fields of ah.OutCall (make generate)
 ---@class ah.OutCall
----@field name string of the tool
----@field id? string by which its result names it
----@field arguments? string|table of which `out:arguments` may say more
+---@field name string the tool's name
+---@field id? string the call's id, which its result repeats
+---@field arguments? string|table the arguments; `out:arguments` may add to them
 -- end of ah.OutCall
 
 ---@class ah.CallResult
@@ -1193,21 +1190,21 @@ function ah.scripted(turns) end
 -- fields of ah.AdapterSpec (make generate)
 ---@class ah.AdapterSpec
 ---@field name string `provider/model`, as events, errors and transcripts have it
----`answer(request, out, state)`: asked for each answer of the model; it may wait, in `ah.http`,
+---`answer(request, out, state)`: called for each answer of the model; it may wait, in `ah.http`,
 ---`ah.process` and `ah.sleep`
 ---@field answer fun(request: table, out: ah.Out, state: any): string?
----gives the state that is kept for a conversation, such as a process
+---returns the state kept for a conversation, such as a process
 ---@field open? fun(request: table): any
----`close(state, why)`: the state goes
+---`close(state, why)`: ends the state
 ---@field close? fun(state: any, why: "over"|"stopped"|"failed"|"idle"|"room")
----@field idle? number seconds: without a question, then the state is closed
----@field keep? integer conversations whose state is kept
----the wire whose lines `answer` hands on
+---@field idle? number seconds: time without a request after which the state is closed
+---@field keep? integer the most conversations whose state is kept
+---the wire whose lines `answer` passes on
 ---@field reads? "anthropic"|"openai"|"responses"|"gemini"|"ollama"
----it sends images on, which are in entries as base64; else a user's image ends the run before
----`answer` is asked
+---the adapter sends images, which are in entries as base64; without it a user's image ends the run
+---before `answer` is called
 ---@field images? boolean
----how tools that come in mid-conversation reach the model, as for scripted models
+---how tools added in mid-conversation reach the model, as for scripted models
 ---@field tool_change_mode? ah.ToolChangeMode
 -- end of ah.AdapterSpec
 
@@ -1218,11 +1215,11 @@ function ah.adapter(spec) end
 
 -- fields of ah.ConformanceSpec (make generate)
 ---@class ah.ConformanceSpec
----`serve(turns)`: sets up a model that says these turns, as scripted ones do, through the adapter
----under test
+---`serve(turns)`: sets up a model that answers with these turns, as a scripted model does, through
+---the adapter under test
 ---@field serve fun(turns: ah.Answer[]): table
----@field capabilities? string[] what the adapter does beyond what all do
----@field only? string tries the cases whose name holds it
+---@field capabilities? string[] what the adapter can do beyond what all adapters can
+---@field only? string runs only the cases whose name contains it
 -- end of ah.ConformanceSpec
 
 ---Tests an adapter (docs/reference/adapters.md). tostring of the report gives one line for each
@@ -1450,20 +1447,21 @@ function ah.session(config) end
 
 -- fields of ah.UnlockConfig (make generate)
 ---@class ah.UnlockConfig
----what is locked. Tools are declared by this, names are of tools that are declared elsewhere
+---what is locked. Tool objects are declared by the strategy; names refer to tools declared
+---elsewhere
 ---@field tools string|ah.Tool|(string|ah.Tool)[]
 ---each must have succeeded once in this conversation
 ---@field after? string|ah.Tool|(string|ah.Tool)[]
----`on(value, m)`: looks at the value of a success of one of `after` (of any tool, where there is
----none); true where the call counts
+---`on(value, m)`: called with the value of each successful call of `after` (of any tool without
+---`after`); true if the call counts
 ---@field on? fun(value: any, m: ah.Outcome): any
----`when(m)`: asked at each call of a locked tool, as `before` is; true lets it through
+---`when(m)`: called before each call of a locked tool, as `before` is; true allows the call
 ---@field when? fun(m: ah.Outcome): any
----@field any? boolean one of these is enough; else all must be
----what the model is told behind `This tool is not yet available. `, and in the description behind
----`Not available at once. `
+---@field any? boolean one of the conditions is enough; otherwise all must be met
+---the text after `This tool is not yet available. ` in the result, and after `Not available at
+---once. ` in the description
 ---@field missing? string
----@field name? string as of any strategy
+---@field name? string the strategy's name, as of any strategy
 -- end of ah.UnlockConfig
 
 ---Returns a strategy that locks tools until something has happened.
@@ -1473,22 +1471,22 @@ function ah.unlock(config) end
 
 -- fields of ah.Phase (make generate)
 ---@class ah.Phase
----@field name string that no other phase has
----as in `ah.unlock`; with `hide` only tools. A tool may be in several phases
+---@field name string a name that no other phase has
+---as in `ah.unlock`; with `hide` only tool objects. A tool may be in several phases
 ---@field tools? string|ah.Tool|(string|ah.Tool)[]
----names of tools, and the phase to which a success of each leads; or `next(m)`, asked after each
----success in this phase: the phase to go to, or nothing
+---a table from a tool's name to the phase that follows its success; or `next(m)`, called after each
+---success in this phase, which returns the next phase or nil
 ---@field next? table<string, string>|fun(m: ah.Outcome): string?
 -- end of ah.Phase
 
 -- fields of ah.PhasesConfig (make generate)
 ---@class ah.PhasesConfig
----@field phases ah.Phase[] at least one; what each may have is said below
----@field start? string the phase in which a conversation begins
----only the tools of the current phase are declared; they come and go with it. Else all are visible
----all the time, which keeps the provider's cache
+---@field phases ah.Phase[] at least one phase, see below
+---@field start? string the name of the first phase of a conversation
+---only the tools of the current phase are declared. By default all tools stay declared, which keeps
+---the provider's cache
 ---@field hide? boolean
----@field name? string as of any strategy
+---@field name? string the strategy's name, as of any strategy
 -- end of ah.PhasesConfig
 
 ---Returns a strategy: phases of the work, each with tools of its own.
@@ -1498,15 +1496,15 @@ function ah.phases(config) end
 
 -- fields of ah.UnfoldConfig (make generate)
 ---@class ah.UnfoldConfig
----@field name string of the facade, as of any tool; the strategy's is `unfold.` and this
----@field description string of the facade: what is behind it
----@field full_description? string likewise, as in `ah.tool`
----tools, and facades made by `ah.unfold`, which are unfolded in their turn, 16 levels at most; this
----or `categories`
+---@field name string the facade's name, as of any tool; the strategy's name is `unfold.` and this
+---@field description string the facade's description: what is behind it
+---@field full_description? string the facade's full description, as in `ah.tool`
+---tools, and facades made by `ah.unfold`, nested at most 16 levels deep; either this or
+---`categories`
 ---@field tools? (ah.Tool|ah.StrategyObject)[]
----such lists by name: the facade then takes a `category` and opens that
+---such lists by name: the facade then takes the parameter `category` and opens that list
 ---@field categories? table<string, (ah.Tool|ah.StrategyObject)[]>
----@field exclusive? boolean one category is open at a time: another one takes its place
+---@field exclusive? boolean only one category is open at a time; opening another closes it
 -- end of ah.UnfoldConfig
 
 ---Returns a strategy: one tool stands for many until the model calls it.

@@ -1,15 +1,15 @@
---- The reference as data: pages (docs/reference, docs/terms.md, docs/concepts.md), their parts, and
+--- Reads the reference: pages (docs/reference, docs/terms.md, docs/concepts.md), their parts, and
 -- the rows of their tables.
 --
--- A page is { name = "run", parts }, a part { title = "ah.run", level = 2, lines }. The lines below
--- a part's title go up to the next title, whatever its level.
+-- A page is { name = "run", parts }, a part is { title = "ah.run", level = 2, lines }. The lines of
+-- a part end at the next title of any level.
 local _, _, texts = ...
 
 local M = {}
 
 local TO_BEGIN = { concepts = true, terms = true } -- pages that are not in reference/
 
---- A title or a cell without its backquotes, stars, links and escapes.
+--- Returns a title or a cell without its backquotes, stars, links and escapes.
 function M.bare(text)
   return (text:gsub("%[(.-)%]%(.-%)", "%1"):gsub("%*%*", ""):gsub("\\|", "|"):gsub("`", ""))
 end
@@ -32,7 +32,7 @@ local function read(name, text)
   return page
 end
 
---- All pages, in the order of their names.
+--- Returns all pages, in the order of their names.
 function M.all()
   local pages = {}
   for name, text in pairs(texts) do
@@ -43,7 +43,7 @@ function M.all()
   return pages
 end
 
---- The cells of a line of a table; nil if it is none.
+--- Returns the cells of a line of a table; nil for any other line.
 function M.cells(line)
   local inner = line:match "^|(.*)|%s*$"
   if not inner then
@@ -56,7 +56,7 @@ function M.cells(line)
   return cells
 end
 
---- True if all cells are dashes: the line between a table's head and its rows.
+--- Returns true if all cells are dashes: the line between a table's head and its rows.
 function M.is_rule(cells)
   for _, cell in ipairs(cells) do
     if not cell:find "^:?%-+:?$" then
@@ -67,7 +67,7 @@ function M.is_rule(cells)
 end
 
 -- Calls f(name) for each name of a row: those in the first cell, such as "`root`" or
--- "[`ah.load`](...), `ah.save`", and the method that a cell begins with: "`agent:run(text)`: ...".
+-- "[`ah.load`](...), `ah.save`", and the method that begins a cell: "`agent:run(text)`: ...".
 local function each_name_of(cells, f)
   for name in (M.bare(cells[1]) .. ","):gmatch "%s*(.-)%s*," do
     f(name)
@@ -99,7 +99,7 @@ local function each_row(part, f)
   end
 end
 
---- Returns what the index of all pages (docs/README.md) has about each page, by name.
+--- Returns the text about each page in the index of all pages (docs/README.md), by name.
 function M.summaries()
   local about = {}
   for _, part in ipairs(read("index", texts.README).parts) do

@@ -1,11 +1,11 @@
---- Pages as lines of a terminal, of at most 80 columns but for code, which is never broken.
+--- Makes lines for a terminal from pages: at most 80 columns, except code, which is never broken.
 local ah, use = ...
 local pages = use "help.pages"
 
 local M = {}
 
 local WIDTH = 80
-local LONGEST_NAME = 20 -- columns of a first cell that has its text behind it
+local LONGEST_NAME = 20 -- columns of a first cell with its text on the same line
 local UNDER = { "=", "-" } -- below titles, by level
 
 local width = ah.terminal.width
@@ -16,7 +16,7 @@ local function blank(lines)
   end
 end
 
---- Adds the words of a text to lines: `first` begins the first line, `indent` blanks the others.
+--- Adds the words of a text to lines: `first` begins the first line, `indent` spaces the others.
 local function wrap(lines, text, first, indent)
   local line = first
   local empty = true -- no word is on the line yet
@@ -30,14 +30,14 @@ local function wrap(lines, text, first, indent)
   lines[#lines + 1] = (line:gsub(" +$", ""))
 end
 
--- Prose keeps its backquotes, which set off what is to be typed.
+-- Prose keeps its backquotes, which mark code.
 local function prose(text)
   return (text:gsub("%[(.-)%]%(.-%)", "%1"):gsub("%*%*(.-)%*%*", "%1"):gsub("\\|", "|"))
 end
 
-local SILENT = { [""] = true, is = true, gives = true } -- heads that a reader does not miss
+local SILENT = { [""] = true, is = true, gives = true } -- heads that are not shown
 
--- The number of the cell with the text: the last one without a head, else the last one.
+-- Returns the index of the cell with the text: the last one without a head, else the last one.
 local function text_at(cells, head)
   for i = #cells, 2, -1 do
     if head[i] == "" then
@@ -47,7 +47,7 @@ local function text_at(cells, head)
   return #cells
 end
 
--- "integer, default 3": the cells beside the name and the text.
+-- Returns "integer, default 3": the cells other than the name and the text.
 local function facts(cells, head, text)
   local some = {}
   for i = 2, #cells do
@@ -86,7 +86,7 @@ function M.note(lines, text)
   wrap(lines, text, "", 0)
 end
 
---- Adds a title, underlined where its level is 1 or 2.
+--- Adds a title, underlined if its level is 1 or 2.
 function M.title(lines, part)
   blank(lines)
   lines[#lines + 1] = part.title

@@ -18,7 +18,7 @@ local STOPS = { ["end"] = "end_turn", tool_calls = "tool_use", length = "max_tok
   stop_sequence = "stop_sequence", content_filter = "refusal", refusal = "refusal",
   context_full = "model_context_window_exceeded" }
 
--- -- what both sides need -----------------------------------------------------------------------
+-- -- shared parts ---------------------------------------------------------------------------------
 
 local function text_of(content)
   if type(content) ~= "table" then
@@ -33,7 +33,7 @@ local function text_of(content)
   return table.concat(texts)
 end
 
--- The first text of a conversation, which identifies it.
+-- Returns the first text of a conversation, which identifies it.
 local function conversation_of(body)
   local first = (check.given(body.messages) or {})[1] or {}
   return text_of(first.content)
@@ -41,7 +41,7 @@ end
 
 -- -- checking ------------------------------------------------------------------------------
 
--- Returns a member that must be present, or refuses it in this service's words.
+-- Returns a required member, or refuses the request with this service's message.
 local function field(object, key, kind, place)
   if not check.is_object(object) then
     refuse("%s: Input should be a valid dictionary or object", place:match "^(.*)%." or place)
@@ -81,7 +81,7 @@ local function check_tool(tool, place)
   return name
 end
 
--- The names that are declared: { [name] = "now"|"deferred" }.
+-- Checks the tools, and returns the declared names: { [name] = "now"|"deferred" }.
 local function check_tools(body)
   local declared, names, at_once = {}, {}, 0
   local tools = check.given(body.tools) and field(body, "tools", "array", "tools") or {}
@@ -268,7 +268,7 @@ end
 
 BLOCKS.tool_addition, BLOCKS.tool_removal = check_change, check_change
 
--- Refuses calls of the message before that this one did not answer.
+-- Refuses calls of the message before that have no result in this one.
 local function check_answered(turn, place)
   local missing = turn.pairing.missing()
   if missing[1] then
@@ -311,8 +311,8 @@ local function add_blocks(message, place, role, blocks)
   end
 end
 
--- The turns of a conversation, { role, place, blocks }: messages in a row that have one role are
--- one turn, as the service joins them.
+-- Returns the turns of a conversation, { role, place, blocks }: messages in a row with the same
+-- role are one turn, as in the service.
 local function turns_of(messages)
   local turns = {}
   for i, message in ipairs(messages) do
@@ -331,7 +331,7 @@ local function turns_of(messages)
   return turns
 end
 
--- Number of cache_control members in a value, at most 8 levels deep.
+-- Returns the number of cache_control members in a value, at most 8 levels deep.
 local function count_marks(value, depth)
   local n = 0
   if type(value) ~= "table" or depth > 8 then
@@ -370,10 +370,10 @@ local function check_messages(body, declared, context)
   check_answered(state, at("messages", #body.messages - 1))
 end
 
---- Returns the request with what the server holds of its conversation.
+--- Returns the request with the stored part of its conversation.
 anthropic.expand = threads.resume
 
---- Raises a fault where the service would refuse the request.
+--- Raises a fault if the service would refuse the request.
 function anthropic.check(body, context)
   if not context.headers["anthropic-version"] then
     refuse("anthropic-version: header is required")
@@ -395,19 +395,19 @@ function anthropic.check(body, context)
   check_messages(body, declared, context)
 end
 
--- -- what the model is asked -----------------------------------------------------------------
+-- -- the request of the scripted model ---------------------------------------------------------
 
 local function tool_of(tool)
   return { name = tool.name, description = check.given(tool.description) or "",
     parameters = check.given(tool.input_schema) or ah.object {} }
 end
 
--- The kind of search that the service is to make, or nil.
+-- Returns the kind of search that the service must make, or nil.
 local function search_of(tool)
   return (check.given(tool.type) or ""):match "^tool_search_tool_(%w+)_%d+$"
 end
 
--- Notes the tools that a list of references reveals.
+-- Adds the tools that a list of references reveals.
 local function take_references(references, taking)
   local specs = {}
   for _, part in ipairs(type(references) == "table" and references or {}) do
@@ -418,7 +418,7 @@ local function take_references(references, taking)
   end
 end
 
--- The images of a list of blocks, as entries have them; nil where there are none.
+-- Returns the images of a list of blocks in the form of entries; nil if there are none.
 local function images_of(content)
   local images = {}
   for _, block in ipairs(type(content) == "table" and content or {}) do
@@ -491,7 +491,7 @@ end
 local NO_OPTION = { model = true, messages = true, tools = true, system = true, stream = true,
   cache_control = true, thread = true }
 
--- A copy of a value without cache_control, which is not part of the cached text.
+-- Returns a copy of a value without cache_control, which is not part of the cached text.
 local function unmarked(value)
   local copy = check.is_array(value) and ah.array {} or ah.object {}
   for key, inner in pairs(value) do
@@ -512,7 +512,7 @@ function Segments:add(kind, value, prefix)
   end
 end
 
--- The segments in the order of caching; deferred tools stand outside.
+-- Returns the segments in the order of caching, without deferred tools.
 local function segments_of(body)
   local segments = setmetatable({ marks = {} }, Segments)
   for _, tool in ipairs(check.given(body.tools) or {}) do
@@ -539,8 +539,8 @@ local function segments_of(body)
   return segments
 end
 
---- The request in the form of scripted models, its segments with the marks of the client, and
--- whether it is streamed.
+--- Returns the request in the form of scripted models, its segments with the marks of the client,
+-- and true if it is streamed.
 function anthropic.read(body)
   local request = { model = body.model, system = text_of(body.system), tools = ah.array {},
     entries = ah.array {}, options = ah.object {} }
@@ -568,13 +568,13 @@ end
 
 -- -- answering ----------------------------------------------------------------------------
 
--- The text of the thoughts that the client gets; "" if it wants only their signature.
+-- Returns the reasoning text for the client; "" if it wants only the signature.
 local function thought_of(a)
   local thinking = check.is_object(a.body.thinking) and a.body.thinking or {}
   return thinking.display == "omitted" and "" or plan.joined(a.reasoning)
 end
 
--- Keeps what the client must send back later.
+-- Records the parts that the client must send back later.
 local function remember(a, signature)
   local conversation = conversation_of(a.body)
   if signature then
@@ -653,7 +653,7 @@ local function merged(into, from)
   return into
 end
 
--- A copy of a block as it stands in a message, without the member that only streams use.
+-- Returns a copy of a block as in a message, without the member that only streams use.
 local function bare(block)
   local copy = merged({}, block)
   copy.arguments = nil
@@ -668,7 +668,7 @@ local function bare_blocks(blocks)
   return copies
 end
 
---- The whole answer.
+--- Returns the whole answer.
 function anthropic.whole(a)
   local blocks = bare_blocks(blocks_of(a))
   local message = merged(message_of(a, blocks), stop_of(a))
@@ -713,7 +713,7 @@ local function begun(block)
   return first
 end
 
---- The answer as events.
+--- Sends the answer as events.
 function anthropic.stream(a, out)
   local function say(kind, event)
     event.type = kind
@@ -756,7 +756,7 @@ local TYPES = { [400] = "invalid_request_error", [401] = "authentication_error",
   [409] = "conflict_error", [413] = "request_too_large", [429] = "rate_limit_error",
   [504] = "timeout_error", [529] = "overloaded_error" }
 
---- The body of a failure.
+--- Returns the body of a failure.
 function anthropic.error(fault)
   local kind = TYPES[fault.status] or (fault.status < 500 and "invalid_request_error")
   return { type = "error", request_id = fault.request_id,
@@ -764,7 +764,7 @@ function anthropic.error(fault)
       details = fault.details } }
 end
 
---- A full context in its words, which always have numbers.
+--- Returns the service's error for a full context, which always has numbers.
 function anthropic.full(used, window)
   return { message = ("prompt is too long: %d tokens > %d maximum"):format(used or WINDOW + 1,
     window or WINDOW) }
@@ -785,7 +785,7 @@ function anthropic.models(names)
   return { data = data, has_more = false, first_id = names[1], last_id = names[#names] }
 end
 
---- The id of a call for which the script has none.
+--- Returns the id of a call for which the script has none.
 function anthropic.call_id(n, i)
   return ("toolu_mock%d_%d"):format(n, i)
 end

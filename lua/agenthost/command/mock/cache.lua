@@ -1,7 +1,7 @@
---- The prompt cache that the mock pretends to have: what was sent is kept as a tree of segments
--- (tools, system, messages, in the provider's own caching order), and what a request repeats
--- from its beginning is cached. Real providers cache nothing below some hundred tokens, and
--- forget; this one does neither, so that each break shows. A token is four bytes.
+--- The mock's prompt cache: a tree of the segments that were sent (tools, system, messages, in the
+-- provider's own caching order). The part that a request repeats from its beginning is cached. Real
+-- providers cache nothing below some hundred tokens, and forget; this cache does neither, so that
+-- each break shows. A token is four bytes.
 local MAX_SEGMENTS = 50000 -- kept in all; then everything is forgotten
 
 local Cache = {}
@@ -11,7 +11,7 @@ local function tokens_of(bytes)
   return (bytes + 3) // 4
 end
 
--- The bytes of the first n segments.
+-- Returns the bytes of the first n segments.
 local function bytes_of(segments, n)
   local bytes = 0
   for i = 1, n do
@@ -20,8 +20,8 @@ local function bytes_of(segments, n)
   return bytes
 end
 
--- Number of segments that are read from the cache. With `marks` (a set of indexes) they end at the
--- last one that an earlier request marked.
+-- Returns the number of segments that are read from the cache. With `marks` (a set of indexes) they
+-- end at the last one that an earlier request marked.
 local function find(node, segments, marks)
   local read = 0
   for i, segment in ipairs(segments) do
@@ -36,7 +36,7 @@ end
 
 local ORDER = { tools = 1, system = 2, messages = 3 }
 
--- The kind of two different segments at the same place; of two kinds the one that comes first.
+-- Returns the kind of two different segments at the same place; of two kinds the first in order.
 local function what_differs(was, is)
   return is and ORDER[is.kind] < ORDER[was.kind] and is.kind or was.kind
 end
@@ -50,13 +50,13 @@ local function first_message(segments)
   return ""
 end
 
--- The conversation of a request: those that began with the same message are one.
+-- Returns the conversation of a request, identified by its first message.
 local function conversation_of(key, segments)
   return key .. "\0" .. first_message(segments)
 end
 
--- The kind of segment ("tools", "system" or "messages") where this request first differs from the
--- one before it in the same conversation; nil if it repeats all of it.
+-- Returns the kind of segment ("tools", "system" or "messages") where this request first differs
+-- from the one before it in the same conversation; nil if it repeats all of it.
 function Cache:break_of(key, segments)
   for i, segment in ipairs(self.before[conversation_of(key, segments)] or {}) do
     if not segments[i] or segments[i].text ~= segment.text then
@@ -73,9 +73,9 @@ local function last_of(marks)
   return last
 end
 
---- Looks a request up: { input, read, write, broke }: tokens of it in all, read from the cache,
--- newly kept at marks once it is answered; and the kind of segment with which it departs from the
--- request before. Changes nothing: a request that fails has read nothing and left nothing.
+--- Looks a request up and returns { input, read, write, broke }: its tokens, those read from the
+-- cache, those to be stored at marks once it has an answer, and the kind of segment in which it
+-- first differs from the request before. Changes nothing, as a request that fails stores nothing.
 ---@param key string what has a cache of its own: the format and the model
 ---@param segments table list of { kind = "tools"|"system"|"messages", text = string }
 ---@param marks? table set of indexes behind which the client asks for caching; nil: everywhere
@@ -90,7 +90,7 @@ function Cache:look(key, segments, marks)
   }
 end
 
---- Keeps a request that is answered; parameters as look() has them.
+--- Stores a request that has an answer; parameters as for look().
 function Cache:keep(key, segments, marks)
   if self.kept > MAX_SEGMENTS then
     self.roots, self.before, self.kept = {}, {}, 0

@@ -102,7 +102,7 @@ function check.optional(object, key, kind, place)
   return v
 end
 
---- The same for a member that must be present.
+--- Returns a required member of this kind; refuses any other value.
 function check.required(object, key, kind, place)
   local v = check.optional(object, key, kind, place)
   if v == nil then
@@ -246,8 +246,8 @@ function walk(schema, place, strict, depth)
   walk_members(schema, place, strict, depth + 1)
 end
 
---- The schema of a tool's arguments: an object's. `strict`: true as OpenAI has it, "closed" as
--- Anthropic. `upper`: type names in capitals are fine, too.
+--- Checks the schema of a tool's arguments, which must be an object. `strict`: true for OpenAI,
+-- "closed" for Anthropic. `upper`: type names in capitals are allowed, too.
 function check.parameters(schema, place, strict, upper)
   if not check.is_object(schema) then
     bad_schema(place, "a schema of parameters is an object, found %s.", check.kind_of(schema))
@@ -261,7 +261,7 @@ function check.parameters(schema, place, strict, upper)
   walk(schema, place, strict, 1)
 end
 
---- Names that come twice are refused with `message`.
+--- Refuses names that occur twice, with `message`.
 function check.unique(names, message)
   local seen = {}
   for _, name in ipairs(names) do
@@ -274,7 +274,7 @@ end
 
 -- -- calls and results ----------------------------------------------------------------------
 
---- Returns an object that keeps the ids of calls that wait for their results.
+--- Returns an object with the ids of calls that wait for their results.
 function check.pairing()
   local waiting, n, order = {}, 0, {}
   local pairing = {}
@@ -298,7 +298,7 @@ function check.pairing()
     return true
   end
 
-  --- The ids that still wait, in order; an empty list if none does.
+  --- Returns the ids that still wait, in order.
   function pairing.missing()
     local ids = {}
     for _, id in ipairs(order) do

@@ -1,7 +1,7 @@
---- Custom tools of OpenAI: their input is one text of any form, no JSON. A script calls one as any
--- other tool, with that text or with { input = text } as the arguments, and is told of calls and
--- parameters in the second form. Chat Completions and Responses write them differently; here is
--- what they share.
+--- Custom tools of OpenAI: their input is one text of any form, not JSON. A script calls one like
+-- any other tool, with that text or { input = text } as the arguments, and sees calls and
+-- parameters in the second form. This file has the parts that Chat Completions and Responses
+-- share.
 local ah, use = ...
 local check = use "mock.check"
 
@@ -27,19 +27,19 @@ function custom.check(tool, place, grammar_of)
   return name
 end
 
---- A custom tool as a scripted model is told of it.
+--- Returns a custom tool in the form of scripted models.
 function custom.tool_of(tool)
   return { name = tool.name, description = check.given(tool.description) or "",
     parameters = { type = "object", properties = { input = { type = "string" } },
       required = ah.array { "input" } } }
 end
 
---- The arguments that a script is told of, from the input of a call.
+--- Returns the arguments that a script sees, from the input of a call.
 function custom.arguments_of(input)
   return ah.json.encode { input = input }
 end
 
---- The input of a call, from the arguments that the script said.
+--- Returns the input of a call, from the script's arguments.
 function custom.input_of(arguments)
   local value = ah.json.decode(arguments)
   if check.is_object(value) and type(value.input) == "string" then

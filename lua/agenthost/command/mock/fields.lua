@@ -1,7 +1,7 @@
---- The fields that a turn of the mock's script may have: the one table for what a script is checked
--- with (mock/turn.lua knows the kinds), for `agenthost mock --help`, whose list the Makefile
--- takes from here (so a defect is one line), and for docs/reference/mock.md. Numbers have the
--- range that a server can say, or that a client can be expected to wait.
+--- The fields of a turn of the mock's script, the only list of them: for the check of scripts
+-- (mock/turn.lua knows the kinds), for `agenthost mock --help`, whose list the Makefile takes from
+-- here (so a defect is one line), and for docs/reference/mock.md. Numbers have the range that a
+-- server can send, or that a client can be expected to wait.
 local HOUR <const> = 3600
 local WEEK <const> = 7 * 24 * HOUR
 

@@ -35,8 +35,8 @@ local function text_of(parts)
   return table.concat(texts)
 end
 
--- The contents as the service takes them, { role, parts, places, place, contents }: those in a row
--- that have one role are one turn, as when a client sends back each piece of a stream by itself.
+-- Returns the turns, { role, parts, places, place, contents }: contents in a row with the same role
+-- are one turn, because a client may send back each piece of a stream by itself.
 local function turns_of(contents)
   local turns = {}
   for i, content in ipairs(contents) do
@@ -55,13 +55,13 @@ local function turns_of(contents)
   return turns
 end
 
--- The first text of a conversation, which identifies it.
+-- Returns the first text of a conversation, which identifies it.
 local function conversation_of(body)
   local first = (check.given(body.contents) or {})[1] or {}
   return text_of(check.given(first.parts))
 end
 
--- The key by which a call is recognized; clients may add an id to it or reorder its members.
+-- Returns the key of a call; clients may add an id to the call or reorder its members.
 local function call_key(name, args)
   return name .. ah.json.encode(args)
 end
@@ -123,7 +123,7 @@ local function check_signature(part, name, place, turn)
   end
 end
 
--- A member of a part, written either way.
+-- Returns an object in a part, by either spelling of its name; refuses another type.
 local function object_in(part, camel, snake, place)
   return check.optional(part, camel, "object", at(place, snake))
     or check.optional(part, snake, "object", at(place, snake))
@@ -179,8 +179,8 @@ local function check_content(content, place)
   end
 end
 
--- The index of the last turn by the user without tool results, 0 if there is none: signatures are
--- required only behind it.
+-- Returns the index of the user's last turn without tool results, 0 if there is none: signatures
+-- are required only after it.
 local function last_said(turns)
   for i = #turns, 1, -1 do
     local results = turns[i].role == "model"
@@ -194,7 +194,7 @@ local function last_said(turns)
   return 0
 end
 
--- True if the model requires signatures: those before Gemini 3 take calls without.
+-- True if the model requires signatures, from Gemini 3 on.
 local function wants_signatures(model)
   return not model:find "gemini%-[12]%f[%D]"
 end
@@ -216,7 +216,7 @@ local function check_turns(body, context)
   end
 end
 
---- Raises a fault where the service would refuse the request.
+--- Raises a fault if the service would refuse the request.
 function gemini.check(body, context)
   if #check.required(body, "contents", "array", "contents") == 0 then
     refuse("* GenerateContentRequest.contents: contents is not specified")
@@ -228,9 +228,9 @@ function gemini.check(body, context)
   check_turns(body, context)
 end
 
--- -- what the model is asked -----------------------------------------------------------------
+-- -- the request of the scripted model ---------------------------------------------------------
 
--- The images of a list of parts, after what is in `into`; nil where there is nothing.
+-- Appends the images of a list of parts to `into`, and returns it; nil if there are none.
 local function add_images(into, parts)
   for _, part in ipairs(check.given(parts) or {}) do
     local data = either(part, "inlineData", "inline_data")
@@ -243,7 +243,7 @@ local function add_images(into, parts)
   return into[1] and into or nil
 end
 
--- The result of a tool: the first known member of the response, or the whole response as JSON.
+-- Returns the result of a tool: the first known member of the response, or all of it as JSON.
 local function said(response)
   for _, key in ipairs { "output", "result", "error" } do
     if type(response[key]) == "string" then
@@ -255,7 +255,7 @@ local function said(response)
   return ah.json.encode(response)
 end
 
--- Ids where the client sends none: by position.
+-- Adds the entry of the model; a call without an id gets one by its position.
 local function take_model(content, taking)
   local entry, text = { type = "assistant", content = ah.array {} }, text_of(content.parts)
   if text ~= "" then
@@ -310,7 +310,7 @@ local function add_tools(body, request, segments)
   end
 end
 
---- The request in the form of scripted models, its segments, and whether it is streamed.
+--- Returns the request in the form of scripted models, its segments, and true if it is streamed.
 function gemini.read(body, context)
   local system = either(body, "systemInstruction", "system_instruction")
   local request = { model = context.model, tools = ah.array {}, entries = ah.array {},
@@ -375,14 +375,14 @@ local function call_parts(a)
   return parts
 end
 
--- True if the client asks for the text of the thoughts; others do not get it.
+-- True if the client asks for the text of the reasoning; others do not get it.
 local function wants_thoughts(body)
   local config = either(body, "generationConfig", "generation_config") or {}
   local thinking = either(config, "thinkingConfig", "thinking_config") or {}
   return either(thinking, "includeThoughts", "include_thoughts") == true
 end
 
---- The whole answer.
+--- Returns the whole answer.
 function gemini.whole(a)
   local parts = {}
   if a.reasoning and wants_thoughts(a.body) then
@@ -395,7 +395,7 @@ function gemini.whole(a)
   return fragment(a, parts[1] and parts or nil, STOPS[a.stop])
 end
 
---- The answer as fragments: events, or (without alt=sse) the elements of one array.
+--- Sends the answer as fragments: events, or (without alt=sse) the elements of one array.
 function gemini.stream(a, out)
   local sse, n = a.query:find("alt=sse", 1, true) ~= nil, 0
   local function say(doc)
@@ -426,7 +426,7 @@ function gemini.stream(a, out)
   end
 end
 
---- The content type of a stream.
+--- Returns the content type of a stream.
 function gemini.stream_type(query)
   return query:find("alt=sse", 1, true) and "text/event-stream" or "application/json"
 end
@@ -443,7 +443,7 @@ local WORDS = { [400] = "INVALID_ARGUMENT", [401] = "UNAUTHENTICATED", [403] = "
   [404] = "NOT_FOUND", [429] = "RESOURCE_EXHAUSTED", [500] = "INTERNAL", [503] = "UNAVAILABLE",
   [504] = "DEADLINE_EXCEEDED" }
 
---- The body of a failure; the time to wait is in it and in no header.
+--- Returns the body of a failure; it has the time to wait, which no header has.
 function gemini.error(fault)
   local details = fault.retry_after and { { ["@type"] = "type.googleapis.com/google.rpc.RetryInfo",
     retryDelay = ("%gs"):format(fault.retry_after) } }
@@ -451,7 +451,7 @@ function gemini.error(fault)
     status = fault.type or WORDS[fault.status] or "UNKNOWN", details = details } }
 end
 
---- A full context in its words.
+--- Returns the service's error for a full context.
 function gemini.full(used, window)
   local number = used and (" (%d)"):format(used) or ""
   return { message = ("The input token count%s exceeds the maximum number of tokens allowed (%d).")
@@ -474,7 +474,7 @@ function gemini.models(names)
   return { models = models }
 end
 
---- Calls need no id here: one that the script gave none has none on the wire.
+--- Returns the id of a call for which the script has none; it is not sent on this wire.
 function gemini.call_id(n, i)
   return ("call_mock%d_%d"):format(n, i)
 end

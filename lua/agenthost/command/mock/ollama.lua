@@ -48,7 +48,7 @@ local function check_format(format)
   end
 end
 
---- Raises a fault where the server could not read the request.
+--- Raises a fault if the server could not read the request.
 function ollama.check(body)
   local turn = { waiting = 0 }
   if check.given(body.model) == nil then
@@ -67,7 +67,7 @@ function ollama.check(body)
   end
 end
 
--- -- what the model is asked -----------------------------------------------------------------
+-- -- the request of the scripted model ---------------------------------------------------------
 
 -- Images have no media type in this wire format.
 local function add_images(into, message)
@@ -100,7 +100,7 @@ function TAKE.assistant(message, ids)
   return entry
 end
 
--- Finds the call of a result: by its id if it has one, else the first of that name, else the first.
+-- Finds the call of a result: by its id, else the first one of that name, else the first one.
 function TAKE.tool(message, ids)
   local found = 1
   for i = #ids, 1, -1 do
@@ -118,7 +118,7 @@ end
 
 local NO_OPTION = { model = true, messages = true, tools = true, stream = true }
 
---- The request in the form of scripted models, its segments, and whether it is streamed.
+--- Returns the request in the form of scripted models, its segments, and true if it is streamed.
 function ollama.read(body)
   local request = { model = body.model, tools = ah.array {}, entries = ah.array {},
     options = openai.options_of(body, NO_OPTION) }
@@ -150,7 +150,7 @@ local function line_of(a, message)
     message = message }
 end
 
--- The counts of the last line. A cached prompt is not counted again, as by the real server.
+-- Returns the counts of the last line. A cached prompt is not counted, as by the real server.
 local function finished(a, line)
   line.done, line.done_reason = true, STOPS[a.stop] or "stop"
   line.total_duration, line.load_duration = 2000000, 1000000
@@ -169,19 +169,19 @@ local function calls_of(a)
   return calls[1] and calls or nil
 end
 
--- True if there are thoughts and the client asks for them; others do not get them.
+-- True if there is reasoning and the client asks for it.
 local function thinks(a)
   return a.reasoning and check.given(a.body.think)
 end
 
---- The whole answer.
+--- Returns the whole answer.
 function ollama.whole(a)
   return finished(a, line_of(a, { role = "assistant",
     content = a.refusal or plan.joined(a.text), tool_calls = calls_of(a),
     thinking = thinks(a) and plan.joined(a.reasoning) or nil }))
 end
 
---- The answer as lines.
+--- Sends the answer as lines.
 function ollama.stream(a, out)
   local function say(message)
     message.role, message.content = "assistant", message.content or ""
@@ -201,17 +201,17 @@ function ollama.stream(a, out)
   end
 end
 
---- The content type of a stream.
+--- Returns the content type of a stream.
 function ollama.stream_type()
   return "application/x-ndjson"
 end
 
---- The body of a failure.
+--- Returns the body of a failure.
 function ollama.error(fault)
   return { error = fault.message }
 end
 
---- The error for a full context in Ollama's words, which give only the excess.
+--- Returns Ollama's error for a full context, which has only the number of excess tokens.
 function ollama.full(used, window)
   return { message = used and ("prompt too long; exceeded max context length by %d tokens")
     :format(used - window) or "the input length exceeds the context length" }
@@ -228,7 +228,7 @@ function ollama.models(names)
   return { models = models }
 end
 
---- The id of a call for which the script has none.
+--- Returns the id of a call for which the script has none.
 function ollama.call_id(n, i)
   return ("call_mock%d_%d"):format(n, i)
 end

@@ -1,5 +1,5 @@
 --- OpenAI Chat Completions from the server's side: checks a request as that service does,
--- gives it to a scripted model in that model's form, and says its turn as a body or as chunks.
+-- passes it to a scripted model in that model's form, and sends its turn as a body or as chunks.
 local ah, use = ...
 local check = use "mock.check"
 local plan = use "mock.plan"
@@ -17,7 +17,7 @@ local STOPS = { ["end"] = "stop", tool_calls = "tool_calls", length = "length",
 
 -- -- reading -----------------------------------------------------------------------------
 
---- The text of a content: a string, or the text parts of a list.
+--- Returns the text of a content: a string, or the text parts of a list.
 function openai.text_of(content)
   if type(content) ~= "table" then
     return type(content) == "string" and content or ""
@@ -29,13 +29,13 @@ function openai.text_of(content)
   return table.concat(texts)
 end
 
---- An image as entries have it, from its address: "data:MIME;base64,..." or another one.
+--- Returns an image in the form of entries, from its address: "data:MIME;base64,..." or another.
 function openai.image_of(url)
   local mime, data = url:match "^data:([^;,]+);base64,(.+)$"
   return mime and { type = "image", mime = mime, data = data } or { type = "image", url = url }
 end
 
---- Refuses what is no address of an image, or data that are no image.
+--- Refuses a value that is not the address of an image, and data that are not an image.
 function openai.check_image(url, place)
   local mime = url:match "^data:(image/%a+);base64,[%w+/]+=?=?$"
   if not mime and (url:find "^data:" or not url:find "^https?://") then
@@ -48,7 +48,7 @@ function openai.check_image(url, place)
   end
 end
 
---- The images of a list of parts, after what is in `into`; `url_of` finds the address of one.
+--- Appends the images of a list of parts to `into`; `url_of` returns the address of one.
 function openai.add_images(into, content, url_of)
   for _, part in ipairs(check.is_array(content) and content or {}) do
     local url = url_of(part)
@@ -157,7 +157,7 @@ local function check_messages(messages)
   check_answered(pairing, "messages")
 end
 
---- Checks a function as it stands in `tools`; `max` is the longest name.
+--- Checks a function of `tools`; `max` is the length of the longest name.
 function openai.check_function(fn, place, max)
   check.matches(check.required(fn, "name", "string", place .. ".name"), NAME, max,
     ("^[a-zA-Z0-9_-]{1,%d}$"):format(max), place .. ".name")
@@ -203,7 +203,7 @@ local function check_tools(body)
   openai.check_named(body, names, true)
 end
 
--- The name that a member of tool_choice says, or nil where it is a tool of another kind.
+-- Returns the name in a member of tool_choice, or nil for a tool of another kind.
 local function chosen_name(tool, place, chat)
   local kind = check.required(tool, "type", "string", place .. ".type")
   if kind ~= "function" and kind ~= "custom" then
@@ -214,8 +214,8 @@ local function chosen_name(tool, place, chat)
   return check.required(said, "name", "string", inner .. ".name")
 end
 
--- The tools that a tool_choice names, and where; Chat Completions (`chat`) has one more layer
--- around a list of allowed tools and each name.
+-- Returns the tools that a tool_choice names, and their place; Chat Completions (`chat`) has one
+-- more layer around a list of allowed tools and each name.
 local function chosen_tools(choice, chat)
   local place = "tool_choice"
   if choice.type ~= "allowed_tools" then
@@ -231,7 +231,7 @@ local function chosen_tools(choice, chat)
   end
 end
 
---- Checks a tool_choice that names tools. `names`: of those that are declared.
+--- Checks a tool_choice that names tools. `names`: those of the declared tools.
 function openai.check_named(body, names, chat)
   local choice, declared = check.given(body.tool_choice), {}
   if not check.is_object(choice) then
@@ -265,7 +265,7 @@ function openai.check_choice(body, tools)
   end
 end
 
---- Raises a fault where the service would refuse the request.
+--- Raises a fault if the service would refuse the request.
 function openai.check(body)
   check.required(body, "model", "string", "model")
   check.optional(body, "stream", "boolean", "stream")
@@ -286,7 +286,7 @@ function openai.check(body)
   check_messages(messages)
 end
 
--- -- what the model is asked -----------------------------------------------------------------
+-- -- the request of the scripted model ---------------------------------------------------------
 
 local TAKE = {}
 
@@ -331,13 +331,13 @@ local function entries_of(messages, request)
   request.system = table.concat(system, "\n\n")
 end
 
---- A tool as a scripted model is told of it.
+--- Returns a tool in the form of scripted models.
 function openai.tool_of(fn)
   return { name = fn.name, description = check.given(fn.description) or "",
     parameters = check.given(fn.parameters) or ah.object {} }
 end
 
---- Members of the body that are none of `left`, as the model's options.
+--- Returns the members of the body that are not in `left`, as the model's options.
 function openai.options_of(body, left)
   local options = ah.object {}
   for key, value in pairs(body) do
@@ -349,7 +349,7 @@ end
 local NO_OPTION = { model = true, messages = true, tools = true, stream = true,
   stream_options = true }
 
---- The request in the form of scripted models, its segments, and whether it is streamed.
+--- Returns the request in the form of scripted models, its segments, and true if it is streamed.
 function openai.read(body)
   local request = { model = body.model, tools = ah.array {}, entries = ah.array {},
     options = openai.options_of(body, NO_OPTION) }
@@ -386,7 +386,7 @@ local function base_of(a, object)
     service_tier = "default", system_fingerprint = "fp_mock" }
 end
 
--- The kinds of the tools that the request declares, by name.
+-- Returns the kinds of the tools that the request declares, by name.
 local function kinds_of(body)
   local kinds = {}
   for _, tool in ipairs(check.given(body.tools) or {}) do
@@ -395,7 +395,7 @@ local function kinds_of(body)
   return kinds
 end
 
--- The kind of a call, the member that has what it says, and that.
+-- Returns the kind of a call, the name of the member with its content, and the content.
 local function said_by(call, kinds)
   if kinds[call.name] == "custom" then
     return "custom", "input", custom.input_of(call.arguments)
@@ -412,7 +412,7 @@ local function tool_calls_of(a)
   return calls[1] and calls or nil
 end
 
---- The whole answer.
+--- Returns the whole answer.
 function openai.whole(a)
   local doc, text = base_of(a, "chat.completion"), plan.joined(a.text)
   local message = { role = "assistant", content = text ~= "" and text or ah.null,
@@ -447,7 +447,7 @@ local function chunk_of(a, choices, usage, body)
   return doc
 end
 
---- The answer as chunks.
+--- Sends the answer as chunks.
 function openai.stream(a, out)
   local wants = check.given(a.body.stream_options) or {}
   local function delta(d, finish)
@@ -477,33 +477,33 @@ local CODES = { [401] = "invalid_api_key", [404] = "model_not_found",
   [429] = "rate_limit_exceeded" }
 local TYPES = { [401] = "invalid_request_error", [429] = "tokens" }
 
---- The body of a failure.
+--- Returns the body of a failure.
 function openai.error(fault)
   local kind = fault.status >= 500 and "server_error" or TYPES[fault.status]
   return { error = { message = fault.message, type = fault.type or kind or "invalid_request_error",
     param = fault.param or ah.null, code = fault.code or CODES[fault.status] or ah.null } }
 end
 
---- A full context, `param` too long, in words that may have numbers; nil: in those that have none.
+--- Returns the error of a full context, where `param` is too long; message nil: without numbers.
 function openai.full_of(param, message)
   return { code = "context_length_exceeded", param = param, message = message
     or "Your input exceeds the context window of this model. Please adjust your input and try "
       .. "again." }
 end
 
---- A full context in its words.
+--- Returns the service's error for a full context.
 function openai.full(used, window)
   return openai.full_of("messages", used and ("This model's maximum context length is %d tokens. "
     .. "However, your messages resulted in %d tokens. Please reduce the length of the messages.")
     :format(window, used))
 end
 
---- GET /v1/models/NAME
+--- Answers GET /v1/models/NAME.
 function openai.model(name)
   return { id = name, object = "model", created = 1700000000, owned_by = "mock" }
 end
 
---- GET /v1/models
+--- Answers GET /v1/models.
 function openai.models(names)
   local data = {}
   for i, name in ipairs(names) do
@@ -512,7 +512,7 @@ function openai.models(names)
   return { object = "list", data = data }
 end
 
---- The id of a call for which the script has none.
+--- Returns the id of a call for which the script has none.
 function openai.call_id(n, i)
   return ("call_mock%d_%d"):format(n, i)
 end

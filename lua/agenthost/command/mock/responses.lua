@@ -1,6 +1,6 @@
 --- OpenAI Responses from the server's side: items instead of messages, and a stream of named,
--- numbered events. What was said is kept for previous_response_id unless `store` is false;
--- there are no conversations and no background.
+-- numbered events. Responses are stored for previous_response_id unless `store` is false;
+-- conversations and background are not supported.
 local ah, use = ...
 local check = use "mock.check"
 local plan = use "mock.plan"
@@ -19,7 +19,7 @@ local TOOL_TYPES = { "function", "custom", "namespace", "tool_search", "web_sear
 local MAX_KEPT = 10000 -- responses; then all are forgotten
 local at = check.brackets
 
--- -- what was said before -------------------------------------------------------------------
+-- -- earlier responses -----------------------------------------------------------------------
 
 local function own_items(body)
   if type(body.input) == "string" then
@@ -34,7 +34,7 @@ local function meant(item, memory)
   return is_reference and (memory.items or {})[item.id] or item
 end
 
--- All items: those of the responses before, and the request's own, references resolved.
+-- Returns all items: those of the responses before and the request's own, with references resolved.
 local function all_items(body, memory)
   local chain, items, id = {}, ah.array {}, check.given(body.previous_response_id)
   while id do
@@ -192,7 +192,7 @@ local ITEMS = { "message", "function_call", "function_call_output", "reasoning",
   "apply_patch_call", "apply_patch_call_output", "mcp_list_tools", "mcp_approval_request",
   "mcp_approval_response", "mcp_call" }
 
--- True if an item of this kind, sent by the user, ends the time in which results may come.
+-- True if no results may follow an item of this kind from the user.
 local function is_said(kind)
   return kind == "message"
 end
@@ -207,7 +207,7 @@ local function check_answered(pairing)
   end
 end
 
--- The first text of a conversation, which identifies it.
+-- Returns the first text of a conversation, which identifies it.
 local function conversation_of(items)
   for _, item in ipairs(items) do
     if type(item) == "table" and item.role == "user" then
@@ -233,7 +233,7 @@ local function check_input(input, names, memory)
   check_answered(pairing)
 end
 
---- Raises a fault where the service would refuse the request.
+--- Raises a fault if the service would refuse the request.
 function responses.check(body, context)
   local names = {}
   check.required(body, "model", "string", "model")
@@ -253,7 +253,7 @@ function responses.check(body, context)
   openai.check_named(body, names, false)
 end
 
--- -- what the model is asked -----------------------------------------------------------------
+-- -- the request of the scripted model ---------------------------------------------------------
 
 local TAKE = {}
 
@@ -303,7 +303,7 @@ local function take_tools(tools, into)
   return into
 end
 
--- The list of deferred tools if the service is to search among them, else nil.
+-- Returns the list of deferred tools if the service must search them, else nil.
 local function deferred_of(tools)
   local list, searches = {}, false
   for _, tool in ipairs(tools or {}) do
@@ -344,7 +344,7 @@ local function segments_of(body, input)
   return segments
 end
 
---- The request in the form of scripted models, its segments, and whether it is streamed.
+--- Returns the request in the form of scripted models, its segments, and true if it is streamed.
 function responses.read(body, context)
   local request = { model = body.model, system = openai.text_of(check.given(body.instructions)),
     tools = ah.array(take_tools(check.given(body.tools), {})), entries = ah.array {},
@@ -388,7 +388,7 @@ local function reasoning_item(a, index)
     encrypted_content = encrypted_of(a) }
 end
 
--- A search by the service itself: what was asked, then the tools as they were declared.
+-- Adds a search by the service itself: the query, then the declarations of the tools found.
 local function add_search(items, a, s)
   local names, tools, declared = ah.array {}, ah.array {}, {}
   for _, tool in ipairs(a.body.tools) do
@@ -463,7 +463,7 @@ end
 local WHY = { length = "max_output_tokens", context_full = "max_output_tokens",
   content_filter = "content_filter" }
 
--- Members that say again what the request said, or their defaults.
+-- Members that repeat those of the request, or their defaults.
 local ECHOED = {
   background = false, frequency_penalty = 0.0, instructions = ah.null,
   max_output_tokens = ah.null, max_tool_calls = ah.null, metadata = ah.object {},
@@ -503,7 +503,7 @@ local function wants_encrypted(body)
   return false
 end
 
---- The whole answer.
+--- Returns the whole answer.
 function responses.whole(a)
   a.wants_encrypted = wants_encrypted(a.body)
   local doc = document(a, WHY[a.stop] and "incomplete" or "completed", items_of(a))
@@ -574,7 +574,7 @@ function PLAY.reasoning(a, item, say, out)
   say("response.reasoning_summary_part.done", with(where, { part = final }))
 end
 
--- The item as it stands when it begins.
+-- Returns the item as it is sent when it begins.
 local BEGUN = { content = ah.array {}, arguments = "", input = "", summary = ah.array {},
   status = "in_progress" }
 
@@ -594,7 +594,7 @@ local function fail_stream(a, say)
   say("response.failed", { response = doc })
 end
 
---- The answer as events.
+--- Sends the answer as events.
 function responses.stream(a, out)
   local function say(kind, event)
     event.type, event.sequence_number = kind, out:number()
@@ -624,7 +624,7 @@ function responses.stream(a, out)
   say("response." .. status, { response = last })
 end
 
---- A full context in its words.
+--- Returns the service's error for a full context.
 function responses.full(used, window)
   return openai.full_of("input", used and ("Input tokens exceed the configured limit of %d tokens. "
     .. "Your messages resulted in %d tokens. Please reduce the length of the messages.")

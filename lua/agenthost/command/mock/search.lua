@@ -1,10 +1,10 @@
---- A provider's own search among deferred tools, from the server's side: a turn of the script that
--- calls search_tools and nothing else is carried out here where the client had the provider search,
--- and the next turn goes into the same answer. So one script serves clients that search themselves
--- and those that do not. What it finds are tools that have a word of the query: no ranking.
+--- A provider's own search among deferred tools, from the server's side. If the client lets the
+-- provider search, a turn of the script that calls only search_tools is made here, and the next
+-- turn goes into the same answer. So one script serves clients that search themselves and those
+-- that do not. A search finds the tools that have a word of the query, without ranking.
 local search = {}
 
-local MAX = 5 -- tools a search gives
+local MAX = 5 -- tools that a search returns
 local MAX_SEARCHES = 8 -- in one answer
 
 local function words_of(text)
@@ -40,7 +40,7 @@ local function is_search(turn)
     and not turn.status
 end
 
--- The request as it would have come back with the search's result.
+-- Returns the request as if the client had sent it with the search's result.
 local function after(request, s, n)
   local copy, entries = {}, table.move(request.entries, 1, #request.entries, 1, {})
   for key, value in pairs(request) do
@@ -55,7 +55,7 @@ local function after(request, s, n)
   return copy
 end
 
---- The turn to say and the searches before it, each { query, arguments, found = tools }.
+--- Returns the turn to send and the searches before it, each { query, arguments, found = tools }.
 ---@param next_turn fun(request: table): table
 ---@param request table as scripted models are given it
 ---@param deferred table? the tools to be searched; nil: the client did not ask for it

@@ -1,13 +1,13 @@
---- Memory of what the mock signed: thoughts and calls that a client must send back unchanged. A
--- signature is required only if this conversation was given one: the same call in another
--- conversation, or made by the client itself, needs none. A conversation is identified by its
--- first text.
+--- Remembers the signatures of the mock: reasoning and calls that a client must send back
+-- unchanged. A signature is required only if this conversation was sent one: the same call in
+-- another conversation, or made by the client itself, needs none. A conversation is identified by
+-- its first text.
 local signed = {}
 
-local MAX_KEPT = 10000 -- of things signed; then all are forgotten
+local MAX_KEPT = 10000 -- signed texts and calls; then all are forgotten
 local KEY_BYTES = 4096 -- of a conversation's first text
 
---- A made-up signature. Providers' are base64; so is this one.
+--- Returns a new signature, in base64 like those of providers.
 function signed.made_up(n)
   return ("mockSignature%011d"):format(n)
 end
@@ -32,8 +32,8 @@ local function count(memory)
   end
 end
 
---- Keeps that `what` (a call) was sent in a conversation. A call that was sent without a signature
--- even once needs none, as the two cannot be told apart when one comes back.
+--- Records that `what` (a call) was sent in a conversation. A call that was sent without a
+-- signature even once needs none, because a returned call may be either one.
 ---@param memory table of the format
 ---@param signature string? nil: it was sent without one
 function signed.say(memory, conversation, what, signature)
@@ -54,7 +54,7 @@ function signed.wanted(memory, conversation, what)
   return said_in(memory, conversation).signatures[what] or nil
 end
 
---- Keeps the text that a signature stands for.
+--- Records the text of a signature.
 function signed.bind(memory, conversation, signature, text)
   count(memory)
   memory.texts = memory.texts or {}

@@ -1,6 +1,6 @@
---- Message threads of Anthropic: a conversation that the server holds between requests, so that a
--- client sends what is new and the id of the answer before it. The whole request is put together
--- here; what checks, reads and answers it need not know of threads.
+--- Message threads of Anthropic: the server stores a conversation between requests, and a client
+-- sends only new messages and the id of the answer before. The whole request is built here; the
+-- code that checks, reads and answers it needs no knowledge of threads.
 local ah, use = ...
 local check = use "mock.check"
 
@@ -18,8 +18,8 @@ local function as_text(value)
   return value == nil and "" or ah.json.encode(value)
 end
 
--- A list of messages, blocks or tools without their marks of caching: those count for the request
--- that sent them.
+-- Returns a list of messages, blocks or tools without their marks of caching, which apply only to
+-- the request that sent them.
 local function unmarked(list)
   if type(list) ~= "table" then
     return list
@@ -61,7 +61,7 @@ local function check_same(body, before)
   end
 end
 
--- The request as it would be without a thread.
+-- Returns the request as it would be without a thread.
 local function continued(body, kept)
   local whole = {}
   for key, value in pairs(body) do
@@ -74,7 +74,7 @@ local function continued(body, kept)
   return whole
 end
 
---- Returns the request with all of the conversation that it continues, or as it is.
+--- Returns the request with the whole conversation that it continues, or unchanged.
 function threads.resume(body, context)
   local thread = check.given(body.thread)
   if thread == nil then
@@ -94,8 +94,7 @@ function threads.resume(body, context)
   return continued(body, kept)
 end
 
---- Keeps an answer that is said to its end, for the request that continues it; a refusal is not
--- kept.
+--- Stores a complete answer, for the request that continues it; a refusal is not stored.
 ---@param a table the answer; `body` as resume() gave it
 function threads.keep(a, id, content)
   local thread, memory = check.given(a.body.thread), a.memory

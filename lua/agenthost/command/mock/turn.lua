@@ -1,7 +1,7 @@
 --- Checks the turns of the script. A value that no server could send (a status of four digits, a
 -- header with a line break, a wait of NaN seconds) is refused here: when the script is read, or, if
--- a function returns the turn, in the answer to its request. The fields are a table of their own;
--- this file knows what their kinds mean.
+-- a function returns the turn, in the response to its request. fields.lua lists the fields; this
+-- file knows their kinds.
 local ah, use = ...
 
 local turn = { fields = {} } -- fields: a set of their names
@@ -42,7 +42,7 @@ local function expect(ok, place, wanted, value)
   end
 end
 
--- A number in its range; NaN is in none.
+-- Refuses a value that is not a number in its range; NaN is in none.
 local function check_range(value, row, place, kind)
   local ok = type(value) == "number" and value >= row.least and value <= row.most
   expect(ok and (kind == "a number" or math.tointeger(value)), place,

@@ -1,9 +1,9 @@
---- A file of settings: the user's, and that of the project in which the command is called.
+--- Finds and reads files of settings: the user's, and that of the current project.
 --
--- A project's is agenthost.conf, in the current folder or the nearest above it that has one. The
--- search ends before HOME, at the root of the files, and at a folder of somebody else, of which
--- that file alone is looked at: nobody is to say something by a file in a folder that many can
--- write to.
+-- A project's file is agenthost.conf, in the current folder or the nearest above it that has one.
+-- The search ends before HOME, at the root of the files, and at a folder of another user, whose
+-- file is the last one read. Many may write to such a folder, so its file has no effect before it
+-- is trusted (judge.lua).
 local ah, use = ...
 local pairs_of, rows = use "pairs", use "settings.rows"
 
@@ -30,7 +30,7 @@ local function entry_of(path, name, value, line)
   return { name = name, row = row, text = value, value = is, line = line, path = path }
 end
 
---- The settings of a text, in their order: { name, row, text, value, line, path } each.
+--- Returns the settings of a text, in their order: { name, row, text, value, line, path } each.
 function M.settings(text, path)
   local list, seen = {}, {}
   pairs_of.settings(text, path, function(section, line)
@@ -57,7 +57,7 @@ function M.user_path()
   return home:sub(1, 1) == "/" and home .. "/.config/agenthost/config" or ""
 end
 
---- The settings by their names.
+--- Returns the settings by name.
 function M.by_name(settings)
   local named = {}
   for _, entry in ipairs(settings) do
@@ -66,7 +66,7 @@ function M.by_name(settings)
   return named
 end
 
---- The user's file: { path, found, settings }. path "": there can be none.
+--- Returns the user's file: { path, found, settings }. With the path "" it is empty.
 function M.user(path)
   local file = { path = path, found = false, settings = {} }
   if path == "" then
@@ -81,10 +81,10 @@ function M.user(path)
   return file
 end
 
--- -- where a project's is ---------------------------------------------------------------------
+-- -- a project's file --------------------------------------------------------------------------
 
---- That of this very folder: { path, folder, text, mine }, `why` in place of text where it cannot
--- be read; nil where there is none.
+--- Returns this folder's file: { path, folder, text, mine }, with `why` in place of `text` if it
+-- cannot be read; nil if there is none.
 function M.at(folder)
   local path = (folder == "/" and "" or folder) .. "/" .. M.NAME
   local text, more, missing = pairs_of.read(path, "file")
@@ -95,7 +95,7 @@ function M.at(folder)
   end
 end
 
---- That of the nearest folder that has one; nil where none has.
+--- Returns the file of the nearest folder that has one; nil if none has.
 function M.project()
   local folder = ah._real_path "."
   local home = ah._real_path(os.getenv "HOME" or "")

@@ -1,13 +1,13 @@
---- Decides which settings of a project's file hold. Of a trusted file all do. Of one that is not
--- trusted, those hold that start nothing, send nothing elsewhere and cost no more than without
--- them; of a file in another user's folder none.
+--- Decides which settings of a project's file take effect. In a trusted file, all do. In a file
+-- that is not trusted, only settings that start nothing, send nothing elsewhere and raise no cost
+-- do; in such a file of another user, or in another user's folder, none do.
 local ah, use = ...
 local file, pairs_of, rows, trusted = use "settings.file", use "pairs", use "settings.rows",
   use "trusted"
 
 local M = {}
 
--- The provider of a model's name, by the user's own settings; nil: none.
+-- Returns the provider of a model's name, by the user's own settings; nil if it has none.
 local function provider_of(name, own)
   local model = own["models." .. name]
   if model then
@@ -18,15 +18,15 @@ local function provider_of(name, own)
   return name:match "^([^/]+)/"
 end
 
--- Why a model needs trust; nil: it does not. A model of the provider that the user's own settings
--- name sends nothing to another one.
+-- Returns the reason why a model needs trust; nil if it does not. A model of the provider in the
+-- user's own settings sends nothing to another provider.
 local function model_needs(entry, own)
   local provider = provider_of(entry.text, own)
   if not provider then
     return "names a model that only the project knows"
   elseif provider ~= "demo" and not (own.model and provider_of(own.model.text, own) ==
     provider) then
-    return "asks a provider that your own settings do not"
+    return "uses a provider that your own settings do not use"
   end
 end
 
@@ -37,7 +37,8 @@ local function limit_needs(entry, own)
   end
 end
 
---- Why the setting needs trust; nil: it does not. own: the user's settings by name.
+--- Returns the reason why the setting needs trust; nil if it does not. own: the user's settings by
+-- name.
 function M.needs(entry, own)
   local row = entry.row
   if row.name == "model" then
@@ -48,8 +49,8 @@ function M.needs(entry, own)
   return row.needs
 end
 
---- The text of the variables' file that settings of a project name, its path, or why it cannot be
--- read; nothing where there is none.
+--- Returns the text and the path of the variables' file that settings of a project name; if it
+-- cannot be read, nil, the path and the reason; nothing if no setting names one.
 function M.variables_of(settings)
   for _, entry in ipairs(settings) do
     if entry.name == "env-file" then
@@ -60,7 +61,7 @@ function M.variables_of(settings)
   end
 end
 
--- A setting that was left out, and why.
+-- Leaves a setting out, with the reason.
 local function leave(project, entry, why)
   project.left[#project.left + 1] = { name = entry.name, line = entry.line, why = why }
 end
@@ -76,7 +77,7 @@ local function judge_all(project, own)
   end
 end
 
--- The variables hold as they were when the settings were trusted.
+-- The variables take effect only if their file is the same as when the settings were trusted.
 local function judge_variables(project, record)
   if not project.trusted then
     return
@@ -95,9 +96,9 @@ local function judge_variables(project, record)
   end
 end
 
---- The project's file, with settings that hold in `holds` and others in `left`; `trusted` and
--- `changed` (since it was trusted) are booleans, variables = { text, path } is what its env-file
--- sets. nil where there is none.
+--- Returns the project's file, nil if there is none. `holds` has the settings that take effect,
+-- `left` the others; `trusted` and `changed` (since it was trusted) are booleans; variables =
+-- { text, path } is the content of its env-file.
 ---@param own table the user's settings by name
 function M.project(own)
   local project = file.project()
@@ -117,7 +118,7 @@ function M.project(own)
   project.trusted = record ~= nil and record.settings == trusted.hash(project.text)
   project.changed = record ~= nil and not project.trusted
   if not project.mine and not project.trusted then
-    return project -- nothing of it is even looked at
+    return project -- the file is not even parsed
   end
   project.settings = file.settings(project.text, project.path)
   judge_all(project, own)
@@ -125,7 +126,7 @@ function M.project(own)
   return project
 end
 
-local MOST = 4 -- settings that a warning names
+local MOST = 4 -- the most settings that a warning names
 
 local function named(left)
   local parts = {}
@@ -138,18 +139,18 @@ local function named(left)
   return table.concat(parts, ", ")
 end
 
---- The one warning about settings of a project's file that do not hold; nil: all hold.
+--- Returns the warning about settings of a project's file that are left out; nil if none are.
 function M.warning(project)
   local path = pairs_of.shown(project.path)
   if not project.mine and not project.trusted then
-    return ("%s is left out, as its folder or the file is somebody else's%s"):format(path,
+    return ("%s is left out, because its folder or the file belongs to another user%s"):format(path,
       project.text and "; look at it, then: agenthost trust" or "")
   elseif #project.left > 0 then
     local state = project.changed and " has changed since it was trusted"
       or not project.trusted and " is not trusted" or ""
     return ("%s%s%s: left out: %s; look at it, then: agenthost trust"):format(path, state,
-      project.unknown and " (which folders are cannot be read: " .. project.unknown .. ")" or "",
-      named(project.left))
+      project.unknown and (" (the list of trusted folders cannot be read: %s)"):format(
+        project.unknown) or "", named(project.left))
   end
 end
 

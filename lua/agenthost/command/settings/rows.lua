@@ -1,10 +1,10 @@
---- All settings that there are, as data: where they come from, what they may be, and what of a
--- project's file holds only after `agenthost trust`.
+--- All settings as data: their sources, their values, and which of a project's file take effect
+-- only after `agenthost trust`.
 --
--- A row: name ("run.timeout"), `read`: a function of the text that gives its value or nil and what
--- it must be, default (a text), needs: why a project that is not trusted cannot say it, limit:
--- true where it can only say less than would hold without it, field: { part, name } of what runs
--- are given (ah_defaults), sets: what becomes of the environment (see `variables`).
+-- A row has: name ("run.timeout"); `read`, a function that returns the value of a text, or nil and
+-- what it must be; default (a text); needs, the reason why a project needs trust for it; limit,
+-- true if a project without trust may only lower it; field, { part, name } of the runs' fields
+-- (ah_defaults); sets, the environment variables that it sets.
 local ah = ...
 
 local M = {}
@@ -34,7 +34,7 @@ local function within(n, least, most)
   return (not least or n >= least) and (not most or n <= most)
 end
 
--- "a whole number of seconds from 1 to 10"
+-- Returns a text such as "a whole number of seconds from 1 to 10".
 local function number_words(row, whole, most)
   local range = ""
   if row.least and most < 1e9 then
@@ -46,7 +46,8 @@ local function number_words(row, whole, most)
     range)
 end
 
--- Of a row of the library. In decimal digits: 0x10, 1e3 and inf are none.
+-- Returns the reader of numbers for a row of the library. It takes decimal digits only, not 0x10,
+-- 1e3 or inf.
 local function number_of(row, whole)
   local most = row.most or whole and row.least and math.maxinteger >> 32 or 1e15
   local words = number_words(row, whole, most)
@@ -83,7 +84,7 @@ local function variable(value)
   return nil, "the name of a variable"
 end
 
---- A path in a file: ~/ is HOME, a relative one begins where the file is.
+--- Returns a path of a settings file: ~/ is HOME, a relative path begins at the file's folder.
 function M.path_in(file, value)
   if value:sub(1, 1) == "/" then
     return value
@@ -93,13 +94,13 @@ function M.path_in(file, value)
   return file:match "^(.*)/" .. "/" .. value
 end
 
--- -- what the library's rows say -----------------------------------------------------------------
+-- -- rows of the library -------------------------------------------------------------------------
 
--- The fields that can only be less in a project that is not trusted: all that costs.
+-- The fields that a project without trust may only lower, because they cost money or time.
 local LIMITS = { max_iterations = true, max_tools = true, retries = true, timeout = true,
   max_tokens = true }
 
--- The sections, and the part of ah.run's fields that each is.
+-- The sections, and the part of ah.run's fields for each.
 local PARTS = {
   { section = "run", type = "ah.Config" },
   { section = "http", type = "ah.HttpLimits", part = "http" },
@@ -151,14 +152,14 @@ local OWN = {
   { name = "log", read = word_of "error warning info debug", default = "warning" },
 }
 
--- sets: variables, each with those that take its place where they are set.
+-- sets: lists of variables; the first one is set, unless one of the list is set already.
 local HTTP = {
   { name = "http.proxy", read = proxy, needs = ELSEWHERE, sets = {
     { "http_proxy", "all_proxy", "ALL_PROXY" },
     { "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY" } } },
   { name = "http.no_proxy", read = any, needs = ELSEWHERE, sets = { { "no_proxy", "NO_PROXY" } } },
-  { name = "http.ca_file", read = any, needs = "says whom to believe", is_path = true, sets = {
-    { "SSL_CERT_FILE", "CURL_CA_BUNDLE", "SSL_CERT_DIR" } } },
+  { name = "http.ca_file", read = any, needs = "changes the trusted certificates", is_path = true,
+    sets = { { "SSL_CERT_FILE", "CURL_CA_BUNDLE", "SSL_CERT_DIR" } } },
 }
 
 local function add_all(rows, more)
@@ -181,7 +182,7 @@ end
 
 local list, by_name
 
---- The rows with names of their own, in the order in which they are shown.
+--- Returns the rows with fixed names, in the order of `agenthost config`.
 function M.list()
   if not list then
     list, by_name = {}, {}
@@ -194,9 +195,9 @@ function M.list()
   return list
 end
 
--- -- names that files give --------------------------------------------------------------------
+-- -- rows with a NAME ---------------------------------------------------------------------------
 
--- providers.NAME.base_url, providers.NAME.api_key_env
+-- Returns the row of providers.NAME.base_url or providers.NAME.api_key_env.
 local function provider_row(full)
   local name, field = full:match "^providers%.([%w_]+)%.([%w_]+)$"
   for _, provider in ipairs(name and ah.providers() or {}) do
@@ -209,8 +210,8 @@ local function provider_row(full)
   end
 end
 
--- models.NAME = provider/model, or a JSON object of what is known of one. What it says is for the
--- library to judge, which knows models.
+-- Returns the row of models.NAME, a model or a JSON object with facts about one. The library checks
+-- the facts.
 local function model_row(full)
   local model = full:match "^models%.(.+)$"
   return model and { name = full, model = model, needs = "says which model that is", read =
@@ -222,7 +223,7 @@ local function model_row(full)
   end }
 end
 
---- The row of a setting; nil where there is none of that name.
+--- Returns the row of a setting; nil if the name is unknown.
 function M.find(full)
   M.list()
   return by_name[full] or model_row(full) or provider_row(full)
@@ -240,7 +241,7 @@ local function names_like(full)
   return names
 end
 
---- The name that was meant: in the words of its section where the other is in one.
+--- Returns the nearest name; without its section if `full` has the same section.
 function M.nearest(full)
   local near = ah.nearest(full, names_like(full))
   local section = full:match "^(.*)%."
@@ -250,7 +251,7 @@ function M.nearest(full)
   return near
 end
 
---- True for a section that settings may stand in; else false and the nearest.
+--- Returns true for a known section; otherwise false and the nearest one.
 function M.is_section(section)
   local names = { "models" }
   for _, part in ipairs(PARTS) do
