@@ -159,6 +159,26 @@ describe("a budget with reserve", function()
     assert.equal(75, budget:used().total_tokens)
   end)
 
+  it("lets all go at once that have room when much is given back", function()
+    local each = input_bound() + MOST
+    local budget = ah.budget { total_tokens = 6 * each, reserve = true }
+    local at_work, most = 0, 0
+    local big = ah.spawn(function()
+      return run(budget, ah.scripted { answer(1, 1, { delay = 0.05 }) },
+        { options = { max_tokens = 5 * each + MOST - 10 } })
+    end)
+    ah.sleep(0.01)
+    ah.map({ 1, 2, 3, 4, 5 }, function()
+      assert(run(budget, ah.scripted(function()
+        at_work = at_work + 1
+        most = math.max(most, at_work)
+        return answer(1, 1, { delay = 0.05 })
+      end), { on = { done = function() at_work = at_work - 1 end } }))
+    end, { concurrency = 5 })
+    assert(big:await())
+    assert.equal(5, most)
+  end)
+
   it("ends a request that waits once what was left is used", function()
     local each = input_bound() + MOST
     local budget = ah.budget { total_tokens = each + 50, reserve = true }
