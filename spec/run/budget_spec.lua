@@ -468,3 +468,16 @@ describe("one budget over a tree of runs", function()
     end
   end)
 end)
+
+describe("examples/best_of.lua", function()
+  it("prints the answer that the judge picks, within its budget", function()
+    local binary = (os.getenv "AGENTHOST_BUILD" or "build") .. "/agenthost"
+    local pipe <close> =
+      assert(io.popen(("unset AGENTHOST_MODEL; %s examples/best_of.lua 2>&1"):format(binary)))
+    local text = pipe:read "a"
+    assert.matches("4. in ten words: Air scatters", text, 1, true)
+    assert.matches("%(6 requests, 526 tokens%)\n?", text)
+    assert.matches("Air sorts light as a sieve sorts sand: blue, the finest, is caught first.\n",
+      text, 1, true)
+  end)
+end)
