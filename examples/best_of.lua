@@ -16,7 +16,7 @@ local budget = ah.budget { total_tokens = 40000, requests = 8, reserve = true }
 -- Scripted models, used if none is named.
 local ANSWERS = {
   ["for a child"] = "Sunlight has all colours, and the air throws the blue ones around the most.",
-  ["with a comparison"] = "Air sorts light as a sieve sorts sand: blue, the finest, is caught first.",
+  ["with a comparison"] = "Air sorts light as a sieve sorts sand: the finest, blue, is caught.",
   ["for a physicist"] = "Rayleigh scattering goes with the inverse fourth power of the wavelength.",
   ["in ten words"] = "Air scatters blue light more than red, so blue arrives everywhere.",
 }

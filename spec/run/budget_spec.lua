@@ -477,7 +477,7 @@ describe("examples/best_of.lua", function()
     local text = pipe:read "a"
     assert.matches("4. in ten words: Air scatters", text, 1, true)
     assert.matches("%(6 requests, 526 tokens%)\n?", text)
-    assert.matches("Air sorts light as a sieve sorts sand: blue, the finest, is caught first.\n",
+    assert.matches("Air sorts light as a sieve sorts sand: the finest, blue, is caught.\n",
       text, 1, true)
   end)
 end)

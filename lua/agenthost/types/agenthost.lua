@@ -1022,7 +1022,7 @@ function ah.retract(instance) end
 ---@field reply? ah.Reply the reply up to the failure
 ---@field max_iterations? integer
 ---@field window? integer with `context_full`: tokens that the model takes
----@field used? number with `context_full`: tokens of the conversation; with `budget_exceeded`: the amount
+---@field used? number with `context_full`: tokens of the conversation; of a budget: the amount
 ---@field budget? string with `budget_exceeded`: the field of the budget
 ---@field limit? number likewise: its limit
 ---@field needed? number likewise, with `reserve`: the most that the request may use
