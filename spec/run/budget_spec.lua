@@ -340,6 +340,13 @@ describe("a budget with reserve over HTTP", function()
       framing = "close" }, { model = "anthropic/claude-haiku-4-5" })
     assert.same({ 23, MOST, 23 + MOST }, { used.input_tokens, used.output_tokens,
       used.total_tokens })
+    local overloaded = "event: error\ndata: " .. server.encode { type = "error",
+      error = { type = "overloaded_error", message = "busy" } } .. "\n\n"
+    for body, output in pairs { [start .. overloaded] = MOST, [overloaded] = 0 } do
+      used = spent({ body = body, headers = { ["Content-Type"] = "text/event-stream" } },
+        { model = "anthropic/claude-haiku-4-5" })
+      assert.equal(output, used.output_tokens)
+    end
   end)
 
   it("knows how long an answer may be where the request or the table says it", function()

@@ -28,12 +28,15 @@ static bool may_have_cost(const ah_run *run)
 
     if (run->want[AH_NEED_EXCHANGE].raised) /* it is not sent yet */
         return false;
-    if (err->http_status >= 300 || (run->reader && run->reader->status >= 300))
+    if (run->msg.pieces || run->msg.usage.known) /* an error may end an answer that had begun */
+        return true;
+    if (err->http_status >= 300 || (run->reader && run->reader->status >= 300) ||
+        err->status == AH_USAGE)
         return false;
     for (size_t i = 0; i < sizeof before / sizeof *before; i++)
         if (ah_slice_is(reason, before[i]))
             return false;
-    return err->status != AH_USAGE || run->msg.pieces > 0;
+    return true;
 }
 
 static void close_reader(ah_run *run)
