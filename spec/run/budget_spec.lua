@@ -114,6 +114,24 @@ describe("a budget with reserve", function()
     assert(run({ requests = 1, reserve = true }, ah.scripted { "ok" }, { options = {} }))
   end)
 
+  it("wants to know it of a fallback before that is needed", function()
+    local asked = 0
+    local model = ah.scripted(function() asked = asked + 1 return answer(1, 1) end)
+    local known = { model = "openai/gpt-4o", base_url = "http://127.0.0.1:1", api_key = "k" }
+    local function with(limits, more)
+      limits.reserve = true
+      return ah.run { model = known.model, base_url = known.base_url, api_key = known.api_key,
+        fallback = { model }, retries = 0, budget = limits, options = more, log = quiet, "x" }
+    end
+    local _, err = with { total_tokens = 1000000 }
+    assert.same({ "usage", 0 }, { err.code, asked })
+    assert.matches("how long an answer of scripted/script may be", err.message, 1, true)
+    assert(with({ total_tokens = 1000000 }, { max_tokens = 5 }))
+    assert(with { input_tokens = 1000000 })
+    assert(with { cost = 1, prices = { ["scripted/*"] = { input = 0, output = 0 } } })
+    assert.equal(3, asked)
+  end)
+
   it("says what would fit", function()
     local input = input_bound()
     local _, err = run({ total_tokens = input + 60, reserve = true }, ah.scripted { answer(1, 1) })

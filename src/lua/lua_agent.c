@@ -564,21 +564,30 @@ static void prepare_wire(ah_lua_agent *a)
     a->before = NULL;
 }
 
+/* A model that may take over must fit the budget before it is needed. */
+static ah_status know_fallback(const ah_budget *b, const ah_adapter *f, bool limited, ah_err *err)
+{
+    char name[256];
+    ah_status st;
+
+    snprintf(name, sizeof name, "%s/%s", f->provider->data, f->model->data);
+    st = ah_budget_knows(b, ah_slice_of(name), f, err);
+    if (st == AH_OK && !limited)
+        st = ah_budget_knows_length(b, ah_slice_of(name), f, err);
+    return st;
+}
+
 /* Returns AH_OK if each budget that needs prices has one for every model that may be asked. */
 static ah_status know_prices(const ah_lua_agent *a, const ah_budgets *s, ah_err *err)
 {
-    ah_slice model = ah_json_member(ah_text_slice(a->settings), "model");
-    char name[256];
+    ah_slice settings = ah_text_slice(a->settings), model = ah_json_member(settings, "model");
+    bool limited = ah_json_member(ah_json_member(settings, "options"), "max_tokens").p != NULL;
     ah_status st = AH_OK;
 
     for (size_t i = 0; i < s->n && st == AH_OK; i++) {
         st = ah_budget_knows(s->draw[i].budget, ah_json_inside(model), a->adapter, err);
-        for (size_t k = 0; k < a->fallback.n && st == AH_OK; k++) {
-            const ah_adapter *f = a->fallback.item[k];
-
-            snprintf(name, sizeof name, "%s/%s", f->provider->data, f->model->data);
-            st = ah_budget_knows(s->draw[i].budget, ah_slice_of(name), f, err);
-        }
+        for (size_t k = 0; k < a->fallback.n && st == AH_OK; k++)
+            st = know_fallback(s->draw[i].budget, a->fallback.item[k], limited, err);
     }
     return st;
 }

@@ -395,13 +395,29 @@ static bool needs(ah_budget_kind k, bool output)
            k == (output ? AH_BUDGET_OUTPUT : AH_BUDGET_INPUT);
 }
 
+static ah_status no_length(ah_slice model, ah_err *err)
+{
+    return ah_err_set(err, AH_USAGE,
+                      "budget: reserve = true needs to know how long an answer of %.*s may be: "
+                      "give options = { max_tokens = ... }, or max_output by ah.alias",
+                      AH_FMT(model));
+}
+
+ah_status ah_budget_knows_length(const ah_budget *b, ah_slice model, const ah_adapter *a,
+                                 ah_err *err)
+{
+    bool paid = b->limit[AH_BUDGET_COST] >= 0 && price_for(b, model, a).output;
+    bool counted = paid || b->limit[AH_BUDGET_OUTPUT] >= 0 || b->limit[AH_BUDGET_TOTAL] >= 0;
+
+    if (!b->reserve || !counted || a->vt->length || a->known.output)
+        return AH_OK;
+    return no_length(model, err);
+}
+
 static ah_status no_bound(const ah_demand *d, ah_budget_kind k, ah_err *err)
 {
     if (needs(k, true) && d->most_output < 0)
-        return ah_err_set(err, AH_USAGE,
-                          "budget: reserve = true needs to know how long an answer of %.*s may be: "
-                          "give options = { max_tokens = ... }, or max_output by ah.alias",
-                          AH_FMT(d->model));
+        return no_length(d->model, err);
     return ah_err_set(err, AH_USAGE,
                       "budget: reserve = true needs the context_window of %.*s, since the request "
                       "has images: give it by ah.alias",

@@ -59,6 +59,10 @@ ah_status ah_budget_price(ah_budget *b, ah_slice model, const ah_price *price, a
  * model, and its answers do not report their cost. With `reserve` a price is needed anyway, and a
  * model that makes requests of its own is refused, since they have no bound. */
 ah_status ah_budget_knows(const ah_budget *b, ah_slice model, const ah_adapter *a, ah_err *err);
+/* Returns AH_USAGE if `reserve` needs to know how long an answer may be, and nothing says it but
+ * the max_tokens of a request. */
+ah_status ah_budget_knows_length(const ah_budget *b, ah_slice model, const ah_adapter *a,
+                                 ah_err *err);
 
 /* For example "total_tokens", as scripts write the field. */
 const char *ah_budget_kind_name(ah_budget_kind kind);
