@@ -642,6 +642,7 @@ local IN_CODE = {
   ["state of a strategy"] = "src/lua/lua_moment.c MAX_STATE",
   ["result that a strategy gives for a call"] = "src/run/inject.c MAX_ANSWER",
   ["depth of entities that add tools"] = "src/run/discover.h AH_ENTITY_SLOT_DEPTH",
+  ["budgets of a run and the runs around it"] = "src/run/budget.h AH_MAX_BUDGETS",
   ["values of an entity that are copied"] = "src/lua/lua_entity_call.c MAX_NODES",
   ["restarts for injected tools"] = "src/run/inject.h AH_MAX_RESTARTS",
   ["equal calls that cause a warning"] = "src/run/loop_detector.h AH_LOOP_WARN",
