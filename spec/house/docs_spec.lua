@@ -166,6 +166,11 @@ local function flows(on)
   run { model = "openai/m", base_url = s.url, tools = { echo_tool() }, on = on, "x" }
   run { model = ah.scripted { { fail = failing } }, retries = 0, fallback = { "demo/echo" },
     on = on, "x" }
+  local tight = ah.budget { output_tokens = 10, reserve = true }
+  ah.map({ 1, 2 }, function()
+    run { model = ah.scripted { { text = "a", usage = usage, delay = 0.01 } }, budget = tight,
+      options = { max_tokens = 6 }, on = on, "x" }
+  end, { concurrency = 2 })
   local nobody = { model = "openai/m", base_url = "http://127.0.0.1:1", on = on, "x" }
   nobody.retries = 0
   run(nobody)
@@ -471,6 +476,8 @@ describe("docs/reference/lua.md", function()
       { model = ah.scripted { { fail = { message = "m", status = 400, code = "context_full",
         window = 1, used = 2 } } } },
       { model = ah.scripted { CALL, CALL, CALL, CALL, CALL, CALL } },
+      { model = ah.scripted { "a" }, options = { max_tokens = 9 },
+        budget = { output_tokens = 8, reserve = true } },
       { model = ah.scripted { CALL }, max_restarts = 0, tools = { echo_tool(function()
         error(ah.error { code = "visibility_expansion_required", message = "m",
           section_keys = { "a" } })
@@ -647,6 +654,7 @@ local IN_CODE = {
   ["state of a strategy"] = "src/lua/lua_moment.c MAX_STATE",
   ["result that a strategy gives for a call"] = "src/run/inject.c MAX_ANSWER",
   ["depth of entities that add tools"] = "src/run/discover.h AH_ENTITY_SLOT_DEPTH",
+  ["budgets of a run and the runs around it"] = "src/run/budget.h AH_MAX_BUDGETS",
   ["values of an entity that are copied"] = "src/lua/lua_entity_call.c MAX_NODES",
   ["restarts for injected tools"] = "src/run/inject.h AH_MAX_RESTARTS",
   ["equal calls that cause a warning"] = "src/run/loop_detector.h AH_LOOP_WARN",

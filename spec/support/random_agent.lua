@@ -608,6 +608,11 @@ function World:fields()
   end
   if w:one_in(4) then
     f.budget = { requests = w.roll(6), tool_calls = w.roll(12) }
+    if w:one_in(2) then
+      f.options = f.options or {}
+      f.options.max_tokens = 200
+      f.budget.total_tokens, f.budget.reserve = 1000 * w.roll(40), true
+    end
   end
   if w:one_in(5) then
     f.fallback = { ah.scripted { answer = function() return turn_of(w) end } }

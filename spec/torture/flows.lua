@@ -1425,6 +1425,30 @@ flows["asks"] = {
   end,
 }
 
+flows["a budget in which requests wait"] = {
+  text = "all of it",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.budget = ah.budget { output_tokens = 16, cost = 1, reserve = true, used = { requests = 1 },
+      prices = { ["*"] = { input = 1 }, ["scripted/*"] = { input = 2, output = 3 } } }
+    local part = ah.tool { name = "part", description = "A part.", parallel = true,
+      params = { n = "integer" },
+      handler = function()
+        return assert(ah.run { budget = s.budget, options = { max_tokens = 6 }, "part",
+          model = ah.scripted { { text = "a part", usage = { input = 2, output = 1 },
+            delay = 0.001 } } }).text
+      end }
+    s.agent = ah.agent { tools = { part }, model = calling({ call("part", { n = 1 }),
+      call("part", { n = 2 }), call("part", { n = 3 }), call("part", { n = 4 }) }, "all of it") }
+    s.reply, s.err = s.agent:run("go")
+  end,
+  judge = function(s, exact)
+    local used, reserved = s.budget and s.budget:used(), s.budget and s.budget:reserved()
+    assert(not used or used.output_tokens <= 16 and reserved.total_tokens == 0, "the budget")
+    assert(not exact or used.requests == 5 and used.output_tokens == 4, "parts")
+  end,
+}
+
 flows["schemas"] = {
   attempt = function(s)
     ah = require "agenthost"

@@ -95,6 +95,7 @@ static const flow flows[] = {
     {"a tool that has changed", IN_SCRIPT, false},
     {"a conversation and its session", IN_SCRIPT, false},
     {"hooks and a budget", IN_SCRIPT, false},
+    {"a budget in which requests wait", IN_SCRIPT, false},
     {"the gate", IN_SCRIPT, false},
     {"asks", IN_SCRIPT, false},
     {"schemas", IN_SCRIPT, false},

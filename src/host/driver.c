@@ -293,6 +293,11 @@ void ah_driver_run_wake(ah_driver_run *d)
     ah_job_post(d->host, &d->job);
 }
 
+static void wake(void *owner)
+{
+    ah_driver_run_wake(owner);
+}
+
 /* -- public functions ----------------------------------------------------------------- */
 
 static int smaller(int a, int b)
@@ -322,7 +327,7 @@ ah_status ah_driver_run_new(ah_host *h, ah_run *run, ah_driver_run *parent, ah_d
         .host = h, .run = run, .parent = parent, .done = done, .ud = ud, .timer.fn = on_timer};
     d->depth = ah_driver_run_depth(parent) + 1;
     d->deepest = deepest_of(d);
-    ah_run_set_owner(run, d);
+    ah_run_set_owner(run, d, wake);
     ah_run_set_around(run, parent ? parent->run : NULL);
     d->job = (ah_job){.fn = pump, .of = d};
     d->next = h->runs;

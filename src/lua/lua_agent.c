@@ -600,21 +600,30 @@ static void prepare_wire(ah_lua_agent *a)
     a->before = NULL;
 }
 
+/* A model that may take over must fit the budget before it is needed. */
+static ah_status know_fallback(const ah_budget *b, const ah_adapter *f, bool limited, ah_err *err)
+{
+    char name[256];
+    ah_status st;
+
+    snprintf(name, sizeof name, "%s/%s", f->provider->data, f->model->data);
+    st = ah_budget_knows(b, ah_slice_of(name), f, err);
+    if (st == AH_OK && !limited)
+        st = ah_budget_knows_length(b, ah_slice_of(name), f, err);
+    return st;
+}
+
 /* Returns AH_OK if each budget that needs prices has one for every model that may be asked. */
 static ah_status know_prices(const ah_lua_agent *a, const ah_budgets *s, ah_err *err)
 {
-    ah_slice model = ah_json_member(ah_text_slice(a->settings), "model");
-    char name[256];
+    ah_slice settings = ah_text_slice(a->settings), model = ah_json_member(settings, "model");
+    bool limited = ah_json_member(ah_json_member(settings, "options"), "max_tokens").p != NULL;
     ah_status st = AH_OK;
 
     for (size_t i = 0; i < s->n && st == AH_OK; i++) {
-        st = ah_budget_knows(s->budget[i], ah_json_inside(model), a->adapter, err);
-        for (size_t k = 0; k < a->fallback.n && st == AH_OK; k++) {
-            const ah_adapter *f = a->fallback.item[k];
-
-            snprintf(name, sizeof name, "%s/%s", f->provider->data, f->model->data);
-            st = ah_budget_knows(s->budget[i], ah_slice_of(name), f, err);
-        }
+        st = ah_budget_knows(s->draw[i].budget, ah_json_inside(model), a->adapter, err);
+        for (size_t k = 0; k < a->fallback.n && st == AH_OK; k++)
+            st = know_fallback(s->draw[i].budget, a->fallback.item[k], limited, err);
     }
     return st;
 }
@@ -622,11 +631,11 @@ static ah_status know_prices(const ah_lua_agent *a, const ah_budgets *s, ah_err 
 /* Collects in *s the budgets that a run uses: its own and those of the run around it. */
 static ah_status draw_on(const ah_lua_agent *a, ah_driver_run *parent, ah_budgets *s, ah_err *err)
 {
-    const ah_budgets *around = parent ? &ah_run_cfg(ah_driver_run_run(parent))->spending : NULL;
+    const ah_budgets *around = parent ? ah_run_spending(ah_driver_run_run(parent)) : NULL;
     ah_status st = ah_budgets_add(s, a->budget, err);
 
     for (size_t i = 0; around && i < around->n && st == AH_OK; i++)
-        st = ah_budgets_add(s, around->budget[i], err);
+        st = ah_budgets_add(s, around->draw[i].budget, err);
     return st == AH_OK ? know_prices(a, s, err) : st;
 }
 
@@ -834,7 +843,7 @@ static ah_status share_budgets(const ah_run_config *from, ah_run_config *cfg, ah
     ah_status st = AH_OK;
 
     for (size_t i = 0; i < from->spending.n && st == AH_OK; i++)
-        st = ah_budgets_add(&cfg->spending, from->spending.budget[i], err);
+        st = ah_budgets_add(&cfg->spending, from->spending.draw[i].budget, err);
     return st;
 }
 

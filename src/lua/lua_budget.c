@@ -172,12 +172,85 @@ static const ah_option budget_rows[] = {
      .type = "table<string, ah.Price>",
      .doc = "[prices](budgets.md#prices) by model name; `cost` needs them for each model without a "
             "[known](models.md#what-is-known-of-models) or reported price"},
+    {.name = "reserve",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .doc = "tokens and money are never exceeded: each request first "
+            "[reserves](budgets.md#reserve) the most that it can use"},
+    {.name = "used",
+     .kinds = AH_OPT_TABLE,
+     .type = "ah.BudgetUse",
+     .doc = "the amounts used before, as `budget:used()` returned them"},
     {0},
 };
 const ah_subject ah_subject_budget = {.what = "budget",
                                       .type = "ah.BudgetLimits",
                                       .doc = "limits of [a budget](budgets.md#budgets)",
                                       .row = budget_rows};
+
+#define USED(n, kind)                                                                              \
+    {                                                                                              \
+        .name = n, .kinds = AH_OPT_NUMBER, .most = MAX_LIMIT, .is = kind, .type = kind,            \
+        .otherwise = "0"                                                                           \
+    }
+static const ah_option use_rows[] = {
+    USED("requests", "integer"),
+    USED("tool_calls", "integer"),
+    USED("input_tokens", "integer"),
+    USED("output_tokens", "integer"),
+    USED("total_tokens", "integer"),
+    {.name = "cost",
+     .kinds = AH_OPT_NUMBER,
+     .most = (double)(MAX_LIMIT / AH_COST_UNIT),
+     .is = "number",
+     .otherwise = "0",
+     .doc = "US dollars"},
+    {.name = "estimated",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .doc = "some of the amounts are estimates, since a provider did not report them"},
+    {0},
+};
+#undef USED
+const ah_subject ah_subject_budget_use = {.what = "budget: used",
+                                          .type = "ah.BudgetUse",
+                                          .doc = "amounts that were used of a budget",
+                                          .row = use_rows};
+
+/* Reads the amounts in the table at idx; those that are missing stay as they are. */
+static void read_amounts(lua_State *L, int idx, int64_t into[AH_BUDGET_KINDS])
+{
+    for (int k = 0; k < AH_BUDGET_KINDS; k++) {
+        const char *name = ah_budget_kind_name((ah_budget_kind)k);
+        double v;
+
+        if (lua_getfield(L, idx, name) != LUA_TNIL) {
+            v = lua_tonumber(L, -1);
+            into[k] = k == AH_BUDGET_COST ? billionths(L, name, v) : (int64_t)v;
+        }
+        lua_pop(L, 1);
+    }
+}
+
+static bool read_flag(lua_State *L, int idx, const char *name)
+{
+    bool set;
+
+    lua_getfield(L, idx, name);
+    set = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return set;
+}
+
+static void read_use(lua_State *L, int idx, ah_budget *b)
+{
+    if (lua_getfield(L, idx, "used") != LUA_TNIL) {
+        ah_options_read_as(L, -1, &ah_subject_budget_use, "budget: used", NULL);
+        read_amounts(L, lua_gettop(L), b->used);
+        b->estimated = read_flag(L, lua_gettop(L), "estimated");
+    }
+    lua_pop(L, 1);
+}
 
 /* Pushes a budget object made from the table at idx. */
 static void new_budget(lua_State *L, int idx)
@@ -190,20 +263,14 @@ static void new_budget(lua_State *L, int idx)
     if (!(b = *box = ah_budget_new(&h->mem)))
         ah_lua_raise_nomem(L);
     ah_options_read(L, idx, &ah_subject_budget, NULL);
-    for (int k = 0; k < AH_BUDGET_KINDS; k++) {
-        const char *name = ah_budget_kind_name((ah_budget_kind)k);
-        double v;
-
-        if (lua_getfield(L, idx, name) != LUA_TNIL) {
-            v = lua_tonumber(L, -1);
-            b->limit[k] = k == AH_BUDGET_COST ? billionths(L, name, v) : (int64_t)v;
-        }
-        lua_pop(L, 1);
-    }
+    read_amounts(L, idx, b->limit);
+    b->reserve = read_flag(L, idx, "reserve");
     read_prices(L, idx, b);
+    read_use(L, idx, b);
 }
 
-/* ah.budget { requests, tool_calls, input_tokens, output_tokens, total_tokens, cost, prices } */
+/* ah.budget { requests, tool_calls, input_tokens, output_tokens, total_tokens, cost, prices,
+ * reserve, used } */
 static int budget(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -239,18 +306,30 @@ static void push_amount(lua_State *L, int kind, int64_t v)
         lua_pushinteger(L, v);
 }
 
+static void push_amounts(lua_State *L, const int64_t v[AH_BUDGET_KINDS])
+{
+    lua_createtable(L, 0, AH_BUDGET_KINDS + 1);
+    for (int k = 0; k < AH_BUDGET_KINDS; k++) {
+        push_amount(L, k, v[k]);
+        lua_setfield(L, -2, ah_budget_kind_name((ah_budget_kind)k));
+    }
+}
+
 /* budget:used(): amounts by name, and `estimated` if a provider did not report some of them. */
 static int budget_used(lua_State *L)
 {
     const ah_budget *b = check_budget(L);
 
-    lua_createtable(L, 0, AH_BUDGET_KINDS + 1);
-    for (int k = 0; k < AH_BUDGET_KINDS; k++) {
-        push_amount(L, k, b->used[k]);
-        lua_setfield(L, -2, ah_budget_kind_name((ah_budget_kind)k));
-    }
+    push_amounts(L, b->used);
     lua_pushboolean(L, b->estimated);
     lua_setfield(L, -2, "estimated");
+    return 1;
+}
+
+/* budget:reserved(): what the requests in flight have reserved. */
+static int budget_reserved(lua_State *L)
+{
+    push_amounts(L, check_budget(L)->reserved);
     return 1;
 }
 
@@ -303,8 +382,10 @@ void ah_lua_open_budget(lua_State *L)
 {
     static const luaL_Reg meta[] = {
         {"__gc", budget_gc}, {"__eq", budget_eq}, {"__tostring", budget_tostring}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {
-        {"used", budget_used}, {"remaining", budget_remaining}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"used", budget_used},
+                                       {"reserved", budget_reserved},
+                                       {"remaining", budget_remaining},
+                                       {NULL, NULL}};
 
     luaL_newmetatable(L, BUDGET);
     luaL_setfuncs(L, meta, 0);

@@ -167,10 +167,10 @@ static int push_adapter(lua_State *L, const ah_call *call)
 /* Pushes the run's own budget, else that of the run around it; nil if there is none. */
 static int push_budget(lua_State *L, const ah_call *call)
 {
-    const ah_budgets *s = &ah_run_cfg(call->run)->spending;
+    const ah_budgets *s = ah_run_spending(call->run);
 
     if (s->n)
-        ah_lua_push_budget(L, s->budget[0]);
+        ah_lua_push_budget(L, s->draw[0].budget);
     else
         lua_pushnil(L);
     return 1;

@@ -16,6 +16,7 @@
     X(fallback_model)                                                                              \
     X(budget)                                                                                      \
     X(price)                                                                                       \
+    X(budget_use)                                                                                  \
     X(http)                                                                                        \
     X(serve)                                                                                       \
     X(discover)                                                                                    \

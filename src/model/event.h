@@ -31,6 +31,7 @@
     X(HANDOFF, "handoff")                                                                          \
     X(FALLBACK, "fallback")                                                                        \
     X(RATE_LIMIT, "rate_limit")                                                                    \
+    X(QUEUED, "queued")                                                                            \
     X(WARNING, "warning")                                                                          \
     X(MAP_PROGRESS, "map_progress")                                                                \
     X(USAGE, "usage")                                                                              \

@@ -86,9 +86,10 @@ static ah_phase phase_of(const ah_run *run)
     static const ah_phase phase[] = {
         [RUN_PREPARING] = AH_PHASE_NONE,      [RUN_NEXT] = AH_PHASE_REQUEST,
         [RUN_EXCHANGING] = AH_PHASE_RESPONSE, [RUN_BACKOFF] = AH_PHASE_REQUEST,
-        [RUN_CALLING] = AH_PHASE_TOOL,        [RUN_CHECKING] = AH_PHASE_RESPONSE,
-        [RUN_AWAITING] = AH_PHASE_TOOL,       [RUN_HELD] = AH_PHASE_TOOL,
-        [RUN_SETTLING] = AH_PHASE_NONE,       [RUN_ENDED] = AH_PHASE_NONE};
+        [RUN_QUEUED] = AH_PHASE_REQUEST,      [RUN_CALLING] = AH_PHASE_TOOL,
+        [RUN_CHECKING] = AH_PHASE_RESPONSE,   [RUN_AWAITING] = AH_PHASE_TOOL,
+        [RUN_HELD] = AH_PHASE_TOOL,           [RUN_SETTLING] = AH_PHASE_NONE,
+        [RUN_ENDED] = AH_PHASE_NONE};
 
     return phase[run->state];
 }
@@ -248,7 +249,7 @@ static void no_calls(ah_run *run)
 
     ah_inject_answered(run);
     ah_run_commit(run);
-    if (ah_run_check_budget(run, true) != AH_OK)
+    if (ah_run_check_budget(run) != AH_OK)
         ah_run_fail(run);
     else if (queued && !run->last_round)
         run->state = RUN_NEXT;
@@ -500,6 +501,11 @@ static bool advance(ah_run *run)
             return false;
         ah_run_start_exchange(run);
         return true;
+    case RUN_QUEUED:
+        if (!ah_run_has_turn(run))
+            return false;
+        ah_run_start_exchange(run);
+        return true;
     case RUN_CALLING:
         if (run->running)
             return false;
@@ -544,6 +550,14 @@ void ah_run_tick(ah_run *run, int64_t now)
         ah_turn_tick(run, now);
 }
 
+static void on_turn(void *ud)
+{
+    ah_run *run = ud;
+
+    if (run->wake)
+        run->wake(run->owner);
+}
+
 /* -- public functions -------------------------------------------------------------------------- */
 
 ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err *err)
@@ -557,6 +571,7 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
         return ah_err_nomem(err);
     }
     run->cfg = *cfg;
+    run->cfg.spending.place = (ah_budget_place){.call = on_turn, .ud = run};
     run->now = now;
     run->state = cfg->setup ? RUN_PREPARING : RUN_NEXT;
     if (cfg->setup)
@@ -666,9 +681,17 @@ int ah_run_iterations(const ah_run *run)
     return run->result.iterations;
 }
 
-void ah_run_set_owner(ah_run *run, void *owner)
+void ah_run_set_owner(ah_run *run, void *owner, void (*wake)(void *owner))
 {
     run->owner = owner;
+    run->wake = wake;
+}
+
+ah_budgets *ah_run_spending(ah_run *run)
+{
+    while (run->cfg.made_by_code && run->cfg.around)
+        run = run->cfg.around;
+    return &run->cfg.spending;
 }
 
 void *ah_run_owner(const ah_run *run)

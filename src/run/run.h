@@ -63,8 +63,13 @@ void ah_run_cancel(ah_run *run, ah_status status, const char *why);
  * answer while messages are queued. */
 ah_status ah_run_send(ah_run *run, ah_text *json, ah_err *err);
 
-int ah_run_iterations(const ah_run *run);        /* model calls answered so far */
-void ah_run_set_owner(ah_run *run, void *owner); /* for the code that serves the run */
+int ah_run_iterations(const ah_run *run); /* model calls that were answered so far */
+/* `owner` is for the code that serves the run. wake: another run has made this one able to go on,
+ * call ah_run_next soon; it must not call back. NULL: no call. */
+void ah_run_set_owner(ah_run *run, void *owner, void (*wake)(void *owner));
+/* The budgets that it draws on: its own and those of the runs around it; a call made by code draws
+ * on those of the run around. */
+ah_budgets *ah_run_spending(ah_run *run);
 void *ah_run_owner(const ah_run *run);
 bool ah_run_cancelling(const ah_run *run);
 bool ah_run_preparing(const ah_run *run); /* setup is running: no request was sent yet */

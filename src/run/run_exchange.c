@@ -2,20 +2,45 @@
  * pass. run.c handles the answer, the adapter makes the bytes, and the driver sends them. */
 #include "run/run_state.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 enum { FIRST_DELAY_MS = 500, LONGEST_DELAY_MS = 8000 };
 
 /* "provider/model", as prices name it. */
-static ah_slice model_name(const ah_run *run)
+static ah_slice name_in(const ah_model_settings *s)
 {
-    ah_slice model = run->cfg.wire->settings.model;
-
-    return model.n >= 2 ? ah_json_inside(model) : (ah_slice){"", 0};
+    return s->model.n >= 2 ? ah_json_inside(s->model) : (ah_slice){"", 0};
 }
 
-void ah_run_close_exchange(ah_run *run)
+/* Of the request that is at work. */
+static ah_slice model_name(const ah_run *run)
 {
-    ah_budgets_end(&run->cfg.spending, model_name(run), run->cfg.adapter, NULL,
-                   0); /* no effect if it was settled */
+    return name_in(&run->cfg.wire->settings);
+}
+
+/* True if the request can have reached a model, which may have been paid for then. */
+static bool may_have_cost(const ah_run *run)
+{
+    static const char *const before[] = {"refused", "dns", "tls", "timeout_connect", "proxy"};
+    const ah_err *err = &run->result.err;
+    ah_slice reason = ah_json_detail_of(err, "reason");
+
+    if (run->want[AH_NEED_EXCHANGE].raised) /* it is not sent yet */
+        return false;
+    if (run->msg.pieces || run->msg.usage.known) /* an error may end an answer that had begun */
+        return true;
+    if (err->http_status >= 300 || (run->reader && run->reader->status >= 300) ||
+        err->status == AH_USAGE)
+        return false;
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++)
+        if (ah_slice_is(reason, before[i]))
+            return false;
+    return true;
+}
+
+static void close_reader(ah_run *run)
+{
     if (run->reader)
         run->cfg.adapter->vt->close(run->reader);
     run->reader = NULL;
@@ -23,12 +48,27 @@ void ah_run_close_exchange(ah_run *run)
     ah_assembly_clear(&run->msg);
 }
 
+/* Nothing, if it was settled. */
+static void give_back(ah_run *run)
+{
+    ah_budgets_leave(&run->cfg.spending);
+    ah_budgets_drop(&run->cfg.spending, model_name(run), run->cfg.adapter,
+                    may_have_cost(run) ? &run->msg.usage : NULL);
+}
+
+void ah_run_close_exchange(ah_run *run)
+{
+    give_back(run);
+    close_reader(run);
+}
+
 void ah_run_stop_exchange(ah_run *run)
 {
+    give_back(run); /* while it shows if the request was sent */
     if (run->exchange)
         ah_run_end_need(run, AH_NEED_EXCHANGE,
                         (ah_need){.kind = AH_NEED_STOP_EXCHANGE, .id = run->exchange});
-    ah_run_close_exchange(run);
+    close_reader(run);
 }
 
 static void on_delta(void *ud, ah_slice text)
@@ -67,45 +107,67 @@ static ah_status open_exchange(ah_run *run)
 
 enum { BYTES_PER_TOKEN = 4 }; /* for estimates */
 
-static void reserve_tokens(ah_run *run, size_t bytes)
+/* An exchange of a run around this one that is not over would wait for this one, whatever it has
+ * reserved. */
+static bool may_wait(const ah_run *run)
 {
-    ah_json_num most = {0};
-
-    ah_json_number(run->cfg.wire->settings.options.max_tokens, &most);
-    ah_budgets_begin(&run->cfg.spending, model_name(run), run->cfg.adapter,
-                     (int64_t)(bytes / BYTES_PER_TOKEN), most.is_int && most.i > 0 ? most.i : 0);
+    for (const ah_run *r = run->cfg.around; r; r = r->cfg.around)
+        if (r->exchange)
+            return false;
+    return true;
 }
 
-ah_status ah_run_check_budget(ah_run *run, bool over)
+static ah_demand demand(const ah_run *run, size_t bytes)
 {
-    ah_err *err = &run->result.err;
-    ah_status st = ah_budgets_check(&run->cfg.spending, over, err);
+    const ah_wire *w = run->cfg.wire;
+    ah_json_num most = {0};
 
+    ah_json_number(w->settings.options.max_tokens, &most);
+    return (ah_demand){.model = model_name(run),
+                       .adapter = run->cfg.adapter,
+                       .input = (int64_t)(bytes / BYTES_PER_TOKEN),
+                       .output = most.is_int && most.i > 0 ? most.i : 0,
+                       .most_input = ah_wire_most_input(w),
+                       .most_output = ah_wire_most_output(w),
+                       .waits = may_wait(run),
+                       .now = run->now};
+}
+
+/* The phase of the error says whether it comes before a request or after. */
+static ah_status judged(ah_run *run, ah_status st, ah_phase phase)
+{
     if (st != AH_OK)
-        err->phase = over ? AH_PHASE_RESPONSE : AH_PHASE_REQUEST;
+        run->result.err.phase = phase;
     return st;
 }
 
-void ah_run_start_exchange(ah_run *run)
+ah_status ah_run_check_budget(ah_run *run)
+{
+    return judged(run, ah_budgets_check(&run->cfg.spending, NULL, &run->result.err),
+                  AH_PHASE_RESPONSE);
+}
+
+static ah_status look_ahead(ah_run *run)
+{
+    ah_demand next = {.model = name_in(&run->cfg.transcript->settings),
+                      .adapter = run->cfg.adapter};
+
+    return judged(run, ah_budgets_check(&run->cfg.spending, &next, &run->result.err),
+                  AH_PHASE_REQUEST);
+}
+
+static size_t body_bytes(const ah_run *run)
 {
     ah_slice body[3];
-    size_t bytes = 0, n;
+    size_t bytes = 0, n = ah_wire_body(run->cfg.wire, body);
 
-    if (ah_run_must_end(run))
-        return;
-    ah_run_take_adapter(run);
-    if (ah_run_check_budget(run, false) != AH_OK || open_exchange(run) != AH_OK) {
-        ah_run_fail(run);
-        return;
-    }
-    if (ah_run_must_end(run)) { /* lowering a long conversation takes time, and so may observers */
-        ah_run_close_exchange(run);
-        return;
-    }
-    n = ah_wire_body(run->cfg.wire, body);
     for (size_t i = 0; i < n; i++)
         bytes += body[i].n;
-    reserve_tokens(run, bytes);
+    return bytes;
+}
+
+static void send(ah_run *run, size_t bytes)
+{
     run->exchange = ++run->last_id;
     run->state = RUN_EXCHANGING;
     ah_metric_add(run->cfg.metrics, AH_METRIC_REQUESTS, 1);
@@ -117,8 +179,60 @@ void ah_run_start_exchange(ah_run *run)
          AH_F_INT("attempt", run->attempt + 1), AH_F_INT("bytes", bytes));
 }
 
-/* Half a second, doubled for each attempt, at most eight seconds, minus up to a quarter at random.
- * A wait that the server asks for replaces it. */
+/* The request is made anew once its turn has come. */
+static void queue(ah_run *run)
+{
+    close_reader(run);
+    if (run->state == RUN_QUEUED)
+        return;
+    run->state = RUN_QUEUED;
+    run->queued = run->now;
+    ah_log_put(run->cfg.log, AH_LOG_DEBUG, "waiting for room in a budget");
+}
+
+static void tell_queued(ah_run *run)
+{
+    if (run->state == RUN_QUEUED)
+        EMIT(run, AH_EVENT_QUEUED, AH_F_STR("reason", ah_slice_of("budget")),
+             AH_F_NUM("seconds", (double)(run->now - run->queued) / 1000));
+}
+
+void ah_run_start_exchange(ah_run *run)
+{
+    bool waits = false;
+    ah_demand d;
+    size_t bytes;
+
+    if (ah_run_must_end(run))
+        return;
+    ah_run_take_adapter(run);
+    if (look_ahead(run) != AH_OK || open_exchange(run) != AH_OK) {
+        ah_run_fail(run);
+        return;
+    }
+    if (ah_run_must_end(run)) { /* lowering a long conversation takes time, and so may observers */
+        ah_run_close_exchange(run);
+        return;
+    }
+    bytes = body_bytes(run);
+    d = demand(run, bytes);
+    if (judged(run, ah_budgets_begin(&run->cfg.spending, &d, &waits, &run->result.err),
+               AH_PHASE_REQUEST) != AH_OK) {
+        ah_run_fail(run);
+    } else if (waits) {
+        queue(run);
+    } else {
+        tell_queued(run);
+        send(run, bytes);
+    }
+}
+
+bool ah_run_has_turn(const ah_run *run)
+{
+    return run->cfg.spending.place.called;
+}
+
+/* Half a second, doubled each time up to eight, less up to a quarter at random. */
 static int64_t delay_of(const ah_run *run, int64_t advised)
 {
     int64_t ms = FIRST_DELAY_MS;
@@ -198,13 +312,26 @@ static void note_limit(ah_run *run)
     run->room_at = ms > 0 ? run->now + ms : 0;
 }
 
+static void warn_of_more(ah_run *run)
+{
+    const ah_usage *u = &run->msg.usage;
+    char words[256];
+    int n = snprintf(words, sizeof words,
+                     "the provider counts more than a budget had reserved for the request: "
+                     "%" PRId64 " input and %" PRId64 " output tokens",
+                     u->input, u->output);
+
+    ah_run_warn(run, (ah_slice){words, (size_t)n});
+}
+
 void ah_run_settle_exchange(ah_run *run)
 {
     note_limit(run);
     run->result.stop = run->msg.stop;
     add_usage(run, &run->msg.usage);
-    ah_budgets_end(&run->cfg.spending, model_name(run), run->cfg.adapter, &run->msg.usage,
-                   (int64_t)(run->text.len / BYTES_PER_TOKEN));
+    if (ah_budgets_end(&run->cfg.spending, model_name(run), run->cfg.adapter, &run->msg.usage,
+                       (int64_t)(run->text.len / BYTES_PER_TOKEN)))
+        warn_of_more(run);
     ah_run_close_exchange(run);
 }
 

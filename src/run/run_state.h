@@ -9,6 +9,7 @@
 typedef enum run_state {
     RUN_PREPARING, /* `setup` of the config is running */
     RUN_NEXT,
+    RUN_QUEUED, /* the request waits for room in a budget */
     RUN_EXCHANGING,
     RUN_BACKOFF,
     RUN_CALLING,
@@ -22,6 +23,7 @@ typedef enum run_state {
 struct ah_run {
     ah_run_config cfg; /* first: see ah_run_cfg */
     void *owner;
+    void (*wake)(void *owner); /* NULL: the run is served without being woken */
     run_state state;
     int64_t now, timer; /* timer: the time last asked of the driver; 0: none */
     uint32_t last_id;
@@ -36,6 +38,7 @@ struct ah_run {
     int attempt;
     size_t fallbacks; /* how many of the config's fallbacks were used or skipped */
     int64_t retry_at;
+    int64_t queued;  /* since when, loop clock */
     int64_t room_at; /* a provider limit is used up until then; 0: no limit known */
 
     ah_call *call;
@@ -95,8 +98,10 @@ void ah_run_stop_exchange(ah_run *run);
 /* Counts what the answer cost, and closes the exchange. */
 void ah_run_settle_exchange(ah_run *run);
 void ah_run_close_exchange(ah_run *run);
-/* As ah_budgets_check; the phase of the error is the response if `over`, else the request. */
-ah_status ah_run_check_budget(ah_run *run, bool over);
+/* AH_BUDGET where more was used than there is. */
+ah_status ah_run_check_budget(ah_run *run);
+/* True if a request that waits for room in a budget is to try again. */
+bool ah_run_has_turn(const ah_run *run);
 /* True if a listener was shown part of the current answer. */
 bool ah_run_has_shown(const ah_run *run);
 

@@ -363,11 +363,10 @@ void ah_turn_begin(ah_run *run)
  * left. Calls are counted exactly. Either ends the run after the batch. */
 static bool within_budget(ah_run *run, ah_call *c)
 {
-    ah_run *payer = run->cfg.made_by_code && run->cfg.around ? run->cfg.around : run;
+    ah_budgets *spending = ah_run_spending(run);
     ah_err err;
 
-    if (ah_budgets_check(&payer->cfg.spending, true, &err) == AH_OK &&
-        ah_budgets_call(&payer->cfg.spending, &err) == AH_OK)
+    if (ah_budgets_check(spending, NULL, &err) == AH_OK && ah_budgets_call(spending, &err) == AH_OK)
         return true;
     ah_call_refuse(c, "Tool '%s' was not run: %s", c->tool->name->data, err.message);
     c->leave = AH_BUDGET;

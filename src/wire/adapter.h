@@ -76,6 +76,8 @@ typedef struct ah_adapter_vt {
      * calls. Other messages without text and calls are left out, since servers refuse them. NULL:
      * the wire takes any message. */
     bool (*stands)(const ah_wire *w, ah_slice data);
+    /* The most tokens of an answer that the head asks for. NULL: options.max_tokens. */
+    int64_t (*length)(const ah_wire *w);
     const char *tail;
     const char *tail_open; /* replaces `tail` if `w->group` is not 0; NULL: `tail` */
 

@@ -87,19 +87,28 @@ static int64_t usual_length(const ah_model *m)
     return m->output < USUAL_TOKENS ? m->output : USUAL_TOKENS;
 }
 
-/* max_tokens includes thinking tokens, and must exceed their budget. */
-static void put_length(const ah_wire *w, ah_buf *b, const ah_model_options *o)
+static int64_t thinking_tokens(const ah_wire *w)
 {
-    ah_slice effort = o->reasoning;
-    int64_t budget = thinking_of(w) == AH_THINKING_BY_BUDGET ? budget_of(effort) : 0;
-    ah_json_num asked = {0};
-    int64_t most = usual_length(&w->adapter->known);
+    return thinking_of(w) == AH_THINKING_BY_BUDGET ? budget_of(w->settings.options.reasoning) : 0;
+}
 
-    if (ah_json_number(o->max_tokens, &asked) && asked.is_int)
+/* max_tokens includes thinking tokens, and must exceed their budget. */
+static int64_t length(const ah_wire *w)
+{
+    int64_t budget = thinking_tokens(w), most = usual_length(&w->adapter->known);
+    ah_json_num asked = {0};
+
+    if (ah_json_number(w->settings.options.max_tokens, &asked) && asked.is_int)
         most = asked.i;
-    if (budget && most <= budget)
-        most += budget;
-    ah_buf_fmt(b, ",\"max_tokens\":%lld", (long long)most);
+    return budget && most <= budget ? most + budget : most;
+}
+
+static void put_length(const ah_wire *w, ah_buf *b)
+{
+    ah_slice effort = w->settings.options.reasoning;
+    int64_t budget = thinking_tokens(w);
+
+    ah_buf_fmt(b, ",\"max_tokens\":%lld", (long long)length(w));
     if (budget)
         ah_buf_fmt(b, ",\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":%lld}",
                    (long long)budget);
@@ -138,7 +147,7 @@ static void put_options(ah_wire *w)
     const ah_model_options *o = &w->settings.options;
     ah_buf *b = &w->head;
 
-    put_length(w, b, o);
+    put_length(w, b);
     put_output(w, b);
     put_stop(b, o->stop);
     ah_wire_put_option(b, "temperature", o->temperature);
@@ -613,6 +622,7 @@ static const ah_adapter_vt vt = {
     .head = head,
     .entry = entry,
     .stands = stands,
+    .length = length,
     .tail = "]}",
     .tail_open = "]}]}",
     .request = request,

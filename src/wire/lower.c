@@ -367,6 +367,7 @@ static void begin_anew(ah_wire *w)
     ah_buf_reset(&w->held, 0);
     w->group = 0;
     w->images = 0;
+    w->pictured = false;
     w->extras = 0;
 }
 
@@ -500,6 +501,32 @@ bool ah_wire_is_native(const ah_wire *w)
     return w->extras || (always && ah_wire_has_tools(w));
 }
 
+/* -- size ---------------------------------------------------------------------- */
+
+int64_t ah_wire_most_input(const ah_wire *w)
+{
+    int64_t window = w->adapter->known.window, most = 0;
+    ah_slice body[3];
+
+    if (w->pictured) /* how many tokens an image is depends on the model */
+        return window ? window : -1;
+    for (size_t i = 0, n = ah_wire_body(w, body); i < n; i++)
+        most += (int64_t)body[i].n;
+    return most + (ah_wire_has_tools(w) || ah_wire_output(w).p ? AH_WIRE_UNSEEN : 0);
+}
+
+int64_t ah_wire_most_output(const ah_wire *w)
+{
+    const ah_adapter *a = w->adapter;
+    ah_json_num said = {0};
+
+    if (a->vt->length)
+        return a->vt->length(w);
+    if (ah_json_number(w->settings.options.max_tokens, &said) && said.is_int && said.i > 0)
+        return said.i;
+    return a->known.output ? a->known.output : -1;
+}
+
 /* -- images -------------------------------------------------------------------- */
 
 /* An image in a user's message for which the wire has no place is an error, never left out
@@ -544,6 +571,7 @@ static ah_status check_images(ah_wire *w, ah_err *err)
         if (!ah_image_of(ah_json_skip(&r, t), &image))
             continue;
         w->images += image.data.n;
+        w->pictured = true;
         st = check_image(w, &image, at, err);
     }
     return st;

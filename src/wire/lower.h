@@ -72,11 +72,12 @@ struct ah_wire {
     ah_slice system;            /* text value of the latest prompt, with its quotes */
     size_t system_entry;
     size_t done;   /* entries lowered so far */
-    size_t images; /* bytes of images in them, as in the transcript */
-    /* Used by the adapter; 0 and empty before the first entry. */
-    int group;       /* the message that is open at the body's end; 0: none */
-    unsigned extras; /* features of the body that the request must announce */
-    ah_buf held;     /* blocks that must come later than their entry */
+    size_t images; /* bytes of those in them, as they stand in the transcript */
+    bool pictured; /* they hold an image, by value or by address */
+    /* The adapter's own, 0 and empty before the first entry. */
+    int group;       /* which message is open at the body's end, for more blocks; 0: none */
+    unsigned extras; /* what the body holds that the request must announce */
+    ah_buf held;     /* blocks that must not stand where their entry does, but further down */
     bool redo_head;
     /* The new entries break the cache anyway, so tools withdrawn in them are no longer declared, in
      * any order; until the next answer. */
@@ -134,8 +135,16 @@ ah_status ah_wire_update(ah_wire *w, ah_break *brk, size_t *entry, ah_err *err);
 /* Sets the slices of the request body, valid until the next update. Returns their number. */
 size_t ah_wire_body(const ah_wire *w, ah_slice out[3]);
 
-/* For adapters: iterates over the tools to declare in the head, in order.
- *
+/* Returns the most tokens that a provider can count as input of the request: a byte is at most one
+ * token, with tools or a schema AH_WIRE_UNSEEN more; with images the model's context window. -1: no
+ * bound is known. */
+int64_t ah_wire_most_input(const ah_wire *w);
+/* Returns the most tokens that its answer can have, as the request or what is known of the model
+ * says; -1: no bound is known. */
+int64_t ah_wire_most_output(const ah_wire *w);
+enum { AH_WIRE_UNSEEN = 1024 }; /* for instructions that a provider adds to tools and schemas */
+
+/* For adapters: the tools to be declared in the head, in order, and how many there are.
  *     for (size_t at = 0; (spec = ah_wire_tool(w, &at, &kind, &entry)).p;) */
 ah_slice ah_wire_tool(const ah_wire *w, size_t *at, ah_segment_kind *kind, size_t *entry);
 bool ah_wire_has_tools(const ah_wire *w);

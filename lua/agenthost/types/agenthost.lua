@@ -24,6 +24,7 @@ local ah = {}
 ---| "handoff"
 ---| "rate_limit"
 ---| "map_progress"
+---| "queued"
 ---| "usage"
 ---| "tool_calls"
 ---| "tool_started"
@@ -653,11 +654,26 @@ function ah.load(path, config) end
 ---@field cost? number
 ---prices by model name; `cost` needs them for each model without a known or reported price
 ---@field prices? table<string, ah.Price>
+---tokens and money are never exceeded: each request first reserves the most that it can use
+---@field reserve? boolean
+---@field used? ah.BudgetUse the amounts used before, as `budget:used()` returned them
 -- end of ah.BudgetLimits
 
+-- fields of ah.BudgetUse (make generate)
+---@class ah.BudgetUse amounts that were used of a budget
+---@field requests? integer
+---@field tool_calls? integer
+---@field input_tokens? integer
+---@field output_tokens? integer
+---@field total_tokens? integer
+---@field cost? number US dollars
+---@field estimated? boolean some of the amounts are estimates, since a provider did not report them
+-- end of ah.BudgetUse
+
 ---@class ah.Budget
----@field used fun(self: ah.Budget): table
----@field remaining fun(self: ah.Budget): table
+---@field used fun(self: ah.Budget): ah.BudgetUse
+---@field reserved fun(self: ah.Budget): ah.BudgetUse what the requests in flight have reserved
+---@field remaining fun(self: ah.Budget): ah.BudgetUse the rest of each limit, less what is reserved
 
 ---Returns a budget; all runs that are given it share it.
 ---@param limits ah.BudgetLimits
@@ -1082,7 +1098,11 @@ function ah.retract(instance) end
 ---@field reply? ah.Reply the reply up to the failure
 ---@field max_iterations? integer
 ---@field window? integer with `context_full`: tokens that the model takes
----@field used? integer with `context_full`: tokens of the conversation
+---@field used? number with `context_full`: tokens of the conversation; of a budget: the amount
+---@field budget? string with `budget_exceeded`: the field of the budget
+---@field limit? number likewise: its limit
+---@field needed? number likewise, with `reserve`: the most that the request may use
+---@field max_tokens? integer likewise: the longest answer that would fit
 ---@field requested_tool? string
 ---@field available_tools? string[]
 ---@field section_path? string
