@@ -26,31 +26,37 @@
  * Process: nothing here prints, exits or installs signal handlers; a script does if it calls
  *   print or os.exit. The environment is read (AGENTHOST_MODEL, keys and addresses of providers,
  *   proxies), never written. The only process-wide action is libcurl's start, once, with the
- *   first request; a `transport` avoids it. The program must ignore SIGPIPE, and must not change
- * LC_NUMERIC during a call.
+ *   first request; a `transport` avoids it. The program must ignore SIGPIPE, and must not
+ *   change LC_NUMERIC during a call.
  *
  * Callbacks: the host calls functions of the program on its own thread, inside the call of the
  *   program that does the work. A callback may call functions of this header by kind:
- *     always           ah_cancel, ah_terminate, ah_wake, and the functions that only read: ah_user,
- *                      ah_last_error, ah_errmsg, ah_version, ah_status_name, ah_about, ah_counter,
- *                      ah_control_char, ah_waiting, ah_interactive, ah_returned, ah_tools,
- *                      ah_agent_reply, ah_agent_reply_json, ah_agent_messages, ah_agent_transcript,
- *                      ah_agent_at_work, ah_agent_user, ah_agent_set_user, ah_next_event,
- *                      ah_pollfd, ah_timeout
- *     in acting        ah_tool_done, ah_tool_refuse, ah_ask_next, ah_ask_close, ah_transport_*,
- *     callbacks        ah_agent_start, ah_agent_send, ah_agent_cancel
- *     never            ah_close, ah_script, ah_load, ah_join, ah_add_tool, ah_remove_tool,
- *                      ah_alias, ah_defaults, ah_call_tool, ah_agent_open, ah_agent_find,
- * ah_agent_close, ah_agent_run, ah_step: they wait, step, open, close or declare Acting callbacks:
- * `call` and `cancel` of a tool, `start` and `cancel` of the transport, `woken`. Observing
- * callbacks: the watcher's, `log`, `clock`, `wall`, `random`, the functions of `tty`, a tool's
- * `release`. `alloc` may call no function of this header. A call that is not allowed is refused: it
- * logs an error, does nothing, and returns AH_USAGE, or NULL (ah_ask_next). During ah_close,
- * callbacks may no longer use an agent. Inside scripts: a C function that a script calls may call
- * the functions of all three kinds, except ah_close, ah_agent_close and ah_step, and, on a host of
- * ah_open, ah_script, ah_load and ah_join. In an observer of a script, or other code of it that
- * cannot wait (docs/reference/waiting.md), the kind "never" is refused. A refused call returns
- * AH_USAGE. */
+ *
+ *     always     ah_cancel, ah_terminate, ah_wake, and the functions that only read: ah_user,
+ *                ah_last_error, ah_errmsg, ah_version, ah_status_name, ah_about, ah_counter,
+ *                ah_control_char, ah_waiting, ah_interactive, ah_returned, ah_tools,
+ *                ah_agent_reply, ah_agent_reply_json, ah_agent_messages, ah_agent_transcript,
+ *                ah_agent_at_work, ah_agent_user, ah_agent_set_user, ah_next_event, ah_pollfd,
+ *                ah_timeout
+ *     in acting  ah_tool_done, ah_tool_refuse, ah_ask_next, ah_ask_close, ah_transport_*,
+ *     callbacks  ah_agent_start, ah_agent_send, ah_agent_cancel
+ *     never      ah_close, ah_script, ah_load, ah_join, ah_add_tool, ah_remove_tool, ah_alias,
+ *                ah_defaults, ah_call_tool, ah_agent_open, ah_agent_find, ah_agent_close,
+ *                ah_agent_run, ah_step: they wait, step, open, close or declare
+ *
+ *   Acting callbacks: `call` and `cancel` of a tool, `start` and `cancel` of the transport,
+ *   `woken`.
+ *
+ *   Observing callbacks: the watcher's, `log`, `clock`, `wall`, `random`, the functions of
+ *   `tty`, a tool's `release`. `alloc` may call no function of this header.
+ *
+ *   A call that is not allowed is refused: it logs an error, does nothing, and returns AH_USAGE,
+ *   or NULL (ah_ask_next). During ah_close, callbacks may no longer use an agent.
+ *
+ * Inside scripts: a C function that a script calls may call the functions of all three kinds,
+ *   except ah_close, ah_agent_close and ah_step, and, on a host of ah_open, ah_script, ah_load
+ *   and ah_join. In an observer of a script, or other code of it that cannot wait
+ *   (docs/reference/waiting.md), the kind "never" is refused. A refused call returns AH_USAGE. */
 #ifndef AGENTHOST_H
 #define AGENTHOST_H
 
