@@ -90,6 +90,27 @@ describe("a task", function()
     assert.is_nil(seen.orphan)
   end)
 
+  it("that cancels thousands beside itself ends each of them", function()
+    local tasks = {}
+    local ok, err = pcall(ah.with_timeout, 20, ah.scope, function(scope)
+      for i = 1, 3000 do
+        tasks[i] = scope:spawn(function()
+          if i == 1500 then
+            ah.yield()
+            scope:cancel()
+          end
+          ah.sleep(60)
+        end)
+      end
+      ah.sleep(60)
+    end)
+    assert.is_false(ok)
+    assert.equal("cancelled", err.code)
+    for _, task in ipairs(tasks) do
+      assert.equal("cancelled", task:status())
+    end
+  end)
+
   it("that cancels itself is ended at its next wait, with those that it has started", function()
     local seen, task = {}, nil
     task = ah.spawn(function()

@@ -84,12 +84,18 @@ static int report_stop(lua_State *L)
     return 0;
 }
 
+/* A task that was itself cancelled, or is out of time, may stop this one: its end must not be cut
+ * short by the watch of that task, or its group would wait for ever. */
 static void gone(ah_task *t)
 {
+    ah_watch pause;
+
     t->gone = NULL;
+    ah_watch_pause(t->lua, &pause);
     lua_pushcfunction(t->lua->caller, report_stop);
     lua_pushlightuserdata(t->lua->caller, t);
     ah_lua_call(t->lua, t->lua->caller, 1, 0, NULL);
+    ah_watch_go_on(t->lua, &pause);
 }
 
 /* The task at idx; NULL: it has ended. */
