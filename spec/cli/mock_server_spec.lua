@@ -396,8 +396,9 @@ describe("a signal to agenthost mock", function()
         os.execute(("kill -%s %s"):format(signal, m.pid))
         assert.equal(code, m:wait())
         pipe:close()
-        has_not(m:errors(), "warning")
-        has_not(m:errors(), "agenthost/command")
+        local errors = m:errors():gsub("[^\n]*worked for over 100 ms[^\n]*\n", "") -- as it did
+        has_not(errors, "warning")
+        has_not(errors, "agenthost/command")
       end)
     end
   end

@@ -90,6 +90,22 @@ describe("a task", function()
     assert.is_nil(seen.orphan)
   end)
 
+  it("that works long without a wait beside others is warned of once, with its line", function()
+    local code = [[
+ah.all { function() for _ = 1, 3 do ah.sleep(0.01) end end,
+function()
+  for _ = 1, 2 do
+    local from = os.clock()
+    while os.clock() - from < 1.2 do end
+    ah.yield()
+  end
+end }]]
+    local r = command.agenthost("-e", code)
+    local _, count = r.err:gsub("worked for over 100 ms without a wait", "")
+    assert.equal(1, count, r.err)
+    assert.truthy(r.err:find("-e:5: the code", 1, true), r.err)
+  end)
+
   it("that cancels thousands beside itself ends each of them", function()
     local tasks = {}
     local ok, err = pcall(ah.with_timeout, 20, ah.scope, function(scope)
