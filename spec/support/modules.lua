@@ -29,7 +29,7 @@ return {
     -- values and texts of a Lua state: conversion, errors, strict tables
     { "value", "data error fields open.h options sources state value words" },
     -- the two ways into Lua, and their limits
-    { "door", "coroutine fence host later memory modules spawn task watch" },
+    { "door", "channel coroutine fence host later line memory modules spawn task watch" },
     -- the call in which code runs, and what ends with the call
     { "call", "now resource_end staged" },
     -- objects of scripts that do not know agents

@@ -356,6 +356,277 @@ flows["progress of a map"] = {
   end,
 }
 
+-- Tasks. In each flow all that is begun is counted, and ends; nothing that was given is lost.
+local GUARD = { __close = function(guard) guard.s.ended = guard.s.ended + 1 end }
+
+local function guard(s)
+  local one = setmetatable({ s = s }, GUARD) -- first: it may fail
+  s.begun = s.begun + 1
+  return one
+end
+
+-- Runs f(s) in a task, all tasks of which end. s.err is a failure of memory, or nil.
+local function in_tasks(s, f)
+  ah = require "agenthost"
+  s.begun, s.ended, s.err = 0, 0, nil
+  local task <close> = ah.spawn(f, s)
+  local ok, err = pcall(task.await, task)
+  s.whole = task
+  if not ok then
+    s.err = err
+  end
+end
+
+local function check_ends(s)
+  assert(not s.whole or s.whole:status() ~= "running", "a task has not ended")
+  local begun, ended = s.begun or 0, s.ended or 0
+  assert(begun == ended, ("%d begun, %d ended"):format(begun, ended))
+end
+
+flows["tasks"] = {
+  attempt = function(s)
+    in_tasks(s, function()
+      local tasks = {}
+      for i = 1, 4 do
+        tasks[i] = ah.spawn(function()
+          local _ <close> = guard(s)
+          ah.yield()
+          if i == 2 then
+            error("no luck", 0)
+          end
+          return i, i == 3 and "two" or nil
+        end)
+      end
+      tasks[4]:cancel()
+      s.tasks = tasks
+      local first = tasks[1]:await()
+      local ok, why = pcall(tasks[2].await, tasks[2])
+      assert(first == 1 and not ok)
+      s.err = why ~= "no luck" and why or nil
+      s.two = select("#", tasks[3]:await())
+    end)
+  end,
+  judge = function(s, exact)
+    check_ends(s)
+    for _, task in ipairs(s.tasks or {}) do
+      assert(task:status() ~= "running", "a task has not ended")
+    end
+    assert(not exact or s.two == 2, "results")
+  end,
+}
+
+-- If the only task that awaits another is stopped, the failure goes to the code that started that
+-- other.
+flows["a failure that is not awaited"] = {
+  attempt = function(s)
+    in_tasks(s, function()
+      local gate = ah.channel()
+      local fails = ah.spawn(function()
+        local _ <close> = guard(s)
+        gate:receive()
+        error("no luck", 0)
+      end)
+      local awaits = ah.spawn(function()
+        local _ <close> = guard(s)
+        pcall(fails.await, fails)
+        ah.sleep(60)
+      end)
+      ah.spawn(function() -- goes on between the end of the one and the other
+        gate:receive()
+        awaits:cancel()
+      end)
+      ah.yield()
+      gate:close()
+    end)
+    s.raised, s.err = s.err, s.err ~= "no luck" and s.err or nil
+  end,
+  judge = function(s, exact)
+    check_ends(s)
+    assert(not exact or s.raised == "no luck", "the failure is lost")
+  end,
+}
+
+flows["a scope that fails"] = {
+  attempt = function(s)
+    in_tasks(s, function()
+      local ok, err = pcall(ah.scope, function(scope)
+        for i = 1, 3 do
+          scope:spawn(function()
+            local _ <close> = guard(s)
+            ah.sleep(i)
+            error("number " .. i, 0)
+          end)
+        end
+        local _ <close> = guard(s)
+        ah.sleep(60)
+      end)
+      s.ok, s.why = ok, err
+      if err ~= "number 1" then
+        error(err, 0)
+      end
+    end)
+  end,
+  judge = function(s, exact)
+    check_ends(s)
+    assert(s.ok ~= true, "a scope that fails has succeeded")
+    assert(not exact or s.why == "number 1", "why")
+  end,
+}
+
+flows["a race and a time"] = {
+  attempt = function(s)
+    in_tasks(s, function()
+      local function after(seconds)
+        return function()
+          local _ <close> = guard(s)
+          ah.sleep(seconds)
+          return seconds
+        end
+      end
+      s.first = ah.race { after(3), after(1), after(2) }
+      s.all = ah.all { after(1), after(2) }
+      s.late, s.late_err = ah.with_timeout(1, after(60))
+      s.done = ah.with_timeout(60, after(1))
+      local beats = 0
+      local beat <close> = ah.every(1, function()
+        local _ <close> = guard(s)
+        beats = beats + 1
+      end)
+      ah.sleep(3.5)
+      s.beats = beat:status() == "running" and beats or error("not enough memory", 0)
+    end)
+  end,
+  judge = function(s, exact)
+    check_ends(s)
+    assert(not s.first or s.first == 1, "first")
+    assert(not s.late, "late")
+    assert(not exact or s.all.n == 2 and s.done == 1 and s.beats == 3
+      and s.late_err.code == "deadline_exceeded", "times")
+  end,
+}
+
+flows["a map"] = {
+  attempt = function(s)
+    s.calls = 0
+    in_tasks(s, function()
+      local function double(v)
+        local _ <close> = guard(s)
+        s.calls = s.calls + 1
+        ah.sleep(v)
+        if v == 3 then
+          return nil, "three"
+        end
+        return v * 2
+      end
+      s.results, s.errors = ah.map({ 1, 2, 3, 4, 5 }, double, { concurrency = 2,
+        on_error = "collect" })
+      local none, why = ah.map({ 1, 2, 3, 4, 5 }, double, { concurrency = 2 })
+      assert(none == nil and (why == "three" or tostring(why):find "memory"), tostring(why))
+    end)
+  end,
+  judge = function(s, exact)
+    check_ends(s)
+    for i = 1, s.results and s.results.n or 0 do
+      assert(s.results[i] == i * 2 or s.errors[i], "a call is lost")
+    end
+    assert(not exact or s.results[5] == 10 and s.errors[3] == "three", "results")
+  end,
+}
+
+-- Receivers are cancelled on their way, with and without room.
+local function channel_flow(room)
+  return {
+    attempt = function(s)
+      s.sent, s.got = {}, {}
+      for i = 1, 12 do
+        s.sent[i], s.got[i] = false, false
+      end
+      in_tasks(s, function()
+        s.channel = ah.channel(room)
+        ah.scope(function(scope)
+          for half = 0, 1 do
+            scope:spawn(function()
+              local _ <close> = guard(s)
+              for v = half * 6 + 1, half * 6 + 6 do
+                s.sent[v] = s.channel:send(v)
+              end
+            end)
+          end
+          local receivers = {}
+          for i = 1, 3 do
+            receivers[i] = scope:spawn(function()
+              local _ <close> = guard(s)
+              for v in s.channel do
+                assert(not s.got[v], "a value twice")
+                s.got[v] = true
+                ah.yield()
+              end
+            end)
+          end
+          ah.yield()
+          ah.yield()
+          receivers[1]:cancel()
+          receivers[2]:cancel()
+          ah.sleep(1)
+          s.channel:close()
+        end)
+      end)
+    end,
+    judge = function(s, exact)
+      check_ends(s)
+      if s.channel then
+        s.channel:close()
+        for v in s.channel do
+          assert(not s.got[v], "a value twice")
+          s.got[v] = true
+        end
+      end
+      for v = 1, s.channel and 12 or 0 do
+        assert(s.got[v] or not s.sent[v], "a value is lost")
+        assert(not exact or s.got[v], "a value was not sent")
+      end
+    end,
+  }
+end
+
+flows["a channel"] = channel_flow(2)
+flows["a channel without room"] = channel_flow(0)
+
+flows["a semaphore"] = {
+  attempt = function(s)
+    s.most, s.held = 0, 0
+    in_tasks(s, function()
+      s.semaphore = ah.semaphore(2)
+      local tasks = {}
+      for i = 1, 5 do
+        tasks[i] = ah.spawn(function()
+          local _ <close> = guard(s)
+          local permit <close> = s.semaphore:acquire()
+          s.held = s.held + 1
+          s.most = math.max(s.most, s.held)
+          local _ <close> = setmetatable({}, { __close = function() s.held = s.held - 1 end })
+          ah.sleep(1)
+          if i == 1 then
+            permit:release()
+            tasks[4]:cancel()
+          end
+        end)
+      end
+    end)
+  end,
+  judge = function(s, exact)
+    check_ends(s)
+    if s.semaphore then
+      assert(s.most <= 2, "too many permits")
+      assert(ah.with_timeout(1, function()
+        local one, two = s.semaphore:acquire(), s.semaphore:acquire()
+        return one and two
+      end), "a permit is lost")
+    end
+    assert(not exact or s.most == 2)
+  end,
+}
+
 -- A tool whose calls work in the background, in a transaction with a file, a note and a tool.
 local function job_tool(fs)
   return ah.tool {
@@ -1505,8 +1776,8 @@ flows["schemas"] = {
       assert(s.dialect, "dialects")
       assert(s.hints == "/path: is required; found a similar name, 'Path' (because kind is "
         .. '"file"); /tags: must be an array, found "[\\"a\\"]"; it is JSON in a string: send the '
-        .. "value itself, without quotes; /n: must be an integer, found null; leave it out instead; "
-        .. '/re: must be a regular expression of ECMAScript, found "("', s.hints)
+        .. "value itself, without quotes; /n: must be an integer, found null; leave it out "
+        .. 'instead; /re: must be a regular expression of ECMAScript, found "("', s.hints)
       assert(s.ok and s.value.e.f == 1 and s.number[1] == 7 and s.shared, "schemas")
       assert(s.message:find('/k/t: must be one of "x", "y", found "z"', 1, true), s.message)
       assert(s.text:find("n: integer 1..3", 1, true), s.text)

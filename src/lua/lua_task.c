@@ -68,8 +68,11 @@ static void leave(ah_task_waiter *w, bool closing)
     static const char why[] = "the call that waited for it was stopped";
 
     w->task = NULL;
-    if (w->done)
+    if (w->done) {
+        if (w->lost && !closing)
+            w->lost(w);
         return;
+    }
     if (w->scope && closing) {
         ah_driver_run_cancel(w->scope, AH_CANCELLED, why);
     } else if (w->scope) {
@@ -104,7 +107,11 @@ static void detach(ah_task *t, bool closing)
 
 static int task_gc(lua_State *L)
 {
-    detach(luaL_checkudata(L, 1, TASK), true);
+    ah_task *t = luaL_checkudata(L, 1, TASK);
+
+    detach(t, true);
+    if (t->ended)
+        ah_task_forgotten(L, t);
     return 0;
 }
 
@@ -114,15 +121,11 @@ void ah_tasks_forget(ah_lua *h)
         detach(h->tasks, true);
 }
 
-/* Runs the pending closes of the coroutine, and releases the task to the collector. */
-static void bury(ah_task *t)
+static void close_pending(ah_task *t)
 {
     ah_lua *h = t->lua;
     ah_task *outer = h->running, *actor = h->actor;
 
-    stop_children(t);
-    detach(t, false);
-    t->stopped = true; /* what it closes can start no tasks */
     h->running = h->actor = t;
     t->watch = (ah_watch){.task = t, .closing = true, .deadline = ah_watch_grace(h)};
     ah_fence_widen(&t->fence);
@@ -133,9 +136,21 @@ static void bury(ah_task *t)
     ah_watch_leave(h, &t->watch);
     h->running = outer;
     h->actor = actor;
-    if (t->gone)
-        t->gone(t);
-    ah_lua_unref(h, &t->ref);
+}
+
+/* Runs the pending closes of the coroutine, and releases the task to the collector. What is closed
+ * can start no tasks, and cannot end the task again. */
+static void bury(ah_task *t)
+{
+    t->stopped = t->buried = true;
+    stop_children(t);
+    detach(t, false);
+    if (!t->returned)
+        close_pending(t);
+    if (t->ended)
+        t->ended(t);
+    else
+        ah_lua_unref(t->lua, &t->ref);
 }
 
 /* Moves the results from the coroutine first: on a thread that is over, an error would not be
@@ -158,12 +173,15 @@ static void finish(ah_task *t, int nresults)
     ah_err err;
 
     stop_children(t);
-    t->gone = NULL;
-    lua_pushcfunction(L, settle);
-    lua_pushlightuserdata(L, t);
-    lua_pushinteger(L, nresults);
-    if (ah_lua_call(t->lua, L, 2, 0, &err) != AH_OK && !t->told)
-        t->failed(t, &err);
+    t->nresults = nresults;
+    t->returned = t->ended != NULL;
+    if (!t->returned) {
+        lua_pushcfunction(L, settle);
+        lua_pushlightuserdata(L, t);
+        lua_pushinteger(L, nresults);
+        if (ah_lua_call(t->lua, L, 2, 0, &err) != AH_OK && !t->told)
+            t->failed(t, &err);
+    }
     bury(t);
 }
 
@@ -248,7 +266,6 @@ static void fail(ah_task *t, int status)
     ah_err err;
 
     stop_children(t);
-    t->gone = NULL;
     lua_pushcfunction(t->lua->caller, noted);
     lua_pushlightuserdata(t->lua->caller, t);
     ah_lua_call(t->lua, t->lua->caller, 1, 0, NULL);
@@ -260,6 +277,13 @@ static void fail(ah_task *t, int status)
     bury(t);
 }
 
+static void fail_with(ah_task *t, const ah_err *err)
+{
+    stop_children(t);
+    t->failed(t, err);
+    bury(t);
+}
+
 /* Called when the hook has yielded out of the task, or the task returned too late. Fails the task
  * if it worked too long, which only the watch knows. For a deadline or a cancelled run, the code
  * that ends the task reports and stops it, or the task is stopped here if no code would. */
@@ -268,30 +292,29 @@ static void halt(ah_task *t)
     ah_err err;
 
     t->halted = true;
-    if (t->watch.over == AH_WATCH_OVER_WORK && ah_watch_failed(&t->watch, &err)) {
-        stop_children(t);
-        t->gone = NULL;
-        t->failed(t, &err);
-    } else if (!t->gone) {
-        return;
-    }
-    bury(t);
+    if (t->watch.over == AH_WATCH_OVER_WORK && ah_watch_failed(&t->watch, &err))
+        fail_with(t, &err);
+    else if (t->ended)
+        bury(t);
 }
 
-/* The code has returned, and tasks that it has started may be at work: the results wait below on
- * its stack. False: there is no room. */
-static bool join(ah_task *t)
+/* The code has returned, and tasks that it has started are at work or have failed: the results wait
+ * below on its stack. */
+static void join(ah_task *t)
 {
-    t->joins = false;
-    if (!lua_checkstack(t->co, 4))
-        return false;
-    lua_getfield(t->co, LUA_REGISTRYINDEX, AH_TASK_HOOKS);
-    lua_getfield(t->co, -1, "join");
-    lua_remove(t->co, -2);
+    ah_err err;
+
+    if (!lua_checkstack(t->co, 4)) {
+        ah_err_nomem(&err);
+        fail_with(t, &err);
+        return;
+    }
+    lua_pushcfunction(t->co, ah_group_join);
     ah_task_push(t->co, t);
+    lua_getiuservalue(t->co, -1, AH_TASK_OWN);
+    lua_remove(t->co, -2);
     t->nargs = 1;
     ah_job_post(t->lua->host, &t->job);
-    return true;
 }
 
 static void warn_of_hold(ah_task *t)
@@ -343,8 +366,8 @@ static void resume(ah_task *t)
             ah_job_post(h->host, &t->job);
         else if (t->waiter->done) /* done before the yield was complete */
             ah_job_post(h->host, &t->job);
-    } else if (st == LUA_OK && t->joins && join(t)) {
-        return;
+    } else if (st == LUA_OK && t->own && ah_group_open(t->own)) {
+        join(t);
     } else if (st == LUA_OK) {
         finish(t, nresults);
     } else {
@@ -357,23 +380,26 @@ static void on_job(ah_job *job)
     resume((ah_task *)(void *)((char *)job - offsetof(ah_task, job)));
 }
 
-ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driver_run *of)
+ah_task *ah_task_new_as(ah_lua *h, lua_State *L, int nargs, ah_driver_run *of, size_t size,
+                        int values)
 {
     ah_task *t;
 
     ah_lua_guard_threads(L);
-    t = lua_newuserdatauv(L, sizeof *t, 2); /* -- f args t */
-
-    *t = (ah_task){.lua = h, .nargs = nargs};
+    t = lua_newuserdatauv(L, size, values); /* -- f args t */
+    memset(t, 0, size);
+    t->lua = h;
+    t->nargs = nargs;
+    t->ref = LUA_NOREF;
     t->job = (ah_job){.fn = on_job, .of = of};
     luaL_setmetatable(L, TASK);
     t->co = lua_newthread(L); /* -- f args t co */
-    lua_setiuservalue(L, -2, 1);
+    lua_setiuservalue(L, -2, AH_TASK_THREAD);
     t->watch = (ah_watch){.task = t, .work_ms = h->host->work_ms};
     t->fence = (ah_fence){.memory = AH_TOOL_MEMORY};
-    t->ref = ah_lua_ref(L); /* -- f args */
     if (!lua_checkstack(t->co, nargs + 1))
         luaL_error(L, "too many arguments for a task");
+    t->ref = ah_lua_ref(L); /* -- f args */
     lua_xmove(L, t->co, nargs + 1);
     t->next = h->tasks;
     t->link = &h->tasks;
@@ -384,11 +410,16 @@ ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driver_run *of)
     return t;
 }
 
+ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driver_run *of)
+{
+    return ah_task_new_as(h, L, nargs, of, sizeof(ah_task), AH_TASK_VALUES);
+}
+
 void ah_task_keep(lua_State *L, ah_task *t)
 {
     lua_rawgeti(L, LUA_REGISTRYINDEX, t->ref); /* -- v t */
     lua_insert(L, -2);
-    lua_setiuservalue(L, -2, 2);
+    lua_setiuservalue(L, -2, AH_TASK_KEPT);
     lua_pop(L, 1);
 }
 
@@ -406,7 +437,6 @@ void ah_task_adopt(ah_task *parent, ah_task *t)
     if (t->sibling)
         t->sibling->in_parent = &t->sibling;
     parent->children = t;
-    parent->joins = true;
     t->overlay = parent->overlay;
     t->deadline = parent->deadline;
     t->watch.work_ms = parent->watch.work_ms;
@@ -423,6 +453,8 @@ void ah_task_begin(ah_task *t)
 
 void ah_task_stop(ah_task *t)
 {
+    if (t->buried)
+        return;
     if (t->running) { /* it is below us on the C stack: buried when it returns */
         t->stopped = t->over = true;
         t->job.of = NULL;
@@ -438,7 +470,7 @@ void ah_tasks_end(ah_lua *h)
     ah_task *t = h->tasks;
 
     while (t) {
-        if (t->gone && !t->running) {
+        if (t->ended && !t->running) {
             ah_task_stop(t);
             t = h->tasks; /* others may have ended with it */
         } else {
@@ -542,16 +574,6 @@ static bool end_idle(const ah_lua *h, ah_task_waiter *w)
     return ended;
 }
 
-/* -- text    that names the tasks, or nil */
-static int push_stuck(lua_State *L)
-{
-    if (lua_getfield(L, LUA_REGISTRYINDEX, AH_TASK_HOOKS) == LUA_TNIL)
-        return 1;
-    lua_getfield(L, -1, "stuck");
-    lua_call(L, 0, 1);
-    return 1;
-}
-
 /* Ends a run in which all code waits for other code. */
 static void cancel_stuck(ah_lua *h, ah_driver_run *run)
 {
@@ -560,7 +582,7 @@ static void cancel_stuck(ah_lua *h, ah_driver_run *run)
     bool room = lua_checkstack(L, 1);
 
     if (room) {
-        lua_pushcfunction(L, push_stuck);
+        lua_pushcfunction(L, ah_lua_push_stuck);
         room = ah_lua_call(h, L, 0, 1, NULL) == AH_OK;
     }
     text = room ? lua_tostring(L, -1) : NULL;
@@ -762,7 +784,7 @@ void ah_lua_can_run(lua_State *L, bool waits)
 
 static int raise_stuck(lua_State *L)
 {
-    push_stuck(L);
+    ah_lua_push_stuck(L);
     return ah_lua_raise(L, AH_USAGE, "%s", lua_tostring(L, -1));
 }
 

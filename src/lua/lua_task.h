@@ -20,6 +20,9 @@ typedef struct ah_task_waiter {
     /* The wait is given up. Without a scope: stops its source. With one: its run is settled, and
      * nothing will take its result; NULL: nothing to do. */
     void (*leave)(struct ah_task_waiter *w);
+    /* The wait was done, but its code was stopped before it continued. Must not run code of
+     * scripts; NULL: nothing to do. */
+    void (*lost)(struct ah_task_waiter *w);
     ah_lua *keeper; /* set by ah_task_waiter_keep */
     int ref;        /* in the registry; set by ah_task_waiter_keep */
     /* Ends a wait that would be a deadlock, when nothing can happen any more; NULL: it is one. */
@@ -56,7 +59,7 @@ struct ah_task {
     ah_task *children;     /* those that it started and that are at work */
     ah_task *sibling, **in_parent; /* in parent->children */
     int depth;                     /* tasks around it */
-    bool joins; /* it has started tasks, which are waited for when its code has returned */
+    struct ah_group *own;          /* the tasks that its code has started; NULL: none yet */
     ah_task_waiter *waiter;
     ah_job job;            /* resumes the task */
     ah_overlay *overlay;   /* handlers: of their call; NULL: that of the call around its run */
@@ -66,16 +69,21 @@ struct ah_task {
     int ref;               /* in the registry; keeps the task */
     bool running, stopped; /* stopped: no callback is called any more */
     bool halted;           /* its code was interrupted and does not continue */
+    bool returned;         /* with `ended`: its results are on top of `co` */
+    bool buried;           /* its end has begun, or is over */
+    int nresults;          /* with `returned` */
     bool told; /* `settled` has succeeded, even if its caller reports that it took too long */
     ah_watch watch;
     ah_fence fence;
     /* Exactly one of the two is called last, and neither after ah_task_stop. `settled` runs
-     * protected and finds the results on top of lua->caller; if it raises, `failed` follows. */
+     * protected and finds the results on top of lua->caller; if it raises, `failed` follows.
+     * `settled` is NULL with `ended`. */
     void (*settled)(ah_task *t, int nresults);
     void (*failed)(ah_task *t, const ah_err *err);
-    /* Called in place of the two after its pending closes have run, if it was stopped; NULL:
-     * whoever stops it knows. */
-    void (*gone)(ah_task *t);
+    /* Called last and once, however it has ended, when its pending closes have run. Must not raise;
+     * releases `ref`. Every end is given to it, even if there is no memory. NULL: whoever stops the
+     * task knows. */
+    void (*ended)(ah_task *t);
     void *ud;
     /* During `failed`: the raised value, with the traceback; NULL: no memory for it. A callee that
      * logs it takes it. */
@@ -83,16 +91,29 @@ struct ah_task {
     bool mistake; /* not raised by error() or assert() */
 };
 
+/* User values of a task. */
+enum {
+    AH_TASK_THREAD = 1, /* `co` */
+    AH_TASK_KEPT,       /* set by ah_task_keep */
+    AH_TASK_OWN,        /* the userdata of `own` */
+    AH_TASK_VALUES = AH_TASK_OWN
+};
+
 /* Makes a task of the run `of` for the function below nargs arguments on L (popped). Raises when
  * out of memory. It begins in a job, or at once with ah_task_begin. */
 ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driver_run *of);
+/* The same for a larger object that begins with the task, with more user values; the rest of it is
+ * zero. */
+ah_task *ah_task_new_as(ah_lua *h, lua_State *L, int nargs, ah_driver_run *of, size_t size,
+                        int values);
 /* Keeps the value on top of L (popped) as long as the task. */
 void ah_task_keep(lua_State *L, ah_task *t);
 /* Makes `t`, which has not begun, a child of `parent`: it works in the same call and within the
  * same limits, and is stopped when the parent ends. */
 void ah_task_adopt(ah_task *parent, ah_task *t);
 void ah_task_begin(ah_task *t);
-/* Ends the task at any point: its pending closes run, no callback is called. */
+/* Ends the task at any point: its pending closes run, no callback but `ended` is called. Harmless
+ * if its end has begun. */
 void ah_task_stop(ah_task *t);
 
 /* Called at the end of the host: forgets the tasks that finalizers have made, whose own finalizers
@@ -102,13 +123,23 @@ void ah_tasks_forget(ah_lua *h);
 /* Called before a state is closed: stops the tasks that scripts have started. */
 void ah_tasks_end(ah_lua *h);
 
-/* Registry key of a table with two functions of the Lua half: join(task), called when the code of a
- * task that has started others has returned, and stuck(), which returns the text for a deadlock. */
-#define AH_TASK_HOOKS "agenthost.task_hooks"
-#define AH_TASK       "agenthost.thread" /* the metatable of ah_task */
+#define AH_TASK "agenthost.task" /* the metatable of ah_task */
 
-/* ah._join, a lua_CFunction (lua_spawn.c). */
+/* -- the tasks that code has started (lua_spawn.c) -------------------------------------------- */
+
+/* True if tasks of the group are at work, or have failed and are not awaited. */
+bool ah_group_open(const struct ah_group *g);
+/* lua_CFunction (group): waits for the tasks of the group; raises their first failure that nothing
+ * has awaited. */
+int ah_group_join(lua_State *L);
+/* Called by the collector for a task with `ended`, which is at 1: reports an end that nothing has
+ * seen. May raise. */
+void ah_task_forgotten(lua_State *L, ah_task *t);
+/* ah._join, a lua_CFunction: the same for the tasks that no other task has started. */
 int ah_lua_join(lua_State *L);
+/* Pushes the text of a deadlock, which names the tasks and their lines. Raises when out of
+ * memory. */
+int ah_lua_push_stuck(lua_State *L);
 
 /* Pushes the userdata of a task that has not ended. */
 void ah_task_push(lua_State *L, const ah_task *t);

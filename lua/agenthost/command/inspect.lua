@@ -293,8 +293,8 @@ end
 --- Ends the script. A task waits without end: when all wait, the script's own code has an error.
 local function stop(script)
   seen.stopped = true
-  if ah._module("agenthost.tasks.task").own() then
-    ah._park():wait "await"
+  if ah._current(true) then
+    ah.channel():receive()
   elseif coroutine.running() == script and coroutine.isyieldable() then
     coroutine.yield(STOP)
   end
@@ -479,8 +479,7 @@ local function run_script(path, chunk, ...)
   elseif ok and not seen.stopped then
     note_returned(err)
   end
-  local task = ah._module "agenthost.tasks.task"
-  task.cancel(task.root)
+  ah._root():cancel()
   coroutine.close(co)
 end
 

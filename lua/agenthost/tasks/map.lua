@@ -1,7 +1,6 @@
 --- ah.map: a function called for each value of a list, with its progress as events.
 local ah = ...
 
-local task = ah._module "agenthost.tasks.task"
 local tasks = ah._module "agenthost.tasks.tasks"
 local now, new_error = ah.now, ah.error
 local spent, emit = ah._spent, ah._map_progress
@@ -64,7 +63,7 @@ local function keep(map, i, value, err)
     map.errors[i], map.failures = err, map.failures + 1
     if map.stops then
       map.failed, map.next = map.failed or i, map.n + 1
-      task.cancel(map.group)
+      map.group:cancel()
     end
   else
     map.results[i] = value
@@ -103,7 +102,7 @@ end
 
 -- A map whose wait was ended gives what it has.
 local function explain(map, err)
-  if map.group.failed or type(err) ~= "table" or err.code ~= "cancelled" then
+  if map.group:failed() or type(err) ~= "table" or err.code ~= "cancelled" then
     return err
   end
   return new_error { code = "cancelled", results = map.results, errors = map.errors,
@@ -111,9 +110,9 @@ local function explain(map, err)
 end
 
 local function finish(map)
-  local ok, err = pcall(tasks.finish, map.group)
+  local ok, err = pcall(map.group.join, map.group)
   if not ok then
-    map.failures = map.failures + (map.group.failed and 1 or 0)
+    map.failures = map.failures + (map.group:failed() and 1 or 0)
     end_progress(map)
     error(explain(map, err), 0)
   end
@@ -130,12 +129,12 @@ local function map(list, f, options)
   local n = ah._check_list(list, "ah.map")
   tasks.check_function(f, "ah.map: the second argument")
   options = read_options(options or {})
-  local group <close> = tasks.group()
+  local group <close> = ah._group()
   local state = { list = list, f = f, n = n, next = 1, group = group, results = { n = n },
     errors = {}, stops = options.on_error == "stop", done = 0, running = 0, failures = 0 }
   local _ <close> = options.progress and begin_progress(state) or nil
   for _ = 1, math.min(n, options.concurrency) do
-    task.start(group, nil, work, state)
+    ah._start(group, nil, work, state)
   end
   return finish(state)
 end

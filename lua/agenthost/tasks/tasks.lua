@@ -1,7 +1,7 @@
 --- ah.spawn and what is built on it: scopes, several functions at once, times.
 local ah = ...
 
-local task = ah._module "agenthost.tasks.task"
+local start, wait_for, new_group = ah._start, ah._wait_for, ah._group
 local current, raise, sleep, now = ah._current, ah._raise, ah.sleep, ah.now
 local new_error = ah.error
 
@@ -26,46 +26,27 @@ end
 --- ah.spawn(f, ...): a task that calls f(...), soon.
 function M.spawn(f, ...)
   check_function(f, "ah.spawn: the first argument")
-  return task.object(task.start(nil, nil, f, ...))
+  return start(nil, nil, f, ...)
 end
 
 -- -- ah.scope ----------------------------------------------------------------------------------
 
---- A group whose tasks end together when one of them fails, and with the variable that holds it.
-function M.group()
-  local group = task.group()
-  group.together = true
-  return setmetatable(group, { __close = task.cancel })
-end
-
-local new_group = M.group
-
---- Waits for all tasks of the group; raises what the first that failed has raised.
-function M.finish(group)
-  task.wait(group)
-  if group.failed then
-    error(group.failed.raised, 0)
-  end
-end
-
-local finish = M.finish
-
-local GROUP = {} -- the key of the group in the object of a scope
+local GROUP, OWNER = {}, {} -- the keys of the group, and of the task around it, in a scope
 local methods = {}
 
 --- scope:spawn(f, ...): a task of the scope.
 function methods.spawn(scope, f, ...)
   check_function(f, "scope:spawn: the first argument")
   local group = scope[GROUP]
-  if group.over then
+  if group:over() then
     raise "scope:spawn: the scope has ended"
   end
-  return task.object(task.start(group, group.owner, f, ...))
+  return start(group, scope[OWNER], f, ...)
 end
 
 --- scope:cancel(): ends all tasks of the scope, the function of the scope included.
 function methods.cancel(scope)
-  task.cancel(scope[GROUP])
+  scope[GROUP]:cancel()
 end
 
 local SCOPE = { __name = "agenthost.scope" }
@@ -80,11 +61,11 @@ end
 function M.scope(f)
   check_function(f, "ah.scope: the argument")
   local group <close> = new_group()
-  group.owner = current() or false
-  local body = task.start(group, nil, f, setmetatable({ [GROUP] = group }, SCOPE))
-  finish(group)
-  group.over = true
-  return task.results(body)
+  local scope = setmetatable({ [GROUP] = group, [OWNER] = current() or false }, SCOPE)
+  local body = start(group, nil, f, scope)
+  group:join()
+  group:shut()
+  return body:await()
 end
 
 -- -- ah.all, ah.race ---------------------------------------------------------------------------
@@ -95,7 +76,7 @@ local function start_each(group, list, what)
     check_function(list[i], ("%s: value %d of the list"):format(what, i))
   end
   for i, f in ipairs(list) do
-    tasks[i] = task.start(group, nil, f)
+    tasks[i] = start(group, nil, f)
   end
   return tasks
 end
@@ -105,10 +86,10 @@ end
 function M.all(list)
   local group <close> = new_group()
   local tasks = start_each(group, list, "ah.all")
-  finish(group)
+  group:join()
   local results = { n = #tasks }
   for i, one in ipairs(tasks) do
-    results[i] = task.results(one)
+    results[i] = one:await()
   end
   return results
 end
@@ -116,19 +97,12 @@ end
 --- ah.race { f, g }: returns what the first that ends has returned, or raises what it has raised;
 -- the others are cancelled.
 function M.race(list)
-  local group <close> = new_group()
-  local first
-  function group.on_end(one)
-    if not first then
-      first = one
-      task.cancel(group)
-    end
-  end
+  local group <close> = new_group "race"
   if #start_each(group, list, "ah.race") == 0 then
     raise "ah.race needs at least one function"
   end
-  finish(group)
-  return task.results(first)
+  group:join()
+  return group:won():await()
 end
 
 -- -- times -------------------------------------------------------------------------------------
@@ -139,13 +113,13 @@ function M.with_timeout(seconds, f, ...)
   check_seconds(seconds, "ah.with_timeout")
   check_function(f, "ah.with_timeout: the second argument")
   local group <close> = new_group()
-  local one = task.start(group, nil, f, ...)
-  if not task.wait_for(one, seconds) then
-    task.cancel(group)
+  local one = start(group, nil, f, ...)
+  if not wait_for(one, seconds) then
+    group:cancel()
     return nil, new_error { code = "deadline_exceeded",
       message = ("ah.with_timeout: %g seconds are over"):format(seconds) }
   end
-  return task.results(one)
+  return one:await()
 end
 
 --- ah.every(seconds, f): a task that calls f() every so many seconds until it is cancelled. A call
