@@ -343,7 +343,8 @@ static void disarm(void)
     memory.armed = false;
 }
 
-#define TASK_LEFT "was at work when the program ended"
+#define TASK_LEFT   "was at work when the program ended"
+#define TASK_FAILED "a task failed, and nothing has awaited it"
 
 /* Lua warns of a finalizer that raised, and of one for which it had no memory: that one
  * is never called, and what it would have given back stays for as long as the process. */
@@ -357,7 +358,8 @@ static void on_warning(void *ud, const char *words, int more)
         return;
     if (strstr(t->warning, "not enough memory"))
         t->lost = true;
-    else if (!strstr(t->warning, TASK_LEFT)) /* closing a state stops its tasks */
+    else if (!strstr(t->warning, TASK_LEFT) && /* closing a state stops its tasks */
+             !(memory.failed && strstr(t->warning, TASK_FAILED)))
         wrong(t, "a finalizer raised", t->warning);
     t->warning[0] = '\0';
 }

@@ -25,9 +25,10 @@ typedef struct spawned {
     struct spawned *next, *before; /* in the group, while at work */
     ah_line awaiters;
     enum { RUNNING, DONE, FAILED, CANCELLED } state;
-    bool failing; /* it is FAILED when its pending closes have run */
-    bool pending; /* FAILED, and left to the code that awaits it */
-    bool awaited; /* code has got its end, or nothing has to */
+    bool failing;    /* it is FAILED when its pending closes have run */
+    bool pending;    /* FAILED, and left to the code that awaits it */
+    bool given_back; /* pending, but all that code was stopped */
+    bool awaited;    /* code has got its end, or nothing has to */
 } spawned;
 
 /* User values of a spawned task. Two have another meaning when the task has ended. */
@@ -43,6 +44,7 @@ enum {
 struct ah_group {
     spawned *first, *last; /* at work */
     ah_line waiting;       /* for all of them */
+    size_t n_given_back;   /* failures, each with a job that keeps it */
     size_t n_failures;
     bool is_root;  /* of the script itself */
     bool together; /* the first failure ends all others, and is the only one */
@@ -127,9 +129,21 @@ static void cancel(group *g)
         ah_task_stop(&s->task);
 }
 
+static bool is_busy(const group *g)
+{
+    return g->first || g->n_given_back > 0;
+}
+
+static void wake_if_done(group *g)
+{
+    if (!is_busy(g))
+        while (ah_line_wake(&g->waiting)) {
+        }
+}
+
 bool ah_group_open(const group *g)
 {
-    return g->first || g->n_failures > 0;
+    return is_busy(g) || g->n_failures > 0;
 }
 
 /* -- the end of a task ------------------------------------------------------------------------- */
@@ -289,9 +303,7 @@ static void tell_group(lua_State *L, spawned *s)
     settle(L, s);
     if (g->race)
         win(L, g);
-    if (!g->first)
-        while (ah_line_wake(&g->waiting)) {
-        }
+    wake_if_done(g);
     lua_pop(L, 1);
 }
 
@@ -408,6 +420,8 @@ static void on_unawaited(ah_job *job)
     spawned *s = (spawned *)(void *)((char *)job - offsetof(spawned, task.job));
     lua_State *L = s->task.lua->caller;
 
+    s->given_back = false;
+    s->group->n_given_back--;
     if (!lua_checkstack(L, ROOM)) {
         release(s);
         return;
@@ -415,6 +429,7 @@ static void on_unawaited(ah_job *job)
     ah_task_push(L, &s->task);
     lua_getiuservalue(L, -1, GROUP);
     settle(L, s);
+    wake_if_done(s->group);
     lua_pop(L, 2);
 }
 
@@ -426,6 +441,8 @@ static void unawaited(ah_line *line)
 
     if (!s->pending || line->due > 0)
         return;
+    s->given_back = true;
+    s->group->n_given_back++;
     s->task.job.fn = on_unawaited;
     ah_job_post(s->task.lua->host, &s->task.job);
 }
@@ -561,6 +578,11 @@ static void take_end(spawned *s)
         return;
     s->pending = false;
     ah_job_cancel(&s->task.job);
+    if (s->given_back) {
+        s->given_back = false;
+        s->group->n_given_back--;
+        wake_if_done(s->group);
+    }
     release(s);
 }
 
@@ -823,7 +845,7 @@ static int group_waited(lua_State *L, int status, lua_KContext ctx)
     if (ctx)
         ah_turn_came(lua_touserdata(L, 2));
     lua_settop(L, 1);
-    if (g->first) {
+    if (is_busy(g)) {
         turn = ah_line_join(L, &g->waiting, 1, "all its tasks");
         return ah_lua_await(L, &turn->waiter, 1, group_waited);
     }
