@@ -162,7 +162,7 @@ static int new_task(lua_State *L)
     t->watch.work_ms = 0;
     t->fence.memory = 0;
     if (parent)
-        ah_task_adopt(parent, t);
+        ah_task_adopt(L, parent, t);
     ah_job_post(h->host, &t->job);
     ah_task_push(L, t);
     lua_insert(L, 1);
@@ -208,15 +208,13 @@ static int all_tasks(lua_State *L)
 static int where_task(lua_State *L)
 {
     const ah_task *t = at_work(L, 1);
+    const ah_task_waiter *w = t && t->waiter ? t->waiter : t ? t->drives : NULL;
     char place[AH_PLACE] = "";
 
     if (t)
         ah_lua_where(t->co, place, sizeof place);
     lua_pushstring(L, place);
-    lua_pushstring(L, !t || !t->waiter     ? NULL
-                      : t->waiter->by_code ? t->waiter->by_code
-                      : t->waiter->scope   ? "a run"
-                                           : NULL);
+    lua_pushstring(L, w && w->by_code ? w->by_code : w && w->scope ? "a run" : NULL);
     return 2;
 }
 
@@ -283,8 +281,8 @@ static int woken(lua_State *L, int status, lua_KContext ctx)
  * Once. */
 static int park_wait(lua_State *L)
 {
-    static const char *const words[] = {"await",   "all its tasks", "send", "receive",
-                                        "acquire", "event",         NULL};
+    static const char *const words[] = {"await",   "all its tasks", "send",
+                                        "receive", "acquire",       NULL};
     park *p = luaL_checkudata(L, 1, PARK);
     const char *word = words[luaL_checkoption(L, 2, NULL, words)];
     double seconds = luaL_optnumber(L, 3, -1);

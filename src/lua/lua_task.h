@@ -58,7 +58,8 @@ struct ah_task {
     int depth;                     /* tasks around it */
     bool joins; /* it has started tasks, which are waited for when its code has returned */
     ah_task_waiter *waiter;
-    ah_job job;            /* resumes the task */
+    const ah_task_waiter *drives; /* the innermost wait for which its code drives; NULL: none */
+    ah_job job;                   /* resumes the task */
     ah_overlay *overlay;   /* handlers: of their call; NULL: that of the call around its run */
     bool over;             /* handlers: the call is over, even if the code still runs */
     int64_t deadline;      /* loop clock: the code is stopped then; 0: none */
@@ -88,9 +89,9 @@ struct ah_task {
 ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driver_run *of);
 /* Keeps the value on top of L (popped) as long as the task. */
 void ah_task_keep(lua_State *L, ah_task *t);
-/* Makes `t`, which has not begun, a child of `parent`: it works in the same call and within the
- * same limits, and is stopped when the parent ends. */
-void ah_task_adopt(ah_task *parent, ah_task *t);
+/* Makes `t`, which has not begun, a child of `parent`: it works in the same call, shares its limits
+ * with all tasks of the call, and is stopped when the parent ends. */
+void ah_task_adopt(lua_State *L, ah_task *parent, ah_task *t);
 void ah_task_begin(ah_task *t);
 /* Ends the task at any point: its pending closes run, no callback is called. */
 void ah_task_stop(ah_task *t);

@@ -39,6 +39,8 @@ local LIMITS = {
 -- Fields whose members are tried one by one if the whole field is refused.
 local MEMBERS = { params = true, tools = true, options = true, http = true, on = true }
 
+local TASKS_SECONDS = 1 -- for tasks that are at work after the last line, and reach no run
+
 local seen -- the findings of the current script
 
 -- -- places and messages ------------------------------------------------------------------
@@ -290,11 +292,26 @@ local function note_returned(value)
   end
 end
 
---- Ends the script. A task waits without end: when all wait, the script's own code has an error.
+-- Ends the task at work, and all others: then the script's own code waits for nothing, and has the
+-- error of a deadlock.
+local function stop_tasks()
+  local own = ah._current()
+  for _, thread in ipairs(ah._tasks()) do
+    if thread ~= own then
+      ah._stop(thread)
+    end
+  end
+  if seen.joining then
+    seen.joining:wake()
+  end
+  ah._park():wait "await"
+end
+
+--- Ends the script.
 local function stop(script)
   seen.stopped = true
   if ah._module("agenthost.tasks.task").own() then
-    ah._park():wait "await"
+    stop_tasks()
   elseif coroutine.running() == script and coroutine.isyieldable() then
     coroutine.yield(STOP)
   end
@@ -469,6 +486,15 @@ local function replace(script, model)
   return run
 end
 
+-- The command waits for the tasks of a script. Their runs may be its only ones.
+local function join_tasks(task)
+  if task.root.running > 0 and not seen.stopped then
+    seen.joining = ah._park()
+    task.root.waiting = seen.joining
+    pcall(seen.joining.wait, seen.joining, "all its tasks", TASKS_SECONDS)
+  end
+end
+
 local function run_script(path, chunk, ...)
   local co = coroutine.create(chunk)
   rawset(_G, "arg", { [0] = path, ... })
@@ -480,6 +506,7 @@ local function run_script(path, chunk, ...)
     note_returned(err)
   end
   local task = ah._module "agenthost.tasks.task"
+  join_tasks(task)
   task.cancel(task.root)
   coroutine.close(co)
 end
