@@ -255,6 +255,29 @@ describe("agenthost check", function()
     end
   end)
 
+  it("that a task begins, whatever the others and the script wait for", function()
+    local every = "local every <close> = ah.every(0.01, function() end)\n"
+    for _, text in ipairs {
+      every .. "ah.map({ 1 }, function() ah.run { 'x' } end)",
+      every .. "every:await(ah.spawn(function() ah.run { 'x' } end))",
+      "ah.every(0.01, function() end)\nah.spawn(function() ah.run { 'x' } end)",
+      "ah.every(0.01, function() end)\nah.spawn(function() ah.sleep(0.02) ah.run { 'x' } end)",
+      "ah.spawn(function() ah.scope(function() ah.run { 'x' } end) end)\nah.sleep(0.01)",
+    } do
+      local found, code = check(HEAD .. text)
+      assert.equal(0, code, text)
+      assert.equal(1, #found.met, text)
+      assert.equal(0, #found.faults, text)
+      assert.truthy(found.met[1].line > 1)
+    end
+  end)
+
+  it("or one second after its last line, where tasks are at work without one", function()
+    local found, code = check(HEAD .. "ah.every(0.01, function() end)")
+    assert.equal(0, code)
+    assert.matches("neither ah.run nor ah.agent was reached", found.notes[1].message)
+  end)
+
   it("also where the run is begun in another file or coroutine, and closes what is open", function()
     local found, code = check(HEAD .. [[
       local open <close> = setmetatable({}, { __close = function() print("closed") end })

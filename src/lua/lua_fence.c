@@ -12,13 +12,27 @@ enum { CLOSE_GRACE_BYTES = 1 << 20 };
 
 /* -- memory ------------------------------------------------------------------------- */
 
-void ah_fence_widen(ah_fence *f)
+ah_fence *ah_fence_counted(ah_fence *f)
 {
-    if (!f->memory)
-        return;
-    if (f->used > (int64_t)f->memory)
-        f->memory = (size_t)f->used;
-    f->memory += CLOSE_GRACE_BYTES;
+    return f->shares ? f->shares : f;
+}
+
+size_t ah_fence_widen(ah_fence *f)
+{
+    ah_fence *counted = ah_fence_counted(f);
+    size_t before = counted->memory;
+
+    if (!before)
+        return 0;
+    if (counted->used > (int64_t)before)
+        counted->memory = (size_t)counted->used;
+    counted->memory += CLOSE_GRACE_BYTES;
+    return before;
+}
+
+void ah_fence_narrow(ah_fence *f, size_t memory)
+{
+    ah_fence_counted(f)->memory = memory;
 }
 
 /* -- os.exit ------------------------------------------------------------------------------ */
@@ -114,9 +128,21 @@ void ah_lua_guard_exit(lua_State *L)
 
 /* -- entering and leaving ------------------------------------------------------------------- */
 
+/* True if code of the same call is around f: what f takes is counted there. */
+static bool is_within(const ah_lua *h, ah_fence *f)
+{
+    const ah_lua_memory *m = ah_lua_memory_of(h->main);
+    ah_fence *outer = m ? m->fence : NULL;
+
+    while (outer && ah_fence_counted(outer) != ah_fence_counted(f))
+        outer = outer->outer;
+    return outer != NULL;
+}
+
 void ah_fence_enter(ah_lua *h, ah_fence *f)
 {
-    if (!f->memory)
+    f->outer = NULL;
+    if (!ah_fence_counted(f)->memory || is_within(h, f))
         return;
     f->entered = true;
     f->guards = f->no_exit && put_guard(h->caller);
@@ -159,16 +185,24 @@ void ah_fence_put(ah_lua *h, ah_fence *inner)
             f->guards = put_guard(h->caller);
 }
 
-/* The fence that refused the memory may be one around f. Only errors for the author of a tool name
- * the limit of the whole heap; others are a plain out of memory. */
+/* Returns the fence that refused the memory, f or one around it; NULL: none did. */
+static const ah_fence *refuser(const ah_fence *f, bool heap)
+{
+    for (; f; f = f->outer) {
+        const ah_fence *by = f->shares ? f->shares : f;
+
+        if (by->asked || (heap && by->heap_max))
+            return by;
+    }
+    return NULL;
+}
+
+/* Only errors for the author of a tool name the limit of the whole heap; others are a plain out of
+ * memory. */
 bool ah_fence_failed(const ah_fence *f, int status, ah_err *err)
 {
-    const ah_fence *by = f;
+    const ah_fence *by = status == LUA_ERRMEM ? refuser(f, f->advice != NULL) : NULL;
 
-    if (status != LUA_ERRMEM || !f->memory)
-        return false;
-    while (by && !by->asked && !(f->advice && by->heap_max))
-        by = by->outer;
     if (by && by->asked)
         ah_err_set(err, AH_INTERNAL,
                    "its code would have taken %lld bytes of memory; the limit is %zu%s",

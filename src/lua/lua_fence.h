@@ -21,8 +21,11 @@ typedef struct ah_fence {
     size_t heap_max;    /* max_memory, if that refused the last allocation; else 0 */
     bool began, entered, guards;
     struct ah_fence *outer; /* the fence around it, while entered */
-    ah_lua_memory *heap;    /* the counter in use, while entered */
-    bool laid;              /* it put our allocator over another one */
+    /* The fence of the call that this code is part of, whose limit and counts hold; NULL: its
+     * own. */
+    struct ah_fence *shares;
+    ah_lua_memory *heap; /* the counter in use, while entered */
+    bool laid;           /* it put our allocator over another one */
 } ah_fence;
 
 /* Called around each entry; the last entered is left first. Never raise. */
@@ -31,8 +34,12 @@ void ah_fence_leave(ah_lua *h, ah_fence *f);
 /* Called around a drive, which runs code of others: lift returns the fence that put takes. */
 ah_fence *ah_fence_lift(ah_lua *h);
 void ah_fence_put(ah_lua *h, ah_fence *f);
-/* Gives the code that closes a task's variables additional memory. */
-void ah_fence_widen(ah_fence *f);
+/* Gives the code that closes a task's variables additional memory. Returns the limit before, which
+ * ah_fence_narrow sets again. */
+size_t ah_fence_widen(ah_fence *f);
+void ah_fence_narrow(ah_fence *f, size_t memory);
+/* Returns the fence that has the limit and the counts of f. */
+ah_fence *ah_fence_counted(ah_fence *f);
 
 /* Returns true, with *err filled, if the failure with this lua_Status came from the fence. */
 bool ah_fence_failed(const ah_fence *f, int status, ah_err *err);

@@ -19,18 +19,22 @@ static bool is_fenced(const ah_lua_memory *m, const ah_fence *f, bool typed, int
 /* Returns the fence that refuses the block; NULL: none does. */
 static ah_fence *too_small(const ah_lua_memory *m, bool typed, int64_t more)
 {
-    ah_fence *f = m->fence;
+    for (ah_fence *f = m->fence; f; f = f->outer) {
+        ah_fence *c = ah_fence_counted(f);
 
-    while (f && !(f->used + more > (int64_t)f->memory && is_fenced(m, f, typed, more)))
-        f = f->outer;
-    return f;
+        if (c->used + more > (int64_t)c->memory && is_fenced(m, c, typed, more))
+            return c;
+    }
+    return NULL;
 }
 
 static void forget(ah_fence *f)
 {
     for (; f; f = f->outer) {
-        f->asked = 0;
-        f->heap_max = 0;
+        ah_fence *c = ah_fence_counted(f);
+
+        c->asked = 0;
+        c->heap_max = 0;
     }
 }
 
@@ -49,11 +53,12 @@ static void count(ah_lua_memory *m, int64_t more)
     int64_t heap = m->used += more;
 
     for (ah_fence *f = m->fence; f; f = f->outer) {
-        int64_t used = f->used + more;
+        ah_fence *c = ah_fence_counted(f);
+        int64_t used = c->used + more;
 
-        f->used = used > 0 ? used : 0;
-        if (heap < f->before)
-            f->before = heap;
+        c->used = used > 0 ? used : 0;
+        if (heap < c->before)
+            c->before = heap;
     }
 }
 
@@ -62,7 +67,7 @@ static void *fail(const ah_lua_memory *m, int64_t more)
 {
     forget(m->fence);
     if (m->fence && m->max && m->used + more > (int64_t)m->max)
-        m->fence->heap_max = m->max;
+        ah_fence_counted(m->fence)->heap_max = m->max;
     return NULL;
 }
 
@@ -106,6 +111,7 @@ ah_lua_memory *ah_lua_memory_of(lua_State *L)
 void ah_lua_memory_enter(ah_lua *h, ah_fence *f)
 {
     lua_State *L = h->main;
+    ah_fence *c = ah_fence_counted(f);
     void *ud;
     lua_Alloc alloc = lua_getallocf(L, &ud);
 
@@ -116,9 +122,9 @@ void ah_lua_memory_enter(ah_lua *h, ah_fence *f)
         lua_setallocf(L, ah_lua_alloc, &h->memory);
     }
     f->heap->lua = h;
-    if (!f->began)
-        f->before = f->heap->used;
-    f->began = true;
+    if (!c->began)
+        c->before = f->heap->used;
+    c->began = true;
     f->outer = f->heap->fence;
     f->heap->fence = f;
 }

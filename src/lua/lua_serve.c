@@ -187,7 +187,8 @@ static void settled(ah_task *t, int n)
 /* For a memory limit the error has more facts than the raised value. */
 static void failed(ah_task *t, const ah_err *err)
 {
-    fail_work(t->ud, t->failure && !t->fence.asked ? t->failure->data : err->message);
+    fail_work(t->ud,
+              t->failure && !ah_fence_counted(&t->fence)->asked ? t->failure->data : err->message);
     ah_text_set(&t->failure, NULL);
 }
 

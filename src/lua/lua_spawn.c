@@ -550,7 +550,7 @@ static int start(lua_State *L)
     lua_replace(L, 2); /* -- group place f ... */
     t = push_task(L, h, parent);
     if (parent)
-        ah_task_adopt(parent, t);
+        ah_task_adopt(L, parent, t);
     ah_job_post(h->host, &t->job);
     return 1;
 }
@@ -873,7 +873,7 @@ int ah_lua_join(lua_State *L)
 static void push_wait(lua_State *L, const ah_task *t)
 {
     char place[AH_PLACE] = ""; /* a tail call has no line */
-    const ah_task_waiter *w = t->waiter;
+    const ah_task_waiter *w = t->waiter ? t->waiter : t->drives;
 
     ah_lua_where(t->co, place, sizeof place);
     lua_pushliteral(L, "a function");

@@ -125,14 +125,16 @@ static void close_pending(ah_task *t)
 {
     ah_lua *h = t->lua;
     ah_task *outer = h->running, *actor = h->actor;
+    size_t memory;
 
     h->running = h->actor = t;
     t->watch = (ah_watch){.task = t, .closing = true, .deadline = ah_watch_grace(h)};
-    ah_fence_widen(&t->fence);
+    memory = ah_fence_widen(&t->fence);
     ah_watch_enter(h, &t->watch, t->co);
     ah_fence_enter(h, &t->fence);
     lua_resetthread(t->co);
     ah_fence_leave(h, &t->fence);
+    ah_fence_narrow(&t->fence, memory);
     ah_watch_leave(h, &t->watch);
     h->running = outer;
     h->actor = actor;
@@ -428,7 +430,29 @@ void ah_task_push(lua_State *L, const ah_task *t)
     lua_rawgeti(L, LUA_REGISTRYINDEX, t->ref);
 }
 
-void ah_task_adopt(ah_task *parent, ah_task *t)
+/* The limits of a call hold for all its tasks together. The last user value of each keeps the one
+ * that has the counts: a child that is below it on the C stack may outlive it. */
+static void share_limits(lua_State *L, ah_task *parent, ah_task *t)
+{
+    t->watch.work_ms = parent->watch.work_ms;
+    t->watch.advice = parent->watch.advice;
+    t->fence.advice = parent->fence.advice;
+    t->fence.no_exit = parent->fence.no_exit;
+    if (!ah_fence_counted(&parent->fence)->memory && !parent->watch.work_ms)
+        return; /* a task of a script */
+    t->fence.shares = ah_fence_counted(&parent->fence);
+    t->watch.shares = parent->watch.shares ? parent->watch.shares : &parent->watch;
+    ah_task_push(L, t);
+    ah_task_push(L, parent);
+    if (parent->fence.shares) {
+        lua_getiuservalue(L, -1, AH_TASK_LIMITS);
+        lua_remove(L, -2);
+    }
+    lua_setiuservalue(L, -2, AH_TASK_LIMITS);
+    lua_pop(L, 1);
+}
+
+void ah_task_adopt(lua_State *L, ah_task *parent, ah_task *t)
 {
     t->parent = parent;
     t->depth = parent->depth + 1;
@@ -439,11 +463,7 @@ void ah_task_adopt(ah_task *parent, ah_task *t)
     parent->children = t;
     t->overlay = parent->overlay;
     t->deadline = parent->deadline;
-    t->watch.work_ms = parent->watch.work_ms;
-    t->watch.advice = parent->watch.advice;
-    t->fence.memory = parent->fence.memory;
-    t->fence.advice = parent->fence.advice;
-    t->fence.no_exit = parent->fence.no_exit;
+    share_limits(L, parent, t);
 }
 
 void ah_task_begin(ah_task *t)
@@ -574,6 +594,8 @@ static bool end_idle(const ah_lua *h, ah_task_waiter *w)
     return ended;
 }
 
+static const char DEADLOCK[] = "deadlock: all code waits for other code";
+
 /* Ends a run in which all code waits for other code. */
 static void cancel_stuck(ah_lua *h, ah_driver_run *run)
 {
@@ -586,7 +608,7 @@ static void cancel_stuck(ah_lua *h, ah_driver_run *run)
         room = ah_lua_call(h, L, 0, 1, NULL) == AH_OK;
     }
     text = room ? lua_tostring(L, -1) : NULL;
-    ah_driver_run_cancel(run, AH_USAGE, text ? text : "deadlock: all code waits for other code");
+    ah_driver_run_cancel(run, AH_USAGE, text ? text : DEADLOCK);
     if (room)
         lua_pop(L, 1);
 }
@@ -629,7 +651,7 @@ static bool missed_cancel(const ah_lua *h, const ah_task_waiter *w, unsigned can
 
 /* Drives until w is done, or until something ends a wait that is not for a run (a run is cancelled
  * instead, and waited for). INTERRUPTED: the error is on top of L. */
-static drive_end drive(lua_State *L, ah_lua *h, ah_task_waiter *w)
+static drive_end drive_for(lua_State *L, ah_lua *h, ah_task_waiter *w)
 {
     ah_driver_run *scope = scope_of(h, w);
     lua_State *current = h->current;
@@ -673,6 +695,20 @@ static drive_end drive(lua_State *L, ah_lua *h, ah_task_waiter *w)
         ah_watch_heed(h, L, true);
     if (end == CAME && h->embed && missed_cancel(h, w, cancels))
         h->program->cancel(h->host);
+    return end;
+}
+
+static drive_end drive(lua_State *L, ah_lua *h, ah_task_waiter *w)
+{
+    ah_task *t = h->running;
+    const ah_task_waiter *outer = t ? t->drives : NULL;
+    drive_end end;
+
+    if (!t)
+        return drive_for(L, h, w);
+    t->drives = w;
+    end = drive_for(L, h, w);
+    t->drives = outer;
     return end;
 }
 
@@ -782,10 +818,20 @@ void ah_lua_can_run(lua_State *L, bool waits)
         check_wait(L);
 }
 
-static int raise_stuck(lua_State *L)
+/* The text says that the task at work waits for w. */
+static int raise_stuck(lua_State *L, ah_lua *h, const ah_task_waiter *w)
 {
-    ah_lua_push_stuck(L);
-    return ah_lua_raise(L, AH_USAGE, "%s", lua_tostring(L, -1));
+    ah_task *t = h->running;
+    const ah_task_waiter *outer = t ? t->drives : NULL;
+    bool room;
+
+    if (t)
+        t->drives = w;
+    lua_pushcfunction(L, ah_lua_push_stuck);
+    room = ah_lua_call(h, L, 0, 1, NULL) == AH_OK;
+    if (t)
+        t->drives = outer;
+    return ah_lua_raise(L, AH_USAGE, "%s", room ? lua_tostring(L, -1) : DEADLOCK);
 }
 
 int ah_lua_await(lua_State *L, ah_task_waiter *w, lua_KContext ctx, lua_KFunction k)
@@ -808,7 +854,7 @@ int ah_lua_await(lua_State *L, ah_task_waiter *w, lua_KContext ctx, lua_KFunctio
         return lua_error(L);
     case STUCK:
         leave(w, false);
-        return raise_stuck(L);
+        return raise_stuck(L, h, w);
     case CANCELLED:
         leave(w, false);
         if (!w->scope)

@@ -61,7 +61,8 @@ struct ah_task {
     int depth;                     /* tasks around it */
     struct ah_group *own;          /* the tasks that its code has started; NULL: none yet */
     ah_task_waiter *waiter;
-    ah_job job;            /* resumes the task */
+    const ah_task_waiter *drives; /* the innermost wait for which its code drives; NULL: none */
+    ah_job job;                   /* resumes the task */
     ah_overlay *overlay;   /* handlers: of their call; NULL: that of the call around its run */
     bool over;             /* handlers: the call is over, even if the code still runs */
     int64_t deadline;      /* loop clock: the code is stopped then; 0: none */
@@ -96,7 +97,8 @@ enum {
     AH_TASK_THREAD = 1, /* `co` */
     AH_TASK_KEPT,       /* set by ah_task_keep */
     AH_TASK_OWN,        /* the userdata of `own` */
-    AH_TASK_VALUES = AH_TASK_OWN
+    AH_TASK_LIMITS,     /* the task that counts for the limits that it shares */
+    AH_TASK_VALUES = AH_TASK_LIMITS
 };
 
 /* Makes a task of the run `of` for the function below nargs arguments on L (popped). Raises when
@@ -108,9 +110,9 @@ ah_task *ah_task_new_as(ah_lua *h, lua_State *L, int nargs, ah_driver_run *of, s
                         int values);
 /* Keeps the value on top of L (popped) as long as the task. */
 void ah_task_keep(lua_State *L, ah_task *t);
-/* Makes `t`, which has not begun, a child of `parent`: it works in the same call and within the
- * same limits, and is stopped when the parent ends. */
-void ah_task_adopt(ah_task *parent, ah_task *t);
+/* Makes `t`, which has not begun, a child of `parent`: it works in the same call, shares its limits
+ * with all tasks of the call, and is stopped when the parent ends. */
+void ah_task_adopt(lua_State *L, ah_task *parent, ah_task *t);
 void ah_task_begin(ah_task *t);
 /* Ends the task at any point: its pending closes run, no callback but `ended` is called. Harmless
  * if its end has begun. */

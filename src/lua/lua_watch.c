@@ -52,16 +52,22 @@ static void start_work(ah_lua *h, ah_watch *w, int64_t now)
     w->since = w->work_ms || w->task ? cpu_us(h, now, false) : 0;
 }
 
+static int64_t *worked(ah_watch *w)
+{
+    return w->shares ? &w->shares->us : &w->us;
+}
+
 static void stop_work(ah_lua *h, ah_watch *w, int64_t now)
 {
     if (w->since)
-        w->us += cpu_us(h, now, false) - w->since;
+        *worked(w) += cpu_us(h, now, false) - w->since;
     w->since = 0;
 }
 
-static bool overworked(ah_lua *h, const ah_watch *w, int64_t now)
+static bool overworked(ah_lua *h, ah_watch *w, int64_t now)
 {
-    return w->work_ms && w->since && w->us + cpu_us(h, now, true) - w->since >= w->work_ms * 1000;
+    return w->work_ms && w->since &&
+           *worked(w) + cpu_us(h, now, true) - w->since >= w->work_ms * 1000;
 }
 
 /* Notes the line at which a task has worked for long without a wait while others exist, once. */
@@ -104,7 +110,7 @@ static int64_t unwanted_since(ah_lua *h, const ah_watch *w, int64_t now, ah_watc
 }
 
 /* A call gets a moment more when its run ends, since it may restore something. */
-static ah_watch_end judge(ah_lua *h, const ah_watch *w, int64_t now)
+static ah_watch_end judge(ah_lua *h, ah_watch *w, int64_t now)
 {
     int64_t ms = ah_host_now(h->host), since;
     ah_watch_end why;

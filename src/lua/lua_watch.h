@@ -39,6 +39,8 @@ typedef struct ah_watch {
     int64_t ended;          /* ns: when it was found to be over */
     int64_t us,
         since; /* processor time in us: used before; at the last entry (0: not counted now) */
+    /* The watch of the call that this code is part of, which has `us`; NULL: this one. */
+    struct ah_watch *shares;
 } ah_watch;
 
 /* Called around each entry; the last entered is left first. Never raise. */

@@ -39,6 +39,8 @@ local LIMITS = {
 -- Fields whose members are tried one by one if the whole field is refused.
 local MEMBERS = { params = true, tools = true, options = true, http = true, on = true }
 
+local TASKS_SECONDS = 1 -- for tasks that are at work after the last line, and reach no run
+
 local seen -- the findings of the current script
 
 -- -- places and messages ------------------------------------------------------------------
@@ -290,10 +292,11 @@ local function note_returned(value)
   end
 end
 
---- Ends the script. A task waits without end: when all wait, the script's own code has an error.
+--- Ends the script.
 local function stop(script)
   seen.stopped = true
   if ah._current(true) then
+    ah._root():cancel() -- ends the task at work at its next wait
     ah.channel():receive()
   elseif coroutine.running() == script and coroutine.isyieldable() then
     coroutine.yield(STOP)
@@ -469,6 +472,13 @@ local function replace(script, model)
   return run
 end
 
+-- The command waits for the tasks of a script. Their runs may be its only ones.
+local function join_tasks()
+  if not seen.stopped then
+    pcall(ah.with_timeout, TASKS_SECONDS, ah._join)
+  end
+end
+
 local function run_script(path, chunk, ...)
   local co = coroutine.create(chunk)
   rawset(_G, "arg", { [0] = path, ... })
@@ -479,6 +489,7 @@ local function run_script(path, chunk, ...)
   elseif ok and not seen.stopped then
     note_returned(err)
   end
+  join_tasks()
   ah._root():cancel()
   coroutine.close(co)
 end
