@@ -423,6 +423,8 @@ void ah_task_begin(ah_task *t)
 
 void ah_task_stop(ah_task *t)
 {
+    if (t->watch.closing) /* by what it closes */
+        return;
     if (t->running) { /* it is below us on the C stack: buried when it returns */
         t->stopped = t->over = true;
         t->job.of = NULL;
