@@ -74,6 +74,21 @@ describe("a task", function()
     assert.equal("function", type(permit.release))
   end)
 
+  it("ends once, though what it closes cancels it again", function()
+    local seen, ends, task = {}, 0, nil
+    local group = ah.spawn(function()
+      task = ah.spawn(function()
+        local _ <close> = closing(seen, function() task:cancel() end)
+        ah.sleep(60)
+      end)
+      ah.sleep(0.005)
+      task:cancel()
+      ends = ends + 1
+    end)
+    group:await()
+    assert.same({ 1, 1, "cancelled", "done" }, { seen.closed, ends, task:status(), group:status() })
+  end)
+
   it("starts no task while it is being closed", function()
     local seen, ok, err = {}, nil, nil
     local task = ah.spawn(function()

@@ -266,9 +266,14 @@ static void work(ah_driver_run *d)
     d->done(d->ud, d);
 }
 
+/* A handler that it has begun may wait below, in a drive of everything: its needs are served when
+ * that has returned. */
 static void pump(ah_job *job)
 {
-    work(FROM(job, ah_driver_run, job));
+    ah_driver_run *d = FROM(job, ah_driver_run, job);
+
+    if (!d->at_work)
+        work(d);
 }
 
 bool ah_driver_run_at_work(const ah_driver_run *d)

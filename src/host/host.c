@@ -293,6 +293,11 @@ static ah_job *next_job(const ah_host *h, const ah_driver_run *scope)
     return job;
 }
 
+bool ah_host_has_job(const ah_host *h, const ah_driver_run *scope)
+{
+    return next_job(h, scope) != NULL;
+}
+
 static void do_job(ah_host *h, ah_job *job)
 {
     int64_t outer = h->serving;

@@ -86,6 +86,8 @@ ah_status ah_host_http(ah_host *h, ah_http **out, ah_err *err);
 
 void ah_job_post(ah_host *h, ah_job *job); /* no effect if it is posted already */
 void ah_job_cancel(ah_job *job);           /* no effect if not posted */
+/* True if a job is posted that ah_host_step would run for `scope`. */
+bool ah_host_has_job(const ah_host *h, const ah_driver_run *scope);
 
 /* Runs the jobs that are due for `scope` and the runs it started (NULL: all jobs). If there are
  * none, waits at most timeout_ms (-1: without limit). */

@@ -145,6 +145,12 @@ bool ah_lua_new_agent(lua_State *L, const char *what)
     return false;
 }
 
+static void discount(run *r)
+{
+    r->agent->runs -= r->counted;
+    r->counted = false;
+}
+
 static void free_driven(run *r)
 {
     if (!r->driven)
@@ -154,7 +160,7 @@ static void free_driven(run *r)
     if (r->ticket)
         ah_lua_background_forget(r);
     else
-        r->agent->runs--;
+        discount(r);
 }
 
 /* Drops a run, even one that is still at work when the state is closed. The host's depth is set to
@@ -270,15 +276,18 @@ static int run_gc(lua_State *L)
     if (r->agent->current == r) /* a finalizer of the script may use the agent later */
         r->agent->current = NULL;
     drop_driven(r);
+    r->waiter.done = true; /* a task may wait for it that is finalized later */
     close_late(ah_lua_of(L), r);
     return 0;
 }
 
-/* The task that waited for the run was stopped: nothing takes its reply. */
+/* The task that waited for the run was stopped. Its own handler may have done that: the run ends
+ * when that has returned. */
 static void abandon(ah_task_waiter *w)
 {
     run *r = (run *)(void *)((char *)w - offsetof(run, waiter));
 
+    r->left = true;
     if (w->done && r->driven && !ah_driver_run_at_work(r->driven))
         free_driven(r);
 }
@@ -314,6 +323,8 @@ static void on_done(void *ud, ah_driver_run *d)
     if (r->ticket)
         return;
     r->agent->current = NULL;
+    if (r->left)
+        discount(r);
     ah_lua_discovery_end(r->agent);
     ah_lua_close_resources(r->agent->lua, &r->resources);
     ah_lua_background_wake(r->agent);
@@ -682,6 +693,7 @@ static ah_status begin(ah_lua_agent *a, run *r, ah_overlay *around, ah_err *err)
         r->waiter.scope = r->driven;
         a->current = r;
         a->runs++;
+        r->counted = true;
     }
     return st;
 }

@@ -185,6 +185,8 @@ struct ah_lua_run {
     ah_lua_agent *agent;
     ah_driver_run *driven;
     ah_task_waiter waiter;
+    bool counted;      /* in agent->runs */
+    bool left;         /* the task that waited for it was stopped: nothing takes its reply */
     size_t first;      /* length of the transcript before it */
     int resources;     /* reference, lua_resources.h */
     ah_text *said;     /* the user's entry while it waits for `setup`; NULL: none */

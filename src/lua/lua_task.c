@@ -93,7 +93,8 @@ static void detach(ah_task *t, bool closing)
     if (w && w->scope && w->leave && !closing)
         w->leave(w);
     ah_job_cancel(&t->job);
-    leave_parent(t);
+    if (closing)
+        leave_parent(t);
     while (closing && t->children)
         leave_parent(t->children);
     if (t->link) {
@@ -128,6 +129,7 @@ static void close_pending(ah_task *t)
     size_t memory;
 
     h->running = h->actor = t;
+    t->running = true;
     t->watch = (ah_watch){.task = t, .closing = true, .deadline = ah_watch_grace(h)};
     memory = ah_fence_widen(&t->fence);
     ah_watch_enter(h, &t->watch, t->co);
@@ -136,12 +138,14 @@ static void close_pending(ah_task *t)
     ah_fence_leave(h, &t->fence);
     ah_fence_narrow(&t->fence, memory);
     ah_watch_leave(h, &t->watch);
+    t->running = false;
     h->running = outer;
     h->actor = actor;
 }
 
-/* Runs the pending closes of the coroutine, and releases the task to the collector. What is closed
- * can start no tasks, and cannot end the task again. */
+/* Runs the pending closes of the coroutine, and releases the task to the collector. Until then its
+ * parent knows it, as the call around both may end meanwhile. What is closed can start no tasks,
+ * and cannot end the task again. */
 static void bury(ah_task *t)
 {
     t->stopped = t->buried = true;
@@ -149,6 +153,7 @@ static void bury(ah_task *t)
     detach(t, false);
     if (!t->returned)
         close_pending(t);
+    leave_parent(t);
     if (t->ended)
         t->ended(t);
     else
@@ -473,16 +478,16 @@ void ah_task_begin(ah_task *t)
 
 void ah_task_stop(ah_task *t)
 {
-    if (t->buried)
-        return;
-    if (t->running) { /* it is below us on the C stack: buried when it returns */
-        t->stopped = t->over = true;
-        t->job.of = NULL;
-        t->overlay = NULL; /* the call may end before */
-        stop_children(t);
+    if (!t->running) {
+        if (!t->buried)
+            bury(t);
         return;
     }
-    bury(t);
+    /* It is below us on the C stack, or closes what it has opened. */
+    t->stopped = t->over = true;
+    t->job.of = NULL;
+    t->overlay = NULL; /* the call may end before */
+    stop_children(t);
 }
 
 void ah_tasks_end(ah_lua *h)
@@ -563,30 +568,32 @@ static bool is_waiting(const ah_task *t)
     return t->waiter && !t->waiter->done && (t->waiter->by_code || t->waiter->scope);
 }
 
-/* True if nothing will ever happen: all tasks wait for each other or for runs, the loop for
- * nothing, and nothing for an answer of the program. */
-static bool is_stuck(const ah_lua *h)
+/* True if nothing will ever happen in a drive of this scope: all its tasks wait for each other or
+ * for runs, the loop for nothing, and nothing for an answer of the program. What is outside of the
+ * scope waits for the end of the drive. */
+static bool is_stuck(const ah_lua *h, const ah_driver_run *scope)
 {
     const ah_task *t = h->tasks;
 
-    if (h->host->first || !ah_loop_idle(h->host->loop) ||
+    if (ah_host_has_job(h->host, scope) || !ah_loop_idle(h->host->loop) ||
         (h->embed && h->program->may_answer(h->embed)))
         return false;
-    while (t && (t->running || is_waiting(t)))
+    while (t && (t->running || is_waiting(t) || !ah_driver_run_within(t->job.of, scope)))
         t = t->next;
     return !t;
 }
 
-/* Ends the waits that need not be a deadlock: that of w and those of tasks. Returns false if there
- * are none. */
-static bool end_idle(const ah_lua *h, ah_task_waiter *w)
+/* Ends the waits that need not be a deadlock: that of w and those of tasks of the scope. Returns
+ * false if there are none. */
+static bool end_idle(const ah_lua *h, const ah_driver_run *scope, ah_task_waiter *w)
 {
     bool ended = w->idle != NULL;
 
     if (ended)
         w->idle(w);
     for (const ah_task *t = h->tasks; t; t = t->next) {
-        if (!t->waiter || t->waiter->done || !t->waiter->idle)
+        if (!t->waiter || t->waiter->done || !t->waiter->idle ||
+            !ah_driver_run_within(t->job.of, scope))
             continue;
         t->waiter->idle(t->waiter);
         ended = true;
@@ -667,7 +674,7 @@ static drive_end drive_for(lua_State *L, ah_lua *h, ah_task_waiter *w)
     h->current = L;
     h->actor = NULL; /* observers of what is driven have no call */
     while (!w->done && (end == CAME || w->scope)) {
-        if (is_stuck(h) && !end_idle(h, w)) {
+        if (is_stuck(h, scope) && !end_idle(h, scope, w)) {
             end = w->by_code ? STUCK : end;
             if (end == CAME && w->scope && h->tasks)
                 cancel_stuck(h, w->scope);
@@ -777,8 +784,10 @@ static void check_wait(lua_State *L)
 
 void ah_lua_can_await(lua_State *L)
 {
-    if (atomic_load(&ah_lua_of(L)->host->stop))
+    if (atomic_load(&ah_lua_of(L)->host->stop)) {
+        ah_watch_halt(L);
         ah_lua_raise(L, AH_CANCELLED, "cancelled: the program is being ended");
+    }
     check_wait(L);
 }
 
@@ -857,9 +866,10 @@ int ah_lua_await(lua_State *L, ah_task_waiter *w, lua_KContext ctx, lua_KFunctio
         return raise_stuck(L, h, w);
     case CANCELLED:
         leave(w, false);
-        if (!w->scope)
-            return ah_lua_raise(L, AH_CANCELLED, "cancelled");
-        break; /* the run's own error is returned */
+        if (w->scope)
+            break; /* the run's own error is returned */
+        ah_watch_told(h);
+        return ah_lua_raise(L, AH_CANCELLED, "cancelled");
     case CAME:
         break;
     }

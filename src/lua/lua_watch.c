@@ -109,8 +109,17 @@ static int64_t unwanted_since(ah_lua *h, const ah_watch *w, int64_t now, ah_watc
     return since;
 }
 
-/* A call gets a moment more when its run ends, since it may restore something. */
-static ah_watch_end judge(ah_lua *h, ah_watch *w, int64_t now)
+/* The code of a cancelled task has a moment to close what it has opened. Its next wait ends it. */
+static bool lingers(ah_watch *w, int64_t now)
+{
+    if (!w->unwanted)
+        w->unwanted = now;
+    return now - w->unwanted < GRACE_MS * (int64_t)1000000;
+}
+
+/* A call gets a moment more when its run ends, since it may restore something. at_once: the code
+ * is at a wait. */
+static ah_watch_end judge(ah_lua *h, ah_watch *w, int64_t now, bool at_once)
 {
     int64_t ms = ah_host_now(h->host), since;
     ah_watch_end why;
@@ -123,24 +132,29 @@ static ah_watch_end judge(ah_lua *h, ah_watch *w, int64_t now)
         return AH_WATCH_OVER_WORK;
     if (h->until && !w->task && ms >= h->until)
         return AH_WATCH_OVER_RUN;
-    if (w->task && w->task->stopped)
-        return AH_WATCH_OVER_CANCELLED;
     since = unwanted_since(h, w, ms, &why);
-    if (since && (w->task || (ms - since >= GRACE_MS && now - w->entered >= LEAST_NS)))
-        return why;
-    return AH_IN_TIME;
+    if (!w->task)
+        return since && ms - since >= GRACE_MS && now - w->entered >= LEAST_NS ? why : AH_IN_TIME;
+    if (w->task->stopped)
+        why = AH_WATCH_OVER_CANCELLED;
+    else if (!since)
+        return AH_IN_TIME;
+    return at_once || why == AH_WATCH_OVER_RUN || !lingers(w, now) ? why : AH_IN_TIME;
 }
 
 /* True if the end of the outer watch ends w: at once if the outer one entered w, after a grace
- * period if it only waits for the work that is done here. */
+ * period if it only waits for the work that is done here. A task that was stopped in such a wait
+ * has ended its own tasks and runs: the others go on. */
 static bool taken_along(const ah_watch *w, const ah_watch *outer, bool waits, int64_t now)
 {
+    if (waits && outer->task && outer->task->stopped)
+        return false;
     return outer->over &&
            (!waits || w->task ||
             (now - outer->ended >= GRACE_MS * (int64_t)1000000 && now - w->entered >= LEAST_NS));
 }
 
-static ah_watch_end look(ah_lua *h, int64_t now)
+static ah_watch_end look(ah_lua *h, int64_t now, bool at_once)
 {
     ah_watch *first = h->watch;
     bool waits = false;
@@ -151,7 +165,7 @@ static ah_watch_end look(ah_lua *h, int64_t now)
             waits = true;
             continue;
         }
-        if (!w->over && (w->over = judge(h, w, now)) != AH_IN_TIME)
+        if (!w->over && (w->over = judge(h, w, now, at_once)) != AH_IN_TIME)
             w->ended = now;
         if (first->pause && w->over)
             return w->over;
@@ -165,7 +179,7 @@ static ah_watch_end look(ah_lua *h, int64_t now)
 
 ah_watch_end ah_watch_look(ah_lua *h)
 {
-    return look(h, ah_clock_ns());
+    return look(h, ah_clock_ns(), true);
 }
 
 bool ah_watch_interrupts(void *lua)
@@ -181,7 +195,7 @@ bool ah_watch_late(ah_lua *h, ah_watch *w)
     int64_t now = ah_clock_ns();
 
     if (!w->over && now - w->entered >= INTERVAL_NS)
-        w->over = judge(h, w, now);
+        w->over = judge(h, w, now, false);
     return w->over != AH_IN_TIME;
 }
 
@@ -350,27 +364,67 @@ static void hurry_all(const ah_watch *w, lua_State *L)
     hurry(L);
 }
 
-/* Stops the code in L. It can be yielded only before an instruction: in a call (not `counted`) it
- * runs on to the next one. */
-static void stop_here(const ah_watch *w, lua_State *L, bool counted)
+/* True if the code of a task has had the error, where it could not yield, and may still close what
+ * it has opened. */
+static bool unwinds(const ah_watch *w, int64_t now)
 {
-    if (w->task && !w->closing && L == w->thread && lua_isyieldable(L)) {
-        if (!counted) {
-            hurry(L);
-            return;
-        }
-        w->task->halted = true;
-        lua_yield(L, 0);
+    return w->task && !w->closing && w->told && now - w->told < GRACE_MS * (int64_t)1000000;
+}
+
+static void raise_over(ah_watch *w, lua_State *L, int64_t now)
+{
+    if (unwinds(w, now))
         return;
-    }
+    if (!w->told)
+        w->told = now;
     hurry_all(w, L);
     luaL_error(L, "stopped: the time for this call is over");
 }
 
+static bool can_halt(const ah_watch *w, lua_State *L)
+{
+    return w->task && !w->closing && L == w->thread && lua_isyieldable(L);
+}
+
+static void halt(const ah_watch *w, lua_State *L)
+{
+    w->task->halted = true;
+    lua_yield(L, 0);
+}
+
+/* Stops the code in L. It can be yielded only before an instruction: in a call (not `counted`) it
+ * runs on to the next one. */
+static void stop_here(ah_watch *w, lua_State *L, bool counted, int64_t now)
+{
+    if (unwinds(w, now))
+        return;
+    if (!can_halt(w, L))
+        raise_over(w, L, now);
+    else if (!counted)
+        hurry(L);
+    else
+        halt(w, L);
+}
+
+void ah_watch_halt(lua_State *L)
+{
+    ah_lua *h = ah_lua_of(L);
+
+    if (is_watched(h) && can_halt(h->watch, L) && ah_watch_look(h))
+        halt(h->watch, L);
+}
+
+void ah_watch_told(ah_lua *h)
+{
+    if (is_watched(h) && h->watch->over && !h->watch->told)
+        h->watch->told = ah_clock_ns();
+}
+
 int ah_watch_raise(lua_State *L, ah_slice what)
 {
-    const ah_lua *h = ah_lua_of(L);
+    ah_lua *h = ah_lua_of(L);
 
+    ah_watch_told(h);
     if (is_watched(h))
         hurry_all(h->watch, L);
     return luaL_error(L, "stopped: the time for this call is over%s%s", what.n ? ", at " : "",
@@ -424,10 +478,10 @@ static void hook(lua_State *L, lua_Debug *ar)
     if (!w->over) {
         adapt(h, L, took);
         note_hold(h, w, L, now);
-        if ((now - h->checked < INTERVAL_NS && !is_urgent(h)) || !look(h, now))
+        if ((now - h->checked < INTERVAL_NS && !is_urgent(h)) || !look(h, now, false))
             return;
     }
-    stop_here(w, L, ar->event == LUA_HOOKCOUNT);
+    stop_here(w, L, ar->event == LUA_HOOKCOUNT, now);
 }
 
 void ah_watch_soon(ah_lua *h, bool calls)
@@ -511,10 +565,8 @@ void ah_watch_into(ah_lua *h, lua_State *L, lua_State *co)
     if (is_watched(h)) {
         int64_t now = ah_clock_ns();
 
-        if (h->watch->over || (now - h->checked >= INTERVAL_NS && look(h, now))) {
-            hurry_all(h->watch, L);
-            luaL_error(L, "stopped: the time for this call is over");
-        }
+        if (h->watch->over || (now - h->checked >= INTERVAL_NS && look(h, now, false)))
+            raise_over(h->watch, L, now);
         if (!lua_gethook(co))
             lua_sethook(co, hook, LUA_MASKCOUNT, FIRST_COUNT);
     }

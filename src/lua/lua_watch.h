@@ -3,8 +3,9 @@
  * script itself runs without one, and only the end of the program interrupts it (ah_terminate,
  * ah_cancel). A count hook reads the clocks; the number of instructions between two looks follows
  * from the time that the previous ones took. Since a hook belongs to one thread, coroutine.resume
- * and the like are guarded. When a watch is over, a task's own thread yields; in all other threads
- * from the entered one to the running one, each instruction raises. Callers: its floor. */
+ * and the like are guarded. When a watch is over, a task's own thread yields. In all other threads
+ * from the entered one to the running one, each instruction raises; in a task after a grace period,
+ * in which variables marked <close> are closed. Callers: its floor. */
 #ifndef AH_LUA_WATCH_H
 #define AH_LUA_WATCH_H
 
@@ -37,6 +38,8 @@ typedef struct ah_watch {
     int mask, count;        /* of that hook */
     int64_t entered;        /* ns; 0: a call that has just begun */
     int64_t ended;          /* ns: when it was found to be over */
+    int64_t unwanted;       /* ns: when its task was found to be cancelled; 0: it is not */
+    int64_t told;           /* ns: when its code first got an error for that; 0: not yet */
     int64_t us,
         since; /* processor time in us: used before; at the last entry (0: not counted now) */
     /* The watch of the call that this code is part of, which has `us`; NULL: this one. */
@@ -55,8 +58,13 @@ void ah_watch_go_on(ah_lua *h, ah_watch *mark);
 ah_watch_end ah_watch_look(ah_lua *h);
 /* An ah_interrupt for computations in C on behalf of the current code; ud is the ah_lua. */
 bool ah_watch_interrupts(void *lua);
+/* Called before an error is raised in the current code because its watch is over. */
+void ah_watch_told(ah_lua *h);
+/* Called at a wait: a task whose watch is over ends there, and what it has opened is closed. Returns
+ * if the code is in time, or cannot be yielded. */
+void ah_watch_halt(lua_State *L);
 /* Raises after a computation was interrupted; `what` names its place (.n 0: none). Code that
- * catches the error is stopped at its next instruction. */
+ * catches the error is stopped at its next instruction, or after the grace period of a task. */
 int ah_watch_raise(lua_State *L, ah_slice what);
 /* Returns true if w is over once its code has returned by itself: one long call into C is not
  * interrupted. */
