@@ -8,6 +8,7 @@
 #include "host/driver.h"
 #include "lua/lua_fence.h"
 #include "lua/lua_watch.h"
+#include "run/budget.h"
 
 /* A wait for one thing, in a userdata on the stack of the waiting thread. */
 typedef struct ah_task_waiter {
@@ -56,6 +57,7 @@ struct ah_task {
     ah_task *children;     /* those that it started and that are at work */
     ah_task *sibling, **in_parent; /* in parent->children */
     int depth;                     /* tasks around it */
+    ah_budget *account;            /* runs below the task draw on it, too; owned; NULL: none */
     bool joins; /* it has started tasks, which are waited for when its code has returned */
     ah_task_waiter *waiter;
     ah_job job;            /* resumes the task */
