@@ -2,7 +2,6 @@
  * task waits until other code of the script wakes it. */
 #include <lauxlib.h>
 
-#include "lua/lua_budget.h"
 #include "lua/lua_error.h"
 #include "lua/lua_host.h"
 #include "lua/lua_open.h"
@@ -192,21 +191,6 @@ static int current_task(lua_State *L)
     return 1;
 }
 
-/* ah._account(fields): the budget in the field `budget` counts what runs use that the task at work
- * begins, and those below it. No effect outside of tasks. */
-static int set_account(lua_State *L)
-{
-    ah_task *t = ah_lua_of(L)->actor;
-
-    if (t) {
-        ah_budget *account = ah_lua_budget_read(L, 1); /* may raise */
-
-        ah_budget_unref(t->account);
-        t->account = account;
-    }
-    return 0;
-}
-
 /* ah._tasks(): a list of all tasks at work, those of handlers included. */
 static int all_tasks(lua_State *L)
 {
@@ -369,11 +353,10 @@ int ah_lua_join(lua_State *L)
 
 void ah_lua_open_spawn(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"_task", new_task},    {"_account", set_account},
-                                         {"_stop", stop_task},   {"_current", current_task},
-                                         {"_where", where_task}, {"_tasks", all_tasks},
-                                         {"_park", new_park},    {"_task_hooks", set_hooks},
-                                         {"_join", ah_lua_join}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"_task", new_task},        {"_stop", stop_task},   {"_current", current_task},
+        {"_where", where_task},     {"_tasks", all_tasks},  {"_park", new_park},
+        {"_task_hooks", set_hooks}, {"_join", ah_lua_join}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"wait", park_wait}, {"wake", park_wake}, {NULL, NULL}};
 
     luaL_newmetatable(L, PARK);

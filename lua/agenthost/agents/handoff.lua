@@ -45,9 +45,9 @@ local function target(def)
   return to
 end
 
--- -- an agent with `setup` ---------------------------------------------------------------------------
+-- -- an agent with `setup` ---------------------------------------------------------------------
 
--- What `setup` gets. Its changes are kept for the agent that is made when it has returned.
+-- The argument of `setup`. Its changes are kept for the agent that is made afterwards.
 local Conversation = {}
 
 local function changes_of(conversation)
@@ -117,7 +117,7 @@ local function open(to, place)
   return to:open { session = place.session, output = place.output }
 end
 
--- -- handing over ----------------------------------------------------------------------------------
+-- -- handing over -----------------------------------------------------------------------------
 
 -- Returns the agent that takes over, opened for this conversation (false: the conversation's own),
 -- and the handoffs that lead to it.
