@@ -270,6 +270,7 @@ static int run_gc(lua_State *L)
     if (r->agent->current == r) /* a finalizer of the script may use the agent later */
         r->agent->current = NULL;
     drop_driven(r);
+    r->waiter.done = true; /* when the state is closed, the task that waits may end later */
     close_late(ah_lua_of(L), r);
     return 0;
 }
