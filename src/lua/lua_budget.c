@@ -175,6 +175,7 @@ static const ah_option budget_rows[] = {
             "[known](models.md#what-is-known-of-models) or reported price"},
     {.name = "reserve",
      .kinds = AH_OPT_BOOLEAN,
+     .where = AH_IN_SETTINGS,
      .otherwise = "false",
      .doc = "tokens and money are never exceeded: each request first "
             "[reserves](budgets.md#reserve) the most that it can use"},
