@@ -88,6 +88,18 @@ describe("the event map_progress", function()
       "2 calls: 4404 tokens, 2.0", "3 calls: 0 tokens, nil" }, figures)
   end)
 
+  it("takes calls at work for half done in the time left", function()
+    local first
+    for _, e in ipairs((events_of(LIST, function(i) ah.sleep(0.02) return i end,
+      { concurrency = 10 }))) do
+      first = first or e.left and e
+    end
+    local worth = first.done + first.running / 2
+    assert.is_true(worth >= 5)
+    local expected = first.seconds / worth * (20 - worth)
+    assert.is_true(math.abs(first.left - expected) < 1e-9)
+  end)
+
   it("counts failures, and ends with them", function()
     local events = events_of(LIST, function(i) return i % 4 == 0 and i or nil, "bad" end,
       { on_error = "collect" })
@@ -214,5 +226,13 @@ describe("the command", function()
     assert.equal("", result.out)
     assert.equal("cancelled 299 bad\nagenthost: interrupted: 300 of 1000 calls were done\n",
       result.err)
+  end)
+
+  it("prints what is done after Ctrl-C", function()
+    local r = command.shell('unset AGENTHOST_MODEL; timeout --preserve-status -s INT 1 "$A" '
+      .. "examples/map.lua")
+    assert.equal(130, r.code)
+    local _, lines = r.out:gsub("\n", "")
+    assert.equal(("agenthost: interrupted: %d of 1000 calls were done\n"):format(lines), r.err)
   end)
 end)

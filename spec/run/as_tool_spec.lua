@@ -487,7 +487,7 @@ describe("examples/team.lua", function()
       assert(io.popen(("unset AGENTHOST_MODEL; %s examples/team.lua 2>&1"):format(binary)))
     local text = pipe:read "a"
     assert.matches("planner begins\n  historian begins\n  astronomer begins\n", text, 1, true)
-    assert.matches("  writer begins\n  run ends: ok\n", text, 1, true)
+    assert.matches("  writer begins\n  writer ends: ok\n", text, 1, true)
     assert.matches("In short: Galileo saw four of them in 1610. Europa has an ocean", text, 1, true)
   end)
 end)

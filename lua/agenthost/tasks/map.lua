@@ -25,7 +25,8 @@ local last = 0 -- number of the last map with progress
 local function report(map, ended)
   local seconds = now() - map.begun
   local used = map.account:used()
-  local left = not ended and map.done > 0 and seconds / map.done * (map.n - map.done) or nil
+  local worth = map.done + map.running / 2 -- those at work are half done, on the average
+  local left = not ended and map.done > 0 and seconds / worth * (map.n - worth) or nil
   emit(map.number, map.n, map.done, map.running, map.failures, used.total_tokens,
     seconds, ended, used.cost > 0 and used.cost or nil, left)
 end
