@@ -941,8 +941,14 @@ flows["agents of agents"] = {
     local helper = ah.agent { name = "helper", log = function() end,
       model = model(function() return "helped" end) }
     local other = ah.agent { name = "other", system = "Other.", log = function() end,
-      model = model(function() return "done" end),
-      tools = { ah.tool { name = "look", description = "Looks.", handler = function() end } } }
+      model = model(function() return "done" end), params = { n = 1 },
+      tools = { ah.tool { name = "look", description = "Looks.", handler = function() end } },
+      setup = function(conversation)
+        s.set_up = conversation.id
+        conversation:set_system("Other of " .. #conversation.id)
+        conversation:add_tools(ah.tool { name = "put", description = "Puts.",
+          handler = function() end })
+      end }
     s.agent = ah.agent { system = "First.", log = function() end,
       model = calling({ call("helper", { request = "x" }), call "handoff_to_other" }, "done"),
       tools = { helper:as_tool { description = "Helps.", keep_conversation = true },
@@ -952,7 +958,7 @@ flows["agents of agents"] = {
   end,
   judge = function(s, exact)
     if exact then
-      assert(s.reply.agent == "other", "active")
+      assert(s.reply.agent == "other" and s.set_up, "active")
       assert(s.agent:transcript():find("helped", 1, true), "helped")
     end
   end,
@@ -1505,8 +1511,8 @@ flows["schemas"] = {
       assert(s.dialect, "dialects")
       assert(s.hints == "/path: is required; found a similar name, 'Path' (because kind is "
         .. '"file"); /tags: must be an array, found "[\\"a\\"]"; it is JSON in a string: send the '
-        .. "value itself, without quotes; /n: must be an integer, found null; leave it out instead; "
-        .. '/re: must be a regular expression of ECMAScript, found "("', s.hints)
+        .. "value itself, without quotes; /n: must be an integer, found null; leave it out "
+        .. 'instead; /re: must be a regular expression of ECMAScript, found "("', s.hints)
       assert(s.ok and s.value.e.f == 1 and s.number[1] == 7 and s.shared, "schemas")
       assert(s.message:find('/k/t: must be one of "x", "y", found "z"', 1, true), s.message)
       assert(s.text:find("n: integer 1..3", 1, true), s.text)
