@@ -5,7 +5,7 @@
 --   agenthost examples/map.lua
 --   agenthost --model openai/gpt-4o-mini examples/map.lua FOLDER
 --
--- Summaries go to stdout, the state and failures to stderr.
+-- Summaries go to stdout, the state and failures to stderr. Ctrl-C prints the summaries so far.
 local ah = require "agenthost"
 
 local AT_ONCE = 50
@@ -50,18 +50,26 @@ local function sum_up(path)
     "Sum up in one sentence:\n" .. text }
 end
 
-local from = ah.now()
-local replies, errors = ah.map(paths, sum_up,
-  { concurrency = AT_ONCE, on_error = "collect", progress = true })
-
 local failed = 0
-for i, path in ipairs(paths) do
-  if errors[i] then
-    failed = failed + 1
-    io.stderr:write(path, ": ", tostring(errors[i]), "\n")
-  else
-    print(path, replies[i])
+
+local function show(replies, errors)
+  for i, path in ipairs(paths) do
+    if errors[i] then
+      failed = failed + 1
+      io.stderr:write(path, ": ", tostring(errors[i]), "\n")
+    elseif replies[i] then
+      print(path, replies[i])
+    end
   end
 end
+
+local from = ah.now()
+local whole, replies, errors = pcall(ah.map, paths, sum_up,
+  { concurrency = AT_ONCE, on_error = "collect", progress = true })
+if not whole then -- after Ctrl-C the error has what was done
+  show(replies.results or {}, replies.errors or {})
+  error(replies, 0)
+end
+show(replies, errors)
 io.stderr:write(("%d files, %d failed, %d requests, %.1f s\n"):format(#paths, failed,
   budget:used().requests, ah.now() - from))

@@ -23,15 +23,15 @@ local function rehearsed(answer)
   return not os.getenv "AGENTHOST_MODEL" and ah.scripted(answer) or nil
 end
 
--- All runs: their depth, by number.
-local depth = {}
+-- All runs, by number: their depth, and the name of the agent.
+local depth, name = {}, {}
 local on = {
   start = function(e)
-    depth[e.run] = (depth[e.parent] or -1) + 1
+    depth[e.run], name[e.run] = (depth[e.parent] or -1) + 1, e.agent
     io.stderr:write(("  "):rep(depth[e.run]), e.agent, " begins\n")
   end,
   done = function(e)
-    io.stderr:write(("  "):rep(depth[e.run]), "run ends: ", e.code, "\n")
+    io.stderr:write(("  "):rep(depth[e.run]), name[e.run], " ends: ", e.code, "\n")
   end,
 }
 

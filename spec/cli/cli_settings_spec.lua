@@ -34,6 +34,26 @@ end)
 teardown(function() os.execute(("rm -r %s"):format(folder)) end)
 after_each(command.tidy)
 
+describe("the setting budget.reserve", function()
+  local ASK = [["$A" --model demo/echo -e '
+    print((assert(ah.run { "Hello", options = { max_tokens = 50 } })))']]
+
+  it("makes a limit of tokens one that is never exceeded", function()
+    local config = "[budget]\ntotal_tokens = 30\n"
+    assert.equal("Hello\n", with(config, ASK).out)
+    local r = with(config .. "reserve = true\n", ASK)
+    assert.equal(4, r.code)
+    has(r.err, "budget_exceeded")
+    assert.equal("Hello\n", with(config .. "reserve = false\n", ASK).out)
+  end)
+
+  it("is true or false", function()
+    local r = with("[budget]\nreserve = yes\n", ASK)
+    assert.equal(2, r.code)
+    has(r.err, "budget.reserve must be true or false")
+  end)
+end)
+
 describe("agenthost config", function()
   it("parts each name from its value", function()
     local told = with(nil, "env -u ANTHROPIC_AUTH_TOKEN $A config").out

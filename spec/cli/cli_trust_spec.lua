@@ -174,7 +174,7 @@ describe("docs/reference/settings.md", function()
   it("has each setting, and whether a project may say it before it is trusted", function()
     local told, values = {}, { ["env-file"] = ".env", ["http.proxy"] = "http://h:1",
       color = "auto", log = "error", model = "x/y", ["run.on_max"] = "answer",
-      ["run.on_empty"] = "retry", ["options.cache"] = "1h" }
+      ["run.on_empty"] = "retry", ["options.cache"] = "1h", ["budget.reserve"] = "true" }
     for cells, before in PAGE:gmatch "\n| (`[^|]+) |[^\n]*| ([^|\n]+) |" do
       for name in cells:gmatch "`([^`]+)`" do
         told[name] = before:match "^%a+"
@@ -309,6 +309,11 @@ describe("before agenthost trust", function()
     assert.equal("budget.cost run.timeout",
       left "[budget]\ncost = 0.6\n[run]\ntimeout = 11\nmax_iterations = 50")
     assert.equal("0.5", settings()["budget.cost"].value)
+    assert.equal("", left "[budget]\nreserve = true")
+    assert.equal("", left "[budget]\nreserve = false")
+    user "[budget]\nreserve = true\n"
+    assert.equal("", left "[budget]\nreserve = true")
+    assert.equal("budget.reserve", left "[budget]\nreserve = false")
   end)
 
   it("one warning tells what is left out, and what to do", function()

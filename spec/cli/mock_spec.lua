@@ -438,7 +438,7 @@ describe("docs/reference/mock.md", function()
       assert.equal(NAMES[i], markdown.names(row[1])[1])
     end
     local program = markdown.read("lua/agenthost/command/mock.lua")
-    has(program, "max_connections = 256")
+    has(program, "max_connections = 2048")
     has(program, "max_body = 64 << 20")
     has(program, "max_bodies = 256 << 20")
     has(program, "header_timeout = 10")

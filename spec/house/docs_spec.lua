@@ -686,6 +686,7 @@ local IN_CODE = {
   ["total time"] = "src/io/http.c total_ms",
   ["bytes of headers"] = "src/io/http.c header_bytes",
   ["bytes of body"] = "src/io/http.c body_bytes",
+  ["open files used for connections, fewer if `ulimit -n` is lower"] = "src/io/http.c MOST_FILES",
   ["tasks at work"] = "src/lua/lua_spawn.c MAX_TASKS",
   ["tasks inside tasks"] = "src/lua/lua_spawn.c MAX_DEEP",
   ["calls of `ah.map` at work"] = "lua/agenthost/tasks/map.lua default",

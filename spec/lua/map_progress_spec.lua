@@ -53,6 +53,53 @@ describe("the event map_progress", function()
       { last.done, last.running, last.tokens, last.cost, last.ended })
   end)
 
+  it("counts what runs below its calls use, and no others", function()
+    local last = {}
+    local function other()
+      return assert(ah.run { model = spending(1000), "x" }).text
+    end
+    local inner = ah.tool { name = "inner", description = "D.", handler = other }
+    local function first()
+      assert(ah.all { other }) -- a task below the call
+      return assert(ah.run { tools = { inner }, "x", model = ah.scripted {
+        { calls = { { name = "inner", arguments = {} } }, usage = { input = 100, output = 0 } },
+        { text = "y", usage = { input = 100, output = 0 } } } }).text
+    end
+    local tool = ah.tool { name = "t", description = "D.", handler = function()
+      return #ah.all {
+        function() return ah.map({ 1, 2 }, first, { progress = true }) end,
+        function()
+          return ah.map({ 1 }, function() return ah.map({ 1, 2 }, other, { progress = true }) end,
+            { progress = true })
+        end,
+        function() return ah.map({ 1, 2, 3 }, tostring, { progress = true }) end,
+        other, other,
+      }
+    end }
+    assert(ah.run { tools = { tool }, "x", log = function() end,
+      model = ah.scripted { { calls = { { name = "t", arguments = {} } } }, "done" },
+      on = { map_progress = function(e) last[e.map] = e end } })
+    local figures = {}
+    for _, e in pairs(last) do
+      figures[#figures + 1] = ("%d calls: %d tokens, %s"):format(e.total, e.tokens, e.cost)
+    end
+    table.sort(figures)
+    assert.same({ "1 calls: 2002 tokens, 1.0", "2 calls: 2002 tokens, 1.0",
+      "2 calls: 4404 tokens, 2.0", "3 calls: 0 tokens, nil" }, figures)
+  end)
+
+  it("takes calls at work for half done in the time left", function()
+    local first
+    for _, e in ipairs((events_of(LIST, function(i) ah.sleep(0.02) return i end,
+      { concurrency = 10 }))) do
+      first = first or e.left and e
+    end
+    local worth = first.done + first.running / 2
+    assert.is_true(worth >= 5)
+    local expected = first.seconds / worth * (20 - worth)
+    assert.is_true(math.abs(first.left - expected) < 1e-9)
+  end)
+
   it("counts failures, and ends with them", function()
     local events = events_of(LIST, function(i) return i % 4 == 0 and i or nil, "bad" end,
       { on_error = "collect" })
@@ -179,5 +226,13 @@ describe("the command", function()
     assert.equal("", result.out)
     assert.equal("cancelled 299 bad\nagenthost: interrupted: 300 of 1000 calls were done\n",
       result.err)
+  end)
+
+  it("prints what is done after Ctrl-C", function()
+    local r = command.shell('unset AGENTHOST_MODEL; timeout --preserve-status -s INT 1 "$A" '
+      .. "examples/map.lua")
+    assert.equal(130, r.code)
+    local _, lines = r.out:gsub("\n", "")
+    assert.equal(("agenthost: interrupted: %d of 1000 calls were done\n"):format(lines), r.err)
   end)
 end)

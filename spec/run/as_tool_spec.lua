@@ -400,6 +400,86 @@ describe("agents inside agents", function()
   end)
 end)
 
+describe("agent:as_tool in the background", function()
+  local function outer(tool, more)
+    local def = { tools = { tool }, model = ah.scripted(function(request)
+      return #request.entries == 1 and calls { { name = tool.name, arguments = { request = "1" } },
+        { name = tool.name, arguments = { request = "2" } } } or "said"
+    end) }
+    for k, v in pairs(more or {}) do
+      def[k] = v
+    end
+    return assert(ah.agent(def))
+  end
+
+  local function notes(agent)
+    local list = {}
+    for _, m in ipairs(assert(agent:run "well?").messages) do
+      list[#list + 1] = m.role == "user" and m.content:match "^Ticket.*" or nil
+    end
+    return list
+  end
+
+  local function helper(answer)
+    return ah.agent { name = "helper", model = ah.scripted(function(request)
+      return { text = answer .. #request.entries, delay = 0.01 }
+    end) }
+  end
+
+  it("answers with a ticket, and gives the answer as a note", function()
+    for _, keep in ipairs { false, true } do
+      local budget = ah.budget { requests = 20 }
+      local agent <close> = outer(helper("seen "):as_tool { description = "Helps.",
+        background = true, keep_conversation = keep }, { budget = budget })
+      local reply = assert(agent:run "go")
+      assert.equal("said", reply.text)
+      assert.matches("Started; ticket 1", results(reply)[1], 1, true)
+      while #agent:background() > 0 do
+        assert(agent:wait())
+      end
+      local list = notes(agent)
+      assert.equal(2, #list)
+      assert.matches("is done. Its result:\n\nseen 1", list[1], 1, true)
+      assert.matches(keep and "seen 3" or "seen 1", list[2], 1, true)
+      assert.is_true(budget:used().requests >= 5)
+      sound.check(agent:transcript())
+    end
+  end)
+
+  it("fails a call whose agent is closed, and is cancelled with the owner", function()
+    local closed = helper "x"
+    local tool = closed:as_tool { description = "Helps.", background = true }
+    closed:close()
+    local agent = outer(tool)
+    assert(agent:run "go")
+    while #agent:background() > 0 do
+      assert(agent:wait())
+    end
+    assert.matches("is closed", notes(agent)[1], 1, true)
+    local slow = ah.agent { name = "slow",
+      model = ah.scripted(function() return { text = "late", delay = 60 } end) }
+    agent = outer(slow:as_tool { description = "Helps.", background = true })
+    assert(agent:run "go")
+    assert.equal(2, #agent:background())
+    agent:close()
+  end)
+
+  it("may be at work when the script ends", function()
+    local command = require "support.command"
+    local r = command.script [[
+      local ah = require "agenthost"
+      local slow = ah.agent { name = "slow", model = ah.scripted { { text = "late", delay = 60 } } }
+      agent = ah.agent { tools = { slow:as_tool { description = "Helps.", background = true } },
+        model = ah.scripted { { calls = { { name = "slow", arguments = { request = "1" } },
+          { name = "slow", arguments = { request = "2" } } } }, "said" } }
+      print(agent:run "go")
+      ah.sleep(0.01)
+    ]]
+    command.tidy()
+    assert.same({ 0, "said\n" }, { r.code, r.out })
+  end)
+end)
+
 describe("examples/team.lua", function()
   it("has a planner hand its work to three agents", function()
     local binary = (os.getenv "AGENTHOST_BUILD" or "build") .. "/agenthost"
@@ -407,7 +487,7 @@ describe("examples/team.lua", function()
       assert(io.popen(("unset AGENTHOST_MODEL; %s examples/team.lua 2>&1"):format(binary)))
     local text = pipe:read "a"
     assert.matches("planner begins\n  historian begins\n  astronomer begins\n", text, 1, true)
-    assert.matches("  writer begins\n  run ends: ok\n", text, 1, true)
+    assert.matches("  writer begins\n  writer ends: ok\n", text, 1, true)
     assert.matches("In short: Galileo saw four of them in 1610. Europa has an ocean", text, 1, true)
   end)
 end)

@@ -294,19 +294,116 @@ describe("ah.handoff", function()
     assert.equal("stays", reply.text)
   end)
 
-  it("is an error for the model to an agent that is closed, or has a setup", function()
+  it("is an error for the model to an agent that is closed", function()
     local closed = ah.agent { name = "closed", model = "demo/echo" }
     local to_closed = ah.handoff { to = closed, when = "Now." }
     closed:close()
-    local setup = ah.agent { name = "setup", model = "demo/echo", setup = function() end }
     local nothing = ah.handoff { to = function() end, name = "nothing", when = "Now." }
-    for handoff, why in pairs { [to_closed] = "is closed", [nothing] = "must lead to an agent",
-      [ah.handoff { to = setup, when = "Now." }] = "`setup`" } do
+    for handoff, why in pairs { [to_closed] = "is closed", [nothing] = "must lead to an agent" } do
       local reply = assert(ah.run { model = ah.scripted { call(handoff.name), "stays" },
         tools = { handoff }, "go" })
       assert.matches(why, results(reply)[1], 1, true)
       assert.equal("stays", reply.text)
     end
+  end)
+
+  it("sets an agent up before it takes over", function()
+    local log, seen_by_setup = {}, nil
+    local back = ah.agent { name = "back", system = "Not this.", params = { who = "Ann" },
+      model = model(log, { call "put", call "look", "done", "again" }), tools = { tool "look" },
+      setup = function(conversation)
+        ah.sleep(0.001)
+        local helper = assert(ah.run { model = "demo/echo", "Help." })
+        local basket = {}
+        seen_by_setup = { #conversation.id > 0, conversation.params.who, helper.text,
+          conversation.session ~= nil, conversation.resources ~= nil }
+        conversation:set_system("Back, for " .. conversation.params.who .. ".")
+        conversation:add_tools(tool("put", function()
+          basket[#basket + 1] = "thing"
+          return #basket
+        end))
+      end }
+    local front = assert(ah.agent { name = "front", model = model(log, { call "handoff_to_back" }),
+      tools = { ah.handoff { to = back, when = "Now." } } })
+    local reply = assert(front:run "go")
+    assert.same({ true, "Ann", "Help.", true, true }, seen_by_setup)
+    assert.same({ "done", "back" }, { reply.text, reply.agent })
+    assert.same({ "1", "did look" }, { results(reply)[2], results(reply)[3] })
+    assert.equal("again", assert(front:run "more").text)
+    assert.equal("Back, for Ann.|look put", log[2])
+    assert.equal(log[2], log[#log])
+    sound.check(front:transcript())
+  end)
+
+  it("stays with the first agent where the setup of the other one fails", function()
+    local faults = {
+      ["no database"] = function() error("no database", 0) end,
+      ["not today"] = function() return nil, "not today" end,
+      ["declared twice"] = function(conversation)
+        conversation:add_tools { tool "put", tool "put" }
+      end,
+      ["must be a string"] = function(conversation) conversation:set_system(7) end,
+      ["there is no 'tools'"] = function(conversation) return conversation.tools end,
+      ["cannot be set"] = function(conversation) conversation.tools = {} end,
+    }
+    for why, setup in pairs(faults) do
+      local back = ah.agent { name = "back", model = "demo/echo", setup = setup }
+      local front = assert(ah.agent { name = "front", tools = { ah.handoff { to = back,
+        when = "Now." } }, model = ah.scripted { call "handoff_to_back", "stays" } })
+      local reply = assert(front:run "go")
+      assert.matches(why, results(reply)[1], 1, true)
+      assert.same({ "stays", "front" }, { reply.text, reply.agent })
+      sound.check(front:transcript())
+    end
+  end)
+
+  it("ends the setup of the other agent with the run", function()
+    local closed = false
+    local back = ah.agent { name = "back", model = "demo/echo", setup = function()
+      local _ <close> = setmetatable({}, { __close = function() closed = true end })
+      ah.sleep(60)
+    end }
+    local front = assert(ah.agent { name = "front", timeout = 0.3, tools = { ah.handoff { to = back,
+      when = "Now." } }, model = ah.scripted { call "handoff_to_back", "stays" } })
+    local _, err = front:run "go"
+    assert.equal("deadline_exceeded", err.code)
+    assert.is_true(closed)
+    sound.check(front:transcript())
+    assert.equal("front", assert(front:run "go").agent)
+  end)
+
+  it("undoes what a failed setup did to the session", function()
+    local Count = ah.type { name = "Count", fields = { n = "integer" } }
+    local session = ah.session()
+    session:register(Count)
+    local back = ah.agent { name = "back", model = "demo/echo", setup = function(conversation)
+      conversation.session:dispatch(Count { n = 1 })
+      return nil, "no"
+    end }
+    assert(ah.run { session = session, model = ah.scripted { call "handoff_to_back", "stays" },
+      tools = { ah.handoff { to = back, when = "Now." } }, "go" })
+    assert.same({}, session[Count]:all())
+  end)
+
+  it("sets the active agent up again for a loaded conversation", function()
+    local path, n = os.tmpname(), 0
+    local function agents()
+      local back = ah.agent { name = "back", model = ah.scripted { call "put", "done" },
+        setup = function(conversation)
+          n = n + 1
+          local of = n
+          conversation:add_tools(tool("put", function() return of end))
+        end }
+      return { name = "front", model = ah.scripted { call "handoff_to_back" },
+        tools = { ah.handoff { to = back, when = "Now." } } }
+    end
+    local front = assert(ah.agent(agents()))
+    assert.equal("1", results(assert(front:run "go"))[2])
+    assert(front:save(path))
+    local later = assert(ah.load(path, agents()))
+    assert.equal("2", results(assert(later:run "more"))[3])
+    sound.check(later:transcript())
+    os.remove(path)
   end)
 
   it("is kept by forks, which go on by themselves", function()
@@ -322,6 +419,39 @@ describe("ah.handoff", function()
     collectgarbage()
     assert.equal("back", assert(fork:run "go").agent)
     assert.same({ FRONT, BACK, BACK, BACK, FRONT, BACK, BACK }, log)
+  end)
+
+  it("is not half in a fork that is made meanwhile", function()
+    local function agent_of_fork(place)
+      local front, fork, said
+      local function take(at)
+        if at == place and not fork then
+          said = select(2, pcall(function() fork = front:fork() end))
+        end
+      end
+      local log = {}
+      local back = ah.agent { name = "back", system = "Back.", model = model(log, {}),
+        setup = function() take "setup" end }
+      front = ah.agent { name = "front", system = "Front.",
+        model = model(log, { call "handoff_to_back" }),
+        tools = { ah.handoff { to = back, when = "Now." } },
+        policies = { { after = function() take "after" end } },
+        on = function(e) take(e.type) end }
+      assert.equal("back", assert(front:run "go").agent)
+      if fork then
+        local reply = assert(fork:run "and?")
+        sound.check(reply:transcript())
+        return reply.agent .. " " .. log[#log]
+      end
+      return said.message
+    end
+    for _, place in ipairs { "tool_started", "setup", "after", "tools_removed" } do
+      assert.equal("front Front.|handoff_to_back", agent_of_fork(place))
+    end
+    assert.equal("back Back.|", agent_of_fork "done")
+    for _, place in ipairs { "handoff", "tool_invoked" } do
+      assert.matches("not complete before the end of the turn", agent_of_fork(place), 1, true)
+    end
   end)
 
   it("is kept by files, with the tools and the policies of the active agent", function()

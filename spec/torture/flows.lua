@@ -1212,8 +1212,14 @@ flows["agents of agents"] = {
     local helper = ah.agent { name = "helper", log = function() end,
       model = model(function() return "helped" end) }
     local other = ah.agent { name = "other", system = "Other.", log = function() end,
-      model = model(function() return "done" end),
-      tools = { ah.tool { name = "look", description = "Looks.", handler = function() end } } }
+      model = model(function() return "done" end), params = { n = 1 },
+      tools = { ah.tool { name = "look", description = "Looks.", handler = function() end } },
+      setup = function(conversation)
+        s.set_up = conversation.id
+        conversation:set_system("Other of " .. #conversation.id)
+        conversation:add_tools(ah.tool { name = "put", description = "Puts.",
+          handler = function() end })
+      end }
     s.agent = ah.agent { system = "First.", log = function() end,
       model = calling({ call("helper", { request = "x" }), call "handoff_to_other" }, "done"),
       tools = { helper:as_tool { description = "Helps.", keep_conversation = true },
@@ -1223,7 +1229,7 @@ flows["agents of agents"] = {
   end,
   judge = function(s, exact)
     if exact then
-      assert(s.reply.agent == "other", "active")
+      assert(s.reply.agent == "other" and s.set_up, "active")
       assert(s.agent:transcript():find("helped", 1, true), "helped")
     end
   end,

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "agenthost.h"
 #include "cli/agent.h"
@@ -47,7 +48,10 @@ enum {
 
 #define TRY "agenthost -e 'print(ah.run { model = \"demo/echo\", \"Hello\" })'"
 
-enum { MAX_CODE = 8 << 20 }; /* limit of -e in bytes, above that of systems */
+enum {
+    MAX_CODE = 8 << 20,   /* limit of -e in bytes, above that of systems */
+    MOST_FILES = 16 << 10 /* open files that the command asks for */
+};
 
 static int exit_of(ah_status st)
 {
@@ -664,11 +668,24 @@ static int finish(session *s, int code)
     return code ? code : EXIT_SCRIPT;
 }
 
+/* Many systems allow 1024 open files at first, which is few for a thousand conversations, and more
+ * to a program that asks. Commands that the script starts inherit the limit. */
+static void allow_files(void)
+{
+    struct rlimit r;
+
+    if (getrlimit(RLIMIT_NOFILE, &r) != 0 || r.rlim_cur >= MOST_FILES || r.rlim_cur >= r.rlim_max)
+        return;
+    r.rlim_cur = r.rlim_max < MOST_FILES ? r.rlim_max : MOST_FILES;
+    setrlimit(RLIMIT_NOFILE, &r);
+}
+
 int main(int argc, char **argv)
 {
     session s = {.reported = false};
     int code;
 
+    allow_files();
     ah_terminal_init(&s.terminal);
     ah_signals_init();
     s.door = (ah_program_door){.host = program_host, .ud = &s};

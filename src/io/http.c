@@ -9,6 +9,7 @@
  * fires and not moved before. */
 #include "io/http.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -25,7 +26,9 @@ enum {
     READ_BUFFER = 32 << 10,  /* bytes per read; for each running transfer */
     SEND_BUFFER = 128 << 10, /* bytes per write, if the body is larger than JOINED_BODY */
     KEPT_BYTES = 1 << 20,    /* limit of all response buffers kept for later transfers */
-    KEPT_TRANSFERS = 32
+    KEPT_TRANSFERS = 32,
+    MOST_FILES = 16 << 10, /* of the process's descriptors, if it may have more */
+    LEFT_FILES = 16        /* descriptors that connections leave for other uses, at least */
 };
 
 const ah_http_limits ah_http_limits_default = {
@@ -156,7 +159,7 @@ void ah_transfer_end(ah_transfer *t, CURLcode result)
         curl_easy_getinfo(t->easy, CURLINFO_STARTTRANSFER_TIME_T, &first_byte);
     }
     t->result = result;
-    t->os_error = (int)os_error;
+    t->os_error = os_error ? (int)os_error : t->unopened;
     t->tunnel = (int)tunnel;
     if (result != CURLE_OK && t->easy)
         ah_proxy_of(t, t->proxy);
@@ -304,8 +307,10 @@ static curl_socket_t open_socket(void *ud, curlsocktype purpose, struct curl_soc
         return CURL_SOCKET_BAD;
     }
     fd = socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
-    if (fd < 0)
+    if (fd < 0) {
+        t->unopened = errno;
         return CURL_SOCKET_BAD;
+    }
     s = socket_at(t->http, fd);
     if (!s) {
         ah_transfer_set_fault(t, FAULT_NOMEM);
@@ -403,14 +408,30 @@ static void on_time_limit(ah_timer *timer)
     tell_news(http);
 }
 
-/* Idle connections may use a quarter of the process's descriptors. */
-static long max_idle_connections(void)
+/* Returns the number of files that the process may have open, at most MOST_FILES. */
+static long most_descriptors(void)
 {
     struct rlimit r;
 
-    if (getrlimit(RLIMIT_NOFILE, &r) != 0 || r.rlim_cur > 4096)
-        return 1024;
-    return r.rlim_cur < 64 ? 16 : (long)(r.rlim_cur / 4);
+    return getrlimit(RLIMIT_NOFILE, &r) != 0 || r.rlim_cur > MOST_FILES ? MOST_FILES
+                                                                        : (long)r.rlim_cur;
+}
+
+/* Further requests wait in libcurl until a connection is free. */
+static long max_connections(void)
+{
+    long most = most_descriptors(), left = most / 64 > LEFT_FILES ? most / 64 : LEFT_FILES;
+
+    return most > 2 * left ? most - left : left;
+}
+
+/* Idle connections may use a quarter of the process's descriptors. libcurl counts those at work,
+ * too, so with fewer it would close connections that are about to be used again. */
+static long max_idle_connections(void)
+{
+    long most = most_descriptors();
+
+    return most < 64 ? 16 : most / 4;
 }
 
 static bool set_up_multi(ah_http *http)
@@ -424,7 +445,8 @@ static bool set_up_multi(ah_http *http)
            curl_multi_setopt(m, CURLMOPT_SOCKETDATA, http) == CURLM_OK &&
            curl_multi_setopt(m, CURLMOPT_TIMERFUNCTION, set_curl_timer) == CURLM_OK &&
            curl_multi_setopt(m, CURLMOPT_TIMERDATA, http) == CURLM_OK &&
-           curl_multi_setopt(m, CURLMOPT_MAXCONNECTS, max_idle_connections()) == CURLM_OK;
+           curl_multi_setopt(m, CURLMOPT_MAXCONNECTS, max_idle_connections()) == CURLM_OK &&
+           curl_multi_setopt(m, CURLMOPT_MAX_TOTAL_CONNECTIONS, max_connections()) == CURLM_OK;
 }
 
 /* Replaces a broken multi handle, which has no transfers. */
@@ -562,7 +584,7 @@ static void keep(ah_transfer *t)
     ah_transfer_request_forget(t);
     ah_transfer_response_forget(t);
     t->running = t->ended = t->answered = false;
-    t->os_error = t->tunnel = 0;
+    t->os_error = t->unopened = t->tunnel = 0;
     t->proxy[0] = '\0';
     t->fault = FAULT_NONE;
     t->result = CURLE_OK;

@@ -109,7 +109,8 @@ struct ah_transfer {
     char reason[REASON_SIZE]; /* the carrier's error word, or "" */
     bool final;               /* another try will not succeed */
     int os_error;
-    int tunnel; /* the HTTP status of a proxy's CONNECT; 0: none */
+    int unopened; /* the errno of a socket that could not be opened; 0: none */
+    int tunnel;   /* the HTTP status of a proxy's CONNECT; 0: none */
     /* "name:port" of the proxy in use, if known; "" otherwise. */
     char proxy[HOST_SIZE];
     bool answered; /* a byte of a response has come */

@@ -87,7 +87,9 @@ static ah_status say_fault(const ah_transfer *t, ah_err *err)
 /* Returns the C library's text for an errno, in the buffer; strerror is not thread-safe. */
 static const char *words_for_errno(int e, char *out, size_t size)
 {
-    if (e == 0 || strerror_r(e, out, size) != 0)
+    if (e == EMFILE || e == ENFILE)
+        snprintf(out, size, "too many open files (raise ulimit -n)");
+    else if (e == 0 || strerror_r(e, out, size) != 0)
         snprintf(out, size, "no reason given");
     return out;
 }

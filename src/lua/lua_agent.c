@@ -639,12 +639,15 @@ static ah_status know_prices(const ah_lua_agent *a, const ah_budgets *s, ah_err 
     return st;
 }
 
-/* Collects in *s the budgets that a run uses: its own and those of the run around it. */
+/* Collects in *s the budgets that a run uses: its own, the accounts of the tasks that begin it, and
+ * those of the run around it. */
 static ah_status draw_on(const ah_lua_agent *a, ah_driver_run *parent, ah_budgets *s, ah_err *err)
 {
     const ah_budgets *around = parent ? ah_run_spending(ah_driver_run_run(parent)) : NULL;
     ah_status st = ah_budgets_add(s, a->budget, err);
 
+    for (const ah_task *t = a->lua->actor; t && st == AH_OK; t = t->parent)
+        st = ah_budgets_add(s, t->account, err);
     for (size_t i = 0; around && i < around->n && st == AH_OK; i++)
         st = ah_budgets_add(s, around->draw[i].budget, err);
     return st == AH_OK ? know_prices(a, s, err) : st;

@@ -59,6 +59,7 @@ typedef struct ah_lua_handoffs {
     const ah_call *call;                /* that hands over to `next`; only compared */
     ah_text *name, *next_name;          /* of the agents; NULL: none, or its own */
     int n;                              /* in the present run */
+    size_t at; /* entries of the transcript at the last one, and 1: it has none of it yet */
     /* Its own parts while another agent is active. */
     ah_changes tools;
     ah_text *text;

@@ -7,6 +7,7 @@
 #include "lua/lua_fields.h"
 #include "lua/lua_options.h"
 #include "lua/lua_state.h"
+#include "lua/lua_task.h"
 
 static const char BUDGET[] = "agenthost.budget";
 
@@ -174,6 +175,7 @@ static const ah_option budget_rows[] = {
             "[known](models.md#what-is-known-of-models) or reported price"},
     {.name = "reserve",
      .kinds = AH_OPT_BOOLEAN,
+     .where = AH_IN_SETTINGS,
      .otherwise = "false",
      .doc = "tokens and money are never exceeded: each request first "
             "[reserves](budgets.md#reserve) the most that it can use"},
@@ -296,6 +298,23 @@ ah_budget *ah_lua_budget_read(lua_State *L, int idx)
     return b;
 }
 
+/* -- accounts of tasks */
+
+/* ah._account(fields): the budget in the field `budget` counts what runs use that the task at work
+ * begins, and those below it. No effect outside of tasks. */
+static int set_account(lua_State *L)
+{
+    ah_task *t = ah_lua_of(L)->actor;
+
+    if (t) {
+        ah_budget *account = ah_lua_budget_read(L, 1); /* may raise */
+
+        ah_budget_unref(t->account);
+        t->account = account;
+    }
+    return 0;
+}
+
 /* -- methods ----------------------------------------------------------------------------- */
 
 static void push_amount(lua_State *L, int kind, int64_t v)
@@ -395,4 +414,6 @@ void ah_lua_open_budget(lua_State *L)
     lua_pop(L, 1);
     lua_pushcfunction(L, budget);
     lua_setfield(L, -2, "budget");
+    lua_pushcfunction(L, set_account);
+    lua_setfield(L, -2, "_account");
 }

@@ -43,6 +43,10 @@ void ah_lua_handoffs_copy(lua_State *L, ah_lua_agent *b, const ah_lua_agent *a)
 {
     ah_err err;
 
+    if (a->handoffs.at == a->transcript->n + 1)
+        ah_lua_raise(L, AH_USAGE,
+                     "agent:fork: a handoff is not complete before the end of the turn: fork the "
+                     "conversation before it, or from the event `tool_loop_iteration` on");
     if (!a->handoffs.active)
         return;
     if (add_all(&b->handoffs.tools, &a->handoffs.tools, &err) != AH_OK)
@@ -106,6 +110,7 @@ static void take_over(ah_lua_agent *a)
     h->active = h->next;
     h->next = NULL;
     h->call = NULL;
+    h->at = a->transcript->n + 1;
     ah_text_set(&h->name, h->next_name);
     h->next_name = NULL;
     if (h->active) {
@@ -397,8 +402,6 @@ static const char *refusal(const ah_lua_agent *a, const ah_lua_agent *to)
 {
     if (a->handoffs.n >= AH_MAX_HANDOFFS)
         return "this run has had its most handoffs (10): answer now, without another one";
-    if (to && ah_lua_setup_due(to))
-        return "an agent with `setup` cannot take over a conversation: use agent:as_tool";
     if (to && ah_registry_find(&to->registry, ah_slice_of(AH_READ_SECTION)))
         return "an agent with summarised sections cannot take over a conversation: use "
                "agent:as_tool";
@@ -423,18 +426,37 @@ static ah_lua_agent *push_conversation(lua_State *L, const ah_call *call)
     return a;
 }
 
-/* ah._conversation(ctx): the agent of the conversation, the agent that is active in it, and the
- * schema of its answers or nil. */
+/* ah._conversation(ctx): the agent of the conversation, the agent that is active in it, the schema
+ * of its answers or nil, and its id. */
 static int conversation(lua_State *L)
 {
-    const ah_lua_agent *a = push_conversation(L, ah_lua_check_call(L, 1));
+    ah_lua_agent *a = push_conversation(L, ah_lua_check_call(L, 1));
 
     if (a->handoffs.active)
         lua_getiuservalue(L, -1, AH_AGENT_ACTIVE);
     else
         lua_pushvalue(L, -1);
     push_output(L, a);
-    return 3;
+    ah_lua_setup_push_id(L, a);
+    return 4;
+}
+
+/* ah._conversation_id(agent) */
+static int conversation_id(lua_State *L)
+{
+    ah_lua_setup_push_id(L, luaL_checkudata(L, 1, AH_AGENT));
+    return 1;
+}
+
+/* ah._like(agent, other): gives the agent the definition of the other one, and returns it. */
+static int like(lua_State *L)
+{
+    luaL_checkudata(L, 1, AH_AGENT);
+    luaL_checkudata(L, 2, AH_AGENT);
+    lua_getiuservalue(L, 2, AH_AGENT_DEFINITION);
+    lua_setiuservalue(L, 1, AH_AGENT_DEFINITION);
+    lua_settop(L, 1);
+    return 1;
 }
 
 /* ah._same(agent, agent): true if both were opened from one definition. */
@@ -497,6 +519,8 @@ static int hand_over(lua_State *L)
 void ah_lua_open_handoff(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"_conversation", conversation},
+                                         {"_conversation_id", conversation_id},
+                                         {"_like", like},
                                          {"_same", same},
                                          {"_definition", definition},
                                          {"_agent_name", agent_name},

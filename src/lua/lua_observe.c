@@ -284,19 +284,6 @@ static int metrics(lua_State *L)
 
 /* -- progress of ah.map ------------------------------------------------------------------------ */
 
-/* ah._spent(): tokens and US dollars of all runs so far; nil: no provider reported dollars. */
-static int spent(lua_State *L)
-{
-    const ah_metrics *m = &ah_lua_of(L)->host->metrics;
-
-    lua_pushinteger(L, m->count[AH_METRIC_TOKENS_INPUT] + m->count[AH_METRIC_TOKENS_OUTPUT]);
-    if (m->priced)
-        lua_pushnumber(L, m->cost);
-    else
-        lua_pushnil(L);
-    return 2;
-}
-
 /* Emits an event of the run in whose handler the code is, else one without a run to the host's
  * watcher. A run whose code is being stopped gets no event. */
 static void emit(ah_lua *h, ah_event_type type, const ah_field *field, size_t n)
@@ -334,7 +321,7 @@ static int map_progress(lua_State *L)
 void ah_lua_open_metrics(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"metrics", metrics}, {"_spent", spent}, {"_map_progress", map_progress}, {NULL, NULL}};
+        {"metrics", metrics}, {"_map_progress", map_progress}, {NULL, NULL}};
 
     luaL_setfuncs(L, functions, 0);
 }

@@ -104,8 +104,7 @@ void ah_lua_setup_id(lua_State *L, ah_lua_agent *a, int idx)
     ah_text_set(&a->setup.id, id);
 }
 
-/* -- the id of the conversation; if none was given, 64 random bits */
-static void push_id(lua_State *L, ah_lua_agent *a)
+void ah_lua_setup_push_id(lua_State *L, ah_lua_agent *a)
 {
     ah_host *host = a->lua->host;
     char id[17];
@@ -404,7 +403,7 @@ static void push_fields(lua_State *L, ah_lua_agent *a)
     int agent = lua_gettop(L) - 1;
 
     lua_createtable(L, 0, 4);
-    push_id(L, a);
+    ah_lua_setup_push_id(L, a);
     lua_setfield(L, -2, "id");
     lua_getiuservalue(L, agent, AH_AGENT_SESSION);
     lua_setfield(L, -2, "session");

@@ -97,6 +97,8 @@ static void detach(ah_task *t, bool closing)
         leave_parent(t);
     while (closing && t->children)
         leave_parent(t->children);
+    ah_budget_unref(t->account);
+    t->account = NULL;
     if (t->link) {
         *t->link = t->next;
         if (t->next)

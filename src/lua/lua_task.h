@@ -8,6 +8,7 @@
 #include "host/driver.h"
 #include "lua/lua_fence.h"
 #include "lua/lua_watch.h"
+#include "run/budget.h"
 
 /* A wait for one thing, in a userdata on the stack of the waiting thread. */
 typedef struct ah_task_waiter {
@@ -60,6 +61,7 @@ struct ah_task {
     ah_task *sibling, **in_parent; /* in parent->children */
     int depth;                     /* tasks around it */
     struct ah_group *own;          /* the tasks that its code has started; NULL: none yet */
+    ah_budget *account;            /* runs below the task draw on it, too; owned; NULL: none */
     ah_task_waiter *waiter;
     const ah_task_waiter *drives; /* the innermost wait for which its code drives; NULL: none */
     ah_job job;                   /* resumes the task */

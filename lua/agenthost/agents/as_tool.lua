@@ -27,6 +27,8 @@ local read = ah._reader {
     { name = "keep_conversation", kinds = "boolean", default = false,
       doc = "true: all calls of an outer conversation continue one conversation" },
     { name = "parallel", kinds = "boolean", default = false, doc = "as for `ah.tool`" },
+    { name = "background", kinds = "boolean", default = false,
+      doc = "as for `ah.tool`, see [In the background](tool.md#in-the-background)" },
     { name = "timeout", kinds = "number", least = 0.001, unit = "seconds",
       doc = "limit of one call, as for `ah.tool`" },
     { name = "max_result", kinds = "integer", doc = "as for `ah.tool`" },
@@ -38,8 +40,8 @@ local read = ah._reader {
 }
 
 -- Fields that the tool takes as they are.
-local PASSED = { "description", "parallel", "timeout", "max_result", "full_description",
-  "annotations", "version", "return_direct" }
+local PASSED = { "description", "parallel", "background", "timeout", "max_result",
+  "full_description", "annotations", "version", "return_direct" }
 
 local REQUEST = { request = "string: the task, with all that must be known for it" }
 

@@ -45,10 +45,84 @@ local function target(def)
   return to
 end
 
+-- -- an agent with `setup` ---------------------------------------------------------------------
+
+-- The argument of `setup`. Its changes are kept for the agent that is made afterwards.
+local Conversation = {}
+
+local function changes_of(conversation)
+  local changes = conversation[Conversation]
+  return not changes.over and changes
+    or raise "conversation: `setup` is over; a handler has ctx:add_tools, a script agent:add_tools"
+end
+
+local methods = {
+  add_tools = function(conversation, tools)
+    local added = changes_of(conversation).tools
+    added[#added + 1] = tools
+  end,
+  set_system = function(conversation, text)
+    if type(text) ~= "string" then
+      raise(("conversation:set_system: the text must be a string, found a %s"):format(type(text)))
+    end
+    changes_of(conversation).system = text
+  end,
+}
+
+function Conversation.__index(_, name)
+  if name == "resources" then
+    raise "conversation.resources: an agent that took over has none while ah.load sets it up"
+  end
+  return methods[name] or raise(("conversation: there is no '%s'; there are id, session, "
+    .. "resources, params, add_tools, set_system"):format(tostring(name)))
+end
+
+function Conversation.__newindex()
+  raise("conversation: its fields cannot be set; use conversation:set_system(text) or "
+    .. "conversation:add_tools(tools)")
+end
+
+local function copy(t)
+  local all = {}
+  for k, v in pairs(t or {}) do
+    all[k] = v
+  end
+  return all
+end
+
+-- Calls `setup`, which may wait, and opens the agent as it was set up; nil and an error.
+local function set_up(to, def, place)
+  local changes = { tools = { def.tools }, system = def.system }
+  local returned = table.pack(def.setup(setmetatable({ [Conversation] = changes, id = place.id,
+    session = place.session, params = copy(def.params), resources = place.resources },
+    Conversation)))
+  changes.over = true
+  if returned.n > 1 and returned[1] == nil then
+    return nil, returned[2]
+  end
+  local fields = copy(def)
+  fields.setup, fields.params = nil, def.prompt and def.params
+  fields.session, fields.output = place.session, place.output or def.output
+  fields.tools, fields.system = changes.tools, changes.system
+  local agent, err = ah.agent(fields)
+  return agent and ah._like(agent, to), err
+end
+
+-- Opens the agent in this place: `session`, `output`, `id` and `resources` of the conversation.
+local function open(to, place)
+  local def = ah._definition(to)
+  if def and def.setup then
+    return set_up(to, def, place)
+  end
+  return to:open { session = place.session, output = place.output }
+end
+
+-- -- handing over -----------------------------------------------------------------------------
+
 -- Returns the agent that takes over, opened for this conversation (false: the conversation's own),
 -- and the handoffs that lead to it.
 local function taker(def, to, ctx)
-  local own, active, output = ah._conversation(ctx)
+  local own, active, output, id = ah._conversation(ctx)
   if ah._same(active, to) then
     return nil, ah.error { code = "usage",
       message = "this agent is active already: go on without a handoff" }
@@ -57,7 +131,8 @@ local function taker(def, to, ctx)
   end
   local path = { table.unpack(paths[active] or {}) }
   path[#path + 1] = def.name
-  local opened, err = to:open { session = ctx.session, output = output }
+  local opened, err = open(to, { session = ctx.session, output = output, id = id,
+    resources = ctx.resources })
   return opened, opened and path or err
 end
 
@@ -133,7 +208,7 @@ function M.resume(agent, fields, session, output, state)
     end
     tools = (ah._definition(to) or {}).tools
   end
-  to, err = to:open { session = session, output = output }
+  to, err = open(to, { session = session, output = output, id = ah._conversation_id(agent) })
   if not to then
     return nil, err
   end

@@ -61,11 +61,11 @@ local ASKERS = {
 local SECRET = { authorization = true, ["x-api-key"] = true, ["x-goog-api-key"] = true,
   ["api-key"] = true, cookie = true }
 
-local GC_PAUSE = 110 -- collect early: texts of answers may be large
+local GC_PAUSE = 150 -- collect earlier than Lua does: texts of answers may be large
 
 -- Every client that reaches the server is served, by any host name. The limits leave room for large
 -- requests, and an hour for functions of the script.
-local BOUNDS = { hosts = { "*" }, origins = { "*" }, max_connections = 256, max_requests = 256,
+local BOUNDS = { hosts = { "*" }, origins = { "*" }, max_connections = 2048, max_requests = 2048,
   max_header = 32 << 10, max_body = 64 << 20, max_bodies = 256 << 20, header_timeout = 10,
   body_timeout = 3600, idle_timeout = 60, work_timeout = 3600, memory = 1 << 31 }
 

@@ -3,7 +3,7 @@ local ah = ...
 
 local tasks = ah._module "agenthost.tasks.tasks"
 local now, new_error = ah.now, ah.error
-local spent, emit = ah._spent, ah._map_progress
+local budget, account, emit = ah.budget, ah._account, ah._map_progress
 
 local read_options = ah._reader {
   what = "ah.map", type = "ah.MapConfig", rows = {
@@ -21,17 +21,13 @@ local read_options = ah._reader {
 
 local last = 0 -- number of the last map with progress
 
--- Returns what was spent since the map began. Other runs of the program are included.
-local function spent_since(map)
-  local tokens, cost = spent()
-  return tokens - map.tokens, cost and cost - map.cost
-end
-
 local function report(map, ended)
   local seconds = now() - map.begun
-  local tokens, cost = spent_since(map)
-  local left = not ended and map.done > 0 and seconds / map.done * (map.n - map.done) or nil
-  emit(map.number, map.n, map.done, map.running, map.failures, tokens, seconds, ended, cost, left)
+  local used = map.account:used()
+  local worth = map.done + map.running / 2 -- those at work are half done, on the average
+  local left = not ended and map.done > 0 and seconds / worth * (map.n - worth) or nil
+  emit(map.number, map.n, map.done, map.running, map.failures, used.total_tokens,
+    seconds, ended, used.cost > 0 and used.cost or nil, left)
 end
 
 -- Once. An error closes variables only when the handler has failed, which is too late for an event
@@ -49,8 +45,7 @@ local REPORTED = { __close = end_progress }
 local function begin_progress(map)
   last = last + 1
   map.number, map.begun = last, now()
-  map.tokens, map.cost = spent()
-  map.cost = map.cost or 0
+  map.account = budget {}
   report(map, false)
   return setmetatable(map, REPORTED)
 end
@@ -90,6 +85,9 @@ local function show(map)
 end
 
 local function work(map)
+  if map.account then
+    account { budget = map.account }
+  end
   while map.next <= map.n do
     local i = map.next
     map.next, map.running = i + 1, map.running + 1

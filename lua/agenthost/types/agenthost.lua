@@ -322,6 +322,7 @@ function ah.image(from) end
 ---true: all calls of an outer conversation continue one conversation
 ---@field keep_conversation? boolean
 ---@field parallel? boolean as for `ah.tool`
+---@field background? boolean as for `ah.tool`, see In the background
 ---@field timeout? number seconds: limit of one call, as for `ah.tool`
 ---@field max_result? integer as for `ah.tool`
 ---@field full_description? string as for `ah.tool`

@@ -31,6 +31,10 @@ local function model_needs(entry, own)
 end
 
 local function limit_needs(entry, own)
+  if type(entry.value) == "boolean" then
+    return not entry.value and own[entry.name] and own[entry.name].value
+      and "ends what is true without it" or nil
+  end
   local otherwise = own[entry.name] and own[entry.name].value or tonumber(entry.row.default)
   if otherwise and entry.value > otherwise then
     return ("raises a limit that is %s without it"):format(otherwise)

@@ -63,6 +63,13 @@ local function number_of(row, whole)
   end
 end
 
+local function flag(value)
+  if value == "true" or value == "false" then
+    return value == "true"
+  end
+  return nil, "true or false"
+end
+
 local function address(value)
   if value:find "^https?://[^/]" then
     return value
@@ -122,6 +129,8 @@ local function reader_of(row)
     return word_of(row.words)
   elseif kind_of(row, "string") then
     return any
+  elseif kind_of(row, "boolean") then
+    return flag
   end
   return number_of(row, kind_of(row, "integer") or row.is == "integer")
 end
