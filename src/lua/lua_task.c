@@ -121,6 +121,13 @@ void ah_tasks_forget(ah_lua *h)
         detach(h->tasks, true);
 }
 
+/* Code that the tasks of this one close cannot end it as well. */
+static void begin_end(ah_task *t)
+{
+    t->ending = true;
+    stop_children(t);
+}
+
 static void close_pending(ah_task *t)
 {
     ah_lua *h = t->lua;
@@ -142,8 +149,8 @@ static void close_pending(ah_task *t)
  * can start no tasks, and cannot end the task again. */
 static void bury(ah_task *t)
 {
-    t->stopped = t->buried = true;
-    stop_children(t);
+    begin_end(t);
+    t->stopped = true;
     detach(t, false);
     if (!t->returned)
         close_pending(t);
@@ -172,7 +179,7 @@ static void finish(ah_task *t, int nresults)
     lua_State *L = t->lua->caller;
     ah_err err;
 
-    stop_children(t);
+    begin_end(t);
     t->nresults = nresults;
     t->returned = t->ended != NULL;
     if (!t->returned) {
@@ -265,7 +272,7 @@ static void fail(ah_task *t, int status)
 {
     ah_err err;
 
-    stop_children(t);
+    begin_end(t);
     lua_pushcfunction(t->lua->caller, noted);
     lua_pushlightuserdata(t->lua->caller, t);
     ah_lua_call(t->lua, t->lua->caller, 1, 0, NULL);
@@ -279,7 +286,7 @@ static void fail(ah_task *t, int status)
 
 static void fail_with(ah_task *t, const ah_err *err)
 {
-    stop_children(t);
+    begin_end(t);
     t->failed(t, err);
     bury(t);
 }
@@ -453,7 +460,7 @@ void ah_task_begin(ah_task *t)
 
 void ah_task_stop(ah_task *t)
 {
-    if (t->buried)
+    if (t->ending)
         return;
     if (t->running) { /* it is below us on the C stack: buried when it returns */
         t->stopped = t->over = true;
