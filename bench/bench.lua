@@ -17,6 +17,7 @@
 --   entities  the discovery of 1,000 entities of 10 methods
 --   sessions  the cost of a transaction for an empty call, and with large sessions
 --   schemas   a tool call checked, and 1 MB scanned and checked, compared with cJSON's parser
+--   tasks     tasks, compared with plain coroutines of the stock interpreter
 -- "server" is the server's processor time as a share of the raw loop's time. Near 1 the benchmark
 -- would measure the server.
 local ROOT = arg[0]:match("^(.*)bench/[^/]*$") or "./"
@@ -32,10 +33,10 @@ local PATH = "/chat/completions"
 local SIZES = {
   full = { rounds = 9, starts = 20, loop = { 200, 10 }, late = 400, tools = { 500, 5, 10 },
     deltas = 20000, many = { 1000, 2 }, schema = 40, session = { 10000, 100 },
-    entities = 1000 },
+    entities = 1000, tasks = { 100000, 99990 } },
   quick = { rounds = 2, starts = 3, loop = { 20, 10 }, late = 60, tools = { 500, 1, 10 },
     deltas = 2000, many = { 100, 1 }, schema = 3, session = { 1000, 10 },
-    entities = 200 },
+    entities = 200, tasks = { 10000, 10000 } },
 }
 
 local function fail(message)
@@ -340,13 +341,45 @@ local function print_entities(f)
     ("  %d of %d methods"):format(f.n, f.methods), f.discover_us / f.small_us, f.left))
 end
 
+local TASKS = {
+  { "task", "us a task: started, ended, awaited" }, { "yield", "us a yield" },
+  { "channel", "us a value through a channel" },
+  { "at_once", "us a task that waits among all", "at_once_us" },
+  { "bytes", "bytes of each at work", "bytes" },
+}
+
+local function print_tasks(f)
+  for i, row in ipairs(TASKS) do
+    local key = row[3] or row[1] .. "_us"
+    local ours, plain = f.tasks[key], f.plain[key]
+    print(("%-26s %-40s %9.2f, a coroutine %9.2f: %.2f"):format(i == 1 and "tasks" or "", row[2],
+      ours, plain, ours / plain))
+  end
+  f = f.tasks
+  print(("%-26s %-40s %9.2f, among 100 %9.2f: %.2f"):format("",
+    "us a wait, wake and cancel of 10,000", f.among_many_us, f.among_few_us,
+    f.among_many_us / f.among_few_us))
+  print(("%-26s %-40s %9.2f, at the top %9.2f: %.2f"):format("", "us a run in a task",
+    f.run_in_task_us, f.run_us, f.run_in_task_us / f.run_us))
+  print(("%-26s %.2f us a call of ah.map, %.2f of ah.with_timeout"):format("", f.map_us,
+    f.with_timeout_us))
+end
+
+-- The plain coroutines are run by the interpreter that runs this.
+local function measure_tasks(size)
+  local interpreter = arg[-1] or "lua5.4"
+  return { plain = figures(interpreter, ROOT .. "bench/tasks.lua", "plain",
+      table.unpack(size.tasks)),
+    tasks = figures(AGENTHOST, ROOT .. "bench/tasks.lua", "tasks", table.unpack(size.tasks)) }
+end
+
 -- Returns the measures without a raw loop.
 local function alone(size, complete)
   local session = complete
     and figures(AGENTHOST, ROOT .. "bench/session.lua", table.unpack(size.session))
   local entities = complete and figures(AGENTHOST, ROOT .. "bench/entities.lua", size.entities)
   return { schema = figures(SCHEMA, size.schema), session = session or nil,
-    entities = entities or nil }
+    entities = entities or nil, tasks = complete and measure_tasks(size) or nil }
 end
 
 local function print_json(rows, opts, complete, figures_alone)
@@ -358,7 +391,7 @@ local function print_json(rows, opts, complete, figures_alone)
   print(server.encode {
     complete = complete, rounds = opts.rounds, measures = measures,
     schema = figures_alone.schema, session = figures_alone.session,
-    entities = figures_alone.entities,
+    entities = figures_alone.entities, tasks = figures_alone.tasks,
   })
 end
 
@@ -420,6 +453,7 @@ local function main()
   if f.session and not opts.json then
     print_session(f.session)
     print_entities(f.entities)
+    print_tasks(f.tasks)
   end
   if not complete then
     fail(AGENTHOST .. " is not built, so there is nothing to compare: run `make`")

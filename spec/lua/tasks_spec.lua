@@ -173,6 +173,23 @@ end }]]
     assert.equal("cancelled", task:status())
   end)
 
+  it("that fails is not cancelled by what its tasks close", function()
+    local seen, task = {}, nil
+    task = ah.spawn(function()
+      ah.spawn(function()
+        local _ <close> = closing(seen, function() task:cancel() end)
+        ah.sleep(60)
+      end)
+      ah.sleep(0.005)
+      error("no luck", 0)
+    end)
+    local ok, err = pcall(task.await, task)
+    assert.is_false(ok)
+    assert.equal("no luck", err)
+    assert.equal("failed", task:status())
+    assert.equal(1, seen.closed)
+  end)
+
   it("has failed when its variables are closed", function()
     local seen, task = {}, nil
     task = ah.spawn(function()

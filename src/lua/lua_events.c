@@ -40,7 +40,6 @@ struct ah_event_queue {
     unsigned types;
     size_t max, n, bytes;
     node *first, *last;
-    node *given;             /* events that are being pushed, or that could not be */
     int64_t dropped, missed; /* in all; since the last event that was queued */
     wait *waits;
 };
@@ -211,7 +210,6 @@ static void free_queue(ah_lua_object *o)
     while (q->waits)
         unlink_wait(q->waits);
     free_nodes(&q->lua->mem, q->first);
-    free_nodes(&q->lua->mem, q->given);
     ah_free(&q->lua->mem, q);
 }
 
@@ -265,26 +263,42 @@ static int events_close(lua_State *L)
 
 /* -- reading ----------------------------------------------------------------------------------- */
 
-/* Pushing may run finalizers, which may read the queue, and may raise: the event is kept in
- * `given` meanwhile. */
-static void push_first(lua_State *L, queue *q)
+/* (node) -- event */
+static int push_node(lua_State *L)
 {
-    node *n = q->first;
+    const node *n = lua_touserdata(L, 1);
 
-    take_out(q, n);
-    n->before = NULL;
-    n->next = q->given;
-    if (n->next)
-        n->next->before = n;
-    q->given = n;
     ah_lua_push_event(L, &n->notice);
     if (n->dropped) {
         lua_pushinteger(L, n->dropped);
         lua_setfield(L, -2, "dropped");
     }
-    *(n->before ? &n->before->next : &q->given) = n->next;
-    if (n->next)
-        n->next->before = n->before;
+    return 1;
+}
+
+static void put_back(queue *q, node *n)
+{
+    n->before = NULL;
+    n->next = q->first;
+    *(q->first ? &q->first->before : &q->last) = n;
+    q->first = n;
+    q->n++;
+    q->bytes += n->bytes;
+}
+
+/* Pushing may run finalizers, which may read the queue; without memory for it, the event is the
+ * next one again. */
+static void push_first(lua_State *L, queue *q)
+{
+    node *n = q->first;
+
+    lua_pushcfunction(L, push_node);
+    lua_pushlightuserdata(L, n);
+    take_out(q, n);
+    if (lua_pcall(L, 1, 1, 0) != LUA_OK) {
+        put_back(q, n);
+        lua_error(L);
+    }
     ah_free(&q->lua->mem, n);
 }
 

@@ -124,6 +124,20 @@ void ah_tasks_forget(ah_lua *h)
         detach(h->tasks, true);
 }
 
+/* Code that the tasks of this one close cannot end it as well. */
+/* Ends its own tasks. What they close may stop this one. */
+static void begin_end(ah_task *t)
+{
+    t->ending = true;
+    stop_children(t);
+}
+
+/* True if the end is still to be reported: to a script in any case. */
+static bool is_awaited(const ah_task *t)
+{
+    return t->ended || !t->stopped;
+}
+
 static void close_pending(ah_task *t)
 {
     ah_lua *h = t->lua;
@@ -131,7 +145,6 @@ static void close_pending(ah_task *t)
     size_t memory;
 
     h->running = h->actor = t;
-    t->running = true;
     t->watch = (ah_watch){.task = t, .closing = true, .deadline = ah_watch_grace(h)};
     memory = ah_fence_widen(&t->fence);
     ah_watch_enter(h, &t->watch, t->co);
@@ -140,7 +153,6 @@ static void close_pending(ah_task *t)
     ah_fence_leave(h, &t->fence);
     ah_fence_narrow(&t->fence, memory);
     ah_watch_leave(h, &t->watch);
-    t->running = false;
     h->running = outer;
     h->actor = actor;
 }
@@ -150,8 +162,8 @@ static void close_pending(ah_task *t)
  * and cannot end the task again. */
 static void bury(ah_task *t)
 {
-    t->stopped = t->buried = true;
-    stop_children(t);
+    begin_end(t);
+    t->stopped = true;
     detach(t, false);
     if (!t->returned)
         close_pending(t);
@@ -181,14 +193,14 @@ static void finish(ah_task *t, int nresults)
     lua_State *L = t->lua->caller;
     ah_err err;
 
-    stop_children(t);
+    begin_end(t);
     t->nresults = nresults;
     t->returned = t->ended != NULL;
-    if (!t->returned) {
+    if (!t->returned && is_awaited(t)) {
         lua_pushcfunction(L, settle);
         lua_pushlightuserdata(L, t);
         lua_pushinteger(L, nresults);
-        if (ah_lua_call(t->lua, L, 2, 0, &err) != AH_OK && !t->told)
+        if (ah_lua_call(t->lua, L, 2, 0, &err) != AH_OK && !t->told && is_awaited(t))
             t->failed(t, &err);
     }
     bury(t);
@@ -274,12 +286,13 @@ static void fail(ah_task *t, int status)
 {
     ah_err err;
 
-    stop_children(t);
+    begin_end(t);
     lua_pushcfunction(t->lua->caller, noted);
     lua_pushlightuserdata(t->lua->caller, t);
     ah_lua_call(t->lua, t->lua->caller, 1, 0, NULL);
     read_failure(t, status, &err);
-    t->failed(t, &err);
+    if (is_awaited(t))
+        t->failed(t, &err);
     if (t->failure)
         ah_log_raised(log_of(t), t->mistake, ah_text_slice(t->failure));
     ah_text_set(&t->failure, NULL);
@@ -288,8 +301,9 @@ static void fail(ah_task *t, int status)
 
 static void fail_with(ah_task *t, const ah_err *err)
 {
-    stop_children(t);
-    t->failed(t, err);
+    begin_end(t);
+    if (is_awaited(t))
+        t->failed(t, err);
     bury(t);
 }
 
@@ -480,12 +494,11 @@ void ah_task_begin(ah_task *t)
 
 void ah_task_stop(ah_task *t)
 {
-    if (!t->running) {
-        if (!t->buried)
-            bury(t);
+    if (!t->running && !t->ending) {
+        bury(t);
         return;
     }
-    /* It is below us on the C stack, or closes what it has opened. */
+    /* Its code, or its end, is below us on the C stack; or it is over. */
     t->stopped = t->over = true;
     t->job.of = NULL;
     t->overlay = NULL; /* the call may end before */
@@ -497,7 +510,7 @@ void ah_tasks_end(ah_lua *h)
     ah_task *t = h->tasks;
 
     while (t) {
-        if (t->ended && !t->running) {
+        if (t->ended && !t->running && !t->ending) {
             ah_task_stop(t);
             t = h->tasks; /* others may have ended with it */
         } else {

@@ -73,7 +73,7 @@ struct ah_task {
     bool running, stopped; /* stopped: no callback is called any more */
     bool halted;           /* its code was interrupted and does not continue */
     bool returned;         /* with `ended`: its results are on top of `co` */
-    bool buried;           /* its end has begun, or is over */
+    bool ending;           /* its end has begun, or is over */
     int nresults;          /* with `returned` */
     bool told; /* `settled` has succeeded, even if its caller reports that it took too long */
     ah_watch watch;
