@@ -122,6 +122,7 @@ static void bury(ah_task *t)
     ah_lua *h = t->lua;
     ah_task *outer = h->running, *actor = h->actor;
 
+    t->ending = true;
     stop_children(t);
     detach(t, false);
     t->stopped = true; /* what it closes can start no tasks */
@@ -160,6 +161,7 @@ static void finish(ah_task *t, int nresults)
     lua_State *L = t->lua->caller;
     ah_err err;
 
+    t->ending = true;
     stop_children(t);
     t->gone = NULL;
     lua_pushcfunction(L, settle);
@@ -250,6 +252,7 @@ static void fail(ah_task *t, int status)
 {
     ah_err err;
 
+    t->ending = true;
     stop_children(t);
     t->gone = NULL;
     lua_pushcfunction(t->lua->caller, noted);
@@ -272,6 +275,7 @@ static void halt(ah_task *t)
 
     t->halted = true;
     if (t->watch.over == AH_WATCH_OVER_WORK && ah_watch_failed(&t->watch, &err)) {
+        t->ending = true;
         stop_children(t);
         t->gone = NULL;
         t->failed(t, &err);
@@ -525,7 +529,8 @@ static bool is_stuck(const ah_lua *h, const ah_driver_run *scope)
     if (ah_host_has_job(h->host, scope) || !ah_loop_idle(h->host->loop) ||
         (h->embed && h->program->may_answer(h->embed)))
         return false;
-    while (t && (t->running || is_waiting(t) || !ah_driver_run_within(t->job.of, scope)))
+    while (t &&
+           (t->running || t->ending || is_waiting(t) || !ah_driver_run_within(t->job.of, scope)))
         t = t->next;
     return !t;
 }

@@ -65,6 +65,7 @@ struct ah_task {
     int nargs;             /* on co, for the first resume */
     int ref;               /* in the registry; keeps the task */
     bool running, stopped; /* stopped: no callback is called any more */
+    bool ending;           /* its end is being reported, below us on the C stack */
     bool halted;           /* its code was interrupted and does not continue */
     bool told; /* `settled` has succeeded, even if its caller reports that it took too long */
     ah_watch watch;
