@@ -148,6 +148,22 @@ describe("what a cancelled task closes", function()
     assert.is_true(ah.now() - began < 0.9) -- the time after which it would be stopped
   end)
 
+  it("may cancel a task that is ending", function()
+    local whole, child
+    whole = ah.spawn(function()
+      local _ <close> = setmetatable({}, { __close = function()
+        child = ah.spawn(function()
+          local _ <close> = closing({}, function() whole:cancel() end)
+          ah.sleep(60)
+        end)
+        ah.sleep(0.001)
+        error("on purpose", 0)
+      end })
+    end)
+    assert.same({ false, "on purpose" }, { pcall(whole.await, whole) })
+    assert.same({ "failed", "cancelled" }, { whole:status(), child:status() })
+  end)
+
   it("is closed, though one of it takes too long", function()
     local seen = {}
     local task = ah.spawn(function()

@@ -156,19 +156,34 @@ static int settle(lua_State *L)
     return 0;
 }
 
+/* Ends its own tasks. What they close may stop this one. */
+static void begin_end(ah_task *t)
+{
+    t->ending = true;
+    t->of_script = t->gone != NULL;
+    stop_children(t);
+    t->gone = NULL;
+}
+
+/* True if the end is still to be reported: to a script in any case. */
+static bool is_awaited(const ah_task *t)
+{
+    return t->of_script || !t->stopped;
+}
+
 static void finish(ah_task *t, int nresults)
 {
     lua_State *L = t->lua->caller;
     ah_err err;
 
-    t->ending = true;
-    stop_children(t);
-    t->gone = NULL;
-    lua_pushcfunction(L, settle);
-    lua_pushlightuserdata(L, t);
-    lua_pushinteger(L, nresults);
-    if (ah_lua_call(t->lua, L, 2, 0, &err) != AH_OK && !t->told)
-        t->failed(t, &err);
+    begin_end(t);
+    if (is_awaited(t)) {
+        lua_pushcfunction(L, settle);
+        lua_pushlightuserdata(L, t);
+        lua_pushinteger(L, nresults);
+        if (ah_lua_call(t->lua, L, 2, 0, &err) != AH_OK && !t->told && is_awaited(t))
+            t->failed(t, &err);
+    }
     bury(t);
 }
 
@@ -252,14 +267,13 @@ static void fail(ah_task *t, int status)
 {
     ah_err err;
 
-    t->ending = true;
-    stop_children(t);
-    t->gone = NULL;
+    begin_end(t);
     lua_pushcfunction(t->lua->caller, noted);
     lua_pushlightuserdata(t->lua->caller, t);
     ah_lua_call(t->lua, t->lua->caller, 1, 0, NULL);
     read_failure(t, status, &err);
-    t->failed(t, &err);
+    if (is_awaited(t))
+        t->failed(t, &err);
     if (t->failure)
         ah_log_raised(log_of(t), t->mistake, ah_text_slice(t->failure));
     ah_text_set(&t->failure, NULL);
@@ -275,10 +289,9 @@ static void halt(ah_task *t)
 
     t->halted = true;
     if (t->watch.over == AH_WATCH_OVER_WORK && ah_watch_failed(&t->watch, &err)) {
-        t->ending = true;
-        stop_children(t);
-        t->gone = NULL;
-        t->failed(t, &err);
+        begin_end(t);
+        if (is_awaited(t))
+            t->failed(t, &err);
     } else if (!t->gone) {
         return;
     }
@@ -430,11 +443,11 @@ void ah_task_begin(ah_task *t)
 
 void ah_task_stop(ah_task *t)
 {
-    if (!t->running && !t->watch.closing) {
+    if (!t->running && !t->ending) {
         bury(t);
         return;
     }
-    /* It is below us on the C stack, or closes what it has opened. */
+    /* Its code, or its end, is below us on the C stack. */
     t->stopped = t->over = true;
     t->job.of = NULL;
     t->overlay = NULL; /* the call may end before */
@@ -446,7 +459,7 @@ void ah_tasks_end(ah_lua *h)
     ah_task *t = h->tasks;
 
     while (t) {
-        if (t->gone && !t->running) {
+        if (t->gone && !t->running && !t->ending) {
             ah_task_stop(t);
             t = h->tasks; /* others may have ended with it */
         } else {

@@ -66,6 +66,7 @@ struct ah_task {
     int ref;               /* in the registry; keeps the task */
     bool running, stopped; /* stopped: no callback is called any more */
     bool ending;           /* its end is being reported, below us on the C stack */
+    bool of_script;        /* set when it ends: it had `gone` */
     bool halted;           /* its code was interrupted and does not continue */
     bool told; /* `settled` has succeeded, even if its caller reports that it took too long */
     ah_watch watch;
