@@ -164,6 +164,22 @@ describe("what a cancelled task closes", function()
     assert.same({ "failed", "cancelled" }, { whole:status(), child:status() })
   end)
 
+  it("does not see the task go on that is ended with it", function()
+    local whole, went_on
+    local work = tool("work", function()
+      ah.spawn(function()
+        local _ <close> = closing({}, function() ah.sleep(0.05) end)
+        ah.sleep(60)
+      end)
+      ah.sleep(0.03)
+      went_on = true
+    end)
+    whole = ah.spawn(function() run(work) end)
+    ah.sleep(0.01)
+    whole:cancel()
+    assert.same({ "cancelled" }, { whole:status(), went_on })
+  end)
+
   it("is closed, though one of it takes too long", function()
     local seen = {}
     local task = ah.spawn(function()

@@ -372,9 +372,13 @@ static void resume(ah_task *t)
     }
 }
 
+/* What a task waited for may come while its own tasks are being ended with it. */
 static void on_job(ah_job *job)
 {
-    resume((ah_task *)(void *)((char *)job - offsetof(ah_task, job)));
+    ah_task *t = (ah_task *)(void *)((char *)job - offsetof(ah_task, job));
+
+    if (!t->ending)
+        resume(t);
 }
 
 ah_task *ah_task_new(ah_lua *h, lua_State *L, int nargs, ah_driver_run *of)
