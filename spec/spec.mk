@@ -42,6 +42,10 @@ $(BUILD)/torture: spec/torture/torture.c spec/torture/embed.c $(wildcard spec/to
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $(filter %.c,$^) -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
 
+$(BUILD)/simulated: spec/simulated/simulated.c $(LIB_OBJ)
+	@mkdir -p $(@D)
+	@echo "  CC $<"; $(CC) $(ALL_CFLAGS) $< -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
+
 # -- the specs, and stricter builds ------------------------------------------------------
 
 #: test  pass all specs (SPECS=spec/run/gate_spec.lua for some)
@@ -65,7 +69,7 @@ $(BUILD)/torture: spec/torture/torture.c spec/torture/embed.c $(wildcard spec/to
 LEAST_COVERAGE := 94
 
 SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/attack $(BUILD)/crowd $(BUILD)/older_kernel.so $(BUILD)/httpd $(BUILD)/tlsd $(BUILD)/embed-cases \
-  $(BUILD)/lent-faults $(BUILD)/stack $(EXAMPLES)
+  $(BUILD)/lent-faults $(BUILD)/stack $(BUILD)/simulated $(EXAMPLES)
 SPECS ?= $(sort $(wildcard spec/*/*_spec.lua))
 RUN_SPECS = AGENTHOST_BUILD=$(BUILD) $(LUA) spec/support/each.lua "$(BUSTED)"
 

@@ -126,6 +126,83 @@ describe("a task that is cancelled by code of its own", function()
   end)
 end)
 
+describe("what a cancelled task closes", function()
+  after_each(command.tidy)
+
+  it("is told of a deadlock with the code that has ended the task", function()
+    local seen, whole, err = {}, nil, nil
+    whole = ah.spawn(function()
+      ah.race { function() ah.sleep(0.001) end, function()
+        local _ <close> = closing(seen)
+        local _ <close> = closing(seen, function()
+          local _ <close> = closing(seen)
+          whole:await()
+        end)
+        local _ <close> = setmetatable({}, { __close = function(_, cause) err = cause end })
+        ah.sleep(60)
+      end }
+    end)
+    local began = ah.now()
+    whole:await()
+    assert.same({ nil, 3 }, { err, seen.closed })
+    assert.is_true(ah.now() - began < 0.9) -- the time after which it would be stopped
+  end)
+
+  it("may cancel a task that is ending", function()
+    local whole, child
+    whole = ah.spawn(function()
+      local _ <close> = setmetatable({}, { __close = function()
+        child = ah.spawn(function()
+          local _ <close> = closing({}, function() whole:cancel() end)
+          ah.sleep(60)
+        end)
+        ah.sleep(0.001)
+        error("on purpose", 0)
+      end })
+    end)
+    assert.same({ false, "on purpose" }, { pcall(whole.await, whole) })
+    assert.same({ "failed", "cancelled" }, { whole:status(), child:status() })
+  end)
+
+  it("does not see the task go on that is ended with it", function()
+    local whole, went_on
+    local work = tool("work", function()
+      ah.spawn(function()
+        local _ <close> = closing({}, function() ah.sleep(0.05) end)
+        ah.sleep(60)
+      end)
+      ah.sleep(0.03)
+      went_on = true
+    end)
+    whole = ah.spawn(function() run(work) end)
+    ah.sleep(0.01)
+    whole:cancel()
+    assert.same({ "cancelled" }, { whole:status(), went_on })
+  end)
+
+  it("is closed, though one of it takes too long", function()
+    local seen = {}
+    local task = ah.spawn(function()
+      local _ <close> = closing(seen)
+      local _ <close> = closing(seen, function() ah.sleep(60) end)
+      ah.sleep(60)
+    end)
+    ah.sleep(0.001)
+    task:cancel()
+    assert.same({ 2, "cancelled" }, { seen.closed, task:status() })
+  end)
+
+  it("is closed with the runs around the background calls of a run", function()
+    local whole
+    local late = tool("late", function() error("on purpose", 0) end, { background = true })
+    local stop = tool("stop", function() whole:cancel() end)
+    local outer = tool("outer", function() return run(late, stop) end)
+    whole = ah.spawn(function() run(outer) end)
+    ah.sleep(0.01)
+    assert.equal("cancelled", whole:status())
+  end)
+end)
+
 describe("a handler that waits under a function of C", function()
   it("does not let its run go on below it", function()
     local order = {}

@@ -345,13 +345,16 @@ ah_status ah_driver_run_new(ah_host *h, ah_run *run, ah_driver_run *parent, ah_d
     return AH_OK;
 }
 
+/* The run around a background call is not its parent: that is the run that has begun it, or none.
+ */
 static void orphan_children(ah_driver_run *d)
 {
-    for (ah_driver_run *c = d->host->runs; c; c = c->next)
-        if (c->parent == d) {
+    for (ah_driver_run *c = d->host->runs; c; c = c->next) {
+        if (c->parent == d)
             c->parent = d->parent;
+        if (ah_run_around(c->run) == d->run)
             ah_run_set_around(c->run, d->parent ? d->parent->run : NULL);
-        }
+    }
 }
 
 void ah_driver_run_free(ah_driver_run *d)

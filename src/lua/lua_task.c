@@ -124,7 +124,6 @@ void ah_tasks_forget(ah_lua *h)
         detach(h->tasks, true);
 }
 
-/* Code that the tasks of this one close cannot end it as well. */
 /* Ends its own tasks. What they close may stop this one. */
 static void begin_end(ah_task *t)
 {
@@ -186,6 +185,21 @@ static int settle(lua_State *L)
     t->settled(t, nresults);
     t->told = true;
     return 0;
+}
+
+/* Ends its own tasks. What they close may stop this one. */
+static void begin_end(ah_task *t)
+{
+    t->ending = true;
+    t->of_script = t->gone != NULL;
+    stop_children(t);
+    t->gone = NULL;
+}
+
+/* True if the end is still to be reported: to a script in any case. */
+static bool is_awaited(const ah_task *t)
+{
+    return t->of_script || !t->stopped;
 }
 
 static void finish(ah_task *t, int nresults)
@@ -398,9 +412,13 @@ static void resume(ah_task *t)
     }
 }
 
+/* What a task waited for may come while its own tasks are being ended with it. */
 static void on_job(ah_job *job)
 {
-    resume((ah_task *)(void *)((char *)job - offsetof(ah_task, job)));
+    ah_task *t = (ah_task *)(void *)((char *)job - offsetof(ah_task, job));
+
+    if (!t->ending)
+        resume(t);
 }
 
 ah_task *ah_task_new_as(ah_lua *h, lua_State *L, int nargs, ah_driver_run *of, size_t size,
@@ -593,7 +611,8 @@ static bool is_stuck(const ah_lua *h, const ah_driver_run *scope)
     if (ah_host_has_job(h->host, scope) || !ah_loop_idle(h->host->loop) ||
         (h->embed && h->program->may_answer(h->embed)))
         return false;
-    while (t && (t->running || is_waiting(t) || !ah_driver_run_within(t->job.of, scope)))
+    while (t &&
+           (t->running || t->ending || is_waiting(t) || !ah_driver_run_within(t->job.of, scope)))
         t = t->next;
     return !t;
 }

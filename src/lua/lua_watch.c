@@ -368,7 +368,7 @@ static void hurry_all(const ah_watch *w, lua_State *L)
  * it has opened. */
 static bool unwinds(const ah_watch *w, int64_t now)
 {
-    return w->task && !w->closing && w->told && now - w->told < GRACE_MS * (int64_t)1000000;
+    return w->task && w->told && now - w->told < GRACE_MS * (int64_t)1000000;
 }
 
 static void raise_over(ah_watch *w, lua_State *L, int64_t now)

@@ -611,6 +611,7 @@ void ah_run_mute(ah_run *run)
     run->cfg.keep = NULL;
     run->cfg.wants_content = NULL;
     run->shows = false;
+    run->muted = true;
 }
 
 void ah_run_free(ah_run *run)
@@ -645,6 +646,9 @@ bool ah_run_next(ah_run *run, ah_need *need)
     int64_t at;
 
     for (;;) {
+        /* A run that is dropped begins no handler that was still to be begun. */
+        if (run->muted && run->cancel && run->state == RUN_CALLING && advance(run))
+            continue;
         if (ah_need_take(&run->wants, need))
             return true;
         if (advance(run))

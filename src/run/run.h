@@ -20,7 +20,8 @@
 
 /* `now` is the time of the loop's clock, ms. */
 ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err *err);
-void ah_run_mute(ah_run *run); /* no more events, and no results kept in files */
+/* No more events, no results kept in files; once cancelled, the run begins no handler any more. */
+void ah_run_mute(ah_run *run);
 /* Sets the run around it; NULL: that one is gone. */
 void ah_run_set_around(ah_run *run, ah_run *around);
 ah_run *ah_run_around(const ah_run *run); /* NULL: none */

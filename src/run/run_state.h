@@ -51,6 +51,7 @@ struct ah_run {
     bool handed_over; /* by a call of the present turn */
     bool started, cancel, last_round;
     bool shows; /* the content of the request at work is emitted */
+    bool muted; /* by ah_run_mute */
     ah_restarts restarts;
     int check_rounds;
     int empties;    /* empty answers in a row */
