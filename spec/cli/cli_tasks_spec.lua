@@ -24,9 +24,9 @@ local function signalled(text, act, program)
   local r = command.shell(([[%s %s </dev/null >%s & p=$!
     for i in $(seq 400); do grep -q ready %s && break; sleep 0.05; done
     %s
-    ( trap 'kill $s' TERM; sleep 30 & s=$!; wait $s && kill -KILL $p ) >/dev/null 2>&1 & guard=$!
-    wait $p; rc=$?
-    kill $guard; exit $rc]]):format(program or '"$A"', path, out, out, act))
+    for i in $(seq 600); do kill -0 $p 2>/dev/null || break; sleep 0.05; done
+    kill -KILL $p 2>/dev/null
+    wait $p]]):format(program or '"$A"', path, out, out, act))
   r.out = contents(out)
   return r
 end
