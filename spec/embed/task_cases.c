@@ -402,7 +402,7 @@ const a_case task_cases[] = {
     {"tasks are joined", are_joined},
     {"tasks go on in steps", go_on_in_steps},
     {"tasks go on in calls that wait", go_on_in_calls_that_wait},
-    {"tasks give the program's loop their times", give_the_loop_their_times},
+    {"tasks give the loop of the program their times", give_the_loop_their_times},
     {"tasks report by ah_join what nothing awaited", report_what_nothing_awaited},
     {"tasks report a deadlock by ah_join", report_a_deadlock},
     {"tasks are stopped and closed with their host", are_stopped_and_closed_with_their_host},
