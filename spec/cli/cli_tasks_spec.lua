@@ -1,5 +1,6 @@
 -- Tasks in the command and in the stock interpreter: ends of scripts, exit codes, signals.
 local command = require "support.command"
+local server = require "support.server"
 
 local BUILD = os.getenv "AGENTHOST_BUILD" or "./build"
 local temp, contents, has = command.temp, command.contents, command.has
@@ -113,6 +114,15 @@ end)]], "kill -INT $p; sleep 0.3; kill -INT $p")
     assert.equal(130, r.code)
   end)
 
+  it("in the stock interpreter ends the wait of a coroutine, too", function()
+    local r = signalled([[
+ah.every(0.01, function() end)
+print "ready"
+print(coroutine.resume(coroutine.create(function() ah.channel():receive() end)))]],
+      "kill -INT $p", STOCK)
+    assert.equal("ready\nfalse\tinterrupted!\n", r.out, r.err)
+  end)
+
   it("in the stock interpreter is an error at the wait of the main code", function()
     local r = signalled([[
 local other = ah.spawn(held("other", function() ah.sleep(60) end))
@@ -122,6 +132,31 @@ other:cancel()
 print(other:status())]], "kill -INT $p", STOCK)
     assert.equal("ready\nfalse\tinterrupted!\nclosed other\ncancelled\n", r.out, r.err)
     assert.equal(0, r.code)
+  end)
+end)
+
+describe("a recording of many tasks", function()
+  it("answers each of them in any order", function()
+    local s <close> = server.start { responses = { server.json { choices = {
+      { index = 0, message = { role = "assistant", content = "fine" }, finish_reason = "stop" } } } } }
+    local path = temp(HEAD .. [[
+local list = {}
+for i = 1, 20 do list[i] = "number " .. (arg[1] and 21 - i or i) end
+local texts = ah.map(list, function(text)
+  return assert(ah.run { model = "openai/test", text }).text
+end, { concurrency = 10 })
+print(#texts, texts[20])]])
+    local file = temp()
+    local start = 'OPENAI_API_KEY=k OPENAI_BASE_URL=%s "$A" %s %s %s %s </dev/null'
+    local r = command.shell(start:format(s.url, "--record", file, path, ""))
+    assert.equal("20\tfine\n", r.out, r.err)
+    assert.equal(20, #s:requests())
+    r = command.shell(start:format("http://127.0.0.1:1", "--replay", file, path, "backwards"))
+    assert.equal(3, r.code) -- another address: no exchange fits
+    r = command.shell(start:format(s.url, "--replay", file, path, "backwards"))
+    assert.equal("20\tfine\n", r.out, r.err)
+    assert.equal(20, #s:requests())
+    assert.equal("", r.err)
   end)
 end)
 

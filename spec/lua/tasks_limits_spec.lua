@@ -109,6 +109,18 @@ describe("the memory of a call", function()
     assert.matches("not enough memory", err)
   end)
 
+  it("that a buffer exceeds by less than a quarter leaves memory to close", function()
+    local closed
+    local result = call(function()
+      ah.spawn(function()
+        local _ <close> = setmetatable({}, { __close = function() closed = #("y"):rep(MIB // 4) end })
+        return #("x"):rep(9 * MIB)
+      end):await()
+    end)
+    assert.matches("the limit is 8388608", result)
+    assert.equal(MIB // 4, closed)
+  end)
+
   it("is not that of tasks of the script, nor of other calls", function()
     local script = ah.spawn(function()
       local kept = {}
@@ -212,6 +224,19 @@ describe("tasks", function()
     collectgarbage()
     collectgarbage()
     assert.is_nil(next(weak))
+  end)
+
+  it("take and return many values; too many are an error of the one that starts or awaits", function()
+    local function count(...) return select("#", ...) end
+    assert.equal(100000, ah.spawn(count, table.unpack({}, 1, 100000)):await())
+    assert.equal(100000, count(ah.spawn(table.unpack, {}, 1, 100000):await()))
+    local ok, err = pcall(function() return ah.spawn(count, table.unpack({}, 1, 900000)):await() end)
+    assert.is_false(ok)
+    assert.matches("stack overflow", tostring(err))
+    ok, err = pcall(function() return count(ah.spawn(table.unpack, {}, 1, 990000):await()) end)
+    assert.is_false(ok)
+    assert.is_truthy(err)
+    assert.equal(3, ah.spawn(count, 1, 2, 3):await())
   end)
 
   it("beyond 100,000 at work are refused, and the others are not harmed", function()
