@@ -20,7 +20,7 @@ void ah_lua_open_outside(lua_State *L);  /* _members, _excerpt, _full, _variable
 void ah_lua_open_process(lua_State *L);  /* process */
 void ah_lua_open_reader(lua_State *L);   /* _reader */
 void ah_lua_open_serve(lua_State *L);    /* serve */
-void ah_lua_open_spawn(lua_State *L);    /* _task, _stop, _current, _where, _park, _join */
+void ah_lua_open_spawn(lua_State *L);    /* _task, _stop, _current, _where, _park */
 void ah_lua_open_subjects(lua_State *L); /* _options */
 void ah_lua_open_terminal(lua_State *L); /* terminal */
 void ah_lua_open_yaml(lua_State *L);     /* yaml */

@@ -329,32 +329,22 @@ static int set_hooks(lua_State *L)
     return 0;
 }
 
-static int joined(lua_State *L, int status, lua_KContext ctx)
-{
-    (void)L;
-    (void)status;
-    (void)ctx;
-    return 0;
-}
-
-/* ah._join(): waits for the tasks that no other task has started; raises what one of them has
- * raised that nothing awaited. */
 int ah_lua_join(lua_State *L)
 {
     lua_settop(L, 0);
     if (lua_getfield(L, LUA_REGISTRYINDEX, AH_TASK_HOOKS) == LUA_TNIL)
         return 0;
     lua_getfield(L, -1, "join");
-    lua_callk(L, 0, 0, 0, joined);
+    lua_call(L, 0, 0);
     return 0;
 }
 
 void ah_lua_open_spawn(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"_task", new_task},        {"_stop", stop_task},   {"_current", current_task},
-        {"_where", where_task},     {"_tasks", all_tasks},  {"_park", new_park},
-        {"_task_hooks", set_hooks}, {"_join", ah_lua_join}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"_task", new_task},        {"_stop", stop_task},
+                                         {"_current", current_task}, {"_where", where_task},
+                                         {"_tasks", all_tasks},      {"_park", new_park},
+                                         {"_task_hooks", set_hooks}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"wait", park_wait}, {"wake", park_wake}, {NULL, NULL}};
 
     luaL_newmetatable(L, PARK);

@@ -108,7 +108,8 @@ void ah_tasks_end(ah_lua *h);
 #define AH_TASK_HOOKS "agenthost.task_hooks"
 #define AH_TASK       "agenthost.thread" /* the metatable of ah_task */
 
-/* ah._join, a lua_CFunction (lua_spawn.c). */
+/* Waits for the tasks that no other task has started; raises what one of them has raised that
+ * nothing awaited. A lua_CFunction without arguments and results. */
 int ah_lua_join(lua_State *L);
 
 /* Pushes the userdata of a task that has not ended. */
