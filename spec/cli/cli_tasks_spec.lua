@@ -137,8 +137,9 @@ end)
 
 describe("a recording of many tasks", function()
   it("answers each of them in any order", function()
-    local s <close> = server.start { responses = { server.json { choices = {
-      { index = 0, message = { role = "assistant", content = "fine" }, finish_reason = "stop" } } } } }
+    local message = { role = "assistant", content = "fine" }
+    local s <close> = server.start { responses = { server.json {
+      choices = { { index = 0, message = message, finish_reason = "stop" } } } } }
     local path = temp(HEAD .. [[
 local list = {}
 for i = 1, 20 do list[i] = "number " .. (arg[1] and 21 - i or i) end
