@@ -95,6 +95,15 @@ describe("a failure", function()
     assert.truthy(done.err:find("it was started at x.lua:3", 1, true), done.err)
   end)
 
+  it("with a long text is shown by its beginning, and how much is left out", function()
+    local done = script [[
+      ah.spawn(function() error("first", 0) end)
+      ah.spawn(function() error(("long "):rep(1000), 0) end)]]
+    assert.truthy(done.err:find("long long", 1, true))
+    assert.truthy(done.err:find("%d+ bytes left out"), done.err)
+    assert.truthy(#done.err < 3000, #done.err)
+  end)
+
   it("of a task's task is raised by the task, when its code has returned", function()
     local task = ah.spawn(function()
       ah.spawn(function() error("inner", 0) end)

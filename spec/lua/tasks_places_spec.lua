@@ -300,6 +300,42 @@ describe("the task of a handler", function()
     assert.same({ "half" }, events)
   end)
 
+  it("shares semaphores and channels with the handlers of other runs", function()
+    local gate, out, inside, most = ah.semaphore(2), ah.channel(100), 0, 0
+    local work = tool("work", function(_, ctx)
+      ah.map({ 1, 2, 3 }, function(i)
+        local _ <close> = gate:acquire()
+        inside = inside + 1
+        most = math.max(most, inside)
+        ah.sleep(0.001)
+        inside = inside - 1
+        out:send(ctx.run .. "/" .. i)
+      end)
+    end)
+    ah.map({ 1, 2, 3, 4, 5 }, function() return run { work } end)
+    out:close()
+    local seen, n = {}, 0
+    for word in out do
+      assert.is_nil(seen[word])
+      seen[word], n = true, n + 1
+    end
+    assert.same({ 2, 15, 0 }, { most, n, inside })
+  end)
+
+  it("gives back what it holds when its run is cancelled in it", function()
+    local gate = ah.semaphore(1)
+    local work = tool("work", function()
+      ah.spawn(function()
+        local _ <close> = gate:acquire()
+        ah.sleep(60)
+      end)
+    end)
+    local reply, err = run({ work }, { timeout = 0.05 })
+    assert.is_nil(reply)
+    assert.equal("deadline_exceeded", err.code)
+    assert.is_table(ah.with_timeout(5, gate.acquire, gate))
+  end)
+
   it("runs agents within the call: depth, budget, deadline and parent", function()
     local parents, outer = {}, nil
     local inner = ah.agent { name = "inner", model = ah.scripted(function() return "words" end),

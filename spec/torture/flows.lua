@@ -343,6 +343,69 @@ flows["queue of events"] = {
   end,
 }
 
+-- The handler and the main code have tasks in scopes, on channels and semaphores, and cancel some.
+-- Each that holds a variable marked <close> is counted when it begins and when it is closed.
+local function held(s, f)
+  return function()
+    local closed = false
+    local _ <close> = setmetatable({}, { __close = function()
+      s.twice = s.twice or closed
+      closed, s.closed = true, s.closed + 1
+    end })
+    s.begun = s.begun + 1
+    return f()
+  end
+end
+
+local function sum_of_tasks(s)
+  local channel, gate, sum = ah.channel(1), ah.semaphore(1), 0
+  ah.scope(function(scope)
+    for i = 1, 3 do
+      scope:spawn(held(s, function()
+        local _ <close> = gate:acquire()
+        ah.yield()
+        channel:send(i)
+      end))
+    end
+    local idle = scope:spawn(held(s, function() ah.channel():receive() end))
+    for _ = 1, 3 do
+      sum = sum + channel:receive()
+    end
+    idle:cancel()
+  end)
+  local first = ah.race { held(s, function() ah.sleep(60) end), function() return 1 end }
+  local late, err = ah.with_timeout(0.01, held(s, function() ah.sleep(60) end))
+  return { sum + first, late == nil and err.code }
+end
+
+flows["tasks, scopes and channels"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.begun, s.closed = 0, 0
+    local work = ah.tool { name = "work", description = "Works.", memory = 8000000,
+      handler = function()
+        local task = ah.spawn(held(s, function() return sum_of_tasks(s) end))
+        s.result = task:await()
+        ah.spawn(held(s, ah.yield)) -- is waited for by the call
+      end }
+    s.agent = ah.agent { model = calling({ call("work", {}) }, "done"), tools = { work } }
+    local other <close> = ah.spawn(held(s, function() ah.sleep(60) end))
+    s.reply, s.err = s.agent:run "go"
+    local _, raised = pcall(ah.all, { function() error { "a table" } end })
+    s.raised = type(raised) == "table" and raised[1]
+    assert(other:status() ~= "done")
+  end,
+  judge = function(s, exact)
+    assert(not s.twice and (s.closed or 0) <= (s.begun or 0), "closed twice")
+    if exact then
+      assert(s.result[1] == 7 and s.result[2] == "deadline_exceeded", "tasks of a handler")
+      assert(s.begun == 9 and s.closed == 9, "tasks were not closed")
+      assert(s.raised == "a table", "an error of a task")
+    end
+  end,
+}
+
 -- A handler calls ah.map, whose progress is events of its run.
 flows["progress of a map"] = {
   text = "done",

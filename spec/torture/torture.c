@@ -66,6 +66,7 @@ static const flow flows[] = {
     {"deadline in a coroutine", IN_SCRIPT, false},
     {"parallel tools", IN_SCRIPT, false},
     {"queue of events", IN_SCRIPT, false},
+    {"tasks, scopes and channels", IN_SCRIPT | IN_CLOSE, false},
     {"progress of a map", IN_SCRIPT, false},
     {"tasks", IN_SCRIPT, false},
     {"a failure that is not awaited", IN_SCRIPT, false},
