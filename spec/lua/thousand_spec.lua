@@ -71,6 +71,13 @@ describe("many conversations at once over HTTP", function()
     assert.is_true(best <= 1.2, ("%.2f times the ideal"):format(best))
   end)
 
+  it("have more open files than the soft limit allows at first", function()
+    local r = command.shell [[ulimit -Sn 64; "$A" -e 'print(io.popen("ulimit -Sn"):read "n" > 64)']]
+    assert.equal("true\n", r.out)
+    r = command.shell [[ulimit -n 64; "$A" -e 'print(io.popen("ulimit -Sn"):read "n")']]
+    assert.equal("64\n", r.out)
+  end)
+
   it("wait for each other where the process may open few files", function()
     local s <close> = start(0.01)
     local from = os.time()

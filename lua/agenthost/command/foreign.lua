@@ -108,11 +108,38 @@ local function results_of(ok, ...)
   return ...
 end
 
---- Wraps a function of the script, or one of ours that waits while scripts run, for our calls.
+local open = 0 -- calls of functions of the script that have not returned
+
+local function closed(...)
+  open = open - 1
+  return ...
+end
+
+--- Wraps a function of the script for our calls.
 function foreign.called(fn)
   return function(...)
+    open = open + 1
     to_them()
-    return results_of(to_us(pcall(fn, ...)))
+    return results_of(closed(to_us(pcall(fn, ...))))
+  end
+end
+
+-- Code of the script that has returned has had its tables mended: only code that waits may have
+-- changed them since.
+local function back_to_us(...)
+  if open > 0 then
+    return to_us(...)
+  end
+  theirs = getmetatable ""
+  put_metatable("", OURS)
+  return ...
+end
+
+--- Wraps a function of ours that waits while scripts run, for our calls.
+function foreign.waits(fn)
+  return function(...)
+    to_them()
+    return results_of(back_to_us(pcall(fn, ...)))
   end
 end
 

@@ -563,7 +563,7 @@ local function counted()
   end })
 end
 
-local wait = foreign.called(function(response) return response:wait() end)
+local wait = foreign.waits(function(response) return response:wait() end)
 
 local function on_request(request, response)
   local _ <close> = counted()

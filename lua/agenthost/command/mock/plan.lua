@@ -226,9 +226,9 @@ end
 
 -- -- sending it ---------------------------------------------------------------------------
 
-local sleep = foreign.called(ah.sleep)
+local sleep = foreign.waits(ah.sleep)
 
-local write = foreign.called(function(response, bytes) return response:write(bytes) end)
+local write = foreign.waits(function(response, bytes) return response:write(bytes) end)
 
 --- A response that is being sent. Events that are ready at once are sent together, up to a size
 -- that begins with a single event and grows: the first is sent soon, and many cost little.
