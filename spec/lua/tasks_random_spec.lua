@@ -44,7 +44,7 @@ describe("random programs of tasks", function()
     open = "1 of 2 variables were not closed", twice = "a variable was closed twice",
     lost = "value 1 of a channel was received 0 times", error = "odd error: on no purpose",
     work = "tasks are at work in the core", memory = "the program is still held by something",
-    long = "does not come to an end", ends = "a task ended twice",
+    long = "does not come to an end",
   } do
     it("are found out if they do not: " .. words, function()
       local ok, text = simulated(('"%s"'):format(PLANTED:format(fault)))

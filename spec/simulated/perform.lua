@@ -1,5 +1,5 @@
 --- Performs a program of program.lua, and judges what it has left behind. Loaded once per host by
--- simulated.c, which owns the clock, and whose global `note(what, n)` counts beyond the end of the
+-- simulated.c, which owns the clock, and whose global `note(n)` counts open guards beyond the end of the
 -- Lua state: "guards" that are open, and "tasks" that have not ended.
 local ah = require "agenthost"
 local programs = dofile "spec/simulated/program.lua"
@@ -66,56 +66,40 @@ end
 
 -- -- each task ends once -----------------------------------------------------------------------
 
-local new_task, current = ah._task, ah._current
-local records = setmetatable({}, { __mode = "k" }) -- by what ah._current returns
+local start, current = ah._start, ah._current
+local records = setmetatable({}, { __mode = "k" }) -- by task
 
 -- Stands between the library and its own primitive, so that tasks of scopes, lists and times are
--- counted as well.
-function ah._task(f, ended, parent, ...)
-  local its = world
-  local record = { ends = 0 }
+-- counted as well. A checked build ends at once where a task ends twice.
+function ah._start(group, parent, f, ...)
+  local record = {}
   local function begin(...)
-    if record.ends > 0 or record.begun then
-      fault(record.begun and "a task began twice" or "a task began after its end")
+    if record.begun then
+      fault "a task began twice"
+    elseif record.task:status() ~= "running" then
+      fault "a task began after its end"
     end
     record.begun = true
     return f(...)
   end
-  local finish
-  function finish(ok, raised, ...)
-    record.ends = record.ends + 1
-    record.over = ok ~= false -- what a failed task closes comes after
-    note("tasks", -1)
-    if record.ends > 1 then
-      fault "a task ended twice"
-    end
-    if ok == false then
-      look_at(raised)
-    end
-    if its.end_twice then
-      its.end_twice = false
-      finish(ok, raised, ...)
-    end
-    return ended(ok, raised, ...)
-  end
-  local thread, place = new_task(begin, finish, parent, ...)
-  note("tasks", 1)
-  its.records[#its.records + 1], records[thread] = record, record
-  return thread, place
+  local task = start(group, parent, begin, ...)
+  record.task = task
+  world.records[#world.records + 1], records[task] = record, record
+  return task
 end
 
 -- -- values that are closed once ---------------------------------------------------------------
 
 local function guard(on_close)
   local its, closed = world, false
-  note("guards", 1)
+  note(1)
   its.opened = its.opened + 1
   return setmetatable({}, { __close = function(_, err)
     if closed then
       fault "a variable was closed twice"
     end
     closed, its.closed = true, its.closed + 1
-    note("guards", -1)
+    note(-1)
     look_at(err)
     if on_close then
       on_close()
@@ -128,8 +112,8 @@ end
 local ops = {}
 
 local function step(st)
-  local thread = current()
-  if thread and records[thread] and records[thread].over then
+  local record = records[current() or false]
+  if record and record.task:status() ~= "running" then
     fault "a task works after its end"
   end
   world.steps = world.steps + 1
@@ -581,12 +565,16 @@ function M.finish()
 end
 
 local function judge_tasks()
-  local not_ended = 0
+  local at_work = 0
   for _, record in ipairs(world.records) do
-    not_ended = not_ended + (record.ends == 0 and 1 or 0)
+    local status = record.task:status()
+    at_work = at_work + (status == "running" and 1 or 0)
+    if status == "failed" then
+      look_at(select(2, pcall(record.task.await, record.task)))
+    end
   end
-  if not_ended > 0 or #ah._tasks() > 0 then
-    fault("%d tasks have not ended, %d are at work", not_ended, #ah._tasks())
+  if at_work > 0 then
+    fault("%d tasks have not ended", at_work)
   end
   if world.opened ~= world.closed then
     fault("%d of %d variables were not closed", world.opened - world.closed, world.opened)

@@ -35,11 +35,4 @@ end
 
 function planted.long() ah.sleep(1e6) end
 
--- Ends a task before its code is begun, and once more.
-function planted.ends(world)
-  world.end_twice = true
-  local task = ah.spawn(ah.yield)
-  task:await()
-end
-
 return planted

@@ -3,6 +3,7 @@
  * A task that has ended keeps its own results. So its end takes no memory, and always reaches the
  * group and the code that awaits it. */
 #include <lauxlib.h>
+#include <stdlib.h>
 
 #include "lua/lua_error.h"
 #include "lua/lua_host.h"
@@ -314,6 +315,10 @@ static void ended(ah_task *t)
     spawned *s = spawned_of(t);
     bool room = lua_checkstack(L, ROOM);
 
+#ifdef AH_CHECKING
+    if (s->state != RUNNING)
+        abort();
+#endif
     t->own = NULL;
     leave_group(s);
     s->state = s->failing ? FAILED : t->returned && room ? DONE : CANCELLED;

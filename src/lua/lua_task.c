@@ -187,21 +187,6 @@ static int settle(lua_State *L)
     return 0;
 }
 
-/* Ends its own tasks. What they close may stop this one. */
-static void begin_end(ah_task *t)
-{
-    t->ending = true;
-    t->of_script = t->gone != NULL;
-    stop_children(t);
-    t->gone = NULL;
-}
-
-/* True if the end is still to be reported: to a script in any case. */
-static bool is_awaited(const ah_task *t)
-{
-    return t->of_script || !t->stopped;
-}
-
 static void finish(ah_task *t, int nresults)
 {
     lua_State *L = t->lua->caller;
@@ -412,7 +397,7 @@ static void resume(ah_task *t)
     }
 }
 
-/* What a task waited for may come while its own tasks are being ended with it. */
+/* The thing that a task waited for may come while its own tasks are being ended with it. */
 static void on_job(ah_job *job)
 {
     ah_task *t = (ah_task *)(void *)((char *)job - offsetof(ah_task, job));

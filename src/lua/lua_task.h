@@ -71,8 +71,6 @@ struct ah_task {
     int nargs;             /* on co, for the first resume */
     int ref;               /* in the registry; keeps the task */
     bool running, stopped; /* stopped: no callback is called any more */
-    bool ending;           /* its end is being reported, below us on the C stack */
-    bool of_script;        /* set when it ends: it had `gone` */
     bool halted;           /* its code was interrupted and does not continue */
     bool returned;         /* with `ended`: its results are on top of `co` */
     bool ending;           /* its end has begun, or is over */

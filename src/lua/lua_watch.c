@@ -365,10 +365,13 @@ static void hurry_all(const ah_watch *w, lua_State *L)
 }
 
 /* True if the code of a task has had the error, where it could not yield, and may still close what
- * it has opened. */
+ * it has opened. Code that has worked too long may not, nor in a program that is being ended. */
 static bool unwinds(const ah_watch *w, int64_t now)
 {
-    return w->task && w->told && now - w->told < GRACE_MS * (int64_t)1000000;
+    bool may = w->closing || (w->over != AH_WATCH_OVER_WORK && w->task &&
+                              !atomic_load(&w->task->lua->host->stop));
+
+    return w->task && may && w->told && now - w->told < GRACE_MS * (int64_t)1000000;
 }
 
 static void raise_over(ah_watch *w, lua_State *L, int64_t now)
@@ -424,6 +427,7 @@ int ah_watch_raise(lua_State *L, ah_slice what)
 {
     ah_lua *h = ah_lua_of(L);
 
+    ah_watch_halt(L);
     ah_watch_told(h);
     if (is_watched(h))
         hurry_all(h->watch, L);

@@ -60,11 +60,12 @@ ah_watch_end ah_watch_look(ah_lua *h);
 bool ah_watch_interrupts(void *lua);
 /* Called before an error is raised in the current code because its watch is over. */
 void ah_watch_told(ah_lua *h);
-/* Called at a wait: a task whose watch is over ends there, and what it has opened is closed. Returns
- * if the code is in time, or cannot be yielded. */
+/* Called at a wait: a task whose watch is over ends there, and what it has opened is closed.
+ * Returns if the code is in time, or cannot be yielded. */
 void ah_watch_halt(lua_State *L);
-/* Raises after a computation was interrupted; `what` names its place (.n 0: none). Code that
- * catches the error is stopped at its next instruction, or after the grace period of a task. */
+/* Called after a computation was interrupted; `what` names its place (.n 0: none). Ends the code,
+ * or raises where it cannot be yielded. Code that catches the error is stopped at its next
+ * instruction, or after the grace period of a task. */
 int ah_watch_raise(lua_State *L, ah_slice what);
 /* Returns true if w is over once its code has returned by itself: one long call into C is not
  * interrupted. */
