@@ -397,7 +397,7 @@ static void resume(ah_task *t)
     }
 }
 
-/* The thing that a task waited for may come while its own tasks are being ended with it. */
+/* The end of its wait may come while its own tasks are being ended with it. */
 static void on_job(ah_job *job)
 {
     ah_task *t = (ah_task *)(void *)((char *)job - offsetof(ah_task, job));
