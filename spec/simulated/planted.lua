@@ -35,7 +35,7 @@ end
 
 function planted.long() ah.sleep(1e6) end
 
--- Ends a task before its code is begun, and once more.
+-- The end of a task is reported twice.
 function planted.ends(world)
   world.end_twice = true
   local task = ah.spawn(ah.yield)
