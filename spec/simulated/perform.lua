@@ -1,6 +1,6 @@
 --- Performs a program of program.lua, and judges what it has left behind. Loaded once per host by
--- simulated.c, which owns the clock, and whose global `note(n)` counts open guards beyond the end of
--- the Lua state: "guards" that are open, and "tasks" that have not ended.
+-- simulated.c, which owns the clock, and whose global `note(n)` counts what is open beyond the end
+-- of the Lua state: variables marked <close>.
 local ah = require "agenthost"
 local programs = dofile "spec/simulated/program.lua"
 

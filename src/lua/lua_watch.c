@@ -109,12 +109,18 @@ static int64_t unwanted_since(ah_lua *h, const ah_watch *w, int64_t now, ah_watc
     return since;
 }
 
-/* The code of a cancelled task has a moment to close what it has opened. Its next wait ends it. */
-static bool lingers(ah_watch *w, int64_t now)
+static bool is_urgent(const ah_lua *h)
+{
+    return atomic_load(&h->host->cancel) || atomic_load(&h->host->stop);
+}
+
+/* The code of a cancelled task has a moment to close what it has opened, unless the program is
+ * cancelled. Its next wait ends it. */
+static bool lingers(const ah_lua *h, ah_watch *w, int64_t now)
 {
     if (!w->unwanted)
         w->unwanted = now;
-    return now - w->unwanted < GRACE_MS * (int64_t)1000000;
+    return !is_urgent(h) && now - w->unwanted < GRACE_MS * (int64_t)1000000;
 }
 
 /* A call gets a moment more when its run ends, since it may restore something. at_once: the code
@@ -139,7 +145,7 @@ static ah_watch_end judge(ah_lua *h, ah_watch *w, int64_t now, bool at_once)
         why = AH_WATCH_OVER_CANCELLED;
     else if (!since)
         return AH_IN_TIME;
-    return at_once || why == AH_WATCH_OVER_RUN || !lingers(w, now) ? why : AH_IN_TIME;
+    return at_once || why == AH_WATCH_OVER_RUN || !lingers(h, w, now) ? why : AH_IN_TIME;
 }
 
 /* True if the end of the outer watch ends w: at once if the outer one entered w, after a grace
@@ -433,11 +439,6 @@ int ah_watch_raise(lua_State *L, ah_slice what)
         hurry_all(h->watch, L);
     return luaL_error(L, "stopped: the time for this call is over%s%s", what.n ? ", at " : "",
                       lua_pushlstring(L, what.n ? what.p : "", what.n));
-}
-
-static bool is_urgent(const ah_lua *h)
-{
-    return atomic_load(&h->host->cancel) || atomic_load(&h->host->stop);
 }
 
 /* The clocks of a call are first read after some instructions: most calls are over before. */
