@@ -99,6 +99,33 @@ describe("the memory of a call", function()
     assert.equal("the limit is 8388608", result)
   end)
 
+  it("counts once what a task takes that the handler cancels", function()
+    local much = {}
+    local script = ah.spawn(function() -- the heap grows beside the call
+      for i = 1, 12 do
+        much[i] = ("x"):rep(MIB) .. i
+        ah.yield()
+      end
+    end)
+    local result = call(function()
+      script:await()
+      local kept = {}
+      for i = 1, 10 do
+        local task = ah.spawn(function()
+          local _ <close> = setmetatable({}, { __close = function()
+            kept[i] = ("y"):rep(MIB // 2)
+          end })
+          ah.sleep(60)
+        end)
+        ah.yield()
+        task:cancel()
+      end
+      kept[11] = ("z"):rep(MIB)
+      return #kept + #much
+    end)
+    assert.equal("23", result)
+  end)
+
   it("holds in a task that the handler cancels while its own code is at work", function()
     local ok, err
     call(function()
