@@ -253,7 +253,51 @@ describe("a channel", function()
   end)
 end)
 
+describe("ah.race", function()
+  it("cancels the others when the first has ended", function()
+    local seen, began = {}, ah.now()
+    assert.equal("first", ah.race { function()
+      local _ <close> = closing(seen)
+      ah.sleep(60)
+    end, function()
+      ah.sleep(0.005)
+      return "first"
+    end })
+    assert.equal(1, seen.closed)
+    assert.truthy(ah.now() - began < 30)
+  end)
+end)
+
+describe("ah.every", function()
+  it("leaves out the times that a long call has missed", function()
+    local times, enough = {}, ah.channel(10)
+    local every <close> = ah.every(0.02, function()
+      times[#times + 1] = ah.now()
+      if #times == 1 then
+        ah.sleep(0.2)
+      elseif #times == 4 then
+        enough:close()
+      end
+    end)
+    enough:receive()
+    every:cancel()
+    assert.truthy(times[4] - times[2] >= 0.018, times[4] - times[2])
+  end)
+end)
+
 describe("a semaphore", function()
+  it("gets a permit back once, however often it is released", function()
+    local semaphore = ah.semaphore(1)
+    do
+      local permit <close> = semaphore:acquire()
+      permit:release()
+      permit:release()
+    end
+    local held <close> = semaphore:acquire()
+    assert.is_nil((ah.with_timeout(0.01, semaphore.acquire, semaphore)))
+    assert.is_table(held)
+  end)
+
   it("gets back the permit of a task that was cancelled before it went on", function()
     local semaphore = ah.semaphore(1)
     local permit = semaphore:acquire()
