@@ -216,6 +216,22 @@ describe("a scope", function()
 end)
 
 describe("ah.map", function()
+  it("has so many calls at work, and 8 by default", function()
+    for most, options in pairs { [3] = { concurrency = 3 }, [8] = false } do
+      local inside, seen, list = 0, 0, {}
+      for i = 1, 20 do
+        list[i] = i
+      end
+      ah.map(list, function()
+        inside = inside + 1
+        seen = math.max(seen, inside)
+        ah.yield()
+        inside = inside - 1
+      end, options or nil)
+      assert.equal(most, seen)
+    end
+  end)
+
   it("calls nothing after the first failure", function()
     local calls = 0
     local list, err = ah.map({ 1, 2, 3, 4 }, function(v)
