@@ -80,7 +80,7 @@ describe("a signal", function()
 
   it("raises at the waits of the main code, which can start no more tasks", function()
     local r = signalled([[
-print "ready"
+ah.spawn(print, "ready") -- in the wait
 print(select(2, pcall(function() ah.spawn(ah.sleep, 60):await() end)).code)
 print(select(2, pcall(ah.sleep, 60)).code)
 print(select(2, pcall(ah.spawn, print)).code)]], "kill -INT $p")
@@ -117,7 +117,7 @@ end)]], "kill -INT $p; sleep 0.3; kill -INT $p")
   it("in the stock interpreter ends the wait of a coroutine, too", function()
     local r = signalled([[
 ah.every(0.01, function() end)
-print "ready"
+ah.spawn(print, "ready")
 print(coroutine.resume(coroutine.create(function() ah.channel():receive() end)))]],
       "kill -INT $p", STOCK)
     assert.equal("ready\nfalse\tinterrupted!\n", r.out, r.err)
@@ -126,7 +126,7 @@ print(coroutine.resume(coroutine.create(function() ah.channel():receive() end)))
   it("in the stock interpreter is an error at the wait of the main code", function()
     local r = signalled([[
 local other = ah.spawn(held("other", function() ah.sleep(60) end))
-print "ready"
+ah.spawn(print, "ready")
 print(pcall(ah.sleep, 60))
 other:cancel()
 print(other:status())]], "kill -INT $p", STOCK)

@@ -60,8 +60,12 @@ describe("the memory of a call", function()
       return "done"
     end))
     assert.matches("the limit is 8388608", call(function()
-      ah.map({ 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 }, function() return ("x"):rep(MIB) end)
-      return "too much"
+      local kept = {}
+      for i = 1, 12 do
+        kept[i] = ah.spawn(string.rep, "x", MIB)
+      end
+      ah.sleep(0.005)
+      return "too much: " .. #kept
     end))
   end)
 
@@ -93,6 +97,33 @@ describe("the memory of a call", function()
     end)
     assert.equal(3 * MIB // 4, closed)
     assert.equal("the limit is 8388608", result)
+  end)
+
+  it("counts once what a task takes that the handler cancels", function()
+    local much = {}
+    local script = ah.spawn(function() -- the heap grows beside the call
+      for i = 1, 12 do
+        much[i] = ("x"):rep(MIB) .. i
+        ah.yield()
+      end
+    end)
+    local result = call(function()
+      script:await()
+      local kept = {}
+      for i = 1, 10 do
+        local task = ah.spawn(function()
+          local _ <close> = setmetatable({}, { __close = function()
+            kept[i] = ("y"):rep(MIB // 2)
+          end })
+          ah.sleep(60)
+        end)
+        ah.yield()
+        task:cancel()
+      end
+      kept[11] = ("z"):rep(MIB)
+      return #kept + #much
+    end)
+    assert.equal("23", result)
   end)
 
   it("holds in a task that the handler cancels while its own code is at work", function()
@@ -141,8 +172,8 @@ describe("the time of a call", function()
     local before <close> = work_limit(0.2)
     local calls = 0
     local result = call(function()
-      for _ = 1, 4 do
-        ah.map({ 1, 2, 3, 4 }, function() busy(0.05) calls = calls + 1 end)
+      for _ = 1, 16 do
+        ah.spawn(function() busy(0.05) calls = calls + 1 end)
       end
     end)
     assert.matches("its code ran for more than 0.2 seconds", result)

@@ -261,6 +261,22 @@ describe("the task of a handler", function()
     assert.matches("undone", content)
   end)
 
+  it("is a part of the call in a scope, too, whoever starts it there", function()
+    local fs = assert(ah.filesystem { files = { ["a.txt"] = "before" } })
+    local seen
+    assert(run { tool("change", function()
+      ah.scope(function(scope)
+        ah.spawn(function()
+          scope:spawn(function() assert(fs:write("a.txt", "after")) end):await()
+        end):await()
+        seen = fs:read "a.txt"
+      end)
+      return nil, "undone"
+    end) })
+    assert.equal("after", seen)
+    assert.equal("before", (fs:read "a.txt"))
+  end)
+
   it("works within its call while another call works beside it", function()
     local fs = assert(ah.filesystem { files = {} })
     local seen = {}

@@ -296,6 +296,22 @@ describe("a scope", function()
 end)
 
 describe("ah.map", function()
+  it("has so many calls at work, and 8 by default", function()
+    for most, options in pairs { [3] = { concurrency = 3 }, [8] = false } do
+      local inside, seen, list = 0, 0, {}
+      for i = 1, 20 do
+        list[i] = i
+      end
+      ah.map(list, function()
+        inside = inside + 1
+        seen = math.max(seen, inside)
+        ah.yield()
+        inside = inside - 1
+      end, options or nil)
+      assert.equal(most, seen)
+    end
+  end)
+
   it("calls nothing after the first failure", function()
     local calls = 0
     local list, err = ah.map({ 1, 2, 3, 4 }, function(v)
@@ -371,7 +387,51 @@ describe("a channel without room", function()
   end)
 end)
 
+describe("ah.race", function()
+  it("cancels the others when the first has ended", function()
+    local seen, began = {}, ah.now()
+    assert.equal("first", ah.race { function()
+      local _ <close> = closing(seen)
+      ah.sleep(60)
+    end, function()
+      ah.sleep(0.005)
+      return "first"
+    end })
+    assert.equal(1, seen.closed)
+    assert.truthy(ah.now() - began < 30)
+  end)
+end)
+
+describe("ah.every", function()
+  it("leaves out the times that a long call has missed", function()
+    local times, enough = {}, ah.channel(10)
+    local every <close> = ah.every(0.02, function()
+      times[#times + 1] = ah.now()
+      if #times == 1 then
+        ah.sleep(0.2)
+      elseif #times == 4 then
+        enough:close()
+      end
+    end)
+    enough:receive()
+    every:cancel()
+    assert.truthy(times[4] - times[2] >= 0.018, times[4] - times[2])
+  end)
+end)
+
 describe("a semaphore", function()
+  it("gets a permit back once, however often it is released", function()
+    local semaphore = ah.semaphore(1)
+    do
+      local permit <close> = semaphore:acquire()
+      permit:release()
+      permit:release()
+    end
+    local held <close> = semaphore:acquire()
+    assert.is_nil((ah.with_timeout(0.01, semaphore.acquire, semaphore)))
+    assert.is_table(held)
+  end)
+
   it("gets back the permit of a task that was cancelled before it went on", function()
     local semaphore = ah.semaphore(1)
     local permit = semaphore:acquire()

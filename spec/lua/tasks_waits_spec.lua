@@ -427,11 +427,26 @@ describe("files, answers of servers and events", function()
     assert.same({ "a", "b", "c" }, names)
   end)
 
+  it("of servers are written by one task at a time", function()
+    local why
+    local s <close> = assert(ah.serve { listen = "127.0.0.1:0", on_request = function(_, response)
+      local one = ah.spawn(response.write, response, ("x"):rep(1 << 20))
+      local two = ah.spawn(response.write, response, "y")
+      why = select(2, pcall(two.await, two))
+      one:await()
+    end })
+    assert.equal(1 << 20, #assert(ah.http { url = s.url .. "/" }).body)
+    assert.equal("usage", why.code)
+    assert.matches("another task writes or waits", why.message)
+  end)
+
   it("may be served from tasks of a handler; the answer is out when these have ended", function()
     local log = {}
     local s <close> = assert(ah.serve { listen = "127.0.0.1:0", on_request = function(_, response)
+      local gate = ah.semaphore(1) -- one task at a time can write
       ah.map({ 1, 2, 3 }, function(i)
-        ah.sleep(0.002 * (4 - i))
+        ah.sleep(0.02 * (4 - i))
+        local _ <close> = gate:acquire()
         response:write("piece " .. i .. "\n")
       end)
       ah.spawn(function() ah.sleep(0.005) log[#log + 1] = "task" end)
