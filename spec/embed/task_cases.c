@@ -44,7 +44,7 @@ static void are_joined(void)
     ah_host *host = listening(&h);
 
     STATUS(host, ah_join(host), AH_OK);
-    load(host, "ah.spawn(function() ah.sleep(0.02) say 'two' end)\n"
+    load(host, "ah.spawn(function() ah.sleep(0.3) say 'two' end)\n"
                "ah.spawn(function() ah.sleep(0.01) ah.spawn(say, 'one') end)");
     CHECK(strcmp(h.text, "") == 0);
     STATUS(host, ah_join(host), AH_OK);

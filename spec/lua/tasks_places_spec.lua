@@ -349,7 +349,7 @@ describe("the task of a handler", function()
     local reply, err = run({ work }, { timeout = 0.05 })
     assert.is_nil(reply)
     assert.equal("deadline_exceeded", err.code)
-    assert.is_table(ah.with_timeout(5, gate.acquire, gate))
+    assert.is_userdata(ah.with_timeout(5, gate.acquire, gate))
   end)
 
   it("runs agents within the call: depth, budget, deadline and parent", function()
