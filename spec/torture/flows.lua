@@ -1505,8 +1505,8 @@ flows["schemas"] = {
       assert(s.dialect, "dialects")
       assert(s.hints == "/path: is required; found a similar name, 'Path' (because kind is "
         .. '"file"); /tags: must be an array, found "[\\"a\\"]"; it is JSON in a string: send the '
-        .. "value itself, without quotes; /n: must be an integer, found null; leave it out instead; "
-        .. '/re: must be a regular expression of ECMAScript, found "("', s.hints)
+        .. "value itself, without quotes; /n: must be an integer, found null; leave it out "
+        .. 'instead; /re: must be a regular expression of ECMAScript, found "("', s.hints)
       assert(s.ok and s.value.e.f == 1 and s.number[1] == 7 and s.shared, "schemas")
       assert(s.message:find('/k/t: must be one of "x", "y", found "z"', 1, true), s.message)
       assert(s.text:find("n: integer 1..3", 1, true), s.text)
