@@ -67,6 +67,7 @@ static const flow flows[] = {
     {"parallel tools", IN_SCRIPT, false},
     {"queue of events", IN_SCRIPT, false},
     {"progress of a map", IN_SCRIPT, false},
+    {"a lane", IN_SCRIPT, false},
     {"a run in a handler", IN_SCRIPT, false},
     {"cancel around a run in a handler", IN_SCRIPT, false},
     {"two turns", IN_SCRIPT, false},

@@ -200,6 +200,7 @@ static void start_exchange(ah_driver_run *d, uint32_t id)
 
     if (!x) {
         ah_err_nomem(&err);
+        ah_place_leave(&d->place);
         ah_run_end(d->run, id, &err);
         return;
     }
@@ -316,6 +317,7 @@ static void work(ah_driver_run *d)
         return;
     d->told = true;
     ah_timer_unset(&d->timer);
+    ah_place_leave(&d->place); /* of a request that was not sent */
     rest(d);
     d->done(d->ud, d);
 }
