@@ -181,7 +181,7 @@ static void ask_for_place(ah_driver_run *d, const ah_need *need)
     else if (why != AH_WAIT_NONE && !(why == AH_WAIT_BACKOFF && need->tries)) /* see `retry` */
         ah_run_waits(d->run, ah_wait_reason_name(why),
                      until ? (double)(until - ah_host_now(d->host)) / 1000 : -1,
-                     why == AH_WAIT_LIMIT);
+                     why == AH_WAIT_LIMIT && until);
 }
 
 int64_t ah_driver_back_off(void *host, ah_run *run, int64_t advised, int tries)

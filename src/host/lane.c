@@ -26,7 +26,7 @@ typedef struct queue {
 /* Requests to one model of a lane. */
 typedef struct ah_lane_model {
     struct ah_lane *lane;
-    struct ah_lane_model *next;
+    struct ah_lane_model *next, **link; /* in the lane */
     ah_text *name;
     uint64_t alone; /* of the adapter */
     queue waiting;  /* by `number`, exempt ones first */
@@ -54,9 +54,10 @@ typedef struct ah_lane {
     uint64_t id;
     ah_lane_model *model;
     queue held;
-    size_t waiting; /* in all queues */
-    int least;      /* the smallest limit of its places and of what waits; 0: none */
-    size_t n_least; /* how many say it */
+    size_t models, crowd; /* that many models are looked through for blank ones */
+    size_t waiting;       /* in all queues */
+    int least;            /* the smallest limit of its places and of what waits; 0: none */
+    size_t n_least;       /* how many say it */
 } ah_lane;
 
 typedef struct ah_lane_rule {
@@ -150,6 +151,10 @@ static void drop_limit(ah_lane *l, int most)
 
 static void free_model(ah_lane_model *m)
 {
+    *m->link = m->next;
+    if (m->next)
+        m->next->link = m->link;
+    m->lane->models--;
     ah_timer_unset(&m->timer);
     ah_text_unref(m->name);
     ah_free(m->lane->host->mem, m);
@@ -168,16 +173,14 @@ static bool is_blank(const ah_lane_model *m, int64_t now)
 
 static void free_blank_models(ah_lane *l, int64_t now)
 {
-    for (ah_lane_model **link = &l->model; *link;) {
-        ah_lane_model *m = *link;
+    ah_lane_model *next;
 
-        if (!is_blank(m, now)) {
-            link = &m->next;
-            continue;
-        }
-        *link = m->next;
-        free_model(m);
+    for (ah_lane_model *m = l->model; m; m = next) {
+        next = m->next;
+        if (is_blank(m, now))
+            free_model(m);
     }
+    l->crowd = 2 * l->models + 8;
 }
 
 static void sweep(ah_host *h, ah_lane **link)
@@ -240,20 +243,24 @@ static ah_lane_model *model_of(ah_lane *l, const ah_adapter *a)
         m = m->next;
     if (m)
         return m;
-    free_blank_models(l, ah_host_now(l->host));
+    if (l->models >= l->crowd)
+        free_blank_models(l, ah_host_now(l->host));
     if (!(m = ah_alloc(l->host->mem, sizeof *m)))
         return NULL;
     *m = (ah_lane_model){.lane = l,
                          .next = l->model,
+                         .link = &l->model,
                          .name = ah_text_ref(a->model),
                          .alone = a->alone,
                          .timer.fn = on_timer};
+    if (m->next)
+        m->next->link = &m->next;
     l->model = m;
+    l->models++;
     return m;
 }
 
-/* -- what holds a request back ------------------------------------------------------------------
- */
+/* -- what holds a request back ----------------------------------------------------------------- */
 
 static int64_t later(int64_t a, int64_t b)
 {
@@ -273,25 +280,29 @@ static bool is_used_up(const ah_lane_model *m, int i, const ah_place *p)
     return left <= 0;
 }
 
-/* Returns when the limits have room for the request, or 0 if they have. */
-static int64_t limit_end(const ah_lane_model *m, const ah_place *p, int64_t now)
+/* Returns when the limits have room for the request at the latest, or 0 if they have. *sure: not
+ * before, whatever becomes of those in flight. */
+static int64_t limit_end(const ah_lane_model *m, const ah_place *p, int64_t now, bool *sure)
 {
     int64_t end = 0;
 
     for (int i = 0; i < AH_ADVICE_LIMITS; i++)
-        if (m->left[i].at > now && is_used_up(m, i, p))
+        if (m->left[i].at > now && is_used_up(m, i, p)) {
             end = later(end, m->left[i].at);
+            *sure = *sure || m->left[i].n <= 0;
+        }
     return end;
 }
 
 /* Returns why the first of a queue must wait; *until: the time at which to look again; 0: another
- * request must end first. */
-static ah_wait_reason holds_back(const ah_lane_model *m, int64_t now, int64_t *until)
+ * request must end first; *sure: it waits until then. */
+static ah_wait_reason holds_back(const ah_lane_model *m, int64_t now, int64_t *until, bool *sure)
 {
     const ah_place *p = m->waiting.first;
     const ah_lane *l = m->lane;
 
     *until = m->until > now ? m->until : 0;
+    *sure = *until;
     if (*until)
         return AH_WAIT_BACKOFF;
     if (!p->exempt) {
@@ -300,12 +311,11 @@ static ah_wait_reason holds_back(const ah_lane_model *m, int64_t now, int64_t *u
         if (l->least && l->held.n >= (size_t)l->least)
             return AH_WAIT_IN_FLIGHT;
     }
-    *until = limit_end(m, p, now);
+    *until = limit_end(m, p, now, sure);
     return *until ? AH_WAIT_LIMIT : AH_WAIT_NONE;
 }
 
-/* -- giving places ------------------------------------------------------------------------------
- */
+/* -- giving places ----------------------------------------------------------------------------- */
 
 static void give(ah_place *p)
 {
@@ -341,14 +351,15 @@ static void open_window(ah_lane_model *m, bool sounding)
 static ah_place *next_of(ah_lane_model *m, int64_t now)
 {
     int64_t until = 0;
+    bool sure;
     ah_wait_reason why;
 
     if (!m->waiting.first)
         return NULL;
-    why = holds_back(m, now, &until);
+    why = holds_back(m, now, &until, &sure);
     if (until)
         ah_timer_set(m->lane->host->loop, &m->timer, until);
-    if (why == AH_WAIT_LIMIT)
+    if (why == AH_WAIT_LIMIT && sure)
         m->dry = true;
     if (why != AH_WAIT_NONE)
         return NULL;
@@ -404,6 +415,7 @@ bool ah_place_ask(ah_host *h, ah_driver_run *of, ah_place *p, const ah_place_def
 {
     ah_lane *l = lane_of(h, def->adapter->lane);
     ah_lane_model *m = l ? model_of(l, def->adapter) : NULL;
+    bool sure;
 
     if (!m)
         return false;
@@ -419,13 +431,14 @@ bool ah_place_ask(ah_host *h, ah_driver_run *of, ah_place *p, const ah_place_def
     h->lanes.waiting++;
     count_limit(l, p->most);
     let_out(l);
-    if (p->state == AH_PLACE_WAITING)
-        *reason = holds_back(m, ah_host_now(h), until);
+    if (p->state == AH_PLACE_WAITING) {
+        *reason = holds_back(m, ah_host_now(h), until, &sure);
+        *until = sure ? *until : 0;
+    }
     return true;
 }
 
-/* -- what becomes of requests -------------------------------------------------------------------
- */
+/* -- what becomes of requests ------------------------------------------------------------------ */
 
 static void hear(ah_place *p)
 {
@@ -541,8 +554,8 @@ void ah_place_leave(ah_place *p)
     p->state = AH_PLACE_NONE;
     drop_limit(l, p->most);
     let_out(l);
-    if (p->at->alone) /* adapters that live for one run would pile up */
-        free_blank_models(l, ah_host_now(l->host));
+    if (p->at->alone && is_blank(p->at, ah_host_now(l->host)))
+        free_model(p->at); /* adapters that live for one run would pile up */
     p->at = NULL;
 }
 
@@ -551,8 +564,7 @@ bool ah_place_in_lane(const ah_place *p, const ah_adapter *a)
     return p->state == AH_PLACE_HELD && p->at->lane->id == a->lane;
 }
 
-/* -- of all lanes -------------------------------------------------------------------------------
- */
+/* -- of all lanes ------------------------------------------------------------------------------ */
 
 static void free_scope_of(ah_lane_model *m, ah_driver_run *scope)
 {
@@ -616,12 +628,8 @@ bool ah_lanes_limit(ah_host *h, const ah_lane_limit *list, size_t n)
 
 static void free_lane(ah_host *h, ah_lane *l)
 {
-    while (l->model) {
-        ah_lane_model *m = l->model;
-
-        l->model = m->next;
-        free_model(m);
-    }
+    while (l->model)
+        free_model(l->model);
     ah_free(h->mem, l);
 }
 

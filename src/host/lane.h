@@ -64,7 +64,8 @@ typedef struct ah_place_def {
 } ah_place_def;
 
 /* Asks for a place, which the run gets by ah_run_placed, at once or later. Returns false without
- * memory. If it waits: *reason is why, *until loop clock, ms, 0 if not known. */
+ * memory. If it waits: *reason is why, *until the end of the wait at the earliest, loop clock,
+ * ms, 0 if not known. */
 bool ah_place_ask(struct ah_host *h, struct ah_driver_run *of, ah_place *p, const ah_place_def *def,
                   ah_wait_reason *reason, int64_t *until);
 /* Gives the place back, or leaves the queue; no effect without a place. The next in turn get
