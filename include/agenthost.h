@@ -290,6 +290,10 @@ typedef struct ah_config {
      * wait until it does. False: an ask fails at once if no front end of a script takes it. */
     bool asks;
     ah_tty tty; /* zero: scripts have no ah.terminal */
+    /* Most requests at work at once with one provider, address and key, of all runs together; the
+     * others wait in a fair order (docs/reference/models.md). A smaller one of a provider
+     * (ah_defaults) or of a run (`max_in_flight`) holds, too. 0: no limit. */
+    int max_in_flight;
 } ah_config;
 
 /* -- a host ------------------------------------------------------------------------------ */
@@ -375,11 +379,13 @@ AH_API const char *ah_returned(const ah_host *host);
  * before the wrong one may have been set. */
 AH_API ah_status ah_alias(ah_host *host, const char *json);
 /* Sets defaults for all runs of this host that begin from now on: a JSON object with the fields
- * max_iterations, on_max, on_empty, max_tools, timeout, retries of ah.run, and the objects http
- * (its times), options (temperature, max_tokens, top_p, seed, reasoning, cache) and budget
- * (without prices), as in docs/reference/run.md. Values of a script, and options that a saved
- * conversation has, take precedence, member by member in these three objects. Each call
- * replaces the one before; {} removes all. Fails with AH_NOMEM, or with AH_USAGE if the text is
+ * max_iterations, on_max, on_empty, max_tools, timeout, retries, max_in_flight, max_parallel of
+ * ah.run, and the objects http (its times), options (temperature, max_tokens, top_p, seed,
+ * reasoning, cache) and budget (without prices), as in docs/reference/run.md. Values of a script,
+ * and options that a saved conversation has, take precedence, member by member in these three
+ * objects. The object providers has limits by the provider's name, which hold beside those of
+ * scripts: {"providers": {"openai": {"max_in_flight": 8}}}. Each call replaces the one before; {}
+ * removes all. Fails with AH_NOMEM, or with AH_USAGE if the text is
  * not JSON or a field is wrong; the message has the place. */
 AH_API ah_status ah_defaults(ah_host *host, const char *json);
 

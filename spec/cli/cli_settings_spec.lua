@@ -92,6 +92,33 @@ describe("the configuration", function()
     has(with("log=debug", run:format("")).err, "debug")
   end)
 
+  it("limits the requests in flight, of each run or of a provider", function()
+    local line = [["$A" -e '
+      local ah = require "agenthost"
+      local n, most = 0, 0
+      local s <close> = assert(ah.serve { on_request = function()
+        n = n + 1
+        most = math.max(most, n)
+        ah.sleep(0.05)
+        n = n - 1
+        return { body = { choices = { { index = 0, finish_reason = "stop",
+          message = { role = "assistant", content = "ok" } } } } }
+      end })
+      ah.map({ 1, 2, 3, 4, 5, 6 }, function()
+        assert(ah.run { model = "openai/m", base_url = s.url, api_key = "k", "x" })
+      end)
+      print(most)']]
+    local r = with(nil, line)
+    assert.equal("6\n", r.out, r.err)
+    assert.equal("3\n", with("run.max_in_flight = 3\n", line).out)
+    assert.equal("2\n", with("[run]\nmax_in_flight = 3\n[providers.openai]\nmax_in_flight = 2\n",
+      line).out)
+    assert.equal("6\n", with("[providers.anthropic]\nmax_in_flight = 2\n", line).out)
+    has(with("[providers.openai]\nmax_in_flight = 0\n", line).err,
+      "a whole number of at least 1")
+    has(with("[providers.openai]\nmax_inflight = 1\n", line).err, "max_in_flight")
+  end)
+
   it("may have comments, empty lines, quotes and no end of the last line", function()
     local text = '\n  # a comment\r\n\tmodel = "demo/echo" \r\nlog=\'error\''
     assert.equal("Hello\n", with(text, ECHO).out)

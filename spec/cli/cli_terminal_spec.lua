@@ -110,6 +110,18 @@ describe("the line of progress", function()
     assert.equal(0, (finish(t)))
   end)
 
+  it_if("says why a request waits in its lane", function()
+    local t = script [[
+      local ah = require "agenthost"
+      local busy = { fail = { message = "busy", status = 429, retryable = true, retry_after = 30 } }
+      local model = ah.scripted { busy, "Fine." }
+      print(ah.run { model = model, retries = 0, "x" })
+      ah.run { model = model, "x" }]]
+    read(t, "waiting for scripted/script: it has refused requests, ")
+    t.pty:write("\3")
+    assert.equal(130, (finish(t)))
+  end)
+
   it_if("has the state of ah.map at once, and how far it was when it was interrupted", function()
     local t = script([[
       local ah = require "agenthost"

@@ -180,7 +180,8 @@ describe("docs/reference/settings.md", function()
         told[name] = before:match "^%a+"
       end
     end
-    local names = { "models.NAME", "providers.NAME.base_url", "providers.NAME.api_key_env" }
+    local names = { "models.NAME", "providers.NAME.base_url", "providers.NAME.api_key_env",
+      "providers.NAME.max_in_flight" }
     for name in pairs(settings ".") do
       names[#names + 1] = name
     end

@@ -12,6 +12,9 @@ static void takes_no_config_of_another_size(void)
     cfg.size = sizeof cfg + 8;
     STATUS(NULL, ah_open(&cfg, &host), AH_USAGE);
     CHECK(host == NULL);
+    cfg.size = offsetof(ah_config, max_in_flight); /* of an earlier version */
+    STATUS(NULL, ah_open(&cfg, &host), AH_OK);
+    ah_close(host);
     cfg.size = offsetof(ah_config, user); /* of the first version */
     STATUS(NULL, ah_open(&cfg, &host), AH_OK);
     ah_close(host);
@@ -328,6 +331,12 @@ static void refuses_defaults_that_are_none(void)
         {"{\"http\":{\"max_body\":1}}", "http: field 'max_body' can be given by a script only"},
         {"{\"http\":1}", "field 'http' must be a table"},
         {"{\"budget\":true}", "defaults of runs: budget"},
+        {"{\"max_in_flight\":0}", "must be an integer of at least 1, found 0"},
+        {"{\"providers\":[{}]}", "by the provider's name, found a table"},
+        {"{\"providers\":4}", "providers: expected an object, found a number"},
+        {"{\"providers\":{\"openai\":4}}", "by the provider's name, found a number"},
+        {"{\"providers\":{\"openai\":{\"max_in_flight\":0}}}", "'max_in_flight' must be"},
+        {"{\"providers\":{\"openai\":{\"in_flight\":1}}}", "unknown field 'in_flight'"},
         {"{\"options\":{\"reasoning\":null}}", "options: field 'reasoning' must be a string"},
     };
     ah_host *host = open_plain();

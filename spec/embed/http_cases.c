@@ -250,6 +250,136 @@ static void judges_no_addresses(void)
     shut(host);
 }
 
+/* A stack whose requests wait until the case answers them. */
+enum { PENDING = 16 };
+
+typedef struct pending {
+    ah_host *host;
+    uint64_t id[PENDING];
+    int n, most, requests;
+} pending;
+
+static ah_status keep(void *ud, ah_host *host, const ah_transport_request *r)
+{
+    pending *p = ud;
+
+    CHECK(p->n < PENDING);
+    p->host = host;
+    p->id[p->n++] = r->id;
+    p->requests++;
+    p->most = p->n > p->most ? p->n : p->most;
+    return AH_OK;
+}
+
+static void forget(void *ud, ah_host *host, uint64_t id)
+{
+    pending *p = ud;
+    int i = 0;
+
+    (void)host;
+    while (i < p->n && p->id[i] != id)
+        i++;
+    CHECK(i < p->n);
+    p->id[i] = p->id[--p->n];
+}
+
+static void answer_all(pending *p, const char *header)
+{
+    const char *headers[] = {"Content-Type: application/json", header};
+
+    while (p->n) {
+        uint64_t id = p->id[--p->n];
+
+        ah_transport_head(p->host, id, header ? 429 : 200, headers, header ? 2 : 1);
+        ah_transport_body(p->host, id, answer, sizeof answer - 1);
+        ah_transport_end(p->host, id, NULL);
+    }
+}
+
+enum { CROWD = 6 };
+
+/* Runs all agents at once, the last one is cancelled while it waits. Returns the most requests. */
+static int run_crowd(pending *p, ah_host *host, const char *own)
+{
+    ah_agent *agent[CROWD];
+
+    *p = (pending){.host = host};
+    for (int i = 0; i < CROWD; i++) {
+        agent[i] = agent_of(host, own);
+        STATUS(host, ah_agent_start(agent[i], "hi"), AH_OK);
+    }
+    while (p->n == 0)
+        CHECK(ah_step(host, 100) > 0);
+    ah_agent_cancel(agent[CROWD - 1]);
+    for (int i = 0; i < 1000 && ah_step(host, 10) > 0; i++)
+        answer_all(p, NULL);
+    for (int i = 0; i < CROWD; i++) {
+        CHECK(ah_agent_reply(agent[i])->status == (i < CROWD - 1 ? AH_OK : AH_CANCELLED));
+        ah_agent_close(agent[i]);
+    }
+    return p->most;
+}
+
+static void holds_in_flight(void)
+{
+    static const char smaller[] =
+        "{\"model\":\"openai/x\",\"base_url\":\"https://example.test/v1\",\"stream\":false,"
+        "\"api_key\":\"key-of-a-case\",\"max_in_flight\":1}";
+    pending p = {0};
+    ah_host *host = open_host((ah_config){.transport = {keep, forget, &p}, .max_in_flight = 3});
+
+    CHECK(run_crowd(&p, host, config) == 3 && p.requests == CROWD - 1);
+    CHECK(run_crowd(&p, host, smaller) == 1);
+    STATUS(host, ah_defaults(host, "{\"providers\":{\"openai\":{\"max_in_flight\":2}}}"), AH_OK);
+    CHECK(run_crowd(&p, host, config) == 2);
+    STATUS(host, ah_defaults(host, "{\"max_in_flight\":1}"), AH_OK);
+    CHECK(run_crowd(&p, host, config) == 1);
+    STATUS(host, ah_defaults(host, "{}"), AH_OK);
+    CHECK(run_crowd(&p, host, config) == 3);
+    shut(host);
+    host = open_host((ah_config){.transport = {keep, forget, &p}});
+    CHECK(run_crowd(&p, host, config) >= CROWD - 1);
+    shut(host);
+}
+
+static void closes_a_queue(void)
+{
+    pending p = {0};
+    ah_host *host = open_host((ah_config){.transport = {keep, forget, &p}, .max_in_flight = 1});
+
+    for (int i = 0; i < CROWD; i++)
+        STATUS(host, ah_agent_start(agent_of(host, config), "hi"), AH_OK);
+    while (p.n == 0)
+        CHECK(ah_step(host, 100) > 0);
+    shut(host);
+    CHECK(p.requests == 1 && p.n == 0);
+}
+
+static void backs_off(void)
+{
+    pending p = {0};
+    ah_host *host = open_host((ah_config){.transport = {keep, forget, &p}});
+    ah_agent *first = agent_of(host, config), *second = agent_of(host, config);
+
+    STATUS(host, ah_agent_start(first, "hi"), AH_OK);
+    while (p.n == 0)
+        CHECK(ah_step(host, 100) > 0);
+    answer_all(&p, "Retry-After: 0.2");
+    step_until_done(host);
+    CHECK(ah_agent_reply(first)->status == AH_PROVIDER);
+    STATUS(host, ah_agent_start(second, "hi"), AH_OK);
+    CHECK(ah_step(host, 0) == 1 && ah_step(host, 0) == 1 && p.n == 0);
+    CHECK(ah_timeout(host) > 0 && ah_timeout(host) <= 200);
+    while (p.n == 0)
+        CHECK(ah_step(host, 100) > 0);
+    answer_all(&p, NULL);
+    step_until_done(host);
+    CHECK(ah_agent_reply(second)->status == AH_OK);
+    CHECK(ah_counter(host, "agenthost.queued") == 1);
+    CHECK(ah_counter(host, "agenthost.queued.ms") >= 50);
+    shut(host);
+}
+
 const a_case http_cases[] = {
     {"a transport carries a request at once", carries_a_request},
     {"a transport carries a request later", carries_it_later},
@@ -260,5 +390,8 @@ const a_case http_cases[] = {
     {"a response of a transport has limits", is_limited},
     {"a transport serves scripts", serves_scripts},
     {"a transport is given no request of limited addresses", judges_no_addresses},
+    {"a host limits the requests in flight", holds_in_flight},
+    {"a host is closed while requests wait in a lane", closes_a_queue},
+    {"a refusal makes the requests of other agents wait", backs_off},
     {NULL, NULL},
 };

@@ -699,6 +699,43 @@ flows["a semaphore"] = {
   end,
 }
 
+-- Three agents share a lane of one: the first is refused once, the third is cancelled in the queue.
+flows["a lane"] = {
+  text = "it is warm",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.asked, s.waits = 0, {}
+    local shared = ah.scripted(function(request)
+      local last = request.entries[#request.entries]
+      s.asked = s.asked + 1
+      if s.asked == 1 then
+        return { fail = { message = "busy", status = 429, retryable = true, retry_after = 0.01 } }
+      end
+      return { text = last.content[1].text == "again" and "fine" or "it is warm", delay = 0.01 }
+    end)
+    local function agent()
+      return ah.agent { model = shared, max_in_flight = 1, log = function() end,
+        on = { queued = function(e) s.waits[#s.waits + 1] = e.reason end } }
+    end
+    s.agent = agent()
+    local second, third = agent(), agent()
+    ah.scope(function(scope)
+      scope:spawn(function() s.reply, s.err = s.agent:run "how is it in Rome?" end)
+      scope:spawn(function() s.second = second:run "and in Oslo?" end)
+      scope:spawn(function() s.third = select(2, third:run "and in Bonn?") end)
+      ah.sleep(0.005)
+      third:cancel()
+    end)
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.second and s.third.code == "cancelled" and s.asked == 3, "who was answered")
+      assert(s.waits[1] == "in_flight" or s.waits[1] == "backoff", "the waits")
+      assert(#s.waits == 2, "the number of waits")
+    end
+  end,
+}
+
 -- A tool whose calls work in the background, in a transaction with a file, a note and a tool.
 local function job_tool(fs)
   return ah.tool {

@@ -76,6 +76,7 @@ static const flow flows[] = {
     {"a channel", IN_SCRIPT, false},
     {"a channel without room", IN_SCRIPT, false},
     {"a semaphore", IN_SCRIPT, false},
+    {"a lane", IN_SCRIPT, false},
     {"a run in a handler", IN_SCRIPT, false},
     {"cancel around a run in a handler", IN_SCRIPT, false},
     {"two turns", IN_SCRIPT, false},

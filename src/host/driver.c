@@ -16,6 +16,7 @@ struct ah_driver_run {
     ah_job job;
     ah_timer timer;
     ah_exchange *x; /* a run has one exchange at a time */
+    ah_place place; /* from the wait for it to the end of the exchange */
 };
 
 enum { MAX_SCRATCH = 1 << 20 };
@@ -28,8 +29,10 @@ static void free_exchange(ah_exchange *x)
 {
     ah_host *h = x->of->host;
 
-    if (x->of->x == x)
+    if (x->of->x == x) {
         x->of->x = NULL;
+        ah_place_leave(&x->of->place);
+    }
     ah_job_cancel(&x->job);
     ah_timer_unset(&x->linger);
     ah_http_free_transfer(x->transfer);
@@ -49,6 +52,8 @@ void ah_exchange_end(ah_exchange *x, const ah_err *err)
     ah_driver_run *d = x->of;
 
     ah_run_end(d->run, x->id, err);
+    if (!err)
+        ah_place_answered(&d->place);
     free_exchange(x);
     ah_driver_run_wake(d);
 }
@@ -66,6 +71,7 @@ static void tell_head(ah_exchange *x)
                              .wall_ms = ah_host_wall(x->of->host)};
 
     x->head_told = true;
+    ah_place_heard(&x->of->place, &head);
     ah_run_head(x->of->run, x->id, &head);
 }
 
@@ -144,6 +150,48 @@ static ah_status start_http(ah_exchange *x, ah_err *err)
     return ah_http_start(http, &req, note_news, x, &x->transfer, err);
 }
 
+/* True if runs that wait for `d` hold places, or cannot be driven to their ends now. */
+static bool is_waited_for(const ah_driver_run *d, const ah_adapter *a)
+{
+    if (d->host->scope)
+        return true;
+    for (d = d->parent; d; d = d->parent)
+        if (ah_place_in_lane(&d->place, a))
+            return true;
+    return false;
+}
+
+/* A replay has no provider, and waits for none. */
+static void ask_for_place(ah_driver_run *d, const ah_need *need)
+{
+    const ah_run_config *cfg = ah_run_cfg(d->run);
+    const ah_place_def def = {.adapter = cfg->adapter,
+                              .tokens = need->tokens,
+                              .tries = need->tries,
+                              .most = cfg->limits.max_in_flight,
+                              .exempt = is_waited_for(d, cfg->adapter)};
+    ah_wait_reason why = AH_WAIT_NONE;
+    int64_t until = 0;
+
+    ah_place_leave(&d->place);
+    if (d->host->replay)
+        ah_run_placed(d->run);
+    else if (!ah_place_ask(d->host, d, &d->place, &def, &why, &until))
+        ah_run_cancel(d->run, AH_NOMEM, "out of memory");
+    else if (why != AH_WAIT_NONE && !(why == AH_WAIT_BACKOFF && need->tries)) /* see `retry` */
+        ah_run_waits(d->run, ah_wait_reason_name(why),
+                     until ? (double)(until - ah_host_now(d->host)) / 1000 : -1,
+                     why == AH_WAIT_LIMIT && until);
+}
+
+int64_t ah_driver_back_off(void *host, ah_run *run, int64_t advised, int tries)
+{
+    ah_driver_run *d = ah_run_owner(run);
+
+    (void)host;
+    return ah_place_back_off(&d->place, advised, tries);
+}
+
 static void start_exchange(ah_driver_run *d, uint32_t id)
 {
     ah_adapter *a = ah_run_cfg(d->run)->adapter;
@@ -152,6 +200,7 @@ static void start_exchange(ah_driver_run *d, uint32_t id)
 
     if (!x) {
         ah_err_nomem(&err);
+        ah_place_leave(&d->place);
         ah_run_end(d->run, id, &err);
         return;
     }
@@ -205,6 +254,12 @@ static void serve(ah_driver_run *d, const ah_need *need)
         break;
     case AH_NEED_STOP_SETUP:
         ah_run_stop_setup(d->run);
+        break;
+    case AH_NEED_PLACE:
+        ask_for_place(d, need);
+        break;
+    case AH_NEED_STOP_PLACE:
+        ah_place_leave(&d->place);
         break;
     case AH_NEED_EXCHANGE:
         start_exchange(d, need->id);
@@ -262,6 +317,7 @@ static void work(ah_driver_run *d)
         return;
     d->told = true;
     ah_timer_unset(&d->timer);
+    ah_place_leave(&d->place); /* of a request that was not sent */
     rest(d);
     d->done(d->ud, d);
 }
@@ -371,6 +427,7 @@ void ah_driver_run_free(ah_driver_run *d)
     while (ah_run_next(d->run, &need))
         serve(d, &need);
     stop_exchange(d);
+    ah_place_leave(&d->place);
     if (!told)
         rest(d);
     orphan_children(d);

@@ -47,6 +47,9 @@ bool ah_driver_run_within(const ah_driver_run *d, const ah_driver_run *scope);
 /* Something was given to the run (an answer, a message): its needs are served soon. */
 void ah_driver_run_wake(ah_driver_run *d);
 
+/* back_off of ah_run_config: the run's lane waits. */
+int64_t ah_driver_back_off(void *host, ah_run *run, int64_t advised, int tries);
+
 /* An exchange for its owner (ah_adapter_vt.exchange). */
 typedef struct ah_exchange {
     ah_driver_run *of;

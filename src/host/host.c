@@ -142,6 +142,7 @@ void ah_host_free(ah_host *h)
     ah_calling_out();
     close_http(h);
     free_paths(h);
+    ah_lanes_free(h);
     ah_loop_free(h->loop);
     ah_secrets_clear(&h->secrets);
     ah_schema_cache_clear(&h->schemas);
@@ -367,8 +368,12 @@ static void take_wake(ah_host *h)
 
 void ah_host_step(ah_host *h, ah_driver_run *scope, int timeout_ms)
 {
+    ah_driver_run *outer = h->scope;
     bool any;
 
+    h->scope = scope;
+    if (scope)
+        ah_lanes_free_scope(h, scope);
     take_cancel(h);
     take_wake(h);
     if (h->first)
@@ -377,6 +382,7 @@ void ah_host_step(ah_host *h, ah_driver_run *scope, int timeout_ms)
     ah_loop_wait(h->loop, any ? 0 : idle(h, timeout_ms));
     take_cancel(h);
     take_wake(h);
+    h->scope = outer;
 }
 
 void ah_host_cancel(ah_host *h)

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "base/log.h"
+#include "host/lane.h"
 #include "io/http.h"
 #include "run/metrics.h"
 #include "schema/schema.h"
@@ -48,7 +49,9 @@ typedef struct ah_host {
     struct ah_replay *player; /* used by `http`, like the recorder */
     ah_job *first, *last;     /* in the order of their numbers */
     uint64_t posted;          /* the last number given */
-    ah_driver_run *runs;      /* all driven runs */
+    ah_lanes lanes;
+    ah_driver_run *scope; /* only it and its descendants are driven; NULL: all runs */
+    ah_driver_run *runs;  /* all driven runs */
     ah_ask_book asks;
     int64_t last_run; /* ids */
     int depth;        /* nesting depth of drives */

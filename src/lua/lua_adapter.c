@@ -91,8 +91,10 @@ static ah_adapter *new_adapter(ah_lua *h, ah_slice provider, ah_slice model, int
     base->provider = ah_text_new(&h->mem, provider);
     base->model = ah_text_new(&h->mem, model);
     base->endpoint = ah_text_new(&h->mem, (ah_slice){"", 0});
-    if (base->provider && base->model && base->endpoint)
+    if (base->provider && base->model && base->endpoint) {
+        base->lane = ah_adapter_lane(provider, (ah_slice){"", 0}, (ah_slice){"", 0});
         return base;
+    }
     ah_adapter_unref(base);
     return NULL;
 }
@@ -117,17 +119,17 @@ static void read_wire(lua_State *L, ah_lua_adapter *a)
 }
 
 /* _adapter(provider, model, function(exchange), methods, tool_change_mode = "append", begins_only,
- * images = true, asks, runs, `told`, reads, annotated). asks(name, arguments as text, call_id)
- * returns true if runs(args, ctx) replaces the handler. `told`(what, conversation) is called when
- * the data kept for a conversation must be freed; without a conversation it means all. reads: the
- * wire of x:line. */
+ * images = true, asks, runs, `told`, reads, annotated, alone). asks(name, arguments as text,
+ * call_id) returns true if runs(args, ctx) replaces the handler. `told`(what, conversation) is
+ * called when the data kept for a conversation must be freed; without a conversation it means all.
+ * reads: the wire of x:line. alone: other adapters of this name know nothing of its failures. */
 static int lua_new_adapter(lua_State *L)
 {
     ah_slice provider, model;
     ah_adapter **box;
     int mode;
 
-    lua_settop(L, 12);
+    lua_settop(L, 13);
     provider.p = luaL_checklstring(L, 1, &provider.n);
     model.p = luaL_checklstring(L, 2, &model.n);
     luaL_checktype(L, 3, LUA_TFUNCTION);
@@ -139,6 +141,7 @@ static int lua_new_adapter(lua_State *L)
     if (!(*box = new_adapter(ah_lua_of(L), provider, model, mode)))
         return ah_lua_raise_nomem(L);
     (*box)->begins_only = lua_toboolean(L, 6);
+    (*box)->alone = lua_toboolean(L, 13) ? ++ah_lua_of(L)->host->lanes.alone : 0;
     (*box)->images = lua_isnoneornil(L, 7) || lua_toboolean(L, 7) ? AH_IMAGES_ALL : 0;
     lua_pushvalue(L, 4);
     lua_setiuservalue(L, -2, 1);
@@ -281,6 +284,7 @@ static int make_claude(lua_State *L)
 static void take_claude(const commanded *c, ah_adapter *a)
 {
     ah_text_set(&a->endpoint, ah_text_ref(c->native.base.endpoint));
+    a->lane = c->native.base.lane;
     a->images = AH_IMAGES_USER | AH_IMAGES_RESULT_DATA;
     a->cost_told = AH_COST_LAST;
     ((ah_scripted *)a)->service.key_env[0] = claude.key_env[0];

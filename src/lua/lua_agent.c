@@ -584,6 +584,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driver_run *parent, const ah_o
         .deadline = ah_lua_agent_deadline(a, parent, around),
         .wall = ah_host_wall,
         .random = ah_host_random,
+        .back_off = ah_driver_back_off,
         .over = ah_host_over,
         .ud = host,
         .on = on_event,

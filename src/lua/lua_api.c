@@ -180,8 +180,9 @@ ah_status ah_embed_call(ah_embed *e, lua_CFunction f, void *arg)
 
 static bool known_size(const ah_config *cfg)
 {
-    return cfg->size == sizeof *cfg || cfg->size == offsetof(ah_config, tty) ||
-           cfg->size == offsetof(ah_config, asks) || cfg->size == offsetof(ah_config, user);
+    return cfg->size == sizeof *cfg || cfg->size == offsetof(ah_config, max_in_flight) ||
+           cfg->size == offsetof(ah_config, tty) || cfg->size == offsetof(ah_config, asks) ||
+           cfg->size == offsetof(ah_config, user);
 }
 
 /* Fills *out from the config of a program of any version; cfg NULL: with zeros. Returns false for a

@@ -132,6 +132,7 @@ void ah_lua_hand_over(void *ud, const ah_call *call, ah_handover *to)
         take_over(a);
     *to = (ah_handover){
         .adapter = a->adapter,
+        .max_in_flight = a->limits.max_in_flight,
         .hooks = h->active ? &h->active->hooks.core : NULL,
         .output = h->active ? h->active->prompt.output : a->prompt.output,
         .agent = ah_text_slice(h->active ? h->name : a->name),

@@ -505,7 +505,8 @@ static void take(ah_draw *w, const ah_demand *d, const int64_t need[AH_BUDGET_KI
     ah_budget *b = w->budget;
 
     estimate(b, d, guess);
-    b->used[AH_BUDGET_REQUESTS]++;
+    w->reserved[AH_BUDGET_REQUESTS] = 1;
+    b->reserved[AH_BUDGET_REQUESTS]++;
     w->bound = d->most_input;
     for (int k = AH_BUDGET_INPUT; k < AH_BUDGET_KINDS; k++) {
         w->reserved[k] = need[k] < UNBOUND ? need[k] : guess[k];
@@ -541,6 +542,17 @@ ah_status ah_budgets_begin(ah_budgets *s, const ah_demand *d, bool *waits, ah_er
     for (size_t i = 0; i < s->n; i++)
         take(&s->draw[i], d, need[i]);
     return AH_OK;
+}
+
+void ah_budgets_sent(ah_budgets *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        ah_draw *w = &s->draw[i];
+
+        w->budget->used[AH_BUDGET_REQUESTS] += w->reserved[AH_BUDGET_REQUESTS];
+        w->budget->reserved[AH_BUDGET_REQUESTS] -= w->reserved[AH_BUDGET_REQUESTS];
+        w->reserved[AH_BUDGET_REQUESTS] = 0;
+    }
 }
 
 /* The money that a budget is to be charged. */

@@ -107,10 +107,12 @@ ah_status ah_budgets_check(const ah_budgets *s, const ah_demand *next, ah_err *e
 /* Discards `guessed`: no later answer reports the cost of the earlier ones. */
 void ah_budgets_forget(ah_budgets *s);
 
-/* The request begins: it is counted, and reserved in all budgets. *waits: it has to wait, and has
+/* The request begins: it is reserved in all budgets. *waits: it has to wait, and has
  * the place; asked again once that is called, it keeps its turn. AH_BUDGET where a budget with
  * `reserve` can never hold it, AH_USAGE where one needs a bound that is not known. */
 ah_status ah_budgets_begin(ah_budgets *s, const ah_demand *d, bool *waits, ah_err *err);
+/* The request is sent: it is counted. Before that it only holds its place of the limit. */
+void ah_budgets_sent(ah_budgets *s);
 /* The request waits no longer; no effect if it does not wait. */
 void ah_budgets_leave(ah_budgets *s);
 /* It was answered. Unknown usage is what was reserved and `output` tokens, with `reserve` all that

@@ -28,6 +28,8 @@ typedef enum ah_on_empty {
 typedef struct ah_run_limits {
     int max_iterations;    /* model calls */
     int retries;           /* retries per request */
+    int max_in_flight;     /* requests at work at once in a lane (host/lane.h); 0: no limit */
+    int max_parallel;      /* handlers of one answer at work at once; 0: no limit */
     bool answer_on_max;    /* one last model call without tools instead of the error */
     bool throw_on_unknown; /* an unknown tool ends the run */
     int max_nested;        /* runs inside runs, this one included; 0: no limit of its own */
@@ -41,6 +43,7 @@ typedef struct ah_handover {
     const struct ah_hooks *hooks; /* policies and guards beside the run's own; NULL: none */
     const ah_schema *output;      /* NULL: any answer is allowed */
     ah_slice agent;               /* name; .p NULL: none */
+    int max_in_flight;            /* as in ah_run_limits */
 } ah_handover;
 
 typedef struct ah_run_config {
@@ -91,10 +94,14 @@ typedef struct ah_run_config {
     int64_t deadline;           /* loop clock, ms; 0: none */
     int64_t (*wall)(void *ud);  /* ms since the epoch */
     double (*random)(void *ud); /* [0, 1) */
+    /* Called when the provider refuses a request for load, `tries` times before. advised: ms that
+     * it asks to wait; -1: none. Returns the ms after which it may be sent again; 0: the run
+     * decides. NULL: likewise. */
+    int64_t (*back_off)(void *ud, ah_run *run, int64_t advised, int tries);
     /* True if the clock is past the deadline (0: none), or all runs are to end. Long checks ask it
      * and end early if it is true. NULL: they run to their end. */
     bool (*over)(void *ud, int64_t deadline);
-    void *ud;       /* passed to wall, random and over */
+    void *ud;       /* passed to wall, random, back_off and over */
     ah_event_fn on; /* NULL: no listener */
     /* Called with the outcome of each handler, after the policies have judged it and before it is
      * rendered. NULL: not called. */

@@ -9,6 +9,8 @@ const char *ah_metric_name(ah_metric m)
         [AH_METRIC_RUNS] = "agenthost.runs",
         [AH_METRIC_REQUESTS] = "agenthost.requests",
         [AH_METRIC_RETRIES] = "agenthost.retries",
+        [AH_METRIC_QUEUED] = "agenthost.queued",
+        [AH_METRIC_QUEUED_MS] = "agenthost.queued.ms",
         [AH_METRIC_TOOL_CALLS] = "agenthost.tools.calls",
         [AH_METRIC_TOOL_FAILURES] = "agenthost.tools.failures",
         [AH_METRIC_TOKENS_INPUT] = "agenthost.tokens.input",

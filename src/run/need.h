@@ -15,6 +15,8 @@ typedef enum ah_need_kind {
     AH_NEED_DONE,       /* the run has ended: see ah_run_result_of */
     AH_NEED_SETUP,      /* make the run ready: ah_run_begin_setup */
     AH_NEED_STOP_SETUP, /* ah_run_stop_setup */
+    AH_NEED_PLACE,      /* call ah_run_placed when the request may be sent */
+    AH_NEED_STOP_PLACE, /* the place is no longer wanted, given or not */
     AH_NEED_EXCHANGE,   /* send ah_wire_body(ah_run_cfg(run)->wire) with the adapter */
     /* The exchange with this id is no longer wanted. As with the other stops, it may cause no more
      * calls. */
@@ -33,6 +35,8 @@ typedef struct ah_need {
     uint32_t id;
     struct ah_call *call; /* for ASK, TOOL, STOP_CALL; NULL for needs of the run itself */
     int64_t at;           /* for TIMER: loop clock, ms */
+    int64_t tokens;       /* for PLACE: of the input that is not cached, about */
+    int tries;            /* for PLACE: before this one */
 } ah_need;
 
 /* The slot of one kind of need. All zero: not raised. */

@@ -86,10 +86,10 @@ static ah_phase phase_of(const ah_run *run)
     static const ah_phase phase[] = {
         [RUN_PREPARING] = AH_PHASE_NONE,      [RUN_NEXT] = AH_PHASE_REQUEST,
         [RUN_EXCHANGING] = AH_PHASE_RESPONSE, [RUN_BACKOFF] = AH_PHASE_REQUEST,
-        [RUN_QUEUED] = AH_PHASE_REQUEST,      [RUN_CALLING] = AH_PHASE_TOOL,
-        [RUN_CHECKING] = AH_PHASE_RESPONSE,   [RUN_AWAITING] = AH_PHASE_TOOL,
-        [RUN_HELD] = AH_PHASE_TOOL,           [RUN_SETTLING] = AH_PHASE_NONE,
-        [RUN_ENDED] = AH_PHASE_NONE};
+        [RUN_QUEUED] = AH_PHASE_REQUEST,      [RUN_PLACING] = AH_PHASE_REQUEST,
+        [RUN_CALLING] = AH_PHASE_TOOL,        [RUN_CHECKING] = AH_PHASE_RESPONSE,
+        [RUN_AWAITING] = AH_PHASE_TOOL,       [RUN_HELD] = AH_PHASE_TOOL,
+        [RUN_SETTLING] = AH_PHASE_NONE,       [RUN_ENDED] = AH_PHASE_NONE};
 
     return phase[run->state];
 }
@@ -104,6 +104,10 @@ void ah_run_fail(ah_run *run)
     run->cfg.wire->trying = false;
     run->cfg.wire->trying_without = 0;
     ah_run_stop_exchange(run);
+    if (run->state == RUN_PLACING) {
+        ah_run_leave_queue(run);
+        ah_run_end_need(run, AH_NEED_PLACE, (ah_need){.kind = AH_NEED_STOP_PLACE});
+    }
     if (run->state == RUN_PREPARING)
         ah_run_end_need(run, AH_NEED_SETUP, (ah_need){.kind = AH_NEED_STOP_SETUP});
     if (run->state == RUN_CHECKING)
@@ -441,17 +445,6 @@ static void tell_start(ah_run *run)
         ah_drift_warnings_tell(run->cfg.untold, run);
 }
 
-static void wait_for_room(ah_run *run)
-{
-    double s = (double)(run->room_at - run->now) / 1000;
-
-    ah_log_put(run->cfg.log, AH_LOG_INFO, "waiting %.1f s: a limit of %s is used up", s,
-               run->cfg.adapter->provider->data);
-    EMIT(run, AH_EVENT_RATE_LIMIT, AH_F_NUM("delay", s));
-    run->retry_at = run->room_at;
-    run->state = RUN_BACKOFF;
-}
-
 static void next_iteration(ah_run *run)
 {
     if (!run->started)
@@ -468,10 +461,7 @@ static void next_iteration(ah_run *run)
     EMIT(run, AH_EVENT_TOOL_LOOP_ITERATION, AH_F_INT("iteration", run->result.iterations + 1),
          AH_F_INT("available_tool_count", run->cfg.registry->live),
          AH_F_INT("discovered_provider_count", run->cfg.discovered ? *run->cfg.discovered : 0));
-    if (run->now < run->room_at)
-        wait_for_room(run);
-    else
-        ah_run_start_exchange(run);
+    ah_run_start_exchange(run);
 }
 
 /* Takes one step if possible; false: there is nothing to do yet. */
@@ -506,8 +496,10 @@ static bool advance(ah_run *run)
             return false;
         ah_run_start_exchange(run);
         return true;
+    case RUN_PLACING:
+        return ah_run_place(run);
     case RUN_CALLING:
-        if (run->running)
+        if (run->running && !ah_turn_may_begin(run))
             return false;
         ah_turn_go_on(run);
         return true;

@@ -32,6 +32,15 @@ void ah_run_free(ah_run *run); /* settles and commits a pending turn first; NULL
 /* Returns false with AH_NEED_WAIT and AH_NEED_DONE. */
 bool ah_run_next(ah_run *run, ah_need *need);
 
+/* For AH_NEED_PLACE: the run waits for its place. reason: static; seconds: the time it waits at
+ * least; -1: unknown. limit: a limit of the provider is used up. */
+void ah_run_waits(ah_run *run, const char *reason, double seconds, bool limit);
+/* For AH_NEED_PLACE: the request may be sent. Takes note only; the next ah_run_next acts on it. */
+void ah_run_placed(ah_run *run);
+/* Time before the next try, ms: half a second, doubled `steps` times up to eight, less up to a
+ * quarter at random ([0, 1)). */
+int64_t ah_run_delay(int steps, double random);
+
 /* Data that the exchange `id` has received. All are ignored for another exchange than the current
  * one. `bytes` are borrowed. */
 void ah_run_head(ah_run *run, uint32_t id, const ah_response_head *head);

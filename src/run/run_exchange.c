@@ -26,7 +26,7 @@ static bool may_have_cost(const ah_run *run)
     const ah_err *err = &run->result.err;
     ah_slice reason = ah_json_detail_of(err, "reason");
 
-    if (run->want[AH_NEED_EXCHANGE].raised) /* it is not sent yet */
+    if (run->want[AH_NEED_EXCHANGE].raised || run->state == RUN_PLACING) /* it is not sent yet */
         return false;
     if (run->msg.pieces || run->msg.usage.known) /* an error may end an answer that had begun */
         return true;
@@ -190,18 +190,86 @@ static void queue(ah_run *run)
     ah_log_put(run->cfg.log, AH_LOG_DEBUG, "waiting for room in a budget");
 }
 
-static void tell_queued(ah_run *run)
+static void count_wait(ah_run *run)
 {
-    if (run->state == RUN_QUEUED)
-        EMIT(run, AH_EVENT_QUEUED, AH_F_STR("reason", ah_slice_of("budget")),
-             AH_F_NUM("seconds", (double)(run->now - run->queued) / 1000));
+    ah_metric_add(run->cfg.metrics, AH_METRIC_QUEUED, 1);
+    ah_metric_add(run->cfg.metrics, AH_METRIC_QUEUED_MS, run->now - run->queued);
+}
+
+/* The budget has room. */
+static void tell_waited(ah_run *run)
+{
+    if (run->state != RUN_QUEUED)
+        return;
+    count_wait(run);
+    EMIT(run, AH_EVENT_QUEUED, AH_F_STR("reason", ah_slice_of("budget")),
+         AH_F_NUM("seconds", (double)(run->now - run->queued) / 1000));
+}
+
+/* The request is made, and holds what it may use of the budgets; it goes out once its lane has a
+ * place. */
+static void ask_for_place(ah_run *run, int64_t tokens)
+{
+    tell_waited(run);
+    run->state = RUN_PLACING;
+    run->placed = false;
+    run->wait = (ah_run_wait){0};
+    run->queued = run->now;
+    ah_run_raise(run, (ah_need){.kind = AH_NEED_PLACE,
+                                .tokens = tokens > run->cached ? tokens - run->cached : 1,
+                                .tries = run->attempt});
+}
+
+void ah_run_waits(ah_run *run, const char *reason, double seconds, bool limit)
+{
+    run->wait = (ah_run_wait){.reason = reason, .seconds = seconds, .limit = limit};
+}
+
+void ah_run_placed(ah_run *run)
+{
+    run->placed = true;
+}
+
+/* The wait for a place begins. */
+static void tell_waits(ah_run *run)
+{
+    const ah_run_wait *w = &run->wait;
+    bool known = w->seconds >= 0;
+
+    run->wait.told = true;
+    if (w->limit) {
+        ah_log_put(run->cfg.log, AH_LOG_INFO, "waiting %.1f s: a limit of %s is used up",
+                   w->seconds, run->cfg.adapter->provider->data);
+        EMIT(run, AH_EVENT_RATE_LIMIT, AH_F_NUM("delay", w->seconds));
+    }
+    EMIT_SOME(run, AH_EVENT_QUEUED, known ? 2 : 1, AH_F_STR("reason", ah_slice_of(w->reason)),
+              AH_F_NUM("seconds", w->seconds));
+}
+
+void ah_run_leave_queue(ah_run *run)
+{
+    if (run->wait.reason)
+        count_wait(run);
+    run->wait = (ah_run_wait){0};
+}
+
+bool ah_run_place(ah_run *run)
+{
+    if (run->placed) {
+        ah_run_leave_queue(run);
+        ah_budgets_sent(&run->cfg.spending);
+        send(run, body_bytes(run));
+        return true;
+    }
+    if (run->wait.reason && !run->wait.told)
+        tell_waits(run);
+    return false;
 }
 
 void ah_run_start_exchange(ah_run *run)
 {
     bool waits = false;
     ah_demand d;
-    size_t bytes;
 
     if (ah_run_must_end(run))
         return;
@@ -214,16 +282,14 @@ void ah_run_start_exchange(ah_run *run)
         ah_run_close_exchange(run);
         return;
     }
-    bytes = body_bytes(run);
-    d = demand(run, bytes);
+    d = demand(run, body_bytes(run));
     if (judged(run, ah_budgets_begin(&run->cfg.spending, &d, &waits, &run->result.err),
                AH_PHASE_REQUEST) != AH_OK) {
         ah_run_fail(run);
     } else if (waits) {
         queue(run);
     } else {
-        tell_queued(run);
-        send(run, bytes);
+        ask_for_place(run, d.input);
     }
 }
 
@@ -232,16 +298,34 @@ bool ah_run_has_turn(const ah_run *run)
     return run->cfg.spending.place.called;
 }
 
-/* Half a second, doubled each time up to eight, less up to a quarter at random. */
-static int64_t delay_of(const ah_run *run, int64_t advised)
+int64_t ah_run_delay(int steps, double random)
 {
     int64_t ms = FIRST_DELAY_MS;
 
-    if (advised > 0)
-        return advised;
-    for (int i = 0; i < run->attempt && ms < LONGEST_DELAY_MS; i++)
+    for (int i = 0; i < steps && ms < LONGEST_DELAY_MS; i++)
         ms *= 2;
-    return (int64_t)((double)ms * (1 - 0.25 * run->cfg.random(run->cfg.ud)));
+    return (int64_t)((double)ms * (1 - 0.25 * random));
+}
+
+/* True if the provider refuses the request since it has too many. */
+static bool is_overloaded(const ah_err *err)
+{
+    return err->retryable &&
+           (err->http_status == 429 || err->http_status == 503 || err->http_status == 529);
+}
+
+/* Returns the time before the next try. *by_lane: the lane waits, with all requests of its queue,
+ * since the provider has too many requests. */
+static int64_t delay_of(ah_run *run, bool *by_lane)
+{
+    int64_t advised = run->reader ? run->reader->retry_after_ms : -1, ms = 0;
+
+    if (run->cfg.back_off && is_overloaded(&run->result.err))
+        ms = run->cfg.back_off(run->cfg.ud, run, advised, run->attempt);
+    *by_lane = ms > 0;
+    if (!ms)
+        ms = advised > 0 ? advised : ah_run_delay(run->attempt, run->cfg.random(run->cfg.ud));
+    return ms;
 }
 
 bool ah_run_has_shown(const ah_run *run)
@@ -259,7 +343,8 @@ static bool may_retry(const ah_run *run)
 static void exchange_failed(ah_run *run)
 {
     ah_err *err = &run->result.err;
-    int64_t delay = delay_of(run, run->reader ? run->reader->retry_after_ms : -1);
+    bool by_lane;
+    int64_t delay = delay_of(run, &by_lane);
     ah_slice reason;
 
     if (!may_retry(run) && ah_run_try_less(run)) {
@@ -278,7 +363,7 @@ static void exchange_failed(ah_run *run)
     reason = ah_json_detail_of(err, "reason");
     run->attempt++;
     ah_metric_add(run->cfg.metrics, AH_METRIC_RETRIES, 1);
-    run->retry_at = run->now + delay;
+    run->retry_at = run->now + (by_lane ? 0 : delay);
     run->state = RUN_BACKOFF;
     ah_log_put(run->cfg.log, AH_LOG_WARNING, "retry %d of %d in %.1f s: %s", run->attempt,
                run->cfg.limits.retries, (double)delay / 1000, err->message);
@@ -304,14 +389,6 @@ static void add_usage(ah_run *run, const ah_usage *u)
               AH_F_BOOL("known", u->known), AH_F_NUM("cost", ah_run_dollars(u)));
 }
 
-/* Notes until when the provider would refuse the next request. */
-static void note_limit(ah_run *run)
-{
-    int64_t ms = run->reader->spent_ms;
-
-    run->room_at = ms > 0 ? run->now + ms : 0;
-}
-
 static void warn_of_more(ah_run *run)
 {
     const ah_usage *u = &run->msg.usage;
@@ -326,8 +403,8 @@ static void warn_of_more(ah_run *run)
 
 void ah_run_settle_exchange(ah_run *run)
 {
-    note_limit(run);
     run->result.stop = run->msg.stop;
+    run->cached = run->msg.usage.cached_read;
     add_usage(run, &run->msg.usage);
     if (ah_budgets_end(&run->cfg.spending, model_name(run), run->cfg.adapter, &run->msg.usage,
                        (int64_t)(run->text.len / BYTES_PER_TOKEN)))

@@ -76,7 +76,6 @@ static void use(ah_run *run, ah_adapter *to)
     run->cfg.adapter = to;
     ah_wire_use(run->cfg.wire, to, AH_BREAK_FALLBACK);
     run->attempt = 0;
-    run->room_at = 0;
     run->retry_at = run->now;
     run->state = RUN_BACKOFF;
 }

@@ -29,6 +29,7 @@ void ah_run_hand_over(ah_run *run, const ah_call *call)
     run->cfg.active = to.hooks;
     run->cfg.output = to.output;
     run->cfg.agent = to.agent;
+    run->cfg.limits.max_in_flight = to.max_in_flight;
     EMIT(run, AH_EVENT_HANDOFF, AH_F_STR("from", from ? ah_text_slice(from) : ah_slice_of("")),
          AH_F_STR("to", to.agent.p ? to.agent : ah_slice_of("")),
          AH_F_STR("name", ah_text_slice(call->slot->name)));
@@ -48,7 +49,6 @@ void ah_run_take_adapter(ah_run *run)
         run->cfg.adapter = to;
         ah_wire_use(run->cfg.wire, to, AH_BREAK_MODEL);
         ah_adapter_unref(before);
-        run->room_at = 0;
     } else {
         ah_adapter_unref(to);
     }

@@ -9,7 +9,8 @@
 typedef enum run_state {
     RUN_PREPARING, /* `setup` of the config is running */
     RUN_NEXT,
-    RUN_QUEUED, /* the request waits for room in a budget */
+    RUN_QUEUED,  /* the request waits for room in a budget */
+    RUN_PLACING, /* the request waits for its place in a lane */
     RUN_EXCHANGING,
     RUN_BACKOFF,
     RUN_CALLING,
@@ -19,6 +20,14 @@ typedef enum run_state {
     RUN_SETTLING, /* the run has failed: stops are raised, then the turn is settled */
     RUN_ENDED
 } run_state;
+
+/* A wait for a place. All zero: none. */
+typedef struct ah_run_wait {
+    const char *reason; /* static */
+    double seconds;     /* -1: unknown */
+    bool limit;         /* a limit of the provider is used up */
+    bool told;
+} ah_run_wait;
 
 struct ah_run {
     ah_run_config cfg; /* first: see ah_run_cfg */
@@ -38,8 +47,10 @@ struct ah_run {
     int attempt;
     size_t fallbacks; /* how many of the config's fallbacks were used or skipped */
     int64_t retry_at;
-    int64_t queued;  /* since when, loop clock */
-    int64_t room_at; /* a provider limit is used up until then; 0: no limit known */
+    int64_t queued; /* since when, loop clock */
+    bool placed;    /* it has its place */
+    ah_run_wait wait;
+    int64_t cached; /* tokens that the provider had cached of the last request */
 
     ah_call *call;
     size_t n_calls, batch, next; /* calls [batch, next) are running or answered */
@@ -94,6 +105,10 @@ bool ah_run_must_end(const ah_run *run);
 /* run_exchange.c: sends the request for the transcript, or fails the run. If the run must end,
  * sends nothing, and neither counts nor reports the request. */
 void ah_run_start_exchange(ah_run *run);
+/* Sends the request if it has its place, else reports the wait once. Returns true if it is sent. */
+bool ah_run_place(ah_run *run);
+/* The wait for a place is over. */
+void ah_run_leave_queue(ah_run *run);
 /* Closes the exchange, and raises its stop if the driver has started it. */
 void ah_run_stop_exchange(ah_run *run);
 /* Counts what the answer cost, and closes the exchange. */
@@ -143,7 +158,10 @@ void ah_run_take_output(ah_run *run);
 /* run_turn.c: makes run->call from the pending turn of the transcript, which has calls. */
 bool ah_turn_new(ah_run *run); /* false: out of memory */
 void ah_turn_begin(ah_run *run);
-/* No call is running: files the answered calls and begins the next ones. */
+/* True if a call of the present batch waits for others to end (max_parallel), and may begin now. */
+bool ah_turn_may_begin(const ah_run *run);
+/* No call is running, or one may begin beside those that are: begins it, or files the answered
+ * calls and begins the next ones. */
 void ah_turn_go_on(ah_run *run);
 void ah_turn_stop(ah_run *run); /* raises stops for the running calls */
 /* Gives each unanswered call a result and commits: the transcript is then sound. */

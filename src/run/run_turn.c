@@ -542,14 +542,47 @@ static bool is_parallel(const ah_run *run, size_t i)
     return t && t->parallel;
 }
 
-/* Begins one call, or neighbours that are all marked parallel and share nothing exclusive. */
+static bool is_full(const ah_run *run)
+{
+    int most = run->cfg.limits.max_parallel;
+
+    return most > 0 && run->running >= (size_t)most;
+}
+
+/* True if a call of the batch ends the run. */
+static bool batch_leaves(const ah_run *run)
+{
+    size_t i = run->batch;
+
+    while (i < run->next && run->call[i].leave == AH_OK)
+        i++;
+    return i < run->next;
+}
+
+static bool may_begin(const ah_run *run)
+{
+    return run->next < run->n_calls && !is_full(run) && !batch_leaves(run) &&
+           is_parallel(run, run->batch) && joins_batch(run);
+}
+
+bool ah_turn_may_begin(const ah_run *run)
+{
+    return run->cfg.limits.max_parallel > 0 && run->batch < run->next && may_begin(run);
+}
+
+static void begin_more(ah_run *run)
+{
+    while (may_begin(run))
+        begin_call(run, &run->call[run->next++]);
+}
+
+/* Begins one call, or neighbours that are all marked parallel and share nothing exclusive. Those
+ * beyond max_parallel begin when others have ended. */
 static void begin_batch(ah_run *run)
 {
     run->batch = run->next;
-    do
-        begin_call(run, &run->call[run->next++]);
-    while (run->next < run->n_calls && run->call[run->next - 1].leave == AH_OK &&
-           is_parallel(run, run->batch) && joins_batch(run));
+    begin_call(run, &run->call[run->next++]);
+    begin_more(run);
 }
 
 /* Leaves the details out if they do not fit. */
@@ -732,6 +765,10 @@ bool ah_turn_await(ah_run *run)
 
 void ah_turn_go_on(ah_run *run)
 {
+    if (ah_turn_may_begin(run)) {
+        begin_more(run);
+        return;
+    }
     if (run->batch < run->next && end_batch(run))
         ah_run_fail(run);
     else if (run->next < run->n_calls)

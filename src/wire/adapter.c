@@ -63,7 +63,6 @@ void ah_reader_note_head(ah_reader *r, const ah_response_head *head)
     r->retry_after_ms = head->status >= 300 ? ah_advice_retry(head) : -1;
     if (head->status == 429 && r->retry_after_ms == -1)
         r->retry_after_ms = ah_advice_limit(head);
-    r->spent_ms = head->status < 300 ? ah_advice_limit(head) : -1;
 }
 
 static bool retryable_status(int s)

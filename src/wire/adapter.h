@@ -115,6 +115,10 @@ struct ah_adapter {
     size_t refs;
     ah_text *provider;                    /* for example "openai" */
     ah_text *model;                       /* for example "gpt-4o" */
+    uint64_t lane;                        /* equal for adapters with the same provider, address and
+                                             key, whose requests share limits (host/lane.h) */
+    uint64_t alone;                       /* number of an adapter whose failures are its own; 0: it
+                                             shares those of its lane and model */
     ah_text *endpoint;                    /* base URL, or "" */
     ah_model known;                       /* facts about the model; zero if unknown */
     ah_tool_change_mode tool_change_mode; /* zero is RESTART */
@@ -153,15 +157,13 @@ struct ah_reader {
     int status;
     /* Milliseconds that the server asks to wait; -1: none, -2: longer than the limit. */
     int64_t retry_after_ms;
-    /* The request has used up a rate limit: ms until there is room again; -1 and -2 as above. */
-    int64_t spent_ms;
     int should_retry; /* x-should-retry: 1, 0, or -1 if absent */
     /* -1: the message is not complete. Else ms for which the rest (usage, the end of the response)
      * is still waited for. */
     int64_t linger_ms;
 };
 
-/* Sets status and the two waiting times from the head (NOTES.md 0.3). */
+/* Sets status and the waiting time from the head (NOTES.md 0.3). */
 void ah_reader_note_head(ah_reader *r, const ah_response_head *head);
 /* Sets phase, HTTP status and `retryable` of err: by x-should-retry if present, else false with
  * `never` or a wait that is too long, else by the status. */

@@ -207,22 +207,46 @@ static void look_at(const ah_response_head *head, const char *remaining, const c
         "anthropic-ratelimit-" kind "-remaining", "anthropic-ratelimit-" kind "-reset"             \
     }
 
+static const struct {
+    const char *remaining, *reset;
+} limits[AH_ADVICE_LIMITS] = {{"x-ratelimit-remaining", "x-ratelimit-reset"},
+                              OPENAI_LIMIT("requests"),
+                              ANTHROPIC_LIMIT("requests"),
+                              OPENAI_LIMIT("tokens"),
+                              ANTHROPIC_LIMIT("tokens"),
+                              OPENAI_LIMIT("input-tokens"),
+                              ANTHROPIC_LIMIT("input-tokens"),
+                              OPENAI_LIMIT("output-tokens"),
+                              ANTHROPIC_LIMIT("output-tokens")};
+
+const ah_advice_kind ah_advice_kinds[AH_ADVICE_LIMITS] = {
+    AH_ADVICE_REQUESTS, AH_ADVICE_REQUESTS, AH_ADVICE_REQUESTS, AH_ADVICE_TOKENS, AH_ADVICE_TOKENS,
+    AH_ADVICE_TOKENS,   AH_ADVICE_TOKENS,   AH_ADVICE_OUTPUT,   AH_ADVICE_OUTPUT};
+
 int64_t ah_advice_limit(const ah_response_head *head)
 {
-    static const struct {
-        const char *remaining, *reset;
-    } limits[] = {{"x-ratelimit-remaining", "x-ratelimit-reset"},
-                  OPENAI_LIMIT("requests"),
-                  ANTHROPIC_LIMIT("requests"),
-                  OPENAI_LIMIT("tokens"),
-                  ANTHROPIC_LIMIT("tokens"),
-                  OPENAI_LIMIT("input-tokens"),
-                  ANTHROPIC_LIMIT("input-tokens"),
-                  OPENAI_LIMIT("output-tokens"),
-                  ANTHROPIC_LIMIT("output-tokens")};
     double ms = -1;
 
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+    for (size_t i = 0; i < AH_ADVICE_LIMITS; i++)
         look_at(head, limits[i].remaining, limits[i].reset, &ms);
     return bounded(ms);
+}
+
+bool ah_advice_limits(const ah_response_head *head, int64_t now,
+                      ah_advice_left left[AH_ADVICE_LIMITS])
+{
+    bool any = false;
+
+    for (size_t i = 0; i < AH_ADVICE_LIMITS; i++) {
+        ah_slice told = head->header(head->ud, limits[i].remaining);
+        double n = told.p ? take_number(&told) : -1;
+        int64_t ms;
+
+        if (n < 0 || told.n)
+            continue;
+        ms = bounded(ah_advice_span(head->header(head->ud, limits[i].reset), head->wall_ms));
+        left[i] = (ah_advice_left){n < 1e15 ? (int64_t)n : (int64_t)1e15, ms > 0 ? now + ms : 0};
+        any = any || left[i].at;
+    }
+    return any;
 }

@@ -61,6 +61,15 @@ static ah_slice find_url(const ah_service *s, const ah_provider_options *o)
     return url;
 }
 
+uint64_t ah_adapter_lane(ah_slice provider, ah_slice url, ah_slice key)
+{
+    static const ah_slice apart = {"\n", 1};
+    uint64_t h = ah_slice_hash_on(AH_HASH_BEGIN, provider);
+
+    h = ah_slice_hash_on(ah_slice_hash_on(h, apart), url);
+    return ah_slice_hash_on(ah_slice_hash_on(h, apart), key);
+}
+
 ah_status ah_wire_native_fill(ah_wire_native *a, const ah_service *s, ah_slice model,
                               const ah_provider_options *o, ah_err *err)
 {
@@ -85,6 +94,7 @@ ah_status ah_wire_native_fill(ah_wire_native *a, const ah_service *s, ah_slice m
         !(a->base.model = ah_text_new(o->mem, model)) ||
         !(a->base.endpoint = ah_text_new(o->mem, url)))
         return ah_err_nomem(err);
+    a->base.lane = ah_adapter_lane(ah_text_slice(a->base.provider), url, key);
     return AH_OK;
 }
 

@@ -46,6 +46,9 @@ ah_slice ah_provider_env(const ah_provider_options *o, const char *name);
 ah_status ah_wire_native_fill(ah_wire_native *a, const ah_service *s, ah_slice model,
                               const ah_provider_options *o, ah_err *err);
 
+/* Returns the number of a lane (ah_adapter.lane). Adapters without an address have an empty one. */
+uint64_t ah_adapter_lane(ah_slice provider, ah_slice url, ah_slice key);
+
 /* Sets the mode in which tools change: `own`, unless the options name another of `spoken` (bits 1
  * << mode). Returns AH_USAGE if they name one that is not spoken. */
 ah_status ah_provider_mode(const ah_provider_options *o, const char *provider, unsigned spoken,

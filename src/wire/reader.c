@@ -25,12 +25,8 @@ ah_status ah_wire_reader_open(const ah_wire_reader_vt *vt, const ah_adapter *a, 
 
     if (!r)
         return ah_err_nomem(err);
-    r->base = (ah_reader){.adapter = a,
-                          .msg = msg,
-                          .retry_after_ms = -1,
-                          .spent_ms = -1,
-                          .should_retry = -1,
-                          .linger_ms = -1};
+    r->base = (ah_reader){
+        .adapter = a, .msg = msg, .retry_after_ms = -1, .should_retry = -1, .linger_ms = -1};
     r->vt = vt;
     ah_sse_init(&r->sse, a->mem, MAX_EVENT);
     ah_buf_init(&r->body, a->mem, MAX_WHOLE);

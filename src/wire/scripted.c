@@ -138,7 +138,6 @@ static ah_status open_reader(const ah_adapter *a, ah_assembly *msg, ah_reader **
     r->base = (ah_reader){.adapter = a,
                           .msg = msg,
                           .retry_after_ms = -1,
-                          .spent_ms = -1,
                           .should_retry = -1,
                           .linger_ms = -1,
                           .status = 200};

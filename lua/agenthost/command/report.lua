@@ -17,9 +17,9 @@ end
 local runs, at_work = 0, 0 -- runs begun; runs not yet done
 local turns, calls, failed = 0, 0, 0 -- answers of models; answered calls, those without success
 local usage = new_usage()
-local doing -- the current wait: nil, "request", "tools" or "retry"
+local doing -- the current wait: nil, "request", "queued", "tools" or "retry"
 local tools = 0 -- handlers at work
-local model, tool, progress, retry = "", "", "", 0 -- of the latest event
+local model, tool, progress, retry, reason = "", "", "", 0, "" -- of the latest event
 local maps = {} -- the last map_progress of each ah.map at work, by its number; `at`: when it came
 local unfinished = {} -- the last map_progress of each map that ended before its list
 local root -- the last run not started by a handler: { run, usage, done }
@@ -51,6 +51,13 @@ end
 
 function counted.request()
   doing = "request"
+end
+
+-- A wait for a budget is over with its event.
+function counted.queued(e)
+  if e.reason ~= "budget" then
+    doing, reason = "queued", e.reason
+  end
 end
 
 function counted.retry(e)
@@ -231,9 +238,14 @@ function M.closing(seconds)
     tokens, cost) .. (of_maps ~= "" and "\n" or "") .. of_maps
 end
 
+local REASONS = { in_flight = "max_in_flight requests are at work", limit = "a limit is used up",
+  backoff = "it has refused requests" }
+
 local function doing_text()
   if doing == "request" then
     return "waiting for " .. model
+  elseif doing == "queued" then
+    return ("waiting for %s: %s"):format(model, REASONS[reason] or reason)
   elseif doing == "retry" then
     return ("%s failed, retry %d follows"):format(model, retry)
   end

@@ -161,11 +161,11 @@ local function defaults_of(s)
     if field then
       defaults = defaults or {}
       local part = defaults
-      if field[1] then
-        part = defaults[field[1]] or {}
-        defaults[field[1]] = part
+      for i = 1, #field - 1 do
+        part[field[i]] = part[field[i]] or {}
+        part = part[field[i]]
       end
-      part[field[2]] = entry.value
+      part[field[#field]] = entry.value
     end
   end
   return defaults and ah.json.encode(defaults)

@@ -468,7 +468,7 @@ local function scripted(spec, name, provider, more)
     return doubles:ask(...)
   end, function(...)
     return doubles:run(...)
-  end)
+  end, nil, nil, nil, true)
 end
 
 return scripted

@@ -217,6 +217,11 @@ local ah = {}
 ---by name or type: what handlers find in `ctx.resources`, see Resources
 ---@field resources? table<string|ah.Type, any>
 ---@field retries? integer how often one request is sent again after a temporary failure
+---most requests at work at once in the run's lane, those of other runs included
+---@field max_in_flight? integer
+---most calls of one answer at work at once, of tools marked `parallel`; the others begin as these
+---end
+---@field max_parallel? integer
 ---each takes the place of the one before if that is overloaded or unreachable, see models.md
 ---@field fallback? ah.Fallback
 ---`function(conversation)`: prepares a conversation before its first run; may wait, see Setting up

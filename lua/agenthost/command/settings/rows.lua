@@ -3,8 +3,8 @@
 --
 -- A row has: name ("run.timeout"); `read`, a function that returns the value of a text, or nil and
 -- what it must be; default (a text); needs, the reason why a project needs trust for it; limit,
--- true if a project without trust may only lower it; field, { part, name } of the runs' fields
--- (ah_defaults); sets, the environment variables that it sets.
+-- true if a project without trust may only lower it; field, the path of its name in the JSON of
+-- ah_defaults; sets, the environment variables that it sets.
 local ah = ...
 
 local M = {}
@@ -105,7 +105,7 @@ end
 
 -- The fields that a project without trust may only lower, because they cost money or time.
 local LIMITS = { max_iterations = true, max_tools = true, retries = true, timeout = true,
-  max_tokens = true }
+  max_tokens = true, max_in_flight = true, max_parallel = true }
 
 -- The sections, and the part of ah.run's fields for each.
 local PARTS = {
@@ -138,8 +138,8 @@ end
 local function row_of(part, row)
   local default = row.otherwise and row.otherwise:gsub("[`\"]", "")
   return { name = part.section .. "." .. row.name, read = reader_of(row), default = default,
-    limit = part.part == "budget" or LIMITS[row.name], field = { part.part, row.name },
-    doc = row.doc, unit = row.unit }
+    limit = part.part == "budget" or LIMITS[row.name],
+    field = part.part and { part.part, row.name } or { row.name }, doc = row.doc, unit = row.unit }
 end
 
 local function subjects()
@@ -206,11 +206,17 @@ end
 
 -- -- rows with a NAME ---------------------------------------------------------------------------
 
--- Returns the row of providers.NAME.base_url or providers.NAME.api_key_env.
+local IN_FLIGHT = { least = 1, most = 2147483647 }
+
+-- Returns the row of providers.NAME.base_url, providers.NAME.api_key_env or
+-- providers.NAME.max_in_flight.
 local function provider_row(full)
   local name, field = full:match "^providers%.([%w_]+)%.([%w_]+)$"
   for _, provider in ipairs(name and ah.providers() or {}) do
-    if provider.name == name and field == "base_url" and provider.url_env[1] then
+    if provider.name == name and field == "max_in_flight" then
+      return { name = full, read = number_of(IN_FLIGHT, true), limit = true,
+        field = { "providers", name, field } }
+    elseif provider.name == name and field == "base_url" and provider.url_env[1] then
       return { name = full, read = address, needs = ELSEWHERE, sets = { provider.url_env } }
     elseif provider.name == name and field == "api_key_env" and provider.key_env[1] then
       return { name = full, read = variable, needs = "says which key is sent", is_key = true,
@@ -246,6 +252,7 @@ local function names_like(full)
   for _, provider in ipairs(full:find "^providers" and ah.providers() or {}) do
     names[#names + 1] = "providers." .. provider.name .. ".base_url"
     names[#names + 1] = "providers." .. provider.name .. ".api_key_env"
+    names[#names + 1] = "providers." .. provider.name .. ".max_in_flight"
   end
   return names
 end
