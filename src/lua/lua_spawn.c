@@ -449,6 +449,7 @@ static void unawaited(ah_line *line)
     s->given_back = true;
     s->group->n_given_back++;
     s->task.job.fn = on_unawaited;
+    s->task.job.of = NULL; /* the run may end before */
     ah_job_post(s->task.lua->host, &s->task.job);
 }
 

@@ -21,10 +21,11 @@ enum {
  * those around it. */
 static int64_t end_of(const ah_task *t)
 {
-    int64_t of_run = t->job.of ? ah_run_cfg(ah_driver_run_run(t->job.of))->deadline : 0;
+    int64_t of_run;
 
     if (t->watch.closing)
         return t->watch.deadline;
+    of_run = t->job.of ? ah_run_cfg(ah_driver_run_run(t->job.of))->deadline : 0;
     return t->deadline && (!of_run || t->deadline < of_run) ? t->deadline : of_run;
 }
 
@@ -50,14 +51,41 @@ static void leave_parent(ah_task *t)
     t->in_parent = NULL;
 }
 
+static void leave_family(ah_task *t)
+{
+    leave_parent(t);
+    while (t->children)
+        leave_parent(t->children);
+}
+
+/* The call and the run, which may end before the task. */
+static void leave_call(ah_task *t)
+{
+    t->job.of = NULL;
+    t->overlay = NULL;
+    for (ah_task *child = t->children; child; child = child->sibling)
+        leave_call(child);
+}
+
+/* One that is ending already, or whose code is below us on the C stack, remains a child until its
+ * end is over. */
+static ah_task *next_to_stop(ah_task *t)
+{
+    ah_task *child = t->children;
+
+    while (child && (child->ending || child->stopped)) {
+        leave_call(child);
+        child = child->sibling;
+    }
+    return child;
+}
+
 static void stop_children(ah_task *t)
 {
     ah_task *child;
 
-    while ((child = t->children)) {
-        leave_parent(child);
+    while ((child = next_to_stop(t)))
         ah_task_stop(child);
-    }
 }
 
 /* Ends the wait and the run that was waited for. The run is settled at once, from the inside out:
@@ -94,9 +122,7 @@ static void detach(ah_task *t, bool closing)
         w->leave(w);
     ah_job_cancel(&t->job);
     if (closing)
-        leave_parent(t);
-    while (closing && t->children)
-        leave_parent(t->children);
+        leave_family(t);
     ah_budget_unref(t->account);
     t->account = NULL;
     if (t->link) {
@@ -166,7 +192,7 @@ static void bury(ah_task *t)
     detach(t, false);
     if (!t->returned)
         close_pending(t);
-    leave_parent(t);
+    leave_family(t);
     if (t->ended)
         t->ended(t);
     else
@@ -503,8 +529,7 @@ void ah_task_stop(ah_task *t)
     }
     /* Its code, or its end, is below us on the C stack; or it is over. */
     t->stopped = t->over = true;
-    t->job.of = NULL;
-    t->overlay = NULL; /* the call may end before */
+    leave_call(t);
     stop_children(t);
 }
 
