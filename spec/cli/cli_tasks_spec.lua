@@ -218,6 +218,16 @@ ah.sleep(60)]]):format(how))
     end
   end)
 
+  it("shows where a task that nothing awaits was when it failed", function()
+    local result = script [[
+local function deep() error "oops" end
+ah.spawn(function() deep() end)]]
+    assert.equal(1, result.code)
+    assert.matches("^agenthost: [^\n]*:%d+: oops\nstack traceback:\n.*in upvalue 'deep'",
+      result.err)
+    assert.equal(1, select(2, result.err:gsub("stack traceback", "")))
+  end)
+
   it("may be all tasks: agents with --jsonl have whole lines, one after the other", function()
     local path = temp(HEAD .. [[
 ah.map({ 1, 2, 3, 4, 5, 6, 7, 8 }, function(i)

@@ -534,11 +534,13 @@ static void add_cause(lua_State *L)
     lua_settop(L, 1);
 }
 
-/* Adds a traceback to a text that the script's code raised. Error objects print themselves, and a
- * script that could not be compiled has no frames. */
+/* Adds a traceback to a text that the script's code raised. Error objects print themselves, a
+ * script that could not be compiled has no frames, and the error of a task has a traceback
+ * already. */
 static int on_error(lua_State *L)
 {
-    if (ah_lua_of(L)->loaded && lua_type(L, 1) == LUA_TSTRING) {
+    if (ah_lua_of(L)->loaded && lua_type(L, 1) == LUA_TSTRING &&
+        !strstr(lua_tostring(L, 1), "\nstack traceback:\n")) {
         add_cause(L);
         luaL_traceback(L, L, lua_tostring(L, 1), 1);
     }

@@ -838,7 +838,9 @@ static int raise_failure(lua_State *L, group *g)
     if (lua_isnil(L, 2))
         return 0;
     ((spawned *)lua_touserdata(L, 2))->awaited = true;
-    lua_getiuservalue(L, 2, VALUE);
+    lua_getiuservalue(L, 2, TRACE);
+    if (lua_getiuservalue(L, 2, VALUE) == LUA_TSTRING && g->is_root && lua_isstring(L, -2))
+        lua_pop(L, 1); /* nothing catches it: the text with the traceback is shown */
     return lua_error(L);
 }
 
