@@ -85,7 +85,7 @@ static int pcre2_pattern(lua_State *L)
     pcre2_match_data *data;
     ah_slice text;
     char verdict[64];
-    size_t n = lua_rawlen(L, 2);
+    size_t n = (size_t)lua_rawlen(L, 2);
 
     text.p = luaL_checklstring(L, 1, &text.n);
     luaL_argcheck(L, n <= sizeof verdict, 2, "too many");
