@@ -56,6 +56,7 @@ typedef struct ah_lane {
     queue held;
     size_t models, crowd; /* that many models are looked through for blank ones */
     size_t waiting;       /* in all queues */
+    size_t queues;        /* that are not empty */
     int least;            /* the smallest limit of its places and of what waits; 0: none */
     size_t n_least;       /* how many say it */
 } ah_lane;
@@ -118,6 +119,26 @@ static void take_out(queue *q, ah_place *p)
         q->last = p->prev;
     p->next = p->prev = NULL;
     q->n--;
+}
+
+/* -- waiting ----------------------------------------------------------------------------------- */
+
+static void join_queue(ah_lane_model *m, ah_place *p)
+{
+    m->lane->queues += !m->waiting.first;
+    put_in_turn(&m->waiting, p);
+    m->lane->waiting++;
+    m->lane->host->lanes.waiting++;
+}
+
+static void leave_queue(ah_place *p)
+{
+    ah_lane_model *m = p->at;
+
+    take_out(&m->waiting, p);
+    m->lane->queues -= !m->waiting.first;
+    m->lane->waiting--;
+    m->lane->host->lanes.waiting--;
 }
 
 /* -- the smallest limit ------------------------------------------------------------------------ */
@@ -321,10 +342,8 @@ static void give(ah_place *p)
 {
     ah_lane_model *m = p->at;
 
-    take_out(&m->waiting, p);
+    leave_queue(p);
     put_behind(&m->lane->held, m->lane->held.last, p);
-    m->lane->waiting--;
-    m->lane->host->lanes.waiting--;
     m->held++;
     m->unheard++;
     m->unheard_tokens += p->tokens;
@@ -368,14 +387,17 @@ static ah_place *next_of(ah_lane_model *m, int64_t now)
     return m->waiting.first;
 }
 
+/* New models are first in the list, so the walk is short where only these have queues. */
 static ah_place *next_place(ah_lane *l)
 {
     int64_t now = ah_host_now(l->host);
     ah_place *next = NULL;
+    size_t left = l->queues;
 
-    for (ah_lane_model *m = l->model; m; m = m->next) {
+    for (ah_lane_model *m = l->model; m && left; m = m->next) {
         ah_place *p = next_of(m, now);
 
+        left -= m->waiting.first != NULL;
         if (p && (!next || p->exempt || p->number < next->number))
             next = p;
     }
@@ -395,6 +417,7 @@ static void on_timer(ah_timer *t)
     let_out(FROM(t, ah_lane_model, timer)->lane);
 }
 
+/* 0: no limit */
 static int smaller(int a, int b)
 {
     return a && (!b || a < b) ? a : b;
@@ -426,9 +449,7 @@ bool ah_place_ask(ah_host *h, ah_driver_run *of, ah_place *p, const ah_place_def
                     .tokens = def->tokens,
                     .most = limit_of(h, def),
                     .exempt = def->exempt};
-    put_in_turn(&m->waiting, p);
-    l->waiting++;
-    h->lanes.waiting++;
+    join_queue(m, p);
     count_limit(l, p->most);
     let_out(l);
     if (p->state == AH_PLACE_WAITING) {
@@ -506,10 +527,12 @@ int64_t ah_place_back_off(ah_place *p, int64_t advised, int tries)
 {
     ah_lane_model *m = p->at;
     int64_t now, ms = advised;
+    ah_host *h;
 
     if (p->state != AH_PLACE_HELD)
         return 0;
-    now = ah_host_now(m->lane->host);
+    h = m->lane->host;
+    now = ah_host_now(h);
     hear(p);
     if (p->round == m->round || !m->window) {
         open_window(m, false);
@@ -517,19 +540,9 @@ int64_t ah_place_back_off(ah_place *p, int64_t advised, int tries)
     }
     m->refused++;
     if (ms <= 0)
-        ms =
-            ah_run_delay(tries >= m->streak ? tries : m->streak - 1, ah_host_random(m->lane->host));
+        ms = ah_run_delay(tries >= m->streak ? tries : m->streak - 1, ah_host_random(h));
     m->until = later(m->until, now + ms);
     return m->until - now;
-}
-
-static void leave_queue(ah_place *p)
-{
-    ah_lane_model *m = p->at;
-
-    take_out(&m->waiting, p);
-    m->lane->waiting--;
-    m->lane->host->lanes.waiting--;
 }
 
 static void give_back(ah_place *p)

@@ -270,29 +270,6 @@ static int new_semaphore(lua_State *L)
 
 /* -- the tables -------------------------------------------------------------------------------- */
 
-/* The upvalues are the methods, the object and the list of their names. */
-static int find_method(lua_State *L)
-{
-    lua_pushvalue(L, 2);
-    if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL)
-        return 1;
-    return ah_lua_raise(L, AH_USAGE, "%s has no '%s': it has %s",
-                        lua_tostring(L, lua_upvalueindex(2)), luaL_tolstring(L, 2, NULL),
-                        lua_tostring(L, lua_upvalueindex(3)));
-}
-
-static void make_meta(lua_State *L, const char *name, const luaL_Reg *methods, const char *object,
-                      const char *list)
-{
-    luaL_newmetatable(L, name);
-    lua_newtable(L);
-    luaL_setfuncs(L, methods, 0);
-    lua_pushstring(L, object);
-    lua_pushstring(L, list);
-    lua_pushcclosure(L, find_method, 3);
-    lua_setfield(L, -2, "__index");
-}
-
 void ah_lua_open_channel(lua_State *L)
 {
     static const luaL_Reg functions[] = {
@@ -308,10 +285,10 @@ void ah_lua_open_channel(lua_State *L)
                                             {"__len", channel_len},
                                             {NULL, NULL}};
 
-    make_meta(L, CHANNEL, of_channel, "a channel", "send, receive, close");
+    ah_lua_methods(L, CHANNEL, of_channel, "a channel", "send, receive, close");
     luaL_setfuncs(L, channel_meta, 0);
-    make_meta(L, SEMAPHORE, of_semaphore, "a semaphore", "acquire");
-    make_meta(L, PERMIT, of_permit, "a permit", "release");
+    ah_lua_methods(L, SEMAPHORE, of_semaphore, "a semaphore", "acquire");
+    ah_lua_methods(L, PERMIT, of_permit, "a permit", "release");
     lua_pushcfunction(L, permit_release);
     lua_setfield(L, -2, "__close");
     lua_pop(L, 3);

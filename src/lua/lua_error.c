@@ -314,6 +314,29 @@ static int new_error(lua_State *L)
     return 1;
 }
 
+/* The upvalues are the methods, the object and the list of their names. */
+static int find_method(lua_State *L)
+{
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL)
+        return 1;
+    return ah_lua_raise(L, AH_USAGE, "%s has no '%s': it has %s",
+                        lua_tostring(L, lua_upvalueindex(2)), luaL_tolstring(L, 2, NULL),
+                        lua_tostring(L, lua_upvalueindex(3)));
+}
+
+void ah_lua_methods(lua_State *L, const char *name, const luaL_Reg *methods, const char *object,
+                    const char *list)
+{
+    luaL_newmetatable(L, name);
+    lua_newtable(L);
+    luaL_setfuncs(L, methods, 0);
+    lua_pushstring(L, object);
+    lua_pushstring(L, list);
+    lua_pushcclosure(L, find_method, 3);
+    lua_setfield(L, -2, "__index");
+}
+
 void ah_lua_error_class(lua_State *L)
 {
     static const luaL_Reg meta[] = {{"__tostring", error_tostring}, {NULL, NULL}};

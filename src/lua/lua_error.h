@@ -33,6 +33,10 @@ void ah_lua_read_placed(lua_State *L, int idx, ah_err *err);
 /* Pushes the message of the error object at idx, without its code, and returns true. For other
  * values pushes nothing and returns false. */
 bool ah_lua_push_message(lua_State *L, int idx);
+/* Pushes the metatable `name`, made at the first call, with these methods. Any other member raises
+ * "a channel has no 'x': it has send, receive, close", where `object` and `list` are the words. */
+void ah_lua_methods(lua_State *L, const char *name, const luaL_Reg *methods, const char *object,
+                    const char *list);
 void ah_lua_error_class(lua_State *L); /* registers the metatable */
 void ah_lua_open_error(lua_State *L);  /* sets ah.error */
 

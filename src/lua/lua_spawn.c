@@ -733,15 +733,6 @@ static int task_to_string(lua_State *L)
     return 1;
 }
 
-static int task_index(lua_State *L)
-{
-    lua_pushvalue(L, 2);
-    if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL)
-        return 1;
-    return ah_lua_raise(L, AH_USAGE, "a task has no '%s': it has await, cancel, status",
-                        luaL_tolstring(L, 2, NULL));
-}
-
 /* -- groups in Lua ----------------------------------------------------------------------------- */
 
 static group *check_group(lua_State *L)
@@ -929,11 +920,8 @@ static void set_task_meta(lua_State *L)
     static const luaL_Reg meta[] = {
         {"__close", cancel_task}, {"__tostring", task_to_string}, {NULL, NULL}};
 
-    luaL_newmetatable(L, AH_TASK); /* made by lua_task.c */
+    ah_lua_methods(L, AH_TASK, methods, "a task", "await, cancel, status"); /* made by lua_task.c */
     luaL_setfuncs(L, meta, 0);
-    luaL_newlib(L, methods);
-    lua_pushcclosure(L, task_index, 1);
-    lua_setfield(L, -2, "__index");
     lua_pop(L, 1);
 }
 

@@ -51,13 +51,6 @@ static void leave_parent(ah_task *t)
     t->in_parent = NULL;
 }
 
-static void leave_family(ah_task *t)
-{
-    leave_parent(t);
-    while (t->children)
-        leave_parent(t->children);
-}
-
 /* The call and the run, which may end before the task. */
 static void leave_call(ah_task *t)
 {
@@ -67,16 +60,24 @@ static void leave_call(ah_task *t)
         leave_call(child);
 }
 
+/* Children that are ending, or whose code is below us on the C stack, outlive it. */
+static void leave_family(ah_task *t)
+{
+    leave_parent(t);
+    while (t->children) {
+        leave_call(t->children);
+        leave_parent(t->children);
+    }
+}
+
 /* One that is ending already, or whose code is below us on the C stack, remains a child until its
  * end is over. */
 static ah_task *next_to_stop(ah_task *t)
 {
     ah_task *child = t->children;
 
-    while (child && (child->ending || child->stopped)) {
-        leave_call(child);
+    while (child && (child->ending || child->stopped))
         child = child->sibling;
-    }
     return child;
 }
 
