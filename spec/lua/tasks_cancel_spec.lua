@@ -2,17 +2,8 @@
 -- handlers of the run that a task waits for, and while variables are being closed. Most of these
 -- programs are short forms of what spec/lua/tasks_random_spec.lua has found.
 local ah = require "agenthost"
+local closing = require "support.closing"
 local command = require "support.command"
-
--- Returns a value that counts its closes in `seen`.
-local function closing(seen, f)
-  return setmetatable({}, { __close = function()
-    seen.closed = (seen.closed or 0) + 1
-    if f then
-      f()
-    end
-  end })
-end
 
 local function under_callback(f)
   string.gsub("x", "x", function() f() end)

@@ -1,6 +1,7 @@
 -- Tasks in each place in which a script can start them: a task is a part of the call that started
 -- it, works with its run, session and entities, and ends with it.
 local ah = require "agenthost"
+local contents = require "support.results"
 
 -- Runs once, with a model that makes one call of each of these tools and then answers.
 local function run(tools, fields)
@@ -21,16 +22,6 @@ local function tool(name, handler, fields)
     config[key] = value
   end
   return ah.tool(config)
-end
-
-local function contents(reply)
-  local list = {}
-  for _, m in ipairs(reply.messages) do
-    if m.role == "tool" then
-      list[#list + 1] = m.content
-    end
-  end
-  return list
 end
 
 local plain = tool("plain", function() return "plain" end)

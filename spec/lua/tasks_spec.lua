@@ -1,17 +1,8 @@
 -- Tasks of scripts: how they end, what their end does to those around them, and what is kept when
 -- a task is cancelled. docs/reference has the functions.
 local ah = require "agenthost"
+local closing = require "support.closing"
 local command = require "support.command"
-
--- Returns a value that counts its closes in `seen`.
-local function closing(seen, f)
-  return setmetatable({}, { __close = function()
-    seen.closed = (seen.closed or 0) + 1
-    if f then
-      f()
-    end
-  end })
-end
 
 local function cancel_in_wait(wait)
   local seen = {}

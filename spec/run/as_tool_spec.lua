@@ -1,6 +1,7 @@
 -- Agents as tools: each call runs the agent in a conversation of its own, within the limits,
 -- policies and budgets of the outer run.
 local ah = require "agenthost"
+local results = require "support.results"
 local sound = require "support.sound"
 
 local function call(name, arguments, id)
@@ -17,17 +18,6 @@ local function messages(request)
   for i, e in ipairs(request.entries) do
     local text = type(e.content) == "string" and e.content or e.content[1] and e.content[1].text
     list[i] = { role = e.type, content = text or "" }
-  end
-  return list
-end
-
---- The contents of all results of a reply.
-local function results(reply)
-  local list = {}
-  for _, m in ipairs(reply.messages) do
-    if m.role == "tool" then
-      list[#list + 1] = m.content
-    end
   end
   return list
 end

@@ -1,6 +1,7 @@
 -- Handoffs: another agent goes on with a conversation, by its system text, tools, model and
 -- policies; kept by forks and files.
 local ah = require "agenthost"
+local results = require "support.results"
 local sound = require "support.sound"
 
 local function call(name, arguments)
@@ -39,16 +40,6 @@ local function model(log, turns, more)
     def[k] = v
   end
   return ah.scripted(def)
-end
-
-local function results(reply)
-  local list = {}
-  for _, m in ipairs(reply.messages) do
-    if m.role == "tool" then
-      list[#list + 1] = m.content
-    end
-  end
-  return list
 end
 
 --- Two agents, front and back, of which each hands over to the other.
