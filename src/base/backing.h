@@ -59,7 +59,9 @@ typedef struct ah_fs_options {
     size_t max_total; /* bytes in memory or staged; default 64 MiB */
     size_t max_files; /* entries of a folder, a walk, memory or a transaction; default 10000 */
     int max_depth;    /* names in a path; default 32 */
-    const ah_interrupt *interrupt; /* ends walks, searches and the reading of lines with
+    const struct ah_hidden *hidden; /* io/hidden.h: what a folder of the machine does not have;
+                                       borrowed as long as the store; NULL: nothing */
+    const ah_interrupt *interrupt;  /* ends walks, searches and the reading of lines with
                                       AH_CANCELLED; NULL: never */
     /* monotonic clock that ends walks and searches, truncated; NULL: no time limit */
     int64_t (*clock_ns)(void);
@@ -213,6 +215,8 @@ struct ah_fs {
     ah_fs_options o;
     /* folder of the machine, as given and as resolved; NULL: in memory, or unknown */
     ah_text *folder[2];
+    ah_text *name;    /* by which records know it; NULL: none */
+    bool machine;     /* a folder of the machine, not memory and not an overlay */
     bool guarded;     /* some names are refused */
     bool over;        /* ah_fs_end was called: nothing is committed into it any more */
     uint64_t serial;  /* of the lowest store: last number given to a version */

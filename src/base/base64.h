@@ -1,7 +1,7 @@
 /* Base64 (RFC 4648): encodes bytes as text for JSON (section 4) or addresses (section 5,
  * base64url), and decodes them. Decoding is strict: only the selected alphabet, padding for
  * base64 and none for base64url, no line breaks, no extra bits. It does not handle streams.
- * Callers: model, lua. */
+ * Callers: model, state, lua. */
 #ifndef AH_BASE_BASE64_H
 #define AH_BASE_BASE64_H
 

@@ -30,6 +30,9 @@ static const struct {
     {AH_GUARD, "guard_tripped"},
     {AH_WAITING, "waiting"},
     {AH_CONTEXT_FULL, "context_full"},
+    {AH_STORE, "store"},
+    {AH_CONFLICT, "conflict"},
+    {AH_DIVERGED, "diverged"},
 };
 
 const char *ah_status_name(ah_status st)

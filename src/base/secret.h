@@ -1,7 +1,7 @@
 /* Keys. One type holds a secret; only ah_secret_reveal shows it, for the headers of a request.
  * It is removed from every text that leaves the host: errors, events, logs, responses of
  * servers. It is found in plain text and with JSON's escapes, in no other encoding. ah_secrets
- * owns all of them until the host ends. Callers: its floor, wire, host. */
+ * owns all of them until the host ends. Callers: its floor, wire, run, host. */
 #ifndef AH_BASE_SECRET_H
 #define AH_BASE_SECRET_H
 

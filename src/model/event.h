@@ -11,6 +11,7 @@
 /* All types, and their names for observers. */
 #define AH_EVENT_LIST(X)                                                                           \
     X(START, "start")                                                                              \
+    X(RESUMED, "resumed")                                                                          \
     X(REQUEST, "request")                                                                          \
     X(CONTENT, "content")                                                                          \
     X(TOOL_CALLS, "tool_calls")                                                                    \

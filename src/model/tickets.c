@@ -35,12 +35,34 @@ int64_t ah_entry_ticket_of(const ah_entry *e)
     return ticket.p && ah_json_number(ticket, &n) && n.is_int && n.i > 0 ? n.i : 0;
 }
 
+/* The number of entries with those of the pending turn: the results, and what is staged. */
+static size_t count_all(const ah_transcript *t)
+{
+    return t->n + t->n_slots + t->n_staged;
+}
+
+static ah_entry entry_at(const ah_transcript *t, size_t i)
+{
+    if (i < t->n)
+        return t->entry[i];
+    if (i - t->n < t->n_slots)
+        return (ah_entry){.kind = AH_ENTRY_TOOL_RESULT, .json = t->slot[i - t->n].result};
+    return t->staged[i - t->n - t->n_slots];
+}
+
+static int64_t ticket_at(const ah_transcript *t, size_t i)
+{
+    ah_entry e = entry_at(t, i);
+
+    return e.json ? ah_entry_ticket_of(&e) : 0;
+}
+
 int64_t ah_tickets_last(const ah_transcript *t)
 {
     int64_t last = 0, ticket;
 
-    for (size_t i = 0; i < t->n; i++)
-        if ((ticket = ah_entry_ticket_of(&t->entry[i])) > last)
+    for (size_t i = 0; i < count_all(t); i++)
+        if ((ticket = ticket_at(t, i)) > last)
             last = ticket;
     return last;
 }
@@ -60,7 +82,7 @@ static void forget(open_tickets *o, size_t i)
 static void close_one(const ah_transcript *t, open_tickets *o, int64_t ticket)
 {
     for (size_t i = 0; i < o->n; i++)
-        if (ah_entry_ticket_of(&t->entry[o->at[i]]) == ticket) {
+        if (ticket_at(t, o->at[i]) == ticket) {
             forget(o, i);
             return;
         }
@@ -70,10 +92,10 @@ static void find_open(const ah_transcript *t, open_tickets *o)
 {
     int64_t ticket;
 
-    for (size_t i = 0; i < t->n; i++) {
-        if (!(ticket = ah_entry_ticket_of(&t->entry[i])))
+    for (size_t i = 0; i < count_all(t); i++) {
+        if (!(ticket = ticket_at(t, i)))
             continue;
-        if (t->entry[i].kind == AH_ENTRY_NOTE) {
+        if (entry_at(t, i).kind == AH_ENTRY_NOTE) {
             close_one(t, o, ticket);
             continue;
         }
@@ -85,8 +107,8 @@ static void find_open(const ah_transcript *t, open_tickets *o)
 
 static ah_status add_note(ah_transcript *t, size_t of, const char *why, int64_t time, ah_err *err)
 {
-    int64_t ticket = ah_entry_ticket_of(&t->entry[of]);
-    ah_slice name = ah_json_member(ah_text_slice(t->entry[of].json), "name");
+    int64_t ticket = ticket_at(t, of);
+    ah_slice name = ah_json_member(ah_text_slice(entry_at(t, of).json), "name");
     ah_text *note = NULL;
     ah_buf b;
 
@@ -104,9 +126,11 @@ ah_status ah_tickets_close(ah_transcript *t, const char *why, int64_t time, ah_e
 {
     open_tickets open = {.n = 0};
     ah_status st = AH_OK;
+    size_t n = t->n;
 
     find_open(t, &open);
-    for (size_t i = 0; i < open.n && st == AH_OK; i++)
-        st = add_note(t, open.at[i], why, time, err);
+    for (size_t i = 0; i < open.n && st == AH_OK;
+         i++) /* notes move the entries of a pending turn */
+        st = add_note(t, open.at[i] < n ? open.at[i] : open.at[i] + t->n - n, why, time, err);
     return st;
 }

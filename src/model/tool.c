@@ -7,6 +7,8 @@
 
 enum { MAX_NAME = 64, MAX_DESCRIPTION = 200, MAX_WORDS = 1 << 20 };
 
+const char *const ah_on_lost_names[] = {"tell", "retry", "ask", "function", NULL};
+
 bool ah_tool_name_is_ours(ah_slice name)
 {
     static const char *const ours[] = {"read_section", "pick_tools", "search_tools", "call_tool"};
@@ -167,6 +169,8 @@ ah_status ah_tool_new(const ah_mem *mem, const ah_tool_def *def, ah_tool **out, 
                    .no_handler = def->no_handler,
                    .direct = def->direct,
                    .background = def->background,
+                   .durable = def->durable,
+                   .on_lost = def->on_lost,
                    .keeps_words = def->keeps_words,
                    .keeps_full = def->keeps_full,
                    .strict = def->strict,

@@ -65,6 +65,16 @@ extern const char *const ah_annotation_names[]; /* in that order, ending with NU
 
 enum { AH_TOOL_VERSION = 64 /* bytes of a version */ };
 
+/* The handling of a call whose handler had begun when the program ended. */
+typedef enum ah_on_lost {
+    AH_LOST_TELL,  /* the model reads that its outcome is unknown */
+    AH_LOST_RETRY, /* the handler begins again, with the same idempotency key */
+    AH_LOST_ASK,   /* a person decides */
+    AH_LOST_SCRIPT /* a function of the tool finds it out */
+} ah_on_lost;
+
+extern const char *const ah_on_lost_names[]; /* in that order, ending with NULL */
+
 typedef struct ah_tool_def {
     ah_slice name;        /* ^[a-z0-9_-]{1,64}$ */
     bool ours;            /* the name may be reserved for agenthost (ah_tool_name_is_ours) */
@@ -83,8 +93,10 @@ typedef struct ah_tool_def {
     bool direct;      /* its result is the run's answer */
     bool background;  /* a call of a model is answered at once, and its result follows */
     bool keeps_words; /* its description cannot be overridden */
-    bool keeps_full;  /* never declared by its brief description (ah_tool_brief) */
-    ah_say strict;    /* strict mode at the provider */
+    bool durable;     /* its handler is entered again after the end of its process */
+    ah_on_lost on_lost;
+    bool keeps_full; /* never declared by its brief description (ah_tool_brief) */
+    ah_say strict;   /* strict mode at the provider */
     ah_say says[AH_ANNOTATIONS];
     ah_slice version;   /* UTF-8, 1 to AH_TOOL_VERSION bytes; .n 0: none */
     int64_t timeout_ms; /* 0: none */
@@ -109,6 +121,8 @@ struct ah_tool {
     ah_say says[AH_ANNOTATIONS];
     bool parallel, coerce, no_handler, direct, background, keeps_words, keeps_full;
     ah_say strict;
+    bool durable;
+    ah_on_lost on_lost;
     bool stateless; /* of an entity's method: it does not change its instance */
     bool stale;     /* from an earlier session of a loaded conversation */
     unsigned drift; /* stale for good: its definition changed (ah_spec_differences), and the change

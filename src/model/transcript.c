@@ -450,18 +450,23 @@ static ah_status check_turn(const ah_transcript *t, size_t at, size_t *follow, a
     return AH_OK;
 }
 
-ah_status ah_transcript_sound(const ah_transcript *t, ah_err *err)
+ah_status ah_transcript_sound_from(const ah_transcript *t, size_t from, ah_err *err)
 {
     size_t follow = 0;
     ah_status st = AH_OK;
 
-    for (size_t i = 0; i < t->n && st == AH_OK; i++) {
+    for (size_t i = from; i < t->n && st == AH_OK; i++) {
         if (t->entry[i].kind == AH_ENTRY_TOOL_RESULT && follow-- == 0)
             return ah_err_set(err, AH_INTERNAL, "entry %zu: a tool result without its call", i);
         if (t->entry[i].kind == AH_ENTRY_ASSISTANT)
             st = check_turn(t, i, &follow, err);
     }
     return st;
+}
+
+ah_status ah_transcript_sound(const ah_transcript *t, ah_err *err)
+{
+    return ah_transcript_sound_from(t, 0, err);
 }
 
 /* -- JSON ----------------------------------------------------------------- */

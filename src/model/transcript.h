@@ -115,6 +115,8 @@ bool ah_transcript_knows(const ah_transcript *t, ah_slice id);
 /* AH_OK if every call has exactly one result, in order, directly after its message, and every
  * result belongs to a call; otherwise AH_INTERNAL, which names the first violation. */
 ah_status ah_transcript_sound(const ah_transcript *t, ah_err *err);
+/* The same for the entries from index `from` on, which begins no results of a message before. */
+ah_status ah_transcript_sound_from(const ah_transcript *t, size_t from, ah_err *err);
 
 /* Appends everything as one JSON object, the pending turn included. */
 void ah_transcript_print(const ah_transcript *t, ah_buf *out);

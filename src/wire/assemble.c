@@ -67,6 +67,38 @@ void ah_usage_print(const ah_usage *u, ah_buf *out)
     ah_buf_char(out, '}');
 }
 
+#define MAX_COUNT (INT64_C(1) << 53) /* of tokens: sums of such counts fit */
+
+static int64_t count_of(ah_slice value)
+{
+    bool is = ah_json_kind_of(value) == AH_JSON_NUMBER;
+    ah_json_num n;
+
+    return is && ah_json_number(value, &n) && n.is_int && n.i > 0 && n.i <= MAX_COUNT ? n.i : 0;
+}
+
+void ah_usage_read(ah_slice json, ah_usage *out)
+{
+    ah_slice input, read, write, output, reasoning, known, cost;
+    const ah_json_slot want[] = {
+        {"input", &input},   {"cached_read", &read},    {"cached_write", &write},
+        {"output", &output}, {"reasoning", &reasoning}, {"known", &known},
+        {"cost", &cost}};
+    ah_json_num dollars;
+
+    *out = (ah_usage){0};
+    if (!ah_json_members(json, want, sizeof want / sizeof *want))
+        return;
+    *out = (ah_usage){.input = count_of(input),
+                      .cached_read = count_of(read),
+                      .cached_write = count_of(write),
+                      .output = count_of(output),
+                      .reasoning = count_of(reasoning),
+                      .known = ah_slice_is(known, "true")};
+    if (ah_json_kind_of(cost) == AH_JSON_NUMBER && ah_json_number(cost, &dollars))
+        ah_usage_price(out, dollars.d);
+}
+
 void ah_assembly_init(ah_assembly *a, const ah_mem *mem, const ah_secrets *secrets,
                       void (*delta)(void *ud, ah_slice text), void *ud)
 {

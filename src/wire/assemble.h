@@ -2,7 +2,7 @@
  * refusal, calls, stop, usage. Keys of the program are removed from it before anything else sees
  * them. The run owns one assembly per exchange and turns it into an entry; readers fill it. It owns
  * its buffers; `delta` is called while text is added. The limits are in the enum below.
- * Callers: its floor. */
+ * Callers: its floor, run. */
 #ifndef AH_WIRE_ASSEMBLE_H
 #define AH_WIRE_ASSEMBLE_H
 
@@ -44,6 +44,8 @@ typedef struct ah_usage {
 bool ah_usage_price(ah_usage *u, double dollars);
 void ah_usage_add(ah_usage *sum, const ah_usage *u);
 void ah_usage_print(const ah_usage *u, ah_buf *out); /* appends a JSON object */
+/* Reads it back from checked JSON. Members that are missing or wrong are 0. */
+void ah_usage_read(ah_slice json, ah_usage *out);
 
 typedef struct ah_draft_call {
     int64_t index; /* the provider's number of the call within the message */

@@ -1,0 +1,137 @@
+/* Stores: what keeps streams of records. A stream is what has a log: a conversation, a named
+ * session, a budget, a memory filesystem. Its records are numbered from 1; none is ever changed.
+ * The engines are in io (memory, SQLite); host/keeper.h is the only user of appends. A store that
+ * was opened is one handle of one host; all but the wake-up happens on the host's thread.
+ * Callers: journal, io, host. */
+#ifndef AH_BASE_STORE_H
+#define AH_BASE_STORE_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/slice.h"
+
+typedef struct ah_store ah_store;
+
+enum {
+    AH_STORE_MAX_STREAM = 128,       /* bytes of the name of a stream */
+    AH_STORE_MAX_RECORD = 256 << 20, /* bytes of `said` and of `kept` */
+    AH_STORE_HOLDER = 128            /* size of the text that names a holder */
+};
+
+/* A record as it is written and read. All slices are borrowed. */
+typedef struct ah_store_record {
+    int64_t number; /* in its stream, from 1; given by the store */
+    int64_t time;   /* ms since the epoch */
+    ah_slice kind;  /* a name of model/record.h */
+    ah_slice said;  /* JSON object: what export, search and `show` may print */
+    ah_slice kept;  /* JSON: values of steps, contents of files; .p NULL: none */
+} ah_store_record;
+
+/* The records for one stream. `after`: the number of the last record of the stream, 0: none.
+ * `fence`: of ah_store_vt.hold. */
+typedef struct ah_store_batch {
+    ah_slice stream;
+    int64_t after, fence;
+    const ah_store_record *record;
+    size_t n;
+    /* Messages of the stream's inbox that these records take: they are removed with the append. */
+    const ah_slice *taken;
+    size_t n_taken;
+} ah_store_batch;
+
+/* One append of batches for several streams: all of it is written, or nothing. In the memory of
+ * the caller, where it stays with all it refers to until `done` was called. */
+typedef struct ah_store_append ah_store_append;
+struct ah_store_append {
+    const ah_store_batch *batch;
+    size_t n;
+    /* It announces an effect outside: forced to the disk before `done`, unless the store is
+     * AH_SYNC_PROCESS. */
+    bool sync;
+    /* No other append is about to come: an engine with a thread may carry it out at once. */
+    bool alone;
+    /* Called once from ah_store_vt.poll. err->status: AH_OK; AH_CONFLICT: a stream has records
+     * after `after`; AH_STORE: the fence is old, the disk is full, an error of input or output. */
+    void (*done)(ah_store_append *a, const ah_err *err);
+    void *engine, *outcome; /* used by the engine */
+    ah_store_append *next;  /* used by the engine */
+};
+
+/* A message from outside for the holder of a stream: a response, a cancellation, a text. */
+typedef struct ah_store_message {
+    ah_slice key;  /* at most one message of a key is in the inbox; the first one stays */
+    ah_slice kind; /* "response", "cancel", "send" */
+    ah_slice body; /* JSON object */
+    int64_t time;  /* ms since the epoch */
+} ah_store_message;
+
+/* A stream as ah_store_vt.list shows it. */
+typedef struct ah_store_stream {
+    ah_slice name, label; /* label: JSON object of ah_store_vt.label; .p NULL: none */
+    int64_t last;         /* number of the last record */
+    int64_t time;         /* of the last record, ms since the epoch */
+    size_t messages;      /* in its inbox */
+} ah_store_stream;
+
+/* The calls for readers return AH_OK to go on, or another status, which ends the reading and
+ * becomes its result. Slices are valid during the call. */
+typedef ah_status (*ah_store_record_fn)(void *ud, const ah_store_record *r, ah_err *err);
+typedef ah_status (*ah_store_stream_fn)(void *ud, const ah_store_stream *s, ah_err *err);
+typedef ah_status (*ah_store_message_fn)(void *ud, const ah_store_message *m, ah_err *err);
+
+/* An engine. Each function but append and poll may block for the time of a disk access. All that
+ * return ah_status fail with AH_STORE and a text that says what to do, unless they say more. */
+typedef struct ah_store_vt {
+    /* Begins the append. Appends are carried out in the order of this call. Never fails here, and
+     * waits neither for another process nor for the disk. */
+    void (*append)(ah_store *s, ah_store_append *a);
+    /* Calls `done` of the appends that are carried out. Called after each wake-up. */
+    void (*poll)(ah_store *s);
+    /* Waits until an append is carried out, or no append is outstanding; poll then has news. */
+    void (*wait)(ah_store *s);
+    /* Makes this handle the holder of the stream, which need not exist and exists then; *fence
+     * rises with each holder. AH_CONFLICT: another one holds it, or this one does, and *err names
+     * it (pid, machine); with `take` it loses the stream: its next append fails with AH_STORE. */
+    ah_status (*hold)(ah_store *s, ah_slice stream, bool take, int64_t *fence, ah_err *err);
+    void (*release)(ah_store *s, ah_slice stream);
+    /* Reads the records from number `from` on, in order. A stream that does not exist has none. */
+    ah_status (*read)(ah_store *s, ah_slice stream, int64_t from, ah_store_record_fn fn, void *ud,
+                      ah_err *err);
+    /* Returns the number of the last record of this kind; 0: none. */
+    ah_status (*find_last)(ah_store *s, ah_slice stream, ah_slice kind, int64_t *number,
+                           ah_err *err);
+    /* Lists streams with records whose name begins with `prefix`, the one changed last first.
+     * labelled: only those with a label. */
+    ah_status (*list)(ah_store *s, ah_slice prefix, bool labelled, ah_store_stream_fn fn, void *ud,
+                      ah_err *err);
+    /* Sets the label of a held stream, an index for `list`: { waiting, agent, folder ... }; .p
+     * NULL removes it. It is written at once, before outstanding appends. AH_STORE: this handle
+     * does not hold the stream. */
+    ah_status (*label)(ah_store *s, ah_slice stream, ah_slice label, ah_err *err);
+    /* Puts a message into the inbox of a stream; needs no holder. AH_CONFLICT: there is or was one
+     * with this key. AH_USAGE: there is no such stream. */
+    ah_status (*post)(ah_store *s, ah_slice stream, const ah_store_message *m, ah_err *err);
+    /* Reads the inbox of a stream in the order of posting. */
+    ah_status (*inbox)(ah_store *s, ah_slice stream, ah_store_message_fn fn, void *ud, ah_err *err);
+    /* True if any inbox may have a new message since the last call. */
+    bool (*news)(ah_store *s);
+    /* Waits for outstanding appends, calls `done` of each, releases all streams, frees s. */
+    void (*close)(ah_store *s);
+} ah_store_vt;
+
+/* First member of an engine's struct. */
+struct ah_store {
+    const ah_store_vt *vt;
+    /* Called on any thread when poll has news. Must not call the store. */
+    void (*wake)(void *ud);
+    void *wake_ud;
+};
+
+typedef enum ah_store_sync {
+    AH_SYNC_PROCESS, /* records survive the process, not a loss of power */
+    AH_SYNC_EFFECTS, /* appends before an effect outside are forced to the disk */
+    AH_SYNC_FULL     /* all appends are */
+} ah_store_sync;
+
+#endif
