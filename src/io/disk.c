@@ -51,6 +51,13 @@ void ah_fs_host_info(const struct stat *s, ah_fs_info *out)
 
 /* -- places ------------------------------------------------------------------------------- */
 
+void ah_fs_host_leave(ah_fs_place *p)
+{
+    if (p->fd >= 0)
+        close(p->fd);
+    p->fd = -1;
+}
+
 /* Opens the path's folder, and sets its last name; -1 with errno. */
 static int open_place(ah_fs_host *h, ah_slice path, bool to_read, ah_fs_place *out)
 {
@@ -63,7 +70,12 @@ static int open_place(ah_fs_host *h, ah_slice path, bool to_read, ah_fs_place *o
     }
     memcpy(out->name, name.p, name.n);
     out->name[name.n] = '\0';
-    return out->fd = ah_disk_root_folder(&h->root, ah_fs_parent(path), to_read);
+    out->fd = ah_disk_root_folder(&h->root, ah_fs_parent(path), to_read);
+    if (out->fd >= 0 && path.n && ah_hidden_has(h->root.hidden, out->fd, out->name)) {
+        ah_fs_host_leave(out);
+        errno = ENOENT;
+    }
+    return out->fd;
 }
 
 ah_status ah_fs_host_enter(ah_fs_host *h, ah_slice path, bool to_read, ah_fs_place *out,
@@ -74,13 +86,6 @@ ah_status ah_fs_host_enter(ah_fs_host *h, ah_slice path, bool to_read, ah_fs_pla
     if (errno == ENOENT)
         return ah_fs_err(err, AH_FS_NOT_FOUND, "there is no folder for '%.*s'", AH_FMT(path));
     return ah_fs_host_err(errno, "reach", path, err);
-}
-
-void ah_fs_host_leave(ah_fs_place *p)
-{
-    if (p->fd >= 0)
-        close(p->fd);
-    p->fd = -1;
 }
 
 static ah_status host_stat(ah_fs *fs, ah_slice path, ah_fs_info *out, ah_err *err)
@@ -193,6 +198,8 @@ static ah_status list_entry(ah_fs_sweep *w, const char *name, ah_fs_items *out, 
     if (!strcmp(name, ".") || !strcmp(name, ".."))
         return AH_OK;
     there = fstatat(w->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    if (ah_hidden_has(w->h->root.hidden, w->fd, name))
+        return AH_OK;
     if (!there && errno == ENOENT) /* removed while we looked */
         return AH_OK;
     if (there && ah_fs_is_temporary(s)) {
@@ -286,7 +293,8 @@ ah_status ah_fs_host_new(const ah_mem *mem, const char *root, const ah_fs_option
     if (!h)
         return ah_err_nomem(err);
     ah_fs_init(&h->fs, &host_store, mem, o);
-    h->fs.guarded = true;
+    h->fs.guarded = h->fs.machine = true;
+    h->root.hidden = o->hidden;
     clock_gettime(CLOCK_REALTIME, &now);
     h->started = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     if ((h->root.root = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0 &&

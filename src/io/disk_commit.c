@@ -13,17 +13,34 @@
 #include <sys/syscall.h>
 #endif
 
+#include "io/crash_point.h"
 #include "io/disk_store.h"
 
 enum { EXCHANGE = 2, NO_REPLACE = 1 }; /* Linux's flags for renameat2 */
 
 /* -- renaming ---------------------------------------------------------------------------------- */
 
+/* renameat within one folder. */
+static int rename_in(int folder, const char *from, const char *to)
+{
+    int rc;
+
+    ah_crash_point("rename");
+    rc = renameat(folder, from, folder, to);
+    ah_crash_point("rename");
+    return rc;
+}
+
 /* Returns -1 with ENOSYS if the kernel or the file system does not support this rename. */
 static int rename_how(int folder, const char *from, const char *to, unsigned how)
 {
 #ifdef SYS_renameat2
-    if (syscall(SYS_renameat2, folder, from, folder, to, how) == 0)
+    long rc;
+
+    ah_crash_point("rename");
+    rc = syscall(SYS_renameat2, folder, from, folder, to, how);
+    ah_crash_point("rename");
+    if (rc == 0)
         return 0;
     if (errno == EINVAL || errno == EPERM || errno == EOPNOTSUPP)
         errno = ENOSYS; /* possibly refused by a filter of system calls */
@@ -35,6 +52,17 @@ static int rename_how(int folder, const char *from, const char *to, unsigned how
     errno = ENOSYS;
 #endif
     return -1;
+}
+
+/* unlinkat of a file or an empty folder. */
+static int unlink_in(int folder, const char *name, bool is_folder)
+{
+    int rc;
+
+    ah_crash_point("unlink");
+    rc = unlinkat(folder, name, is_folder ? AT_REMOVEDIR : 0);
+    ah_crash_point("unlink");
+    return rc;
 }
 
 static ah_fs_kind kind_at(int folder, const char *name)
@@ -70,15 +98,15 @@ static int put_by_parts(const ah_fs_place *at, ah_fs_step *s)
     ah_fs_temp_old(s->temp, old);
     if (found == AH_FS_FILE && s->act == AH_FS_PUT && linkat(at->fd, at->name, at->fd, old, 0) == 0)
         s->old = AH_FS_OLD_BESIDE;
-    else if (found != AH_FS_ABSENT && renameat(at->fd, at->name, at->fd, old) == 0)
+    else if (found != AH_FS_ABSENT && rename_in(at->fd, at->name, old) == 0)
         s->old = AH_FS_OLD_BESIDE;
     else if (found != AH_FS_ABSENT)
         return -1;
-    if (renameat(at->fd, s->temp, at->fd, at->name) == 0)
+    if (rename_in(at->fd, s->temp, at->name) == 0)
         return 0;
     e = errno;
     if (s->old == AH_FS_OLD_BESIDE)
-        (void)renameat(at->fd, old, at->fd, at->name);
+        (void)rename_in(at->fd, old, at->name);
     s->old = AH_FS_OLD_NONE;
     errno = e;
     return -1;
@@ -103,7 +131,7 @@ static int put_in_set(const ah_fs_place *at, ah_fs_step *s)
     int rc;
 
     if (s->act == AH_FS_MAKE_FOLDER && s->was.kind == AH_FS_ABSENT)
-        return renameat(at->fd, s->temp, at->fd, at->name);
+        return rename_in(at->fd, s->temp, at->name);
     if (s->was.kind == AH_FS_ABSENT) {
         rc = rename_how(at->fd, s->temp, at->name, NO_REPLACE);
         if (rc == 0 || (errno != EEXIST && errno != ENOSYS))
@@ -134,6 +162,7 @@ static ah_status merge(ah_fs_host *h, ah_fs_ticket *t, ah_fs_step *top, ah_err *
         st = ah_fs_host_enter(h, ah_fs_waiting(t, s, room), false, &from, err);
         if (st == AH_OK)
             st = ah_fs_host_enter(h, ah_text_slice(s->path), false, &to, err);
+        ah_crash_point("rename");
         if (st == AH_OK && renameat(from.fd, from.name, to.fd, to.name) != 0) {
             s->merged = s->act == AH_FS_MAKE_FOLDER && (errno == EEXIST || errno == ENOTEMPTY);
             if (!s->merged)
@@ -158,7 +187,7 @@ static ah_status replaced(const char *what, ah_slice path, ah_err *err)
 static ah_status put(ah_fs_host *h, ah_fs_ticket *t, const ah_fs_place *at, ah_fs_step *s,
                      ah_err *err)
 {
-    int rc = t->set ? put_in_set(at, s) : renameat(at->fd, s->temp, at->fd, at->name);
+    int rc = t->set ? put_in_set(at, s) : rename_in(at->fd, s->temp, at->name);
 
     s->placed = rc == 0;
     if (rc == 0)
@@ -239,10 +268,10 @@ static ah_status hide(const ah_fs_place *at, ah_fs_step *s, ah_err *err)
 {
     ah_slice path = ah_text_slice(s->path);
 
-    if (renameat(at->fd, at->name, at->fd, s->temp) != 0)
+    if (rename_in(at->fd, at->name, s->temp) != 0)
         return errno == ENOENT ? AH_OK : ah_fs_host_err(errno, "delete", path, err);
     if (kind_at(at->fd, s->temp) != s->was.kind) {
-        (void)renameat(at->fd, s->temp, at->fd, at->name);
+        (void)rename_in(at->fd, s->temp, at->name);
         return replaced("delete", path, err);
     }
     s->placed = true;
@@ -257,7 +286,7 @@ static ah_status remove_top(ah_fs_host *h, const ah_fs_ticket *t, const ah_fs_pl
     ah_status st = AH_OK;
 
     if (!t->set && s->children == 0) { /* at once, unless it contains leftovers */
-        if (unlinkat(at->fd, at->name, folder ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT)
+        if (unlink_in(at->fd, at->name, folder) == 0 || errno == ENOENT)
             return AH_OK;
         if (!folder || (errno != ENOTEMPTY && errno != EEXIST))
             return ah_fs_host_err(errno, "delete", ah_text_slice(s->path), err);
@@ -309,15 +338,15 @@ static bool take_back(const ah_fs_place *at, ah_fs_step *s)
     char old[AH_FS_TEMP];
 
     if (s->act == AH_FS_REMOVE)
-        return renameat(at->fd, s->temp, at->fd, at->name) == 0;
+        return rename_in(at->fd, s->temp, at->name) == 0;
     if (s->old == AH_FS_OLD_TEMP)
         return rename_how(at->fd, s->temp, at->name, EXCHANGE) == 0;
-    if (renameat(at->fd, at->name, at->fd, s->temp) != 0)
+    if (rename_in(at->fd, at->name, s->temp) != 0)
         return false;
     if (s->old == AH_FS_OLD_NONE)
         return true;
     ah_fs_temp_old(s->temp, old);
-    return renameat(at->fd, old, at->fd, at->name) == 0;
+    return rename_in(at->fd, old, at->name) == 0;
 }
 
 bool ah_fs_undo(ah_fs_host *h, ah_fs_ticket *t)
@@ -404,9 +433,12 @@ ah_status ah_fs_host_commit(ah_fs *fs, void *ticket, ah_err *err)
         st = ah_fs_apply(h, t, err);
     if (st != AH_OK && !ah_fs_undo(h, t))
         tell_rest(t, err);
+    ah_crash_point("set");
     ah_fs_finish(h, t);
+    ah_crash_point("set");
     ah_fs_forget(h, t);
     ah_fs_record_end(h, t);
+    ah_crash_point("set");
     ah_fs_ticket_free(fs->mem, t);
     return st;
 }

@@ -69,11 +69,26 @@ static void close_quietly(int fd)
     errno = e;
 }
 
+/* Opens a folder in another one; ENOENT if it is hidden. */
+static int open_next(const ah_disk_root *b, int at, const char *name, int flags)
+{
+    int next = openat(at, name, flags | FOLDER);
+    struct stat s;
+
+    if (next >= 0 && b->hidden && b->hidden->first && fstat(next, &s) == 0 &&
+        ah_hidden_is(b->hidden, &s)) {
+        close(next);
+        errno = ENOENT;
+        return -1;
+    }
+    return next;
+}
+
 /* Opens one folder after another, with at most two descriptors at a time. */
-static int by_name(int root, ah_slice path, int flags)
+static int by_name(const ah_disk_root *b, ah_slice path, int flags)
 {
     char name[AH_FS_MAX_NAME + 1];
-    int at = root, next;
+    int root = b->root, at = root, next;
 
     while (path.n) {
         const char *slash = memchr(path.p, '/', path.n);
@@ -82,7 +97,7 @@ static int by_name(int root, ah_slice path, int flags)
         if (n < sizeof name) {
             memcpy(name, path.p, n);
             name[n] = '\0';
-            next = openat(at, name, (slash ? O_PATH : flags) | FOLDER);
+            next = open_next(b, at, name, slash ? O_PATH : flags);
         } else {
             errno = ENAMETOOLONG;
             next = -1;
@@ -110,7 +125,8 @@ int ah_disk_root_folder(ah_disk_root *b, ah_slice path, bool to_read)
     }
     memcpy(text, path.p, path.n);
     text[path.n] = '\0';
-    if (!b->by_name && ((fd = at_once(b, text, flags | FOLDER)) >= 0 || errno != ENOSYS))
+    if (!b->by_name && !(b->hidden && b->hidden->first) &&
+        ((fd = at_once(b, text, flags | FOLDER)) >= 0 || errno != ENOSYS))
         return fd;
-    return by_name(b->root, path, flags);
+    return by_name(b, path, flags);
 }

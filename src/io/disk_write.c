@@ -301,12 +301,42 @@ static ah_status begin(ah_fs_host *h, ah_fs_ticket *t, const ah_fs_changes *list
     return ah_fs_check_repository(h, t, err);
 }
 
+/* Fails if the folder that the step removes holds what is hidden. */
+static ah_status check_hidden(ah_fs_host *h, const ah_fs_step *s, ah_err *err)
+{
+    bool holds;
+    int fd;
+
+    if (!h->root.hidden || !h->root.hidden->first || s->act != AH_FS_REMOVE ||
+        s->was.kind != AH_FS_FOLDER)
+        return AH_OK;
+    fd = ah_disk_root_folder(&h->root, ah_text_slice(s->path), false);
+    holds = fd >= 0 && ah_hidden_below(h->root.hidden, fd);
+    if (fd >= 0)
+        close(fd);
+    return holds ? ah_fs_err(err, AH_FS_REFUSED,
+                             "'%s' holds files of the program that runs the tools, and stays",
+                             s->path->data)
+                 : AH_OK;
+}
+
+static ah_status check_all_hidden(ah_fs_host *h, const ah_fs_ticket *t, ah_err *err)
+{
+    ah_status st = AH_OK;
+
+    for (size_t i = 0; st == AH_OK && i < t->n; i++)
+        st = check_hidden(h, &t->item[i], err);
+    return st;
+}
+
 ah_status ah_fs_host_prepare(ah_fs *fs, const ah_fs_changes *list, void **out, ah_err *err)
 {
     ah_fs_host *h = (ah_fs_host *)fs;
     ah_fs_ticket *t = ah_fs_ticket_new(fs->mem, list->n);
     ah_status st = t ? begin(h, t, list, err) : ah_err_nomem(err);
 
+    if (st == AH_OK)
+        st = check_all_hidden(h, t, err);
     if (st == AH_OK && t->set)
         st = ah_fs_record_begin(h, t, err);
     for (size_t i = 0; st == AH_OK && i < list->n; i++)

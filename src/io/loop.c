@@ -47,6 +47,7 @@ struct ah_loop {
     ah_timer *first;   /* root of the heap; NULL: no timer is set */
     uint64_t settings; /* the last number given */
     ah_timer due;      /* head of a ring of expired timers, to be called in this wait */
+    size_t waited;     /* timers that are set, except those that are `aside` */
     int skipped;       /* waits in a row that called timers and skipped descriptors */
     int depth;         /* nesting depth of waits */
     int wake_in, wake_out;
@@ -363,7 +364,7 @@ ah_status ah_loop_watch(ah_loop *loop, int fd, int events, ah_watch_fn fn, void 
 
 bool ah_loop_idle(const ah_loop *loop)
 {
-    return !loop->active && !loop->first && loop->due.next == &loop->due;
+    return !loop->active && !loop->waited;
 }
 
 /* ---- timers ---- */
@@ -437,6 +438,7 @@ void ah_timer_set(ah_loop *loop, ah_timer *t, int64_t at)
     t->at = at;
     t->number = ++loop->settings;
     t->loop = loop;
+    loop->waited += !t->aside;
     loop->first = join(loop->first, t);
     if (loop->first == t)
         arm(loop);
@@ -454,6 +456,7 @@ void ah_timer_unset(ah_timer *t)
         take_out(t->loop, t);
     }
     t->child = t->next = t->prev = NULL;
+    t->loop->waited -= !t->aside;
     t->loop = NULL;
     t->due = false;
 }
@@ -462,6 +465,7 @@ static void put_due(ah_loop *loop, ah_timer *t)
 {
     ah_timer_unset(t);
     t->loop = loop;
+    loop->waited += !t->aside;
     t->due = true;
     t->prev = loop->due.prev;
     t->next = &loop->due;

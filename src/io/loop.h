@@ -43,6 +43,7 @@ struct ah_timer {
     ah_timer *child, *next, *prev; /* used by loop.c */
     ah_loop *loop;                 /* NULL: not set */
     bool due;                      /* it has expired and is about to be called */
+    bool aside;                    /* set by the owner: ah_loop_idle disregards it */
 };
 void ah_timer_set(ah_loop *loop, ah_timer *t, int64_t at); /* sets or moves */
 void ah_timer_unset(ah_timer *t);                          /* no effect if not set */
@@ -54,7 +55,8 @@ void ah_timer_unset(ah_timer *t);                          /* no effect if not s
  * it again while it returns true. Waits may nest. */
 bool ah_loop_wait(ah_loop *loop, int timeout_ms);
 
-/* True if only a wake-up or a signal would end a wait: nothing is watched, no timer is set. */
+/* True if only a wake-up or a signal would end a wait: nothing is watched, and
+ * no timer is set but those that are `aside`. */
 bool ah_loop_idle(const ah_loop *loop);
 
 /* Makes the current or next ah_loop_wait return. Callable from any thread; async-signal-safe. */

@@ -1,4 +1,5 @@
-/* Random bytes from the system, suitable for keys and tokens. Keeps no state. Callers: lua. */
+/* Random bytes from the system, suitable for keys and tokens. Keeps no state. Callers: host,
+ * lua. */
 #ifndef AH_IO_RANDOM_H
 #define AH_IO_RANDOM_H
 

@@ -5,8 +5,10 @@
 #define _GNU_SOURCE /* O_PATH, syscall */
 #include "io/sandbox.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -64,6 +66,53 @@ static int not_standard(int fd)
     return moved;
 }
 
+/* -- paths ------------------------------------------------------------------------------------- */
+
+static bool is_below(const char *path, const char *folder)
+{
+    size_t n = strlen(folder);
+
+    while (n > 0 && folder[n - 1] == '/')
+        n--;
+    return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+static const ah_hidden_folder *first_hidden(const ah_sandbox_config *cfg)
+{
+    return cfg->hidden ? cfg->hidden->first : NULL;
+}
+
+static bool is_writable(const ah_sandbox_config *cfg, const ah_hidden_folder *f)
+{
+    for (size_t i = 0; i < cfg->n_folders; i++)
+        if (is_below(f->path->data, cfg->folder[i].path))
+            return true;
+    return false;
+}
+
+/* True if only mounts can hide the folder: Landlock cannot take back a right to a folder above. */
+static bool needs_mounts(const ah_sandbox_config *cfg)
+{
+    for (const ah_hidden_folder *f = first_hidden(cfg); f; f = f->next) {
+        if (is_writable(cfg, f))
+            return true;
+        for (size_t i = 0; cfg->reads && i < cfg->n_readable; i++)
+            if (is_below(f->path->data, cfg->readable[i].path))
+                return true;
+    }
+    return false;
+}
+
+/* Returns the folder of a store that is a writable folder itself; NULL: none. */
+static const ah_hidden_folder *not_apart(const ah_sandbox_config *cfg)
+{
+    for (const ah_hidden_folder *f = first_hidden(cfg); f; f = f->next)
+        for (size_t i = 0; i < cfg->n_folders; i++)
+            if (strcmp(f->path->data, cfg->folder[i].path) == 0)
+                return f;
+    return NULL;
+}
+
 /* -- Landlock --------------------------------------------------------------------------------- */
 
 #if HAS_LANDLOCK
@@ -101,10 +150,18 @@ static uint64_t writing(int abi)
 static const uint64_t READING_FILES = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE;
 static const uint64_t READING = READING_FILES | LANDLOCK_ACCESS_FS_READ_DIR;
 
+/* True if reading is allowed by rules: to listed folders, or to all but the hidden ones. */
+static bool rules_reading(const ah_sandbox *s)
+{
+    return s->cfg.reads || first_hidden(&s->cfg);
+}
+
 /* Rights to writable folders. */
 static uint64_t all_rights(const ah_sandbox *s)
 {
-    return writing(s->abi) | (s->cfg.reads ? READING : 0);
+    return writing(s->abi) | (s->cfg.reads       ? READING
+                              : rules_reading(s) ? LANDLOCK_ACCESS_FS_READ_FILE
+                                                 : 0);
 }
 
 static int allow_folder(int rules, int folder, uint64_t rights)
@@ -161,13 +218,57 @@ static int allow_reading(const ah_sandbox *s, int rules)
     return e;
 }
 
+/* True if a hidden folder is `path` or below it. */
+static bool leads_to_hidden(const ah_sandbox *s, const char *path)
+{
+    for (const ah_hidden_folder *f = first_hidden(&s->cfg); f; f = f->next)
+        if (is_below(f->path->data, path))
+            return true;
+    return false;
+}
+
+static bool is_hidden(const ah_sandbox *s, const char *folder, const char *name)
+{
+    for (const ah_hidden_folder *f = first_hidden(&s->cfg); f; f = f->next)
+        if (strcmp(folder, f->path->data) == 0 && ah_slice_begins(ah_slice_of(name), f->name->data))
+            return true;
+    return false;
+}
+
+/* Allows to read all files below a folder but those of stores. Only folders on the way to these
+ * are listed, so the depth is that of a path. */
+static void allow_around(const ah_sandbox *s, int rules, const char *folder)
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *e;
+    char path[PATH_MAX];
+
+    while (dir && (e = readdir(dir))) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+            is_hidden(s, folder, e->d_name) ||
+            snprintf(path, sizeof path, "%s/%s", folder[1] ? folder : "", e->d_name) >=
+                (int)sizeof path)
+            continue;
+        if (leads_to_hidden(s, path))
+            allow_around(s, rules, path);
+        else
+            allow(rules, path, LANDLOCK_ACCESS_FS_READ_FILE);
+    }
+    if (dir)
+        closedir(dir);
+}
+
 static int allow_folders(const ah_sandbox *s, int rules)
 {
     int e = allow(rules, s->temporary, all_rights(s));
 
     for (size_t i = 0; i < s->cfg.n_folders && e == 0; i++)
         e = allow_folder(rules, s->cfg.folder[i].fd, all_rights(s));
-    return e == 0 && s->cfg.reads ? allow_reading(s, rules) : e;
+    if (e == 0 && s->cfg.reads)
+        e = allow_reading(s, rules);
+    else if (rules_reading(s))
+        allow_around(s, rules, "/");
+    return e;
 }
 
 static int make_rules(const ah_sandbox *s)
@@ -316,15 +417,6 @@ static size_t add_words(const char **out, size_t n, const char *const *words)
     return n;
 }
 
-static bool is_below(const char *path, const char *folder)
-{
-    size_t n = strlen(folder);
-
-    while (n > 0 && folder[n - 1] == '/')
-        n--;
-    return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0');
-}
-
 static bool is_system(const char *path)
 {
     const char *const *folder = ah_sandbox_system;
@@ -373,6 +465,16 @@ static size_t add_readable(const ah_sandbox *s, const char **out, size_t n)
     return n;
 }
 
+/* Puts an empty folder over each hidden one: over those in a writable folder after its bind, over
+ * the others before, as writable folders may be below them. */
+static size_t add_hidden(const ah_sandbox *s, const char **out, size_t n, bool writable)
+{
+    for (const ah_hidden_folder *f = first_hidden(&s->cfg); f; f = f->next)
+        if (is_writable(&s->cfg, f) == writable)
+            n = add_words(out, n, (const char *const[]){"--tmpfs", f->path->data, NULL});
+    return n;
+}
+
 /* /run has the sockets of the machine's services, which are hidden if there is no network. */
 size_t ah_sandbox_words(const ah_sandbox *s, const char *out[AH_SANDBOX_WORDS])
 {
@@ -395,12 +497,14 @@ size_t ah_sandbox_words(const ah_sandbox *s, const char *out[AH_SANDBOX_WORDS])
     if (s->fence)
         n = add_words(out, n, filter);
     n = add_readable(s, out, n);
+    n = add_hidden(s, out, n, false);
     for (size_t i = 0; i < s->cfg.n_folders; i++) {
         const char *path = s->cfg.folder[i].path;
 
         if (!is_covered(&s->cfg, i))
             n = add_words(out, n, (const char *const[]){"--bind", path, path, NULL});
     }
+    n = add_hidden(s, out, n, true);
     return add_words(out, n, (const char *const[]){"--", NULL});
 }
 
@@ -484,9 +588,9 @@ static ah_status make_temporary(ah_sandbox *s, ah_err *err)
 
 /* Landlock without the filter is the last choice: it does not cover other processes' limits, UDP
  * and UNIX sockets. */
-static ah_sandbox_kind best(int abi)
+static ah_sandbox_kind best(const ah_sandbox_config *cfg, int abi)
 {
-    if (abi > 0 && AH_HAS_REFUSE)
+    if (abi > 0 && AH_HAS_REFUSE && !needs_mounts(cfg))
         return AH_SANDBOX_LANDLOCK;
     if (bubblewrap_works())
         return AH_SANDBOX_BUBBLEWRAP;
@@ -517,11 +621,29 @@ static void describe(ah_sandbox *s)
     }
 }
 
+/* Fails if the command could reach the store. */
+static ah_status check_hidden(const ah_sandbox *s, ah_err *err)
+{
+    const ah_hidden_folder *f = not_apart(&s->cfg);
+
+    if (s->cfg.kind == AH_SANDBOX_NONE)
+        return AH_OK;
+    if (!f && s->cfg.kind == AH_SANDBOX_LANDLOCK && needs_mounts(&s->cfg))
+        f = first_hidden(&s->cfg);
+    if (!f)
+        return AH_OK;
+    return ah_err_set(
+        err, AH_USAGE,
+        "sandbox: a store is in a folder that the command may use; keep it in a folder "
+        "of its own elsewhere%s",
+        not_apart(&s->cfg) ? "" : ", or install bwrap (the package bubblewrap)");
+}
+
 ah_status ah_sandbox_choose(const ah_sandbox_config *cfg, ah_sandbox *out, ah_err *err)
 {
     *out = (ah_sandbox){.cfg = *cfg, .abi = ah_sandbox_landlock()};
     if (cfg->kind == AH_SANDBOX_AUTO || cfg->kind == AH_SANDBOX_REQUIRE)
-        out->cfg.kind = best(out->abi);
+        out->cfg.kind = best(cfg, out->abi);
     if (cfg->kind == AH_SANDBOX_REQUIRE && out->cfg.kind == AH_SANDBOX_NONE)
         return ah_err_set(
             err, AH_USAGE,
@@ -534,7 +656,7 @@ ah_status ah_sandbox_choose(const ah_sandbox_config *cfg, ah_sandbox *out, ah_er
         return ah_err_set(err, AH_USAGE,
                           "sandbox: the program bwrap is not installed (package bubblewrap)");
     describe(out);
-    return AH_OK;
+    return check_hidden(out, err);
 }
 
 ah_status ah_sandbox_open(const ah_sandbox_config *cfg, ah_sandbox *out, ah_err *err)

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "io/hidden.h"
 
 /* The kinds of sandbox; only Linux has them.
  *
@@ -49,6 +50,7 @@ typedef struct ah_sandbox_config {
     size_t n_readable;
     int program; /* a file that can be read and run too; borrowed like the folders; 0: none */
     const char *program_path;
+    const ah_hidden *hidden; /* neither readable nor writable; borrowed; NULL: nothing */
     bool network;
     /* Root keeps its rights over owners of files and over others' files. */
     bool owners;

@@ -1,0 +1,181 @@
+/* The connection of a process to one file, shared by the handles of its hosts, and its thread,
+ * which carries out the appends that may wait for the disk, for another process or for each other;
+ * the others are carried out where they begin, which saves two wake-ups. The thread is C only: it
+ * calls neither Lua nor a host's allocator (which may be for one thread) but malloc, and of a host
+ * only `wake`. It reads records in the memory of the caller, which keeps them until `done`.
+ *
+ * Two locks: `queue` guards what the thread and the handles pass to each other, and is held
+ * briefly; `database` guards the connection, and is held while the disk is used. `queue` is never
+ * held while `database` is taken.
+ * Callers: its floor. */
+#ifndef AH_IO_STORE_SQLITE_CORE_H
+#define AH_IO_STORE_SQLITE_CORE_H
+
+#include "io/store_sqlite_lib.h"
+
+#ifdef AH_WITH_SQLITE
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "base/sha256.h"
+#include "base/store.h"
+#include "io/store_file.h"
+
+/* Records of a stream are rows with adjacent numbers, so that one tree finds and holds them. */
+enum { AH_SQLITE_NUMBER_BITS = 32 };
+enum { AH_SQLITE_BUCKETS = 64 };
+enum { AH_SQLITE_BUSY_MS = 5000 }; /* a writer of another process is waited for */
+#define AH_SQLITE_MAX_NUMBER INT64_C(0xffffffff)
+#define AH_SQLITE_MAX_STREAM INT64_C(0x7fffffff)
+#define AH_SQLITE_ROW(stream, number)                                                              \
+    ((int64_t)((uint64_t)(stream) << AH_SQLITE_NUMBER_BITS) + (number))
+
+/* Name and text of each statement. They are prepared at opening, which also checks the tables. */
+#define AH_SQLITE_STATEMENTS(X)                                                                    \
+    X(BEGIN, "BEGIN IMMEDIATE")                                                                    \
+    X(COMMIT, "COMMIT")                                                                            \
+    X(ROLLBACK, "ROLLBACK")                                                                        \
+    X(SAVE, "SAVEPOINT one")                                                                       \
+    X(KEEP, "RELEASE one")                                                                         \
+    X(UNDO, "ROLLBACK TO one")                                                                     \
+    X(FIND, "SELECT id, fence FROM streams WHERE name = ?1")                                       \
+    X(TAIL, "SELECT id, hash FROM records WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 1")    \
+    X(INSERT, "INSERT INTO records(id, time, kind, hash, said, kept) "                             \
+              "VALUES(?1, ?2, ?3, ?4, ?5, ?6)")                                                    \
+    X(TAKE, "UPDATE inbox SET taken = 1, kind = '', body = '' WHERE stream = ?1 AND key = ?2")     \
+    X(ADD, "INSERT OR IGNORE INTO streams(name, fence) VALUES(?1, 0)")                             \
+    X(HOLDER, "SELECT id, fence, pid, since, machine, boot FROM streams WHERE name = ?1")          \
+    X(HOLD, "UPDATE streams SET fence = ?2, pid = ?3, since = ?4, machine = ?5, boot = ?6 "        \
+            "WHERE id = ?1")                                                                       \
+    X(LABEL, "UPDATE streams SET label = ?3 WHERE id = ?1 AND fence = ?2")                         \
+    X(POST, "INSERT OR IGNORE INTO inbox(stream, key, kind, body, time, taken) "                   \
+            "VALUES(?1, ?2, ?3, ?4, ?5, 0)")                                                       \
+    X(READ, "SELECT id, time, 0, kind, said, kept FROM records WHERE id BETWEEN ?1 AND ?2 "        \
+            "ORDER BY id")                                                                         \
+    X(FIND_LAST, "SELECT id FROM records WHERE id BETWEEN ?1 AND ?2 AND kind = ?3 "                \
+                 "ORDER BY id DESC LIMIT 1")                                                       \
+    X(FIND_CHECKPOINT, "SELECT id FROM records WHERE id BETWEEN ?1 AND ?2 "                        \
+                       "AND kind = 'checkpoint' ORDER BY id DESC LIMIT 1")                         \
+    X(LIST,                                                                                        \
+      "SELECT id, (SELECT time FROM records AS r WHERE r.id BETWEEN s.id << 32 "                   \
+      "AND (s.id << 32) + 4294967295 ORDER BY r.id DESC LIMIT 1) AS changed FROM streams AS s "    \
+      "WHERE substr(name, 1, length(?1)) = ?1 AND (?2 = 0 OR label IS NOT NULL) "                  \
+      "AND changed IS NOT NULL ORDER BY changed DESC, id DESC")                                    \
+    X(STREAM, "SELECT r.id & 4294967295, r.time, "                                                 \
+              "(SELECT count(*) FROM inbox WHERE stream = ?1 AND taken = 0), name, label, NULL "   \
+              "FROM streams AS s JOIN records AS r ON r.id = (SELECT max(id) FROM records "        \
+              "WHERE id BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295) WHERE s.id = ?1")            \
+    X(INBOX, "SELECT time, 0, 0, key, kind, body FROM inbox WHERE stream = ?1 AND taken = 0 "      \
+             "ORDER BY id")                                                                        \
+    X(VERSION, "PRAGMA data_version")
+
+#define AH_SQLITE_NUMBER(id, text) AH_SQLITE_##id,
+typedef enum ah_sqlite_statement {
+    AH_SQLITE_STATEMENTS(AH_SQLITE_NUMBER) AH_SQLITE_N
+} ah_sqlite_statement;
+#undef AH_SQLITE_NUMBER
+
+typedef struct ah_sqlite_core ah_sqlite_core;
+typedef struct ah_sqlite_held ah_sqlite_held;
+
+/* A store that one host has opened. Allocated by the host's allocator. */
+typedef struct ah_sqlite_handle {
+    ah_store store;
+    ah_mem mem;
+    ah_sqlite_core *core; /* counted */
+    ah_store_sync sync;
+    /* guarded by `queue` */
+    ah_store_append *done, **done_end; /* carried out, for poll */
+    size_t outstanding;                /* begun, and not in `done` yet */
+    bool waking;                       /* the thread is about to call `wake` */
+    struct ah_sqlite_handle *next;     /* among those that the thread wakes */
+    /* of the host's thread */
+    int64_t version; /* of the file, when `news` was called last */
+    unsigned posts;
+} ah_sqlite_handle;
+
+struct ah_sqlite_core {
+    ah_sqlite_core *next; /* in the table of the process */
+    size_t refs;
+    pid_t pid; /* a forked child must not use it */
+    ah_sqlite lib;
+    ah_store_file file;
+    pthread_t thread;
+    /* guarded by `queue` */
+    pthread_mutex_t queue;
+    pthread_cond_t work, done;
+    ah_store_append *first, **end;
+    bool idle, stop;
+    bool full; /* the log is to be moved into the file */
+    /* guarded by `database` */
+    pthread_mutex_t database;
+    sqlite3 *db;
+    sqlite3_stmt *statement[AH_SQLITE_N];
+    ah_sqlite_held *held[AH_SQLITE_BUCKETS]; /* by the stream's id; store_sqlite_hold.c */
+    int locks;                               /* descriptor of "<path>-locks" */
+    int frames;                              /* in the log since the last checkpoint, in pages */
+    atomic_uint posts;                       /* by handles of this process */
+};
+
+/* Opens the connection, or shares the one that this process has. */
+ah_status ah_sqlite_core_open(ah_slice path, bool create, bool force, ah_sqlite_core **out,
+                              ah_err *err);
+void ah_sqlite_core_close(ah_sqlite_core *c);
+
+/* -- for holders of `database` */
+
+/* Makes the tables of a new file, or checks those of an old one. */
+ah_status ah_sqlite_prepare(ah_sqlite_core *c, bool create, ah_err *err);
+/* Sets *err to the last error of the connection: "the store <path> cannot be <what>: ...". */
+ah_status ah_sqlite_fails(ah_sqlite_core *c, const char *what, ah_err *err);
+/* Carries out a statement that has no rows, and takes its values back. */
+bool ah_sqlite_run(ah_sqlite_core *c, ah_sqlite_statement s);
+/* Returns SQLITE_ROW or another code; the caller calls ah_sqlite_reset. */
+int ah_sqlite_step(ah_sqlite_core *c, ah_sqlite_statement s);
+void ah_sqlite_reset(ah_sqlite_core *c, ah_sqlite_statement s);
+void ah_sqlite_int(ah_sqlite_core *c, ah_sqlite_statement s, int at, int64_t v);
+/* The text is borrowed until the reset. .p NULL: null */
+void ah_sqlite_text(ah_sqlite_core *c, ah_sqlite_statement s, int at, ah_slice v);
+int64_t ah_sqlite_column(ah_sqlite_core *c, ah_sqlite_statement s, int at);
+/* Valid until the next step. .p NULL: null */
+ah_slice ah_sqlite_column_text(ah_sqlite_core *c, ah_sqlite_statement s, int at);
+/* Begins and ends a transaction. `sync`: its end forces the log to the disk. */
+bool ah_sqlite_begin(ah_sqlite_core *c, bool sync);
+bool ah_sqlite_commit(ah_sqlite_core *c, bool sync);
+void ah_sqlite_rollback(ah_sqlite_core *c, bool sync);
+
+/* -- store_sqlite_append.c: the thread */
+
+void *ah_sqlite_thread(void *core);
+/* Carries out an append on the calling thread, if that waits for nothing and nothing of the handle
+ * is outstanding. False: it is for the thread. */
+bool ah_sqlite_append_now(ah_sqlite_handle *h, ah_store_append *a);
+void ah_sqlite_free_outcome(ah_err *outcome); /* of an append that failed */
+
+/* -- store_sqlite_hold.c */
+
+ah_status ah_sqlite_hold(ah_sqlite_handle *h, ah_slice stream, bool take, int64_t *fence,
+                         ah_err *err);
+void ah_sqlite_release(ah_sqlite_handle *h, ah_slice stream);
+void ah_sqlite_release_all(ah_sqlite_handle *h);
+/* Returns the stream's id if this handle holds it, and its fence; 0: it does not. */
+int64_t ah_sqlite_find_held(const ah_sqlite_handle *h, ah_slice stream, int64_t *fence);
+
+/* The end of a held stream. Only its holder appends, so what is known of the last append holds as
+ * long as the fence does. */
+typedef struct ah_sqlite_tail {
+    bool known;
+    int64_t last;                        /* number of the last record */
+    unsigned char hash[AH_SHA256_BYTES]; /* of that record */
+} ah_sqlite_tail;
+
+/* Returns the tail of a stream that this process holds with this fence, or NULL. */
+ah_sqlite_tail *ah_sqlite_tail_of(ah_sqlite_core *c, int64_t id, int64_t fence);
+/* The tail of a stream that this handle holds is not known any more. */
+void ah_sqlite_forget(const ah_sqlite_handle *h, ah_slice stream);
+
+#endif
+
+#endif
