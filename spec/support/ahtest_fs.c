@@ -100,17 +100,40 @@ int __wrap_openat(int dir, const char *path, int flags, ...)
     return fails(CALL_openat) ? -1 : __real_openat(dir, path, flags, mode);
 }
 
+/* The C library of GNU has other names for calls with offsets of 64 bits, with which ours is
+ * compiled. They count as the same calls. */
+#ifdef __GLIBC__
+int __real_openat64(int dir, const char *path, int flags, ...);
+int __wrap_openat64(int dir, const char *path, int flags, ...);
+int __wrap_openat64(int dir, const char *path, int flags, ...)
+{
+    va_list ap;
+    mode_t mode;
+
+    va_start(ap, flags);
+    mode = flags & O_CREAT ? va_arg(ap, mode_t) : 0;
+    va_end(ap);
+    return fails(CALL_openat) ? -1 : __real_openat64(dir, path, flags, mode);
+}
+#endif
+
 /* A call that returns -1 if it fails. */
-#define PLAIN(type, name, params, args)                                                            \
+#define PLAIN_AS(call, type, name, params, args)                                                   \
     type __real_##name params;                                                                     \
     type __wrap_##name params;                                                                     \
     type __wrap_##name params                                                                      \
     {                                                                                              \
-        return fails(CALL_##name) ? -1 : __real_##name args;                                       \
+        return fails(CALL_##call) ? -1 : __real_##name args;                                       \
     }
+#define PLAIN(type, name, params, args) PLAIN_AS(name, type, name, params, args)
 
 PLAIN(int, fstatat, (int dir, const char *path, struct stat *s, int flags), (dir, path, s, flags))
 PLAIN(int, fstat, (int fd, struct stat *s), (fd, s))
+#ifdef __GLIBC__
+PLAIN_AS(fstatat, int, fstatat64, (int dir, const char *path, struct stat *s, int flags),
+         (dir, path, s, flags))
+PLAIN_AS(fstat, int, fstat64, (int fd, struct stat *s), (fd, s))
+#endif
 PLAIN(int, fsync, (int fd), (fd))
 PLAIN(int, fchmod, (int fd, mode_t mode), (fd, mode))
 PLAIN(int, renameat, (int a, const char *from, int b, const char *to), (a, from, b, to))
@@ -120,18 +143,22 @@ PLAIN(int, unlinkat, (int dir, const char *path, int flags), (dir, path, flags))
 PLAIN(int, mkdirat, (int dir, const char *path, mode_t mode), (dir, path, mode))
 
 /* A call that moves bytes. */
-#define MOVING(name, params, args, short_args)                                                     \
+#define MOVING_AS(call, name, params, args, short_args)                                            \
     ssize_t __real_##name params;                                                                  \
     ssize_t __wrap_##name params;                                                                  \
     ssize_t __wrap_##name params                                                                   \
     {                                                                                              \
-        if (!hit(CALL_##name))                                                                     \
+        if (!hit(CALL_##call))                                                                     \
             return __real_##name args;                                                             \
         errno = armed.error;                                                                       \
         return armed.error == SHORT && n ? __real_##name short_args : -1;                          \
     }
+#define MOVING(name, params, args, short_args) MOVING_AS(name, name, params, args, short_args)
 
 MOVING(pread, (int fd, void *p, size_t n, off_t at), (fd, p, n, at), (fd, p, 1, at))
+#ifdef __GLIBC__
+MOVING_AS(pread, pread64, (int fd, void *p, size_t n, off_t at), (fd, p, n, at), (fd, p, 1, at))
+#endif
 MOVING(write, (int fd, const void *p, size_t n), (fd, p, n), (fd, p, 1))
 
 int __real_close(int fd);

@@ -10,6 +10,9 @@
 --   kills    a process that commits a set of changes is killed before each of its calls, or every
 --            n-th; MORE is n, and "new" or "old" (neither openat2 nor renameat2)
 --   die      such a process: MORE is the call and its number, or "count"
+--   settles  a process that prepares three files, writes the list of them down, and commits, is
+--            killed before each of its calls; MORE is "new" or "old"
+--   settle   such a process: MORE is as for "die"
 --   sets     commits sets until it is killed
 --   random_kills  kills such a process MORE times
 -- Prints what was done, or raises.
@@ -374,6 +377,81 @@ local function kills()
   print("kills", points, done)
 end
 
+-- -- three files, with a record ----------------------------------------------------------------
+
+local THREE = { "a", "b/c", "d" }
+
+local function settle()
+  local w = ahtest.staged_world(dir, not more:find "old")
+  ahtest.fs_old_kernel(more:find "old" ~= nil)
+  for _, path in ipairs(THREE) do
+    assert(w:file("work", "write", path, NEW))
+  end
+  local call, n = more:match "(%l+) (%d+)"
+  ahtest.fs_fail(call, math.tointeger(tonumber(n)), call and "kill")
+  local files = assert(w:prepare())
+  local record <close> = assert(io.open(dir .. ".settled", "w"))
+  record:write(files):flush()
+  assert(w:commit())
+  for name, count in pairs(more:find "count" and ahtest.fs_calls() or {}) do
+    print(name, count)
+  end
+end
+
+local function run_settling(words)
+  local command = "lua5.4 spec/support/fs_child.lua '%s' settle '%s' '%s' 2>&1"
+  os.remove(dir .. ".settled")
+  for _, path in ipairs(THREE) do
+    assert(quick:write(path, OLD))
+  end
+  local pipe <close> = assert(io.popen(command:format(build, dir, words)))
+  return pipe:read("a")
+end
+
+-- Asserts that all files are old or all are new once the root is opened again, and that the record
+-- says which. Returns "unrecorded", "not_applied" or "applied".
+local function judge_three()
+  local w = ahtest.staged_world(dir)
+  local files, new = read_file(dir .. ".settled"), 0
+  for _, path in ipairs(THREE) do
+    local now = read_file(dir .. "/" .. path)
+    assert(now == OLD or now == NEW, "neither old nor new: " .. path)
+    new = new + (now == NEW and 1 or 0)
+  end
+  assert(new == 0 or new == #THREE, "a mixture")
+  if not files then
+    assert(new == 0, "applied before it was recorded")
+    return "unrecorded"
+  end
+  local fate, _, n, said = w:settled(files)
+  assert(fate == (new == 0 and "not_applied" or "applied"), fate)
+  assert(n == #THREE and said == (new ~= 0 and "" or "The files of this call were not changed: "
+    .. "the program ended before they were in place."), said)
+  list_all ""
+  for path in pairs(snapshot(dir)) do
+    assert(not path:find "%.agenthost%-", "left behind: " .. path)
+  end
+  w:close()
+  return fate
+end
+
+local function settles()
+  local seen = { unrecorded = 0, not_applied = 0, applied = 0 }
+  local counts = run_settling("count " .. more)
+  assert(judge_three() == "applied")
+  for call, count in counts:gmatch "(%l+)\t(%d+)" do
+    for n = 1, math.tointeger(tonumber(count)) do
+      run_settling(("%s %d %s"):format(call, n, more))
+      local ok, fate = pcall(judge_three)
+      assert(ok, ("killed before %s %d of %d: %s"):format(call, n, count, fate))
+      seen[fate] = seen[fate] + 1
+    end
+  end
+  assert(seen.unrecorded > 2 and seen.not_applied > 0 and seen.applied > 2, counts)
+  os.remove(dir .. ".settled")
+  print("settles", seen.unrecorded, seen.not_applied, seen.applied)
+end
+
 local function sets()
   local fs = assert(ah.filesystem { root = dir, sync = false })
   states(fs)
@@ -403,5 +481,5 @@ local function random_kills()
 end
 
 local modes = { faults = faults, race = race, writer = writer, kills = kills, die = die,
-  sets = sets, random_kills = random_kills }
+  settle = settle, settles = settles, sets = sets, random_kills = random_kills }
 modes[mode]()

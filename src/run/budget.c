@@ -32,6 +32,8 @@ void ah_budget_unref(ah_budget *b)
 {
     if (!b || --b->refs > 0)
         return;
+    if (b->freed)
+        b->freed(b->freed_ud);
     for (size_t i = 0; i < b->n_prices; i++)
         ah_text_unref(b->price[i].model);
     ah_free(b->mem, b->price);

@@ -46,6 +46,8 @@ typedef struct ah_budget {
     ah_price *price; /* longer names first */
     size_t n_prices, cap_prices;
     ah_budget_place *first, *last; /* those that wait, by `since` */
+    void (*freed)(void *ud);       /* called before it is freed; NULL: nothing */
+    void *freed_ud;
 } ah_budget;
 
 ah_budget *ah_budget_new(const ah_mem *mem); /* without limits; NULL when out of memory */
@@ -63,6 +65,11 @@ ah_status ah_budget_knows(const ah_budget *b, ah_slice model, const ah_adapter *
  * the max_tokens of a request. */
 ah_status ah_budget_knows_length(const ah_budget *b, ah_slice model, const ah_adapter *a,
                                  ah_err *err);
+
+/* The object of a record `spent` (docs/reference/journal.md), and back: what is reserved counts as
+ * used then. Members that are missing or wrong are 0. (budget_record.c) */
+void ah_budget_print_spent(const ah_budget *b, ah_buf *out);
+void ah_budget_take_spent(ah_budget *b, ah_slice spent);
 
 /* For example "total_tokens", as scripts write the field. */
 const char *ah_budget_kind_name(ah_budget_kind kind);

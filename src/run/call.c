@@ -8,6 +8,7 @@
 #include "base/near.h"
 #include "run/drift.h"
 #include "run/gate.h"
+#include "run/step.h"
 #include "run/tell.h"
 #include "wire/dispatcher.h"
 
@@ -32,6 +33,7 @@ void ah_call_init(ah_call *c, struct ah_run *run, const ah_mem *mem, const ah_sl
 
 void ah_call_clear(ah_call *c)
 {
+    ah_steps_free(c->steps);
     ah_overlay_drop(&c->overlay);
     ah_changes_clear(&c->changes);
     ah_value_release(&c->live);
@@ -49,6 +51,8 @@ void ah_call_clear(ah_call *c)
     ah_text_unref(c->leave_details);
     ah_text_unref(c->expansion);
     ah_text_unref(c->reason);
+    ah_text_unref(c->key);
+    ah_text_unref(c->entry);
     ah_tool_unref(c->tool);
     *c = (ah_call){.overlay.mem = c->overlay.mem};
 }
@@ -370,6 +374,7 @@ static void begin_time(ah_call *c, int64_t now)
 bool ah_call_change_args(ah_call *c, ah_slice args, int64_t now)
 {
     begin_time(c, now);
+    c->changed_args = true;
     ah_text_set(&c->args, NULL);
     ah_text_set(&c->coerced, NULL);
     c->state = AH_CALL_WAITING;
@@ -391,17 +396,145 @@ static bool in_time(ah_call *c, int64_t now, int64_t run_deadline)
     return true;
 }
 
+static bool is_strict(const ah_call *c, const ah_callees *who)
+{
+    return c->tool->strict == AH_YES || (c->tool->strict == AH_UNSAID && who->strict);
+}
+
 bool ah_call_prepare(ah_call *c, const ah_callees *who, int64_t now, int64_t run_deadline)
 {
     c->started = now;
     if (!look_up(c, who))
         return false;
     begin_time(c, now);
-    c->strict = c->tool->strict == AH_YES || (c->tool->strict == AH_UNSAID && who->strict);
+    c->strict = is_strict(c, who);
     if (!parse(c) || !in_time(c, now, run_deadline))
         return false;
     c->state = AH_CALL_RUNNING;
     return true;
+}
+
+/* -- calls that the journal knows ----------------------------------------------------------- */
+
+bool ah_call_prepare_again(ah_call *c, const ah_callees *who, ah_slice args, int64_t now)
+{
+    c->started = now;
+    if (!look_up(c, who))
+        return false;
+    begin_time(c, now);
+    c->strict = is_strict(c, who);
+    if (args.p) {
+        c->changed_args = true;
+        check_args(c, args);
+    } else {
+        parse(c);
+    }
+    return c->state == AH_CALL_WAITING;
+}
+
+void ah_call_know_tool(ah_call *c, const ah_callees *who)
+{
+    ah_err ignored;
+
+    if (find_tool(c, who, &ignored) != AH_OK)
+        c->tool = NULL;
+}
+
+static void put_string(ah_buf *out, const char *before, ah_slice s)
+{
+    if (!s.p)
+        return;
+    ah_buf_str(out, before);
+    ah_json_put_string(out, s);
+}
+
+static void put_json_member(ah_buf *out, const char *before, ah_slice json)
+{
+    if (!json.p)
+        return;
+    ah_buf_str(out, before);
+    ah_buf_put(out, json);
+}
+
+void ah_call_print_outcome(const ah_call *c, ah_buf *out)
+{
+    ah_buf_str(out, c->refused ? "{\"refused\":true" : "{\"refused\":false");
+    put_string(out, ",\"content\":", ah_text_slice(c->content));
+    put_json_member(out, ",\"value\":", ah_text_slice(c->value));
+    put_json_member(out, ",\"images\":", ah_text_slice(c->images));
+    put_string(out, ",\"error\":", ah_text_slice(c->error));
+    ah_buf_str(out, c->mistake ? ",\"mistake\":true" : "");
+    if (c->whole && c->part == c->content) {
+        put_string(out, ",\"whole\":", ah_text_slice(c->whole));
+        ah_buf_fmt(out, ",\"gap\":%zu", c->gap);
+    }
+    if (c->leave != AH_OK) {
+        put_string(out, ",\"leave\":", ah_slice_of(ah_status_name(c->leave)));
+        put_string(out, ",\"leave_why\":", ah_text_slice(c->leave_why));
+        put_json_member(out, ",\"leave_details\":", ah_text_slice(c->leave_details));
+        put_json_member(out, ",\"expansion\":", ah_text_slice(c->expansion));
+    }
+    ah_buf_char(out, '}');
+}
+
+/* Reads a member: a string, or any JSON as its text. False: out of memory. */
+static bool read_text(const ah_call *c, ah_slice outcome, const char *name, bool string,
+                      ah_text **out)
+{
+    ah_slice json = ah_json_member(outcome, name);
+    ah_err ignored;
+    ah_buf b;
+
+    if (!json.p)
+        return true;
+    if (!string) {
+        ah_text_set(out, ah_text_new(c->overlay.mem, json));
+        return *out != NULL;
+    }
+    ah_buf_init(&b, c->overlay.mem, MAX_VALUE);
+    ah_json_string(json, &b);
+    ah_text_set(out, NULL);
+    (void)ah_text_from_buf(&b, "the outcome", out, &ignored);
+    ah_buf_clear(&b);
+    return *out != NULL;
+}
+
+/* The full result is left out if the text that refers to it does not fit it. */
+static void read_gap(ah_call *c, ah_slice outcome)
+{
+    ah_json_num gap = {0};
+
+    ah_json_number(ah_json_member(outcome, "gap"), &gap);
+    if (gap.is_int && gap.i >= 0 && c->content && (size_t)gap.i <= c->content->len)
+        c->gap = (size_t)gap.i;
+    else
+        ah_text_set(&c->whole, NULL);
+    c->part = c->content;
+}
+
+ah_status ah_call_read_outcome(ah_call *c, bool success, ah_slice outcome, ah_err *err)
+{
+    ah_slice leave = ah_json_member(outcome, "leave");
+
+    if (ah_json_kind_of(ah_json_member(outcome, "content")) != AH_JSON_STRING)
+        return ah_err_set(err, AH_STORE, "the recorded outcome of the call has no content");
+    if (!read_text(c, outcome, "content", true, &c->content) ||
+        !read_text(c, outcome, "value", false, &c->value) ||
+        !read_text(c, outcome, "images", false, &c->images) ||
+        !read_text(c, outcome, "error", true, &c->error) ||
+        !read_text(c, outcome, "whole", true, &c->whole) ||
+        !read_text(c, outcome, "leave_why", true, &c->leave_why) ||
+        !read_text(c, outcome, "leave_details", false, &c->leave_details) ||
+        !read_text(c, outcome, "expansion", false, &c->expansion))
+        return ah_err_nomem(err);
+    c->refused = ah_slice_is(ah_json_member(outcome, "refused"), "true");
+    c->mistake = ah_slice_is(ah_json_member(outcome, "mistake"), "true");
+    if (ah_json_kind_of(leave) == AH_JSON_STRING)
+        c->leave = ah_status_from_code(ah_json_inside(leave));
+    read_gap(c, outcome);
+    c->success = success;
+    c->state = AH_CALL_ANSWERED;
+    return AH_OK;
 }
 
 /* -- 8: the outcome as an answer ---------------------------------------------------------- */

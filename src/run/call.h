@@ -12,13 +12,25 @@
 #include "wire/adapter.h"
 
 struct ah_run;
+struct ah_call_history;
 
 typedef enum ah_call_state {
-    AH_CALL_WAITING, /* not begun */
-    AH_CALL_ASKING,  /* waits for an approval */
-    AH_CALL_RUNNING, /* its handler is running */
-    AH_CALL_ANSWERED /* content and success are set; not yet in the transcript */
+    AH_CALL_WAITING,   /* not begun */
+    AH_CALL_ASKING,    /* waits for an approval */
+    AH_CALL_RECORDING, /* its record must be there before its handler is started */
+    AH_CALL_SEEKING,   /* begun by an earlier process: its outcome is being found out */
+    AH_CALL_RUNNING,   /* its handler is running */
+    AH_CALL_ANSWERED   /* content and success are set; not yet in the transcript */
 } ah_call_state;
+
+/* The records of a call so far. */
+typedef enum ah_call_records {
+    AH_RECORDED_NOTHING,
+    AH_RECORDED_START,
+    AH_RECORDED_FINISH,
+    AH_RECORDED_CHANGES, /* `settled`, with changes of files that are to be made */
+    AH_RECORDED_SETTLED  /* all */
+} ah_call_records;
 
 typedef struct ah_call {
     struct ah_run *run;
@@ -26,6 +38,11 @@ typedef struct ah_call {
     size_t at;           /* its index in the turn */
     size_t *at_work;     /* the run's count of running calls; set after ah_call_init */
     uint32_t need;       /* id of its need while it runs */
+    uint32_t record;     /* id of the record that it waits for; 0: none */
+    ah_call_records recorded;
+    const struct ah_call_history *past; /* what the journal knows of it, borrowed; NULL: nothing */
+    ah_text *key;                       /* its idempotency key; NULL: it is not recorded */
+    ah_text *entry; /* its result as recorded before its changes are made; NULL: it is not */
     ah_need_slot want[AH_NEEDS];
     ah_call_state state;
     bool unknown;                    /* no such tool */
@@ -40,8 +57,9 @@ typedef struct ah_call {
     ah_text *reason;  /* why an approval is needed */
     ah_text *warning; /* put before the result; NULL: none */
     ah_tool *tool;
-    ah_text *args;    /* checked, with defaults, for the handler */
-    ah_text *coerced; /* describes which arguments were coerced; NULL: none */
+    bool changed_args; /* they are not those of the answer */
+    ah_text *args;     /* checked, with defaults, for the handler */
+    ah_text *coerced;  /* describes which arguments were coerced; NULL: none */
     ah_overlay overlay;
     ah_changes changes;     /* requested by its handler, made once it has succeeded */
     ah_value live;          /* the returned value, kept if strategies look at it */
@@ -65,8 +83,9 @@ typedef struct ah_call {
     /* The sections that the handler asked for when it left, as in ah_outcome; NULL: it named
      * none. */
     ah_text *expansion;
-    void *task;     /* owned by the tool's implementation */
-    int64_t ticket; /* of a call that continues in the background; 0: it does not */
+    struct ah_steps *steps; /* run/step.h: of a durable tool, while its handler runs; NULL: none */
+    void *task;             /* owned by the tool's implementation */
+    int64_t ticket;         /* of a call that continues in the background; 0: it does not */
 } ah_call;
 
 /* The kinds of failure of a handler, which decide the wording (seed 002, Exception Handling). */
@@ -120,6 +139,11 @@ bool ah_call_prepare(ah_call *c, const ah_callees *who, int64_t now, int64_t run
 /* An approval has changed the arguments (checked JSON). Checks them as the model's arguments are
  * checked, with the call's time limit counted from `now`. */
 bool ah_call_change_args(ah_call *c, ah_slice args, int64_t now);
+/* Takes steps 1 and 2 for a call that the journal knows: its tool, if there is one, and the
+ * arguments as recorded (.p NULL: those of the answer). Returns false if the call is answered. */
+bool ah_call_prepare_again(ah_call *c, const ah_callees *who, ah_slice args, int64_t now);
+/* Looks up the tool of a call whose outcome is known; it may be gone. */
+void ah_call_know_tool(ah_call *c, const ah_callees *who);
 /* Answers the call with an error text; no handler is run. */
 void ah_call_refuse(ah_call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Marks the call as waiting for an approval (AH_CALL_ASKING) before its handler is started. */
@@ -138,6 +162,10 @@ void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session);
 void ah_call_done(ah_call *c, const ah_outcome *o, int64_t now);
 /* Answers a call whose time is over. */
 void ah_call_refuse_late(ah_call *c);
+/* Appends the outcome of an answered call as a JSON object, member `outcome` of its record. */
+void ah_call_print_outcome(const ah_call *c, ah_buf *out);
+/* Answers the call with a recorded outcome. */
+ah_status ah_call_read_outcome(ah_call *c, bool success, ah_slice outcome, ah_err *err);
 /* Appends the result as the model reads it: a string as it is, anything else as JSON, after the
  * author's message if there is one. */
 void ah_call_render(const ah_call *c, const ah_outcome *o, ah_buf *b);

@@ -16,6 +16,8 @@
 typedef struct ah_run ah_run;
 struct ah_call;
 struct ah_outcome;
+struct ah_recorder;
+struct ah_run_history;
 
 /* The handling of an answer without calls that is empty or only white space. */
 typedef enum ah_on_empty {
@@ -87,11 +89,14 @@ typedef struct ah_run_config {
     /* Referenced: the overlay of the call in which the run was started, into which the run's own
      * calls commit; NULL: none. */
     ah_anchor *caller;
-    ah_budgets spending; /* its budgets; taken by ah_run_new, also on failure */
-    ah_metrics *metrics; /* NULL: nothing is counted */
-    ah_models *models;   /* records what is learned of models; NULL: not recorded */
+    ah_budgets spending;          /* its budgets; taken by ah_run_new, also on failure */
+    ah_metrics *metrics;          /* NULL: nothing is counted */
+    ah_models *models;            /* records what is learned of models; NULL: not recorded */
+    struct ah_recorder *recorder; /* run/recorder.h; NULL: nothing is recorded */
+    const struct ah_run_history *history; /* the run goes on from it; NULL: it begins */
     ah_run_limits limits;
     int64_t deadline;           /* loop clock, ms; 0: none */
+    int64_t lasting_deadline;   /* the part of it that a later process keeps; 0: none */
     int64_t (*wall)(void *ud);  /* ms since the epoch */
     double (*random)(void *ud); /* [0, 1) */
     /* Called when the provider refuses a request for load, `tries` times before. advised: ms that
@@ -118,6 +123,13 @@ typedef struct ah_run_config {
     /* Called before each request. True: a listener is shown content as it arrives; afterwards
      * there is no retry. NULL: false. */
     bool (*wants_content)(void *ud);
+    /* The next three are for records of what calls staged (run/restage.h). */
+    const ah_staged_names *names; /* of what calls may change besides the session; NULL: nothing */
+    /* Makes a recorded change of an entity again: an item { class, id, state } of `entities`, which
+     * joins the call's overlay. NULL: there are no entities. */
+    ah_status (*restage_entity)(void *ud, struct ah_call *call, ah_slice item, ah_err *err);
+    /* Finds a tool that the registries do not have, borrowed. NULL: there are no others. */
+    ah_tool *(*find_tool)(void *ud, ah_slice name);
     void *on_ud; /* passed to `on` and to all functions above */
     /* Set by ah_run_new. */
     struct ah_restarts *restarts; /* run/inject.h */

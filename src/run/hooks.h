@@ -66,6 +66,11 @@ typedef struct ah_hooks {
     /* Starts an approval. ah_call_approved ends it, once, unless stop_asking was called. */
     void (*ask)(void *ud, struct ah_call *call, ah_slice why);
     void (*stop_asking)(void *ud, struct ah_call *call);
+    /* Starts to find out what became of a call that an earlier process had begun with this key and
+     * these arguments, for tools with AH_LOST_SCRIPT or AH_LOST_ASK. ah_call_found ends it, once,
+     * unless stop_lost was called. NULL: the outcome stays unknown. */
+    void (*lost)(void *ud, struct ah_call *call, ah_slice key, ah_slice arguments);
+    void (*stop_lost)(void *ud, struct ah_call *call);
     /* A batch of `calls` calls is filed: adds notes for the model. */
     ah_status (*feedback)(void *ud, struct ah_run *run, size_t calls, ah_changes *notes,
                           ah_err *err);

@@ -680,7 +680,7 @@ static void append_hint(ah_run *run, ah_call *call, const ah_buf *hint)
     ah_text *content = NULL;
     ah_buf b;
 
-    if (!hint->len || !ah_buf_ok(hint) || !call->content)
+    if (!ah_buf_ok(hint) || !hint->len || !call->content || call->entry)
         return;
     ah_buf_init(&b, ah_run_cfg(run)->mem, MAX_ENTRY);
     ah_buf_fmt(&b, "%.*s\n\nNew tools: %.*s.", AH_FMT(ah_text_slice(call->content)),

@@ -23,17 +23,22 @@ typedef enum ah_need_kind {
     AH_NEED_STOP_EXCHANGE,
     AH_NEED_ASK,       /* ask for approval of `call`: hooks->ask */
     AH_NEED_TOOL,      /* start `call` */
-    AH_NEED_STOP_CALL, /* stop its approval or its handler */
+    AH_NEED_LOST,      /* find out what became of `call`: hooks->lost */
+    AH_NEED_STOP_CALL, /* stop its approval, its search for the outcome, or its handler */
     AH_NEED_CHECK,     /* start the checks: hooks->check */
     AH_NEED_STOP_CHECK,
-    AH_NEED_TIMER, /* call ah_run_tick at `at`; replaces the previous timer */
+    AH_NEED_RECORD,      /* the recorder's sink: flush(ud, run, call, id, effect) */
+    AH_NEED_STOP_RECORD, /* forget(ud, run, call) */
+    AH_NEED_TIMER,       /* call ah_run_tick at `at`; replaces the previous timer */
     AH_NEEDS
 } ah_need_kind;
 
 typedef struct ah_need {
     ah_need_kind kind;
     uint32_t id;
-    struct ah_call *call; /* for ASK, TOOL, STOP_CALL; NULL for needs of the run itself */
+    struct ah_call *call; /* for ASK, TOOL, LOST, STOP_CALL, RECORD, STOP_RECORD; NULL for needs of
+                             the run itself */
+    bool effect;          /* for RECORD: something outside of the process begins next */
     int64_t at;           /* for TIMER: loop clock, ms */
     int64_t tokens;       /* for PLACE: of the input that is not cached, about */
     int tries;            /* for PLACE: before this one */

@@ -12,7 +12,9 @@ _Static_assert(offsetof(struct ah_run, cfg) == 0, "tell.c finds it there");
 
 void ah_run_commit(ah_run *run)
 {
+    ah_record_turn(run);
     ah_transcript_commit(run->cfg.transcript);
+    ah_record_committed(run);
     ah_registry_settle(run->cfg.registry);
 }
 
@@ -68,6 +70,13 @@ static void emit_done(ah_run *run)
     ah_run_emit(run, AH_EVENT_DONE, field, n);
 }
 
+static void report_end(ah_run *run)
+{
+    run->state = RUN_ENDED;
+    emit_done(run);
+}
+
+/* The end is recorded before it is reported. */
 static void finish(ah_run *run)
 {
     const ah_background *b = run->cfg.background;
@@ -77,7 +86,30 @@ static void finish(ah_run *run)
         b->end(b->ud, run);
     run->timer = 0;
     ah_inject_ended(run);
-    emit_done(run);
+    if (!run->recorder) {
+        report_end(run);
+        return;
+    }
+    if (!run->unsettled && run->cfg.transcript->n_staged) /* no turn of this run follows */
+        ah_run_commit(run);
+    if (!run->unsettled)
+        ah_record_ended(run);
+    run->state = RUN_CLOSING;
+    run->closing = ah_record_wait(run, NULL, false);
+}
+
+/* The end is recorded, or cannot be, or nothing waits for it any more. Returns false if it is being
+ * recorded. */
+static bool close_recorded(ah_run *run)
+{
+    if (run->closing && run->recorder)
+        return false;
+    if (run->closing)
+        ah_run_end_need(run, AH_NEED_RECORD,
+                        (ah_need){.kind = AH_NEED_STOP_RECORD, .id = run->closing});
+    run->closing = 0;
+    report_end(run);
+    return true;
 }
 
 /* The phase of an error in the current state. */
@@ -89,7 +121,8 @@ static ah_phase phase_of(const ah_run *run)
         [RUN_QUEUED] = AH_PHASE_REQUEST,      [RUN_PLACING] = AH_PHASE_REQUEST,
         [RUN_CALLING] = AH_PHASE_TOOL,        [RUN_CHECKING] = AH_PHASE_RESPONSE,
         [RUN_AWAITING] = AH_PHASE_TOOL,       [RUN_HELD] = AH_PHASE_TOOL,
-        [RUN_SETTLING] = AH_PHASE_NONE,       [RUN_ENDED] = AH_PHASE_NONE};
+        [RUN_SETTLING] = AH_PHASE_NONE,       [RUN_CLOSING] = AH_PHASE_NONE,
+        [RUN_ENDED] = AH_PHASE_NONE};
 
     return phase[run->state];
 }
@@ -98,6 +131,8 @@ void ah_run_fail(ah_run *run)
 {
     ah_err *err = &run->result.err;
 
+    if (run->resuming)
+        ah_resume_failed(run);
     if (err->phase == AH_PHASE_NONE) /* a phase that is set already is more exact */
         err->phase = phase_of(run);
     ah_secrets_redact_err(run->cfg.secrets, err);
@@ -247,12 +282,17 @@ static bool awaits(const ah_run *run)
     return b && run->cfg.awaits && !run->last_round && b->has(b->ud, run, false);
 }
 
-static void no_calls(ah_run *run)
+void ah_run_no_calls(ah_run *run)
 {
     bool queued = run->cfg.transcript->n_staged > 0;
 
     ah_inject_answered(run);
     ah_run_commit(run);
+    ah_run_take_last(run, queued);
+}
+
+void ah_run_take_last(ah_run *run, bool queued)
+{
     if (ah_run_check_budget(run) != AH_OK)
         ah_run_fail(run);
     else if (queued && !run->last_round)
@@ -372,11 +412,12 @@ void ah_run_answered(ah_run *run)
     ah_err_clear(&run->result.err);
     run->result.iterations++;
     ah_run_settle_exchange(run);
+    ah_record_answer(run);
     if (run->n_calls) {
         run->empties = 0;
         ah_turn_begin(run);
     } else
-        no_calls(run);
+        ah_run_no_calls(run);
 }
 
 /* -- iterations ------------------------------------------------------------------------------ */
@@ -438,6 +479,7 @@ static void tell_start(ah_run *run)
     const ah_adapter *a = run->cfg.adapter;
 
     run->started = true;
+    ah_record_started(run);
     EMIT_SOME(run, AH_EVENT_START, 2 + (size_t)(run->cfg.agent.p != NULL),
               AH_F_STR("provider", ah_text_slice(a->provider)),
               AH_F_STR("model", ah_text_slice(a->model)), AH_F_STR("agent", run->cfg.agent));
@@ -464,6 +506,25 @@ static void next_iteration(ah_run *run)
     ah_run_start_exchange(run);
 }
 
+/* Records what has changed since the last step. True: that failed, and ends the run. */
+static bool record(ah_run *run)
+{
+    ah_record_queued(run);
+    if (run->state == RUN_CALLING && !ah_turn_settles_now(run))
+        ah_record_finished(run);
+    if (!ah_record_broke(run))
+        return false;
+    if (run->state != RUN_SETTLING && run->state != RUN_CLOSING)
+        ah_run_fail(run);
+    return true;
+}
+
+/* True if the next call to be filed waits for its record. */
+static bool files_later(const ah_run *run)
+{
+    return run->batch < run->next && run->call[run->batch].record;
+}
+
 /* Takes one step if possible; false: there is nothing to do yet. */
 static bool advance(ah_run *run)
 {
@@ -471,20 +532,32 @@ static bool advance(ah_run *run)
         return false;
     if (run->cfg.ticket)
         return ah_background_advance(run);
+    if (run->recorder && record(run))
+        return true;
+    if (run->state == RUN_CLOSING)
+        return close_recorded(run);
     if (run->state == RUN_SETTLING) {
-        ah_turn_settle(run, run->result.err.status);
+        if (run->unsettled)
+            ah_turn_clear(run);
+        else if (!ah_turn_settle(run, run->result.err.status))
+            return false;
         finish(run);
         return true;
     }
     if (run->cancel)
         run->result.err = run->cancel_err;
     if (run->cancel || past_deadline(run)) {
+        if (!run->unsettled)
+            ah_record_cancelled(run);
         ah_run_fail(run);
         return true;
     }
     switch (run->state) {
     case RUN_NEXT:
-        next_iteration(run);
+        if (run->resuming)
+            ah_resume(run);
+        else
+            next_iteration(run);
         return true;
     case RUN_BACKOFF:
         if (run->now < run->retry_at)
@@ -499,7 +572,9 @@ static bool advance(ah_run *run)
     case RUN_PLACING:
         return ah_run_place(run);
     case RUN_CALLING:
-        if (run->running && !ah_turn_may_begin(run))
+        if (run->parked && ah_run_park(run))
+            return true;
+        if ((run->running && !ah_turn_may_begin(run)) || files_later(run))
             return false;
         ah_turn_go_on(run);
         return true;
@@ -510,6 +585,7 @@ static bool advance(ah_run *run)
     case RUN_EXCHANGING:
     case RUN_CHECKING:
     case RUN_SETTLING:
+    case RUN_CLOSING:
     case RUN_ENDED:
         return false;
     }
@@ -526,7 +602,8 @@ static void sooner(int64_t *at, int64_t candidate)
 
 static int64_t next_timer(const ah_run *run)
 {
-    int64_t at = run->state == RUN_HELD ? 0 : run->cfg.deadline;
+    bool waits = run->state == RUN_HELD || run->state == RUN_CLOSING || run->state == RUN_SETTLING;
+    int64_t at = waits ? 0 : run->cfg.deadline;
 
     if (run->state == RUN_BACKOFF)
         sooner(&at, run->retry_at);
@@ -577,6 +654,12 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     ah_buf_init(&run->direct, cfg->mem, AH_MAX_TEXT);
     ah_buf_init(&run->restarts.keys, cfg->mem, 16 << 20);
     run->cfg.restarts = &run->restarts;
+    run->recorder = cfg->recorder && cfg->recorder->sink.put ? cfg->recorder : NULL;
+    if (cfg->history && cfg->history->run && !ah_resume_begin(run)) {
+        run->state = RUN_ENDED;
+        ah_run_free(run);
+        return ah_err_nomem(err);
+    }
     *out = run;
     return AH_OK;
 }
@@ -604,6 +687,10 @@ void ah_run_mute(ah_run *run)
     run->cfg.wants_content = NULL;
     run->shows = false;
     run->muted = true;
+    if (run->recorder && run->number && !run->unsettled && run->state != RUN_ENDED &&
+        run->state != RUN_CLOSING)
+        run->recorder->broken = AH_CANCELLED;
+    run->recorder = NULL;
 }
 
 void ah_run_free(ah_run *run)
@@ -613,8 +700,8 @@ void ah_run_free(ah_run *run)
     ah_run_mute(run);
     if (run->cfg.ticket && run->call)
         ah_background_drop(run);
-    if (run->state == RUN_CALLING || run->state == RUN_SETTLING)
-        ah_turn_settle(run, AH_CANCELLED);
+    if (!run->unsettled && (run->state == RUN_CALLING || run->state == RUN_SETTLING))
+        (void)ah_turn_settle(run, AH_CANCELLED);
     ah_run_close_exchange(run);
     ah_turn_clear(run);
     ah_text_unref(run->slot.id);
@@ -659,12 +746,25 @@ bool ah_run_next(ah_run *run, ah_need *need)
 
 void ah_run_cancel(ah_run *run, ah_status status, const char *why)
 {
-    if (run->state == RUN_ENDED || run->cancel)
+    if (run->state == RUN_ENDED || run->state == RUN_CLOSING || run->cancel)
         return;
     run->cancel = true;
     ah_err_set(&run->cancel_err, status, "%s", why);
     if (status == AH_GUARD)
         run->cancel_err.phase = AH_PHASE_REQUEST;
+}
+
+void ah_run_stop_unsettled(ah_run *run, const ah_err *err)
+{
+    if (run->state == RUN_ENDED || run->cancel)
+        return;
+    run->cancel = run->unsettled = true;
+    run->cancel_err = *err;
+}
+
+bool ah_run_unsettled(const ah_run *run)
+{
+    return run->unsettled;
 }
 
 ah_status ah_run_send(ah_run *run, ah_text *json, ah_err *err)

@@ -59,6 +59,51 @@ void ah_run_ready(ah_run *run, const ah_err *err);
 /* The response to the approval that hooks->ask began. `args`: checked JSON that replaces the
  * arguments; .p NULL: unchanged. `why` is shown to the model if the call was not approved. */
 void ah_call_approved(ah_call *call, bool approved, ah_slice args, ah_slice why, int64_t now);
+/* The end of hooks->lost. */
+typedef enum ah_found {
+    AH_FOUND_DONE,   /* it has happened; `value` (checked JSON, .p NULL: none) is its result */
+    AH_FOUND_UNDONE, /* it has not: the handler begins again */
+    AH_FOUND_UNKNOWN /* the model reads so */
+} ah_found;
+void ah_call_found(ah_call *call, ah_found how, ah_slice value, int64_t now);
+/* The end of AH_NEED_RECORD with this call and id. With an error (err NULL or AH_OK: none) the run
+ * ends with it, and nothing more is recorded. Ignored if it is not waited for. */
+void ah_run_recorded(ah_run *run, ah_call *call, uint32_t id, const ah_err *err);
+/* Writes the hash of the tool's definition and of the arguments with which the call would be run:
+ * what an approval is about. 64 hexadecimal digits and a NUL. False: out of memory. */
+enum { AH_CALL_HASH = 65 };
+bool ah_call_about(const ah_call *call, char out[AH_CALL_HASH]);
+/* The same of the tool's definition alone: name, description, schemas, annotations, version. */
+void ah_call_definition(const ah_tool *tool, char out[AH_CALL_HASH]);
+/* An ask of a recorded call, and its words, for ah_call_asks. All slices are borrowed. */
+typedef struct ah_asked {
+    const char *kind; /* "approval", "question" or "lost" */
+    ah_slice question;
+    ah_slice schema;    /* JSON; .p NULL: that of an approval */
+    ah_slice otherwise; /* the default, JSON; .p NULL: none */
+    ah_slice step;      /* key of the step that asks; .p NULL: none */
+    int64_t until;      /* ms since the epoch; 0: no limit */
+} ah_asked;
+/* An ask while it is open; in the memory of its owner. */
+typedef struct ah_recorded_ask {
+    ah_call *call;
+    int64_t number; /* in the stream; 0: it is not recorded */
+    bool parked;
+    struct ah_recorded_ask *next, **link; /* of the run's parked asks */
+} ah_recorded_ask;
+/* Records the ask, unless it is open since an earlier process. Sets *out; number 0: this call is
+ * not recorded. */
+void ah_call_asks(ah_call *call, const ah_asked *asked, ah_recorded_ask *out);
+/* Records the end of the ask; how: "response", "timeout" or "declined". response: JSON; .p NULL:
+ * none. by: .p NULL: unknown. If the run stops unsettled, the ask stays open in the journal. */
+void ah_call_asked(ah_recorded_ask *ask, const char *how, ah_slice response, ah_slice by);
+/* Nothing in this process can respond. True: the call waits beyond the process, and the run ends
+ * with AH_WAITING once all its calls at work do. False: it cannot. */
+bool ah_call_park(ah_recorded_ask *ask);
+/* Work of a call has ended: its run may wait for responses only. */
+void ah_run_look_again(ah_run *run);
+/* The ask is over without a record, such as with its call. */
+void ah_call_unpark(ah_recorded_ask *ask);
 /* The checks that hooks->check began are done. message.p NULL: the answer is accepted; else the
  * message goes to the model, and the run goes on. */
 void ah_run_checked(ah_run *run, ah_slice message);
@@ -69,6 +114,10 @@ void ah_run_tick(ah_run *run, int64_t now);
 /* Records the cancellation; the next ah_run_next acts on it. status is AH_CANCELLED, AH_NOMEM,
  * AH_INTERNAL, or AH_GUARD for a rejected message. */
 void ah_run_cancel(ah_run *run, ah_status status, const char *why);
+/* Ends the run with the error and leaves its turn open: no result reaches the model, no call is
+ * settled, changes are dropped. The conversation goes on from its journal only. */
+void ah_run_stop_unsettled(ah_run *run, const ah_err *err);
+bool ah_run_unsettled(const ah_run *run); /* it is ending so, or has ended so */
 /* Queues a user message for the next commit; takes json, also on failure. The run goes on after an
  * answer while messages are queued. */
 ah_status ah_run_send(ah_run *run, ah_text *json, ah_err *err);

@@ -171,6 +171,7 @@ static void send(ah_run *run, size_t bytes)
     run->exchange = ++run->last_id;
     run->state = RUN_EXCHANGING;
     ah_metric_add(run->cfg.metrics, AH_METRIC_REQUESTS, 1);
+    ah_record_request(run);
     ah_run_raise(run, (ah_need){.kind = AH_NEED_EXCHANGE, .id = run->exchange});
     ah_log_put(run->cfg.log, AH_LOG_DEBUG, "request %d to %s/%s: %zu bytes",
                run->result.iterations + 1, run->cfg.adapter->provider->data,

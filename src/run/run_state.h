@@ -4,6 +4,7 @@
 #ifndef AH_RUN_RUN_STATE_H
 #define AH_RUN_RUN_STATE_H
 
+#include "run/recorder.h"
 #include "run/run.h"
 
 typedef enum run_state {
@@ -18,6 +19,7 @@ typedef enum run_state {
     RUN_AWAITING, /* the model has answered, and background calls are outstanding */
     RUN_HELD,     /* of a background call: its handler has ended */
     RUN_SETTLING, /* the run has failed: stops are raised, then the turn is settled */
+    RUN_CLOSING,  /* its end is being recorded */
     RUN_ENDED
 } run_state;
 
@@ -55,14 +57,24 @@ struct ah_run {
     ah_call *call;
     size_t n_calls, batch, next; /* calls [batch, next) are running or answered */
     size_t running;
-    ah_slot slot; /* of a background call */
+    size_t n_filed; /* calls of the present batch that are filed: [batch - n_filed, batch) */
+    bool leaves;    /* a filed call of the batch ends the run */
+    ah_slot slot;   /* of a background call */
     int unknown_in_row;
     ah_loop_detector loop;
 
+    ah_recorder *recorder; /* borrowed; NULL: nothing is recorded, or nothing more */
+    int64_t number;        /* of the run in its stream; 0: it is not recorded as begun */
+    size_t first;          /* index of its first entry */
+    uint32_t closing;      /* id of the record of its end */
+    bool resuming;         /* the next step goes on with what the journal knows */
+
     bool handed_over; /* by a call of the present turn */
     bool started, cancel, last_round;
-    bool shows; /* the content of the request at work is emitted */
-    bool muted; /* by ah_run_mute */
+    bool shows;              /* the content of the request at work is emitted */
+    bool muted;              /* by ah_run_mute */
+    bool unsettled;          /* by ah_run_stop_unsettled */
+    ah_recorded_ask *parked; /* asks to which nothing in this process can respond */
     ah_restarts restarts;
     int check_rounds;
     int empties;    /* empty answers in a row */
@@ -160,23 +172,85 @@ bool ah_turn_new(ah_run *run); /* false: out of memory */
 void ah_turn_begin(ah_run *run);
 /* True if a call of the present batch waits for others to end (max_parallel), and may begin now. */
 bool ah_turn_may_begin(const ah_run *run);
+/* True if the one call of the batch is answered, has changed no session, file or resource, and
+ * becomes final in this step: its `settled` then says all that its `call_finished` would. */
+bool ah_turn_settles_now(const ah_run *run);
 /* No call is running, or one may begin beside those that are: begins it, or files the answered
  * calls and begins the next ones. */
 void ah_turn_go_on(ah_run *run);
 void ah_turn_stop(ah_run *run); /* raises stops for the running calls */
-/* Gives each unanswered call a result and commits: the transcript is then sound. */
-void ah_turn_settle(ah_run *run, ah_status why);
+/* Gives each unanswered call a result and commits: the transcript is then sound. Returns false if
+ * it waits for a record, and is to be called again. */
+bool ah_turn_settle(ah_run *run, ah_status why);
 void ah_turn_clear(ah_run *run);
 int64_t ah_turn_deadline(const ah_run *run);
 void ah_turn_tick(ah_run *run, int64_t now); /* ends calls whose time is over */
 /* The handler of the call is to be started: from here on its time counts. */
 void ah_turn_arm(ah_run *run, ah_call *c);
+/* The record of the call's start is there. */
+void ah_turn_started(ah_run *run, ah_call *c);
+/* The call has passed the gate. */
+void ah_turn_start(ah_run *run, ah_call *c);
+/* Answers the last call if the answer was cut off within it. */
+void ah_turn_refuse_cut(ah_run *run);
+/* Adds a direct result to run->direct. */
+void ah_turn_keep_direct(ah_run *run, ah_slice content);
 /* RUN_AWAITING: takes the results of background calls once all are there; false: not yet. */
 bool ah_turn_await(ah_run *run);
 /* Of a run of a background call: the first stages its result as a note, the second only reports
  * that it was dropped. */
 void ah_turn_file_apart(ah_run *run);
 void ah_turn_drop_apart(ah_run *run);
+
+/* run.c: the last answer is in run->text and committed (with `queued` messages of the user): ends
+ * the run, or goes on. ah_run_no_calls commits it first. */
+void ah_run_take_last(ah_run *run, bool queued);
+void ah_run_no_calls(ah_run *run);
+
+/* run_record.c: each makes one kind of record from the state of the run; without a recorder, or
+ * once a record could not be made, they do nothing. */
+void ah_record_started(ah_run *run); /* of the run, once */
+void ah_record_request(ah_run *run);
+void ah_record_answer(ah_run *run);
+void ah_record_call_started(ah_run *run, ah_call *c);
+void ah_record_finished(ah_run *run); /* of all calls that have ended since */
+/* `settled`, before files of the machine are changed. Returns false if none is to be: nothing is
+ * recorded. */
+bool ah_record_announced(ah_run *run, ah_call *c);
+/* The announced changes were made: `applied`; or taken back: `apply_failed`, with c->entry. */
+void ah_record_applied(ah_run *run, ah_call *c, bool done);
+void ah_record_settled(ah_run *run, ah_call *c, ah_slice entry);      /* unless it was announced */
+void ah_record_turn(ah_run *run);                                     /* before the commit */
+void ah_record_committed(ah_run *run);                                /* after it */
+void ah_record_lost(ah_run *run, const char *what, const ah_call *c); /* c NULL: not of a call */
+void ah_record_cancelled(ah_run *run);
+/* run_park.c: ends the run with AH_WAITING if all its calls at work wait for responses from beyond
+ * the process. False: they do not. */
+bool ah_run_park(ah_run *run);
+void ah_record_ended(ah_run *run);
+/* Staged entries that came from outside. */
+void ah_record_queued(ah_run *run);
+/* Waits for the records so far, for the call or (NULL) the end of the run. Returns the id. */
+uint32_t ah_record_wait(ah_run *run, ah_call *c, bool effect);
+/* True if the state that the recorder has lost ends the run, with the reason in result.err. */
+bool ah_record_broke(ah_run *run);
+/* True if the run was recorded, and is no more: changes that are not made yet are dropped. */
+bool ah_record_is_over(const ah_run *run);
+
+/* run_resume.c: takes the state of the run from its history. False: out of memory. */
+bool ah_resume_begin(ah_run *run);
+/* The first step of a run that goes on. */
+void ah_resume(ah_run *run);
+/* The run ends before its first step: while files are being changed, nothing may be recorded. */
+void ah_resume_failed(ah_run *run);
+/* Begins a call that an earlier process had begun. Returns false if it had not. */
+bool ah_resume_call(ah_run *run, ah_call *c, const ah_callees *who);
+/* True if the recorded response to its approval still holds, and ends the asking. */
+bool ah_resume_approval(ah_run *run, ah_call *c);
+/* Adds to the reason of an approval what has changed since it was asked for the last time. */
+void ah_resume_explain(ah_call *c);
+/* True if the ask, a record, was about what the call would do now. */
+bool ah_resume_is_about(const ah_call *c, ah_slice ask);
 
 /* background.c: ah_run_next of such a run. True: a step was made. */
 bool ah_background_advance(ah_run *run);

@@ -5,6 +5,7 @@
 #include "run/background.h"
 #include "run/gate.h"
 #include "run/run_state.h"
+#include "run/step.h"
 
 enum {
     MAX_UNKNOWN = 4,    /* this many calls of unknown tools in a row end the run */
@@ -85,34 +86,38 @@ static void put_warning(ah_run *run, ah_call *c)
 /* Keeps a direct result, which becomes the run's answer if all results of the turn are direct. */
 static void keep_direct(ah_run *run, const ah_call *c)
 {
+    if (c->success && !c->refused && c->tool && c->tool->direct && c->content)
+        ah_turn_keep_direct(run, ah_text_slice(c->content));
+}
+
+void ah_turn_keep_direct(ah_run *run, ah_slice content)
+{
     ah_buf *b = &run->direct;
 
-    if (!c->success || c->refused || !c->tool->direct || !c->content)
-        return;
     ah_buf_str(b, run->n_direct++ ? "\n\n" : "");
-    ah_buf_put(b, ah_text_slice(c->content));
+    ah_buf_put(b, content);
     if (ah_buf_ok(b))
         b->len = ah_secrets_redact(run->cfg.secrets, b->data, b->len);
 }
 
-/* Writes the full result into a file after the call; a failure to write is not a failure of the
- * call. A result that was replaced or blocked is not written. */
-static void keep_whole(ah_run *run, ah_call *c)
+/* Writes the full result into a file, through the overlay `o`, which is committed if it is not the
+ * call's own. A failure to write is not a failure of the call. A result that was replaced or
+ * blocked is not written. */
+static void keep_whole(ah_run *run, ah_call *c, ah_overlay *o)
 {
     ah_err err = {.status = AH_OK};
-    ah_overlay o;
     ah_status st;
     ah_buf path;
 
     if (!c->whole || !c->success || !c->content || c->content != c->part || !run->cfg.keep)
         return;
     redact(run, c->whole);
-    ah_overlay_init(&o, run->cfg.mem, run->cfg.caller);
     ah_buf_init(&path, run->cfg.mem, MAX_PATH);
-    st = run->cfg.keep(run->cfg.on_ud, c, &o, ah_text_slice(c->whole), &path, &err);
-    if (st == AH_OK && path.len && (st = ah_overlay_commit(&o, run->cfg.transcript, &err)) == AH_OK)
+    st = run->cfg.keep(run->cfg.on_ud, c, o, ah_text_slice(c->whole), &path, &err);
+    if (st == AH_OK && path.len && o != &c->overlay)
+        st = ah_overlay_commit(o, run->cfg.transcript, &err);
+    if (st == AH_OK && path.len)
         ah_call_name_file(c, ah_buf_slice(&path));
-    ah_overlay_drop(&o);
     if (st != AH_OK)
         ah_log_put(run->cfg.log, AH_LOG_INFO, "the whole result of '%s' is in no file: %s",
                    c->tool->name->data, err.message);
@@ -120,29 +125,15 @@ static void keep_whole(ah_run *run, ah_call *c)
     ah_text_set(&c->whole, NULL);
 }
 
-/* Commits the overlay of an answered call first, since its failure is the call's; then injects.
- * Returns AH_OK, or the reason why the run must end. */
-static ah_status commit_call(ah_run *run, ah_call *c, bool fails, ah_err *err)
+static void keep_whole_after(ah_run *run, ah_call *c)
 {
-    ah_status st = AH_OK;
+    ah_overlay o;
 
-    if (!c->success)
-        ah_overlay_drop(&c->overlay);
-    else if (ah_overlay_commit(&c->overlay, run->cfg.transcript, err) != AH_OK)
-        ah_call_refuse(c, "Tool '%s' execution failed: %s", c->tool->name->data, err->message);
-    keep_whole(run, c);
-    keep_direct(run, c);
-    if (c->content && c->warning)
-        put_warning(run, c);
-    if (!c->ticket) { /* else strategies see the result when it comes */
-        st = ah_inject_after(run, c, fails, err);
-        ah_run_hand_over(run, c);
-    }
-    redact(run, c->content);
-    redact(run, c->images);
-    redact(run, c->value);
-    redact(run, c->error);
-    return st;
+    if (!c->whole)
+        return;
+    ah_overlay_init(&o, run->cfg.mem, run->cfg.caller);
+    keep_whole(run, c, &o);
+    ah_overlay_drop(&o);
 }
 
 static ah_text *entry_of(const ah_run *run, const ah_call *c)
@@ -157,14 +148,91 @@ static ah_text *entry_of(const ah_run *run, const ah_call *c)
                                 ah_text_slice(c->success ? c->images : NULL), ah_run_wall(run));
 }
 
+/* Makes the changes of a call that has succeeded. Their failure is the call's. */
+static void make_changes(ah_run *run, ah_call *c)
+{
+    ah_err err;
+
+    ah_record_queued(run);
+    if (ah_overlay_commit(&c->overlay, run->cfg.transcript, &err) != AH_OK)
+        ah_call_refuse(c, "Tool '%s' execution failed: %s", c->slot->name->data, err.message);
+    if (!c->entry)
+        return;
+    if (!c->success) {
+        redact(run, c->content);
+        ah_text_set(&c->entry, entry_of(run, c));
+    }
+    ah_record_applied(run, c, c->success);
+}
+
+/* Commits the overlay of an answered call first, then injects. Returns AH_OK, or the reason why the
+ * run must end. */
+static ah_status commit_call(ah_run *run, ah_call *c, bool fails, ah_err *err)
+{
+    ah_status st = AH_OK;
+
+    if (!c->success)
+        ah_overlay_drop(&c->overlay);
+    else
+        make_changes(run, c);
+    keep_whole_after(run, c);
+    keep_direct(run, c);
+    if (c->content && c->warning && !c->entry)
+        put_warning(run, c);
+    if (!c->ticket) { /* else strategies see the result when it comes */
+        st = ah_inject_after(run, c, fails, err);
+        ah_run_hand_over(run, c);
+    }
+    redact(run, c->content);
+    redact(run, c->images);
+    redact(run, c->value);
+    redact(run, c->error);
+    return st;
+}
+
+/* Records the result and the changes of the call, if these are outside of the process, and waits
+ * for the record. */
+static void announce(ah_run *run, ah_call *c)
+{
+    ah_err err;
+
+    if (ah_overlay_prepare(&c->overlay, &err) != AH_OK) {
+        ah_call_refuse(c, "Tool '%s' execution failed: %s", c->slot->name->data, err.message);
+        return;
+    }
+    if (c->warning)
+        put_warning(run, c);
+    ah_text_set(&c->warning, NULL);
+    redact(run, c->content);
+    redact(run, c->images);
+    ah_text_set(&c->entry, entry_of(run, c));
+    if (!c->entry || !ah_record_announced(run, c))
+        ah_text_set(&c->entry, NULL);
+    else
+        c->record = ah_record_wait(run, c, true);
+}
+
+/* True if the call can be filed: nothing of it waits for a record. */
+static bool may_file(ah_run *run, ah_call *c)
+{
+    if (c->record || c->entry || !run->recorder || !c->success || !c->content)
+        return !c->record;
+    keep_whole(run, c, &c->overlay);
+    if (ah_overlay_outside(&c->overlay))
+        announce(run, c);
+    return !c->record;
+}
+
 /* Moves an answered call into its slot. Returns AH_OK, or the reason why the run must end. */
 static ah_status file_answer(ah_run *run, ah_call *c, bool fails, ah_err *err)
 {
     ah_status st = commit_call(run, c, fails, err);
-    ah_text *entry = entry_of(run, c);
+    ah_text *entry = c->entry ? ah_text_ref(c->entry) : entry_of(run, c);
 
-    if (entry)
+    if (entry) {
+        ah_record_settled(run, c, ah_text_slice(entry));
         ah_transcript_fill(run->cfg.transcript, c->at, entry);
+    }
     if (!c->refused)
         run->unknown_in_row = c->unknown ? run->unknown_in_row + 1 : 0;
     return st;
@@ -226,11 +294,21 @@ static void begin_in_background(ah_run *run, ah_call *c)
         ah_call_refuse(c, "Tool '%s' was not run: %s", c->tool->name->data, err.message);
 }
 
-/* Stops the call's approval or its handler. */
+/* Stops what the call waits for, or its handler. */
 static void stop_call(ah_run *run, ah_call *c)
 {
-    ah_run_end_need(run, c->state == AH_CALL_ASKING ? AH_NEED_ASK : AH_NEED_TOOL,
-                    (ah_need){.kind = AH_NEED_STOP_CALL, .id = c->need, .call = c});
+    static const ah_need_kind begun[] = {[AH_CALL_ASKING] = AH_NEED_ASK,
+                                         [AH_CALL_RECORDING] = AH_NEED_RECORD,
+                                         [AH_CALL_SEEKING] = AH_NEED_LOST,
+                                         [AH_CALL_RUNNING] = AH_NEED_TOOL};
+    bool recording = c->state == AH_CALL_RECORDING;
+
+    ah_run_end_need(run, begun[c->state],
+                    (ah_need){.kind = recording ? AH_NEED_STOP_RECORD : AH_NEED_STOP_CALL,
+                              .id = recording ? c->record : c->need,
+                              .call = c});
+    if (recording)
+        c->record = 0;
 }
 
 void ah_turn_stop(ah_run *run)
@@ -238,18 +316,36 @@ void ah_turn_stop(ah_run *run)
     for (size_t i = run->batch; i < run->next; i++) {
         ah_call *c = &run->call[i];
 
-        if (c->state == AH_CALL_RUNNING || c->state == AH_CALL_ASKING)
+        if (c->state != AH_CALL_WAITING && c->state != AH_CALL_ANSWERED)
             stop_call(run, c);
     }
 }
 
-static void file_answered(ah_run *run)
+/* True if the slot of the call is filled. */
+static bool is_filed(const ah_run *run, const ah_call *c)
+{
+    return run->cfg.transcript->slot[c->at].result != NULL;
+}
+
+/* Files the answered calls of a run that ends; false: one of them waits for its record. Without the
+ * record, its changes are dropped. */
+static bool file_answered(ah_run *run)
 {
     ah_err ignored; /* the run ends anyway */
 
-    for (size_t i = run->batch; i < run->next; i++)
-        if (run->call[i].state == AH_CALL_ANSWERED)
-            file_answer(run, &run->call[i], true, &ignored);
+    for (size_t i = run->batch; i < run->next; i++) {
+        ah_call *c = &run->call[i];
+
+        if (c->state != AH_CALL_ANSWERED || is_filed(run, c))
+            continue;
+        if (ah_record_is_over(run))
+            ah_overlay_drop(&c->overlay);
+        else if (!may_file(run, c))
+            return false;
+        else
+            file_answer(run, c, true, &ignored);
+    }
+    return true;
 }
 
 static const char *settle_words(ah_status st, bool begun)
@@ -266,31 +362,51 @@ static const char *settle_words(ah_status st, bool begun)
     }
 }
 
+/* True if a handler of the call was started, here or by an earlier process. */
+static bool has_begun(const ah_call *c)
+{
+    return c->state >= AH_CALL_SEEKING || (c->past && c->past->started);
+}
+
+/* Fills the slot, if it is empty, and records it. */
+static void settle_slot(ah_run *run, size_t i, const char *words)
+{
+    const ah_slot *slot = &run->cfg.transcript->slot[i];
+
+    if (slot->result)
+        return;
+    ah_transcript_settle(run->cfg.transcript, i, words, ah_run_wall(run));
+    if (i < run->n_calls)
+        ah_record_settled(run, &run->call[i], ah_text_slice(slot->result));
+}
+
 /* Settles one call of a run that ends in the middle of its turn. */
 static void settle_call(ah_run *run, ah_call *c, ah_status why)
 {
     const ah_slot *slot = &run->cfg.transcript->slot[c->at];
-    const char *words = settle_words(why, c->state > AH_CALL_ASKING);
+    const char *words = settle_words(why, has_begun(c));
     bool filed = slot->result != NULL;
 
-    if (!filed)
-        ah_transcript_settle(run->cfg.transcript, c->at, words, ah_run_wall(run));
+    settle_slot(run, c->at, words);
     if (!c->ticket)
         invoked(run, c, filed && c->success,
                 filed ? ah_text_slice(c->content) : ah_slice_of(words));
 }
 
-void ah_turn_settle(ah_run *run, ah_status why)
+bool ah_turn_settle(ah_run *run, ah_status why)
 {
     ah_transcript *t = run->cfg.transcript;
 
-    file_answered(run);
+    ah_record_finished(run);
+    if (!file_answered(run))
+        return false;
     for (size_t i = run->batch; i < run->n_calls; i++)
         settle_call(run, &run->call[i], why);
     /* after lack of memory: slots that have no call, or a call without a result */
     for (size_t i = 0; i < t->n_slots; i++)
         ah_transcript_settle(t, i, settle_words(why, run->n_calls > 0), ah_run_wall(run));
     ah_run_commit(run);
+    return true;
 }
 
 static void clear_call(ah_run *run, ah_call *c)
@@ -306,7 +422,8 @@ void ah_turn_clear(ah_run *run)
         clear_call(run, &run->call[i]);
     ah_free(run->cfg.mem, run->call);
     run->call = NULL;
-    run->n_calls = run->batch = run->next = run->running = 0;
+    run->n_calls = run->batch = run->next = run->running = run->n_filed = 0;
+    run->leaves = false;
 }
 
 /* True if the call is past its time, or its run is over. */
@@ -336,7 +453,7 @@ bool ah_turn_new(ah_run *run)
 }
 
 /* Refuses the last call of an answer that was cut off: it may look complete, but is never run. */
-static void refuse_cut(ah_run *run)
+void ah_turn_refuse_cut(ah_run *run)
 {
     ah_call *last = &run->call[run->n_calls - 1];
 
@@ -351,7 +468,7 @@ void ah_turn_begin(ah_run *run)
     run->n_direct = 0;
     run->result.rounds++;
     run->result.tool_calls += run->n_calls;
-    refuse_cut(run);
+    ah_turn_refuse_cut(run);
     ah_inject_answered(run);
     EMIT(run, AH_EVENT_TOOL_CALLS,
          AH_F_JSON("calls",
@@ -412,6 +529,7 @@ static bool pass_loop_detector(ah_run *run, ah_call *c)
 
 static void begin_approval(ah_run *run, ah_call *c)
 {
+    ah_resume_explain(c);
     c->asking = true;
     c->need = ++run->last_id;
     run->running++;
@@ -430,10 +548,22 @@ void ah_turn_arm(ah_run *run, ah_call *c)
     ah_run_raise(run, (ah_need){.kind = AH_NEED_TOOL, .id = c->need, .call = c});
 }
 
+/* Makes the steps of a durable call. False: it is answered. */
+static bool prepare_steps(const ah_run *run, ah_call *c)
+{
+    ah_err err;
+
+    if (!c->tool->durable || c->steps ||
+        ah_steps_new(c, run->recorder, ah_text_slice(c->key), c->past, &err) == AH_OK)
+        return true;
+    ah_call_refuse(c, "Tool '%s' was not run: %s", c->tool->name->data, err.message);
+    return false;
+}
+
 /* Starts the handler, or a run of its own for a background call. */
 static void start_handler(ah_run *run, ah_call *c)
 {
-    if (!within_budget(run, c))
+    if (!prepare_steps(run, c))
         return;
     if (c->tool->background && run->cfg.background)
         begin_in_background(run, c);
@@ -450,11 +580,32 @@ static void start_handler(ah_run *run, ah_call *c)
              AH_F_STR("id", ah_text_slice(c->slot->id)), AH_F_INT("ticket", c->ticket));
 }
 
+void ah_turn_started(ah_run *run, ah_call *c)
+{
+    run->running--;
+    start_handler(run, c);
+}
+
+/* Its record comes first. */
+void ah_turn_start(ah_run *run, ah_call *c)
+{
+    if (!within_budget(run, c))
+        return;
+    if (!run->recorder || c->recorded != AH_RECORDED_NOTHING) {
+        start_handler(run, c);
+        return;
+    }
+    ah_record_call_started(run, c);
+    c->state = AH_CALL_RECORDING;
+    run->running++;
+    c->record = ah_record_wait(run, c, true);
+}
+
 static void pass_gate(ah_run *run, ah_call *c)
 {
     if (ah_gate_before(c))
-        start_handler(run, c);
-    else if (c->state == AH_CALL_ASKING)
+        ah_turn_start(run, c);
+    else if (c->state == AH_CALL_ASKING && !ah_resume_approval(run, c))
         begin_approval(run, c);
 }
 
@@ -473,6 +624,11 @@ static void begin_call(ah_run *run, ah_call *c)
                        "Tool '%s' was not run: a call before it has handed the conversation over "
                        "to another agent.",
                        c->slot->name->data);
+        return;
+    }
+    if (c->past && c->past->started) {
+        (void)pass_loop_detector(run, c);
+        ah_resume_call(run, c, &who);
         return;
     }
     there = ah_inject_before(run, c);
@@ -507,7 +663,7 @@ void ah_call_approved(ah_call *call, bool approved, ah_slice args, ah_slice why,
     else if (args.p)
         pass_changed(run, call, args);
     else
-        start_handler(run, call);
+        ah_turn_start(run, call);
 }
 
 static const ah_tool *tool_of(const ah_run *run, size_t i)
@@ -561,7 +717,7 @@ static bool batch_leaves(const ah_run *run)
 
 static bool may_begin(const ah_run *run)
 {
-    return run->next < run->n_calls && !is_full(run) && !batch_leaves(run) &&
+    return run->next < run->n_calls && !run->n_filed && !is_full(run) && !batch_leaves(run) &&
            is_parallel(run, run->batch) && joins_batch(run);
 }
 
@@ -581,6 +737,7 @@ static void begin_more(ah_run *run)
 static void begin_batch(ah_run *run)
 {
     run->batch = run->next;
+    run->leaves = false;
     begin_call(run, &run->call[run->next++]);
     begin_more(run);
 }
@@ -627,31 +784,37 @@ static void too_many_unknown(ah_run *run, const ah_call *c)
     ah_registry_detail(run->cfg.registry, ah_text_slice(c->slot->name), err);
 }
 
-/* Files the batch's answers in request order; true if the run must end. */
-static bool end_batch(ah_run *run)
+/* Files one answer of the batch, which may end the run. */
+static void end_call(ah_run *run, ah_call *c)
 {
     int most = run->cfg.limits.throw_on_unknown ? 1 : MAX_UNKNOWN;
-    bool ends = false;
+    bool ends = run->leaves;
+    ah_err err;
+    ah_status st = file_answer(run, c, false, &err);
 
-    for (size_t i = run->batch; i < run->next; i++) {
-        ah_call *c = &run->call[i];
-        ah_err err;
-        ah_status st = file_answer(run, c, false, &err);
+    if (!c->ticket)
+        invoked(run, c, c->success, ah_text_slice(c->content));
+    if (!ends && c->leave != AH_OK)
+        leave(run, c);
+    else if (!ends && st != AH_OK)
+        run->result.err = err;
+    else if (!ends && run->unknown_in_row >= most)
+        too_many_unknown(run, c);
+    run->leaves = ends || c->leave != AH_OK || st != AH_OK || run->unknown_in_row >= most;
+}
 
-        if (!c->ticket)
-            invoked(run, c, c->success, ah_text_slice(c->content));
-        if (!ends && c->leave != AH_OK)
-            leave(run, c);
-        else if (!ends && st != AH_OK)
-            run->result.err = err;
-        else if (!ends && run->unknown_in_row >= most)
-            too_many_unknown(run, c);
-        ends = ends || c->leave != AH_OK || st != AH_OK || run->unknown_in_row >= most;
+/* Files the batch's answers in request order. Returns false if one of them waits for a record. */
+static bool end_batch(ah_run *run)
+{
+    for (; run->batch < run->next; run->batch++, run->n_filed++) {
+        if (!may_file(run, &run->call[run->batch]))
+            return false;
+        end_call(run, &run->call[run->batch]);
     }
-    if (!ends)
-        ah_inject_feedback(run, run->next - run->batch);
-    run->batch = run->next;
-    return ends;
+    if (!run->leaves)
+        ah_inject_feedback(run, run->n_filed);
+    run->n_filed = 0;
+    return true;
 }
 
 /* {"reason":..,"section_keys":[..],"requested_overrides":{path:"full"}}, as far as they fit. */
@@ -738,7 +901,7 @@ static void end_turn(ah_run *run)
         take_background(run);
 
     for (size_t i = 0; i < t->n_slots; i++)
-        ah_transcript_settle(t, i, settle_words(AH_INTERNAL, true), ah_run_wall(run));
+        settle_slot(run, i, settle_words(AH_INTERNAL, true));
     ah_run_commit(run);
     ah_turn_clear(run);
     run->state = RUN_NEXT;
@@ -763,13 +926,24 @@ bool ah_turn_await(ah_run *run)
     return true;
 }
 
+bool ah_turn_settles_now(const ah_run *run)
+{
+    const ah_call *c = &run->call[run->batch];
+
+    return run->batch + 1 == run->next && c->state == AH_CALL_ANSWERED && !c->record && !c->entry &&
+           !c->overlay.first && !run->cfg.n_strategies && !run->cancel && !run->parked &&
+           !ah_turn_may_begin(run);
+}
+
 void ah_turn_go_on(ah_run *run)
 {
     if (ah_turn_may_begin(run)) {
         begin_more(run);
         return;
     }
-    if (run->batch < run->next && end_batch(run))
+    if (run->batch < run->next && !end_batch(run))
+        return;
+    if (run->leaves)
         ah_run_fail(run);
     else if (run->next < run->n_calls)
         begin_batch(run);

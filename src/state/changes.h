@@ -1,6 +1,6 @@
 /* Changes of the tools and texts for the model, collected before they are made: by a tool call
  * (kept with it until it succeeds), by a strategy, or by the script. run/inject.h makes them.
- * The list holds references to its tools and texts. Callers: run, lua. */
+ * The list holds references to its tools and texts. Callers: its floor, run, lua. */
 #ifndef AH_STATE_CHANGES_H
 #define AH_STATE_CHANGES_H
 
@@ -63,6 +63,16 @@ ah_status ah_changes_hide(ah_changes *c, ah_slice path, ah_err *err);
 /* entry: a settings entry, checked JSON. */
 ah_status ah_changes_settings(ah_changes *c, ah_slice entry, ah_err *err);
 ah_status ah_changes_pick(ah_changes *c, bool picked, ah_slice name, ah_err *err);
+
+/* Appends the changes as a JSON list (docs/reference/journal.md). */
+void ah_changes_print(const ah_changes *c, ah_buf *out);
+/* Finds the tool of a name. NULL: there is none. */
+typedef ah_tool *(*ah_changes_find)(void *ud, ah_slice name); /* borrowed */
+/* Adds the changes of such a list (checked JSON) to an empty one. A tool that `find` does not
+ * know, or that has another specification, becomes a stale one. AH_STORE: the list is damaged;
+ * c is then empty. */
+ah_status ah_changes_restage(ah_changes *c, ah_slice list, ah_changes_find find, void *ud,
+                             ah_err *err);
 
 /* Removes the additions whose tool is in the registry with an equal specification, and puts
  * their tools there: a continued conversation gets its handlers back. `brief`: a brief

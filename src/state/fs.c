@@ -20,6 +20,7 @@ void ah_fs_unref(ah_fs *fs)
     ah_text_unref(fs->o.allow);
     ah_text_unref(fs->folder[0]);
     ah_text_unref(fs->folder[1]);
+    ah_text_unref(fs->name);
     fs->store->free(fs);
 }
 

@@ -49,6 +49,8 @@ ah_fs *ah_fs_below(ah_fs *fs); /* of an overlay, borrowed; otherwise NULL */
  *
  * A file that was only read may have changed. A failed prepare leaves the overlay unchanged. */
 ah_status ah_fs_prepare(ah_fs *overlay, ah_err *err);
+/* Prepares anew, because others may have changed files since the overlay was prepared. */
+ah_status ah_fs_prepare_again(ah_fs *overlay, ah_err *err);
 /* Renames the prepared files into place and empties the overlay. It allocates nothing. Fails
  * with `conflict` if another transaction, or program, came between, and with `system` if the
  * machine refuses a rename that the preparation allowed: earlier renames are then undone, and
@@ -70,6 +72,42 @@ ah_status ah_fs_view_new(ah_fs *of, ah_fs *base, ah_fs **out, ah_err *err);
  * with `conflict` if it was changed in between. */
 ah_status ah_fs_view_commit(ah_fs *view, ah_err *err);
 void ah_fs_view_drop(ah_fs *view);
+
+/* -- records of changes (fs_record.c; docs/reference/journal.md) ------------------------------ */
+
+/* Appends the changes of an overlay as a JSON list, each with the hash of the content that it is
+ * based on. Returns false, and appends nothing, for a view: its changes depend on other overlays.
+ */
+bool ah_fs_print(ah_fs *overlay, ah_buf *out);
+/* Makes the changes of such a list (checked JSON) in a new overlay. What they are based on is
+ * compared by hash, so the overlay's preparation finds the same conflicts. AH_STORE: the list is
+ * damaged; AH_CONFLICT: the file system does not take these changes. */
+ah_status ah_fs_restage(ah_fs *overlay, ah_slice list, ah_err *err);
+
+/* Appends {"root","path","before","after"} of each entry that the prepared changes will change in
+ * a folder of the machine, with commas between them. "before" and "after" are the SHA-256 of a
+ * file's content, or the kind of another entry; absent if there is none. */
+void ah_fs_print_due(ah_fs *overlay, ah_buf *out);
+
+/* The fate of changes that were written down before they were made. */
+typedef enum ah_fs_fate {
+    AH_FS_APPLIED,     /* all are made */
+    AH_FS_NOT_APPLIED, /* none is */
+    AH_FS_MIXED        /* unknown: some entries are neither as before nor as after, or both occur */
+} ah_fs_fate;
+
+typedef struct ah_fs_outcome {
+    ah_fs_fate fate;
+    bool by_folder;  /* of ah_fs_settled_all: each folder is as before, or as after */
+    size_t n;        /* number of entries of this file system's root in the list */
+    ah_fs_path path; /* of MIXED: the first entry that is not as after; "": none was found */
+} ah_fs_outcome;
+
+/* Compares the files with a list of ah_fs_print_due (checked JSON; .p NULL: empty). Entries of
+ * other roots are left out. An empty list is applied. AH_STORE: the list is damaged. */
+ah_status ah_fs_settled(ah_fs *fs, ah_slice files, ah_fs_outcome *out, ah_err *err);
+/* Appends the text that replaces the result of a call whose files are NOT_APPLIED or MIXED. */
+void ah_fs_say_fate(const ah_fs_outcome *o, ah_buf *out);
 
 /* -- files -------------------------------------------------------------------------------- */
 

@@ -262,6 +262,10 @@ static ah_status settle_all(settling *s, ah_err *err)
         st = settle(s, s->t->node[i], err);
     if (st == AH_OK && s->list.n)
         st = s->into->store->prepare(s->into, &s->list, &s->t->ready, err);
+    if (st == AH_OK && s->into->machine) {
+        s->t->due = s->list;
+        s->list = (ah_fs_changes){.mem = s->list.mem};
+    }
     ah_fs_changes_clear(&s->list);
     return st;
 }
@@ -290,6 +294,31 @@ ah_status ah_fs_prepare(ah_fs *overlay, ah_err *err)
     t->prepared = st == AH_OK;
     t->ready_at = s.into->commits;
     return st;
+}
+
+static void forget_ready(ah_fs_tree *t)
+{
+    t->prepared = false;
+    t->ready = NULL;
+    if (t->due.mem)
+        ah_fs_changes_clear(&t->due);
+}
+
+static void drop_ready(ah_fs_tree *t)
+{
+    if (t->ready)
+        into_of(t)->store->drop(into_of(t), t->ready);
+    forget_ready(t);
+}
+
+ah_status ah_fs_prepare_again(ah_fs *overlay, ah_err *err)
+{
+    ah_fs_tree *t = (ah_fs_tree *)overlay;
+
+    if (t->prepared && (!t->ready || into_of(t)->commits == t->ready_at))
+        return AH_OK;
+    drop_ready(t);
+    return ah_fs_prepare(overlay, err);
 }
 
 /* Updates entries that were read below before they had a version there. If one cannot be read,
@@ -338,8 +367,7 @@ ah_status ah_fs_commit(ah_fs *overlay, ah_err *err)
 
     if (!t->prepared)
         return ah_fs_err(err, AH_FS_CONFLICT, "the overlay is not prepared: nothing was committed");
-    t->prepared = false;
-    t->ready = NULL;
+    forget_ready(t);
     if (ready && into->commits != t->ready_at) {
         into->store->drop(into, ready);
         return ah_fs_err(err, AH_FS_CONFLICT,
@@ -353,13 +381,8 @@ ah_status ah_fs_commit(ah_fs *overlay, ah_err *err)
 
 void ah_fs_drop(ah_fs *overlay)
 {
-    ah_fs_tree *t = (ah_fs_tree *)overlay;
-
-    if (t->ready)
-        into_of(t)->store->drop(into_of(t), t->ready);
-    t->prepared = false;
-    t->ready = NULL;
-    ah_fs_tree_clear(t);
+    drop_ready((ah_fs_tree *)overlay);
+    ah_fs_tree_clear((ah_fs_tree *)overlay);
 }
 
 void ah_fs_end(ah_fs *overlay)

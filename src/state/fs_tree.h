@@ -14,6 +14,7 @@ typedef struct ah_fs_tree {
     bool prepared;     /* for overlays: */
     void *ready;       /* ticket of the file system below; NULL: nothing to do there */
     uint64_t ready_at; /* number of its commits at that time */
+    ah_fs_changes due; /* the changes of `ready`, if they are for a folder of the machine */
     ah_fs *into;       /* of a view: the overlay that gets its changes; NULL: the one below */
     uint64_t made_at;  /* of a view: edits of the overlay's content when the view was made */
     uint64_t took_at;  /* of a view: such edits when the call committed the overlay */
@@ -26,5 +27,7 @@ extern const ah_fs_store ah_fs_tree_store;
 
 ah_fs_change *ah_fs_tree_find(const ah_fs_tree *t, ah_slice path); /* NULL: none */
 void ah_fs_tree_clear(ah_fs_tree *t);
+/* Appends the change as records have it (fs_record.c). below NULL: an entry in memory. */
+void ah_fs_put_change(ah_fs *below, const ah_fs_change *c, ah_buf *out);
 
 #endif

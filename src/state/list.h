@@ -1,6 +1,7 @@
 /* Persistent lists of texts: the content of a session's slice. A list is its newest cell,
  * reference-counted. Appending makes a new list and leaves the old one unchanged, so a snapshot
- * is a reference, at the same cost for any length. Callers: its floor. */
+ * is a reference, at the same cost for any length.
+ * Callers: its floor, journal. */
 #ifndef AH_STATE_LIST_H
 #define AH_STATE_LIST_H
 
@@ -25,6 +26,8 @@ void ah_cell_unref(const ah_mem *mem, ah_cell *c); /* NULL does nothing; long li
 bool ah_list_append(ah_list *l, ah_text *value);   /* adds a reference; false: out of memory */
 /* at: from 0, the oldest; fails as append; copies one cell per newer value */
 bool ah_list_replace(ah_list *l, size_t at, ah_text *value);
+/* Appends the values as a JSON list, the oldest first. Without memory `out` fails. */
+void ah_list_print(const ah_mem *mem, const ah_cell *head, ah_buf *out);
 void ah_list_set(ah_list *l, ah_cell *head); /* takes head */
 
 static inline size_t ah_list_length(const ah_cell *head)

@@ -166,6 +166,13 @@ static ah_status stage_entries(const ah_overlay *o, ah_transcript *t, ah_err *er
     return st;
 }
 
+static ah_status prepare_part(ah_participant *p, ah_overlay *below, ah_err *err)
+{
+    if (p->prepared)
+        return p->vt->again(p, below, err);
+    return p->vt->prepare ? p->vt->prepare(p, below, err) : AH_OK;
+}
+
 static ah_status prepare(ah_overlay *o, ah_transcript *t, ah_err *err)
 {
     ah_overlay *below = ah_overlay_below(o);
@@ -174,8 +181,7 @@ static ah_status prepare(ah_overlay *o, ah_transcript *t, ah_err *err)
     if (st == AH_OK && o->below && !below && o->first)
         st = ah_err_set(err, AH_CANCELLED, "the call in which this run was started is over");
     for (ah_participant *p = o->first; p && st == AH_OK; p = p->next)
-        if (p->vt->prepare)
-            st = p->vt->prepare(p, below, err);
+        st = prepare_part(p, below, err);
     for (ah_participant *p = o->first; p && st == AH_OK; p = p->next)
         if (p->vt->finish)
             st = p->vt->finish(p, below, err);
@@ -202,6 +208,31 @@ static void commit(ah_overlay *o)
     }
 }
 
+bool ah_overlay_outside(const ah_overlay *o)
+{
+    const ah_participant *p = o->first;
+
+    while (p && !(p->vt->outside && p->vt->outside(p)))
+        p = p->next;
+    return p != NULL;
+}
+
+ah_status ah_overlay_prepare(ah_overlay *o, ah_err *err)
+{
+    ah_overlay *below = ah_overlay_below(o);
+    ah_status st = AH_OK;
+
+    o->closed = true;
+    for (ah_participant *p = o->first; p && st == AH_OK; p = p->next)
+        if (p->vt->again) {
+            st = p->vt->prepare(p, below, err);
+            p->prepared = true;
+        }
+    if (st != AH_OK)
+        ah_overlay_drop(o);
+    return st;
+}
+
 ah_status ah_overlay_commit(ah_overlay *o, ah_transcript *t, ah_err *err)
 {
     size_t before = ah_transcript_mark(t, true);
@@ -216,4 +247,93 @@ ah_status ah_overlay_commit(ah_overlay *o, ah_transcript *t, ah_err *err)
     commit(o);
     leave(o);
     return AH_OK;
+}
+
+/* -- for records ----------------------------------------------------------------------- */
+
+typedef bool (*put_fn)(ah_participant *p, const ah_staged_names *names, ah_buf *out);
+
+/* Appends what `put` appends for p, after a comma unless it is the first since `start`. */
+static bool put_next(ah_participant *p, put_fn put, const ah_staged_names *names, size_t start,
+                     ah_buf *out)
+{
+    size_t before = out->len, after;
+    bool ok;
+
+    if (before > start)
+        ah_buf_char(out, ',');
+    after = out->len;
+    ok = put(p, names, out);
+    if (ah_buf_ok(out) && out->len == after)
+        ah_buf_reset(out, before);
+    return ok;
+}
+
+/* Appends "<list>":[items] for all participants that write this list; nothing if it is empty. */
+static bool put_list(const ah_overlay *o, const char *list, const ah_staged_names *names,
+                     size_t from, ah_buf *out)
+{
+    size_t before = out->len, start;
+    bool ok = true;
+
+    ah_buf_fmt(out, "%s\"%s\":[", before > from ? "," : "", list);
+    start = out->len;
+    for (ah_participant *p = o->first; p && ok; p = p->next)
+        if (p->vt->list && strcmp(p->vt->list, list) == 0)
+            ok = put_next(p, p->vt->print, names, start, out);
+    if (ah_buf_ok(out) && out->len == start)
+        ah_buf_reset(out, before);
+    else
+        ah_buf_char(out, ']');
+    return ok;
+}
+
+static void put_entries(const ah_overlay *o, ah_buf *out)
+{
+    for (size_t i = 0; i < o->n; i++) {
+        ah_buf_str(out, i ? "," : "\"entries\":[");
+        ah_buf_put(out, ah_text_slice(o->staged[i].json));
+    }
+    if (o->n)
+        ah_buf_char(out, ']');
+}
+
+bool ah_overlay_print(const ah_overlay *o, const ah_staged_names *names, ah_buf *out)
+{
+    static const char *const lists[] = {AH_STAGED_SESSION, AH_STAGED_FILES, AH_STAGED_ENTITIES};
+    size_t from = out->len;
+    bool ok = true;
+
+    for (const ah_participant *p = o->first; p && ok; p = p->next)
+        ok = p->vt->list && p->vt->print;
+    put_entries(o, out);
+    for (size_t i = 0; ok && i < sizeof lists / sizeof *lists; i++)
+        ok = put_list(o, lists[i], names, from, out);
+    if (!ok && ah_buf_ok(out))
+        ah_buf_reset(out, from);
+    return ok;
+}
+
+static bool put_settled(ah_participant *p, const ah_staged_names *names, ah_buf *out)
+{
+    (void)names;
+    p->vt->settle(p, out);
+    return true;
+}
+
+bool ah_overlay_print_settled(const ah_overlay *o, ah_buf *out)
+{
+    size_t from = out->len, start;
+
+    ah_buf_char(out, '[');
+    start = out->len;
+    for (ah_participant *p = o->first; p; p = p->next)
+        if (p->vt->settle)
+            put_next(p, put_settled, NULL, start, out);
+    if (ah_buf_ok(out) && out->len == start) {
+        ah_buf_reset(out, from);
+        return false;
+    }
+    ah_buf_char(out, ']');
+    return true;
 }

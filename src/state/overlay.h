@@ -16,16 +16,42 @@
 typedef struct ah_overlay ah_overlay;
 typedef struct ah_participant ah_participant;
 
+/* An object whose changes can be written down: a session, a file system. */
+typedef struct ah_staged_name {
+    const char *list; /* AH_STAGED_SESSION or AH_STAGED_FILES */
+    ah_slice name;
+    void *object; /* the session, or the file system */
+} ah_staged_name;
+
+/* The names of objects in records, by which a later process finds them. Borrowed. */
+typedef struct ah_staged_names {
+    const ah_staged_name *item;
+    size_t n;
+    const void *session; /* the conversation's own, which needs no name; NULL: none */
+} ah_staged_names;
+
+/* The lists of `staged` (docs/reference/journal.md) that participants write. */
+#define AH_STAGED_SESSION  "session"
+#define AH_STAGED_FILES    "files"
+#define AH_STAGED_ENTITIES "entities"
+
 /* Commit calls `prepare` of all participants in order of joining, then `finish`, then `commit`,
  * then `committed`; finish and committed only where present. If a prepare or a finish fails,
  * memory is out, or the call fails, it calls `drop` of all instead, in reverse order. So the
  * last call for each participant is exactly one of commit (or committed, if present) and drop,
- * and that call releases it. `below` is the overlay that receives the changes; NULL: the world. */
+ * and that call releases it. `below` is the overlay that receives the changes; NULL: the world.
+ * Participants with `again` can be prepared earlier, by ah_overlay_prepare: commit then calls
+ * `again` in place of `prepare`. */
 typedef struct ah_participant_vt {
     /* Everything that can fail, so that commit cannot: conflicts with changes below, memory,
      * space, and joining `below` if it is not NULL. May be NULL. After any failure drop follows,
      * prepared or not. */
     ah_status (*prepare)(ah_participant *p, ah_overlay *below, ah_err *err);
+    /* Prepares again what may have lost its ground, since others may have made changes after
+     * `prepare`. NULL: nothing may run between prepare and commit. */
+    ah_status (*again)(ah_participant *p, ah_overlay *below, ah_err *err);
+    /* True if its commit changes something outside of the process. NULL: false. */
+    bool (*outside)(const ah_participant *p);
     /* Last steps that the machine may refuse after all are prepared. After a failure all are
      * dropped: only changes of participants that finished before, and changes that the error
      * names, have been made. May be NULL. */
@@ -36,6 +62,16 @@ typedef struct ah_participant_vt {
     void (*committed)(ah_participant *p, ah_overlay *below);
     /* Discards the changes. Cannot fail in any state. */
     void (*drop)(ah_participant *p);
+    /* The rest is for records of calls. All may be NULL. */
+    /* The list of `staged` with its changes. NULL: they cannot be written down. */
+    const char *list;
+    /* Appends the changes as items of that list, with commas between them; nothing if there are
+     * none. Returns false if they cannot be written down, as an object has no name. Failures of
+     * memory are those of `out`. */
+    bool (*print)(ah_participant *p, const ah_staged_names *names, ah_buf *out);
+    /* Called after `prepare`: appends { root, path, before, after } of each file of the machine
+     * that is about to change, with commas between them. */
+    void (*settle)(ah_participant *p, ah_buf *out);
 } ah_participant_vt;
 
 /* Intrusive: the first member of a participant's data for one overlay. */
@@ -43,6 +79,7 @@ struct ah_participant {
     const ah_participant_vt *vt;
     const void *key; /* the changed object: address of the session, the file system, ... */
     ah_overlay *in;  /* set by ah_overlay_join */
+    bool prepared;   /* by ah_overlay_prepare */
     ah_participant *next;
 };
 
@@ -86,6 +123,19 @@ ah_status ah_overlay_anchor(ah_overlay *o, ah_anchor **out, ah_err *err);
 ah_participant *ah_overlay_find(const ah_overlay *o, const void *key);
 /* Returns the overlay below; NULL: the world. */
 ah_overlay *ah_overlay_below(const ah_overlay *o);
+
+/* True if the commit changes something outside of the process. */
+bool ah_overlay_outside(const ah_overlay *o);
+/* Prepares the participants that can be prepared early; ah_overlay_commit or ah_overlay_drop
+ * follows, some time later. Nothing more can be changed in the overlay. On failure it is over. */
+ah_status ah_overlay_prepare(ah_overlay *o, ah_err *err);
+/* After ah_overlay_prepare: appends the list `files` of a record `settled`. Returns false, and
+ * appends nothing, if no file of the machine is about to change. */
+bool ah_overlay_print_settled(const ah_overlay *o, ah_buf *out);
+/* Appends the members of the object `staged` (docs/reference/journal.md) with the changes so far,
+ * with commas between them. If a change cannot be written down, appends nothing and returns
+ * false. */
+bool ah_overlay_print(const ah_overlay *o, const ah_staged_names *names, ah_buf *out);
 
 /* Passes the entries to the transcript's next commit and all other changes to the overlay below;
  * or, if *err is set, none of them. The overlay is over in any case. */

@@ -75,6 +75,19 @@ ah_session *ah_session_root(ah_session *s)
     return s;
 }
 
+bool ah_session_claim(ah_session *s)
+{
+    bool was = s->claimed;
+
+    s->claimed = true;
+    return !was;
+}
+
+void ah_session_unclaim(ah_session *s)
+{
+    s->claimed = false;
+}
+
 const ah_mem *ah_session_mem(const ah_session *s)
 {
     return s->mem;
@@ -278,12 +291,13 @@ static bool any_state(const ah_session *s, const ah_edit *edit, size_t n)
     return false;
 }
 
-ah_status ah_session_dispatch(ah_session *s, ah_overlay *o, int id, ah_text *value, ah_err *err)
+static ah_status dispatch(ah_session *s, ah_overlay *o, int id, ah_text *value, bool again,
+                          ah_err *err)
 {
     ah_edit *edit = new_edits(s, id);
     change *made = NULL;
     size_t n = 0;
-    ah_status st = edit ? reduce_all(s, o, id, value, false, edit, &n, err) : ah_err_nomem(err);
+    ah_status st = edit ? reduce_all(s, o, id, value, again, edit, &n, err) : ah_err_nomem(err);
 
     if (st == AH_OK && o && any_state(s, edit, n) &&
         !(made = new_change(s, (change){.what = CHANGE_EVENT, .id = id, .value = value})))
@@ -294,6 +308,17 @@ ah_status ah_session_dispatch(ah_session *s, ah_overlay *o, int id, ah_text *val
         drop_edits(s->mem, edit, n);
     ah_free(s->mem, edit);
     return st;
+}
+
+ah_status ah_session_dispatch(ah_session *s, ah_overlay *o, int id, ah_text *value, ah_err *err)
+{
+    return dispatch(s, o, id, value, false, err);
+}
+
+ah_status ah_session_dispatch_again(ah_session *s, ah_overlay *o, int id, ah_text *value,
+                                    ah_err *err)
+{
+    return dispatch(s, o, id, value, true, err);
 }
 
 ah_status ah_session_append(ah_session *s, ah_overlay *o, int slice, ah_text *value, ah_err *err)
@@ -462,5 +487,9 @@ static void commit_layer(ah_participant *p, ah_overlay *below)
     drop_layer(p);
 }
 
-static const ah_participant_vt layer_vt = {
-    .prepare = prepare_layer, .commit = commit_layer, .drop = drop_layer};
+static const ah_participant_vt layer_vt = {.prepare = prepare_layer,
+                                           .commit = commit_layer,
+                                           .drop = drop_layer,
+                                           .again = prepare_layer,
+                                           .list = AH_STAGED_SESSION,
+                                           .print = ah_session_print_layer};

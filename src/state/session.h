@@ -38,6 +38,10 @@ void ah_session_unref(ah_session *s); /* NULL does nothing */
 /* Returns the topmost parent, or s itself. It owns the types and reducers. */
 ah_session *ah_session_root(ah_session *s);
 
+/* Makes the one conversation that records the session its recorder. False: it has one. */
+bool ah_session_claim(ah_session *s);
+void ah_session_unclaim(ah_session *s);
+
 /* -- types and reducers ------------------------------------------------------------- */
 
 typedef struct ah_session_event {
@@ -108,6 +112,17 @@ void ah_session_print(const ah_session *s, const ah_overlay *o, ah_slice kept, a
  * `known`), or contains a value that its type refuses. */
 ah_status ah_session_restore(ah_session *s, ah_overlay *o, ah_slice text, bool known, ah_err *err);
 
+/* Makes changes again that a call staged, in the call's overlay: one item of the list `session` of
+ * docs/reference/journal.md (checked JSON). Logs are left out: they have the changes. AH_STORE:
+ * the item is damaged; AH_CONFLICT: the session has no such type, or refuses the value. */
+ah_status ah_session_restage(ah_session *s, ah_overlay *o, ah_slice item, ah_err *err);
+
+/* For session_record.c: reads a list of values of the slice (checked JSON) to the end of `list`.
+ * Fails with AH_USAGE. */
+ah_status ah_session_read_values(const ah_session *s, int id, ah_slice json, ah_list *list,
+                                 ah_err *err);
+/* For session_record.c: appends the values of a slice as a JSON list. */
+void ah_session_put_values(const ah_session *s, const ah_cell *head, ah_buf *out);
 /* For session_text.c: sets several slices at once. Takes the heads, also on failure. */
 typedef struct ah_edit {
     int slice;

@@ -1,5 +1,5 @@
-/* The inside of a session, for session.c (reading and writing) and session_types.c (types and
- * reducers). Callers: its floor. */
+/* The inside of a session, for session.c (reading and writing), session_types.c (types and
+ * reducers) and session_record.c (changes as text). Callers: its floor. */
 #ifndef AH_STATE_SESSION_STATE_H
 #define AH_STATE_SESSION_STATE_H
 
@@ -63,7 +63,14 @@ struct ah_session {
     ah_session *parent;
     catalog *types;
     layer own; /* the state itself, not a participant */
+    bool claimed;
 };
+
+/* The slot `print` of a layer in an overlay (session_record.c). */
+bool ah_session_print_layer(ah_participant *p, const ah_staged_names *names, ah_buf *out);
+/* Like ah_session_dispatch, without the logs: they have the event already. */
+ah_status ah_session_dispatch_again(ah_session *s, ah_overlay *o, int id, ah_text *value,
+                                    ah_err *err);
 
 catalog *ah_catalog_new(const ah_mem *mem);
 void ah_catalog_unref(catalog *c);

@@ -5,21 +5,9 @@ enum { VERSION = 1, MAX_VALUE = 64 << 20 /* bytes of one value */ };
 
 /* -- to text --------------------------------------------------------------------------- */
 
-static void put_values(const ah_session *s, const ah_cell *head, ah_buf *out)
+void ah_session_put_values(const ah_session *s, const ah_cell *head, ah_buf *out)
 {
-    size_t n = ah_list_length(head);
-    const ah_text **v = ah_alloc(ah_session_mem(s), (n + 1) * sizeof *v);
-
-    if (!v)
-        out->status = AH_NOMEM;
-    for (size_t i = n; v && i > 0; i--, head = head->below)
-        v[i - 1] = head->value;
-    for (size_t i = 0; v && i < n; i++) {
-        ah_buf_char(out, i ? ',' : '[');
-        ah_buf_put(out, ah_text_slice(v[i]));
-    }
-    ah_buf_char(out, ']');
-    ah_free(ah_session_mem(s), v);
+    ah_list_print(ah_session_mem(s), head, out);
 }
 
 /* Returns the next non-empty slice after `after` in byte order (.p NULL: the first); -1: none.
@@ -73,7 +61,7 @@ void ah_session_print(const ah_session *s, const ah_overlay *o, ah_slice kept, a
             ah_buf_char(out, ',');
         ah_json_put_string(out, ah_session_name(s, id));
         ah_buf_char(out, ':');
-        put_values(s, ah_session_head(s, o, id), out);
+        ah_session_put_values(s, ah_session_head(s, o, id), out);
     }
     if (kept.p)
         put_kept(s, kept, !after.p, out);
@@ -122,6 +110,14 @@ static ah_status read_values(const ah_session *s, int id, ah_json_reader *r, ah_
     while (st == AH_OK && (t = ah_json_next(r)).kind != AH_JSON_ARRAY_END)
         st = read_value(s, id, ah_json_skip(r, t), list, err);
     return st;
+}
+
+ah_status ah_session_read_values(const ah_session *s, int id, ah_slice json, ah_list *list,
+                                 ah_err *err)
+{
+    ah_json_reader r = ah_json_read(json);
+
+    return read_values(s, id, &r, list, err);
 }
 
 /* Reads the members of "slices" into the edits, one per type. */
