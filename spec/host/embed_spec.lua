@@ -47,6 +47,12 @@ describe("examples", function()
     example("embed_threads", "160 answers from 8 hosts, the long one: cancelled")
   end)
 
+  it("embed_store: a conversation in a store, killed and resumed", function()
+    example("embed_store", "counting\nshipping, and killed\n"
+      .. "the first process has ended by signal 9\nlamps: The tools said:\n- count: 12\n"
+      .. "- ship: The outcome of this call is unknown")
+  end)
+
   it("embed.cpp: the same from C++", function()
     if not io.open(BUILD .. "/examples/embed_cpp") then
       pending "there is no C++ compiler"

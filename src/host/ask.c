@@ -7,7 +7,6 @@
 #include "run/tell.h"
 
 enum {
-    MAX_RESPONSE = 16 << 20,
     MAX_TOLD = 64 << 20, /* bytes of a call or a response in an event */
     MAX_FAULTS = 900     /* bytes of the errors in a response */
 };
@@ -30,7 +29,8 @@ static const char *how_name(ah_ask_how how)
     static const char *const names[] = {
         [AH_ASK_OPEN] = "open",           [AH_ASK_ANSWERED] = "answered",
         [AH_ASK_DEFAULTED] = "default",   [AH_ASK_TIMEOUT] = "timeout",
-        [AH_ASK_CANCELLED] = "cancelled", [AH_ASK_DENIED] = "denied"};
+        [AH_ASK_CANCELLED] = "cancelled", [AH_ASK_DENIED] = "denied",
+        [AH_ASK_PARKED] = "parked"};
 
     return names[how];
 }
@@ -102,13 +102,16 @@ static void let_go(ah_ask_item *a)
         a->left(offer);
 }
 
+/* Closes it with its default, or as DENIED. */
+static void close_unanswered(ah_ask_item *a);
+
 static void expire(ah_job *job)
 {
     ah_ask_item *a = FROM(job, ah_ask_item, job);
     ah_ask_end end = {.how = AH_ASK_TIMEOUT};
 
     if (a->otherwise)
-        ah_ask_give_up(a);
+        close_unanswered(a);
     else
         ah_ask_close_as(a, &end);
 }
@@ -145,15 +148,21 @@ static ah_text *keep_json(const ah_ask_item *a, ah_slice json, const char *inste
     return t;
 }
 
+ah_status ah_ask_schema(ah_host *h, ah_slice text, ah_schema **out, ah_err *err)
+{
+    ah_schema_options options = {.cache = &h->schemas};
+
+    return ah_schema_compile_with(h->mem, text.p ? text : ah_slice_of(approval_schema), &options,
+                                  out, err);
+}
+
 static ah_status fill(ah_ask_item *a, ah_err *err)
 {
-    ah_schema_options options = {.cache = &a->host->schemas};
     const ah_call *call = a->def.call;
     ah_status st = AH_OK;
 
     if (!a->def.schema)
-        st = ah_schema_compile_with(a->host->mem, ah_slice_of(approval_schema), &options,
-                                    &a->def.schema, err);
+        st = ah_ask_schema(a->host, (ah_slice){NULL, 0}, &a->def.schema, err);
     if (st != AH_OK)
         return st;
     if (!(a->question = keep(a, a->def.question)) ||
@@ -275,7 +284,7 @@ void ah_ask_close_as(ah_ask_item *a, const ah_ask_end *end)
     free_item(a);
 }
 
-void ah_ask_give_up(ah_ask_item *a)
+static void close_unanswered(ah_ask_item *a)
 {
     ah_text *otherwise = ah_text_ref(a->otherwise);
     ah_ask_end end = {.how = otherwise ? AH_ASK_DEFAULTED : AH_ASK_DENIED,
@@ -285,6 +294,14 @@ void ah_ask_give_up(ah_ask_item *a)
     ah_text_unref(otherwise);
 }
 
+void ah_ask_give_up(ah_ask_item *a)
+{
+    bool waits = !a->otherwise || a->until; /* a default without a time is the response now */
+
+    if (!waits || !a->def.park || !a->def.park(a->def.ud))
+        close_unanswered(a);
+}
+
 void ah_ask_drop(ah_ask_item *a)
 {
     leave_book(a);
@@ -292,41 +309,42 @@ void ah_ask_drop(ah_ask_item *a)
     free_item(a);
 }
 
-static void say_faults(const ah_ask_item *a, const ah_faults *faults, ah_err *err)
+static void say_faults(const ah_mem *mem, ah_slice id, const ah_faults *faults, ah_err *err)
 {
     ah_buf b;
 
-    ah_buf_init(&b, a->host->mem, MAX_FAULTS);
+    ah_buf_init(&b, mem, MAX_FAULTS);
     ah_faults_print(faults, &b);
     if (ah_buf_cut_short(&b))
-        ah_err_set(err, AH_TOOL_VALIDATION, "the response to %s does not match its schema: %.*s",
-                   a->id, AH_FMT(ah_buf_slice(&b)));
+        ah_err_set(err, AH_TOOL_VALIDATION, "the response to %.*s does not match its schema: %.*s",
+                   AH_FMT(id), AH_FMT(ah_buf_slice(&b)));
     else
         ah_err_nomem(err);
     ah_buf_clear(&b);
 }
 
-/* Checks a response. {} from Lua counts as an empty list if the schema wants a list; coercions are
- * allowed only if the response is otherwise invalid. */
-static ah_status check(const ah_ask_item *a, ah_slice response, ah_buf *full, ah_err *err)
+/* {} from Lua counts as an empty list if the schema wants a list; coercions are allowed only if the
+ * response is otherwise invalid. */
+static ah_status check(const ah_schema *schema, ah_slice id, ah_slice response, ah_buf *full,
+                       ah_err *err)
 {
     ah_check_options options = {.extra = AH_EXTRA_FORBID, .empty_lists = true};
     ah_faults faults;
     ah_status st;
 
-    ah_faults_init(&faults, a->host->mem);
-    st = ah_schema_check_with(a->def.schema, response, &options, &faults, full);
+    ah_faults_init(&faults, full->mem);
+    st = ah_schema_check_with(schema, response, &options, &faults, full);
     if (st == AH_OK && faults.n) {
         options.coerce = true;
         ah_buf_reset(full, 0);
-        st = ah_schema_check_with(a->def.schema, response, &options, &faults, full);
+        st = ah_schema_check_with(schema, response, &options, &faults, full);
     }
     if (st == AH_OK && faults.n) {
-        say_faults(a, &faults, err);
+        say_faults(full->mem, id, &faults, err);
         st = err->status;
     } else if (st == AH_BUDGET) {
         st = ah_err_set(err, AH_TOOL_VALIDATION, "the response is larger than %d bytes",
-                        MAX_RESPONSE);
+                        AH_MAX_RESPONSE);
     } else if (st != AH_OK) {
         st = ah_err_nomem(err);
     }
@@ -346,18 +364,31 @@ static ah_slice as_approval(ah_slice response)
     }
 }
 
+ah_status ah_ask_check(ah_ask_kind kind, const ah_schema *schema, ah_slice id, ah_slice response,
+                       ah_buf *full, ah_err *err)
+{
+    ah_status st;
+
+    if (kind == AH_ASK_APPROVAL)
+        response = as_approval(response);
+    st = check(schema, id, response, full, err);
+    if (st == AH_OK && full->len == 0)
+        ah_buf_put(full, response);
+    if (st == AH_OK && !ah_buf_ok(full))
+        st = ah_buf_error(full, "the response", err);
+    return st;
+}
+
 ah_status ah_ask_respond(ah_ask_item *a, ah_slice response, ah_slice by, ah_err *err)
 {
     ah_ask_end end = {.how = AH_ASK_ANSWERED, .by = by};
     ah_status st;
     ah_buf full;
 
-    if (a->def.kind == AH_ASK_APPROVAL)
-        response = as_approval(response);
-    ah_buf_init(&full, a->host->mem, MAX_RESPONSE);
-    st = check(a, response, &full, err);
+    ah_buf_init(&full, a->host->mem, AH_MAX_RESPONSE);
+    st = ah_ask_check(a->def.kind, a->def.schema, ah_slice_of(a->id), response, &full, err);
     if (st == AH_OK) {
-        end.value = full.len ? ah_buf_slice(&full) : response;
+        end.value = ah_buf_slice(&full);
         ah_ask_close_as(a, &end);
     }
     ah_buf_clear(&full);
@@ -389,7 +420,8 @@ static void say_closed(const ah_ask_book *book, int64_t number, ah_err *err)
         [AH_ASK_DEFAULTED] = "is closed: its default was taken",
         [AH_ASK_TIMEOUT] = "is closed: its time is over",
         [AH_ASK_CANCELLED] = "is closed: the call that asked is over",
-        [AH_ASK_DENIED] = "is closed: no front end could respond, or the decision failed"};
+        [AH_ASK_DENIED] = "is closed: no front end could respond, or the decision failed",
+        [AH_ASK_PARKED] = "waits in its store: `agenthost respond` answers it"};
     bool known = book->opened - number < AH_ASKS_KNOWN;
 
     ah_err_set(err, AH_USAGE, "ask_%lld %s", (long long)number,

@@ -3,7 +3,7 @@
  * program responds. This module checks responses and emits the events of both ends. lua/lua_ask.h
  * decides which responders are asked, in which order. The book owns its items; an item copies or
  * references its definition. Events run observers, which may close asks: see ah_ask_pin.
- * Callers: lua. */
+ * Callers: its floor, lua. */
 #ifndef AH_HOST_ASK_H
 #define AH_HOST_ASK_H
 
@@ -18,7 +18,8 @@ typedef enum ah_ask_how {
     AH_ASK_DEFAULTED, /* by its default, without a response */
     AH_ASK_TIMEOUT,   /* its time limit has passed */
     AH_ASK_CANCELLED, /* the call that asked is over */
-    AH_ASK_DENIED     /* no front end could respond, or the decision failed */
+    AH_ASK_DENIED,    /* no front end could respond, or the decision failed */
+    AH_ASK_PARKED     /* it waits in the store, beyond its run */
 } ah_ask_how;
 
 /* The end of an ask; all slices are borrowed. */
@@ -43,10 +44,16 @@ typedef struct ah_ask_def {
     /* Called once, unless the ask is dropped; the ask is over then, and freed soon. Runs no code of
      * the script. */
     void (*closed)(void *ud, const ah_ask_end *end);
+    /* Called when nothing in this process can respond. True: the ask stays open, for a response
+     * from beyond the process. NULL: there is none. */
+    bool (*park)(void *ud);
     void *ud;
 } ah_ask_def;
 
-enum { AH_ASK_ID = 32 }; /* size of an id with its NUL, in bytes */
+enum {
+    AH_ASK_ID = 32,            /* size of an id with its NUL, in bytes */
+    AH_MAX_RESPONSE = 16 << 20 /* bytes */
+};
 
 /* One open ask. Only ask.c changes it, except for fields that say otherwise. */
 typedef struct ah_ask_item {
@@ -60,7 +67,8 @@ typedef struct ah_ask_item {
     ah_text *otherwise;
     int64_t until; /* loop clock, ms; 0: no limit */
     bool offered;  /* offered to the program, which has not seen it yet; set by the offering code */
-    bool over;     /* it is over, and kept only by pins */
+    int64_t recorded; /* its number in the stream of its run; 0: it is in none; set by its owner */
+    bool over;        /* it is over, and kept only by pins */
     int pins;
     void *offer; /* for the front ends; `left` is called when no response is needed any more */
     void (*left)(void *offer);
@@ -79,7 +87,8 @@ void ah_ask_tell(const ah_ask_item *a);
 ah_status ah_ask_respond(ah_ask_item *a, ah_slice response, ah_slice by, ah_err *err);
 /* Closes the ask in another way. The ask is then gone. */
 void ah_ask_close_as(ah_ask_item *a, const ah_ask_end *end);
-/* Closes an ask to which no front end can respond any more: with its default, or as DENIED. */
+/* Called for an ask to which no front end can respond any more: parks it, or closes it, with its
+ * default or as DENIED. */
 void ah_ask_give_up(ah_ask_item *a);
 /* Removes an ask without any event or call, while the Lua state is closed. */
 void ah_ask_drop(ah_ask_item *a);
@@ -92,6 +101,14 @@ bool ah_ask_unpin(ah_ask_item *a);
 /* Returns the open ask of an id such as "ask_7". NULL: *err is AH_USAGE and says how it was closed,
  * or that the id is unknown. */
 ah_ask_item *ah_ask_find(ah_host *h, ah_slice id, ah_err *err);
+
+/* Compiles the schema of responses; text .p NULL: that of approvals, {approved, why, arguments}. */
+ah_status ah_ask_schema(ah_host *h, ah_slice text, ah_schema **out, ah_err *err);
+/* Checks a response as ah_ask_respond does. full, an empty buffer, gets it in the form of the
+ * schema, with defaults; its limit is AH_MAX_RESPONSE. id: the ask's name in *err. */
+ah_status ah_ask_check(ah_ask_kind kind, const ah_schema *schema, ah_slice id, ah_slice response,
+                       ah_buf *full, ah_err *err);
+
 const char *ah_ask_kind_name(ah_ask_kind kind);
 /* Appends the ask's call as {id, name, arguments, parent_call}; arguments as a string, or as
  * JSON. */

@@ -2,6 +2,8 @@
  * run.c decides what a run needs next, host.c when to wait. */
 #include "host/driver.h"
 
+#include "run/recorder.h"
+
 struct ah_driver_run {
     ah_host *host;
     ah_run *run;
@@ -231,8 +233,14 @@ static void stop_exchange(ah_driver_run *d)
  * by then keeps its changes. */
 static void stop_call(ah_call *c)
 {
+    const ah_hooks *hooks = ah_run_cfg(c->run)->hooks;
+
     if (c->asking) {
         c->approver->stop_asking(c->approver->ud, c);
+        return;
+    }
+    if (c->state == AH_CALL_SEEKING) {
+        hooks->stop_lost(hooks->ud, c);
         return;
     }
     if (c->state == AH_CALL_ANSWERED && c->success)
@@ -244,9 +252,18 @@ static void stop_call(ah_call *c)
 
 /* -- needs -------------------------------------------------------------------------- */
 
+/* NULL: the run is not recorded. */
+static const ah_record_sink *sink_of(const ah_driver_run *d)
+{
+    const ah_recorder *r = ah_run_cfg(d->run)->recorder;
+
+    return r ? &r->sink : NULL;
+}
+
 static void serve(ah_driver_run *d, const ah_need *need)
 {
     const ah_hooks *hooks = ah_run_cfg(d->run)->hooks;
+    const ah_record_sink *sink = sink_of(d);
 
     switch (need->kind) {
     case AH_NEED_SETUP:
@@ -282,6 +299,16 @@ static void serve(ah_driver_run *d, const ah_need *need)
         break;
     case AH_NEED_STOP_CALL:
         stop_call(need->call);
+        break;
+    case AH_NEED_LOST:
+        hooks->lost(hooks->ud, need->call, ah_text_slice(need->call->key),
+                    ah_text_slice(need->call->args));
+        break;
+    case AH_NEED_RECORD:
+        sink->flush(sink->ud, d->run, need->call, need->id, need->effect);
+        break;
+    case AH_NEED_STOP_RECORD:
+        sink->forget(sink->ud, d->run, need->call);
         break;
     case AH_NEED_TIMER:
         ah_timer_set(d->host->loop, &d->timer, need->at);
@@ -415,6 +442,7 @@ static void orphan_children(ah_driver_run *d)
 
 void ah_driver_run_free(ah_driver_run *d)
 {
+    const ah_record_sink *sink;
     ah_need need;
     bool told;
 
@@ -426,6 +454,8 @@ void ah_driver_run_free(ah_driver_run *d)
     ah_run_cancel(d->run, AH_CANCELLED, "the run was dropped");
     while (ah_run_next(d->run, &need))
         serve(d, &need);
+    if ((sink = sink_of(d)) && sink->forget)
+        sink->forget(sink->ud, d->run, NULL);
     stop_exchange(d);
     ah_place_leave(&d->place);
     if (!told)

@@ -8,7 +8,8 @@
 #include "base/lent.h"
 #include "io/clock.h"
 #include "host/driver.h"
-#include "host/record.h"
+#include "host/open_store.h"
+#include "host/recording.h"
 
 /* -- functions of the program ----------------------------------------------------------- */
 
@@ -70,25 +71,43 @@ static int64_t monotonic_ms(void *ud)
     return ah_clock_ms();
 }
 
-static bool copy_path(const ah_mem *mem, const char *path, ah_text **out)
+static bool copy_text(const ah_mem *mem, const char *text, ah_text **out)
 {
-    return !path || (*out = ah_text_new(mem, ah_slice_of(path)));
+    return !text || (*out = ah_text_new(mem, ah_slice_of(text)));
 }
 
 static void close_http(ah_host *h)
 {
     ah_http_free(h->http);
-    ah_recorder_free(h->recorder);
+    ah_recording_free(h->recording);
     ah_replay_free(h->player);
     h->http = NULL;
-    h->recorder = NULL;
+    h->recording = NULL;
     h->player = NULL;
 }
 
-static void free_paths(ah_host *h)
+static void free_texts(ah_host *h)
 {
     ah_text_unref(h->record);
     ah_text_unref(h->replay);
+    ah_text_unref(h->store);
+    ah_text_unref(h->conversation);
+    ah_text_unref(h->give_up);
+}
+
+static void free_given(ah_host *h)
+{
+    pthread_cond_destroy(&h->given.news);
+    pthread_mutex_destroy(&h->given.lock);
+}
+
+static bool copy_texts(ah_host *h)
+{
+    return copy_text(h->mem, h->cfg.record, &h->record) &&
+           copy_text(h->mem, h->cfg.replay, &h->replay) &&
+           copy_text(h->mem, h->cfg.store, &h->store) &&
+           copy_text(h->mem, h->cfg.conversation, &h->conversation) &&
+           copy_text(h->mem, h->cfg.give_up, &h->give_up);
 }
 
 /* Warns if a replay has unused exchanges: fewer requests were made than recorded. */
@@ -115,18 +134,22 @@ ah_status ah_host_new(const ah_mem *mem, const ah_config *cfg, ah_host **out, ah
     h->work_ms = AH_WORK_MS;
     if (cfg)
         h->cfg = *cfg;
-    if (!copy_path(mem, h->cfg.record, &h->record) || !copy_path(mem, h->cfg.replay, &h->replay)) {
-        free_paths(h);
+    h->take = h->cfg.take;
+    if (!copy_texts(h)) {
+        free_texts(h);
         ah_free(mem, h);
         return ah_err_nomem(err);
     }
+    pthread_mutex_init(&h->given.lock, NULL);
+    pthread_cond_init(&h->given.news, NULL);
     h->secrets.mem = mem;
     ah_schema_cache_init(&h->schemas, mem);
     h->log = (ah_log){.level = AH_LOG_OFF, .secrets = &h->secrets};
     h->random = (uint64_t)ah_host_wall(h) * 6364136223846793005u + (uint64_t)getpid();
     st = ah_loop_new(mem, h->cfg.clock ? program_clock : monotonic_ms, h, &h->loop, err);
     if (st != AH_OK) {
-        free_paths(h);
+        free_texts(h);
+        free_given(h);
         ah_free(mem, h);
         return st;
     }
@@ -141,8 +164,10 @@ void ah_host_free(ah_host *h)
     tell_unused(h);
     ah_calling_out();
     close_http(h);
-    free_paths(h);
+    free_texts(h);
     ah_lanes_free(h);
+    ah_open_stores_free(h);
+    free_given(h);
     ah_loop_free(h->loop);
     ah_secrets_clear(&h->secrets);
     ah_schema_cache_clear(&h->schemas);
@@ -158,11 +183,17 @@ int64_t ah_host_wall(void *host)
 {
     ah_host *h = host;
     struct timespec t;
+    int64_t now;
 
-    if (h->cfg.wall)
-        return program_wall(h);
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    if (h->cfg.wall) {
+        now = program_wall(h);
+    } else {
+        clock_gettime(CLOCK_REALTIME, &t);
+        now = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    }
+    if (now > h->wall)
+        h->wall = now;
+    return h->wall;
 }
 
 bool ah_host_over(void *host, int64_t deadline)
@@ -230,8 +261,8 @@ static ah_status open_http(ah_host *h, ah_err *err)
         carrier = (ah_http_carrier){start_foreign, cancel_foreign, h, .connects = true};
     }
     if (st == AH_OK && h->record) {
-        st = ah_recorder_open(h->mem, h->record->data, &h->secrets, &h->recorder, err);
-        tap = ah_recorder_tap(h->recorder);
+        st = ah_recording_open(h->mem, h->record->data, &h->secrets, &h->recording, err);
+        tap = ah_recording_tap(h->recording);
     }
     if (st == AH_OK)
         st = ah_http_new(h->mem, h->loop, &carrier, &tap, &h->http, err);
@@ -366,6 +397,18 @@ static void take_wake(ah_host *h)
     ah_host_came_back(h, false);
 }
 
+/* Carried out appends end here, whatever the scope: what they let go on are jobs. */
+static void take_stored(ah_host *h)
+{
+    if (atomic_load(&h->stored) && atomic_exchange(&h->stored, false))
+        ah_open_stores_poll(h);
+}
+
+bool ah_host_idle(const ah_host *h)
+{
+    return !h->appends && ah_loop_idle(h->loop);
+}
+
 void ah_host_step(ah_host *h, ah_driver_run *scope, int timeout_ms)
 {
     ah_driver_run *outer = h->scope;
@@ -380,6 +423,7 @@ void ah_host_step(ah_host *h, ah_driver_run *scope, int timeout_ms)
         idle(h, 0);
     any = do_jobs(h, scope);
     ah_loop_wait(h->loop, any ? 0 : idle(h, timeout_ms));
+    take_stored(h);
     take_cancel(h);
     take_wake(h);
     h->scope = outer;

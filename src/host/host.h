@@ -6,10 +6,12 @@
 #ifndef AH_HOST_HOST_H
 #define AH_HOST_HOST_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/log.h"
 #include "host/lane.h"
+#include "io/hidden.h"
 #include "io/http.h"
 #include "run/metrics.h"
 #include "schema/schema.h"
@@ -36,6 +38,15 @@ typedef struct ah_ask_book {
     unsigned char how[AH_ASKS_KNOWN];
 } ah_ask_book;
 
+/* The appends that engines of the program have begun (host/given_store.h). Any thread may end one.
+ */
+typedef struct ah_given_book {
+    pthread_mutex_t lock;
+    pthread_cond_t news; /* an append has ended */
+    struct ah_given_append *first;
+    uint64_t last; /* id */
+} ah_given_book;
+
 typedef struct ah_host {
     const ah_mem *mem;
     ah_config cfg; /* only clock, wall, random, transport, woken and watcher are used here */
@@ -45,7 +56,10 @@ typedef struct ah_host {
     ah_loop *loop;
     ah_http *http;            /* created on first use */
     ah_text *record, *replay; /* paths; NULL: not used */
-    struct ah_recorder *recorder;
+    /* As in ah_config; NULL: not given. */
+    ah_text *store, *conversation, *give_up;
+    bool take; /* conversations are taken from their holders */
+    struct ah_recording *recording;
     struct ah_replay *player; /* used by `http`, like the recorder */
     ah_job *first, *last;     /* in the order of their numbers */
     uint64_t posted;          /* the last number given */
@@ -57,11 +71,17 @@ typedef struct ah_host {
     int depth;        /* nesting depth of drives */
     int64_t work_ms;  /* CPU time limit of one call into Lua, and of a tool without a timeout */
     uint64_t random;
+    int64_t wall; /* the last time of ah_host_wall */
     ah_metrics metrics;
-    int callbacks; /* calls of the program's functions that are on the stack */
-    int looking;   /* of these, calls of functions that only observe */
-    bool logging;  /* inside the program's log function */
+    int callbacks;                /* calls of the program's functions that are on the stack */
+    int looking;                  /* of these, calls of functions that only observe */
+    bool logging;                 /* inside the program's log function */
+    struct ah_open_store *stores; /* host/keeper.h */
+    ah_given_book given;
+    ah_hidden hidden; /* their folders, of which tools know nothing */
+    size_t appends;   /* outstanding ones of all stores */
     atomic_bool cancel, wake;
+    atomic_bool stored;      /* a store has appends that are carried out */
     atomic_bool stop;        /* permanent: nothing new begins */
     atomic_bool interactive; /* a script has declared itself a chat */
     unsigned cancels;        /* number of cancellations carried out */
@@ -80,7 +100,7 @@ ah_status ah_host_new(const ah_mem *mem, const ah_config *cfg, ah_host **out, ah
 void ah_host_free(ah_host *h); /* runs, transfers and tasks must be gone */
 
 int64_t ah_host_now(ah_host *h);   /* loop clock, ms */
-int64_t ah_host_wall(void *host);  /* ms since the epoch */
+int64_t ah_host_wall(void *host);  /* ms since the epoch; never goes back */
 double ah_host_random(void *host); /* [0, 1) */
 /* True if the clock is past the deadline (0: none), or all runs are about to be cancelled. */
 bool ah_host_over(void *host, int64_t deadline);
@@ -91,6 +111,10 @@ void ah_job_post(ah_host *h, ah_job *job); /* no effect if it is posted already 
 void ah_job_cancel(ah_job *job);           /* no effect if not posted */
 /* True if a job is posted that ah_host_step would run for `scope`. */
 bool ah_host_has_job(const ah_host *h, const ah_driver_run *scope);
+
+/* True if only a wake-up, a signal or a posted job would go on: the loop is idle, and no append is
+ * outstanding. */
+bool ah_host_idle(const ah_host *h);
 
 /* Runs the jobs that are due for `scope` and the runs it started (NULL: all jobs). If there are
  * none, waits at most timeout_ms (-1: without limit). */

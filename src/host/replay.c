@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/differ.h"
-#include "host/record.h"
+#include "host/recording.h"
 #include "io/file.h"
 
 enum {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "host/record.h"
+#include "host/recording.h"
 
 enum { MAX_DEPTH = 64, MAX_TEXT = 512 << 20 };
 
@@ -300,7 +300,7 @@ static void put_marked(ah_slice body, const char *marks, ah_buf *out)
     }
 }
 
-bool ah_record_clean(const ah_mem *mem, const ah_secrets *secrets, ah_buf *body)
+bool ah_recording_clean(const ah_mem *mem, const ah_secrets *secrets, ah_buf *body)
 {
     scan s = {.mem = mem, .body = ah_buf_slice(body)};
     char *marks;

@@ -1,22 +1,22 @@
 /* Recordings: HTTP exchanges written to a file, and replayed from it in place of a network
- * (docs/reference/recording.md). The recorder is a tap on io's HTTP client, the replay a carrier of
+ * (docs/reference/recording.md). A recording is a tap on io's HTTP client, the replay a carrier of
  * its requests. Both own their file and must outlive the client. Callers: its floor. */
-#ifndef AH_HOST_RECORD_H
-#define AH_HOST_RECORD_H
+#ifndef AH_HOST_RECORDING_H
+#define AH_HOST_RECORDING_H
 
 #include "base/secret.h"
 #include "io/http.h"
 
 /* Writes each exchange that the tap gets as a line of a new file, without secrets. After one that
  * could not be written, all requests fail. */
-typedef struct ah_recorder ah_recorder;
-ah_status ah_recorder_open(const ah_mem *mem, const char *path, const ah_secrets *secrets,
-                           ah_recorder **out, ah_err *err);
-ah_http_tap ah_recorder_tap(ah_recorder *r); /* borrowed from the recorder */
-void ah_recorder_free(ah_recorder *r);       /* NULL is allowed */
+typedef struct ah_recording ah_recording;
+ah_status ah_recording_open(const ah_mem *mem, const char *path, const ah_secrets *secrets,
+                            ah_recording **out, ah_err *err);
+ah_http_tap ah_recording_tap(ah_recording *r); /* borrowed from the recording */
+void ah_recording_free(ah_recording *r);       /* NULL is allowed */
 
 /* Removes keys that the pieces of a response's body form together; false: out of memory. */
-bool ah_record_clean(const ah_mem *mem, const ah_secrets *secrets, ah_buf *body);
+bool ah_recording_clean(const ah_mem *mem, const ah_secrets *secrets, ah_buf *body);
 
 /* Returns AH_USAGE if the file is not a recording. */
 typedef struct ah_replay ah_replay;

@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "host/record.h"
+#include "host/recording.h"
 #include "io/file.h"
 
 enum { MAX_LINE = 512 << 20 };
 
-struct ah_recorder {
+struct ah_recording {
     const ah_mem *mem;
     const ah_secrets *secrets;
     int fd;
@@ -21,16 +21,16 @@ struct ah_recorder {
 
 /* One exchange in progress. */
 typedef struct exchange {
-    ah_recorder *recorder;
+    ah_recording *recording;
     ah_buf request; /* the JSON object of the request */
     ah_buf body;    /* the received bytes */
 } exchange;
 
-ah_status ah_recorder_open(const ah_mem *mem, const char *path, const ah_secrets *secrets,
-                           ah_recorder **out, ah_err *err)
+ah_status ah_recording_open(const ah_mem *mem, const char *path, const ah_secrets *secrets,
+                            ah_recording **out, ah_err *err)
 {
     size_t n = strlen(path) + 1;
-    ah_recorder *r = ah_alloc(mem, sizeof *r + n);
+    ah_recording *r = ah_alloc(mem, sizeof *r + n);
 
     if (!r)
         return ah_err_nomem(err);
@@ -45,7 +45,7 @@ ah_status ah_recorder_open(const ah_mem *mem, const char *path, const ah_secrets
     return AH_OK;
 }
 
-void ah_recorder_free(ah_recorder *r)
+void ah_recording_free(ah_recording *r)
 {
     if (!r)
         return;
@@ -158,12 +158,12 @@ static void forget(exchange *x)
 {
     ah_buf_clear(&x->request);
     ah_buf_clear(&x->body);
-    ah_free(x->recorder->mem, x);
+    ah_free(x->recording->mem, x);
 }
 
 static ah_status begin(void *ud, const ah_http_request *req, void **out, ah_err *err)
 {
-    ah_recorder *r = ud;
+    ah_recording *r = ud;
     exchange *x;
     ah_buf *b;
 
@@ -173,7 +173,7 @@ static ah_status begin(void *ud, const ah_http_request *req, void **out, ah_err 
     }
     if (!(x = ah_alloc(r->mem, sizeof *x)))
         return ah_err_nomem(err);
-    x->recorder = r;
+    x->recording = r;
     b = &x->request;
     ah_buf_init(b, r->mem, MAX_LINE);
     ah_buf_init(&x->body, r->mem, MAX_LINE);
@@ -228,7 +228,7 @@ static void put_error(ah_buf *b, const ah_transfer *t)
         ah_buf_str(b, ",\"final\":true");
 }
 
-static void write_line(ah_recorder *r, ah_buf *line)
+static void write_line(ah_recording *r, ah_buf *line)
 {
     size_t at = 0;
     ssize_t n = 0;
@@ -247,11 +247,11 @@ static void write_line(ah_recorder *r, ah_buf *line)
 static void end(void *ud, const ah_transfer *t)
 {
     exchange *x = ud;
-    ah_recorder *r = x->recorder;
+    ah_recording *r = x->recording;
     ah_buf line;
 
     ah_buf_init(&line, r->mem, MAX_LINE);
-    if (!ah_record_clean(r->mem, r->secrets, &x->body))
+    if (!ah_recording_clean(r->mem, r->secrets, &x->body))
         line.status = AH_NOMEM;
     ah_buf_fmt(&line, "{\"request\":");
     ah_buf_put(&line, ah_buf_slice(&x->request));
@@ -267,7 +267,7 @@ static void end(void *ud, const ah_transfer *t)
     forget(x);
 }
 
-ah_http_tap ah_recorder_tap(ah_recorder *r)
+ah_http_tap ah_recording_tap(ah_recording *r)
 {
     return (ah_http_tap){begin, add_body, end, r};
 }
