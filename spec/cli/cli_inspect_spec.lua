@@ -101,6 +101,26 @@ describe("agenthost check", function()
       out = "examples/quickstart.lua: no faults (0 agents, 1 run, 2 tools)\n" }, r)
   end)
 
+  it("opens no store for what it finds", function()
+    local path = command.temp()
+    os.remove(path)
+    for _, declared in ipairs { "return ah.agent { %s }", "ah.run { %s, 'Hello' }" } do
+      local fields = ('model = "demo/echo", store = %q, id = "one"'):format(path)
+      local r = agenthost("check", command.temp(HEAD .. declared:format(fields)))
+      assert.equal(0, r.code, r.out)
+      assert.is_nil(io.open(path))
+    end
+    local r = agenthost("check", command.temp(HEAD .. ([[
+      local session = assert(ah.session { name = "stock", store = %q })
+      local budget = assert(ah.budget { name = "month", store = %q })
+      return ah.agent { model = "demo/echo", session = session, budget = budget }
+    ]]):format(path, path)))
+    assert.equal(0, r.code, r.out)
+    assert.is_nil(io.open(path))
+    has(agenthost("check", command.temp(HEAD .. "return ah.agent { store = 7, id = 'one' }")).out,
+      "store")
+  end)
+
   it("lists every fault of a declaration, at its line", function()
     assert.same({
       "3: tool: name 'Find it' must be 1 to 64 of a-z, 0-9, _ and -; write 'find_it'",

@@ -24,14 +24,12 @@ void ah_agent_words(const ah_options *o, ah_bytes *out)
     ah_bytes_char(out, '\0');
 }
 
-ah_status ah_agent_answer(ah_host *host, const char *words, FILE *out)
+/* Runs the agent, prints its answer and closes the handle. */
+static ah_status run_agent(ah_agent *agent, const char *words, FILE *out)
 {
-    ah_agent *agent = NULL;
-    ah_status st = ah_agent_open(host, "{\"agent\":\"agent\"}", &agent);
+    ah_status st = ah_agent_run(agent, words);
     const ah_reply *reply;
 
-    if (st == AH_OK)
-        st = ah_agent_run(agent, words);
     if (st == AH_OK && out) {
         reply = ah_agent_reply(agent);
         fwrite(reply->text, 1, reply->text_len, out);
@@ -39,6 +37,26 @@ ah_status ah_agent_answer(ah_host *host, const char *words, FILE *out)
     }
     ah_agent_close(agent);
     return st;
+}
+
+ah_status ah_agent_answer(ah_host *host, const char *words, FILE *out)
+{
+    ah_agent *agent = NULL;
+    ah_status st = ah_agent_find(host, "agent", &agent);
+
+    if (st == AH_OK && !ah_agent_id(agent)) { /* else a store keeps its own conversation */
+        ah_agent_close(agent);
+        st = ah_agent_open(host, "{\"agent\":\"agent\"}", &agent);
+    }
+    return st == AH_OK ? run_agent(agent, words, out) : st;
+}
+
+ah_status ah_agent_go_on(ah_host *host, FILE *out)
+{
+    ah_agent *agent = NULL;
+    ah_status st = ah_agent_find(host, "agent", &agent);
+
+    return st == AH_OK ? run_agent(agent, NULL, out) : st;
 }
 
 bool ah_agent_idle(ah_host *host)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "agenthost.h"
 #include "cli/agent.h"
@@ -19,6 +20,7 @@
 #include "cli/options.h"
 #include "cli/programs.h"
 #include "cli/report.h"
+#include "cli/resume.h"
 #include "cli/settings.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
@@ -33,7 +35,9 @@ typedef struct session {
     ah_log_level level;
     ah_host *programs; /* host of the command's programs; NULL: not needed yet */
     ah_program_door door;
-    bool reported; /* the end was reported */
+    ah_resume resume; /* of `agenthost resume` */
+    char *store;      /* AGENTHOST_STORE, which is no longer in the environment; NULL: not set */
+    bool reported;    /* the end was reported */
 } session;
 
 enum {
@@ -82,6 +86,9 @@ static int exit_of(ah_status st)
     case AH_INVALID_TOOL_PROVIDER:
     case AH_CANCELLED:
     case AH_GUARD:
+    case AH_STORE:
+    case AH_CONFLICT:
+    case AH_DIVERGED:
         break;
     }
     return EXIT_SCRIPT;
@@ -268,6 +275,17 @@ static ah_watcher watcher_of(session *s)
     return w;
 }
 
+/* Takes the store out of the environment: processes that a model reaches must not find it. */
+static ah_status take_store(session *s)
+{
+    const char *path = getenv("AGENTHOST_STORE");
+
+    if (path && *path && !s->store && !(s->store = strdup(path)))
+        return AH_NOMEM;
+    unsetenv("AGENTHOST_STORE");
+    return AH_OK;
+}
+
 /* Opens the host of a script, or of a command that needs its own. */
 static ah_status open_host(session *s, bool script, ah_host **out)
 {
@@ -276,15 +294,20 @@ static ah_status open_host(session *s, bool script, ah_host **out)
                      .log_ud = &s->terminal,
                      .log_level = s->level,
                      .watcher = {.ud = s}};
+    ah_status st = take_store(s);
 
     if (script) {
+        cfg.store = s->options.store ? s->options.store : s->store;
+        cfg.conversation = s->resume.conversation;
+        cfg.take = s->resume.take;
+        cfg.give_up = s->resume.give_up;
         cfg.model = s->options.model;
         cfg.watcher = watcher_of(s);
         cfg.record = s->options.record;
         cfg.replay = s->options.replay;
         cfg.tty = ah_terminal_tty(&s->terminal);
     }
-    return ah_open(&cfg, out);
+    return st == AH_OK ? ah_open(&cfg, out) : st;
 }
 
 /* -- running a script ------------------------------------------------------------------------ */
@@ -324,26 +347,40 @@ static int no_words(session *s)
     return fail(s, EXIT_USAGE, "usage", text);
 }
 
-/* Lets the returned agent answer the words after the script. */
-static int answer(session *s, ah_host *host)
+static FILE *output_of(const session *s)
 {
     bool machine = given(s, AH_OPTION_JSON) || given(s, AH_OPTION_JSONL);
+
+    return machine ? NULL : s->terminal.out;
+}
+
+static int end_of_agent(session *s, ah_host *host, ah_status st)
+{
+    if (st == AH_OK)
+        st = ah_join(host);
+    if (st != AH_OK)
+        return explain(s, st, host);
+    report(s, "ok", "");
+    return EXIT_OK;
+}
+
+/* Lets the returned agent answer the words after the script, or go on. */
+static int answer(session *s, ah_host *host)
+{
     ah_status st = AH_NOMEM;
     ah_bytes words;
+
+    if (s->resume.conversation)
+        return end_of_agent(s, host, ah_agent_go_on(host, output_of(s)));
 
     ah_bytes_init(&words, MAX_CODE);
     ah_agent_words(&s->options, &words);
     if (ah_bytes_ok(&words) && words.len == 1)
         return no_words(s);
     if (ah_bytes_ok(&words))
-        st = ah_agent_answer(host, words.data, machine ? NULL : s->terminal.out);
-    if (st == AH_OK)
-        st = ah_join(host);
+        st = ah_agent_answer(host, words.data, output_of(s));
     ah_bytes_clear(&words);
-    if (st != AH_OK)
-        return explain(s, st, host);
-    report(s, "ok", "");
-    return EXIT_OK;
+    return end_of_agent(s, host, st);
 }
 
 /* Warns about a script that began no run and printed nothing. */
@@ -386,7 +423,8 @@ static int run_in(session *s, ah_host *host)
         report(s, "cancelled", "interrupted");
     else if (st == AH_OK && ah_agent_returned(host))
         return answer(s, host);
-    else if (st == AH_OK && !ah_terminal_wrote(&s->terminal) && ah_agent_idle(host))
+    else if (st == AH_OK && !s->resume.conversation && !ah_terminal_wrote(&s->terminal) &&
+             ah_agent_idle(host))
         return did_nothing(s);
     report(s, "ok", "");
     return EXIT_OK;
@@ -480,7 +518,10 @@ static int command_in(session *s, ah_host *host)
     static const char found[] = "found\n";
     ah_status st = call_command(s, host, "run", NULL);
     const char *said = st == AH_OK && !ah_signals_caught() ? ah_returned(host) : NULL;
+    bool lost;
 
+    if (said && ah_resume_take(&s->resume, said, &lost))
+        return lost ? cannot_start(s, AH_NOMEM) : EXIT_OK;
     if (said && strncmp(said, found, sizeof found - 1) == 0)
         return tell_found(s, said + sizeof found - 1);
     return end_command(s, host, st);
@@ -527,6 +568,35 @@ static int run_here(session *s)
     return code;
 }
 
+static int serve_script(session *s);
+
+/* Runs the script that `agenthost resume` has found, in its folder. */
+static int resume(session *s)
+{
+    const ah_resume *r = &s->resume;
+    ah_settings of_line = s->settings;
+    char text[1400];
+    int code;
+
+    s->options = (ah_options){.log_level = of_line.log,
+                              .color = of_line.color,
+                              .script = r->script,
+                              .store = r->store,
+                              .model = r->model,
+                              .given = (unsigned)r->json << AH_OPTION_JSON |
+                                       (unsigned)r->jsonl << AH_OPTION_JSONL};
+    if (chdir(r->folder) != 0) {
+        snprintf(text, sizeof text, "cannot enter '%.500s', the folder of the conversation: %s",
+                 r->folder, strerror(errno));
+        return fail(s, EXIT_SCRIPT, "internal", text);
+    }
+    ah_settings_init(&s->settings, &s->options);
+    code = serve_script(s);
+    ah_settings_clear(&s->settings);
+    s->settings = of_line;
+    return code;
+}
+
 static int run_command(session *s)
 {
     const char *file = s->settings.file ? s->line.argv[s->settings.file - 1] : NULL;
@@ -536,7 +606,8 @@ static int run_command(session *s)
         return cannot_take(s);
     if (file && (code = ah_unreadable(file)))
         return cannot_open(s, file, code);
-    return s->settings.is_apart ? run_apart(s) : run_here(s);
+    code = s->settings.is_apart ? run_apart(s) : run_here(s);
+    return s->resume.text ? resume(s) : code;
 }
 
 /* -- command lines -------------------------------------------------------------------------- */
@@ -691,6 +762,8 @@ int main(int argc, char **argv)
     s.door = (ah_program_door){.host = program_host, .ud = &s};
     s.report = (ah_report){.programs = &s.door};
     code = finish(&s, serve(&s, argc, argv));
+    ah_resume_clear(&s.resume);
+    free(s.store);
     ah_close(s.programs);
     return code;
 }

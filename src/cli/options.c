@@ -16,6 +16,8 @@ const ah_option_row ah_option_table[AH_OPTIONS] = {
                          "use this model (provider/model), whatever the script names"},
     [AH_OPTION_ENV_FILE] = {0, "env-file", "FILE", NULL, "once",
                             "set variables from lines NAME=VALUE, unless they are set"},
+    [AH_OPTION_STORE] = {0, "store", "FILE", NULL, "once",
+                         "keep the conversations of agents in this file"},
     [AH_OPTION_JSON] = {0, "json", NULL, NULL, "",
                         "print one JSON object: reply or error, tools, faults"},
     [AH_OPTION_JSONL] = {0, "jsonl", NULL, NULL, "",
@@ -89,6 +91,9 @@ static void apply(ah_options *o, ah_option_id id, const char *value)
         break;
     case AH_OPTION_ENV_FILE:
         o->env_file = value;
+        break;
+    case AH_OPTION_STORE:
+        o->store = value;
         break;
     case AH_OPTION_RECORD:
         o->record = value;

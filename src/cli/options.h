@@ -13,6 +13,7 @@ typedef enum ah_option_id {
     AH_OPTION_EVAL,
     AH_OPTION_MODEL,
     AH_OPTION_ENV_FILE,
+    AH_OPTION_STORE,
     AH_OPTION_JSON,
     AH_OPTION_JSONL,
     AH_OPTION_RECORD,
@@ -46,6 +47,7 @@ typedef struct ah_options {
     const char *model;    /* NULL: the script decides */
     const char *eval;     /* text of a script, in place of a file */
     const char *env_file; /* NULL: none */
+    const char *store;    /* file for conversations; NULL: AGENTHOST_STORE or none */
     const char *record;   /* file for recording HTTP exchanges; NULL: none */
     const char *replay;   /* file for replaying them; NULL: the network is used */
     const char *color;    /* "auto", "always", "never"; NULL: not given */

@@ -98,6 +98,13 @@ static void on_stop(int sig, siginfo_t *info, void *context)
     errno = saved;
 }
 
+/* A file at the limit of its size: the write fails, and says so. Programs that are started have the
+ * signal as usual. */
+static void on_limit(int sig)
+{
+    (void)sig;
+}
+
 /* Called for any broken pipe; only that of the command's output matters. Cancels each time: after a
  * run that was just ending, the script would go on. */
 static void on_pipe(int sig)
@@ -123,6 +130,7 @@ static void handle(int sig, struct sigaction act)
 void ah_signals_init(void)
 {
     state.main = pthread_self();
+    handle(SIGXFSZ, (struct sigaction){.sa_handler = on_limit});
     handle(SIGPIPE, (struct sigaction){.sa_handler = on_pipe});
 }
 

@@ -11,11 +11,13 @@
 --   flags     a list of rows (flags.lua), or of names of flags for running a script
 --   apart     true if it may run code of a script. It then runs in a state of its own, which has
 --             the models and variables of the settings; the code's output goes to stderr
+--   mixed     true if flags may follow operands; not with `file`
 --   pages     true if the program reads the pages of the reference
 --   run       function(flags, words, out, line): the flags by name ("env-file" is flags.env_file;
 --             -q and -v are flags.quiet and flags.verbose, 1 or 2), the operands, the output, and
 --             the whole line. Returns an exit code (nil is 0) and an error message for stderr; an
---             error that it raises is printed, too
+--             error that it raises is printed, too. A list of { NAME, VALUE } in place of the code
+--             is a script to run after it (src/cli/main.c)
 --   `tell`    function(flags, found, out), for a program with `apart`: called with the text that
 --             `run` returned, in a state in which no code of a script has run
 local _, use = ...
@@ -23,7 +25,8 @@ local _, use = ...
 local M = {}
 
 --- The names of the commands, in the order of the help.
-M.names = { "tools", "check", "mock", "models", "config", "trust", "completion", "help" }
+M.names = { "asks", "respond", "resume", "tools", "check", "mock", "models", "config", "trust",
+  "completion", "help" }
 
 --- Returns the command of this name; nil if there is none.
 function M.find(name)

@@ -7,13 +7,12 @@ return {
   help = [[
 From the strongest to the weakest: a flag, the script, the environment, the
 project's settings, the user's settings. The project's are in agenthost.conf of
-this folder or the nearest above it, the user's in
-$XDG_CONFIG_HOME/agenthost/config (default: ~/.config/agenthost/config), as
-lines NAME = VALUE below [SECTION]. Names are those shown, models.NAME (a model,
-or facts about one as a JSON object), providers.NAME.base_url and .api_key_env.
-log is error, warning, info or debug. Secrets are never shown.
+this folder or the nearest above it, the user's in agenthost/config below
+$XDG_CONFIG_HOME (default: ~/.config), as lines NAME = VALUE below [SECTION].
+Names are those shown, models.NAME (a model, or facts about one as a JSON
+object), providers.NAME.base_url and .api_key_env. Secrets are never shown.
 ]],
-  flags = { "model", "env-file", "json",
+  flags = { "model", "env-file", "store", "json",
     { name = "show", doc = "show the settings (the default)" } },
   run = function(flags, _, out, line)
     local said = use "line".settings(line, flags.json and "json" or "text")

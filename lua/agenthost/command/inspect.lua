@@ -206,12 +206,17 @@ end
 
 -- -- agents and runs --------------------------------------------------------------------------
 
---- Returns the fields with the model that the command would use. Without a model it uses demo/echo,
---- and returns true, too.
+local STORES = { ["nil"] = true, string = true, table = true, userdata = true }
+
+--- Returns the fields with the model that the command would use, and without a store, whose
+--- conversations stay as they are. Without a model it uses demo/echo, and returns true, too.
 local function with_model(fields, model)
   local given = {}
   for key, value in pairs(fields) do
     given[key] = value
+  end
+  if STORES[type(given.store)] and given.store ~= "" then
+    given.store = false
   end
   given.model = model ~= "" and model or fields.model
   if given.model == nil and (os.getenv("AGENTHOST_MODEL") or "") == "" then
@@ -442,8 +447,9 @@ local function load_script(path)
 end
 
 local function replace(script, model)
-  local methods = getmetatable(real.agent { model = "demo/echo" }).__index
+  local methods = getmetatable(real.agent { model = "demo/echo" }).methods
   local run = methods.run
+  ah._unnamed()
   ah.tool = foreign.door(declare_tool)
   -- A C function, so that the script's line can be found after the tail call
   -- `return ah.agent { ... }`.

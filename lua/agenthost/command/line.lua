@@ -165,6 +165,21 @@ local function read_flags(line)
   end
 end
 
+-- Reads the rest of a line on which flags may follow operands, and leaves the operands as its
+-- words. A word such as -5 is an operand.
+local function read_mixed(line)
+  local operands, word = {}, line.words[line.at]
+  while word do
+    if line.ended or not word:find "^%-[^%d]" then
+      operands[#operands + 1], line.at = word, line.at + 1
+    else
+      read_flags(line)
+    end
+    word = line.words[line.at]
+  end
+  line.words, line.at = operands, 1
+end
+
 -- -- the whole -------------------------------------------------------------------------------
 
 -- Sets a line to its beginning, with the flags of this command.
@@ -187,6 +202,9 @@ local function read_line(line)
   if command and not line.flags.help then
     line.at = line.at + 1
     read_flags(line)
+    if command.mixed then
+      read_mixed(line)
+    end
   end
 end
 
@@ -267,7 +285,7 @@ end
 ---@param show "text"|"json"|""
 function M.settings(line, show)
   local given, flags = {}, line.flags
-  for _, name in ipairs { "model", "color", "env-file" } do
+  for _, name in ipairs { "model", "color", "env-file", "store" } do
     local value = flags[name:gsub("-", "_")]
     given[#given + 1] = value and name
     given[#given + 1] = value
@@ -325,13 +343,27 @@ local function output(descriptor)
   return out
 end
 
+-- Returns the answer for a program that has found a script to run: lines NAME VALUE.
+local function script_of(found)
+  local lines = {}
+  for _, pair in ipairs(found) do
+    local name, value = pair[1], pair[2]
+    lines[#lines + 1] = value and name .. " " .. value or nil
+  end
+  return "resume\n" .. table.concat(lines, "\n") .. "\n"
+end
+
 local function ended(out, code, words)
   out:flush()
+  if type(code) == "table" then
+    return script_of(code)
+  end
   return ("%d\n%s"):format(code or 0, words or "")
 end
 
 --- Runs the command of the line. Returns the exit code, a line end, and a message for stderr; or
--- "found", a line end, and the findings for `tell`.
+-- "found", a line end, and the findings for `tell`; or "resume", a line end, and lines NAME VALUE
+-- that name a script to run.
 ---@param descriptor string number of the file descriptor that the command writes to
 ---@param ... string the line
 ---@return string

@@ -9,7 +9,8 @@ local text = use "text"
 
 -- Environment variables that the library and the command read.
 local VARIABLES = {
-  { name = "AGENTHOST_MODEL" }, { name = "OPENAI_API_KEY", secret = true },
+  { name = "AGENTHOST_MODEL" }, { name = "AGENTHOST_STORE" },
+  { name = "OPENAI_API_KEY", secret = true },
   { name = "OPENAI_BASE_URL" }, { name = "OPENAI_ORG_ID" }, { name = "OPENAI_PROJECT_ID" },
   { name = "ANTHROPIC_API_KEY", secret = true }, { name = "ANTHROPIC_AUTH_TOKEN", secret = true },
   { name = "ANTHROPIC_BASE_URL" }, { name = "NO_COLOR" },

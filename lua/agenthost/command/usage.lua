@@ -14,7 +14,7 @@ local MORE = [[
 Words after a script belong to the script or its agent. Messages go to stderr.
 
 Environment:
-  AGENTHOST_MODEL   the model if neither --model nor the script names one
+  AGENTHOST_MODEL, AGENTHOST_STORE     if neither an option nor the script says
   OPENAI_API_KEY, ANTHROPIC_API_KEY    the providers' keys
   OPENAI_BASE_URL, ANTHROPIC_BASE_URL  servers that speak as theirs do
   AGENTHOST_CLAUDE, NO_COLOR       the claude command (else in PATH); no colours
@@ -26,7 +26,7 @@ Exit codes:
   2         wrong usage, or a named file cannot be read
   3         the provider or the network failed
   4         a limit was reached: iterations, deadline, budget, loop
-  5         an ask needed a person, and no front end was present
+  5         an ask waits for a person, or no front end was present
   130, 143  ended by SIGINT (Ctrl-C) or SIGTERM; a second one ends at once
 
 Examples:
@@ -69,5 +69,5 @@ return function(command, running, named)
     command.doc, command.name, command.usage and " " .. command.usage or "",
     command.help and "\n" .. command.help or "")
     .. flag_lines(command, running, named)
-    .. "\nExit codes: 0 ok, 1 faults or a failure, 2 wrong usage.\n"
+    .. "\nExit codes: " .. (command.exits or "0 ok, 1 faults or a failure, 2 wrong usage.") .. "\n"
 end

@@ -159,6 +159,8 @@ local OWN = {
   { name = "color", read = word_of "auto always never", default = "auto" },
   { name = "env-file", read = any, needs = "sets variables" },
   { name = "log", read = word_of "error warning info debug", default = "warning" },
+  { name = "store", read = any, needs = "says where conversations are kept", is_path = true,
+    sets = { { "AGENTHOST_STORE" } } },
 }
 
 -- sets: lists of variables; the first one is set, unless one of the list is set already.

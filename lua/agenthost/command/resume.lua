@@ -1,0 +1,73 @@
+--- agenthost resume: finds a conversation in a store and the script that began it. The C side then
+-- runs the script (src/cli/main.c); its agent opens the conversation and goes on with it.
+local ah, use = ...
+local pairs_of, stored, text = use "pairs", use "stored", use "text"
+
+local fault = pairs_of.fault
+
+-- Returns the conversation of this folder that was changed last and is not at its end.
+local function last(store, path)
+  local here = ah._real_path "."
+  for _, one in ipairs(assert(ah._conversations(store, ""))) do
+    local label = one.label or {}
+    if label.folder == here and label.state and label.state ~= "idle" then
+      return one
+    end
+  end
+  fault("no conversation of this folder in '%s' has an unfinished run\n"
+    .. "agenthost resume ID goes on with one of another folder.", pairs_of.shown(path))
+end
+
+local function line_free(path)
+  return type(path) == "string" and path:sub(1, 1) == "/" and not path:find "[%c]" and path or nil
+end
+
+-- Returns the names and values for the C side, a line each.
+local function found(flags, id, opened, path)
+  local script, folder = line_free(opened.script), line_free(opened.folder)
+  if not script or not folder then
+    fault("conversation %s was not begun by a script in a file: a program of yours opens it with "
+      .. "agent:open { store = ..., id = ... }", text.clean(id))
+  elseif not line_free(path) then
+    fault("the path of the store has a control character: '%s'", pairs_of.shown(path))
+  end
+  return { { "script", script }, { "folder", folder }, { "conversation", id }, { "store", path },
+    { "take", flags.take and "" }, { "give-up", flags.give_up }, { "model", flags.model },
+    { "json", flags.json and "" }, { "jsonl", flags.jsonl and "" } }
+end
+
+local function run(flags, words, _, line)
+  local store <close>, path = stored.open(flags, line)
+  local id = (words[1] and stored.find(store, words[1], path) or last(store, path)).conversation
+  local opened, err = ah._opened(store, id)
+  if not opened then
+    fault("%s", err.message)
+  end
+  local unfinished, why = ah._unfinished(store, id)
+  if unfinished == nil then
+    fault("%s", why.message)
+  elseif not unfinished then
+    fault("conversation %s has no unfinished run to go on with", text.clean(id))
+  end
+  return found(flags, id, opened, path)
+end
+
+return {
+  name = "resume",
+  doc = "go on with a conversation where it stopped",
+  usage = "[ID]",
+  help = [[
+Goes on with a conversation whose run did not end: its process died, or it waits
+for a response. Without ID it is the last one of this folder; a unique beginning
+of ID is enough. The script that began it is run in its folder, and the agent
+that it returns goes on. Without an agent the script is only run again.
+]],
+  exits = "those of a script, see agenthost --help; 5: it still waits.",
+  operand = { name = "id", most = 1 },
+  flags = { "json", "jsonl", "model", stored.flag,
+    { name = "take", doc = "take it from the process that is at work on it" },
+    { name = "give-up", value = "CALL", once = true,
+      doc = "settle this call as failed, since it cannot go on" } },
+  mixed = true,
+  run = stored.carefully(run),
+}

@@ -1,0 +1,111 @@
+--- The store of the commands asks, respond and resume, and its conversations.
+local ah, use = ...
+local pairs_of, text = use "pairs", use "text"
+
+local M = {}
+
+local NAMED = 5 -- the most ids that a message names
+local fault, shown = pairs_of.fault, pairs_of.shown
+
+--- The flag for the store.
+M.flag = { name = "store", value = "FILE", once = true, doc = "the store's file" }
+
+--- Returns the path of the store without any setting; nil if HOME is not set.
+function M.default()
+  local state, home = os.getenv "XDG_STATE_HOME" or "", os.getenv "HOME" or ""
+  if state:sub(1, 1) == "/" then
+    return state .. "/agenthost/store.db"
+  elseif home:sub(1, 1) == "/" then
+    return home .. "/.local/state/agenthost/store.db"
+  end
+end
+
+-- Returns the path that the environment or the settings name; nil if they name none.
+local function configured(line)
+  local here = os.getenv "AGENTHOST_STORE" or ""
+  if here ~= "" then
+    return here
+  end
+  local said = use "line".settings(line, "")
+  local words = said:match "^fault\n(.*)$"
+  if words then
+    fault("%s", words)
+  end
+  return said:match "\nput AGENTHOST_STORE=([^\n]*)\n"
+end
+
+--- Opens the store: that of --store, of AGENTHOST_STORE, of the settings, or the default. Returns
+-- it, its path, and the words that name it on a command line ("" for the default).
+---@param flags table
+---@param line table as line.lua has read it
+function M.open(flags, line)
+  local path = flags.store or configured(line)
+  local default = M.default()
+  local named = path or default
+    or fault "no store is given, and HOME is not set\nGive --store FILE."
+  local real, why = ah._real_path(named)
+  if not real then
+    fault("cannot open the store '%s': %s\nIt is made by a run: agenthost --store FILE script.lua",
+      shown(named), why)
+  end
+  local store, err = ah.store(real)
+  if not store then
+    fault("%s", err.message)
+  end
+  return store, real, flags.store and " --store " .. M.quoted(real) or ""
+end
+
+--- Returns a word of a shell's command line.
+function M.quoted(word)
+  return word:find "^[%w_./:@=+-]+$" and word or "'" .. word:gsub("'", "'\\''") .. "'"
+end
+
+-- Returns "a, b and 3 more".
+local function listed(found)
+  local ids = {}
+  for i = 1, math.min(#found, NAMED) do
+    ids[i] = text.clean(found[i].conversation)
+  end
+  return table.concat(ids, ", ") .. (#found > NAMED and (" and %d more"):format(#found - NAMED)
+    or "")
+end
+
+local function unknown(store, id, path)
+  local ids = {}
+  for i, one in ipairs(assert(ah._conversations(store, ""))) do
+    ids[i] = one.conversation
+  end
+  local near = ah.nearest(id, ids)
+  fault("there is no conversation '%s' in '%s'%s", shown(id), shown(path),
+    near and (" (did you mean %s?)"):format(text.clean(near)) or "")
+end
+
+--- Returns the conversation with this id, or with this beginning of an id that no other one has.
+---@return table { conversation, changed, messages, label }
+function M.find(store, id, path)
+  local found = assert(ah._conversations(store, id))
+  for _, one in ipairs(found) do
+    if one.conversation == id then
+      return one
+    end
+  end
+  if #found > 1 then
+    fault("several conversations begin with '%s': %s", shown(id), listed(found))
+  end
+  return found[1] or unknown(store, id, path)
+end
+
+--- Returns `run` of a command, with faults as exit code 2 and a message.
+function M.carefully(run)
+  return function(...)
+    local done = table.pack(pcall(run, ...))
+    if done[1] then
+      return table.unpack(done, 2, done.n)
+    elseif type(done[2]) == "table" and done[2].words then
+      return 2, done[2].words
+    end
+    error(done[2], 0)
+  end
+end
+
+return M

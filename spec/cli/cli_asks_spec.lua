@@ -1,0 +1,206 @@
+-- The commands on stores: agenthost asks, respond and resume; --store and AGENTHOST_STORE.
+local ah = require "agenthost"
+local ahtest = require "ahtest"
+local command = require "support.command"
+local streams = require "support.streams"
+
+local agenthost, shell = command.agenthost, command.shell
+local has, has_not = command.has, command.has_not
+
+if not ahtest.store_engines().sqlite then
+  return
+end
+
+local folder, path
+
+before_each(function()
+  folder = os.tmpname()
+  os.remove(folder)
+  os.execute("mkdir " .. folder)
+  path = folder .. "/state/work.db"
+end)
+
+after_each(function()
+  os.execute("rm -rf " .. folder)
+  command.tidy()
+end)
+
+local function write(name, text)
+  local f <close> = assert(io.open(folder .. "/" .. name, "w"))
+  f:write(text)
+  return folder .. "/" .. name
+end
+
+-- Makes a conversation that waits for ask_1.
+local function wait_for(name, ask, more)
+  local of = { ask = ask, folder = folder, script = folder .. "/a.lua" }
+  for key, value in pairs(more or {}) do
+    of[key] = value
+  end
+  streams.make(path, name, streams.waiting(of),
+    { waiting = { "ask_1" }, state = "waiting", folder = folder, script = of.script })
+end
+
+-- Runs the binary in the folder, with the words of a shell's line.
+local function run(words, env)
+  return shell(("cd %s && env XDG_STATE_HOME=%s %s \"$A\" %s </dev/null"):format(folder, folder,
+    env or "", words))
+end
+
+describe("agenthost asks", function()
+  it("shows each open ask, and the line that responds to it", function()
+    wait_for("talk_1", { question = "May it?\nReally?\27[2J" })
+    wait_for("talk_2", { kind = "question", question = "When?", schema = { type = "string" },
+      ["until"] = 4102444800000 })
+    local r = run("asks --store state/work.db")
+    assert.equal(0, r.code, r.err)
+    has(r.out, "talk_1  ask_1  1970-01-01")
+    has(r.out, "  May it?\n    Really?")
+    has_not(r.out, "\27")
+    has(r.out, "  tool: delete_rows\n  arguments: {\"table\":\"orders\"}\n")
+    has(r.out, ("  agenthost respond talk_1 ask_1 yes --store %s\n"):format(path))
+    has(r.out, ", until 2100-01-01")
+    has(r.out, "  response: {\"type\":\"string\"}\n")
+    has(r.out, "  agenthost respond talk_2 ask_1 JSON")
+  end)
+
+  it("finds the store of the environment, of the settings, or the default", function()
+    wait_for "talk_1"
+    has(run("asks", "AGENTHOST_STORE=" .. path).out, "respond talk_1 ask_1 yes\n")
+    write("config", "store = state/work.db\n")
+    os.execute(("mkdir -p %s/agenthost && mv %s/config %s/agenthost/config"):format(folder, folder,
+      folder))
+    local r = shell(("XDG_CONFIG_HOME=%s \"$A\" asks </dev/null"):format(folder))
+    has(r.err, folder .. "/agenthost/state/work.db")
+    os.execute(("mv %s/state %s/agenthost/"):format(folder, folder))
+    has(shell(("XDG_CONFIG_HOME=%s \"$A\" asks </dev/null"):format(folder)).out, "talk_1")
+    os.execute(("mv %s/agenthost/state/work.db %s/agenthost/store.db"):format(folder, folder))
+    has(run("asks").out, "respond talk_1 ask_1 yes\n")
+  end)
+
+  it("prints JSON, of one conversation by the beginning of its id", function()
+    wait_for "talk_1"
+    wait_for "other"
+    local all = ah.json.decode(run("asks --json", "AGENTHOST_STORE=" .. path).out).asks
+    assert.equal(2, #all)
+    local one = ah.json.decode(run("asks --json ta", "AGENTHOST_STORE=" .. path).out).asks
+    assert.same({ "talk_1", "ask_1", nil }, { one[1].conversation, one[1].ask, one[2] })
+  end)
+
+  it("says what is missing", function()
+    local r = run "asks"
+    assert.equal(2, r.code)
+    has(r.err, "cannot open the store '" .. folder .. "/agenthost/store.db'")
+    wait_for "talk_1"
+    wait_for "talk_2"
+    r = run("asks talk_3 --store state/work.db")
+    assert.equal(2, r.code)
+    has(r.err, "there is no conversation 'talk_3'")
+    has(r.err, "did you mean talk_")
+    has(run("asks talk --store state/work.db").err, "several conversations begin with 'talk'")
+    streams.make(path, "idle", { streams.waiting({})[1] }, { state = "idle" })
+    has(run("asks idle --store state/work.db").out, "Nothing waits for a response.")
+  end)
+end)
+
+describe("agenthost respond", function()
+  local function respond(words)
+    return run("respond --store state/work.db " .. words)
+  end
+
+  it("posts a response, by the words yes and no or as JSON", function()
+    wait_for "talk_1"
+    wait_for "talk_2"
+    wait_for("other", { kind = "question", schema = { type = "string" } })
+    local r = respond "talk_1 ask_1 yes --by Ann"
+    assert.equal(0, r.code, r.err)
+    has(r.out, "agenthost resume talk_1 --store " .. path)
+    assert.same({ ask = "ask_1", value = { approved = true }, by = "Ann" },
+      ah.json.decode(streams.inbox(path, "talk_1")[1].body))
+    assert.equal(0, respond([[talk_2 ask_1 '{"approved":false,"why":"no"}']]).code)
+    assert.same({ approved = false, why = "no" },
+      ah.json.decode(streams.inbox(path, "talk_2")[1].body).value)
+    r = respond [[oth ask_1 '"Monday"' --json]]
+    assert.same({ conversation = "other", ask = "ask_1", value = "Monday" },
+      ah.json.decode(r.out))
+  end)
+
+  it("refuses what does not fit, with exit code 2, and a second response with 1", function()
+    wait_for "talk_1"
+    for words, want in pairs {
+      ["talk_1 ask_1 maybe"] = "neither yes, no nor JSON: unexpected character",
+      ["talk_1 ask_1 7"] = "does not match its schema",
+      ["talk_1 ask_9 yes"] = "did you mean 'ask_1'",
+      ["talk_1 7 yes"] = "open is 'ask_1'",
+      ["talk_1 ask_1"] = "no operand given", ["talk_9 ask_1 yes"] = "did you mean talk_1" } do
+      local r = respond(words)
+      assert.equal(2, r.code, words)
+      has(r.err, want)
+    end
+    assert.same({}, streams.inbox(path, "talk_1"))
+    assert.equal(0, respond("talk_1 ask_1 no").code)
+    local r = respond "talk_1 ask_1 yes"
+    assert.equal(1, r.code)
+    has(r.err, "already answered: the first response counts")
+  end)
+end)
+
+describe("agenthost resume", function()
+  it("runs the script of the conversation in its folder", function()
+    write("a.lua", [[
+      local pipe <close> = io.popen "pwd"
+      print("again", pipe:read "l", ...)]])
+    wait_for "talk_1"
+    local r = shell(("cd / && \"$A\" resume talk --store %s </dev/null"):format(path))
+    assert.equal(0, r.code, r.err)
+    assert.equal("again\t" .. folder .. "\n", r.out)
+    r = run "resume --store state/work.db"
+    assert.equal(0, r.code, r.err)
+    has(r.out, "again")
+    r = run "resume --json --store state/work.db talk_1"
+    assert.same({ reply = ah.null }, ah.json.decode(r.out))
+    has(r.err, "again")
+  end)
+
+  it("says what is missing", function()
+    wait_for("talk_1", {}, { script = folder .. "/gone.lua" })
+    local r = run "resume talk_1 --store state/work.db"
+    assert.equal(2, r.code)
+    has(r.err, "gone.lua")
+    wait_for("talk_2", {}, { folder = folder .. "/none" })
+    r = run "resume talk_2 --store state/work.db"
+    assert.equal(1, r.code)
+    has(r.err, "cannot enter '" .. folder .. "/none'")
+    streams.make(path, "ended", { streams.waiting({})[1] }, { state = "idle" })
+    has(run("resume ended --store state/work.db").err, "has no unfinished run to go on with")
+    streams.make(path, "code", { streams.record("opened", { format = 1, stream = "conversation",
+      written_by = "0.1.0", readable_from = 1, folder = folder }), streams.record("run_started",
+      { run = 1, first = 0 }) }, { state = "running" })
+    has(run("resume code --store state/work.db").err, "was not begun by a script in a file")
+    r = shell(("cd / && \"$A\" resume --store %s </dev/null"):format(path))
+    assert.equal(2, r.code)
+    has(r.err, "no conversation of this folder")
+  end)
+end)
+
+describe("a script's store", function()
+  it("is not in its environment, nor in that of its processes", function()
+    local script = write("a.lua", [[
+      print(os.getenv "AGENTHOST_STORE", os.execute 'test -z "$AGENTHOST_STORE"')]])
+    local r = run(script, "AGENTHOST_STORE=" .. path)
+    assert.equal("nil\ttrue\texit\t0\n", r.out)
+  end)
+
+  it("is taken from --store before AGENTHOST_STORE, which config shows", function()
+    local r = run("config --json --store x.db", "AGENTHOST_STORE=/y.db")
+    local shown = ah.json.decode(r.out)
+    assert.same({ from = "flag", value = "x.db" }, shown.settings.store)
+    assert.same({ from = "environment", value = "/y.db" }, shown.variables.AGENTHOST_STORE)
+  end)
+
+  it("of a project's file needs trust", function()
+    write("agenthost.conf", "store = work.db\n")
+    has(run("config").out, "says where conversations are kept")
+    has(agenthost("config").out, "\nstore ")
+  end)
+end)

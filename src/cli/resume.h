@@ -1,0 +1,20 @@
+/* The findings of `agenthost resume`: the script of a conversation, and how to go on with it. The
+ * program (lua/agenthost/command/resume.lua) returns it as lines NAME or NAME VALUE. Owns its text.
+ * Callers: its floor. */
+#ifndef AH_CLI_RESUME_H
+#define AH_CLI_RESUME_H
+
+#include <stdbool.h>
+
+typedef struct ah_resume {
+    char *text; /* NULL: nothing is resumed; the strings below are parts of it, or NULL */
+    const char *script, *folder, *conversation, *store, *give_up, *model;
+    bool take, json, jsonl;
+} ah_resume;
+
+/* Reads what the program returned. Returns false if it is something else; *lost is true if there
+ * was no memory. */
+bool ah_resume_take(ah_resume *r, const char *said, bool *lost);
+void ah_resume_clear(ah_resume *r);
+
+#endif
