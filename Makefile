@@ -60,8 +60,17 @@ ifneq ($(and $(MICROHTTPD),$(filter -static,$(LDFLAGS))),)
   # Its only references are weak ones, for which no linker takes it from an archive.
   MICROHTTPD_LIBS := -u MHD_start_daemon $(shell $(PKG_CONFIG) --libs $(MICROHTTPD))
 endif
-DEP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libcurl libcjson) $(PCRE2_CFLAGS) $(YAML_CFLAGS) $(MICROHTTPD_CFLAGS)
-DEP_LIBS := $(shell $(PKG_CONFIG) --libs libcurl libcjson) $(PCRE2_LIBS) $(YAML_LIBS) $(MICROHTTPD_LIBS)
+# Without libsqlite3 stores are in memory only; SQLITE= leaves it out. It is opened or linked like
+# libyaml.
+SQLITE ?= $(shell $(PKG_CONFIG) --exists sqlite3 && echo sqlite3)
+SQLITE := $(SQLITE)
+SQLITE_CFLAGS := $(if $(SQLITE),-DAH_WITH_SQLITE $(shell $(PKG_CONFIG) --cflags $(SQLITE)))
+ifneq ($(and $(SQLITE),$(filter -static,$(LDFLAGS))),)
+  SQLITE_CFLAGS += -DAH_SQLITE_LINKED
+  SQLITE_LIBS := $(shell $(PKG_CONFIG) --libs $(SQLITE))
+endif
+DEP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libcurl libcjson) $(PCRE2_CFLAGS) $(YAML_CFLAGS) $(MICROHTTPD_CFLAGS) $(SQLITE_CFLAGS)
+DEP_LIBS := $(shell $(PKG_CONFIG) --libs libcurl libcjson) $(PCRE2_LIBS) $(YAML_LIBS) $(MICROHTTPD_LIBS) $(SQLITE_LIBS)
 # For distributions with other folders, such as lib64 or lib/x86_64-linux-gnu.
 LIBDIR ?= $(PREFIX)/lib
 DOCDIR ?= $(PREFIX)/share/doc/agenthost
@@ -78,7 +87,7 @@ ALL_CFLAGS := -std=c11 $(SYSTEM) -fPIC -fvisibility=hidden -pthread $(WARN) \
         -Isrc -Iinclude -Ispec $(LUA_CFLAGS) $(DEP_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA) -fno-lto
 ALL_LDFLAGS := -pthread $(LDFLAGS) $(EXTRA)
 
-LIB_FLOORS := base schema model state prompt wire run io host lua
+LIB_FLOORS := base schema model state prompt wire run journal io host lua
 LIB_SRC := $(sort $(wildcard $(LIB_FLOORS:%=src/%/*.c)))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
 # The Lua half of the library, and the command's own programs, which only the binary has.
@@ -249,5 +258,5 @@ help:
 	  $(filter %Makefile %.mk,$(MAKEFILE_LIST))
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
-.PHONY: all always examples programs test check check-compilers check-headers check-32 check-13 check-musl musl-programs check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak fuzz bench bench-ajv check-clients check-schema-suite check-patterns check-schema-growth run-schema-growth check-live lint generate format ci man install uninstall dist rock install-rock clean distclean help
+.PHONY: all always examples programs test check check-compilers check-headers check-32 check-13 check-musl musl-programs check-poll check-tsan run-tsan check-asan asan-specs check-torture run-torture coverage soak crash fuzz bench bench-ajv check-clients check-schema-suite check-patterns check-schema-growth run-schema-growth check-live lint generate format ci man install uninstall dist rock install-rock clean distclean help
 .SECONDARY:

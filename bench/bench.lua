@@ -18,6 +18,7 @@
 --   sessions  the cost of a transaction for an empty call, and with large sessions
 --   schemas   a tool call checked, and 1 MB scanned and checked, compared with cJSON's parser
 --   tasks     tasks, compared with plain coroutines of the stock interpreter
+--   store     turns with a store in memory and in a file, compared with turns without one
 -- "server" is the server's processor time as a share of the raw loop's time. Near 1 the benchmark
 -- would measure the server.
 local ROOT = arg[0]:match("^(.*)bench/[^/]*$") or "./"
@@ -33,10 +34,10 @@ local PATH = "/chat/completions"
 local SIZES = {
   full = { rounds = 9, starts = 20, loop = { 200, 10 }, late = 400, tools = { 500, 5, 10 },
     deltas = 20000, many = { 1000, 2 }, schema = 40, session = { 10000, 100 },
-    entities = 1000, tasks = { 100000, 99990 } },
+    entities = 1000, tasks = { 100000, 99990 }, store = { 20, 40, 9 } },
   quick = { rounds = 2, starts = 3, loop = { 20, 10 }, late = 60, tools = { 500, 1, 10 },
     deltas = 2000, many = { 100, 1 }, schema = 3, session = { 1000, 10 },
-    entities = 200, tasks = { 10000, 10000 } },
+    entities = 200, tasks = { 10000, 10000 }, store = { 20, 5, 2 } },
 }
 
 local function fail(message)
@@ -373,13 +374,46 @@ local function measure_tasks(size)
     tasks = figures(AGENTHOST, ROOT .. "bench/tasks.lua", "tasks", table.unpack(size.tasks)) }
 end
 
+-- Prints with the aims what turns with a store take more than turns without one.
+local function print_store(f)
+  for i, row in ipairs(f.turns) do
+    print(("%-26s %.1f us a turn of %g KiB, in memory %.1f: %.2f, in a file %.1f: %.2f, "
+      .. "%.1f us more%s"):format(i == 1 and "stores" or "", row.none_us, row.kib, row.memory_us,
+      row.memory_us / row.none_us, row.sqlite_us, row.sqlite_us / row.none_us,
+      row.sqlite_more_us, row.kib == 2 and " (aim 60)" or ""))
+  end
+  local few, much = f.turns[2], f.turns[3]
+  print(("%-26s %.1f us more for each further KiB (aim 8)"):format("",
+    (much.sqlite_more_us - few.sqlite_more_us) / (much.kib - few.kib)))
+  print(("%-26s ready in %.1f ms (aim 50), %.2f bytes of the file a byte said"):format(
+    "  1000 turns of 2 KiB", f.long.ready_ms, f.long.bytes / f.long.said))
+  print(("%-26s %.0f KiB a store with 100 conversations, %.1f a further one that waits (aim 2)")
+    :format("  memory", f.sqlite.first - f.none.first, f.sqlite.each - f.none.each))
+end
+
+local function measure_store(size)
+  local turns = size.store[1]
+  local s <close> = server.start { turns = turns, log = false, seconds = 3600 }
+  local p = assert(io.popen "mktemp -d")
+  local folder = p:read "l"
+  p:close()
+  local function run(...)
+    return figures(AGENTHOST, ROOT .. "bench/store.lua", s.url .. "/v1", folder, ...)
+  end
+  local f = run(table.unpack(size.store))
+  f.none, f.sqlite = run(turns, 1, 1, "waits", "none"), run(turns, 1, 1, "waits", "sqlite")
+  os.execute("rm -rf " .. quote(folder))
+  return f
+end
+
 -- Returns the measures without a raw loop.
 local function alone(size, complete)
   local session = complete
     and figures(AGENTHOST, ROOT .. "bench/session.lua", table.unpack(size.session))
   local entities = complete and figures(AGENTHOST, ROOT .. "bench/entities.lua", size.entities)
   return { schema = figures(SCHEMA, size.schema), session = session or nil,
-    entities = entities or nil, tasks = complete and measure_tasks(size) or nil }
+    entities = entities or nil, tasks = complete and measure_tasks(size) or nil,
+    store = complete and measure_store(size) or nil }
 end
 
 local function print_json(rows, opts, complete, figures_alone)
@@ -392,6 +426,7 @@ local function print_json(rows, opts, complete, figures_alone)
     complete = complete, rounds = opts.rounds, measures = measures,
     schema = figures_alone.schema, session = figures_alone.session,
     entities = figures_alone.entities, tasks = figures_alone.tasks,
+    store = figures_alone.store,
   })
 end
 
@@ -454,6 +489,7 @@ local function main()
     print_session(f.session)
     print_entities(f.entities)
     print_tasks(f.tasks)
+    print_store(f.store)
   end
   if not complete then
     fail(AGENTHOST .. " is not built, so there is nothing to compare: run `make`")

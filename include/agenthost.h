@@ -6,8 +6,9 @@
  *
  * Threads: one thread at a time uses a host and everything that belongs to it. Two hosts share
  *   nothing. Four functions may be called from any thread and from signal handlers, between
- *   ah_open and ah_close: ah_cancel, ah_terminate, ah_wake, ah_interactive. ah_version,
- *   ah_status_name and ah_control_char use no host and may be called anywhere.
+ *   ah_open and ah_close: ah_cancel, ah_terminate, ah_wake, ah_interactive. ah_store_appended
+ *   may be called from any thread, but not from signal handlers. ah_version, ah_status_name and
+ *   ah_control_char use no host and may be called anywhere.
  * Stack: the library uses at most 256 KiB of the thread's stack, for any input. Give the thread
  *   512 KiB if the scripts are your own, 1 MiB otherwise (docs/reference/embedding.md).
  * Ownership: every pointer that a function returns, or that a callback receives, belongs to the
@@ -24,10 +25,10 @@
  *   fails with AH_NOMEM, the host stays usable, and conversations stay sound.
  * Strings: UTF-8 and NUL-terminated. A string with a length beside it may contain NUL.
  * Process: nothing here prints, exits or installs signal handlers; a script does if it calls
- *   print or os.exit. The environment is read (AGENTHOST_MODEL, keys and addresses of providers,
- *   proxies), never written. The only process-wide action is libcurl's start, once, with the
- *   first request; a `transport` avoids it. The program must ignore SIGPIPE, and must not
- *   change LC_NUMERIC during a call.
+ *   print or os.exit. The environment is read (AGENTHOST_MODEL, AGENTHOST_STORE, keys and
+ *   addresses of providers, proxies), never written. The only process-wide action is
+ *   libcurl's start, once, with the first request; a `transport` avoids it. The program must
+ *   ignore SIGPIPE, and must not change LC_NUMERIC during a call.
  *
  * Callbacks: the host calls functions of the program on its own thread, inside the call of the
  *   program that does the work. A callback may call functions of this header by kind:
@@ -36,19 +37,20 @@
  *                ah_last_error, ah_errmsg, ah_version, ah_status_name, ah_about, ah_counter,
  *                ah_control_char, ah_waiting, ah_interactive, ah_returned, ah_tools,
  *                ah_agent_reply, ah_agent_reply_json, ah_agent_messages, ah_agent_transcript,
- *                ah_agent_at_work, ah_agent_user, ah_agent_set_user, ah_next_event, ah_pollfd,
- *                ah_timeout
+ *                ah_agent_at_work, ah_agent_id, ah_agent_user, ah_agent_set_user, ah_next_event,
+ *                ah_pollfd, ah_timeout, ah_store_appended
  *     in acting  ah_tool_done, ah_tool_refuse, ah_ask_next, ah_ask_close, ah_transport_*,
- *     callbacks  ah_agent_start, ah_agent_send, ah_agent_cancel
+ *     callbacks  ah_agent_start, ah_agent_send, ah_agent_cancel, ah_store_asks, ah_store_respond
  *     never      ah_close, ah_script, ah_load, ah_join, ah_add_tool, ah_remove_tool, ah_alias,
  *                ah_defaults, ah_call_tool, ah_agent_open, ah_agent_find, ah_agent_close,
- *                ah_agent_run, ah_step: they wait, step, open, close or declare
+ *                ah_agent_run, ah_store_open, ah_store_open_with, ah_store_close, ah_step: they
+ *                wait, step, open, close or declare
  *
  *   Acting callbacks: `call` and `cancel` of a tool, `start` and `cancel` of the transport,
  *   `woken`.
  *
- *   Observing callbacks: the watcher's, `log`, `clock`, `wall`, `random`, the functions of
- *   `tty`, a tool's `release`. `alloc` may call no function of this header.
+ *   Observing callbacks: the watcher's, `log`, `clock`, `wall`, `random`, the functions of `tty`
+ *   and of a store's engine, a tool's `release`. `alloc` may call no function of this header.
  *
  *   A call that is not allowed is refused: it logs an error, does nothing, and returns AH_USAGE,
  *   or NULL (ah_ask_next). During ah_close, callbacks may no longer use an agent.
@@ -139,12 +141,28 @@ typedef enum ah_status {
      * after ah_terminate. Not an error of the work: run again to go on. */
     AH_CANCELLED = -17,
     AH_GUARD = -18, /* "guard_tripped". The run: a guard of the input or of the answer ended it */
-    /* The run: a handler asked a person, and no front end could respond. Set `asks` of the
-     * config, or give the script a front end. */
+    /* The run: a handler asked a person, and no front end could respond. If a store keeps the
+     * conversation, the run is not over: its asks stay open there (ah_store_asks). Respond with
+     * ah_store_respond, now or in a later process, then run again with a text of NULL. Without a
+     * store, set `asks` of the config, or give the script a front end. */
     AH_WAITING = -19,
     /* The run: the conversation does not fit into the model's window. Shorten the conversation
      * or use another model; repeating does not help. */
-    AH_CONTEXT_FULL = -20
+    AH_CONTEXT_FULL = -20,
+    /* A store cannot be opened, read or appended to: the disk is full, the file is damaged or of
+     * a newer version, another holder has taken the conversation, or the program's engine failed.
+     * The run ends, and the agent refuses others. Mend the cause, close the agent, open it again
+     * with the same id, and run it with a text of NULL. */
+    AH_STORE = -21,
+    /* Something is not as it was when it was looked at. ah_agent_open: another agent or process
+     * has the conversation; close it there, or set `take` of the config. ah_store_respond:
+     * another response came first. The run: another one has changed what a call wants to change;
+     * look again. */
+    AH_CONFLICT = -22,
+    /* The run: a durable handler asked for other steps than those recorded of it. Nothing was
+     * done. Correct the script and run again with a text of NULL, or give the call up (`give_up`
+     * of the config). */
+    AH_DIVERGED = -23
 } ah_status;
 
 /* A Lua state, an event loop, and everything that runs in them. ah_open or ah_attach makes one. */
@@ -294,6 +312,16 @@ typedef struct ah_config {
      * others wait in a fair order (docs/reference/models.md). A smaller one of a provider
      * (ah_defaults) or of a run (`max_in_flight`) holds, too. 0: no limit. */
     int max_in_flight;
+    /* Path of the store in which agents of scripts keep their conversations if they name none;
+     * NULL: AGENTHOST_STORE, else none. */
+    const char *store;
+    /* Id of the conversation that the first agent of a script without an id of its own opens, to
+     * resume it (docs/reference/stores.md); NULL: none. */
+    const char *conversation;
+    /* True: conversations are taken from the process that holds them, which loses them. */
+    bool take;
+    /* Id of a call of that conversation to give up: it is settled as failed. NULL: none. */
+    const char *give_up;
 } ah_config;
 
 /* -- a host ------------------------------------------------------------------------------ */
@@ -483,6 +511,9 @@ AH_API ah_status ah_agent_open(ah_host *host, const char *config, ah_agent **out
 /* Finds an agent that a script handed over, with the script's own conversation. Each call makes
  * one more handle. AH_USAGE: no script returned this name, or the script has closed the agent. */
 AH_API ah_status ah_agent_find(ah_host *host, const char *name, ah_agent **out);
+/* Returns the id under which a store keeps the agent's conversation; NULL: no store does. Valid
+ * until the handle is closed. */
+AH_API const char *ah_agent_id(const ah_agent *agent);
 /* Closes a handle and frees it; NULL does nothing. A run that the handle began is dropped:
  * settled, without an event `done`; unread events of the handle are discarded. An agent of
  * ah_agent_open ends with what the model keeps for it, such as processes; one of ah_agent_find
@@ -547,6 +578,155 @@ AH_API const ah_reply *ah_agent_reply(const ah_agent *agent);
 AH_API const char *ah_agent_reply_json(ah_agent *agent);
 AH_API const char *ah_agent_messages(ah_agent *agent);
 AH_API const char *ah_agent_transcript(ah_agent *agent);
+
+/* -- stores --------------------------------------------------------------------------------- */
+
+/* An open store, in which conversations outlive the program (docs/reference/stores.md). Valid
+ * until ah_store_close, or the ah_close of its host. */
+typedef struct ah_store ah_store;
+
+/* Opens a store. config: a path, or a JSON object of the fields of ah.store. Agents that name the
+ * same path, or the same `name`, in their field `store` use it, with the options of this first
+ * opening. Fails with AH_STORE, AH_USAGE, AH_NOMEM. */
+AH_API ah_status ah_store_open(ah_host *host, const char *config, ah_store **out);
+/* Ends the use; NULL does nothing. Each successful opening needs one, or the ah_close of the host.
+ * Agents that use the store keep it open. Inside a callback it logs an error and does nothing. */
+AH_API void ah_store_close(ah_store *store);
+
+/* Lists the open asks of conversations whose ids begin with `id` (NULL: all). Sets *json to a JSON
+ * list of { conversation, ask, kind, question, schema, default, tool, arguments, asked, timeout },
+ * the conversation changed last first (docs/reference/asks.md); asked: seconds since 1970,
+ * timeout: seconds from then. Valid until the next call of it with this host. Conversations that
+ * other processes hold are listed, too. Fails with AH_STORE, AH_USAGE, AH_NOMEM. */
+AH_API ah_status ah_store_asks(ah_store *store, const char *id, const char **json);
+/* Responds to such an ask with a JSON value, as ah_ask_close does. The holder of the conversation
+ * takes the response within a second, or when it opens the conversation. AH_TOOL_VALIDATION: the
+ * value is not JSON or does not match the schema. AH_CONFLICT: another response came first.
+ * AH_USAGE: there is no such conversation or ask, or the ask is closed. Also AH_STORE, AH_NOMEM. */
+AH_API ah_status ah_store_respond(ah_store *store, const char *conversation, const char *ask,
+                                  const char *response, const char *principal);
+
+/* -- engines of the program ----------------------------------------------------------------- */
+
+/* Bytes that may contain NUL and end without one. p NULL: none. */
+typedef struct ah_span {
+    const char *p;
+    size_t n;
+} ah_span;
+
+/* A record of a stream. A stream is what has a log, such as a conversation; its records are
+ * numbered from 1 without a gap, and none is ever changed. Times are milliseconds since 1970. */
+typedef struct ah_engine_record {
+    int64_t number; /* in ah_engine_batch: the number that the record gets */
+    int64_t time;
+    ah_span kind; /* "turn": docs/reference/journal.md lists them */
+    ah_span said; /* JSON object */
+    ah_span kept; /* .p NULL: none, which differs from empty */
+} ah_engine_record;
+
+/* Records for one stream. */
+typedef struct ah_engine_batch {
+    ah_span stream; /* 1 to 128 bytes */
+    int64_t after;  /* number of the last record that the stream must have; 0: none */
+    int64_t fence;  /* of `hold` */
+    const ah_engine_record *records;
+    size_t n_records;
+    const ah_span *taken; /* keys of messages that leave the stream's inbox with this append */
+    size_t n_taken;
+} ah_engine_batch;
+
+/* An append: all batches, or nothing. Valid, with all that it refers to, until ah_store_appended.
+ */
+typedef struct ah_engine_append {
+    uint64_t id; /* for ah_store_appended; never 0, unique in this host */
+    const ah_engine_batch *batches;
+    size_t n_batches;
+    bool sync; /* it announces an effect outside: end it when it survives a loss of power */
+} ah_engine_append;
+
+typedef struct ah_engine_stream {
+    ah_span name;
+    ah_span label;   /* of `label`; .p NULL: none */
+    int64_t last;    /* number of the last record */
+    int64_t time;    /* of the last record */
+    size_t messages; /* number of messages in its inbox */
+} ah_engine_stream;
+
+/* A message for the holder of a stream. */
+typedef struct ah_engine_message {
+    ah_span key;
+    ah_span kind; /* "response", "cancel", "send" */
+    ah_span body; /* JSON object */
+    int64_t time;
+} ah_engine_message;
+
+/* Functions of the host that an engine calls once for each row, only inside the function that
+ * received them, with `to` unchanged. The row is copied. A result other than AH_OK ends the
+ * reading: the engine returns it. */
+typedef ah_status (*ah_engine_record_fn)(void *to, const ah_engine_record *record);
+typedef ah_status (*ah_engine_stream_fn)(void *to, const ah_engine_stream *stream);
+typedef ah_status (*ah_engine_message_fn)(void *to, const ah_engine_message *message);
+
+/* The program's own way to keep streams, for example in its database. All functions are called on
+ * the host's thread, are observing callbacks, and may block for the time of an access. A function
+ * that fails returns AH_STORE, or what its comment says, and may set *why to a text for people,
+ * which the host copies at once. What an engine returns is checked; what is impossible is AH_STORE
+ * for the call of the host. Functions that may be NULL say so. */
+typedef struct ah_store_engine {
+    size_t size;      /* sizeof(ah_store_engine) */
+    const char *name; /* agents name the store by it: { "store": { "name": "mine" } } */
+    /* Begins an append. Appends are carried out in the order of this call, each ended by one
+     * ah_store_appended, inside `append` or later. An append is refused as a whole if a stream
+     * does not have `after` records (AH_CONFLICT), or if `fence` is not that of its last `hold`,
+     * or it is not held (AH_STORE). */
+    void (*append)(void *ud, ah_host *host, const ah_engine_append *append);
+    /* Called when the host cannot go on before an append has ended: ends at least one, otherwise
+     * all outstanding ones fail with AH_STORE and their memory is freed. NULL: the host's thread
+     * sleeps until another thread has called ah_store_appended. An engine that ends all appends
+     * inside `append` needs none. Runs that wait for a record do not call it: an engine that ends
+     * appends later does so on a thread, in `woken`, or between calls of ah_step. */
+    void (*wait)(void *ud, ah_host *host);
+    /* Makes this host the holder of the stream, which exists then. Sets *fence, which is above 0
+     * and higher than that of each holder before. AH_CONFLICT: it is held; with `take` the other
+     * holder loses it. */
+    ah_status (*hold)(void *ud, ah_span stream, bool take, int64_t *fence, const char **why);
+    void (*release)(void *ud, ah_span stream);
+    /* Reads the records from number `from` on, in order. A stream that does not exist has none. */
+    ah_status (*read)(void *ud, ah_span stream, int64_t from, ah_engine_record_fn each, void *to,
+                      const char **why);
+    /* Sets *number to that of the last record of this kind; 0: none. NULL: the host reads the
+     * stream. */
+    ah_status (*find_last)(void *ud, ah_span stream, ah_span kind, int64_t *number,
+                           const char **why);
+    /* Lists the streams with records whose names begin with `prefix`, the one changed last first.
+     */
+    ah_status (*list)(void *ud, ah_span prefix, ah_engine_stream_fn each, void *to,
+                      const char **why);
+    /* Sets the label of a held stream; .p NULL removes it. AH_STORE: it is not held. */
+    ah_status (*label)(void *ud, ah_span stream, ah_span label, const char **why);
+    /* Puts a message into the inbox of a stream, whoever holds it. AH_CONFLICT: the stream has or
+     * had one with this key. AH_USAGE: there is no such stream. */
+    ah_status (*post)(void *ud, ah_span stream, const ah_engine_message *message, const char **why);
+    /* Reads the inbox of a stream in the order of posting. */
+    ah_status (*inbox)(void *ud, ah_span stream, ah_engine_message_fn each, void *to,
+                       const char **why);
+    /* Returns true if an inbox may have a new message since the last call. Called four times a
+     * second while a run waits for some. NULL: the inboxes are read as often. */
+    bool (*news)(void *ud);
+    /* The last call: no append is outstanding. All streams are released. Not called if
+     * ah_store_open_with failed. May be NULL. */
+    void (*close)(void *ud);
+    void *ud;
+} ah_store_engine;
+
+/* Opens a store of an engine. Fails with AH_USAGE if `size` is wrong, if a function is missing, if
+ * the name is not 1 to 128 bytes of UTF-8, or if an open store of this host has it; AH_NOMEM. */
+AH_API ah_status ah_store_open_with(ah_host *host, const ah_store_engine *engine, ah_store **out);
+/* Ends an append of an engine: AH_OK, AH_CONFLICT, AH_NOMEM, or AH_STORE, with a message for
+ * people (may be NULL). From any thread, between ah_open and ah_close. Returns AH_USAGE, without an
+ * effect, if the append has ended before or is unknown; this error is not kept. */
+AH_API ah_status ah_store_appended(ah_host *host, uint64_t append, ah_status status,
+                                   const char *message);
 
 /* -- asks ----------------------------------------------------------------------------------- */
 

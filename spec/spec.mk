@@ -4,10 +4,19 @@
 
 TEST_SRC := $(sort $(wildcard spec/support/ahtest*.c))
 TEST_OBJ := $(TEST_SRC:%.c=$(BUILD)/%.o)
+# The library with crash points (io/crash_point.h), and the command with them.
+CRASH_OBJ := $(filter-out %/crash_point.o,$(LIB_OBJ)) $(BUILD)/crash_points.o
+$(BUILD)/crash_points.o: src/io/crash_point.c src/io/crash_point.h $(BUILT_WITH)
+	@mkdir -p $(@D)
+	@echo "  CC $< (crash points)"; $(CC) $(ALL_CFLAGS) -DAH_CRASH_POINTS -c $< -o $@
+
+$(BUILD)/agenthost-crash: $(CLI_OBJ) $(CRASH_OBJ)
+	@echo "  LD $@"; $(CC) $(ALL_LDFLAGS) -o $@ $^ $(LUA_LIBS) $(DEP_LIBS)
+
 # Test-only module: internals for the specs, and system calls that can be made to fail.
-WRAPPED := openat fstatat fstat pread write fsync fchmod close renameat linkat unlinkat mkdirat fdopendir readdir syscall
-$(BUILD)/ahtest.so: $(TEST_OBJ) $(LIB_OBJ)
-	@echo "  LD $@"; $(CC) -shared -Wl,-z,nodelete $(WRAPPED:%=-Wl,--wrap=%) $(ALL_LDFLAGS) -o $@ $(TEST_OBJ) $(LIB_OBJ) $(DEP_LIBS)
+WRAPPED := openat openat64 fstatat fstatat64 fstat fstat64 pread pread64 write fsync fchmod close renameat linkat unlinkat mkdirat fdopendir readdir syscall ah_disk_kind ah_run_recorded
+$(BUILD)/ahtest.so: $(TEST_OBJ) $(CRASH_OBJ)
+	@echo "  LD $@"; $(CC) -shared -Wl,-z,nodelete $(WRAPPED:%=-Wl,--wrap=%) $(ALL_LDFLAGS) -o $@ $(TEST_OBJ) $(CRASH_OBJ) $(DEP_LIBS)
 
 $(BUILD)/httpd $(BUILD)/tlsd: $(BUILD)/%: spec/support/%.c $(BUILT_WITH)
 	@mkdir -p $(@D)
@@ -27,11 +36,11 @@ $(BUILD)/crowd: spec/support/crowd.c
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) -std=gnu11 -O2 -Wall -Wextra $< -o $@
 
-$(BUILD)/older_kernel.so: spec/support/older_kernel.c
+$(BUILD)/older_kernel.so $(BUILD)/jumping_clock.so: $(BUILD)/%.so: spec/support/%.c
 	@mkdir -p $(@D)
 	@echo "  CC $<"; $(CC) -std=c11 -O1 -Wall -Wextra -fPIC -shared $< -o $@ -ldl
 
-$(BUILD)/embed-cases: $(wildcard spec/embed/*.c) spec/embed/cases.h $(wildcard include/*.h) $(BUILD)/libagenthost.a
+$(BUILD)/embed-cases: $(wildcard spec/embed/*.[ch]) $(wildcard include/*.h) $(BUILD)/libagenthost.a
 	@echo "  CC spec/embed"; $(CC) -std=c11 $(SYSTEM) $(PLAIN_CFLAGS) -Wno-missing-field-initializers \
 	  $(LUA_CFLAGS) $(filter %.c,$^) -o $@ $(ALL_LDFLAGS) $(ARCHIVE_LIBS)
 
@@ -61,6 +70,7 @@ $(BUILD)/simulated: spec/simulated/simulated.c $(LIB_OBJ)
 #: coverage  lines of the C sources that the specs run
 #: soak  20,000 turns in one process: growth and descriptors
 #: check-clients  npm clients of providers, and agents, with agenthost mock (needs node and npm)
+#: crash  conversations killed at each crash point, twice, and at random times (CRASH_FLOW=calls, CRASH_KILLS=1000, CRASH_SEED=18)
 #: check-schema-suite  SUITE=path required part of a copy of the JSON-Schema-Test-Suite
 #: check-patterns  random patterns against JavaScript (needs node; PATTERNS=20000 PATTERN_SEED=15)
 #: check-schema-growth  the work of hostile schemas, counted exactly (GROWTH=1000)
@@ -68,8 +78,8 @@ $(BUILD)/simulated: spec/simulated/simulated.c $(LIB_OBJ)
 # Per cent of the lines of the C core; it may only rise.
 LEAST_COVERAGE := 94
 
-SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/attack $(BUILD)/crowd $(BUILD)/older_kernel.so $(BUILD)/httpd $(BUILD)/tlsd $(BUILD)/embed-cases \
-  $(BUILD)/lent-faults $(BUILD)/stack $(BUILD)/simulated $(EXAMPLES)
+SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/attack $(BUILD)/crowd $(BUILD)/older_kernel.so $(BUILD)/jumping_clock.so $(BUILD)/httpd $(BUILD)/tlsd $(BUILD)/embed-cases \
+  $(BUILD)/lent-faults $(BUILD)/agenthost-crash $(BUILD)/stack $(BUILD)/simulated $(EXAMPLES)
 SPECS ?= $(sort $(wildcard spec/*/*_spec.lua))
 RUN_SPECS = AGENTHOST_BUILD=$(BUILD) $(LUA) spec/support/each.lua "$(BUSTED)"
 
@@ -142,6 +152,14 @@ coverage:
 	+@$(CHECKED) BUILD=build/coverage CFLAGS="-O0 -g" EXTRA=--coverage \
 	  SPECS="$(filter-out spec/house/readme_spec.lua,$(wildcard spec/*/*_spec.lua))" test
 	@$(LUA) spec/support/coverage.lua build/coverage $(LEAST_COVERAGE)
+
+# All flows of spec/crash, with the number of points of each. With AGENTHOST_REENTER=always, all of
+# it again; kills at random times come once.
+CRASHES = CRASH_ALL=1 AGENTHOST_BUILD=$(BUILD) $(BUSTED) spec/crash/crash_spec.lua
+crash: $(SPEC_NEEDS)
+	@$(CRASHES)
+	@echo "crash: with AGENTHOST_REENTER=always"; AGENTHOST_REENTER=always CRASH_KILLS=0 $(CRASHES)
+	@$(RUN_SPECS) $(filter-out %/crash_spec.lua,$(wildcard spec/crash/*_spec.lua))
 
 # Checks that a process that runs for a long time does not grow.
 soak: $(SPEC_NEEDS)

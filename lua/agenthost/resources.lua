@@ -132,7 +132,7 @@ local function find(view, key)
     value = resolve(s, key, def)
   end
   if s.ctx and not (made and def.scope ~= "singleton") and is_undone(value) then
-    s.ctx:enlist(value)
+    s.ctx:enlist(value, name_of(key))
   end
   return value
 end

@@ -539,7 +539,7 @@ static void opens_no_conversation(void)
         {"{\"agent\":7}", "'agent' must be a string"},
         {"{\"agent\":\"agent\",\"model\":\"demo/echo\"}", "unknown field 'model'"},
         {"{\"agent\":\"agent\",\"session\":{}}", "must be made by ah.session"},
-        {"{\"agent\":\"agent\",\"store\":\"x\"}", "no store"},
+        {"{\"agent\":\"agent\",\"store\":7}", "store: expected a path"},
         {"{\"agent\":\"agent\",\"id\":\"\"}", "id must be a text"},
         {"{\"agent\":\"closed\"}", "closed"},
     };

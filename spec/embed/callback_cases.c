@@ -1,6 +1,6 @@
 /* Calls every function of the header from every kind of function that the host calls. A call that
  * is not allowed there is refused and has no effect. */
-#include "cases.h"
+#include "engine.h"
 
 typedef enum kind {
     WATCHER,
@@ -8,6 +8,7 @@ typedef enum kind {
     LOG,
     CLOCK,
     RANDOM,
+    ENGINE,
     TOOL,
     TRANSPORT,
     WOKEN,
@@ -21,6 +22,7 @@ typedef struct place {
     bool within;
     ah_host *host;
     ah_agent *agent, *other;
+    ah_store *store;
     uint64_t call, request; /* open ones */
 } place;
 
@@ -35,6 +37,8 @@ static void never(place *p)
     static const ah_tool_config none = {.size = sizeof none};
     ah_host *host = p->host;
     ah_agent *agent = NULL;
+    ah_store_engine engine = {.size = sizeof engine};
+    ah_store *store = NULL;
     const char *result = NULL;
 
     CHECK(ah_step(host, 0) == AH_USAGE);
@@ -52,18 +56,27 @@ static void never(place *p)
     HAS(ah_errmsg(host), "ah_agent_close: it cannot be called");
     ah_close(host);
     HAS(ah_errmsg(host), "ah_close: it cannot be called");
-    CHECK(!agent && !result);
+    STATUS(host, ah_store_open(host, "{\"engine\":\"memory\"}", &store), AH_USAGE);
+    STATUS(host, ah_store_open_with(host, &engine, &store), AH_USAGE);
+    HAS(ah_errmsg(host), "ah_store_open_with: it cannot be called");
+    ah_store_close(p->store);
+    HAS(ah_errmsg(host), "ah_store_close: it cannot be called");
+    CHECK(!agent && !result && !store);
 }
 
 static void acts(place *p)
 {
     ah_host *host = p->host;
     ah_status wanted = looks_on(p->tried) ? AH_USAGE : AH_OK;
+    const char *asks = NULL;
 
     STATUS(host, ah_agent_send(p->other, "more"), wanted);
     STATUS(host, ah_agent_start(p->other, "go"), wanted);
     CHECK(ah_agent_at_work(p->other) == (wanted == AH_OK));
     ah_agent_cancel(p->other);
+    STATUS(host, ah_store_asks(p->store, NULL, &asks), wanted);
+    STATUS(host, ah_store_respond(p->store, "x", "1", "true", NULL), AH_USAGE);
+    HAS(ah_errmsg(host), wanted == AH_OK ? "'x'" : "ah_store_respond: it cannot be called");
     if (p->call)
         STATUS(host, ah_tool_refuse(host, p->call, "no"), wanted);
     if (p->call) /* over, or not to be answered here */
@@ -88,6 +101,7 @@ static void reads(place *p)
     ah_returned(host);
     ah_pollfd(host);
     ah_timeout(host);
+    CHECK(ah_store_appended(host, 0, AH_OK, NULL) == AH_USAGE);
     ah_cancel(NULL);
     ah_wake(NULL);
 }
@@ -152,6 +166,11 @@ static void on_woken(void *ud)
     came_to(ud, WOKEN);
 }
 
+static void on_append(void *ud)
+{
+    came_to(ud, ENGINE);
+}
+
 static void on_call(void *ud, ah_host *host, const ah_tool_call *call)
 {
     place *p = ud;
@@ -211,6 +230,7 @@ static void add(place *p, const char *name, bool parallel)
 static void try_in(kind k)
 {
     place p = {.tried = k};
+    engine *e = calloc(1, sizeof *e);
     bool carries = k == TRANSPORT || k == RANDOM;
     ah_config cfg = {.user = &p,
                      .watcher = {.event = on_event, .idle = on_idle, .ud = &p},
@@ -229,11 +249,15 @@ static void try_in(kind k)
     bool at_work;
 
     p.host = host;
+    CHECK(e);
+    *e = (engine){.at_append = on_append, .ud = &p};
+    p.store = open_engine(host, e, "e");
     add(&p, "slow", true);
     add(&p, "quick", true);
     load(host, script);
     p.agent = agent_of(host, carries ? "{\"model\":\"openai/x\",\"api_key\":\"k\",\"timeout\":30}"
-                                     : "{\"model\":\"m\",\"tools\":[\"slow\",\"quick\"]}");
+                                     : "{\"model\":\"m\",\"tools\":[\"slow\",\"quick\"],"
+                                       "\"store\":{\"name\":\"e\"},\"id\":\"x\"}");
     p.other = agent_of(host, "{\"model\":\"demo/echo\"}");
     STATUS(host, ah_agent_start(p.agent, "go"), AH_OK);
     for (int i = 0; i < 400 && !p.times; i++) {
@@ -261,6 +285,7 @@ static void try_in(kind k)
     CHECK(!ah_agent_at_work(p.other) && ah_agent_reply(p.other));
     p.host = NULL;
     shut(host);
+    free_engine(e);
 }
 
 static void in_the_watcher(void)
@@ -278,6 +303,11 @@ static void in_clocks(void)
 {
     try_in(CLOCK);
     try_in(RANDOM);
+}
+
+static void in_engines(void)
+{
+    try_in(ENGINE);
 }
 
 static void in_tools(void)
@@ -300,6 +330,7 @@ const a_case callback_cases[] = {
     {"a watcher may read and no more", in_the_watcher},
     {"a log function may read and no more", in_the_log},
     {"clocks and random may call nothing that works", in_clocks},
+    {"an engine of a store may read and no more", in_engines},
     {"a tool may begin, answer and cancel, and its release nothing", in_tools},
     {"a transport may begin, answer and cancel", in_the_transport},
     {"what is woken may begin, answer and cancel", when_woken},

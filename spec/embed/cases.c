@@ -79,8 +79,9 @@ void step_until_done(ah_host *host)
 
 int main(int argc, char **argv)
 {
-    const a_case *const all[] = {host_cases,     tool_cases, agent_cases,   http_cases, lua_cases,
-                                 callback_cases, ask_cases,  process_cases, task_cases, tty_cases};
+    const a_case *const all[] = {host_cases,  tool_cases,     agent_cases, http_cases,
+                                 lua_cases,   callback_cases, ask_cases,   process_cases,
+                                 store_cases, task_cases,     tty_cases,   engine_cases};
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         for (const a_case *c = all[i]; c->name; c++) {

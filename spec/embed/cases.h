@@ -46,6 +46,7 @@ typedef struct a_case {
 } a_case;
 
 extern const a_case host_cases[], tool_cases[], agent_cases[], http_cases[], lua_cases[],
-    callback_cases[], ask_cases[], process_cases[], task_cases[], tty_cases[];
+    callback_cases[], ask_cases[], process_cases[], store_cases[], task_cases[], tty_cases[],
+    engine_cases[];
 
 #endif

@@ -15,12 +15,16 @@ local PROMPTS = markdown.read("docs/reference/prompts.md")
 local SESSIONS = markdown.read("docs/reference/sessions.md")
 local SCRIPTED = markdown.read("docs/reference/scripted.md")
 local TRANSCRIPT = markdown.read("docs/reference/transcript.md")
--- Pages that serve or read YAML run only if that was built; adding.md has a spec of its own.
+-- Pages that serve, read YAML or keep files of stores run only if that was built; adding.md has a
+-- spec of its own.
 local serves, reads_yaml = require("support.mock").is_built(), ah.yaml.decode "here"
+local keeps = require("ahtest").store_engines().sqlite
 for _, path in ipairs(markdown.pages "docs/*.md docs/*/*.md") do
   local text = markdown.read(path)
   local needs = text:find("ah.serve {", 1, true) or text:find("./agenthost mock ", 1, true)
-  if (serves or not needs) and (reads_yaml or not text:find("ah.yaml.decode", 1, true))
+  local store = text:find('store = "%w+%.db",')
+  local yaml = text:find("ah.yaml.decode", 1, true)
+  if (serves or not needs) and (keeps or not store) and (reads_yaml or not yaml)
     and path ~= "docs/internals/adding.md" then
     markdown.describe(path)
   end
@@ -225,6 +229,13 @@ local function flows(on)
     tools = { echo_tool(function() return Thing { id = 1 } end) } }
   run { model = ah.scripted { CALL, "done" }, on = on, "x",
     tools = { echo_tool(come_and_go), ah.tool { name = "late", description = "Another." } } }
+  local store <close> = assert(ah.store { engine = "memory" })
+  local kept <close> = assert(ah.agent { store = store, id = "kept", on = on,
+    tools = { echo_tool() }, policies = { function() return "ask", "why" end },
+    model = ah.scripted { CALL, "done" } })
+  assert.equal("waiting", select(2, kept:run "x").code)
+  assert(store:respond("kept", "1", true))
+  assert(kept:run())
   local path = os.tmpname()
   local agent = ah.agent { model = "demo/echo", tools = { echo_tool() } }
   assert(agent:run "x" and agent:save(path))
@@ -384,7 +395,9 @@ describe("docs/reference/lua.md", function()
 
   it("has the methods of agents and schemas", function()
     local agent = ah.agent { model = "demo/echo" }
-    assert.same(keys(getmetatable(agent).__index), names_in(LUA, "## ah.agent"))
+    local members = keys(getmetatable(agent).methods)
+    members.id, members.unfinished = true, true
+    assert.same(members, names_in(LUA, "## ah.agent"))
     local source = markdown.read("src/lua/lua_schema.c"):match("methods%[%] = (%b{})")
     local methods = {}
     for name in source:gmatch('{"([^"]+)"') do
@@ -445,7 +458,7 @@ describe("docs/reference/lua.md", function()
     end
     run { model = ah.scripted { CALL, "done" }, timeout = 5, tools = { echo_tool(look) },
       budget = { requests = 9 }, resources = { files = ah.filesystem { memory = true } },
-      ah.section { key = "s" }, "x" }
+      store = ah.store { engine = "memory" }, id = "x", ah.section { key = "s" }, "x" }
     for name, there in pairs(assert(seen)) do
       assert.is_true(there, name)
     end
@@ -676,7 +689,7 @@ local IN_CODE = {
   ["memory"] = "src/model/tool.h AH_TOOL_MEMORY",
   ["result for the model"] = "src/model/tool.h AH_TOOL_RESULT",
   ["result as JSON"] = "src/lua/lua_result.c MAX_VALUE",
-  ["response to an ask"] = "src/host/ask.c MAX_RESPONSE",
+  ["response to an ask"] = "src/host/ask.h AH_MAX_RESPONSE",
   ["reason of a policy or an approval"] = "src/run/hooks.h AH_MAX_REASON",
   ["message of an error"] = "src/base/err.h AH_MAX_MESSAGE",
   ["time to close variables of a stopped call"] = "src/lua/lua_watch.c CLOSE_GRACE_MS",

@@ -47,6 +47,9 @@ local QUESTIONS = {
   { "what does it cost, and how do I limit that", "docs/how-to/money.md", "budget" },
   { "how do I see what went wrong", "docs/how-to/errors.md", "agenthost check" },
   { "how does a conversation last until tomorrow", "docs/how-to/save.md", ":save" },
+  { "my program was killed, what is left", "docs/how-to/survive.md", "process killed" },
+  { "the person answers tomorrow", "docs/how-to/approve.md", "agenthost respond" },
+  { "must the payment not happen twice", "docs/how-to/durable-tool.md", "idempotency_key" },
   { "how do I have several conversations", "docs/how-to/conversations.md", ":open" },
   { "how does a person approve a call", "docs/how-to/approve.md", "approve" },
   { "what if the context is full", "docs/how-to/full-context.md", "context_full" },
@@ -91,7 +94,7 @@ describe("README.md", function()
   it("names each package of the build that the build asks pkg-config for", function()
     local named = table.concat(packages(block("command", "build").text), " ")
     for _, library in ipairs { "lua5.4", "libcurl", "libcjson", "libpcre2",
-      "libmicrohttpd", "libyaml" } do
+      "libmicrohttpd", "libyaml", "libsqlite3" } do
       assert.truthy(named:find(library, 1, true), library)
     end
   end)

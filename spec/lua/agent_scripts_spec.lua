@@ -182,7 +182,7 @@ describe("agent:open", function()
     for words, given in pairs {
       ["unknown field 'parms' (did you mean 'params'?)"] = { parms = {} },
       ["unknown field 'model'"] = { model = "demo/tools" },
-      ["there is no store of conversations"] = { store = "x" },
+      ["store: expected a path"] = { store = 7 },
       ["id must be a text"] = { id = 5 },
       ["id must be a text of"] = { id = "" },
       ["field 'session' must be made by ah.session"] = { session = {} },

@@ -229,6 +229,22 @@ describe("testing.turns", function()
   end)
 end)
 
+describe("a scripted model that resumes", function()
+  it("answers by the number of answers in the conversation, not of its requests", function()
+    local turns = { "one", "two", function(request)
+      return { text = "three of " .. #request.entries }
+    end, resumes = true }
+    local first = ah.agent { model = ah.scripted(turns) }
+    assert.equal("one", first:run("a").text)
+    assert.equal("two", first:run("b").text)
+    local copy = first:fork()
+    copy:use(ah.scripted(turns))
+    assert.matches("^three of %d+$", copy:run("c").text)
+    local _, err = copy:run "d"
+    assert.matches("request 4 was not expected %(turns given: 3%)", err.message)
+  end)
+end)
+
 describe("agenthost.testing", function()
   it("is there in stock Lua and in the command, before and after agenthost", function()
     local build = os.getenv "AGENTHOST_BUILD" or "build"

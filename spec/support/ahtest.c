@@ -21,7 +21,13 @@ AH_API int luaopen_ahtest(lua_State *L)
     ahtest_open_ledger(L);
     ahtest_open_process(L);
     ahtest_open_pattern(L);
+    ahtest_open_keeper(L);
     ahtest_open_plant(L);
+    ahtest_open_steps(L);
+    ahtest_open_staged(L);
+    ahtest_open_fold(L);
     ahtest_open_terminal(L);
+    ahtest_open_record(L);
+    ahtest_open_store(L);
     return 1;
 }

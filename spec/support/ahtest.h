@@ -20,7 +20,13 @@ void ahtest_open_schema(lua_State *L);   /* schemas */
 void ahtest_open_ledger(lua_State *L);   /* ledger */
 void ahtest_open_process(lua_State *L);  /* process */
 void ahtest_open_terminal(lua_State *L); /* keys, area */
+void ahtest_open_steps(lua_State *L);    /* die, reenter */
+void ahtest_open_staged(lua_State *L);   /* staged_world */
 void ahtest_open_pattern(lua_State *L);  /* pattern, pcre2_pattern */
+void ahtest_open_keeper(lua_State *L);   /* keeper */
+void ahtest_open_store(lua_State *L);    /* store, store_engines ... */
 void ahtest_open_plant(lua_State *L);    /* plant, checking */
+void ahtest_open_fold(lua_State *L);     /* fold, build, fold_cost, record_ */
+void ahtest_open_record(lua_State *L);   /* store_records, store_fill, tap */
 
 #endif

@@ -33,7 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "host/record.h"
+#include "host/recording.h"
 #include "io/http_transfer.h"
 #include "io/loop.h"
 
@@ -822,7 +822,7 @@ static int record_clean(lua_State *L)
     key.p = luaL_checklstring(L, 2, &key.n);
     ah_buf_init(&body, &ah_mem_libc, SIZE_MAX);
     ah_buf_put(&body, in);
-    ok = ah_secrets_keep(&secrets, key) && ah_record_clean(&ah_mem_libc, &secrets, &body);
+    ok = ah_secrets_keep(&secrets, key) && ah_recording_clean(&ah_mem_libc, &secrets, &body);
     lua_pushlstring(L, ok ? ah_buf_slice(&body).p : "", ok ? body.len : 0);
     ah_buf_clear(&body);
     ah_secrets_clear(&secrets);

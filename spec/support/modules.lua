@@ -17,41 +17,42 @@ return {
     { "providers", "providers" },
   },
   run = {
-    { "need", "budget config hooks loop_detector metrics need search_index tell" },
-    { "gate", "call drift gate" },
+    { "need", "budget budget_record config history hooks loop_detector metrics need recorder "
+      .. "search_index tell" },
+    { "gate", "call drift gate restage step" },
     { "inject", "disclose expand inject pick" },
     { "strategies", "discover discover_replay found search" },
-    { "run", "background run run_exchange run_fallback run_handoff run_learn run_output "
-      .. "run_settings run_state run_turn" },
+    { "run", "background run run_exchange run_fallback run_handoff run_learn run_output run_park "
+      .. "run_record run_resume run_settings run_state run_turn" },
   },
   lua = {
     prefix = "lua_",
     -- values and texts of a Lua state: conversion, errors, strict tables
     { "value", "data error fields open.h options sources state value words" },
     -- the two ways into Lua, and their limits
-    { "door", "channel coroutine fence host later line memory modules spawn task watch" },
+    { "door", "channel coroutine fence host later line memory modules spawn step task watch" },
     -- the call in which code runs, and what ends with the call
     { "call", "now resource_end staged" },
     -- objects of scripts that do not know agents
     { "handle", "budget builtin bytes child child_output command events file file_watch fs http "
-      .. "image launch limits models observe outside process reply schema serve serve_answer "
-      .. "stream terminal terminal_show type yaml" },
-    { "tool", "entity entity_call entity_json expansion group render result tool tool_fields "
-      .. "undo" },
+      .. "image launch limits models named observe outside process reply schema serve serve_answer "
+      .. "store stream terminal terminal_show type yaml" },
+    { "tool", "entity entity_call entity_json expansion group render result states tool "
+      .. "tool_fields undo" },
     { "session", "dispatcher reduce session subscribe" },
     { "prompt", "prompt prompt_fields section" },
     -- the functions of scripts that a run calls
-    { "hooks", "gate hooks inject moment policy search" },
+    { "hooks", "gate hooks inject lost moment policy search" },
     { "adapter", "adapter exchange fallback" },
-    { "agent", "agent agent_fields background book defaults direct discover handoff keep post "
-      .. "registry resources run_options setup" },
+    { "agent", "agent agent_fields agent_store background book defaults direct discover handoff "
+      .. "inbox keep post registry resources restage run_options setup" },
     -- objects made of agents: conversations that last, and asks
     { "conversation", "conversation definition" },
-    { "ask", "approve ask front" },
+    { "ask", "approve ask front lost_ask" },
     -- the members of ctx
     { "ctx", "ctx" },
     -- all modules together, and the interface of C programs
-    { "embed", "api api_agent api_ask api_call api_given api_loop api_tool open "
+    { "embed", "api api_agent api_ask api_call api_given api_loop api_store api_tool open "
       .. "reader subjects" },
   },
 }

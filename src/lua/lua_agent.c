@@ -9,15 +9,20 @@
 #include "lua/lua_gate.h"
 #include "lua/lua_handoff.h"
 #include "lua/lua_image.h"
+#include "lua/lua_inbox.h"
 #include "lua/lua_post.h"
 #include "lua/lua_reply.h"
 #include "lua/lua_keep.h"
 #include "lua/lua_now.h"
 #include "lua/lua_resource_end.h"
 #include "lua/lua_resources.h"
+#include "lua/lua_named.h"
+#include "lua/lua_restage.h"
 #include "lua/lua_session.h"
 #include "lua/lua_setup.h"
+#include "lua/lua_step.h"
 #include "lua/lua_task.h"
+#include "lua/lua_undo.h"
 #include "lua/lua_options.h"
 
 static const char RUN[] = "agenthost.run";
@@ -134,13 +139,14 @@ ah_lua_agent *ah_lua_push_agent(lua_State *L)
 }
 
 /* After a raise the collector frees the agent. */
-bool ah_lua_new_agent(lua_State *L, const char *what)
+bool ah_lua_new_agent(lua_State *L, const char *what, bool once)
 {
     ah_lua_agent *a = ah_lua_push_agent(L);
     ah_err err;
 
+    a->once = once;
     if (ah_lua_read_agent(L, a, what, &err) == AH_OK)
-        return true;
+        return !a->stream.read || ah_lua_handoffs_resume(L, a) == 1;
     push_failure(L, &err, 0);
     return false;
 }
@@ -153,10 +159,16 @@ static void discount(run *r)
 
 static void free_driven(run *r)
 {
+    bool unsettled;
+
     if (!r->driven)
         return;
+    unsettled = ah_run_unsettled(ah_driver_run_run(r->driven));
     ah_driver_run_free(r->driven);
     r->driven = NULL;
+    if (r->recorded)
+        ah_lua_stream_run_over(r->agent, unsettled);
+    r->recorded = false;
     if (r->ticket)
         ah_lua_background_forget(r);
     else
@@ -196,6 +208,7 @@ static void leave_others(const ah_lua_agent *a)
 void ah_lua_agent_close(ah_lua_agent *a)
 {
     a->closed = true;
+    ah_lua_stream_close(a);
     ah_lua_background_clear(a);
     a->session = NULL;
     leave_others(a);
@@ -237,10 +250,13 @@ static int agent_gc(lua_State *L)
     return ah_lua_retire(L);
 }
 
-/* agent:close(), and __close. With __close an error of the block has priority over ours. */
+/* agent:close(), and __close. With __close an error of the block has priority over ours. Returns
+ * true, or nil and an error if the store does not have all of the conversation. */
 static int agent_close(lua_State *L)
 {
     ah_lua_agent *a = luaL_checkudata(L, 1, AH_AGENT);
+    ah_status st;
+    ah_err err;
 
     check_looking(L, a);
     if ((a->runs || a->busy) && lua_isnoneornil(L, 2))
@@ -249,12 +265,16 @@ static int agent_close(lua_State *L)
     if (a->runs || a->busy)
         return 0;
     ah_lua_background_close(L, a);
+    st = ah_lua_stream_settle(a, &err);
     ah_lua_agent_close(a);
     for (int i = 1; i <= AH_AGENT_VALUES; i++) { /* its session, resources and registry */
         lua_pushnil(L);
         lua_setiuservalue(L, 1, i);
     }
-    return 0;
+    if (st != AH_OK)
+        return push_failure(L, &err, 0);
+    lua_pushboolean(L, true);
+    return 1;
 }
 
 /* -- a run --------------------------------------------------------------------------------- */
@@ -303,6 +323,8 @@ static void on_event(void *ud, const ah_notice *e)
     ah_observer_event(&r->agent->observer, core, r->tap ? r->tap->agent : NULL, e);
     if (core && e->type == AH_EVENT_TOOL_INVOKED)
         ah_lua_publish_event(r->agent->lua, core, e);
+    if (e->type == AH_EVENT_REQUEST || e->type == AH_EVENT_TOOL_INVOKED)
+        ah_lua_named_note(r->agent->lua, NULL);
     r->agent->busy -= r->ticket != 0;
 }
 
@@ -319,10 +341,14 @@ static void on_done(void *ud, ah_driver_run *d)
 {
     run *r = ud;
 
-    (void)d;
     if (r->ticket)
         return;
     r->agent->current = NULL;
+    if (r->recorded)
+        ah_lua_stream_run_over(r->agent, ah_run_unsettled(ah_driver_run_run(d)));
+    r->recorded = false;
+    ah_lua_stream_note(r->agent); /* what a run inside a handler has added */
+    ah_lua_named_note(r->agent->lua, NULL);
     if (r->left)
         discount(r);
     ah_lua_discovery_end(r->agent);
@@ -433,11 +459,14 @@ static ah_status open_turn(run *r, ah_err *err)
     ah_lua_agent *a = r->agent;
     ah_status st = guard_parts(a, ah_json_member(ah_text_slice(r->said), "content"), err);
 
-    r->first = a->transcript->n;
+    if (!ah_lua_stream_resumes(a))
+        r->first = a->transcript->n;
     if (st == AH_OK)
         st = ah_lua_say_settings(a, err);
     if (st == AH_OK && r->said)
         st = ah_transcript_add(a->transcript, AH_ENTRY_USER, ah_text_ref(r->said), err);
+    if (st == AH_OK)
+        st = ah_lua_stream_defer(a, err);
     ah_text_set(&r->said, NULL);
     return st;
 }
@@ -472,13 +501,26 @@ int64_t ah_lua_deadline_around(const ah_driver_run *parent, const ah_overlay *ar
     return at;
 }
 
+/* Returns the time of the field `deadline` by the loop clock; 0: none. */
+static int64_t own_deadline(const ah_lua_agent *a)
+{
+    ah_host *host = a->lua->host;
+    int64_t at;
+
+    if (a->deadline <= 0)
+        return 0;
+    at = ah_host_now(host) + ah_ms_of(a->deadline) - ah_host_wall(host);
+    return at > 0 ? at : 1;
+}
+
 int64_t ah_lua_agent_deadline(const ah_lua_agent *a, const ah_driver_run *parent,
                               const ah_overlay *around)
 {
     int64_t at = ah_lua_deadline_around(parent, around), now = ah_host_now(a->lua->host);
+    int64_t own = own_deadline(a);
 
-    if (a->deadline > 0 && (!at || ah_ms_of(a->deadline) < at))
-        at = ah_ms_of(a->deadline);
+    if (own && (!at || own < at))
+        at = own;
     if (a->timeout > 0 && (!at || now + ah_ms_of(a->timeout) < at))
         at = now + ah_ms_of(a->timeout);
     return at;
@@ -582,6 +624,7 @@ static void configure(ah_lua_agent *a, run *r, ah_driver_run *parent, const ah_o
         .hand_over = ah_lua_hand_over,
         .limits = a->limits,
         .deadline = ah_lua_agent_deadline(a, parent, around),
+        .lasting_deadline = own_deadline(a),
         .wall = ah_host_wall,
         .random = ah_host_random,
         .back_off = ah_driver_back_off,
@@ -591,6 +634,9 @@ static void configure(ah_lua_agent *a, run *r, ah_driver_run *parent, const ah_o
         .setup = ah_lua_setup_due(a) ? set_up : NULL,
         .stop_setup = stop_setup,
         .keep = r->resources != LUA_NOREF ? keep : NULL,
+        .names = &a->lua->names,
+        .restage_entity = ah_lua_restage_entity,
+        .find_tool = ah_lua_find_tool,
         .on_ud = r,
         .wants_content = wants_content,
     };
@@ -675,8 +721,9 @@ static ah_status begin(ah_lua_agent *a, run *r, ah_overlay *around, ah_err *err)
     prepare_wire(a);
     a->hooks.calls = 0;
     a->handoffs.n = 0;
-    r->first = a->transcript->n;
+    r->first = ah_lua_stream_resumes(a) ? a->stream.history.first : a->transcript->n;
     configure(a, r, parent, around, &cfg);
+    ah_lua_stream_configure(a, &cfg);
     if ((st = draw_on(a, parent, &cfg.spending, err)) != AH_OK ||
         (around && (st = ah_overlay_anchor(around, &cfg.caller, err)) != AH_OK) ||
         (st = setup ? AH_OK : begin_turn(r, cfg.deadline, &tripped, err)) != AH_OK) {
@@ -695,6 +742,8 @@ static ah_status begin(ah_lua_agent *a, run *r, ah_overlay *around, ah_err *err)
     }
     if (st == AH_OK) {
         r->waiter.scope = r->driven;
+        if ((r->recorded = cfg.recorder != NULL))
+            ah_lua_inbox_watch(a);
         a->current = r;
         a->runs++;
         r->counted = true;
@@ -764,12 +813,38 @@ static void keep_said(lua_State *L, run *r, const ah_lua_content *said)
         ah_lua_raise_nomem(L);
 }
 
+/* Goes on with the unfinished run: its question is recorded. Raises for another one. */
+static void take_up(lua_State *L, const ah_lua_agent *a, ah_lua_content *said)
+{
+    ah_err err;
+
+    if (ah_lua_overlay(L))
+        ah_lua_raise(L, AH_USAGE, "a handler cannot go on with a conversation's unfinished run");
+    if (ah_lua_stream_same(a, a->stream.history.first, said, a->once ? "ah.run" : "agent:run",
+                           &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    *said = (ah_lua_content){0};
+}
+
+/* Takes what other processes have said to the conversation, which may end its unfinished run. */
+static ah_status take_inbox(ah_lua_agent *a, ah_err *err)
+{
+    bool cancelled;
+    ah_status st = ah_lua_inbox_take(a, &cancelled, err);
+
+    if (st != AH_OK || !cancelled || !ah_lua_stream_resumes(a))
+        return st;
+    if ((st = ah_lua_stream_cancel(a, err)) == AH_OK)
+        st = ah_err_set(err, AH_CANCELLED, "the run was cancelled through the store");
+    return st;
+}
+
 ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
 {
     ah_lua_agent *a = check_open(L, at);
     bool apart =
         tap && ah_lua_of(L)->tool; /* begun by a tool of the program: it may outlive the call */
-    ah_overlay *around = apart ? NULL : ah_lua_overlay(L);
+    ah_overlay *around = apart ? NULL : ah_lua_step_overlay(L, ah_lua_overlay(L));
     ah_lua_content said;
     ah_status st;
     run *r;
@@ -777,9 +852,15 @@ ah_lua_run *ah_lua_start(lua_State *L, int at, const ah_tap *tap, ah_err *err)
     if (ah_lua_read_content(L, at + 1, "ah.run", &said, err) != AH_OK)
         return NULL;
     check_idle(L, a);
-    ah_lua_deliver(L, at);
-    ah_book_deliver(L, at);
-    ah_lua_background_take(a);
+    if (ah_lua_stream_state(a, err) != AH_OK || take_inbox(a, err) != AH_OK)
+        return NULL;
+    if (ah_lua_stream_resumes(a)) {
+        take_up(L, a, &said);
+    } else {
+        ah_lua_deliver(L, at);
+        ah_book_deliver(L, at);
+        ah_lua_background_take(a);
+    }
     check_start(L, a, &said, !tap);
     r = lua_newuserdatauv(L, sizeof *r, 1);
     *r = (run){.agent = a, .tap = tap, .resources = LUA_NOREF, .waiter.leave = abandon};
@@ -877,7 +958,7 @@ static ah_status begin_apart(run *r, const ah_call *call, ah_err *err)
     cfg.ticket = r->ticket;
     cfg.setup = NULL;
     cfg.caller = of->caller;
-    cfg.deadline = of->awaits ? of->deadline : ah_ms_of(r->agent->deadline);
+    cfg.deadline = of->awaits ? of->deadline : own_deadline(r->agent);
     if ((st = share_budgets(of, &cfg, err)) != AH_OK) {
         ah_budgets_clear(&cfg.spending);
         return st;
@@ -967,16 +1048,136 @@ void ah_lua_run_drop(ah_lua_run *r)
     ah_task_waiter_done(&r->waiter);
 }
 
+/* Pushes the recorded reply, or nil and the recorded error. */
+static int push_recorded(lua_State *L, const ah_lua_agent *a)
+{
+    ah_slice ended = ah_text_slice(a->stream.ended), code = ah_json_member(ended, "code");
+    ah_err err;
+
+    ah_lua_push_recorded(L, a->transcript, a->stream.ended_first, ended, ah_text_slice(a->name));
+    if (ah_slice_is(ah_json_member(ended, "success"), "true"))
+        return 1;
+    ah_lua_recorded_error(a->lua, ended, ah_status_from_code(ah_json_inside(code)), &err);
+    return push_failure(L, &err, lua_gettop(L));
+}
+
+/* (t, agent, text): the run of this id has ended in its store. Returns the number of results; 0: it
+ * is tried again, with the text that is on top. Raises for another question. */
+static int run_again(lua_State *L, const ah_lua_agent *a)
+{
+    ah_lua_content said;
+    ah_err err;
+
+    lua_pushvalue(L, 3);
+    if (ah_lua_read_content(L, 4, "ah.run", &said, &err) != AH_OK)
+        return push_failure(L, &err, 0);
+    if (ah_lua_stream_same(a, a->stream.ended_first, &said, "ah.run", &err) != AH_OK)
+        return ah_lua_raise_err(L, &err);
+    lua_settop(L, 3);
+    if (ah_lua_stream_is_done(a))
+        return push_recorded(L, a);
+    if (has_spoken(a->transcript)) { /* the question is there */
+        lua_settop(L, 2);
+        lua_pushnil(L);
+    }
+    return 0;
+}
+
 /* ah.run { ... }: the reply, or nil and an error. */
 static int ah_run_call(lua_State *L)
 {
+    const ah_lua_agent *a;
+    int n = 0;
+
     lua_settop(L, 1);
-    ah_lua_can_run(L, true);            /* before anything begins */
-    if (!ah_lua_new_agent(L, "ah.run")) /* -- t ah_lua_agent */
+    if (ah_lua_durable(L))
+        return ah_lua_through_step(L, "run", ah_run_call);
+    ah_lua_can_run(L, true);                  /* before anything begins */
+    if (!ah_lua_new_agent(L, "ah.run", true)) /* -- t ah_lua_agent */
         return 2;
-    ((ah_lua_agent *)lua_touserdata(L, 2))->once = true;
+    a = lua_touserdata(L, 2);
     push_text(L); /* -- t agent text */
-    return run_agent(L, 2);
+    if (a->stream.ended && !ah_lua_stream_resumes(a))
+        n = run_again(L, a);
+    return n ? n : run_agent(L, 2);
+}
+
+/* -- runs as steps ----------------------------------------------------------------------------- */
+
+/* Appends the entries that a conversation of this process lacks. */
+static ah_status take_entries(ah_transcript *t, const ah_transcript *from, ah_err *err)
+{
+    size_t mark = ah_transcript_mark(t, false);
+    ah_status st = AH_OK;
+
+    for (size_t i = 0; i < from->n && st == AH_OK; i++)
+        st = ah_transcript_add(t, from->entry[i].kind, ah_text_ref(from->entry[i].json), err);
+    if (st != AH_OK)
+        ah_transcript_take_back(t, false, mark);
+    return st;
+}
+
+static int transcript_box_gc(lua_State *L)
+{
+    ah_transcript **box = lua_touserdata(L, 1);
+
+    ah_transcript_unref(*box);
+    *box = NULL;
+    return 0;
+}
+
+/* Pushes a box with the transcript, which a raise frees. */
+static ah_transcript *push_entries(lua_State *L, ah_slice text)
+{
+    ah_transcript **box = lua_newuserdatauv(L, sizeof *box, 0);
+    ah_err err;
+
+    *box = NULL;
+    if (luaL_newmetatable(L, "agenthost.entries")) {
+        lua_pushcfunction(L, transcript_box_gc);
+        lua_setfield(L, -2, "__gc");
+    }
+    lua_setmetatable(L, -2);
+    if (ah_transcript_read(&ah_lua_of(L)->mem, text, box, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    return *box;
+}
+
+/* Checks the JSON at idx, which came from a store. */
+static ah_slice check_json(lua_State *L, int idx)
+{
+    ah_slice json;
+    ah_err err;
+
+    json.p = luaL_checklstring(L, idx, &json.n);
+    if (ah_json_check_err(&ah_lua_of(L)->mem, json, "the reply", &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    return json;
+}
+
+/* ah._reply(parts, entries, first, agent): the reply of a run that is recorded as a step. The
+ * agent's conversation gets its entries; agent nil: entries has all of the conversation. */
+static int kept_reply(lua_State *L)
+{
+    ah_lua_agent *a = lua_isnoneornil(L, 4) ? NULL : check_open(L, 4);
+    size_t first = (size_t)luaL_checkinteger(L, 3);
+    ah_slice text, ended;
+    ah_transcript *t;
+    ah_err err;
+
+    ended = check_json(L, 1);
+    text.p = luaL_checklstring(L, 2, &text.n);
+    t = push_entries(L, text);
+    if (a) {
+        check_idle(L, a);
+        first = a->transcript->n;
+        if (take_entries(a->transcript, t, &err) != AH_OK)
+            return ah_lua_raise_err(L, &err);
+        t = a->transcript;
+    }
+    ah_lua_push_recorded(L, t, first < t->n ? first : t->n, ended,
+                         a ? ah_text_slice(a->name) : (ah_slice){NULL, 0});
+    return 1;
 }
 
 /* -- methods ----------------------------------------------------------------------------------- */
@@ -1004,6 +1205,11 @@ static const ah_option run_with_rows[] = {
      .is = "table",
      .type = "table<string, any>",
      .doc = "of the prompt, from this run on"},
+    {.name = "asks",
+     .kinds = AH_OPT_STRING,
+     .words = "decline",
+     .doc = "`decline`: an unfinished run that waits for responses goes on without them, and reads "
+            "the text behind its turn; see [Asks that wait](asks.md#asks-that-wait)"},
     {0},
 };
 const ah_subject ah_subject_run_with = {.what = "agent:run",
@@ -1025,16 +1231,50 @@ static void read_run_fields(lua_State *L, int idx, ah_lua_agent *a)
     lua_setiuservalue(L, 1, AH_AGENT_PARAMS);
 }
 
-/* agent:run(text or parts, { params }): continues the agent's conversation. */
+/* Declines the open asks of the unfinished run, and queues the content at 2 behind its turn. Leaves
+ * nil at 2: the run goes on. */
+static ah_status decline(lua_State *L, ah_lua_agent *a, ah_err *err)
+{
+    ah_transcript *t = a->transcript;
+    ah_lua_content said;
+    ah_text *entry;
+    ah_status st = ah_lua_read_content(L, 2, "agent:run", &said, err);
+
+    if (st != AH_OK || !ah_lua_has_content(&said))
+        return st;
+    if ((st = guard_said(a, &said, err)) != AH_OK || (st = ah_lua_inbox_decline(a, err)) != AH_OK)
+        return st;
+    entry = ah_lua_content_entry(&a->lua->mem, &said, ah_host_wall(a->lua->host));
+    st = t->assistant ? ah_transcript_stage(t, AH_ENTRY_USER, entry, err)
+                      : ah_transcript_add(t, AH_ENTRY_USER, entry, err);
+    lua_settop(L, 1);
+    lua_pushnil(L);
+    return st;
+}
+
+/* True if the fields at idx decline the asks of an unfinished run. */
+static bool declines(lua_State *L, int idx, const ah_lua_agent *a)
+{
+    bool yes = !lua_isnoneornil(L, idx) && lua_getfield(L, idx, "asks") != LUA_TNIL;
+
+    return yes && ah_lua_stream_resumes(a);
+}
+
+/* agent:run(text or parts, { params, asks }): continues the agent's conversation. */
 static int agent_run(lua_State *L)
 {
     ah_lua_agent *a = ah_lua_check_agent(L);
+    ah_err err;
 
+    if (ah_lua_durable(L))
+        return ah_lua_through_step(L, "run", agent_run);
     check_said(L, 2, "agent:run");
     check_idle(L, a);
     ah_lua_can_run(L, true);
     if (!lua_isnoneornil(L, 3))
         read_run_fields(L, 3, a);
+    if (declines(L, 3, a) && (lua_settop(L, 2), decline(L, a, &err)) != AH_OK)
+        return push_failure(L, &err, 0);
     lua_settop(L, 2);
     return run_agent(L, 1);
 }
@@ -1087,14 +1327,22 @@ static int agent_remove_tools(lua_State *L)
     return 0;
 }
 
-/* agent:cancel(): ends the run at work, if there is one, with `cancelled`. */
+/* agent:cancel(): ends the run at work, if there is one, with `cancelled`; else an unfinished run
+ * that waits in the store. Returns true, or nil and an error if that cannot be recorded. */
 static int agent_cancel(lua_State *L)
 {
     ah_lua_agent *a = ah_lua_check_agent(L);
+    ah_status st = AH_OK;
+    ah_err err;
 
     if (a->current)
         ah_driver_run_cancel(a->current->driven, AH_CANCELLED, "cancelled by the script");
-    return 0;
+    else if (ah_lua_stream_resumes(a))
+        st = ah_lua_stream_cancel(a, &err);
+    if (st != AH_OK)
+        return push_failure(L, &err, 0);
+    lua_pushboolean(L, true);
+    return 1;
 }
 
 /* agent:events { max, types }: a queue of the agent's events from now on. */
@@ -1129,9 +1377,25 @@ static int agent_tostring(lua_State *L)
 void ah_lua_agent_methods(lua_State *L, const luaL_Reg *methods)
 {
     luaL_getmetatable(L, AH_AGENT);
-    lua_getfield(L, -1, "__index");
+    lua_getfield(L, -1, "methods");
     luaL_setfuncs(L, methods, 0);
     lua_pop(L, 2);
+}
+
+/* agent.id, agent.unfinished, and the methods in upvalue 1. */
+static int agent_index(lua_State *L)
+{
+    ah_lua_agent *a = luaL_checkudata(L, 1, AH_AGENT);
+    const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+
+    lua_settop(L, 2);
+    if (strcmp(key, "id") == 0)
+        ah_lua_setup_push_id(L, a);
+    else if (strcmp(key, "unfinished") == 0)
+        ah_lua_stream_push_unfinished(L, a);
+    else
+        lua_gettable(L, lua_upvalueindex(1));
+    return 1;
 }
 
 void ah_lua_open_agent(lua_State *L)
@@ -1148,7 +1412,10 @@ void ah_lua_open_agent(lua_State *L)
                                        {"events", agent_events},
                                        {NULL, NULL}};
     static const luaL_Reg run_meta[] = {{"__gc", run_gc}, {NULL, NULL}};
-    static const luaL_Reg functions[] = {{"run", ah_run_call}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"run", ah_run_call},
+                                         {"_reply", kept_reply},
+                                         {"_reply_parts", ah_lua_reply_parts},
+                                         {NULL, NULL}};
 
     ah_lua_open_reply(L);
     ah_lua_open_setup(L);
@@ -1156,6 +1423,9 @@ void ah_lua_open_agent(lua_State *L)
     luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);
     ah_lua_methods_only(L, "agent");
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "methods");
+    lua_pushcclosure(L, agent_index, 1);
     lua_setfield(L, -2, "__index");
     luaL_newmetatable(L, RUN);
     luaL_setfuncs(L, run_meta, 0);

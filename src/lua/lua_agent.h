@@ -7,6 +7,7 @@
 #ifndef AH_LUA_AGENT_H
 #define AH_LUA_AGENT_H
 
+#include "lua/lua_agent_store.h"
 #include "lua/lua_discover.h"
 #include "lua/lua_fallback.h"
 #include "lua/lua_hooks.h"
@@ -84,10 +85,11 @@ typedef struct ah_lua_agent {
     ah_lua_hooks hooks;
     ah_lua_setup setup;
     ah_lua_handoffs handoffs;
+    ah_lua_stream stream;
     ah_budget *budget; /* NULL: no budget of its own */
     ah_transcript *transcript;
     ah_session *session; /* borrowed from the object in AH_AGENT_SESSION */
-    ah_text *kept;       /* the session of the loaded file, if the script gave no session */
+    ah_text *kept;       /* the session of a file or a stream, if the script gave no session */
     ah_wire wire;        /* of transcript and adapter, kept between runs */
     ah_text *settings;   /* the settings entry for its runs */
     ah_run_limits limits;
@@ -187,6 +189,7 @@ struct ah_lua_run {
     ah_driver_run *driven;
     ah_task_waiter waiter;
     bool counted;      /* in agent->runs */
+    bool recorded;     /* it is at work, and its records are those of the agent's stream */
     bool left;         /* the task that waited for it was stopped: nothing takes its reply */
     size_t first;      /* length of the transcript before it */
     int resources;     /* reference, lua_resources.h */
@@ -208,8 +211,9 @@ void ah_lua_run_free_apart(ah_lua_run *r, bool late);
 int ah_lua_run_on(lua_State *L);
 
 /* Pushes the agent that the table at 1 defines and returns true, or pushes nil and an error and
- * returns false. */
-bool ah_lua_new_agent(lua_State *L, const char *what);
+ * returns false. once: it ends with its run; if that is done already in its store, only what a
+ * recorded reply needs is read. */
+bool ah_lua_new_agent(lua_State *L, const char *what, bool once);
 
 /* Adds methods to the metatable of agents. */
 void ah_lua_agent_methods(lua_State *L, const luaL_Reg *methods);

@@ -3,8 +3,10 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "lua/lua_background.h"
 #include "lua/lua_adapter.h"
 #include "lua/lua_agent.h"
+#include "lua/lua_background.h"
 #include "lua/lua_budget.h"
 #include "lua/lua_defaults.h"
 #include "lua/lua_error.h"
@@ -13,6 +15,7 @@
 #include "lua/lua_host.h"
 #include "lua/lua_limits.h"
 #include "lua/lua_modules.h"
+#include "lua/lua_named.h"
 #include "lua/lua_options.h"
 #include "lua/lua_registry.h"
 #include "lua/lua_prompt_fields.h"
@@ -52,16 +55,21 @@ static void read_name(lua_State *L, ah_lua_agent *a)
         ah_lua_raise_nomem(L);
 }
 
-/* Checks all fields of the table at 1, and stores the values of rows that store. */
-static void read_fields(lua_State *L, const char *what, ah_lua_agent *a)
+/* Checks all fields of the table at 1, opens the conversation in its store, and stores the values
+ * of rows that store. */
+static ah_status read_fields(lua_State *L, const char *what, ah_lua_agent *a, ah_err *err)
 {
     ah_run_fields f = {
         .limits = {.max_iterations = DEFAULT_ITERATIONS, .retries = DEFAULT_RETRIES},
         .rules = {.max_tools = AH_MAX_TOOLS, .hint = true, .max_restarts = AH_MAX_RESTARTS},
         .on_drift = -1,
     };
+    ah_status st;
 
     ah_options_read_as(L, 1, &ah_subject_run, what, NULL);
+    read_name(L, a);
+    if ((st = ah_lua_stream_read(L, a, what, err)) != AH_OK)
+        return st;
     ah_lua_fill_defaults(L, 1, a->transcript && a->transcript->settings.options.text.p);
     ah_options_take(L, 1, &ah_subject_run, &f);
     a->limits = f.limits;
@@ -69,7 +77,7 @@ static void read_fields(lua_State *L, const char *what, ah_lua_agent *a)
     a->deadline = f.deadline;
     a->rules = f.rules;
     a->rules.on_drift = (ah_on_drift)(f.on_drift + 1);
-    read_name(L, a);
+    return AH_OK;
 }
 
 /* Reads `session`; without it the agent gets a session of its own. The agent is on top. */
@@ -229,12 +237,37 @@ static void put_learned(const ah_lua_agent *a, ah_buf *b)
     ah_buf_char(b, '}');
 }
 
+/* True if the settings in force name this model. */
+static bool is_set(const ah_lua_agent *a, const ah_adapter *model)
+{
+    ah_slice set = a->transcript->settings.model, name = ah_text_slice(model->model);
+    ah_slice provider = ah_text_slice(model->provider);
+
+    if (set.n < 2)
+        return false;
+    set = ah_json_inside(set);
+    return set.n == provider.n + 1 + name.n && ah_slice_begins(set, model->provider->data) &&
+           ah_slice_ends(set, model->model->data);
+}
+
+/* True if the unfinished run of the conversation goes on with one of the agent's fallbacks. */
+static bool goes_on_with_fallback(const ah_lua_agent *a)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < a->fallback.n; i++)
+        found = found || is_set(a, a->fallback.item[i]);
+    return found && ah_lua_stream_resumes(a);
+}
+
 ah_status ah_lua_say_settings(ah_lua_agent *a, ah_err *err)
 {
     ah_text *now = NULL;
     ah_status st = AH_OK;
     ah_buf b;
 
+    if (goes_on_with_fallback(a))
+        return AH_OK;
     ah_buf_init(&b, &a->lua->mem, MAX_SETTINGS + 1024);
     put_learned(a, &b);
     if (!ah_buf_ok(&b) || !ah_slice_eq(a->transcript->settings.text, ah_buf_slice(&b)))
@@ -267,7 +300,8 @@ static void read_settings(lua_State *L, ah_lua_agent *a, const ah_buf *options)
     if (ah_text_from_buf(b, "options", &now, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     ah_text_set(&a->settings, now);
-    if (ah_lua_say_settings(a, &err) != AH_OK)
+    /* a run that goes on says them when its fallbacks are known */
+    if (!ah_lua_stream_resumes(a) && ah_lua_say_settings(a, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     ah_buf_clear(b);
     lua_pop(L, 1);
@@ -554,7 +588,7 @@ static void read_messages(lua_State *L, ah_lua_agent *a)
     int top = lua_gettop(L);
     ah_err err;
 
-    if (lua_getfield(L, 1, "messages") == LUA_TNIL) {
+    if (lua_getfield(L, 1, "messages") == LUA_TNIL || a->stream.read) { /* it has them already */
         lua_settop(L, top);
         return;
     }
@@ -604,6 +638,8 @@ static ah_status restore_kept(lua_State *L, ah_lua_agent *a, ah_err *err)
     bool given;
     ah_status st;
 
+    if (ah_lua_named_session(a->lua, a->session))
+        ah_text_set(&a->kept, NULL); /* it has its own stream */
     if (!a->kept)
         return AH_OK;
     given = lua_getfield(L, 1, "session") != LUA_TNIL;
@@ -616,18 +652,43 @@ static ah_status restore_kept(lua_State *L, ah_lua_agent *a, ah_err *err)
     return st;
 }
 
+/* Gives the session or the budget (NULL: it has no name) the agent's store. */
+static ah_status use_named(lua_State *L, ah_lua_agent *a, ah_lua_named *n, ah_err *err)
+{
+    ah_open_store *store = a->stream.keeper ? ah_keeper_store(a->stream.keeper) : NULL;
+    bool none = lua_getfield(L, 1, "store") == LUA_TBOOLEAN;
+    ah_status st = AH_OK;
+
+    lua_pop(L, 1);
+    if (!none || store)
+        st = ah_lua_named_use(L, n, store, err);
+    if (st == AH_USAGE)
+        ah_lua_raise_err(L, err);
+    return st;
+}
+
 ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_err *err)
 {
     int top = lua_gettop(L);
     ah_status st;
 
-    read_fields(L, what, a);
+    if ((st = read_fields(L, what, a, err)) != AH_OK)
+        return st;
     if (!a->transcript && !(a->transcript = ah_transcript_new(&a->lua->mem)))
         ah_lua_raise_nomem(L);
     ah_observer_read(L, 1, &a->observer);
     read_session(L, a);
-    if ((st = restore_kept(L, a, err)) != AH_OK)
+    if ((st = use_named(L, a, ah_lua_named_session(a->lua, a->session), err)) != AH_OK ||
+        (st = restore_kept(L, a, err)) != AH_OK)
         return st;
+    if ((st = ah_lua_stream_bind(L, a, err)) == AH_USAGE)
+        ah_lua_raise_err(L, err);
+    if (st != AH_OK)
+        return st;
+    if (a->stream.read)
+        ah_lua_background_lost(L, a,
+                               "its outcome is unknown: the program ended while the call was "
+                               "outstanding. It was not run again.");
     ah_lua_read_loop(L, 1, &a->lua->mem, &a->limits.loop, &a->exempt);
     ah_lua_strategies_read(L, 1, &a->strategies);
     ah_lua_discovery_read(L, 1, a);
@@ -635,6 +696,10 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
     if (ah_lua_field_push(L, 1, "ah.run", "asks", LUA_TFUNCTION))
         ah_lua_add_front(L, a);
     a->budget = ah_lua_budget_read(L, 1);
+    if ((st = use_named(L, a, ah_lua_named_budget(a->lua, a->budget), err)) != AH_OK) {
+        lua_settop(L, top);
+        return st;
+    }
     ah_lua_setup_read(L, top, a);
     ah_watch_bound(L, ah_lua_agent_deadline(a, NULL, NULL));
     ah_prompt_fields_read(L, &a->observer.records, a->transcript, a->session, &a->prompt);
@@ -644,6 +709,10 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
         ah_lua_strategies_lead(L, &a->strategies, ah_pick_strategy());
     ah_lua_push_bound(L, a->prompt.binding);
     lua_setiuservalue(L, top, AH_AGENT_RESOURCES);
+    if (a->once && ah_lua_stream_is_done(a)) {
+        lua_settop(L, top);
+        return AH_OK;
+    }
     if ((st = ah_lua_read_model(L, a, err)) == AH_USAGE)
         ah_lua_raise_err(L, err);
     if (st != AH_OK) {
@@ -660,5 +729,5 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
     read_executors(L, a);
     read_messages(L, a);
     lua_settop(L, top);
-    return AH_OK;
+    return ah_lua_stream_defer(a, err);
 }

@@ -11,6 +11,7 @@
 #include "base/lent.h"
 #include "io/http_server.h"
 #include "io/sandbox.h"
+#include "io/stores.h"
 #include "io/yaml.h"
 #include "base/json.h"
 #include "lua/lua_error.h"
@@ -136,9 +137,9 @@ static void forget_cancel(const ah_embed *e)
 ah_status ah_embed_may(ah_embed *e, const char *what)
 {
     if (e->lua->host->looking)
-        return refuse(
-            e, what,
-            "from an observing callback (of the watcher, log, clock, random, tty or release)");
+        return refuse(e, what,
+                      "from an observing callback (of the watcher, log, clock, random, tty, a "
+                      "store's engine or release)");
     if (e->lua->host->callbacks == 0)
         forget_cancel(e);
     return AH_OK;
@@ -180,7 +181,8 @@ ah_status ah_embed_call(ah_embed *e, lua_CFunction f, void *arg)
 
 static bool known_size(const ah_config *cfg)
 {
-    return cfg->size == sizeof *cfg || cfg->size == offsetof(ah_config, max_in_flight) ||
+    return cfg->size == sizeof *cfg || cfg->size == offsetof(ah_config, store) ||
+           cfg->size == offsetof(ah_config, max_in_flight) ||
            cfg->size == offsetof(ah_config, tty) || cfg->size == offsetof(ah_config, asks) ||
            cfg->size == offsetof(ah_config, user);
 }
@@ -217,6 +219,7 @@ static void free_embed(ah_embed *e)
     ah_text_unref(e->result);
     ah_text_unref(e->returned);
     ah_text_unref(e->tools);
+    ah_text_unref(e->asks_json);
     ah_free(mem, e);
 }
 
@@ -437,6 +440,7 @@ static void detach(ah_embed *e)
 {
     ah_agents_close(e, false);
     ah_events_forget(e, NULL);
+    ah_open_stores_leave(e->lua->host);
 }
 
 AH_API void ah_close(ah_host *host)
@@ -762,6 +766,7 @@ AH_API const char *ah_about(ah_host *host)
     ah_buf_fmt(&b, "pcre2 %s\n", ah_schema_regex_version(pcre2, sizeof pcre2));
     ah_buf_fmt(&b, "libyaml %s\n", ah_yaml_version(yaml, sizeof yaml));
     ah_buf_fmt(&b, "libmicrohttpd %s\n", ah_server_version() ? ah_server_version() : "none");
+    ah_buf_fmt(&b, "sqlite %s\n", ah_store_sqlite_version());
     ah_buf_str(&b, "providers");
     put_providers(&b);
     ah_buf_fmt(&b, "\nevents %s\n", ah_loop_kind());

@@ -5,6 +5,7 @@
  *  lua_api_tool.c   tools written in C, and their answers; lua_api_call.c calls tools by name
  *  lua_api_agent.c  agents, their runs and replies
  *  lua_api_ask.c    asks that the program responds to
+ *  lua_api_store.c  stores, their asks, and engines of the program
  *  lua_api_loop.c   steps, events, cancel and wake
  *
  * Callers: its module. */
@@ -46,7 +47,7 @@ struct ah_embed {
     ah_err err; /* of the last call that failed */
     ah_text *words, *err_json;
     ah_error error;
-    ah_text *about, *result, *tools, *returned;
+    ah_text *about, *result, *tools, *returned, *asks_json;
 };
 
 /* -- lua_api.c -- */
@@ -85,6 +86,7 @@ void ah_given_tool(lua_State *L, ah_embed *e,
 int ah_given_no_tool(lua_State *L, ah_embed *e, const char *name);
 
 /* -- lua_api_agent.c, lua_api_ask.c, lua_api_loop.c -- */
+ah_status ah_embed_check_principal(const char *what, ah_slice who, ah_err *err);
 void ah_asks_forget(ah_embed *e);                  /* frees the ask that ah_ask_next has shown */
 void ah_agents_close(ah_embed *e, bool finalized); /* finalized: Lua has freed all of it */
 void ah_embed_watch(ah_embed *e, ah_agent *agent,

@@ -502,6 +502,13 @@ AH_API void ah_agent_cancel(ah_agent *agent)
                              "cancelled by the program");
 }
 
+AH_API const char *ah_agent_id(const ah_agent *agent)
+{
+    const ah_lua_agent *a = agent->lua;
+
+    return !a->closed && a->stream.keeper && a->setup.id ? a->setup.id->data : NULL;
+}
+
 AH_API bool ah_agent_at_work(const ah_agent *agent)
 {
     return agent->at_work;

@@ -88,11 +88,11 @@ AH_API const ah_ask *ah_ask_next(ah_host *host)
     return &e->ask;
 }
 
-static ah_status check_principal(ah_slice who, ah_err *err)
+ah_status ah_embed_check_principal(const char *what, ah_slice who, ah_err *err)
 {
     if (!who.n || who.n > MAX_PRINCIPAL || !ah_utf8_valid(who))
         return ah_err_set(err, AH_USAGE,
-                          "ah_ask_close: the principal must be UTF-8 of 1 to %d bytes, or NULL",
+                          "%s: the principal must be UTF-8 of 1 to %d bytes, or NULL", what,
                           MAX_PRINCIPAL);
     return AH_OK;
 }
@@ -106,7 +106,7 @@ static ah_status close_ask(ah_embed *e, ah_ask_item *a, ah_slice response, ah_sl
     ah_status st;
 
     if ((st = ah_json_check_err(&e->lua->mem, response, "the response", err)) != AH_OK ||
-        (st = check_principal(who, err)) != AH_OK)
+        (st = ah_embed_check_principal("ah_ask_close", who, err)) != AH_OK)
         return st;
     if ((json = ah_text_new(&e->lua->mem, response)) && (by = ah_text_new(&e->lua->mem, who)))
         st = ah_ask_respond(a, ah_text_slice(json), ah_text_slice(by), err);

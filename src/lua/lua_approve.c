@@ -16,9 +16,10 @@ typedef struct approval {
     ah_lua *lua;
     ah_call *call;
     ah_ask_item *ask; /* NULL: closed */
-    ah_task *task;    /* `approve`, while it runs */
-    ah_text *said;    /* the response; NULL: there is none */
-    ah_text *words;   /* reason of the refusal without a response */
+    ah_recorded_ask recorded;
+    ah_task *task;  /* `approve`, while it runs */
+    ah_text *said;  /* the response; NULL: there is none */
+    ah_text *words; /* reason of the refusal without a response */
     ah_job job;
     char where[AH_PLACE]; /* position of `approve` */
 } approval;
@@ -26,6 +27,7 @@ typedef struct approval {
 static void free_approval(approval *a)
 {
     a->call->task = NULL;
+    ah_call_unpark(&a->recorded);
     ah_job_cancel(&a->job);
     ah_text_unref(a->said);
     ah_text_unref(a->words);
@@ -89,13 +91,23 @@ static void closed(void *ud, const ah_ask_end *end)
 {
     approval *a = ud;
 
+    bool over = end->how == AH_ASK_CANCELLED || end->how == AH_ASK_PARKED; /* with its call */
+
     if (end->how == AH_ASK_ANSWERED)
         a->said = ah_text_new(&a->lua->mem, end->value); /* without memory: not approved */
-    else if (end->how != AH_ASK_CANCELLED)
+    else if (!over)
         a->words = end->why.p ? ah_text_new(&a->lua->mem, end->why) : no_responder(a);
+    if (!over)
+        ah_call_asked(&a->recorded, end->how == AH_ASK_ANSWERED ? "response" : "declined",
+                      end->value, end->by);
     a->ask = NULL;
-    if (end->how != AH_ASK_CANCELLED)
+    if (!over)
         ah_job_post(a->lua->host, &a->job);
+}
+
+static bool park(void *ud)
+{
+    return ah_call_park(&((approval *)ud)->recorded);
 }
 
 /* -- `approve` --------------------------------------------------------------------------------- */
@@ -212,7 +224,8 @@ static ah_status open_ask(ah_lua *h, ah_call *call, ah_slice why, approval **out
                       .call = call,
                       .of = ah_run_owner(call->run),
                       .question = why,
-                      .closed = closed};
+                      .closed = closed,
+                      .park = park};
     approval *a = ah_alloc(&h->mem, sizeof *a);
     ah_status st;
 
@@ -224,6 +237,8 @@ static ah_status open_ask(ah_lua *h, ah_call *call, ah_slice why, approval **out
         ah_free(&h->mem, a);
         return st;
     }
+    ah_call_asks(call, &(ah_asked){.kind = "approval", .question = why}, &a->recorded);
+    a->ask->recorded = a->recorded.number;
     call->task = a;
     *out = a;
     return AH_OK;
@@ -249,7 +264,7 @@ void ah_lua_approve(void *ud, ah_call *call, ah_slice why)
 
 void ah_lua_stop_approving(void *ud, ah_call *call)
 {
-    ah_ask_end end = {.how = AH_ASK_CANCELLED};
+    ah_ask_end end = {.how = ah_run_unsettled(call->run) ? AH_ASK_PARKED : AH_ASK_CANCELLED};
     approval *a = call->task;
     ah_task *late;
 

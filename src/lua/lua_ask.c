@@ -8,8 +8,10 @@
 #include "lua/lua_hooks.h"
 #include "lua/lua_now.h"
 #include "lua/lua_schema.h"
+#include "lua/lua_step.h"
 #include "lua/lua_value.h"
 #include "lua/lua_options.h"
+#include "run/history.h"
 
 static const char ASKER[] = "agenthost.asker", CALL[] = "agenthost.call";
 
@@ -20,6 +22,8 @@ typedef struct asker {
     ah_task_waiter waiter;
     ah_host *host;
     ah_ask_item *ask; /* NULL: not open yet, or over */
+    ah_recorded_ask recorded;
+    bool late; /* its time was over before this process opened it */
     ah_schema *schema;
     ah_text *value; /* the response or the default */
     ah_ask_how how;
@@ -125,8 +129,13 @@ ah_status ah_lua_read_response(lua_State *L, ah_ask_kind kind, int first, ah_buf
 
 static void closed(void *ud, const ah_ask_end *end)
 {
+    bool response = end->how == AH_ASK_ANSWERED || end->how == AH_ASK_DEFAULTED;
     asker *w = ud;
 
+    if (end->how == AH_ASK_CANCELLED || end->how == AH_ASK_PARKED)
+        ah_call_unpark(&w->recorded);
+    else
+        ah_call_asked(&w->recorded, response ? "response" : "timeout", end->value, end->by);
     w->ask = NULL;
     w->how = end->how;
     if (end->value.p)
@@ -141,16 +150,28 @@ static void leave(ah_task_waiter *waiter)
     asker *w = (asker *)(void *)((char *)waiter - offsetof(asker, waiter));
     ah_ask_end end = {.how = AH_ASK_CANCELLED};
 
+    if (w->ask && w->recorded.number && ah_run_unsettled(w->recorded.call->run))
+        end.how = AH_ASK_PARKED;
     if (w->ask)
         ah_ask_close_as(w->ask, &end);
+}
+
+/* An ask whose time was over before this process began ends by its timer. */
+static bool park(void *ud)
+{
+    asker *w = ud;
+
+    return w->late || ah_call_park(&w->recorded);
 }
 
 static int asker_gc(lua_State *L)
 {
     asker *w = luaL_checkudata(L, 1, ASKER);
 
-    if (w->ask) /* only if the state is being closed: otherwise the wait keeps it */
+    if (w->ask) { /* only if the state is being closed: otherwise the wait keeps it */
+        ah_call_unpark(&w->recorded);
         ah_ask_drop(w->ask);
+    }
     w->ask = NULL;
     ah_schema_unref(w->schema);
     w->schema = NULL;
@@ -299,20 +320,97 @@ static int finish(lua_State *L, int status, lua_KContext ctx)
     return 1;
 }
 
+/* -- in a durable handler: the ask is that of a step, which is in the journal -- */
+
+/* Returns what an earlier process recorded of the step's ask, or NULL. */
+static const ah_step_history *history_of(const ah_call *call, const ah_text *step)
+{
+    return call->past && step ? ah_call_history_step(call->past, ah_text_slice(step)) : NULL;
+}
+
+static int push_declined(lua_State *L)
+{
+    ah_err err;
+
+    ah_err_set(&err, AH_CANCELLED, "the ask was declined: the user has said something else");
+    err.phase = AH_PHASE_TOOL;
+    lua_pushnil(L);
+    ah_lua_push_error(L, &err);
+    return 2;
+}
+
+/* Pushes the response that was recorded while no process was at work, or nil and an error. Returns
+ * the number of values; 0: there is none. */
+static int push_response(lua_State *L, const ah_step_history *past)
+{
+    ah_slice closed = past && past->ask ? ah_text_slice(past->response) : (ah_slice){NULL, 0};
+    ah_slice response = ah_json_member(closed, "response");
+
+    if (response.p)
+        ah_lua_push_json(L, response);
+    else if (ah_json_string_is(ah_json_member(closed, "how"), "declined"))
+        return push_declined(L);
+    return response.p != NULL;
+}
+
+/* Returns the recorded end of the ask's time, ms since the epoch; 0: none is recorded. */
+static int64_t recorded_until(const ah_step_history *past)
+{
+    ah_slice until = past ? ah_json_member(ah_text_slice(past->ask), "until") : (ah_slice){0};
+    ah_json_num n;
+
+    return until.p && ah_json_number(until, &n) && n.is_int ? n.i : 0;
+}
+
+/* Records the ask. Its time runs from its first opening, in whichever process that was. */
+static void record(asker *w, const ah_ask_def *def, const ah_text *step)
+{
+    ah_asked asked = {.kind = "question",
+                      .question = def->question,
+                      .schema = ah_text_slice(w->ask->schema),
+                      .otherwise = def->otherwise,
+                      .step = ah_text_slice(step)};
+
+    if (def->timeout_ms)
+        asked.until = ah_host_wall(w->host) + def->timeout_ms;
+    ah_call_asks(def->call, &asked, &w->recorded);
+    w->ask->recorded = w->recorded.number;
+}
+
+/* Sets the time that is left for the ask. */
+static void set_time(asker *w, ah_ask_def *def, const ah_step_history *past)
+{
+    int64_t until = recorded_until(past), now = ah_host_wall(w->host);
+
+    w->late = until && until <= now;
+    if (until)
+        def->timeout_ms = until > now ? until - now : 1;
+}
+
 int ah_lua_ctx_ask(lua_State *L)
 {
     ah_call *call = ah_lua_check_call(L, 1);
     ah_lua *h = ah_lua_of(L);
     ah_ask_def def = {.kind = AH_ASK_QUESTION, .call = call, .closed = closed};
+    const ah_text *step = ah_lua_step_key(L, 3);
+    const ah_step_history *past = history_of(call, step);
+    int n = push_response(L, past);
     asker *w;
     ah_err err;
 
+    if (n)
+        return n;
     lua_settop(L, 2);
     luaL_checktype(L, 2, LUA_TTABLE);
+    if (ah_lua_durable(L))
+        return ah_lua_through_step(L, "ask", ah_lua_ctx_ask);
     w = lua_newuserdatauv(L, sizeof *w, 0);
     *w = (asker){.waiter.leave = leave, .host = h->host};
     luaL_setmetatable(L, ASKER);
+    w->recorded.call = call;
     read_ask(L, w, &def);
+    set_time(w, &def, past);
+    def.park = step ? park : NULL;
     ah_lua_can_await(L);
     def.of = h->running ? h->running->job.of : ah_run_owner(call->run);
     def.ud = w;
@@ -324,6 +422,8 @@ int ah_lua_ctx_ask(lua_State *L)
         return ah_lua_raise_err(L, &err);
     }
     memcpy(w->id, w->ask->id, sizeof w->id);
+    if (step)
+        record(w, &def, step);
     ah_ask_tell(w->ask);
     if (w->ask)
         ah_lua_offer(h, w->ask);

@@ -366,6 +366,8 @@ static int agent_wait(lua_State *L)
 static void push_one(lua_State *L, const ah_lua_run *r)
 {
     const ah_call *c = ah_background_call(core_of(r));
+    ah_host *host = r->agent->lua->host;
+    int64_t since = ah_host_wall(host) - (ah_host_now(host) - c->started);
 
     lua_createtable(L, 0, 5);
     lua_pushinteger(L, r->ticket);
@@ -374,7 +376,7 @@ static void push_one(lua_State *L, const ah_lua_run *r)
     lua_setfield(L, -2, "name");
     ah_lua_push_json(L, ah_text_slice(c->args));
     lua_setfield(L, -2, "arguments");
-    lua_pushnumber(L, (double)c->started / 1000);
+    lua_pushnumber(L, (double)since / 1000);
     lua_setfield(L, -2, "since");
     lua_pushboolean(L, r->ended != 0);
     lua_setfield(L, -2, "done");

@@ -5,6 +5,7 @@
 
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
+#include "lua/lua_named.h"
 #include "lua/lua_options.h"
 #include "lua/lua_state.h"
 #include "lua/lua_task.h"
@@ -183,6 +184,16 @@ static const ah_option budget_rows[] = {
      .kinds = AH_OPT_TABLE,
      .type = "ah.BudgetUse",
      .doc = "the amounts used before, as `budget:used()` returned them"},
+    {.name = "name",
+     .kinds = AH_OPT_STRING,
+     .doc = "by it a store [keeps](stores.md#shared-sessions-and-budgets) what was used; 1 to 120 "
+            "bytes without `/`"},
+    {.name = "store",
+     .kinds = AH_OPT_ANY,
+     .otherwise = "that of the first agent that has it",
+     .is = "path, store or table",
+     .type = "string|ah.Store|ah.StoreConfig",
+     .doc = "keeps what was used; with `name`"},
     {0},
 };
 const ah_subject ah_subject_budget = {.what = "budget",
@@ -254,8 +265,34 @@ static void read_use(lua_State *L, int idx, ah_budget *b)
     lua_pop(L, 1);
 }
 
+/* Reads `name` and `store`. */
+static ah_status read_name(lua_State *L, int idx, ah_budget *b, ah_err *err)
+{
+    int top = lua_gettop(L);
+    bool named = lua_getfield(L, idx, "name") != LUA_TNIL;
+    bool stored = lua_getfield(L, idx, "store") != LUA_TNIL;
+    ah_status st = AH_OK;
+    ah_lua_named *n;
+    ah_slice name;
+
+    if (stored && !named)
+        ah_lua_raise(L, AH_USAGE, "budget: a store keeps a budget by its name: give `name`");
+    if (named && lua_getfield(L, idx, "used") != LUA_TNIL)
+        ah_lua_raise(L, AH_USAGE,
+                     "budget: used and name: give one of them; the store has what "
+                     "was used by its name");
+    if (named) {
+        name.p = lua_tolstring(L, top + 1, &name.n);
+        n = ah_lua_named_new(L, "budget", name, NULL, b);
+        if (stored)
+            st = ah_lua_named_read(L, n, top + 2, err);
+    }
+    lua_settop(L, top);
+    return st;
+}
+
 /* Pushes a budget object made from the table at idx. */
-static void new_budget(lua_State *L, int idx)
+static ah_status new_budget(lua_State *L, int idx, ah_err *err)
 {
     ah_lua *h = ah_lua_of(L);
     ah_budget *b, **box;
@@ -269,15 +306,24 @@ static void new_budget(lua_State *L, int idx)
     b->reserve = read_flag(L, idx, "reserve");
     read_prices(L, idx, b);
     read_use(L, idx, b);
+    return read_name(L, idx, b, err);
 }
 
 /* ah.budget { requests, tool_calls, input_tokens, output_tokens, total_tokens, cost, prices,
- * reserve, used } */
+ * reserve, used, name, store }: a budget; or nil and an error of the store */
 static int budget(lua_State *L)
 {
+    ah_status st;
+    ah_err err;
+
     luaL_checktype(L, 1, LUA_TTABLE);
-    new_budget(L, 1);
-    return 1;
+    if ((st = new_budget(L, 1, &err)) == AH_OK)
+        return 1;
+    if (st == AH_USAGE || st == AH_NOMEM)
+        ah_lua_raise_err(L, &err);
+    lua_pushnil(L);
+    ah_lua_push_error(L, &err);
+    return 2;
 }
 
 ah_budget *ah_lua_budget_read(lua_State *L, int idx)
@@ -285,7 +331,10 @@ ah_budget *ah_lua_budget_read(lua_State *L, int idx)
     ah_budget **box, *b;
 
     if (lua_getfield(L, idx, "budget") == LUA_TTABLE) {
-        new_budget(L, -1);
+        ah_err err;
+
+        if (new_budget(L, -1, &err) != AH_OK)
+            ah_lua_raise_err(L, &err);
         lua_remove(L, -2);
     }
     box = luaL_testudata(L, -1, BUDGET);
@@ -308,7 +357,13 @@ static int set_account(lua_State *L)
 
     if (t) {
         ah_budget *account = ah_lua_budget_read(L, 1); /* may raise */
+        ah_lua_named *n = ah_lua_named_budget(ah_lua_of(L), account);
+        ah_err err;
 
+        if (ah_lua_named_use(L, n, NULL, &err) != AH_OK) {
+            ah_budget_unref(account);
+            ah_lua_raise_err(L, &err);
+        }
         ah_budget_unref(t->account);
         t->account = account;
     }

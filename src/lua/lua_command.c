@@ -358,7 +358,7 @@ static int run_command(lua_State *L)
 static int describe_sandbox(lua_State *L)
 {
     fence f = {0};
-    ah_sandbox_config cfg = {0};
+    ah_sandbox_config cfg = {.hidden = &ah_lua_of(L)->host->hidden};
     ah_sandbox s;
     ah_err err;
 

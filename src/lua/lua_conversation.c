@@ -174,14 +174,15 @@ static void fork_kept(lua_State *L, int idx)
     lua_pop(L, 1);
 }
 
-/* agent:fork(): a second agent that continues from the last complete turn. Neither sees later
- * messages or changes of the other. */
+/* agent:fork { store, id }: a second agent that continues from the last complete turn. Neither sees
+ * later messages or changes of the other. Returns nil and an error if its store fails. */
 static int agent_fork(lua_State *L)
 {
-    ah_lua_agent *a = ah_lua_check_agent(L);
-    ah_lua_agent *b = ah_lua_push_agent(L);
+    ah_lua_agent *a = ah_lua_check_agent(L), *b;
     ah_err err;
 
+    lua_settop(L, 2);
+    b = ah_lua_push_agent(L);
     lua_getiuservalue(L, 1, AH_AGENT_SESSION);
     b->session = ah_lua_push_session_copy(L, -1);
     lua_setiuservalue(L, -3, AH_AGENT_SESSION);
@@ -225,6 +226,8 @@ static int agent_fork(lua_State *L)
     }
     fork_kept(L, lua_gettop(L));
     ah_lua_handoffs_copy(L, b, a);
+    if (ah_lua_stream_fork(L, 2, b, a, &err) != AH_OK)
+        return ah_lua_fail(L, &err);
     return 1;
 }
 

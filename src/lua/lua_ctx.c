@@ -3,6 +3,7 @@
 #include "lua/lua_ask.h"
 #include "lua/lua_budget.h"
 #include "lua/lua_error.h"
+#include "lua/lua_entity.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_inject.h"
 #include "lua/lua_moment.h"
@@ -11,12 +12,38 @@
 #include "lua/lua_prompt.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_session.h"
+#include "lua/lua_step.h"
 #include "lua/lua_undo.h"
 #include "lua/lua_value.h"
+#include "run/step.h"
 
 static ah_call *check_call(lua_State *L)
 {
     return ah_lua_check_call(L, 1);
+}
+
+/* Raises in the function of a step, which changes nothing that belongs to the call. */
+static ah_call *check_changing(lua_State *L)
+{
+    ah_call *call = check_call(L);
+
+    ah_lua_no_reducer(L);
+    return call;
+}
+
+/* ctx:step(name, f, { on_lost, secret }): calls f(key) once, and returns its result, which is
+ * recorded. Raises what f raises. */
+static int ctx_step(lua_State *L)
+{
+    const ah_call *call = check_call(L);
+
+    if (!call->tool->durable)
+        return ah_lua_raise(L, AH_USAGE, "ctx:step is for tools with durable = true");
+    if (!ah_lua_durable(L))
+        return ah_lua_raise(L, AH_USAGE,
+                            "ctx:step: steps do not nest, and only the handler and its tasks make "
+                            "them");
+    return ah_lua_through_step(L, "step", ctx_step);
 }
 
 static int ctx_cancelled(lua_State *L)
@@ -32,7 +59,7 @@ static int ctx_cancelled(lua_State *L)
  * succeeds. */
 static int ctx_note(lua_State *L)
 {
-    ah_call *call = check_call(L);
+    ah_call *call = check_changing(L);
     ah_slice text;
     ah_text *entry;
     ah_err err;
@@ -80,7 +107,7 @@ static int take_changes(lua_State *L, ah_call *call, const ah_changes *read)
  * succeeds. */
 static int ctx_add_tools(lua_State *L)
 {
-    ah_call *call = check_call(L);
+    ah_call *call = check_changing(L);
     ah_changes *read = ah_lua_push_changes(L, call->overlay.mem);
     ah_text *by;
 
@@ -95,7 +122,7 @@ static int ctx_add_tools(lua_State *L)
 /* ctx:remove_tools(name | { names }) */
 static int ctx_remove_tools(lua_State *L)
 {
-    ah_call *call = check_call(L);
+    ah_call *call = check_changing(L);
     ah_changes *read = ah_lua_push_changes(L, call->overlay.mem);
 
     ah_lua_remove_tools(L, 2, "ctx:remove_tools", read);
@@ -135,14 +162,22 @@ static int ctx_progress(lua_State *L)
     return 0;
 }
 
-/* ctx:enlist(object): the call's changes of the object are undone if the call fails. */
+/* ctx:enlist(object, name): the call's changes of the object are undone if the call fails. Under
+ * the name, if there is one, a store keeps its state. */
 static int ctx_enlist(lua_State *L)
 {
-    ah_call *call = check_call(L);
+    ah_call *call = check_changing(L);
+    ah_slice name = {NULL, 0};
 
     luaL_checkany(L, 2);
+    lua_settop(L, 3);
+    if (!lua_isnil(L, 3))
+        name.p = luaL_checklstring(L, 3, &name.n);
+    if (name.p && (!name.n || name.n > AH_ENTITY_ID || !ah_utf8_valid(name)))
+        return ah_lua_raise(L, AH_USAGE, "ctx:enlist: a name is UTF-8 of 1 to %d bytes",
+                            AH_ENTITY_ID);
+    ah_lua_enlist(L, &call->overlay, 2, name);
     lua_settop(L, 2);
-    ah_lua_enlist(L, &call->overlay, 2);
     return 1;
 }
 
@@ -190,6 +225,19 @@ static int push_deadline(lua_State *L, const ah_call *call)
     return 1;
 }
 
+/* Pushes the key by which another system knows the call; nil without a store, unless the tool is
+ * durable. */
+static int push_key(lua_State *L, const ah_call *call)
+{
+    if (call->key)
+        lua_pushlstring(L, call->key->data, call->key->len);
+    else if (call->steps)
+        lua_pushstring(L, call->steps->key);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
 static int push_prompt(lua_State *L, const ah_call *call)
 {
     ah_binding *b = ah_run_cfg(call->run)->prompt;
@@ -224,9 +272,10 @@ static bool push_member(lua_State *L, const ah_call *call, const char *key)
     static const struct {
         const char *name;
         int (*push)(lua_State *L, const ah_call *call);
-    } member[] = {
-        {"deadline", push_deadline}, {"prompt", push_prompt}, {"rendered_prompt", push_rendered},
-        {"adapter", push_adapter},   {"calls", push_calls},   {"budget_tracker", push_budget}};
+    } member[] = {{"idempotency_key", push_key},  {"deadline", push_deadline},
+                  {"prompt", push_prompt},        {"rendered_prompt", push_rendered},
+                  {"adapter", push_adapter},      {"calls", push_calls},
+                  {"budget_tracker", push_budget}};
 
     for (size_t i = 0; i < sizeof member / sizeof *member; i++)
         if (strcmp(key, member[i].name) == 0)
@@ -236,27 +285,11 @@ static bool push_member(lua_State *L, const ah_call *call, const char *key)
 
 static int ctx_index(lua_State *L)
 {
-    static const char *const known[] = {"call_id",
-                                        "tool_name",
-                                        "run",
-                                        "coerced",
-                                        "session",
-                                        "resources",
-                                        "filesystem",
-                                        "calls",
-                                        "prompt",
-                                        "deadline",
-                                        "rendered_prompt",
-                                        "adapter",
-                                        "budget_tracker",
-                                        "cancelled",
-                                        "add_tools",
-                                        "remove_tools",
-                                        "note",
-                                        "publish",
-                                        "progress",
-                                        "enlist",
-                                        NULL};
+    static const char *const known[] = {
+        "call_id",   "idempotency_key", "tool_name", "run",    "coerced",   "session",
+        "resources", "filesystem",      "calls",     "prompt", "deadline",  "rendered_prompt",
+        "adapter",   "budget_tracker",  "cancelled", "step",   "add_tools", "remove_tools",
+        "note",      "publish",         "progress",  "enlist", NULL};
     const char *key = luaL_checkstring(L, 2);
     ah_call *call;
 
@@ -294,6 +327,7 @@ void ah_lua_open_ctx(lua_State *L)
         {"__index", ctx_index}, {"__newindex", ctx_newindex}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"cancelled", ctx_cancelled},
                                        {"ask", ah_lua_ctx_ask},
+                                       {"step", ctx_step},
                                        {"note", ctx_note},
                                        {"publish", ctx_publish},
                                        {"progress", ctx_progress},

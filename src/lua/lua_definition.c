@@ -81,7 +81,7 @@ void ah_lua_keep_definition(lua_State *L)
 int ah_lua_agent_open(lua_State *L)
 {
     lua_settop(L, 1);
-    if (!ah_lua_new_agent(L, "ah.agent"))
+    if (!ah_lua_new_agent(L, "ah.agent", false))
         return 2;
     ah_lua_keep_definition(L);
     if (luaL_len(L, 1) > (lua_Integer)((ah_lua_agent *)lua_touserdata(L, 2))->prompt.n_sections)
@@ -116,6 +116,19 @@ static void put_resources(lua_State *L, int given)
     lua_pop(L, 1);
 }
 
+/* Replaces `id` and `store` of the fields on top by those of the table at 2. The definition's store
+ * is only for conversations that are named. */
+static void put_stream(lua_State *L)
+{
+    bool named = lua_getfield(L, 2, "id") != LUA_TNIL;
+
+    lua_setfield(L, -2, "id");
+    if (lua_getfield(L, 2, "store") != LUA_TNIL || !named)
+        lua_setfield(L, -2, "store");
+    else
+        lua_pop(L, 1);
+}
+
 /* -- fields: those of the agent at 1, overridden by those at 2 */
 static void push_merged(lua_State *L)
 {
@@ -124,6 +137,7 @@ static void push_merged(lua_State *L)
     lua_getiuservalue(L, 1, AH_AGENT_DEFINITION);
     push_fields(L, -1);
     copy_session(L);
+    put_stream(L);
     for (const char *const *f = taken; *f; f++)
         if (lua_getfield(L, 2, *f) != LUA_TNIL)
             lua_setfield(L, -2, *f);
@@ -135,6 +149,12 @@ static void push_merged(lua_State *L)
 
 static const ah_option open_rows[] = {
     {.name = "id", .kinds = AH_OPT_ANY, .type = "string", .doc = "1 to 200 bytes"},
+    {.name = "store",
+     .kinds = AH_OPT_ANY,
+     .otherwise = "the definition's, if `id` is given",
+     .is = "string, store, table or false",
+     .type = "string|ah.Store|ah.StoreConfig|false",
+     .doc = "the [store](stores.md) that keeps the conversation; false: none"},
     {.name = "params",
      .kinds = AH_OPT_ANY,
      .type = "table<string, any>",
@@ -169,11 +189,6 @@ static void check_given(lua_State *L)
         lua_settop(L, 1);
         lua_newtable(L);
     }
-    if (lua_istable(L, 2) && lua_getfield(L, 2, "store") != LUA_TNIL)
-        ah_lua_raise(
-            L, AH_USAGE,
-            "agent:open: there is no store of conversations to open one from; agent:save(path) "
-            "writes one to a file, and ah.load(path, fields) goes on with it");
     lua_settop(L, 2);
     ah_options_read(L, 2, &ah_subject_open, NULL);
 }
@@ -184,11 +199,8 @@ int ah_lua_open_conversation(lua_State *L)
     check_given(L);
     push_merged(L);
     lua_insert(L, 1); /* -- fields agent given */
-    if (!ah_lua_new_agent(L, "agent:open"))
+    if (!ah_lua_new_agent(L, "agent:open", false))
         return 2;
-    if (lua_getfield(L, 3, "id") != LUA_TNIL)
-        ah_lua_setup_id(L, ah_lua_to_agent(L, 4), -1);
-    lua_pop(L, 1);
     lua_getiuservalue(L, 2, AH_AGENT_DEFINITION);
     lua_setiuservalue(L, 4, AH_AGENT_DEFINITION);
     return 1;

@@ -7,6 +7,7 @@
 #include "lua/lua_gate.h"
 #include "lua/lua_host.h"
 #include "lua/lua_now.h"
+#include "lua/lua_step.h"
 #include "lua/lua_tool.h"
 #include "wire/scripted.h"
 
@@ -331,11 +332,12 @@ static int finish(lua_State *L, int status, lua_KContext ctx)
 
 int ah_lua_direct(lua_State *L, ah_tool *tool, ah_slice args, ah_direct_take take)
 {
-    ah_overlay *around = ah_lua_overlay(L);
+    ah_overlay *around = ah_lua_step_overlay(L, ah_lua_overlay(L));
     ah_status st;
     direct *d;
     ah_err err;
 
+    ah_lua_no_step(L, "a call of a tool by code");
     ah_lua_can_await(L);
     d = push_direct(L);
     d->take = take;

@@ -482,23 +482,25 @@ static void read_id_of(lua_State *L)
     lua_settop(L, 2);
 }
 
-/* Keeps a copy of the list of names without repetitions, so that a script cannot change it. */
-static void read_fields(lua_State *L)
+/* Keeps a copy of the list of names without repetitions as a user value, so that a script cannot
+ * change it. */
+static void read_fields(lua_State *L, const char *field, int value)
 {
     lua_Integer n;
 
-    if (!ah_lua_field_list(L, 1, "ah.entity", "fields", &n))
+    if (!ah_lua_field_list(L, 1, "ah.entity", field, &n))
         return;
     if (n > MAX_FIELDS)
-        ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.entity: at most %d fields", MAX_FIELDS);
+        ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.entity: %s: at most %d", field, MAX_FIELDS);
     lua_createtable(L, (int)n, 0);
     lua_newtable(L); /* -- list own seen */
     for (lua_Integer i = 1; i <= n; i++) {
         if (lua_geti(L, -3, i) != LUA_TSTRING)
-            ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.entity: fields[%d] must be a string", (int)i);
+            ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.entity: %s[%d] must be a string", field,
+                         (int)i);
         lua_pushvalue(L, -1);
         if (lua_rawget(L, -3) != LUA_TNIL)
-            ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.entity: fields[%d]: '%s' is listed twice",
+            ah_lua_raise(L, AH_PROMPT_VALIDATION, "ah.entity: %s[%d]: '%s' is listed twice", field,
                          (int)i, lua_tostring(L, -2));
         lua_pop(L, 1);
         lua_pushvalue(L, -1);
@@ -507,7 +509,7 @@ static void read_fields(lua_State *L)
         lua_rawset(L, -3);
     }
     lua_pop(L, 1);
-    lua_setiuservalue(L, 2, AH_ENTITY_FIELDS);
+    lua_setiuservalue(L, 2, value);
     lua_settop(L, 2);
 }
 
@@ -551,6 +553,12 @@ static const ah_option entity_rows[] = {
      .is = "list of strings",
      .type = "string[]",
      .doc = "the fields that a model [sees](entities.md#what-a-model-sees)"},
+    {.name = "state",
+     .kinds = AH_OPT_LIST,
+     .is = "list of strings",
+     .type = "string[]",
+     .doc = "the fields that a [store](stores.md#entities-and-resources) keeps; or give the class "
+            "methods `snapshot` and `restore`"},
     {.name = "stateless",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
@@ -586,7 +594,8 @@ static int new_entity(lua_State *L)
                             &err) != AH_OK)
         return ah_lua_raise_err(L, &err);
     read_id_of(L);
-    read_fields(L);
+    read_fields(L, "fields", AH_ENTITY_FIELDS);
+    read_fields(L, "state", AH_ENTITY_STATE);
     e->core->finds = lua_getfield(L, 1, "find") != LUA_TNIL;
     lua_setiuservalue(L, 2, AH_ENTITY_FIND);
     lua_newtable(L);

@@ -25,7 +25,8 @@ enum {
     AH_ENTITY_FIELDS,
     AH_ENTITY_FIND,
     AH_ENTITY_METHODS,
-    AH_ENTITY_VALUES = AH_ENTITY_METHODS
+    AH_ENTITY_STATE, /* list of the fields that are recorded; nil: not given */
+    AH_ENTITY_VALUES = AH_ENTITY_STATE
 };
 
 /* Pushes and returns the class of the instance at idx; for other values pushes nothing and returns

@@ -4,6 +4,7 @@
  * restored. */
 #include "lua/lua_entity.h"
 #include "lua/lua_error.h"
+#include "lua/lua_states.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_undo.h"
 #include "run/discover.h"
@@ -222,9 +223,11 @@ static int call_method(lua_State *L)
     const ah_lua_entity *e = lua_touserdata(L, 4);
     size_t n = number_in(L, e->core, f->of->method[method]);
 
+    ah_lua_restore_state(L, ah_lua_states_of(call), ah_text_slice(f->of->name),
+                         ah_text_slice(f->id), 3);
     lua_getiuservalue(L, 4, AH_ENTITY_METHODS);
     if (!e->core->method[n]->stateless)
-        ah_lua_enlist(L, &call->overlay, 3);
+        ah_lua_enlist(L, &call->overlay, 3, (ah_slice){NULL, 0});
     lua_rawgeti(L, 5, (lua_Integer)n + 1);
     push_method(L, call);
     lua_replace(L, 4);

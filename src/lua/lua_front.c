@@ -5,6 +5,7 @@
 
 #include "lua/lua_agent.h"
 #include "lua/lua_approve.h"
+#include "lua/lua_lost_ask.h"
 #include "lua/lua_ask.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
@@ -381,6 +382,8 @@ void ah_lua_open_front(lua_State *L)
 {
     static const ah_lua_runs runs = {.ask = ah_lua_approve,
                                      .stop_asking = ah_lua_stop_approving,
+                                     .ask_lost = ah_lua_ask_lost,
+                                     .stop_ask_lost = ah_lua_stop_ask_lost,
                                      .push_reply = ah_lua_push_reply_so_far};
     static const luaL_Reg methods[] = {
         {"on_ask", agent_on_ask}, {"respond", agent_respond}, {NULL, NULL}};

@@ -8,6 +8,8 @@
 #include "io/disk.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
+#include "lua/lua_named.h"
+#include "lua/lua_now.h"
 #include "lua/lua_staged.h"
 #include "lua/lua_value.h"
 #include "lua/lua_options.h"
@@ -20,6 +22,7 @@ enum {
     MATCHED = 200,         /* default of `max` in a search */
     LINES_BYTES = 1 << 20, /* of lines, default of `max_bytes`; LINE_WIDTH: maximum of `width` */
     LINE_WIDTH = 2000,
+    MAX_NAME = 200,       /* bytes of `name` */
     MAX_ALLOW = 64 << 10, /* bytes of the names in `allow` */
     MAX_OVERLAYS = 16     /* on each other; each takes stack */
 };
@@ -51,12 +54,98 @@ static ah_fs *check_files(lua_State *L)
     return ah_lua_staged(L, ah_lua_check_fs(L, 1));
 }
 
+/* Likewise for a change. Raises if changes cannot be recorded any more. */
+static ah_fs *check_changes(lua_State *L)
+{
+    ah_fs *fs = ah_lua_check_fs(L, 1), *root = fs;
+    ah_err err;
+
+    while (ah_fs_below(root))
+        root = ah_fs_below(root);
+    if (ah_lua_named_check(ah_lua_named_files(ah_lua_of(L), root), &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    return ah_lua_staged(L, fs);
+}
+
+/* -- names in records ---------------------------------------------------------------------- */
+
+static void remove_name(ah_lua *h, const ah_fs *fs)
+{
+    size_t i = 0;
+
+    while (i < h->names.n && h->name[i].object != fs)
+        i++;
+    if (i == h->names.n)
+        return;
+    memmove(h->name + i, h->name + i + 1, (--h->names.n - i) * sizeof *h->name);
+}
+
+/* Lists the filesystem under its name, which it takes; NULL: memory is out. */
+static ah_status add_name(ah_lua *h, ah_fs *fs, ah_text *name, ah_err *err)
+{
+    ah_staged_name *list =
+        name ? ah_grow(&h->mem, h->name, &h->cap_names, h->names.n + 1, sizeof *list) : NULL;
+
+    ah_text_set(&fs->name, name);
+    if (!list)
+        return ah_err_nomem(err);
+    h->name = list;
+    h->names.item = list;
+    list[h->names.n++] = (ah_staged_name){AH_STAGED_FILES, ah_text_slice(name), fs};
+    return AH_OK;
+}
+
+/* A folder of the machine is known by its path, unless that is unknown or no text. */
+static ah_status name_folder(ah_lua *h, ah_fs *fs, ah_err *err)
+{
+    ah_text *root = fs->folder[1];
+
+    if (!root || !ah_utf8_valid(ah_text_slice(root)))
+        return AH_OK;
+    return add_name(h, fs, ah_text_ref(root), err);
+}
+
+static bool is_taken(const ah_lua *h, ah_slice name)
+{
+    for (size_t i = 0; i < h->names.n; i++)
+        if (ah_slice_eq(h->name[i].name, name))
+            return true;
+    return false;
+}
+
+/* Raises unless memory can have this name. A filesystem that is garbage gives up its name. */
+static void check_name(lua_State *L, ah_slice name)
+{
+    const ah_lua *h = ah_lua_of(L);
+    bool ok = name.n > 0 && name.n <= MAX_NAME && ah_utf8_valid(name);
+
+    for (size_t i = 0; ok && i < name.n; i++)
+        ok = (unsigned char)name.p[i] >= ' ' && name.p[i] != 0x7f && name.p[i] != '/';
+    if (!ok)
+        ah_lua_raise(L, AH_USAGE,
+                     "ah.filesystem: name must be a text of 1 to %d bytes without '/' and control "
+                     "characters",
+                     MAX_NAME);
+    if (is_taken(h, name))
+        lua_gc(L, LUA_GCCOLLECT);
+    if (is_taken(h, name))
+        ah_lua_raise(L, AH_USAGE,
+                     "ah.filesystem: another filesystem named '%.*s' is open: close it, or give "
+                     "another name",
+                     AH_FMT(name));
+}
+
 static int fs_close(lua_State *L)
 {
     ah_fs **box = luaL_checkudata(L, 1, FS);
+    ah_lua *h = ah_lua_known(L);
     ah_fs *fs = *box;
 
     *box = NULL;
+    if (fs && h) {
+        ah_lua_named_close(ah_lua_named_files(h, fs));
+        remove_name(h, fs);
+    }
     ah_fs_unref(fs);
     return 0;
 }
@@ -71,9 +160,17 @@ static int fails(lua_State *L, const ah_err *err)
     return 2;
 }
 
-/* -- true, or nil err */
+/* A change outside of calls is recorded at once, where the files have a store. */
+static void changed(lua_State *L)
+{
+    if (!ah_lua_overlay(L))
+        ah_lua_named_note(ah_lua_of(L), NULL);
+}
+
+/* -- true, or nil err, after a change */
 static int answer(lua_State *L, ah_status st, const ah_err *err)
 {
+    changed(L);
     if (st != AH_OK)
         return fails(L, err);
     lua_pushboolean(L, true);
@@ -327,7 +424,7 @@ static int fs_read(lua_State *L)
 
 static int fs_write(lua_State *L)
 {
-    ah_fs *fs = check_files(L);
+    ah_fs *fs = check_changes(L);
     ah_slice path = text_arg(L, 2), text = text_arg(L, 3);
     ah_err err;
 
@@ -336,7 +433,7 @@ static int fs_write(lua_State *L)
 
 static int fs_append(lua_State *L)
 {
-    ah_fs *fs = check_files(L);
+    ah_fs *fs = check_changes(L);
     ah_slice path = text_arg(L, 2), text = text_arg(L, 3);
     ah_err err;
 
@@ -346,7 +443,7 @@ static int fs_append(lua_State *L)
 /* fs:edit(path, old, new, { all }) -> number of places */
 static int fs_edit(lua_State *L)
 {
-    ah_fs *fs = check_files(L);
+    ah_fs *fs = check_changes(L);
     ah_slice path = text_arg(L, 2);
     ah_fs_edit edit = {.old = text_arg(L, 3), .with = text_arg(L, 4)};
     size_t count;
@@ -355,13 +452,14 @@ static int fs_edit(lua_State *L)
     read_options(L, 5, &ah_subject_fs_edit, &edit);
     if (ah_fs_replace(fs, path, &edit, &count, &err) != AH_OK)
         return fails(L, &err);
+    changed(L);
     lua_pushinteger(L, (lua_Integer)count);
     return 1;
 }
 
 static int fs_mkdir(lua_State *L)
 {
-    ah_fs *fs = check_files(L);
+    ah_fs *fs = check_changes(L);
     ah_err err;
 
     return answer(L, ah_fs_mkdir(fs, text_arg(L, 2), &err), &err);
@@ -369,7 +467,7 @@ static int fs_mkdir(lua_State *L)
 
 static int fs_delete(lua_State *L)
 {
-    ah_fs *fs = check_files(L);
+    ah_fs *fs = check_changes(L);
     ah_slice path = text_arg(L, 2);
     flag recursive = {false};
     ah_err err;
@@ -380,7 +478,7 @@ static int fs_delete(lua_State *L)
 
 static int fs_rename(lua_State *L)
 {
-    ah_fs *fs = check_files(L);
+    ah_fs *fs = check_changes(L);
     ah_slice from = text_arg(L, 2), to = text_arg(L, 3);
     flag replace = {false};
     ah_err err;
@@ -754,16 +852,43 @@ static ah_status open_fs(lua_State *L, ah_fs_options *o, const ah_buf *allowed, 
     return st;
 }
 
-static int new_memory(lua_State *L, const ah_fs_options *o, const ah_buf *allowed)
+/* Gives the files the store of the field `store`, if there is one. They are then as they were
+ * there, if they were. */
+static ah_status read_store(lua_State *L, ah_fs *fs, ah_slice name, ah_err *err)
 {
+    ah_status st = AH_OK;
+
+    if (lua_getfield(L, 1, "store") != LUA_TNIL) {
+        ah_lua_named *n = ah_lua_named_new_files(L, name, fs);
+
+        if ((st = ah_lua_named_read(L, n, -1, err)) != AH_OK)
+            ah_lua_named_close(n);
+    }
+    lua_pop(L, 1);
+    return st;
+}
+
+/* name.p NULL: none. */
+static int new_memory(lua_State *L, const ah_fs_options *o, const ah_buf *allowed, ah_slice name)
+{
+
     ah_fs_options writable = *o;
-    ah_fs **box = push_fs(L);
+    ah_lua *h = ah_lua_of(L);
+    ah_fs **box;
     ah_err err;
 
+    if (name.p)
+        check_name(L, name);
+    box = push_fs(L);
     writable.read_only = false;
     if (open_fs(L, &writable, allowed, NULL, box, &err) != AH_OK)
         return fails(L, &err);
+    if (name.p && add_name(h, *box, ah_text_new(&h->mem, name), &err) != AH_OK)
+        return fails(L, &err);
     write_files(L, *box);
+    if (read_store(L, *box, name, &err) != AH_OK)
+        return fails(L, &err);
+    changed(L);
     if (o->read_only)
         ah_fs_seal(*box);
     return 1;
@@ -771,7 +896,7 @@ static int new_memory(lua_State *L, const ah_fs_options *o, const ah_buf *allowe
 
 typedef struct settings {
     ah_fs_options o;
-    ah_slice root;
+    ah_slice root, name;
     bool memory, sync;
 } settings;
 
@@ -784,11 +909,21 @@ static const ah_option filesystem_rows[] = {
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(settings, memory),
-     .doc = "keeps the files in memory; they are gone with the object"},
+     .doc = "keeps the files in memory; without `store` they are gone with the object"},
+    {.name = "name",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_HELD(settings, name),
+     .doc = "of files in memory, unique in the process: [stores](#files-and-stores) know them by "
+            "it"},
+    {.name = "store",
+     .kinds = AH_OPT_ANY,
+     .is = "path, store or table",
+     .type = "string|ah.Store|ah.StoreConfig",
+     .doc = "keeps the files in memory; with `name`"},
     {.name = "files",
      .kinds = AH_OPT_TABLE,
      .type = "table<string, string>",
-     .doc = "files in memory: texts by path"},
+     .doc = "files in memory: texts by path; with `store`, those of a new one"},
     {.name = "read_only",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
@@ -841,7 +976,9 @@ const ah_subject ah_subject_filesystem = {
 
 static int new_filesystem(lua_State *L)
 {
-    settings f = {.o = {.interrupt = &ah_lua_of(L)->interrupt, .clock_ns = ah_clock_ns},
+    settings f = {.o = {.interrupt = &ah_lua_of(L)->interrupt,
+                        .hidden = &ah_lua_of(L)->host->hidden,
+                        .clock_ns = ah_clock_ns},
                   .sync = true};
     ah_buf *allowed;
     ah_fs **box;
@@ -856,12 +993,22 @@ static int new_filesystem(lua_State *L)
     if (f.memory == (f.root.p != NULL))
         return ah_lua_raise(L, AH_USAGE,
                             "ah.filesystem: give either a root, or memory = true or files");
+    if (f.name.p && !f.memory)
+        return ah_lua_raise(L, AH_USAGE,
+                            "ah.filesystem: name is for files in memory: a folder is known by its "
+                            "path");
+    if (lua_getfield(L, 1, "store") != LUA_TNIL && !f.name.p)
+        return ah_lua_raise(L, AH_USAGE,
+                            "ah.filesystem: a store keeps files in memory by their name: give "
+                            "`name`");
+    lua_pop(L, 1);
     if (f.memory)
-        return new_memory(L, &f.o, allowed);
+        return new_memory(L, &f.o, allowed, f.name);
     if (memchr(f.root.p, '\0', f.root.n) || f.root.n == 0)
         return ah_lua_raise(L, AH_USAGE, "ah.filesystem: root is no path");
     box = push_fs(L);
-    if (open_fs(L, &f.o, allowed, f.root.p, box, &err) != AH_OK)
+    if (open_fs(L, &f.o, allowed, f.root.p, box, &err) != AH_OK ||
+        name_folder(ah_lua_of(L), *box, &err) != AH_OK)
         return fails(L, &err);
     return 1;
 }

@@ -5,6 +5,7 @@
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_host.h"
+#include "lua/lua_lost.h"
 #include "lua/lua_policy.h"
 #include "lua/lua_value.h"
 #include "lua/lua_options.h"
@@ -440,6 +441,8 @@ static void set_core(ah_lua_hooks *s)
     s->core.ask = s->lua->runs->ask;
     s->core.decides = s->approve != LUA_NOREF;
     s->core.stop_asking = s->lua->runs->stop_asking;
+    s->core.lost = ah_lua_find_lost;
+    s->core.stop_lost = ah_lua_stop_lost;
     s->core.feedback = s->feedback == LUA_NOREF ? NULL : feedback;
     s->core.check = s->checks == LUA_NOREF ? NULL : check;
     s->core.stop_checking = stop_checking;

@@ -14,6 +14,9 @@ typedef struct ah_lua_runs {
     /* For ah_hooks; ud: the ah_lua_hooks. */
     void (*ask)(void *ud, ah_call *call, ah_slice why);
     void (*stop_asking)(void *ud, ah_call *call);
+    /* For calls with AH_LOST_ASK (lua_lost_ask.h). */
+    void (*ask_lost)(ah_lua *h, ah_call *call, ah_slice arguments);
+    void (*stop_ask_lost)(ah_call *call);
     /* Pushes the reply of the run at work as far as it exists; nil if the run has no agent. */
     void (*push_reply)(lua_State *L, const ah_driver_run *d);
 } ah_lua_runs;

@@ -27,6 +27,8 @@ static int host_gc(lua_State *L)
     ah_text_set(&h->model, NULL);
     ah_models_free(h->models);
     h->models = NULL;
+    ah_free(&h->mem, h->name);
+    h->names = (ah_staged_names){0};
     return 0;
 }
 

@@ -1,7 +1,10 @@
 /* ah.http: requests of the script's own, for handlers that wait for other servers. */
+#include <strings.h>
+
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_open.h"
+#include "lua/lua_step.h"
 #include "lua/lua_stream.h"
 #include "lua/lua_task.h"
 #include "lua/lua_value.h"
@@ -94,6 +97,12 @@ static const ah_option http_rows[] = {
      .is = "list of strings",
      .type = "string[]",
      .doc = "the only addresses that are connected to"},
+    {.name = "on_lost",
+     .kinds = AH_OPT_STRING,
+     .words = "tell retry",
+     .otherwise = "`tell`; of `GET`, `HEAD`, `OPTIONS`, `PUT`, `DELETE`: `retry`",
+     .doc = "in a [durable handler](durable.md#lost-steps): what to do if the program died while "
+            "the request was under way"},
     {0},
 };
 const ah_subject ah_subject_http = {.what = "ah.http", .type = "ah.HttpRequest", .row = http_rows};
@@ -132,15 +141,49 @@ static void on_job(ah_job *job)
         ah_task_waiter_done(&q->waiter);
 }
 
-/* Reads headers = { ["X-Name"] = "value" }, sent sorted by name so that requests are the same. */
-static void read_headers(lua_State *L, request *q)
+/* Returns the key of the call whose handler asks, if the handler may begin again after the end of
+ * its process (on_lost = "retry") and the request may change something; else NULL. */
+static const ah_text *key_of(lua_State *L, ah_slice method)
 {
-    if (lua_getfield(L, 1, "headers") == LUA_TNIL) {
-        lua_pop(L, 1);
+    static const char *const changing[] = {"POST", "PUT", "PATCH", "DELETE", NULL};
+    const ah_task *t = ah_lua_of(L)->actor;
+    const ah_call *call = t && !t->over && t->overlay ? t->overlay->owner : NULL;
+    const char *const *m = changing;
+
+    while (*m && !ah_slice_is(method, *m))
+        m++;
+    return *m && call && call->tool && call->tool->on_lost == AH_LOST_RETRY ? call->key : NULL;
+}
+
+static bool has_header(const request *q, const char *name, size_t n)
+{
+    const char *at = q->lines.data;
+    bool has = false;
+
+    for (size_t i = 0; i < q->n_lines && !has; at += q->line[i++].n)
+        has = q->line[i].n > n && at[n] == ':' && strncasecmp(at, name, n) == 0;
+    return has;
+}
+
+/* Adds the header by which the other side knows a request that it has had already. */
+static void add_key(request *q, const ah_text *key)
+{
+    static const char NAME[] = "Idempotency-Key";
+    size_t at = q->lines.len;
+
+    if (!key || q->n_lines == MAX_HEADERS || !ah_buf_ok(&q->lines) ||
+        has_header(q, NAME, sizeof NAME - 1))
         return;
-    }
-    lua_pushnil(L);
-    while (lua_next(L, -2)) {
+    ah_buf_fmt(&q->lines, "%s: %s", NAME, key->data);
+    q->line[q->n_lines++] = (ah_slice){NULL, q->lines.len - at};
+}
+
+/* Reads headers = { ["X-Name"] = "value" }, sent sorted by name so that requests are the same. */
+static void read_headers(lua_State *L, request *q, const ah_text *key)
+{
+    bool given = lua_getfield(L, 1, "headers") != LUA_TNIL;
+
+    for (lua_pushnil(L); given && lua_next(L, -2); lua_pop(L, 1)) {
         size_t at = q->lines.len;
 
         if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING)
@@ -151,9 +194,9 @@ static void read_headers(lua_State *L, request *q)
         ah_buf_str(&q->lines, ": ");
         ah_buf_add(&q->lines, lua_tostring(L, -1), (size_t)lua_rawlen(L, -1));
         q->line[q->n_lines++] = (ah_slice){NULL, q->lines.len - at};
-        lua_pop(L, 1);
     }
-    lua_pop(L, 1);
+    lua_settop(L, 2);
+    add_key(q, key);
     for (size_t i = 0, at = 0; i < q->n_lines; at += q->line[i++].n)
         q->line[i].p = q->lines.data + at;
 }
@@ -281,6 +324,8 @@ static int ah_http_call(lua_State *L)
     ah_err err;
 
     lua_settop(L, 1);
+    if (ah_lua_durable(L))
+        return ah_lua_through_step(L, "http", ah_http_call);
     ah_options_read(L, 1, &ah_subject_http, &f); /* -- t */
     if (f.most && f.stream == WHOLE)
         return ah_lua_raise(L, AH_USAGE,
@@ -295,7 +340,7 @@ static int ah_http_call(lua_State *L)
     *q = (request){.waiter.leave = stop_request, .lua = h, .job.fn = on_job};
     ah_buf_init(&q->lines, &h->mem, MAX_SCRATCH);
     luaL_setmetatable(L, HTTP);
-    read_headers(L, q);
+    read_headers(L, q, key_of(L, f.method));
     if (read_addresses(L, q))
         req.only = &q->only;
     req.limits = limits_of(&f);

@@ -61,7 +61,7 @@ static int keep(lua_State *L)
     ah_lua_push_files(L, k->container);
     if (lua_isnil(L, -1))
         return 0;
-    fs = ah_lua_staged_in(&ah_lua_of(L)->mem, k->o, ah_lua_check_fs(L, -1), k->err);
+    fs = ah_fs_staged_in(&ah_lua_of(L)->mem, k->o, ah_lua_check_fs(L, -1), k->err);
     k->st = fs ? choose(fs, ah_text_slice(k->call->slot->id), k->path, k->err) : k->err->status;
     if (k->st == AH_OK)
         k->st = ah_fs_write(fs, ah_buf_slice(k->path), k->whole, k->err);

@@ -58,7 +58,7 @@ ah_launch *ah_launch_push(lua_State *L)
     ah_launch *g = lua_newuserdatauv(L, sizeof *g, 1);
 
     g->cfg = (ah_process_config){.confine = ah_sandbox_enter, .clean = ah_sandbox_clean};
-    g->sandbox = (ah_sandbox_config){0};
+    g->sandbox = (ah_sandbox_config){.hidden = &ah_lua_of(L)->host->hidden};
     g->n_words = 0;
     g->words[AH_SANDBOX_WORDS] = g->env[1] = NULL;
     lua_newtable(L);

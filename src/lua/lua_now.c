@@ -39,6 +39,12 @@ ah_ctx *ah_lua_push_ctx(lua_State *L, ah_call *call)
 
 void ah_lua_no_reducer(lua_State *L)
 {
-    if (ah_lua_of(L)->reducing)
+    const ah_lua *h = ah_lua_of(L);
+
+    if (h->reducing)
         ah_lua_raise(L, AH_USAGE, "a reducer must change nothing but its slice, through its view");
+    if (h->callee == AH_CALLEE_NONE && h->actor && h->actor->outside)
+        ah_lua_raise(L, AH_USAGE,
+                     "the function of a step must not change session, files or entities: a step is "
+                     "not repeated. Return the value, and make the change after ctx:step");
 }

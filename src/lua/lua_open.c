@@ -5,6 +5,7 @@
 #include "agenthost_lua.h"
 #include "lua/lua_background.h"
 #include "lua/lua_budget.h"
+#include "lua/lua_named.h"
 #include "lua/lua_definition.h"
 #include "lua/lua_discover.h"
 #include "lua/lua_entity.h"
@@ -29,6 +30,7 @@
 #include "lua/lua_search.h"
 #include "lua/lua_section.h"
 #include "lua/lua_session.h"
+#include "lua/lua_store.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_type.h"
 #include "lua/lua_value.h"
@@ -146,7 +148,7 @@ static void (*const openers[])(lua_State *L) = {
     ah_lua_open_embed,    ah_lua_open_builtin,    ah_lua_open_reader,     ah_lua_open_subjects,
     ah_lua_open_file,     ah_lua_open_launch,     ah_lua_open_command,    ah_lua_open_outside,
     ah_lua_open_process,  ah_lua_open_terminal,   ah_lua_open_image,      ah_lua_open_bytes,
-    ah_lua_open_yaml,     ah_lua_open_changes,
+    ah_lua_open_yaml,     ah_lua_open_changes,    ah_lua_open_store,      ah_lua_open_named,
 };
 
 AH_API int luaopen_agenthost(lua_State *L)

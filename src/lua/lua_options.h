@@ -32,6 +32,7 @@
     X(events)                                                                                      \
     X(run_with)                                                                                    \
     X(open)                                                                                        \
+    X(fork)                                                                                        \
     X(capabilities)                                                                                \
     X(annotations)                                                                                 \
     X(tool_common)                                                                                 \
@@ -69,7 +70,10 @@
     X(process_wait)                                                                                \
     X(process)                                                                                     \
     X(process_limits)                                                                              \
-    X(process_sandbox)
+    X(process_sandbox)                                                                             \
+    X(store)                                                                                       \
+    X(store_asks)                                                                                  \
+    X(respond)
 
 #define AH_DECLARE_SUBJECT(name) extern const ah_subject ah_subject_##name;
 AH_SUBJECTS(AH_DECLARE_SUBJECT)

@@ -14,6 +14,7 @@
 #include "lua/lua_launch.h"
 #include "lua/lua_open.h"
 #include "lua/lua_options.h"
+#include "lua/lua_step.h"
 #include "lua/lua_value.h"
 
 #ifndef O_PATH
@@ -618,6 +619,7 @@ static int start_process(lua_State *L)
     ah_child *c;
     ah_err err;
 
+    ah_lua_no_step(L, "ah.process");
     lua_settop(L, 1);
     o.limits.grace_ms = GRACE_MS;
     ah_options_read(L, 1, &ah_subject_process, &o);

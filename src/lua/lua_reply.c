@@ -5,6 +5,7 @@
 #include "lua/lua_fields.h"
 #include "lua/lua_modules.h"
 #include "lua/lua_value.h"
+#include "run/history.h"
 
 static const char REPLY[] = "agenthost.reply";
 
@@ -20,6 +21,7 @@ typedef struct reply {
     int iterations, rounds;
     size_t tool_calls;
     ah_usage usage;
+    bool recorded; /* the run was done by an earlier process */
 } reply;
 
 void ah_lua_push_reply(lua_State *L, const ah_run *run, ah_transcript *t, size_t first)
@@ -42,6 +44,66 @@ void ah_lua_push_reply(lua_State *L, const ah_run *run, ah_transcript *t, size_t
     if (!(r->text = ah_text_new(t->mem, res.text)) ||
         (res.value.p && !(r->value = ah_text_new(t->mem, res.value))))
         ah_lua_raise_nomem(L);
+}
+
+static ah_stop stop_of(ah_slice value)
+{
+    int stop = AH_STOP_TOOL;
+
+    while (stop > 0 && !ah_json_string_is(value, ah_stop_name((ah_stop)stop)))
+        stop--;
+    return (ah_stop)stop;
+}
+
+/* Returns the string value as a new text. Raises when out of memory. */
+static ah_text *string_text(lua_State *L, ah_slice value)
+{
+    ah_buf *b = ah_lua_push_buf(L, MAX_PRINT);
+    ah_text *t = NULL;
+
+    if (value.p)
+        ah_json_string(value, b);
+    if (ah_text_from_buf(b, "the reply", &t, NULL) != AH_OK)
+        ah_lua_raise_nomem(L);
+    lua_pop(L, 1);
+    return t;
+}
+
+void ah_lua_push_recorded(lua_State *L, ah_transcript *t, size_t first, ah_slice ended,
+                          ah_slice agent)
+{
+    reply *r = lua_newuserdatauv(L, sizeof *r, 2);
+    ah_slice value = ah_json_member(ended, "value");
+    ah_run_progress p;
+
+    ah_run_progress_read(ah_json_member(ended, "progress"), &p);
+    *r = (reply){.first = first,
+                 .last = t->n,
+                 .stop = stop_of(ah_json_member(ended, "stop")),
+                 .iterations = p.iterations,
+                 .rounds = p.rounds,
+                 .tool_calls = p.tool_calls,
+                 .usage = p.usage,
+                 .recorded = true};
+    luaL_setmetatable(L, REPLY);
+    r->transcript = ah_transcript_ref(t);
+    if ((agent.p && !(r->agent = ah_text_new(t->mem, agent))) ||
+        (value.p && !(r->value = ah_text_new(t->mem, value))))
+        ah_lua_raise_nomem(L);
+    r->text = string_text(L, ah_json_member(ended, "text"));
+}
+
+void ah_lua_recorded_error(const ah_lua *h, ah_slice ended, ah_status code, ah_err *err)
+{
+    ah_buf b;
+
+    ah_buf_init(&b, &h->mem, MAX_PRINT);
+    ah_json_string(ah_json_member(ended, "message"), &b);
+    if (ah_buf_ok(&b))
+        ah_err_set(err, code == AH_OK ? AH_INTERNAL : code, "%.*s", AH_FMT(ah_buf_slice(&b)));
+    else
+        ah_err_nomem(err);
+    ah_buf_clear(&b);
 }
 
 static int reply_gc(lua_State *L)
@@ -245,13 +307,10 @@ static int push_value(lua_State *L, const reply *r)
 
 static int reply_index(lua_State *L)
 {
-    static const char *const known[] = {"text",           "value",
-                                        "agent",          "messages",
-                                        "iterations",     "rounds",
-                                        "tool_calls",     "all_tool_calls",
-                                        "injected_tools", "removed_tools",
-                                        "usage",          "stop",
-                                        "transcript",     NULL};
+    static const char *const known[] = {
+        "text",   "value",      "agent",          "messages",       "iterations",
+        "rounds", "tool_calls", "all_tool_calls", "injected_tools", "removed_tools",
+        "usage",  "stop",       "transcript",     "recorded",       NULL};
     const reply *r = luaL_checkudata(L, 1, REPLY);
     const char *key = luaL_checkstring(L, 2);
 
@@ -279,11 +338,75 @@ static int reply_index(lua_State *L)
         return push_changed(L, r, AH_ENTRY_TOOLS_ADDED);
     else if (strcmp(key, "removed_tools") == 0)
         return push_changed(L, r, AH_ENTRY_TOOLS_REMOVED);
+    else if (strcmp(key, "recorded") == 0)
+        lua_pushboolean(L, r->recorded);
     else if (strcmp(key, "transcript") == 0)
         lua_pushcfunction(L, reply_transcript);
     else
         return ah_lua_unknown(L, "reply", known, ah_slice_of(key));
     return 1;
+}
+
+/* -- replies that are kept as the result of a step -------------------------------------------- */
+
+/* Makes a transcript of the entries [first, last); NULL: out of memory. */
+static ah_transcript *part_of(const ah_transcript *t, size_t first, size_t last)
+{
+    ah_transcript *part = ah_transcript_new(t->mem);
+    ah_status st = AH_OK;
+
+    for (size_t i = first; part && i < last && st == AH_OK; i++)
+        st = ah_transcript_add(part, t->entry[i].kind, ah_text_ref(t->entry[i].json), NULL);
+    if (st == AH_OK)
+        return part;
+    ah_transcript_unref(part);
+    return NULL;
+}
+
+/* Appends what ah_lua_push_recorded reads. */
+static void put_recorded(const reply *r, ah_buf *out)
+{
+    const ah_run_progress p = {.iterations = r->iterations,
+                               .rounds = r->rounds,
+                               .tool_calls = r->tool_calls,
+                               .usage = r->usage};
+
+    ah_buf_fmt(out, "{\"stop\":\"%s\",\"text\":", ah_stop_name(r->stop));
+    ah_json_put_string(out, ah_text_slice(r->text));
+    if (r->value)
+        ah_buf_fmt(out, ",\"value\":%.*s", AH_FMT(ah_text_slice(r->value)));
+    ah_buf_str(out, ",\"progress\":");
+    ah_run_progress_print(&p, out);
+    ah_buf_char(out, '}');
+}
+
+/* Pushes the buffer on top as a string in its place. */
+static void to_string(lua_State *L, ah_buf *b)
+{
+    if (!ah_buf_ok(b))
+        ah_lua_raise_nomem(L);
+    lua_pushlstring(L, b->data, b->len);
+    ah_buf_clear(b);
+    lua_remove(L, -2);
+}
+
+int ah_lua_reply_parts(lua_State *L)
+{
+    const reply *r = luaL_checkudata(L, 1, REPLY);
+    size_t first = lua_toboolean(L, 2) ? 0 : r->first;
+    ah_buf *b = ah_lua_push_buf(L, MAX_PRINT);
+    ah_transcript *part;
+
+    put_recorded(r, b);
+    to_string(L, b);
+    b = ah_lua_push_buf(L, MAX_PRINT);
+    if (!(part = part_of(r->transcript, first, r->last)))
+        return ah_lua_raise_nomem(L);
+    ah_transcript_print(part, b);
+    ah_transcript_unref(part);
+    to_string(L, b);
+    lua_pushinteger(L, (lua_Integer)(r->first - first));
+    return 3;
 }
 
 void ah_lua_open_reply(lua_State *L)

@@ -8,6 +8,7 @@
 #include "lua/lua_fields.h"
 #include "lua/lua_open.h"
 #include "lua/lua_options.h"
+#include "lua/lua_step.h"
 #include "lua/lua_task.h"
 
 static const char SERVER[] = "agenthost.server";
@@ -860,6 +861,7 @@ static int ah_serve(lua_State *L)
     bool refuses;
     ah_err err;
 
+    ah_lua_no_step(L, "ah.serve");
     lua_settop(L, 1);
     s = push_server(L); /* -- t s */
     read_fields(L, &s->fields);

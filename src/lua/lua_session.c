@@ -6,6 +6,7 @@
 #include "base/near.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
+#include "lua/lua_named.h"
 #include "lua/lua_now.h"
 #include "lua/lua_type.h"
 #include "lua/lua_value.h"
@@ -47,6 +48,22 @@ static ah_session *check_session(lua_State *L)
     return check_box(L)->s;
 }
 
+/* Raises if changes of the session cannot be recorded any more. */
+static void check_recorded(lua_State *L, const ah_session *s)
+{
+    ah_err err;
+
+    if (ah_lua_named_state(ah_lua_of(L), s, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+}
+
+/* A change outside of calls is recorded at once, where the session has a store. */
+static void changed(lua_State *L, const ah_overlay *o)
+{
+    if (!o)
+        ah_lua_named_note(ah_lua_of(L), NULL);
+}
+
 static ah_session *check_writable(lua_State *L)
 {
     box *b = check_box(L);
@@ -54,6 +71,7 @@ static ah_session *check_writable(lua_State *L)
     if (b->read_only)
         ah_lua_raise(L, AH_USAGE, "session: this view is read-only");
     ah_lua_no_reducer(L);
+    check_recorded(L, b->s);
     return b->s;
 }
 
@@ -152,7 +170,10 @@ void ah_lua_push_session(lua_State *L, const ah_session *s)
 static int session_gc(lua_State *L)
 {
     box *b = luaL_checkudata(L, 1, SESSION);
+    const ah_lua *h = ah_lua_known(L);
 
+    if (h && b->s && !b->read_only)
+        ah_lua_named_close(ah_lua_named_session(h, b->s));
     ah_session_unref(b->s);
     b->s = NULL;
     return ah_lua_retire(L);
@@ -318,13 +339,23 @@ static void check_key(lua_State *L, ah_slice key)
                      key.p);
 }
 
+/* Gives the type a slice; a new one gets the values that a store has for it. */
+static void keep(lua_State *L, ah_session *s, int id, const ah_slice_options *o)
+{
+    bool had = ah_session_has_slice(s, id);
+    ah_err err;
+
+    if (ah_session_keep(s, id, o, &err) != AH_OK ||
+        (!had && ah_lua_named_fill(L, ah_session_root(s), id, &err) != AH_OK))
+        ah_lua_raise_err(L, &err);
+}
+
 /* session:register(Type, { policy, keep | key }): adds a slice for values of the type. */
 static int session_register(lua_State *L)
 {
     ah_session *s = check_writable(L);
     ah_slice_options o = {0};
     bool given = !lua_isnoneornil(L, 3);
-    ah_err err;
     int type;
 
     lua_settop(L, 3);
@@ -332,8 +363,7 @@ static int session_register(lua_State *L)
         read_options(L, 3, &o);
     type = make_known(L, s, 2);
     check_key(L, o.key);
-    if (ah_session_keep(s, type, given ? &o : NULL, &err) != AH_OK)
-        return ah_lua_raise_err(L, &err);
+    keep(L, s, type, given ? &o : NULL);
     lua_settop(L, 1);
     return 1;
 }
@@ -343,7 +373,6 @@ static int session_reduce(lua_State *L)
 {
     ah_session *s = check_writable(L);
     lua_Debug ar;
-    ah_err err;
     int id, event;
 
     luaL_checktype(L, 4, LUA_TFUNCTION);
@@ -357,8 +386,7 @@ static int session_reduce(lua_State *L)
                             ar.nparams);
     id = make_known(L, s, 2);
     event = make_known(L, s, 3);
-    if (ah_session_keep(s, id, NULL, &err) != AH_OK)
-        return ah_lua_raise_err(L, &err);
+    keep(L, s, id, NULL);
     lua_getiuservalue(L, 1, FAMILY);
     lua_pushvalue(L, 4);
     ah_lua_set_reducer(L, s, 5, id, event);
@@ -389,6 +417,7 @@ static int session_dispatch(lua_State *L)
     value = ah_lua_session_value(L, s, id, 2);
     st = ah_session_dispatch(s, o, id, value, &err);
     ah_text_unref(value);
+    changed(L, o);
     return st == AH_OK ? 0 : ah_lua_raise_err(L, &err);
 }
 
@@ -421,6 +450,7 @@ static int session_restore(lua_State *L)
 
     text.p = luaL_checklstring(L, 2, &text.n);
     if (ah_session_restore(s, o, text, false, &err) == AH_OK) {
+        changed(L, o);
         lua_pushboolean(L, true);
         return 1;
     }
@@ -456,6 +486,8 @@ static slice *open_slice(lua_State *L, bool write, ah_session **s, ah_overlay **
     lua_insert(L, 2);
     *s = ((box *)luaL_checkudata(L, 2, SESSION))->s;
     luaL_argcheck(L, *s, 1, "a slice of a session that is gone");
+    if (write)
+        check_recorded(L, *s);
     lua_getiuservalue(L, 2, FAMILY);
     lua_insert(L, 3);
     *o = ah_lua_overlay(L);
@@ -501,6 +533,7 @@ static int slice_append(lua_State *L)
     ah_status st = ah_session_append(s, o, sl->id, value, &err);
 
     ah_text_unref(value);
+    changed(L, o);
     return st == AH_OK ? 0 : ah_lua_raise_err(L, &err);
 }
 
@@ -512,12 +545,15 @@ static int slice_replace(lua_State *L)
     slice *sl = open_slice(L, true, &s, &o);
     ah_list *list = ah_lua_push_list(L);
     ah_cell *head;
+    ah_status st;
     ah_err err;
 
     ah_lua_session_values(L, s, sl->id, 4, list);
     head = list->head;
     list->head = NULL;
-    return ah_session_set(s, o, sl->id, head, &err) == AH_OK ? 0 : ah_lua_raise_err(L, &err);
+    st = ah_session_set(s, o, sl->id, head, &err);
+    changed(L, o);
+    return st == AH_OK ? 0 : ah_lua_raise_err(L, &err);
 }
 
 static int slice_clear(lua_State *L)
@@ -526,8 +562,10 @@ static int slice_clear(lua_State *L)
     ah_overlay *o;
     slice *sl = open_slice(L, true, &s, &o);
     ah_err err;
+    ah_status st = ah_session_set(s, o, sl->id, NULL, &err);
 
-    return ah_session_set(s, o, sl->id, NULL, &err) == AH_OK ? 0 : ah_lua_raise_err(L, &err);
+    changed(L, o);
+    return st == AH_OK ? 0 : ah_lua_raise_err(L, &err);
 }
 
 static int slice_tostring(lua_State *L)
@@ -609,15 +647,49 @@ static const ah_option session_rows[] = {
      .is = "session",
      .type = "ah.Session",
      .doc = "makes a child, as `parent:child()` does"},
+    {.name = "name",
+     .kinds = AH_OPT_STRING,
+     .doc = "by it a store [keeps](stores.md#shared-sessions-and-budgets) the session, for all "
+            "agents that have it; 1 to 120 bytes without `/`"},
+    {.name = "store",
+     .kinds = AH_OPT_ANY,
+     .otherwise = "that of the first agent that has it",
+     .is = "path, store or table",
+     .type = "string|ah.Store|ah.StoreConfig",
+     .doc = "keeps the session; with `name`"},
     {0},
 };
 const ah_subject ah_subject_session = {
     .what = "ah.session", .type = "ah.SessionConfig", .row = session_rows};
 
-/* ah.session { types, bus, parent } */
+/* -- def session. Reads `name` and `store`. */
+static ah_status read_name(lua_State *L, ah_session *s, ah_err *err)
+{
+    ah_status st = AH_OK;
+    ah_lua_named *n;
+    ah_slice name;
+
+    if (lua_getfield(L, 1, "store") != LUA_TNIL && lua_getfield(L, 1, "name") == LUA_TNIL)
+        ah_lua_raise(L, AH_USAGE, "ah.session: a store keeps a session by its name: give `name`");
+    lua_settop(L, 3);
+    if (lua_getfield(L, 1, "name") != LUA_TNIL) {
+        if (lua_getfield(L, 1, "parent") != LUA_TNIL)
+            ah_lua_raise(L, AH_USAGE, "ah.session: a child has no name: name its parent");
+        lua_pop(L, 1);
+        name.p = lua_tolstring(L, -1, &name.n);
+        n = ah_lua_named_new(L, "ah.session", name, s, NULL);
+        if (!lua_isnil(L, 3))
+            st = ah_lua_named_read(L, n, 3, err);
+    }
+    lua_settop(L, 2);
+    return st;
+}
+
+/* ah.session { types, bus, parent, name, store }: a session; or nil and an error of the store */
 static int new_session(lua_State *L)
 {
     int parent = 0;
+    ah_status st;
     ah_err err;
     box *b;
 
@@ -650,7 +722,13 @@ static int new_session(lua_State *L)
     if (ah_visibility_register(b->s, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);
     read_types(L);
-    return 1;
+    if ((st = read_name(L, b->s, &err)) == AH_OK)
+        return 1;
+    if (st == AH_USAGE || st == AH_NOMEM)
+        return ah_lua_raise_err(L, &err);
+    lua_pushnil(L);
+    ah_lua_push_error(L, &err);
+    return 2;
 }
 
 static void new_class(lua_State *L, const char *name, const luaL_Reg *meta, const luaL_Reg *methods,

@@ -89,7 +89,7 @@ void ah_lua_setup_copy(lua_State *L, ah_lua_agent *a, const ah_lua_agent *from)
         ah_lua_raise_err(L, &err);
 }
 
-void ah_lua_setup_id(lua_State *L, ah_lua_agent *a, int idx)
+void ah_lua_setup_id(lua_State *L, ah_lua_agent *a, int idx, const char *what)
 {
     ah_slice s = {NULL, 0};
     ah_text *id;
@@ -97,8 +97,8 @@ void ah_lua_setup_id(lua_State *L, ah_lua_agent *a, int idx)
     if (lua_type(L, idx) == LUA_TSTRING)
         s.p = lua_tolstring(L, idx, &s.n);
     if (!s.n || s.n > MAX_ID || memchr(s.p, '\0', s.n) || !ah_utf8_valid(s))
-        ah_lua_raise(L, AH_USAGE, "agent:open: id must be a text of 1 to %d bytes, found %s",
-                     MAX_ID, s.p ? "another one" : luaL_typename(L, idx));
+        ah_lua_raise(L, AH_USAGE, "%s: id must be a text of 1 to %d bytes, found %s", what, MAX_ID,
+                     s.p ? "another one" : luaL_typename(L, idx));
     if (!(id = ah_text_new(&a->lua->mem, s)))
         ah_lua_raise_nomem(L);
     ah_text_set(&a->setup.id, id);

@@ -18,7 +18,7 @@ void ah_lua_setup_system(lua_State *L, ah_lua_agent *a, ah_slice text);
  * memory. */
 void ah_lua_setup_copy(lua_State *L, ah_lua_agent *a, const ah_lua_agent *from);
 /* Sets the id of the conversation. Raises if the value at idx is not a valid id. */
-void ah_lua_setup_id(lua_State *L, ah_lua_agent *a, int idx);
+void ah_lua_setup_id(lua_State *L, ah_lua_agent *a, int idx, const char *what);
 /* Pushes the id of the conversation; if none was given, 64 random bits. Raises when out of memory.
  */
 void ah_lua_setup_push_id(lua_State *L, ah_lua_agent *a);

@@ -9,6 +9,7 @@
 #include "lua/lua_host.h"
 #include "lua/lua_line.h"
 #include "lua/lua_open.h"
+#include "lua/lua_step.h"
 
 enum {
     MAX_DEEP = 100,
@@ -557,6 +558,7 @@ static int start(lua_State *L)
     t = push_task(L, h, parent);
     if (parent)
         ah_task_adopt(L, parent, t);
+    ah_lua_step_child(L, current(h), t);
     ah_job_post(h->host, &t->job);
     return 1;
 }

@@ -4,15 +4,11 @@
 #define AH_LUA_STAGED_H
 
 #include "lua/lua_state.h"
-#include "state/fs.h"
-#include "state/overlay.h"
+#include "state/fs_staged.h"
 
 /* Returns the file system with which the current code works for `fs`, which may be an overlay of
  * the script: in a handler an overlay or view of the call's own, else fs itself. Borrowed from the
  * call. Raises if the call is over, in reducers, and when out of memory. */
 ah_fs *ah_lua_staged(lua_State *L, ah_fs *fs);
-/* Like ah_lua_staged, for work in `o` outside of handlers. Returns NULL with *err filled on
- * failure. Never raises. */
-ah_fs *ah_lua_staged_in(const ah_mem *mem, ah_overlay *o, ah_fs *fs, ah_err *err);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "host/host.h"
 #include "model/event.h"
+#include "state/overlay.h"
 
 typedef struct ah_task ah_task;
 typedef struct ah_watch ah_watch;
@@ -91,10 +92,16 @@ typedef struct ah_lua {
     struct ah_models *models;       /* rows of the program, and facts learned */
     ah_lua_object *held;            /* objects kept by ah_lua_hold */
     struct ah_undo *undos;          /* objects with an undo copy in open overlays (lua_undo.c) */
+    ah_staged_name *name;           /* of open filesystems (lua_fs.c) and sessions (lua_named.c) */
+    size_t cap_names;
+    struct ah_lua_named *named; /* sessions and budgets with names (lua_named.c) */
+    bool unnamed;               /* these get no store */
+    ah_staged_names names;      /* the same, for runs */
     int64_t reducing;     /* number of the running reducer (sessions change only by it); 0: none */
     int64_t reductions;   /* reducers called so far */
     ah_callee callee;     /* the innermost callee that cannot wait */
     bool subscribed;      /* some dispatcher has had a subscriber */
+    bool reenter;         /* AGENTHOST_REENTER=always (lua_step.c) */
     bool loaded;          /* ah_script: the script has been compiled */
     ah_lua_memory memory; /* for a state with another allocator */
     ah_mem *own;          /* set by ah_open: the state is ours to close, then this is freed */

@@ -8,6 +8,7 @@
 #include "base/lent.h"
 #include "lua/lua_error.h"
 #include "lua/lua_host.h"
+#include "lua/lua_step.h"
 #include "lua/lua_value.h"
 
 static const char TASK[] = AH_TASK;
@@ -56,6 +57,7 @@ static void leave_call(ah_task *t)
 {
     t->job.of = NULL;
     t->overlay = NULL;
+    t->step = NULL;
     for (ah_task *child = t->children; child; child = child->sibling)
         leave_call(child);
 }
@@ -126,6 +128,7 @@ static void detach(ah_task *t, bool closing)
         leave_family(t);
     ah_budget_unref(t->account);
     t->account = NULL;
+    ah_text_set(&t->path, NULL);
     if (t->link) {
         *t->link = t->next;
         if (t->next)
@@ -188,6 +191,8 @@ static void close_pending(ah_task *t)
  * and cannot end the task again. */
 static void bury(ah_task *t)
 {
+    if (!t->ending && t->path)
+        ah_lua_step_gone(t);
     begin_end(t);
     t->stopped = true;
     detach(t, false);
@@ -619,7 +624,7 @@ static bool is_stuck(const ah_lua *h, const ah_driver_run *scope)
 {
     const ah_task *t = h->tasks;
 
-    if (ah_host_has_job(h->host, scope) || !ah_loop_idle(h->host->loop) ||
+    if (ah_host_has_job(h->host, scope) || !ah_host_idle(h->host) ||
         (h->embed && h->program->may_answer(h->embed)))
         return false;
     while (t &&
@@ -961,6 +966,8 @@ static int ah_sleep(lua_State *L)
     ah_lua *h = ah_lua_of(L);
     sleeper *s;
 
+    if (seconds > 0 && ah_lua_durable(L))
+        return ah_lua_through_step(L, "sleep", ah_sleep);
     if (!(seconds >= 0) || seconds > 1e9)
         return ah_lua_raise(L, AH_USAGE, "ah.sleep: seconds must be from 0 to 1e9");
     ah_lua_can_await(L);
@@ -972,8 +979,40 @@ static int ah_sleep(lua_State *L)
     return ah_lua_await(L, &s->waiter, 0, sleep_end);
 }
 
-/* ah.now(): seconds of a monotonic clock. */
+/* ah.now(): seconds since the epoch, by a clock that never goes back. */
 static int ah_now(lua_State *L)
+{
+    if (ah_lua_durable(L))
+        return ah_lua_through_step(L, "now", ah_now);
+    lua_pushnumber(L, (double)ah_host_wall(ah_lua_of(L)->host) / 1000);
+    return 1;
+}
+
+/* ah.random(), ah.random(n), ah.random(m, n): as math.random; in a durable handler a step. */
+static int ah_random(lua_State *L)
+{
+    double x;
+    lua_Integer least = 1, most;
+
+    if (ah_lua_durable(L))
+        return ah_lua_through_step(L, "random", ah_random);
+    x = ah_host_random(ah_lua_of(L)->host);
+    if (lua_isnoneornil(L, 1)) {
+        lua_pushnumber(L, x);
+        return 1;
+    }
+    if (!lua_isnoneornil(L, 2))
+        least = luaL_checkinteger(L, 1);
+    most = luaL_checkinteger(L, lua_isnoneornil(L, 2) ? 1 : 2);
+    if (least > most || (double)most - (double)least > 9e15)
+        return ah_lua_raise(L, AH_USAGE,
+                            "ah.random: the interval must not be empty, nor wider than 2^53");
+    lua_pushinteger(L, least + (lua_Integer)(x * ((double)(most - least) + 1)));
+    return 1;
+}
+
+/* ah._clock(): ah.now, never a step. */
+static int plain_clock(lua_State *L)
 {
     lua_pushnumber(L, (double)ah_host_now(ah_lua_of(L)->host) / 1000);
     return 1;
@@ -989,8 +1028,9 @@ static int interactive(lua_State *L)
 
 void ah_lua_open_task(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"sleep", ah_sleep}, {"now", ah_now}, {"interactive", interactive}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"sleep", ah_sleep},          {"now", ah_now},
+                                         {"random", ah_random},        {"_clock", plain_clock},
+                                         {"interactive", interactive}, {NULL, NULL}};
     static const luaL_Reg task_meta[] = {{"__gc", task_gc}, {NULL, NULL}};
     static const luaL_Reg sleep_meta[] = {{"__gc", sleep_gc}, {NULL, NULL}};
 
@@ -1002,4 +1042,5 @@ void ah_lua_open_task(lua_State *L)
     luaL_setfuncs(L, sleep_meta, 0);
     lua_pop(L, 2);
     luaL_setfuncs(L, functions, 0);
+    ah_lua_open_step(L);
 }

@@ -65,16 +65,20 @@ struct ah_task {
     ah_task_waiter *waiter;
     const ah_task_waiter *drives; /* the innermost wait for which its code drives; NULL: none */
     ah_job job;                   /* resumes the task */
-    ah_overlay *overlay;   /* handlers: of their call; NULL: that of the call around its run */
-    bool over;             /* handlers: the call is over, even if the code still runs */
-    int64_t deadline;      /* loop clock: the code is stopped then; 0: none */
-    int nargs;             /* on co, for the first resume */
-    int ref;               /* in the registry; keeps the task */
-    bool running, stopped; /* stopped: no callback is called any more */
-    bool halted;           /* its code was interrupted and does not continue */
-    bool returned;         /* with `ended`: its results are on top of `co` */
-    bool ending;           /* its end has begun, or is over */
-    int nresults;          /* with `returned` */
+    ah_overlay *overlay; /* handlers: of their call; NULL: that of the call around its run */
+    bool over;           /* handlers: the call is over, even if the code still runs */
+    ah_text *path;    /* in a durable handler: by numbers of starts, "/2/1"; NULL: its own task */
+    unsigned starts;  /* tasks that it has started, for their paths */
+    unsigned outside; /* functions of steps in which its code is */
+    struct ah_call_step *step; /* outside: the step; NULL: it is not recorded, or over */
+    int64_t deadline;          /* loop clock: the code is stopped then; 0: none */
+    int nargs;                 /* on co, for the first resume */
+    int ref;                   /* in the registry; keeps the task */
+    bool running, stopped;     /* stopped: no callback is called any more */
+    bool halted;               /* its code was interrupted and does not continue */
+    bool returned;             /* with `ended`: its results are on top of `co` */
+    bool ending;               /* its end has begun, or is over */
+    int nresults;              /* with `returned` */
     bool told; /* `settled` has succeeded, even if its caller reports that it took too long */
     ah_watch watch;
     ah_fence fence;

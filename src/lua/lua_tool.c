@@ -16,6 +16,7 @@
 #include "lua/lua_tool_fields.h"
 #include "lua/lua_value.h"
 #include "lua/lua_options.h"
+#include "run/step.h"
 
 static const char TOOL[] = "agenthost.tool";
 
@@ -25,7 +26,22 @@ typedef ah_lua_handler handler;
 
 /* -- the end of a call ------------------------------------------------------------------ */
 
-static void end_call(ah_task *t, const ah_outcome *o)
+/* True: recorded steps were not asked for; the run ends, and the model reads nothing of it. A
+ * handler that ran out of memory has not diverged, and may go on later. */
+static bool stops_short(ah_call *call, ah_status failure)
+{
+    ah_err err;
+
+    if (ah_steps_over(call->steps, &err) == AH_OK)
+        return false;
+    if (failure == AH_NOMEM)
+        ah_err_nomem(&err);
+    ah_run_stop_unsettled(call->run, &err);
+    return true;
+}
+
+/* failure: status of the error that the handler raised; AH_OK: none. */
+static void end_call(ah_task *t, const ah_outcome *o, ah_status failure)
 {
     ah_ctx *c = t->ud;
     ah_call *call = c->call;
@@ -34,7 +50,8 @@ static void end_call(ah_task *t, const ah_outcome *o)
     c->call = NULL;
     call->task = NULL;
     t->over = true;
-    ah_call_done(call, o, ah_host_now(t->lua->host));
+    if (!stops_short(call, failure))
+        ah_call_done(call, o, ah_host_now(t->lua->host));
     ah_driver_run_wake(t->job.of);
 }
 
@@ -53,7 +70,7 @@ static void settled(ah_task *t, int nresults)
     ah_watch_until(t->lua, 0);
     if (r.at && ah_run_cfg(c->call->run)->n_strategies > 0) /* last: a raise would lose it */
         r.o.live = ah_lua_live(L, r.at);
-    end_call(t, &r.o);
+    end_call(t, &r.o, AH_OK);
     ah_lua_result_clear(&r);
 }
 
@@ -78,7 +95,7 @@ static void leave_for_sections(ah_task *t, ah_outcome *o)
         o->leave = AH_VISIBILITY_EXPANSION;
     if (o->leave != AH_OK && b.len)
         o->expansion = ah_buf_slice(&b);
-    end_call(t, o);
+    end_call(t, o, AH_VISIBILITY_EXPANSION);
     ah_buf_clear(&b);
 }
 
@@ -104,7 +121,7 @@ static void failed(ah_task *t, const ah_err *err)
         o.leave = err->status;
     o.error = t->failure ? ah_text_slice(t->failure) : o.message;
     o.mistake = t->mistake;
-    end_call(t, &o);
+    end_call(t, &o, err->status);
     ah_text_set(&t->failure, NULL);
 }
 
@@ -117,6 +134,7 @@ static void release_handler(void *p)
     ah_lua_unref(hd->lua, &hd->forms.params);
     ah_lua_unref(hd->lua, &hd->forms.result);
     ah_lua_unref(hd->lua, &hd->forms.render);
+    ah_lua_unref(hd->lua, &hd->lost);
     ah_lua_unref(hd->lua, &hd->ref);
     ah_free(&hd->lua->mem, hd);
 }
@@ -144,7 +162,7 @@ ah_value ah_lua_live(lua_State *L, int idx)
         ah_lua_unref(h, &ref);
         return (ah_value){0};
     }
-    *box = (handler){h, ref, AH_NO_FORMS};
+    *box = (handler){h, ref, AH_NO_FORMS, LUA_NOREF};
     return (ah_value){&live_vt, box};
 }
 
@@ -395,6 +413,20 @@ static const ah_option tool_common_rows[] = {
      .otherwise = "false",
      .to = AH_TO_BOOL(tool_fields, def.parallel),
      .doc = "true: adjacent calls of such tools run at the same time"},
+    {.name = "on_lost",
+     .kinds = AH_OPT_ANY,
+     .otherwise = "`\"tell\"`",
+     .is = "`\"tell\"`, `\"retry\"`, `\"ask\"` or function",
+     .type = "\"tell\"|\"retry\"|\"ask\"|fun(key: string, arguments: table): boolean?, any",
+     .doc = "what becomes of a call that was [at work when its process "
+            "ended](stores.md#calls-that-were-at-work)"},
+    {.name = "durable",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(tool_fields, def.durable),
+     .doc =
+         "true: after a crash the handler is entered again from its beginning, and is given what "
+         "its [steps](durable.md) have got"},
     {.name = "background",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
@@ -533,14 +565,41 @@ static void read_handler(lua_State *L, ah_lua *h, draft *d)
     }
     if (!(d->handler = ah_alloc(&h->mem, sizeof *d->handler)))
         ah_lua_raise_nomem(L);
-    *d->handler = (handler){h, LUA_NOREF, AH_NO_FORMS};
+    *d->handler = (handler){h, LUA_NOREF, AH_NO_FORMS, LUA_NOREF};
     if (!d->method)
         d->handler->ref = ah_lua_ref(L);
     ah_lua_read_forms(L, 1, &d->handler->forms);
 }
 
+/* Reads `on_lost`: a word, or a function for the handler. */
+static void read_on_lost(lua_State *L, draft *d, ah_tool_def *def)
+{
+    int type = lua_getfield(L, 1, "on_lost"), i = 0;
+    ah_err err;
+
+    if (type == LUA_TFUNCTION && d->handler) {
+        def->on_lost = AH_LOST_SCRIPT;
+        d->handler->lost = ah_lua_ref(L);
+        return;
+    }
+    while (type == LUA_TSTRING && i < AH_LOST_SCRIPT &&
+           strcmp(lua_tostring(L, -1), ah_on_lost_names[i]) != 0)
+        i++;
+    if (type != LUA_TNIL && type != LUA_TFUNCTION && (type != LUA_TSTRING || i == AH_LOST_SCRIPT)) {
+        ah_err_set(
+            &err, AH_PROMPT_VALIDATION,
+            "%s: field 'on_lost' must be \"tell\", \"retry\", \"ask\" or a function, found %s",
+            d->what, luaL_tolstring(L, -1, NULL));
+        refuse_tool(L, &err);
+    }
+    if (type == LUA_TSTRING)
+        def->on_lost = (ah_on_lost)i;
+    lua_pop(L, 1);
+}
+
 static void read_def(lua_State *L, draft *d, ah_tool_def *def)
 {
+    read_on_lost(L, d, def);
     if (lua_getfield(L, 1, "strict") != LUA_TNIL)
         def->strict = lua_toboolean(L, -1) ? AH_YES : AH_NO;
     lua_pop(L, 1);
@@ -617,8 +676,8 @@ static int declare(lua_State *L, bool ours)
 }
 
 /* ah.tool { name, description, full_description, params | schema, result, examples, render,
- * handler, parallel, timeout, memory, max_result, accepts_overrides, coerce, strict, annotations,
- * version, return_direct }: raises prompt_validation at the script's line. */
+ * handler, parallel, on_lost, durable, timeout, memory, max_result, accepts_overrides, coerce,
+ * strict, annotations, version, return_direct }: raises prompt_validation at the script's line. */
 static int new_tool(lua_State *L)
 {
     return declare(L, false);
@@ -678,6 +737,16 @@ void ah_lua_push_handler(lua_State *L, const ah_tool *t)
     const handler *hd = own_handler(t);
 
     push_ref(L, hd ? hd->ref : LUA_NOREF);
+}
+
+void ah_lua_push_on_lost(lua_State *L, const ah_tool *t)
+{
+    const handler *hd = own_handler(t);
+
+    if (hd && hd->lost != LUA_NOREF)
+        push_ref(L, hd->lost);
+    else
+        lua_pushstring(L, ah_on_lost_names[t->on_lost]);
 }
 
 void ah_lua_push_renderer(lua_State *L, const ah_tool *t)

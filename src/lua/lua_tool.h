@@ -11,6 +11,7 @@ typedef struct ah_lua_handler {
     ah_lua *lua;
     int ref; /* LUA_NOREF: it is found in another way */
     ah_lua_forms forms;
+    int lost; /* the function `on_lost`; LUA_NOREF: none */
 } ah_lua_handler;
 
 /* Starts a call as a task: `run` is called with the arguments and ctx, and ends with ah_lua_handled
@@ -37,6 +38,8 @@ void ah_lua_push_tool(lua_State *L, ah_tool *tool);
 /* Push the handler, or the render function, that ah.tool was given; nil if there is none. */
 void ah_lua_push_handler(lua_State *L, const ah_tool *t);
 void ah_lua_push_renderer(lua_State *L, const ah_tool *t);
+/* Pushes on_lost as ah.tool was given it: a word or a function. */
+void ah_lua_push_on_lost(lua_State *L, const ah_tool *t);
 /* Pushes a tool that takes any arguments, with the name and the function at the two indexes. Raises
  * prompt_validation for a name that no tool can have. */
 void ah_lua_push_executor(lua_State *L, int name, int function);

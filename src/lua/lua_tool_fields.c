@@ -183,6 +183,11 @@ static void push_strict(lua_State *L, const ah_tool *t)
         lua_pushboolean(L, t->strict == AH_YES);
 }
 
+static void push_durable(lua_State *L, const ah_tool *t)
+{
+    lua_pushboolean(L, t->durable);
+}
+
 static void push_timeout(lua_State *L, const ah_tool *t)
 {
     if (t->timeout_ms)
@@ -221,6 +226,8 @@ static const struct {
               {"version", ah_lua_push_version},
               {"parallel", push_parallel},
               {"background", push_background},
+              {"on_lost", ah_lua_push_on_lost},
+              {"durable", push_durable},
               {"timeout", push_timeout},
               {"memory", push_memory},
               {"max_result", push_max_result},

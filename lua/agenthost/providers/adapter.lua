@@ -277,7 +277,7 @@ end
 function States:watch(conversation, state)
   local idle = self.spec.idle
   while self.of[conversation] == state do
-    local left = state.busy and idle or state.used + idle - ah.now()
+    local left = state.busy and idle or state.used + idle - ah._clock()
     if left <= 0 then
       return self:part(conversation, "idle")
     end
@@ -286,7 +286,7 @@ function States:watch(conversation, state)
 end
 
 function States:open(conversation, request)
-  local state = { value = self.spec.open(request), busy = true, used = ah.now() }
+  local state = { value = self.spec.open(request), busy = true, used = ah._clock() }
   self:make_room()
   self.of[conversation] = state
   if self.spec.idle then
@@ -313,7 +313,7 @@ function States:take(conversation, request)
 end
 
 function States:give_back(conversation, state, failed)
-  state.busy, state.used = false, ah.now()
+  state.busy, state.used = false, ah._clock()
   if failed then
     self:part(conversation, "failed")
   end

@@ -81,6 +81,9 @@ read.spec = ah._reader {
     { name = "begins_only", kinds = "boolean", default = false,
       doc = "the model cannot continue a conversation in which another model has spoken: as a "
         .. "fallback it is skipped" },
+    { name = "resumes", kinds = "boolean", default = false,
+      doc = "the n-th turn answers the request whose conversation has n - 1 answers: a test goes "
+        .. "on with a conversation in another process" },
   },
 }
 read.call = ah._reader {
@@ -392,6 +395,15 @@ local function as_table(turn, request, at, readers)
   return type(turn) == "string" and { text = turn } or turn
 end
 
+-- Returns the number of answers that the request's conversation has.
+local function answers_in(request)
+  local n = 0
+  for _, entry in ipairs(request.entries) do
+    n = n + (entry.type == "assistant" and 1 or 0)
+  end
+  return n
+end
+
 -- Reads the turns, a list or a function, and the fields beside them.
 local function read_spec(spec, readers)
   if type(spec) == "function" then
@@ -420,7 +432,8 @@ local function scripted(spec, name, provider, more)
   -- Returns the next turn, as a table. ask() returns the request; it is called only if the turn
   -- needs it. `keeps`: adapter:requests() lists the request.
   local function next_turn(ask, keeps)
-    taken = taken + 1
+    local request = beside.resumes and ask() or nil
+    taken = request and answers_in(request) + 1 or taken + 1
     local at = taken
     local turn = turns
     if type(turns) == "table" then
@@ -430,7 +443,7 @@ local function scripted(spec, name, provider, more)
       end
     end
     local needs_request = type(turn) ~= "string"
-    local request = needs_request and ask() or nil
+    request = request or (needs_request and ask() or nil)
     requests[at] = keeps and request or false
     turn = as_table(turn, request, at, readers)
     check_request(turn, request, at)

@@ -2,7 +2,7 @@
 local ah = ...
 
 local tasks = ah._module "agenthost.tasks.tasks"
-local now, new_error = ah.now, ah.error
+local now, new_error = ah._clock, ah.error
 local budget, account, emit = ah.budget, ah._account, ah._map_progress
 
 local read_options = ah._reader {
@@ -78,6 +78,14 @@ local function call(map, i)
   end
 end
 
+-- In a durable handler the steps of a value have a path of their own, whoever works on it.
+local function enter(map, i)
+  if map.path then
+    ah._at_path(("%s/%d"):format(map.path, i))
+    map.at[ah._current()] = i
+  end
+end
+
 local function show(map)
   if map.number then
     report(map, false)
@@ -88,14 +96,36 @@ local function work(map)
   if map.account then
     account { budget = map.account }
   end
-  while map.next <= map.n do
+  while map.next <= map.last do
     local i = map.next
     map.next, map.running = i + 1, map.running + 1
     show(map)
+    enter(map, i)
     call(map, i)
     map.running, map.done = map.running - 1, map.done + 1
   end
   show(map)
+end
+
+-- -- in durable handlers -----------------------------------------------------------------------
+
+-- The value whose call has ended all others; 0: none has.
+local function find_failed(map)
+  local failed = map.failed or 0
+  for worker, i in pairs(map.at) do
+    failed = worker:status() == "failed" and i or failed
+  end
+  return failed
+end
+
+-- Only the call that is recorded as the one that has ended the others is made again.
+local function only(map, failed)
+  for i = 1, map.n do
+    if i ~= failed then
+      ah._skip(("%s/%d"):format(map.path, i))
+    end
+  end
+  map.next, map.last = failed, failed
 end
 
 -- A map whose wait was ended gives what it has.
@@ -109,6 +139,7 @@ end
 
 local function finish(map)
   local ok, err = pcall(map.group.join, map.group)
+  tasks.decide(map.step, map.step and find_failed(map))
   if not ok then
     map.failures = map.failures + (map.group:failed() and 1 or 0)
     end_progress(map)
@@ -129,7 +160,13 @@ local function map(list, f, options)
   options = read_options(options or {})
   local group <close> = ah._group()
   local state = { list = list, f = f, n = n, next = 1, group = group, results = { n = n },
-    errors = {}, stops = options.on_error == "stop", done = 0, running = 0, failures = 0 }
+    errors = {}, stops = options.on_error == "stop", done = 0, running = 0, failures = 0,
+    last = n, path = ah._path(), at = {} }
+  local step, failed = tasks.first "map"
+  state.step = failed == nil and step or nil
+  if failed and failed > 0 then
+    only(state, failed)
+  end
   local _ <close> = options.progress and begin_progress(state) or nil
   for _ = 1, math.min(n, options.concurrency) do
     ah._start(group, nil, work, state)

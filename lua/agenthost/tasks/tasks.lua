@@ -2,8 +2,9 @@
 local ah = ...
 
 local start, wait_for, new_group = ah._start, ah._wait_for, ah._group
-local current, raise, sleep, now = ah._current, ah._raise, ah.sleep, ah.now
-local new_error = ah.error
+local current, raise, sleep, now = ah._current, ah._raise, ah.sleep, ah._clock
+local new_error, skip = ah.error, ah._skip
+local durable = ah._durable
 
 local M = {}
 
@@ -68,25 +69,71 @@ function M.scope(f)
   return body:await()
 end
 
+-- -- decisions in durable handlers -------------------------------------------------------------
+
+-- The number of the task that ended first is a step: when the handler is entered again, only the
+-- functions that count are called again. Returns the step, and the recorded number; nil: the code
+-- is not durable.
+local function first(name)
+  if durable() then
+    return ah._module("agenthost.tasks.steps").first(name)
+  end
+end
+
+local function decide(step, decided)
+  if step then
+    ah._module("agenthost.tasks.steps").decide(step, decided)
+  end
+end
+
+M.first, M.decide = first, decide
+
+-- Joins the group, and records the number of the task that has ended it; 0: none has.
+local function join_and_decide(step, group, tasks, find)
+  if not step then
+    group:join()
+    return
+  end
+  local ok, err = pcall(group.join, group)
+  local decided = 0
+  for i, one in ipairs(tasks) do
+    decided = find(one) and i or decided
+  end
+  decide(step, decided)
+  if not ok then
+    error(err, 0)
+  end
+end
+
 -- -- ah.all, ah.race ---------------------------------------------------------------------------
 
-local function start_each(group, list, what)
+-- only: the number of the one function that is started; nil: all are.
+local function start_each(group, list, what, only)
   local tasks = {}
   for i = 1, ah._check_list(list, what) do
     check_function(list[i], ("%s: value %d of the list"):format(what, i))
   end
   for i, f in ipairs(list) do
-    tasks[i] = start(group, nil, f)
+    if not only or only == i then
+      tasks[#tasks + 1] = start(group, nil, f)
+    else
+      skip(1)
+    end
   end
   return tasks
+end
+
+local function has_failed(one)
+  return one:status() == "failed"
 end
 
 --- ah.all { f, g }: calls the functions beside each other; a list of what each returned first, with
 -- `n`. The first that raises ends the others, and is raised here.
 function M.all(list)
   local group <close> = new_group()
-  local tasks = start_each(group, list, "ah.all")
-  group:join()
+  local step, failed = first "all"
+  local tasks = start_each(group, list, "ah.all", failed ~= 0 and failed or nil)
+  join_and_decide(not failed and step or nil, group, tasks, has_failed)
   local results = { n = #tasks }
   for i, one in ipairs(tasks) do
     results[i] = one:await()
@@ -98,14 +145,23 @@ end
 -- the others are cancelled.
 function M.race(list)
   local group <close> = new_group "race"
-  if #start_each(group, list, "ah.race") == 0 then
+  local step, winner = first "race"
+  local tasks = start_each(group, list, "ah.race", winner)
+  if #tasks == 0 then
     raise "ah.race needs at least one function"
   end
-  group:join()
+  join_and_decide(not winner and step or nil, group, tasks, function(one)
+    return one == group:won()
+  end)
   return group:won():await()
 end
 
 -- -- times -------------------------------------------------------------------------------------
+
+local function too_late(seconds)
+  return new_error { code = "deadline_exceeded",
+    message = ("ah.with_timeout: %g seconds are over"):format(seconds) }
+end
 
 --- ah.with_timeout(seconds, f, ...): calls f(...) and returns what it returns, or nil and an error
 -- of code `deadline_exceeded` if it takes longer, and is cancelled.
@@ -113,11 +169,19 @@ function M.with_timeout(seconds, f, ...)
   check_seconds(seconds, "ah.with_timeout")
   check_function(f, "ah.with_timeout: the second argument")
   local group <close> = new_group()
+  local step, came = first "with_timeout"
+  if came == false then
+    skip(1)
+    return nil, too_late(seconds)
+  end
   local one = start(group, nil, f, ...)
-  if not wait_for(one, seconds) then
+  if came == nil then
+    came = wait_for(one, seconds)
+    decide(step, came)
+  end
+  if not came then
     group:cancel()
-    return nil, new_error { code = "deadline_exceeded",
-      message = ("ah.with_timeout: %g seconds are over"):format(seconds) }
+    return nil, too_late(seconds)
   end
   return one:await()
 end

@@ -89,7 +89,7 @@ local function request_once(settings, asked, url, ends)
   if body then
     headers["Content-Type"] = asked.content_type or "application/json"
   end
-  local left = ends - ah.now()
+  local left = ends - ah._clock()
   if left <= 0 then
     return nil, ("%s: not done within %g s"):format(url.host, settings.timeout)
   end
@@ -124,7 +124,7 @@ end
 local function request(settings, args)
   local asked = { method = args.method or "GET", body = args.body,
     content_type = args.content_type }
-  local ends, target, url = ah.now() + settings.timeout, args.url, nil
+  local ends, target, url = ah._clock() + settings.timeout, args.url, nil
   for hops = 0, settings.redirects do
     local response, at = hop(settings, asked, target, url, ends)
     if not response then

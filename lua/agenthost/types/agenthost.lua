@@ -15,6 +15,7 @@ local ah = {}
 
 ---@alias ah.EventType
 ---| "start"
+---| "resumed"
 ---| "tool_loop_iteration"
 ---| "request"
 ---| "cache_break"
@@ -142,6 +143,10 @@ local ah = {}
 ---the agent's name, in events and in the tools that lead to it: 1 to 50 of `a-z`, `0-9`, `_` and
 ---`-`
 ---@field name? string
+---the store that keeps the conversation; false: none
+---@field store? string|ah.Store|ah.StoreConfig|false
+---the conversation's name, 1 to 200 bytes; in a store at most 128, printable and without `/`
+---@field id? string
 ---@field system? string the system text
 ---made by `ah.prompt`: its text follows `system`, its tools follow `tools`; see prompts.md
 ---@field prompt? ah.Prompt
@@ -296,17 +301,29 @@ function ah.image(from) end
 ---@field injected_tools string[] names of the tools that were added in this run
 ---@field removed_tools string[] names of the tools that were removed in this run
 ---@field usage ah.Usage
+---@field recorded boolean the run was done before, and its store had the reply
 ---@field stop ah.Stop|"tool" the reason why the last answer ended; "tool": results are the answer
 ---@field transcript fun(self: ah.Reply): string the conversation as JSON text
 
 -- fields of ah.RunWith (make generate)
 ---@class ah.RunWith fields of `agent:run` beside the text
 ---@field params? table<string, any> of the prompt, from this run on
+---`decline`: an unfinished run that waits for responses goes on without them, and reads the text
+---behind its turn; see Asks that wait
+---@field asks? "decline"
 -- end of ah.RunWith
+
+-- fields of ah.Fork (make generate)
+---@class ah.Fork where the second conversation is kept
+---@field id? string of the new conversation; by default a new one
+---@field store? string|ah.Store|ah.StoreConfig|false keeps the new conversation
+-- end of ah.Fork
 
 -- fields of ah.Open (make generate)
 ---@class ah.Open another conversation of an agent
 ---@field id? string 1 to 200 bytes
+---the store that keeps the conversation; false: none
+---@field store? string|ah.Store|ah.StoreConfig|false
 ---@field params? table<string, any> in place of the definition's
 ---@field session? ah.Session in place of one of its own
 ---@field resources? table<string|ah.Type, any> beside the definition's
@@ -369,24 +386,31 @@ function ah.handoff(config) end
 ---@operator call: ah.Event?
 ---@operator len: integer
 
+---@class ah.Unfinished a run that did not end with its process
+---@field question string the text of the user, or ""
+---@field asks string[] ids of its open asks
+---@field since number when it was begun, by ah.now()
+
 ---@class ah.Agent a conversation that each run continues
+---@field id string of the conversation
+---@field unfinished? ah.Unfinished a run that waits in the store; `agent:run()` goes on with it
 ---@field run fun(self: ah.Agent, text?: string|ah.Parts, with?: ah.RunWith): ah.Reply?, ah.Error?
 ---@field send fun(self: ah.Agent, text: string|ah.Parts): true?, ah.Error?
 ---@field add_tools fun(self: ah.Agent, tools: ah.Tool|ah.ToolList)
 ---@field remove_tools fun(self: ah.Agent, tools: string|(string|ah.Tool)[])
 ---@field save fun(self: ah.Agent, path: string): true?, ah.Error?
----@field fork fun(self: ah.Agent): ah.Agent
+---@field fork fun(self: ah.Agent, with?: ah.Fork): ah.Agent?, ah.Error?
 ---@field open fun(self: ah.Agent, with?: ah.Open): ah.Agent?, ah.Error?
 ---@field as_tool fun(self: ah.Agent, config: ah.AsTool): ah.Tool
 ---@field use fun(self: ah.Agent, model: string|ah.Adapter|ah.Use): ah.Agent?, ah.Error?
 ---@field on_ask fun(self: ah.Agent, front: ah.Front)
 ---@field respond fun(self: ah.Agent, id: string, value: any): true?, ah.Error?
----@field cancel fun(self: ah.Agent)
+---@field cancel fun(self: ah.Agent): true?, ah.Error?
 ---@field events fun(self: ah.Agent, options?: ah.EventsOptions): ah.Events
 ---@field wait fun(self: ah.Agent, seconds?: number): ah.Reply?, ah.Error?
 ---@field background fun(self: ah.Agent): ah.BackgroundCall[]
 ---@field cancel_background fun(self: ah.Agent, ticket: integer): true?, ah.Error?
----@field close fun(self: ah.Agent)
+---@field close fun(self: ah.Agent): true?, ah.Error?
 ---@field transcript fun(self: ah.Agent): string
 
 ---@class ah.BackgroundCall an outstanding background call
@@ -663,6 +687,8 @@ function ah.load(path, config) end
 ---tokens and money are never exceeded: each request first reserves the most that it can use
 ---@field reserve? boolean
 ---@field used? ah.BudgetUse the amounts used before, as `budget:used()` returned them
+---@field name? string by it a store keeps what was used; 1 to 120 bytes without `/`
+---@field store? string|ah.Store|ah.StoreConfig keeps what was used; with `name`
 -- end of ah.BudgetLimits
 
 -- fields of ah.BudgetUse (make generate)
@@ -834,6 +860,7 @@ function ah.prompt(config) end
 
 ---@class ah.Ctx what a handler may know and do; all but `cancelled` raise `usage` after its call
 ---@field call_id string
+---@field idempotency_key? string the key of the call for other systems; only with a store
 ---@field tool_name string
 ---@field run integer
 ---@field deadline number? seconds left for the run or the call, whichever is less
@@ -847,18 +874,26 @@ function ah.prompt(config) end
 ---@field resources ah.Resources
 ---@field filesystem? ah.Filesystem
 ---@field ask fun(self: ah.Ctx, ask: ah.AskConfig): any, ah.Error?
+---@field step fun(self: ah.Ctx, name: string, f: fun(key: string), with?: ah.StepConfig): any
 ---@field cancelled fun(self: ah.Ctx): boolean
 ---@field add_tools fun(self: ah.Ctx, tools: ah.Tool|ah.ToolList)
 ---@field remove_tools fun(self: ah.Ctx, tools: string|(string|ah.Tool)[])
 ---@field note fun(self: ah.Ctx, text: string)
 ---@field publish fun(self: ah.Ctx, value: table)
 ---@field progress fun(self: ah.Ctx, what: number|string, text?: string)
----@field enlist fun(self: ah.Ctx, object: table): table
+---@field enlist fun(self: ah.Ctx, object: table, name?: string): table
 
 ---@class ah.AnsweredCall
 ---@field name string
 ---@field arguments? table
 ---@field success boolean
+
+-- fields of ah.StepConfig (make generate)
+---@class ah.StepConfig
+---what to do if the program died while the function was at work, see Lost steps
+---@field on_lost? "tell"|"retry"|"ask"|fun(key: string)
+---@field secret? boolean true: the result is not recorded, and the call is not durable from here on
+-- end of ah.StepConfig
 
 ---@class ah.CtxAdapter
 ---@field provider string
@@ -887,6 +922,11 @@ function ah.prompt(config) end
 ---`warning` is emitted, and the model gets JSON
 ---@field render? fun(value: any): string
 ---@field parallel? boolean true: adjacent calls of such tools run at the same time
+---what becomes of a call that was at work when its process ended
+---@field on_lost? "tell"|"retry"|"ask"|fun(key: string, arguments: table): boolean?, any
+---true: after a crash the handler is entered again from its beginning, and is given what its steps
+---have got
+---@field durable? boolean
 ---true: a call of the model is answered at once with a ticket, and its result follows, see In the
 ---background
 ---@field background? boolean
@@ -1005,6 +1045,8 @@ function ah.result(config) end
 ---512 bytes, identifies an instance
 ---@field id? string|fun(self: table): string|number
 ---@field fields? string[] the fields that a model sees
+---the fields that a store keeps; or give the class methods `snapshot` and `restore`
+---@field state? string[]
 ---true: no method changes an instance, and no call locks, copies and restores it
 ---@field stateless? boolean
 ---`function(id)`: returns the instance with this id, a plain table that becomes an instance, or
@@ -1068,6 +1110,9 @@ function ah.retract(instance) end
 ---| "context_full"
 ---| "loop_detected"
 ---| "guard_tripped"
+---| "store"
+---| "conflict"
+---| "diverged"
 ---| "provider"
 ---| "http"
 ---| "cancelled"
@@ -1222,6 +1267,9 @@ function ah.error(what) end
 ---the model cannot continue a conversation in which another model has spoken: as a fallback it is
 ---skipped
 ---@field begins_only? boolean
+---the n-th turn answers the request whose conversation has n - 1 answers: a test goes on with a
+---conversation in another process
+---@field resumes? boolean
 ---@field [integer] ah.ScriptedAnswer
 -- end of ah.Script
 
@@ -1421,6 +1469,56 @@ function ah.base64url.decode(text) end
 
 -- -- files --------------------------------------------------------------------------------
 
+-- fields of ah.StoreConfig (make generate)
+---@class ah.StoreConfig where conversations last
+---the file, which is made if it is missing; needed unless there is a `name`, or `engine` is
+---`memory`
+---@field path? string
+---@field engine? "sqlite"|"memory" `memory`: nothing outlives the object and its agents
+---in place of a path: of an open store of the program (engines in C), or of one in memory
+---@field name? string
+---what is forced to the disk, to survive a loss of power: nothing at once, records before an effect
+---outside, or all; the end of the process loses nothing
+---@field sync? "process"|"effects"|"full"
+---@field force? boolean also on a network filesystem, where two machines may damage the file
+-- end of ah.StoreConfig
+
+-- fields of ah.StoreAsksOptions (make generate)
+---@class ah.StoreAsksOptions
+---@field id? string only those of conversations whose ids begin so
+-- end of ah.StoreAsksOptions
+
+-- fields of ah.RespondOptions (make generate)
+---@class ah.RespondOptions
+---@field by? string who responds; it is recorded
+-- end of ah.RespondOptions
+
+---@class ah.StoredAsk an open ask of a conversation in a store
+---@field conversation string
+---@field ask string
+---@field kind "approval"|"question"|"lost"
+---@field question string
+---@field schema? any JSON Schema of the response; nil for approvals
+---@field default? any
+---@field tool? string
+---@field arguments? table
+---@field asked number seconds since 1970
+---@field timeout? number seconds from then
+
+---@class ah.Store
+---@field path? string
+---@field asks fun(self: ah.Store, options?: ah.StoreAsksOptions): ah.StoredAsk[]?, ah.Error?
+---@field respond fun(self, id: string, ask: string, v, o?: ah.RespondOptions): true?, ah.Error?
+---@field cancel fun(self: ah.Store, id: string): true?, ah.Error?
+---@field send fun(self: ah.Store, id: string, text: string): true?, ah.Error?
+---@field close fun(self: ah.Store)
+
+---Opens a store of conversations.
+---@param config string|ah.StoreConfig the path of its file, or its fields
+---@return ah.Store?
+---@return ah.Error?
+function ah.store(config) end
+
 -- fields of ah.WatchOptions (make generate)
 ---@class ah.WatchOptions
 ---watches everything below a folder, including later entries. Links are not followed
@@ -1474,6 +1572,9 @@ function ah.type(config) end
 ---@field types? ah.Type[] each gets a slice with the default options of `register`
 ---@field bus? ah.Dispatcher the dispatcher of another session, to share it
 ---@field parent? ah.Session makes a child, as `parent:child()` does
+---by it a store keeps the session, for all agents that have it; 1 to 120 bytes without `/`
+---@field name? string
+---@field store? string|ah.Store|ah.StoreConfig keeps the session; with `name`
 -- end of ah.SessionConfig
 
 -- fields of ah.SliceOptions (make generate)
@@ -1729,8 +1830,11 @@ function ah.resource(config) end
 -- fields of ah.FilesystemConfig (make generate)
 ---@class ah.FilesystemConfig
 ---@field root? string a folder of the machine, which must exist; a symbolic link may name it
----@field memory? boolean keeps the files in memory; they are gone with the object
----@field files? table<string, string> files in memory: texts by path
+---@field memory? boolean keeps the files in memory; without `store` they are gone with the object
+---@field name? string of files in memory, unique in the process: stores know them by it
+---@field store? string|ah.Store|ah.StoreConfig keeps the files in memory; with `name`
+---files in memory: texts by path; with `store`, those of a new one
+---@field files? table<string, string>
 ---@field read_only? boolean nothing can be changed
 ---@field allow? string[] refused names that may be written all the same
 ---forces each file to the disk before it takes its place. Without it, a power failure may lose or
@@ -1906,6 +2010,8 @@ function ah.registry(tools) end
 ---@field stream? "bytes"|"lines"|"sse" reads the body in pieces
 ---@field max_piece? number bytes: size of one line or event of a stream
 ---@field addresses? string[] the only addresses that are connected to
+---in a durable handler: what to do if the program died while the request was under way
+---@field on_lost? "tell"|"retry"
 -- end of ah.HttpRequest
 
 ---@class ah.HttpResponse
@@ -2203,9 +2309,15 @@ function ah.semaphore(n) end
 ---@param seconds number
 function ah.sleep(seconds) end
 
----Returns the time by a clock that only goes forward, for `deadline` and for measuring.
+---Returns the seconds since 1970 by a clock that never goes back, for `deadline` and for measuring.
 ---@return number seconds
 function ah.now() end
+
+---As math.random; in a durable handler a step.
+---@param m? integer
+---@param n? integer
+---@return number
+function ah.random(m, n) end
 
 --- Declares the script a chat: Ctrl-C cancels the current answer, not the script.
 function ah.interactive() end

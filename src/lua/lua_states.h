@@ -1,0 +1,51 @@
+/* States of entities and of named resources in a stream: records those that a call has changed, and
+ * restores them when the objects are first used after the conversation was opened. An agent with a
+ * store owns one list; its recorder gets it as changed_ud. Callers: its floor. */
+#ifndef AH_LUA_STATES_H
+#define AH_LUA_STATES_H
+
+#include "journal/fold.h"
+#include "lua/lua_state.h"
+#include "run/call.h"
+
+/* The class of resources in records. */
+#define AH_RESOURCE_CLASS "agenthost/resource"
+
+/* The last recorded state of an object. */
+typedef struct ah_lua_state_item {
+    ah_text *class_name, *id;
+    ah_text *state; /* JSON */
+    bool due;       /* the object has not got it yet */
+} ah_lua_state_item;
+
+typedef struct ah_lua_states {
+    ah_lua *lua;
+    ah_lua_state_item *item;
+    size_t n, cap;
+    struct ah_undo *changed; /* lua_undo.c: committed changes that no record has yet */
+} ah_lua_states;
+
+/* Takes the states of the fold. */
+ah_status ah_lua_states_take(ah_lua_states *s, const ah_fold *f, ah_err *err);
+void ah_lua_states_clear(ah_lua_states *s);
+/* Returns the list for this call: that of the outermost run's agent; NULL: it has no store. */
+ah_lua_states *ah_lua_states_of(const ah_call *call);
+/* Gives the object at idx its recorded state back, once; class and id name it. Raises with the
+ * errors of its restore. */
+void ah_lua_restore_state(lua_State *L, ah_lua_states *s, ah_slice class_name, ah_slice id,
+                          int idx);
+/* Reads the state of the object at idx, which the call has changed, into *out. `name`: of a
+ * resource; .p NULL: none. Never raises; a state that cannot be recorded is a warning of the run,
+ * and *out stays empty. */
+void ah_lua_read_state(lua_State *L, ah_lua *h, ah_call *call, int idx, ah_slice name,
+                       ah_lua_state_item *out);
+void ah_lua_state_item_clear(ah_lua_state_item *i);
+/* Appends { class, id, state }. */
+void ah_lua_print_state(const ah_lua_state_item *i, ah_buf *out);
+/* Appends the item to a list in JSON, and keeps the state as the last one. Returns false when out
+ * of memory. */
+bool ah_lua_record_state(ah_lua_states *s, const ah_lua_state_item *i, bool first, ah_buf *out);
+/* Appends all states as a JSON list. */
+void ah_lua_print_states(const ah_lua_states *s, ah_buf *out);
+
+#endif

@@ -1,0 +1,23 @@
+/* Stores in Lua (ah.store): reads and pushes their objects, and the store of the host. An object
+ * owns one reference to its open store. Callers: its floor. */
+#ifndef AH_LUA_STORE_H
+#define AH_LUA_STORE_H
+
+#include <lua.h>
+
+#include "host/keeper.h"
+
+/* Sets *out to a new reference to the store that the value at idx names: an object of ah.store, a
+ * path, or a table of its fields. For nil it is the host's store (ah_config.store,
+ * AGENTHOST_STORE), and NULL if it has none. Raises for a wrong field; holds nothing then. */
+ah_status ah_lua_to_store(lua_State *L, int idx, ah_open_store **out, ah_err *err);
+/* Pushes an object of ah.store that holds no store yet, and returns its place for a reference: code
+ * that may raise keeps one there. */
+ah_open_store **ah_lua_push_held_store(lua_State *L);
+/* Pushes the object of an open store, which references it. */
+void ah_lua_push_store(lua_State *L, ah_open_store *s);
+
+/* Sets ah.store, and for the programs of the command _conversations, _opened, _unfinished. */
+void ah_lua_open_store(lua_State *L);
+
+#endif
