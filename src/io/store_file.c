@@ -109,7 +109,7 @@ static ah_status check_rights(const char *path, const struct stat *s, ah_err *er
     if (s->st_mode & OTHERS_WRITE)
         return ah_err_set(err, AH_STORE,
                           "others may write the file %s, so it cannot be trusted as a store: look "
-                          "at who changed it, then chmod 600 it",
+                          "for changes, then chmod 600 it",
                           path);
     if (geteuid() != 0 && s->st_uid != geteuid())
         return ah_err_set(err, AH_STORE,

@@ -255,7 +255,7 @@ static const ah_option respond_rows[] = {
     {.name = "by",
      .kinds = AH_OPT_STRING,
      .to = AH_TO_HELD(respond_fields, by),
-     .doc = "who responds; it is recorded"},
+     .doc = "the name of the person that responds; it is recorded"},
     {0},
 };
 const ah_subject ah_subject_respond = {

@@ -1490,7 +1490,7 @@ function ah.base64url.decode(text) end
 
 -- fields of ah.RespondOptions (make generate)
 ---@class ah.RespondOptions
----@field by? string who responds; it is recorded
+---@field by? string the name of the person that responds; it is recorded
 -- end of ah.RespondOptions
 
 ---@class ah.StoredAsk an open ask of a conversation in a store
