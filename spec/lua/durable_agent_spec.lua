@@ -569,6 +569,24 @@ show(agent:run "Pay.")
       { table.unpack(lines, 2) })
   end)
 
+  it("asks a person again when the handler that began anew is lost, too", function()
+    local p = program [[
+      local pay = tool("pay", { on_lost = "ask",
+        handler = function() log "pay"; point "pay"; return "paid" end })
+      show(assert(ah.agent { store = STORE, id = "k", tools = { pay },
+        model = scripted { { calls = { call "pay" } }, "The end." } }):run "Pay.")
+    ]]
+    p.crash "pay"
+    local store = assert(ah.store(p.store))
+    assert(store:respond("k", "1", { happened = false }))
+    assert.same({ "reply nil waiting" }, p.crash "pay")
+    local asks = assert(store:asks())
+    assert.same({ 1, "2" }, { #asks, asks[1].ask })
+    assert(store:respond("k", "2", { happened = true, result = "was paid" }))
+    store:close()
+    assert.same({ "request 2", "reply The end. nil", "result was paid" }, p.run())
+  end)
+
   it("is checked when the tool is made", function()
     for _, wrong in ipairs { "never", 7, {} } do
       local ok, err = pcall(ah.tool, { name = "x", description = "X.", on_lost = wrong,

@@ -480,6 +480,20 @@ ah_status ah_keeper_take(ah_keeper *k, ah_slice key, ah_err *err)
     return AH_OK;
 }
 
+static bool has_taken(const part *p, ah_slice key)
+{
+    size_t i = 0;
+
+    while (i < p->n_taken && !ah_slice_eq(p->taken[i], key))
+        i++;
+    return i < p->n_taken;
+}
+
+bool ah_keeper_has_taken(const ah_keeper *k, ah_slice key)
+{
+    return has_taken(&k->in, key) || (k->outstanding && has_taken(&k->out, key));
+}
+
 ah_status ah_keeper_label(ah_keeper *k, ah_slice label, ah_err *err)
 {
     ah_store *engine = k->store->engine;

@@ -93,6 +93,8 @@ ah_status ah_keeper_state(const ah_keeper *k, ah_err *err);
 /* The next append also removes this message from the inbox: put the record that it leads to right
  * after this. */
 ah_status ah_keeper_take(ah_keeper *k, ah_slice key, ah_err *err);
+/* True if the message is taken, and its append is still to come. */
+bool ah_keeper_has_taken(const ah_keeper *k, ah_slice key);
 /* Sets the label of the stream (ah_store_vt.label). */
 ah_status ah_keeper_label(ah_keeper *k, ah_slice label, ah_err *err);
 ah_slice ah_keeper_stream(const ah_keeper *k);

@@ -58,6 +58,15 @@ static ah_status check_kept(const ah_store_record *r, ah_err *err)
 
 /* -- handlers and steps -------------------------------------------------------------------- */
 
+/* An ask about the loss of a call is about its handler as it had begun then. */
+static void forget_loss(ah_call_history *c)
+{
+    if (!c->ask || !ah_json_string_is(ah_json_member(ah_text_slice(c->ask), "kind"), "lost"))
+        return;
+    ah_text_set(&c->ask, NULL);
+    ah_text_set(&c->response, NULL);
+}
+
 ah_status ah_fold_call_started(ah_fold *f, const ah_store_record *r, const ah_slice *v, ah_err *err)
 {
     size_t at = 0;
@@ -75,6 +84,7 @@ ah_status ah_fold_call_started(ah_fold *f, const ah_store_record *r, const ah_sl
         return st;
     c = &f->history.call[at];
     f->history.parked = false;
+    forget_loss(c);
     st = take_text(f, &c->started, r->said, err);
     return st == AH_OK ? take_text(f, &c->arguments, r->kept, err) : st;
 }

@@ -469,31 +469,21 @@ ah_status ah_lua_stream_fork(lua_State *L, int idx, ah_lua_agent *a, const ah_lu
 
 /* -- recording ------------------------------------------------------------------------------ */
 
-static void put_ask(const ah_text *ask, const ah_text *response, size_t *n, ah_buf *b)
-{
-    if (!ask || response)
-        return;
-    ah_buf_str(b, (*n)++ ? "," : ",\"waiting\":[");
-    ah_buf_put(b, ah_json_member(ah_text_slice(ask), "ask"));
-}
-
 /* Appends the ids of the asks for which the run waits, if there are any. */
-static void put_waiting(const ah_run_history *h, ah_buf *b)
+static void put_waiting(ah_run_history *h, ah_buf *b)
 {
+    ah_open_ask at = {0};
     size_t n = 0;
 
-    for (size_t i = 0; h->run && i < h->n; i++) {
-        const ah_call_history *c = &h->call[i];
-
-        put_ask(c->ask, c->response, &n, b);
-        for (size_t k = 0; k < c->n_steps; k++)
-            put_ask(c->step[k].ask, c->step[k].response, &n, b);
+    while (ah_run_history_next_ask(h, &at)) {
+        ah_buf_str(b, n++ ? "," : ",\"waiting\":[");
+        ah_buf_put(b, ah_json_member(ah_text_slice(at.ask), "ask"));
     }
     ah_buf_str(b, n ? "]" : "");
 }
 
 /* Sets the label, by which lists of conversations find it. */
-static void set_label(const ah_lua_agent *a, const char *state)
+static void set_label(ah_lua_agent *a, const char *state)
 {
     ah_buf b;
 
@@ -710,24 +700,21 @@ void ah_lua_stream_configure(ah_lua_agent *a, ah_run_config *cfg)
 }
 
 /* Pushes the ids of the asks that are open in the unfinished run. */
-static void push_asks(lua_State *L, const ah_run_history *h)
+static void push_asks(lua_State *L, ah_run_history *h)
 {
+    ah_open_ask at = {0};
     lua_Integer n = 0;
 
     lua_newtable(L);
-    for (size_t i = 0; i < h->n; i++) {
-        const ah_call_history *c = &h->call[i];
-
-        if (!c->ask || c->response)
-            continue;
-        ah_lua_push_json(L, ah_json_member(ah_text_slice(c->ask), "ask"));
+    while (ah_run_history_next_ask(h, &at)) {
+        ah_lua_push_json(L, ah_json_member(ah_text_slice(at.ask), "ask"));
         lua_rawseti(L, -2, ++n);
     }
 }
 
-void ah_lua_stream_push_unfinished(lua_State *L, const ah_lua_agent *a)
+void ah_lua_stream_push_unfinished(lua_State *L, ah_lua_agent *a)
 {
-    const ah_run_history *h = &a->stream.history;
+    ah_run_history *h = &a->stream.history;
     ah_buf *b;
 
     if (!ah_lua_stream_resumes(a)) {

@@ -62,7 +62,7 @@ void ah_lua_stream_configure(struct ah_lua_agent *a, ah_run_config *cfg);
 /* Settles the unfinished run as cancelled. */
 ah_status ah_lua_stream_cancel(struct ah_lua_agent *a, ah_err *err);
 /* Pushes { question, asks, since }, or nil. */
-void ah_lua_stream_push_unfinished(lua_State *L, const struct ah_lua_agent *a);
+void ah_lua_stream_push_unfinished(lua_State *L, struct ah_lua_agent *a);
 /* True if the recorded run of ah.run is not begun again: it has a reply, or a final error. */
 bool ah_lua_stream_is_done(const struct ah_lua_agent *a);
 

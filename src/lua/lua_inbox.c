@@ -15,6 +15,7 @@ typedef struct message {
 
 typedef struct messages {
     const ah_mem *mem;
+    const ah_keeper *keeper;
     message *item;
     size_t n, cap;
 } messages;
@@ -29,19 +30,30 @@ static void clear(messages *all)
     ah_free(all->mem, all->item);
 }
 
+/* Returns the body, or an empty object for one that is no JSON: the store's file may hold anything.
+ */
+static ah_slice checked(const messages *all, ah_slice body)
+{
+    ah_json_fault fault;
+
+    return ah_json_check(all->mem, body, AH_JSON_MAX_DEPTH, &fault) == AH_OK ? body
+                                                                             : ah_slice_of("{}");
+}
+
+/* Skips messages that were acted on and leave the inbox with an append that is not done yet. */
 static ah_status keep(void *ud, const ah_store_message *m, ah_err *err)
 {
     messages *all = ud;
     message *item;
 
-    if (all->n >= MOST)
+    if (all->n >= MOST || ah_keeper_has_taken(all->keeper, m->key))
         return AH_OK;
     if (!(item = ah_grow(all->mem, all->item, &all->cap, all->n + 1, sizeof *item)))
         return ah_err_nomem(err);
     all->item = item;
     item += all->n++;
     *item = (message){ah_text_new(all->mem, m->key), ah_text_new(all->mem, m->kind),
-                      ah_text_new(all->mem, m->body)};
+                      ah_text_new(all->mem, checked(all, m->body))};
     return item->key && item->kind && item->body ? AH_OK : ah_err_nomem(err);
 }
 
@@ -49,7 +61,7 @@ static ah_status read_inbox(const ah_lua_agent *a, messages *all, ah_err *err)
 {
     ah_store *engine = ah_open_store_engine(ah_keeper_store(a->stream.keeper));
 
-    *all = (messages){.mem = &a->lua->mem};
+    *all = (messages){.mem = &a->lua->mem, .keeper = a->stream.keeper};
     return engine->vt->inbox(engine, ah_keeper_stream(a->stream.keeper), keep, all, err);
 }
 
@@ -58,58 +70,46 @@ static bool is_kind(const message *m, const char *kind)
     return ah_slice_is(ah_text_slice(m->kind), kind);
 }
 
-/* Returns a member of a message's body; .p NULL: there is none, or the body is not JSON. */
-static ah_slice member(const ah_lua_agent *a, const message *m, const char *name)
+/* Returns a member of a message's body; .p NULL: there is none. */
+static ah_slice member(const message *m, const char *name)
 {
-    ah_slice body = ah_text_slice(m->body);
-    ah_json_fault fault;
-
-    if (ah_json_check(&a->lua->mem, body, AH_JSON_MAX_DEPTH, &fault) != AH_OK)
-        return (ah_slice){NULL, 0};
-    return ah_json_member(body, name);
+    return ah_json_member(ah_text_slice(m->body), name);
 }
 
 /* -- between runs --------------------------------------------------------------------------- */
 
-/* An ask of the history that is open, and the place of its response. */
-typedef struct place {
-    const ah_text *ask;
-    ah_text **response;
-} place;
-
-static bool is_ask(const ah_text *ask, const ah_text *response, ah_slice id)
+static bool find_ask(ah_run_history *h, ah_slice id, ah_open_ask *out)
 {
-    return ask && !response && id.p && ah_slice_eq(ah_json_member(ah_text_slice(ask), "ask"), id);
+    *out = (ah_open_ask){0};
+    while (id.p && ah_run_history_next_ask(h, out))
+        if (ah_slice_eq(ah_json_member(ah_text_slice(out->ask), "ask"), id))
+            return true;
+    return false;
 }
 
-static bool find_place(ah_run_history *h, ah_slice id, place *out)
+/* Records the end of the ask, and puts it into the history. Clears b, the record. */
+static ah_status close_ask(ah_lua_agent *a, const ah_open_ask *ask, ah_buf *b, ah_err *err)
 {
-    for (size_t i = 0; i < h->n; i++) {
-        ah_call_history *c = &h->call[i];
+    ah_text *said = NULL;
+    ah_status st = ah_text_from_buf(b, "a response", &said, err);
 
-        *out = (place){c->ask, &c->response};
-        if (is_ask(c->ask, c->response, id))
-            return true;
-        for (size_t k = 0; k < c->n_steps; k++) {
-            *out = (place){c->step[k].ask, &c->step[k].response};
-            if (is_ask(c->step[k].ask, c->step[k].response, id))
-                return true;
-        }
+    if (st == AH_OK) {
+        ah_recorder_put(&a->stream.recorder, AH_RECORD_ASK_CLOSED, b, (ah_slice){NULL, 0});
+        ah_text_set(ask->response, said);
     }
-    return false;
+    ah_buf_clear(b);
+    return st;
 }
 
 /* Records the response to an ask of the unfinished run, and puts it into the history. One to
  * another ask is dropped: that ask is over. */
 static ah_status take_response(ah_lua_agent *a, const message *m, ah_err *err)
 {
-    ah_slice id = member(a, m, "ask"), value = member(a, m, "value"), by = member(a, m, "by");
-    ah_status st = AH_OK;
-    ah_text *said = NULL;
-    place to;
+    ah_slice id = member(m, "ask"), value = member(m, "value"), by = member(m, "by");
+    ah_open_ask ask;
     ah_buf b;
 
-    if (!value.p || !find_place(&a->stream.history, id, &to))
+    if (!value.p || !find_ask(&a->stream.history, id, &ask))
         return AH_OK;
     ah_buf_init(&b, &a->lua->mem, MAX_RECORD);
     ah_buf_fmt(&b, "{\"ask\":%.*s,\"how\":\"response\",\"response\":", AH_FMT(id));
@@ -119,21 +119,13 @@ static ah_status take_response(ah_lua_agent *a, const message *m, ah_err *err)
         ah_buf_put(&b, by);
     }
     ah_buf_char(&b, '}');
-    st = ah_text_from_buf(&b, "a response", &said, err);
-    if (st == AH_OK)
-        ah_recorder_put(&a->stream.recorder, AH_RECORD_ASK_CLOSED, &b, (ah_slice){NULL, 0});
-    if (st == AH_OK)
-        ah_text_set(to.response, said);
-    ah_buf_clear(&b);
-    return st;
+    return close_ask(a, &ask, &b, err);
 }
 
-/* Records that the ask is declined, as a refusal if it asks for an approval. */
-static ah_status decline(ah_lua_agent *a, const place *at, ah_err *err)
+/* An approval that is declined is refused. */
+static ah_status decline(ah_lua_agent *a, const ah_open_ask *at, ah_err *err)
 {
     ah_slice ask = ah_text_slice(at->ask);
-    ah_text *said = NULL;
-    ah_status st;
     ah_buf b;
 
     ah_buf_init(&b, &a->lua->mem, MAX_RECORD);
@@ -142,37 +134,33 @@ static ah_status decline(ah_lua_agent *a, const place *at, ah_err *err)
         ah_buf_str(&b, ",\"response\":{\"approved\":false,\"why\":\"the user has said something "
                        "else in place of a response\"}");
     ah_buf_str(&b, ",\"by\":\"script\"}");
-    st = ah_text_from_buf(&b, "a response", &said, err);
-    if (st == AH_OK) {
-        ah_recorder_put(&a->stream.recorder, AH_RECORD_ASK_CLOSED, &b, (ah_slice){NULL, 0});
-        ah_text_set(at->response, said);
-    }
-    ah_buf_clear(&b);
-    return st;
+    return close_ask(a, at, &b, err);
 }
 
 ah_status ah_lua_inbox_decline(ah_lua_agent *a, ah_err *err)
 {
-    ah_run_history *h = &a->stream.history;
+    ah_open_ask at = {0};
     ah_status st = AH_OK;
 
-    for (size_t i = 0; i < h->n && st == AH_OK; i++) {
-        ah_call_history *c = &h->call[i];
-
-        if (c->ask && !c->response)
-            st = decline(a, &(place){c->ask, &c->response}, err);
-        for (size_t k = 0; k < c->n_steps && st == AH_OK; k++)
-            if (c->step[k].ask && !c->step[k].response)
-                st = decline(a, &(place){c->step[k].ask, &c->step[k].response}, err);
-    }
+    while (st == AH_OK && ah_run_history_next_ask(&a->stream.history, &at))
+        st = decline(a, &at, err);
     return st;
 }
 
-/* Queues the text of a message for the next commit. */
-static ah_status take_text(const ah_lua_agent *a, const message *m, ah_err *err)
+/* Adds the text to the conversation, or queues it for the next commit of its run. */
+static ah_status add_text(const ah_lua_agent *a, ah_slice text, ah_err *err)
 {
-    ah_slice text = member(a, m, "text");
-    ah_text *entry;
+    ah_text *entry = ah_entry_text(&a->lua->mem, AH_ENTRY_USER, text, ah_host_wall(a->lua->host));
+
+    return ah_lua_agent_at_work(a) || a->transcript->assistant
+               ? ah_transcript_stage(a->transcript, AH_ENTRY_USER, entry, err)
+               : ah_transcript_add(a->transcript, AH_ENTRY_USER, entry, err);
+}
+
+/* The input guards judge a text from another process as they judge the script's own. */
+static ah_status take_text(ah_lua_agent *a, const message *m, ah_err *err)
+{
+    ah_slice text = member(m, "text");
     ah_status st;
     ah_buf b;
 
@@ -180,15 +168,15 @@ static ah_status take_text(const ah_lua_agent *a, const message *m, ah_err *err)
         return AH_OK;
     ah_buf_init(&b, &a->lua->mem, MAX_RECORD);
     ah_json_string(text, &b);
-    entry = ah_buf_ok(&b) ? ah_entry_text(&a->lua->mem, AH_ENTRY_USER, ah_buf_slice(&b),
-                                          ah_host_wall(a->lua->host))
-                          : NULL;
+    st = ah_buf_ok(&b) ? ah_lua_guard_input(&a->hooks, ah_buf_slice(&b), err) : ah_err_nomem(err);
+    if (st == AH_OK)
+        st = add_text(a, ah_buf_slice(&b), err);
     ah_buf_clear(&b);
-    if (ah_lua_agent_at_work(a) || a->transcript->assistant)
-        st = ah_transcript_stage(a->transcript, AH_ENTRY_USER, entry, err);
-    else
-        st = ah_transcript_add(a->transcript, AH_ENTRY_USER, entry, err);
-    return st;
+    if (st != AH_GUARD)
+        return st;
+    ah_log_put(&a->observer.records, AH_LOG_WARNING, "a message from the store is dropped: %s",
+               err->message);
+    return AH_OK;
 }
 
 static ah_status take_at_rest(ah_lua_agent *a, const message *m, bool *cancelled, ah_err *err)
@@ -237,7 +225,7 @@ static ah_ask_item *open_ask(const ah_lua_agent *a, const ah_run *run, ah_slice 
 
 static void respond(const ah_lua_agent *a, ah_run *run, const message *m)
 {
-    ah_slice id = member(a, m, "ask"), value = member(a, m, "value"), by = member(a, m, "by");
+    ah_slice id = member(m, "ask"), value = member(m, "value"), by = member(m, "by");
     ah_ask_item *ask = open_ask(a, run, id);
     ah_err err;
     ah_buf name;
@@ -253,8 +241,7 @@ static void respond(const ah_lua_agent *a, ah_run *run, const message *m)
     ah_buf_clear(&name);
 }
 
-static ah_status take_at_work(const ah_lua_agent *a, ah_driver_run *d, const message *m,
-                              ah_err *err)
+static ah_status take_at_work(ah_lua_agent *a, ah_driver_run *d, const message *m, ah_err *err)
 {
     if (is_kind(m, "response"))
         respond(a, ah_driver_run_run(d), m);

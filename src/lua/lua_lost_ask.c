@@ -122,21 +122,22 @@ static ah_status begin(lost *l, ah_slice arguments, ah_err *err)
     return st;
 }
 
-/* Returns the response that came for an ask of an earlier process; .p NULL: none. */
-static ah_slice response_before(const ah_call *call)
+/* True if an ask of an earlier process is closed. *response: .p NULL if it was declined. */
+static bool was_closed(const ah_call *call, ah_slice *response)
 {
     const ah_call_history *past = call->past;
+    bool closed = past && past->ask && past->response &&
+                  ah_json_string_is(ah_json_member(ah_text_slice(past->ask), "kind"), "lost");
 
-    if (!past || !past->ask || !past->response ||
-        !ah_json_string_is(ah_json_member(ah_text_slice(past->ask), "kind"), "lost"))
-        return (ah_slice){NULL, 0};
-    return ah_json_member(ah_text_slice(past->response), "response");
+    *response =
+        closed ? ah_json_member(ah_text_slice(past->response), "response") : (ah_slice){NULL, 0};
+    return closed;
 }
 
 void ah_lua_ask_lost(ah_lua *h, ah_call *call, ah_slice arguments)
 {
-    ah_slice before = response_before(call);
-    lost *l = before.p ? NULL : ah_alloc(&h->mem, sizeof *l);
+    ah_slice before;
+    lost *l = was_closed(call, &before) ? NULL : ah_alloc(&h->mem, sizeof *l);
     ah_err err;
 
     if (!l) {

@@ -94,6 +94,24 @@ ah_step_history *ah_call_history_step(const ah_call_history *c, ah_slice key)
     return at == AH_INDEX_NONE ? NULL : &c->step[at];
 }
 
+/* The ask number i of a call: its own, then those of its steps. */
+static void look_at(ah_call_history *c, size_t i, ah_open_ask *at)
+{
+    at->ask = i ? c->step[i - 1].ask : c->ask;
+    at->response = i ? &c->step[i - 1].response : &c->response;
+}
+
+bool ah_run_history_next_ask(ah_run_history *h, ah_open_ask *at)
+{
+    for (; at->call < h->n; at->call++, at->step = 0)
+        while (at->step <= h->call[at->call].n_steps) {
+            look_at(&h->call[at->call], at->step++, at);
+            if (at->ask && !*at->response)
+                return true;
+        }
+    return false;
+}
+
 ah_step_history *ah_call_history_add(const ah_mem *mem, ah_call_history *c, ah_slice key)
 {
     ah_step_history *s = ah_grow(mem, c->step, &c->cap_steps, c->n_steps + 1, sizeof *s);

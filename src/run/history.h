@@ -71,6 +71,15 @@ ah_status ah_run_history_begin_turn(ah_run_history *h, size_t calls, ah_err *err
 void ah_run_history_end_turn(ah_run_history *h);
 /* Returns the step, or NULL. Borrowed until the next step is added. */
 ah_step_history *ah_call_history_step(const ah_call_history *c, ah_slice key);
+/* An open ask of the pending turn, and the place of its response. */
+typedef struct ah_open_ask {
+    const ah_text *ask; /* the record */
+    ah_text **response; /* NULL so far */
+    size_t call, step;  /* used by ah_run_history_next_ask */
+} ah_open_ask;
+/* Finds the next open ask, in the order of calls and of steps within them; *at: all zero before the
+ * first one. False: there is none. */
+bool ah_run_history_next_ask(ah_run_history *h, ah_open_ask *at);
 /* Adds a step with this key, which is not there yet. NULL: out of memory. */
 ah_step_history *ah_call_history_add(const ah_mem *mem, ah_call_history *c, ah_slice key);
 

@@ -511,6 +511,13 @@ static void settle_found(ah_run *run, ah_call *c, ah_slice value)
     ah_call_settle(c, &o, run->cfg.session);
 }
 
+/* Records that the handler begins: what was found out holds for the time before. */
+static void begin_anew(ah_run *run, ah_call *c)
+{
+    c->recorded = AH_RECORDED_NOTHING;
+    ah_turn_start(run, c);
+}
+
 void ah_call_found(ah_call *call, ah_found how, ah_slice value, int64_t now)
 {
     ah_run *run = call->run;
@@ -524,7 +531,7 @@ void ah_call_found(ah_call *call, ah_found how, ah_slice value, int64_t now)
     if (how == AH_FOUND_DONE)
         settle_found(run, call, value);
     else if (how == AH_FOUND_UNDONE)
-        ah_turn_start(run, call);
+        begin_anew(run, call);
     else
         tell_lost(run, call);
 }
