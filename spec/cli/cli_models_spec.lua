@@ -8,7 +8,7 @@ local has, has_not, shell = command.has, command.has_not, command.shell
 
 -- Runs the command with only the variables of `env`.
 local function models(env, words)
-  return shell(("env -i PATH=\"$PATH\" XDG_CONFIG_HOME=/nonexistent %s \"$A\" models %s")
+  return shell(("env -i PATH=\"$PATH\" XDG_CONFIG_HOME=/dev/null %s \"$A\" models %s")
     :format(env, words or ""))
 end
 

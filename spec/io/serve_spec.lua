@@ -56,7 +56,7 @@ local function start(on_request, more, how)
   local before = how == "lua" and asan and "LD_PRELOAD=" .. asan or "LD_PRELOAD="
   local self = setmetatable({ err = err }, Process)
   self.pipe = assert(io.popen((
-    "echo $$; export %s XDG_CONFIG_HOME=/nonexistent; exec env %s %s </dev/null 2>%s"):format(
+    "echo $$; export %s XDG_CONFIG_HOME=/dev/null; exec env %s %s </dev/null 2>%s"):format(
     before, RUN[how or "command"], command.quote(script), command.quote(err))))
   self.pid, self.url = self.pipe:read "l", self.pipe:read "l"
   assert(self.url, command.contents(err))

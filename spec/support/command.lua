@@ -41,7 +41,7 @@ end
 --- Runs a shell command; `$A` in it is the binary. Returns { code, out, err }.
 function command.shell(text)
   local out, err = command.temp(), command.temp()
-  local line = ("A=%s; export XDG_CONFIG_HOME=/nonexistent; { %s\n} >%s 2>%s"):format(
+  local line = ("A=%s; export XDG_CONFIG_HOME=/dev/null; { %s\n} >%s 2>%s"):format(
     command.quote(command.BINARY), text, out, err)
   local _, how, code = os.execute(line)
   return { code = how == "exit" and code or 128 + code, out = command.contents(out),

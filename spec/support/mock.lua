@@ -87,7 +87,7 @@ function mock.start_after(before, script, ...)
   end
   -- `exec`, so that the shell's process id is the server's.
   self.pipe = assert(io.popen((
-    "echo $$; %s XDG_CONFIG_HOME=/nonexistent exec %s %s </dev/null 2>%s"):format(before,
+    "echo $$; %s XDG_CONFIG_HOME=/dev/null exec %s %s </dev/null 2>%s"):format(before,
       command.quote(command.BINARY), table.concat(words, " "), command.quote(self.err_path))))
   self.pid, self.url = self.pipe:read("l"), self.pipe:read("l")
   if not self.url then

@@ -23,7 +23,7 @@ end
 --- Starts a program by its words; options: env (a list in place of the usual), columns.
 function typing.start(words, options)
   options = options or {}
-  local env = { "XDG_CONFIG_HOME=/nonexistent", "HOME=/", "PATH=/usr/bin:/bin" }
+  local env = { "XDG_CONFIG_HOME=/dev/null", "HOME=/", "PATH=/usr/bin:/bin" }
   for _, pair in ipairs(options.env or { "TERM=xterm" }) do
     env[#env + 1] = pair
   end

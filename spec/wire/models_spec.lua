@@ -363,7 +363,7 @@ end)
 describe("agenthost models", function()
   it("tells where each answer comes from", function()
     local function told(model)
-      return command.shell(('env -i PATH="$PATH" XDG_CONFIG_HOME=/nonexistent "$A" models %s')
+      return command.shell(('env -i PATH="$PATH" XDG_CONFIG_HOME=/dev/null "$A" models %s')
         :format(model)).out
     end
     assert.matches("what it can do  the table of models (claude-opus-# from 4.8 on, "
@@ -469,7 +469,7 @@ describe("what a server refuses by name", function()
   it("is told by agenthost models of the same program", function()
     local m <close> = start(REFUSED[1][2])
     local told = command.shell(
-      ('env -i PATH="$PATH" XDG_CONFIG_HOME=/nonexistent "$A" models -e %s %s')
+      ('env -i PATH="$PATH" XDG_CONFIG_HOME=/dev/null "$A" models -e %s %s')
       :format(command.quote(([[ah.run { model = "anthropic/claude-sonnet-8", base_url = %q,
         api_key = "any", options = { strict = true }, log = function() end, "go",
         tools = { ah.tool { name = "f", description = "F.", handler = print } } }]]):format(m.url)),
