@@ -17,7 +17,17 @@ local SIZES = { 0.25, 2, 10 } -- KiB
 local KINDS = { "none", "memory", "sqlite" }
 local WORDS = ("Words of a result, as a tool returns them; "):rep(400)
 
-local made = 0
+local made, results = 0, 0
+
+--- Returns a function that returns another text of `kib` KiB each time: one that the store has
+-- already would not be written again.
+local function results_of(kib)
+  local rest = WORDS:sub(1, math.floor(kib * 1024) - 8)
+  return function()
+    results = results + 1
+    return ("%08d"):format(results) .. rest
+  end
+end
 
 --- Returns a new store of a kind, and its file; nil: none.
 local function open_store(kind)
@@ -32,9 +42,8 @@ end
 
 --- Returns the microseconds of processor time of one turn with `kib` KiB of new text.
 local function measure(kind, kib)
-  local result = WORDS:sub(1, math.floor(kib * 1024))
   local add = ah.tool { name = "add", description = "Adds two integers.",
-    params = { a = "integer", b = "integer" }, handler = function() return result end }
+    params = { a = "integer", b = "integer" }, handler = results_of(kib) }
   local store, path = open_store(kind)
   local spent = 0
   for i = 1, CONVERSATIONS do
@@ -85,11 +94,10 @@ end
 --- milliseconds of processor time in which it is ready.
 local function measure_long()
   local path = FOLDER .. "/bench-long.db"
-  local result = WORDS:sub(1, 2048)
   local fields = { store = path, id = "long", model = "openai/bench", base_url = URL,
     api_key = "bench", max_iterations = TURNS + 2, tools = { ah.tool { name = "add",
       description = "Adds two integers.", params = { a = "integer", b = "integer" },
-      handler = function() return result end } } }
+      handler = results_of(2) } } }
   local agent, reply, times = assert(ah.agent(fields)), nil, {}
   for _ = 1, 1000 // TURNS do
     reply = assert(agent:run "go")

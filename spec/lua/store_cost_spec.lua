@@ -111,3 +111,46 @@ describe("checkpoints", function()
     assert.is_true(bytes < others / 3, ("%d bytes of %d"):format(bytes, others))
   end)
 end)
+
+describe("a long text", function()
+  it("is in the file once, whatever records and conversations have it", function()
+    if not t.store_engines().sqlite then
+      return pending "this build has no SQLite"
+    end
+    local path, lines = scratch .. "/once.db", {}
+    for i = 1, 700 do
+      lines[i] = ("line %d \"of\" a \\ result"):format(i)
+    end
+    local text = table.concat(lines, "\n")
+    local Seen = ah.type { name = "Seen", fields = { text = "string" } }
+    local look = ah.tool { name = "look", description = "Looks.", params = { n = "integer" },
+      handler = function(_, ctx)
+        ctx.session:dispatch(Seen { text = text })
+        return text
+      end }
+    local turns = { { calls = { { name = "look", arguments = { n = 1 } },
+      { name = "look", arguments = { n = 2 } } } } }
+    for i = 2, 80 do
+      turns[i] = "Done."
+    end
+    local store = assert(ah.store(path))
+    local agent = assert(ah.agent { store = store, id = "a", model = ah.scripted(turns),
+      tools = { look }, session = ah.session { types = { Seen } } })
+    for _ = 1, 70 do
+      assert(agent:run "Go.")
+    end
+    agent:fork({ id = "b" }):close()
+    agent:close()
+    local kinds = {}
+    for _, r in ipairs(t.store_records(store, "a")) do
+      kinds[r.kind] = (kinds[r.kind] or 0) + select(2, r.said:gsub("line 350 ", ""))
+    end
+    assert.same({ 4, 4, 4 }, { kinds.call_finished, kinds.settled, kinds.checkpoint })
+    local last = t.store_records(store, "b")
+    assert.truthy(last[#last].said:find("line 700 ", 1, true))
+    store:close()
+    local f <close> = assert(io.open(path, "rb"))
+    local _, n = f:read("a"):gsub("line 350 ", "")
+    assert.equal(1, n)
+  end)
+end)

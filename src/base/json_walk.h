@@ -3,7 +3,7 @@
  * must test what each token is. Inline, because the steps are small and many.
  *
  * After ah_json_read a reader is before a value. The caller enters it with enter, skips it with
- * pass_value, or reads it token by token. Callers: its floor, wire. */
+ * pass_value, or reads it token by token. Callers: its floor, wire, io. */
 #ifndef AH_BASE_JSON_WALK_H
 #define AH_BASE_JSON_WALK_H
 

@@ -162,20 +162,37 @@ typedef struct row_view {
     ah_slice text[COLUMNS];
 } row_view;
 
-static void copy_row(ah_sqlite_core *c, ah_sqlite_statement s, ah_buf *out)
+/* Returns a text column; those of records but for the kind have cuts in the columns behind. */
+static ah_store_text text_of(ah_sqlite_core *c, ah_sqlite_statement s, int i)
 {
-    row r = {0};
-    ah_slice text[COLUMNS];
+    ah_store_text t = {.rest = ah_sqlite_column_text(c, s, COLUMNS + i)};
 
-    for (int i = 0; i < COLUMNS; i++) {
-        r.number[i] = ah_sqlite_column(c, s, i);
-        text[i] = ah_sqlite_column_text(c, s, COLUMNS + i);
-        r.n[i] = text[i].n;
-        r.null[i] = text[i].p == NULL;
-    }
+    if (s == AH_SQLITE_READ && i > 0)
+        t.cuts = ah_sqlite_column_text(c, s, 2 * COLUMNS + i - 1);
+    return t;
+}
+
+static ah_status copy_row(ah_sqlite_core *c, ah_sqlite_statement s, ah_buf *out, ah_err *err)
+{
+    size_t at = out->len, from;
+    ah_status st = AH_OK;
+    row r = {0};
+
     ah_buf_add(out, &r, sizeof r);
-    for (int i = 0; i < COLUMNS; i++)
-        ah_buf_put(out, text[i]);
+    for (int i = 0; st == AH_OK && i < COLUMNS; i++) {
+        ah_store_text t = text_of(c, s, i);
+
+        from = out->len;
+        r.number[i] = ah_sqlite_column(c, s, i);
+        r.null[i] = t.rest.p == NULL;
+        st = ah_sqlite_join(c, r.number[0] & AH_SQLITE_MAX_NUMBER, &t, out, err);
+        r.n[i] = out->len - from;
+    }
+    if (!ah_buf_ok(out))
+        st = ah_err_nomem(err);
+    if (st == AH_OK)
+        memcpy(out->data + at, &r, sizeof r);
+    return st;
 }
 
 /* Takes the next copied row. */
@@ -206,12 +223,10 @@ static ah_status copy_rows(ah_sqlite_handle *h, ah_sqlite_statement s, ah_buf *o
     ah_status st = AH_OK;
     int rc = SQLITE_ROW;
 
-    while (out->len < most && ah_buf_ok(out) && (rc = ah_sqlite_step(c, s)) == SQLITE_ROW)
-        copy_row(c, s, out);
+    while (st == AH_OK && out->len < most && (rc = ah_sqlite_step(c, s)) == SQLITE_ROW)
+        st = copy_row(c, s, out, err);
     *more = rc == SQLITE_ROW;
-    if (!ah_buf_ok(out))
-        st = ah_err_nomem(err);
-    else if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+    if (st == AH_OK && rc != SQLITE_ROW && rc != SQLITE_DONE)
         st = ah_sqlite_fails(c, "read", err);
     ah_sqlite_reset(c, s);
     return st;

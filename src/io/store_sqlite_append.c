@@ -11,7 +11,6 @@
 #include <time.h>
 
 #include "io/crash_point.h"
-#include "io/store_hash.h"
 
 enum {
     CHECKPOINT_FRAMES = 1000, /* pages of the log, 4 MiB */
@@ -110,21 +109,28 @@ static void forget_tails(const ah_store_append *a)
         ah_sqlite_forget(handle_of(a), a->batch[i].stream);
 }
 
-static bool insert(ah_sqlite_core *c, const stream *s, const ah_store_record *given)
+static ah_status insert(ah_sqlite_cutter *k, const stream *s, const ah_store_record *given,
+                        ah_err *err)
 {
+    const ah_sqlite_statement S = AH_SQLITE_INSERT;
+    ah_sqlite_core *c = k->core;
     ah_sqlite_tail *tail = s->tail;
-    ah_store_record r = *given;
+    ah_store_row r;
+    ah_status st = ah_sqlite_cut(k, given, &r, err);
 
+    if (st != AH_OK)
+        return st;
     r.number = ++tail->last;
     ah_store_hash_on(tail->hash, &r);
-    ah_sqlite_int(c, AH_SQLITE_INSERT, 1, AH_SQLITE_ROW(s->id, r.number));
-    ah_sqlite_int(c, AH_SQLITE_INSERT, 2, r.time);
-    ah_sqlite_text(c, AH_SQLITE_INSERT, 3, r.kind);
-    c->lib.bind_blob(c->statement[AH_SQLITE_INSERT], 4, tail->hash, sizeof tail->hash,
-                     SQLITE_STATIC);
-    ah_sqlite_text(c, AH_SQLITE_INSERT, 5, r.said.p ? r.said : ah_slice_of(""));
-    ah_sqlite_text(c, AH_SQLITE_INSERT, 6, r.kept);
-    return ah_sqlite_run(c, AH_SQLITE_INSERT);
+    ah_sqlite_int(c, S, 1, AH_SQLITE_ROW(s->id, r.number));
+    ah_sqlite_int(c, S, 2, r.time);
+    ah_sqlite_text(c, S, 3, r.kind);
+    ah_sqlite_blob(c, S, 4, (ah_slice){(const char *)tail->hash, sizeof tail->hash});
+    ah_sqlite_blob(c, S, 5, r.said.cuts);
+    ah_sqlite_blob(c, S, 6, r.kept.cuts);
+    ah_sqlite_text(c, S, 7, r.said.rest.p ? r.said.rest : ah_slice_of(""));
+    ah_sqlite_text(c, S, 8, r.kept.rest);
+    return ah_sqlite_run(c, S) ? AH_OK : ah_sqlite_fails(c, "written", err);
 }
 
 static bool take_messages(ah_sqlite_core *c, const stream *s, const ah_store_batch *b)
@@ -173,12 +179,11 @@ static ah_status check_batch(const ah_store_batch *b, const stream *s, ah_err *e
 }
 
 /* *refused: it failed without an error of the database. */
-static ah_status append_batch(ah_sqlite_core *c, const ah_store_batch *b, bool *refused,
+static ah_status append_batch(ah_sqlite_cutter *k, const ah_store_batch *b, bool *refused,
                               ah_err *err)
 {
     stream s;
-    ah_status st = find_stream(c, b, &s, err);
-    bool ok = true;
+    ah_status st = find_stream(k->core, b, &s, err);
 
     if (st != AH_OK)
         return st;
@@ -186,24 +191,25 @@ static ah_status append_batch(ah_sqlite_core *c, const ah_store_batch *b, bool *
         *refused = true;
         return st;
     }
-    for (size_t i = 0; ok && i < b->n; i++)
-        ok = insert(c, &s, &b->record[i]);
-    if (!ok || !take_messages(c, &s, b))
-        return ah_sqlite_fails(c, "written", err);
-    return AH_OK;
+    for (size_t i = 0; st == AH_OK && i < b->n; i++)
+        st = insert(k, &s, &b->record[i], err);
+    if (st == AH_OK && !take_messages(k->core, &s, b))
+        st = ah_sqlite_fails(k->core, "written", err);
+    return st;
 }
 
 /* Carries out one append; a refused one is undone and gets its error. `among`: others are in the
  * transaction. Fails if the whole transaction does. */
-static ah_status append_one(ah_sqlite_core *c, ah_store_append *a, bool among, ah_err *err)
+static ah_status append_one(ah_sqlite_cutter *k, ah_store_append *a, bool among, ah_err *err)
 {
+    ah_sqlite_core *c = k->core;
     bool refused = false, ok;
     ah_status st = AH_OK;
 
     if (among && !ah_sqlite_run(c, AH_SQLITE_SAVE))
         return ah_sqlite_fails(c, "written", err);
     for (size_t i = 0; st == AH_OK && i < a->n; i++)
-        st = append_batch(c, &a->batch[i], &refused, err);
+        st = append_batch(k, &a->batch[i], &refused, err);
     if (st != AH_OK && !refused)
         return st;
     if (st != AH_OK)
@@ -239,11 +245,14 @@ static ah_status begin(ah_sqlite_core *c, bool sync, ah_err *err)
 static void write_group(ah_sqlite_core *c, ah_store_append *list, bool sync, bool begun)
 {
     bool among = list->next != NULL;
+    ah_sqlite_cutter k;
     ah_err err;
     ah_status st = begun ? AH_OK : begin(c, sync, &err);
 
+    ah_sqlite_cutter_init(&k, c);
     for (ah_store_append *a = list; st == AH_OK && a; a = a->next)
-        st = append_one(c, a, among, &err);
+        st = append_one(&k, a, among, &err);
+    ah_sqlite_cutter_clear(&k);
     if (st == AH_OK && !ah_sqlite_commit(c, sync))
         st = ah_sqlite_fails(c, "written", &err);
     if (st == AH_OK)

@@ -54,6 +54,14 @@ void ah_sqlite_text(ah_sqlite_core *c, ah_sqlite_statement s, int at, ah_slice v
         c->lib.bind_text(c->statement[s], at, v.p, (int)v.n, SQLITE_STATIC);
 }
 
+void ah_sqlite_blob(ah_sqlite_core *c, ah_sqlite_statement s, int at, ah_slice v)
+{
+    if (v.n == 0 || v.n > INT_MAX)
+        c->lib.bind_null(c->statement[s], at); /* callers have limits far below */
+    else
+        c->lib.bind_blob(c->statement[s], at, v.p, (int)v.n, SQLITE_STATIC);
+}
+
 int64_t ah_sqlite_column(ah_sqlite_core *c, ah_sqlite_statement s, int at)
 {
     return c->lib.column_int64(c->statement[s], at);

@@ -19,9 +19,9 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "base/sha256.h"
 #include "base/store.h"
 #include "io/store_file.h"
+#include "io/store_hash.h"
 
 /* Records of a stream are rows with adjacent numbers, so that one tree finds and holds them. */
 enum { AH_SQLITE_NUMBER_BITS = 32 };
@@ -42,8 +42,10 @@ enum { AH_SQLITE_BUSY_MS = 5000 }; /* a writer of another process is waited for 
     X(UNDO, "ROLLBACK TO one")                                                                     \
     X(FIND, "SELECT id, fence FROM streams WHERE name = ?1")                                       \
     X(TAIL, "SELECT id, hash FROM records WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 1")    \
-    X(INSERT, "INSERT INTO records(id, time, kind, hash, said, kept) "                             \
-              "VALUES(?1, ?2, ?3, ?4, ?5, ?6)")                                                    \
+    X(INSERT, "INSERT INTO records(id, time, kind, hash, said_cuts, kept_cuts, said, kept) "       \
+              "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                            \
+    X(USE_BLOB, "INSERT INTO blobs(hash, users, body) VALUES(?1, 1, ?2) "                          \
+                "ON CONFLICT(hash) DO UPDATE SET users = users + 1, body = excluded.body")         \
     X(TAKE, "UPDATE inbox SET taken = 1, kind = '', body = '' WHERE stream = ?1 AND key = ?2")     \
     X(ADD, "INSERT OR IGNORE INTO streams(name, fence) VALUES(?1, 0)")                             \
     X(HOLDER, "SELECT id, fence, pid, since, machine, boot FROM streams WHERE name = ?1")          \
@@ -52,8 +54,9 @@ enum { AH_SQLITE_BUSY_MS = 5000 }; /* a writer of another process is waited for 
     X(LABEL, "UPDATE streams SET label = ?3 WHERE id = ?1 AND fence = ?2")                         \
     X(POST, "INSERT OR IGNORE INTO inbox(stream, key, kind, body, time, taken) "                   \
             "VALUES(?1, ?2, ?3, ?4, ?5, 0)")                                                       \
-    X(READ, "SELECT id, time, 0, kind, said, kept FROM records WHERE id BETWEEN ?1 AND ?2 "        \
-            "ORDER BY id")                                                                         \
+    X(READ, "SELECT id, time, 0, kind, said, kept, said_cuts, kept_cuts FROM records "             \
+            "WHERE id BETWEEN ?1 AND ?2 ORDER BY id")                                              \
+    X(READ_BLOB, "SELECT body FROM blobs WHERE hash = ?1")                                         \
     X(FIND_LAST, "SELECT id FROM records WHERE id BETWEEN ?1 AND ?2 AND kind = ?3 "                \
                  "ORDER BY id DESC LIMIT 1")                                                       \
     X(FIND_CHECKPOINT, "SELECT id FROM records WHERE id BETWEEN ?1 AND ?2 "                        \
@@ -138,6 +141,8 @@ void ah_sqlite_reset(ah_sqlite_core *c, ah_sqlite_statement s);
 void ah_sqlite_int(ah_sqlite_core *c, ah_sqlite_statement s, int at, int64_t v);
 /* The text is borrowed until the reset. .p NULL: null */
 void ah_sqlite_text(ah_sqlite_core *c, ah_sqlite_statement s, int at, ah_slice v);
+/* The bytes are borrowed until the reset. .n 0: null */
+void ah_sqlite_blob(ah_sqlite_core *c, ah_sqlite_statement s, int at, ah_slice v);
 int64_t ah_sqlite_column(ah_sqlite_core *c, ah_sqlite_statement s, int at);
 /* Valid until the next step. .p NULL: null */
 ah_slice ah_sqlite_column_text(ah_sqlite_core *c, ah_sqlite_statement s, int at);
@@ -153,6 +158,32 @@ void *ah_sqlite_thread(void *core);
  * is outstanding. False: it is for the thread. */
 bool ah_sqlite_append_now(ah_sqlite_handle *h, ah_store_append *a);
 void ah_sqlite_free_outcome(ah_err *outcome); /* of an append that failed */
+
+/* -- store_sqlite_blob.c: long strings of texts (io/store_cut.h) */
+
+enum { AH_SQLITE_HASHED = 8 };
+
+/* Cuts the records of a transaction, whose texts stay where they are until it has ended. */
+typedef struct ah_sqlite_cutter {
+    ah_sqlite_core *core;
+    ah_buf rest[2], cuts[2]; /* of said and kept of the current record */
+    /* The last blobs: most are in several records, and are hashed once. */
+    struct {
+        ah_slice blob;
+        unsigned char hash[AH_SHA256_BYTES];
+    } hashed[AH_SQLITE_HASHED];
+    size_t n_hashed; /* counts on */
+} ah_sqlite_cutter;
+
+void ah_sqlite_cutter_init(ah_sqlite_cutter *k, ah_sqlite_core *c);
+void ah_sqlite_cutter_clear(ah_sqlite_cutter *k);
+/* Adds the blobs of the record, and sets *out to what the row of the record has. It is valid until
+ * the next call. */
+ah_status ah_sqlite_cut(ah_sqlite_cutter *k, const ah_store_record *r, ah_store_row *out,
+                        ah_err *err);
+/* Appends the text that record `number` has. */
+ah_status ah_sqlite_join(ah_sqlite_core *c, int64_t number, const ah_store_text *t, ah_buf *out,
+                         ah_err *err);
 
 /* -- store_sqlite_hold.c */
 

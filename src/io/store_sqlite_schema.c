@@ -13,10 +13,13 @@
 enum { FORMAT = 1 };
 
 /* A record's id is the stream's times 2^32 plus its number. `hash`: io/store_hash.h. An append
- * changes no row of a stream, which saves a page. Messages that were taken stay as keys. */
+ * changes no row of a stream, which saves a page. Messages that were taken stay as keys.
+ * `said_cuts`, `kept_cuts`: io/store_cut.h. `users` of a blob: how many cuts of all records name
+ * it. Its `body` is null when it is erased. */
 static const struct {
     const char *name, *text;
 } objects[] = {
+    {"blobs", "CREATE TABLE blobs(hash BLOB NOT NULL UNIQUE, users INTEGER NOT NULL, body BLOB)"},
     {"checkpoints", "CREATE INDEX checkpoints ON records(id) WHERE kind = 'checkpoint'"},
     {"inbox", "CREATE TABLE inbox(id INTEGER PRIMARY KEY, stream INTEGER NOT NULL, key TEXT NOT "
               "NULL, kind TEXT NOT NULL, body TEXT NOT NULL, time INTEGER NOT NULL, taken INTEGER "
@@ -25,7 +28,8 @@ static const struct {
     {"meta", "CREATE TABLE meta(format INTEGER NOT NULL, written_by TEXT NOT NULL, readable_from "
              "INTEGER NOT NULL)"},
     {"records", "CREATE TABLE records(id INTEGER PRIMARY KEY, time INTEGER NOT NULL, kind TEXT NOT "
-                "NULL, hash BLOB NOT NULL, said TEXT NOT NULL, kept BLOB)"},
+                "NULL, hash BLOB NOT NULL, said_cuts BLOB, kept_cuts BLOB, said TEXT NOT NULL, "
+                "kept BLOB)"},
     {"streams",
      "CREATE TABLE streams(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, fence "
      "INTEGER NOT NULL, label TEXT, pid INTEGER, since INTEGER, machine TEXT, boot TEXT)"}};
@@ -33,7 +37,7 @@ static const struct {
 enum { N_OBJECTS = sizeof objects / sizeof *objects };
 
 /* Tables before their indexes. */
-static const int in_order[N_OBJECTS] = {1, 3, 4, 5, 0, 2};
+static const int in_order[N_OBJECTS] = {0, 2, 4, 5, 6, 1, 3};
 
 static bool carry_out(ah_sqlite_core *c, const char *text)
 {
