@@ -410,6 +410,19 @@ describe("in a step", function()
     end
   end)
 
+  it("files can be read, with what the call has written", function()
+    local fs = ah.filesystem { files = { ["a.txt"] = "one" } }
+    local said
+    assert.equal("one two", (enter(new_journal(), function(_, ctx)
+      assert(fs:append("a.txt", " two"))
+      return ctx:step("read", function()
+        said = select(2, pcall(fs.write, fs, "a.txt", "three")).message
+        return (fs:read "a.txt")
+      end)
+    end)))
+    assert.truthy(said:find("the function of a step must not change", 1, true), said)
+  end)
+
   it("streams, processes and servers work, and raise outside of it", function()
     for _, use in ipairs {
       function() return ah.process { command = "/bin/true" } end,

@@ -434,7 +434,7 @@ static void change(lua_State *L)
     op **box = luaL_checkudata(L, -1, OP);
     ah_overlay *o = ah_lua_overlay(L);
 
-    ah_lua_no_reducer(L);
+    ah_lua_no_change(L);
     luaL_checkstack(L, 16, "registry");
     if (o)
         change_in_call(L, o, b, box);

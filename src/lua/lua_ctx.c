@@ -27,7 +27,7 @@ static ah_call *check_changing(lua_State *L)
 {
     ah_call *call = check_call(L);
 
-    ah_lua_no_reducer(L);
+    ah_lua_no_change(L);
     return call;
 }
 

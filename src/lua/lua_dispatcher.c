@@ -257,7 +257,7 @@ void ah_lua_publish(lua_State *L, int at, int idx)
     ah_overlay *o = ah_lua_overlay(L);
     int top = lua_gettop(L);
 
-    ah_lua_no_reducer(L);
+    ah_lua_no_change(L);
     luaL_checkstack(L, 16, "publish");
     idx = lua_absindex(L, idx);
     lua_pushvalue(L, at);

@@ -51,7 +51,7 @@ ah_fs *ah_lua_check_fs(lua_State *L, int idx)
 /* Returns the file system with which the current code works for the object at 1. */
 static ah_fs *check_files(lua_State *L)
 {
-    return ah_lua_staged(L, ah_lua_check_fs(L, 1));
+    return ah_lua_staged(L, ah_lua_check_fs(L, 1), false);
 }
 
 /* Likewise for a change. Raises if changes cannot be recorded any more. */
@@ -64,7 +64,7 @@ static ah_fs *check_changes(lua_State *L)
         root = ah_fs_below(root);
     if (ah_lua_named_check(ah_lua_named_files(ah_lua_of(L), root), &err) != AH_OK)
         ah_lua_raise_err(L, &err);
-    return ah_lua_staged(L, fs);
+    return ah_lua_staged(L, fs, true);
 }
 
 /* -- names in records ---------------------------------------------------------------------- */
@@ -752,7 +752,7 @@ static ah_status commit_now(ah_fs *fs, ah_err *err)
  * dropped. In a call it is part of the call's changes. */
 static int fs_commit(lua_State *L)
 {
-    ah_fs *fs = check_overlay(L), *here = ah_lua_staged(L, fs);
+    ah_fs *fs = check_overlay(L), *here = ah_lua_staged(L, fs, true);
     ah_err err;
 
     return answer(L, here == fs ? commit_now(fs, &err) : ah_fs_view_commit(here, &err), &err);
@@ -760,7 +760,7 @@ static int fs_commit(lua_State *L)
 
 static int fs_drop(lua_State *L)
 {
-    ah_fs *fs = check_overlay(L), *here = ah_lua_staged(L, fs);
+    ah_fs *fs = check_overlay(L), *here = ah_lua_staged(L, fs, true);
 
     if (here == fs)
         ah_fs_drop(fs);

@@ -43,6 +43,13 @@ void ah_lua_no_reducer(lua_State *L)
 
     if (h->reducing)
         ah_lua_raise(L, AH_USAGE, "a reducer must change nothing but its slice, through its view");
+}
+
+void ah_lua_no_change(lua_State *L)
+{
+    const ah_lua *h = ah_lua_of(L);
+
+    ah_lua_no_reducer(L);
     if (h->callee == AH_CALLEE_NONE && h->actor && h->actor->outside)
         ah_lua_raise(L, AH_USAGE,
                      "the function of a step must not change session, files or entities: a step is "

@@ -28,5 +28,7 @@ ah_overlay *ah_lua_overlay(lua_State *L);
 
 /* Raises inside a reducer, which may change only its slice. */
 void ah_lua_no_reducer(lua_State *L);
+/* Raises there, and inside of a step, which changes nothing that belongs to a call. */
+void ah_lua_no_change(lua_State *L);
 
 #endif

@@ -70,7 +70,7 @@ static ah_session *check_writable(lua_State *L)
 
     if (b->read_only)
         ah_lua_raise(L, AH_USAGE, "session: this view is read-only");
-    ah_lua_no_reducer(L);
+    ah_lua_no_change(L);
     check_recorded(L, b->s);
     return b->s;
 }
@@ -481,7 +481,7 @@ static slice *open_slice(lua_State *L, bool write, ah_session **s, ah_overlay **
     if (write && sl->read_only)
         ah_lua_raise(L, AH_USAGE, "session: this view is read-only");
     if (write)
-        ah_lua_no_reducer(L);
+        ah_lua_no_change(L);
     lua_getiuservalue(L, 1, 1);
     lua_insert(L, 2);
     *s = ((box *)luaL_checkudata(L, 2, SESSION))->s;

@@ -4,12 +4,15 @@
 #include "lua/lua_error.h"
 #include "lua/lua_now.h"
 
-ah_fs *ah_lua_staged(lua_State *L, ah_fs *fs)
+ah_fs *ah_lua_staged(lua_State *L, ah_fs *fs, bool change)
 {
     ah_overlay *o = ah_lua_overlay(L);
     ah_err err;
 
-    ah_lua_no_reducer(L);
+    if (change)
+        ah_lua_no_change(L);
+    else
+        ah_lua_no_reducer(L);
     if (!(fs = ah_fs_staged_in(&ah_lua_of(L)->mem, o, fs, &err)))
         ah_lua_raise_err(L, &err);
     return fs;

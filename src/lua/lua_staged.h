@@ -8,7 +8,7 @@
 
 /* Returns the file system with which the current code works for `fs`, which may be an overlay of
  * the script: in a handler an overlay or view of the call's own, else fs itself. Borrowed from the
- * call. Raises if the call is over, in reducers, and when out of memory. */
-ah_fs *ah_lua_staged(lua_State *L, ah_fs *fs);
+ * call. Raises if the call is over, in reducers, for a change in steps, and when out of memory. */
+ah_fs *ah_lua_staged(lua_State *L, ah_fs *fs, bool change);
 
 #endif

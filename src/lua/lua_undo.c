@@ -344,7 +344,7 @@ void ah_lua_enlist(lua_State *L, ah_overlay *o, int idx, ah_slice name)
     ah_undo *u;
     ah_err err;
 
-    ah_lua_no_reducer(L);
+    ah_lua_no_change(L);
     if (taken(h, o, object))
         ah_lua_raise(L, AH_USAGE,
                      "another call is at work on this object; tools that share it must not be "
