@@ -468,6 +468,30 @@ function flows.durable_tell()
     turns = { { calls = { call "work" } }, "Done." } }
 end
 
+-- A durable handler reads files of the machine, and changes them.
+function flows.durable_files()
+  local files = ah.filesystem { root = folder .. "/files" }
+  local work = tool { name = "work", durable = true, params = { n = "integer" },
+    handler = function(args, ctx)
+      local log, err = files:read "log.txt"
+      assert(log or err.reason == "not_found", err)
+      log = log or ""
+      local before = #assert(files:list())
+      assert(files:append("log.txt", args.n .. " "))
+      ctx:step("pay", function(key) write("keyed", key) end, { on_lost = "retry" })
+      assert(files:read "log.txt" == log .. args.n .. " ")
+      for i = 1, args.n do
+        assert(files:write(("f%d.txt"):format(i), log))
+      end
+      assert(files:append("count.txt", before .. " "))
+      session:dispatch(Count { n = args.n })
+      return args.n
+    end }
+  return { tools = { work }, questions = { "Go." },
+    turns = { { calls = { call("work", 1), call("work", 2) } }, { calls = { call("work", 4) } },
+      "Done." } }
+end
+
 -- A durable handler asks another process, with an effect before and one after it.
 function flows.durable_ask()
   local confirm = tool { name = "confirm", durable = true, params = { n = "integer" },

@@ -1,5 +1,6 @@
 -- Names of filesystems, and what a call that finished before its process died does with them in the
--- next one. docs/reference/filesystem.md has the rules; spec/crash has the folders of the machine.
+-- next one; what a durable handler gets of a file that it had read before its process died.
+-- docs/reference/filesystem.md has the rules; spec/crash has the folders of the machine.
 local ah = require "agenthost"
 
 local BINARY = (os.getenv "AGENTHOST_BUILD" or "./build") .. "/agenthost"
@@ -128,5 +129,61 @@ account = Account { name = "a", balance = 1 }]], [[
       account.balance = account.balance + 1
       return account.balance ]])
     assert.truthy(said:find("change\t2\n", 1, true), said)
+  end)
+end)
+
+describe("a durable handler whose process is killed after it has read a file", function()
+  local SCRIPT = [[
+local ah = require "agenthost"
+local fs = ah.filesystem { root = os.getenv "FOLDER" }
+local sum = ah.tool { name = "sum", description = "A tool.", durable = true,
+  handler = function(_, ctx)
+    local text, err = fs:read "in.txt"
+    if not text then
+      return nil, err
+    end
+    assert(fs:append("out.txt", text))
+    ctx:step("die", function()
+      if os.getenv "DIE" then os.execute "kill -9 $PPID" end
+    end, { on_lost = "retry" })
+    return #text .. " " .. fs:read "out.txt"
+  end }
+local model = ah.scripted { { calls = { { name = "sum", arguments = {} } } }, "Done.",
+  resumes = true }
+local agent = assert(ah.agent { model = model, tools = { sum }, store = os.getenv "STORE",
+  id = "x" })
+for _, m in ipairs(assert(agent:run(not agent.unfinished and "Go." or nil)).messages) do
+  if m.role == "tool" then print(m.content) end
+end
+print((fs:read "out.txt"))
+]]
+
+  local function write(name, text)
+    local f <close> = assert(io.open(scratch .. "/" .. name, "w"))
+    f:write(text)
+  end
+
+  -- Returns what the second process prints. meanwhile: the file's content from then on.
+  local function killed(meanwhile)
+    n = n + 1
+    write("reads.lua", SCRIPT)
+    write("in.txt", "one")
+    os.remove(scratch .. "/out.txt")
+    local env = ("STORE=%s/%d.db FOLDER=%s"):format(scratch, n, scratch)
+    local start = ("%s %s %s/reads.lua"):format(env, BINARY, scratch)
+    assert.is_nil((os.execute(("DIE=1 sh -c '%s >/dev/null 2>&1; test $? = 0'"):format(start))))
+    write("in.txt", meanwhile)
+    local p <close> = assert(io.popen(start .. " 2>&1"))
+    return p:read "a"
+  end
+
+  it("goes on with the file if it is the same", function()
+    assert.equal("3 one\none\n", killed "one")
+  end)
+
+  it("is told of a conflict if it is another one, and has changed nothing", function()
+    local said = killed "two"
+    assert.truthy(said:find("'in.txt' has changed since this call looked at it", 1, true), said)
+    assert.truthy(said:find("\nnil\n", 1, true), said)
   end)
 end)

@@ -2,4 +2,6 @@
 -- was recorded.
 require "agenthost"
 require("ahtest").reenter(true)
-assert(loadfile("spec/lua/steps_spec.lua", "t", _ENV))()
+for _, name in ipairs { "steps", "steps_files" } do
+  assert(loadfile(("spec/lua/%s_spec.lua"):format(name), "t", _ENV))()
+end

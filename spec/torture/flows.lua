@@ -2862,6 +2862,40 @@ flows["a durable handler"] = {
   judge = judge_kept,
 }
 
+flows["a durable handler that reads files"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.response = 3
+    s.root = os.tmpname()
+    s.base = assert(ah.filesystem { root = s.root:match "^(.*)/", sync = false })
+    s.name = s.root:match "[^/]*$" .. ".files"
+    assert(s.base:write(s.name .. "/price", "7"))
+    s.fields = function()
+      local fs = assert(ah.filesystem { root = s.root .. ".files" })
+      return { model = calling({ call "order" }, "done"), tools = { ah.tool { name = "order",
+        description = "Orders.", durable = true, handler = function(_, ctx)
+          local price = assert(fs:read "price") + #assert(fs:glob "*")
+          assert(fs:lines("price")[1].text == "7" and fs:stat("price").size == 1)
+          local n = assert(ctx:ask { question = "How many?", schema = { type = "integer" } })
+          s.price = assert(n * price)
+          return s.price
+        end } } }
+    end
+    attempt_kept(s)
+  end,
+  judge = function(s, exact)
+    if s.fields then
+      judge_kept(s)
+    end
+    os.remove(s.root or "")
+    if s.base and s.name then
+      s.base:delete(s.name, { recursive = true })
+    end
+    assert(not exact or s.price == 24, "the price")
+  end,
+}
+
 -- -- judging -----------------------------------------------------------------------------------
 
 local function is_memory(message)

@@ -69,6 +69,7 @@ static const flow flows[] = {
     {"files in memory in a store", IN_SCRIPT, false},
     {"asks that wait", IN_SCRIPT, false},
     {"a durable handler", IN_SCRIPT, false},
+    {"a durable handler that reads files", IN_SCRIPT, false},
     {"queue of events", IN_SCRIPT, false},
     {"tasks, scopes and channels", IN_SCRIPT | IN_CLOSE, false},
     {"progress of a map", IN_SCRIPT, false},

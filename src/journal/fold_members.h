@@ -52,7 +52,9 @@
     X(K, step, STRING, NEEDED)                                                                     \
     X(K, success, BOOLEAN, NEEDED)                                                                 \
     X(K, code, STRING, ABSENT)                                                                     \
-    X(K, message, STRING, ABSENT)
+    X(K, message, STRING, ABSENT)                                                                  \
+    X(K, hash, STRING, ABSENT)                                                                     \
+    X(K, size, COUNT, ABSENT)
 #define AH_MEMBERS_ASK(X, K)                                                                       \
     X(K, ask, STRING, NEEDED)                                                                      \
     X(K, call, COUNT, NEEDED)                                                                      \

@@ -11,6 +11,7 @@
 #include "lua/lua_named.h"
 #include "lua/lua_now.h"
 #include "lua/lua_staged.h"
+#include "lua/lua_step.h"
 #include "lua/lua_value.h"
 #include "lua/lua_options.h"
 
@@ -54,15 +55,21 @@ static ah_fs *check_files(lua_State *L)
     return ah_lua_staged(L, ah_lua_check_fs(L, 1), false);
 }
 
+/* Returns the file system below all overlays. */
+static ah_fs *root_of(ah_fs *fs)
+{
+    while (ah_fs_below(fs))
+        fs = ah_fs_below(fs);
+    return fs;
+}
+
 /* Likewise for a change. Raises if changes cannot be recorded any more. */
 static ah_fs *check_changes(lua_State *L)
 {
-    ah_fs *fs = ah_lua_check_fs(L, 1), *root = fs;
+    ah_fs *fs = ah_lua_check_fs(L, 1);
     ah_err err;
 
-    while (ah_fs_below(root))
-        root = ah_fs_below(root);
-    if (ah_lua_named_check(ah_lua_named_files(ah_lua_of(L), root), &err) != AH_OK)
+    if (ah_lua_named_check(ah_lua_named_files(ah_lua_of(L), root_of(fs)), &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     return ah_lua_staged(L, fs, true);
 }
@@ -175,6 +182,56 @@ static int answer(lua_State *L, ah_status st, const ah_err *err)
         return fails(L, err);
     lua_pushboolean(L, true);
     return 1;
+}
+
+/* -- steps of durable handlers --------------------------------------------------------------- */
+
+/* Returns the number of overlays over a folder of the machine, in a durable handler, and where the
+ * folder is; -1: what the code gets from the object at 1 is no step. */
+static int overlays_of(lua_State *L, const char **folder)
+{
+    ah_fs **box = luaL_testudata(L, 1, FS), *root = box && *box ? root_of(*box) : NULL;
+    int n = 0;
+
+    if (!root || !root->machine || !ah_lua_durable(L))
+        return -1;
+    for (ah_fs *fs = *box; fs != root; fs = ah_fs_below(fs))
+        n++;
+    *folder = root->folder[1] ? root->folder[1]->data : "";
+    return n;
+}
+
+/* Calls plain(L), in a durable handler as a step of files of the machine: the function `name` of
+ * steps.lua is given what distinguishes the files from others before the arguments. */
+static int as_step(lua_State *L, const char *name, lua_CFunction plain)
+{
+    const char *folder;
+    int n = overlays_of(L, &folder);
+
+    if (n < 0)
+        return plain(L);
+    if (n)
+        lua_pushfstring(L, "%s +%d", folder, n);
+    else
+        lua_pushstring(L, folder);
+    lua_insert(L, 1);
+    return ah_lua_through_step(L, name, plain);
+}
+
+/* Likewise for a look at the path at 2, which is no step if the handler itself has put there what
+ * it sees. */
+static int look_as_step(lua_State *L, const char *name, lua_CFunction plain)
+{
+    const char *folder;
+
+    if (overlays_of(L, &folder) >= 0 && lua_type(L, 2) == LUA_TSTRING) {
+        ah_slice path;
+
+        path.p = lua_tolstring(L, 2, &path.n);
+        if (ah_fs_is_own(check_files(L), path))
+            return plain(L);
+    }
+    return as_step(L, name, plain);
 }
 
 static ah_slice text_arg(lua_State *L, int arg)
@@ -403,7 +460,7 @@ static void push_extent(lua_State *L, uint64_t size, uint64_t upto)
 }
 
 /* fs:read(path, { offset, limit }) -> text, { size, next } */
-static int fs_read(lua_State *L)
+static int plain_read(lua_State *L)
 {
     ah_fs *fs = check_files(L);
     ah_slice path = text_arg(L, 2);
@@ -420,6 +477,11 @@ static int fs_read(lua_State *L)
     push_extent(L, info.size, (uint64_t)p.offset + b->len);
     ah_buf_clear(b);
     return 2;
+}
+
+static int fs_read(lua_State *L)
+{
+    return look_as_step(L, "file_read", plain_read);
 }
 
 static int fs_write(lua_State *L)
@@ -500,7 +562,7 @@ static void push_kind(lua_State *L, ah_fs_kind kind, uint64_t size)
 }
 
 /* fs:stat(path) -> { type, size, modified } */
-static int fs_stat(lua_State *L)
+static int plain_stat(lua_State *L)
 {
     ah_fs *fs = check_files(L);
     ah_slice path = path_or_root(L, 2);
@@ -522,7 +584,12 @@ static int fs_stat(lua_State *L)
     return 1;
 }
 
-static int fs_exists(lua_State *L)
+static int fs_stat(lua_State *L)
+{
+    return look_as_step(L, "file_stat", plain_stat);
+}
+
+static int plain_exists(lua_State *L)
 {
     ah_fs *fs = check_files(L);
     ah_fs_info info;
@@ -532,6 +599,11 @@ static int fs_exists(lua_State *L)
         return fails(L, &err);
     lua_pushboolean(L, info.kind != AH_FS_ABSENT);
     return 1;
+}
+
+static int fs_exists(lua_State *L)
+{
+    return look_as_step(L, "file_exists", plain_exists);
 }
 
 static int found_gc(lua_State *L)
@@ -610,7 +682,7 @@ static int push_list(lua_State *L, ah_fs_items *f, void (*push)(lua_State *, con
 }
 
 /* fs:list(path, { max }) -> { { name, type, size } ... } */
-static int fs_list(lua_State *L)
+static int plain_list(lua_State *L)
 {
     ah_fs *fs = check_files(L);
     ah_slice path = path_or_root(L, 2);
@@ -625,8 +697,13 @@ static int fs_list(lua_State *L)
     return push_list(L, f, push_entry);
 }
 
+static int fs_list(lua_State *L)
+{
+    return as_step(L, "file_list", plain_list);
+}
+
 /* fs:glob(pattern, { path, max }) -> { path ... } */
-static int fs_glob(lua_State *L)
+static int plain_glob(lua_State *L)
 {
     ah_fs *fs = check_files(L);
     ah_slice pattern = text_arg(L, 2);
@@ -641,6 +718,11 @@ static int fs_glob(lua_State *L)
     return push_list(L, f, push_path);
 }
 
+static int fs_glob(lua_State *L)
+{
+    return as_step(L, "file_glob", plain_glob);
+}
+
 static void push_count(lua_State *L, const ah_fs_item *item)
 {
     lua_createtable(L, 0, 2);
@@ -652,7 +734,7 @@ static void push_count(lua_State *L, const ah_fs_item *item)
 
 /* fs:grep(pattern, { path, glob, plain, ignore_case, context, count, max })
  *   -> { { path, line, text, beside } ... }, or { { path, count } ... } */
-static int fs_grep(lua_State *L)
+static int plain_grep(lua_State *L)
 {
     ah_fs *fs = check_files(L);
     searched o = {.what = {.pattern = text_arg(L, 2), .in = AH_LIT("")}, .max = MATCHED};
@@ -664,6 +746,11 @@ static int fs_grep(lua_State *L)
     if (ah_fs_search(fs, &o.what, f, &err) != AH_OK)
         return fails(L, &err);
     return push_list(L, f, o.what.count ? push_count : push_match);
+}
+
+static int fs_grep(lua_State *L)
+{
+    return as_step(L, "file_grep", plain_grep);
 }
 
 static void push_line(lua_State *L, const ah_fs_item *item)
@@ -686,7 +773,7 @@ static void set_flag(lua_State *L, const char *name, bool on)
 }
 
 /* fs:lines(path, { first, last, max, max_bytes, width }) -> { { line, text, size } ... } */
-static int fs_lines(lua_State *L)
+static int plain_lines(lua_State *L)
 {
     ah_fs *fs = check_files(L);
     ah_slice path = text_arg(L, 2);
@@ -711,6 +798,11 @@ static int fs_lines(lua_State *L)
     set_flag(L, "crlf", want->crlf);
     set_flag(L, "malformed", want->malformed);
     return 1;
+}
+
+static int fs_lines(lua_State *L)
+{
+    return look_as_step(L, "file_lines", plain_lines);
 }
 
 /* -- overlays ---------------------------------------------------------------------------------- */

@@ -11,7 +11,10 @@
 #include "run/run.h"
 #include "run/step.h"
 
-enum { MAX_STAGED = 256 << 20 };
+enum {
+    MAX_STAGED = 256 << 20,
+    MAX_FILE = 128 /* bytes of the members that describe a file */
+};
 
 static const char STEP[] = "agenthost.step", MODULE[] = "agenthost.tasks.steps";
 
@@ -268,8 +271,9 @@ static int push_step(lua_State *L, ah_task *t, ah_call *call, ah_call_step *step
     return 4;
 }
 
-/* ah._step(kind, name): the step, its state, and for one that is recorded its success and its
- * value, a JSON text; nil: the code makes no steps. */
+/* ah._step(kind, name, once): the step, its state, and for one that is recorded its success and its
+ * value, a JSON text; nil: the code makes no steps, or with `once` the step was asked for before.
+ */
 static int ask_step(lua_State *L)
 {
     ah_task *t = actor_of(L);
@@ -285,7 +289,8 @@ static int ask_step(lua_State *L)
         return 0;
     call = durable_call(t);
     ah_lua_where(L, place, sizeof place);
-    if (ah_step_ask(call, ah_text_slice(t->path), kind, name, place, &step, &err) != AH_OK)
+    if (ah_step_ask(call, ah_text_slice(t->path), kind, name, lua_toboolean(L, 3), place, &step,
+                    &err) != AH_OK)
         return raise_diverged(L, call, &err);
     return step ? push_step(L, t, call, step) : 0;
 }
@@ -375,19 +380,32 @@ static int reenter(lua_State *L, box *b)
     return ah_lua_await(L, &b->waiter, 0, never);
 }
 
-/* step:finish(success, value): records the result; value: JSON text. */
+/* step:finish(success, value, hash, size): records the result; value: JSON text. Of a file that was
+ * read: hash, in hexadecimal digits; size. */
 static int step_finish(lua_State *L)
 {
     box *b = check_step(L);
-    ah_slice kept;
+    ah_slice kept, said = {NULL, 0};
+    char file[MAX_FILE];
     ah_err err;
 
     kept.p = luaL_checklstring(L, 3, &kept.n);
-    if (ah_step_end(b->call, b->step, lua_toboolean(L, 2), (ah_slice){NULL, 0}, kept, &err) !=
-        AH_OK)
+    if (!lua_isnoneornil(L, 4)) {
+        said.n = ah_print(file, sizeof file, ",\"hash\":\"%s\",\"size\":%lld",
+                          luaL_checkstring(L, 4), (long long)luaL_checkinteger(L, 5));
+        said.p = file;
+    }
+    if (ah_step_end(b->call, b->step, lua_toboolean(L, 2), said, kept, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);
     ah_run_look_again(b->call->run);
     return can_reenter(L, b) ? reenter(L, b) : 0;
+}
+
+/* step:conflict(): what it has given is not so any more. */
+static int step_conflict(lua_State *L)
+{
+    ah_steps_conflict(check_step(L)->call->steps);
+    return 0;
 }
 
 /* step:key(): its idempotency key. */
@@ -526,7 +544,8 @@ void ah_lua_open_step(lua_State *L)
                                          {"_wall", wall},       {NULL, NULL}};
     static const luaL_Reg methods[] = {{"begin", step_begin}, {"finish", step_finish},
                                        {"key", step_key},     {"changed", step_changed},
-                                       {"take", step_take},   {NULL, NULL}};
+                                       {"take", step_take},   {"conflict", step_conflict},
+                                       {NULL, NULL}};
     static const luaL_Reg meta[] = {
         {"__gc", step_gc}, {"__tostring", step_to_string}, {NULL, NULL}};
 

@@ -179,6 +179,7 @@ ah_status ah_steps_new(ah_call *call, ah_recorder *recorder, ah_slice key, const
 void ah_steps_again(ah_steps *s)
 {
     clear_gone(s);
+    s->conflict = false;
     for (size_t i = 0; i < s->n; i++) {
         ah_call_step *step = s->item[i];
 
@@ -264,6 +265,20 @@ static ah_call_step *find_next(const ah_steps *s, ah_slice head, ah_slice name, 
     return next;
 }
 
+/* Finds the step of this key; NULL: it is new, or was asked for. */
+static ah_call_step *find_key(const ah_steps *s, ah_slice key)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (!s->item[i]->asked && same(ah_text_slice(s->item[i]->key), key))
+            return s->item[i];
+    return NULL;
+}
+
+void ah_steps_conflict(ah_steps *s)
+{
+    s->conflict = true;
+}
+
 static ah_status diverge(ah_steps *s, const ah_call_step *recorded, ah_slice kind, ah_slice name,
                          const char *place, ah_err *err)
 {
@@ -298,8 +313,8 @@ static ah_status check_asked(const ah_steps *s, ah_slice path, ah_slice name, ah
 }
 
 /* Finds the recorded step of this key, or makes a new one. */
-static ah_status take_step(ah_steps *s, ah_buf *b, ah_slice kind, ah_slice name, const char *place,
-                           ah_call_step **out, ah_err *err)
+static ah_status take_step(ah_steps *s, ah_buf *b, ah_slice kind, ah_slice name, bool once,
+                           const char *place, ah_call_step **out, ah_err *err)
 {
     size_t head = b->len, number;
     ah_call_step *next;
@@ -308,10 +323,14 @@ static ah_status take_step(ah_steps *s, ah_buf *b, ah_slice kind, ah_slice name,
     if (!ah_buf_ok(b))
         return ah_err_nomem(err);
     next = find_next(s, ah_buf_slice(b), name, &number);
+    if (once && number)
+        return AH_OK;
     ah_buf_fmt(b, "%zu ", number);
     ah_buf_put(b, name);
     if (!ah_buf_ok(b))
         return ah_err_nomem(err);
+    if (s->conflict)
+        next = find_key(s, ah_buf_slice(b));
     if (next && !same(ah_text_slice(next->key), ah_buf_slice(b)))
         return diverge(s, next, kind, name, place, err);
     if (!next && (!(key = ah_text_new(s->mem, ah_buf_slice(b))) || !(next = add(s, key, head))))
@@ -321,8 +340,8 @@ static ah_status take_step(ah_steps *s, ah_buf *b, ah_slice kind, ah_slice name,
     return AH_OK;
 }
 
-ah_status ah_step_ask(ah_call *call, ah_slice path, ah_slice kind, ah_slice name, const char *place,
-                      ah_call_step **out, ah_err *err)
+ah_status ah_step_ask(ah_call *call, ah_slice path, ah_slice kind, ah_slice name, bool once,
+                      const char *place, ah_call_step **out, ah_err *err)
 {
     ah_steps *s = call->steps;
     ah_status st;
@@ -340,7 +359,7 @@ ah_status ah_step_ask(ah_call *call, ah_slice path, ah_slice kind, ah_slice name
     ah_buf_char(&b, ' ');
     ah_buf_put(&b, kind);
     ah_buf_char(&b, ' ');
-    st = take_step(s, &b, kind, name, place, out, err);
+    st = take_step(s, &b, kind, name, once, place, out, err);
     ah_buf_clear(&b);
     return st;
 }
@@ -562,7 +581,7 @@ ah_status ah_steps_over(ah_steps *s, ah_err *err)
         return AH_OK;
     if (s->diverged)
         return diverged_before(s, err);
-    for (size_t i = 0; i < s->n && !s->secret; i++) {
+    for (size_t i = 0; i < s->n && !s->secret && !s->conflict; i++) {
         const ah_call_step *step = s->item[i];
 
         if (step->asked || is_gone(s, step))

@@ -51,6 +51,7 @@ typedef struct ah_steps {
     size_t n_gone, cap_gone;
     uint32_t last_id;
     bool secret;           /* a secret step was made: no later one is recorded */
+    bool conflict;         /* see ah_steps_conflict; in this entry */
     bool diverged;         /* each later step fails */
     char key[AH_STEP_KEY]; /* the key of the call */
 } ah_steps;
@@ -75,10 +76,13 @@ void ah_call_enter_again(struct ah_call *call);
 bool ah_steps_can_reenter(const struct ah_call_history *h);
 
 /* Returns the step that the handler asks for, in *out, with its state; NULL: steps are not recorded
- * here. place: the line of the script; what: describes it to a person.
- * AH_DIVERGED: another one is recorded. AH_USAGE: there are too many. */
-ah_status ah_step_ask(struct ah_call *call, ah_slice path, ah_slice kind, ah_slice name,
+ * here. place: the line of the script; once: NULL as well if this entry has asked for one of the
+ * name before. AH_DIVERGED: another one is recorded. AH_USAGE: there are too many. */
+ah_status ah_step_ask(struct ah_call *call, ah_slice path, ah_slice kind, ah_slice name, bool once,
                       const char *place, ah_call_step **out, ah_err *err);
+/* The handler gets an error because a recorded result does not hold any more. For the rest of this
+ * entry it may leave out recorded steps, and make others. */
+void ah_steps_conflict(ah_steps *s);
 /* Records that the step begins (`step_started`). Once that is kept, `recorded` is called, but not
  * from here. on_lost: as its record says it. what: for people, redacted; .p NULL: none. */
 ah_status ah_step_begin(struct ah_call *call, ah_call_step *step, const char *on_lost,

@@ -73,6 +73,9 @@ ah_status ah_fs_view_new(ah_fs *of, ah_fs *base, ah_fs **out, ah_err *err);
 ah_status ah_fs_view_commit(ah_fs *view, ah_err *err);
 void ah_fs_view_drop(ah_fs *view);
 
+/* True if the changes of the overlay alone decide what is at the path, whatever is below it. */
+bool ah_fs_is_own(ah_fs *overlay, ah_slice path);
+
 /* -- records of changes (fs_record.c; docs/reference/journal.md) ------------------------------ */
 
 /* Appends the changes of an overlay as a JSON list, each with the hash of the content that it is

@@ -260,6 +260,20 @@ static bool merge(const ah_fs_tree *t, const ah_fs_change *old, const ah_fs_chan
     return keeps || ah_fs_change_redo(mem, to, c->op, c->n_ops);
 }
 
+bool ah_fs_is_own(ah_fs *overlay, ah_slice path)
+{
+    ah_fs_change *c;
+    ah_fs_path p;
+    ah_err ignored;
+    whose w;
+
+    if (!overlay->below || ah_fs_path_check(overlay, path, &p, &ignored) != AH_OK)
+        return false;
+    if (find_owner((ah_fs_tree *)overlay, ah_fs_path_slice(&p), &c, &w, &ignored) != AH_OK)
+        return true; /* the path leads through a file that is put here */
+    return w == NOBODYS || (w == OURS && stands_alone(c));
+}
+
 static size_t bytes_of(const ah_fs_change *c)
 {
     return c && c->content ? c->content->len : 0;

@@ -20,7 +20,7 @@ local read_options = ah._reader {
 
 local M = {}
 
-local MOST_RESULTS = 200
+local MOST_RESULTS, MOST_NAME = 200, 200 -- of a name: bytes
 
 -- -- values as JSON ----------------------------------------------------------------------------
 
@@ -242,7 +242,7 @@ function M.sleep(plain, seconds)
   M.checked(outside(nil, plain, left))
 end
 
-local function value(kind, name, plain, ...)
+local function value_of(kind, name, plain, ...)
   local step, state, success, kept = ask_step(kind, name)
   if state == "recorded" then
     return replay(success, kept)
@@ -253,11 +253,141 @@ local function value(kind, name, plain, ...)
 end
 
 function M.now(plain)
-  return value("now", "", plain)
+  return value_of("now", "", plain)
 end
 
 function M.random(plain, ...)
-  return value("random", table.concat({ ... }, " "), plain, ...)
+  return value_of("random", table.concat({ ... }, " "), plain, ...)
+end
+
+-- -- files of the machine ----------------------------------------------------------------------
+
+-- The name of a step for what these arguments look at.
+local function name_of(method, folder, path, options)
+  local ok, more = pcall(encode, options)
+  local name = ("%s %s/%s %s"):format(method, folder, path or "", options and ok and more or "")
+    :match "^%s*(.-)%s*$"
+  return #name <= MOST_NAME and utf8.len(name) and name or sha256(name):sub(1, 32)
+end
+
+-- The fields of a list, such as `truncated`, beside its items.
+local function keep_list(list)
+  if type(list) ~= "table" then
+    return list
+  end
+  local kept = { items = {}, fields = {} }
+  for key, value in pairs(list) do
+    kept[math.type(key) and "items" or "fields"][key] = value
+  end
+  return kept
+end
+
+local function list_of(kept)
+  if type(kept) ~= "table" then
+    return kept
+  elseif type(kept.items) ~= "table" or type(kept.fields) ~= "table" then
+    damaged()
+  end
+  for key, value in pairs(kept.fields) do
+    kept.items[key] = value
+  end
+  return kept.items
+end
+
+-- The part of a result that a handler depends on, as text. The message of an error names other
+-- files.
+local function seen(value, more)
+  if value == nil and type(more) == "table" then
+    return encode { tostring(more.code), tostring(more.reason) }
+  end
+  return encode { value, more }
+end
+
+local function conflict(step, path)
+  step:conflict()
+  return nil, new_error { code = "conflict", reason = "conflict", path = path,
+    message = ("'%s' has changed since this call looked at it, before the call was begun again. "
+      .. "What the call saw then is in the journal. Look at the file again, and repeat the call")
+      :format(path) }
+end
+
+-- A look at a file, taken at each entry. The first one of a task is compared with the recorded one.
+-- keep: makes its result JSON.
+local function look(method, keep, plain, folder, fs, ...)
+  local value, more = plain(fs, ...)
+  if value == nil and more.code == "cancelled" then
+    return nil, more
+  end
+  local step, state, success, kept = ask_step("read", name_of(method, folder, ...), true)
+  local json = value ~= nil and keep(value) or value
+  if state == "recorded" then
+    if seen(replay(success, kept)) ~= seen(json, more) then
+      return conflict(step, (...) or "")
+    end
+  elseif step and method == "read" and value then
+    step:finish(true, pack(2, json, more), sha256(value), more.size)
+  elseif step then
+    step:finish(true, pack(2, json, more))
+  end
+  return value, more
+end
+
+-- An error, or one value without the second result.
+local function one(value, err)
+  if value == nil then
+    return nil, err
+  end
+  return value
+end
+
+local function as_is(value)
+  return value
+end
+
+function M.file_read(...)
+  return look("read", keep_text, ...)
+end
+
+function M.file_lines(...)
+  return one(look("lines", keep_list, ...))
+end
+
+function M.file_stat(...)
+  return one(look("stat", as_is, ...))
+end
+
+function M.file_exists(...)
+  return one(look("exists", as_is, ...))
+end
+
+-- A list is given again as it was, since no change depends on one.
+local function give_list(kind, plain, folder, fs, ...)
+  local step, state, success, kept = ask_step(kind, name_of("", folder, ...))
+  if state == "recorded" then
+    local list, err = replay(success, kept)
+    return one(list_of(list), err)
+  end
+  local ok, list, err = pcall(plain, fs, ...)
+  if not ok and step then
+    return finish_raised(step, list)
+  elseif not ok then
+    error(list, 0)
+  elseif step then
+    step:finish(true, pack(2, keep_list(list), err))
+  end
+  return one(list, err)
+end
+
+function M.file_list(...)
+  return give_list("list", ...)
+end
+
+function M.file_glob(...)
+  return give_list("glob", ...)
+end
+
+function M.file_grep(...)
+  return give_list("grep", ...)
 end
 
 -- -- ctx:ask -----------------------------------------------------------------------------------
