@@ -49,17 +49,17 @@ local function tool(fields)
 end
 
 -- A tool that counts, and writes to the sink if `line(ctx)` gives a line.
-local function counter(tool_name, fields, line)
+local function counter(tool_name, fields, line, times)
   fields.name, fields.params = tool_name, { n = "integer" }
   fields.handler = function(args, ctx)
-    session:dispatch(Count { n = args.n })
+    session:dispatch(Count { n = args.n * (times or 1) })
     if fields.wait then
       ah.sleep(0.01 * args.n)
     end
     if line then
       write(line(ctx))
     end
-    return args.n
+    return args.n * (times or 1)
   end
   local wait = fields.wait
   fields.wait = nil
@@ -291,6 +291,33 @@ function flows.approvals()
   end
   list.turns = { { calls = { call("pay", 1), call("retry", 2), call("tell", 4) } }, "Done." }
   return list
+end
+
+-- Agents that hand the conversation over to each other. Each says who it is, and has a tool of the
+-- same specification with another handler.
+function flows.handoff()
+  local front
+  local function count(times)
+    return counter("count", { on_lost = "retry" }, nil, times)
+  end
+  local function turns(who)
+    return { resumes = true,
+      { calls = { call("count", 1), call "handoff_to_back", call("add", 2) } },
+      { text = who, calls = { call("count", 2), call("more", 4) } },
+      who .. " has answered.",
+      { text = who, calls = { call("more", 8), call "give_back" } },
+      { text = who, calls = { call("count", 16), call("add", 32) } },
+      who .. " has ended." }
+  end
+  local more = counter("more", { on_lost = "retry" })
+  local back = ah.agent { name = "back", system = "You are back.", options = { temperature = 0.5 },
+    model = ah.scripted(turns "back"),
+    tools = { count(100), more, ah.handoff { to = function() return front end,
+      name = "give_back", when = "It is done." } } }
+  return { name = "front", system = "You are front.", options = { temperature = 0.1 }, take = function(agent) front = agent end,
+    questions = { "First.", "Second." }, turns = turns "front",
+    tools = { count(1), counter("add", { on_lost = "retry" }),
+      ah.handoff { to = back, when = "There is more." } } }
 end
 
 -- A handler asks, and a function of the script responds.

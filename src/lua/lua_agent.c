@@ -535,7 +535,7 @@ static ah_status look_again(ah_lua_agent *a, ah_overlay *around, ah_err *err)
 
     if (a->closed) /* by a finalizer, since the run was requested */
         return ah_err_set(err, AH_USAGE, "the agent is closed");
-    if (a->handoffs.active) /* its text and tools are not its own now */
+    if (a->handoffs.active || a->handoffs.again) /* its text and tools are not its own now */
         return AH_OK;
     a->looking = true;
     ah_changes_init(&c, &a->lua->mem);

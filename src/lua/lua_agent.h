@@ -58,6 +58,7 @@ typedef struct ah_lua_setup {
 typedef struct ah_lua_handoffs {
     struct ah_lua_agent *active, *next; /* the objects in the user values; NULL: its own */
     const ah_call *call;                /* that hands over to `next`; only compared */
+    bool again;                         /* that call is one of an earlier process */
     ah_text *name, *next_name;          /* of the agents; NULL: none, or its own */
     int n;                              /* in the present run */
     size_t at; /* entries of the transcript at the last one, and 1: it has none of it yet */

@@ -103,10 +103,40 @@ static void take_back(ah_lua_agent *a)
     ah_changes_clear(&h->tools);
 }
 
+static ah_tool *whole(ah_tool *t)
+{
+    return t->full ? t->full : t;
+}
+
+/* Puts the tool into the registry in place of one of the same specification. */
+static void put_handler(ah_lua_agent *a, ah_tool *t)
+{
+    ah_tool *there = ah_registry_find(&a->registry, ah_text_slice(t->name));
+
+    if (there && whole(there) != t &&
+        ah_slice_eq(ah_text_slice(whole(there)->spec), ah_text_slice(t->spec)))
+        (void)ah_registry_put(&a->registry, t, NULL); /* its place exists */
+}
+
+/* The tools that were declared as in the journal get the handlers of the next agent. */
+static void put_handlers(ah_lua_agent *a)
+{
+    const ah_lua_handoffs *h = &a->handoffs;
+    ah_tool *t;
+
+    for (size_t at = 0; h->next && (t = ah_registry_next(&h->next->registry, &at));)
+        put_handler(a, whole(t));
+    for (size_t i = 0; !h->next && i < h->tools.n; i++)
+        put_handler(a, h->tools.item[i].tool);
+}
+
 static void take_over(ah_lua_agent *a)
 {
     ah_lua_handoffs *h = &a->handoffs;
 
+    if (h->again)
+        put_handlers(a);
+    h->again = false;
     h->active = h->next;
     h->next = NULL;
     h->call = NULL;
@@ -128,7 +158,7 @@ void ah_lua_hand_over(void *ud, const ah_call *call, ah_handover *to)
     ah_lua_agent *a = ah_lua_agent_of_run(ud);
     ah_lua_handoffs *h = &a->handoffs;
 
-    if (h->call == call)
+    if (h->again || h->call == call)
         take_over(a);
     *to = (ah_handover){
         .adapter = a->adapter,
@@ -148,11 +178,6 @@ static bool is_bound(const ah_tool *t)
     while (bound[i] && !ah_slice_is(ah_text_slice(t->name), bound[i]))
         i++;
     return bound[i] != NULL;
-}
-
-static ah_tool *whole(ah_tool *t)
-{
-    return t->full ? t->full : t;
 }
 
 /* Puts the tools of the registry into the list, in its order. */
@@ -207,19 +232,59 @@ static void push_output(lua_State *L, const ah_lua_agent *a)
 
 /* -- loaded conversations --------------------------------------------------------------------- */
 
-/* Returns the state of the last handoff, an object; .p NULL: none. */
+/* Returns the state of the last handoff that is committed, an object; .p NULL: none. */
 static ah_slice state_of(const ah_lua_agent *a)
 {
     ah_strategy_cursor k = {0};
 
-    return ah_strategy_state(&k, a->transcript, STATE);
+    return ah_strategy_committed(&k, a->transcript, STATE);
+}
+
+/* Returns the state of a handoff among the changes of a call's record; .p NULL: none. */
+static ah_slice state_in(const ah_lua_agent *a, ah_slice staged)
+{
+    ah_err ignored;
+    ah_json_reader r;
+    ah_json_token t;
+
+    if (ah_json_check_err(&a->lua->mem, staged, "what a call staged", &ignored) != AH_OK)
+        return (ah_slice){NULL, 0}; /* the call fails when it is restaged */
+    r = ah_json_read(ah_json_member(staged, "changes"));
+    if (ah_json_next(&r).kind != AH_JSON_ARRAY)
+        return (ah_slice){NULL, 0};
+    for (t = ah_json_next(&r); t.kind == AH_JSON_OBJECT; t = ah_json_next(&r)) {
+        ah_slice entry = ah_json_member(ah_json_skip(&r, t), "entry");
+
+        if (ah_json_string_is(ah_json_member(entry, "name"), STATE))
+            return ah_json_member(entry, "state");
+    }
+    return (ah_slice){NULL, 0};
+}
+
+/* Returns the state of a handoff of the pending turn, whose call an earlier process has settled, or
+ * finished; .p NULL: none. */
+static ah_slice next_state(const ah_lua_agent *a)
+{
+    const ah_run_history *h = &a->stream.history;
+    const ah_transcript *t = a->transcript;
+    ah_slice state = {NULL, 0};
+
+    if (!ah_lua_stream_resumes(a))
+        return state;
+    state = ah_strategy_staged(t, STATE);
+    for (size_t i = 0; i < h->n && i < t->n_slots && !state.p; i++)
+        if (h->call[i].staged && !t->slot[i].result)
+            state = state_in(a, ah_text_slice(h->call[i].staged));
+    if (ah_json_kind_of(ah_json_member(state, "path")) != AH_JSON_ARRAY)
+        state.p = NULL;
+    return state;
 }
 
 bool ah_lua_is_handed_over(const ah_lua_agent *a)
 {
     ah_slice path = ah_json_member(state_of(a), "path");
 
-    return path.p && !ah_slice_is(path, "[]");
+    return ah_json_kind_of(path) == AH_JSON_ARRAY && !ah_slice_is(path, "[]");
 }
 
 void ah_lua_handoffs_keep(lua_State *L, ah_lua_agent *a, ah_changes *tools)
@@ -231,13 +296,23 @@ void ah_lua_handoffs_keep(lua_State *L, ah_lua_agent *a, ah_changes *tools)
     ah_changes_clear(tools);
 }
 
+/* Pushes the state, or nil. */
+static void push_state(lua_State *L, ah_slice state)
+{
+    if (state.p)
+        ah_lua_push_json(L, state);
+    else
+        lua_pushnil(L);
+}
+
 int ah_lua_handoffs_resume(lua_State *L, ah_lua_agent *a)
 {
     int agent = lua_gettop(L);
-    ah_slice state = state_of(a);
+    ah_slice state = ah_lua_is_handed_over(a) ? state_of(a) : (ah_slice){NULL, 0};
+    ah_slice next = next_state(a);
     ah_err err;
 
-    if (!ah_lua_is_handed_over(a))
+    if (!state.p && !next.p)
         return 1;
     luaL_checkstack(L, 8, "ah.load");
     if (ah_lua_module(L, "agenthost.agents.handoff", &err) != AH_OK)
@@ -247,8 +322,9 @@ int ah_lua_handoffs_resume(lua_State *L, ah_lua_agent *a)
     lua_pushvalue(L, 1);
     lua_getiuservalue(L, agent, AH_AGENT_SESSION);
     push_output(L, a);
-    ah_lua_push_json(L, state);
-    lua_call(L, 5, 2);
+    push_state(L, state);
+    push_state(L, next);
+    lua_call(L, 6, 2);
     return lua_isnil(L, -2) ? 2 : (lua_pop(L, 1), 1);
 }
 
@@ -398,6 +474,26 @@ static ah_status stage(const staging *s, ah_err *err)
                : st;
 }
 
+/* ah._resume_next(agent, active or nil, name): the agent to which the pending turn of a
+ * conversation hands it over. */
+static int resume_next(lua_State *L)
+{
+    ah_lua_agent *a = luaL_checkudata(L, 1, AH_AGENT);
+    ah_lua_agent *to = lua_isnil(L, 2) ? NULL : luaL_checkudata(L, 2, AH_AGENT);
+    staging s = {.agent = a, .to = to, .text = ah_lua_push_buf(L, MAX_TEXT)};
+    ah_lua_handoffs *h = &a->handoffs;
+    ah_err err;
+
+    if (!h->active && leave_home(&s, &err) != AH_OK)
+        return ah_lua_raise_err(L, &err);
+    ah_text_set(&h->next_name, text_at(L, 3));
+    lua_pushvalue(L, 2);
+    lua_setiuservalue(L, 1, AH_AGENT_NEXT);
+    h->next = to;
+    h->again = true;
+    return 0;
+}
+
 /* Returns why the agent cannot take over, or NULL. */
 static const char *refusal(const ah_lua_agent *a, const ah_lua_agent *to)
 {
@@ -512,6 +608,7 @@ static int hand_over(lua_State *L)
     lua_setiuservalue(L, agent, AH_AGENT_NEXT);
     a->handoffs.next = to;
     a->handoffs.call = call;
+    a->handoffs.again = false;
     a->handoffs.n++;
     lua_pushboolean(L, true);
     return 1;
@@ -527,6 +624,7 @@ void ah_lua_open_handoff(lua_State *L)
                                          {"_agent_name", agent_name},
                                          {"_hand_over", hand_over},
                                          {"_resume", resume},
+                                         {"_resume_next", resume_next},
                                          {NULL, NULL}};
 
     luaL_setfuncs(L, functions, 0);

@@ -72,7 +72,8 @@ typedef struct ah_run_config {
     const size_t *discovered; /* number of entities with an instance, for events; NULL: never any */
     const struct ah_hooks *hooks;  /* NULL: none */
     const struct ah_hooks *active; /* of the agent that has taken over; NULL: none */
-    /* Called when the call has handed the conversation over. Fills *to. */
+    /* Called when the call (NULL: one that an earlier process has settled) has handed the
+     * conversation over. Fills *to. */
     void (*hand_over)(void *ud, const struct ah_call *call, ah_handover *to);
     const struct ah_hooks *host_hooks; /* the hooks of the host, for all of its runs; NULL: none */
     /* The run in which this one was started; its policies apply here too. NULL: none.

@@ -595,16 +595,28 @@ static bool is_of(const ah_entry *e, const char *strategy)
            ah_json_string_is(ah_json_member(ah_text_slice(e->json), "name"), strategy);
 }
 
-ah_slice ah_strategy_state(ah_strategy_cursor *k, const ah_transcript *t, const char *strategy)
+ah_slice ah_strategy_staged(const ah_transcript *t, const char *strategy)
 {
     for (size_t i = t->n_staged; i > 0; i--)
         if (is_of(&t->staged[i - 1], strategy))
             return ah_json_member(ah_text_slice(t->staged[i - 1].json), "state");
+    return (ah_slice){NULL, 0};
+}
+
+ah_slice ah_strategy_committed(ah_strategy_cursor *k, const ah_transcript *t, const char *strategy)
+{
     for (; k->seen < t->n; k->seen++)
         if (is_of(&t->entry[k->seen], strategy))
             k->last = k->seen + 1;
     return k->last ? ah_json_member(ah_text_slice(t->entry[k->last - 1].json), "state")
                    : (ah_slice){NULL, 0};
+}
+
+ah_slice ah_strategy_state(ah_strategy_cursor *k, const ah_transcript *t, const char *strategy)
+{
+    ah_slice staged = ah_strategy_staged(t, strategy);
+
+    return staged.p ? staged : ah_strategy_committed(k, t, strategy);
 }
 
 /* -- around one call ------------------------------------------------------------------------- */

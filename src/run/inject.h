@@ -116,6 +116,9 @@ typedef struct ah_strategy_cursor {
 /* Returns the state that the strategy kept last, as JSON, including the pending turn; .p NULL: none
  * yet. Reads only the entries that are new since the last call. */
 ah_slice ah_strategy_state(ah_strategy_cursor *k, const ah_transcript *t, const char *strategy);
+/* The same without the pending turn, and of the pending turn alone. */
+ah_slice ah_strategy_committed(ah_strategy_cursor *k, const ah_transcript *t, const char *strategy);
+ah_slice ah_strategy_staged(const ah_transcript *t, const char *strategy);
 
 /* For the run: the model's message is the pending turn. */
 void ah_inject_answered(struct ah_run *run);

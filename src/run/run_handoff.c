@@ -12,15 +12,10 @@ static bool is_handoff(const ah_changes *c)
     return i < c->n;
 }
 
-void ah_run_hand_over(ah_run *run, const ah_call *call)
+static void take_over(ah_run *run, const ah_call *call)
 {
     ah_handover to = {0};
-    ah_text *from;
 
-    if (!run->cfg.hand_over || !is_handoff(&call->changes))
-        return;
-    /* Without memory the event lacks the name. */
-    from = run->cfg.agent.p ? ah_text_new(run->cfg.mem, run->cfg.agent) : NULL;
     run->cfg.hand_over(run->cfg.on_ud, call, &to);
     ah_adapter_ref(to.adapter);
     ah_adapter_unref(run->next_adapter);
@@ -30,10 +25,32 @@ void ah_run_hand_over(ah_run *run, const ah_call *call)
     run->cfg.output = to.output;
     run->cfg.agent = to.agent;
     run->cfg.limits.max_in_flight = to.max_in_flight;
+}
+
+void ah_run_hand_over(ah_run *run, const ah_call *call)
+{
+    ah_text *from;
+
+    if (!run->cfg.hand_over || !is_handoff(&call->changes))
+        return;
+    /* Without memory the event lacks the name. */
+    from = run->cfg.agent.p ? ah_text_new(run->cfg.mem, run->cfg.agent) : NULL;
+    take_over(run, call);
     EMIT(run, AH_EVENT_HANDOFF, AH_F_STR("from", from ? ah_text_slice(from) : ah_slice_of("")),
-         AH_F_STR("to", to.agent.p ? to.agent : ah_slice_of("")),
+         AH_F_STR("to", run->cfg.agent.p ? run->cfg.agent : ah_slice_of("")),
          AH_F_STR("name", ah_text_slice(call->slot->name)));
     ah_text_unref(from);
+}
+
+void ah_resume_hand_over(ah_run *run, size_t staged)
+{
+    const ah_transcript *t = run->cfg.transcript;
+    size_t i = 0;
+
+    while (i < staged && t->staged[i].kind != AH_ENTRY_SETTINGS)
+        i++;
+    if (run->cfg.hand_over && i < staged)
+        take_over(run, NULL);
 }
 
 void ah_run_take_adapter(ah_run *run)

@@ -326,15 +326,20 @@ static ah_status know_tools(ah_run *run, const ah_entry *e, ah_err *err)
     return st;
 }
 
-/* The calls of the pending turn that are filed have changed tools: the entries are staged. */
+/* The calls of the pending turn that are filed have changed tools, or handed the conversation over:
+ * the entries are staged. */
 static ah_status know_staged(ah_run *run, ah_err *err)
 {
     const ah_transcript *t = run->cfg.transcript;
-    size_t n = run->recorder ? run->recorder->staged : t->n_staged;
+    size_t n = t->n_staged;
     ah_status st = AH_OK;
 
-    for (size_t i = 0; i < n && i < t->n_staged && st == AH_OK; i++)
+    if (run->recorder && run->recorder->staged < n)
+        n = run->recorder->staged;
+    for (size_t i = 0; i < n && st == AH_OK; i++)
         st = know_tools(run, &t->staged[i], err);
+    if (st == AH_OK)
+        ah_resume_hand_over(run, n);
     return st;
 }
 

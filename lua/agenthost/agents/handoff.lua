@@ -173,9 +173,10 @@ function M.handoff(t)
         .. "(ah.agent { name = ... })")
   end
   local handoff = { to = def.to, name = name }
-  local tool = ah.tool { name = name, description = def.when, handler = function(_, ctx)
-    return hand_over(handoff, ctx)
-  end }
+  local tool = ah.tool { name = name, description = def.when, on_lost = "retry",
+    handler = function(_, ctx)
+      return hand_over(handoff, ctx)
+    end }
   handoffs[tool] = handoff
   return tool
 end
@@ -191,10 +192,9 @@ local function find(list, name)
   end
 end
 
---- For ah.load: opens the agent that is active in a conversation, by the handoffs that led to it.
-function M.resume(agent, fields, session, output, state)
+-- Opens the agent to which the handoffs of this path lead; nil and an error.
+local function reach(tools, path, place)
   local to, err
-  local tools, path = fields.tools, state.path
   for _, name in ipairs(path) do
     local handoff = find(tools, name)
     if not handoff then
@@ -208,12 +208,35 @@ function M.resume(agent, fields, session, output, state)
     end
     tools = (ah._definition(to) or {}).tools
   end
-  to, err = open(to, { session = session, output = output, id = ah._conversation_id(agent) })
-  if not to then
-    return nil, err
+  to, err = open(to, place)
+  if to then
+    paths[to] = path
   end
-  paths[to] = path
-  ah._resume(agent, to, state.agent)
+  return to, err
+end
+
+--- For conversations that are continued: opens the agent that is active (`state` of its handoff;
+-- nil: the conversation's own), and the one to which the pending turn hands over (`next`; nil: it
+-- does not).
+function M.resume(agent, fields, session, output, state, next)
+  local place = { session = session, output = output, id = ah._conversation_id(agent) }
+  if state then
+    local to, err = reach(fields.tools, state.path, place)
+    if not to then
+      return nil, err
+    end
+    ah._resume(agent, to, state.agent)
+  end
+  if next then
+    local to, err
+    if #next.path > 0 then
+      to, err = reach(fields.tools, next.path, place)
+      if not to then
+        return nil, err
+      end
+    end
+    ah._resume_next(agent, to, next.agent)
+  end
   return agent
 end
 
