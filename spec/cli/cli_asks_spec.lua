@@ -204,3 +204,47 @@ describe("a script's store", function()
     has(agenthost("config").out, "\nstore ")
   end)
 end)
+
+describe("--json of a script whose run waits", function()
+  local SCRIPT = [[
+    local ah = require "agenthost"
+    local buy = ah.tool { name = "buy", description = "Buys.", on_lost = "retry",
+      handler = function() return "bought" end }
+    local calls = { calls = { { name = "buy" }, { name = "buy" } } }
+    local agent = assert(ah.agent { id = "order", tools = { buy },
+      policies = { function() return "ask", "it costs" end },
+      model = ah.scripted { resumes = true, { calls = { { name = "buy" } } }, calls, "Done." } })
+    assert(agent:run(not agent.unfinished and "Buy." or nil))]]
+
+  local function respond(ask)
+    assert.equal(0, run("respond --store state/work.db order " .. ask .. " yes").code)
+  end
+
+  it("has the ids of its asks, also when it goes on", function()
+    write("a.lua", SCRIPT)
+    local r = run "--json --store state/work.db a.lua"
+    assert.equal(5, r.code, r.err)
+    local err = ah.json.decode(r.out).error
+    assert.equal("waiting", err.code)
+    assert.same({ "1" }, err.asks)
+    respond "1"
+    r = run "--jsonl --store state/work.db a.lua"
+    assert.equal(5, r.code, r.err)
+    err = ah.json.decode(r.out:match "([^\n]+)\n$")
+    assert.equal("done", err.type)
+    assert.same({ "2" }, err.asks)
+    respond "2"
+    run "--store state/work.db a.lua"
+    respond "3"
+    r = run "--json --store state/work.db a.lua"
+    assert.equal(0, r.code, r.err)
+    assert.equal("Done.", ah.json.decode(r.out).reply.text)
+  end)
+
+  it("has none for other errors", function()
+    write("a.lua", [[error "broken"]])
+    local r = run "--json --store state/work.db a.lua"
+    assert.equal(1, r.code)
+    assert.is_nil(ah.json.decode(r.out).error.asks)
+  end)
+end)

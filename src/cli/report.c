@@ -29,9 +29,9 @@ static const char *ask(const ah_report *r, const char *member, int argc, const c
 
 static bool is_counted(const char *type)
 {
-    static const char *const counted[] = {"start", "request",      "retry",         "queued",
-                                          "usage", "tool_started", "tool_progress", "tool_invoked",
-                                          "done",  "map_progress"};
+    static const char *const counted[] = {
+        "start",        "resumed",       "request",      "retry", "queued",      "usage",
+        "tool_started", "tool_progress", "tool_invoked", "done",  "map_progress"};
 
     for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
         if (strcmp(type, counted[i]) == 0)

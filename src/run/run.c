@@ -45,8 +45,9 @@ static void emit_done(ah_run *run)
 {
     const ah_run_result *r = &run->result;
     const ah_slice why = ah_json_detail_of(&r->err, "reason");
+    const ah_slice asks = ah_json_member(ah_slice_of(r->err.details), "asks");
     const ah_slice value = r->err.status == AH_OK ? ah_text_slice(run->value) : (ah_slice){NULL, 0};
-    ah_field field[10] = {AH_F_BOOL("success", r->err.status == AH_OK),
+    ah_field field[11] = {AH_F_BOOL("success", r->err.status == AH_OK),
                           AH_F_STR("code", ah_slice_of(ah_status_name(r->err.status))),
                           AH_F_STR("message", ah_slice_of(r->err.message)),
                           AH_F_STR("stop", ah_slice_of(ah_stop_name(r->stop))),
@@ -59,6 +60,8 @@ static void emit_done(ah_run *run)
         field[n++] = (ah_field)AH_F_JSON("value", value);
     if (why.p)
         field[n++] = (ah_field)AH_F_STR("reason", why);
+    if (r->err.status == AH_WAITING && asks.p)
+        field[n++] = (ah_field)AH_F_JSON("asks", asks);
     if (r->usage.priced)
         field[n++] = (ah_field)AH_F_NUM("cost", ah_run_dollars(&r->usage));
     ah_metric_add(run->cfg.metrics, AH_METRIC_RUNS, 1);

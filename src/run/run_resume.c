@@ -245,8 +245,10 @@ static void tell(ah_run *run)
     run->started = true;
     if (h->lost_requests)
         ah_record_lost(run, "request", NULL);
-    EMIT(run, AH_EVENT_RESUMED, AH_F_INT("from", run->result.iterations),
-         AH_F_INT("lost_calls", lost_calls(run)), AH_F_INT("lost_requests", h->lost_requests));
+    EMIT(run, AH_EVENT_RESUMED, AH_F_STR("provider", ah_text_slice(run->cfg.adapter->provider)),
+         AH_F_STR("model", ah_text_slice(run->cfg.adapter->model)),
+         AH_F_INT("from", run->result.iterations), AH_F_INT("lost_calls", lost_calls(run)),
+         AH_F_INT("lost_requests", h->lost_requests));
     if (run->cfg.untold)
         ah_drift_warnings_tell(run->cfg.untold, run);
 }

@@ -49,6 +49,8 @@ function counted.start(e)
   return true
 end
 
+counted.resumed = counted.start
+
 function counted.request()
   doing = "request"
 end
@@ -160,16 +162,18 @@ local function reply_json()
   return '{"reply":{' .. table.concat(parts, ",") .. "}}"
 end
 
---- Returns the message of an error, without the code at its beginning.
+--- Returns the members of an error; its message is without the code at its beginning.
 local function ending_json(code, message)
   if message:sub(1, #code + 2) == code .. ": " then
     message = message:sub(#code + 3)
   end
-  return ('"code":"%s","message":%s'):format(code, encode(text.repaired(message)))
+  local asks = code == "waiting" and root and root.done and root.done.asks
+  return ('"code":"%s","message":%s%s'):format(code, encode(text.repaired(message)),
+    asks and ',"asks":' .. encode(asks) or "")
 end
 
 --- Returns { "reply": ... } as JSON, of the last outermost run (null if there was none or it
--- failed), or { "error": { "code", "message" } }.
+-- failed), or { "error": { "code", "message", "asks" } }; `asks`: ids, if that run waits for some.
 ---@param code string "ok", or that of the error
 ---@param message string of the error, any bytes
 ---@return string
