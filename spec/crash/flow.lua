@@ -368,6 +368,28 @@ function flows.fallback()
     fallback = { "demo/tools" } }
 end
 
+-- Models of one name. The first two fail until the third one has been asked, and would then say
+-- something else.
+function flows.fallbacks()
+  local function model(who)
+    local function turn(answer)
+      return function()
+        if who == "third" then
+          ah.sleep(0.01) -- the records are appended before the model is asked
+          write("asked", who)
+        elseif not has("asked", "third") then
+          return { fail = { message = "busy", status = 503 } }
+        end
+        return answer
+      end
+    end
+    return { resumes = true, turn { text = who, calls = { call("retry", 1) } }, turn(who .. ".") }
+  end
+  return { tools = { retry }, questions = { "Go." }, retries = 0, log = function() end,
+    turns = model "first",
+    fallback = { ah.scripted(model "second"), ah.scripted(model "third") } }
+end
+
 function flows.streams()
   return { tools = { add }, questions = { "Go." }, on = { content = function() end }, turns = {
     { text = { "I ", "add ", "it." }, calls = { call("add", 1) }, delay = 0.001 },

@@ -157,6 +157,16 @@ flows.falls_back = function()
   }
 end
 
+-- Its strategy has the end of each call recorded before what the call changes is made.
+flows.hands_over = function()
+  local other = ah.agent { name = "other", system = "Other.", tools = { tool "one" },
+    model = script { "never", { calls = { call("one", "c3") } }, "from the other" } }
+  return { name = "own", system = "Own.", model = script {
+      { calls = { call("handoff_to_other", "c1"), call("one", "c2") } }, "never" },
+    strategies = { { name = "watch", after = function() end } },
+    tools = { tool "one", ah.handoff { to = other, when = "Now." } } }
+end
+
 flows.nested = function()
   return {
     model = script { { calls = { call("one", "c1") } }, "done" },
@@ -423,7 +433,7 @@ describe("a run that goes on", function()
           assert.is_true(open_calls(records, n) > 0, where)
         elseif name == "injects" and n > 7 then -- its second tool was made by a handler
           assert.is_truthy(transcript:find("Tool 'two' is stale", 1, true) or n >= 13, where)
-        elseif name == "falls_back" and (n == 11 or n == 12) then
+        elseif name == "falls_back" and n == 11 then -- its request is in the same append
           -- the first model is asked again, and fails again
           assert.equal(3, #sound.of(sound.check(transcript), "settings"), where)
         else

@@ -27,7 +27,8 @@
     X(K, model, STRING, NEEDED)                                                                    \
     X(K, adapter, STRING, NEEDED)                                                                  \
     X(K, attempt, COUNT, NEEDED)                                                                   \
-    X(K, entries, COUNT, NEEDED)
+    X(K, entries, COUNT, NEEDED)                                                                   \
+    X(K, fallbacks, COUNT, ABSENT)
 #define AH_MEMBERS_ANSWER(X, K)                                                                    \
     X(K, entry, OBJECT, NEEDED)                                                                    \
     X(K, iteration, COUNT, NEEDED)                                                                 \

@@ -114,9 +114,12 @@ ah_status ah_fold_request(ah_fold *f, const ah_store_record *r, const ah_slice *
     ah_status st = ah_fold_in_run(f, true, err);
 
     (void)r;
-    (void)v;
-    f->history.lost_requests += st == AH_OK;
-    return st;
+    if (st != AH_OK)
+        return st;
+    f->history.lost_requests++;
+    if (v[AH_AT_REQUEST_fallbacks].p)
+        f->history.progress.fallbacks = (size_t)ah_member_count(v[AH_AT_REQUEST_fallbacks]);
+    return AH_OK;
 }
 
 ah_status ah_fold_cancelled(ah_fold *f, const ah_store_record *r, const ah_slice *v, ah_err *err)

@@ -223,6 +223,8 @@ void ah_record_request(ah_run *run)
     put_text(&b, "adapter", ah_text_slice(a->provider));
     put_number(&b, "attempt", run->attempt + 1);
     put_number(&b, "entries", (int64_t)run->cfg.transcript->n);
+    if (run->fallbacks)
+        put_number(&b, "fallbacks", (int64_t)run->fallbacks);
     end(run, AH_RECORD_REQUEST, &b, nothing);
 }
 

@@ -105,8 +105,8 @@ static bool is_set(const ah_run *run, const ah_adapter *a)
            ah_slice_ends(model, a->model->data) && model.p[provider.n] == '/';
 }
 
-/* The fallbacks that were used or skipped: as of the last turn, or by the settings, which name a
- * later one. */
+/* The fallbacks that were used or skipped: as of the last turn or request, or by the settings,
+ * which name a later one. */
 static size_t fallbacks_used(const ah_run *run)
 {
     size_t n = history(run)->progress.fallbacks;
