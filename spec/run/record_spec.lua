@@ -159,12 +159,16 @@ end
 
 -- Its strategy has the end of each call recorded before what the call changes is made.
 flows.hands_over = function()
-  local other = ah.agent { name = "other", system = "Other.", tools = { tool "one" },
-    model = script { "never", { calls = { call("one", "c3") } }, "from the other" } }
-  return { name = "own", system = "Own.", model = script {
-      { calls = { call("handoff_to_other", "c1"), call("one", "c2") } }, "never" },
+  local def
+  local back = ah.handoff { to = function() return def.agent end, name = "back", when = "Now." }
+  local other = ah.agent { name = "other", system = "Other.", tools = { tool "one", back },
+    model = script { "never", { calls = { call("one", "c3"), call("back", "c4") } }, "never" } }
+  def = { name = "own", system = "Own.", options = { temperature = 0.5 }, model = script {
+      { calls = { call("handoff_to_other", "c1"), call("one", "c2") } }, "never",
+      { calls = { call("one", "c5") } }, "from the own" },
     strategies = { { name = "watch", after = function() end } },
     tools = { tool "one", ah.handoff { to = other, when = "Now." } } }
+  return def
 end
 
 flows.nested = function()
