@@ -10,7 +10,8 @@ local SEED = tonumber(os.getenv "CRASH_SEED") or 18
 local KILLS = tonumber(os.getenv "CRASH_KILLS") or (ALL and 1000 or 30)
 
 local FLOWS = { "plain", "calls", "turns", "parallel", "files", "nested", "as_tool", "approval",
-  "approvals", "front", "handoff", "nobody", "retries", "fallback", "fallbacks", "streams", "send", "tools", "background",
+  "approvals", "front", "handoff", "nobody", "retries", "fallback", "fallbacks", "streams",
+  "send", "tools", "background",
   "entities", "failing", "entity", "sets", "grown", "notes", "found", "lost_ask", "denied", "most",
   "output", "checks", "once", "durable", "durable_tell", "durable_files", "durable_ask",
   "checkpoints", "shared", "spending", "memory" }

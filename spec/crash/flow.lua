@@ -293,7 +293,7 @@ function flows.approvals()
   return list
 end
 
--- Agents that hand the conversation over to each other. Each says who it is, and has a tool of the
+-- Agents that hand the conversation over to each other. Each says its name, and has a tool of the
 -- same specification with another handler.
 function flows.handoff()
   local front
@@ -314,7 +314,8 @@ function flows.handoff()
     model = ah.scripted(turns "back"),
     tools = { count(100), more, ah.handoff { to = function() return front end,
       name = "give_back", when = "It is done." } } }
-  return { name = "front", system = "You are front.", options = { temperature = 0.1 }, take = function(agent) front = agent end,
+  return { name = "front", system = "You are front.", options = { temperature = 0.1 },
+    take = function(agent) front = agent end,
     questions = { "First.", "Second." }, turns = turns "front",
     tools = { count(1), counter("add", { on_lost = "retry" }),
       ah.handoff { to = back, when = "There is more." } } }

@@ -321,6 +321,32 @@ agent:close()
     assert.equal("reply The end. nil", lines[#lines - 3])
   end)
 
+  it("keeps the messages and tools that an idle agent gets, in calls and outside", function()
+    local lines = program([[
+local extra = tool("extra", { handler = function() end })
+local other = assert(ah.agent { store = STORE, id = "other", model = "demo/echo" })
+local agent = assert(ah.agent { store = STORE, id = "k",
+  tools = { tool("tell", { on_lost = "retry", handler = function()
+    assert(other:send "from the call")
+    other:add_tools { extra }
+    return "told"
+  end }) },
+  model = scripted { { calls = { call "tell" } }, "The end." } })
+if agent.unfinished then
+  log(other:transcript())
+  show(agent:run())
+else
+  assert(other:send "outside")
+  agent:run "Go."
+end]]).crash "request 2"
+
+    local text = lines[1]
+    for _, word in ipairs { "outside", "from the call", "extra" } do
+      assert.equal(1, select(2, text:gsub(word, "")), word .. " in " .. text)
+    end
+    assert.same({ "request 2", "reply The end. nil", "result told" }, { table.unpack(lines, 2) })
+  end)
+
   it("tells the model of a call that was at work, and begins the others", function()
     local lines = program(TWO).crash "one"
 

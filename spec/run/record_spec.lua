@@ -414,6 +414,31 @@ local function open_calls(records, n)
 end
 
 describe("a run that goes on", function()
+  it("tells of the changes of a finished call that no record can have", function()
+    local function flow()
+      local other = ah.agent { model = "demo/echo" }
+      return { model = script { { calls = { call("one", "c1") } }, "done" },
+        strategies = { { name = "watch", after = function() end } },
+        tools = { tool("one", nil, function()
+          assert(other:send "Hello.")
+          return "sent"
+        end) } }
+    end
+    local records = record(flow)
+    local n = 1
+    while records[n].kind ~= "call_finished" do
+      n = n + 1
+    end
+    local store = assert(ah.store { engine = "memory" })
+    t.store_fill(store, "c", records, n)
+    local def = flow()
+    def.store, def.id = store, "c"
+    local agent <close> = assert(ah.agent(def))
+    local reply = assert(agent:run())
+    assert.matches("some of them could not be written down: they are lost",
+      reply.messages[#reply.messages - 1].content)
+  end)
+
   for name, flow in pairs(flows) do
     it("from every beginning of its records ends as the undisturbed one: " .. name, function()
       local records, whole = record(flow)

@@ -300,8 +300,8 @@ static void read_settings(lua_State *L, ah_lua_agent *a, const ah_buf *options)
     if (ah_text_from_buf(b, "options", &now, &err) != AH_OK)
         ah_lua_raise_err(L, &err);
     ah_text_set(&a->settings, now);
-    /* A run that goes on says them when its fallbacks are known; a conversation that was handed over
-     * has those of the active agent. */
+    /* A run that goes on says them when its fallbacks are known. A conversation that was handed
+     * over has those of the active agent. */
     if (!ah_lua_stream_resumes(a) && !ah_lua_is_handed_over(a) &&
         ah_lua_say_settings(a, &err) != AH_OK)
         ah_lua_raise_err(L, &err);

@@ -110,17 +110,25 @@ static void undo_one(ah_post *p)
     p->made = false;
 }
 
-static void tell_one(ah_post *p)
+static void tell_changes(ah_post *p)
 {
-    if (p->made && p->entry && p->run)
-        ah_driver_run_wake(ah_run_owner(p->run));
-    if (!p->made || p->entry)
-        return;
     p->agent->busy++;
     ah_inject_stand(&p->in, &p->changes);
     if (p->run)
         ah_inject_told(p->run, &p->in, &p->changes);
     p->agent->busy--;
+}
+
+/* Changes of an idle agent are recorded at once, in the stream of that agent. */
+static void tell_one(ah_post *p)
+{
+    if (!p->made)
+        return;
+    if (!p->entry)
+        tell_changes(p);
+    else if (p->run)
+        ah_driver_run_wake(ah_run_owner(p->run));
+    ah_lua_stream_note(p->agent);
 }
 
 /* -- lists --------------------------------------------------------------------------------- */
@@ -284,11 +292,15 @@ static ah_post *stage(ah_lua *h, ah_overlay *o, ah_err *err)
 
 static ah_status send_now(ah_lua_agent *a, ah_text *entry, ah_err *err)
 {
+    ah_status st;
+
     if (a->current) {
         ah_driver_run_wake(ah_lua_run_driven(a->current)); /* it may await background calls */
         return ah_run_send(ah_driver_run_run(ah_lua_run_driven(a->current)), entry, err);
     }
-    return ah_transcript_add(a->transcript, AH_ENTRY_USER, entry, err);
+    st = ah_transcript_add(a->transcript, AH_ENTRY_USER, entry, err);
+    ah_lua_stream_note(a);
+    return st;
 }
 
 void ah_lua_send(lua_State *L, int idx, const ah_lua_content *said)
@@ -328,6 +340,7 @@ static ah_status change_now(ah_lua_agent *a, ah_changes *c, ah_err *err)
     a->busy++;
     st = ah_lua_change_idle(a, &a->rules, c, err);
     a->busy--;
+    ah_lua_stream_note(a);
     return st;
 }
 

@@ -154,7 +154,7 @@ bool ah_run_fall_back(ah_run *run);
 /* run_handoff.c: if the call has handed the conversation over, and its changes are made, the run
  * goes on with the parts of the other agent. */
 void ah_run_hand_over(ah_run *run, const ah_call *call);
-/* Does that for a call of the pending turn that an earlier process has settled, if there is one.
+/* The same for a call of the pending turn that an earlier process has settled, if there is one.
  * staged: how many of the staged entries are of such calls. */
 void ah_resume_hand_over(ah_run *run, size_t staged);
 /* Before a request, changes to the adapter of the agent that has taken over. */
