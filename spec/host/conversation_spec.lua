@@ -319,7 +319,7 @@ describe("agent:save and ah.load", function()
     assert.equal("usage", err.code)
     assert.matches("cannot write '.*nowhere/x'", err.message)
     assert.is_true(agent:save(path))
-    assert.equal(1, ah.json.decode(read(path)).agenthost_transcript)
+    assert.equal(1, ah.json.decode(read(path)).transcript.agenthost_transcript)
     local mode = io.popen("stat -c %a " .. path):read "l"
     assert.equal("600", mode)
   end)
@@ -358,6 +358,77 @@ describe("agent:save and ah.load", function()
     err = select(2, ah.load(path))
     assert.matches("which is not known here", err.message)
     assert.same({ "provider" }, { err.code, err.reason })
+  end)
+
+  it("refuse checkpoints that are damaged or of a later version", function()
+    assert(ah.agent({ model = "demo/echo" }):save(path))
+    local sound_one = read(path)
+    local pending = '"entries":[],"pending":{"assistant":{"type":"assistant","content":[]}}'
+    for text, words in pairs {
+      [sound_one:gsub('"readable_from":1', '"readable_from":9')] = "in format 9",
+      [sound_one:gsub('"stream":"conversation"', '"stream":"budget"')] = "no conversation",
+      [sound_one:gsub('"slices":{}', '"slices":{"Item":7}')] = "a slice must be a list",
+      [sound_one:gsub('"entities":%[%]', '"entities":[{"class":7}]')] = "class",
+      [sound_one:gsub('"entries":%b[]', pending)] = "has a pending turn",
+      [sound_one:gsub('"runs":0', '"runs":2000000000')] = "up to 1073741824",
+      [sound_one:gsub('"runs":0', '"runs":{}')] = "runs",
+      [sound_one:gsub('"transcript":%b{}', '"transcript":[]')] = "transcript",
+      [sound_one:sub(1, -5)] = "is not JSON",
+    } do
+      assert.not_equal(sound_one, text)
+      write(path, text)
+      local agent, err = ah.load(path, { model = "demo/echo" })
+      assert.is_nil(agent)
+      assert.same({ "usage", "damaged" }, { err.code, err.reason })
+      assert.matches(words, err.message, 1, true)
+      assert.not_matches("record 1", err.message, 1, true)
+    end
+  end)
+
+  it("take the files of version 0.1.0", function()
+    local Item = ah.type { name = "Item", fields = { name = "string" } }
+    write(path, [[
+{"agenthost_transcript":1,"entries":[{"type":"settings","model":"demo/echo","options":{}},]]
+      .. [[{"type":"tools_added","tools":[{"name":"t","description":"The tool t.","parameters":]]
+      .. [[{"type":"object","properties":{},"additionalProperties":false}}]},]]
+      .. [[{"type":"user","content":[{"type":"text","text":"a"}],"time":1700000000000}],]]
+      .. [["pending":{"assistant":{"type":"assistant","content":[],"tool_calls":[]]
+      .. [[{"id":"c1","name":"t","arguments":"{}"},{"id":"c2","name":"t","arguments":"{}"}],]]
+      .. [["stop":"tool_calls","origin":{"adapter":"echo","model":"echo","endpoint":""},]]
+      .. [["usage":{"input":1,"cached_read":0,"cached_write":0,"output":1,"reasoning":0,]]
+      .. [["known":true},"time":1700000000001},"results":[{"type":"tool_result","id":"c1",]]
+      .. [["name":"t","content":"one","success":true,"time":1700000000002},null],]]
+      .. [["staged":[{"type":"note","text":"Noted.","time":1700000000003}]},]]
+      .. [["session":{"agenthost_session":1,"slices":{"Item":[{"name":"bread"}]}}}
+]])
+    local session = ah.session { types = { Item } }
+    local again = assert(ah.load(path, { session = session, tools = { tool "t" } }))
+    local entries = sound.check(again:transcript())
+    local results = sound.of(entries, "tool_result")
+
+    assert.equal("one", results[1].content)
+    assert.matches("Its outcome is unknown", results[2].content)
+    assert.equal("Noted.", sound.of(entries, "note")[1].text)
+    assert.equal("bread", session[Item]:latest().name)
+    assert(again:save(path))
+    assert.same(entries, ah.json.decode(read(path)).transcript.entries)
+    assert.equal("b", assert(assert(ah.load(path)):run("b")).text)
+  end)
+
+  it("leave secrets and the places of this machine out of the file", function()
+    local session = ah.session()
+    local Note = ah.type { name = "Note", fields = { text = "string" } }
+    session:register(Note)
+    session:dispatch(Note { text = "It is hunter2-hunter2." })
+    local agent = assert(ah.agent { model = "openai/x", api_key = "hunter2-hunter2",
+      session = session, store = { engine = "memory" }, id = "one" })
+    assert(agent:save(path))
+    local text = read(path)
+    agent:close()
+    assert.matches("[secret]", text, 1, true)
+    for _, word in ipairs { "hunter2", '"folder"', '"script"' } do
+      assert.not_matches(word, text, 1, true)
+    end
   end)
 
   it("pass over entries of a later version", function()
@@ -571,22 +642,23 @@ describe("the session of an agent", function()
     local agent = ah.agent { model = model "bread", tools = { add }, session = first }
     assert(agent:run "Add bread.")
     assert(agent:save(path))
-    assert.equal(first:snapshot(), ah.json.encode(ah.json.decode(read(path)).session))
+    assert.same(ah.json.decode(first:snapshot()).slices, ah.json.decode(read(path)).slices)
     local later = assert(ah.load(path, { model = model "milk", tools = { add }, session = second }))
     assert(later:run "Add milk.")
     assert.same({ "bread", "bread milk" }, { names(first), names(second) })
   end)
 
-  it("is kept for the next file where none is given, and absent where it holds nothing", function()
+  it("is kept for the next file where none is given", function()
     local session = ah.session { types = { Item } }
     local agent = ah.agent { model = model "bread", tools = { add }, session = session }
     assert(agent:save(path))
-    assert.is_nil(ah.json.decode(read(path)).session)
+    assert.same({}, ah.json.decode(read(path)).slices)
     assert(agent:run "Add bread.")
     assert(agent:save(path))
-    local before = ah.json.decode(read(path)).session
+    local before = ah.json.decode(read(path)).slices
+    assert.is_table(before.Item)
     assert(assert(ah.load(path, { model = "demo/echo" })):fork():save(path))
-    assert.same(before, ah.json.decode(read(path)).session)
+    assert.same(before, ah.json.decode(read(path)).slices)
   end)
 
   it("must fit the types that are registered", function()

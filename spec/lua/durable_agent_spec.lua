@@ -230,6 +230,48 @@ describe("an agent with a store", function()
     assert.equal("conflict", err.code)
   end)
 
+  it("is, after a file, as if it had always been in the store", function()
+    local lines = program([[
+      local Step = ah.type { name = "Step", fields = { n = "integer" } }
+      local FILE, HOW = STORE .. ".json", os.getenv "HOW"
+      local function fields(t)
+        t.session = ah.session { types = { Step } }
+        t.tools = { tool("step", { params = Step, result = Step,
+          handler = function(args) return args end }) }
+        t.model = ah.scripted { resumes = true, { calls = { call("step", { n = 1 }) } }, "one",
+          { calls = { call("step", { n = 2 }) } }, "two" }
+        return t
+      end
+      local agent
+      if POINT == "first" then
+        agent = assert(ah.agent(fields { store = HOW == "store" and STORE or nil, id = "k" }))
+        assert(agent:run "First")
+        assert(agent:save(FILE))
+        os.execute "kill -9 $PPID"
+      elseif HOW == "store" then
+        agent = assert(ah.agent(fields { store = STORE, id = "k" }))
+      else
+        agent = assert(ah.load(FILE, fields { store = STORE, id = "k" }))
+      end
+      assert(agent:run "Second")
+      agent:close()
+      local t = fields { store = STORE, id = "k" }
+      agent = assert(ah.agent(t))
+      log((agent:transcript():gsub('"time":%d+', '"time":0')))
+      log(t.session:snapshot())
+    ]])
+    local kept = lines.crash("first", "HOW=store")
+    os.remove(lines.store)
+    os.remove(lines.store .. "-wal")
+    os.remove(lines.store .. "-shm")
+    local loaded = lines.crash("first", "HOW=file")
+
+    assert.equal(2, #kept)
+    assert.matches('"n":1.*"n":2', kept[2])
+    assert.matches("Second", kept[1], 1, true)
+    assert.same(kept, loaded)
+  end)
+
   it("keeps the session of a file whose types the script does not know", function()
     local kept, file, session = store(), path ".json", ah.session()
     local Step = ah.type { name = "Step", fields = { n = "integer" } }
@@ -755,6 +797,82 @@ show(agent:run "Go.")
     for _, line in ipairs(before) do
       assert.not_matches("^warning", line)
     end
+  end)
+
+  it("is in files as in stores, with a store and without", function()
+    local MEMORY, warnings, counter = { engine = "memory" }, {}, {}
+    function counter:snapshot() return { n = self.n } end
+    function counter:restore(state) self.n = state.n end
+    -- Each has objects of its own, as a program that is started again.
+    local function fields(t)
+      local Account
+      local made = setmetatable({ n = 0 }, { __index = counter })
+      Account = ah.entity { name = "Account", state = { "balance" },
+        find = function(id) return Account { id = id, balance = 0 } end }
+      Account:tool { name = "deposit", description = "Puts money in.",
+        params = { amount = "integer", fails = "boolean?" },
+        handler = function(self, args)
+          self.balance = self.balance + args.amount
+          assert(not args.fails)
+          return self.balance
+        end }
+      t.tools = {
+        ah.tool { name = "open", description = "Opens.", handler = function()
+          return Account { id = "7", balance = 10 }
+        end },
+        ah.tool { name = "count", description = "Counts.", handler = function(_, ctx)
+          local c = ctx.resources:get "counter"
+          c.n = c.n + 1
+          return c.n
+        end },
+      }
+      t.resources, t.discover, t.log = { counter = made }, true, function() end
+      t.on = { warning = function(e) warnings[#warnings + 1] = e.message end }
+      return t
+    end
+    local function calls(...)
+      return { calls = { ... } }
+    end
+    local function deposit(amount, fails)
+      return { name = "account_7_deposit", arguments = { amount = amount, fails = fails } }
+    end
+    local OPEN = { calls { name = "open" }, calls(deposit(5), { name = "count" }),
+      calls(deposit(100, true)), "one" }
+    local GO_ON = { calls(deposit(1), { name = "count" }), "two" }
+    local function results(agent)
+      local list = {}
+      for _, m in ipairs(assert(agent:run "Go.").messages) do
+        list[#list + 1] = m.role == "tool" and m.content or nil
+      end
+      agent:close()
+      return list
+    end
+
+    for _, from in ipairs { false, true } do
+      for _, to in ipairs { false, true } do
+        local file = path ".json"
+        local a = assert(ah.agent(fields { store = from and MEMORY, id = "a",
+          model = ah.scripted(OPEN) }))
+        assert(a:run "Go.")
+        assert(a:save(file))
+        a:close()
+        -- a file that is saved again by an agent that has not used the objects is the same
+        local b = assert(ah.load(file, fields { model = ah.scripted {} }))
+        assert(b:save(file))
+        b:close()
+        local kept = to and assert(ah.store(MEMORY))
+        local c = assert(ah.load(file, fields { store = kept, id = "c",
+          model = ah.scripted(GO_ON) }))
+        local list = results(c)
+        assert.same({ "16", "2" }, { list[#list - 1], list[#list] })
+        if to then
+          list = results(assert(ah.agent(fields { store = kept, id = "c",
+            model = ah.scripted(GO_ON) })))
+          assert.same({ "17", "3" }, { list[#list - 1], list[#list] })
+        end
+      end
+    end
+    assert.same({}, warnings)
   end)
 
   it("is lost with the process where nothing names it, which a warning says once", function()

@@ -369,7 +369,7 @@ describe("a conversation and its overrides", function()
       local file = assert(io.open(path .. ".2")):read "a"
       assert.same({ Item = { { name = "bread" } }, visibility_overrides = {
         { path = "context", visibility = "full" }, { path = "more", visibility = "full" } } },
-        ah.json.decode(file).session.slices)
+        ah.json.decode(file).slices)
       os.remove(path .. ".2")
     end
   end)

@@ -520,7 +520,7 @@ static int state(lua_State *L)
     ah_buf b;
 
     ah_buf_init(&b, &w->mem, 64 << 20);
-    ah_session_print(w->session, NULL, (ah_slice){NULL, 0}, &b);
+    ah_session_print(w->session, NULL, &b);
     put_tree(w->fs[0], &b);
     if (w->fs[1])
         put_tree(w->fs[1], &b);

@@ -257,7 +257,7 @@ static const ah_record_sink *sink_of(const ah_driver_run *d)
 {
     const ah_recorder *r = ah_run_cfg(d->run)->recorder;
 
-    return r ? &r->sink : NULL;
+    return r && r->sink.put ? &r->sink : NULL;
 }
 
 static void serve(ah_driver_run *d, const ah_need *need)

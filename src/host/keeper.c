@@ -560,14 +560,7 @@ static ah_status begin_stream(ah_keeper *k, ah_slice members, ah_fold *fold, ah_
     ah_buf b;
 
     ah_buf_init(&b, mem_of(k), AH_STORE_MAX_RECORD);
-    ah_buf_fmt(&b, "{\"format\":%d,\"written_by\":\"%s\",\"readable_from\":1,", AH_RECORD_FORMAT,
-               AH_VERSION);
-    ah_buf_fmt(&b, "\"stream\":\"%s\"", ah_stream_kind_name(k->kind));
-    if (members.n) {
-        ah_buf_char(&b, ',');
-        ah_buf_put(&b, members);
-    }
-    ah_buf_char(&b, '}');
+    ah_fold_print_opened(k->kind, members, &b);
     st = ah_buf_ok(&b) ? AH_OK : ah_buf_error(&b, "the record 'opened'", err);
     if (st == AH_OK) {
         put(k, AH_RECORD_OPENED, ah_buf_slice(&b), r.kept);

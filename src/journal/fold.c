@@ -167,15 +167,28 @@ static ah_status take(ah_fold *f, const ah_store_record *r, ah_record_kind kind,
     return st == AH_OK ? folds[kind](f, r, value, err) : st;
 }
 
-ah_status ah_fold_add(void *fold, const ah_store_record *r, ah_err *err)
+static ah_status add(ah_fold *f, const ah_store_record *r, ah_err *err)
 {
-    ah_fold *f = fold;
     ah_record_kind kind = ah_record_kind_of(r->kind);
+    ah_status st = take(f, r, kind, err);
 
-    if (take(f, r, kind, err) != AH_OK)
-        return name_record(r, err);
+    if (st != AH_OK)
+        return st;
     f->last = r->number;
     f->time = r->time > f->time ? r->time : f->time;
     f->bytes += kind == AH_RECORD_CHECKPOINT ? 0 : r->said.n + r->kept.n;
     return AH_OK;
+}
+
+ah_status ah_fold_add(void *fold, const ah_store_record *r, ah_err *err)
+{
+    return add(fold, r, err) == AH_OK ? AH_OK : name_record(r, err);
+}
+
+ah_status ah_fold_add_alone(ah_fold *f, ah_slice checkpoint, ah_err *err)
+{
+    ah_store_record r = {
+        .number = 1, .kind = ah_slice_of(ah_record_name(AH_RECORD_CHECKPOINT)), .said = checkpoint};
+
+    return add(f, &r, err);
 }

@@ -70,11 +70,16 @@ void ah_fold_clear(ah_fold *f);
 /* Takes the next record. The first one is `opened`, or any `checkpoint`. After an error only
  * ah_fold_clear may follow. Has the type of ah_store_record_fn, with `fold` an ah_fold. */
 ah_status ah_fold_add(void *fold, const ah_store_record *r, ah_err *err);
+/* Takes a checkpoint that stands alone, in place of all records. Its errors name no record. */
+ah_status ah_fold_add_alone(ah_fold *f, ah_slice checkpoint, ah_err *err);
 /* Appends the slices as a snapshot for ah_session_restore. */
 void ah_fold_print_session(const ah_fold *f, ah_buf *out);
 /* Appends the state as the object of a record `checkpoint`. Only where one may stand: no turn is
  * pending, and no entries wait. */
 void ah_fold_print_checkpoint(const ah_fold *f, ah_buf *out);
+/* Appends the object of a record `opened` that this version writes. members: more of its members,
+ * "folder":"/x","agent":"y"; .n 0: none. */
+void ah_fold_print_opened(ah_stream_kind stream, ah_slice members, ah_buf *out);
 /* Returns the ask, or NULL. */
 const ah_fold_ask *ah_fold_find_ask(const ah_fold *f, ah_slice id);
 /* True if the ask has no response, and its call has no result. */

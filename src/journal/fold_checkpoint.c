@@ -206,6 +206,15 @@ ah_status ah_fold_checkpoint(ah_fold *f, const ah_store_record *r, const ah_slic
 
 /* -- writing ---------------------------------------------------------------------------------- */
 
+void ah_fold_print_opened(ah_stream_kind stream, ah_slice members, ah_buf *out)
+{
+    ah_buf_fmt(out, "{\"format\":%d,\"written_by\":\"%s\",\"readable_from\":1,", AH_RECORD_FORMAT,
+               AH_VERSION);
+    ah_buf_fmt(out, "\"stream\":\"%s\"%s", ah_stream_kind_name(stream), members.n ? "," : "");
+    ah_buf_put(out, members);
+    ah_buf_char(out, '}');
+}
+
 static void print_run(const ah_run_history *h, ah_buf *out)
 {
     ah_buf_fmt(out, ",\"run\":{\"run\":%lld,\"first\":%zu,\"started\":%lld", (long long)h->run,

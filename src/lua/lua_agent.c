@@ -126,6 +126,7 @@ ah_lua_agent *ah_lua_push_agent(lua_State *L)
 
     *a = (ah_lua_agent){.lua = ah_lua_of(L), .fronts = LUA_NOREF};
     a->untold.mem = &a->lua->mem;
+    ah_lua_stream_init(a);
     ah_observer_init(&a->observer, a->lua);
     ah_registry_init(&a->registry, &a->lua->mem);
     ah_registry_init(&a->executors, &a->lua->mem);
@@ -742,7 +743,7 @@ static ah_status begin(ah_lua_agent *a, run *r, ah_overlay *around, ah_err *err)
     }
     if (st == AH_OK) {
         r->waiter.scope = r->driven;
-        if ((r->recorded = cfg.recorder != NULL))
+        if ((r->recorded = cfg.recorder && a->stream.bound))
             ah_lua_inbox_watch(a);
         a->current = r;
         a->runs++;

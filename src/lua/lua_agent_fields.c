@@ -687,7 +687,11 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
         ah_lua_raise_err(L, err);
     if (st != AH_OK)
         return st;
-    if (a->stream.read)
+    if (a->stream.loaded)
+        ah_lua_background_lost(L, a,
+                               "its outcome is unknown: the conversation was saved while the call "
+                               "was outstanding. It was not run again.");
+    else if (a->stream.read)
         ah_lua_background_lost(L, a,
                                "its outcome is unknown: the program ended while the call was "
                                "outstanding. It was not run again.");

@@ -119,14 +119,29 @@ static ah_status take_session(ah_lua_agent *a, const ah_fold *f, ah_err *err)
     return st;
 }
 
-/* Moves what the agent needs out of the fold. */
-static ah_status take(ah_lua_agent *a, ah_fold *f, ah_err *err)
+/* Takes the conversation of the fold: of a stream, or of a file. */
+static ah_status take(ah_lua_agent *a, const ah_fold *f, ah_err *err)
 {
     ah_lua_stream *s = &a->stream;
-    ah_status st;
+    ah_status st = take_session(a, f, err);
 
+    if (st == AH_OK)
+        st = ah_lua_states_take(&s->states, f, err);
+    if (st != AH_OK)
+        return st;
+    a->transcript = ah_transcript_ref(f->transcript);
     s->recorder.runs = f->runs;
     s->recorder.asks = f->asks;
+    s->ended = ah_text_ref(f->ended);
+    s->ended_first = f->ended_first;
+    return AH_OK;
+}
+
+/* Moves what the agent needs out of the fold of its stream. */
+static ah_status take_stream(ah_lua_agent *a, ah_fold *f, ah_err *err)
+{
+    ah_lua_stream *s = &a->stream;
+
     s->opened = ah_text_ref(f->opened);
     if (f->last <= 1) /* the record `opened` alone: it is new */
         return AH_OK;
@@ -135,33 +150,55 @@ static ah_status take(ah_lua_agent *a, ah_fold *f, ah_err *err)
                           "the store has a conversation '%s' already: give another id, or go on "
                           "with it by ah.agent { store, id }",
                           a->setup.id->data);
-    if ((st = take_session(a, f, err)) != AH_OK)
-        return st;
     s->read = true;
-    a->transcript = ah_transcript_ref(f->transcript);
     s->history = f->history;
     f->history = (ah_run_history){.mem = f->mem};
-    if ((st = ah_lua_states_take(&s->states, f, err)) != AH_OK)
-        return st;
-    s->ended = ah_text_ref(f->ended);
-    s->ended_first = f->ended_first;
-    return AH_OK;
+    return take(a, f, err);
 }
 
-/* `whole` of the recorder. ud: the states, which are a member of the stream. */
-static void put_whole(void *ud, ah_buf *out)
+/* Appends the members of a checkpoint that its recorder does not know, but for `opened`. ud: the
+ * states, which are a member of the stream. */
+static void put_rest(const void *ud, ah_buf *out)
 {
     const ah_lua_stream *s =
         (const ah_lua_stream *)(const void *)((const char *)ud - offsetof(ah_lua_stream, states));
 
-    ah_buf_str(out, ",\"opened\":");
-    ah_buf_put(out, s->opened ? ah_text_slice(s->opened) : ah_slice_of("{}"));
     ah_buf_fmt(out, ",\"asks\":%lld,\"entities\":", (long long)s->recorder.asks);
     ah_lua_print_states(&s->states, out);
     if (s->ended) {
         ah_buf_str(out, ",\"ended\":");
         ah_buf_put(out, ah_text_slice(s->ended));
     }
+}
+
+/* `whole` of the recorder of a stream. ud: the states. */
+static void put_whole(void *ud, ah_buf *out)
+{
+    const ah_lua_stream *s =
+        (const ah_lua_stream *)(const void *)((const char *)ud - offsetof(ah_lua_stream, states));
+
+    ah_buf_str(out, ",\"opened\":");
+    ah_buf_put(out, ah_text_slice(s->opened));
+    put_rest(ud, out);
+}
+
+/* The same for a file, which names no folder and no script. */
+static void put_whole_file(void *ud, ah_buf *out)
+{
+    ah_buf_str(out, ",\"opened\":");
+    ah_fold_print_opened(AH_STREAM_CONVERSATION, (ah_slice){NULL, 0}, out);
+    put_rest(ud, out);
+}
+
+void ah_lua_stream_init(ah_lua_agent *a)
+{
+    ah_lua_stream *s = &a->stream;
+
+    ah_recorder_init(&s->recorder, &a->lua->mem, &a->lua->host->secrets);
+    s->states.lua = a->lua;
+    s->recorder.changed = ah_lua_put_changed;
+    s->recorder.whole = put_whole;
+    s->recorder.changed_ud = &s->states;
 }
 
 /* `beside` and `shares` of the recorder. ud: the stream. */
@@ -230,21 +267,17 @@ static ah_status open_stream(lua_State *L, ah_lua_agent *a, ah_open_store *store
 
     if (st != AH_OK)
         return st;
-    ah_recorder_init(&a->stream.recorder, &a->lua->mem, &a->lua->host->secrets);
+    a->stream.states.recorded = true;
     a->stream.recorder.sink = ah_keeper_sink(a->stream.keeper);
     a->stream.recorder.stream = ah_text_ref(a->setup.id);
     a->stream.recorder.store = ah_open_store_path(store);
-    a->stream.states.lua = a->lua;
-    a->stream.recorder.changed = ah_lua_put_changed;
-    a->stream.recorder.whole = put_whole;
-    a->stream.recorder.changed_ud = &a->stream.states;
     a->stream.recorder.beside = note_named;
     a->stream.recorder.shares = shares;
     a->stream.recorder.beside_ud = &a->stream;
     if (f.applying)
         st = end_applying(a, &f, err);
     if (st == AH_OK)
-        st = take(a, &f, err);
+        st = take_stream(a, &f, err);
     ah_fold_clear(&f);
     return st;
 }
@@ -343,44 +376,10 @@ ah_status ah_lua_stream_defer(ah_lua_agent *a, ah_err *err)
     return hold_back(a->transcript, s->recorder.entries, err);
 }
 
-/* Appends the slices of the kept text that the session does not have, as changes of a record. */
-static void put_kept(const ah_lua_agent *a, ah_buf *out)
-{
-    ah_json_reader r = ah_json_read(ah_json_member(ah_text_slice(a->kept), "slices"));
-    ah_json_token t = ah_json_next(&r);
-    const char *before = "";
-
-    if (t.kind != AH_JSON_OBJECT)
-        return;
-    while ((t = ah_json_next(&r)).kind == AH_JSON_KEY) {
-        ah_slice name = t.raw; /* names of types need no JSON escapes */
-        int id = ah_session_find(a->session, name);
-        ah_slice values = ah_json_skip(&r, ah_json_next(&r));
-
-        if (id >= 0 && ah_session_has_slice(a->session, id))
-            continue;
-        ah_buf_fmt(out, "%s\"%.*s\":{\"keep\":0,\"add\":%.*s}", before, AH_FMT(name),
-                   AH_FMT(values));
-        before = ",";
-    }
-}
-
 /* Records the whole state. What the session of this script has no types for follows it. */
 static void checkpoint(ah_lua_agent *a)
 {
-    static const char head[] = "{\"slices\":{";
-    ah_buf b;
-
-    ah_recorder_checkpoint(&a->stream.recorder);
-    if (!a->kept)
-        return;
-    ah_buf_init(&b, &a->lua->mem, MAX_RECORD);
-    ah_buf_str(&b, head);
-    put_kept(a, &b);
-    ah_buf_str(&b, "}}");
-    if (!ah_buf_ok(&b) || b.len > sizeof head + 1)
-        put(a, AH_RECORD_SESSION, &b);
-    ah_buf_clear(&b);
+    ah_recorder_checkpoint(&a->stream.recorder, ah_text_slice(a->kept));
 }
 
 /* Claims the session for this stream. An agent that has it and is garbage is collected first. */
@@ -413,12 +412,14 @@ static bool has_asked_nothing(const ah_lua_agent *a)
 ah_status ah_lua_stream_bind(lua_State *L, ah_lua_agent *a, ah_err *err)
 {
     ah_lua_stream *s = &a->stream;
-    bool import = !s->read && a->transcript->n > 0;
+    bool import = !s->read && (a->transcript->n > 0 || s->loaded);
     bool named = ah_lua_named_session(a->lua, a->session);
     ah_status st;
 
-    if (!s->keeper)
+    if (!s->keeper) {
+        ah_text_set(&s->ended, NULL);
         return AH_OK;
+    }
     if (!named && (st = claim(L, a, err)) != AH_OK)
         return st;
     st = ah_recorder_bind(&s->recorder, a->transcript, named ? NULL : a->session, s->read, err);
@@ -465,6 +466,63 @@ ah_status ah_lua_stream_fork(lua_State *L, int idx, ah_lua_agent *a, const ah_lu
     ah_options_read(L, idx, &ah_subject_fork, NULL);
     st = read_stream(L, idx, a, store, "agent:fork", err);
     return st == AH_OK ? ah_lua_stream_bind(L, a, err) : st;
+}
+
+/* -- files ---------------------------------------------------------------------------------- */
+
+ah_status ah_lua_stream_load(ah_lua_agent *a, ah_slice checkpoint, ah_err *err)
+{
+    enum { MAX_NUMBER = 1 << 30 }; /* leaves room for those to come */
+    ah_fold f;
+    ah_status st = ah_fold_init(&f, &a->lua->mem, err);
+
+    if (st != AH_OK)
+        return st;
+    st = ah_fold_add_alone(&f, checkpoint, err);
+    if (st == AH_OK && (f.runs > MAX_NUMBER || f.asks > MAX_NUMBER))
+        st = ah_err_set(err, AH_STORE, "runs and asks are numbers up to %d", MAX_NUMBER);
+    if (st == AH_OK)
+        st = take(a, &f, err);
+    ah_fold_clear(&f);
+    a->stream.loaded = true;
+    return st;
+}
+
+/* Sets *out to the conversation without a pending turn: a call without a result gets one. */
+static ah_status settled(const ah_lua_agent *a, ah_transcript **out, ah_err *err)
+{
+    ah_status st;
+    ah_buf b;
+
+    if (!a->transcript->assistant) {
+        *out = ah_transcript_ref(a->transcript);
+        return AH_OK;
+    }
+    ah_buf_init(&b, &a->lua->mem, MAX_RECORD);
+    ah_transcript_print(a->transcript, &b);
+    st = ah_buf_ok(&b) ? ah_transcript_read(b.mem, ah_buf_slice(&b), out, err)
+                       : ah_buf_error(&b, "the conversation", err);
+    ah_buf_clear(&b);
+    return st;
+}
+
+ah_status ah_lua_stream_save(ah_lua_agent *a, ah_buf *out, ah_err *err)
+{
+    ah_recorder r = a->stream.recorder;
+    ah_status st = settled(a, &r.transcript, err);
+
+    if (st != AH_OK)
+        return st;
+    ah_lua_stream_note(a);
+    st = ah_lua_keep_changed(&a->stream.states) ? AH_OK : ah_err_nomem(err);
+    r.session = a->session;
+    r.whole = put_whole_file;
+    ah_recorder_print(&r, ah_text_slice(a->kept), out);
+    ah_transcript_unref(r.transcript);
+    if (!ah_buf_ok(out))
+        return ah_buf_error(out, "the conversation", err);
+    out->len = ah_secrets_redact(r.secrets, out->data, out->len);
+    return st;
 }
 
 /* -- recording ------------------------------------------------------------------------------ */
@@ -532,10 +590,6 @@ void ah_lua_stream_close(ah_lua_agent *a)
 {
     ah_lua_stream *s = &a->stream;
 
-    if (!s->keeper) {
-        ah_text_set(&s->folder, NULL);
-        return;
-    }
     ah_lua_stream_note(a);
     if (s->claimed)
         ah_session_unclaim(s->recorder.session);
@@ -686,11 +740,13 @@ void ah_lua_stream_configure(ah_lua_agent *a, ah_run_config *cfg)
 {
     int64_t at;
 
-    if (!a->stream.bound || cfg->parent)
+    if (cfg->parent || (!a->stream.bound && a->once))
+        return;
+    cfg->recorder = &a->stream.recorder;
+    if (!a->stream.bound)
         return;
     ah_lua_stream_note(a);
     set_label(a, "running");
-    cfg->recorder = &a->stream.recorder;
     if (!ah_lua_stream_resumes(a))
         return;
     cfg->history = &a->stream.history;

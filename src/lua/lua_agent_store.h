@@ -1,6 +1,7 @@
 /* The stream of an agent's conversation: opens it in a store, binds the recorder, records changes
- * between runs, and keeps what an unfinished run needs to go on. It is part of its agent and must
- * not move. Callers: its module. */
+ * between runs, and keeps what an unfinished run needs to go on. Without a store nothing is
+ * recorded; files are read and written here for all agents. It is part of its agent and must not
+ * move. Callers: its floor. */
 #ifndef AH_LUA_AGENT_STORE_H
 #define AH_LUA_AGENT_STORE_H
 
@@ -21,11 +22,19 @@ typedef struct ah_lua_stream {
     ah_lua_states states;   /* recorded states of entities and resources */
     bool resumed;           /* it is the one that the program resumes */
     bool read;              /* the conversation was read from the store */
+    bool loaded;            /* it was read from a file */
     bool bound;             /* the recorder compares the conversation */
     bool claimed;           /* its session is recorded in this stream alone */
     ah_store_watcher watcher; /* set while a run is at work */
 } ah_lua_stream;
 
+void ah_lua_stream_init(struct ah_lua_agent *a);
+/* Takes the conversation of a file, a `checkpoint`, before ah_lua_stream_read. An unfinished run in
+ * it does not count. */
+ah_status ah_lua_stream_load(struct ah_lua_agent *a, ah_slice checkpoint, ah_err *err);
+/* Appends the conversation as a `checkpoint` for a file. Calls of a pending turn that have no
+ * result get one that says so. */
+ah_status ah_lua_stream_save(struct ah_lua_agent *a, ah_buf *out, ah_err *err);
 /* Reads the fields `store` and `id` of the table at 1. Opens the stream, if there is a store, and
  * takes the conversation from it: transcript and session text of the agent on top. Raises for
  * errors of the script; fails with AH_STORE and AH_CONFLICT. */

@@ -26,32 +26,17 @@ static void not_running(lua_State *L, const ah_lua_agent *a, const char *what)
         ah_lua_raise(L, AH_USAGE, "%s: the agent is running", what);
 }
 
-/* Appends the member `session` if there is any state to keep. */
-static void put_session(const ah_lua_agent *a, ah_buf *b)
-{
-    static const char none[] = "{\"agenthost_session\":1,\"slices\":{}}";
-    size_t before = b->len, start;
-
-    ah_buf_str(b, ",\"session\":");
-    start = b->len;
-    ah_session_print(a->session, NULL, ah_text_slice(a->kept), b);
-    if (ah_buf_ok(b) && ah_slice_is((ah_slice){b->data + start, b->len - start}, none))
-        b->len = before;
-}
-
 /* agent:save(path): true, or nil and an error. Saves the known part of a turn that is at work. */
 static int agent_save(lua_State *L)
 {
     ah_lua_agent *a = ah_lua_check_agent(L);
     const char *path = luaL_checkstring(L, 2);
-    ah_buf *b = ah_lua_push_buf(L, MAX_FILE);
+    ah_buf *b = ah_lua_push_buf(L, AH_STORE_MAX_RECORD);
     ah_err err;
 
-    ah_transcript_print(a->transcript, b);
-    if (ah_buf_ok(b))
-        b->len--; /* removes the closing brace */
-    put_session(a, b);
-    ah_buf_str(b, "}\n");
+    if (ah_lua_stream_save(a, b, &err) != AH_OK)
+        return ah_lua_fail(L, &err);
+    ah_buf_char(b, '\n');
     if (!ah_buf_ok(b))
         return ah_lua_raise_nomem(L);
     if (ah_file_replace(&a->lua->mem, path, ah_buf_slice(b), &err) != AH_OK)
@@ -61,13 +46,45 @@ static int agent_save(lua_State *L)
     return 1;
 }
 
-static ah_status keep_session(ah_lua_agent *a, ah_slice file, ah_err *err)
+/* Appends the checkpoint of a file of version 0.1.0: a transcript, with a session among its
+ * members. */
+static ah_status raise_old(const ah_mem *mem, ah_slice file, ah_buf *out, ah_err *err)
 {
-    ah_slice session = ah_json_member(file, "session");
+    ah_slice session = ah_json_member(file, "session"), slices = ah_json_member(session, "slices");
+    ah_transcript *t;
+    ah_status st = ah_transcript_read(mem, file, &t, err);
 
-    if (session.p && !(a->kept = ah_text_new(&a->lua->mem, session)))
-        return ah_err_nomem(err);
-    return AH_OK;
+    if (st != AH_OK)
+        return st;
+    if (session.p && ah_json_kind_of(slices) != AH_JSON_OBJECT)
+        st = ah_err_set(err, AH_USAGE, "its session has no slices");
+    ah_buf_str(out, "{\"opened\":");
+    ah_fold_print_opened(AH_STREAM_CONVERSATION, (ah_slice){NULL, 0}, out);
+    ah_buf_str(out, ",\"transcript\":");
+    ah_transcript_print(t, out);
+    ah_buf_str(out, ",\"slices\":");
+    ah_buf_put(out, session.p ? slices : ah_slice_of("{}"));
+    ah_buf_str(out, ",\"entities\":[],\"runs\":0,\"asks\":0}");
+    ah_transcript_unref(t);
+    return ah_buf_ok(out) ? st : ah_buf_error(out, "the conversation", err);
+}
+
+static ah_status take_file(ah_lua_agent *a, ah_slice file, ah_err *err)
+{
+    const ah_mem *mem = &a->lua->mem;
+    ah_status st = ah_json_check_err(mem, file, "it", err);
+    ah_buf b;
+
+    if (st != AH_OK)
+        return st;
+    if (ah_json_member(file, "opened").p)
+        return ah_lua_stream_load(a, file, err);
+    ah_buf_init(&b, mem, MAX_FILE);
+    st = raise_old(mem, file, &b, err);
+    if (st == AH_OK)
+        st = ah_lua_stream_load(a, ah_buf_slice(&b), err);
+    ah_buf_clear(&b);
+    return st;
 }
 
 static ah_status read_file(ah_lua_agent *a, const char *path, ah_buf *b, ah_err *err)
@@ -82,11 +99,9 @@ static ah_status read_file(ah_lua_agent *a, const char *path, ah_buf *b, ah_err 
                            ah_slice_of(found.why == ENOENT ? "not_found" : "unreadable"));
         return st;
     }
-    st = ah_transcript_read(&a->lua->mem, ah_buf_slice(b), &a->transcript, err);
-    if (st == AH_OK)
-        st = keep_session(a, ah_buf_slice(b), err);
+    st = take_file(a, ah_buf_slice(b), err);
     ah_buf_clear(b);
-    if (st != AH_USAGE)
+    if (st == AH_OK || st == AH_NOMEM)
         return st;
     memcpy(why, err->message, sizeof why);
     ah_err_set(err, AH_USAGE, "cannot load '%.200s': %s", path, why);
@@ -119,9 +134,6 @@ static int load(lua_State *L)
     if (read_file(a, path, ah_lua_push_buf(L, MAX_FILE), &err) != AH_OK)
         return ah_lua_fail(L, &err);
     lua_pop(L, 1); /* -- fields path agent */
-    ah_lua_background_lost(L, a,
-                           "its outcome is unknown: the conversation was saved while the call "
-                           "was outstanding. It was not run again.");
     if (lua_getfield(L, 1, "messages") != LUA_TNIL)
         return refuse_words(L);
     lua_pop(L, 1);

@@ -490,45 +490,6 @@ static void note_files(ah_lua_named *n)
     ah_buf_clear(&kept);
 }
 
-/* Appends the slices that the session has no types for, as changes of a record. */
-static void put_kept(const ah_lua_named *n, ah_buf *out)
-{
-    ah_json_reader r = ah_json_read(ah_json_member(ah_text_slice(n->kept), "slices"));
-    ah_json_token t = ah_json_next(&r);
-    const char *before = "";
-
-    if (t.kind != AH_JSON_OBJECT)
-        return;
-    while ((t = ah_json_next(&r)).kind == AH_JSON_KEY) {
-        ah_slice name = t.raw; /* names of types need no JSON escapes */
-        int id = ah_session_find(n->session, name);
-        ah_slice values = ah_json_skip(&r, ah_json_next(&r));
-
-        if (id >= 0 && ah_session_has_slice(n->session, id))
-            continue; /* it has the values */
-        ah_buf_fmt(out, "%s\"%.*s\":{\"keep\":0,\"add\":%.*s}", before, AH_FMT(name),
-                   AH_FMT(values));
-        before = ",";
-    }
-}
-
-static void checkpoint(ah_lua_named *n)
-{
-    static const char head[] = "{\"slices\":{";
-    ah_buf b;
-
-    ah_recorder_checkpoint(&n->recorder);
-    if (!n->kept)
-        return;
-    ah_buf_init(&b, &n->lua->mem, MAX_RECORD);
-    ah_buf_str(&b, head);
-    put_kept(n, &b);
-    ah_buf_str(&b, "}}");
-    if (!ah_buf_ok(&b) || b.len > sizeof head + 1)
-        ah_recorder_put(&n->recorder, AH_RECORD_SESSION, &b, nothing);
-    ah_buf_clear(&b);
-}
-
 static void note(ah_lua_named *n)
 {
     if (n->budget)
@@ -538,7 +499,7 @@ static void note(ah_lua_named *n)
     else
         ah_recorder_note(&n->recorder);
     if (ah_keeper_wants_checkpoint(n->keeper))
-        checkpoint(n);
+        ah_recorder_checkpoint(&n->recorder, ah_text_slice(n->kept));
 }
 
 void ah_lua_named_note(const ah_lua *h, ah_keeper *with)

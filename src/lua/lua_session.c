@@ -431,7 +431,7 @@ static int session_snapshot(lua_State *L)
     ah_err err;
 
     lua_toclose(L, -1);
-    ah_session_print(s, o, (ah_slice){NULL, 0}, b);
+    ah_session_print(s, o, b);
     if (!ah_buf_ok(b)) {
         ah_buf_error(b, "the snapshot", &err);
         return ah_lua_raise_err(L, &err);

@@ -77,8 +77,7 @@ ah_status ah_lua_states_take(ah_lua_states *s, const ah_fold *f, ah_err *err)
     return ok ? AH_OK : ah_err_nomem(err);
 }
 
-/* Keeps the state as the last one. Returns false when out of memory. */
-static bool keep(ah_lua_states *s, const ah_lua_state_item *i)
+bool ah_lua_keep_state(ah_lua_states *s, const ah_lua_state_item *i)
 {
     size_t at = find(s, ah_text_slice(i->class_name), ah_text_slice(i->id));
 
@@ -244,7 +243,7 @@ static void warn_lost(lua_State *L, const reading *w, const char *why)
 
     if (!e)
         lua_pushvalue(L, 1);
-    if (!is_news(L))
+    if (!ah_lua_states_of(w->call)->recorded || !is_news(L))
         return;
     if (e)
         ah_print(words, sizeof words, "The state of entities '%s' is lost with the process: %s",
@@ -334,6 +333,8 @@ void ah_lua_read_state(lua_State *L, ah_lua *h, ah_call *call, int idx, ah_slice
     if (ah_lua_call_as(h, AH_CALLEE_SNAPSHOT, L, 2, 0, &err) == AH_OK)
         return;
     ah_lua_state_item_clear(out);
+    if (!ah_lua_states_of(call)->recorded)
+        return;
     ah_print(words, sizeof words, "the state of an object was not recorded: %s", err.message);
     ah_run_warn(call->run, ah_slice_of(words));
 }
@@ -347,5 +348,5 @@ bool ah_lua_record_state(ah_lua_states *s, const ah_lua_state_item *i, bool firs
 {
     ah_buf_str(out, first ? "" : ",");
     ah_lua_print_state(i, out);
-    return keep(s, i);
+    return ah_lua_keep_state(s, i);
 }

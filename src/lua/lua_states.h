@@ -1,6 +1,7 @@
 /* States of entities and of named resources in a stream: records those that a call has changed, and
- * restores them when the objects are first used after the conversation was opened. An agent with a
- * store owns one list; its recorder gets it as changed_ud. Callers: its floor. */
+ * restores them when the objects are first used after the conversation was opened. Each agent owns
+ * one list; its recorder gets it as changed_ud. Without a store the list is only for agent:save.
+ * Callers: its floor. */
 #ifndef AH_LUA_STATES_H
 #define AH_LUA_STATES_H
 
@@ -22,13 +23,14 @@ typedef struct ah_lua_states {
     ah_lua *lua;
     ah_lua_state_item *item;
     size_t n, cap;
+    bool recorded; /* a store has them; false: no warnings, and nothing waits for a record */
     struct ah_undo *changed; /* lua_undo.c: committed changes that no record has yet */
 } ah_lua_states;
 
 /* Takes the states of the fold. */
 ah_status ah_lua_states_take(ah_lua_states *s, const ah_fold *f, ah_err *err);
 void ah_lua_states_clear(ah_lua_states *s);
-/* Returns the list for this call: that of the outermost run's agent; NULL: it has no store. */
+/* Returns the list for this call: that of the outermost run's agent; NULL: nothing keeps it. */
 ah_lua_states *ah_lua_states_of(const ah_call *call);
 /* Gives the object at idx its recorded state back, once; class and id name it. Raises with the
  * errors of its restore. */
@@ -45,6 +47,8 @@ void ah_lua_print_state(const ah_lua_state_item *i, ah_buf *out);
 /* Appends the item to a list in JSON, and keeps the state as the last one. Returns false when out
  * of memory. */
 bool ah_lua_record_state(ah_lua_states *s, const ah_lua_state_item *i, bool first, ah_buf *out);
+/* Keeps the state as the last one. Returns false when out of memory. */
+bool ah_lua_keep_state(ah_lua_states *s, const ah_lua_state_item *i);
 /* Appends all states as a JSON list. */
 void ah_lua_print_states(const ah_lua_states *s, ah_buf *out);
 

@@ -65,7 +65,7 @@ static ah_status again_undo(ah_participant *p, ah_overlay *below, ah_err *err)
     return !below || join(u->lua, below, p->key, err) ? AH_OK : err->status;
 }
 
-/* Reads the object's state for the store of the run's agent. */
+/* Reads the object's state for the run's agent. */
 static void read_state(ah_undo *u)
 {
     ah_call *call = u->part.in->owner;
@@ -106,19 +106,26 @@ static void wait_for_record(ah_undo *u, ah_lua_states *s)
     s->changed = u;
 }
 
+/* Without a store the state is kept at once. */
+static bool waits_for_record(const ah_undo *u, ah_lua_states *s)
+{
+    return u->state.state && !u->noted && (s->recorded || !ah_lua_keep_state(s, &u->state));
+}
+
 /* Passes the copy to the call around this one, unless that call has a copy: it is older. */
 static void commit_undo(ah_participant *p, ah_overlay *below)
 {
+    ah_lua_states *s = below ? NULL : ah_lua_states_of(p->in->owner);
     ah_undo *u = (ah_undo *)(void *)p, *to = (ah_undo *)(void *)ah_overlay_find(below, p->key);
 
     if (to && to->ref == LUA_NOREF) {
         to->ref = u->ref;
         u->ref = LUA_NOREF;
     }
-    if (below || !u->state.state || u->noted)
-        free_undo(u);
+    if (s && waits_for_record(u, s))
+        wait_for_record(u, s);
     else
-        wait_for_record(u, ah_lua_states_of(u->part.in->owner));
+        free_undo(u);
 }
 
 static int restore(lua_State *L)
@@ -274,6 +281,13 @@ void ah_lua_put_changed(void *ud, ah_buf *out)
         out->len = before;
     else
         ah_buf_char(out, ']');
+}
+
+bool ah_lua_keep_changed(ah_lua_states *s)
+{
+    while (s->changed && ah_lua_keep_state(s, &s->changed->state))
+        free_undo(s->changed);
+    return !s->changed;
 }
 
 void ah_lua_forget_changed(ah_lua_states *s)

@@ -19,6 +19,9 @@ ah_status ah_lua_restage_entity(void *ud, ah_call *call, ah_slice item, ah_err *
 /* `changed` of a recorder: appends the states of the objects that the call which is prepared has
  * changed. ud: the ah_lua_states. */
 void ah_lua_put_changed(void *ud, ah_buf *out);
+/* Keeps the states of committed changes for which there was no memory before. False: out of memory.
+ * Only without a store. */
+bool ah_lua_keep_changed(ah_lua_states *s);
 /* Drops what is still to be recorded. */
 void ah_lua_forget_changed(ah_lua_states *s);
 

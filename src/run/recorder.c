@@ -259,30 +259,32 @@ void ah_recorder_note_before_turn(ah_recorder *r)
         note_entries(r);
 }
 
-/* Appends all values of all slices that are not empty, and notes them as recorded. */
-static void put_whole_slices(ah_recorder *r, ah_buf *out)
+/* Notes all slices as recorded. */
+static void know_whole_slices(ah_recorder *r, ah_buf *out)
 {
-    size_t n = 0;
-
-    if (!know_slices(r)) {
+    if (!know_slices(r))
         out->status = AH_NOMEM;
-        return;
-    }
-    for (size_t i = 0; i < r->slices; i++) {
-        ah_cell *now = ah_session_head(r->session, NULL, (int)i);
-
-        set_cell(r, &r->slice[i].head, now);
-        if (!now)
-            continue;
-        ah_buf_str(out, n++ ? "," : "");
-        ah_json_put_string(out, ah_session_name(r->session, (int)i));
-        ah_buf_str(out, ":[");
-        put_values(r, now, 0, out);
-        ah_buf_char(out, ']');
-    }
+    for (size_t i = 0; i < r->slices && ah_buf_ok(out); i++)
+        set_cell(r, &r->slice[i].head, ah_session_head(r->session, NULL, (int)i));
 }
 
-void ah_recorder_checkpoint(ah_recorder *r)
+void ah_recorder_print(const ah_recorder *r, ah_slice kept_slices, ah_buf *out)
+{
+    ah_buf_str(out, "{\"transcript\":");
+    ah_transcript_print(r->transcript, out);
+    ah_buf_str(out, ",\"slices\":");
+    if (r->session)
+        ah_session_print_slices(r->session, NULL, kept_slices, out);
+    else
+        ah_buf_str(out, "{}");
+    ah_buf_str(out, ",\"runs\":");
+    ah_buf_int(out, r->runs);
+    if (r->whole)
+        r->whole(r->changed_ud, out);
+    ah_buf_char(out, '}');
+}
+
+void ah_recorder_checkpoint(ah_recorder *r, ah_slice kept_slices)
 {
     ah_buf b, kept;
 
@@ -290,16 +292,8 @@ void ah_recorder_checkpoint(ah_recorder *r)
         return;
     ah_buf_init(&kept, r->mem, MAX_RECORD);
     ah_buf_init(&b, r->mem, MAX_RECORD);
-    ah_buf_str(&b, "{\"transcript\":");
-    ah_transcript_print(r->transcript, &b);
-    ah_buf_str(&b, ",\"slices\":{");
-    if (r->session)
-        put_whole_slices(r, &b);
-    ah_buf_str(&b, "},\"runs\":");
-    ah_buf_int(&b, r->runs);
-    if (r->whole)
-        r->whole(r->changed_ud, &b);
-    ah_buf_char(&b, '}');
+    ah_recorder_print(r, kept_slices, &b);
+    know_whole_slices(r, &b);
     r->entries = r->transcript->n;
     if (r->contents)
         r->contents(r->changed_ud, &kept);

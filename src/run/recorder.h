@@ -81,8 +81,11 @@ ah_status ah_recorder_bind(ah_recorder *r, ah_transcript *t, ah_session *s, bool
 ah_status ah_recorder_state(const ah_recorder *r, ah_err *err);
 /* Records what has changed outside of turns: `entries` and `session`. */
 void ah_recorder_note(ah_recorder *r);
-/* Records the whole state as a `checkpoint`. Only between runs. */
-void ah_recorder_checkpoint(ah_recorder *r);
+/* Records the whole state as a `checkpoint`. Only between runs. kept_slices: a snapshot, whose
+ * slices follow that the session does not have; .p NULL: none. */
+void ah_recorder_checkpoint(ah_recorder *r, ah_slice kept_slices);
+/* Appends the object of a `checkpoint`. No turn may be pending. */
+void ah_recorder_print(const ah_recorder *r, ah_slice kept_slices, ah_buf *out);
 /* Appends the changes of the slices since they were recorded, as a JSON object
  * {"Name":{"keep":n,"add":[..]}}, read through the overlay `o` (NULL: none), and notes them as
  * recorded. Returns false, and appends nothing, if there are none. */

@@ -104,9 +104,11 @@ ah_status ah_session_take(ah_session *s, ah_overlay *o, ah_slice type, ah_slice 
 
 /* -- snapshots (session_text.c) ---------------------------------------------------------- */
 
-/* Appends {"agenthost_session":1,"slices":{"Name":[...]}}: the non-empty slices, by name,
- * followed by the slices of another snapshot (.p NULL: none) that this session does not have. */
-void ah_session_print(const ah_session *s, const ah_overlay *o, ah_slice kept, ah_buf *out);
+/* Appends {"agenthost_session":1,"slices":{"Name":[...]}}: the non-empty slices, by name. */
+void ah_session_print(const ah_session *s, const ah_overlay *o, ah_buf *out);
+/* Appends {"Name":[...]} alone, followed by the slices of a snapshot (.p NULL: none) that this
+ * session does not have. */
+void ah_session_print_slices(const ah_session *s, const ah_overlay *o, ah_slice kept, ah_buf *out);
 /* Sets the slices to those of a snapshot: others become empty, except non-empty logs, which
  * stay. Fails with AH_USAGE if the text is not a snapshot, names an unknown slice (ignored if
  * `known`), or contains a value that its type refuses. */

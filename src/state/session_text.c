@@ -50,12 +50,12 @@ static void put_kept(const ah_session *s, ah_slice kept, bool first, ah_buf *out
     }
 }
 
-void ah_session_print(const ah_session *s, const ah_overlay *o, ah_slice kept, ah_buf *out)
+void ah_session_print_slices(const ah_session *s, const ah_overlay *o, ah_slice kept, ah_buf *out)
 {
     ah_slice after = {NULL, 0};
     int id;
 
-    ah_buf_fmt(out, "{\"agenthost_session\":%d,\"slices\":{", VERSION);
+    ah_buf_char(out, '{');
     for (; (id = next_slice(s, o, after)) >= 0; after = ah_session_name(s, id)) {
         if (after.p)
             ah_buf_char(out, ',');
@@ -65,7 +65,14 @@ void ah_session_print(const ah_session *s, const ah_overlay *o, ah_slice kept, a
     }
     if (kept.p)
         put_kept(s, kept, !after.p, out);
-    ah_buf_str(out, "}}");
+    ah_buf_char(out, '}');
+}
+
+void ah_session_print(const ah_session *s, const ah_overlay *o, ah_buf *out)
+{
+    ah_buf_fmt(out, "{\"agenthost_session\":%d,\"slices\":", VERSION);
+    ah_session_print_slices(s, o, (ah_slice){NULL, 0}, out);
+    ah_buf_char(out, '}');
 }
 
 /* -- and back ---------------------------------------------------------------------------- */
