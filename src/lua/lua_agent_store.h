@@ -1,7 +1,7 @@
 /* The stream of an agent's conversation: opens it in a store, binds the recorder, records changes
  * between runs, and keeps what an unfinished run needs to go on. Without a store nothing is
- * recorded; files are read and written here for all agents. It is part of its agent and must not
- * move. Callers: its floor. */
+ * recorded; the text of files is made and read here for all agents. It is part of its agent and
+ * must not move. Callers: its module. */
 #ifndef AH_LUA_AGENT_STORE_H
 #define AH_LUA_AGENT_STORE_H
 
