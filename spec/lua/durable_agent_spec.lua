@@ -704,6 +704,17 @@ describe("ah.run with an id", function()
     assert.equal("Hello", reply.text)
   end)
 
+  it("is done once also where its conversation came from a file", function()
+    local here, there = assert(ah.store { engine = "memory" }), assert(ah.store { engine = "memory" })
+    local file = path ".json"
+    assert(ah.run { store = here, id = "r", model = "demo/echo", "Hello" })
+    local agent = assert(ah.agent { store = here, id = "r", model = "demo/echo" })
+    assert(agent:save(file))
+    assert(ah.load(file, { store = there, id = "r" })):close()
+    local reply = assert(ah.run { store = there, id = "r", model = ah.scripted {}, "Hello" })
+    assert.same({ "Hello", true }, { reply.text, reply.recorded })
+  end)
+
   it("gives a final error again, and tries again after another one", function()
     local kept, asked = assert(ah.store { engine = "memory" }), 0
     local function run(id, fails)

@@ -1703,6 +1703,60 @@ flows["a conversation and its session"] = {
   end,
 }
 
+-- The state goes through two files; then the conversation goes through a file of version 0.1.0.
+flows["a conversation and its entities"] = {
+  text = "old",
+  attempt = function(s)
+    ah = require "agenthost"
+    local path, balance = os.tmpname(), 10
+    local Account
+    Account = ah.entity { name = "Account", state = { "balance" },
+      find = function(id) return Account { id = id, balance = 0 } end }
+    Account:tool { name = "add", description = "Adds.", params = { n = "integer" },
+      handler = function(self, args)
+        self.balance = self.balance + args.n
+        balance = self.balance
+        return self.balance
+      end }
+    local open = ah.tool { name = "open", description = "Opens.",
+      handler = function() return Account { id = "7", balance = 10 } end }
+    local add = { calls = { call("account_7_add", { n = 1 }) } }
+    local model = script("append", { { calls = { call "open" } }, add, "one", add, "two", "old" })
+    local fields = { model = model, discover = true, tools = { open } }
+    local ok, err = ah.agent(fields)
+    for _ = 1, 2 do
+      local agent = ok
+      if agent then
+        ok, err = agent:run "go"
+      end
+      if ok then
+        ok, err = agent:save(path)
+      end
+      if ok then
+        ok, err = ah.load(path, fields)
+      end
+    end
+    s.balance = balance
+    if ok then
+      local file <close> = assert(io.open(path, "w"))
+      file:write((ok:transcript():gsub("}$", ',"session":{"agenthost_session":1,"slices":{}}}')))
+    end
+    if ok then
+      s.agent, err = ah.load(path, fields)
+    end
+    os.remove(path)
+    if s.agent then
+      s.reply, err = s.agent:run "on"
+    end
+    s.err = err
+  end,
+  judge = function(s, exact)
+    if exact then
+      assert(s.balance == 12, "state")
+    end
+  end,
+}
+
 flows["hooks and a budget"] = {
   text = "better",
   attempt = function(s)

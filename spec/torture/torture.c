@@ -109,6 +109,7 @@ static const flow flows[] = {
     {"a conversation that lasts", IN_SCRIPT, false},
     {"a tool that has changed", IN_SCRIPT, false},
     {"a conversation and its session", IN_SCRIPT, false},
+    {"a conversation and its entities", IN_SCRIPT, false},
     {"hooks and a budget", IN_SCRIPT, false},
     {"a budget in which requests wait", IN_SCRIPT, false},
     {"the gate", IN_SCRIPT, false},

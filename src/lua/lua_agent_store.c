@@ -508,13 +508,16 @@ static ah_status settled(const ah_lua_agent *a, ah_transcript **out, ah_err *err
 
 ah_status ah_lua_stream_save(ah_lua_agent *a, ah_buf *out, ah_err *err)
 {
-    ah_recorder r = a->stream.recorder;
-    ah_status st = settled(a, &r.transcript, err);
+    ah_lua_stream *s = &a->stream;
+    ah_recorder r;
+    ah_status st;
 
-    if (st != AH_OK)
-        return st;
     ah_lua_stream_note(a);
-    st = ah_lua_keep_changed(&a->stream.states) ? AH_OK : ah_err_nomem(err);
+    if (!s->keeper && !ah_lua_keep_changed(&s->states))
+        return ah_err_nomem(err);
+    r = s->recorder;
+    if ((st = settled(a, &r.transcript, err)) != AH_OK)
+        return st;
     r.session = a->session;
     r.whole = put_whole_file;
     ah_recorder_print(&r, ah_text_slice(a->kept), out);
@@ -522,7 +525,7 @@ ah_status ah_lua_stream_save(ah_lua_agent *a, ah_buf *out, ah_err *err)
     if (!ah_buf_ok(out))
         return ah_buf_error(out, "the conversation", err);
     out->len = ah_secrets_redact(r.secrets, out->data, out->len);
-    return st;
+    return AH_OK;
 }
 
 /* -- recording ------------------------------------------------------------------------------ */
