@@ -280,11 +280,15 @@ describe("an agent with a store", function()
     local a = open { session = session }
     a:run "First"
     assert(a:save(file))
-    assert(ah.load(file, { store = kept, id = "one" })):close()
-    local later = ah.session()
-    later:register(Step)
-    open({ store = kept, id = "one", session = later }):close()
-    assert.equal(7, later[Step]:all()[1].n)
+    local empty = path ".json" -- a conversation that has not begun
+    write(empty, '{"agenthost_transcript":1,"entries":[],"session":' .. session:snapshot() .. "}")
+    for id, from in pairs { one = file, two = empty } do
+      assert(ah.load(from, { store = kept, id = id, model = "demo/echo" })):close()
+      local later = ah.session()
+      later:register(Step)
+      open({ store = kept, id = id, session = later }):close()
+      assert.equal(7, later[Step]:all()[1].n)
+    end
   end)
 
   it("is as before after many turns", function()
