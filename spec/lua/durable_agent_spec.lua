@@ -709,7 +709,8 @@ describe("ah.run with an id", function()
   end)
 
   it("is done once also where its conversation came from a file", function()
-    local here, there = assert(ah.store { engine = "memory" }), assert(ah.store { engine = "memory" })
+    local here = assert(ah.store { engine = "memory" })
+    local there = assert(ah.store { engine = "memory" })
     local file = path ".json"
     assert(ah.run { store = here, id = "r", model = "demo/echo", "Hello" })
     local agent = assert(ah.agent { store = here, id = "r", model = "demo/echo" })

@@ -1721,8 +1721,8 @@ flows["a conversation and its entities"] = {
     local open = ah.tool { name = "open", description = "Opens.",
       handler = function() return Account { id = "7", balance = 10 } end }
     local add = { calls = { call("account_7_add", { n = 1 }) } }
-    local model = script("append", { { calls = { call "open" } }, add, "one", add, "two", "old" })
-    local fields = { model = model, discover = true, tools = { open } }
+    local turns = { { calls = { call "open" } }, add, "one", add, "two", "old" }
+    local fields = { model = script("append", turns), discover = true, tools = { open } }
     local ok, err = ah.agent(fields)
     for _ = 1, 2 do
       local agent = ok
