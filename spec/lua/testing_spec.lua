@@ -266,3 +266,18 @@ describe("agenthost.testing", function()
     os.remove(path)
   end)
 end)
+
+describe("a demo model", function()
+  it("keeps no requests, however long its conversation is", function()
+    local agent <close> = ah.agent { model = "demo/echo" }
+    local text = ("word "):rep(20000)
+    assert(agent:run "Go.")
+    collectgarbage()
+    local before = collectgarbage "count"
+    for _ = 1, 10 do
+      assert(agent:run(text))
+    end
+    collectgarbage()
+    assert.is_true(collectgarbage "count" - before < 1000, "KiB that the texts of requests take")
+  end)
+end)

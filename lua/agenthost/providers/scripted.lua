@@ -430,7 +430,8 @@ local function scripted(spec, name, provider, more)
   local doubles = new_doubles(beside.returns)
 
   -- Returns the next turn, as a table. ask() returns the request; it is called only if the turn
-  -- needs it. `keeps`: adapter:requests() lists the request.
+  -- needs it. `keeps`: adapter:requests() lists the request. Demo models, whose conversations may be
+  -- long, keep none.
   local function next_turn(ask, keeps)
     local request = beside.resumes and ask() or nil
     taken = request and answers_in(request) + 1 or taken + 1
@@ -455,7 +456,7 @@ local function scripted(spec, name, provider, more)
   end
 
   local function exchange(x)
-    play(x, next_turn(function() return x:request() end, true), doubles)
+    play(x, next_turn(function() return x:request() end, not provider), doubles)
   end
 
   return ah._adapter(provider or "scripted", name or "script", exchange, {
