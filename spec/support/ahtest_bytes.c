@@ -1,6 +1,8 @@
-/* Hashes of bytes that come in pieces:
- *   sha256(piece, ...)    -> 32 bytes
- *   hmac(key, piece, ...) -> 32 bytes */
+/* Hashes of bytes that come in pieces, and differences of texts:
+ *   sha256(piece, ...)        -> 32 bytes
+ *   hmac(key, piece, ...)     -> 32 bytes
+ *   diff(before, after, most) -> hunks, true if they were cut */
+#include "base/diff.h"
 #include "base/sha256.h"
 #include "support/ahtest.h"
 
@@ -38,9 +40,24 @@ static int hmac(lua_State *L)
     return 1;
 }
 
+static int diff(lua_State *L)
+{
+    ah_slice before = piece_at(L, 1), after = piece_at(L, 2);
+    bool cut;
+    ah_buf b;
+
+    ah_buf_init(&b, &ah_mem_libc, 64 << 20);
+    cut = ah_diff(&ah_mem_libc, before, after, (size_t)luaL_checkinteger(L, 3), &b);
+    lua_pushlstring(L, ah_buf_ok(&b) ? ah_buf_slice(&b).p : "", b.len);
+    lua_pushboolean(L, cut);
+    ah_buf_clear(&b);
+    return 2;
+}
+
 void ahtest_open_bytes(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"sha256", sha256}, {"hmac", hmac}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"sha256", sha256}, {"hmac", hmac}, {"diff", diff}, {NULL, NULL}};
 
     luaL_setfuncs(L, functions, 0);
 }
