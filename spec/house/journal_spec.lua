@@ -55,7 +55,7 @@ describe("docs/reference/journal.md", function()
         kept[row.kind] = true
       end
     end
-    assert.same({ call_started = true, step = true, call_finished = true,
+    assert.same({ call_started = true, step = true, call_finished = true, settled = true,
       checkpoint = true, written = true }, kept)
   end)
 end)

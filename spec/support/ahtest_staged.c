@@ -413,19 +413,22 @@ static int restage(lua_State *L)
     return outcome(L, ah_call_restage(&w->call, check_slice(L, 2), &err), &err);
 }
 
+/* prepare(): the list `files` and the kept part of `settled`; nil: no files of the machine */
 static int prepare(lua_State *L)
 {
     world *w = luaL_checkudata(L, 1, WORLD);
     ah_err err;
-    ah_buf b;
+    ah_buf b, kept;
     ah_status st = ah_overlay_prepare(&w->call.overlay, &err);
 
     if (st != AH_OK)
         return outcome(L, st, &err);
     ah_buf_init(&b, &w->mem, 64 << 20);
-    if (ah_overlay_print_settled(&w->call.overlay, &b))
-        return push_buf(L, &b);
+    ah_buf_init(&kept, &w->mem, 64 << 20);
+    if (ah_overlay_print_settled(&w->call.overlay, &b, &kept))
+        return push_buf(L, &b) + push_buf(L, &kept);
     ah_buf_clear(&b);
+    ah_buf_clear(&kept);
     lua_pushnil(L);
     return 1;
 }

@@ -1,11 +1,16 @@
 /* SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104), for bytes in pieces. They allocate nothing
- * and cannot fail. Not for passwords, which need a slow hash. Callers: state, run, io, lua. */
+ * and cannot fail. Not for passwords, which need a slow hash. Callers: state, run, journal, io,
+ * lua. */
 #ifndef AH_BASE_SHA256_H
 #define AH_BASE_SHA256_H
 
 #include "base/slice.h"
 
-enum { AH_SHA256_BYTES = 32, AH_SHA256_BLOCK = 64 };
+enum {
+    AH_SHA256_BYTES = 32,
+    AH_SHA256_BLOCK = 64,
+    AH_SHA256_HEX = 64 /* hexadecimal digits */
+};
 
 typedef struct ah_sha256 {
     uint32_t state[8];
@@ -17,6 +22,8 @@ void ah_sha256_begin(ah_sha256 *s);
 void ah_sha256_add(ah_sha256 *s, ah_slice bytes);
 /* Writes the hash of everything added. Call it once; s must then begin anew. */
 void ah_sha256_end(ah_sha256 *s, unsigned char out[AH_SHA256_BYTES]);
+/* Writes it as hexadecimal digits, without a NUL. */
+void ah_sha256_end_hex(ah_sha256 *s, char out[AH_SHA256_HEX]);
 
 typedef struct ah_hmac {
     ah_sha256 inner, outer;

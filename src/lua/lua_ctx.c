@@ -12,6 +12,7 @@
 #include "lua/lua_prompt.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_session.h"
+#include "lua/lua_staged.h"
 #include "lua/lua_step.h"
 #include "lua/lua_undo.h"
 #include "lua/lua_value.h"
@@ -181,6 +182,12 @@ static int ctx_enlist(lua_State *L)
     return 1;
 }
 
+/* ctx:changes(): what the call has changed so far */
+static int ctx_changes(lua_State *L)
+{
+    return ah_lua_push_staged_changes(L, &check_call(L)->overlay);
+}
+
 /* Pushes a copy of the facts about the model that made the call; changes of the copy have no
  * effect. */
 static int push_adapter(lua_State *L, const ah_call *call)
@@ -289,7 +296,7 @@ static int ctx_index(lua_State *L)
         "call_id",   "idempotency_key", "tool_name", "run",    "coerced",   "session",
         "resources", "filesystem",      "calls",     "prompt", "deadline",  "rendered_prompt",
         "adapter",   "budget_tracker",  "cancelled", "step",   "add_tools", "remove_tools",
-        "note",      "publish",         "progress",  "enlist", NULL};
+        "note",      "publish",         "progress",  "enlist", "changes",   NULL};
     const char *key = luaL_checkstring(L, 2);
     ah_call *call;
 
@@ -332,6 +339,7 @@ void ah_lua_open_ctx(lua_State *L)
                                        {"publish", ctx_publish},
                                        {"progress", ctx_progress},
                                        {"enlist", ctx_enlist},
+                                       {"changes", ctx_changes},
                                        {"add_tools", ctx_add_tools},
                                        {"remove_tools", ctx_remove_tools},
                                        {NULL, NULL}};

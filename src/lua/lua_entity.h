@@ -48,6 +48,9 @@ extern const ah_entity_vt ah_lua_entity_vt;
 /* Pushes the functions that copy and restore the instance at idx: its own snapshot and restore, or
  * ours, which copy at most 10,000 values. For other values pushes nothing and returns false. */
 bool ah_lua_push_entity_undo(lua_State *L, int idx);
+/* Pushes the instance as it was when our function made the copy at the absolute index: new tables
+ * with its members. */
+void ah_lua_push_entity_copied(lua_State *L, int copy);
 
 /* Writes the instance on top as JSON (lua_entity_json.c). */
 ah_status ah_lua_put_entity(lua_State *L, ah_lua_json *j);

@@ -164,6 +164,40 @@ bool ah_lua_push_entity_undo(lua_State *L, int idx)
     return true;
 }
 
+void ah_lua_push_entity_copied(lua_State *L, int copy)
+{
+    int top = lua_gettop(L), made = top + 1;
+
+    luaL_checkstack(L, 8, "copy");
+    lua_newtable(L); /* table -> new table */
+    for (lua_Integer at = 1; at <= (lua_Integer)lua_rawlen(L, copy); at += STEP) {
+        lua_rawgeti(L, copy, at);
+        lua_newtable(L);
+        lua_rawset(L, made);
+    }
+    for (lua_Integer at = 1; at <= (lua_Integer)lua_rawlen(L, copy); at += STEP) {
+        lua_rawgeti(L, copy, at);
+        lua_rawget(L, made);
+        lua_rawgeti(L, copy, at + 1); /* -- made new members */
+        for (lua_pushnil(L); lua_next(L, made + 2);) {
+            lua_pushvalue(L, -2);
+            lua_pushvalue(L, -2);
+            if (lua_rawget(L, made) == LUA_TNIL) {
+                lua_pop(L, 1);
+                lua_pushvalue(L, -2);
+            }
+            lua_rawset(L, made + 1);
+            lua_pop(L, 1);
+        }
+        if (lua_rawgeti(L, copy, at + 2) == LUA_TTABLE)
+            lua_setmetatable(L, made + 1);
+        lua_settop(L, made);
+    }
+    lua_rawgeti(L, copy, 1);
+    lua_rawget(L, made);
+    lua_replace(L, made);
+}
+
 /* -- the call ------------------------------------------------------------------------------- */
 
 static ah_call *check_call(lua_State *L)

@@ -861,6 +861,17 @@ static int fs_drop(lua_State *L)
     return 0;
 }
 
+/* overlay:changes(): what is in the overlay, compared with the filesystem below it */
+static int fs_changes(lua_State *L)
+{
+    ah_fs *here = ah_lua_staged(L, check_overlay(L), false);
+    ah_change_list l;
+
+    ah_lua_begin_changes(L, &l);
+    ah_fs_show(here, true, &l);
+    return ah_lua_end_changes(L, &l);
+}
+
 /* -- ah.filesystem ----------------------------------------------------------------------------- */
 
 static void refuse_name(lua_State *L, ah_slice name)
@@ -1106,12 +1117,11 @@ static int new_filesystem(lua_State *L)
 }
 
 static const luaL_Reg methods[] = {
-    {"read", fs_read},     {"lines", fs_lines},     {"write", fs_write},
-    {"append", fs_append}, {"edit", fs_edit},       {"list", fs_list},
-    {"glob", fs_glob},     {"grep", fs_grep},       {"stat", fs_stat},
-    {"exists", fs_exists}, {"mkdir", fs_mkdir},     {"delete", fs_delete},
-    {"rename", fs_rename}, {"overlay", fs_overlay}, {"commit", fs_commit},
-    {"drop", fs_drop},     {"close", fs_close},     {NULL, NULL}};
+    {"read", fs_read},     {"lines", fs_lines},     {"write", fs_write},   {"append", fs_append},
+    {"edit", fs_edit},     {"list", fs_list},       {"glob", fs_glob},     {"grep", fs_grep},
+    {"stat", fs_stat},     {"exists", fs_exists},   {"mkdir", fs_mkdir},   {"delete", fs_delete},
+    {"rename", fs_rename}, {"overlay", fs_overlay}, {"commit", fs_commit}, {"drop", fs_drop},
+    {"close", fs_close},   {"changes", fs_changes}, {NULL, NULL}};
 
 void ah_lua_open_fs(lua_State *L)
 {

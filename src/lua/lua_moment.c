@@ -11,6 +11,7 @@
 #include "lua/lua_tool.h"
 #include "lua/lua_tool_fields.h"
 #include "lua/lua_value.h"
+#include "lua/lua_staged.h"
 #include "run/run.h"
 
 static const char MOMENT[] = "agenthost.moment";
@@ -139,6 +140,15 @@ static int moment_newindex(lua_State *L)
     return 0;
 }
 
+/* call:changes(): what the call has changed so far; nothing before its handler. For policies
+ * only: a strategy may come after the commit. */
+static int moment_changes(lua_State *L)
+{
+    if (check_moment(L)->strategy)
+        return ah_lua_raise(L, AH_USAGE, "strategy: only policies see the changes of a call");
+    return ah_lua_push_staged_changes(L, &check_moment(L)->call->overlay);
+}
+
 /* Pushes the tools as declared, with their specification (seed 001, ToolInjectionContext). */
 static void push_tools(lua_State *L, const ah_registry *r)
 {
@@ -240,9 +250,10 @@ static const ah_tool *tool_of(const ah_moment *m)
 static void no_field(lua_State *L, const ah_moment *m, const char *key)
 {
     static const char *const known[] = {
-        "name",   "id",        "arguments", "result",      "value",       "success", "state",
-        "tools",  "iteration", "run",       "calls",       "history",     "add",     "replace",
-        "remove", "note",      "prompt",    "parent_call", "annotations", "version", NULL};
+        "name",        "id",      "arguments", "result", "value",  "success",
+        "state",       "tools",   "iteration", "run",    "calls",  "history",
+        "add",         "replace", "remove",    "note",   "prompt", "parent_call",
+        "annotations", "version", "changes",   NULL};
     const char *who = m->strategy ? "strategy" : "policy", *hint = NULL;
 
     if (strcmp(key, "tool") == 0)
@@ -378,9 +389,10 @@ void ah_lua_open_moment(lua_State *L)
 {
     static const luaL_Reg meta[] = {
         {"__gc", box_gc}, {"__index", moment_index}, {"__newindex", moment_newindex}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"add", moment_add},       {"replace", moment_replace},
-                                       {"remove", moment_remove}, {"note", moment_note},
-                                       {"prompt", moment_prompt}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {
+        {"add", moment_add},   {"replace", moment_replace}, {"remove", moment_remove},
+        {"note", moment_note}, {"prompt", moment_prompt},   {"changes", moment_changes},
+        {NULL, NULL}};
 
     luaL_newmetatable(L, MOMENT);
     luaL_setfuncs(L, meta, 0);

@@ -8,6 +8,7 @@
 #include "lua/lua_fields.h"
 #include "lua/lua_named.h"
 #include "lua/lua_now.h"
+#include "lua/lua_staged.h"
 #include "lua/lua_type.h"
 #include "lua/lua_value.h"
 #include "state/visibility.h"
@@ -212,8 +213,9 @@ static int session_view(lua_State *L)
 
 static int unknown_type(lua_State *L, const ah_session *s, ah_slice name, const char *what)
 {
-    static const char *const methods[] = {"register", "reduce", "dispatch", "snapshot",   "restore",
-                                          "child",    "view",   "parent",   "dispatcher", NULL};
+    static const char *const methods[] = {"register",   "reduce",  "dispatch", "snapshot",
+                                          "restore",    "child",   "view",     "parent",
+                                          "dispatcher", "changes", NULL};
     ah_near near = {.to = name};
 
     for (int i = 0; methods[i] && strcmp(what, "slice") == 0; i++)
@@ -459,6 +461,27 @@ static int session_restore(lua_State *L)
     lua_pushnil(L);
     ah_lua_push_error(L, &err);
     return 2;
+}
+
+/* session:changes(snapshot): what the call of the handler has changed; or, with a snapshot, what
+ * has changed since. Raises if the text is no snapshot. */
+static int session_changes(lua_State *L)
+{
+    const ah_session *s = check_session(L);
+    const ah_overlay *o = ah_lua_overlay(L);
+    bool since = !lua_isnoneornil(L, 2);
+    ah_change_list l;
+    ah_slice text;
+    ah_err err;
+
+    if (since)
+        text.p = luaL_checklstring(L, 2, &text.n);
+    ah_lua_begin_changes(L, &l);
+    if (!since)
+        ah_session_show(s, o, &l);
+    else if (ah_session_show_since(s, o, text, &l, &err) != AH_OK)
+        return ah_lua_raise_err(L, &err);
+    return ah_lua_end_changes(L, &l);
 }
 
 /* -- slices ------------------------------------------------------------------------------------ */
@@ -750,11 +773,15 @@ void ah_lua_open_session(lua_State *L)
                                     {"__index", session_index},
                                     {"__tostring", session_tostring},
                                     {NULL, NULL}};
-    static const luaL_Reg methods[] = {
-        {"register", session_register}, {"reduce", session_reduce},
-        {"dispatch", session_dispatch}, {"snapshot", session_snapshot},
-        {"restore", session_restore},   {"child", session_child},
-        {"view", session_view},         {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"register", session_register},
+                                       {"reduce", session_reduce},
+                                       {"dispatch", session_dispatch},
+                                       {"snapshot", session_snapshot},
+                                       {"restore", session_restore},
+                                       {"child", session_child},
+                                       {"view", session_view},
+                                       {"changes", session_changes},
+                                       {NULL, NULL}};
     static const luaL_Reg slice_meta[] = {
         {"__len", slice_len}, {"__tostring", slice_tostring}, {NULL, NULL}};
     static const luaL_Reg slice_methods[] = {{"latest", slice_latest},

@@ -350,3 +350,119 @@ bool ah_lua_record_state(ah_lua_states *s, const ah_lua_state_item *i, bool firs
     ah_lua_print_state(i, out);
     return ah_lua_keep_state(s, i);
 }
+
+/* -- changes so far ---------------------------------------------------------------------------- */
+
+typedef struct showing {
+    ah_slice name;
+    ah_change_list *l;
+} showing;
+
+/* True if the key at the index is in the list at `names`; 0: every key is. */
+static bool is_named(lua_State *L, int names, int key)
+{
+    bool found = names == 0;
+
+    for (lua_Integer i = 1; !found && lua_rawgeti(L, names, i) != LUA_TNIL; i++) {
+        found = lua_rawequal(L, -1, key);
+        lua_pop(L, 1);
+    }
+    return found;
+}
+
+/* Appends the member whose key and value are on top, unless it cannot be JSON. */
+static void put_member(lua_State *L, ah_buf *b)
+{
+    size_t before = b->len;
+    ah_slice key;
+    ah_err err;
+
+    key.p = lua_tolstring(L, -2, &key.n);
+    if (!ah_utf8_valid(key))
+        return;
+    ah_buf_str(b, before > 1 ? "," : "");
+    ah_json_put_string(b, key);
+    ah_buf_char(b, ':');
+    if (ah_lua_to_json(L, -1, b->mem, b, &err) != AH_OK || !ah_buf_ok(b))
+        ah_buf_reset(b, before);
+}
+
+/* Pushes a buffer with the fields of the table at t as JSON. */
+static ah_buf *push_fields(lua_State *L, int t, int names)
+{
+    ah_buf *b = ah_lua_push_buf(L, MAX_STATE);
+
+    ah_buf_char(b, '{');
+    for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1))
+        if (lua_type(L, -2) == LUA_TSTRING && is_named(L, names, lua_gettop(L) - 1))
+            put_member(L, b);
+    ah_buf_char(b, '}');
+    return b;
+}
+
+/* Pushes a buffer with the value at the index as JSON. */
+static ah_buf *push_value(lua_State *L, int idx)
+{
+    ah_buf *b = ah_lua_push_buf(L, MAX_STATE);
+    ah_err err;
+
+    if (ah_lua_to_json(L, idx, b->mem, b, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    return b;
+}
+
+/* (object, copy): pushes buffers with both states. */
+static void push_both(lua_State *L, ah_buf **before, ah_buf **after)
+{
+    int names;
+
+    if (push_own_methods(L, 1)) { /* -- snapshot restore */
+        lua_pop(L, 1);
+        lua_pushvalue(L, 1);
+        lua_call(L, 1, 1);
+        *after = push_value(L, lua_gettop(L));
+        *before = push_value(L, 2);
+        return;
+    }
+    names = push_names(L, 1) ? lua_gettop(L) : 0;
+    ah_lua_push_entity_copied(L, 2);
+    *before = push_fields(L, lua_gettop(L), names);
+    *after = push_fields(L, 1, names);
+}
+
+/* (object, copy, showing) */
+static int show_object(lua_State *L)
+{
+    const showing *s = lua_touserdata(L, 3);
+    const ah_lua_entity *e;
+    ah_buf *before, *after;
+    ah_slice id = s->name;
+    ah_text *text = NULL;
+    ah_err err;
+
+    luaL_checkstack(L, 24, "state");
+    push_both(L, &before, &after);
+    if ((e = ah_lua_push_entity_of(L, 1))) {
+        if (ah_lua_entity_id(ah_lua_of(L), L, lua_gettop(L), 1, &text, &err) != AH_OK)
+            return ah_lua_raise_err(L, &err);
+        id = ah_text_slice(text);
+    }
+    if (id.p && ah_buf_ok(before) && ah_buf_ok(after))
+        ah_change_list_entity(s->l,
+                              e ? ah_text_slice(e->core->name) : ah_slice_of(AH_RESOURCE_CLASS), id,
+                              ah_buf_slice(before), ah_buf_slice(after));
+    ah_text_unref(text);
+    return 0;
+}
+
+void ah_lua_show_state(lua_State *L, ah_lua *h, int idx, int was, ah_slice name, ah_change_list *l)
+{
+    showing s = {name, l};
+    ah_err ignored;
+
+    lua_pushcfunction(L, show_object);
+    lua_pushvalue(L, idx);
+    lua_pushvalue(L, was);
+    lua_pushlightuserdata(L, &s);
+    (void)ah_lua_call_as(h, AH_CALLEE_SNAPSHOT, L, 3, 0, &ignored);
+}

@@ -41,6 +41,10 @@ void ah_lua_restore_state(lua_State *L, ah_lua_states *s, ah_slice class_name, a
  * and *out stays empty. */
 void ah_lua_read_state(lua_State *L, ah_lua *h, ah_call *call, int idx, ah_slice name,
                        ah_lua_state_item *out);
+/* Appends to the list what has changed in the object at idx (absolute) since the copy at `was` was
+ * made (lua_undo.c). Never raises; an object without a name, or whose state is no JSON, is left
+ * out. */
+void ah_lua_show_state(lua_State *L, ah_lua *h, int idx, int was, ah_slice name, ah_change_list *l);
 void ah_lua_state_item_clear(ah_lua_state_item *i);
 /* Appends { class, id, state }. */
 void ah_lua_print_state(const ah_lua_state_item *i, ah_buf *out);

@@ -7,6 +7,7 @@
 
 #include "host/ask.h"
 #include "host/store_asks.h"
+#include "host/store_changes.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_options.h"
@@ -310,6 +311,38 @@ static int store_send(lua_State *L)
     return done(L, ah_open_store_send(ah_lua_of(L)->host, s, conversation, text, &err), &err);
 }
 
+/* Returns the number of a turn. */
+static int64_t turn_at(lua_State *L, int idx)
+{
+    int is = 0;
+    lua_Integer turn = lua_tointegerx(L, idx, &is);
+
+    if (!is || turn < 1)
+        ah_lua_raise(L, AH_USAGE, "store:changes: a turn is a number from 1, found %s",
+                     luaL_tolstring(L, idx, NULL));
+    return turn;
+}
+
+/* store:changes(conversation, turn, last): what the turns changed, or nil and an error */
+static int store_changes(lua_State *L)
+{
+    ah_open_store *s = check_store(L);
+    ah_slice conversation = text_at(L, 2, "store:changes", "the conversation");
+    int64_t first = lua_isnoneornil(L, 3) ? 0 : turn_at(L, 3);
+    int64_t last = lua_isnoneornil(L, 4) ? first : turn_at(L, 4);
+    ah_buf *out;
+    ah_err err;
+
+    if (last < first || (!first && last))
+        return ah_lua_raise(L, AH_USAGE, "store:changes: the last turn is before the first");
+    out = ah_lua_push_buf(L, MAX_LIST);
+    lua_toclose(L, -1);
+    if (ah_open_store_changes(ah_lua_of(L)->host, s, conversation, first, last, out, &err) != AH_OK)
+        return fail(L, &err);
+    ah_lua_push_json(L, ah_buf_slice(out));
+    return 1;
+}
+
 static int store_close(lua_State *L)
 {
     ah_open_store **box = luaL_checkudata(L, 1, STORE), *s = *box;
@@ -385,9 +418,13 @@ void ah_lua_open_store(lua_State *L)
 {
     static const luaL_Reg meta[] = {
         {"__gc", store_gc}, {"__close", store_close}, {"__tostring", store_tostring}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"close", store_close},     {"asks", store_asks},
-                                       {"respond", store_respond}, {"cancel", store_cancel},
-                                       {"send", store_send},       {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"close", store_close},
+                                       {"asks", store_asks},
+                                       {"respond", store_respond},
+                                       {"cancel", store_cancel},
+                                       {"send", store_send},
+                                       {"changes", store_changes},
+                                       {NULL, NULL}};
     static const luaL_Reg functions[] = {{"store", new_store},
                                          {"_conversations", conversations},
                                          {"_opened", opened},

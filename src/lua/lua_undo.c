@@ -179,12 +179,31 @@ static bool print_undo(ah_participant *p, const ah_staged_names *names, ah_buf *
     return u->state.state || u->ref == LUA_NOREF;
 }
 
+static void show_undo(ah_participant *p, ah_change_list *l)
+{
+    const ah_undo *u = (const ah_undo *)(const void *)p;
+    lua_State *L = u->lua->caller;
+    int top = lua_gettop(L);
+    ah_slice name;
+
+    if (u->ref == LUA_NOREF || !lua_checkstack(L, 12))
+        return;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, u->ref);
+    lua_rawgeti(L, top + 1, 1);
+    lua_rawgeti(L, top + 1, 2);
+    lua_rawgeti(L, top + 1, 4); /* -- copied object copy name */
+    name.p = lua_tolstring(L, -1, &name.n);
+    ah_lua_show_state(L, u->lua, top + 2, top + 3, name.n ? name : (ah_slice){NULL, 0}, l);
+    lua_settop(L, top);
+}
+
 static const ah_participant_vt undo_vt = {.prepare = prepare_undo,
                                           .again = again_undo,
                                           .commit = commit_undo,
                                           .drop = drop_undo,
                                           .list = AH_STAGED_ENTITIES,
-                                          .print = print_undo};
+                                          .print = print_undo,
+                                          .show = show_undo};
 
 /* -- after a restart ------------------------------------------------------------------------- */
 

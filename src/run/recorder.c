@@ -138,25 +138,6 @@ static size_t common(const ah_cell *a, const ah_cell *b)
     return a && b ? a->n : 0;
 }
 
-/* Appends the values above the first `keep`, the oldest first. */
-static void put_values(const ah_recorder *r, const ah_cell *head, size_t keep, ah_buf *out)
-{
-    size_t n = ah_list_length(head) - keep;
-    const ah_cell **cell = ah_alloc(r->mem, (n + 1) * sizeof *cell);
-
-    if (!cell) {
-        out->status = AH_NOMEM;
-        return;
-    }
-    for (size_t i = n; i > 0; i--, head = head->below)
-        cell[i - 1] = head;
-    for (size_t i = 0; i < n; i++) {
-        ah_buf_str(out, i ? "," : "");
-        ah_buf_put(out, ah_text_slice(cell[i]->value));
-    }
-    ah_free(r->mem, cell);
-}
-
 static void put_slice(const ah_recorder *r, int id, const ah_cell *was, const ah_cell *now,
                       ah_buf *out)
 {
@@ -164,7 +145,7 @@ static void put_slice(const ah_recorder *r, int id, const ah_cell *was, const ah
 
     ah_json_put_string(out, ah_session_name(r->session, id));
     ah_buf_fmt(out, ":{\"keep\":%zu,\"add\":[", keep);
-    put_values(r, now, keep, out);
+    ah_list_print_newest(r->mem, now, keep, out);
     ah_buf_str(out, "]}");
 }
 

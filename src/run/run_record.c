@@ -72,13 +72,7 @@ static void add_part(ah_sha256 *s, ah_slice part)
 
 static void write_hash(ah_sha256 *s, char out[AH_CALL_HASH])
 {
-    unsigned char hash[AH_SHA256_BYTES];
-
-    ah_sha256_end(s, hash);
-    for (size_t i = 0; i < sizeof hash; i++) {
-        out[2 * i] = "0123456789abcdef"[hash[i] >> 4];
-        out[2 * i + 1] = "0123456789abcdef"[hash[i] & 15];
-    }
+    ah_sha256_end_hex(s, out);
     out[AH_CALL_HASH - 1] = '\0';
 }
 
@@ -309,7 +303,7 @@ void ah_record_finished(ah_run *run)
     }
 }
 
-static void put_announced(ah_run *run, ah_call *c, const ah_buf *files)
+static void put_announced(ah_run *run, ah_call *c, const ah_buf *files, const ah_buf *kept)
 {
     ah_buf b;
 
@@ -321,22 +315,24 @@ static void put_announced(ah_run *run, ah_call *c, const ah_buf *files)
     ah_buf_str(&b, ",\"files\":");
     ah_buf_put(&b, ah_buf_slice(files));
     c->recorded = AH_RECORDED_CHANGES;
-    end(run, AH_RECORD_SETTLED, &b, nothing);
+    end(run, AH_RECORD_SETTLED, &b, ah_buf_slice(kept));
 }
 
 bool ah_record_announced(ah_run *run, ah_call *c)
 {
     bool any;
-    ah_buf files;
+    ah_buf files, kept;
 
     if (!recorder(run))
         return false;
     ah_buf_init(&files, run->cfg.mem, MAX_RECORD);
-    any = ah_overlay_print_settled(&c->overlay, &files);
-    if (!ah_buf_ok(&files))
+    ah_buf_init(&kept, run->cfg.mem, MAX_RECORD);
+    any = ah_overlay_print_settled(&c->overlay, &files, &kept);
+    if (!ah_buf_ok(&files) || !ah_buf_ok(&kept))
         run->recorder->broken = AH_NOMEM;
     else if (any)
-        put_announced(run, c, &files);
+        put_announced(run, c, &files, &kept);
+    ah_buf_clear(&kept);
     ah_buf_clear(&files);
     return any;
 }

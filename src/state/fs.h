@@ -6,6 +6,7 @@
 #define AH_STATE_FS_H
 
 #include "base/backing.h"
+#include "state/change_list.h"
 
 /* Reasons in err->details, as {"reason":"not_found"}:
  *   bad_path not_found not_a_file not_a_folder exists refused read_only too_large too_many
@@ -89,8 +90,18 @@ ah_status ah_fs_restage(ah_fs *overlay, ah_slice list, ah_err *err);
 
 /* Appends {"root","path","before","after"} of each entry that the prepared changes will change in
  * a folder of the machine, with commas between them. "before" and "after" are the SHA-256 of a
- * file's content, or the kind of another entry; absent if there is none. */
-void ah_fs_print_due(ah_fs *overlay, ah_buf *out);
+ * file's content, or the kind of another entry; absent if there is none. kept: gets an item for
+ * each of them, with what the entry was (docs/reference/journal.md). */
+void ah_fs_print_due(ah_fs *overlay, ah_buf *out, ah_buf *kept);
+
+/* Appends the bytes of a content in records, a string or {"base64":".."} (checked JSON). Returns
+ * false, and appends nothing, if it is neither. */
+bool ah_fs_read_bytes(ah_slice json, ah_buf *out);
+
+/* Appends the files that the overlay changes to the list, as they are below and in it; of a view,
+ * the changes of its call. whole: of a view, also those that the overlay had before. A file that
+ * cannot be read is left out. */
+void ah_fs_show(ah_fs *overlay, bool whole, ah_change_list *l);
 
 /* The fate of changes that were written down before they were made. */
 typedef enum ah_fs_fate {

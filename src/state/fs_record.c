@@ -7,7 +7,12 @@
 #include "state/fs_kept.h"
 #include "state/fs_tree.h"
 
-enum { HEX = 2 * AH_SHA256_BYTES, PIECE = 256 << 10 };
+enum {
+    HEX = AH_SHA256_HEX,
+    PIECE = 256 << 10,
+    MAX_BEFORE = 8 << 20, /* bytes of a content before that is kept */
+    MAX_KEPT = 64 << 20   /* bytes of the list of them; with the last one far below a record's */
+};
 
 static const char *const acts[] = {[AH_FS_SEEN] = "seen",
                                    [AH_FS_PUT] = "put",
@@ -16,29 +21,19 @@ static const char *const acts[] = {[AH_FS_SEEN] = "seen",
 
 /* -- hashes -------------------------------------------------------------------------------- */
 
-static void end_hash(ah_sha256 *s, char out[HEX])
-{
-    static const char digits[] = "0123456789abcdef";
-    unsigned char hash[AH_SHA256_BYTES];
-
-    ah_sha256_end(s, hash);
-    for (size_t i = 0; i < sizeof hash; i++) {
-        out[2 * i] = digits[hash[i] >> 4];
-        out[2 * i + 1] = digits[hash[i] & 15];
-    }
-}
-
 static void hash_text(const ah_text *t, char out[HEX])
 {
     ah_sha256 s;
 
     ah_sha256_begin(&s);
     ah_sha256_add(&s, ah_text_slice(t));
-    end_hash(&s, out);
+    ah_sha256_end_hex(&s, out);
 }
 
-/* Hashes a file in pieces, so that its size does not matter. *info: the file that was read. */
-static ah_status hash_file(ah_fs *fs, ah_slice path, ah_fs_info *info, char out[HEX], ah_err *err)
+/* Hashes a file in pieces, so that its size does not matter. *info: the file that was read.
+ * content: gets the bytes, as far as there is room; NULL: not wanted. */
+static ah_status hash_file(ah_fs *fs, ah_slice path, ah_fs_info *info, char out[HEX],
+                           ah_buf *content, ah_err *err)
 {
     ah_status st = AH_OK;
     uint64_t at = 0;
@@ -54,10 +49,12 @@ static ah_status hash_file(ah_fs *fs, ah_slice path, ah_fs_info *info, char out[
             st = ah_buf_error(&b, "a piece of a file", err);
         if (st == AH_OK)
             ah_sha256_add(&s, ah_buf_slice(&b));
+        if (st == AH_OK && content)
+            ah_buf_put(content, ah_buf_slice(&b));
         at += b.len;
     } while (st == AH_OK && b.len);
     ah_buf_clear(&b);
-    end_hash(&s, out);
+    ah_sha256_end_hex(&s, out);
     return st;
 }
 
@@ -67,18 +64,23 @@ typedef struct mark {
     char hash[HEX]; /* of a file */
 } mark;
 
-/* A path through a file is missing. */
-static ah_status look(ah_fs *fs, ah_slice path, mark *m, ah_err *err)
+ah_status ah_fs_look(ah_fs *fs, ah_slice path, ah_fs_info *info, char hash[AH_SHA256_HEX],
+                     ah_buf *content, ah_err *err)
 {
-    ah_status st = fs->store->stat(fs, path, &m->info, err);
+    ah_status st = fs->store->stat(fs, path, info, err);
 
     if (st == AH_TOOL_VALIDATION) {
-        m->info = (ah_fs_info){.modified_ms = AH_FS_NO_TIME};
+        *info = (ah_fs_info){.modified_ms = AH_FS_NO_TIME};
         return AH_OK;
     }
-    if (st == AH_OK && m->info.kind == AH_FS_FILE)
-        st = hash_file(fs, path, &m->info, m->hash, err);
+    if (st == AH_OK && info->kind == AH_FS_FILE)
+        st = hash_file(fs, path, info, hash, content, err);
     return st;
+}
+
+static ah_status look(ah_fs *fs, ah_slice path, mark *m, ah_err *err)
+{
+    return ah_fs_look(fs, path, &m->info, m->hash, NULL, err);
 }
 
 /* Appends the member; nothing for a missing entry. */
@@ -250,16 +252,21 @@ static bool read_mode(ah_slice json, ah_fs_mode *out)
     return true;
 }
 
-/* Reads what put_bytes wrote. */
-static ah_status read_bytes(restaging *r, ah_slice json, ah_text **out, ah_err *err)
+bool ah_fs_read_bytes(ah_slice json, ah_buf *out)
 {
     ah_slice base64 = ah_json_member(json, "base64");
 
+    if (!base64.p || ah_json_kind_of(base64) != AH_JSON_STRING ||
+        !ah_base64_valid(ah_json_inside(base64)))
+        return json.p && ah_json_string(json, out);
+    ah_base64_take(ah_json_inside(base64), out);
+    return true;
+}
+
+static ah_status read_bytes(restaging *r, ah_slice json, ah_text **out, ah_err *err)
+{
     ah_buf_reset(&r->text, 0);
-    if (base64.p && ah_json_kind_of(base64) == AH_JSON_STRING &&
-        ah_base64_valid(ah_json_inside(base64)))
-        ah_base64_take(ah_json_inside(base64), &r->text);
-    else if (!ah_json_string(json, &r->text))
+    if (!ah_fs_read_bytes(json, &r->text))
         return damaged(err, "a content");
     return ah_text_from_buf(&r->text, "the content of a file", out, err);
 }
@@ -460,24 +467,46 @@ static ah_slice root_of(const ah_fs *fs, ah_buf *room)
     return ah_buf_ok(room) ? ah_buf_slice(room) : (ah_slice){NULL, 0};
 }
 
-static void put_due(ah_fs *below, ah_slice root, const ah_fs_change *c, ah_buf *out)
+/* Appends { mode, content, large, after }: what the files were, for the kept part of the record. */
+static void keep_due(const ah_fs_tree *t, const ah_fs_change *c, const mark *was, ah_buf *content,
+                     ah_buf *kept)
 {
-    char hash[HEX];
-    ah_err ignored;
-    ah_status st;
-    mark now;
+    const ah_fs_change *staged = ah_fs_tree_find(t, ah_text_slice(c->path));
+    bool whole = ah_buf_ok(content) && kept->len + content->len <= MAX_KEPT;
+    bool other = c->act == AH_FS_PUT && (!staged || staged->content != c->content) &&
+                 c->content->len <= MAX_BEFORE;
 
-    ah_buf_str(out, "{\"root\":");
-    ah_json_put_string(out, root);
-    ah_buf_str(out, ",\"path\":");
-    ah_json_put_string(out, ah_text_slice(c->path));
-    st = look(below, ah_text_slice(c->path), &now, &ignored);
+    ah_buf_str(kept, "{");
+    if (was->info.mode.known)
+        ah_buf_fmt(kept, "\"mode\":%u", was->info.mode.bits);
+    if (was->info.kind == AH_FS_FILE) {
+        ah_buf_str(kept, was->info.mode.known ? "," : "");
+        ah_buf_str(kept, whole ? "\"content\":" : "\"large\":true");
+        if (whole)
+            put_bytes(kept, ah_buf_slice(content));
+    }
+    if (other && kept->len + c->content->len <= MAX_KEPT) { /* edits that were repeated */
+        ah_buf_str(kept, was->info.mode.known || was->info.kind == AH_FS_FILE ? "," : "");
+        ah_buf_str(kept, "\"after\":");
+        put_bytes(kept, ah_text_slice(c->content));
+    }
+    ah_buf_char(kept, '}');
+}
+
+static void put_before(const mark *now, ah_status st, ah_buf *out)
+{
     if (st == AH_NOMEM)
         out->status = AH_NOMEM;
     if (st == AH_OK)
-        put_mark(out, "before", now.info.kind, now.hash);
+        put_mark(out, "before", now->info.kind, now->hash);
     else
         ah_buf_str(out, ",\"before\":\"unreadable\"");
+}
+
+static void put_after(const ah_fs_change *c, ah_buf *out)
+{
+    char hash[HEX];
+
     if (c->act == AH_FS_PUT)
         hash_text(c->content, hash);
     put_mark(out, "after",
@@ -485,10 +514,35 @@ static void put_due(ah_fs *below, ah_slice root, const ah_fs_change *c, ah_buf *
              : c->act == AH_FS_MAKE_FOLDER ? AH_FS_FOLDER
                                            : AH_FS_ABSENT,
              hash);
-    ah_buf_char(out, '}');
 }
 
-void ah_fs_print_due(ah_fs *overlay, ah_buf *out)
+static void put_due(const ah_fs_tree *t, ah_slice root, const ah_fs_change *c, ah_buf *out,
+                    ah_buf *kept)
+{
+    ah_slice path = ah_text_slice(c->path);
+    ah_err ignored;
+    ah_buf content;
+    ah_status st;
+    mark now = {0};
+
+    ah_buf_init(&content, out->mem, MAX_BEFORE);
+    ah_buf_str(out, "{\"root\":");
+    ah_json_put_string(out, root);
+    ah_buf_str(out, ",\"path\":");
+    ah_json_put_string(out, path);
+    st = ah_fs_look(t->fs.below, path, &now.info, now.hash, &content, &ignored);
+    put_before(&now, st, out);
+    put_after(c, out);
+    ah_buf_char(out, '}');
+    if (content.status == AH_NOMEM)
+        kept->status = AH_NOMEM;
+    if (st != AH_OK)
+        now.info = (ah_fs_info){0};
+    keep_due(t, c, &now, &content, kept);
+    ah_buf_clear(&content);
+}
+
+void ah_fs_print_due(ah_fs *overlay, ah_buf *out, ah_buf *kept)
 {
     const ah_fs_tree *t = (const ah_fs_tree *)overlay;
     ah_slice root;
@@ -501,9 +555,9 @@ void ah_fs_print_due(ah_fs *overlay, ah_buf *out)
     if (!root.p)
         out->status = AH_NOMEM;
     for (size_t i = 0; root.p && i < t->due.n; i++) {
-        if (i)
-            ah_buf_char(out, ',');
-        put_due(overlay->below, root, &t->due.item[i], out);
+        ah_buf_str(out, i ? "," : "");
+        ah_buf_str(kept, i ? "," : "");
+        put_due(t, root, &t->due.item[i], out, kept);
     }
     ah_buf_clear(&room);
 }

@@ -114,9 +114,14 @@ static bool print(ah_participant *p, const ah_staged_names *names, ah_buf *out)
     return ok;
 }
 
-static void settle(ah_participant *p, ah_buf *out)
+static void settle(ah_participant *p, ah_buf *out, ah_buf *kept)
 {
-    ah_fs_print_due(((staged *)(void *)p)->fs, out);
+    ah_fs_print_due(((staged *)(void *)p)->fs, out, kept);
+}
+
+static void show(ah_participant *p, ah_change_list *l)
+{
+    ah_fs_show(((staged *)(void *)p)->fs, false, l);
 }
 
 static const ah_participant_vt staged_vt = {.prepare = prepare,
@@ -127,7 +132,8 @@ static const ah_participant_vt staged_vt = {.prepare = prepare,
                                             .drop = drop,
                                             .list = AH_STAGED_FILES,
                                             .print = print,
-                                            .settle = settle};
+                                            .settle = settle,
+                                            .show = show};
 
 /* -- its beginning -------------------------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
 #ifndef AH_STATE_FS_TREE_H
 #define AH_STATE_FS_TREE_H
 
+#include "base/sha256.h"
 #include "state/fs_store.h"
 
 typedef struct ah_fs_tree {
@@ -29,5 +30,9 @@ ah_fs_change *ah_fs_tree_find(const ah_fs_tree *t, ah_slice path); /* NULL: none
 void ah_fs_tree_clear(ah_fs_tree *t);
 /* Appends the change as records have it (fs_record.c). below NULL: an entry in memory. */
 void ah_fs_put_change(ah_fs *below, const ah_fs_change *c, ah_buf *out);
+/* Reads an entry and, of a file, the SHA-256 of its content. A path through a file is missing.
+ * content: gets the bytes of a file, as far as there is room; NULL: not wanted. (fs_record.c) */
+ah_status ah_fs_look(ah_fs *fs, ah_slice path, ah_fs_info *info, char hash[AH_SHA256_HEX],
+                     ah_buf *content, ah_err *err);
 
 #endif

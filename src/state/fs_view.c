@@ -137,6 +137,13 @@ bool ah_fs_view_put_below(const ah_fs_tree *view, ah_slice path)
     return false;
 }
 
+ah_fs *ah_fs_view_base(const ah_fs_tree *view)
+{
+    const window *w = window_of(view->fs.below);
+
+    return w ? w->fs.below : view->fs.below;
+}
+
 bool ah_fs_view_emptied(const ah_fs_tree *view)
 {
     const window *w = window_of(view->fs.below);

@@ -17,6 +17,8 @@ bool ah_fs_view_is_below(const ah_fs_tree *view, ah_slice path);
 /* True if the overlay was committed or dropped in the call. The view's changes then replace
  * everything in the overlay. */
 bool ah_fs_view_emptied(const ah_fs_tree *view);
+/* Returns the file system under the view's overlay, as the call sees it. Borrowed. */
+ah_fs *ah_fs_view_base(const ah_fs_tree *view);
 /* Fails with a conflict if the overlay of an emptied view no longer contains what was committed. */
 ah_status ah_fs_view_check(const ah_fs_tree *view, ah_err *err);
 void ah_fs_view_replace(ah_fs_tree *view); /* after that check; cannot fail */

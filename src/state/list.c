@@ -70,21 +70,26 @@ bool ah_list_replace(ah_list *l, size_t at, ah_text *value)
     return ok;
 }
 
-void ah_list_print(const ah_mem *mem, const ah_cell *head, ah_buf *out)
+void ah_list_print_newest(const ah_mem *mem, const ah_cell *head, size_t keep, ah_buf *out)
 {
-    size_t n = ah_list_length(head);
+    size_t n = ah_list_length(head) - keep;
     const ah_text **v = ah_alloc(mem, (n + 1) * sizeof *v);
 
     if (!v)
         out->status = AH_NOMEM;
     for (size_t i = n; v && i > 0; i--, head = head->below)
         v[i - 1] = head->value;
-    ah_buf_char(out, '[');
     for (size_t i = 0; v && i < n; i++) {
         if (i)
             ah_buf_char(out, ',');
         ah_buf_put(out, ah_text_slice(v[i]));
     }
-    ah_buf_char(out, ']');
     ah_free(mem, v);
+}
+
+void ah_list_print(const ah_mem *mem, const ah_cell *head, ah_buf *out)
+{
+    ah_buf_char(out, '[');
+    ah_list_print_newest(mem, head, 0, out);
+    ah_buf_char(out, ']');
 }

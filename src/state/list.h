@@ -1,7 +1,7 @@
 /* Persistent lists of texts: the content of a session's slice. A list is its newest cell,
  * reference-counted. Appending makes a new list and leaves the old one unchanged, so a snapshot
  * is a reference, at the same cost for any length.
- * Callers: its floor, journal. */
+ * Callers: its floor, run, journal. */
 #ifndef AH_STATE_LIST_H
 #define AH_STATE_LIST_H
 
@@ -28,6 +28,8 @@ bool ah_list_append(ah_list *l, ah_text *value);   /* adds a reference; false: o
 bool ah_list_replace(ah_list *l, size_t at, ah_text *value);
 /* Appends the values as a JSON list, the oldest first. Without memory `out` fails. */
 void ah_list_print(const ah_mem *mem, const ah_cell *head, ah_buf *out);
+/* Appends the values above the oldest `keep`, likewise, without brackets. */
+void ah_list_print_newest(const ah_mem *mem, const ah_cell *head, size_t keep, ah_buf *out);
 void ah_list_set(ah_list *l, ah_cell *head); /* takes head */
 
 static inline size_t ah_list_length(const ah_cell *head)

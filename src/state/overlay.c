@@ -314,26 +314,41 @@ bool ah_overlay_print(const ah_overlay *o, const ah_staged_names *names, ah_buf 
     return ok;
 }
 
-static bool put_settled(ah_participant *p, const ah_staged_names *names, ah_buf *out)
+bool ah_overlay_print_settled(const ah_overlay *o, ah_buf *out, ah_buf *kept)
 {
-    (void)names;
-    p->vt->settle(p, out);
-    return true;
-}
-
-bool ah_overlay_print_settled(const ah_overlay *o, ah_buf *out)
-{
-    size_t from = out->len, start;
+    size_t from = out->len, start, before, end;
 
     ah_buf_char(out, '[');
+    ah_buf_char(kept, '[');
     start = out->len;
-    for (ah_participant *p = o->first; p; p = p->next)
-        if (p->vt->settle)
-            put_next(p, put_settled, NULL, start, out);
-    if (ah_buf_ok(out) && out->len == start) {
-        ah_buf_reset(out, from);
-        return false;
+    for (ah_participant *p = o->first; p; p = p->next) {
+        if (!p->vt->settle)
+            continue;
+        before = out->len;
+        ah_buf_str(out, before > start ? "," : "");
+        ah_buf_str(kept, before > start ? "," : "");
+        end = out->len;
+        p->vt->settle(p, out, kept);
+        if (ah_buf_ok(out) && ah_buf_ok(kept) && out->len == end) {
+            kept->len -= end - before; /* the comma */
+            out->len = before;
+        }
     }
     ah_buf_char(out, ']');
-    return true;
+    ah_buf_char(kept, ']');
+    if (!ah_buf_ok(out) || !ah_buf_ok(kept) || out->len > start + 1)
+        return true;
+    ah_buf_reset(out, from);
+    kept->len -= 2;
+    return false;
+}
+
+void ah_overlay_show(const ah_overlay *o, ah_change_list *l)
+{
+    static const char *const lists[] = {AH_STAGED_FILES, AH_STAGED_SESSION, AH_STAGED_ENTITIES};
+
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (ah_participant *p = o->first; p; p = p->next)
+            if (p->vt->show && strcmp(p->vt->list, lists[i]) == 0)
+                p->vt->show(p, l);
 }

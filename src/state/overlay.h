@@ -9,6 +9,7 @@
 #define AH_STATE_OVERLAY_H
 
 #include "model/transcript.h"
+#include "state/change_list.h"
 
 /* Overlays nest: a run that a handler started has that call's overlay below its own calls'
  * overlays, which commit into it. This file knows neither runs nor the content of participants. */
@@ -70,8 +71,10 @@ typedef struct ah_participant_vt {
      * memory are those of `out`. */
     bool (*print)(ah_participant *p, const ah_staged_names *names, ah_buf *out);
     /* Called after `prepare`: appends { root, path, before, after } of each file of the machine
-     * that is about to change, with commas between them. */
-    void (*settle)(ah_participant *p, ah_buf *out);
+     * that is about to change, with commas between them; to `kept` what each was, likewise. */
+    void (*settle)(ah_participant *p, ah_buf *out, ah_buf *kept);
+    /* Appends its changes so far as data. It may be called while the call is at work. */
+    void (*show)(ah_participant *p, ah_change_list *l);
 } ah_participant_vt;
 
 /* Intrusive: the first member of a participant's data for one overlay. */
@@ -129,13 +132,16 @@ bool ah_overlay_outside(const ah_overlay *o);
 /* Prepares the participants that can be prepared early; ah_overlay_commit or ah_overlay_drop
  * follows, some time later. Nothing more can be changed in the overlay. On failure it is over. */
 ah_status ah_overlay_prepare(ah_overlay *o, ah_err *err);
-/* After ah_overlay_prepare: appends the list `files` of a record `settled`. Returns false, and
- * appends nothing, if no file of the machine is about to change. */
-bool ah_overlay_print_settled(const ah_overlay *o, ah_buf *out);
+/* After ah_overlay_prepare: appends the list `files` of a record `settled`, and to `kept` its kept
+ * part. Returns false, and appends nothing, if no file of the machine is about to change. */
+bool ah_overlay_print_settled(const ah_overlay *o, ah_buf *out, ah_buf *kept);
 /* Appends the members of the object `staged` (docs/reference/journal.md) with the changes so far,
  * with commas between them. If a change cannot be written down, appends nothing and returns
  * false. */
 bool ah_overlay_print(const ah_overlay *o, const ah_staged_names *names, ah_buf *out);
+
+/* Appends the changes of the participants so far to the list: files, slices, entities. */
+void ah_overlay_show(const ah_overlay *o, ah_change_list *l);
 
 /* Passes the entries to the transcript's next commit and all other changes to the overlay below;
  * or, if *err is set, none of them. The overlay is over in any case. */

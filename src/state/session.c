@@ -487,9 +487,21 @@ static void commit_layer(ah_participant *p, ah_overlay *below)
     drop_layer(p);
 }
 
+static void show_layer(ah_participant *p, ah_change_list *l)
+{
+    const layer *own = (const layer *)(const void *)p;
+
+    for (size_t i = 0; i < own->n; i++) {
+        const touched *t = &own->touched[i];
+
+        ah_change_list_slice(l, ah_session_name(t->session, t->slice), t->base, t->head);
+    }
+}
+
 static const ah_participant_vt layer_vt = {.prepare = prepare_layer,
                                            .commit = commit_layer,
                                            .drop = drop_layer,
                                            .again = prepare_layer,
                                            .list = AH_STAGED_SESSION,
-                                           .print = ah_session_print_layer};
+                                           .print = ah_session_print_layer,
+                                           .show = show_layer};

@@ -114,6 +114,12 @@ void ah_session_print_slices(const ah_session *s, const ah_overlay *o, ah_slice 
  * `known`), or contains a value that its type refuses. */
 ah_status ah_session_restore(ah_session *s, ah_overlay *o, ah_slice text, bool known, ah_err *err);
 
+/* Appends what the overlay has changed in the session to the list; o NULL: nothing. */
+void ah_session_show(const ah_session *s, const ah_overlay *o, ah_change_list *l);
+/* Appends what differs from a snapshot. Fails with AH_USAGE as ah_session_restore does. */
+ah_status ah_session_show_since(const ah_session *s, const ah_overlay *o, ah_slice text,
+                                ah_change_list *l, ah_err *err);
+
 /* Makes changes again that a call staged, in the call's overlay: one item of the list `session` of
  * docs/reference/journal.md (checked JSON). Logs are left out: they have the changes. AH_STORE:
  * the item is damaged; AH_CONFLICT: the session has no such type, or refuses the value. */

@@ -216,3 +216,37 @@ ah_status ah_session_restore(ah_session *s, ah_overlay *o, ah_slice text, bool k
     ah_free(ah_session_mem(s), edit);
     return st;
 }
+
+/* -- changes as data --------------------------------------------------------------------------- */
+
+void ah_session_show(const ah_session *s, const ah_overlay *o, ah_change_list *l)
+{
+    const ah_overlay *below = o ? ah_overlay_below(o) : NULL;
+
+    for (int id = 0; id < ah_session_types(s); id++)
+        ah_change_list_slice(l, ah_session_name(s, id), ah_session_head(s, below, id),
+                             ah_session_head(s, o, id));
+}
+
+ah_status ah_session_show_since(const ah_session *s, const ah_overlay *o, ah_slice text,
+                                ah_change_list *l, ah_err *err)
+{
+    int types = ah_session_types(s);
+    ah_edit *edit;
+    ah_slice slices;
+    ah_status st = check_text(s, text, &slices, err);
+
+    if (st != AH_OK)
+        return st;
+    if (!(edit = ah_alloc(ah_session_mem(s), ((size_t)types + 1) * sizeof *edit)))
+        return ah_err_nomem(err);
+    st = read_slices(s, slices, false, edit, err);
+    for (int id = 0; id < types; id++) {
+        if (st == AH_OK)
+            ah_change_list_slice(l, ah_session_name(s, id), edit[id].head,
+                                 ah_session_head(s, o, id));
+        ah_cell_unref(ah_session_mem(s), edit[id].head);
+    }
+    ah_free(ah_session_mem(s), edit);
+    return st;
+}

@@ -549,6 +549,7 @@ function ah.load(path, config) end
 ---@field iteration integer
 ---@field run integer
 ---@field history ah.Message[]
+---@field changes fun(self: ah.Call): ah.StateChange[]
 
 ---@class ah.Outcome the argument of strategies: a call and its result, and what a strategy may do
 ---@field name string
@@ -882,6 +883,7 @@ function ah.prompt(config) end
 ---@field publish fun(self: ah.Ctx, value: table)
 ---@field progress fun(self: ah.Ctx, what: number|string, text?: string)
 ---@field enlist fun(self: ah.Ctx, object: table, name?: string): table
+---@field changes fun(self: ah.Ctx): ah.StateChange[]
 
 ---@class ah.AnsweredCall
 ---@field name string
@@ -1505,12 +1507,37 @@ function ah.base64url.decode(text) end
 ---@field asked number seconds since 1970
 ---@field timeout? number seconds from then
 
+---@class ah.ChangedFile an entry before or after a change
+---@field type "file"|"folder"|"link"|"other"
+---@field hash? string SHA-256 of its content
+---@field size? integer
+
+---@class ah.StateChange one item of a list of changes: a file, a slice or an entity
+---@field kind "file"|"slice"|"entity"
+---@field path? string of a file
+---@field root? string of a file: folder of the machine
+---@field filesystem? string of a file: name of the files in memory
+---@field op? "add"|"change"|"remove" of a file
+---@field before? any of a file an ah.ChangedFile, of an entity its state
+---@field after? any
+---@field diff? string unified
+---@field binary? true
+---@field cut? true the diff ends early
+---@field name? string of a slice
+---@field kept? integer how many of the oldest values stayed
+---@field removed? table[]
+---@field added? table[]
+---@field class? string of an entity
+---@field id? string of an entity
+---@field fields? table<string, { before: any, after: any }>
+
 ---@class ah.Store
 ---@field path? string
 ---@field asks fun(self: ah.Store, options?: ah.StoreAsksOptions): ah.StoredAsk[]?, ah.Error?
 ---@field respond fun(self, id: string, ask: string, v, o?: ah.RespondOptions): true?, ah.Error?
 ---@field cancel fun(self: ah.Store, id: string): true?, ah.Error?
 ---@field send fun(self: ah.Store, id: string, text: string): true?, ah.Error?
+---@field changes fun(self, id: string, turn?: integer, last?: integer): ah.StateChange[]?, ah.Error?
 ---@field close fun(self: ah.Store)
 
 ---Opens a store of conversations.
@@ -1614,6 +1641,7 @@ function ah.type(config) end
 ---@field dispatch fun(self: ah.Session, value: table)
 ---@field snapshot fun(self: ah.Session): string
 ---@field restore fun(self: ah.Session, text: string): boolean?, ah.Error?
+---@field changes fun(self: ah.Session, snapshot?: string): ah.StateChange[]
 ---@field child fun(self: ah.Session): ah.Session
 ---@field view fun(self: ah.Session): ah.Session
 ---@field parent? ah.Session
@@ -1932,6 +1960,7 @@ function ah.resource(config) end
 ---@field overlay fun(self): ah.Filesystem?, ah.Error?
 ---@field commit fun(self): true?, ah.Error?
 ---@field drop fun(self)
+---@field changes fun(self): ah.StateChange[]
 ---@field close fun(self)
 
 ---Returns a filesystem for tools: files below a root, or in memory.
