@@ -65,7 +65,8 @@ describe("a diff", function()
     assert.equal("@@ -2,7 +2,7 @@\n b\n c\n d\n-e\n+E\n f\n g\n h\n",
       (ahtest.diff(before, (before:gsub("e", "E")), WIDE)))
     assert.equal("@@ -0,0 +1,1 @@\n+x\n", (ahtest.diff("", "x\n", WIDE)))
-    assert.equal("@@ -1,1 +0,0 @@\n-x\n\\ No newline at end of file\n", (ahtest.diff("x", "", WIDE)))
+    assert.equal("@@ -1,1 +0,0 @@\n-x\n\\ No newline at end of file\n",
+      (ahtest.diff("x", "", WIDE)))
     assert.equal("", (ahtest.diff("x\n", "x\n", WIDE)))
     assert.equal("@@ -1,1 +1,1 @@\n-x\n\\ No newline at end of file\n+x\n",
       (ahtest.diff("x", "x\n", WIDE)))

@@ -407,6 +407,26 @@ describe("what a call staged", function()
     assert.truthy(said:find("It is not known", 1, true) and said:find("'new/b'", 1, true), said)
   end)
 
+  it("keeps what these files were", function()
+    local w = world_after { FIRST }
+    local function write(path, text)
+      local file = assert(io.open(dirs[1] .. "/" .. path, "w"))
+      file:write(text)
+      file:close()
+    end
+    write("large", ("x"):rep((8 << 20) + 1))
+    assert(os.execute("chmod 640 " .. dirs[1] .. "/a"))
+    perform(w, { { "file", "work", "edit", "a", "one", "uno" }, { "file", "work", "delete", "d" },
+      { "file", "work", "write", "large", "" }, { "file", "work", "write", "new", "" } })
+    write("a", "more, one two\n")
+    local _, kept = w:prepare()
+    assert.equal('[{"mode":416,"content":"more, one two\\n","after":"more, uno two\\n"},'
+      .. '{"mode":M},{"mode":M},{"mode":M,"content":{"base64":"AP8gb25lCg=="}},'
+      .. '{"mode":M,"large":true},{}]', (kept:gsub('"mode":(%d+)', function(m)
+        return m ~= "416" and '"mode":M' or nil
+      end)))
+  end)
+
   it("ends with `applied`, or with a result that says what is known", function()
     local w = world_after { FIRST }
     perform(w, { { "file", "work", "write", "a", "x" }, { "file", "work", "write", "g", "y" } })

@@ -4,7 +4,7 @@
  * A buffer that failed holds a part of its content, or nothing. Its users call ah_buf_ok (or
  * ah_buf_error, ah_buf_cut_short) before they read, reset or clear it. The checking build
  * (AH_CHECKING) aborts if a full buffer was not checked; `make check-torture` tests lack of
- * memory. Callers: its floor, wire, run, io, lua. */
+ * memory. Callers: its floor, floors above. */
 #ifndef AH_BASE_BUF_H
 #define AH_BASE_BUF_H
 

@@ -1,6 +1,6 @@
 /* The open asks of the conversations in a store, and messages to their holders, for any process
  * that has the store open. Streams are read and folded without being held. Owns nothing; results
- * are appended to the caller's buffer as JSON. Callers: lua. */
+ * are appended to the caller's buffer as JSON. Callers: its floor, lua. */
 #ifndef AH_HOST_STORE_ASKS_H
 #define AH_HOST_STORE_ASKS_H
 

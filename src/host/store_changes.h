@@ -1,5 +1,5 @@
-/* What turns of a conversation in a store changed. The stream is read and folded without being
- * held. Owns nothing. Callers: lua. */
+/* Lists of what turns of a conversation in a store changed. The stream is read and folded without
+ * being held. Owns nothing. Callers: lua. */
 #ifndef AH_HOST_STORE_CHANGES_H
 #define AH_HOST_STORE_CHANGES_H
 

@@ -1,4 +1,4 @@
-/* What some turns of a stored conversation changed, from its records alone: files with their
+/* The changes of some turns of a stored conversation, from its records alone: files with their
  * contents before, slices, states of entities. Each is compared at the two ends, so what was
  * changed back is no change. Pure. It owns a fold of the stream, and all it has read.
  * Callers: host. */

@@ -85,7 +85,7 @@ static void put_header(ah_buf *b, const char *sign, const char *folder, const ah
         ah_buf_fmt(b, "%s /dev/null\n", sign);
 }
 
-/* Where one side is no file, its text is empty. */
+/* The text of a side that is no file is empty. */
 static void put_diff(ah_change_list *l, const ah_changed_file *f)
 {
     ah_slice a = f->before.content, b = f->after.content;
@@ -151,7 +151,7 @@ static size_t common(const ah_cell *a, const ah_cell *b)
         else
             b = b->below;
     }
-    for (n = ah_list_length(a); a && b && a != b; a = a->below, b = b->below)
+    for (n = a && b ? a->n : 0; a && b && a != b; a = a->below, b = b->below)
         if (!ah_slice_eq(ah_text_slice(a->value), ah_text_slice(b->value)))
             n = a->n - 1;
     return n;

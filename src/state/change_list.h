@@ -1,7 +1,7 @@
-/* What has changed, as data: the one list that docs/reference/changes.md describes, as JSON. It is
+/* Changes as data: the one list that docs/reference/changes.md describes, as JSON. It is
  * made of states before and after: of staged changes (overlay.h) and of records
- * (journal/changed.h). It appends to the caller's buffer, and owns nothing. Callers: its floor,
- * journal, host, lua. */
+ * (journal/turn_changes.h). It appends to the caller's buffer, and owns nothing.
+ * Callers: its floor, journal. */
 #ifndef AH_STATE_CHANGE_LIST_H
 #define AH_STATE_CHANGE_LIST_H
 

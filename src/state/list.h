@@ -1,7 +1,7 @@
 /* Persistent lists of texts: the content of a session's slice. A list is its newest cell,
  * reference-counted. Appending makes a new list and leaves the old one unchanged, so a snapshot
  * is a reference, at the same cost for any length.
- * Callers: its floor, run, journal. */
+ * Callers: its floor, journal. */
 #ifndef AH_STATE_LIST_H
 #define AH_STATE_LIST_H
 

@@ -1537,7 +1537,7 @@ function ah.base64url.decode(text) end
 ---@field respond fun(self, id: string, ask: string, v, o?: ah.RespondOptions): true?, ah.Error?
 ---@field cancel fun(self: ah.Store, id: string): true?, ah.Error?
 ---@field send fun(self: ah.Store, id: string, text: string): true?, ah.Error?
----@field changes fun(self, id: string, turn?: integer, last?: integer): ah.StateChange[]?, ah.Error?
+---@field changes fun(self, id: string, turn?: integer, last?: integer): ah.StateChange[]?, any
 ---@field close fun(self: ah.Store)
 
 ---Opens a store of conversations.
