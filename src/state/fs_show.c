@@ -2,6 +2,7 @@
  * compared with what is below. */
 #include <stdlib.h>
 
+#include "base/json.h"
 #include "base/sha256.h"
 #include "state/fs_view.h"
 
@@ -42,6 +43,17 @@ static ah_file_side side_of(look *at)
     return s;
 }
 
+/* A root that is no text is left out. */
+static void name_place(const ah_fs *root, ah_changed_file *f)
+{
+    ah_slice folder = ah_text_slice(root->folder[1] ? root->folder[1] : root->folder[0]);
+
+    if (!root->machine)
+        f->filesystem = ah_text_slice(root->name);
+    else if (folder.p && ah_utf8_valid(folder))
+        f->root = folder;
+}
+
 static void show(ah_fs *fs, ah_fs *base, ah_slice path, ah_change_list *l)
 {
     const ah_fs *root = base;
@@ -51,10 +63,7 @@ static void show(ah_fs *fs, ah_fs *base, ah_slice path, ah_change_list *l)
 
     while (root->below)
         root = root->below;
-    if (root->machine)
-        f.root = ah_text_slice(root->folder[1]);
-    else
-        f.filesystem = ah_text_slice(root->name);
+    name_place(root, &f);
     ok = look_at(base, path, &before, l);
     ok = look_at(fs, path, &after, l) && ok;
     f.before = side_of(&before);
