@@ -500,6 +500,7 @@ ah_status ah_keeper_label(ah_keeper *k, ah_slice label, ah_err *err)
 
     if (k->broken != AH_OK)
         return ah_keeper_state(k, err);
+    k->store->changed = true;
     return engine->vt->label(engine, ah_text_slice(k->stream), label, err);
 }
 

@@ -52,6 +52,7 @@ ah_status ah_open_store_post(ah_open_store *s, ah_slice stream, const ah_store_m
  * by itself does not keep a script from its end. */
 typedef struct ah_store_watcher {
     void (*fn)(struct ah_store_watcher *w);
+    bool records; /* call it also for records and labels of this process */
     struct ah_store_watcher *next, **link;
     ah_open_store *store; /* NULL: not set */
 } ah_store_watcher;

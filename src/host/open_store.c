@@ -46,6 +46,7 @@ void ah_open_store_append(ah_open_store *s, ah_store_append *a)
 void ah_open_store_appended(ah_open_store *s)
 {
     s->host->appends--;
+    s->changed = true;
 }
 
 void ah_open_store_wait(ah_open_store *s)
@@ -64,7 +65,8 @@ void ah_open_stores_poll(ah_host *h)
 
 /* -- news ------------------------------------------------------------------------------------ */
 
-static void tell_watchers(ah_open_store *s)
+/* all: also those that do not watch the records of this process. */
+static void tell_watchers(ah_open_store *s, bool all)
 {
     ah_open_store_ref(s);
     s->at = s->watchers;
@@ -72,15 +74,19 @@ static void tell_watchers(ah_open_store *s)
         ah_store_watcher *w = s->at;
 
         s->at = w->next;
-        w->fn(w);
+        if (all || w->records)
+            w->fn(w);
     }
     ah_open_store_unref(s);
 }
 
 static void look(ah_open_store *s)
 {
-    if (s->watchers && s->engine->vt->news(s->engine))
-        tell_watchers(s);
+    bool changed = s->changed, news = s->watchers && s->engine->vt->news(s->engine);
+
+    s->changed = false;
+    if (changed || news)
+        tell_watchers(s, news);
 }
 
 static void on_news(ah_job *job)

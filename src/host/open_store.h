@@ -19,6 +19,7 @@ struct ah_open_store {
     ah_keeper *keepers;
     ah_store_watcher *watchers;
     ah_store_watcher *at; /* the next one to be called */
+    bool changed;         /* this process has written records or a label since the last look */
     ah_timer timer;       /* set while it has watchers */
     ah_job news;
     /* Set while the host's thread is in ah_store_vt.append, which then looks at `woken` itself. */

@@ -150,6 +150,11 @@ static ah_status unknown(ah_store *s, ah_slice name, ah_err *err)
     return ah_err_set(err, AH_USAGE, "there is no conversation '%.*s' in this store", AH_FMT(name));
 }
 
+ah_status ah_open_store_unknown(ah_open_store *s, ah_slice name, ah_err *err)
+{
+    return unknown(ah_open_store_engine(s), name, err);
+}
+
 typedef struct first {
     ah_buf *out;
     bool found;

@@ -28,6 +28,10 @@ ah_status ah_open_store_opened(ah_host *h, ah_open_store *s, ah_slice conversati
 ah_status ah_open_store_unfinished(ah_host *h, ah_open_store *s, ah_slice conversation, ah_buf *out,
                                    ah_err *err);
 
+/* Sets *err to say that there is no stream of this name, and which name is near. Returns AH_USAGE,
+ * or the status of a failed reading. */
+ah_status ah_open_store_unknown(ah_open_store *s, ah_slice name, ah_err *err);
+
 /* Posts a response (checked JSON) to an ask: kind "response", key "ask:<id>", body {ask, value,
  * by?}; value: in the form of the ask's schema. AH_TOOL_VALIDATION: it does not match the schema.
  * AH_CONFLICT: there is another response. AH_USAGE: the ask is closed in another way or unknown. */

@@ -9,7 +9,12 @@
 
 #include "base/buf.h"
 
-enum { PAGE = 256 << 10, MAX_KEY = 1024, MAX_LABEL = 1 << 20 };
+enum {
+    FIRST_PAGE = 16 << 10, /* a reader may want the first records only */
+    PAGE = 256 << 10,
+    MAX_KEY = 1024,
+    MAX_LABEL = 1 << 20
+};
 
 static ah_sqlite_handle *handle_of(ah_store *s)
 {
@@ -257,8 +262,8 @@ static bool bind_range(ah_sqlite_core *c, ah_sqlite_statement s, int64_t id, int
     return true;
 }
 
-static ah_status copy_records(ah_sqlite_handle *h, ah_slice stream, int64_t from, ah_buf *out,
-                              bool *more, ah_err *err)
+static ah_status copy_records(ah_sqlite_handle *h, ah_slice stream, int64_t from, size_t page,
+                              ah_buf *out, bool *more, ah_err *err)
 {
     int64_t id;
     ah_status st = enter(h, err);
@@ -268,7 +273,7 @@ static ah_status copy_records(ah_sqlite_handle *h, ah_slice stream, int64_t from
         return st;
     st = find_id(h->core, stream, &id, err);
     if (st == AH_OK && bind_range(h->core, AH_SQLITE_READ, id, from))
-        st = copy_rows(h, AH_SQLITE_READ, out, PAGE, more, err);
+        st = copy_rows(h, AH_SQLITE_READ, out, page, more, err);
     leave(h);
     return st;
 }
@@ -302,9 +307,9 @@ static ah_status sq_read(ah_store *s, ah_slice stream, int64_t from, ah_store_re
     ah_buf rows;
 
     ah_buf_init(&rows, &h->mem, SIZE_MAX);
-    while (st == AH_OK && more) {
+    for (size_t page = FIRST_PAGE; st == AH_OK && more; page = PAGE) {
         ah_buf_reset(&rows, 0);
-        if ((st = copy_records(h, stream, from, &rows, &more, err)) == AH_OK)
+        if ((st = copy_records(h, stream, from, page, &rows, &more, err)) == AH_OK)
             st = give_records(ah_buf_slice(&rows), &from, fn, ud, err);
     }
     ah_buf_clear(&rows);

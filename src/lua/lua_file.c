@@ -1,8 +1,8 @@
 /* Files for the command and the Lua half, not for scripts: ah._read_file, ah._real_path,
- * ah._is_mine, ah._is_terminal. Private files, for the log of the mock server and the folders that
- * a user trusts (rule: io/file.h): ah._make_folder, ah._write_private, ah._append_private.
- * ah._writer: a file of Lua's io for programs of the command, whose answers go to the original
- * stdout while output of scripts is redirected. */
+ * ah._is_mine, ah._is_terminal, ah._columns. Private files, for the log of the mock server and the
+ * folders that a user trusts (rule: io/file.h): ah._make_folder, ah._write_private,
+ * ah._append_private. ah._writer: a file of Lua's io for programs of the command, whose answers go
+ * to the original stdout while output of scripts is redirected. */
 #define _GNU_SOURCE /* fdopen, realpath, F_DUPFD_CLOEXEC */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -95,6 +96,17 @@ static int is_mine(lua_State *L)
 static int is_terminal(lua_State *L)
 {
     lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
+    return 1;
+}
+
+/* ah._columns(descriptor): the width of the terminal; nil: it is none */
+static int columns(lua_State *L)
+{
+    struct winsize size = {.ws_col = 0};
+
+    if (ioctl((int)luaL_checkinteger(L, 1), TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return 0;
+    lua_pushinteger(L, size.ws_col);
     return 1;
 }
 
@@ -189,6 +201,7 @@ void ah_lua_open_file(lua_State *L)
                                          {"_real_path", real_path},
                                          {"_is_mine", is_mine},
                                          {"_is_terminal", is_terminal},
+                                         {"_columns", columns},
                                          {"_make_folder", make_folder},
                                          {"_write_private", write_private},
                                          {"_append_private", append_private},

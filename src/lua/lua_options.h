@@ -73,6 +73,8 @@
     X(process_sandbox)                                                                             \
     X(store)                                                                                       \
     X(store_asks)                                                                                  \
+    X(conversations)                                                                               \
+    X(records)                                                                                     \
     X(respond)
 
 #define AH_DECLARE_SUBJECT(name) extern const ah_subject ah_subject_##name;

@@ -12,6 +12,7 @@
 #include "lua/lua_fields.h"
 #include "lua/lua_options.h"
 #include "lua/lua_state.h"
+#include "lua/lua_store_look.h"
 #include "lua/lua_value.h"
 
 static const char STORE[] = "agenthost.store";
@@ -179,7 +180,7 @@ static int new_store(lua_State *L)
 /* -- its methods ---------------------------------------------------------------------------------
  */
 
-static ah_open_store *check_store(lua_State *L)
+ah_open_store *ah_lua_check_store(lua_State *L)
 {
     ah_lua_no_step(L, "a store");
     luaL_checkudata(L, 1, STORE);
@@ -203,7 +204,7 @@ typedef ah_status (*lister)(ah_host *h, ah_open_store *s, ah_slice text, ah_buf 
 
 static int push_list(lua_State *L, lister list, ah_slice text)
 {
-    ah_open_store *s = check_store(L);
+    ah_open_store *s = ah_lua_check_store(L);
     ah_buf *out = ah_lua_push_buf(L, MAX_LIST);
     ah_err err;
 
@@ -233,7 +234,7 @@ static int store_asks(lua_State *L)
 {
     asks_fields f = {0};
 
-    check_store(L);
+    ah_lua_check_store(L);
     lua_settop(L, 2);
     if (!lua_isnil(L, 2))
         ah_options_read(L, 2, &ah_subject_store_asks, &f);
@@ -266,7 +267,7 @@ const ah_subject ah_subject_respond = {
 static int store_respond(lua_State *L)
 {
     static const char here[] = "store:respond";
-    ah_open_store *s = check_store(L);
+    ah_open_store *s = ah_lua_check_store(L);
     ah_slice conversation = text_at(L, 2, here, "the conversation"),
              ask = text_at(L, 3, here, "the ask");
     respond_fields f = {0};
@@ -293,7 +294,7 @@ static int store_respond(lua_State *L)
 /* store:cancel(conversation): true, or nil and an error */
 static int store_cancel(lua_State *L)
 {
-    ah_open_store *s = check_store(L);
+    ah_open_store *s = ah_lua_check_store(L);
     ah_slice conversation = text_at(L, 2, "store:cancel", "the conversation");
     ah_err err;
 
@@ -303,7 +304,7 @@ static int store_cancel(lua_State *L)
 /* store:send(conversation, text): true, or nil and an error */
 static int store_send(lua_State *L)
 {
-    ah_open_store *s = check_store(L);
+    ah_open_store *s = ah_lua_check_store(L);
     ah_slice conversation = text_at(L, 2, "store:send", "the conversation"),
              text = text_at(L, 3, "store:send", "the text");
     ah_err err;
@@ -424,6 +425,9 @@ void ah_lua_open_store(lua_State *L)
                                        {"cancel", store_cancel},
                                        {"send", store_send},
                                        {"changes", store_changes},
+                                       {"conversations", ah_lua_store_conversations},
+                                       {"records", ah_lua_store_records},
+                                       {"subscribe", ah_lua_store_subscribe},
                                        {NULL, NULL}};
     static const luaL_Reg functions[] = {{"store", new_store},
                                          {"_conversations", conversations},
@@ -431,6 +435,7 @@ void ah_lua_open_store(lua_State *L)
                                          {"_unfinished", unfinished},
                                          {NULL, NULL}};
 
+    ah_lua_open_store_look(L);
     luaL_newmetatable(L, STORE);
     luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);

@@ -11,6 +11,8 @@
  * path, or a table of its fields. For nil it is the host's store (ah_config.store,
  * AGENTHOST_STORE), and NULL if it has none. Raises for a wrong field; holds nothing then. */
 ah_status ah_lua_to_store(lua_State *L, int idx, ah_open_store **out, ah_err *err);
+/* Returns the store of the object at 1. Raises if it is closed, or not to be used here. */
+ah_open_store *ah_lua_check_store(lua_State *L);
 /* Pushes an object of ah.store that holds no store yet, and returns its place for a reference: code
  * that may raise keeps one there. */
 ah_open_store **ah_lua_push_held_store(lua_State *L);
