@@ -80,8 +80,8 @@ describe("the options", function()
   end)
 
   it("the help has at most 54 lines of 80 columns, and that of a command 24", function()
-    for _, word in ipairs { "", "asks", "respond", "resume", "tools", "check", "mock",
-      "models", "config", "trust", "completion" } do
+    for _, word in ipairs { "", "list", "show", "diff", "asks", "respond", "resume", "tools",
+      "check", "mock", "models", "config", "trust", "completion" } do
       local help = shell(('"$A" %s --help'):format(word)).out
       assert.is_true(lines(help) <= (word == "" and 54 or 24), word)
       has(help, ("Usage: agenthost %s"):format(word))

@@ -7,15 +7,9 @@ local fault = pairs_of.fault
 
 -- Returns the conversation of this folder that was changed last and is not at its end.
 local function last(store, path)
-  local here = ah._real_path "."
-  for _, one in ipairs(assert(ah._conversations(store, ""))) do
-    local label = one.label or {}
-    if label.folder == here and label.state and label.state ~= "idle" then
-      return one
-    end
-  end
-  fault("no conversation of this folder in '%s' has an unfinished run\n"
-    .. "agenthost resume ID goes on with one of another folder.", pairs_of.shown(path))
+  return stored.last(store, function(label) return label.state and label.state ~= "idle" end)
+    or fault("no conversation of this folder in '%s' has an unfinished run\n"
+      .. "agenthost resume ID goes on with one of another folder.", pairs_of.shown(path))
 end
 
 local function line_free(path)

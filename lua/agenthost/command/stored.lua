@@ -1,4 +1,4 @@
---- The store of the commands asks, respond and resume, and its conversations.
+--- The store of the commands asks, respond, resume, list, show and diff, and its conversations.
 local ah, use = ...
 local pairs_of, text = use "pairs", use "text"
 
@@ -93,6 +93,28 @@ function M.find(store, id, path)
     fault("several conversations begin with '%s': %s", shown(id), listed(found))
   end
   return found[1] or unknown(store, id, path)
+end
+
+--- Returns the conversation of this folder that was changed last and for which `fits` is true of
+-- its label; nil if there is none.
+function M.last(store, fits)
+  local here = ah._real_path "."
+  for _, one in ipairs(assert(ah._conversations(store, ""))) do
+    local label = one.label or {}
+    if label.folder == here and fits(label) then
+      return one
+    end
+  end
+end
+
+--- Returns the conversation that M.find finds, or without an id the last one of this folder.
+function M.find_or_last(store, id, path)
+  if id then
+    return M.find(store, id, path)
+  end
+  return M.last(store, function() return true end)
+    or fault("no conversation of this folder is in '%s'\nagenthost list shows those of other "
+      .. "folders.", shown(path))
 end
 
 --- Returns `run` of a command, with faults as exit code 2 and a message.

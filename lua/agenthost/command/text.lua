@@ -29,4 +29,15 @@ function M.clean(s)
   return ah._harmless((s:gsub("^(.-://)[^/]*@", "%1[secret]@", 1)))
 end
 
+--- Returns a value as JSON in one line that a terminal prints as it is: controls of a terminal and
+-- marks of direction are escapes in it.
+function M.json(value)
+  return (ah.json.encode(value):gsub("[\x7f\xc2\xd8\xe2\xef][\x80-\xbf]*", function(s)
+    local code = utf8.len(s) == 1 and utf8.codepoint(s)
+    if code and ah._harmless(s) ~= s then
+      return ("\\u%04x"):format(code)
+    end
+  end))
+end
+
 return M

@@ -1531,6 +1531,45 @@ function ah.base64url.decode(text) end
 ---@field id? string of an entity
 ---@field fields? table<string, { before: any, after: any }>
 
+-- fields of ah.ConversationsOptions (make generate)
+---@class ah.ConversationsOptions
+---@field prefix? string only those whose ids begin so
+---@field folder? string only those of this working folder, an absolute path
+---@field state? "idle"|"running"|"waiting" only those in this state
+---@field waiting? boolean only those that wait for the response to an ask
+---@field limit? integer at most so many, the newest
+-- end of ah.ConversationsOptions
+
+---@class ah.StoredConversation a conversation in a store
+---@field id string
+---@field title? string the first words of its first question
+---@field state? "idle"|"running"|"waiting"
+---@field waiting string[] ids of the asks for which it waits
+---@field changed integer time of its last record, ms since 1970
+---@field number integer of its last record
+---@field messages integer messages that its holder has not taken yet
+---@field folder? string
+---@field script? string
+---@field agent? string
+
+-- fields of ah.RecordsOptions (make generate)
+---@class ah.RecordsOptions
+---@field from? integer number of the first record
+---@field to? integer number of the last record
+---@field kinds? string[] only records of these kinds
+---@field kept? boolean with what is kept, and not only said
+-- end of ah.RecordsOptions
+
+---@class ah.StoredRecord a record of a stream
+---@field number integer
+---@field time integer ms since 1970
+---@field kind string
+---@field said table
+---@field kept? any only if asked for
+
+---@class ah.Subscription
+---@field close fun(self: ah.Subscription)
+
 ---@class ah.Store
 ---@field path? string
 ---@field asks fun(self: ah.Store, options?: ah.StoreAsksOptions): ah.StoredAsk[]?, ah.Error?
@@ -1538,6 +1577,10 @@ function ah.base64url.decode(text) end
 ---@field cancel fun(self: ah.Store, id: string): true?, ah.Error?
 ---@field send fun(self: ah.Store, id: string, text: string): true?, ah.Error?
 ---@field changes fun(self, id: string, turn?: integer, last?: integer): ah.StateChange[]?, any
+
+---@field conversations fun(self: ah.Store, options?: ah.ConversationsOptions): ah.StoredConversation[]?, ah.Error?
+---@field records fun(self: ah.Store, id: string, options?: ah.RecordsOptions): (fun(): ah.StoredRecord?)?, ah.Error?
+---@field subscribe fun(self: ah.Store, fn: fun(conversation: ah.StoredConversation)): ah.Subscription?, ah.Error?
 ---@field close fun(self: ah.Store)
 
 ---Opens a store of conversations.

@@ -1,0 +1,172 @@
+--- agenthost diff: where two conversations in a store part, and what each has from there on.
+local ah, use = ...
+local pairs_of, stored, text, told = use "pairs", use "stored", use "text", use "told"
+
+local get = told.get
+
+-- Returns what is compared of an entry: not its time, its tokens and the ids of its calls.
+local function key_of(entry)
+  if get(entry, "type", "string") == "assistant" then
+    local calls = ah.array {}
+    for i, call in ipairs(get(entry, "tool_calls", "table") or {}) do
+      calls[i] = { get(call, "name", "string") or ah.null, get(call, "arguments", "string")
+        or ah.null }
+    end
+    return ah.json.encode { "assistant", entry.content or ah.null, calls, entry.stop or ah.null }
+  end
+  local rest = {}
+  for name, value in pairs(type(entry) == "table" and entry or {}) do
+    if name ~= "time" and name ~= "id" then
+      rest[name] = value
+    end
+  end
+  return ah.json.encode(rest)
+end
+
+-- The entries of a conversation: as they were committed, in their order.
+local function adder(found)
+  local waiting, results, changes = {}, {}, {}
+  local add = {}
+  local function put(entry, turn, more)
+    local changed = more and told.changes(more) or ""
+    found[#found + 1] = { entry = entry, turn = turn, changed = changed,
+      key = key_of(entry) .. changed }
+  end
+  local function put_all(list, turn)
+    for _, entry in ipairs(list or {}) do
+      put(entry, turn)
+    end
+  end
+  function add.checkpoint(said, turn)
+    if not found[1] then
+      put_all(get(get(said, "transcript", "table"), "entries", "table"), turn)
+    end
+  end
+  function add.entries(said, turn) put_all(get(said, "entries", "table"), turn) end
+  function add.queued(said) waiting[#waiting + 1] = said.entry end
+  function add.answer(said, turn)
+    results, changes = {}, {}
+    put(said.entry, turn)
+  end
+  function add.settled(said)
+    local call = get(said, "call", "number")
+    if call then
+      results[call], changes[call] = said.result, said
+    end
+    for _, entry in ipairs(get(said, "staged", "table") or {}) do
+      waiting[#waiting + 1] = entry
+    end
+  end
+  function add.apply_failed(said)
+    local call = get(said, "call", "number")
+    if call and said.result ~= nil then
+      results[call], changes[call] = said.result, nil
+    end
+  end
+  function add.turn(said, turn)
+    local order = {}
+    for call in pairs(results) do
+      order[#order + 1] = call
+    end
+    table.sort(order)
+    for _, call in ipairs(order) do
+      put(results[call], turn, changes[call])
+    end
+    put_all(waiting, turn)
+    put_all(get(said, "staged", "table"), turn)
+    waiting, results, changes = {}, {}, {}
+  end
+  return add
+end
+
+local KINDS = { "entries", "answer", "settled", "apply_failed", "queued", "turn", "checkpoint" }
+
+local function entries_of(store, id)
+  local records, err = store:records(id, { kinds = KINDS })
+  if not records then
+    pairs_of.fault("%s", err.message)
+  end
+  local found, turn = {}, 1
+  local add = adder(found)
+  for record in records do
+    add[record.kind](type(record.said) == "table" and record.said or {}, turn)
+    turn = turn + (record.kind == "turn" and 1 or 0)
+  end
+  return found
+end
+
+local function write_rest(out, id, found, from)
+  local room = told.width() - 22
+  out:write(("%s: %d more %s\n"):format(text.clean(id), #found - from + 1,
+    #found == from and "entry" or "entries"))
+  for i = from, #found do
+    local one = found[i]
+    local kind, said = told.entry(one.entry, room)
+    out:write(("%6d  turn %-4d %-9s %s\n"):format(i, one.turn, told.line(kind, 9),
+      told.line(said .. (one.changed ~= "" and " {" .. one.changed .. "}" or ""), room)))
+  end
+end
+
+local function first_difference(a, b)
+  local at = 1
+  while a[at] and b[at] and a[at].key == b[at].key do
+    at = at + 1
+  end
+  return (a[at] or b[at]) and at
+end
+
+local function shown(found, id, from)
+  local list = ah.array {}
+  for i = from or #found + 1, #found do
+    list[#list + 1] = { number = i, turn = found[i].turn, entry = found[i].entry }
+  end
+  return { id = id, entries = list }
+end
+
+local function compare(store, ids, flags, out)
+  local a, b = entries_of(store, ids[1]), entries_of(store, ids[2])
+  local at = first_difference(a, b)
+  if flags.json then
+    out:write(text.json { equal = not at, same = (at or #a + 1) - 1,
+      conversations = { shown(a, ids[1], at), shown(b, ids[2], at) } }, "\n")
+  elseif not at then
+    out:write(("They are equal: %d entries.\n"):format(#a))
+  else
+    out:write(at > 1 and ("The first %d entries are equal.\n"):format(at - 1)
+      or "They part at their first entry.\n")
+    write_rest(out, ids[1], a, at)
+    write_rest(out, ids[2], b, at)
+  end
+  return at and 1 or 0
+end
+
+local function run(flags, words, out, line)
+  local store <close>, path = stored.open(flags, line)
+  local ids = {}
+  for i = 1, 2 do
+    ids[i] = stored.find(store, words[i], path).conversation
+  end
+  local done, result = pcall(compare, store, ids, flags, out)
+  if done then
+    return result
+  elseif type(result) == "table" and result.words then
+    error(result, 0)
+  end
+  return 2, type(result) == "table" and result.message or tostring(result)
+end
+
+return {
+  name = "diff",
+  doc = "show where two conversations part",
+  usage = "ID ID",
+  help = [[
+Compares the entries of two conversations, or of two forks of one: prints how
+many are equal from the beginning, and what each has from there on. Times,
+tokens and the ids of calls do not count.
+]],
+  exits = "0: they are equal; 1: they differ; 2: one of them cannot be read.",
+  operand = { name = "id", least = 2, most = 2 },
+  flags = { "json", stored.flag },
+  mixed = true,
+  run = stored.carefully(run),
+}
