@@ -1,4 +1,4 @@
-/* What is in a store, for people and programs: lists of conversations, and the records of a stream.
+/* A view into a store for people and programs: lists of conversations, and records of a stream.
  * Streams are read without being held, so another process may be at work on them. Owns nothing;
  * results are appended to the caller's buffer as JSON. Callers: lua. */
 #ifndef AH_HOST_STORE_LOOK_H
@@ -6,7 +6,7 @@
 
 #include "host/keeper.h"
 
-/* Which conversations are listed. A slice with .p NULL allows all. */
+/* The conversations that are listed. A slice with .p NULL allows all. */
 typedef struct ah_conversations_query {
     ah_slice prefix;        /* of their names */
     ah_slice folder, state; /* of their labels */
@@ -16,13 +16,13 @@ typedef struct ah_conversations_query {
 } ah_conversations_query;
 
 /* Appends a JSON list, the conversation that was changed last first: {id, changed, number,
- * messages, state?, folder?, agent?, waiting, title?, script?}; changed: ms since the epoch;
+ * messages, state, folder, agent, waiting, title, script}; changed: ms since the epoch;
  * number: of the last record; waiting: ids of the asks for which it waits. A member that the file
  * does not have, or has in another form, is absent. */
 ah_status ah_open_store_list(ah_host *h, ah_open_store *s, const ah_conversations_query *q,
                              ah_buf *out, ah_err *err);
 
-/* Which records of a stream are read. */
+/* The records that are read. */
 typedef struct ah_records_query {
     ah_slice stream;
     int64_t from, to; /* numbers, both included */
@@ -30,10 +30,10 @@ typedef struct ah_records_query {
     bool kept;        /* with what is kept */
 } ah_records_query;
 
-/* Appends a JSON list of records, at least one if there is one and some hundreds of KiB more: {
- * number, time, kind, said, kept? }. *next is the number from which to go on; 0: there are no more.
- * AH_USAGE: there is no such stream. AH_STORE: the first record of the range is damaged; a list
- * ends before a later one. */
+/* Appends a JSON list of records, at least one if there is one and some hundreds of KiB more:
+ * {number, time, kind, said, kept}, the last member only if it is asked for. *next is the number
+ * from which to go on; 0: there are no more. AH_USAGE: there is no such stream. AH_STORE: the first
+ * record of the range is damaged; a list ends before a later one. */
 ah_status ah_open_store_records(ah_host *h, ah_open_store *s, const ah_records_query *q,
                                 ah_buf *out, int64_t *next, ah_err *err);
 

@@ -1,5 +1,5 @@
 /* Methods of ah.store that look at it: conversations, records, subscribe. A subscription references
- * its store. Callers: its floor. */
+ * its store. Callers: its module. */
 #ifndef AH_LUA_STORE_LOOK_H
 #define AH_LUA_STORE_LOOK_H
 

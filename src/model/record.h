@@ -1,6 +1,6 @@
 /* The kinds of records of a stream (docs/reference/journal.md has the members of each), as one
  * table. Written by run/recorder.h, host/keeper.h and the Lua floor, read by journal/fold.h.
- * Callers: run, journal. */
+ * Callers: run, journal, host, lua. */
 #ifndef AH_MODEL_RECORD_H
 #define AH_MODEL_RECORD_H
 

@@ -1,6 +1,6 @@
---- agenthost show: the records of a conversation in a store, a line each, as a tree, as JSON, or what
--- its requests have read from the provider's cache.
-local ah, use = ...
+--- agenthost show: the records of a conversation in a store, a line each, as a tree, as JSON, or
+-- what its requests have read from the provider's cache.
+local _, use = ...
 local pairs_of, stored, text, told = use "pairs", use "stored", use "text", use "told"
 
 local get, line = told.get, told.line

@@ -1,5 +1,5 @@
---- Records of a conversation in words, for agenthost show and diff: numbers turns and runs, and says
--- in a line what each record has. A store's file may hold anything, so every member is looked at
+--- Records of a conversation in words, for agenthost show and diff: numbers the turns, and says in
+-- a line what each record has. A store's file may hold anything, so every member is looked at
 -- before it is used.
 local ah, use = ...
 local text = use "text"
@@ -198,7 +198,7 @@ local SAY = {
   end,
   entries = function(_, s, room) return entries(list(s, "entries"), room) end,
   session = function(_, s) return "session", M.changes(s) end,
-  run_started = function(r, s)
+  run_started = function(_, s)
     return "run", ("%s begins"):format(number(s, "run"))
   end,
   request = function(_, s)
@@ -206,7 +206,7 @@ local SAY = {
     return "request", ("%s, %s entries%s"):format(get(s, "model", "string") or "?",
       number(s, "entries"), attempt > 1 and ", attempt " .. attempt or "")
   end,
-  answer = function(r, s, room)
+  answer = function(_, s, room)
     local entry, usage = list(s, "entry"), M.usage(s.usage)
     local _, said = M.entry(entry, room)
     local about = (" [%s%s]"):format(text.cut(origin(entry), 80), usage ~= "" and ", " .. usage

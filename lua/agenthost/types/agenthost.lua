@@ -1567,6 +1567,8 @@ function ah.base64url.decode(text) end
 ---@field said table
 ---@field kept? any only if asked for
 
+---@alias ah.NextRecord fun(): ah.StoredRecord?
+
 ---@class ah.Subscription
 ---@field close fun(self: ah.Subscription)
 
@@ -1577,10 +1579,9 @@ function ah.base64url.decode(text) end
 ---@field cancel fun(self: ah.Store, id: string): true?, ah.Error?
 ---@field send fun(self: ah.Store, id: string, text: string): true?, ah.Error?
 ---@field changes fun(self, id: string, turn?: integer, last?: integer): ah.StateChange[]?, any
-
----@field conversations fun(self: ah.Store, options?: ah.ConversationsOptions): ah.StoredConversation[]?, ah.Error?
----@field records fun(self: ah.Store, id: string, options?: ah.RecordsOptions): (fun(): ah.StoredRecord?)?, ah.Error?
----@field subscribe fun(self: ah.Store, fn: fun(conversation: ah.StoredConversation)): ah.Subscription?, ah.Error?
+---@field conversations fun(self, o?: ah.ConversationsOptions): ah.StoredConversation[]?, ah.Error?
+---@field records fun(self, id: string, o?: ah.RecordsOptions): ah.NextRecord?, ah.Error?
+---@field subscribe fun(self, fn: fun(c: ah.StoredConversation)): ah.Subscription?, ah.Error?
 ---@field close fun(self: ah.Store)
 
 ---Opens a store of conversations.
