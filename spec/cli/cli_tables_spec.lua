@@ -76,7 +76,7 @@ describe("the table of options", function()
   it("is read whole by this spec", function()
     assert.same({ "", "list", "show", "diff", "asks", "respond", "resume", "tools", "check", "mock",
       "models", "config", "trust", "completion", "help" }, COMMANDS)
-    assert.equal(28, #OPTIONS)
+    assert.equal(33, #OPTIONS)
     assert.equal("auto always never", OPTIONS.color.words)
     assert.same({ "N", 65535 }, { OPTIONS.port.value, OPTIONS.port.most })
   end)
