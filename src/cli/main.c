@@ -477,7 +477,8 @@ static int run(session *s)
  * the exit code. */
 static int end_command(session *s, ah_host *host, ah_status st)
 {
-    const char *said, *words;
+    const char *said;
+    char *words;
     int code;
 
     if (ah_signals_caught()) /* the result so far does not count */
@@ -488,8 +489,12 @@ static int end_command(session *s, ah_host *host, ah_status st)
     if (st != AH_OK || !said)
         return explain(s, st, host);
     code = atoi(said);
-    words = strchr(said, '\n') + 1;
-    return *words ? fail(s, code, code == EXIT_USAGE ? "usage" : "internal", words) : code;
+    if (!(words = strdup(strchr(said, '\n') + 1))) /* a report replaces what was returned */
+        return cannot_start(s, AH_NOMEM);
+    if (*words)
+        code = fail(s, code, code == EXIT_USAGE ? "usage" : "internal", words);
+    free(words);
+    return code;
 }
 
 /* Calls `member` of the program with the descriptor of its output and, unless it is NULL,
