@@ -107,6 +107,7 @@ describe("agenthost show", function()
     r = run "show --json --tree"
     assert.equal(2, r.code)
     has(r.err, "give one of --tree, --json and --cache")
+    assert.equal("give one of --tree, --json and --cache", ah.json.decode(r.out).error.message)
   end)
 
   it("shows what was read from the cache", function()
