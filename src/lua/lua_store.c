@@ -327,7 +327,7 @@ static int64_t turn_at(lua_State *L, int idx)
 /* store:changes(conversation, turn, last): what the turns changed, or nil and an error */
 static int store_changes(lua_State *L)
 {
-    ah_open_store *s = check_store(L);
+    ah_open_store *s = ah_lua_check_store(L);
     ah_slice conversation = text_at(L, 2, "store:changes", "the conversation");
     int64_t first = lua_isnoneornil(L, 3) ? 0 : turn_at(L, 3);
     int64_t last = lua_isnoneornil(L, 4) ? first : turn_at(L, 4);
