@@ -15,6 +15,7 @@ return {
     { "openai", "openai openai_read responses responses_read" },
     { "scripted", "scripted" },
     { "providers", "providers" },
+    { "prints", "prints" },
   },
   run = {
     { "need", "budget budget_record config history hooks loop_detector metrics need recorder "

@@ -234,8 +234,10 @@ static ah_status open_file(ah_host *h, const ah_store_options *o, ah_open_store 
     if (st == AH_OK &&
         ((st = canonical(h->mem, o->path, &s->path, err)) != AH_OK || (st = hide(s, err)) != AH_OK))
         ah_open_store_unref(s);
-    if (st == AH_OK)
+    if (st == AH_OK) {
+        s->bytes = o->bytes;
         *out = s;
+    }
     return st;
 }
 
@@ -250,8 +252,10 @@ static ah_status open_memory(ah_host *h, const ah_store_options *o, ah_open_stor
         st = ah_open_store_with(h, engine, o->sync, &s, err);
     if (st == AH_OK && o->name.p && (st = ah_open_store_set_name(s, o->name, err)) != AH_OK)
         ah_open_store_unref(s);
-    if (st == AH_OK)
+    if (st == AH_OK) {
+        s->bytes = o->bytes;
         *out = s;
+    }
     return st;
 }
 
@@ -371,6 +375,11 @@ ah_store *ah_open_store_engine(ah_open_store *s)
 ah_host *ah_open_store_host(const ah_open_store *s)
 {
     return s->host;
+}
+
+bool ah_open_store_keeps_bytes(const ah_open_store *s)
+{
+    return s->bytes;
 }
 
 ah_slice ah_open_store_name(const ah_open_store *s)

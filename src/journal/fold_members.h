@@ -28,7 +28,13 @@
     X(K, adapter, STRING, NEEDED)                                                                  \
     X(K, attempt, COUNT, NEEDED)                                                                   \
     X(K, entries, COUNT, NEEDED)                                                                   \
-    X(K, fallbacks, COUNT, ABSENT)
+    X(K, fallbacks, COUNT, ABSENT)                                                                 \
+    X(K, revision, COUNT, ABSENT)                                                                  \
+    X(K, wire, OBJECT, ABSENT)                                                                     \
+    X(K, trying, OBJECT, ABSENT)                                                                   \
+    X(K, head, OBJECT, ABSENT)                                                                     \
+    X(K, base, COUNT, ABSENT)                                                                      \
+    X(K, segments, LIST, ABSENT)
 #define AH_MEMBERS_ANSWER(X, K)                                                                    \
     X(K, entry, OBJECT, NEEDED)                                                                    \
     X(K, iteration, COUNT, NEEDED)                                                                 \

@@ -271,6 +271,7 @@ static ah_status open_stream(lua_State *L, ah_lua_agent *a, ah_open_store *store
     a->stream.recorder.sink = ah_keeper_sink(a->stream.keeper);
     a->stream.recorder.stream = ah_text_ref(a->setup.id);
     a->stream.recorder.store = ah_open_store_path(store);
+    a->stream.recorder.bytes = ah_open_store_keeps_bytes(store);
     a->stream.recorder.beside = note_named;
     a->stream.recorder.shares = shares;
     a->stream.recorder.beside_ud = &a->stream;

@@ -8,6 +8,7 @@
 #include "host/ask.h"
 #include "host/store_asks.h"
 #include "host/store_changes.h"
+#include "host/store_replay.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_options.h"
@@ -28,7 +29,7 @@ typedef struct store_fields {
     ah_slice path, name;
     engine engine;
     ah_store_sync sync;
-    bool force;
+    bool bytes, force;
 } store_fields;
 
 static const ah_option store_rows[] = {
@@ -55,6 +56,12 @@ static const ah_option store_rows[] = {
      .to = AH_TO_WORD(store_fields, sync),
      .doc = "what is forced to the disk, to survive a loss of power: nothing at once, records "
             "before an effect outside, or all; the end of the process loses nothing"},
+    {.name = "bytes",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(store_fields, bytes),
+     .doc = "keeps the bytes of requests, too, so that [replay](testing.md#replay) names a "
+            "difference by its place in the JSON"},
     {.name = "force",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
@@ -83,6 +90,7 @@ static void read_table(lua_State *L, int idx, ah_store_options *o)
     *o = (ah_store_options){.path = f.path,
                             .name = f.name,
                             .sync = f.sync,
+                            .bytes = f.bytes,
                             .force = f.force,
                             .create = f.path.p || f.engine == MEMORY};
 }
@@ -344,6 +352,12 @@ static int store_changes(lua_State *L)
     return 1;
 }
 
+/* store:replay(conversation): the outcome, or nil and an error */
+static int store_replay(lua_State *L)
+{
+    return push_list(L, ah_open_store_replay, text_at(L, 2, "store:replay", "the conversation"));
+}
+
 static int store_close(lua_State *L)
 {
     ah_open_store **box = luaL_checkudata(L, 1, STORE), *s = *box;
@@ -428,6 +442,7 @@ void ah_lua_open_store(lua_State *L)
                                        {"conversations", ah_lua_store_conversations},
                                        {"records", ah_lua_store_records},
                                        {"subscribe", ah_lua_store_subscribe},
+                                       {"replay", store_replay},
                                        {NULL, NULL}};
     static const luaL_Reg functions[] = {{"store", new_store},
                                          {"_conversations", conversations},

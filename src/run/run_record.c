@@ -5,6 +5,7 @@
 #include "run/restage.h"
 #include "run/run_state.h"
 #include "run/step.h"
+#include "wire/prints.h"
 
 enum { MAX_RECORD = 256 << 20 };
 
@@ -205,11 +206,12 @@ void ah_record_request(ah_run *run)
 {
     ah_recorder *r = recorder(run);
     const ah_adapter *a = run->cfg.adapter;
-    ah_buf b;
+    ah_buf b, bytes;
 
     if (!r)
         return;
     ah_recorder_note(r);
+    ah_buf_init(&bytes, run->cfg.mem, MAX_RECORD);
     begin(run, &b, NULL);
     ah_buf_str(&b, "\"model\":");
     ah_buf_put(&b, run->cfg.wire->settings.model.n ? run->cfg.wire->settings.model
@@ -219,7 +221,11 @@ void ah_record_request(ah_run *run)
     put_number(&b, "entries", (int64_t)run->cfg.transcript->n);
     if (run->fallbacks)
         put_number(&b, "fallbacks", (int64_t)run->fallbacks);
-    end(run, AH_RECORD_REQUEST, &b, nothing);
+    ah_prints_put(run->cfg.wire, &b, r->bytes ? &bytes : NULL);
+    if (!ah_buf_ok(&bytes))
+        r->broken = AH_NOMEM;
+    end(run, AH_RECORD_REQUEST, &b, r->bytes ? ah_buf_slice(&bytes) : nothing);
+    ah_buf_clear(&bytes);
 }
 
 void ah_record_answer(ah_run *run)

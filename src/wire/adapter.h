@@ -66,6 +66,9 @@ struct ah_exchange; /* host/driver.h */
 
 typedef struct ah_adapter_vt {
     const char *name;
+    /* Revision of the wire: raised with each change of the bytes that it makes of the same entries.
+     * spec/wire/revisions_spec.lua compares them with the golden file of the revision. */
+    int revision;
 
     /* Lowering. The request body is head + entries + tail. `entry` gets an entry of tools only if
      * the mode lowers it in its place (wire/offers.h). */

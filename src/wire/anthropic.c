@@ -619,6 +619,7 @@ static void free_anthropic(ah_adapter *a)
 
 static const ah_adapter_vt vt = {
     .name = "anthropic",
+    .revision = 1,
     .head = head,
     .entry = entry,
     .stands = stands,

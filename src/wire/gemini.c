@@ -414,6 +414,7 @@ static void free_gemini(ah_adapter *a)
 
 static const ah_adapter_vt vt = {
     .name = "gemini",
+    .revision = 1,
     .head = head,
     .entry = entry,
     .stands = stands,

@@ -348,6 +348,7 @@ static void make_head(ah_wire *w)
         memmove(w->segment, w->segment + w->n_head, w->n_body * sizeof *w->segment);
     w->n_head = 0;
     ah_buf_reset(&w->head, 0);
+    w->heads++;
     w->adapter->vt->head(w->adapter, w);
 }
 
@@ -369,6 +370,7 @@ static void begin_anew(ah_wire *w)
     w->images = 0;
     w->pictured = false;
     w->extras = 0;
+    w->lowerings++;
 }
 
 void ah_wire_use(ah_wire *w, const ah_adapter *adapter, ah_break why)
@@ -377,6 +379,7 @@ void ah_wire_use(ah_wire *w, const ah_adapter *adapter, ah_break why)
     w->mode = adapter->tool_change_mode;
     w->trying = w->searching_here = w->searched = false;
     w->trying_without = 0;
+    w->noted = (ah_noted_request){0};
     begin_anew(w);
     if (w->requests > 0)
         w->anew = why;

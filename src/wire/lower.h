@@ -52,6 +52,15 @@ typedef struct ah_last_request {
     uint64_t body;                           /* if body_gone */
 } ah_last_request;
 
+/* What a record has of the requests so far (wire/prints.h). */
+typedef struct ah_noted_request {
+    bool begun;       /* something of this adapter is recorded */
+    size_t heads;     /* ah_wire.heads of the recorded head */
+    size_t lowerings; /* ah_wire.lowerings of the recorded body */
+    size_t n_body;    /* segments of the body that are recorded */
+    size_t bytes;     /* bytes of the body that are recorded */
+} ah_noted_request;
+
 struct ah_wire {
     const ah_mem *mem;
     const ah_adapter *adapter;
@@ -86,6 +95,9 @@ struct ah_wire {
     ah_break anew;
     ah_last_request sent;
     size_t requests;
+    size_t heads;     /* how often the head was made */
+    size_t lowerings; /* how often the body was begun anew */
+    ah_noted_request noted;
     ah_status status; /* of the current update */
 };
 

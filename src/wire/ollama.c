@@ -191,6 +191,7 @@ static void free_ollama(ah_adapter *a)
 
 static const ah_adapter_vt vt = {
     .name = "ollama",
+    .revision = 1,
     .head = head,
     .entry = entry,
     .stands = ah_wire_thoughts_alone,

@@ -369,6 +369,7 @@ ah_status ah_openai_make(const ah_openai_wire *wire, const ah_server *server, ah
 
 static const ah_adapter_vt vt = {
     .name = "openai",
+    .revision = 1,
     .head = head,
     .entry = entry,
     .stands = ah_wire_thoughts_alone,

@@ -367,6 +367,7 @@ static void entry(const ah_adapter *a, ah_wire *w, const ah_entry *e)
 
 static const ah_adapter_vt vt = {
     .name = "openai",
+    .revision = 1,
     .head = head,
     .entry = entry,
     .stands = stands,

@@ -388,9 +388,9 @@ static void release(ah_adapter *a)
 
 /* All slots but the reader's. */
 #define SLOTS                                                                                      \
-    .name = "scripted", .head = head, .entry = entry, .tail = "]}", .stand_in = stand_in,          \
-    .exchange = start_exchange, .stop = stop_exchange, .rest = rest, .leave = leave,               \
-    .free = release
+    .name = "scripted", .revision = 1, .head = head, .entry = entry, .tail = "]}",                 \
+    .stand_in = stand_in, .exchange = start_exchange, .stop = stop_exchange, .rest = rest,         \
+    .leave = leave, .free = release
 
 const ah_adapter_vt ah_scripted_vt = {
     SLOTS,        .open = open_reader, .head_came = head_came,
