@@ -1,0 +1,243 @@
+--- store:replay: the requests of stored conversations are made again from their records, offline.
+-- Random conversations go over each wire in each of its modes; tools, prompts, models and options
+-- change on the way, and agents are opened anew. REPLAYS=n sets their number (default 300).
+local ah = require "agenthost"
+local ahtest = require "ahtest"
+local command = require "support.command"
+local mock = require "support.mock"
+local random = require "support.random"
+
+if not ahtest.store_engines().sqlite then
+  return
+end
+
+local COUNT = math.tointeger(tonumber(os.getenv "REPLAYS" or 300))
+local MODES = { false, "restart", "append", "inline", "reference", "additional_tools",
+  "search_pair", "list_changed", "dispatcher" }
+local WIRES = { "anthropic/claude-sonnet-5", "anthropic/claude-haiku-4-5", "openai/gpt-4o",
+  "openai/responses/gpt-5.6", "gemini/gemini-2.5-pro", "ollama/llama3.2", "mistral/m",
+  "openrouter/a/b", "deepseek/deepseek-reasoner", "scripted" }
+local SCRIPT = [[
+local n = 0
+return function()
+  n = n + 1
+  if n % 17 == 5 then
+    return { status = 400, message = "what this request has is not supported" }
+  end
+  return n % 3 ~= 0 and { text = "Step " .. n, reasoning = "Why not.",
+    calls = { { name = "change", arguments = { n = n } } } } or "done " .. n
+end]]
+
+local has = command.has
+local function quiet() end
+
+local folder, m
+setup(function()
+  folder = os.tmpname()
+  os.remove(folder)
+  assert(os.execute("mkdir -p " .. folder .. "/other"))
+  m = mock.is_built() and mock.start(SCRIPT)
+end)
+teardown(function()
+  if m then
+    m:close()
+  end
+  os.execute("rm -rf " .. folder)
+  command.tidy()
+end)
+
+local function tool(name, version, handler)
+  return ah.tool { name = name, description = name .. " " .. version,
+    params = { n = "integer?" }, handler = handler or function() return "ok" end }
+end
+
+--- Returns the tool whose handler changes the others at random.
+local function changer(pick)
+  local there = {}
+  return tool("change", 1, function(_, ctx)
+    for _ = 1, pick(4) - 1 do
+      local name = ("abc"):sub(pick(3))
+      name = name:sub(1, 1)
+      if there[name] then
+        ctx:remove_tools(name)
+        there[name] = nil
+      end
+      if pick(3) > 1 then
+        ctx:add_tools(tool(name, pick(2)))
+        there[name] = true
+      end
+    end
+    return "changed"
+  end)
+end
+
+local function scripted(mode)
+  local n = 0
+  return ah.scripted { tool_change_mode = mode or nil, answer = function()
+    n = n + 1
+    return n % 3 ~= 0 and { calls = { { name = "change", arguments = {} } } } or "done"
+  end }
+end
+
+--- Returns the fields of an agent on this wire, or nil if it has no such mode.
+local function fields_of(wire, mode, pick)
+  local fields = { system = "Be brief " .. pick(2), tools = { changer(pick) }, log = quiet,
+    loop_detector = false, retries = 0, api_key = "key-of-a-replay",
+    options = pick(2) == 1 and { max_tokens = 100 * pick(3) } or nil }
+  if wire == "scripted" then
+    fields.model = scripted(mode)
+    fields.api_key = nil
+    return fields
+  end
+  fields.base_url = m.url .. (wire:find "^openai" and "/v1" or "")
+  fields.model, fields.stream = wire, pick(2) == 1
+  fields.tool_change_mode = mode or nil
+  return fields
+end
+
+--- Has one conversation; returns true if its wire has the mode.
+local function converse(store, id, wire, mode, pick)
+  for _ = 1, pick(3) do
+    local fields = fields_of(wire, mode, pick)
+    fields.store, fields.id = store, id
+    local ok, agent = pcall(ah.agent, fields)
+    if not ok or not agent then
+      return false
+    end
+    for i = 1, pick(2) do
+      agent:run("Question " .. i .. " of " .. id .. "\u{e9}\"\\")
+    end
+    agent:close()
+  end
+  return true
+end
+
+local function wires()
+  return m and WIRES or { "scripted" }
+end
+
+local function made(path, bytes, count)
+  local store <close> = assert(ah.store { path = path, bytes = bytes })
+  local ids, list = {}, wires()
+  for seed = 1, count do
+    local wire, mode = list[seed % #list + 1], MODES[seed // #list % #MODES + 1]
+    local id = ("talk_%03d"):format(seed)
+    if converse(store, id, wire, mode, random(seed)) then
+      ids[#ids + 1] = id
+    end
+  end
+  return ids
+end
+
+--- Changes letters in the file of a store that is closed; the texts have the same length.
+local function change_letter(path, was, now)
+  assert(#was == #now)
+  local f <close> = assert(io.open(path, "r+b"))
+  local at = f:read "a":find(was, 1, true)
+  assert(at, was)
+  f:seek("set", at - 1)
+  f:write(now)
+end
+
+--- Returns the index of the first entry of this kind in the conversation "talk".
+local function entry_of(path, kind)
+  local s = assert(ahtest.store("sqlite", { path = path, sync = "process", create = false }))
+  local n = 0
+  for _, record in ipairs(assert(s:read("talk", 1, 100))) do
+    for _, entry in ipairs(ah.json.decode(record.said).entries or {}) do
+      if entry.type == kind then
+        s:close()
+        return n
+      end
+      n = n + 1
+    end
+  end
+end
+
+describe("store:replay", function()
+  it("makes the requests of random conversations again, in another folder", function()
+    local ids = made(folder .. "/many.db", false, COUNT)
+    assert(os.execute(("mv %s/many.db %s/other/moved.db"):format(folder, folder)))
+    local store <close> = assert(ah.store(folder .. "/other/moved.db"))
+    local requests = 0
+    assert.is_true(#ids >= COUNT // 2, #ids)
+    for _, id in ipairs(ids) do
+      local got = assert(store:replay(id))
+      assert.same({ requests = got.requests, equal = got.requests, other_revision = 0,
+        not_recorded = 0 }, got, id)
+      requests = requests + got.requests
+    end
+    assert.is_true(requests >= 2 * COUNT, requests)
+  end)
+
+  --- Returns the one request of a changed conversation, which differs in this entry.
+  local function differs(path, was, now, where)
+    change_letter(path, was, now)
+    local store <close> = assert(ah.store(path))
+    local got = assert(store:replay "talk")
+    assert.equal(0, got.equal, where)
+    assert.is_table(got.difference, where)
+    assert.equal(1, got.difference.request, where)
+    return got.difference
+  end
+
+  for _, bytes in ipairs { false, true } do
+    it("finds one changed letter" .. (bytes and ", and names its place" or ""), function()
+      for i, wire in ipairs(wires()) do
+        for _, change in ipairs { { '"text":"Question', '"text":"Quesbion', "conversation", "user" },
+          { '"text":"Be brief', '"text":"Be drief', "system", "prompt" },
+          { '"description":"change 1', '"description":"chance 1', "tools", "tools_added" } } do
+          local path = ("%s/%d_%s_%s.db"):format(folder, i, change[3], bytes)
+          local where = wire .. " " .. change[3]
+          do
+            local store <close> = assert(ah.store { path = path, bytes = bytes })
+            assert.is_true(converse(store, "talk", wire, false, function() return 1 end))
+          end
+          local entry = entry_of(path, change[4])
+          local got = differs(path, change[1], change[2], where)
+          assert.equal(change[3], got["in"], where)
+          assert.equal(entry, got.entry, where)
+          assert.equal(bytes, got.pointer ~= nil, where)
+          if bytes then
+            has(got.recorded, change[1]:match '[^"]*$')
+            has(got.rebuilt, change[2]:match '[^"]*$')
+          end
+        end
+      end
+    end)
+  end
+
+  it("tells requests of another revision, and such as have no hashes", function()
+    local path = folder .. "/old.db"
+    do
+      local store <close> = assert(ah.store(path))
+      assert.is_true(converse(store, "talk", "scripted", false, function() return 1 end))
+    end
+    change_letter(path, '"revision":1', '"revision":0')
+    do
+      local store <close> = assert(ah.store(path))
+      local got = assert(store:replay "talk")
+      assert.same({ 1, 0, got.requests - 1 }, { got.other_revision, got.revision, got.equal })
+    end
+    change_letter(path, '"revision":0', '"revisoin":0')
+    local store <close> = assert(ah.store(path))
+    assert.equal(1, assert(store:replay "talk").not_recorded)
+  end)
+
+  it("fails for a conversation that is not there, and for a damaged one", function()
+    local path = folder .. "/bad.db"
+    local store <close> = assert(ah.store(path))
+    assert.is_true(converse(store, "talk", "scripted", false, function() return 1 end))
+    local got, err = store:replay "tall"
+    assert.is_nil(got)
+    assert.equal("usage", err.code)
+    has(err.message, "did you mean 'talk'")
+    store:close()
+    change_letter(path, '"provider":"scripted"', '"provider":5         ')
+    local again <close> = assert(ah.store(path))
+    got, err = again:replay "talk"
+    assert.is_nil(got)
+    assert.equal("store", err.code)
+    has(err.message, "(request) cannot be made again: `wire` lacks provider")
+  end)
+end)
