@@ -49,6 +49,28 @@ function M.run(fields)
   return reply
 end
 
+--- Makes the requests of a stored conversation again (store:replay), and raises unless each of them
+-- is as it was recorded. Returns the outcome.
+---@param store table made by ah.store
+---@param id string
+---@return table outcome
+function M.replay(store, id)
+  local got, err = store:replay(id)
+  if not got then
+    error(err, 0)
+  end
+  local d = got.difference
+  if d then
+    error(("request %d of '%s' differs in its %s%s%s"):format(d.request, id, d["in"],
+      d.entry and ", entry " .. d.entry or "", d.pointer and ", at " .. d.pointer or ""), 0)
+  elseif got.equal < got.requests then
+    error(("%d of %d requests of '%s' cannot be compared: %d are of another revision, %d are "
+      .. "not_recorded"):format(got.requests - got.equal, got.requests, id, got.other_revision,
+        got.not_recorded), 0)
+  end
+  return got
+end
+
 local function messages_of(what)
   return type(what) == "table" and what or what.messages
 end

@@ -17,6 +17,10 @@ local MODES = { false, "restart", "append", "inline", "reference", "additional_t
 local WIRES = { "anthropic/claude-sonnet-5", "anthropic/claude-haiku-4-5", "openai/gpt-4o",
   "openai/responses/gpt-5.6", "gemini/gemini-2.5-pro", "ollama/llama3.2", "mistral/m",
   "openrouter/a/b", "deepseek/deepseek-reasoner", "scripted" }
+-- A text in the file, the one that takes its place, the part of the request, and the entry.
+local CHANGES = { { '"text":"Question', '"text":"Quesbion', "conversation", "user" },
+  { '"text":"Be brief', '"text":"Be drief', "system", "prompt" },
+  { '"description":"change 1', '"description":"chance 1', "tools", "tools_added" } }
 local SCRIPT = [[
 local n = 0
 return function()
@@ -95,7 +99,7 @@ local function fields_of(wire, mode, pick)
   return fields
 end
 
---- Has one conversation; returns true if its wire has the mode.
+--- Returns true after one conversation, if its wire has the mode.
 local function converse(store, id, wire, mode, pick)
   for _ = 1, pick(3) do
     local fields = fields_of(wire, mode, pick)
@@ -184,9 +188,7 @@ describe("store:replay", function()
   for _, bytes in ipairs { false, true } do
     it("finds one changed letter" .. (bytes and ", and names its place" or ""), function()
       for i, wire in ipairs(wires()) do
-        for _, change in ipairs { { '"text":"Question', '"text":"Quesbion', "conversation", "user" },
-          { '"text":"Be brief', '"text":"Be drief', "system", "prompt" },
-          { '"description":"change 1', '"description":"chance 1', "tools", "tools_added" } } do
+        for _, change in ipairs(CHANGES) do
           local path = ("%s/%d_%s_%s.db"):format(folder, i, change[3], bytes)
           local where = wire .. " " .. change[3]
           do

@@ -12,6 +12,7 @@
  * many bytes), wall (ms). */
 #include "support/ahtest.h"
 #include "wire/lower.h"
+#include "wire/prints.h"
 #include "wire/providers.h"
 
 #define PROBE "ahtest.wire"
@@ -92,6 +93,7 @@ static probe *push_probe(lua_State *L)
         (luaL_checktype(L, 1, LUA_TTABLE), lua_newuserdatauv(L, sizeof *p, 0)); /* -- probe */
     ah_provider_options o = {.mem = &ah_mem_libc, .secrets = &p->secrets};
     ah_slice model = text_option(L, "model"), provider = text_option(L, "provider");
+    ah_slice own = text_option(L, "wire"); /* the member of a record, in place of the others */
     ah_err err;
 
     *p = (probe){.secrets.mem = &ah_mem_libc, .L = L};
@@ -109,7 +111,8 @@ static probe *push_probe(lua_State *L)
     o.tool_change_mode = text_option(L, "mode");
     if (!provider.p)
         provider = ah_slice_of("openai");
-    if (ah_provider_open(provider, model, &o, &p->adapter, &err) != AH_OK)
+    if (own.p ? ah_prints_adapter(&ah_mem_libc, &p->secrets, own, &p->adapter, &err) != AH_OK
+              : ah_provider_open(provider, model, &o, &p->adapter, &err) != AH_OK)
         luaL_error(L, "%s", err.message);
     if (!(p->transcript = ah_transcript_new(&ah_mem_libc)))
         luaL_error(L, "not enough memory");
@@ -293,12 +296,30 @@ static void push_around(lua_State *L, const ah_wire *w)
     ah_buf_clear(&scratch);
 }
 
-static void push_request(lua_State *L, const ah_wire *w, ah_break brk, size_t entry)
+/* The members of a record `request`. */
+static void push_prints(lua_State *L, ah_wire *w)
 {
-    lua_createtable(L, 0, 6); /* -- request */
+    ah_buf b;
+
+    ah_buf_init(&b, &ah_mem_libc, SIZE_MAX);
+    ah_buf_str(&b, "{\"request\":0");
+    ah_prints_put(w, &b, NULL);
+    ah_buf_char(&b, '}');
+    if (!ah_buf_ok(&b))
+        luaL_error(L, "not enough memory");
+    lua_pushlstring(L, b.data, b.len);
+    lua_setfield(L, -2, "prints");
+    ah_buf_clear(&b);
+}
+
+static void push_request(lua_State *L, ah_wire *w, ah_break brk, size_t entry)
+{
+    lua_createtable(L, 0, 7); /* -- request */
     push_body(L, w);
     lua_setfield(L, -2, "body");
-    push_around(L, w);
+    push_prints(L, w);
+    if (w->adapter->vt->request)
+        push_around(L, w);
     lua_createtable(L, (int)(w->n_head + w->n_body), 0); /* -- request segments */
     for (size_t i = 0; i < w->n_head + w->n_body; i++) {
         push_segment(L, w, &w->segment[i]);

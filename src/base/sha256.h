@@ -1,6 +1,5 @@
 /* SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104), for bytes in pieces. They allocate nothing
- * and cannot fail. Not for passwords, which need a slow hash. Callers: floors
- * above. */
+ * and cannot fail. Not for passwords, which need a slow hash. Callers: floors above. */
 #ifndef AH_BASE_SHA256_H
 #define AH_BASE_SHA256_H
 

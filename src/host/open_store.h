@@ -15,7 +15,7 @@ struct ah_open_store {
     ah_text *name;            /* NULL: none */
     ah_hidden_folder *hidden; /* NULL: not in a file */
     ah_store_sync sync;
-    bool bytes; /* recorders keep the bytes of requests */
+    bool bytes;                  /* recorders keep the bytes of requests */
     ah_open_store *next, **link; /* of the host */
     ah_keeper *keepers;
     ah_store_watcher *watchers;

@@ -1,6 +1,6 @@
 /* Replay of requests: folds the records of a conversation, makes each of its requests again from
  * the entries before it, and compares it with what the record `request` says (wire/prints.h). Sends
- * nothing, and needs no key. Owns its fold, its wire and its adapter. Callers: its floor, host. */
+ * nothing, and needs no key. Owns its fold, its wire and its adapter. Callers: host. */
 #ifndef AH_JOURNAL_REBUILD_H
 #define AH_JOURNAL_REBUILD_H
 

@@ -52,7 +52,7 @@ typedef struct ah_last_request {
     uint64_t body;                           /* if body_gone */
 } ah_last_request;
 
-/* What a record has of the requests so far (wire/prints.h). */
+/* The part of the requests that is recorded (wire/prints.h). */
 typedef struct ah_noted_request {
     bool begun;       /* something of this adapter is recorded */
     size_t heads;     /* ah_wire.heads of the recorded head */

@@ -33,8 +33,8 @@ static void put_item(ah_buf *out, size_t n, size_t entry, ah_slice bytes)
 
 /* -- the adapter ------------------------------------------------------------------------------- */
 
-/* What lowering reads of an adapter beside its texts: a number each, in this order, and the highest
- * one. */
+/* The fields of an adapter that lowering reads, beside its texts: each with its type and its
+ * highest value, in the order of the list. */
 #define FACTS(X)                                                                                   \
     X(tool_change_mode, ah_tool_change_mode, AH_TOOLS_DISPATCHER)                                  \
     X(native_output, bool, 1)                                                                      \

@@ -1,6 +1,6 @@
 /* The list of providers, and opening one by its name. A provider is its own .c (or NAME.c and
  * NAME_read.c) and one row in providers.c. Only code above src/wire calls this. The names and
- * services are static. Callers: lua. */
+ * services are static. Callers: its floor, lua. */
 #ifndef AH_WIRE_PROVIDERS_H
 #define AH_WIRE_PROVIDERS_H
 

@@ -1,7 +1,7 @@
 /* The wire of scripted models and of adapters written in Lua, in our own form. The request is the
  * transcript's entries as one JSON object, the response one line of JSON per piece (see
  * scripted.c). Code above src/wire makes the adapter, owns its struct, and produces the answers.
- * Callers: lua. */
+ * Callers: its floor, lua. */
 #ifndef AH_WIRE_SCRIPTED_H
 #define AH_WIRE_SCRIPTED_H
 

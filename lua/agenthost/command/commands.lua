@@ -25,7 +25,7 @@ local _, use = ...
 local M = {}
 
 --- The names of the commands, in the order of the help.
-M.names = { "list", "show", "diff", "asks", "respond", "resume", "tools", "check", "mock",
+M.names = { "list", "show", "diff", "replay", "asks", "respond", "resume", "tools", "check", "mock",
   "models", "config", "trust", "completion", "help" }
 
 --- Returns the command of this name; nil if there is none.

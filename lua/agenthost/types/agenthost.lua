@@ -1482,6 +1482,8 @@ function ah.base64url.decode(text) end
 ---what is forced to the disk, to survive a loss of power: nothing at once, records before an effect
 ---outside, or all; the end of the process loses nothing
 ---@field sync? "process"|"effects"|"full"
+---keeps the bytes of requests, too, so that replay names a difference by its place in the JSON
+---@field bytes? boolean
 ---@field force? boolean also on a network filesystem, where two machines may damage the file
 -- end of ah.StoreConfig
 
@@ -1572,6 +1574,24 @@ function ah.base64url.decode(text) end
 ---@class ah.Subscription
 ---@field close fun(self: ah.Subscription)
 
+---@class ah.Replay the outcome of store:replay
+---@field requests integer
+---@field equal integer
+---@field other_revision integer
+---@field revision? integer
+---@field revision_now? integer
+---@field not_recorded integer
+---@field difference? ah.ReplayDifference
+
+---@class ah.ReplayDifference
+---@field record integer number of the record `request`
+---@field request integer from 1
+---@field in "conversation"|"tools"|"system"|"settings"|"entries"
+---@field entry? integer index of an entry, from 0
+---@field pointer? string JSON pointer into the request
+---@field recorded? string JSON
+---@field rebuilt? string JSON
+
 ---@class ah.Store
 ---@field path? string
 ---@field asks fun(self: ah.Store, options?: ah.StoreAsksOptions): ah.StoredAsk[]?, ah.Error?
@@ -1582,6 +1602,7 @@ function ah.base64url.decode(text) end
 ---@field conversations fun(self, o?: ah.ConversationsOptions): ah.StoredConversation[]?, ah.Error?
 ---@field records fun(self, id: string, o?: ah.RecordsOptions): ah.NextRecord?, ah.Error?
 ---@field subscribe fun(self, fn: fun(c: ah.StoredConversation)): ah.Subscription?, ah.Error?
+---@field replay fun(self, id: string): ah.Replay?, ah.Error?
 ---@field close fun(self: ah.Store)
 
 ---Opens a store of conversations.
