@@ -6,6 +6,7 @@ local ahtest = require "ahtest"
 local command = require "support.command"
 local mock = require "support.mock"
 local random = require "support.random"
+local testing = require "agenthost.testing"
 
 if not ahtest.store_engines().sqlite then
   return
@@ -241,5 +242,63 @@ describe("store:replay", function()
     assert.is_nil(got)
     assert.equal("store", err.code)
     has(err.message, "(request) cannot be made again: `wire` lacks provider")
+  end)
+end)
+
+describe("agenthost replay", function()
+  local function run(words)
+    return command.shell(('"$A" replay %s 2>&1'):format(words))
+  end
+
+  it("prints the outcome, and ends with 1 if there is a difference", function()
+    local path = folder .. "/command.db"
+    do
+      local store <close> = assert(ah.store { path = path, bytes = true })
+      assert.is_true(converse(store, "talk", "scripted", false, function() return 1 end))
+    end
+    local got = run("tal --store " .. path)
+    assert.equal("3 of 3 requests are equal\n", got.out)
+    assert.equal(0, got.code)
+    change_letter(path, '"text":"Question', '"text":"Quesbion')
+    got = run("talk --store " .. path)
+    assert.equal(1, got.code)
+    has(got.out, "request 1 (record 5) differs in its conversation, entry 3, at "
+      .. "/entries/0/content/0/text\n  recorded: \"Question 1 of talk")
+    got = run("talk --json --store " .. path)
+    assert.equal(1, got.code)
+    assert.equal(3, ah.json.decode(got.out).difference.entry)
+  end)
+
+  it("says that a file has no records of requests", function()
+    local path = folder .. "/saved.json"
+    assert(io.open(path, "w")):close()
+    do
+      local store <close> = assert(ah.store(folder .. "/empty.db"))
+    end
+    local got = run(("%s --store %s/empty.db"):format(path, folder))
+    assert.equal(2, got.code)
+    has(got.out, "a saved conversation has no records of its requests")
+  end)
+end)
+
+describe("testing.replay", function()
+  it("raises for a difference, and for what cannot be compared", function()
+    local path = folder .. "/testing.db"
+    do
+      local store <close> = assert(ah.store(path))
+      assert.is_true(converse(store, "talk", "scripted", false, function() return 1 end))
+      assert.equal(3, testing.replay(store, "talk").equal)
+    end
+    local function raises(words)
+      local store <close> = assert(ah.store(path))
+      local ok, err = pcall(testing.replay, store, "talk")
+      assert.is_false(ok)
+      has(err, words)
+    end
+    change_letter(path, '"revision":1', '"revision":0')
+    raises "1 of 3 requests of 'talk' cannot be compared: 1 are of another revision"
+    change_letter(path, '"revision":0', '"revision":1')
+    change_letter(path, '"text":"Be brief', '"text":"Be drief')
+    raises "request 1 of 'talk' differs in its system, entry 1"
   end)
 end)
