@@ -210,6 +210,28 @@ describe("store:replay", function()
     end)
   end
 
+  it("keeps the bytes of a response, if the store does", function()
+    for _, bytes in ipairs { false, true } do
+      local path = ("%s/heard_%s.db"):format(folder, bytes)
+      local store = assert(ah.store { path = path, bytes = bytes })
+      assert.is_true(converse(store, "talk", "scripted", false, function() return 1 end))
+      store:close()
+      local s = assert(ahtest.store("sqlite", { path = path, sync = "process", create = false }))
+      local n = 0
+      for _, record in ipairs(assert(s:read("talk", 1, 100))) do
+        if record.kind == "answer" then
+          n = n + 1
+          assert.equal(bytes, record.kept ~= nil)
+          if bytes then
+            has(ah.json.decode(record.kept).bytes, n < 3 and '"change"' or '"done"')
+          end
+        end
+      end
+      s:close()
+      assert.equal(3, n)
+    end
+  end)
+
   it("tells requests of another revision, and such as have no hashes", function()
     local path = folder .. "/old.db"
     do
@@ -272,9 +294,7 @@ describe("agenthost replay", function()
   it("says that a file has no records of requests", function()
     local path = folder .. "/saved.json"
     assert(io.open(path, "w")):close()
-    do
-      local store <close> = assert(ah.store(folder .. "/empty.db"))
-    end
+    assert(ah.store(folder .. "/empty.db")):close()
     local got = run(("%s --store %s/empty.db"):format(path, folder))
     assert.equal(2, got.code)
     has(got.out, "a saved conversation has no records of its requests")

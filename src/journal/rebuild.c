@@ -13,8 +13,8 @@ ah_status ah_rebuild_init(ah_rebuild *r, const ah_mem *mem, ah_err *err)
     ah_buf_init(&r->was_head, mem, MAX_BODY);
     ah_buf_init(&r->was_body, mem, MAX_BODY);
     ah_buf_init(&r->difference.pointer, mem, MAX_POINTER);
-    ah_buf_init(&r->difference.recorded, mem, MAX_VALUE);
-    ah_buf_init(&r->difference.rebuilt, mem, MAX_VALUE);
+    ah_buf_init(&r->difference.recorded, mem, SIZE_MAX);
+    ah_buf_init(&r->difference.rebuilt, mem, SIZE_MAX);
     return ah_fold_init(&r->fold, mem, err);
 }
 
@@ -50,22 +50,31 @@ static void take_bytes(ah_rebuild *r, const ah_store_record *record, bool anew)
     }
     while (ah_items_next(&it))
         ah_json_string(it.value, &r->was_body);
+    r->kept = ah_buf_ok(&r->was_head);
+    r->kept = ah_buf_ok(&r->was_body) && r->kept;
 }
 
-/* Appends the whole body of a request, as it goes out. */
-static void put_whole(ah_buf *out, ah_slice head, ah_slice body, ah_slice tail)
+/* Appends the recorded body of the request, as it went out, with the tail of `kept`. */
+static void put_recorded(const ah_rebuild *r, ah_slice kept, ah_buf *out)
 {
+    ah_slice head = ah_buf_slice(&r->was_head), body = ah_buf_slice(&r->was_body);
+
     if (body.n && head.n && head.p[head.n - 1] == '[')
         body = (ah_slice){body.p + 1, body.n - 1};
     ah_buf_put(out, head);
     ah_buf_put(out, body);
-    ah_buf_put(out, tail);
+    ah_json_string(ah_json_member(kept, "tail"), out);
 }
 
 static void put_value(ah_buf *out, ah_slice value)
 {
     if (value.p)
-        ah_buf_put_most(out, value, MAX_VALUE - 1);
+        ah_buf_put_most(out, value, MAX_VALUE);
+}
+
+static bool is_json(const ah_rebuild *r, const ah_buf *b)
+{
+    return ah_buf_ok(b) && ah_json_check(r->mem, ah_buf_slice(b), AH_JSON_MAX_DEPTH, NULL) == AH_OK;
 }
 
 /* Names the place of the difference, if the recorded bytes are kept. */
@@ -74,25 +83,24 @@ static void place(ah_rebuild *r, const ah_store_record *record)
     ah_rebuild_difference *d = &r->difference;
     ah_slice part[3], a = {NULL, 0}, b = {NULL, 0};
     size_t n = ah_wire_body(&r->wire, part);
-    ah_buf was, now, tail;
+    ah_buf was, now;
+    bool both;
 
+    if (!r->kept)
+        return;
     ah_buf_init(&was, r->mem, MAX_BODY);
     ah_buf_init(&now, r->mem, MAX_BODY);
-    ah_buf_init(&tail, r->mem, MAX_POINTER);
-    ah_json_string(ah_json_member(record->kept, "tail"), &tail);
+    put_recorded(r, record->kept, &was);
     for (size_t i = 0; i < n; i++)
         ah_buf_put(&now, part[i]);
-    put_whole(&was, ah_buf_slice(&r->was_head), ah_buf_slice(&r->was_body), ah_buf_slice(&tail));
-    if (r->kept && ah_buf_ok(&tail) && ah_buf_ok(&was) && ah_buf_ok(&now) &&
-        ah_json_check(r->mem, ah_buf_slice(&was), AH_JSON_MAX_DEPTH, NULL) == AH_OK &&
-        ah_json_check(r->mem, ah_buf_slice(&now), AH_JSON_MAX_DEPTH, NULL) == AH_OK &&
-        ah_json_place(ah_buf_slice(&was), ah_buf_slice(&now), &d->pointer, &a, &b)) {
+    both = is_json(r, &was);
+    both = is_json(r, &now) && both;
+    if (both && ah_json_place(ah_buf_slice(&was), ah_buf_slice(&now), &d->pointer, &a, &b)) {
         put_value(&d->recorded, a);
         put_value(&d->rebuilt, b);
     }
     ah_buf_clear(&was);
     ah_buf_clear(&now);
-    ah_buf_clear(&tail);
 }
 
 /* -- the difference ---------------------------------------------------------------------------- */

@@ -60,8 +60,8 @@ static const ah_option store_rows[] = {
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
      .to = AH_TO_BOOL(store_fields, bytes),
-     .doc = "keeps the bytes of requests, too, so that [replay](#replay) names a "
-            "difference by its place in the JSON"},
+     .doc = "keeps the bytes of requests and responses, too, so that "
+            "[replay](#replay) names a difference by its place in the JSON"},
     {.name = "force",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",

@@ -653,6 +653,7 @@ ah_status ah_run_new(const ah_run_config *cfg, int64_t now, ah_run **out, ah_err
     ah_transcript_ref(cfg->transcript);
     ah_session_ref(cfg->session);
     ah_anchor_ref(cfg->caller);
+    ah_buf_init(&run->heard, cfg->mem, AH_MAX_TEXT);
     ah_buf_init(&run->text, cfg->mem, AH_MAX_TEXT);
     ah_buf_init(&run->direct, cfg->mem, AH_MAX_TEXT);
     ah_buf_init(&run->restarts.keys, cfg->mem, 16 << 20);
@@ -710,6 +711,7 @@ void ah_run_free(ah_run *run)
     ah_text_unref(run->slot.id);
     ah_text_unref(run->slot.name);
     ah_text_unref(run->slot.arguments);
+    ah_buf_clear(&run->heard);
     ah_buf_clear(&run->text);
     ah_buf_clear(&run->direct);
     ah_buf_clear(&run->restarts.keys);

@@ -101,6 +101,7 @@ static ah_status open_exchange(ah_run *run)
     note_break(run, brk, entry);
     run->shows = run->cfg.wants_content && run->cfg.wants_content(run->cfg.on_ud);
     ah_assembly_init(&run->msg, run->cfg.mem, run->cfg.secrets, run->shows ? on_delta : NULL, run);
+    ah_buf_reset(&run->heard, 0);
     run->msg.dispatched = run->cfg.wire->mode == AH_TOOLS_DISPATCHER;
     return a->vt->open(a, &run->msg, &run->reader, err);
 }
@@ -421,10 +422,22 @@ void ah_run_head(ah_run *run, uint32_t id, const ah_response_head *head)
         exchange_failed(run);
 }
 
+/* Keeps the bytes of the response for the record of the answer. */
+static void hear(ah_run *run, ah_slice bytes)
+{
+    if (!run->recorder || !run->recorder->bytes)
+        return;
+    ah_buf_put(&run->heard, bytes);
+    if (!ah_buf_ok(&run->heard))
+        ah_log_put(run->cfg.log, AH_LOG_DEBUG, "the bytes of a response are too many to be kept");
+}
+
 void ah_run_feed(ah_run *run, uint32_t id, ah_slice bytes)
 {
     const ah_adapter_vt *vt = run->cfg.adapter->vt;
 
+    if (id == run->exchange)
+        hear(run, bytes);
     if (id == run->exchange && vt->feed(run->reader, bytes, &run->result.err) != AH_OK)
         exchange_failed(run);
 }

@@ -228,11 +228,28 @@ void ah_record_request(ah_run *run)
     ah_buf_clear(&bytes);
 }
 
+/* Appends the bytes of the response, which may be any. A response that found no room is left out,
+ * as the answer itself is recorded. */
+static void put_heard(const ah_run *run, ah_buf *out)
+{
+    ah_buf text;
+
+    ah_buf_init(&text, run->cfg.mem, MAX_RECORD);
+    if (ah_buf_ok(&run->heard))
+        ah_utf8_repair(ah_buf_slice(&run->heard), &text);
+    if (ah_buf_ok(&text)) {
+        ah_buf_str(out, "{\"bytes\":");
+        ah_json_put_string(out, ah_buf_slice(&text));
+        ah_buf_char(out, '}');
+    }
+    ah_buf_clear(&text);
+}
+
 void ah_record_answer(ah_run *run)
 {
     ah_recorder *r = recorder(run);
     ah_slice entry = ah_text_slice(run->cfg.transcript->assistant), usage;
-    ah_buf b;
+    ah_buf b, heard;
 
     if (!r)
         return;
@@ -248,7 +265,13 @@ void ah_record_answer(ah_run *run)
         ah_buf_put(&b, usage);
     }
     r->answered = true;
-    end(run, AH_RECORD_ANSWER, &b, nothing);
+    ah_buf_init(&heard, run->cfg.mem, MAX_RECORD);
+    if (r->bytes && run->heard.len)
+        put_heard(run, &heard);
+    if (!ah_buf_ok(&heard))
+        r->broken = AH_NOMEM;
+    end(run, AH_RECORD_ANSWER, &b, heard.len ? ah_buf_slice(&heard) : nothing);
+    ah_buf_clear(&heard);
 }
 
 /* -- calls ---------------------------------------------------------------------------------------

@@ -82,6 +82,7 @@ struct ah_run {
     ah_text *value; /* the answer that fits `output` */
     ah_err cancel_err;
     ah_run_result result;
+    ah_buf heard; /* the bytes of the response, if the recorder keeps them */
     ah_buf text;
     ah_buf direct;   /* results of the turn that become the run's answer */
     size_t n_direct; /* number of results in `direct` */

@@ -1482,7 +1482,8 @@ function ah.base64url.decode(text) end
 ---what is forced to the disk, to survive a loss of power: nothing at once, records before an effect
 ---outside, or all; the end of the process loses nothing
 ---@field sync? "process"|"effects"|"full"
----keeps the bytes of requests, too, so that replay names a difference by its place in the JSON
+---keeps the bytes of requests and responses, too, so that replay names a difference by its place in
+---the JSON
 ---@field bytes? boolean
 ---@field force? boolean also on a network filesystem, where two machines may damage the file
 -- end of ah.StoreConfig
