@@ -88,7 +88,8 @@ local function call(tool_name, n)
 end
 
 -- Each returns the fields of its agent, with `turns` of its model and `questions`. `once`: it is
--- run by ah.run, twice. `play(agent)` is called in place of asking the questions.
+-- run by ah.run, twice. `play(agent)` is called after the questions, and may return another agent
+-- for the conversation.
 local flows = {}
 
 function flows.plain()
@@ -104,6 +105,19 @@ end
 function flows.turns()
   return { tools = { add }, questions = { "First.", "Second." }, turns = {
     { calls = { call("add", 1) } }, "One.", { calls = { call("add", 2) } }, "Two." } }
+end
+
+-- The second question is taken back, once, and asked again.
+function flows.rewound()
+  local flow = flows.turns()
+  function flow.play(agent)
+    if agent:mark() == 4 then
+      agent = assert(agent:rewind(2))
+      assert(agent:run "Second.")
+    end
+    return agent
+  end
+  return flow
 end
 
 function flows.parallel()
@@ -747,7 +761,7 @@ local function run_agent()
     assert(agent:run(flow.questions[i]))
   end
   if flow.play then
-    flow.play(agent)
+    agent = flow.play(agent) or agent
   end
   show(entries_of(agent), { used = flow.used and flow.used() })
 end

@@ -105,13 +105,22 @@ describe("a fold", function()
       .. "this version reads up to format 1: take that version or a later one", message)
     opened.readable_from = 1
     assert.equal(1, ahtest.fold({ row("opened", opened) }).last)
+    opened.base = { stream = "a", number = 3 }
+    assert.equal(1, ahtest.fold({ row("opened", opened) }).last)
+    for want, base in pairs { ["`number` is missing"] = { stream = "a" },
+      ["`stream` must be of the type string"] = { stream = 7, number = 1 },
+      ["the number of its base must be at least 1"] = { stream = "a", number = 0 },
+      ["`base` must be of the type object"] = "a" } do
+      opened.base = base
+      assert.matches(want, (select(3, ahtest.fold { row("opened", opened) })), 1, true)
+    end
+    opened.base = nil
     opened.stream = "budget"
     assert.matches("the stream is no conversation", (select(3, ahtest.fold { row("opened",
       opened) })))
     assert.matches("in format 7", refused(row("lease",
       { holder = "h", written_by = "3", readable_from = 7 })))
-    assert.matches("rewound or compacted", refused(row "rewound"))
-    assert.matches("rewound or compacted", refused(row "compacted"))
+    assert.matches("were compacted", refused(row "compacted"))
   end)
 end)
 
@@ -483,6 +492,42 @@ describe("a checkpoint", function()
 end)
 
 -- -- random streams -------------------------------------------------------------------------
+
+describe("a rewind", function()
+  local function rewound(to)
+    return row("rewound", { to = to })
+  end
+
+  it("goes on from its checkpoint, whatever was pending", function()
+    local before = fold(STARTED, records.answer(records.assistant "a"), records.turn())
+    local point = { kind = "checkpoint", said = fold().checkpoint }
+    local state = fold(STARTED, records.answer(records.assistant("a", { "c1" })), rewound(1),
+      point, row("entries", { entries = array { records.user "anew" } }))
+    assert.equal("anew", transcript(state).entries[1].content[1].text)
+    assert.is_nil(transcript(state).pending)
+    assert.same({ 0, 5, 6 }, { state.history.run, state.at_checkpoint, state.last })
+    assert.equal(1, before.history.run)
+    state = fold(in_turn({ "c1" }, rewound(1), point, STARTED))
+    assert.equal(1, state.history.run)
+  end)
+
+  it("changes nothing without its checkpoint, and needs it next", function()
+    local state = fold(in_turn({ "c1" }, rewound(2)))
+    assert.equal(1, state.history.run)
+    assert.matches("a checkpoint is expected after `rewound`",
+      refused(in_turn({ "c1" }, rewound(2), row "session")))
+    assert.matches("a checkpoint is expected after `rewound`",
+      refused(rewound(1), row("dreamt", { since = "9", informative = true })))
+  end)
+
+  it("is to a record before it, while no files are being applied", function()
+    assert.matches("there is no record 0 before it", refused(rewound(0)))
+    assert.matches("there is no record 2 before it", refused(rewound(2)))
+    assert.matches("`to` must be an integer", refused(rewound "1"))
+    assert.matches("are being applied", refused(in_turn({ "c1" }, settled(0, "c1",
+      { files = FILES }), rewound(1))))
+  end)
+end)
 
 -- The parts of a state that checkpoints do not change.
 local function lasting(state)

@@ -48,7 +48,7 @@ return {
     { "agent", "agent agent_fields agent_store background book defaults direct discover handoff "
       .. "inbox keep post registry resources restage run_options setup" },
     -- objects made of agents: conversations that last, and asks
-    { "conversation", "conversation definition" },
+    { "conversation", "conversation definition fork" },
     { "ask", "approve ask front lost_ask" },
     -- the members of ctx
     { "ctx", "ctx" },

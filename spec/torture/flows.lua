@@ -2856,6 +2856,44 @@ flows["a conversation in a store"] = {
   judge = judge_kept,
 }
 
+flows["a fork at a turn, and a rewind"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local Count = ah.type { name = "Count", fields = { n = "integer" } }
+    s.fields = function()
+      local session = ah.session()
+      session:register(Count)
+      local add = ah.tool { name = "add", description = "Adds.", params = { n = "integer" },
+        handler = function(args, ctx)
+          ctx.session:dispatch(Count { n = args.n })
+          return args.n
+        end }
+      return { session = session, model = calling({ call("add", { n = 1 }) }, "done"),
+        tools = { add } }
+    end
+    local agent <close> = open_kept(s)
+    local reply, err = agent:run("first")
+    local fork, back
+    if reply then
+      fork, err = agent:fork { at = 1, id = "fork" }
+    end
+    if fork then
+      local forked <close> = fork
+      reply, err = forked:run()
+      if reply then
+        back, err = agent:rewind(1)
+      end
+    end
+    if back then
+      local rewound <close> = back
+      s.reply, err = rewound:run()
+    end
+    s.err = err
+  end,
+  judge = judge_kept,
+}
+
 flows["files in memory in a store"] = {
   text = "done",
   attempt = function(s)

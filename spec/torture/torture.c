@@ -66,6 +66,7 @@ static const flow flows[] = {
     {"deadline in a coroutine", IN_SCRIPT, false},
     {"parallel tools", IN_SCRIPT, false},
     {"a conversation in a store", IN_SCRIPT, false},
+    {"a fork at a turn, and a rewind", IN_SCRIPT, false},
     {"files in memory in a store", IN_SCRIPT, false},
     {"asks that wait", IN_SCRIPT, false},
     {"a durable handler", IN_SCRIPT, false},

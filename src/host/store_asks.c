@@ -281,6 +281,21 @@ static int64_t until_of(const ah_fold_ask *a)
     return number_of(ah_text_slice(a->ask), "until");
 }
 
+/* True if the conversation is a fork from within a run, and has had no run of its own. */
+static bool is_fork_to_go_on(const ah_fold *f)
+{
+    const ah_transcript *t = f->transcript;
+    size_t i = t->n;
+
+    if (f->last != f->checkpoint || !ah_json_member(ah_text_slice(f->opened), "base").p)
+        return false;
+    while (i > 0 && t->entry[i - 1].kind != AH_ENTRY_USER &&
+           t->entry[i - 1].kind != AH_ENTRY_TOOL_RESULT &&
+           t->entry[i - 1].kind != AH_ENTRY_ASSISTANT)
+        i--;
+    return i > 0 && t->entry[i - 1].kind != AH_ENTRY_ASSISTANT;
+}
+
 ah_status ah_open_store_unfinished(ah_host *h, ah_open_store *s, ah_slice conversation, ah_buf *out,
                                    ah_err *err)
 {
@@ -289,7 +304,7 @@ ah_status ah_open_store_unfinished(ah_host *h, ah_open_store *s, ah_slice conver
 
     if (st != AH_OK)
         return st;
-    ah_buf_str(out, r.fold.history.run > 0 ? "true" : "false");
+    ah_buf_str(out, r.fold.history.run > 0 || is_fork_to_go_on(&r.fold) ? "true" : "false");
     clear_reading(&r);
     return ah_buf_ok(out) ? AH_OK : ah_err_nomem(err);
 }

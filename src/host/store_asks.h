@@ -24,7 +24,8 @@ ah_status ah_open_store_conversations(ah_host *h, ah_open_store *s, ah_slice pre
 ah_status ah_open_store_opened(ah_host *h, ah_open_store *s, ah_slice conversation, ah_buf *out,
                                ah_err *err);
 
-/* Appends `true` if the conversation has an unfinished run, else `false`. AH_USAGE as above. */
+/* Appends `true` if the conversation has an unfinished run, or is a fork that has had no run and
+ * does not end with an answer; else `false`. AH_USAGE as above. */
 ah_status ah_open_store_unfinished(ah_host *h, ah_open_store *s, ah_slice conversation, ah_buf *out,
                                    ah_err *err);
 

@@ -44,7 +44,7 @@ static ah_status fold_reserved(ah_fold *f, const ah_store_record *r, const ah_sl
     (void)r;
     (void)v;
     return ah_err_set(err, AH_STORE,
-                      "this version of agenthost cannot read conversations that were rewound or "
+                      "this version of agenthost cannot read conversations that were "
                       "compacted: take a later one");
 }
 
@@ -71,7 +71,7 @@ static ah_fold_fn *const folds[AH_RECORD_KINDS] = {
     [AH_RECORD_CANCELLED] = ah_fold_cancelled,
     [AH_RECORD_RUN_ENDED] = ah_fold_run_ended,
     [AH_RECORD_CHECKPOINT] = ah_fold_checkpoint,
-    [AH_RECORD_REWOUND] = fold_reserved,
+    [AH_RECORD_REWOUND] = ah_fold_rewound,
     [AH_RECORD_COMPACTED] = fold_reserved,
     [AH_RECORD_LEASE] = ah_fold_lease,
     [AH_RECORD_SPENT] = ah_fold_spent,
@@ -124,6 +124,8 @@ static ah_status check_header(const ah_fold *f, const ah_store_record *r, ah_rec
         return ah_err_set(err, AH_STORE, "its number is out of range");
     if (!first && r->number != f->last + 1)
         return ah_err_set(err, AH_STORE, "record %lld is expected here", (long long)f->last + 1);
+    if (f->rewound && kind != AH_RECORD_CHECKPOINT)
+        return ah_err_set(err, AH_STORE, "a checkpoint is expected after `rewound`");
     if (r->time < 0 || r->time > AH_COUNT_MAX)
         return ah_err_set(err, AH_STORE, "its time is out of range: %lld", (long long)r->time);
     return AH_OK;

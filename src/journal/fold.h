@@ -58,6 +58,7 @@ typedef struct ah_fold {
     int64_t asks;           /* number of asks so far */
     int64_t runs;           /* number of runs so far */
     ah_run_history history; /* of the unfinished run; .run 0: none */
+    bool rewound;           /* the next record is the checkpoint with which it goes on */
     size_t applying;        /* index of the call whose files are being applied, from 1; 0: none */
     ah_text *ended;         /* the last record `run_ended`; NULL: none */
     size_t ended_first;     /* index of the first entry of that run */

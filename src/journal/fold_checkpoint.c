@@ -22,12 +22,28 @@ static ah_status check_version(ah_fold *f, ah_slice written_by, ah_slice readabl
                       (long long)ah_member_count(readable_from), AH_RECORD_FORMAT);
 }
 
+static ah_status check_base(ah_slice base, ah_err *err)
+{
+    static const ah_member members[] = {{"stream", AH_MEMBER_STRING, NEEDED},
+                                        {"number", AH_MEMBER_COUNT, NEEDED},
+                                        {NULL, AH_MEMBER_ANY, ABSENT}};
+    ah_slice v[2];
+    ah_status st = ah_members_read(base, members, v, err);
+
+    if (st == AH_OK && ah_member_count(v[1]) < 1)
+        st = ah_err_set(err, AH_STORE, "the number of its base must be at least 1");
+    return st;
+}
+
 /* Keeps the object of `opened`, whose members are in v. */
 static ah_status keep_opened(ah_fold *f, ah_slice said, const ah_slice *v, ah_err *err)
 {
     ah_status st = check_version(f, v[AH_AT_OPENED_written_by], v[AH_AT_OPENED_readable_from], err);
+    ah_slice base = v[AH_AT_OPENED_base];
     ah_text *opened;
 
+    if (st == AH_OK && base.p)
+        st = check_base(base, err);
     if (st != AH_OK)
         return st;
     if (!ah_json_string_is(v[AH_AT_OPENED_stream], ah_stream_kind_name(f->stream)))
@@ -173,14 +189,34 @@ static void forget_all(ah_fold *f)
     f->ended_first = 0;
 }
 
+ah_status ah_fold_rewound(ah_fold *f, const ah_store_record *r, const ah_slice *v, ah_err *err)
+{
+    int64_t to = ah_member_count(v[AH_AT_REWOUND_to]);
+    ah_status st = ah_fold_at_rest(f, err);
+
+    if (st == AH_OK && (to < 1 || to >= r->number))
+        st = ah_err_set(err, AH_STORE, "there is no record %lld before it", (long long)to);
+    f->rewound = st == AH_OK;
+    return st;
+}
+
+/* AH_OK if a checkpoint may stand here. */
+static ah_status check_place(const ah_fold *f, ah_err *err)
+{
+    ah_status st = f->rewound ? AH_OK : ah_fold_between(f, err);
+
+    if (st == AH_OK && !f->rewound && f->transcript->n_staged)
+        st = ah_err_set(err, AH_STORE, "entries wait for the next turn");
+    return st;
+}
+
 ah_status ah_fold_checkpoint(ah_fold *f, const ah_store_record *r, const ah_slice *v, ah_err *err)
 {
-    ah_status st = ah_fold_between(f, err);
+    ah_status st = check_place(f, err);
 
-    if (st == AH_OK && f->transcript->n_staged)
-        st = ah_err_set(err, AH_STORE, "entries wait for the next turn");
     if (st != AH_OK)
         return st;
+    f->rewound = false;
     forget_all(f);
     f->runs = ah_member_count(v[AH_AT_CHECKPOINT_runs]);
     f->asks = ah_member_count(v[AH_AT_CHECKPOINT_asks]);

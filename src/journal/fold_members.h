@@ -14,7 +14,8 @@
     X(K, stream, STRING, NEEDED)                                                                   \
     X(K, folder, STRING, ABSENT)                                                                   \
     X(K, script, STRING, ABSENT)                                                                   \
-    X(K, agent, STRING, ABSENT)
+    X(K, agent, STRING, ABSENT)                                                                    \
+    X(K, base, OBJECT, ABSENT)
 #define AH_MEMBERS_ENTRIES(X, K) X(K, entries, LIST, NEEDED)
 #define AH_MEMBERS_SESSION(X, K)                                                                   \
     X(K, slices, OBJECT, ABSENT)                                                                   \
@@ -127,7 +128,7 @@
     X(K, run, OBJECT, ABSENT)                                                                      \
     X(K, ended, OBJECT, ABSENT)                                                                    \
     X(K, spent, OBJECT, ABSENT)
-#define AH_MEMBERS_REWOUND(X, K)
+#define AH_MEMBERS_REWOUND(X, K) X(K, to, COUNT, NEEDED)
 #define AH_MEMBERS_COMPACTED(X, K)
 #define AH_MEMBERS_LEASE(X, K)                                                                     \
     X(K, holder, STRING, NEEDED)                                                                   \

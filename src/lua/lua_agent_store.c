@@ -60,13 +60,8 @@ static void put_opened(lua_State *L, const ah_lua_agent *a, ah_buf *b)
 
 /* -- opening -------------------------------------------------------------------------------- */
 
-/* Raises unless the conversation's id can name a stream. Without an id it gets a new one. */
-static void check_id(lua_State *L, ah_lua_agent *a, const char *what)
+void ah_lua_stream_check_id(lua_State *L, ah_slice id, const char *what)
 {
-    ah_slice id;
-
-    ah_lua_setup_push_id(L, a);
-    id.p = lua_tolstring(L, -1, &id.n);
     if (id.n > AH_STORE_MAX_STREAM)
         ah_lua_raise(L, AH_USAGE, "%s: with a store, id must be a text of 1 to %d bytes, found %d",
                      what, AH_STORE_MAX_STREAM, (int)id.n);
@@ -75,6 +70,13 @@ static void check_id(lua_State *L, ah_lua_agent *a, const char *what)
             ah_lua_raise(L, AH_USAGE,
                          "%s: with a store, id must be printable text without '/', found '%s'",
                          what, id.p);
+}
+
+/* Raises unless the conversation's id can name a stream. Without an id it gets a new one. */
+static void check_id(lua_State *L, ah_lua_agent *a, const char *what)
+{
+    ah_lua_setup_push_id(L, a);
+    ah_lua_stream_check_id(L, ah_text_slice(a->setup.id), what);
     lua_pop(L, 1);
 }
 
@@ -283,8 +285,7 @@ static ah_status open_stream(lua_State *L, ah_lua_agent *a, ah_open_store *store
     return st;
 }
 
-/* Raises where a stream would be changed by a call that may still fail. */
-static void check_outside(lua_State *L, const char *what)
+void ah_lua_stream_check_outside(lua_State *L, const char *what)
 {
     if (ah_lua_overlay(L))
         ah_lua_raise(L, AH_USAGE,
@@ -340,7 +341,7 @@ static ah_status read_stream(lua_State *L, int idx, ah_lua_agent *a, ah_open_sto
     held = ah_lua_push_held_store(L);
     st = find_store(L, idx, a, otherwise, held, err);
     if (st == AH_OK && *held) {
-        check_outside(L, what);
+        ah_lua_stream_check_outside(L, what);
         check_id(L, a, what);
         st = open_stream(L, a, *held, err);
     }
@@ -438,6 +439,11 @@ ah_status ah_lua_stream_bind(lua_State *L, ah_lua_agent *a, ah_err *err)
 }
 
 static const ah_option fork_rows[] = {
+    {.name = "at",
+     .kinds = AH_OPT_INTEGER,
+     .least = 1,
+     .otherwise = "the last complete turn",
+     .doc = "the last [turn](stores.md#forks) that the new conversation has; only with a store"},
     {.name = "id",
      .kinds = AH_OPT_ANY,
      .is = "string",

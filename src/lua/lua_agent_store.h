@@ -46,6 +46,10 @@ ah_status ah_lua_stream_bind(lua_State *L, struct ah_lua_agent *a, ah_err *err);
  * the store of `from` is its default. Raises. */
 ah_status ah_lua_stream_fork(lua_State *L, int idx, struct ah_lua_agent *a,
                              const struct ah_lua_agent *from, ah_err *err);
+/* Raises unless the id can name a stream. */
+void ah_lua_stream_check_id(lua_State *L, ah_slice id, const char *what);
+/* Raises where a stream would be changed by a call that may still fail. */
+void ah_lua_stream_check_outside(lua_State *L, const char *what);
 /* While the turn of an unfinished run is pending: moves the entries that came since to those that
  * wait for its commit. */
 ah_status ah_lua_stream_defer(struct ah_lua_agent *a, ah_err *err);

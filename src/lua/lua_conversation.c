@@ -8,6 +8,7 @@
 #include "lua/lua_definition.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
+#include "lua/lua_fork.h"
 #include "lua/lua_handoff.h"
 #include "lua/lua_now.h"
 #include "lua/lua_open.h"
@@ -186,14 +187,25 @@ static void fork_kept(lua_State *L, int idx)
     lua_pop(L, 1);
 }
 
-/* agent:fork { store, id }: a second agent that continues from the last complete turn. Neither sees
- * later messages or changes of the other. Returns nil and an error if its store fails. */
+/* True if the table at 2 names a turn. */
+static bool has_turn(lua_State *L)
+{
+    bool has = lua_istable(L, 2) && lua_getfield(L, 2, "at") != LUA_TNIL;
+
+    lua_settop(L, 2);
+    return has;
+}
+
+/* agent:fork { at, store, id }: a second agent that continues from the last complete turn. Neither
+ * sees later messages or changes of the other. Returns nil and an error if its store fails. */
 static int agent_fork(lua_State *L)
 {
     ah_lua_agent *a = ah_lua_check_agent(L), *b;
     ah_err err;
 
     lua_settop(L, 2);
+    if (has_turn(L))
+        return ah_lua_fork_at(L);
     b = ah_lua_push_agent(L);
     lua_getiuservalue(L, 1, AH_AGENT_SESSION);
     b->session = ah_lua_push_session_copy(L, -1);

@@ -9,6 +9,7 @@
 #include "lua/lua_definition.h"
 #include "lua/lua_discover.h"
 #include "lua/lua_entity.h"
+#include "lua/lua_fork.h"
 #include "lua/lua_front.h"
 #include "lua/lua_fs.h"
 #include "lua/lua_gate.h"
@@ -136,19 +137,20 @@ static int all_fields(lua_State *L)
 
 /* In this order: an opener may use functions that earlier ones have set. */
 static void (*const openers[])(lua_State *L) = {
-    ah_lua_open_value,    ah_lua_open_schema,     ah_lua_open_error,      ah_lua_open_log,
-    ah_lua_open_task,     ah_lua_open_spawn,      ah_lua_open_channel,    ah_lua_open_type,
-    ah_lua_open_session,  ah_lua_open_ctx,        ah_lua_open_tool,       ah_lua_open_section,
-    ah_lua_open_prompt,   ah_lua_open_models,     ah_lua_open_adapter,    ah_lua_open_later,
-    ah_lua_open_inject,   ah_lua_open_moment,     ah_lua_open_metrics,    ah_lua_open_search,
-    ah_lua_open_registry, ah_lua_open_budget,     ah_lua_open_gate,       ah_lua_open_events,
-    ah_lua_open_agent,    ah_lua_open_front,      ah_lua_open_definition, ah_lua_open_handoff,
-    ah_lua_open_load,     ah_lua_open_background, ah_lua_open_entity,     ah_lua_open_discover,
-    ah_lua_open_http,     ah_lua_open_serve,      ah_lua_open_fs,         ah_lua_open_resources,
-    ah_lua_open_embed,    ah_lua_open_builtin,    ah_lua_open_reader,     ah_lua_open_subjects,
-    ah_lua_open_file,     ah_lua_open_launch,     ah_lua_open_command,    ah_lua_open_outside,
-    ah_lua_open_process,  ah_lua_open_terminal,   ah_lua_open_image,      ah_lua_open_bytes,
-    ah_lua_open_yaml,     ah_lua_open_changes,    ah_lua_open_store,      ah_lua_open_named,
+    ah_lua_open_value,     ah_lua_open_schema,  ah_lua_open_error,      ah_lua_open_log,
+    ah_lua_open_task,      ah_lua_open_spawn,   ah_lua_open_channel,    ah_lua_open_type,
+    ah_lua_open_session,   ah_lua_open_ctx,     ah_lua_open_tool,       ah_lua_open_section,
+    ah_lua_open_prompt,    ah_lua_open_models,  ah_lua_open_adapter,    ah_lua_open_later,
+    ah_lua_open_inject,    ah_lua_open_moment,  ah_lua_open_metrics,    ah_lua_open_search,
+    ah_lua_open_registry,  ah_lua_open_budget,  ah_lua_open_gate,       ah_lua_open_events,
+    ah_lua_open_agent,     ah_lua_open_front,   ah_lua_open_definition, ah_lua_open_handoff,
+    ah_lua_open_load,      ah_lua_open_fork,    ah_lua_open_background, ah_lua_open_entity,
+    ah_lua_open_discover,  ah_lua_open_http,    ah_lua_open_serve,      ah_lua_open_fs,
+    ah_lua_open_resources, ah_lua_open_embed,   ah_lua_open_builtin,    ah_lua_open_reader,
+    ah_lua_open_subjects,  ah_lua_open_file,    ah_lua_open_launch,     ah_lua_open_command,
+    ah_lua_open_outside,   ah_lua_open_process, ah_lua_open_terminal,   ah_lua_open_image,
+    ah_lua_open_bytes,     ah_lua_open_yaml,    ah_lua_open_changes,    ah_lua_open_store,
+    ah_lua_open_named,
 };
 
 AH_API int luaopen_agenthost(lua_State *L)

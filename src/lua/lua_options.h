@@ -33,6 +33,7 @@
     X(run_with)                                                                                    \
     X(open)                                                                                        \
     X(fork)                                                                                        \
+    X(rewind)                                                                                      \
     X(capabilities)                                                                                \
     X(annotations)                                                                                 \
     X(tool_common)                                                                                 \

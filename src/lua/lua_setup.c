@@ -104,15 +104,19 @@ void ah_lua_setup_id(lua_State *L, ah_lua_agent *a, int idx, const char *what)
     ah_text_set(&a->setup.id, id);
 }
 
+void ah_lua_setup_new_id(ah_host *host, char out[AH_NEW_ID])
+{
+    snprintf(out, AH_NEW_ID, "%08" PRIx32 "%08" PRIx32,
+             (uint32_t)(ah_host_random(host) * 4294967296.0),
+             (uint32_t)(ah_host_random(host) * 4294967296.0));
+}
+
 void ah_lua_setup_push_id(lua_State *L, ah_lua_agent *a)
 {
-    ah_host *host = a->lua->host;
-    char id[17];
+    char id[AH_NEW_ID];
 
     if (!a->setup.id) {
-        snprintf(id, sizeof id, "%08" PRIx32 "%08" PRIx32,
-                 (uint32_t)(ah_host_random(host) * 4294967296.0),
-                 (uint32_t)(ah_host_random(host) * 4294967296.0));
+        ah_lua_setup_new_id(a->lua->host, id);
         if (!(a->setup.id = ah_text_new(&a->lua->mem, ah_slice_of(id))))
             ah_lua_raise_nomem(L);
     }

@@ -19,8 +19,10 @@ void ah_lua_setup_system(lua_State *L, ah_lua_agent *a, ah_slice text);
 void ah_lua_setup_copy(lua_State *L, ah_lua_agent *a, const ah_lua_agent *from);
 /* Sets the id of the conversation. Raises if the value at idx is not a valid id. */
 void ah_lua_setup_id(lua_State *L, ah_lua_agent *a, int idx, const char *what);
-/* Pushes the id of the conversation; if none was given, 64 random bits. Raises when out of memory.
- */
+/* Makes an id for a new conversation: 64 random bits. */
+enum { AH_NEW_ID = 17 };
+void ah_lua_setup_new_id(ah_host *host, char out[AH_NEW_ID]);
+/* Pushes the id of the conversation; if none was given, a new one. Raises when out of memory. */
 void ah_lua_setup_push_id(lua_State *L, ah_lua_agent *a);
 /* True if the agent has a `setup` that is not done. */
 bool ah_lua_setup_due(const ah_lua_agent *a);

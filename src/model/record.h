@@ -30,7 +30,7 @@
     X(CANCELLED, "cancelled", N)                                                                   \
     X(RUN_ENDED, "run_ended", N)                                                                   \
     X(CHECKPOINT, "checkpoint", N) /* the whole state; reading begins at the last one */           \
-    X(REWOUND, "rewound", N)       /* reserved */                                                  \
+    X(REWOUND, "rewound", N)       /* the next checkpoint is an earlier state */                   \
     X(COMPACTED, "compacted", N)   /* reserved */                                                  \
     X(LEASE, "lease", I)           /* another holder */                                            \
     X(SPENT, "spent", N)           /* what was used of a budget so far */                          \

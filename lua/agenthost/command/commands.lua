@@ -25,8 +25,8 @@ local _, use = ...
 local M = {}
 
 --- The names of the commands, in the order of the help.
-M.names = { "list", "show", "diff", "replay", "asks", "respond", "resume", "tools", "check", "mock",
-  "models", "config", "trust", "completion", "help" }
+M.names = { "list", "show", "diff", "replay", "asks", "respond", "resume", "fork", "rewind",
+  "tools", "check", "mock", "models", "config", "trust", "completion", "help" }
 
 --- Returns the command of this name; nil if there is none.
 function M.find(name)

@@ -16,7 +16,7 @@ local function line_free(path)
   return type(path) == "string" and path:sub(1, 1) == "/" and not path:find "[%c]" and path or nil
 end
 
--- Returns the names and values for the C side, a line each.
+-- Returns the names and values for the C side, a line each; `fork` goes on in the same way.
 local function found(flags, id, opened, path)
   local script, folder = line_free(opened.script), line_free(opened.folder)
   if not script or not folder then
@@ -64,4 +64,5 @@ that it returns goes on. Without an agent the script is only run again.
       doc = "settle this call as failed, since it cannot go on" } },
   mixed = true,
   run = stored.carefully(run),
+  found = found,
 }

@@ -1,4 +1,4 @@
---- The store of the commands asks, respond, resume, list, show and diff, and its conversations.
+--- The store of the commands that look at conversations or go on with them, and its conversations.
 local ah, use = ...
 local pairs_of, text = use "pairs", use "text"
 

@@ -272,6 +272,7 @@ local SAY = {
       get(s, "message", "string") or "")
   end,
   checkpoint = function() return "checkpoint", "" end,
+  rewound = function(_, s) return "rewound", "to record " .. number(s, "to") end,
   lease = function(_, s)
     return "taken", "by " .. (get(s, "holder", "string") or "?")
   end,

@@ -315,9 +315,15 @@ function ah.image(from) end
 
 -- fields of ah.Fork (make generate)
 ---@class ah.Fork where the second conversation is kept
+---@field at? integer the last turn that the new conversation has; only with a store
 ---@field id? string of the new conversation; by default a new one
 ---@field store? string|ah.Store|ah.StoreConfig|false keeps the new conversation
 -- end of ah.Fork
+
+-- fields of ah.RewindOptions (make generate)
+---@class ah.RewindOptions
+---@field dry? boolean true: only says what is dropped, and changes nothing
+-- end of ah.RewindOptions
 
 -- fields of ah.Open (make generate)
 ---@class ah.Open another conversation of an agent
@@ -400,6 +406,8 @@ function ah.handoff(config) end
 ---@field remove_tools fun(self: ah.Agent, tools: string|(string|ah.Tool)[])
 ---@field save fun(self: ah.Agent, path: string): true?, ah.Error?
 ---@field fork fun(self: ah.Agent, with?: ah.Fork): ah.Agent?, ah.Error?
+---@field mark fun(self: ah.Agent): integer?, ah.Error?
+---@field rewind fun(self: ah.Agent, turn: integer, with?: ah.RewindOptions): any, any
 ---@field open fun(self: ah.Agent, with?: ah.Open): ah.Agent?, ah.Error?
 ---@field as_tool fun(self: ah.Agent, config: ah.AsTool): ah.Tool
 ---@field use fun(self: ah.Agent, model: string|ah.Adapter|ah.Use): ah.Agent?, ah.Error?

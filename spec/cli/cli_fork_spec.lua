@@ -1,0 +1,179 @@
+-- agenthost fork and rewind: conversations that go on from an earlier turn, by the command.
+local ah = require "agenthost"
+local ahtest = require "ahtest"
+local command = require "support.command"
+
+local shell, has = command.shell, command.has
+
+if not ahtest.store_engines().sqlite then
+  return
+end
+
+local folder
+
+before_each(function()
+  folder = os.tmpname()
+  os.remove(folder)
+  os.execute("mkdir " .. folder)
+end)
+
+after_each(function()
+  os.execute("rm -rf " .. folder)
+  command.tidy()
+end)
+
+local function write(name, text)
+  local f <close> = assert(io.open(folder .. "/" .. name, "w"))
+  f:write(text)
+end
+
+-- Runs the binary in the folder, with the words of a shell's line.
+local function run(words)
+  return shell(("cd %s && env AGENTHOST_STORE=work.db \"$A\" %s </dev/null"):format(folder, words))
+end
+
+-- Makes the conversation "base" of three turns with the script a.lua, which then returns an agent.
+local function base()
+  write("a.lua", [[
+    local ah = require "agenthost"
+    local look = ah.tool { name = "look", description = "Looks.",
+      handler = function() return 1 end }
+    local first = not io.open "more"
+    local agent = assert(ah.agent { tools = { look }, id = first and "base" or nil,
+      model = ah.scripted(first and { { calls = { { name = "look" } } }, "It rains.", "Stay in." }
+        or { "More." }) })
+    if first then
+      assert(agent:run "How is it?")
+      assert(agent:run "And now?")
+      agent:close()
+    else
+      return agent
+    end]])
+  local r = run "a.lua"
+  assert.equal(0, r.code, r.err)
+  write("more", "")
+end
+
+local function fork_of(out)
+  return assert(out:match "^(%x+) has the turns", out)
+end
+
+describe("agenthost fork", function()
+  it("prints the fork, which resume goes on with", function()
+    base()
+    local r = run "fork base --at 1"
+    assert.equal(0, r.code, r.err)
+    local id = fork_of(r.out)
+    assert.equal(id .. " has the turns 1 to 1 of base.\nTo go on with it: agenthost resume " .. id
+      .. "\n", r.out)
+    r = run("resume " .. id)
+    assert.equal(0, r.code, r.err)
+    assert.equal("More.\n", r.out)
+    has(run("resume " .. id).err, "has no unfinished run to go on with")
+    has(run("fork --store work.db ba --at 1 --model demo/echo").out,
+      (" --store %s/work.db --model demo/echo\n"):format(folder))
+  end)
+
+  it("prints how a program goes on after an answer", function()
+    base()
+    local r = run "fork base --at 2"
+    assert.equal(0, r.code, r.err)
+    has(r.out, "It ends with an answer, and waits for the next question.\nTo go on with it in a "
+      .. ("program: agent:open { store = \"%s/work.db\", id = \"%s\" }\n"):format(folder,
+        fork_of(r.out)))
+    has(run("resume " .. fork_of(r.out)).err, "has no unfinished run to go on with")
+    local shown = ah.json.decode(run("fork base --at 3 --json").out)
+    assert.same({ "base", 3, false }, { shown.base, shown.at, shown.unfinished })
+    assert.matches("^%x+$", shown.conversation)
+  end)
+
+  it("goes on at once with a script, and with another model", function()
+    base()
+    write("b.lua", [[
+      local ah = require "agenthost"
+      return assert(ah.agent { model = ah.scripted { "B." } })]])
+    local r = run "fork base --at 1 b.lua"
+    assert.equal(0, r.code, r.err)
+    assert.equal("B.\n", r.out)
+    r = run "fork base --at 1 --json --model demo/echo b.lua"
+    assert.equal(0, r.code, r.err)
+    assert.not_equal("B.", ah.json.decode(r.out).reply.text)
+  end)
+
+  it("leaves the base to the process that has it", function()
+    base()
+    write("holder.lua", [[
+      local ah = require "agenthost"
+      local agent <close> = assert(ah.agent { id = "base", model = "demo/echo" })
+      local pipe <close> = io.popen(... .. " fork base --at 1 --store work.db 2>&1")
+      io.write(pipe:read "a")
+      print(assert(agent:run "Still here?"))]])
+    local r = run 'holder.lua "$A"'
+    assert.equal(0, r.code, r.err)
+    has(r.out, " has the turns 1 to 1 of base.\n")
+    has(r.out, "Still here?\n")
+  end)
+
+  it("says what is missing", function()
+    base()
+    for words, want in pairs {
+      ["fork base"] = "the turn is missing: --at N",
+      ["fork base --at 4"] = "there is no turn 4: the conversation has turns 1 to 3",
+      ["fork base --at 0"] = "needs a number from 1",
+      ["fork base --at x"] = "needs a number from 1",
+      ["fork bose --at 1"] = "did you mean base",
+      ["fork --at 1"] = "no id given",
+      ["fork base --at 1 none.lua"] = "cannot open the script 'none.lua'" } do
+      local r = run(words)
+      assert.equal(2, r.code, words)
+      has(r.err, want)
+    end
+  end)
+end)
+
+describe("agenthost rewind", function()
+  it("prints what is dropped, and drops it", function()
+    base()
+    local dropped = "turn 2: the answer, and its results\nturn 3: the answer, and its results\n"
+    local r = run "rewind base --to 1 --dry"
+    assert.equal(0, r.code, r.err)
+    assert.equal(dropped .. "base would go on after turn 1 of 3.\n", r.out)
+    r = run "rewind ba --to 1"
+    assert.equal(dropped .. "base goes on after turn 1 of 3.\n", r.out)
+    r = run "rewind base --to 0 --json"
+    assert.same({ conversation = "base", to = 0, turns = 3, dry = false, dropped = {
+      { kind = "call", turn = 1, id = "call_3_1", tool = "look", on_lost = "tell" },
+      { kind = "turn", turn = 1 } } }, ah.json.decode(r.out))
+    assert.equal("base goes on after turn 3 of 3.\n", run("rewind base --to 3"
+      ).out:match "[^\n]*\n$")
+  end)
+
+  it("says what is missing", function()
+    base()
+    for words, want in pairs {
+      ["rewind base"] = "the turn is missing: --to N",
+      ["rewind base --to 4"] = "there is no turn 4: the conversation has turns 1 to 3",
+      ["rewind bose --to 1"] = "did you mean base" } do
+      local r = run(words)
+      assert.equal(2, r.code, words)
+      has(r.err, want)
+    end
+  end)
+
+  it("leaves a conversation to the process that has it, unless told to take it", function()
+    base()
+    write("holder.lua", [[
+      local ah = require "agenthost"
+      local agent = assert(ah.agent { id = "base", model = "demo/echo" })
+      for _, take in ipairs { "", " --take" } do
+        local pipe <close> = io.popen(... .. " rewind base --to 1 --store work.db 2>&1" .. take)
+        io.write(pipe:read "a")
+      end
+      print(select(2, agent:run "Still here?"))]])
+    local r = run 'holder.lua "$A"'
+    assert.equal(0, r.code, r.err)
+    has(r.out, "agenthost: ")
+    has(r.out, "base goes on after turn 1 of 3.\n")
+    has(r.out, "store: ")
+  end)
+end)

@@ -1,0 +1,32 @@
+/* Lists what a rewind of a conversation drops, from its records alone: turns, calls whose handlers
+ * were begun, their steps, and the files that they changed. Pure. It owns a fold of the whole
+ * stream, and the list. Callers: host. */
+#ifndef AH_JOURNAL_DROPPED_H
+#define AH_JOURNAL_DROPPED_H
+
+#include "journal/fold.h"
+
+typedef struct ah_dropped_item {
+    int64_t number; /* of its record */
+    ah_text *json;
+} ah_dropped_item;
+
+typedef struct ah_dropped {
+    ah_fold fold;
+    int64_t after; /* the record after which the conversation goes on */
+    int64_t turns; /* so far */
+    ah_dropped_item *item;
+    size_t n, cap;
+} ah_dropped;
+
+ah_status ah_dropped_init(ah_dropped *d, const ah_mem *mem, int64_t after, ah_err *err);
+void ah_dropped_clear(ah_dropped *d); /* all zero is allowed */
+/* Takes the next record of a stream that is read from record 1 on. Has the type of
+ * ah_store_record_fn. */
+ah_status ah_dropped_add(void *dropped, const ah_store_record *r, ah_err *err);
+/* Appends {"to":2,"turns":6,"dropped":[{"kind":"turn","turn":3}, {"kind":"call","turn":3,"id":"..",
+ * "tool":"..","on_lost":".."}, {"kind":"step","turn":3,"step":".."},
+ * {"kind":"file","turn":3,"root":"..","path":".."}]}. turns: how many there are. */
+ah_status ah_dropped_print(const ah_dropped *d, int64_t to, ah_buf *out, ah_err *err);
+
+#endif

@@ -1,0 +1,296 @@
+/* A fork at a turn is a stream that begins with the state of the base at that turn, and an agent
+ * that opens it as agent:open does. A rewind writes that state into the stream itself; an agent
+ * that is opened anew goes on from it. */
+#include "lua/lua_fork.h"
+
+#include "host/store_fork.h"
+#include "lua/lua_agent.h"
+#include "lua/lua_definition.h"
+#include "lua/lua_error.h"
+#include "lua/lua_named.h"
+#include "lua/lua_options.h"
+#include "lua/lua_setup.h"
+#include "lua/lua_store.h"
+#include "lua/lua_value.h"
+
+static const char WHAT[] = "agent:fork";
+
+/* Pushes the field `id` of the table at 2, or a new id. The slice is that of the string. */
+static ah_slice push_id(lua_State *L)
+{
+    char made[AH_NEW_ID];
+    int type = lua_getfield(L, 2, "id");
+    ah_slice id = {NULL, 0};
+
+    if (type == LUA_TNIL) {
+        ah_lua_setup_new_id(ah_lua_of(L)->host, made);
+        lua_pushstring(L, made);
+        lua_replace(L, -2);
+    } else if (type != LUA_TSTRING) {
+        ah_lua_raise(L, AH_USAGE, "%s: id must be a string, found %s", WHAT, luaL_typename(L, -1));
+    }
+    id.p = lua_tolstring(L, -1, &id.n);
+    if (!ah_utf8_valid(id))
+        ah_lua_raise(L, AH_USAGE, "%s: id is not UTF-8", WHAT);
+    ah_lua_stream_check_id(L, id, WHAT);
+    return id;
+}
+
+/* Sets *out to a new reference to the store for the fork. Without a store and an id it is one in
+ * memory. */
+static ah_status find_store(lua_State *L, const ah_lua_agent *a, ah_open_store **out, ah_err *err)
+{
+    static const ah_store_options memory = {.create = true};
+    bool named = lua_getfield(L, 2, "id") != LUA_TNIL;
+    int type = lua_getfield(L, 2, "store");
+
+    if (type == LUA_TNIL && named)
+        *out = ah_open_store_ref(ah_keeper_store(a->stream.keeper));
+    else if (type != LUA_TNIL && (type != LUA_TBOOLEAN || lua_toboolean(L, -1)))
+        return ah_lua_to_store(L, -1, out, err);
+    else
+        return ah_open_store_new(a->lua->host, &memory, out, err);
+    return AH_OK;
+}
+
+/* Opens the conversation `id` of the store by the definition of the agent at 1. */
+static int open_fork(lua_State *L, ah_open_store *store, ah_slice id)
+{
+    lua_createtable(L, 0, 2);
+    ah_lua_push_store(L, store);
+    lua_setfield(L, -2, "store");
+    lua_pushlstring(L, id.p, id.n);
+    lua_setfield(L, -2, "id");
+    lua_replace(L, 2);
+    lua_settop(L, 2);
+    return ah_lua_open_conversation(L);
+}
+
+int ah_lua_fork_at(lua_State *L)
+{
+    ah_lua_agent *a = ah_lua_check_agent(L);
+    ah_fork f = {0};
+    ah_open_store **to;
+    ah_status st;
+    ah_err err;
+
+    ah_options_read(L, 2, &ah_subject_fork, NULL);
+    if (!a->stream.keeper)
+        return ah_lua_raise(L, AH_USAGE,
+                            "%s: `at` needs an agent with a store, whose records say what each "
+                            "turn was: ah.agent { store = ..., id = ... }",
+                            WHAT);
+    ah_lua_stream_check_outside(L, WHAT);
+    lua_getfield(L, 2, "at");
+    f.turn = lua_tointeger(L, -1);
+    f.id = push_id(L);
+    to = ah_lua_push_held_store(L);
+    st = find_store(L, a, to, &err);
+    if (st == AH_OK)
+        st = ah_lua_stream_settle(a, &err);
+    if (st == AH_OK) {
+        f.from = ah_keeper_store(a->stream.keeper);
+        f.base = ah_keeper_stream(a->stream.keeper);
+        f.to = *to;
+        st = ah_open_store_fork(a->lua->host, &f, &err);
+    }
+    return st == AH_OK ? open_fork(L, *to, f.id) : ah_lua_fail(L, &err);
+}
+
+/* _fork(store, conversation, turn, script, folder): the id of the fork, or nil and an error.
+ * script, folder: in place of those of the conversation; nil: these */
+static int fork_stored(lua_State *L)
+{
+    ah_host *host = ah_lua_of(L)->host;
+    ah_fork f = {.turn = luaL_checkinteger(L, 3)};
+    char id[AH_NEW_ID];
+    ah_open_store **held;
+    ah_err err;
+
+    lua_settop(L, 5);
+    f.base.p = luaL_checklstring(L, 2, &f.base.n);
+    f.script.p = luaL_optlstring(L, 4, NULL, &f.script.n);
+    f.folder.p = luaL_optlstring(L, 5, NULL, &f.folder.n);
+    held = ah_lua_push_held_store(L);
+    if (ah_lua_to_store(L, 1, held, &err) != AH_OK)
+        return ah_lua_fail(L, &err);
+    f.from = f.to = *held;
+    ah_lua_setup_new_id(host, id);
+    f.id = ah_slice_of(id);
+    if (ah_open_store_fork(host, &f, &err) != AH_OK)
+        return ah_lua_fail(L, &err);
+    lua_pushstring(L, id);
+    return 1;
+}
+
+/* -- rewinding ------------------------------------------------------------------------------- */
+
+typedef struct rewind_fields {
+    bool dry;
+} rewind_fields;
+
+static const ah_option rewind_rows[] = {
+    {.name = "dry",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(rewind_fields, dry),
+     .doc = "true: only says what is dropped, and changes nothing"},
+    {0},
+};
+const ah_subject ah_subject_rewind = {
+    .what = "agent:rewind", .type = "ah.RewindOptions", .row = rewind_rows};
+
+/* Returns the agent at 1. Raises unless it has a store. */
+static ah_lua_agent *check_stored(lua_State *L, const char *what)
+{
+    ah_lua_agent *a = ah_lua_check_agent(L);
+
+    if (!a->stream.keeper)
+        ah_lua_raise(L, AH_USAGE,
+                     "%s: the agent has no store, whose records say what each turn was: "
+                     "ah.agent { store = ..., id = ... }",
+                     what);
+    return a;
+}
+
+/* agent:mark(): the number of turns so far, or nil and an error */
+static int agent_mark(lua_State *L)
+{
+    ah_lua_agent *a = check_stored(L, "agent:mark");
+    int64_t turns = 0;
+    ah_err err;
+    ah_status st = ah_lua_stream_settle(a, &err);
+
+    if (st == AH_OK)
+        st = ah_open_store_turns(ah_keeper_store(a->stream.keeper),
+                                 ah_keeper_stream(a->stream.keeper), &turns, &err);
+    if (st != AH_OK)
+        return ah_lua_fail(L, &err);
+    lua_pushinteger(L, (lua_Integer)turns);
+    return 1;
+}
+
+/* Pushes what is dropped, or returns false with *err. */
+static bool push_dropped(lua_State *L, const ah_rewind *r, ah_err *err)
+{
+    ah_buf *out = ah_lua_push_buf(L, AH_STORE_MAX_RECORD);
+
+    if (ah_open_store_rewind(ah_lua_of(L)->host, r, out, err) != AH_OK)
+        return false;
+    ah_lua_push_json(L, ah_buf_slice(out));
+    return true;
+}
+
+/* Pushes the session that the script gave to the agent at 1, without its values; nil: none. */
+static void push_session(lua_State *L, const ah_lua_agent *a)
+{
+    static const char empty[] = "{\"agenthost_session\":1,\"slices\":{}}";
+    ah_err err;
+
+    lua_getiuservalue(L, 1, AH_AGENT_DEFINITION);
+    if (lua_getfield(L, -1, "session") != LUA_TNIL) {
+        lua_pop(L, 1);
+        lua_getiuservalue(L, 1, AH_AGENT_SESSION);
+        if (!ah_lua_named_session(a->lua, a->session) &&
+            ah_session_restore(a->session, NULL, ah_slice_of(empty), false, &err) != AH_OK)
+            ah_lua_raise_err(L, &err);
+    }
+    lua_remove(L, -2);
+}
+
+/* Rewinds, and pushes an agent that goes on, which takes the place of the agent at 1, and what is
+ * dropped; or nil and an error. */
+static int go_on(lua_State *L, ah_lua_agent *a, const ah_rewind *r)
+{
+    int top = lua_gettop(L);
+    ah_err err;
+
+    ah_lua_stream_close(a);
+    lua_pushcfunction(L, ah_lua_open_conversation);
+    lua_pushvalue(L, 1);
+    lua_createtable(L, 0, 3);
+    ah_lua_push_store(L, r->store);
+    lua_setfield(L, -2, "store");
+    lua_pushlstring(L, r->conversation.p, r->conversation.n);
+    lua_setfield(L, -2, "id");
+    push_session(L, a);
+    lua_setfield(L, -2, "session");
+    if (!push_dropped(L, r, &err)) {
+        lua_settop(L, top);
+        ah_lua_fail(L, &err); /* -- nil err */
+    } else {
+        lua_insert(L, top + 1);
+        lua_settop(L, top + 4);
+        lua_call(L, 2, 2); /* -- dropped agent nil, or dropped nil err */
+        if (!lua_isnil(L, -2)) {
+            lua_pop(L, 1);
+            lua_pushvalue(L, top + 1);
+        }
+    }
+    lua_getfield(L, 1, "close");
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 0);
+    return 2;
+}
+
+/* agent:rewind(turn, { dry }): an agent that goes on after that turn, and what is dropped; dry:
+ * this alone. Or nil and an error. */
+static int agent_rewind(lua_State *L)
+{
+    static const char what[] = "agent:rewind";
+    ah_lua_agent *a = check_stored(L, what);
+    rewind_fields f = {0};
+    ah_rewind r = {.turn = luaL_checkinteger(L, 2), .dry = true};
+    ah_open_store **store;
+    ah_err err;
+    ah_status st;
+
+    lua_settop(L, 3);
+    if (!lua_isnil(L, 3))
+        ah_options_read(L, 3, &ah_subject_rewind, &f);
+    if (r.turn < 0)
+        return ah_lua_raise(L, AH_USAGE, "%s: turns are counted from 1, 0 is before them", what);
+    if (a->runs || a->busy)
+        return ah_lua_raise(L, AH_USAGE, "%s: the agent is running", what);
+    ah_lua_stream_check_outside(L, what);
+    store = ah_lua_push_held_store(L);
+    r.store = *store = ah_open_store_ref(ah_keeper_store(a->stream.keeper));
+    ah_lua_setup_push_id(L, a);
+    r.conversation.p = lua_tolstring(L, -1, &r.conversation.n);
+    st = ah_lua_stream_settle(a, &err);
+    if (st != AH_OK || !push_dropped(L, &r, &err))
+        return ah_lua_fail(L, &err);
+    if (f.dry)
+        return 1;
+    r.dry = false;
+    return go_on(L, a, &r);
+}
+
+/* _rewind(store, conversation, turn, dry, take): what is dropped, or nil and an error */
+static int rewind_stored(lua_State *L)
+{
+    ah_rewind r = {
+        .turn = luaL_checkinteger(L, 3), .dry = lua_toboolean(L, 4), .take = lua_toboolean(L, 5)};
+    ah_open_store **held;
+    ah_err err;
+
+    lua_settop(L, 5);
+    r.conversation.p = luaL_checklstring(L, 2, &r.conversation.n);
+    held = ah_lua_push_held_store(L);
+    if (ah_lua_to_store(L, 1, held, &err) != AH_OK)
+        return ah_lua_fail(L, &err);
+    r.store = *held;
+    return push_dropped(L, &r, &err) ? 1 : ah_lua_fail(L, &err);
+}
+
+void ah_lua_open_fork(lua_State *L)
+{
+    static const luaL_Reg methods[] = {
+        {"mark", agent_mark}, {"rewind", agent_rewind}, {NULL, NULL}};
+
+    lua_pushcfunction(L, fork_stored);
+    lua_setfield(L, -2, "_fork");
+    lua_pushcfunction(L, rewind_stored);
+    lua_setfield(L, -2, "_rewind");
+    ah_lua_agent_methods(L, methods);
+}
