@@ -26,7 +26,8 @@ local M = {}
 
 --- The names of the commands, in the order of the help.
 M.names = { "list", "show", "diff", "replay", "asks", "respond", "resume", "fork", "rewind",
-  "tools", "check", "mock", "models", "config", "trust", "completion", "help" }
+  "tools", "check", "mock", "models", "config",
+  "trust", "completion", "help" }
 
 --- Returns the command of this name; nil if there is none.
 function M.find(name)

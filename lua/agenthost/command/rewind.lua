@@ -41,10 +41,10 @@ return {
   doc = "let a conversation go on from an earlier turn",
   usage = "ID --to N",
   help = [[
-Lets the conversation ID go on after turn N, and prints what is dropped: answers,
-calls and steps that were begun, whose effects outside stay, and files, which
-stay as they are. A unique beginning of ID is enough; turn 0 is before the first
-run. Records are kept: a later turn can be gone to in the same way.
+Lets the conversation ID go on after turn N, and prints what is dropped:
+answers, calls and steps that were begun, whose effects outside stay, and files,
+which stay as they are. A unique beginning of ID is enough; turn 0 is before the
+first run. Records are kept: a later turn can be gone to in the same way.
 ]],
   operand = { name = "id", least = 1, most = 1 },
   flags = { "json", stored.flag,

@@ -430,8 +430,8 @@ local function scripted(spec, name, provider, more)
   local doubles = new_doubles(beside.returns)
 
   -- Returns the next turn, as a table. ask() returns the request; it is called only if the turn
-  -- needs it. `keeps`: adapter:requests() lists the request. Demo models, whose conversations may be
-  -- long, keep none.
+  -- needs it. `keeps`: adapter:requests() lists the request. Demo models keep none, as their
+  -- conversations may be long.
   local function next_turn(ask, keeps)
     local request = beside.resumes and ask() or nil
     taken = request and answers_in(request) + 1 or taken + 1
