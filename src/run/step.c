@@ -345,7 +345,7 @@ ah_status ah_step_ask(ah_call *call, ah_slice path, ah_slice kind, ah_slice name
 {
     ah_steps *s = call->steps;
     ah_status st;
-    ah_buf b;
+    ah_buf b, said;
 
     *out = NULL;
     if (!s)
@@ -359,7 +359,9 @@ ah_status ah_step_ask(ah_call *call, ah_slice path, ah_slice kind, ah_slice name
     ah_buf_char(&b, ' ');
     ah_buf_put(&b, kind);
     ah_buf_char(&b, ' ');
+    name = ah_run_said(call->run, name, &said); /* as its record has it */
     st = take_step(s, &b, kind, name, once, place, out, err);
+    ah_buf_clear(&said);
     ah_buf_clear(&b);
     return st;
 }

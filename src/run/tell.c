@@ -43,10 +43,29 @@ void ah_run_emit(ah_run *run, ah_event_type type, const ah_field *field, size_t 
         ah_event_tell(cfg->on, cfg->on_ud, &e);
 }
 
+ah_slice ah_run_said(const ah_run *run, ah_slice words, ah_buf *b)
+{
+    const ah_run_config *cfg = ah_run_cfg(run);
+
+    ah_buf_init(b, cfg->mem, words.n + 1);
+    if (!ah_secrets_in(cfg->secrets, words))
+        return words;
+    ah_buf_put(b, words);
+    if (!ah_buf_ok(b))
+        return ah_slice_of("[secret]");
+    b->len = ah_secrets_redact(cfg->secrets, b->data, b->len);
+    return ah_buf_slice(b);
+}
+
 void ah_run_warn(ah_run *run, ah_slice message)
 {
+    ah_slice said;
+    ah_buf b;
+
     ah_log_put(ah_run_cfg(run)->log, AH_LOG_WARNING, "%.*s", AH_FMT(message));
-    EMIT(run, AH_EVENT_WARNING, AH_F_STR("message", message));
+    said = ah_run_said(run, message, &b);
+    EMIT(run, AH_EVENT_WARNING, AH_F_STR("message", said));
+    ah_buf_clear(&b);
 }
 
 void ah_run_warn_of_tool(ah_run *run, ah_slice message, ah_slice tool_name, ah_slice changed)

@@ -27,7 +27,10 @@ void ah_run_emit(ah_run *run, ah_event_type type, const ah_field *field, size_t 
         ah_run_emit(run, type, fields_, sizeof fields_ / sizeof *fields_);                         \
     } while (0)
 
-/* Emits one `warning` event, and logs it. */
+/* Returns the words without keys: a copy in b, or the words themselves if there are none in them.
+ * The caller clears b, which this initializes. */
+ah_slice ah_run_said(const ah_run *run, ah_slice words, ah_buf *b);
+/* Emits one `warning` event, without keys, and logs it. */
 void ah_run_warn(ah_run *run, ah_slice message);
 /* Emits the event only, about a tool. changed: JSON, how the tool differs; .p NULL: unknown. */
 void ah_run_warn_of_tool(ah_run *run, ah_slice message, ah_slice tool_name, ah_slice changed);
