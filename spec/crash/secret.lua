@@ -7,13 +7,13 @@
 local ah = require "agenthost"
 local folder, point = ...
 local given, env, filed = os.getenv "GIVEN", os.getenv "OPENAI_API_KEY", os.getenv "FILED"
+local argued = os.getenv "ARGUED"
 
 -- Models that are never asked: their keys are known from here on.
 local _ <const> = assert(ah.agent { model = "openai/none", base_url = "http://127.0.0.1:1/" })
-local _ <const> = assert(ah.agent { model = "anthropic/none", api_key = given,
-  base_url = "http://127.0.0.1:1/" })
-local _ <const> = assert(ah.agent { model = "anthropic/none", api_key = filed,
-  base_url = "http://127.0.0.1:1/" })
+for _, key in ipairs { given, filed, argued } do
+  assert(ah.agent { model = "anthropic/none", api_key = key, base_url = "http://127.0.0.1:1/" })
+end
 
 local function die(here)
   if here == point then
@@ -50,7 +50,7 @@ local agent = assert(ah.agent { store = folder .. "/store.db", id = "s",
     return "open sesame 4711"
   end,
   model = ah.scripted { resumes = true, { text = "With " .. env .. ".", calls = {
-    { name = "write", arguments = { text = "the key " .. given } }, { name = "login" },
+    { name = "write", arguments = { text = "the key " .. argued } }, { name = "login" },
     { name = "fails" } } },
     function()
       die "request"

@@ -1,13 +1,16 @@
 -- Keys and secret responses are in no file of a store, byte for byte: not in the database, its log,
 -- its index or its locks, after a kill and after the end. Files that a tool writes have them, and
--- the store keeps the contents of such files with the record call_finished, as they are.
+-- the store keeps the contents of such files with the record call_finished, as they are, and the
+-- arguments of a call with a key in them with the record answer.
 local ahtest = require "ahtest"
 local command = require "spec.support.command"
 local crashes = require "spec.support.crashes"
 
 local GIVEN, ENV, WORD = "sk-ant-given-0123456789abcdefghijkl", "sk-proj-env-ABCDEFGHIJKLMNOPQRST",
   "open sesame 4711"
-local FILED = "sk-ant-filed-zyxwvutsrqponmlkjihg"
+local FILED, ARGUED = "sk-ant-filed-zyxwvutsrqponmlkjihg", "sk-ant-argued-mnopqrstuvwxyz01234"
+-- The kind of record that keeps it.
+local KEPT = { [FILED] = "call_finished", [ARGUED] = "answer" }
 
 describe("a store of a conversation with secrets", function()
   local at
@@ -22,8 +25,8 @@ describe("a store of a conversation with secrets", function()
   end)
 
   local function run(point)
-    return command.shell(("GIVEN=%s OPENAI_API_KEY=%s FILED=%s \"$A\" spec/crash/secret.lua '%s' %s"
-      .. " </dev/null"):format(GIVEN, ENV, FILED, at, point))
+    return command.shell(("GIVEN=%s OPENAI_API_KEY=%s FILED=%s ARGUED=%s \"$A\""
+      .. " spec/crash/secret.lua '%s' %s </dev/null"):format(GIVEN, ENV, FILED, ARGUED, at, point))
   end
 
   -- Asserts that no file of the store has a secret. Returns how many files there are.
@@ -39,9 +42,11 @@ describe("a store of a conversation with secrets", function()
     end
     local store <close> = assert(ahtest.store("sqlite", { path = at .. "/store.db" }))
     for _, record in ipairs(assert(store:read("s", 1, math.maxinteger))) do
-      assert.is_nil(record.said:find(FILED, 1, true), record.kind)
-      assert.is_true(record.kind == "call_finished" or not record.kept
-        or not record.kept:find(FILED, 1, true), record.kind)
+      for secret, kind in pairs(KEPT) do
+        assert.is_nil(record.said:find(secret, 1, true), record.kind)
+        assert.is_true(record.kind == kind or not record.kept
+          or not record.kept:find(secret, 1, true), record.kind)
+      end
     end
     return n
   end
@@ -60,7 +65,7 @@ describe("a store of a conversation with secrets", function()
       assert.truthy(db:find("My key is ", 1, true), "the question is not in the store")
       assert.truthy(db:find("wrote the key ", 1, true), "the result is not in the store")
       assert.equal("key = " .. FILED .. "\n", command.contents(at .. "/files/config"))
-      assert.equal("the key [secret]", command.contents(at .. "/arguments")) -- as without a store
+      assert.equal("the key " .. ARGUED, command.contents(at .. "/arguments"))
       assert.equal(WORD, command.contents(at .. "/password"))
     end)
   end

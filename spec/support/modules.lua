@@ -20,7 +20,7 @@ return {
   run = {
     { "need", "budget budget_record config history hooks loop_detector metrics need recorder "
       .. "search_index tell" },
-    { "gate", "call drift gate restage step" },
+    { "gate", "call drift gate restage said step" },
     { "inject", "disclose expand inject pick" },
     { "strategies", "discover discover_replay found search" },
     { "run", "background run run_exchange run_fallback run_handoff run_learn run_output run_park "

@@ -2832,6 +2832,40 @@ local function judge_kept(s)
   end
 end
 
+-- Whichever allocation fails, a handler gets the key or is not run, and nothing says the key.
+flows["arguments with a key"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local key = "sk-torture-0123456789"
+    assert(ah.agent { model = "openai/none", api_key = key, base_url = env.url }):close()
+    s.response = { approved = true, arguments = { text = "[secret]", n = 2 } }
+    s.fields = function()
+      local write = ah.tool { name = "write", description = "Writes.", coerce = true,
+        on_lost = "retry", params = { text = "string", n = "integer" },
+        handler = function(args, ctx)
+          assert(args.text == key and args.n == 2, "the handler has got other arguments")
+          ctx:progress("now " .. args.text)
+          ctx:note(args.text)
+          return args.text
+        end }
+      return { tools = { write }, model = calling({ call("write", { text = key, n = "1" }),
+          call("write", { text = key, n = { key } }) }, "done"),
+        policies = { function(c)
+          if c.arguments.n == 1 then return "ask", "may it " .. c.arguments.text end
+        end } }
+    end
+    attempt_kept(s)
+  end,
+  judge = function(s, exact)
+    judge_kept(s)
+    local text = s.reply and s.reply:transcript() or s.first and s.first:transcript() or ""
+    assert(not text:find("sk-torture", 1, true), "the key is in the conversation")
+    assert(not text:find("other arguments", 1, true), text)
+    assert(not exact or text:find("must be an integer", 1, true), text)
+  end,
+}
+
 flows["a conversation in a store"] = {
   text = "done",
   attempt = function(s)

@@ -144,6 +144,8 @@ void ah_utf8_repair(ah_slice s, ah_buf *out);
  * ah_json_put_string. Equal values give equal bytes. Fails with AH_NOMEM or the failure of
  * `out`. Meanwhile its tree takes about 100 bytes per value, in cJSON's memory. */
 ah_status ah_json_canon(const ah_mem *mem, ah_slice checked, ah_buf *out);
+/* Sets *same if both are the same value. Fails with AH_NOMEM, and *same is false. */
+ah_status ah_json_same(const ah_mem *mem, ah_slice checked, ah_slice other, bool *same);
 
 /* Returns a hash of the value, equal for all of its texts. Different integral floats beyond a
  * double's precision may share a hash, and collisions are easy to make on purpose. (json_hash.c) */

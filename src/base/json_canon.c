@@ -8,6 +8,8 @@
 #include "base/decimal.h"
 #include "base/json_chars.h"
 
+enum { MAX_CANON = 64 << 20 }; /* bytes of each value that is compared */
+
 /* Writes a double's shortest form if that is the exact number, otherwise all digits. */
 static void put_float(ah_buf *b, ah_slice literal)
 {
@@ -239,4 +241,20 @@ done:
 const char *ah_json_version(void)
 {
     return cJSON_Version();
+}
+
+ah_status ah_json_same(const ah_mem *mem, ah_slice checked, ah_slice other, bool *same)
+{
+    ah_status st;
+    ah_buf x, y;
+
+    ah_buf_init(&x, mem, MAX_CANON);
+    ah_buf_init(&y, mem, MAX_CANON);
+    st = ah_json_canon(mem, checked, &x);
+    if (st == AH_OK)
+        st = ah_json_canon(mem, other, &y);
+    *same = st == AH_OK && ah_slice_eq(ah_buf_slice(&x), ah_buf_slice(&y));
+    ah_buf_clear(&x);
+    ah_buf_clear(&y);
+    return st == AH_OK ? AH_OK : AH_NOMEM;
 }

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "run/said.h"
 #include "run/tell.h"
 
 enum {
@@ -138,13 +139,14 @@ static ah_text *keep(const ah_ask_item *a, ah_slice s)
 /* Copies JSON without keys; if a key is not inside a string, copies `instead`. */
 static ah_text *keep_json(const ah_ask_item *a, ah_slice json, const char *instead)
 {
-    ah_text *t = keep(a, json);
+    ah_text *t = NULL;
+    ah_buf b;
 
-    if (t && t->len != json.n &&
-        ah_json_check(a->host->mem, ah_text_slice(t), AH_JSON_MAX_DEPTH, NULL) != AH_OK) {
-        ah_text_unref(t);
-        t = ah_text_new(a->host->mem, ah_slice_of(instead));
-    }
+    ah_buf_init(&b, a->host->mem, MAX_TOLD);
+    if (!ah_said_json(a->def.call, json, &b))
+        ah_buf_str(&b, instead);
+    (void)ah_text_from_buf(&b, "an ask", &t, NULL);
+    ah_buf_clear(&b);
     return t;
 }
 
@@ -156,18 +158,27 @@ ah_status ah_ask_schema(ah_host *h, ah_slice text, ah_schema **out, ah_err *err)
                                   out, err);
 }
 
+static ah_text *keep_args(const ah_ask_item *a)
+{
+    ah_text *t = NULL;
+    ah_buf b;
+
+    ah_buf_init(&b, a->host->mem, MAX_TOLD);
+    ah_said_args(a->def.call, &b);
+    (void)ah_text_from_buf(&b, "the arguments", &t, NULL);
+    ah_buf_clear(&b);
+    return t;
+}
+
 static ah_status fill(ah_ask_item *a, ah_err *err)
 {
-    const ah_call *call = a->def.call;
     ah_status st = AH_OK;
 
     if (!a->def.schema)
         st = ah_ask_schema(a->host, (ah_slice){NULL, 0}, &a->def.schema, err);
     if (st != AH_OK)
         return st;
-    if (!(a->question = keep(a, a->def.question)) ||
-        !(a->args =
-              keep_json(a, call->args ? ah_text_slice(call->args) : ah_slice_of("{}"), "{}")) ||
+    if (!(a->question = keep(a, a->def.question)) || !(a->args = keep_args(a)) ||
         !(a->schema = keep_json(a, ah_text_slice(ah_schema_text(a->def.schema)), "true")) ||
         (a->def.otherwise.p && !(a->otherwise = ah_text_new(a->host->mem, a->def.otherwise))))
         return ah_err_nomem(err);

@@ -49,7 +49,7 @@ static ah_status find_begun(const ah_fold *f, ah_slice value, size_t *at, ah_err
     return st;
 }
 
-static ah_status check_kept(const ah_store_record *r, ah_err *err)
+ah_status ah_fold_check_kept(const ah_store_record *r, ah_err *err)
 {
     if (r->kept.p && ah_json_kind_of(r->kept) != AH_JSON_OBJECT)
         return ah_err_set(err, AH_STORE, "what is kept must be an object");
@@ -79,7 +79,7 @@ ah_status ah_fold_call_started(ah_fold *f, const ah_store_record *r, const ah_sl
         st = ah_member_expect(f->mem, v[AH_AT_CALL_STARTED_id],
                               ah_text_slice(f->transcript->slot[at].id), "id", err);
     if (st == AH_OK)
-        st = check_kept(r, err);
+        st = ah_fold_check_kept(r, err);
     if (st != AH_OK)
         return st;
     c = &f->history.call[at];
@@ -141,7 +141,7 @@ ah_status ah_fold_call_finished(ah_fold *f, const ah_store_record *r, const ah_s
     ah_status st = find_begun(f, v[AH_AT_CALL_FINISHED_call], &at, err);
 
     if (st == AH_OK)
-        st = check_kept(r, err);
+        st = ah_fold_check_kept(r, err);
     if (st == AH_OK)
         st = take_text(f, &f->history.call[at].finished, r->said, err);
     if (st == AH_OK)

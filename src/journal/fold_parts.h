@@ -43,6 +43,8 @@ ah_status ah_fold_in_run(const ah_fold *f, bool between, ah_err *err);
 ah_status ah_fold_between(const ah_fold *f, ah_err *err);
 /* Fails if files are being applied. */
 ah_status ah_fold_at_rest(const ah_fold *f, ah_err *err);
+/* Fails if what the record keeps is no object. */
+ah_status ah_fold_check_kept(const ah_store_record *r, ah_err *err);
 /* Fails if the value is no index of an entry, or of the next one. */
 ah_status ah_fold_first(const ah_fold *f, ah_slice value, size_t *out, ah_err *err);
 

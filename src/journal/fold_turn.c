@@ -188,16 +188,49 @@ static ah_status begin(ah_fold *f, ah_slice entry, ah_err *err)
     return st == AH_OK ? ah_run_history_begin_turn(&f->history, t->n_slots, err) : st;
 }
 
+static ah_status refuse_originals(size_t calls, ah_err *err)
+{
+    return ah_err_set(err, AH_STORE,
+                      "the kept `arguments` must be a list with a string or null for each of its "
+                      "%zu calls",
+                      calls);
+}
+
+/* Takes the arguments with keys: a list with a string or null for each call. */
+static ah_status take_originals(const ah_fold *f, ah_slice list, ah_err *err)
+{
+    const ah_transcript *t = f->transcript;
+    ah_items it = ah_items_of(list);
+    ah_status st = AH_OK;
+    size_t n = 0;
+
+    for (; st == AH_OK && ah_items_next(&it); n++) {
+        ah_json_kind kind = ah_json_kind_of(it.value);
+
+        if (n == t->n_slots || (kind != AH_JSON_STRING && kind != AH_JSON_NULL))
+            return refuse_originals(t->n_slots, err);
+        if (kind == AH_JSON_STRING)
+            st = ah_member_text(f->mem, it.value, &t->slot[n].original, err);
+    }
+    if (st == AH_OK && (n < t->n_slots || ah_json_kind_of(list) != AH_JSON_ARRAY))
+        return refuse_originals(t->n_slots, err);
+    return st;
+}
+
 ah_status ah_fold_answer(ah_fold *f, const ah_store_record *r, const ah_slice *v, ah_err *err)
 {
     int64_t iteration = ah_member_count(v[AH_AT_ANSWER_iteration]);
     ah_run_history *h = &f->history;
     ah_status st = ah_fold_in_run(f, true, err);
+    ah_slice originals;
     ah_usage usage;
 
-    (void)r;
     if (st == AH_OK)
         st = begin(f, v[AH_AT_ANSWER_entry], err);
+    if (st == AH_OK)
+        st = ah_fold_check_kept(r, err);
+    if (st == AH_OK && r->kept.p && (originals = ah_json_member(r->kept, "arguments")).p)
+        st = take_originals(f, originals, err);
     if (st != AH_OK)
         return st;
     ah_usage_read(v[AH_AT_ANSWER_usage], &usage);

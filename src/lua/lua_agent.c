@@ -804,7 +804,8 @@ static void push_resources(lua_State *L, int at, const ah_lua_agent *a)
     lua_newtable(L);
 }
 
-/* Sets r->said to the entry of the user's content, if there is any. Raises when out of memory. */
+/* Sets r->said to the entry of the user's content, if there is any. Within a call it has no keys:
+ * those in the arguments of the model are for the handler alone. Raises when out of memory. */
 static void keep_said(lua_State *L, run *r, const ah_lua_content *said)
 {
     const ah_lua *h = r->agent->lua;
@@ -812,6 +813,8 @@ static void keep_said(lua_State *L, run *r, const ah_lua_content *said)
     if (ah_lua_has_content(said) &&
         !(r->said = ah_lua_content_entry(&h->mem, said, ah_host_wall(h->host))))
         ah_lua_raise_nomem(L);
+    if (r->said && ah_lua_overlay(L))
+        r->said->len = ah_secrets_redact(&h->host->secrets, r->said->data, r->said->len);
 }
 
 /* Goes on with the unfinished run: its question is recorded. Raises for another one. */

@@ -185,7 +185,7 @@ static int make_task(lua_State *L)
     lua_pushlstring(L, a->ask->question->data,
                     a->ask->question->len); /* first: a finalizer may close the ask */
     lua_insert(L, 2);
-    ah_lua_push_call(L, a->call, ah_text_slice(a->call->args));
+    ah_lua_push_call(L, a->call, ah_text_slice(a->ask->args));
     lua_pushvalue(L, 2);
     lua_setfield(L, -2, "reason");
     lua_pushinteger(L, ah_run_cfg(a->call->run)->id);

@@ -3,6 +3,7 @@
 
 #include "lua/lua_error.h"
 #include "lua/lua_host.h"
+#include "lua/lua_render.h"
 #include "lua/lua_value.h"
 
 static const char WAIT[] = "agenthost.wait";
@@ -374,7 +375,7 @@ static void push_one(lua_State *L, const ah_lua_run *r)
     lua_setfield(L, -2, "ticket");
     lua_pushlstring(L, c->slot->name->data, c->slot->name->len);
     lua_setfield(L, -2, "name");
-    ah_lua_push_json(L, ah_text_slice(c->args));
+    ah_lua_push_said(L, c);
     lua_setfield(L, -2, "arguments");
     lua_pushnumber(L, (double)since / 1000);
     lua_setfield(L, -2, "since");

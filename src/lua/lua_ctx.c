@@ -61,6 +61,7 @@ static int ctx_cancelled(lua_State *L)
 static int ctx_note(lua_State *L)
 {
     ah_call *call = check_changing(L);
+    ah_host *host = ah_lua_of(L)->host;
     ah_slice text;
     ah_text *entry;
     ah_err err;
@@ -68,7 +69,9 @@ static int ctx_note(lua_State *L)
     text.p = luaL_checklstring(L, 2, &text.n);
     if (!ah_utf8_valid(text))
         return ah_lua_raise(L, AH_USAGE, "ctx:note: the text is not UTF-8");
-    entry = ah_entry_text(call->overlay.mem, AH_ENTRY_NOTE, text, ah_host_wall(ah_lua_of(L)->host));
+    entry = ah_entry_text(call->overlay.mem, AH_ENTRY_NOTE, text, ah_host_wall(host));
+    if (entry)
+        entry->len = ah_secrets_redact(&host->secrets, entry->data, entry->len);
     if (ah_overlay_stage(&call->overlay, AH_ENTRY_NOTE, entry, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);
     return 0;

@@ -7,6 +7,7 @@
 #include "lua/lua_fields.h"
 #include "lua/lua_host.h"
 #include "lua/lua_inject.h"
+#include "lua/lua_render.h"
 #include "lua/lua_reply.h"
 #include "lua/lua_tool.h"
 #include "lua/lua_tool_fields.h"
@@ -171,11 +172,14 @@ static void push_written(lua_State *L, ah_slice arguments, bool json)
         lua_pushnil(L);
 }
 
+/* Policies judge what the handler gets; strategies see what the conversation has. */
 static void push_arguments(lua_State *L, const ah_moment *m)
 {
     const ah_call *c = m->call;
 
-    if (c->args)
+    if (c->args && m->strategy)
+        ah_lua_push_said(L, c);
+    else if (c->args)
         ah_lua_push_json(L, ah_text_slice(c->args));
     else if (m->out)
         lua_pushnil(L);

@@ -10,8 +10,9 @@
 #include "lua/lua_host.h"
 #include "lua/lua_type.h"
 #include "lua/lua_value.h"
+#include "run/said.h"
 
-enum { MAX_EXAMPLES = 1 << 20 };
+enum { MAX_EXAMPLES = 1 << 20, MAX_SAID = 64 << 20 };
 
 static void keep_class(lua_State *L, int idx, const char *field, int *ref)
 {
@@ -66,6 +67,18 @@ void ah_lua_push_args(lua_State *L, const ah_call *call, const ah_lua_forms *f)
     ah_lua_push_json(L, ah_text_slice(call->args));
     if (ah_lua_to_type(L, -2))
         ah_lua_make_instance(L, -2);
+    lua_remove(L, -2);
+}
+
+void ah_lua_push_said(lua_State *L, const ah_call *call)
+{
+    ah_buf *b = ah_lua_push_buf(L, MAX_SAID);
+
+    ah_said_args(call, b);
+    if (!ah_buf_ok(b))
+        ah_lua_raise_nomem(L);
+    ah_lua_push_json(L, ah_buf_slice(b));
+    ah_buf_clear(b);
     lua_remove(L, -2);
 }
 

@@ -1,6 +1,6 @@
 /* Typed arguments and values of tools: their classes, the function that renders the value, and
  * examples. An ah_lua_forms owns references. A renderer is called and cannot wait.
- * Callers: its module. */
+ * Callers: its floor. */
 #ifndef AH_LUA_RENDER_H
 #define AH_LUA_RENDER_H
 
@@ -24,6 +24,8 @@ ah_slice ah_lua_push_examples(lua_State *L, int idx);
 
 /* Pushes the call's arguments, as an instance if the tool takes a type. */
 void ah_lua_push_args(lua_State *L, const ah_call *call, const ah_lua_forms *f);
+/* Pushes the call's arguments without keys (run/said.h). */
+void ah_lua_push_said(lua_State *L, const ah_call *call);
 /* For the value at idx sets its type and, if the value or the tool has a renderer, the text for the
  * model. Both are held by values left on the stack. If the renderer fails, emits a warning. */
 void ah_lua_render(lua_State *L, ah_call *call, const ah_lua_forms *f, int idx, ah_outcome *o);

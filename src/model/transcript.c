@@ -46,6 +46,7 @@ static void clear_slot(ah_slot *s)
     ah_text_unref(s->id);
     ah_text_unref(s->name);
     ah_text_unref(s->arguments);
+    ah_text_unref(s->original);
     ah_text_unref(s->result);
     ah_text_unref(s->reserve);
 }

@@ -49,10 +49,11 @@ enum { AH_ARGUMENTS_DEPTH = AH_JSON_MAX_DEPTH - 16 }; /* leaves room for the lev
 /* A call of the pending turn, and the place of its result. */
 typedef struct ah_slot {
     ah_text *id, *name;
-    ah_text *arguments; /* as the model wrote them, maybe not JSON: */
+    ah_text *arguments; /* as the model wrote them, without keys, maybe not JSON: */
     ah_arguments_verdict written;
-    ah_text *result;  /* NULL: empty; otherwise the tool_result entry */
-    ah_text *reserve; /* memory for a result that must not fail */
+    ah_text *original; /* the arguments with the keys; NULL: there are none in them */
+    ah_text *result;   /* NULL: empty; otherwise the tool_result entry */
+    ah_text *reserve;  /* memory for a result that must not fail */
 } ah_slot;
 
 typedef struct ah_transcript {

@@ -8,6 +8,7 @@
 #include "base/near.h"
 #include "run/drift.h"
 #include "run/gate.h"
+#include "run/said.h"
 #include "run/step.h"
 #include "run/tell.h"
 #include "wire/dispatcher.h"
@@ -268,7 +269,7 @@ static bool look_up(ah_call *c, const ah_callees *who)
 
 static ah_slice arguments(const ah_call *c)
 {
-    ah_slice s = ah_text_slice(c->slot->arguments);
+    ah_slice s = ah_text_slice(c->slot->original ? c->slot->original : c->slot->arguments);
 
     while (s.n && strchr(" \t\r\n", s.p[0])) {
         s.p++;
@@ -315,23 +316,60 @@ static void keep_args(ah_call *c, const ah_buf *full, ah_buf *words)
         ah_call_refuse(c, "Tool validation failed: out of memory");
 }
 
-static void check_args(ah_call *c, ah_slice args)
+/* full: the arguments with their defaults. words: which of them were coerced. */
+static ah_status look_at_args(const ah_call *c, ah_slice args, ah_faults *faults, ah_buf *full,
+                              ah_buf *words)
 {
-    ah_check_options options = {
+    const ah_check_options options = {
         .extra = AH_EXTRA_FORBID,
         .coerce = c->tool->coerce,
         .null_absent = c->strict,
         .interrupt = c->interrupt.wanted ? &c->interrupt : NULL,
+        .coerced = words,
     };
+
+    ah_faults_init(faults, c->overlay.mem);
+    ah_buf_init(full, c->overlay.mem, MAX_ARGS);
+    ah_buf_init(words, c->overlay.mem, MAX_COERCED);
+    return ah_schema_check_with(c->tool->params, args, &options, faults, full);
+}
+
+/* Refuses arguments with a key in them. A fault quotes a part of a value, so the faults are those
+ * of what is said, if it has some. */
+static void refuse_said(ah_call *c, ah_slice args)
+{
+    ah_faults faults = {0};
+    ah_buf said, full, words;
+    bool found;
+
+    ah_buf_init(&said, c->overlay.mem, MAX_ARGS);
+    if ((found = ah_said_json(c, args, &said))) {
+        found = look_at_args(c, ah_buf_slice(&said), &faults, &full, &words) == AH_OK && faults.n;
+        ah_buf_clear(&full);
+        ah_buf_clear(&words);
+    }
+    if (found)
+        refuse_faults(c, &faults);
+    else
+        ah_call_refuse(c, "Tool validation failed: the arguments do not match their schema where "
+                          "`[secret]` stands for a key");
+    ah_faults_clear(&faults);
+    ah_buf_clear(&said);
+}
+
+/* The words about coerced arguments quote a part of them. */
+static void hide_coerced(ah_call *c, ah_slice args)
+{
+    if (c->coerced && ah_said_has_key(c, args))
+        ah_text_set(&c->coerced, NULL);
+}
+
+static void check_args(ah_call *c, ah_slice args)
+{
     ah_faults faults;
     ah_buf full, words;
-    ah_status st;
+    ah_status st = look_at_args(c, args, &faults, &full, &words);
 
-    ah_faults_init(&faults, c->overlay.mem);
-    ah_buf_init(&full, c->overlay.mem, MAX_ARGS);
-    ah_buf_init(&words, c->overlay.mem, MAX_COERCED);
-    options.coerced = &words;
-    st = ah_schema_check_with(c->tool->params, args, &options, &faults, &full);
     if (st == AH_BUDGET)
         ah_call_refuse(c,
                        "Tool validation failed: the arguments with their defaults are larger than "
@@ -340,27 +378,40 @@ static void check_args(ah_call *c, ah_slice args)
         refuse_slow(c, "was not run, its arguments took too long to check: ", &faults);
     else if (st != AH_OK)
         ah_call_refuse(c, "Tool validation failed: out of memory");
+    else if (faults.n && ah_said_has_key(c, args))
+        refuse_said(c, args);
     else if (faults.n)
         refuse_faults(c, &faults);
     else
         keep_args(c, &full, &words);
+    hide_coerced(c, args);
     ah_buf_clear(&words);
     ah_buf_clear(&full);
     ah_faults_clear(&faults);
 }
 
+/* False: the arguments are not JSON, and the call is answered. */
+static bool is_json(ah_call *c, ah_slice args)
+{
+    ah_err err;
+
+    if (!c->slot->original && c->slot->written != AH_ARGUMENTS_WRONG)
+        return true;
+    if (ah_json_check_err(c->overlay.mem, args, "what was sent", &err) == AH_OK)
+        return true;
+    ah_call_refuse(c, "Tool validation failed: %s. Send one JSON object; nothing was run.",
+                   c->slot->original ? "what was sent is not JSON (not quoted: a key is in it)"
+                                     : err.message);
+    return false;
+}
+
 static bool parse(ah_call *c)
 {
     ah_slice args = arguments(c);
-    ah_err err;
 
     if (ah_slice_is(args, "null"))
         args = ah_slice_of("{}");
-    if (c->slot->written == AH_ARGUMENTS_WRONG &&
-        ah_json_check_err(c->overlay.mem, args, "what was sent", &err) != AH_OK)
-        ah_call_refuse(c, "Tool validation failed: %s. Send one JSON object; nothing was run.",
-                       err.message);
-    else
+    if (is_json(c, args))
         check_args(c, args);
     return c->state == AH_CALL_WAITING;
 }

@@ -34,7 +34,7 @@ typedef enum ah_call_records {
 
 typedef struct ah_call {
     struct ah_run *run;
-    const ah_slot *slot; /* id, name, arguments as the model wrote them */
+    const ah_slot *slot; /* id, name, arguments as they are said */
     size_t at;           /* its index in the turn */
     size_t *at_work;     /* the run's count of running calls; set after ah_call_init */
     uint32_t need;       /* id of its need while it runs */

@@ -123,11 +123,16 @@ static void warn_of(const ah_call *c, const ah_ruling *r)
     ah_run_warn(c->run, ah_slice_of(words));
 }
 
-/* Reports the verdict and returns the one to obey: a shadow policy allows. */
-static ah_verdict obey(const ah_call *c, const ah_ruling *r)
+/* Reports the verdict and returns the one to obey: a shadow policy allows. Its words have no keys
+ * from here on. */
+static ah_verdict obey(const ah_call *c, ah_ruling *r)
 {
+    const ah_secrets *secrets = ah_run_cfg(c->run)->secrets;
+
     if (r->verdict <= AH_VERDICT_ALLOW)
         return AH_VERDICT_ALLOW;
+    if (ah_buf_ok(&r->why) && r->why.len)
+        r->why.len = ah_secrets_redact(secrets, r->why.data, r->why.len);
     if (r->failed)
         warn_of(c, r);
     EMIT_SOME(c->run, AH_EVENT_POLICY, 6 + (size_t)(c->parent_call != NULL),
@@ -158,21 +163,15 @@ static passage refuse_for(ah_call *c, const ah_buf *why)
     return ANSWERED;
 }
 
-static bool same_json(const ah_mem *mem, const ah_text *a, const ah_text *b)
+/* False also if memory runs out: the call is then looked at again. */
+static bool same_args(const ah_call *c, const ah_text *before)
 {
-    bool same = false;
-    ah_buf x, y;
+    bool same;
 
-    if (!a || !b)
-        return false;
-    ah_buf_init(&x, mem, MAX_WHY * 4);
-    ah_buf_init(&y, mem, MAX_WHY * 4);
-    if (ah_json_canon(mem, ah_text_slice(a), &x) == AH_OK &&
-        ah_json_canon(mem, ah_text_slice(b), &y) == AH_OK && ah_buf_ok(&x) && ah_buf_ok(&y))
-        same = x.len == y.len && memcmp(x.data, y.data, x.len) == 0;
-    ah_buf_clear(&x);
-    ah_buf_clear(&y);
-    return same;
+    return before && c->args &&
+           ah_json_same(c->overlay.mem, ah_text_slice(before), ah_text_slice(c->args), &same) ==
+               AH_OK &&
+           same;
 }
 
 static passage rewrite(ah_call *c, const ah_ruling *r)
@@ -181,7 +180,7 @@ static passage rewrite(ah_call *c, const ah_ruling *r)
     passage then = ANSWERED;
 
     if (ah_call_change_args(c, ah_text_slice(r->json), c->started)) {
-        then = same_json(c->overlay.mem, before, c->args) ? PASSES : AGAIN;
+        then = same_args(c, before) ? PASSES : AGAIN;
     } else {
         ah_call_refuse(c, "Tool '%s' was not run: a policy changed its arguments to invalid ones",
                        c->tool->name->data);
@@ -192,7 +191,7 @@ static passage rewrite(ah_call *c, const ah_ruling *r)
 }
 
 /* Applies one verdict to the call. */
-static passage take_ruling(judging *j, const levels *l, const ah_ruling *r)
+static passage take_ruling(judging *j, const levels *l, ah_ruling *r)
 {
     switch (obey(j->call, r)) {
     case AH_VERDICT_DENY:
@@ -239,7 +238,7 @@ static passage ask(judging *j)
     ah_call *c = j->call;
     const ah_hooks *by = who_approves(c, j->asked);
 
-    if (same_json(c->overlay.mem, c->approved, c->args))
+    if (same_args(c, c->approved))
         return PASSES;
     if (!ah_buf_cut_short(&j->why))
         return refuse_for(c, &j->why);

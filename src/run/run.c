@@ -380,6 +380,17 @@ static bool pass_guards(ah_run *run)
     return false;
 }
 
+/* Moves the arguments with keys to the calls of the turn. */
+static void take_originals(ah_run *run)
+{
+    ah_transcript *t = run->cfg.transcript;
+
+    for (size_t i = 0; i < t->n_slots; i++) {
+        t->slot[i].original = run->msg.call[i].original;
+        run->msg.call[i].original = NULL;
+    }
+}
+
 /* Makes the message the pending turn. */
 static ah_status begin_turn(ah_run *run)
 {
@@ -391,6 +402,8 @@ static ah_status begin_turn(ah_run *run)
 
     if (st == AH_OK)
         st = ah_transcript_begin(t, entry, err);
+    if (st == AH_OK)
+        take_originals(run);
     if (st == AH_OK && ((t->n_slots && !ah_turn_new(run)) || !keep_text(run)))
         st = ah_err_nomem(err);
     return st;

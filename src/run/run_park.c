@@ -2,6 +2,7 @@
  * ends with AH_WAITING, its turn stays open in the journal, and a later run goes on with it.
  * Borrows the asks, which are in the memory of their owners. */
 #include "run/run_state.h"
+#include "run/said.h"
 #include "run/step.h"
 
 enum { MAX_RECORD = 256 << 20, MAX_DIGITS = 24 };
@@ -77,7 +78,8 @@ static void put_about(ah_run *run, const ah_call *c, ah_buf *b)
         put_string(b, "about", ah_slice_of(hash));
     else
         run->recorder->broken = AH_NOMEM;
-    put_member(b, "arguments", ah_text_slice(c->args));
+    ah_buf_str(b, ",\"arguments\":");
+    ah_said_args(c, b);
 }
 
 static void record_close(ah_run *run, int64_t number, const char *how, ah_slice response,

@@ -228,8 +228,8 @@ void ah_record_request(ah_run *run)
     ah_buf_clear(&bytes);
 }
 
-/* Appends the bytes of the response, which may be any. A response that found no room is left out,
- * as the answer itself is recorded. */
+/* Appends the bytes of the response, which may be any, to an open object or none. A response that
+ * found no room is left out, as the answer itself is recorded. */
 static void put_heard(const ah_run *run, ah_buf *out)
 {
     ah_buf text;
@@ -238,18 +238,35 @@ static void put_heard(const ah_run *run, ah_buf *out)
     if (ah_buf_ok(&run->heard))
         ah_utf8_repair(ah_buf_slice(&run->heard), &text);
     if (ah_buf_ok(&text)) {
-        ah_buf_str(out, "{\"bytes\":");
+        ah_buf_str(out, out->len ? ",\"bytes\":" : "{\"bytes\":");
         ah_json_put_string(out, ah_buf_slice(&text));
-        ah_buf_char(out, '}');
     }
     ah_buf_clear(&text);
+}
+
+/* Begins an object with a list for the calls: the arguments as a string, or null if they have no
+ * keys in them. Appends nothing if none has. */
+static void put_originals(const ah_transcript *t, ah_buf *out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->n_slots; i++)
+        n += t->slot[i].original != NULL;
+    for (size_t i = 0; n && i < t->n_slots; i++) {
+        ah_buf_str(out, i ? "," : "{\"arguments\":[");
+        if (t->slot[i].original)
+            ah_json_put_string(out, ah_text_slice(t->slot[i].original));
+        else
+            ah_buf_str(out, "null");
+    }
+    ah_buf_str(out, n ? "]" : "");
 }
 
 void ah_record_answer(ah_run *run)
 {
     ah_recorder *r = recorder(run);
     ah_slice entry = ah_text_slice(run->cfg.transcript->assistant), usage;
-    ah_buf b, heard;
+    ah_buf b, kept;
 
     if (!r)
         return;
@@ -265,13 +282,15 @@ void ah_record_answer(ah_run *run)
         ah_buf_put(&b, usage);
     }
     r->answered = true;
-    ah_buf_init(&heard, run->cfg.mem, MAX_RECORD);
+    ah_buf_init(&kept, run->cfg.mem, MAX_RECORD);
+    put_originals(run->cfg.transcript, &kept);
     if (r->bytes && run->heard.len)
-        put_heard(run, &heard);
-    if (!ah_buf_ok(&heard))
+        put_heard(run, &kept);
+    ah_buf_str(&kept, kept.len ? "}" : "");
+    if (!ah_buf_ok(&kept))
         r->broken = AH_NOMEM;
-    end(run, AH_RECORD_ANSWER, &b, heard.len ? ah_buf_slice(&heard) : nothing);
-    ah_buf_clear(&heard);
+    end(run, AH_RECORD_ANSWER, &b, kept.len ? ah_buf_slice(&kept) : nothing);
+    ah_buf_clear(&kept);
 }
 
 /* -- calls ---------------------------------------------------------------------------------------

@@ -5,12 +5,14 @@
 #include "run/background.h"
 #include "run/gate.h"
 #include "run/run_state.h"
+#include "run/said.h"
 #include "run/step.h"
 
 enum {
     MAX_UNKNOWN = 4,    /* this many calls of unknown tools in a row end the run */
     MAX_WARNING = 1024, /* bytes of the text about a loop */
-    MAX_PATH = 256      /* bytes of the path of a file that keeps a result */
+    MAX_PATH = 256,     /* bytes of the path of a file that keeps a result */
+    MAX_ARGS = 64 << 20 /* bytes of arguments as an approval leaves them */
 };
 
 /* Seconds that its handler ran; 0 if none was started. */
@@ -646,6 +648,24 @@ static void pass_changed(ah_run *run, ah_call *c, ah_slice args)
     pass_gate(run, c);
 }
 
+/* A person has changed the arguments as they were shown, which have no keys. */
+static void pass_approved(ah_run *run, ah_call *c, ah_slice args)
+{
+    ah_buf b;
+
+    if (!ah_said_has_key(c, ah_text_slice(c->args))) {
+        pass_changed(run, c, args);
+        return;
+    }
+    ah_buf_init(&b, run->cfg.mem, MAX_ARGS);
+    ah_said_restore(c, args, &b);
+    if (ah_buf_ok(&b))
+        pass_changed(run, c, ah_buf_slice(&b));
+    else
+        ah_call_refuse(c, "Tool '%s' was not run: out of memory", c->tool->name->data);
+    ah_buf_clear(&b);
+}
+
 void ah_call_approved(ah_call *call, bool approved, ah_slice args, ah_slice why, int64_t now)
 {
     ah_run *run = call->run;
@@ -661,7 +681,7 @@ void ah_call_approved(ah_call *call, bool approved, ah_slice args, ah_slice why,
         ah_call_refuse(call, "Tool '%s' was not run: not approved%s%.*s", call->tool->name->data,
                        why.n ? ": " : "", AH_FMT(why));
     else if (args.p)
-        pass_changed(run, call, args);
+        pass_approved(run, call, args);
     else
         ah_turn_start(run, call);
 }
@@ -956,14 +976,18 @@ void ah_call_progress(ah_call *call, ah_slice message, double fraction)
     ah_field field[5] = {AH_F_STR("name", ah_text_slice(call->slot->name)),
                          AH_F_STR("id", ah_text_slice(call->slot->id))};
     size_t n = 2;
+    ah_slice said;
+    ah_buf b;
 
-    if (message.p)
-        field[n++] = (ah_field)AH_F_STR("message", message);
+    said = ah_run_said(call->run, message, &b);
+    if (said.p)
+        field[n++] = (ah_field)AH_F_STR("message", said);
     if (fraction >= 0)
         field[n++] = (ah_field)AH_F_NUM("fraction", fraction);
     if (call->parent_call)
         field[n++] = (ah_field)AH_F_STR("parent_call", ah_text_slice(call->parent_call));
     ah_run_emit(call->run, AH_EVENT_TOOL_PROGRESS, field, n);
+    ah_buf_clear(&b);
 }
 
 /* The earliest deadline of a running call, or 0. */

@@ -130,6 +130,7 @@ void ah_assembly_drop_calls(ah_assembly *a)
         ah_buf_clear(&a->call[i].id);
         ah_buf_clear(&a->call[i].name);
         ah_buf_clear(&a->call[i].arguments);
+        ah_text_unref(a->call[i].original);
     }
     for (size_t i = 0; i < a->n_opaque; i++)
         ah_text_unref(a->opaque[i].json);
@@ -413,6 +414,18 @@ static void clean(const ah_secrets *s, ah_buf *b)
         b->len = ah_secrets_redact(s, b->data, b->len);
 }
 
+/* False: out of memory. */
+static bool clean_arguments(const ah_assembly *a, ah_draft_call *c)
+{
+    ah_slice whole = ah_buf_slice(&c->arguments);
+
+    if (!ah_secrets_in(a->secrets, whole))
+        return true;
+    ah_text_set(&c->original, ah_text_new(a->mem, whole));
+    clean(a->secrets, &c->arguments);
+    return c->original != NULL;
+}
+
 static void put_part(ah_buf *b, const char *type, ah_slice text)
 {
     if (b->data[b->len - 1] != '[')
@@ -426,13 +439,14 @@ static void put_calls(ah_assembly *a, const ah_transcript *t, ah_buf *b)
 {
     for (size_t i = 0; i < a->n; i++) {
         ah_draft_call *c = &a->call[i];
+        bool cleaned;
 
         if (a->dispatched)
             ah_dispatcher_unwrap(a->mem, &c->name, &c->arguments);
         ah_dialect_unwrap(a->mem, &c->arguments);
         clean(a->secrets, &c->id);
         sound_id(a, i, t);
-        clean(a->secrets, &c->arguments);
+        cleaned = clean_arguments(a, c);
         clean(a->secrets, &c->name);
         ah_buf_str(b, i ? ",{\"id\":" : ",\"tool_calls\":[{\"id\":");
         ah_json_put_string(b, ah_buf_slice(&c->id));
@@ -441,7 +455,7 @@ static void put_calls(ah_assembly *a, const ah_transcript *t, ah_buf *b)
         ah_buf_str(b, ",\"arguments\":");
         ah_json_put_string(b, ah_buf_slice(&c->arguments));
         ah_buf_char(b, '}');
-        if (!ah_buf_ok(&c->id))
+        if (!cleaned || !ah_buf_ok(&c->id))
             b->status = AH_NOMEM;
     }
     if (a->n)

@@ -51,6 +51,9 @@ typedef struct ah_draft_call {
     int64_t index; /* the provider's number of the call within the message */
     bool named;    /* a name was received, even "" */
     ah_buf id, name, arguments;
+    /* The arguments with the keys, for the handler; set with the entry. NULL: there are none in
+     * them. */
+    ah_text *original;
 } ah_draft_call;
 
 /* A part to be sent back verbatim, and its place in the message. */
