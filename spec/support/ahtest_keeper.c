@@ -230,9 +230,19 @@ static void close_faulty(ah_store *s)
     free(f);
 }
 
-static const ah_store_vt faulty_vt = {append,   poll_late, wait_late,   hold,  release,
-                                      read_all, find_last, list,        label, post,
-                                      inbox,    news,      close_faulty};
+static const ah_store_vt faulty_vt = {.append = append,
+                                      .poll = poll_late,
+                                      .wait = wait_late,
+                                      .hold = hold,
+                                      .release = release,
+                                      .read = read_all,
+                                      .find_last = find_last,
+                                      .list = list,
+                                      .label = label,
+                                      .post = post,
+                                      .inbox = inbox,
+                                      .news = news,
+                                      .close = close_faulty};
 
 /* -- the bench ------------------------------------------------------------------------------- */
 

@@ -2928,6 +2928,39 @@ flows["a fork at a turn, and a rewind"] = {
   judge = judge_kept,
 }
 
+flows["a conversation that is exported, imported and deleted"] = {
+  text = "fine",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.fields = function() return { model = ah.scripted { "fine", "fine" } } end
+    do
+      local agent <close> = open_kept(s)
+      s.reply, s.err = agent:run "first"
+    end
+    if not s.reply then
+      return
+    end
+    local text, err = s.store:export("kept", { kept = true })
+    s.text = text
+    s.err = err
+    s.done, s.err = text and s.store:import(text, { id = "copy" }), err
+    if s.done then
+      assert(#s.store:stat().streams == 2)
+      s.deleted = assert(s.store:delete "kept")
+    end
+  end,
+  judge = function(s)
+    ah.sleep(0.001)
+    collectgarbage()
+    if s.text then
+      local copy = s.store:export("copy", { kept = true })
+      assert(not s.done or copy, "what was imported is not there")
+      assert(not copy or copy == s.text:gsub('"stream":"kept"', '"stream":"copy"'), "it is another")
+      assert((s.store:export "kept" == nil) == (s.deleted or false), "deleted, or not")
+    end
+  end,
+}
+
 flows["files in memory in a store"] = {
   text = "done",
   attempt = function(s)

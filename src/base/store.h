@@ -26,6 +26,8 @@ typedef struct ah_store_record {
     ah_slice kind;  /* a name of model/record.h */
     ah_slice said;  /* JSON object: what export, search and `show` may print */
     ah_slice kept;  /* JSON: values of steps, contents of files; .p NULL: none */
+    /* SHA-256 of what was kept and is erased (io/store_hash.h); .p NULL: it is not erased. */
+    ah_slice kept_hash;
 } ah_store_record;
 
 /* The records for one stream. `after`: the number of the last record of the stream, 0: none.
@@ -74,6 +76,38 @@ typedef struct ah_store_stream {
     size_t messages;      /* in its inbox */
 } ah_store_stream;
 
+/* The size of a stream, or of all of the store. */
+typedef struct ah_store_size {
+    int64_t records;
+    int64_t bytes;  /* of their texts */
+    int64_t erased; /* records of which something is erased */
+    int64_t oldest; /* time of the first record, ms since the epoch; 0: none */
+    /* of all of the store */
+    int64_t file; /* bytes of its files */
+    int64_t blobs, blob_bytes;
+} ah_store_size;
+
+typedef enum ah_store_fault {
+    AH_STORE_SOUND,
+    AH_STORE_CHANGED, /* a record is not what was written */
+    AH_STORE_MISSING  /* a record is not there, and a later one is */
+} ah_store_fault;
+
+enum { AH_STORE_HASH = 32 }; /* bytes of the hash of a record */
+
+/* The chain of hashes of a stream. */
+typedef struct ah_store_audit {
+    ah_slice expected; /* a hash to look for; .p NULL: none */
+    /* results */
+    int64_t last;                      /* number of the last record */
+    unsigned char head[AH_STORE_HASH]; /* its hash */
+    int64_t erased;                    /* records of which something is erased */
+    int64_t found;                     /* number of the record with the expected hash; 0: none */
+    ah_store_fault fault;              /* the first one */
+    int64_t at;                        /* number of its record */
+    const char *what;                  /* the fault in words, with "it" for the record */
+} ah_store_audit;
+
 /* The calls for readers return AH_OK to go on, or another status, which ends the reading and
  * becomes its result. Slices are valid during the call. */
 typedef ah_status (*ah_store_record_fn)(void *ud, const ah_store_record *r, ah_err *err);
@@ -116,6 +150,21 @@ typedef struct ah_store_vt {
     ah_status (*inbox)(ah_store *s, ah_slice stream, ah_store_message_fn fn, void *ud, ah_err *err);
     /* True if any inbox may have a new message since the last call. */
     bool (*news)(ah_store *s);
+    /* The functions for keeping may be NULL: the engine does not do it. An engine with `remove`
+     * also takes records with a `kept_hash`. */
+    /* Removes a stream with all that only it has. It may be left in free places of the file until
+     * `purge`. AH_CONFLICT: it is held, and *err names the holder. AH_USAGE: there is none. */
+    ah_status (*remove)(ah_store *s, ah_slice stream, ah_err *err);
+    /* Writes the files of the store anew, without what was removed or erased. May take seconds. */
+    ah_status (*purge)(ah_store *s, ah_err *err);
+    /* Erases what records of a stream with numbers below `below` and times before `older` keep.
+     * Sets *n to their number. The stream may be held. */
+    ah_status (*erase)(ah_store *s, ah_slice stream, int64_t below, int64_t older, int64_t *n,
+                       ah_err *err);
+    /* Measures a stream; .p NULL: all of the store. */
+    ah_status (*measure)(ah_store *s, ah_slice stream, ah_store_size *out, ah_err *err);
+    /* Compares the records of a stream with their hashes. A fault is a result, and no error. */
+    ah_status (*verify)(ah_store *s, ah_slice stream, ah_store_audit *audit, ah_err *err);
     /* Waits for outstanding appends, calls `done` of each, releases all streams, frees s. */
     void (*close)(ah_store *s);
 } ah_store_vt;

@@ -576,6 +576,17 @@ static ah_status begin_stream(ah_keeper *k, ah_slice members, ah_fold *fold, ah_
     return st;
 }
 
+/* Fails if an unfinished turn needs what was erased. */
+static ah_status check_erased(const ah_fold *f, ah_err *err)
+{
+    if (!f->erased)
+        return AH_OK;
+    return ah_err_set(err, AH_STORE,
+                      "the stream cannot be opened: what record %lld kept was erased, and its turn "
+                      "has not ended",
+                      (long long)f->erased);
+}
+
 static ah_status fill(ah_keeper *k, ah_slice members, ah_fold *fold, ah_err *err)
 {
     ah_status st = ah_fold_init(fold, mem_of(k), err);
@@ -584,6 +595,8 @@ static ah_status fill(ah_keeper *k, ah_slice members, ah_fold *fold, ah_err *err
         return st;
     fold->stream = k->kind;
     st = read_stream(k, fold, err);
+    if (st == AH_OK)
+        st = check_erased(fold, err);
     if (st == AH_OK && !k->last)
         st = begin_stream(k, members, fold, err);
     if (st != AH_OK)

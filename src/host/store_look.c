@@ -342,6 +342,8 @@ static ah_status put_record(page *p, const ah_store_record *r, ah_err *err)
     st = put_value(p, r, "said", r->said, err);
     if (st == AH_OK && p->q->kept && r->kept.p)
         st = put_value(p, r, "kept", r->kept, err);
+    else if (st == AH_OK && p->q->kept && r->kept_hash.p)
+        ah_buf_str(p->out, ",\"erased\":true");
     ah_buf_char(p->out, '}');
     return st;
 }

@@ -31,9 +31,10 @@ typedef struct ah_records_query {
 } ah_records_query;
 
 /* Appends a JSON list of records, at least one if there is one and some hundreds of KiB more:
- * {number, time, kind, said, kept}, the last member only if it is asked for. *next is the number
- * from which to go on; 0: there are no more. AH_USAGE: there is no such stream. AH_STORE: the first
- * record of the range is damaged; a list ends before a later one. */
+ * {number, time, kind, said, kept}, the last member only if it is asked for, and `erased`, true, in
+ * its place if it was erased. *next is the number from which to go on; 0: there are no more.
+ * AH_USAGE: there is no such stream. AH_STORE: the first record of the range is damaged; a list
+ * ends before a later one. */
 ah_status ah_open_store_records(ah_host *h, ah_open_store *s, const ah_records_query *q,
                                 ah_buf *out, int64_t *next, ah_err *err);
 

@@ -54,3 +54,28 @@ void ah_store_hash_on(unsigned char hash[AH_SHA256_BYTES], const ah_store_row *r
     ah_sha256_add(&s, (ah_slice){(const char *)texts, n});
     ah_sha256_end(&s, hash);
 }
+
+ah_status ah_store_hash_whole(const ah_mem *mem, ah_slice text, unsigned char out[AH_SHA256_BYTES],
+                              ah_err *err)
+{
+    unsigned char hash[AH_SHA256_BYTES];
+    ah_slice left = text, blob;
+    const char *from = text.p;
+    ah_buf rest, cuts;
+    bool ok;
+
+    ah_buf_init(&rest, mem, SIZE_MAX);
+    ah_buf_init(&cuts, mem, SIZE_MAX);
+    while (ah_store_cut_find(&left, &blob)) {
+        ah_buf_add(&rest, from, (size_t)(blob.p - from));
+        ah_store_hash_bytes(blob, hash);
+        ah_store_cut_put(&cuts, &(ah_store_cut){rest.len, blob.n, {(char *)hash, sizeof hash}});
+        from = left.p;
+    }
+    ah_buf_put(&rest, left);
+    if ((ok = ah_buf_ok(&rest) && ah_buf_ok(&cuts)))
+        ah_store_hash_text(&(ah_store_text){ah_buf_slice(&rest), ah_buf_slice(&cuts)}, out);
+    ah_buf_clear(&rest);
+    ah_buf_clear(&cuts);
+    return ok ? AH_OK : ah_err_nomem(err);
+}

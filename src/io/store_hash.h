@@ -7,7 +7,7 @@
  *                  hash of said, hash of kept if there is one)
  *   hash of a text = SHA-256(length of its cuts (8 bytes, the highest first), cuts, rest)
  *
- * Callers: its floor. */
+ * Callers: its floor, host. */
 #ifndef AH_IO_STORE_HASH_H
 #define AH_IO_STORE_HASH_H
 
@@ -25,6 +25,10 @@ void ah_store_hash_on(unsigned char hash[AH_SHA256_BYTES], const ah_store_row *r
 
 /* Hashes a text; the result takes the place of its cuts when it is erased. */
 void ah_store_hash_text(const ah_store_text *t, unsigned char out[AH_SHA256_BYTES]);
+
+/* Hashes a text that is not cut yet. Fails with AH_NOMEM. */
+ah_status ah_store_hash_whole(const ah_mem *mem, ah_slice text, unsigned char out[AH_SHA256_BYTES],
+                              ah_err *err);
 
 void ah_store_hash_bytes(ah_slice bytes, unsigned char out[AH_SHA256_BYTES]);
 

@@ -10,8 +10,8 @@ typedef struct row {
     struct row *next; /* while an append is prepared */
     int64_t time;
     size_t kind_n, said_n, kept_n;
-    bool has_kept;
-    char data[]; /* kind, said, kept */
+    bool has_kept, erased; /* erased: data has the hash of what was kept in its place */
+    char data[];           /* kind, said, kept */
 } row;
 
 typedef struct message {
@@ -176,7 +176,9 @@ static void append(ah_store *store, ah_store_append *a)
 
 static row *new_row(const memory *m, const ah_store_record *r)
 {
-    row *w = ah_alloc(m->mem, sizeof *w + r->kind.n + r->said.n + r->kept.n);
+    bool erased = !r->kept.p && r->kept_hash.n == AH_STORE_HASH;
+    ah_slice kept = erased ? r->kept_hash : r->kept;
+    row *w = ah_alloc(m->mem, sizeof *w + r->kind.n + r->said.n + kept.n);
     char *p;
 
     if (!w)
@@ -184,13 +186,14 @@ static row *new_row(const memory *m, const ah_store_record *r)
     w->time = r->time;
     w->kind_n = r->kind.n;
     w->said_n = r->said.n;
-    w->kept_n = r->kept.n;
+    w->kept_n = kept.n;
     w->has_kept = r->kept.p != NULL;
+    w->erased = erased;
     p = w->data;
     memcpy(p, r->kind.p, r->kind.n);
     memcpy(p + r->kind.n, r->said.p, r->said.n);
-    if (r->kept.n)
-        memcpy(p + r->kind.n + r->said.n, r->kept.p, r->kept.n);
+    if (kept.n)
+        memcpy(p + r->kind.n + r->said.n, kept.p, kept.n);
     return w;
 }
 
@@ -309,7 +312,8 @@ static ah_store_record record_of(const row *w, size_t at)
                              .time = w->time,
                              .kind = kind_of(w),
                              .said = {said, w->said_n},
-                             .kept = {w->has_kept ? kept : NULL, w->kept_n}};
+                             .kept = {w->has_kept ? kept : NULL, w->has_kept ? w->kept_n : 0},
+                             .kept_hash = {w->erased ? kept : NULL, w->erased ? w->kept_n : 0}};
 }
 
 static ah_status read_memory(ah_store *store, ah_slice name, int64_t from, ah_store_record_fn fn,
@@ -428,6 +432,57 @@ static bool news(ah_store *store)
     return any;
 }
 
+/* -- keeping --------------------------------------------------------------------------------- */
+
+/* The last stream takes the place of the removed one. */
+static ah_status remove_stream(ah_store *store, ah_slice name, ah_err *err)
+{
+    memory *m = (memory *)(void *)store;
+    uint32_t at = ah_index_find(&m->names, name);
+    stream *s;
+
+    if (at == AH_INDEX_NONE)
+        return ah_err_set(err, AH_USAGE, "there is no stream \"%.*s\" in the store", AH_FMT(name));
+    s = m->stream[at];
+    if (s->held)
+        return ah_err_set(err, AH_CONFLICT,
+                          "the stream \"%.*s\" is held by this process: close it there first",
+                          AH_FMT(name));
+    m->stream[at] = m->stream[--m->n];
+    ah_index_refill(&m->names, m->n);
+    leave_order(m, s);
+    free_stream(m, s);
+    return AH_OK;
+}
+
+static ah_status purge(ah_store *store, ah_err *err)
+{
+    (void)store, (void)err;
+    return AH_OK;
+}
+
+static void add_size(const stream *s, ah_store_size *out)
+{
+    out->records += (int64_t)s->n;
+    for (size_t i = 0; i < s->n; i++) {
+        out->bytes += (int64_t)(s->row[i]->said_n + s->row[i]->kept_n);
+        out->erased += s->row[i]->erased;
+    }
+    if (s->n)
+        out->oldest = s->row[0]->time;
+}
+
+static ah_status measure(ah_store *store, ah_slice name, ah_store_size *out, ah_err *err)
+{
+    const stream *s = name.p ? find((memory *)(void *)store, name) : NULL;
+
+    (void)err;
+    *out = (ah_store_size){0};
+    if (s)
+        add_size(s, out);
+    return AH_OK;
+}
+
 /* -- opening and closing --------------------------------------------------------------------- */
 
 static void close_memory(ah_store *store)
@@ -454,6 +509,9 @@ static const ah_store_vt memory_vt = {.append = append,
                                       .post = post,
                                       .inbox = inbox,
                                       .news = news,
+                                      .remove = remove_stream,
+                                      .purge = purge,
+                                      .measure = measure,
                                       .close = close_memory};
 
 ah_status ah_store_memory_new(const ah_mem *mem, void (*wake)(void *), void *wake_ud,

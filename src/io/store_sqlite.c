@@ -160,11 +160,13 @@ typedef struct row {
     int64_t number[COLUMNS];
     size_t n[COLUMNS];
     bool null[COLUMNS];
+    bool erased; /* the last text is the hash of one */
 } row;
 
 typedef struct row_view {
     int64_t number[COLUMNS];
     ah_slice text[COLUMNS];
+    ah_slice hash; /* of the last text, which is erased; .p NULL: it is not */
 } row_view;
 
 /* Returns a text column; those of records but for the kind have cuts in the columns behind. */
@@ -175,6 +177,16 @@ static ah_store_text text_of(ah_sqlite_core *c, ah_sqlite_statement s, int i)
     if (s == AH_SQLITE_READ && i > 0)
         t.cuts = ah_sqlite_column_text(c, s, 2 * COLUMNS + i - 1);
     return t;
+}
+
+/* Appends a text. Of what is kept and erased it is the hash. */
+static ah_status copy_text(ah_sqlite_core *c, const row *r, const ah_store_text *t, ah_buf *out,
+                           ah_err *err)
+{
+    if (!r->erased)
+        return ah_sqlite_join(c, r->number[0] & AH_SQLITE_MAX_NUMBER, t, out, err);
+    ah_buf_put(out, t->cuts);
+    return AH_OK;
 }
 
 static ah_status copy_row(ah_sqlite_core *c, ah_sqlite_statement s, ah_buf *out, ah_err *err)
@@ -189,8 +201,9 @@ static ah_status copy_row(ah_sqlite_core *c, ah_sqlite_statement s, ah_buf *out,
 
         from = out->len;
         r.number[i] = ah_sqlite_column(c, s, i);
-        r.null[i] = t.rest.p == NULL;
-        st = ah_sqlite_join(c, r.number[0] & AH_SQLITE_MAX_NUMBER, &t, out, err);
+        r.erased = i == COLUMNS - 1 && ah_store_text_erased(&t);
+        r.null[i] = t.rest.p == NULL || r.erased;
+        st = copy_text(c, &r, &t, out, err);
         r.n[i] = out->len - from;
     }
     if (!ah_buf_ok(out))
@@ -215,6 +228,9 @@ static bool next_row(ah_slice *rest, row_view *out)
         out->text[i] = (ah_slice){r.null[i] ? NULL : p, r.n[i]};
         p += r.n[i];
     }
+    out->hash = (ah_slice){NULL, 0};
+    if (r.erased)
+        out->hash = (ah_slice){p - AH_SHA256_BYTES, AH_SHA256_BYTES};
     rest->n -= (size_t)(p - rest->p);
     rest->p = p;
     return true;
@@ -290,7 +306,8 @@ static ah_status give_records(ah_slice rows, int64_t *from, ah_store_record_fn f
                              .time = v.number[1],
                              .kind = v.text[0],
                              .said = v.text[1],
-                             .kept = v.text[2]};
+                             .kept = v.text[2],
+                             .kept_hash = v.hash};
 
         *from = r.number + 1;
         st = fn(ud, &r, err);
@@ -597,6 +614,89 @@ static bool sq_news(ah_store *s)
     return news;
 }
 
+/* -- keeping ---------------------------------------------------------------------------------- */
+
+static ah_status sq_remove(ah_store *s, ah_slice stream, ah_err *err)
+{
+    ah_sqlite_handle *h = handle_of(s);
+    ah_status st = enter(h, err);
+
+    if (st != AH_OK)
+        return st;
+    st = ah_sqlite_remove(h->core, stream, err);
+    leave(h);
+    return st;
+}
+
+static ah_status sq_purge(ah_store *s, ah_err *err)
+{
+    ah_sqlite_handle *h = handle_of(s);
+    ah_status st = enter(h, err);
+
+    if (st != AH_OK)
+        return st;
+    st = ah_sqlite_purge(h->core, err);
+    leave(h);
+    return st;
+}
+
+/* Locks the connection, unless there is an error, and finds the stream. */
+static ah_status enter_stream(ah_sqlite_handle *h, ah_slice stream, int64_t *id, ah_err *err)
+{
+    ah_status st = enter(h, err);
+
+    if (st == AH_OK && (st = find_id(h->core, stream, id, err)) != AH_OK)
+        leave(h);
+    return st;
+}
+
+static ah_status sq_erase(ah_store *s, ah_slice stream, int64_t below, int64_t older, int64_t *n,
+                          ah_err *err)
+{
+    ah_sqlite_handle *h = handle_of(s);
+    int64_t id;
+    ah_status st = enter_stream(h, stream, &id, err);
+
+    *n = 0;
+    if (st != AH_OK)
+        return st;
+    if (id != 0)
+        st = ah_sqlite_erase(h->core, id, below, older, n, err);
+    leave(h);
+    return st;
+}
+
+static ah_status sq_measure(ah_store *s, ah_slice stream, ah_store_size *out, ah_err *err)
+{
+    ah_sqlite_handle *h = handle_of(s);
+    int64_t id = 0;
+    ah_status st = stream.p ? enter_stream(h, stream, &id, err) : enter(h, err);
+
+    *out = (ah_store_size){0};
+    if (st != AH_OK)
+        return st;
+    if (!stream.p)
+        st = ah_sqlite_measure_all(h->core, out, err);
+    else if (id != 0)
+        st = ah_sqlite_measure(h->core, id, out, err);
+    leave(h);
+    return st;
+}
+
+static ah_status sq_verify(ah_store *s, ah_slice stream, ah_store_audit *audit, ah_err *err)
+{
+    ah_sqlite_handle *h = handle_of(s);
+    int64_t id;
+    ah_status st = enter_stream(h, stream, &id, err);
+
+    if (st != AH_OK)
+        return st;
+    st = id ? ah_sqlite_verify(h->core, id, audit, err)
+            : ah_err_set(err, AH_USAGE, "there is no stream \"%.*s\" in the store", AH_FMT(stream));
+    leave(h);
+    return st;
+}
+
 /* -- opening ---------------------------------------------------------------------------------- */
 
 static void sq_close(ah_store *s)
@@ -632,6 +732,11 @@ static const ah_store_vt engine = {
     .post = sq_post,
     .inbox = sq_inbox,
     .news = sq_news,
+    .remove = sq_remove,
+    .purge = sq_purge,
+    .erase = sq_erase,
+    .measure = sq_measure,
+    .verify = sq_verify,
     .close = sq_close,
 };
 

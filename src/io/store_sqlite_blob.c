@@ -93,6 +93,8 @@ ah_status ah_sqlite_cut(ah_sqlite_cutter *k, const ah_store_record *r, ah_store_
     *out = (ah_store_row){.number = r->number, .time = r->time, .kind = r->kind};
     if ((st = cut_text(k, 0, r->said, &out->said, err)) == AH_OK)
         st = cut_text(k, 1, r->kept, &out->kept, err);
+    if (!r->kept.p && r->kept_hash.n == AH_SHA256_BYTES)
+        out->kept = (ah_store_text){.rest = ah_slice_of(""), .cuts = r->kept_hash};
     return st;
 }
 

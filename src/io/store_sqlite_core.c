@@ -183,7 +183,7 @@ static ah_status connect(ah_sqlite_core *c, bool create, ah_err *err)
 
 static void disconnect(ah_sqlite_core *c)
 {
-    for (int i = 0; i < AH_SQLITE_N; i++)
+    for (int i = 0; i < AH_SQLITE_ALL; i++)
         if (c->statement[i])
             c->lib.finalize(c->statement[i]);
     if (c->db)

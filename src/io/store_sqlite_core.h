@@ -74,9 +74,23 @@ enum { AH_SQLITE_BUSY_MS = 5000 }; /* a writer of another process is waited for 
              "ORDER BY id")                                                                        \
     X(VERSION, "PRAGMA data_version")
 
+/* Statements for keeping, which are prepared at the first use. */
+#define AH_SQLITE_STATEMENTS_KEEP(X)                                                               \
+    X(RAW, "SELECT id, time, kind, hash, said, kept, said_cuts, kept_cuts FROM records "           \
+           "WHERE id BETWEEN ?1 AND ?2 ORDER BY id")                                               \
+    X(DROP_BLOB, "DELETE FROM blobs WHERE hash = ?1 AND users <= 1")                               \
+    X(LEAVE_BLOB, "UPDATE blobs SET users = users - 1 WHERE hash = ?1")                            \
+    X(DROP_RECORDS, "DELETE FROM records WHERE id BETWEEN ?1 AND ?2")                              \
+    X(DROP_INBOX, "DELETE FROM inbox WHERE stream = ?1")                                           \
+    X(DROP_STREAM, "DELETE FROM streams WHERE id = ?1")                                            \
+    X(ERASE, "UPDATE records SET kept = '', kept_cuts = ?2 WHERE id = ?1")                         \
+    X(BLOBS, "SELECT count(*), ifnull(sum(length(body)), 0) FROM blobs")
+
 #define AH_SQLITE_NUMBER(id, text) AH_SQLITE_##id,
 typedef enum ah_sqlite_statement {
-    AH_SQLITE_STATEMENTS(AH_SQLITE_NUMBER) AH_SQLITE_N
+    AH_SQLITE_STATEMENTS(AH_SQLITE_NUMBER) AH_SQLITE_N,
+    AH_SQLITE_BEFORE = AH_SQLITE_N - 1,
+    AH_SQLITE_STATEMENTS_KEEP(AH_SQLITE_NUMBER) AH_SQLITE_ALL
 } ah_sqlite_statement;
 #undef AH_SQLITE_NUMBER
 
@@ -115,7 +129,7 @@ struct ah_sqlite_core {
     /* guarded by `database` */
     pthread_mutex_t database;
     sqlite3 *db;
-    sqlite3_stmt *statement[AH_SQLITE_N];
+    sqlite3_stmt *statement[AH_SQLITE_ALL];
     ah_sqlite_held *held[AH_SQLITE_BUCKETS]; /* by the stream's id; store_sqlite_hold.c */
     int locks;                               /* descriptor of "<path>-locks" */
     int frames;                              /* in the log since the last checkpoint, in pages */
@@ -131,6 +145,8 @@ void ah_sqlite_core_close(ah_sqlite_core *c);
 
 /* Makes the tables of a new file, or checks those of an old one. */
 ah_status ah_sqlite_prepare(ah_sqlite_core *c, bool create, ah_err *err);
+/* Prepares the statements for keeping, once. */
+ah_status ah_sqlite_prepare_keep(ah_sqlite_core *c, ah_err *err);
 /* Sets *err to the last error of the connection: "the store <path> cannot be <what>: ...". */
 ah_status ah_sqlite_fails(ah_sqlite_core *c, const char *what, ah_err *err);
 /* Carries out a statement that has no rows, and takes its values back. */
@@ -194,6 +210,10 @@ void ah_sqlite_release_all(ah_sqlite_handle *h);
 /* Returns the stream's id if this handle holds it, and its fence; 0: it does not. */
 int64_t ah_sqlite_find_held(const ah_sqlite_handle *h, ah_slice stream, int64_t *fence);
 
+/* Sets *id to that of the stream; 0: there is none. AH_CONFLICT: it is held. Expects a
+ * transaction. */
+ah_status ah_sqlite_check_free(ah_sqlite_core *c, ah_slice stream, int64_t *id, ah_err *err);
+
 /* The end of a held stream. Only its holder appends, so what is known of the last append holds as
  * long as the fence does. */
 typedef struct ah_sqlite_tail {
@@ -206,6 +226,16 @@ typedef struct ah_sqlite_tail {
 ah_sqlite_tail *ah_sqlite_tail_of(ah_sqlite_core *c, int64_t id, int64_t fence);
 /* The tail of a stream that this handle holds is not known any more. */
 void ah_sqlite_forget(const ah_sqlite_handle *h, ah_slice stream);
+
+/* -- store_sqlite_keep.c: keeping, see ah_store_vt. `id`: of a stream, which may have no records */
+
+ah_status ah_sqlite_remove(ah_sqlite_core *c, ah_slice stream, ah_err *err);
+ah_status ah_sqlite_purge(ah_sqlite_core *c, ah_err *err);
+ah_status ah_sqlite_erase(ah_sqlite_core *c, int64_t id, int64_t below, int64_t older, int64_t *n,
+                          ah_err *err);
+ah_status ah_sqlite_measure(ah_sqlite_core *c, int64_t id, ah_store_size *out, ah_err *err);
+ah_status ah_sqlite_measure_all(ah_sqlite_core *c, ah_store_size *out, ah_err *err);
+ah_status ah_sqlite_verify(ah_sqlite_core *c, int64_t id, ah_store_audit *audit, ah_err *err);
 
 #endif
 

@@ -225,17 +225,15 @@ static void copy_text(ah_slice text, char *out, size_t size)
     out[text.p ? n : 0] = '\0';
 }
 
-/* Makes the stream if it is missing, and reads its row. Expects a transaction. */
-static ah_status find_holder(ah_sqlite_core *c, ah_slice stream, holder *out, ah_err *err)
+/* Reads the row of a stream. *out has the id 0 if there is none. */
+static ah_status read_holder(ah_sqlite_core *c, ah_slice stream, holder *out, ah_err *err)
 {
     const ah_sqlite_statement S = AH_SQLITE_HOLDER;
-    bool found;
+    int rc;
 
-    ah_sqlite_text(c, AH_SQLITE_ADD, 1, stream);
-    if (!ah_sqlite_run(c, AH_SQLITE_ADD))
-        return ah_sqlite_fails(c, "written", err);
+    *out = (holder){.id = 0};
     ah_sqlite_text(c, S, 1, stream);
-    if ((found = ah_sqlite_step(c, S) == SQLITE_ROW)) {
+    if ((rc = ah_sqlite_step(c, S)) == SQLITE_ROW) {
         *out = (holder){.id = ah_sqlite_column(c, S, 0),
                         .fence = ah_sqlite_column(c, S, 1),
                         .pid = ah_sqlite_column(c, S, 2),
@@ -244,8 +242,19 @@ static ah_status find_holder(ah_sqlite_core *c, ah_slice stream, holder *out, ah
         copy_text(ah_sqlite_column_text(c, S, 5), out->boot, sizeof out->boot);
     }
     ah_sqlite_reset(c, S);
-    if (!found)
-        return ah_sqlite_fails(c, "read", err);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? AH_OK : ah_sqlite_fails(c, "read", err);
+}
+
+/* Makes the stream if it is missing, and reads its row. Expects a transaction. */
+static ah_status find_holder(ah_sqlite_core *c, ah_slice stream, holder *out, ah_err *err)
+{
+    ah_status st;
+
+    ah_sqlite_text(c, AH_SQLITE_ADD, 1, stream);
+    if (!ah_sqlite_run(c, AH_SQLITE_ADD))
+        return ah_sqlite_fails(c, "written", err);
+    if ((st = read_holder(c, stream, out, err)) != AH_OK)
+        return st;
     if (out->id < 1 || out->id > AH_SQLITE_MAX_STREAM)
         return ah_err_set(err, AH_STORE, "the store %s is full: it has 2^31 streams", c->file.path);
     return AH_OK;
@@ -279,6 +288,15 @@ static ah_status check_holder(ah_sqlite_core *c, ah_slice stream, const holder *
                           "the stream \"%.*s\" is held by this process (%ld) already",
                           AH_FMT(stream), (long)getpid());
     return !take && x->fence > 0 && is_alive(c, x) ? is_held(stream, x, err) : AH_OK;
+}
+
+ah_status ah_sqlite_check_free(ah_sqlite_core *c, ah_slice stream, int64_t *id, ah_err *err)
+{
+    holder x;
+    ah_status st = read_holder(c, stream, &x, err);
+
+    *id = x.id;
+    return st == AH_OK && x.id ? check_holder(c, stream, &x, false, err) : st;
 }
 
 static bool write_holder(ah_sqlite_core *c, const holder *x)

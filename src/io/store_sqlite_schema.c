@@ -138,16 +138,22 @@ static ah_status check_store(ah_sqlite_core *c, ah_err *err)
     return format <= FORMAT ? check_objects(c, err) : AH_OK;
 }
 
-static ah_status prepare_statements(ah_sqlite_core *c, ah_err *err)
+static ah_status prepare_statements(ah_sqlite_core *c, int from, int to, ah_err *err)
 {
 #define TEXT(id, text) text,
-    static const char *const texts[] = {AH_SQLITE_STATEMENTS(TEXT)};
+    static const char *const texts[] = {AH_SQLITE_STATEMENTS(TEXT) AH_SQLITE_STATEMENTS_KEEP(TEXT)};
 #undef TEXT
 
-    for (int i = 0; i < AH_SQLITE_N; i++)
-        if (c->lib.prepare_v2(c->db, texts[i], -1, &c->statement[i], NULL) != SQLITE_OK)
+    for (int i = from; i < to; i++)
+        if (!c->statement[i] &&
+            c->lib.prepare_v2(c->db, texts[i], -1, &c->statement[i], NULL) != SQLITE_OK)
             return no_store(c, c->lib.errmsg(c->db), err);
     return AH_OK;
+}
+
+ah_status ah_sqlite_prepare_keep(ah_sqlite_core *c, ah_err *err)
+{
+    return prepare_statements(c, AH_SQLITE_N, AH_SQLITE_ALL, err);
 }
 
 /* Asks for a WAL, and returns the code; *wal: there is one now. */
@@ -200,7 +206,7 @@ ah_status ah_sqlite_prepare(ah_sqlite_core *c, bool create, ah_err *err)
         return st;
     if (!carry_out(c, "PRAGMA synchronous = NORMAL"))
         return ah_sqlite_fails(c, "opened", err);
-    return prepare_statements(c, err);
+    return prepare_statements(c, 0, AH_SQLITE_N, err);
 }
 
 #endif

@@ -169,6 +169,18 @@ static ah_status take(ah_fold *f, const ah_store_record *r, ah_record_kind kind,
     return st == AH_OK ? folds[kind](f, r, value, err) : st;
 }
 
+/* A turn that is committed does not need what it kept. */
+static void note_erased(ah_fold *f, const ah_store_record *r, ah_record_kind kind)
+{
+    bool needed =
+        kind == AH_RECORD_CALL_STARTED || kind == AH_RECORD_STEP || kind == AH_RECORD_CALL_FINISHED;
+
+    if (kind == AH_RECORD_TURN || kind == AH_RECORD_CHECKPOINT)
+        f->erased = 0;
+    else if (needed && r->kept_hash.p && !f->erased)
+        f->erased = r->number;
+}
+
 static ah_status add(ah_fold *f, const ah_store_record *r, ah_err *err)
 {
     ah_record_kind kind = ah_record_kind_of(r->kind);
@@ -176,6 +188,7 @@ static ah_status add(ah_fold *f, const ah_store_record *r, ah_err *err)
 
     if (st != AH_OK)
         return st;
+    note_erased(f, r, kind);
     f->last = r->number;
     f->time = r->time > f->time ? r->time : f->time;
     f->bytes += kind == AH_RECORD_CHECKPOINT ? 0 : r->said.n + r->kept.n;

@@ -63,7 +63,10 @@ typedef struct ah_fold {
     ah_text *ended;         /* the last record `run_ended`; NULL: none */
     size_t ended_first;     /* index of the first entry of that run */
     ah_text *spent;         /* the last record `spent`; NULL: none */
-    ah_fs *files;           /* the contents of files in memory; NULL: none is recorded */
+    /* Number of the first record of the pending turn of which what it kept is erased; 0: none. The
+     * turn cannot go on then. */
+    int64_t erased;
+    ah_fs *files; /* the contents of files in memory; NULL: none is recorded */
 } ah_fold;
 
 ah_status ah_fold_init(ah_fold *f, const ah_mem *mem, ah_err *err);

@@ -158,7 +158,7 @@ static ah_status read_spent(ah_fold *f, ah_slice spent, ah_err *err)
 /* -- files in memory -------------------------------------------------------------------------- */
 
 /* Takes the changes of files that a record keeps. */
-static ah_status take_files(ah_fold *f, ah_slice kept, ah_err *err)
+static ah_status take_files(ah_fold *f, const ah_store_record *r, ah_err *err)
 {
     static const ah_fs_options o = {.max_file = SIZE_MAX / 2,
                                     .max_total = SIZE_MAX / 2,
@@ -166,15 +166,16 @@ static ah_status take_files(ah_fold *f, ah_slice kept, ah_err *err)
                                     .max_depth = AH_FS_MAX_DEPTH};
     ah_status st = f->files ? AH_OK : ah_fs_memory_new(f->mem, &o, &f->files, err);
 
-    if (st == AH_OK && !kept.p)
-        st = ah_err_set(err, AH_STORE, "the contents of the files are missing");
-    return st == AH_OK ? ah_fs_take(f->files, kept, err) : st;
+    if (st == AH_OK && !r->kept.p)
+        st = ah_err_set(err, AH_STORE, "the contents of the files %s",
+                        r->kept_hash.p ? "were erased" : "are missing");
+    return st == AH_OK ? ah_fs_take(f->files, r->kept, err) : st;
 }
 
 ah_status ah_fold_written(ah_fold *f, const ah_store_record *r, const ah_slice *v, ah_err *err)
 {
     (void)v;
-    return take_files(f, r->kept, err);
+    return take_files(f, r, err);
 }
 
 static void forget_all(ah_fold *f)
@@ -234,7 +235,7 @@ ah_status ah_fold_checkpoint(ah_fold *f, const ah_store_record *r, const ah_slic
     if (st == AH_OK && v[AH_AT_CHECKPOINT_spent].p)
         st = read_spent(f, v[AH_AT_CHECKPOINT_spent], err);
     if (st == AH_OK && f->stream == AH_STREAM_FILES)
-        st = take_files(f, r->kept, err);
+        st = take_files(f, r, err);
     f->checkpoint = r->number;
     f->since = f->bytes = 0;
     return st;

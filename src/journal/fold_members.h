@@ -1,6 +1,6 @@
 /* The members of each kind of record, as docs/reference/journal.md has them: name, type, and
  * NEEDED or ABSENT, if it may be absent. And the readers of records: what they read has these
- * types. Callers: its floor. */
+ * types. Callers: its floor, host. */
 #ifndef AH_JOURNAL_FOLD_MEMBERS_H
 #define AH_JOURNAL_FOLD_MEMBERS_H
 

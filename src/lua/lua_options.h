@@ -73,6 +73,9 @@
     X(process_limits)                                                                              \
     X(process_sandbox)                                                                             \
     X(store)                                                                                       \
+    X(export)                                                                                      \
+    X(import)                                                                                      \
+    X(verify)                                                                                      \
     X(store_asks)                                                                                  \
     X(conversations)                                                                               \
     X(records)                                                                                     \

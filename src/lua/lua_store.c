@@ -13,6 +13,7 @@
 #include "lua/lua_fields.h"
 #include "lua/lua_options.h"
 #include "lua/lua_state.h"
+#include "lua/lua_store_keep.h"
 #include "lua/lua_store_look.h"
 #include "lua/lua_value.h"
 
@@ -443,11 +444,19 @@ void ah_lua_open_store(lua_State *L)
                                        {"records", ah_lua_store_records},
                                        {"subscribe", ah_lua_store_subscribe},
                                        {"replay", store_replay},
+                                       {"export", ah_lua_store_export},
+                                       {"import", ah_lua_store_import},
+                                       {"delete", ah_lua_store_delete},
+                                       {"verify", ah_lua_store_verify},
+                                       {"stat", ah_lua_store_stat},
                                        {NULL, NULL}};
     static const luaL_Reg functions[] = {{"store", new_store},
                                          {"_conversations", conversations},
                                          {"_opened", opened},
                                          {"_unfinished", unfinished},
+                                         {"_store_remove", ah_lua_store_remove},
+                                         {"_store_erase", ah_lua_store_erase},
+                                         {"_store_purge", ah_lua_store_purge},
                                          {NULL, NULL}};
 
     ah_lua_open_store_look(L);

@@ -26,7 +26,7 @@ local M = {}
 
 --- The names of the commands, in the order of the help.
 M.names = { "list", "show", "diff", "replay", "asks", "respond", "resume", "fork", "rewind",
-  "tools", "check", "mock", "models", "config",
+  "store", "tools", "check", "mock", "models", "config",
   "trust", "completion", "help" }
 
 --- Returns the command of this name; nil if there is none.

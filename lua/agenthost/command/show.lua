@@ -22,7 +22,9 @@ local function as_lines(records, out, kept)
       out:write("turn ", of, "\n")
     end
     out:write(("%6d  %s  %-11s %s\n"):format(record.number, clock, word, words))
-    if kept and record.kept ~= nil then
+    if record.erased then
+      out:write((" "):rep(16), "kept: erased\n")
+    elseif kept and record.kept ~= nil then
       out:write((" "):rep(16), "kept: ", line(record.kept, width - 22), "\n")
     end
   end

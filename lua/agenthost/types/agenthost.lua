@@ -1577,6 +1577,7 @@ function ah.base64url.decode(text) end
 ---@field kind string
 ---@field said table
 ---@field kept? any only if asked for
+---@field erased? true what it kept was erased
 
 ---@alias ah.NextRecord fun(): ah.StoredRecord?
 
@@ -1601,6 +1602,54 @@ function ah.base64url.decode(text) end
 ---@field recorded? string JSON
 ---@field rebuilt? string JSON
 
+-- fields of ah.ExportOptions (make generate)
+---@class ah.ExportOptions
+---with what is kept, and not only said; an unfinished run can go on only with it
+---@field kept? boolean
+-- end of ah.ExportOptions
+
+-- fields of ah.ImportOptions (make generate)
+---@class ah.ImportOptions
+---@field id? string the id that the conversation gets
+-- end of ah.ImportOptions
+
+---@class ah.Imported
+---@field id string
+---@field records integer
+---@field erased integer records of which something is erased
+---@field head string NUMBER:HASH of the last record
+
+-- fields of ah.VerifyOptions (make generate)
+---@class ah.VerifyOptions
+---@field head? string a head that was noted before, with which cuts and forgeries are found
+-- end of ah.VerifyOptions
+
+---@class ah.Verified
+---@field id string
+---@field success boolean
+---@field code? "changed"|"missing"|"cut"|"forged"
+---@field message? string
+---@field at? integer number of the first record that is wrong
+---@field records integer
+---@field erased integer records of which something is erased
+---@field head string NUMBER:HASH of the last record
+
+---@class ah.StoredStream
+---@field id string
+---@field conversation boolean false for sessions, budgets and files
+---@field records integer
+---@field bytes integer with long texts that it shares
+---@field erased integer records of which something is erased
+---@field messages integer not taken yet
+---@field oldest integer time of the first record, ms since 1970
+---@field changed integer time of the last record, ms since 1970
+
+---@class ah.StoreSizes
+---@field size integer bytes of the files; 0 in memory
+---@field blobs integer number of long texts
+---@field blob_bytes integer
+---@field streams ah.StoredStream[]
+
 ---@class ah.Store
 ---@field path? string
 ---@field asks fun(self: ah.Store, options?: ah.StoreAsksOptions): ah.StoredAsk[]?, ah.Error?
@@ -1612,6 +1661,11 @@ function ah.base64url.decode(text) end
 ---@field records fun(self, id: string, o?: ah.RecordsOptions): ah.NextRecord?, ah.Error?
 ---@field subscribe fun(self, fn: fun(c: ah.StoredConversation)): ah.Subscription?, ah.Error?
 ---@field replay fun(self, id: string): ah.Replay?, ah.Error?
+---@field export fun(self: ah.Store, id: string, o?: ah.ExportOptions): string?, ah.Error?
+---@field import fun(self: ah.Store, text: string, o?: ah.ImportOptions): ah.Imported?, ah.Error?
+---@field delete fun(self: ah.Store, id: string): true?, ah.Error?
+---@field verify fun(self: ah.Store, id: string, o?: ah.VerifyOptions): ah.Verified?, ah.Error?
+---@field stat fun(self: ah.Store): ah.StoreSizes?, ah.Error?
 ---@field close fun(self: ah.Store)
 
 ---Opens a store of conversations.
