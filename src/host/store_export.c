@@ -155,7 +155,7 @@ ah_status ah_open_store_export(ah_host *h, ah_open_store *s, ah_slice stream, bo
  */
 
 /* The contents of an export. Slices are those of its text, or of `hashes`. */
-typedef struct import {
+typedef struct incoming {
     ah_host *host;
     ah_text *name;
     ah_slice label; /* .p NULL: none */
@@ -165,15 +165,15 @@ typedef struct import {
     ah_buf hashes; /* AH_STORE_HASH of each record: of what it kept, if that is left out */
     unsigned char chain[AH_STORE_HASH];
     int64_t erased, lines;
-} import;
+} incoming;
 
-static ah_status wrong(const import *m, ah_err *err, const char *why)
+static ah_status wrong(const incoming *m, ah_err *err, const char *why)
 {
     return ah_err_set(err, AH_USAGE, "line %lld of the export: %s", (long long)m->lines, why);
 }
 
 /* Takes the next line and reads its members. */
-static ah_status read_line(import *m, ah_slice *text, const ah_member *members, ah_slice *value,
+static ah_status read_line(incoming *m, ah_slice *text, const ah_member *members, ah_slice *value,
                            ah_err *err)
 {
     const char *end = text->n ? memchr(text->p, '\n', text->n) : NULL;
@@ -194,7 +194,7 @@ static ah_status read_line(import *m, ah_slice *text, const ah_member *members, 
 }
 
 /* Finds the kind of a stream by its name, and checks the name. */
-static ah_status read_name(import *m, ah_slice name, ah_err *err)
+static ah_status read_name(incoming *m, ah_slice name, ah_err *err)
 {
     const char *slash = memchr(name.p, '/', name.n);
     bool ok = name.n > 0 && name.n <= AH_STORE_MAX_STREAM && ah_utf8_valid(name);
@@ -220,7 +220,7 @@ static ah_status read_name(import *m, ah_slice name, ah_err *err)
     return m->name ? AH_OK : ah_err_nomem(err);
 }
 
-static ah_status read_head(import *m, ah_slice *text, ah_slice as, int64_t *records, ah_err *err)
+static ah_status read_head(incoming *m, ah_slice *text, ah_slice as, int64_t *records, ah_err *err)
 {
     static const ah_member members[] = {
         {"format", AH_MEMBER_STRING, true}, {"version", AH_MEMBER_COUNT, true},
@@ -248,7 +248,7 @@ static ah_status read_head(import *m, ah_slice *text, ah_slice as, int64_t *reco
 }
 
 /* Compares the hash of a record with that of the chain. */
-static ah_status check_hash(import *m, const ah_store_record *r, ah_slice hash, ah_err *err)
+static ah_status check_hash(incoming *m, const ah_store_record *r, ah_slice hash, ah_err *err)
 {
     unsigned char kept[AH_STORE_HASH], said[AH_STORE_HASH];
     ah_status st = chain_on(m->host->mem, m->chain, r, kept, err);
@@ -261,7 +261,7 @@ static ah_status check_hash(import *m, const ah_store_record *r, ah_slice hash, 
     return AH_OK;
 }
 
-static ah_status read_record(import *m, ah_slice *text, ah_err *err)
+static ah_status read_record(incoming *m, ah_slice *text, ah_err *err)
 {
     static const ah_member members[] = {
         {"number", AH_MEMBER_COUNT, true}, {"time", AH_MEMBER_COUNT, true},
@@ -303,14 +303,14 @@ static ah_status read_record(import *m, ah_slice *text, ah_err *err)
 }
 
 /* Sets the hashes of what is erased to their place, which is final now. */
-static void place_hashes(import *m)
+static void place_hashes(incoming *m)
 {
     for (size_t i = 0; i < m->n; i++)
         if (m->record[i].kept_hash.p)
             m->record[i].kept_hash.p = m->hashes.data + i * AH_STORE_HASH;
 }
 
-static ah_status read_records(import *m, ah_slice text, int64_t expected, ah_err *err)
+static ah_status read_records(incoming *m, ah_slice text, int64_t expected, ah_err *err)
 {
     ah_status st = AH_OK;
 
@@ -328,7 +328,7 @@ static ah_status read_records(import *m, ah_slice text, int64_t expected, ah_err
 
 /* Folds the records as the one that opens the stream will. Files are read from their last
  * checkpoint on, since what came before may be erased. */
-static ah_status check_records(const import *m, ah_err *err)
+static ah_status check_records(const incoming *m, ah_err *err)
 {
     size_t from = 0;
     ah_fold f;
@@ -365,7 +365,7 @@ static void on_done(ah_store_append *a, const ah_err *err)
     ah_open_store_appended(l->store);
 }
 
-static ah_status append(const import *m, ah_open_store *s, int64_t fence, ah_err *err)
+static ah_status append(const incoming *m, ah_open_store *s, int64_t fence, ah_err *err)
 {
     ah_store_batch batch = {
         .stream = ah_text_slice(m->name), .fence = fence, .record = m->record, .n = m->n};
@@ -396,7 +396,7 @@ static void remove_empty(ah_store *e, ah_slice name)
 }
 
 /* Writes the records to a stream that is not there yet. */
-static ah_status write_stream(const import *m, ah_open_store *s, ah_err *err)
+static ah_status write_stream(const incoming *m, ah_open_store *s, ah_err *err)
 {
     ah_store *e = s->engine;
     ah_slice name = ah_text_slice(m->name);
@@ -419,7 +419,7 @@ static ah_status write_stream(const import *m, ah_open_store *s, ah_err *err)
     return st;
 }
 
-static ah_status read_all(import *m, ah_open_store *s, ah_slice text, ah_slice as, ah_err *err)
+static ah_status read_all(incoming *m, ah_open_store *s, ah_slice text, ah_slice as, ah_err *err)
 {
     int64_t records = 0;
     ah_status st = read_head(m, &text, as, &records, err);
@@ -436,7 +436,7 @@ static ah_status read_all(import *m, ah_open_store *s, ah_slice text, ah_slice a
 ah_status ah_open_store_import(ah_host *h, ah_open_store *s, ah_slice text, ah_slice as,
                                ah_buf *out, ah_err *err)
 {
-import m = {.host = h };
+    incoming m = {.host = h};
     ah_status st;
 
     ah_buf_init(&m.hashes, h->mem, SIZE_MAX);
