@@ -450,6 +450,38 @@ void ah_json_put_string(ah_buf *b, ah_slice s)
     ah_buf_char(b, '"');
 }
 
+/* A value never ends with '{', so the last byte says if it is the first member. */
+void ah_json_add_name(ah_buf *object, const char *name)
+{
+    if (object->len && object->data[object->len - 1] != '{')
+        ah_buf_char(object, ',');
+    ah_buf_char(object, '"');
+    ah_buf_str(object, name);
+    ah_buf_str(object, "\":");
+}
+
+void ah_json_add(ah_buf *object, const char *name, ah_slice json)
+{
+    if (!json.p)
+        return;
+    ah_json_add_name(object, name);
+    ah_buf_put(object, json);
+}
+
+void ah_json_add_string(ah_buf *object, const char *name, ah_slice text)
+{
+    if (!text.p)
+        return;
+    ah_json_add_name(object, name);
+    ah_json_put_string(object, text);
+}
+
+void ah_json_add_int(ah_buf *object, const char *name, int64_t v)
+{
+    ah_json_add_name(object, name);
+    ah_buf_int(object, v);
+}
+
 /* Writes into the error itself and needs no memory. `value` is JSON unless is_text. */
 static void put_detail(ah_err *err, const char *name, ah_slice value, bool is_text)
 {

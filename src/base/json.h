@@ -133,6 +133,13 @@ bool ah_json_number(ah_slice literal, ah_json_num *out);
 void ah_json_put_string(ah_buf *b, ah_slice s); /* with quotes and escapes; s must be UTF-8 */
 /* Appends the shortest text that reads back equal, with '.' or an exponent; d must be finite. */
 void ah_json_put_double(ah_buf *b, double d);
+/* Append a member to an object that is being written, after a comma unless it is the first one.
+ * The name is plain ASCII. With .p NULL as their value they append nothing; after ah_json_add_name
+ * the caller appends the value. */
+void ah_json_add_name(ah_buf *object, const char *name);
+void ah_json_add(ah_buf *object, const char *name, ah_slice json);
+void ah_json_add_string(ah_buf *object, const char *name, ah_slice text);
+void ah_json_add_int(ah_buf *object, const char *name, int64_t v);
 bool ah_utf8_valid(ah_slice s);
 size_t ah_utf8_put(unsigned c, char out[4]); /* encodes a character; returns its length */
 /* Appends s with each malformed byte replaced by U+FFFD (for bytes from processes and files). */

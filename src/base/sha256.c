@@ -197,16 +197,22 @@ static void begin_with(ah_sha256 *s, const unsigned char key[AH_SHA256_BLOCK], u
 }
 
 /* A key longer than a block is replaced by its hash. */
-void ah_sha256_end_hex(ah_sha256 *s, char out[AH_SHA256_HEX])
+void ah_sha256_hex(const unsigned char hash[AH_SHA256_BYTES], char out[AH_SHA256_HEX])
 {
     static const char digits[] = "0123456789abcdef";
-    unsigned char hash[AH_SHA256_BYTES];
 
-    ah_sha256_end(s, hash);
-    for (size_t i = 0; i < sizeof hash; i++) {
+    for (size_t i = 0; i < AH_SHA256_BYTES; i++) {
         out[2 * i] = digits[hash[i] >> 4];
         out[2 * i + 1] = digits[hash[i] & 15];
     }
+}
+
+void ah_sha256_end_hex(ah_sha256 *s, char out[AH_SHA256_HEX])
+{
+    unsigned char hash[AH_SHA256_BYTES];
+
+    ah_sha256_end(s, hash);
+    ah_sha256_hex(hash, out);
 }
 
 void ah_hmac_begin(ah_hmac *h, ah_slice key)

@@ -21,7 +21,8 @@ void ah_sha256_begin(ah_sha256 *s);
 void ah_sha256_add(ah_sha256 *s, ah_slice bytes);
 /* Writes the hash of everything added. Call it once; s must then begin anew. */
 void ah_sha256_end(ah_sha256 *s, unsigned char out[AH_SHA256_BYTES]);
-/* Writes it as hexadecimal digits, without a NUL. */
+/* Write a hash as hexadecimal digits, without a NUL. */
+void ah_sha256_hex(const unsigned char hash[AH_SHA256_BYTES], char out[AH_SHA256_HEX]);
 void ah_sha256_end_hex(ah_sha256 *s, char out[AH_SHA256_HEX]);
 
 typedef struct ah_hmac {

@@ -87,13 +87,13 @@ static ah_status put_stream(void *ud, const ah_store_stream *s, ah_err *err)
 
     if (ah_buf_slice(out).p[out->len - 1] != '[')
         ah_buf_char(out, ',');
-    ah_buf_str(out, "{\"conversation\":");
-    ah_json_put_string(out, s->name);
-    ah_buf_str(out, ",\"changed\":");
+    ah_buf_char(out, '{');
+    ah_json_add_string(out, "conversation", s->name);
+    ah_json_add_name(out, "changed");
     ah_json_put_double(out, (double)s->time / 1000);
     ah_buf_fmt(out, ",\"messages\":%zu", s->messages);
     if (is_label(l->mem, s->label))
-        ah_buf_fmt(out, ",\"label\":%.*s", AH_FMT(s->label));
+        ah_json_add(out, "label", s->label);
     ah_buf_char(out, '}');
     return ah_buf_ok(out) ? AH_OK : ah_buf_error(out, "the list of conversations", err);
 }
@@ -331,34 +331,22 @@ static ah_slice tool_of(const reading *r, ah_slice ask)
     return ah_text_slice(t->slot[call].name);
 }
 
-static void put_member(ah_buf *out, ah_slice ask, const char *name)
-{
-    ah_slice value = ah_json_member(ask, name);
-
-    if (value.p)
-        ah_buf_fmt(out, ",\"%s\":%.*s", name, AH_FMT(value));
-}
-
 static void put_ask(const reading *r, ah_slice stream, const ah_fold_ask *a, ah_buf *out)
 {
     static const char *const members[] = {"kind", "question", "schema", "default", "arguments"};
     ah_slice ask = ah_text_slice(a->ask), tool = tool_of(r, ask);
     int64_t asked = time_of(r, a), until = until_of(a);
 
-    ah_buf_str(out, "{\"conversation\":");
-    ah_json_put_string(out, stream);
-    ah_buf_str(out, ",\"ask\":");
-    ah_json_put_string(out, ah_text_slice(a->id));
+    ah_buf_char(out, '{');
+    ah_json_add_string(out, "conversation", stream);
+    ah_json_add_string(out, "ask", ah_text_slice(a->id));
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        put_member(out, ask, members[i]);
-    if (tool.p) {
-        ah_buf_str(out, ",\"tool\":");
-        ah_json_put_string(out, tool);
-    }
-    ah_buf_str(out, ",\"asked\":");
+        ah_json_add(out, members[i], ah_json_member(ask, members[i]));
+    ah_json_add_string(out, "tool", tool);
+    ah_json_add_name(out, "asked");
     ah_json_put_double(out, (double)asked / 1000);
     if (until > 0) {
-        ah_buf_str(out, ",\"timeout\":");
+        ah_json_add_name(out, "timeout");
         ah_json_put_double(out, until > asked ? (double)(until - asked) / 1000 : 0);
     }
     ah_buf_char(out, '}');
@@ -552,9 +540,9 @@ static ah_status put_response(const reading *r, ah_store *s, ah_slice stream, ah
 
     if (st != AH_OK)
         return st;
-    ah_buf_str(body, "{\"ask\":");
-    ah_json_put_string(body, id);
-    ah_buf_str(body, ",\"value\":");
+    ah_buf_char(body, '{');
+    ah_json_add_string(body, "ask", id);
+    ah_json_add_name(body, "value");
     return put_value(r->host, id, a, response, body, err);
 }
 
@@ -573,10 +561,7 @@ ah_status ah_open_store_respond(ah_host *h, ah_open_store *s, ah_slice conversat
         return st;
     ah_buf_init(&body, h->mem, MAX_BODY);
     st = put_response(&r, e, conversation, ask, response, &body, err);
-    if (st == AH_OK && by.p) {
-        ah_buf_str(&body, ",\"by\":");
-        ah_json_put_string(&body, by);
-    }
+    ah_json_add_string(&body, "by", by);
     ah_buf_char(&body, '}');
     snprintf(key, sizeof key, AH_KEY_ASK "%.*s", AH_FMT(ask));
     if (st == AH_OK && (st = post(h, s, conversation, key, "response", &body, err)) == AH_CONFLICT)
@@ -624,8 +609,8 @@ ah_status ah_open_store_send(ah_host *h, ah_open_store *s, ah_slice conversation
     snprintf(key, sizeof key, "send:%016llx%016llx", (unsigned long long)number[0],
              (unsigned long long)number[1]);
     ah_buf_init(&body, h->mem, MAX_BODY);
-    ah_buf_str(&body, "{\"text\":");
-    ah_json_put_string(&body, text);
+    ah_buf_char(&body, '{');
+    ah_json_add_string(&body, "text", text);
     ah_buf_char(&body, '}');
     st = post(h, s, conversation, key, "send", &body, err);
     ah_buf_clear(&body);

@@ -52,8 +52,8 @@ static void put_string(ah_buf *out, ah_slice object, const char *name)
 {
     ah_slice value = object.p ? ah_json_member(object, name) : object;
 
-    if (value.p && ah_json_kind_of(value) == AH_JSON_STRING)
-        ah_buf_fmt(out, ",\"%s\":%.*s", name, AH_FMT(value));
+    if (ah_json_kind_of(value) == AH_JSON_STRING)
+        ah_json_add(out, name, value);
 }
 
 /* True if the member is this text, or every text is allowed. */
@@ -241,9 +241,9 @@ static ah_status put_beginning(const ah_mem *mem, ah_store *e, ah_slice stream, 
     ah_buf_init(&b.script, mem, AH_STORE_MAX_RECORD);
     st = e->vt->read(e, stream, 1, read_first, &b, err);
     if (b.title.len)
-        ah_buf_fmt(out, ",\"title\":%.*s", AH_FMT(ah_buf_slice(&b.title)));
+        ah_json_add(out, "title", ah_buf_slice(&b.title));
     if (b.script.len)
-        ah_buf_fmt(out, ",\"script\":%.*s", AH_FMT(ah_buf_slice(&b.script)));
+        ah_json_add(out, "script", ah_buf_slice(&b.script));
     if (!ah_buf_ok(&b.title) || !ah_buf_ok(&b.script))
         st = ah_err_nomem(err);
     ah_buf_clear(&b.title);
@@ -257,8 +257,8 @@ static ah_status put_item(const ah_mem *mem, ah_store *e, const item *a, bool br
     ah_slice label = ah_text_slice(a->label);
     ah_status st = AH_OK;
 
-    ah_buf_str(out, "{\"id\":");
-    ah_json_put_string(out, ah_text_slice(a->name));
+    ah_buf_char(out, '{');
+    ah_json_add_string(out, "id", ah_text_slice(a->name));
     ah_buf_fmt(out, ",\"changed\":%lld,\"number\":%lld,\"messages\":%zu", (long long)a->time,
                (long long)a->last, a->messages);
     put_string(out, label, "state");
@@ -324,8 +324,7 @@ static ah_status put_value(page *p, const ah_store_record *r, const char *name, 
         return ah_err_nomem(err);
     if (st != AH_OK)
         return damaged(r, "it is not JSON, or nested too deep", err);
-    ah_buf_fmt(p->out, ",\"%s\":", name);
-    ah_buf_put(p->out, value);
+    ah_json_add(p->out, name, value);
     return AH_OK;
 }
 
@@ -336,9 +335,8 @@ static ah_status put_record(page *p, const ah_store_record *r, ah_err *err)
     if (!ah_utf8_valid(r->kind))
         return damaged(r, "its kind is not UTF-8", err);
     ah_buf_str(p->out, p->out->len > p->begin ? "," : "");
-    ah_buf_fmt(p->out, "{\"number\":%lld,\"time\":%lld,\"kind\":", (long long)r->number,
-               (long long)r->time);
-    ah_json_put_string(p->out, r->kind);
+    ah_buf_fmt(p->out, "{\"number\":%lld,\"time\":%lld", (long long)r->number, (long long)r->time);
+    ah_json_add_string(p->out, "kind", r->kind);
     st = put_value(p, r, "said", r->said, err);
     if (st == AH_OK && p->q->kept && r->kept.p)
         st = put_value(p, r, "kept", r->kept, err);

@@ -309,10 +309,8 @@ ah_status ah_rebuild_add(void *rebuild, const ah_store_record *record, ah_err *e
 
 static void put_text(ah_buf *out, const char *name, const ah_buf *text)
 {
-    if (!text->len || !ah_buf_ok(text))
-        return;
-    ah_buf_fmt(out, ",\"%s\":", name);
-    ah_json_put_string(out, ah_buf_slice(text));
+    if (text->len && ah_buf_ok(text))
+        ah_json_add_string(out, name, ah_buf_slice(text));
 }
 
 void ah_rebuild_print(const ah_rebuild *r, ah_buf *out)

@@ -38,10 +38,8 @@ static void put(ah_lua_agent *a, ah_record_kind kind, ah_buf *said)
 
 static void put_member(ah_buf *b, const char *key, ah_slice value)
 {
-    if (!value.n || !ah_utf8_valid(value))
-        return;
-    ah_buf_fmt(b, "%s\"%s\":", b->len ? "," : "", key);
-    ah_json_put_string(b, value);
+    if (value.n && ah_utf8_valid(value))
+        ah_json_add_string(b, key, value);
 }
 
 /* Appends more members for the first record of the stream. */

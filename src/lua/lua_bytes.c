@@ -42,13 +42,9 @@ static bool as_bytes(lua_State *L, int idx, const char *what)
 
 static int push_hash(lua_State *L, const unsigned char hash[AH_SHA256_BYTES], bool bytes)
 {
-    static const char digits[] = "0123456789abcdef";
-    char hex[2 * AH_SHA256_BYTES];
+    char hex[AH_SHA256_HEX];
 
-    for (size_t i = 0; i < AH_SHA256_BYTES; i++) {
-        hex[2 * i] = digits[hash[i] >> 4];
-        hex[2 * i + 1] = digits[hash[i] & 15];
-    }
+    ah_sha256_hex(hash, hex);
     if (bytes)
         lua_pushlstring(L, (const char *)hash, AH_SHA256_BYTES);
     else

@@ -5,7 +5,7 @@
 #include "host/ask.h"
 #include "lua/lua_agent.h"
 
-enum { MAX_RECORD = 256 << 20, MOST = 1000 /* messages that are read at once */ };
+enum { MOST = 1000 /* messages that are read at once */ };
 
 #define FROM(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
@@ -111,7 +111,7 @@ static ah_status take_response(ah_lua_agent *a, const message *m, ah_err *err)
 
     if (!value.p || !find_ask(&a->stream.history, id, &ask))
         return AH_OK;
-    ah_buf_init(&b, &a->lua->mem, MAX_RECORD);
+    ah_buf_init(&b, &a->lua->mem, AH_STORE_MAX_RECORD);
     ah_buf_fmt(&b, "{\"ask\":%.*s,\"how\":\"response\",\"response\":", AH_FMT(id));
     ah_buf_put(&b, value);
     if (ah_json_kind_of(by) == AH_JSON_STRING) {
@@ -128,7 +128,7 @@ static ah_status decline(ah_lua_agent *a, const ah_open_ask *at, ah_err *err)
     ah_slice ask = ah_text_slice(at->ask);
     ah_buf b;
 
-    ah_buf_init(&b, &a->lua->mem, MAX_RECORD);
+    ah_buf_init(&b, &a->lua->mem, AH_STORE_MAX_RECORD);
     ah_buf_fmt(&b, "{\"ask\":%.*s,\"how\":\"declined\"", AH_FMT(ah_json_member(ask, "ask")));
     if (ah_json_string_is(ah_json_member(ask, "kind"), "approval"))
         ah_buf_str(&b, ",\"response\":{\"approved\":false,\"why\":\"the user has said something "
@@ -166,7 +166,7 @@ static ah_status take_text(ah_lua_agent *a, const message *m, ah_err *err)
 
     if (ah_json_kind_of(text) != AH_JSON_STRING)
         return AH_OK;
-    ah_buf_init(&b, &a->lua->mem, MAX_RECORD);
+    ah_buf_init(&b, &a->lua->mem, AH_STORE_MAX_RECORD);
     ah_json_string(text, &b);
     st = ah_buf_ok(&b) ? ah_lua_guard_input(&a->hooks, ah_buf_slice(&b), err) : ah_err_nomem(err);
     if (st == AH_OK)
@@ -232,7 +232,7 @@ static void respond(const ah_lua_agent *a, ah_run *run, const message *m)
 
     if (!ask || !value.p)
         return;
-    ah_buf_init(&name, &a->lua->mem, MAX_RECORD);
+    ah_buf_init(&name, &a->lua->mem, AH_STORE_MAX_RECORD);
     if (by.p)
         ah_json_string(by, &name);
     if (ah_ask_respond(ask, value, name.len ? ah_buf_slice(&name) : ah_slice_of("store"), &err) !=

@@ -5,13 +5,11 @@ static const int64_t MOST = INT64_C(9000000000000000); /* also what a script may
 
 static void put_amounts(const char *name, const int64_t amount[AH_BUDGET_KINDS], ah_buf *out)
 {
-    ah_buf_fmt(out, "\"%s\":{", name);
-    for (int k = 0; k < AH_BUDGET_KINDS; k++) {
-        int64_t v = amount[k] < MOST ? amount[k] : MOST;
-
-        ah_buf_fmt(out, "%s\"%s\":%lld", k ? "," : "", ah_budget_kind_name((ah_budget_kind)k),
-                   (long long)v);
-    }
+    ah_json_add_name(out, name);
+    ah_buf_char(out, '{');
+    for (int k = 0; k < AH_BUDGET_KINDS; k++)
+        ah_json_add_int(out, ah_budget_kind_name((ah_budget_kind)k),
+                        amount[k] < MOST ? amount[k] : MOST);
     ah_buf_char(out, '}');
 }
 
@@ -27,10 +25,8 @@ void ah_budget_print_spent(const ah_budget *b, ah_buf *out)
 {
     ah_buf_char(out, '{');
     put_amounts("used", b->used, out);
-    if (is_reserved(b)) {
-        ah_buf_char(out, ',');
+    if (is_reserved(b))
         put_amounts("reserved", b->reserved, out);
-    }
     ah_buf_str(out, b->estimated ? ",\"estimated\":true}" : "}");
 }
 

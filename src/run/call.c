@@ -491,39 +491,23 @@ void ah_call_know_tool(ah_call *c, const ah_callees *who)
         c->tool = NULL;
 }
 
-static void put_string(ah_buf *out, const char *before, ah_slice s)
-{
-    if (!s.p)
-        return;
-    ah_buf_str(out, before);
-    ah_json_put_string(out, s);
-}
-
-static void put_json_member(ah_buf *out, const char *before, ah_slice json)
-{
-    if (!json.p)
-        return;
-    ah_buf_str(out, before);
-    ah_buf_put(out, json);
-}
-
 void ah_call_print_outcome(const ah_call *c, ah_buf *out)
 {
     ah_buf_str(out, c->refused ? "{\"refused\":true" : "{\"refused\":false");
-    put_string(out, ",\"content\":", ah_text_slice(c->content));
-    put_json_member(out, ",\"value\":", ah_text_slice(c->value));
-    put_json_member(out, ",\"images\":", ah_text_slice(c->images));
-    put_string(out, ",\"error\":", ah_text_slice(c->error));
+    ah_json_add_string(out, "content", ah_text_slice(c->content));
+    ah_json_add(out, "value", ah_text_slice(c->value));
+    ah_json_add(out, "images", ah_text_slice(c->images));
+    ah_json_add_string(out, "error", ah_text_slice(c->error));
     ah_buf_str(out, c->mistake ? ",\"mistake\":true" : "");
     if (c->whole && c->part == c->content) {
-        put_string(out, ",\"whole\":", ah_text_slice(c->whole));
+        ah_json_add_string(out, "whole", ah_text_slice(c->whole));
         ah_buf_fmt(out, ",\"gap\":%zu", c->gap);
     }
     if (c->leave != AH_OK) {
-        put_string(out, ",\"leave\":", ah_slice_of(ah_status_name(c->leave)));
-        put_string(out, ",\"leave_why\":", ah_text_slice(c->leave_why));
-        put_json_member(out, ",\"leave_details\":", ah_text_slice(c->leave_details));
-        put_json_member(out, ",\"expansion\":", ah_text_slice(c->expansion));
+        ah_json_add_string(out, "leave", ah_slice_of(ah_status_name(c->leave)));
+        ah_json_add_string(out, "leave_why", ah_text_slice(c->leave_why));
+        ah_json_add(out, "leave_details", ah_text_slice(c->leave_details));
+        ah_json_add(out, "expansion", ah_text_slice(c->expansion));
     }
     ah_buf_char(out, '}');
 }

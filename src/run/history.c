@@ -17,13 +17,8 @@
 /* A reader takes a missing one as 0. */
 static void put_count(ah_buf *out, const char *name, int64_t n)
 {
-    if (n == 0)
-        return;
-    ah_buf_char(out, '"');
-    ah_buf_str(out, name);
-    ah_buf_str(out, "\":");
-    ah_buf_int(out, n);
-    ah_buf_char(out, ',');
+    if (n != 0)
+        ah_json_add_int(out, name, n);
 }
 
 void ah_run_progress_print(const ah_run_progress *p, ah_buf *out)
@@ -38,7 +33,9 @@ void ah_run_progress_print(const ah_run_progress *p, ah_buf *out)
         put_count(out, counts[i].name, *counts[i].n);
     put_count(out, "tool_calls", (int64_t)p->tool_calls);
     put_count(out, "fallbacks", (int64_t)p->fallbacks);
-    ah_buf_str(out, p->last_round ? "\"last_round\":true,\"usage\":" : "\"usage\":");
+    if (p->last_round)
+        ah_json_add(out, "last_round", ah_slice_of("true"));
+    ah_json_add_name(out, "usage");
     ah_usage_print(&p->usage, out);
     ah_buf_char(out, '}');
 }

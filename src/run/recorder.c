@@ -2,8 +2,6 @@
  * the recorded ones. */
 #include "run/recorder.h"
 
-enum { MAX_RECORD = 256 << 20 };
-
 /* -- life ------------------------------------------------------------------------------------ */
 
 void ah_recorder_init(ah_recorder *r, const ah_mem *mem, const ah_secrets *secrets)
@@ -197,7 +195,7 @@ static void note_entries(ah_recorder *r)
 
     if (t->n <= r->entries)
         return;
-    ah_buf_init(&b, r->mem, MAX_RECORD);
+    ah_buf_init(&b, r->mem, AH_STORE_MAX_RECORD);
     ah_buf_str(&b, "{\"entries\":[");
     put_entries(t->entry + r->entries, t->n - r->entries, &b);
     ah_buf_str(&b, "]}");
@@ -212,7 +210,7 @@ static void note_session(ah_recorder *r)
 
     if (r->applying)
         return;
-    ah_buf_init(&b, r->mem, MAX_RECORD);
+    ah_buf_init(&b, r->mem, AH_STORE_MAX_RECORD);
     put_slices(r, NULL, false, ",\"slices\":{", &b);
     if (r->changed)
         r->changed(r->changed_ud, &b);
@@ -271,8 +269,8 @@ void ah_recorder_checkpoint(ah_recorder *r, ah_slice kept_slices)
 
     if (!ah_recorder_on(r) || r->transcript->assistant || r->transcript->n_staged || r->in_run)
         return;
-    ah_buf_init(&kept, r->mem, MAX_RECORD);
-    ah_buf_init(&b, r->mem, MAX_RECORD);
+    ah_buf_init(&kept, r->mem, AH_STORE_MAX_RECORD);
+    ah_buf_init(&b, r->mem, AH_STORE_MAX_RECORD);
     ah_recorder_print(r, kept_slices, &b);
     know_whole_slices(r, &b);
     r->entries = r->transcript->n;
@@ -294,7 +292,7 @@ void ah_recorder_queue(ah_recorder *r)
 
     if (!ah_recorder_on(r))
         return;
-    ah_buf_init(&b, r->mem, MAX_RECORD);
+    ah_buf_init(&b, r->mem, AH_STORE_MAX_RECORD);
     while (r->staged < r->transcript->n_staged) {
         ah_buf_reset(&b, 0);
         ah_buf_str(&b, "{\"entry\":");

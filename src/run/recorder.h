@@ -10,6 +10,7 @@
 #define AH_RUN_RECORDER_H
 
 #include "base/secret.h"
+#include "base/store.h"
 #include "model/record.h"
 #include "run/history.h"
 #include "state/session.h"

@@ -143,11 +143,6 @@ bool ah_run_try_less(ah_run *run)
 
 /* -- confirmed facts -------------------------------------------------------------------------- */
 
-static void put_member(ah_buf *b, const char *name, const char *value)
-{
-    ah_buf_fmt(b, b->len > 1 ? ",\"%s\":%s" : "\"%s\":%s", name, value);
-}
-
 /* Writes what was known and what is now confirmed, with members in order. */
 static void put_learned(const ah_wire *w, ah_slice known, ah_buf *b)
 {
@@ -156,11 +151,11 @@ static void put_learned(const ah_wire *w, ah_slice known, ah_buf *b)
     ah_buf_char(b, '{');
     for (int i = 0; i < AH_LACKS; i++)
         if (lacking & ah_lacks[i].what)
-            put_member(b, ah_lacks[i].name, "false");
+            ah_json_add(b, ah_lacks[i].name, ah_slice_of("false"));
     if (w->trying || ah_json_member(known, "tool_change_mode").p)
-        put_member(b, "tool_change_mode", "\"append\"");
+        ah_json_add(b, "tool_change_mode", ah_slice_of("\"append\""));
     if (w->searching_here || ah_json_member(known, "tool_search").p)
-        put_member(b, "tool_search", "\"here\"");
+        ah_json_add(b, "tool_search", ah_slice_of("\"here\""));
     ah_buf_char(b, '}');
 }
 

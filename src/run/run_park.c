@@ -5,7 +5,7 @@
 #include "run/said.h"
 #include "run/step.h"
 
-enum { MAX_RECORD = 256 << 20, MAX_DIGITS = 24 };
+enum { MAX_DIGITS = 24 };
 
 static const ah_slice nothing = {NULL, 0};
 
@@ -51,20 +51,6 @@ static void put(ah_run *run, ah_record_kind kind, ah_buf *b)
     ah_buf_clear(b);
 }
 
-static void put_member(ah_buf *b, const char *name, ah_slice json)
-{
-    if (json.p)
-        ah_buf_fmt(b, ",\"%s\":%.*s", name, AH_FMT(json));
-}
-
-static void put_string(ah_buf *b, const char *name, ah_slice text)
-{
-    if (!text.p)
-        return;
-    ah_buf_fmt(b, ",\"%s\":", name);
-    ah_json_put_string(b, text);
-}
-
 /* Appends what an approval is about. */
 static void put_about(ah_run *run, const ah_call *c, ah_buf *b)
 {
@@ -73,12 +59,12 @@ static void put_about(ah_run *run, const ah_call *c, ah_buf *b)
     if (!c->tool)
         return;
     ah_call_definition(c->tool, hash);
-    put_string(b, "definition", ah_slice_of(hash));
+    ah_json_add_string(b, "definition", ah_slice_of(hash));
     if (ah_call_about(c, hash))
-        put_string(b, "about", ah_slice_of(hash));
+        ah_json_add_string(b, "about", ah_slice_of(hash));
     else
         run->recorder->broken = AH_NOMEM;
-    ah_buf_str(b, ",\"arguments\":");
+    ah_json_add_name(b, "arguments");
     ah_said_args(c, b);
 }
 
@@ -87,10 +73,10 @@ static void record_close(ah_run *run, int64_t number, const char *how, ah_slice 
 {
     ah_buf b;
 
-    ah_buf_init(&b, run->cfg.mem, MAX_RECORD);
+    ah_buf_init(&b, run->cfg.mem, AH_STORE_MAX_RECORD);
     ah_buf_fmt(&b, "{\"ask\":\"%lld\",\"how\":\"%s\"", (long long)number, how);
-    put_member(&b, "response", response);
-    put_string(&b, "by", by);
+    ah_json_add(&b, "response", response);
+    ah_json_add_string(&b, "by", by);
     put(run, AH_RECORD_ASK_CLOSED, &b);
 }
 
@@ -98,15 +84,15 @@ static void record_ask(ah_run *run, const ah_asked *asked, const ah_recorded_ask
 {
     ah_buf b;
 
-    ah_buf_init(&b, run->cfg.mem, MAX_RECORD);
+    ah_buf_init(&b, run->cfg.mem, AH_STORE_MAX_RECORD);
     ah_buf_fmt(&b, "{\"ask\":\"%lld\",\"call\":%zu,\"kind\":\"%s\"", (long long)ask->number,
                ask->call->at, asked->kind);
-    put_string(&b, "question", asked->question);
-    put_member(&b, "schema", asked->schema);
-    put_member(&b, "default", asked->otherwise);
-    put_string(&b, "step", asked->step);
+    ah_json_add_string(&b, "question", asked->question);
+    ah_json_add(&b, "schema", asked->schema);
+    ah_json_add(&b, "default", asked->otherwise);
+    ah_json_add_string(&b, "step", asked->step);
     if (asked->until)
-        ah_buf_fmt(&b, ",\"until\":%lld", (long long)asked->until);
+        ah_json_add_int(&b, "until", asked->until);
     if (!asked->step.p)
         put_about(run, ask->call, &b);
     put(run, AH_RECORD_ASK, &b);
@@ -223,7 +209,7 @@ static void record_parked(ah_run *run)
 {
     ah_buf b;
 
-    ah_buf_init(&b, run->cfg.mem, MAX_RECORD);
+    ah_buf_init(&b, run->cfg.mem, AH_STORE_MAX_RECORD);
     ah_buf_str(&b, "{\"asks\":[");
     put_asks(run, &b);
     ah_buf_char(&b, ']');

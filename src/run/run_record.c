@@ -7,8 +7,6 @@
 #include "run/step.h"
 #include "wire/prints.h"
 
-enum { MAX_RECORD = 256 << 20 };
-
 static const ah_slice nothing = {NULL, 0};
 
 /* NULL: nothing is recorded. */
@@ -19,7 +17,7 @@ static ah_recorder *recorder(const ah_run *run)
 
 static void begin(const ah_run *run, ah_buf *b, const ah_call *c)
 {
-    ah_buf_init(b, run->cfg.mem, MAX_RECORD);
+    ah_buf_init(b, run->cfg.mem, AH_STORE_MAX_RECORD);
     ah_buf_char(b, '{');
     if (c)
         ah_buf_fmt(b, "\"call\":%zu", c->at);
@@ -31,17 +29,6 @@ static void end(const ah_run *run, ah_record_kind kind, ah_buf *b, ah_slice kept
     ah_buf_char(b, '}');
     ah_recorder_put(run->recorder, kind, b, kept);
     ah_buf_clear(b);
-}
-
-static void put_text(ah_buf *b, const char *name, ah_slice s)
-{
-    ah_buf_fmt(b, "%s\"%s\":", b->len > 1 ? "," : "", name);
-    ah_json_put_string(b, s);
-}
-
-static void put_number(ah_buf *b, const char *name, int64_t v)
-{
-    ah_buf_fmt(b, "%s\"%s\":%lld", b->len > 1 ? "," : "", name, (long long)v);
 }
 
 static void put_progress(const ah_run *run, ah_buf *b)
@@ -59,7 +46,7 @@ static void put_progress(const ah_run *run, ah_buf *b)
                                .last_round = run->last_round,
                                .usage = r->usage};
 
-    ah_buf_fmt(b, "%s\"progress\":", b->len > 1 ? "," : "");
+    ah_json_add_name(b, "progress");
     ah_run_progress_print(&p, b);
 }
 
@@ -97,7 +84,7 @@ bool ah_call_about(const ah_call *call, char out[AH_CALL_HASH])
     ah_call_definition(call->tool, out);
     ah_sha256_begin(&s);
     add_part(&s, (ah_slice){out, AH_CALL_HASH - 1});
-    ah_buf_init(&args, call->overlay.mem, MAX_RECORD);
+    ah_buf_init(&args, call->overlay.mem, AH_STORE_MAX_RECORD);
     ok = ah_json_canon(call->overlay.mem, ah_text_slice(call->args), &args) == AH_OK &&
          ah_buf_ok(&args);
     if (ok)
@@ -136,10 +123,10 @@ void ah_record_started(ah_run *run)
     run->first = r->entries;
     r->in_run = true;
     begin(run, &b, NULL);
-    put_number(&b, "run", run->number);
-    put_number(&b, "first", (int64_t)run->first);
+    ah_json_add_int(&b, "run", run->number);
+    ah_json_add_int(&b, "first", (int64_t)run->first);
     if (run->cfg.lasting_deadline)
-        put_number(&b, "deadline", ah_run_wall(run) + run->cfg.lasting_deadline - run->now);
+        ah_json_add_int(&b, "deadline", ah_run_wall(run) + run->cfg.lasting_deadline - run->now);
     end(run, AH_RECORD_RUN_STARTED, &b, nothing);
     ah_recorder_note(r);
 }
@@ -150,14 +137,14 @@ static void put_answer(const ah_run *run, ah_buf *b)
     bool success = err->status == AH_OK;
 
     ah_buf_str(b, success ? ",\"success\":true" : ",\"success\":false");
-    put_text(b, "code", ah_slice_of(success ? "" : ah_status_name(err->status)));
+    ah_json_add_string(b, "code", ah_slice_of(success ? "" : ah_status_name(err->status)));
     if (!success)
-        put_text(b, "message", ah_slice_of(err->message));
+        ah_json_add_string(b, "message", ah_slice_of(err->message));
     if (run->text.len && ah_buf_ok(&run->text))
-        put_text(b, "text", ah_buf_slice(&run->text));
-    if (success && run->value)
-        ah_buf_fmt(b, ",\"value\":%.*s", AH_FMT(ah_text_slice(run->value)));
-    put_text(b, "stop", ah_slice_of(ah_stop_name(run->result.stop)));
+        ah_json_add_string(b, "text", ah_buf_slice(&run->text));
+    if (success)
+        ah_json_add(b, "value", ah_text_slice(run->value));
+    ah_json_add_string(b, "stop", ah_slice_of(ah_stop_name(run->result.stop)));
 }
 
 void ah_record_ended(ah_run *run)
@@ -170,8 +157,8 @@ void ah_record_ended(ah_run *run)
     ah_record_started(run);
     ah_recorder_note(r);
     begin(run, &b, NULL);
-    put_number(&b, "run", run->number);
-    put_number(&b, "first", (int64_t)run->first);
+    ah_json_add_int(&b, "run", run->number);
+    ah_json_add_int(&b, "first", (int64_t)run->first);
     put_answer(run, &b);
     put_progress(run, &b);
     r->in_run = false;
@@ -195,7 +182,7 @@ void ah_record_lost(ah_run *run, const char *what, const ah_call *c)
     if (!recorder(run))
         return;
     begin(run, &b, c);
-    put_text(&b, "what", ah_slice_of(what));
+    ah_json_add_string(&b, "what", ah_slice_of(what));
     end(run, AH_RECORD_LOST, &b, nothing);
 }
 
@@ -211,16 +198,16 @@ void ah_record_request(ah_run *run)
     if (!r)
         return;
     ah_recorder_note(r);
-    ah_buf_init(&bytes, run->cfg.mem, MAX_RECORD);
+    ah_buf_init(&bytes, run->cfg.mem, AH_STORE_MAX_RECORD);
     begin(run, &b, NULL);
-    ah_buf_str(&b, "\"model\":");
-    ah_buf_put(&b, run->cfg.wire->settings.model.n ? run->cfg.wire->settings.model
-                                                   : ah_slice_of("\"\""));
-    put_text(&b, "adapter", ah_text_slice(a->provider));
-    put_number(&b, "attempt", run->attempt + 1);
-    put_number(&b, "entries", (int64_t)run->cfg.transcript->n);
+    ah_json_add(&b, "model",
+                run->cfg.wire->settings.model.n ? run->cfg.wire->settings.model
+                                                : ah_slice_of("\"\""));
+    ah_json_add_string(&b, "adapter", ah_text_slice(a->provider));
+    ah_json_add_int(&b, "attempt", run->attempt + 1);
+    ah_json_add_int(&b, "entries", (int64_t)run->cfg.transcript->n);
     if (run->fallbacks)
-        put_number(&b, "fallbacks", (int64_t)run->fallbacks);
+        ah_json_add_int(&b, "fallbacks", (int64_t)run->fallbacks);
     ah_prints_put(run->cfg.wire, &b, r->bytes ? &bytes : NULL);
     if (!ah_buf_ok(&bytes))
         r->broken = AH_NOMEM;
@@ -234,12 +221,12 @@ static void put_heard(const ah_run *run, ah_buf *out)
 {
     ah_buf text;
 
-    ah_buf_init(&text, run->cfg.mem, MAX_RECORD);
+    ah_buf_init(&text, run->cfg.mem, AH_STORE_MAX_RECORD);
     if (ah_buf_ok(&run->heard))
         ah_utf8_repair(ah_buf_slice(&run->heard), &text);
     if (ah_buf_ok(&text)) {
-        ah_buf_str(out, out->len ? ",\"bytes\":" : "{\"bytes\":");
-        ah_json_put_string(out, ah_buf_slice(&text));
+        ah_buf_str(out, out->len ? "" : "{");
+        ah_json_add_string(out, "bytes", ah_buf_slice(&text));
     }
     ah_buf_clear(&text);
 }
@@ -265,7 +252,7 @@ static void put_originals(const ah_transcript *t, ah_buf *out)
 void ah_record_answer(ah_run *run)
 {
     ah_recorder *r = recorder(run);
-    ah_slice entry = ah_text_slice(run->cfg.transcript->assistant), usage;
+    ah_slice entry = ah_text_slice(run->cfg.transcript->assistant);
     ah_buf b, kept;
 
     if (!r)
@@ -273,16 +260,12 @@ void ah_record_answer(ah_run *run)
     if (run->cfg.transcript->n > r->entries) /* settings that the answer has confirmed */
         ah_recorder_note_before_turn(r);
     begin(run, &b, NULL);
-    ah_buf_str(&b, "\"entry\":");
-    ah_buf_put(&b, entry);
-    put_number(&b, "iteration", run->result.iterations);
-    put_text(&b, "stop", ah_slice_of(ah_stop_name(run->result.stop)));
-    if ((usage = ah_json_member(entry, "usage")).p) {
-        ah_buf_str(&b, ",\"usage\":");
-        ah_buf_put(&b, usage);
-    }
+    ah_json_add(&b, "entry", entry);
+    ah_json_add_int(&b, "iteration", run->result.iterations);
+    ah_json_add_string(&b, "stop", ah_slice_of(ah_stop_name(run->result.stop)));
+    ah_json_add(&b, "usage", ah_json_member(entry, "usage"));
     r->answered = true;
-    ah_buf_init(&kept, run->cfg.mem, MAX_RECORD);
+    ah_buf_init(&kept, run->cfg.mem, AH_STORE_MAX_RECORD);
     put_originals(run->cfg.transcript, &kept);
     if (r->bytes && run->heard.len)
         put_heard(run, &kept);
@@ -310,11 +293,11 @@ void ah_record_call_started(ah_run *run, ah_call *c)
     }
     ah_call_definition(c->tool, definition);
     begin(run, &b, c);
-    put_text(&b, "id", ah_text_slice(c->slot->id));
-    put_text(&b, "tool", ah_text_slice(c->slot->name));
-    put_text(&b, "key", ah_text_slice(c->key));
-    put_text(&b, "definition", ah_slice_of(definition));
-    put_text(&b, "on_lost", ah_slice_of(ah_on_lost_names[c->tool->on_lost]));
+    ah_json_add_string(&b, "id", ah_text_slice(c->slot->id));
+    ah_json_add_string(&b, "tool", ah_text_slice(c->slot->name));
+    ah_json_add_string(&b, "key", ah_text_slice(c->key));
+    ah_json_add_string(&b, "definition", ah_slice_of(definition));
+    ah_json_add_string(&b, "on_lost", ah_slice_of(ah_on_lost_names[c->tool->on_lost]));
     if (c->tool->durable)
         ah_buf_str(&b, ",\"durable\":true");
     c->recorded = AH_RECORDED_START;
@@ -325,7 +308,7 @@ static void put_finished(ah_run *run, ah_call *c)
 {
     ah_buf b, staged;
 
-    ah_buf_init(&staged, run->cfg.mem, MAX_RECORD);
+    ah_buf_init(&staged, run->cfg.mem, AH_STORE_MAX_RECORD);
     if (c->success && (c->overlay.first || c->overlay.n || c->changes.n))
         ah_call_print_staged(c, &staged);
     begin(run, &b, c);
@@ -357,11 +340,9 @@ static void put_announced(ah_run *run, ah_call *c, const ah_buf *files, const ah
 
     ah_recorder_queue(run->recorder);
     begin(run, &b, c);
-    ah_buf_str(&b, ",\"result\":");
-    ah_buf_put(&b, ah_text_slice(c->entry));
+    ah_json_add(&b, "result", ah_text_slice(c->entry));
     ah_recorder_put_changes(run->recorder, &c->overlay, &b);
-    ah_buf_str(&b, ",\"files\":");
-    ah_buf_put(&b, ah_buf_slice(files));
+    ah_json_add(&b, "files", ah_buf_slice(files));
     c->recorded = AH_RECORDED_CHANGES;
     end(run, AH_RECORD_SETTLED, &b, ah_buf_slice(kept));
 }
@@ -373,8 +354,8 @@ bool ah_record_announced(ah_run *run, ah_call *c)
 
     if (!recorder(run))
         return false;
-    ah_buf_init(&files, run->cfg.mem, MAX_RECORD);
-    ah_buf_init(&kept, run->cfg.mem, MAX_RECORD);
+    ah_buf_init(&files, run->cfg.mem, AH_STORE_MAX_RECORD);
+    ah_buf_init(&kept, run->cfg.mem, AH_STORE_MAX_RECORD);
     any = ah_overlay_print_settled(&c->overlay, &files, &kept);
     if (!ah_buf_ok(&files) || !ah_buf_ok(&kept))
         run->recorder->broken = AH_NOMEM;
@@ -390,8 +371,7 @@ static void put_settled(ah_run *run, const ah_call *c, ah_slice entry)
     ah_buf b;
 
     begin(run, &b, c);
-    ah_buf_str(&b, ",\"result\":");
-    ah_buf_put(&b, entry);
+    ah_json_add(&b, "result", entry);
     ah_recorder_put_changes(run->recorder, NULL, &b);
     end(run, AH_RECORD_SETTLED, &b, nothing);
 }
@@ -414,10 +394,8 @@ void ah_record_applied(ah_run *run, ah_call *c, bool done)
         return;
     ah_recorder_applied(r, done);
     begin(run, &b, c);
-    if (!done) {
-        ah_buf_str(&b, ",\"result\":");
-        ah_buf_put(&b, ah_text_slice(c->entry));
-    }
+    if (!done)
+        ah_json_add(&b, "result", ah_text_slice(c->entry));
     c->recorded = AH_RECORDED_SETTLED;
     end(run, done ? AH_RECORD_APPLIED : AH_RECORD_APPLY_FAILED, &b, nothing);
 }

@@ -1,15 +1,12 @@
 /* The steps of a call: asked for, begun, recorded, and compared with those of an earlier entry. */
 #include "run/step.h"
 
-#include <stdio.h>
-
 #include "base/sha256.h"
 #include "run/call.h"
 #include "run/tell.h"
 
 enum {
     MAX_KEY = AH_MAX_STEP_PATH + AH_MAX_STEP_NAME + 64,
-    MAX_SAID = 64 << 10,
     STEP_IDS = 1 << 30 /* ids of steps are above it, those of needs below */
 };
 
@@ -49,15 +46,6 @@ void ah_steps_free(ah_steps *s)
     ah_free(s->mem, s);
 }
 
-static uint32_t hash_of(ah_slice text)
-{
-    uint32_t h = 2166136261u;
-
-    for (size_t i = 0; i < text.n; i++)
-        h = (h ^ (unsigned char)text.p[i]) * 16777619u;
-    return h;
-}
-
 /* Returns the length of "PATH KIND " of a key; 0: it is none. */
 static size_t head_of(ah_slice key)
 {
@@ -76,8 +64,8 @@ static ah_call_step *add(ah_steps *s, ah_text *key, size_t head)
     if (grown)
         s->item = grown;
     if (grown && key && (step = ah_alloc(s->mem, sizeof *step))) {
-        *step =
-            (ah_call_step){.key = key, .head = head, .hash = hash_of((ah_slice){key->data, head})};
+        *step = (ah_call_step){
+            .key = key, .head = head, .hash = ah_slice_hash((ah_slice){key->data, head})};
         s->item[s->n++] = step;
     } else {
         ah_text_unref(key);
@@ -123,11 +111,8 @@ bool ah_steps_can_reenter(const ah_call_history *h)
 
 static void put_hex(ah_sha256 *sha, char out[AH_STEP_KEY])
 {
-    unsigned char sum[AH_SHA256_BYTES];
-
-    ah_sha256_end(sha, sum);
-    for (size_t i = 0; i < sizeof sum; i++)
-        snprintf(out + 2 * i, 3, "%02x", sum[i]);
+    ah_sha256_end_hex(sha, out);
+    out[AH_STEP_KEY - 1] = '\0';
 }
 
 /* Without a journal a key must be another one in each process. */
@@ -137,7 +122,7 @@ static void make_key(ah_steps *s)
     char text[256];
     ah_sha256 sha;
 
-    snprintf(text, sizeof text, "%lld %lld %zu %.17g %.17g %.17g", (long long)cfg->id,
+    ah_print(text, sizeof text, "%lld %lld %zu %.17g %.17g %.17g", (long long)cfg->id,
              (long long)ah_run_wall(s->call->run), s->call->at, cfg->random(cfg->ud),
              cfg->random(cfg->ud), cfg->random(cfg->ud));
     ah_sha256_begin(&sha);
@@ -240,27 +225,22 @@ static ah_slice kind_of(const ah_call_step *step)
     return (ah_slice){blank + 1, head.n - (size_t)(blank + 1 - head.p) - 1};
 }
 
-static bool same(ah_slice a, ah_slice b)
-{
-    return a.n == b.n && (!a.n || memcmp(a.p, b.p, a.n) == 0);
-}
-
 /* Finds the next recorded step that begins with the head, and counts those of this name that were
  * asked for. */
 static ah_call_step *find_next(const ah_steps *s, ah_slice head, ah_slice name, size_t *number)
 {
-    uint32_t hash = hash_of(head);
+    uint64_t hash = ah_slice_hash(head);
     ah_call_step *next = NULL;
 
     *number = 0;
     for (size_t i = 0; i < s->n; i++) {
         ah_call_step *step = s->item[i];
 
-        if (step->hash != hash || !same(head_slice(step), head))
+        if (step->hash != hash || !ah_slice_eq(head_slice(step), head))
             continue;
         if (!step->asked && !next)
             next = step;
-        *number += step->asked && same(name_of(step), name);
+        *number += step->asked && ah_slice_eq(name_of(step), name);
     }
     return next;
 }
@@ -269,7 +249,7 @@ static ah_call_step *find_next(const ah_steps *s, ah_slice head, ah_slice name, 
 static ah_call_step *find_key(const ah_steps *s, ah_slice key)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (!s->item[i]->asked && same(ah_text_slice(s->item[i]->key), key))
+        if (!s->item[i]->asked && ah_slice_eq(ah_text_slice(s->item[i]->key), key))
             return s->item[i];
     return NULL;
 }
@@ -331,7 +311,7 @@ static ah_status take_step(ah_steps *s, ah_buf *b, ah_slice kind, ah_slice name,
         return ah_err_nomem(err);
     if (s->conflict)
         next = find_key(s, ah_buf_slice(b));
-    if (next && !same(ah_text_slice(next->key), ah_buf_slice(b)))
+    if (next && !ah_slice_eq(ah_text_slice(next->key), ah_buf_slice(b)))
         return diverge(s, next, kind, name, place, err);
     if (!next && (!(key = ah_text_new(s->mem, ah_buf_slice(b))) || !(next = add(s, key, head))))
         return ah_err_nomem(err);
@@ -370,8 +350,8 @@ ah_status ah_step_ask(ah_call *call, ah_slice path, ah_slice kind, ah_slice name
 
 static void begin_record(const ah_steps *s, ah_slice key, ah_buf *b)
 {
-    ah_buf_fmt(b, "{\"call\":%zu,\"step\":", s->call->at);
-    ah_json_put_string(b, key);
+    ah_buf_fmt(b, "{\"call\":%zu", s->call->at);
+    ah_json_add_string(b, "step", key);
 }
 
 static ah_status put(const ah_steps *s, ah_record_kind kind, ah_buf *b, ah_slice kept, ah_err *err)
@@ -381,24 +361,16 @@ static ah_status put(const ah_steps *s, ah_record_kind kind, ah_buf *b, ah_slice
     return ah_recorder_state(s->recorder, err);
 }
 
-static void put_what(ah_slice what, ah_buf *b)
-{
-    if (!what.p)
-        return;
-    ah_buf_str(b, ",\"what\":");
-    ah_json_put_string(b, what);
-}
-
 static ah_status put_started(const ah_steps *s, const ah_call_step *step, const char *on_lost,
                              ah_slice what, ah_err *err)
 {
     ah_status st;
     ah_buf b;
 
-    ah_buf_init(&b, s->mem, MAX_SAID);
+    ah_buf_init(&b, s->mem, AH_STORE_MAX_RECORD);
     begin_record(s, ah_text_slice(step->key), &b);
     ah_buf_fmt(&b, ",\"on_lost\":\"%s\"", on_lost);
-    put_what(what, &b);
+    ah_json_add_string(&b, "what", what);
     st = put(s, AH_RECORD_STEP_STARTED, &b, (ah_slice){NULL, 0}, err);
     ah_buf_clear(&b);
     return st;
@@ -459,7 +431,7 @@ static ah_status put_step(const ah_steps *s, const ah_call_step *step, ah_slice 
 
     if (!s->recorder)
         return AH_OK;
-    ah_buf_init(&b, s->mem, MAX_SAID);
+    ah_buf_init(&b, s->mem, AH_STORE_MAX_RECORD);
     begin_record(s, ah_text_slice(step->key), &b);
     ah_buf_fmt(&b, ",\"success\":%s", step->success ? "true" : "false");
     if (said.p)
@@ -492,7 +464,7 @@ void ah_step_secret(ah_call *call, ah_slice path, ah_slice name)
     if (!s->recorder)
         return;
     ah_buf_init(&key, s->mem, MAX_KEY);
-    ah_buf_init(&b, s->mem, MAX_SAID);
+    ah_buf_init(&b, s->mem, AH_STORE_MAX_RECORD);
     ah_buf_fmt(&key, "%.*s step %zu %.*s", AH_FMT(path), s->n, AH_FMT(name));
     if (ah_buf_ok(&key)) {
         begin_record(s, ah_buf_slice(&key), &b);

@@ -28,7 +28,7 @@ typedef enum ah_step_state {
 typedef struct ah_call_step {
     ah_text *key;  /* "PATH KIND NUMBER NAME" */
     size_t head;   /* length of "PATH KIND " */
-    uint32_t hash; /* of the head */
+    uint64_t hash; /* of the head */
     ah_text *kept; /* JSON; NULL: none */
     ah_step_state state;
     bool success;

@@ -29,20 +29,6 @@ static void begin_item(ah_change_list *l, const char *kind)
     ah_buf_fmt(l->out, "%s{\"kind\":\"%s\"", l->n++ ? "," : "", kind);
 }
 
-static void put_text(ah_change_list *l, const char *member, ah_slice text)
-{
-    if (!text.p)
-        return;
-    ah_buf_fmt(l->out, ",\"%s\":", member);
-    ah_json_put_string(l->out, text);
-}
-
-static void put_json(ah_change_list *l, const char *member, ah_slice json)
-{
-    if (json.p)
-        ah_buf_fmt(l->out, ",\"%s\":%.*s", member, AH_FMT(json));
-}
-
 /* -- files ------------------------------------------------------------------------------------- */
 
 static bool is_file(const ah_file_side *s)
@@ -64,7 +50,7 @@ static void put_side(ah_change_list *l, const char *member, const ah_file_side *
     if (!s->type)
         return;
     ah_buf_fmt(l->out, ",\"%s\":{\"type\":\"%s\"", member, s->type);
-    put_text(l, "hash", s->hash);
+    ah_json_add_string(l->out, "hash", s->hash);
     if (s->content.p || s->sized)
         ah_buf_fmt(l->out, ",\"size\":%llu",
                    (unsigned long long)(s->content.p ? s->content.n : s->size));
@@ -98,7 +84,7 @@ static void put_diff(ah_change_list *l, const ah_changed_file *f)
     put_header(&text, "+++", "b", &f->after, f->path);
     cut = ah_diff(l->mem, a, b, most, &text);
     if (ah_buf_ok(&text))
-        put_text(l, "diff", ah_buf_slice(&text));
+        ah_json_add_string(l->out, "diff", ah_buf_slice(&text));
     else
         l->out->status = text.status;
     l->room -= text.len < l->room ? text.len : l->room;
@@ -125,9 +111,9 @@ void ah_change_list_file(ah_change_list *l, const ah_changed_file *f)
     if (is_same_side(&f->before, &f->after))
         return;
     begin_item(l, "file");
-    put_text(l, "path", f->path);
-    put_text(l, "root", f->root);
-    put_text(l, "filesystem", f->filesystem);
+    ah_json_add_string(l->out, "path", f->path);
+    ah_json_add_string(l->out, "root", f->root);
+    ah_json_add_string(l->out, "filesystem", f->filesystem);
     ah_buf_fmt(l->out, ",\"op\":\"%s\"",
                !f->before.type  ? "add"
                : !f->after.type ? "remove"
@@ -172,7 +158,7 @@ void ah_change_list_slice(ah_change_list *l, ah_slice name, const ah_cell *befor
     if (keep == ah_list_length(before) && keep == ah_list_length(after))
         return;
     begin_item(l, "slice");
-    put_text(l, "name", name);
+    ah_json_add_string(l->out, "name", name);
     ah_buf_fmt(l->out, ",\"kept\":%zu", keep);
     put_values(l, "removed", keep, before);
     put_values(l, "added", keep, after);
@@ -221,10 +207,8 @@ static bool has_fields(ah_slice state)
 static void put_field(ah_change_list *l, ah_slice key, ah_slice before, ah_slice after, size_t *n)
 {
     ah_buf_fmt(l->out, "%s\"%.*s\":{", (*n)++ ? "," : "", AH_FMT(key));
-    if (before.p)
-        ah_buf_fmt(l->out, "\"before\":%.*s", AH_FMT(before));
-    if (after.p)
-        ah_buf_fmt(l->out, "%s\"after\":%.*s", before.p ? "," : "", AH_FMT(after));
+    ah_json_add(l->out, "before", before);
+    ah_json_add(l->out, "after", after);
     ah_buf_char(l->out, '}');
 }
 
@@ -253,11 +237,11 @@ void ah_change_list_entity(ah_change_list *l, ah_slice class_name, ah_slice id, 
     if (ah_slice_eq(before, after))
         return;
     begin_item(l, "entity");
-    put_text(l, "class", class_name);
-    put_text(l, "id", id);
+    ah_json_add_string(l->out, "class", class_name);
+    ah_json_add_string(l->out, "id", id);
     if (!has_fields(before) || !has_fields(after)) {
-        put_json(l, "before", before);
-        put_json(l, "after", after);
+        ah_json_add(l->out, "before", before);
+        ah_json_add(l->out, "after", after);
     } else {
         ah_buf_str(l->out, ",\"fields\":{");
         put_fields(l, before, after, false, &n);

@@ -6,21 +6,18 @@
 #include "wire/providers.h"
 #include "wire/scripted.h"
 
-enum { HASH_BYTES = 8 /* of SHA-256: 16 digits */ };
+enum { DIGITS = 16 /* of SHA-256 */ };
 
 static void put_hash(ah_buf *out, ah_slice bytes)
 {
-    unsigned char hash[AH_SHA256_BYTES];
+    char hash[AH_SHA256_HEX];
     ah_sha256 s;
 
     ah_sha256_begin(&s);
     ah_sha256_add(&s, bytes);
-    ah_sha256_end(&s, hash);
+    ah_sha256_end_hex(&s, hash);
     ah_buf_char(out, '"');
-    for (int i = 0; i < HASH_BYTES; i++) {
-        ah_buf_char(out, "0123456789abcdef"[hash[i] >> 4]);
-        ah_buf_char(out, "0123456789abcdef"[hash[i] & 15]);
-    }
+    ah_buf_add(out, hash, DIGITS);
     ah_buf_char(out, '"');
 }
 
@@ -59,12 +56,11 @@ static bool is_known(const ah_model *m)
 
 static void put_adapter(const ah_adapter *a, ah_buf *out)
 {
-    ah_buf_str(out, ",\"wire\":{\"provider\":");
-    ah_json_put_string(out, ah_text_slice(a->provider));
-    ah_buf_str(out, ",\"model\":");
-    ah_json_put_string(out, ah_text_slice(a->model));
-    ah_buf_str(out, ",\"base_url\":");
-    ah_json_put_string(out, ah_text_slice(a->endpoint));
+    ah_json_add_name(out, "wire");
+    ah_buf_char(out, '{');
+    ah_json_add_string(out, "provider", ah_text_slice(a->provider));
+    ah_json_add_string(out, "model", ah_text_slice(a->model));
+    ah_json_add_string(out, "base_url", ah_text_slice(a->endpoint));
     if (a->vt->exchange)
         ah_buf_fmt(out, ",\"own\":true,\"annotated\":%s",
                    ((const ah_scripted *)a)->annotated ? "true" : "false");
@@ -181,22 +177,18 @@ ah_status ah_prints_adapter(const ah_mem *mem, ah_secrets *secrets, ah_slice wir
 
 static void put_trying(const ah_wire *w, ah_buf *out)
 {
-    const char *comma = "";
-
     if (!w->trying && !w->searching_here && !w->trying_without)
         return;
-    ah_buf_str(out, ",\"trying\":{");
+    ah_json_add_name(out, "trying");
+    ah_buf_char(out, '{');
     for (int i = 0; i < AH_LACKS; i++)
-        if (w->trying_without & ah_lacks[i].what) {
-            ah_buf_fmt(out, "%s\"%s\":false", comma, ah_lacks[i].name);
-            comma = ",";
-        }
-    if (w->trying) {
-        ah_buf_fmt(out, "%s\"tool_change_mode\":\"%s\"", comma, ah_tool_change_mode_names[w->mode]);
-        comma = ",";
-    }
+        if (w->trying_without & ah_lacks[i].what)
+            ah_json_add(out, ah_lacks[i].name, ah_slice_of("false"));
+    if (w->trying)
+        ah_json_add_string(out, "tool_change_mode",
+                           ah_slice_of(ah_tool_change_mode_names[w->mode]));
     if (w->searching_here)
-        ah_buf_fmt(out, "%s\"tool_search\":\"here\"", comma);
+        ah_json_add_string(out, "tool_search", ah_slice_of("here"));
     ah_buf_char(out, '}');
 }
 
