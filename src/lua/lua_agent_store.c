@@ -626,6 +626,8 @@ static void read_history(ah_lua_agent *a)
         s->recorder.broken = st;
         return;
     }
+    if (f.applying) /* only open_stream finds out what became of the files */
+        s->recorder.broken = AH_CANCELLED;
     s->history = f.history;
     f.history = (ah_run_history){.mem = f.mem};
     ah_fold_clear(&f);

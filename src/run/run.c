@@ -134,8 +134,6 @@ void ah_run_fail(ah_run *run)
 {
     ah_err *err = &run->result.err;
 
-    if (run->resuming)
-        ah_resume_failed(run);
     if (err->phase == AH_PHASE_NONE) /* a phase that is set already is more exact */
         err->phase = phase_of(run);
     ah_secrets_redact_err(run->cfg.secrets, err);

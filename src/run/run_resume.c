@@ -164,15 +164,6 @@ static bool restore_calls(ah_run *run)
     return note_calls(run, ah_text_slice(t->assistant), done, t->n);
 }
 
-/* Returns the call whose files were being changed when its process ended; NULL: none. */
-static const ah_call *applying(const ah_run *run)
-{
-    for (size_t i = run->next; i < run->n_calls; i++)
-        if (run->call[i].past && run->call[i].past->settled)
-            return &run->call[i];
-    return NULL;
-}
-
 static void tell_lost(ah_run *run, ah_call *c)
 {
     ah_record_lost(run, "call", c);
@@ -217,7 +208,7 @@ bool ah_resume_begin(ah_run *run)
     restore(run);
     use_fallback(run);
     ok = note_turns(run) && restore_calls(run);
-    if (ok && history(run)->cancelled && !applying(run))
+    if (ok && history(run)->cancelled)
         go_on_cancelling(run);
     return ok;
 }
@@ -431,31 +422,9 @@ static void resume_between(ah_run *run)
         ah_run_answer_direct(run, false);
 }
 
-void ah_resume_failed(ah_run *run)
-{
-    if (!applying(run) || !run->recorder)
-        return;
-    run->recorder->broken = AH_CANCELLED;
-    run->recorder = NULL;
-}
-
-/* The owner of the conversation finds out what became of these files before it begins a run. */
-static void refuse_applying(ah_run *run)
-{
-    ah_err_set(&run->result.err, AH_STORE,
-               "it is not known whether the files of a call were changed: open the conversation "
-               "again");
-    ah_resume_failed(run);
-    ah_run_fail(run);
-}
-
 void ah_resume(ah_run *run)
 {
     run->resuming = false;
-    if (applying(run)) {
-        refuse_applying(run);
-        return;
-    }
     tell(run);
     run->n_direct = 0;
     if (run->n_calls)

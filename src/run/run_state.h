@@ -245,8 +245,6 @@ bool ah_record_is_over(const ah_run *run);
 bool ah_resume_begin(ah_run *run);
 /* The first step of a run that goes on. */
 void ah_resume(ah_run *run);
-/* The run ends before its first step: while files are being changed, nothing may be recorded. */
-void ah_resume_failed(ah_run *run);
 /* Begins a call that an earlier process had begun. Returns false if it had not. */
 bool ah_resume_call(ah_run *run, ah_call *c, const ah_callees *who);
 /* True if the recorded response to its approval still holds, and ends the asking. */
