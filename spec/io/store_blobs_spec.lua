@@ -277,6 +277,7 @@ describe("a file with long strings", function()
     assert.equal(STORE, status)
     assert.truthy(message:find(words, 1, true), message)
     assert.truthy(message:find("record 2", 1, true), message)
+    assert.same({ "{}" }, { s:read("a", 1, 1)[1].said })
     assert.same({ OTHER }, { s:read("a", 3)[1].kept })
     assert.equal(0, append(s, s:hold "a", 3, { { 4, "step", "{}" } }))
   end

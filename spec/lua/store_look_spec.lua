@@ -220,6 +220,26 @@ if ahtest.store_engines().sqlite then
       assert.same({ nil, "store" }, { none, why.code })
     end)
 
+    it("gives the records before one of which a long string was erased", function()
+      if not os.execute "command -v sqlite3 >/dev/null" then
+        return pending "no sqlite3"
+      end
+      local records = streams.waiting {}
+      table.insert(records, 4, { 1000, "session", ('{"slices":{"x":"%s"}}'):format(("y"):rep(5000)) })
+      streams.make(path, "talk", records, { state = "idle" })
+      assert.truthy(os.execute(("sqlite3 '%s' 'UPDATE blobs SET body = NULL'"):format(path)))
+      local file <close> = assert(ah.store(path))
+      local numbers = {}
+      local done, err = pcall(function()
+        for record in assert(file:records "talk") do
+          numbers[#numbers + 1] = record.number
+        end
+      end)
+      assert.is_false(done)
+      assert.same({ 1, 2, 3 }, numbers)
+      assert.matches("record 4: a text of it was erased", err.message)
+    end)
+
     it("refuses JSON that is nested too deep, and takes what is nearly so", function()
       local function deep(n)
         return { 1000, "session", '{"slices":' .. ("["):rep(n) .. ("]"):rep(n) .. "}" }

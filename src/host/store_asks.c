@@ -134,10 +134,11 @@ static ah_status offer_copy(void *ud, const ah_store_stream *s, ah_err *err)
     return AH_OK;
 }
 
-static ah_status unknown(ah_store *s, ah_slice name, ah_err *err)
+ah_status ah_open_store_unknown(ah_open_store *s, ah_slice name, ah_err *err)
 {
+    ah_store *e = ah_open_store_engine(s);
     nearest a = {.near = {.to = name}};
-    ah_status st = s->vt->list(s, ah_slice_of(""), true, offer_copy, &a, err);
+    ah_status st = e->vt->list(e, ah_slice_of(""), true, offer_copy, &a, err);
 
     if (st != AH_OK)
         return st;
@@ -150,41 +151,46 @@ static ah_status unknown(ah_store *s, ah_slice name, ah_err *err)
     return ah_err_set(err, AH_USAGE, "there is no conversation '%.*s' in this store", AH_FMT(name));
 }
 
-ah_status ah_open_store_unknown(ah_open_store *s, ah_slice name, ah_err *err)
+typedef struct passed {
+    ah_store_record_fn fn;
+    void *ud;
+    bool any;
+} passed;
+
+static ah_status pass(void *ud, const ah_store_record *r, ah_err *err)
 {
-    return unknown(ah_open_store_engine(s), name, err);
+    passed *p = ud;
+
+    p->any = true;
+    return p->fn(p->ud, r, err);
 }
 
-typedef struct first {
-    ah_buf *out;
-    bool found;
-} first;
+ah_status ah_open_store_read(ah_open_store *s, ah_slice stream, int64_t from, ah_store_record_fn fn,
+                             void *ud, ah_err *err)
+{
+    ah_store *e = ah_open_store_engine(s);
+    passed p = {.fn = fn, .ud = ud};
+    ah_status st = e->vt->read(e, stream, from, pass, &p, err);
+
+    return st == AH_OK && !p.any ? ah_open_store_unknown(s, stream, err) : st;
+}
 
 /* Ends the reading with the first record. */
 static ah_status take_opened(void *ud, const ah_store_record *r, ah_err *err)
 {
-    first *f = ud;
-
-    if (f->found)
-        return AH_OK;
-    f->found = true;
     if (!ah_slice_is(r->kind, ah_record_name(AH_RECORD_OPENED)))
         return ah_err_set(err, AH_STORE, "record 1 has kind '%.*s' in place of 'opened'",
                           AH_FMT(r->kind));
-    ah_buf_put(f->out, r->said);
+    ah_buf_put(ud, r->said);
     return AH_CANCELLED;
 }
 
 ah_status ah_open_store_opened(ah_host *h, ah_open_store *s, ah_slice conversation, ah_buf *out,
                                ah_err *err)
 {
-    ah_store *e = ah_open_store_engine(s);
-    first f = {out, false};
     size_t at = out->len;
-    ah_status st = e->vt->read(e, conversation, 1, take_opened, &f, err);
+    ah_status st = ah_open_store_read(s, conversation, 1, take_opened, out, err);
 
-    if (st == AH_OK)
-        return unknown(e, conversation, err);
     if (st != AH_CANCELLED)
         return st;
     if (!ah_buf_ok(out))
@@ -250,19 +256,18 @@ static ah_status add_record(void *ud, const ah_store_record *record, ah_err *err
 }
 
 /* Folds a stream from its last checkpoint on, into *r, which is cleared on failure. */
-static ah_status read_stream(ah_host *h, ah_store *s, ah_slice stream, reading *r, ah_err *err)
+static ah_status read_stream(ah_host *h, ah_open_store *s, ah_slice stream, reading *r, ah_err *err)
 {
+    ah_store *e = ah_open_store_engine(s);
     int64_t from = 0;
     ah_status st;
 
     *r = (reading){.host = h};
     if ((st = ah_fold_init(&r->fold, h->mem, err)) != AH_OK)
         return st;
-    st = s->vt->find_last(s, stream, ah_slice_of(ah_record_name(AH_RECORD_CHECKPOINT)), &from, err);
+    st = e->vt->find_last(e, stream, ah_slice_of(ah_record_name(AH_RECORD_CHECKPOINT)), &from, err);
     if (st == AH_OK)
-        st = s->vt->read(s, stream, from > 0 ? from : 1, add_record, r, err);
-    if (st == AH_OK && r->fold.last == 0)
-        st = unknown(s, stream, err);
+        st = ah_open_store_read(s, stream, from > 0 ? from : 1, add_record, r, err);
     if (st != AH_OK)
         clear_reading(r);
     return st;
@@ -300,7 +305,7 @@ ah_status ah_open_store_unfinished(ah_host *h, ah_open_store *s, ah_slice conver
                                    ah_err *err)
 {
     reading r;
-    ah_status st = read_stream(h, ah_open_store_engine(s), conversation, &r, err);
+    ah_status st = read_stream(h, s, conversation, &r, err);
 
     if (st != AH_OK)
         return st;
@@ -356,10 +361,12 @@ static bool is_open(const reading *r, const ah_fold_ask *a)
 {
     int64_t until = until_of(a);
 
-    return !a->closed && r->fold.history.run > 0 && (until <= 0 || until > ah_host_wall(r->host));
+    return ah_fold_is_open(&r->fold, a) && r->fold.history.run > 0 &&
+           (until <= 0 || until > ah_host_wall(r->host));
 }
 
-static ah_status put_asks_of(ah_host *h, ah_store *s, ah_slice stream, ah_buf *out, ah_err *err)
+static ah_status put_asks_of(ah_host *h, ah_open_store *s, ah_slice stream, ah_buf *out,
+                             ah_err *err)
 {
     reading r;
     ah_status st = read_stream(h, s, stream, &r, err);
@@ -394,7 +401,7 @@ ah_status ah_open_store_asks(ah_host *h, ah_open_store *s, ah_slice prefix, ah_b
 
     ah_buf_char(out, '[');
     for (size_t i = 0; st == AH_OK && i < a.n; i++) {
-        st = put_asks_of(h, e, ah_text_slice(a.item[i]), out, err);
+        st = put_asks_of(h, s, ah_text_slice(a.item[i]), out, err);
         if (st == AH_STORE && !ah_slice_eq(ah_text_slice(a.item[i]), prefix))
             st = leave_out(h, a.item[i], err);
     }
@@ -452,12 +459,13 @@ static ah_status say_closed(ah_slice id, const char *how, ah_err *err)
     return ah_err_set(err, AH_USAGE, "ask '%.*s' %s", AH_FMT(id), words);
 }
 
-static ah_status no_ask(const reading *r, ah_store *s, ah_slice stream, ah_slice id, ah_err *err)
+static ah_status no_ask(const reading *r, ah_open_store *s, ah_slice stream, ah_slice id,
+                        ah_err *err)
 {
     search past = {.mem = r->host->mem, .id = id};
     ah_near near = {.to = id};
     ah_slice last = {NULL, 0};
-    ah_status st = s->vt->read(s, stream, 1, look, &past, err);
+    ah_status st = ah_open_store_read(s, stream, 1, look, &past, err);
 
     if (st != AH_OK)
         return st;
@@ -477,7 +485,7 @@ static ah_status no_ask(const reading *r, ah_store *s, ah_slice stream, ah_slice
 }
 
 /* Finds an ask that takes a response. */
-static ah_status find_ask(const reading *r, ah_store *s, ah_slice stream, ah_slice id,
+static ah_status find_ask(const reading *r, ah_open_store *s, ah_slice stream, ah_slice id,
                           const ah_fold_ask **out, ah_err *err)
 {
     const ah_fold_ask *a = ah_fold_find_ask(&r->fold, id);
@@ -532,7 +540,7 @@ static ah_status post(ah_host *h, ah_open_store *s, ah_slice stream, const char 
     return ah_open_store_post(s, stream, &m, err);
 }
 
-static ah_status put_response(const reading *r, ah_store *s, ah_slice stream, ah_slice id,
+static ah_status put_response(const reading *r, ah_open_store *s, ah_slice stream, ah_slice id,
                               ah_slice response, ah_buf *body, ah_err *err)
 {
     const ah_fold_ask *a = NULL;
@@ -549,7 +557,6 @@ static ah_status put_response(const reading *r, ah_store *s, ah_slice stream, ah
 ah_status ah_open_store_respond(ah_host *h, ah_open_store *s, ah_slice conversation, ah_slice ask,
                                 ah_slice response, ah_slice by, ah_err *err)
 {
-    ah_store *e = ah_open_store_engine(s);
     char key[MAX_ID];
     reading r;
     ah_status st;
@@ -557,10 +564,10 @@ ah_status ah_open_store_respond(ah_host *h, ah_open_store *s, ah_slice conversat
 
     if (ask.n > MAX_ID - sizeof AH_KEY_ASK)
         return ah_err_set(err, AH_USAGE, "there is no ask with a name of %zu bytes", ask.n);
-    if ((st = read_stream(h, e, conversation, &r, err)) != AH_OK)
+    if ((st = read_stream(h, s, conversation, &r, err)) != AH_OK)
         return st;
     ah_buf_init(&body, h->mem, MAX_BODY);
-    st = put_response(&r, e, conversation, ask, response, &body, err);
+    st = put_response(&r, s, conversation, ask, response, &body, err);
     ah_json_add_string(&body, "by", by);
     ah_buf_char(&body, '}');
     snprintf(key, sizeof key, AH_KEY_ASK "%.*s", AH_FMT(ask));
@@ -578,7 +585,7 @@ ah_status ah_open_store_cancel(ah_host *h, ah_open_store *s, ah_slice conversati
 {
     char key[MAX_ID];
     reading r;
-    ah_status st = read_stream(h, ah_open_store_engine(s), conversation, &r, err);
+    ah_status st = read_stream(h, s, conversation, &r, err);
     ah_buf body;
 
     if (st != AH_OK)

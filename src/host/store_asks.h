@@ -32,6 +32,10 @@ ah_status ah_open_store_unfinished(ah_host *h, ah_open_store *s, ah_slice conver
 /* Sets *err to say that there is no stream of this name, and which name is near. Returns AH_USAGE,
  * or the status of a failed reading. */
 ah_status ah_open_store_unknown(ah_open_store *s, ah_slice name, ah_err *err);
+/* Reads the records from number `from` on, like ah_store_vt.read; if there are none, fails as
+ * above. */
+ah_status ah_open_store_read(ah_open_store *s, ah_slice stream, int64_t from, ah_store_record_fn fn,
+                             void *ud, ah_err *err);
 
 /* Posts a response (checked JSON) to an ask: kind "response", key "ask:<id>", body {ask, value,
  * by?}; value: in the form of the ask's schema. AH_TOOL_VALIDATION: it does not match the schema.

@@ -152,6 +152,8 @@ static void put_words(const ah_mem *mem, ah_slice string, ah_buf *out)
         if (c != ' ' || (n > 0 && words[n - 1] != ' '))
             words[n++] = c;
     }
+    if (!ah_buf_ok(&text))
+        out->status = text.status;
     ah_buf_clear(&text);
     if (n > MAX_TITLE)
         n = ah_utf8_cut(words, MAX_TITLE);
@@ -303,7 +305,8 @@ typedef struct page {
     const ah_records_query *q;
     ah_buf *out;
     size_t begin; /* length of `out` before the page */
-    int64_t next;
+    int64_t next; /* number of the record with which the next page begins */
+    bool full;
     bool any; /* the stream has records in the range */
 } page;
 
@@ -346,29 +349,28 @@ static ah_status put_record(page *p, const ah_store_record *r, ah_err *err)
     return st;
 }
 
-/* Ends the page before a damaged record; the next page begins with it, and fails. */
 static ah_status add_record(void *ud, const ah_store_record *r, ah_err *err)
 {
     page *p = ud;
     ah_record_kind kind = ah_record_kind_of(r->kind);
     size_t before = p->out->len;
-    ah_status st;
+    ah_status st = AH_OK;
 
+    p->next = r->number;
     if (r->number > p->q->to)
         return AH_CANCELLED;
     p->any = true;
-    if (p->q->kinds && (kind == AH_RECORD_KINDS || !(p->q->kinds >> kind & 1)))
-        return AH_OK;
-    st = put_record(p, r, err);
-    if (st == AH_STORE && before > p->begin) {
+    if (!p->q->kinds || (kind != AH_RECORD_KINDS && p->q->kinds >> kind & 1))
+        st = put_record(p, r, err);
+    if (!ah_buf_ok(p->out))
+        return ah_buf_error(p->out, "the records", err);
+    if (st != AH_OK) {
         ah_buf_reset(p->out, before);
-        p->next = r->number;
-        return AH_CANCELLED;
-    }
-    if (st != AH_OK || p->out->len - p->begin < ENOUGH)
         return st;
-    p->next = r->number + 1;
-    return AH_CANCELLED;
+    }
+    p->next++;
+    p->full = p->out->len - p->begin >= ENOUGH;
+    return p->full ? AH_CANCELLED : AH_OK;
 }
 
 static ah_status stop(void *ud, const ah_store_record *r, ah_err *err)
@@ -377,17 +379,6 @@ static ah_status stop(void *ud, const ah_store_record *r, ah_err *err)
     (void)r;
     (void)err;
     return AH_CANCELLED;
-}
-
-/* Fails if the stream has no records at all. */
-static ah_status find_stream(ah_open_store *s, ah_slice stream, ah_err *err)
-{
-    ah_store *e = ah_open_store_engine(s);
-    ah_status st = e->vt->read(e, stream, 1, stop, NULL, err);
-
-    if (st == AH_OK)
-        return ah_open_store_unknown(s, stream, err);
-    return st == AH_CANCELLED ? AH_OK : st;
 }
 
 ah_status ah_open_store_records(ah_host *h, ah_open_store *s, const ah_records_query *q,
@@ -401,9 +392,13 @@ ah_status ah_open_store_records(ah_host *h, ah_open_store *s, const ah_records_q
     p.begin = out->len;
     st = e->vt->read(e, q->stream, q->from, add_record, &p, err);
     if (st == AH_OK && !p.any)
-        st = find_stream(s, q->stream, err);
+        st = ah_open_store_read(s, q->stream, 1, stop, NULL, err);
+    if (st == AH_STORE && out->len > p.begin) { /* the next page begins with it, and fails */
+        p.full = true;
+        st = AH_OK;
+    }
     ah_buf_char(out, ']');
-    *next = p.next;
+    *next = p.full ? p.next : 0;
     if (st == AH_CANCELLED)
         st = AH_OK;
     return st == AH_OK && !ah_buf_ok(out) ? ah_buf_error(out, "the records", err) : st;

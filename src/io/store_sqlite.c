@@ -236,17 +236,25 @@ static bool next_row(ah_slice *rest, row_view *out)
     return true;
 }
 
-/* Copies rows until the page is full. *more: there may be others. The statement is bound. */
+/* Copies rows until the page is full, or before a damaged one, with which the next page begins.
+ * *more: there may be others. The statement is bound. */
 static ah_status copy_rows(ah_sqlite_handle *h, ah_sqlite_statement s, ah_buf *out, size_t most,
                            bool *more, ah_err *err)
 {
     ah_sqlite_core *c = h->core;
     ah_status st = AH_OK;
+    size_t whole = 0;
     int rc = SQLITE_ROW;
 
-    while (st == AH_OK && out->len < most && (rc = ah_sqlite_step(c, s)) == SQLITE_ROW)
+    while (st == AH_OK && out->len < most && (rc = ah_sqlite_step(c, s)) == SQLITE_ROW) {
+        whole = out->len;
         st = copy_row(c, s, out, err);
+    }
     *more = rc == SQLITE_ROW;
+    if (st == AH_STORE && whole > 0) {
+        ah_buf_reset(out, whole);
+        st = AH_OK;
+    }
     if (st == AH_OK && rc != SQLITE_ROW && rc != SQLITE_DONE)
         st = ah_sqlite_fails(c, "read", err);
     ah_sqlite_reset(c, s);
