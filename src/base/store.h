@@ -2,7 +2,7 @@
  * session, a budget, a memory filesystem. Its records are numbered from 1; none is ever changed.
  * The engines are in io (memory, SQLite); host/keeper.h is the only user of appends. A store that
  * was opened is one handle of one host; all but the wake-up happens on the host's thread.
- * Callers: run, journal, io, host, lua. */
+ * Callers: run, journal, io, host. */
 #ifndef AH_BASE_STORE_H
 #define AH_BASE_STORE_H
 

@@ -20,16 +20,14 @@ static ah_staged_names names_of(const ah_run_config *cfg)
 void ah_call_print_staged(const ah_call *call, ah_buf *out)
 {
     ah_staged_names names = names_of(ah_run_cfg(call->run));
-    size_t from;
 
     ah_buf_char(out, '{');
-    from = out->len;
     if (!ah_overlay_print(&call->overlay, &names, out)) {
         ah_buf_str(out, "\"lost\":true}");
         return;
     }
     if (call->changes.n) {
-        ah_buf_str(out, out->len > from ? ",\"changes\":" : "\"changes\":");
+        ah_json_add_name(out, "changes");
         ah_changes_print(&call->changes, out);
     }
     ah_buf_char(out, '}');
@@ -266,10 +264,7 @@ static ah_status put_corrected(const ah_mem *mem, ah_slice result, const ah_fs_o
     if (ah_buf_ok(&words) && slot.id && slot.name)
         entry = ah_entry_tool_result(mem, &slot, false, false, ah_buf_slice(&words),
                                      (ah_slice){NULL, 0}, time);
-    if (entry) {
-        ah_buf_str(said, ",\"result\":");
-        ah_buf_put(said, ah_text_slice(entry));
-    }
+    ah_json_add(said, "result", ah_text_slice(entry));
     ah_buf_clear(&words);
     ah_text_unref(slot.id);
     ah_text_unref(slot.name);

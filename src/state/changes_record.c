@@ -29,20 +29,13 @@ static bool is_entry(ah_change_kind k)
 static void put_change(const ah_change *c, ah_buf *out)
 {
     ah_buf_fmt(out, "{\"kind\":\"%s\"", kinds[c->kind]);
-    if (is_tool(c->kind)) {
-        ah_buf_str(out, ",\"tool\":");
-        ah_buf_put(out, ah_text_slice(c->tool->spec));
-    } else if (is_entry(c->kind)) {
-        ah_buf_str(out, ",\"entry\":");
-        ah_buf_put(out, ah_text_slice(c->text));
-    } else {
-        ah_buf_str(out, ",\"text\":");
-        ah_json_put_string(out, ah_text_slice(c->text));
-    }
-    if (c->by) {
-        ah_buf_str(out, ",\"by\":");
-        ah_buf_put(out, ah_text_slice(c->by));
-    }
+    if (is_tool(c->kind))
+        ah_json_add(out, "tool", ah_text_slice(c->tool->spec));
+    else if (is_entry(c->kind))
+        ah_json_add(out, "entry", ah_text_slice(c->text));
+    else
+        ah_json_add_string(out, "text", ah_text_slice(c->text));
+    ah_json_add(out, "by", ah_text_slice(c->by));
     if (c->full)
         ah_buf_str(out, ",\"full\":true");
     if (c->yields)

@@ -467,6 +467,12 @@ static ah_slice root_of(const ah_fs *fs, ah_buf *room)
     return ah_buf_ok(room) ? ah_buf_slice(room) : (ah_slice){NULL, 0};
 }
 
+static void add_bytes(ah_buf *object, const char *name, ah_slice bytes)
+{
+    ah_json_add_name(object, name);
+    put_bytes(object, bytes);
+}
+
 /* Appends { mode, content, large, after }: what the files were, for the kept part of the record. */
 static void keep_due(const ah_fs_tree *t, const ah_fs_change *c, const mark *was, ah_buf *content,
                      ah_buf *kept)
@@ -476,20 +482,15 @@ static void keep_due(const ah_fs_tree *t, const ah_fs_change *c, const mark *was
     bool other = c->act == AH_FS_PUT && (!staged || staged->content != c->content) &&
                  c->content->len <= MAX_BEFORE;
 
-    ah_buf_str(kept, "{");
+    ah_buf_char(kept, '{');
     if (was->info.mode.known)
-        ah_buf_fmt(kept, "\"mode\":%u", was->info.mode.bits);
-    if (was->info.kind == AH_FS_FILE) {
-        ah_buf_str(kept, was->info.mode.known ? "," : "");
-        ah_buf_str(kept, whole ? "\"content\":" : "\"large\":true");
-        if (whole)
-            put_bytes(kept, ah_buf_slice(content));
-    }
-    if (other && kept->len + c->content->len <= MAX_KEPT) { /* edits that were repeated */
-        ah_buf_str(kept, was->info.mode.known || was->info.kind == AH_FS_FILE ? "," : "");
-        ah_buf_str(kept, "\"after\":");
-        put_bytes(kept, ah_text_slice(c->content));
-    }
+        ah_json_add_int(kept, "mode", was->info.mode.bits);
+    if (was->info.kind == AH_FS_FILE && !whole)
+        ah_json_add(kept, "large", ah_slice_of("true"));
+    else if (was->info.kind == AH_FS_FILE)
+        add_bytes(kept, "content", ah_buf_slice(content));
+    if (other && kept->len + c->content->len <= MAX_KEPT) /* edits that were repeated */
+        add_bytes(kept, "after", ah_text_slice(c->content));
     ah_buf_char(kept, '}');
 }
 

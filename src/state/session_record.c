@@ -20,14 +20,12 @@ static void put_change(const change *c, ah_buf *out)
     static const char *const what[] = {
         [CHANGE_EVENT] = "event", [CHANGE_APPEND] = "append", [CHANGE_SET] = "set"};
 
-    ah_buf_fmt(out, "\"%s\":", what[c->what]);
-    ah_json_put_string(out, ah_session_name(c->session, c->id));
+    ah_json_add_string(out, what[c->what], ah_session_name(c->session, c->id));
     if (c->what == CHANGE_SET) {
-        ah_buf_str(out, ",\"values\":");
+        ah_json_add_name(out, "values");
         ah_session_put_values(c->session, c->head, out);
-    } else if (c->value) {
-        ah_buf_str(out, ",\"value\":");
-        ah_buf_put(out, ah_text_slice(c->value));
+    } else {
+        ah_json_add(out, "value", ah_text_slice(c->value));
     }
 }
 
@@ -41,11 +39,8 @@ bool ah_session_print_layer(ah_participant *p, const ah_staged_names *names, ah_
         if (c->session != names->session && !(n = name_of(names, c->session)))
             return false;
         ah_buf_str(out, c == l->first ? "{" : ",{");
-        if (n) {
-            ah_buf_str(out, "\"of\":");
-            ah_json_put_string(out, n->name);
-            ah_buf_char(out, ',');
-        }
+        if (n)
+            ah_json_add_string(out, "of", n->name);
         put_change(c, out);
         ah_buf_char(out, '}');
     }
