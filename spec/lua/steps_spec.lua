@@ -433,6 +433,17 @@ describe("steps by themselves", function()
     assert.equal(requests[4].headers["idempotency-key"], requests[5].headers["idempotency-key"])
   end)
 
+  it("an address that is too long is recorded and refused", function()
+    local journal = new_journal()
+    local url = "http://127.0.0.1:1/?" .. ("x"):rep(70000)
+    local function handler()
+      local _, err = ah.http { url = url }
+      return err.code
+    end
+    assert.equal("usage", (enter(journal, handler)))
+    assert.equal("GET " .. url, ah.json.decode(journal:records()[1].said).what)
+  end)
+
   it("a failure of ah.http is a step", function()
     local journal = new_journal()
     local function handler()

@@ -225,7 +225,7 @@ if ahtest.store_engines().sqlite then
         return pending "no sqlite3"
       end
       local records = streams.waiting {}
-      table.insert(records, 4, { 1000, "session", ('{"slices":{"x":"%s"}}'):format(("y"):rep(5000)) })
+      table.insert(records, 4, { 1000, "session", '{"slices":"' .. ("y"):rep(5000) .. '"}' })
       streams.make(path, "talk", records, { state = "idle" })
       assert.truthy(os.execute(("sqlite3 '%s' 'UPDATE blobs SET body = NULL'"):format(path)))
       local file <close> = assert(ah.store(path))
