@@ -2,21 +2,13 @@
 #include "host/store_changes.h"
 
 #include "host/store_asks.h"
+#include "host/store_fork.h"
 #include "journal/turn_changes.h"
-
-static ah_status count_turn(void *ud, const ah_store_record *r, ah_err *err)
-{
-    (void)err;
-    *(int64_t *)ud += ah_slice_is(r->kind, ah_record_name(AH_RECORD_TURN));
-    return AH_OK;
-}
 
 static ah_status find_last(ah_open_store *s, ah_slice conversation, int64_t *turn, ah_err *err)
 {
-    ah_status st;
+    ah_status st = ah_open_store_turns(s, conversation, turn, err);
 
-    *turn = 0;
-    st = ah_open_store_read(s, conversation, 1, count_turn, turn, err);
     if (st == AH_OK && *turn == 0)
         st = ah_err_set(err, AH_USAGE, "the conversation '%.*s' has no turns so far",
                         AH_FMT(conversation));

@@ -101,11 +101,8 @@ static ah_status begin(const ah_fork *f, ah_fold *base, ah_slice opened, ah_err 
 static ah_status read_turns(ah_open_store *from, ah_slice conversation, ah_turn_state *s,
                             ah_err *err)
 {
-    ah_store *e = ah_open_store_engine(from);
-    ah_status st = e->vt->read(e, conversation, 1, ah_turn_state_add, s, err);
+    ah_status st = ah_open_store_read(from, conversation, 1, ah_turn_state_add, s, err);
 
-    if (st == AH_OK && s->fold.last == 0)
-        return ah_open_store_unknown(from, conversation, err);
     return st == AH_OK || st == AH_CANCELLED ? ah_turn_state_end(s, err) : st;
 }
 
@@ -204,8 +201,6 @@ static ah_status count_turn(void *ud, const ah_store_record *r, ah_err *err)
 
 ah_status ah_open_store_turns(ah_open_store *s, ah_slice conversation, int64_t *turns, ah_err *err)
 {
-    ah_store *e = ah_open_store_engine(s);
-
     *turns = 0;
-    return e->vt->read(e, conversation, 1, count_turn, turns, err);
+    return ah_open_store_read(s, conversation, 1, count_turn, turns, err);
 }

@@ -1,6 +1,6 @@
 /* Conversations that go on from an earlier turn: forks, in the same store or in another one, and
  * rewinds, in their own stream. Streams are read without being held; a rewind holds its stream
- * while it writes. Owns nothing. Callers: lua. */
+ * while it writes. Owns nothing. Callers: its floor, lua. */
 #ifndef AH_HOST_STORE_FORK_H
 #define AH_HOST_STORE_FORK_H
 
@@ -31,7 +31,7 @@ typedef struct ah_rewind {
  * AH_USAGE: there is no such conversation, or it has fewer turns. AH_CONFLICT: another one holds
  * it. */
 ah_status ah_open_store_rewind(ah_host *h, const ah_rewind *r, ah_buf *out, ah_err *err);
-/* Counts the turns of a conversation so far. */
+/* Counts the turns of a conversation so far. AH_USAGE: there is no such conversation. */
 ah_status ah_open_store_turns(ah_open_store *s, ah_slice conversation, int64_t *turns, ah_err *err);
 
 #endif
