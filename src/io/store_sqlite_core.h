@@ -44,7 +44,7 @@ enum { AH_SQLITE_BUSY_MS = 5000 }; /* a writer of another process is waited for 
     X(TAIL, "SELECT id, hash FROM records WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 1")    \
     X(INSERT, "INSERT INTO records(id, time, kind, hash, said_cuts, kept_cuts, said, kept) "       \
               "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                            \
-    X(USE_BLOB, "INSERT INTO blobs(hash, users, body) VALUES(?1, 1, ?2) "                          \
+    X(USE_BLOB, "INSERT INTO blobs(hash, users, body) VALUES(?1, 1.0, ?2) "                        \
                 "ON CONFLICT(hash) DO UPDATE SET users = users + 1, body = excluded.body")         \
     X(TAKE, "UPDATE inbox SET taken = 1, kind = '', body = '' WHERE stream = ?1 AND key = ?2")     \
     X(ADD, "INSERT OR IGNORE INTO streams(name, fence) VALUES(?1, 0)")                             \

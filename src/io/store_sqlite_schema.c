@@ -15,11 +15,12 @@ enum { FORMAT = 1 };
 /* A record's id is the stream's times 2^32 plus its number. `hash`: io/store_hash.h. An append
  * changes no row of a stream, which saves a page. Messages that were taken stay as keys.
  * `said_cuts`, `kept_cuts`: io/store_cut.h. `users` of a blob: how many cuts of all records name
- * it. Its `body` is null when it is erased. */
+ * it, as a float. SQLite stores the integer 1 in less space than 2, so a second user would move the
+ * body, and write all of its pages anew. Its `body` is null when it is erased. */
 static const struct {
     const char *name, *text;
 } objects[] = {
-    {"blobs", "CREATE TABLE blobs(hash BLOB NOT NULL UNIQUE, users INTEGER NOT NULL, body BLOB)"},
+    {"blobs", "CREATE TABLE blobs(hash BLOB NOT NULL UNIQUE, users NOT NULL, body BLOB)"},
     {"checkpoints", "CREATE INDEX checkpoints ON records(id) WHERE kind = 'checkpoint'"},
     {"inbox", "CREATE TABLE inbox(id INTEGER PRIMARY KEY, stream INTEGER NOT NULL, key TEXT NOT "
               "NULL, kind TEXT NOT NULL, body TEXT NOT NULL, time INTEGER NOT NULL, taken INTEGER "
