@@ -83,11 +83,11 @@ static ah_status put_record(void *ud, const ah_store_record *r, ah_err *err)
         ah_buf_put(w->out, r->kept);
     } else if (r->kept.p || r->kept_hash.p) {
         ah_buf_fmt(w->out, ",\"kept_hash\":\"");
-        ah_put_hex(w->out, kept, sizeof kept);
+        ah_put_hash(w->out, kept);
         ah_buf_char(w->out, '"');
     }
     ah_buf_fmt(w->out, ",\"hash\":\"");
-    ah_put_hex(w->out, w->chain, sizeof w->chain);
+    ah_put_hash(w->out, w->chain);
     ah_buf_fmt(w->out, "\"}\n");
     return ah_buf_ok(w->out) ? AH_OK : ah_buf_error(w->out, "the export", err);
 }
@@ -448,7 +448,7 @@ ah_status ah_open_store_import(ah_host *h, ah_open_store *s, ah_slice text, ah_s
         ah_json_put_string(out, ah_text_slice(m.name));
         ah_buf_fmt(out, ",\"records\":%zu,\"erased\":%lld,\"head\":\"%zu:", m.n,
                    (long long)m.erased, m.n);
-        ah_put_hex(out, m.chain, sizeof m.chain);
+        ah_put_hash(out, m.chain);
         ah_buf_fmt(out, "\"}");
     }
     ah_text_unref(m.name);

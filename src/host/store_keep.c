@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "base/sha256.h"
 #include "model/record.h"
 
 static ah_status cannot(const char *what, ah_err *err)
@@ -14,10 +15,12 @@ static ah_status cannot(const char *what, ah_err *err)
 /* -- hexadecimal digits --------------------------------------------------------------------------
  */
 
-void ah_put_hex(ah_buf *out, const unsigned char *p, size_t n)
+void ah_put_hash(ah_buf *out, const unsigned char hash[AH_STORE_HASH])
 {
-    for (size_t i = 0; i < n; i++)
-        ah_buf_fmt(out, "%02x", p[i]);
+    char hex[AH_SHA256_HEX];
+
+    ah_sha256_hex(hash, hex);
+    ah_buf_add(out, hex, sizeof hex);
 }
 
 static int digit(char c)
@@ -168,7 +171,7 @@ static void put_verdict(ah_slice stream, const ah_store_audit *a, const verdict 
     ah_json_put_string(out, stream);
     ah_buf_fmt(out, ",\"records\":%lld,\"erased\":%lld,\"head\":\"%lld:", (long long)a->last,
                (long long)a->erased, (long long)a->last);
-    ah_put_hex(out, a->head, sizeof a->head);
+    ah_put_hash(out, a->head);
     ah_buf_fmt(out, "\",\"success\":%s", v->code ? "false" : "true");
     if (v->code) {
         ah_buf_fmt(out, ",\"code\":\"%s\",\"message\":\"%s\"", v->code, v->message);

@@ -29,8 +29,8 @@ ah_status ah_open_store_verify(ah_open_store *s, ah_slice stream, ah_slice head,
  * changed, messages } ] }, the stream that was changed last first; times in ms since the epoch. */
 ah_status ah_open_store_stat(ah_host *h, ah_open_store *s, ah_buf *out, ah_err *err);
 
-/* Appends `n` bytes in hexadecimal digits. */
-void ah_put_hex(ah_buf *out, const unsigned char *p, size_t n);
+/* Appends a hash in hexadecimal digits. */
+void ah_put_hash(ah_buf *out, const unsigned char hash[AH_STORE_HASH]);
 /* Reads `n` bytes of hexadecimal digits. False: it is something else. */
 bool ah_read_hex(ah_slice text, unsigned char *out, size_t n);
 
