@@ -162,6 +162,16 @@ describe("agenthost resume", function()
     has(r.err, "again")
   end)
 
+  it("leaves other conversations of the script alone", function()
+    write("a.lua", [[
+      return require "agenthost".agent { id = "talk_2", model = "demo/echo" }]])
+    wait_for "talk_1"
+    local r = run("resume talk_1 --store state/work.db")
+    assert.equal(2, r.code, r.err)
+    has(r.err, "has not opened conversation 'talk_1', but another one or none")
+    has_not(run("show talk_2 --store state/work.db").out, " run ")
+  end)
+
   it("says what is missing", function()
     wait_for("talk_1", {}, { script = folder .. "/gone.lua" })
     local r = run "resume talk_1 --store state/work.db"

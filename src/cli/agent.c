@@ -51,6 +51,16 @@ ah_status ah_agent_answer(ah_host *host, const char *words, FILE *out)
     return st == AH_OK ? run_agent(agent, words, out) : st;
 }
 
+bool ah_agent_has(ah_host *host, const char *conversation)
+{
+    ah_agent *agent = NULL;
+    const char *id = ah_agent_find(host, "agent", &agent) == AH_OK ? ah_agent_id(agent) : NULL;
+    bool has = id && strcmp(id, conversation) == 0;
+
+    ah_agent_close(agent);
+    return has;
+}
+
 ah_status ah_agent_go_on(ah_host *host, FILE *out)
 {
     ah_agent *agent = NULL;

@@ -16,6 +16,8 @@ void ah_agent_words(const ah_options *o, ah_bytes *out);
  * `out` (NULL: prints nothing). On failure, ah_errmsg has the reason. */
 ah_status ah_agent_answer(ah_host *host, const char *words, FILE *out);
 
+/* True if the returned agent keeps this conversation in a store. */
+bool ah_agent_has(ah_host *host, const char *conversation);
 /* Lets the returned agent go on with the conversation that the script has opened for it. Prints and
  * fails as ah_agent_answer. */
 ah_status ah_agent_go_on(ah_host *host, FILE *out);

@@ -347,6 +347,19 @@ static int no_words(session *s)
     return fail(s, EXIT_USAGE, "usage", text);
 }
 
+/* Ends `agenthost resume` before the agent does anything with a conversation that is not meant. */
+static int other_conversation(session *s)
+{
+    char text[1400];
+
+    snprintf(text, sizeof text,
+             "the agent of %.500s has not opened conversation '%.200s', but another one or none\n"
+             "Let ah.agent have this id, or no id, when the script is run in its folder without "
+             "words.",
+             name_of(&s->options), s->resume.conversation);
+    return fail(s, EXIT_USAGE, "usage", text);
+}
+
 static FILE *output_of(const session *s)
 {
     bool machine = given(s, AH_OPTION_JSON) || given(s, AH_OPTION_JSONL);
@@ -371,7 +384,9 @@ static int answer(session *s, ah_host *host)
     ah_bytes words;
 
     if (s->resume.conversation)
-        return end_of_agent(s, host, ah_agent_go_on(host, output_of(s)));
+        return ah_agent_has(host, s->resume.conversation)
+                   ? end_of_agent(s, host, ah_agent_go_on(host, output_of(s)))
+                   : other_conversation(s);
 
     ah_bytes_init(&words, MAX_CODE);
     ah_agent_words(&s->options, &words);
