@@ -4,23 +4,42 @@ local pairs_of, stored, text, told = use "pairs", use "stored", use "text", use 
 
 local get = told.get
 
--- Returns what is compared of an entry: not its time, its tokens and the ids of its calls.
-local function key_of(entry)
-  if get(entry, "type", "string") == "assistant" then
-    local calls = ah.array {}
-    for i, call in ipairs(get(entry, "tool_calls", "table") or {}) do
-      calls[i] = { get(call, "name", "string") or ah.null, get(call, "arguments", "string")
-        or ah.null }
-    end
-    return ah.json.encode { "assistant", entry.content or ah.null, calls, entry.stop or ah.null }
+-- True if two values of JSON are equal, but for the members in `besides`.
+local function equal(a, b, besides)
+  if type(a) ~= "table" or type(b) ~= "table" then
+    return a == b
   end
-  local rest = {}
-  for name, value in pairs(type(entry) == "table" and entry or {}) do
-    if name ~= "time" and name ~= "id" then
-      rest[name] = value
+  for name, value in pairs(a) do
+    if not equal(value, b[name]) and not (besides and besides[name]) then
+      return false
     end
   end
-  return ah.json.encode(rest)
+  for name in pairs(b) do
+    if a[name] == nil and not (besides and besides[name]) then
+      return false
+    end
+  end
+  return true
+end
+
+local function same_calls(a, b)
+  local calls, others = get(a, "tool_calls", "table") or {}, get(b, "tool_calls", "table") or {}
+  for i = 1, math.max(#calls, #others) do
+    if get(calls[i], "name", "string") ~= get(others[i], "name", "string")
+      or get(calls[i], "arguments", "string") ~= get(others[i], "arguments", "string") then
+      return false
+    end
+  end
+  return true
+end
+
+-- Times, tokens and the ids of calls do not count.
+local BESIDES = { time = true, id = true }
+local function same_entry(a, b)
+  if get(a, "type", "string") == "assistant" and get(b, "type", "string") == "assistant" then
+    return equal(a.content, b.content) and equal(a.stop, b.stop) and same_calls(a, b)
+  end
+  return equal(a, b, BESIDES)
 end
 
 -- The entries of a conversation: as they were committed, in their order.
@@ -28,9 +47,7 @@ local function adder(found)
   local waiting, results, changes = {}, {}, {}
   local add = {}
   local function put(entry, turn, more)
-    local changed = more and told.changes(more) or ""
-    found[#found + 1] = { entry = entry, turn = turn, changed = changed,
-      key = key_of(entry) .. changed }
+    found[#found + 1] = { entry = entry, turn = turn, more = more }
   end
   local function put_all(list, turn)
     for _, entry in ipairs(list or {}) do
@@ -95,6 +112,11 @@ local function entries_of(store, id)
   return found
 end
 
+-- Returns what the call of an entry changed; "" if nothing.
+local function changed(one)
+  return one.more and told.changes(one.more) or ""
+end
+
 local function write_rest(out, id, found, from)
   local room = told.width() - 22
   out:write(("%s: %d more %s\n"):format(text.clean(id), #found - from + 1,
@@ -102,14 +124,16 @@ local function write_rest(out, id, found, from)
   for i = from, #found do
     local one = found[i]
     local kind, said = told.entry(one.entry, room)
+    local changes = changed(one)
     out:write(("%6d  turn %-4d %-9s %s\n"):format(i, one.turn, told.line(kind, 9),
-      told.line(said .. (one.changed ~= "" and " {" .. one.changed .. "}" or ""), room)))
+      told.line(said .. (changes ~= "" and " {" .. changes .. "}" or ""), room)))
   end
 end
 
 local function first_difference(a, b)
   local at = 1
-  while a[at] and b[at] and a[at].key == b[at].key do
+  while a[at] and b[at] and same_entry(a[at].entry, b[at].entry)
+    and changed(a[at]) == changed(b[at]) do
     at = at + 1
   end
   return (a[at] or b[at]) and at
@@ -132,8 +156,8 @@ local function compare(store, ids, flags, out)
   elseif not at then
     out:write(("They are equal: %d entries.\n"):format(#a))
   else
-    out:write(at > 1 and ("The first %d entries are equal.\n"):format(at - 1)
-      or "They part at their first entry.\n")
+    out:write(at > 2 and ("The first %d entries are equal.\n"):format(at - 1)
+      or at == 2 and "The first entry is equal.\n" or "They part at their first entry.\n")
     write_rest(out, ids[1], a, at)
     write_rest(out, ids[2], b, at)
   end
