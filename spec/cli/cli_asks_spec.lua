@@ -78,6 +78,16 @@ describe("agenthost asks", function()
     has(run("asks").out, "respond talk_1 ask_1 yes\n")
   end)
 
+  it("prints marks of direction as escapes in JSON", function()
+    wait_for("talk_1", { question = "May\u{202e} it?\u{9b}2J" })
+    local r = run("asks --json", "AGENTHOST_STORE=" .. path)
+    has(r.out, "May\\u202e it?\\u009b2J")
+    assert.equal("May\u{202e} it?\u{9b}2J", ah.json.decode(r.out).asks[1].question)
+    wait_for("talk_2", { kind = "question", schema = { type = "string" } })
+    r = run("respond talk_2 ask_1 '\"a\u{202e}b\"' --json", "AGENTHOST_STORE=" .. path)
+    has(r.out, "a\\u202eb")
+  end)
+
   it("prints JSON, of one conversation by the beginning of its id", function()
     wait_for "talk_1"
     wait_for "other"
@@ -97,6 +107,7 @@ describe("agenthost asks", function()
     assert.equal(2, r.code)
     has(r.err, "there is no conversation 'talk_3'")
     has(r.err, "did you mean talk_")
+    has(r.err, "\nagenthost list shows which there are.")
     has(run("asks talk --store state/work.db").err, "several conversations begin with 'talk'")
     streams.make(path, "idle", { streams.waiting({})[1] }, { state = "idle" })
     has(run("asks idle --store state/work.db").out, "Nothing waits for a response.")
@@ -132,7 +143,7 @@ describe("agenthost respond", function()
       ["talk_1 ask_1 7"] = "does not match its schema",
       ["talk_1 ask_9 yes"] = "did you mean 'ask_1'",
       ["talk_1 7 yes"] = "open is 'ask_1'",
-      ["talk_1 ask_1"] = "no operand given", ["talk_9 ask_1 yes"] = "did you mean talk_1" } do
+      ["talk_1 ask_1"] = "agenthost respond needs ID ASK JSON, found 2 of them", ["talk_9 ask_1 yes"] = "did you mean talk_1" } do
       local r = respond(words)
       assert.equal(2, r.code, words)
       has(r.err, want)

@@ -63,6 +63,7 @@ describe("agenthost list", function()
     assert.same({ "talk_3", nil }, { found[1].id, found[2] })
     has(shell(("cd / && AGENTHOST_STORE=%s \"$A\" list --here"):format(path)).out,
       "There is no such conversation.")
+    has(run("list --store $(mktemp -p .)").out, "The store has no conversations.")
   end)
 end)
 
@@ -131,6 +132,23 @@ describe("agenthost show", function()
     has(run("show --kept --json").out, [["kept":{"entries":["the_kept"]}]])
   end)
 
+  it("shows steps in words, and the rest of a key where there are none", function()
+    local records = streams.waiting {}
+    for _, one in ipairs { record("call_started", { call = 0, tool = "delete_rows" }),
+      record("step_started", { call = 0, step = "1.2 step 0 look", what = "the step 'look'" }),
+      record("step", { call = 0, step = "1.2 step 0 look", success = true }),
+      record("step", { call = 0, step = " sleep 0 0.01", success = true }),
+      record("step", { call = 0, step = " now 3 ", success = false, message = "late" }) } do
+      records[#records + 1] = one
+    end
+    streams.make(path, "talk_1", records, { state = "running", folder = folder })
+    local r = run "show"
+    for _, words in ipairs { "step        the step 'look' begins\n", "step        the step 'look' is done\n",
+      "step        sleep 0.01 is done\n", "step        now has failed: late\n" } do
+      has(r.out, words)
+    end
+  end)
+
   it("shows hostile texts, and obeys none of them", function()
     local text = "\27[2J\0 \u{202e}evil\u{9b}2J\nturn 9\n" .. ("x"):rep(1000000)
     local opened = streams.waiting({})[1]
@@ -186,11 +204,28 @@ describe("agenthost diff", function()
     make("talk_2", { arguments = '{"table":"users"}' })
     local r = run "diff talk_1 talk_2"
     assert.equal(1, r.code, r.err)
-    has(r.out, "The first 1 entries are equal.\ntalk_1: 2 more entries\n")
+    has(r.out, "The first entry is equal.\ntalk_1: 2 more entries\n")
     has(r.out, [[     2  turn 1    answer    calls delete_rows({"table":"users"})]])
     has(r.out, "     3  turn 1    result    delete_rows -> done\n")
     local found = ah.json.decode(run("diff talk_1 talk_2 --json").out)
     assert.same({ false, 1, 2 }, { found.equal, found.same, #found.conversations[1].entries })
+  end)
+
+  it("compares what calls changed, and not the ids of their results", function()
+    local function of(name, id, path_written)
+      local records = whole {}
+      records[8] = record("settled", { call = 0, files = { { path = path_written, after = "x" } },
+        result = { type = "tool_result", id = id, name = "delete_rows", content = "done",
+          success = true, time = 3 } })
+      streams.make(path, name, records, { state = "idle", folder = folder })
+    end
+    of("talk_1", "call_1", "a.txt")
+    of("talk_2", "call_2", "a.txt")
+    of("talk_3", "call_1", "b.txt")
+    assert.equal("They are equal: 3 entries.\n", run("diff talk_1 talk_2").out)
+    local r = run "diff talk_1 talk_3"
+    assert.equal(1, r.code)
+    has(r.out, "     3  turn 1    result    delete_rows -> done {writes b.txt}\n")
   end)
 
   it("finds that one is longer", function()
@@ -200,7 +235,10 @@ describe("agenthost diff", function()
     assert.equal(1, r.code)
     has(r.out, "The first 2 entries are equal.\ntalk_1: 1 more entry\n")
     has(r.out, "talk_2: 0 more entries\n")
-    assert.equal(2, run("diff talk_1").code)
+    r = run "diff talk_1"
+    assert.equal(2, r.code)
+    has(r.err, "agenthost diff needs ID ID, found 1 of them\nSee agenthost diff --help.")
+    has(run("diff a b c").err, "agenthost diff takes ID ID, found 'c' besides")
     assert.equal(2, run("diff talk_1 other").code)
   end)
 end)

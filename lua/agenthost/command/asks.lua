@@ -1,6 +1,6 @@
 --- agenthost asks: the open asks of the conversations in a store, and how to respond to each.
 local ah, use = ...
-local stored, text = use "stored", use "text"
+local stored, text, told = use "stored", use "text", use "told"
 
 local MOST = 2000 -- bytes of a question or of arguments that are shown
 
@@ -16,10 +16,6 @@ local function shown(value)
     or "")
 end
 
-local function moment(seconds)
-  return os.date("%Y-%m-%d %H:%M", math.floor(seconds))
-end
-
 -- Returns the example of a response on a command line.
 local function example(ask)
   return ask.kind == "approval" and "yes" or "JSON"
@@ -30,8 +26,8 @@ local function block(ask, where)
   local function add(words, ...)
     lines[#lines + 1] = words:format(...)
   end
-  add("%s  %s  %s%s", text.clean(ask.conversation), text.clean(ask.ask), moment(ask.asked),
-    ask.timeout and ", until " .. moment(ask.asked + ask.timeout) or "")
+  add("%s  %s  %s%s", text.clean(ask.conversation), text.clean(ask.ask), told.minute(ask.asked * 1000),
+    ask.timeout and ", until " .. told.minute((ask.asked + ask.timeout) * 1000) or "")
   if ask.question then
     add("  %s", shown(ask.question))
   end
@@ -57,7 +53,7 @@ local function run(flags, words, out, line)
   local id = words[1] and stored.find(store, words[1], path).conversation
   local asks = assert(store:asks(id and { id = id }))
   if flags.json then
-    out:write(ah.json.encode { asks = ah.array(asks) }, "\n")
+    out:write(text.json { asks = ah.array(asks) }, "\n")
     return
   end
   for i, ask in ipairs(asks) do

@@ -212,16 +212,19 @@ local function check_words(line, words)
   local command = line.command
   local operand = command.operand or { most = 0 }
   local first = words[1]
-  if #words < (operand.least or 0) and not operand.words then
+  local least, most = operand.least or 0, operand.most
+  if #words < least and least > 1 then
+    fault(line, "agenthost %s needs %s, found %d of them", command.name, command.usage, #words)
+  elseif #words < least and not operand.words then
     fault(line, "no %s given", operand.name)
-  elseif operand.most == 0 and first then
+  elseif most == 0 and first then
     fault(line, "agenthost %s takes no operand, found '%s'", command.name, shown(first))
   elseif operand.words and not (first and is_word(operand.words, first)) then
     fault(line, "agenthost %s needs one of these %ss: %s", command.name, operand.name,
       operand.words)
-  elseif operand.most and #words > operand.most then
-    fault(line, "agenthost %s takes one %s, found '%s' besides", command.name, operand.name,
-      shown(words[operand.most + 1]))
+  elseif most and #words > most then
+    fault(line, "agenthost %s takes %s, found '%s' besides", command.name,
+      most == 1 and "one " .. operand.name or command.usage, shown(words[most + 1]))
   end
 end
 

@@ -5,10 +5,9 @@ local stored, text, told = use "stored", use "text", use "told"
 local MOST = 1000000
 
 local function block(one, width)
-  local clock, date = told.moment(one.changed)
   local state = #one.waiting > 0 and "waits for " .. table.concat(one.waiting, ", ")
     or one.state or "?"
-  local left = ("%s %s  %s  %s  "):format(date, clock:sub(1, 5), text.clean(one.id),
+  local left = ("%s  %s  %s  "):format(told.minute(one.changed), text.clean(one.id),
     told.line(state, 40))
   return left .. told.line(one.title or "", math.max(width - utf8.len(left), 20)) .. "\n"
 end
@@ -26,7 +25,8 @@ local function run(flags, _, out, line)
     out:write(block(one, width))
   end
   if not found[1] then
-    out:write "There is no such conversation.\n"
+    out:write((flags.here or flags.waiting) and "There is no such conversation.\n"
+      or "The store has no conversations.\n")
   end
 end
 

@@ -59,6 +59,16 @@ function M.read(path, how)
   return text, more, MISSING[code] or false
 end
 
+--- Returns the path of a file in the folder of agenthost's state; nil if HOME is not set.
+function M.in_state(name)
+  local state, home = os.getenv "XDG_STATE_HOME" or "", os.getenv "HOME" or ""
+  if state:sub(1, 1) == "/" then
+    return state .. "/agenthost/" .. name
+  elseif home:sub(1, 1) == "/" then
+    return home .. "/.local/state/agenthost/" .. name
+  end
+end
+
 --- Raises that the file cannot be read.
 function M.unreadable(what, path, why)
   M.fault("cannot read the %s '%s': %s", what, shown(path), why)

@@ -1,6 +1,6 @@
 --- agenthost replay: makes the requests of a stored conversation again, and compares them with what
 -- was recorded of them. Exit code 1: there is a difference.
-local ah, use = ...
+local _, use = ...
 local pairs_of, stored, text = use "pairs", use "stored", use "text"
 
 local fault, shown = pairs_of.fault, pairs_of.shown
@@ -47,7 +47,7 @@ local function run(flags, words, out, line)
   if not got then
     fault("%s", err.message)
   end
-  out:write(flags.json and ah.json.encode(got) .. "\n" or summary(got)
+  out:write(flags.json and text.json(got) .. "\n" or summary(got)
     .. (got.difference and difference(got.difference) or ""))
   return got.difference and 1 or 0
 end

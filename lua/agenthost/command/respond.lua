@@ -21,18 +21,17 @@ end
 
 local function run(flags, words, out, line)
   local value = value_of(words[3])
-  local store <close>, path = stored.open(flags, line)
+  local store <close>, path, where = stored.open(flags, line)
   local id = stored.find(store, words[1], path).conversation
   local done, err = store:respond(id, words[2], value, { by = flags.by })
   if not done then
     return INVALID[err.code] and 2 or 1, err.message
   elseif flags.json then
-    out:write(ah.json.encode { conversation = id, ask = words[2], value = value }, "\n")
+    out:write(text.json { conversation = id, ask = words[2], value = value }, "\n")
     return
   end
   out:write(("%s has the response to %s. If no process is at work on it: agenthost resume %s%s\n")
-    :format(text.clean(id), text.clean(words[2]), stored.quoted(id),
-      flags.store and " --store " .. stored.quoted(path) or ""))
+    :format(text.clean(id), text.clean(words[2]), stored.quoted(id), where))
 end
 
 return {

@@ -10,16 +10,6 @@ local fault, shown = pairs_of.fault, pairs_of.shown
 --- The flag for the store.
 M.flag = { name = "store", value = "FILE", once = true, doc = "the store's file" }
 
---- Returns the path of the store without any setting; nil if HOME is not set.
-function M.default()
-  local state, home = os.getenv "XDG_STATE_HOME" or "", os.getenv "HOME" or ""
-  if state:sub(1, 1) == "/" then
-    return state .. "/agenthost/store.db"
-  elseif home:sub(1, 1) == "/" then
-    return home .. "/.local/state/agenthost/store.db"
-  end
-end
-
 -- Returns the path that the environment or the settings name; nil if they name none.
 local function configured(line)
   local here = os.getenv "AGENTHOST_STORE" or ""
@@ -40,13 +30,12 @@ end
 ---@param line table as line.lua has read it
 function M.open(flags, line)
   local path = flags.store or configured(line)
-  local default = M.default()
-  local named = path or default
+  local named = path or pairs_of.in_state "store.db"
     or fault "no store is given, and HOME is not set\nGive --store FILE."
   local real, why = ah._real_path(named)
   if not real then
-    fault("cannot open the store '%s': %s\nIt is made by a run: agenthost --store FILE script.lua",
-      shown(named), why)
+    fault("cannot open the store '%s': %s\nIt is made by the run of an agent that has an `id`: "
+      .. "agenthost --store FILE script.lua", shown(named), why)
   end
   local store, err = ah.store(real)
   if not store then
@@ -76,8 +65,8 @@ local function unknown(store, id, path)
     ids[i] = one.conversation
   end
   local near = ah.nearest(id, ids)
-  fault("there is no conversation '%s' in '%s'%s", shown(id), shown(path),
-    near and (" (did you mean %s?)"):format(text.clean(near)) or "")
+  fault("there is no conversation '%s' in '%s'%s\nagenthost list shows which there are.", shown(id),
+    shown(path), near and (" (did you mean %s?)"):format(text.clean(near)) or "")
 end
 
 --- Returns the conversation with this id, or with this beginning of an id that no other one has.

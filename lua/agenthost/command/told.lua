@@ -186,6 +186,11 @@ local function name_of(r, said)
   return call and call.name or get(said, "tool", "string") or "call " .. number(said, "call")
 end
 
+-- Returns the key of a step: the path of its task, kind, number and name.
+local function step_of(said)
+  return text.cut(get(said, "step", "string") or "?", ROOM)
+end
+
 local function origin(entry)
   local o = list(entry, "origin")
   return ("%s/%s"):format(get(o, "adapter", "string") or "?", get(o, "model", "string") or "?")
@@ -216,12 +221,18 @@ local SAY = {
   call_started = function(r, s)
     return "call", call_of(r, s)
   end,
-  step_started = function(_, s)
-    return "step", (get(s, "what", "string") or get(s, "step", "string") or "?") .. " begins"
+  step_started = function(r, s)
+    local what = get(s, "what", "string") or step_of(s)
+    r.steps[step_of(s)] = what
+    return "step", what .. " begins"
   end,
-  step = function(_, s)
-    return "step", (get(s, "step", "string") or "?") .. (s.success == false and " failed: "
-      .. (get(s, "message", "string") or "") or " is done")
+  step = function(r, s)
+    local key = step_of(s)
+    local what = r.steps[key] or key:gsub("^%S* (%S+) %d+ ", "%1 "):gsub(" $", "")
+    local message = get(s, "message", "string")
+    r.steps[key] = nil
+    return "step", what .. (s.success ~= false and " is done" or " has failed"
+      .. (message and ": " .. message or ""))
   end,
   ask = function(r, s)
     return "ask", ("%s: %s %s"):format(get(s, "ask", "string") or "?",
@@ -289,7 +300,7 @@ local BETWEEN = { opened = true, run_ended = true, checkpoint = true, lease = tr
 --- Returns a reader of records, which are given to M.take in their order. `turn`: the number of the
 -- turn to which the record belongs: one more than there were records `turn` before it.
 function M.reader()
-  return { turn = 1, calls = {} }
+  return { turn = 1, calls = {}, steps = {} }
 end
 
 --- Returns what a record is, in words: a word, a text in one harmless line of at most `room`
@@ -297,7 +308,7 @@ end
 function M.take(r, record, room)
   local said = type(record.said) == "table" and record.said or {}
   if record.kind == "answer" then
-    r.calls = {}
+    r.calls, r.steps = {}, {}
     for i, call in ipairs(list(said.entry, "tool_calls")) do
       r.calls[i - 1] = { name = get(call, "name", "string") or "?",
         arguments = text.cut(get(call, "arguments", "string") or "", math.max(room * 4, ROOM)) }
@@ -326,10 +337,16 @@ function M.moment(ms)
   if ms < 0 or ms > 1e14 then
     return "?", "?"
   elseif ms // 1000 ~= second then
-    second = ms // 1000
+    second = math.floor(ms // 1000)
     clock, date = os.date("%H:%M:%S", second), os.date("%Y-%m-%d", second)
   end
   return clock, date
+end
+
+--- Returns "2026-11-23 14:03" of a time in ms.
+function M.minute(ms)
+  local at, day = M.moment(ms)
+  return day .. " " .. at:sub(1, 5)
 end
 
 return M

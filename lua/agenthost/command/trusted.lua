@@ -11,12 +11,7 @@ local PATIENCE, PAUSE = 10, 0.02 -- seconds to wait for another command that wri
 
 --- Returns the path of the list; nil if there is none (HOME is not set).
 function M.place()
-  local state, home = os.getenv "XDG_STATE_HOME" or "", os.getenv "HOME" or ""
-  if state:sub(1, 1) == "/" then
-    return state .. "/agenthost/trusted"
-  elseif home:sub(1, 1) == "/" then
-    return home .. "/.local/state/agenthost/trusted"
-  end
+  return pairs_of.in_state "trusted"
 end
 
 -- Returns the path on one line, with controls and % escaped.
