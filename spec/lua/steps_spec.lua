@@ -602,6 +602,20 @@ describe("tasks of a durable handler", function()
     assert.same({ fast = 1, slow = 0 }, calls)
   end)
 
+  it("lose a race by an error again, and are cancelled in one again", function()
+    local journal = new_journal()
+    local function handler(_, ctx)
+      local ok, err = pcall(ah.race, { function() ah.sleep(0.001) error("boom", 0) end,
+        function() ah.sleep(0.05) return "second" end })
+      local cancelled = ah.spawn(function() return ah.race { function() ah.sleep(5) end } end)
+      ah.sleep(0.001)
+      cancelled:cancel()
+      return ("%s %s %s"):format(ok, err, ctx:step("end", function() return "!" end))
+    end
+    assert.equal("false boom !", (enter(journal, handler)))
+    assert.equal("false boom !", (enter(journal, handler)))
+  end)
+
   it("are too late again", function()
     local calls = 0
     local function handler()

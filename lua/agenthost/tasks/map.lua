@@ -162,7 +162,7 @@ local function map(list, f, options)
   local state = { list = list, f = f, n = n, next = 1, group = group, results = { n = n },
     errors = {}, stops = options.on_error == "stop", done = 0, running = 0, failures = 0,
     last = n, path = ah._path(), at = {} }
-  local step, failed = tasks.first "map"
+  local step, failed = tasks.first("map", n)
   state.step = failed == nil and step or nil
   if failed and failed > 0 then
     only(state, failed)

@@ -582,12 +582,16 @@ end
 
 -- -- the first of several ----------------------------------------------------------------------
 
---- A decision between tasks: returns the step, and what was decided if that is recorded. nil: the
--- code makes no steps.
-function M.first(name)
+--- A decision between tasks: returns the step, and what was decided if that is recorded: a number
+-- from 0 to n, or without n a boolean. nil: the code makes no steps.
+function M.first(name, n)
   local step, state, success, kept = ask_step("first", name)
   if state == "recorded" then
-    return step, replay(success, kept)
+    local decided = replay(success, kept, n and "number" or "boolean")
+    if n and not (math.type(decided) == "integer" and decided >= 0 and decided <= n) then
+      damaged()
+    end
+    return step, decided
   end
   return step
 end

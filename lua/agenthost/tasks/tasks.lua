@@ -72,11 +72,11 @@ end
 -- -- decisions in durable handlers -------------------------------------------------------------
 
 -- The number of the task that ended first is a step: when the handler is entered again, only the
--- functions that count are called again. Returns the step, and the recorded number; nil: the code
--- is not durable.
-local function first(name)
+-- functions that count are called again. n: how many tasks there are; nil: the decision is a
+-- boolean. Returns the step, and what is recorded; nil: the code is not durable.
+local function first(name, n)
   if durable() then
-    return ah._module("agenthost.tasks.steps").first(name)
+    return ah._module("agenthost.tasks.steps").first(name, n)
   end
 end
 
@@ -107,14 +107,19 @@ end
 
 -- -- ah.all, ah.race ---------------------------------------------------------------------------
 
--- only: the number of the one function that is started; nil: all are.
-local function start_each(group, list, what, only)
-  local tasks = {}
-  for i = 1, ah._check_list(list, what) do
+local function check_functions(list, what)
+  local n = ah._check_list(list, what)
+  for i = 1, n do
     check_function(list[i], ("%s: value %d of the list"):format(what, i))
   end
+  return n
+end
+
+-- only: the number of the one function that is started; nil or 0: all are.
+local function start_each(group, list, only)
+  local tasks = {}
   for i, f in ipairs(list) do
-    if not only or only == i then
+    if (only or 0) == 0 or only == i then
       tasks[#tasks + 1] = start(group, nil, f)
     else
       skip(1)
@@ -130,9 +135,10 @@ end
 --- ah.all { f, g }: calls the functions beside each other; a list of what each returned first, with
 -- `n`. The first that raises ends the others, and is raised here.
 function M.all(list)
+  local n = check_functions(list, "ah.all")
   local group <close> = new_group()
-  local step, failed = first "all"
-  local tasks = start_each(group, list, "ah.all", failed ~= 0 and failed or nil)
+  local step, failed = first("all", n)
+  local tasks = start_each(group, list, failed)
   join_and_decide(not failed and step or nil, group, tasks, has_failed)
   local results = { n = #tasks }
   for i, one in ipairs(tasks) do
@@ -144,13 +150,17 @@ end
 --- ah.race { f, g }: returns what the first that ends has returned, or raises what it has raised;
 -- the others are cancelled.
 function M.race(list)
-  local group <close> = new_group "race"
-  local step, winner = first "race"
-  local tasks = start_each(group, list, "ah.race", winner)
-  if #tasks == 0 then
+  local n = check_functions(list, "ah.race")
+  if n == 0 then
     raise "ah.race needs at least one function"
   end
+  local group <close> = new_group "race"
+  local step, winner = first("race", n)
+  local tasks = start_each(group, list, winner)
   join_and_decide(not winner and step or nil, group, tasks, function(one)
+    if group:failed() then -- the others have ended before it, as they were cancelled
+      return has_failed(one)
+    end
     return one == group:won()
   end)
   return group:won():await()
