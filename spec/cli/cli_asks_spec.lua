@@ -219,6 +219,17 @@ describe("a script's store", function()
     assert.same({ from = "environment", value = "/y.db" }, shown.variables.AGENTHOST_STORE)
   end)
 
+  it("keeps only what has an id, and a warning says so", function()
+    write("a.lua", [[
+      return require "agenthost".agent { id = os.getenv "ID", model = "demo/echo" }]])
+    local r = run "--store none.db a.lua Hello"
+    assert.equal(0, r.code, r.err)
+    has(r.err, "nothing is kept in 'none.db': a.lua has no agent or run with an id")
+    assert.equal("", run("--quiet --store none.db a.lua Hello").err)
+    assert.equal("", run("--store state/some.db a.lua Hello", "ID=ann").err)
+    has(run("list --store state/some.db").out, "  ann  idle  Hello\n")
+  end)
+
   it("of a project's file needs trust", function()
     write("agenthost.conf", "store = work.db\n")
     has(run("config").out, "says where conversations are kept")

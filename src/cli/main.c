@@ -424,6 +424,21 @@ static int did_nothing(session *s)
     return EXIT_OK;
 }
 
+/* Warns if the file of --store was not even made: what is to be kept has an id. */
+static void warn_unkept(session *s)
+{
+    const char *path = s->options.store;
+    char text[1400];
+
+    if (!path || is_quiet(s) || access(path, F_OK) == 0)
+        return;
+    snprintf(text, sizeof text,
+             "nothing is kept in '%.500s': %.500s has no agent or run with an id, as in "
+             "ah.agent { id = \"ann\", ... }",
+             path, name_of(&s->options));
+    ah_terminal_log(&s->terminal, AH_LOG_WARNING, text);
+}
+
 static int run_in(session *s, ah_host *host)
 {
     const ah_options *o = &s->options;
@@ -479,8 +494,8 @@ static int run(session *s)
     if ((st = open_host(s, true, &host)) != AH_OK)
         return cannot_start(s, st);
     ah_signals_watch(host);
-    if (!(code = settle(s, host)))
-        code = run_in(s, host);
+    if (!(code = settle(s, host)) && !(code = run_in(s, host)))
+        warn_unkept(s);
     ah_signals_forget();
     ah_close(host);
     return code;

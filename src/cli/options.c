@@ -17,7 +17,7 @@ const ah_option_row ah_option_table[AH_OPTIONS] = {
     [AH_OPTION_ENV_FILE] = {0, "env-file", "FILE", NULL, "once",
                             "set variables from lines NAME=VALUE, unless they are set"},
     [AH_OPTION_STORE] = {0, "store", "FILE", NULL, "once",
-                         "keep the conversations of agents in this file"},
+                         "keep conversations that have an id in this file"},
     [AH_OPTION_JSON] = {0, "json", NULL, NULL, "",
                         "print one JSON object: reply or error, tools, faults"},
     [AH_OPTION_JSONL] = {0, "jsonl", NULL, NULL, "",
