@@ -30,7 +30,7 @@ local function run(flags, words, out, line)
     return resume.found(flags, id, opened, path)
   end
   if flags.json then
-    out:write(ah.json.encode { conversation = id, base = base, at = flags.at,
+    out:write(text.json { conversation = id, base = base, at = flags.at,
       unfinished = unfinished }, "\n")
     return
   end

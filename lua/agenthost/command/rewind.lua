@@ -25,7 +25,7 @@ local function run(flags, words, out, line)
     fault("%s", err.message)
   end
   if flags.json then
-    out:write(ah.json.encode { conversation = id, to = found.to, turns = found.turns,
+    out:write(text.json { conversation = id, to = found.to, turns = found.turns,
       dropped = ah.array(found.dropped), dry = flags.dry or false }, "\n")
     return
   end
