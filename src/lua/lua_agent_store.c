@@ -19,7 +19,11 @@
 #include "lua/lua_setup.h"
 #include "lua/lua_store.h"
 
-enum { MAX_RECORD = 1 << 30, MAX_OPENED = 64 << 10 };
+enum {
+    MAX_RECORD = 1 << 30,
+    MAX_OPENED = 64 << 10,
+    MAX_SHOWN = 200 /* bytes of a question in a message */
+};
 
 /* Results of calls of a run that is cancelled between two processes. */
 static const char NOT_BEGUN[] = "Not run: the run was cancelled before this call was begun.";
@@ -685,22 +689,25 @@ static void put_words(ah_slice content, ah_buf *out)
 static ah_status refuse_other(const ah_lua_agent *a, ah_slice question, const char *what,
                               ah_err *err)
 {
+    const char *id = a->setup.id->data;
     ah_buf b;
 
     ah_buf_init(&b, &a->lua->mem, MAX_RECORD);
     put_words(question, &b);
+    if (b.len > MAX_SHOWN) {
+        b.len = ah_utf8_cut(b.data, MAX_SHOWN);
+        ah_buf_str(&b, "...");
+    }
     if (ah_buf_ok(&b) && a->once)
         ah_err_set(err, AH_USAGE,
-                   "%s: conversation '%s' was begun with another question ('%.*s%s'): another "
+                   "%s: conversation '%s' was begun with another question ('%.*s'): another "
                    "question needs another id",
-                   what, a->setup.id->data, (int)(b.len > 200 ? 200 : b.len), b.len ? b.data : "",
-                   b.len > 200 ? "..." : "");
+                   what, id, AH_FMT(ah_buf_slice(&b)));
     else if (ah_buf_ok(&b))
         ah_err_set(err, AH_USAGE,
-                   "%s: conversation '%s' has an unfinished run ('%.*s%s'): agent:run() or "
+                   "%s: conversation '%s' has an unfinished run ('%.*s'): agent:run() or "
                    "`agenthost resume` goes on with it, agent:cancel() ends it",
-                   what, a->setup.id->data, (int)(b.len > 200 ? 200 : b.len), b.len ? b.data : "",
-                   b.len > 200 ? "..." : "");
+                   what, id, AH_FMT(ah_buf_slice(&b)));
     else
         ah_err_nomem(err);
     ah_buf_clear(&b);

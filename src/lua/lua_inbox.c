@@ -225,7 +225,7 @@ static ah_ask_item *open_ask(const ah_lua_agent *a, const ah_run *run, ah_slice 
 
 static void respond(const ah_lua_agent *a, ah_run *run, const message *m)
 {
-    ah_slice id = member(m, "ask"), value = member(m, "value"), by = member(m, "by");
+    ah_slice id = member(m, "ask"), value = member(m, "value"), by = ah_slice_of("store");
     ah_ask_item *ask = open_ask(a, run, id);
     ah_err err;
     ah_buf name;
@@ -233,10 +233,9 @@ static void respond(const ah_lua_agent *a, ah_run *run, const message *m)
     if (!ask || !value.p)
         return;
     ah_buf_init(&name, &a->lua->mem, AH_STORE_MAX_RECORD);
-    if (by.p)
-        ah_json_string(by, &name);
-    if (ah_ask_respond(ask, value, name.len ? ah_buf_slice(&name) : ah_slice_of("store"), &err) !=
-        AH_OK)
+    if (ah_json_string(member(m, "by"), &name) && ah_buf_ok(&name) && name.len)
+        by = ah_buf_slice(&name);
+    if (ah_ask_respond(ask, value, by, &err) != AH_OK)
         ah_run_warn(run, ah_slice_of(err.message));
     ah_buf_clear(&name);
 }

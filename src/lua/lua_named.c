@@ -336,7 +336,7 @@ static ah_status take(ah_lua_named *n, ah_fold *f, ah_err *err)
     return st == AH_OK ? bind(n, err) : st;
 }
 
-static void put_folder(lua_State *L, ah_buf *b)
+static void put_script(lua_State *L, ah_buf *b)
 {
     int top = lua_gettop(L);
 
@@ -358,7 +358,7 @@ static ah_status open_keeper(lua_State *L, ah_lua_named *n, ah_open_store *store
     ah_buf b;
 
     ah_buf_init(&b, &n->lua->mem, MAX_RECORD);
-    put_folder(L, &b);
+    put_script(L, &b);
     if (!ah_buf_ok(&b))
         st = ah_err_nomem(err);
     stream.opened = ah_buf_slice(&b);
