@@ -143,7 +143,8 @@ describe("agenthost respond", function()
       ["talk_1 ask_1 7"] = "does not match its schema",
       ["talk_1 ask_9 yes"] = "did you mean 'ask_1'",
       ["talk_1 7 yes"] = "open is 'ask_1'",
-      ["talk_1 ask_1"] = "agenthost respond needs ID ASK JSON, found 2 of them", ["talk_9 ask_1 yes"] = "did you mean talk_1" } do
+      ["talk_1 ask_1"] = "agenthost respond needs ID ASK JSON, found 2 of them",
+      ["talk_9 ask_1 yes"] = "did you mean talk_1" } do
       local r = respond(words)
       assert.equal(2, r.code, words)
       has(r.err, want)

@@ -26,7 +26,8 @@ local function block(ask, where)
   local function add(words, ...)
     lines[#lines + 1] = words:format(...)
   end
-  add("%s  %s  %s%s", text.clean(ask.conversation), text.clean(ask.ask), told.minute(ask.asked * 1000),
+  add("%s  %s  %s%s", text.clean(ask.conversation), text.clean(ask.ask),
+    told.minute(ask.asked * 1000),
     ask.timeout and ", until " .. told.minute((ask.asked + ask.timeout) * 1000) or "")
   if ask.question then
     add("  %s", shown(ask.question))

@@ -8,7 +8,8 @@ local NAMED = 5 -- the most ids that a message names
 local fault, shown = pairs_of.fault, pairs_of.shown
 
 --- The flag for the store.
-M.flag = { name = "store", value = "FILE", once = true, doc = "the store's file" }
+M.flag = { name = "store", value = "FILE", once = true,
+  doc = "the store, else that of AGENTHOST_STORE or of the settings" }
 
 -- Returns the path that the environment or the settings name; nil if they name none.
 local function configured(line)
