@@ -170,7 +170,7 @@ static int fail(lua_State *L, const ah_err *err)
     return 2;
 }
 
-/* ah.store(path | { path, engine, sync, force }): a store, or nil and an error */
+/* ah.store(path | { path, engine, name, sync, ... }): a store, or nil and an error */
 static int new_store(lua_State *L)
 {
     ah_open_store **box;

@@ -134,6 +134,14 @@ local function lost_error(what)
       .. "happened"):format(what) }
 end
 
+-- Returns the results of `outside`, or raises what was raised.
+local function checked(ok, ...)
+  if not ok then
+    error((...), 0)
+  end
+  return ...
+end
+
 -- -- steps that reach outside ------------------------------------------------------------------
 
 -- A step that is begun, done by f(...) and recorded. on_lost: "tell" or "retry"; raises: a lost
@@ -211,7 +219,7 @@ function M.http(plain, request)
   local step, state, success, kept = ask_step("http",
     sha256(method .. "\n" .. request.url .. "\n" .. body):sub(1, 32))
   if not step then
-    return select(2, M.checked(outside(nil, plain, request)))
+    return checked(outside(nil, plain, request))
   elseif state == "recorded" then
     return restored(replay(success, kept))
   end
@@ -219,14 +227,6 @@ function M.http(plain, request)
   local asked = SAFE[method] and request or with_key(request, step:key())
   return restored(effect(step, state, ("%s %s"):format(method, request.url), on_lost, false,
     function() return kept_response(plain(asked)) end))
-end
-
---- Returns the results of `outside`, and raises what was raised.
-function M.checked(ok, ...)
-  if not ok then
-    error((...), 0)
-  end
-  return ok, ...
 end
 
 -- -- ah.sleep, ah.now, ah.random ---------------------------------------------------------------
@@ -239,7 +239,7 @@ function M.sleep(plain, seconds)
   elseif step then
     step:finish(true, pack(1, wall() + seconds))
   end
-  M.checked(outside(nil, plain, left))
+  checked(outside(nil, plain, left))
 end
 
 local function value_of(kind, name, plain, ...)
@@ -247,7 +247,7 @@ local function value_of(kind, name, plain, ...)
   if state == "recorded" then
     return replay(success, kept)
   elseif not step then
-    return select(2, M.checked(outside(nil, plain, ...)))
+    return checked(outside(nil, plain, ...))
   end
   return finish(step, kind, outside(nil, plain, ...))
 end
@@ -399,13 +399,13 @@ function M.ask(plain, ctx, ask)
   local name = sha256(ask.question):sub(1, 32)
   if ask.secret then
     ah._secret(name)
-    return select(2, M.checked(outside(nil, plain, ctx, ask)))
+    return checked(outside(nil, plain, ctx, ask))
   end
   local step, state, success, kept = ask_step("ask", name)
   if state == "recorded" then
     return replay(success, kept)
   elseif not step then
-    return select(2, M.checked(outside(nil, plain, ctx, ask)))
+    return checked(outside(nil, plain, ctx, ask))
   end
   return finish(step, "ctx:ask", outside(nil, plain, ctx, ask, step)) -- may wait for days
 end
@@ -430,12 +430,6 @@ end
 local function find_out(ctx, step, name, on_lost)
   if on_lost == "ask" then
     return ask_person(ctx, name)
-  end
-  local function checked(ok, ...)
-    if not ok then
-      error((...), 0)
-    end
-    return ...
   end
   return checked(outside(nil, on_lost, step:key()))
 end
@@ -488,11 +482,11 @@ function M.step(_, ctx, name, f, options)
   local what = ("the step '%s'"):format(name)
   if options.secret then
     ah._secret(name)
-    return select(2, M.checked(outside(nil, f, ctx.idempotency_key)))
+    return checked(outside(nil, f, ctx.idempotency_key))
   end
   local step, state, success, kept = ask_step("step", name)
   if not step then -- after a secret step
-    return select(2, M.checked(outside(nil, f, ctx.idempotency_key)))
+    return checked(outside(nil, f, ctx.idempotency_key))
   elseif state == "recorded" then
     return replay(success, kept)
   elseif state == "lost" then
@@ -555,7 +549,7 @@ function M.run(plain, ...)
   local text = said(select(agent and 2 or 1, ...))
   local step, state, success, kept = ask_step("run", sha256(text):sub(1, 32))
   if not step then
-    return select(2, M.checked(outside(nil, plain, ...)))
+    return checked(outside(nil, plain, ...))
   elseif state == "recorded" then
     return results_of(agent, replay(success, kept, "table"))
   elseif state == "lost" then
