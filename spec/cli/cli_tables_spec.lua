@@ -74,10 +74,10 @@ after_each(command.tidy)
 
 describe("the table of options", function()
   it("is read whole by this spec", function()
-    assert.same({ "", "list", "show", "diff", "replay", "asks", "respond", "resume", "fork",
-      "rewind", "store", "tools", "check", "mock", "models", "config", "trust", "completion",
-      "help" }, COMMANDS)
-    assert.equal(41, #OPTIONS)
+    assert.same({ "", "list", "show", "diff", "search", "replay", "asks", "respond", "resume",
+      "fork", "rewind", "store", "tools", "check", "mock", "models", "config", "trust",
+      "completion", "help" }, COMMANDS)
+    assert.equal(43, #OPTIONS)
     assert.equal("auto always never", OPTIONS.color.words)
     assert.same({ "N", 65535 }, { OPTIONS.port.value, OPTIONS.port.most })
   end)

@@ -15,6 +15,9 @@
  *   s:find_last(stream, kind) -> number
  *   s:list(prefix[, labelled]) -> { { name, label, last, time, messages }, ... }
  *   s:label(stream, text)    s:post(stream, key, kind, body, time)    s:inbox(stream) -> list
+ *   s:search(words[, best[, most[, within]]]) -> { { stream, number, time, role, snippet }, ... }
+ *                                   within: only of this stream
+ *   s:clean()                       removes words of records that are gone from the search index
  *   s:news() -> boolean    s:woken() -> number of wake-ups    s:close()
  *
  *   store_engines() -> { name = true, ... }    those of this build
@@ -37,6 +40,7 @@
 
 #include "base/buf.h"
 #include "io/disk_kind.h"
+#include "io/store_sqlite_index.h"
 #include "io/stores.h"
 #include "support/ahtest.h"
 #include "support/ahtest_given.h"
@@ -408,6 +412,63 @@ static int store_inbox(lua_State *L)
     return give_list(L, b->s->vt->inbox(b->s, check_slice(L, 2), on_message, &r, &err), &err);
 }
 
+/* -- the search ------------------------------------------------------------------------------ */
+
+typedef struct finding {
+    reading r;
+    ah_slice within;
+} finding;
+
+static bool wants(void *ud, ah_slice stream, ah_slice label)
+{
+    (void)label;
+    return ah_slice_eq(stream, ((finding *)ud)->within);
+}
+
+static ah_status on_hit(void *ud, const ah_store_hit *hit, ah_err *err)
+{
+    finding *f = ud;
+    lua_State *L = f->r.L;
+
+    lua_newtable(L);
+    set_text(L, "stream", hit->stream);
+    set_text(L, "role", hit->role);
+    set_text(L, "snippet", hit->snippet);
+    set_number(L, "number", hit->number);
+    set_number(L, "time", hit->time);
+    return add_row(&f->r, err);
+}
+
+static int store_search(lua_State *L)
+{
+    box *b = check_box(L);
+    finding f = {.r = {L, luaL_optinteger(L, 4, -1)}};
+    ah_store_search q = {
+        .words = check_slice(L, 2), .best = lua_toboolean(L, 3), .found = on_hit, .ud = &f};
+    ah_err err;
+
+    if (!b->s->vt->search)
+        return luaL_error(L, "the engine has no search");
+    lua_settop(L, 5);
+    if (!lua_isnil(L, 5)) {
+        f.within = check_slice(L, 5);
+        q.wants = wants;
+    }
+    lua_newtable(L);
+    return give_list(L, b->s->vt->search(b->s, &q, &err), &err);
+}
+
+static int store_clean(lua_State *L)
+{
+#ifdef AH_WITH_SQLITE
+    ah_err err;
+
+    return gives(L, ah_sqlite_index_clean(((ah_sqlite_handle *)check_box(L)->s)->core, &err), &err);
+#else
+    return luaL_error(L, "no SQLite");
+#endif
+}
+
 static int store_news(lua_State *L)
 {
     box *b = check_box(L);
@@ -672,6 +733,8 @@ void ahtest_open_store(lua_State *L)
                                        {"label", store_label},
                                        {"post", store_post},
                                        {"inbox", store_inbox},
+                                       {"search", store_search},
+                                       {"clean", store_clean},
                                        {"news", store_news},
                                        {"woken", store_woken},
                                        {"close", store_close},

@@ -108,6 +108,27 @@ typedef struct ah_store_audit {
     const char *what;                  /* the fault in words, with "it" for the record */
 } ah_store_audit;
 
+/* A text in which all words of a search are. */
+typedef struct ah_store_hit {
+    ah_slice stream, label; /* label: as in ah_store_stream */
+    int64_t number, time;   /* of the record; ms since the epoch */
+    ah_slice role;          /* of the text: "user", "assistant", "tool" or "note" */
+    /* The text around the words, one line without controls but AH_STORE_FROM and AH_STORE_TO, which
+     * stand around each word. */
+    ah_slice snippet;
+} ah_store_hit;
+
+enum { AH_STORE_FROM = 2, AH_STORE_TO = 3 };
+
+typedef struct ah_store_search {
+    ah_slice words; /* UTF-8; io/store_query.h has their form */
+    bool best;      /* the best ones of the newest hits first, not the newest ones */
+    /* False: hits of this stream are left out. NULL: none are. It must not use the store. */
+    bool (*wants)(void *ud, ah_slice stream, ah_slice label);
+    ah_status (*found)(void *ud, const ah_store_hit *hit, ah_err *err); /* as those for readers */
+    void *ud;
+} ah_store_search;
+
 /* The calls for readers return AH_OK to go on, or another status, which ends the reading and
  * becomes its result. Slices are valid during the call. */
 typedef ah_status (*ah_store_record_fn)(void *ud, const ah_store_record *r, ah_err *err);
@@ -167,6 +188,10 @@ typedef struct ah_store_vt {
     ah_status (*verify)(ah_store *s, ah_slice stream, ah_store_audit *audit, ah_err *err);
     /* Waits for outstanding appends, calls `done` of each, releases all streams, frees s. */
     void (*close)(ah_store *s);
+    /* Searches what was said in conversations, with all that was appended before, newest hits
+     * first. `found` may read the store, but not search it. AH_USAGE: there is no word to search
+     * for, or the engine cannot search. NULL: it cannot. */
+    ah_status (*search)(ah_store *s, const ah_store_search *q, ah_err *err);
 } ah_store_vt;
 
 /* First member of an engine's struct. */

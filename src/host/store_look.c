@@ -73,6 +73,19 @@ static bool is_asked(const ah_mem *mem, ah_slice label, const char *name, ah_sli
     return same;
 }
 
+/* Returns the label of a stream, or .p NULL if it is not sound. */
+static ah_slice sound_label(const ah_mem *mem, ah_slice label)
+{
+    bool sound = label.p && label.n <= MAX_LABEL && checked(mem, label) == AH_OK;
+
+    return sound ? label : (ah_slice){NULL, 0};
+}
+
+bool ah_label_is_of(const ah_mem *mem, ah_slice label, ah_slice folder)
+{
+    return is_asked(mem, sound_label(mem, label), "folder", folder);
+}
+
 /* Appends the ids of the asks, or returns false if there are none. */
 static bool put_waiting(ah_buf *out, ah_slice label)
 {
@@ -108,11 +121,9 @@ static bool is_wanted(const items *a, ah_slice label)
 static ah_status add_item(void *ud, const ah_store_stream *s, ah_err *err)
 {
     items *a = ud;
-    ah_slice label = {NULL, 0};
+    ah_slice label = sound_label(a->mem, s->label);
     item *list;
 
-    if (s->label.p && s->label.n <= MAX_LABEL && checked(a->mem, s->label) == AH_OK)
-        label = s->label;
     if (!is_wanted(a, label))
         return AH_OK;
     if (a->n == a->q->limit)
@@ -232,9 +243,9 @@ static ah_status read_first(void *ud, const ah_store_record *r, ah_err *err)
     return b->title.len ? AH_CANCELLED : AH_OK;
 }
 
-/* Appends title and script. A damaged conversation has none, and does not hide the others. */
-static ah_status put_beginning(const ah_mem *mem, ah_store *e, ah_slice stream, ah_buf *out,
-                               ah_err *err)
+/* A damaged conversation has no title, and does not hide the others. */
+ah_status ah_store_put_beginning(const ah_mem *mem, ah_store *e, ah_slice stream, bool script,
+                                 ah_buf *out, ah_err *err)
 {
     beginning b = {.mem = mem};
     ah_status st;
@@ -244,7 +255,7 @@ static ah_status put_beginning(const ah_mem *mem, ah_store *e, ah_slice stream, 
     st = e->vt->read(e, stream, 1, read_first, &b, err);
     if (b.title.len)
         ah_json_add(out, "title", ah_buf_slice(&b.title));
-    if (b.script.len)
+    if (script && b.script.len)
         ah_json_add(out, "script", ah_buf_slice(&b.script));
     if (!ah_buf_ok(&b.title) || !ah_buf_ok(&b.script))
         st = ah_err_nomem(err);
@@ -270,7 +281,7 @@ static ah_status put_item(const ah_mem *mem, ah_store *e, const item *a, bool br
     put_waiting(out, label);
     ah_buf_char(out, ']');
     if (!brief)
-        st = put_beginning(mem, e, ah_text_slice(a->name), out, err);
+        st = ah_store_put_beginning(mem, e, ah_text_slice(a->name), true, out, err);
     ah_buf_char(out, '}');
     return st;
 }

@@ -1,6 +1,7 @@
 /* A view into a store for people and programs: lists of conversations, and records of a stream.
  * Streams are read without being held, so another process may be at work on them. Owns nothing;
- * results are appended to the caller's buffer as JSON. Callers: lua. */
+ * results are appended to the caller's buffer as JSON. Callers: its
+ * floor, lua. */
 #ifndef AH_HOST_STORE_LOOK_H
 #define AH_HOST_STORE_LOOK_H
 
@@ -21,6 +22,13 @@ typedef struct ah_conversations_query {
  * does not have, or has in another form, is absent. */
 ah_status ah_open_store_list(ah_host *h, ah_open_store *s, const ah_conversations_query *q,
                              ah_buf *out, ah_err *err);
+
+/* Appends the members `title` and, if `script` is set, `script` of a conversation, with a comma
+ * before each. Only lack of memory fails. */
+ah_status ah_store_put_beginning(const ah_mem *mem, ah_store *e, ah_slice stream, bool script,
+                                 ah_buf *out, ah_err *err);
+/* True if the label of a stream, which may be unsound, names this working folder. */
+bool ah_label_is_of(const ah_mem *mem, ah_slice label, ah_slice folder);
 
 /* The records that are read. */
 typedef struct ah_records_query {

@@ -84,14 +84,13 @@ static ah_status check_folder(const char *path, bool create, bool force, ah_err 
 
 /* -- the file --------------------------------------------------------------------------------- */
 
-/* True if the file was made, or another process has just made it. */
-static bool make_file(ah_store_file *f)
+bool ah_store_file_make(const char *path, bool *made)
 {
-    int fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, PRIVATE_FILE);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, PRIVATE_FILE);
     bool ok = fd >= 0 ? fchmod(fd, PRIVATE_FILE) == 0 : errno == EEXIST;
     int error = errno;
 
-    f->made = fd >= 0;
+    *made = fd >= 0;
     if (fd >= 0)
         close(fd);
     errno = error;
@@ -133,7 +132,8 @@ ah_status ah_store_file_find(ah_slice path, bool create, bool force, ah_store_fi
     if ((st = check_folder(f->path, create, force, err)) != AH_OK)
         return st;
     if (lstat(f->path, &s) != 0 &&
-        (errno != ENOENT || !create || !make_file(f) || lstat(f->path, &s) != 0))
+        (errno != ENOENT || !create || !ah_store_file_make(f->path, &f->made) ||
+         lstat(f->path, &s) != 0))
         return ah_err_set(err, AH_STORE,
                           create ? "the store %s cannot be opened: %s" : "there is no store %s: %s",
                           f->path, strerror(errno));

@@ -24,6 +24,9 @@ typedef struct ah_store_file {
  * end the locks of SQLite in this process. */
 ah_status ah_store_file_find(ah_slice path, bool create, bool force, ah_store_file *out,
                              ah_err *err);
+/* Makes an empty file with the rights of a store. True: it is there; *made: it was missing. False:
+ * errno has the reason. */
+bool ah_store_file_make(const char *path, bool *made);
 /* Reads the first bytes of a file that this process has not opened. AH_STORE: not a store. */
 ah_status ah_store_file_check(const ah_store_file *f, bool create, ah_err *err);
 /* True if the path leads to the file that was found. */

@@ -3,7 +3,7 @@
  * rows are copied in pages, so a reader may use the store. */
 #include "io/stores.h"
 
-#include "io/store_sqlite_core.h"
+#include "io/store_sqlite_index.h"
 
 #ifdef AH_WITH_SQLITE
 
@@ -124,6 +124,15 @@ static void sq_wait(ah_store *s)
         return;
     pthread_mutex_lock(&h->core->queue);
     while (!h->done && h->outstanding)
+        pthread_cond_wait(&h->core->done, &h->core->queue);
+    pthread_mutex_unlock(&h->core->queue);
+}
+
+/* Waits until no append is outstanding, and the thread has no use for the handle. */
+static void wait_for_all(ah_sqlite_handle *h)
+{
+    pthread_mutex_lock(&h->core->queue);
+    while (h->outstanding || h->waking)
         pthread_cond_wait(&h->core->done, &h->core->queue);
     pthread_mutex_unlock(&h->core->queue);
 }
@@ -645,7 +654,7 @@ static ah_status sq_purge(ah_store *s, ah_err *err)
         return st;
     st = ah_sqlite_purge(h->core, err);
     leave(h);
-    return st;
+    return st == AH_OK ? ah_sqlite_index_clean(h->core, err) : st;
 }
 
 /* Locks the connection, unless there is an error, and finds the stream. */
@@ -705,6 +714,20 @@ static ah_status sq_verify(ah_store *s, ah_slice stream, ah_store_audit *audit, 
     return st;
 }
 
+/* -- search ----------------------------------------------------------------------------------- */
+
+static ah_status sq_search(ah_store *s, const ah_store_search *q, ah_err *err)
+{
+    ah_sqlite_handle *h = handle_of(s);
+    ah_status st = enter(h, err); /* a forked child may not */
+
+    if (st != AH_OK)
+        return st;
+    leave(h);
+    wait_for_all(h);
+    return ah_sqlite_search(h->core, q, err);
+}
+
 /* -- opening ---------------------------------------------------------------------------------- */
 
 static void sq_close(ah_store *s)
@@ -712,12 +735,8 @@ static void sq_close(ah_store *s)
     ah_sqlite_handle *h = handle_of(s);
     ah_mem mem = h->mem;
 
-    if (!is_forked(h)) {
-        pthread_mutex_lock(&h->core->queue);
-        while (h->outstanding || h->waking)
-            pthread_cond_wait(&h->core->done, &h->core->queue);
-        pthread_mutex_unlock(&h->core->queue);
-    }
+    if (!is_forked(h))
+        wait_for_all(h);
     sq_poll(s);
     if (enter(h, NULL) == AH_OK) {
         ah_sqlite_release_all(h);
@@ -746,6 +765,7 @@ static const ah_store_vt engine = {
     .measure = sq_measure,
     .verify = sq_verify,
     .close = sq_close,
+    .search = sq_search,
 };
 
 ah_status ah_store_sqlite_open(const ah_mem *mem, ah_slice path, ah_store_sync sync, bool create,

@@ -1,7 +1,7 @@
 /* Appends. Small ones that come alone are carried out on the thread that begins them. All others
  * are for the thread of the connection: all that are outstanding when it wakes go into one
  * transaction. A refused one is undone alone; an error of the disk fails all of the transaction.
- * Checkpoints of the log come after `done`. */
+ * Checkpoints of the log come after `done`, and the search index in a time without appends. */
 #include "io/store_sqlite_core.h"
 
 #ifdef AH_WITH_SQLITE
@@ -11,11 +11,21 @@
 #include <time.h>
 
 #include "io/crash_point.h"
+#include "io/store_sqlite_index.h"
 
 enum {
     CHECKPOINT_FRAMES = 1000, /* pages of the log, 4 MiB */
-    MAX_NOW = 64 << 10        /* bytes of records that are written without the thread */
+    MAX_NOW = 64 << 10,       /* bytes of records that are written without the thread */
+    IDLE_NS = 500000000,      /* without appends, before the search index is written */
+    SECOND_NS = 1000000000
 };
+
+/* The clock of ah_sqlite_core.work. */
+#ifdef __APPLE__
+#define WAIT_CLOCK CLOCK_REALTIME
+#else
+#define WAIT_CLOCK CLOCK_MONOTONIC
+#endif
 
 /* Used where an error has no memory. */
 static const ah_err no_memory = {.status = AH_NOMEM, .message = "out of memory"};
@@ -332,6 +342,7 @@ static void carry_out_all(ah_sqlite_core *c, ah_store_append *list)
 
     carry_out(c, list);
     pthread_mutex_lock(&c->queue);
+    c->appends++;
     sleeping = give_back(c, list);
     pthread_mutex_unlock(&c->queue);
     wake_all(c, sleeping);
@@ -388,7 +399,8 @@ static bool write_now(ah_sqlite_core *c, ah_store_append *a)
     return true;
 }
 
-/* Hands the append to poll. Returns true if the thread is to move the log into the file. */
+/* Hands the append to poll. Returns true if the thread is to be woken: it moves the log into the
+ * file, or begins to wait for a time without appends. */
 static bool give_now(ah_sqlite_handle *h, ah_store_append *a, bool full)
 {
     ah_sqlite_core *c = h->core;
@@ -398,8 +410,9 @@ static bool give_now(ah_sqlite_handle *h, ah_store_append *a, bool full)
     *h->done_end = a;
     h->done_end = &a->next;
     c->full = c->full || full;
-    idle = full && c->idle;
-    c->idle = c->idle && !full;
+    idle = (full || c->appends == c->indexed) && c->idle;
+    c->idle = c->idle && !idle;
+    c->appends++;
     pthread_mutex_unlock(&c->queue);
     return idle;
 }
@@ -436,6 +449,42 @@ bool ah_sqlite_append_now(ah_sqlite_handle *h, ah_store_append *a)
 
 /* -- the thread -------------------------------------------------------------------------------- */
 
+/* Waits for work, or for a time without appends; false: that has passed, and there are records for
+ * the search index. Expects `queue`. */
+static bool wait_for_work(ah_sqlite_core *c)
+{
+    unsigned before = c->appends;
+    struct timespec until;
+
+    c->idle = true;
+    if (c->appends == c->indexed) {
+        pthread_cond_wait(&c->work, &c->queue);
+        return true;
+    }
+    clock_gettime(WAIT_CLOCK, &until);
+    until.tv_nsec += IDLE_NS;
+    until.tv_sec += until.tv_nsec / SECOND_NS;
+    until.tv_nsec %= SECOND_NS;
+    return pthread_cond_timedwait(&c->work, &c->queue, &until) == 0 || c->appends != before ||
+           c->first || c->full || c->stop;
+}
+
+/* Indexes parts until there is something else to do. Expects `queue`. */
+static void index_records(ah_sqlite_core *c)
+{
+    bool more = true;
+
+    c->idle = false;
+    c->indexed = c->appends;
+    while (more && !c->first && !c->full && !c->stop) {
+        pthread_mutex_unlock(&c->queue);
+        more = ah_sqlite_index_some(c);
+        pthread_mutex_lock(&c->queue);
+    }
+    if (more)
+        c->indexed--;
+}
+
 void *ah_sqlite_thread(void *core)
 {
     ah_sqlite_core *c = core;
@@ -444,8 +493,8 @@ void *ah_sqlite_thread(void *core)
     pthread_mutex_lock(&c->queue);
     while (c->first || !c->stop) {
         if (!c->first && !c->full) {
-            c->idle = true;
-            pthread_cond_wait(&c->work, &c->queue);
+            if (!wait_for_work(c))
+                index_records(c);
             continue;
         }
         list = c->first;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { THREAD_STACK = 1 << 20 };
 
@@ -219,7 +220,21 @@ static void free_core(ah_sqlite_core *c)
     pthread_cond_destroy(&c->done);
     pthread_mutex_destroy(&c->queue);
     pthread_mutex_destroy(&c->database);
+    pthread_mutex_destroy(&c->index);
     free(c);
+}
+
+/* The thread waits for it with a limit, by a clock that is never set. */
+static void init_work(pthread_cond_t *work)
+{
+    pthread_condattr_t attr;
+
+    pthread_condattr_init(&attr);
+#ifndef __APPLE__
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+#endif
+    pthread_cond_init(work, &attr);
+    pthread_condattr_destroy(&attr);
 }
 
 static ah_status new_core(const ah_sqlite *lib, const ah_store_file *file, bool create,
@@ -234,7 +249,8 @@ static ah_status new_core(const ah_sqlite *lib, const ah_store_file *file, bool 
     c->end = &c->first;
     pthread_mutex_init(&c->queue, NULL);
     pthread_mutex_init(&c->database, NULL);
-    pthread_cond_init(&c->work, NULL);
+    pthread_mutex_init(&c->index, NULL);
+    init_work(&c->work);
     pthread_cond_init(&c->done, NULL);
     if (!file->made)
         st = ah_store_file_check(file, create, err);

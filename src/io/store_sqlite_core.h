@@ -6,7 +6,7 @@
  *
  * Two locks: `queue` guards what the thread and the handles pass to each other, and is held
  * briefly; `database` guards the connection, and is held while the disk is used. `queue` is never
- * held while `database` is taken.
+ * held while `database` is taken. The search index has a connection and a lock of its own.
  * Callers: its floor. */
 #ifndef AH_IO_STORE_SQLITE_CORE_H
 #define AH_IO_STORE_SQLITE_CORE_H
@@ -125,7 +125,10 @@ struct ah_sqlite_core {
     pthread_cond_t work, done;
     ah_store_append *first, **end;
     bool idle, stop;
-    bool full; /* the log is to be moved into the file */
+    bool full;                 /* the log is to be moved into the file */
+    unsigned appends, indexed; /* counts; indexed: of `appends`, when the thread looked last */
+    /* Held while the search index is open; `database` may be taken meanwhile. */
+    pthread_mutex_t index;
     /* guarded by `database` */
     pthread_mutex_t database;
     sqlite3 *db;
@@ -224,6 +227,11 @@ typedef struct ah_sqlite_tail {
 
 /* Returns the tail of a stream that this process holds with this fence, or NULL. */
 ah_sqlite_tail *ah_sqlite_tail_of(ah_sqlite_core *c, int64_t id, int64_t fence);
+/* Finds a conversation of this process that has records behind those of ah_sqlite_set_indexed, and
+ * the number of its last one. False: there is none. */
+bool ah_sqlite_find_changed(const ah_sqlite_core *c, int64_t *id, int64_t *last);
+/* The search index has the stream up to this record. */
+void ah_sqlite_set_indexed(ah_sqlite_core *c, int64_t id, int64_t last);
 /* The tail of a stream that this handle holds is not known any more. */
 void ah_sqlite_forget(const ah_sqlite_handle *h, ah_slice stream);
 

@@ -19,6 +19,7 @@ struct ah_sqlite_held {
     ah_sqlite_held *next;
     const ah_sqlite_handle *owner;
     int64_t id, fence;
+    int64_t indexed; /* number of the last record that the search index has, if known */
     ah_sqlite_tail tail;
     size_t n;
     char name[]; /* of the stream */
@@ -183,6 +184,26 @@ ah_sqlite_tail *ah_sqlite_tail_of(ah_sqlite_core *c, int64_t id, int64_t fence)
     ah_sqlite_held *x = *find_link(c, id);
 
     return x && x->fence == fence ? &x->tail : NULL;
+}
+
+bool ah_sqlite_find_changed(const ah_sqlite_core *c, int64_t *id, int64_t *last)
+{
+    for (size_t i = 0; i < AH_SQLITE_BUCKETS; i++)
+        for (const ah_sqlite_held *x = c->held[i]; x; x = x->next)
+            if (x->tail.known && x->tail.last > x->indexed && !memchr(x->name, '/', x->n)) {
+                *id = x->id;
+                *last = x->tail.last;
+                return true;
+            }
+    return false;
+}
+
+void ah_sqlite_set_indexed(ah_sqlite_core *c, int64_t id, int64_t last)
+{
+    ah_sqlite_held *x = *find_link(c, id);
+
+    if (x)
+        x->indexed = last;
 }
 
 void ah_sqlite_forget(const ah_sqlite_handle *h, ah_slice stream)

@@ -261,7 +261,7 @@ ah_status ah_sqlite_measure_all(ah_sqlite_core *c, ah_store_size *out, ah_err *e
         out->blob_bytes = ah_sqlite_column(c, AH_SQLITE_BLOBS, 1);
     }
     ah_sqlite_reset(c, AH_SQLITE_BLOBS);
-    out->file = bytes_of(c, "") + bytes_of(c, "-wal");
+    out->file = bytes_of(c, "") + bytes_of(c, "-wal") + bytes_of(c, "-search");
     return rc == SQLITE_ROW ? AH_OK : ah_sqlite_fails(c, "read", err);
 }
 

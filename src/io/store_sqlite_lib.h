@@ -14,6 +14,7 @@
     X(bind_blob)                                                                                   \
     X(bind_int64)                                                                                  \
     X(bind_null)                                                                                   \
+    X(bind_pointer)                                                                                \
     X(bind_text)                                                                                   \
     X(busy_timeout)                                                                                \
     X(changes)                                                                                     \
@@ -21,8 +22,10 @@
     X(close)                                                                                       \
     X(column_blob)                                                                                 \
     X(column_bytes)                                                                                \
+    X(column_double)                                                                               \
     X(column_int64)                                                                                \
     X(column_type)                                                                                 \
+    X(compileoption_used)                                                                          \
     X(db_config)                                                                                   \
     X(db_readonly)                                                                                 \
     X(errmsg)                                                                                      \
@@ -35,9 +38,11 @@
     X(open_v2)                                                                                     \
     X(prepare_v2)                                                                                  \
     X(reset)                                                                                       \
+    X(result_double)                                                                               \
     X(step)                                                                                        \
     X(system_errno)                                                                                \
     X(threadsafe)                                                                                  \
+    X(value_double)                                                                                \
     X(wal_checkpoint_v2)                                                                           \
     X(wal_hook)
 

@@ -79,6 +79,7 @@
     X(store_asks)                                                                                  \
     X(conversations)                                                                               \
     X(records)                                                                                     \
+    X(store_search)                                                                                \
     X(respond)
 
 #define AH_DECLARE_SUBJECT(name) extern const ah_subject ah_subject_##name;

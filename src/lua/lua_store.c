@@ -196,7 +196,7 @@ ah_open_store *ah_lua_check_store(lua_State *L)
     return store_at(L, 1);
 }
 
-static ah_slice text_at(lua_State *L, int idx, const char *method, const char *what)
+ah_slice ah_lua_store_text(lua_State *L, int idx, const char *method, const char *what)
 {
     ah_slice s = {NULL, 0};
 
@@ -277,8 +277,8 @@ static int store_respond(lua_State *L)
 {
     static const char here[] = "store:respond";
     ah_open_store *s = ah_lua_check_store(L);
-    ah_slice conversation = text_at(L, 2, here, "the conversation"),
-             ask = text_at(L, 3, here, "the ask");
+    ah_slice conversation = ah_lua_store_text(L, 2, here, "the conversation"),
+             ask = ah_lua_store_text(L, 3, here, "the ask");
     respond_fields f = {0};
     ah_buf *response;
     ah_status st;
@@ -304,7 +304,7 @@ static int store_respond(lua_State *L)
 static int store_cancel(lua_State *L)
 {
     ah_open_store *s = ah_lua_check_store(L);
-    ah_slice conversation = text_at(L, 2, "store:cancel", "the conversation");
+    ah_slice conversation = ah_lua_store_text(L, 2, "store:cancel", "the conversation");
     ah_err err;
 
     return done(L, ah_open_store_cancel(ah_lua_of(L)->host, s, conversation, &err), &err);
@@ -314,8 +314,8 @@ static int store_cancel(lua_State *L)
 static int store_send(lua_State *L)
 {
     ah_open_store *s = ah_lua_check_store(L);
-    ah_slice conversation = text_at(L, 2, "store:send", "the conversation"),
-             text = text_at(L, 3, "store:send", "the text");
+    ah_slice conversation = ah_lua_store_text(L, 2, "store:send", "the conversation"),
+             text = ah_lua_store_text(L, 3, "store:send", "the text");
     ah_err err;
 
     return done(L, ah_open_store_send(ah_lua_of(L)->host, s, conversation, text, &err), &err);
@@ -337,7 +337,7 @@ static int64_t turn_at(lua_State *L, int idx)
 static int store_changes(lua_State *L)
 {
     ah_open_store *s = ah_lua_check_store(L);
-    ah_slice conversation = text_at(L, 2, "store:changes", "the conversation");
+    ah_slice conversation = ah_lua_store_text(L, 2, "store:changes", "the conversation");
     int64_t first = lua_isnoneornil(L, 3) ? 0 : turn_at(L, 3);
     int64_t last = lua_isnoneornil(L, 4) ? first : turn_at(L, 4);
     ah_buf *out;
@@ -356,7 +356,8 @@ static int store_changes(lua_State *L)
 /* store:replay(conversation): the outcome, or nil and an error */
 static int store_replay(lua_State *L)
 {
-    return push_list(L, ah_open_store_replay, text_at(L, 2, "store:replay", "the conversation"));
+    return push_list(L, ah_open_store_replay,
+                     ah_lua_store_text(L, 2, "store:replay", "the conversation"));
 }
 
 static int store_close(lua_State *L)
@@ -415,19 +416,22 @@ static int store_index(lua_State *L)
 /* _conversations(store, prefix): a list of { conversation, changed, messages, label } */
 static int conversations(lua_State *L)
 {
-    return push_list(L, ah_open_store_conversations, text_at(L, 2, "_conversations", "the prefix"));
+    return push_list(L, ah_open_store_conversations,
+                     ah_lua_store_text(L, 2, "_conversations", "the prefix"));
 }
 
 /* _opened(store, conversation): the record `opened` */
 static int opened(lua_State *L)
 {
-    return push_list(L, ah_open_store_opened, text_at(L, 2, "_opened", "the conversation"));
+    return push_list(L, ah_open_store_opened,
+                     ah_lua_store_text(L, 2, "_opened", "the conversation"));
 }
 
 /* _unfinished(store, conversation): true if it has an unfinished run */
 static int unfinished(lua_State *L)
 {
-    return push_list(L, ah_open_store_unfinished, text_at(L, 2, "_unfinished", "the conversation"));
+    return push_list(L, ah_open_store_unfinished,
+                     ah_lua_store_text(L, 2, "_unfinished", "the conversation"));
 }
 
 void ah_lua_open_store(lua_State *L)
@@ -442,6 +446,7 @@ void ah_lua_open_store(lua_State *L)
                                        {"changes", store_changes},
                                        {"conversations", ah_lua_store_conversations},
                                        {"records", ah_lua_store_records},
+                                       {"search", ah_lua_store_search},
                                        {"subscribe", ah_lua_store_subscribe},
                                        {"replay", store_replay},
                                        {"export", ah_lua_store_export},

@@ -13,6 +13,8 @@
 ah_status ah_lua_to_store(lua_State *L, int idx, ah_open_store **out, ah_err *err);
 /* Returns the store of the object at 1. Raises if it is closed, or not to be used here. */
 ah_open_store *ah_lua_check_store(lua_State *L);
+/* Returns the UTF-8 text at idx, an argument of a method. Raises for anything else. */
+ah_slice ah_lua_store_text(lua_State *L, int idx, const char *method, const char *what);
 /* Pushes an object of ah.store that holds no store yet, and returns its place for a reference: code
  * that may raise keeps one there. */
 ah_open_store **ah_lua_push_held_store(lua_State *L);

@@ -1,8 +1,10 @@
-/* store:conversations, store:records and store:subscribe. What they read is in host/store_look.h;
- * this file converts. A subscription lasts until it is closed, even without references. */
+/* store:conversations, store:records, store:search and store:subscribe. What they read is in
+ * host/store_look.h and host/store_search.h; this file converts. A subscription lasts until it is
+ * closed, even without references. */
 #include "lua/lua_store_look.h"
 
 #include "host/store_look.h"
+#include "host/store_search.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_host.h"
@@ -16,6 +18,7 @@ static const char SUBSCRIPTION[] = "agenthost.subscription";
 enum {
     MAX_PAGE = (2 * AH_STORE_MAX_RECORD) + (1 << 20), /* bytes of a list as JSON */
     MOST_LISTED = 1000000,
+    MOST_FOUND = 10000,
     WATCHED = 1000 /* conversations that a subscription compares */
 };
 
@@ -88,6 +91,59 @@ int ah_lua_store_conversations(lua_State *L)
     out = ah_lua_push_buf(L, MAX_PAGE);
     lua_toclose(L, -1);
     if (ah_open_store_list(ah_lua_of(L)->host, s, &q, out, &err) != AH_OK)
+        return fail(L, &err);
+    ah_lua_push_json(L, ah_buf_slice(out));
+    return 1;
+}
+
+/* -- store:search --------------------------------------------------------------------------------
+ */
+
+typedef struct search_fields {
+    ah_slice folder;
+    bool best;
+    size_t limit;
+} search_fields;
+
+static const ah_option search_rows[] = {
+    {.name = "best",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(search_fields, best),
+     .doc = "the best hits first, of the newest 10,000; else the newest first"},
+    {.name = "folder",
+     .kinds = AH_OPT_STRING,
+     .to = AH_TO_HELD(search_fields, folder),
+     .doc = "only in conversations of this working folder, an absolute path"},
+    {.name = "limit",
+     .kinds = AH_OPT_INTEGER,
+     .least = 1,
+     .most = MOST_FOUND,
+     .otherwise = "20",
+     .to = AH_TO_SIZE(search_fields, limit),
+     .doc = "at most so many hits"},
+    {0},
+};
+const ah_subject ah_subject_store_search = {
+    .what = "store:search", .type = "ah.StoreSearchOptions", .row = search_rows};
+
+/* store:search(words, { best, folder, limit }): a list of hits, or nil and an error */
+int ah_lua_store_search(lua_State *L)
+{
+    ah_open_store *s = ah_lua_check_store(L);
+    search_fields f = {.limit = 20};
+    ah_search_query q;
+    ah_buf *out;
+    ah_err err;
+
+    lua_settop(L, 3);
+    q.words = ah_lua_store_text(L, 2, "store:search", "the words");
+    if (!lua_isnil(L, 3))
+        ah_options_read(L, 3, &ah_subject_store_search, &f);
+    q = (ah_search_query){q.words, f.folder, f.best, f.limit};
+    out = ah_lua_push_buf(L, MAX_PAGE);
+    lua_toclose(L, -1);
+    if (ah_open_store_search(ah_lua_of(L)->host, s, &q, out, &err) != AH_OK)
         return fail(L, &err);
     ah_lua_push_json(L, ah_buf_slice(out));
     return 1;

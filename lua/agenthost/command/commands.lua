@@ -25,8 +25,8 @@ local _, use = ...
 local M = {}
 
 --- The names of the commands, in the order of the help.
-M.names = { "list", "show", "diff", "replay", "asks", "respond", "resume", "fork", "rewind",
-  "store", "tools", "check", "mock", "models", "config",
+M.names = { "list", "show", "diff", "search", "replay", "asks", "respond", "resume", "fork",
+  "rewind", "store", "tools", "check", "mock", "models", "config",
   "trust", "completion", "help" }
 
 --- Returns the command of this name; nil if there is none.

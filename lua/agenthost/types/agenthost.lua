@@ -1579,6 +1579,22 @@ function ah.base64url.decode(text) end
 ---@field kept? any only if asked for
 ---@field erased? true what it kept was erased
 
+-- fields of ah.StoreSearchOptions (make generate)
+---@class ah.StoreSearchOptions
+---@field best? boolean the best hits first, of the newest 10,000; else the newest first
+---@field folder? string only in conversations of this working folder, an absolute path
+---@field limit? integer at most so many hits
+-- end of ah.StoreSearchOptions
+
+---@class ah.Hit a text of a conversation in which all words are
+---@field id string of the conversation
+---@field title? string the first words of its first question
+---@field number integer of the record
+---@field time integer ms since 1970
+---@field role "user"|"assistant"|"tool"|"note"
+---@field snippet string the text around the words, in one line
+---@field marks integer[][] first and last byte of each word in the snippet
+
 ---@alias ah.NextRecord fun(): ah.StoredRecord?
 
 ---@class ah.Subscription
@@ -1659,6 +1675,7 @@ function ah.base64url.decode(text) end
 ---@field changes fun(self, id: string, turn?: integer, last?: integer): ah.StateChange[]?, any
 ---@field conversations fun(self, o?: ah.ConversationsOptions): ah.StoredConversation[]?, ah.Error?
 ---@field records fun(self, id: string, o?: ah.RecordsOptions): ah.NextRecord?, ah.Error?
+---@field search fun(self, words: string, o?: ah.StoreSearchOptions): ah.Hit[]?, ah.Error?
 ---@field subscribe fun(self, fn: fun(c: ah.StoredConversation)): ah.Subscription?, ah.Error?
 ---@field replay fun(self, id: string): ah.Replay?, ah.Error?
 ---@field export fun(self: ah.Store, id: string, o?: ah.ExportOptions): string?, ah.Error?
