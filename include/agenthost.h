@@ -318,6 +318,9 @@ typedef struct ah_config {
     /* Id of the conversation that the first agent of a script without an id of its own opens, to
      * resume it (docs/reference/stores.md); NULL: none. */
     const char *conversation;
+    /* Another id by which an agent may name that conversation: of the one that it was forked from.
+     * NULL: none. */
+    const char *conversation_base;
     /* True: conversations are taken from the process that holds them, which loses them. */
     bool take;
     /* Id of a call of that conversation to give up: it is settled as failed. NULL: none. */

@@ -100,6 +100,18 @@ describe("agenthost fork", function()
     assert.not_equal("B.", ah.json.decode(r.out).reply.text)
   end)
 
+  it("is opened by a script that names the base", function()
+    base()
+    local before = run("show base").out
+    write("c.lua", [[
+      local ah = require "agenthost"
+      return assert(ah.agent { id = "base", model = ah.scripted { "C." } })]])
+    local r = run "fork base --at 1 c.lua"
+    assert.equal(0, r.code, r.err)
+    assert.equal("C.\n", r.out)
+    assert.equal(before, run("show base").out)
+  end)
+
   it("leaves the base to the process that has it", function()
     base()
     write("holder.lua", [[

@@ -299,6 +299,7 @@ static ah_status open_host(session *s, bool script, ah_host **out)
     if (script) {
         cfg.store = s->options.store ? s->options.store : s->store;
         cfg.conversation = s->resume.conversation;
+        cfg.conversation_base = s->resume.base;
         cfg.take = s->resume.take;
         cfg.give_up = s->resume.give_up;
         cfg.model = s->options.model;

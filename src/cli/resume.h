@@ -8,7 +8,7 @@
 
 typedef struct ah_resume {
     char *text; /* NULL: nothing is resumed; the strings below are parts of it, or NULL */
-    const char *script, *folder, *conversation, *store, *give_up, *model;
+    const char *script, *folder, *conversation, *base, *store, *give_up, *model;
     bool take, json, jsonl;
 } ah_resume;
 

@@ -92,6 +92,7 @@ static void free_texts(ah_host *h)
     ah_text_unref(h->replay);
     ah_text_unref(h->store);
     ah_text_unref(h->conversation);
+    ah_text_unref(h->conversation_base);
     ah_text_unref(h->give_up);
 }
 
@@ -107,6 +108,7 @@ static bool copy_texts(ah_host *h)
            copy_text(h->mem, h->cfg.replay, &h->replay) &&
            copy_text(h->mem, h->cfg.store, &h->store) &&
            copy_text(h->mem, h->cfg.conversation, &h->conversation) &&
+           copy_text(h->mem, h->cfg.conversation_base, &h->conversation_base) &&
            copy_text(h->mem, h->cfg.give_up, &h->give_up);
 }
 

@@ -314,15 +314,20 @@ static ah_status find_store(lua_State *L, int idx, const ah_lua_agent *a, ah_ope
     return ah_lua_to_store(L, -1, out, err);
 }
 
+static bool names(const ah_text *id, const ah_text *conversation)
+{
+    return conversation && ah_slice_eq(ah_text_slice(id), ah_text_slice(conversation));
+}
+
 /* The conversation that the program resumes (ah_config.conversation) is that of the first agent
- * without an id of its own, unless an agent names it. */
+ * without an id of its own, unless an agent names it, or the one that it was forked from. */
 static void take_conversation(ah_lua_agent *a, const char *what)
 {
     ah_host *host = a->lua->host;
-    ah_slice given = ah_text_slice(host->conversation);
+    const ah_text *id = a->setup.id;
 
-    if (!given.p || (!a->setup.id && strcmp(what, "ah.agent") != 0) ||
-        (a->setup.id && !ah_slice_eq(ah_text_slice(a->setup.id), given)))
+    if (!host->conversation || (!id && strcmp(what, "ah.agent") != 0) ||
+        (id && !names(id, host->conversation) && !names(id, host->conversation_base)))
         return;
     ah_text_set(&a->setup.id, host->conversation);
     host->conversation = NULL;

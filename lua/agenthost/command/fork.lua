@@ -27,7 +27,7 @@ local function run(flags, words, out, line)
   end
   local opened, unfinished = assert(ah._opened(store, id)), ah._unfinished(store, id)
   if script and unfinished then
-    return resume.found(flags, id, opened, path)
+    return resume.found(store, flags, id, opened, path)
   end
   if flags.json then
     out:write(text.json { conversation = id, base = base, at = flags.at,

@@ -16,8 +16,22 @@ local function line_free(path)
   return type(path) == "string" and path:sub(1, 1) == "/" and not path:find "[%c]" and path or nil
 end
 
+-- Returns the conversation from which a fork, or the fork that it was forked from, was begun; nil for
+-- others. It is the one that a script names.
+local function base_of(store, opened)
+  local base
+  for _ = 1, 100 do
+    if not opened or not opened.base then
+      break
+    end
+    base = opened.base.stream
+    opened = ah._opened(store, base)
+  end
+  return base
+end
+
 -- Returns the names and values for the C side, a line each; `fork` goes on in the same way.
-local function found(flags, id, opened, path)
+local function found(store, flags, id, opened, path)
   local script, folder = line_free(opened.script), line_free(opened.folder)
   if not script or not folder then
     fault("conversation %s was not begun by a script in a file: a program of yours opens it with "
@@ -25,8 +39,8 @@ local function found(flags, id, opened, path)
   elseif not line_free(path) then
     fault("the path of the store has a control character: '%s'", pairs_of.shown(path))
   end
-  return { { "script", script }, { "folder", folder }, { "conversation", id }, { "store", path },
-    { "take", flags.take and "" }, { "give-up", flags.give_up }, { "model", flags.model },
+  return { { "script", script }, { "folder", folder }, { "conversation", id },
+    { "base", base_of(store, opened) }, { "store", path }, { "take", flags.take and "" }, { "give-up", flags.give_up }, { "model", flags.model },
     { "json", flags.json and "" }, { "jsonl", flags.jsonl and "" } }
 end
 
@@ -43,7 +57,7 @@ local function run(flags, words, _, line)
   elseif not unfinished then
     fault("conversation %s has no unfinished run to go on with", text.clean(id))
   end
-  return found(flags, id, opened, path)
+  return found(store, flags, id, opened, path)
 end
 
 return {
