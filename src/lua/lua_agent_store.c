@@ -314,9 +314,9 @@ static ah_status find_store(lua_State *L, int idx, const ah_lua_agent *a, ah_ope
     return ah_lua_to_store(L, -1, out, err);
 }
 
-static bool names(const ah_text *id, const ah_text *conversation)
+static bool is_id(const ah_lua_agent *a, const ah_text *conversation)
 {
-    return conversation && ah_slice_eq(ah_text_slice(id), ah_text_slice(conversation));
+    return conversation && ah_slice_eq(ah_text_slice(a->setup.id), ah_text_slice(conversation));
 }
 
 /* The conversation that the program resumes (ah_config.conversation) is that of the first agent
@@ -324,10 +324,11 @@ static bool names(const ah_text *id, const ah_text *conversation)
 static void take_conversation(ah_lua_agent *a, const char *what)
 {
     ah_host *host = a->lua->host;
-    const ah_text *id = a->setup.id;
+    bool is = a->setup.id
+                  ? is_id(a, host->conversation) || (!a->once && is_id(a, host->conversation_base))
+                  : strcmp(what, "ah.agent") == 0;
 
-    if (!host->conversation || (!id && strcmp(what, "ah.agent") != 0) ||
-        (id && !names(id, host->conversation) && !names(id, host->conversation_base)))
+    if (!host->conversation || !is)
         return;
     ah_text_set(&a->setup.id, host->conversation);
     host->conversation = NULL;
