@@ -1,5 +1,6 @@
 /* The texts of prints are equal if the requests are; only if they are not, the first difference is
- * looked for. A checkpoint in the middle of a stream is left out, since it only repeats. */
+ * looked for. A checkpoint in the middle of a stream is left out, since it only repeats, but for
+ * that of a fork or a rewind. */
 #include "journal/rebuild.h"
 
 #include "journal/fold_members.h"
@@ -289,16 +290,33 @@ static ah_status name_request(const ah_store_record *record, ah_err *err)
                       (long long)record->number, why);
 }
 
+/* True if a checkpoint here has nothing new: the stream does not begin with it, as that of a fork
+ * does, and was not rewound. */
+static bool repeats(const ah_rebuild *r)
+{
+    return r->fold.last > 1 && !r->fold.rewound;
+}
+
+/* The transcript is about to be another one. */
+static void forget_wire(ah_rebuild *r)
+{
+    ah_wire_clear(&r->wire);
+    ah_text_set(&r->head, NULL);
+    r->kept = false;
+}
+
 ah_status ah_rebuild_add(void *rebuild, const ah_store_record *record, ah_err *err)
 {
     ah_rebuild *r = rebuild;
     ah_record_kind kind = ah_record_kind_of(record->kind);
     ah_status st;
 
-    if (kind == AH_RECORD_CHECKPOINT && r->fold.last && record->number == r->fold.last + 1) {
+    if (kind == AH_RECORD_CHECKPOINT && repeats(r) && record->number == r->fold.last + 1) {
         r->fold.last = record->number;
         return AH_OK;
     }
+    if (kind == AH_RECORD_CHECKPOINT)
+        forget_wire(r);
     if ((st = ah_fold_add(&r->fold, record, err)) != AH_OK || kind != AH_RECORD_REQUEST)
         return st;
     st = take_request(r, record, err);
