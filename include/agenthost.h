@@ -162,7 +162,9 @@ typedef enum ah_status {
     /* The run: a durable handler asked for other steps than those recorded of it. Nothing was
      * done. Correct the script and run again with a text of NULL, or give the call up (`give_up`
      * of the config). */
-    AH_DIVERGED = -23
+    AH_DIVERGED = -23,
+    /* Only in a replay of handlers: the records do not have what a handler asks for. */
+    AH_NOT_RECORDED = -24
 } ah_status;
 
 /* A Lua state, an event loop, and everything that runs in them. ah_open or ah_attach makes one. */

@@ -49,12 +49,37 @@ function M.run(fields)
   return reply
 end
 
+local read_replay = ah._reader {
+  what = "testing.replay", type = "ah.ReplayOptions", rows = {
+    { name = "tools", kinds = "any", is = "agent or list of tools", type = "ah.Agent|ah.Tool[]",
+      doc = "their [handlers](stores.md#replay-of-handlers) run again, too" },
+    { name = "session", kinds = "any", is = "session", type = "ah.Session",
+      doc = "the session of the agent, if handlers use it by another way than `ctx.session`" },
+  },
+}
+
+-- Runs the handlers of the tools again, and raises if a result is another one.
+local function replay_handlers(store, id, options)
+  local got, err = ah._handlers(store, id, options.tools, options.session)
+  if not got then
+    error(err, 0)
+  end
+  local d = got.difference
+  if d then
+    error(("turn %d of '%s': call %s of '%s' %s"):format(d.turn, id, d.call, d.tool,
+      d.message or ("gave %s, and recorded is %s"):format(d.now or "nothing", d.recorded)), 0)
+  end
+  return got
+end
+
 --- Makes the requests of a stored conversation again (store:replay), and raises unless each of them
--- is as it was recorded. Returns the outcome.
+-- is as it was recorded. Returns the outcome; with `tools` also that of their handlers, `handlers`.
 ---@param store table made by ah.store
 ---@param id string
+---@param options? table { tools, session }
 ---@return table outcome
-function M.replay(store, id)
+function M.replay(store, id, options)
+  options = options and read_replay(options) or {}
   local got, err = store:replay(id)
   if not got then
     error(err, 0)
@@ -68,6 +93,7 @@ function M.replay(store, id)
       .. "not_recorded"):format(got.requests - got.equal, got.requests, id, got.other_revision,
         got.not_recorded), 0)
   end
+  got.handlers = options.tools and replay_handlers(store, id, options)
   return got
 end
 

@@ -33,6 +33,7 @@ static const struct {
     {AH_STORE, "store"},
     {AH_CONFLICT, "conflict"},
     {AH_DIVERGED, "diverged"},
+    {AH_NOT_RECORDED, "not_recorded"},
 };
 
 const char *ah_status_name(ah_status st)

@@ -89,6 +89,7 @@ static int exit_of(ah_status st)
     case AH_STORE:
     case AH_CONFLICT:
     case AH_DIVERGED:
+    case AH_NOT_RECORDED:
         break;
     }
     return EXIT_SCRIPT;
@@ -549,10 +550,10 @@ static int tell_found(session *s, const char *found)
                        : cannot_start(s, st);
 }
 
-static int command_in(session *s, ah_host *host)
+static int command_in(session *s, ah_host *host, const char *member, const char *word)
 {
     static const char found[] = "found\n";
-    ah_status st = call_command(s, host, "run", NULL);
+    ah_status st = call_command(s, host, member, word);
     const char *said = st == AH_OK && !ah_signals_caught() ? ah_returned(host) : NULL;
     bool lost;
 
@@ -575,7 +576,9 @@ static int run_apart(session *s)
         return cannot_start(s, st);
     ah_signals_watch(host);
     if (!(code = settle(s, host)))
-        code = (st = ah_program_open(host)) == AH_OK ? command_in(s, host) : explain(s, st, host);
+        code = (st = ah_program_open(host)) == AH_OK
+                   ? command_in(s, host, "run_apart", s->store ? s->store : "")
+                   : explain(s, st, host);
     ah_signals_forget();
     ah_close(host);
     return code;
@@ -599,7 +602,7 @@ static int run_here(session *s)
     if (st != AH_OK)
         return cannot_start(s, st);
     ah_signals_watch(host);
-    code = command_in(s, host);
+    code = command_in(s, host, "run", NULL);
     ah_signals_forget();
     return code;
 }

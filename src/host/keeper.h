@@ -18,9 +18,10 @@ typedef struct ah_store_options {
     ah_slice path; /* of SQLite's file; .p NULL: not in a file */
     ah_slice name; /* of a store without a path; .p NULL: none */
     ah_store_sync sync;
-    bool bytes;  /* recorders keep the bytes of requests */
-    bool force;  /* also on a filesystem that is not fit for it */
-    bool create; /* else a missing file, or an unknown name, is an error */
+    bool bytes;   /* recorders keep the bytes of requests */
+    bool replays; /* in memory: runs only enter recorded handlers again (ah_recorder.replays) */
+    bool force;   /* also on a filesystem that is not fit for it */
+    bool create;  /* else a missing file, or an unknown name, is an error */
 } ah_store_options;
 
 /* Opens a store, or references the one of that path or name that the host has open; a store in
@@ -45,6 +46,7 @@ ah_slice ah_open_store_path(const ah_open_store *s); /* .p NULL: not in a file *
 ah_slice ah_open_store_name(const ah_open_store *s); /* .p NULL: none */
 ah_host *ah_open_store_host(const ah_open_store *s);
 bool ah_open_store_keeps_bytes(const ah_open_store *s); /* ah_store_options.bytes */
+bool ah_open_store_replays(const ah_open_store *s);     /* ah_store_options.replays */
 /* Puts a message into the inbox of a stream (ah_store_vt.post); watchers see it soon. */
 ah_status ah_open_store_post(ah_open_store *s, ah_slice stream, const ah_store_message *m,
                              ah_err *err);

@@ -254,6 +254,7 @@ static ah_status open_memory(ah_host *h, const ah_store_options *o, ah_open_stor
         ah_open_store_unref(s);
     if (st == AH_OK) {
         s->bytes = o->bytes;
+        s->replays = o->replays;
         *out = s;
     }
     return st;
@@ -380,6 +381,11 @@ ah_host *ah_open_store_host(const ah_open_store *s)
 bool ah_open_store_keeps_bytes(const ah_open_store *s)
 {
     return s->bytes;
+}
+
+bool ah_open_store_replays(const ah_open_store *s)
+{
+    return s->replays;
 }
 
 ah_slice ah_open_store_name(const ah_open_store *s)

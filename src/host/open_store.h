@@ -16,6 +16,7 @@ struct ah_open_store {
     ah_hidden_folder *hidden; /* NULL: not in a file */
     ah_store_sync sync;
     bool bytes;                  /* recorders keep the bytes of requests */
+    bool replays;                /* runs only enter recorded handlers again */
     ah_open_store *next, **link; /* of the host */
     ah_keeper *keepers;
     ah_store_watcher *watchers;

@@ -276,6 +276,7 @@ static ah_status open_stream(lua_State *L, ah_lua_agent *a, ah_open_store *store
     a->stream.recorder.stream = ah_text_ref(a->setup.id);
     a->stream.recorder.store = ah_open_store_path(store);
     a->stream.recorder.bytes = ah_open_store_keeps_bytes(store);
+    a->stream.recorder.replays = ah_open_store_replays(store);
     a->stream.recorder.beside = note_named;
     a->stream.recorder.shares = shares;
     a->stream.recorder.beside_ud = &a->stream;
@@ -773,7 +774,7 @@ void ah_lua_stream_configure(ah_lua_agent *a, ah_run_config *cfg)
     if (!ah_lua_stream_resumes(a))
         return;
     cfg->history = &a->stream.history;
-    at = recorded_deadline(a);
+    at = a->stream.recorder.replays ? 0 : recorded_deadline(a);
     if (at && (!cfg->deadline || at < cfg->deadline))
         cfg->deadline = at;
 }

@@ -83,6 +83,15 @@ static int real_path(lua_State *L)
     return 1;
 }
 
+/* ah._enter(path): makes it the working folder. Returns true, or nil, words, errno. */
+static int enter(lua_State *L)
+{
+    if (chdir(luaL_checkstring(L, 1)) != 0)
+        return fails(L, errno);
+    lua_pushboolean(L, true);
+    return 1;
+}
+
 /* ah._is_mine(path): true if the file (or link) belongs to the user of this process */
 static int is_mine(lua_State *L)
 {
@@ -199,6 +208,7 @@ void ah_lua_open_file(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"_read_file", read_file},
                                          {"_real_path", real_path},
+                                         {"_enter", enter},
                                          {"_is_mine", is_mine},
                                          {"_is_terminal", is_terminal},
                                          {"_columns", columns},

@@ -224,7 +224,7 @@ static int look_as_step(lua_State *L, const char *name, lua_CFunction plain)
 {
     const char *folder;
 
-    if (overlays_of(L, &folder) >= 0 && lua_type(L, 2) == LUA_TSTRING) {
+    if (!ah_lua_replays(L) && overlays_of(L, &folder) >= 0 && lua_type(L, 2) == LUA_TSTRING) {
         ah_slice path;
 
         path.p = lua_tolstring(L, 2, &path.n);

@@ -420,6 +420,8 @@ ah_status ah_lua_named_use(lua_State *L, ah_lua_named *n, ah_open_store *store, 
 
     if (!n)
         return AH_OK;
+    if (store && ah_open_store_replays(store))
+        return AH_OK;
     if (!n->keeper && store)
         return ah_lua_named_attach(L, n, store, err);
     if (n->keeper && (st = ah_keeper_state(n->keeper, err)) != AH_OK)

@@ -26,6 +26,7 @@
 #include "lua/lua_open.h"
 #include "lua/lua_prompt.h"
 #include "lua/lua_registry.h"
+#include "lua/lua_replay.h"
 #include "lua/lua_resources.h"
 #include "lua/lua_schema.h"
 #include "lua/lua_search.h"
@@ -67,6 +68,7 @@ static const struct {
     {"unfold", "agenthost.strategies.ready", "unfold"},
     {"set_visibility_override", "agenthost.visibility", NULL},
     {"_calls", "agenthost.testing.calls", NULL},
+    {"_handlers", "agenthost.testing.handlers", NULL},
 };
 
 enum { LAZY = sizeof lazy / sizeof *lazy };
@@ -150,7 +152,7 @@ static void (*const openers[])(lua_State *L) = {
     ah_lua_open_subjects,  ah_lua_open_file,    ah_lua_open_launch,     ah_lua_open_command,
     ah_lua_open_outside,   ah_lua_open_process, ah_lua_open_terminal,   ah_lua_open_image,
     ah_lua_open_bytes,     ah_lua_open_yaml,    ah_lua_open_changes,    ah_lua_open_store,
-    ah_lua_open_named,
+    ah_lua_open_named,     ah_lua_open_replay,
 };
 
 AH_API int luaopen_agenthost(lua_State *L)

@@ -9,6 +9,7 @@
 #include "lua/lua_named.h"
 #include "lua/lua_now.h"
 #include "lua/lua_staged.h"
+#include "lua/lua_step.h"
 #include "lua/lua_type.h"
 #include "lua/lua_value.h"
 #include "state/visibility.h"
@@ -44,9 +45,19 @@ static box *check_box(lua_State *L)
     return b;
 }
 
+/* In a replay, no record of the conversation says what a named session had. */
+static void check_replay(lua_State *L, const ah_session *s)
+{
+    if (ah_lua_named_session(ah_lua_of(L), s))
+        ah_lua_no_replay(L, "a named session");
+}
+
 static ah_session *check_session(lua_State *L)
 {
-    return check_box(L)->s;
+    ah_session *s = check_box(L)->s;
+
+    check_replay(L, s);
+    return s;
 }
 
 /* Raises if changes of the session cannot be recorded any more. */
@@ -71,6 +82,7 @@ static ah_session *check_writable(lua_State *L)
 
     if (b->read_only)
         ah_lua_raise(L, AH_USAGE, "session: this view is read-only");
+    check_replay(L, b->s);
     ah_lua_no_change(L);
     check_recorded(L, b->s);
     return b->s;
@@ -509,6 +521,7 @@ static slice *open_slice(lua_State *L, bool write, ah_session **s, ah_overlay **
     lua_insert(L, 2);
     *s = ((box *)luaL_checkudata(L, 2, SESSION))->s;
     luaL_argcheck(L, *s, 1, "a slice of a session that is gone");
+    check_replay(L, *s);
     if (write)
         check_recorded(L, *s);
     lua_getiuservalue(L, 2, FAMILY);

@@ -4,6 +4,7 @@
 
 #include "lua/lua_error.h"
 #include "lua/lua_now.h"
+#include "lua/lua_step.h"
 #include "lua/lua_value.h"
 
 enum { MAX_LIST = 256 << 20 };
@@ -13,6 +14,7 @@ ah_fs *ah_lua_staged(lua_State *L, ah_fs *fs, bool change)
     ah_overlay *o = ah_lua_overlay(L);
     ah_err err;
 
+    ah_lua_no_replay(L, change ? "a change of files" : "a look at files");
     if (change)
         ah_lua_no_change(L);
     else

@@ -9,7 +9,8 @@
 
 /* Returns the file system with which the current code works for `fs`, which may be an overlay of
  * the script: in a handler an overlay or view of the call's own, else fs itself. Borrowed from the
- * call. Raises if the call is over, in reducers, for a change in steps, and when out of memory. */
+ * call. Raises if the call is over, in reducers, for a change in steps, in a replay, and
+ * when out of memory. */
 ah_fs *ah_lua_staged(lua_State *L, ah_fs *fs, bool change);
 /* A list of changes (docs/reference/changes.md). begin pushes its buffer; end replaces it by the
  * list, and returns 1. Both raise when out of memory. */

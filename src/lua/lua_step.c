@@ -32,12 +32,13 @@ typedef struct box {
 /* -- the place of the code ----------------------------------------------------------------------
  */
 
-/* The call of the durable handler whose code, or whose task's code, runs; NULL: none. */
+/* The call of the durable handler, or of one that is replayed, whose code, or whose task's code,
+ * runs; NULL: none. */
 static ah_call *durable_call(const ah_task *t)
 {
     ah_call *call = t && !t->over && t->overlay ? t->overlay->owner : NULL;
 
-    return call && call->tool && call->tool->durable && call->steps ? call : NULL;
+    return call && call->tool && call->steps ? call : NULL;
 }
 
 static ah_task *actor_of(lua_State *L)
@@ -78,8 +79,57 @@ int ah_lua_through_step(lua_State *L, const char *name, lua_CFunction plain)
     return through(L, LUA_OK, 0);
 }
 
+/* Returns the call whose handler, or whose task, runs in a replay; NULL: none. */
+static ah_call *replayed_call(lua_State *L)
+{
+    ah_call *call = durable_call(actor_of(L));
+
+    return call && ah_call_replays(call) ? call : NULL;
+}
+
+bool ah_lua_replays(lua_State *L)
+{
+    return replayed_call(L) != NULL;
+}
+
+void ah_lua_no_replay(lua_State *L, const char *what)
+{
+    ah_call *call = replayed_call(L);
+    ah_err err;
+
+    if (!call)
+        return;
+    ah_step_not_recorded(call, what, &err);
+    ah_lua_raise_err(L, &err);
+}
+
+/* ah._replayed(): the id of the call that is replayed here; nil: none. */
+static int replayed(lua_State *L)
+{
+    const ah_call *call = replayed_call(L);
+
+    if (call)
+        lua_pushstring(L, call->slot->id->data);
+    return call ? 1 : 0;
+}
+
+/* ah._not_recorded(what, goes_on): in a replay raises not_recorded; goes_on: notes it only. */
+static int not_recorded(lua_State *L)
+{
+    const char *what = luaL_checkstring(L, 1);
+    ah_call *call = replayed_call(L);
+    ah_err err;
+
+    if (call && lua_toboolean(L, 2))
+        ah_step_not_recorded(call, what, &err);
+    else
+        ah_lua_no_replay(L, what);
+    return 0;
+}
+
 void ah_lua_no_step(lua_State *L, const char *what)
 {
+    ah_lua_no_replay(L, what);
     if (ah_lua_durable(L))
         ah_lua_raise(L, AH_USAGE,
                      "%s cannot be repeated when a durable handler is entered again: use it inside "
@@ -485,6 +535,7 @@ static int secret_step(lua_State *L)
     ah_slice name;
 
     name.p = luaL_checklstring(L, 1, &name.n);
+    ah_lua_no_replay(L, "a secret step");
     if (ah_lua_durable(L))
         ah_step_secret(durable_call(t), ah_text_slice(t->path), name);
     return 0;
@@ -537,11 +588,18 @@ static int wall(lua_State *L)
 void ah_lua_open_step(lua_State *L)
 {
     const char *always = getenv("AGENTHOST_REENTER");
-    static const luaL_Reg functions[] = {{"_step", ask_step},   {"_secret", secret_step},
-                                         {"_outside", outside}, {"_durable", is_durable},
-                                         {"_path", new_path},   {"_at_path", at_path},
-                                         {"_skip", skip},       {"_restage", restage},
-                                         {"_wall", wall},       {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"_step", ask_step},
+                                         {"_secret", secret_step},
+                                         {"_outside", outside},
+                                         {"_durable", is_durable},
+                                         {"_path", new_path},
+                                         {"_at_path", at_path},
+                                         {"_skip", skip},
+                                         {"_restage", restage},
+                                         {"_wall", wall},
+                                         {"_replayed", replayed},
+                                         {"_not_recorded", not_recorded},
+                                         {NULL, NULL}};
     static const luaL_Reg methods[] = {{"begin", step_begin}, {"finish", step_finish},
                                        {"key", step_key},     {"changed", step_changed},
                                        {"take", step_take},   {"conflict", step_conflict},

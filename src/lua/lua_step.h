@@ -15,6 +15,10 @@ bool ah_lua_durable(lua_State *L);
 int ah_lua_through_step(lua_State *L, const char *name, lua_CFunction plain);
 /* Raises AH_USAGE in a durable handler outside of a step: `what` cannot be repeated. */
 void ah_lua_no_step(lua_State *L, const char *what);
+/* True in the code of a handler that is replayed, or of its tasks. */
+bool ah_lua_replays(lua_State *L);
+/* Raises AH_NOT_RECORDED in such code: no record says what `what` gave. */
+void ah_lua_no_replay(lua_State *L, const char *what);
 /* Returns the overlay for a run that begins here: `o`, or in a step one of its own. */
 ah_overlay *ah_lua_step_overlay(lua_State *L, ah_overlay *o);
 

@@ -48,6 +48,7 @@ typedef struct ah_recorder {
     size_t entries, staged;    /* how many of the transcript's are recorded */
     bool answered;             /* the pending turn is recorded */
     bool bytes;                /* those of requests and answers are kept, too */
+    bool replays;              /* handlers run again, without effects outside (run/step.h) */
     bool in_run;               /* a run is recorded as begun and not as ended */
     bool applying;             /* files of the machine are being changed: slices wait */
     ah_recorded_slice *slice;  /* by id */

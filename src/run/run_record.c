@@ -467,6 +467,11 @@ bool ah_record_broke(ah_run *run)
     return true;
 }
 
+bool ah_run_replays(const ah_run *run)
+{
+    return run->recorder && run->recorder->replays;
+}
+
 bool ah_record_is_over(const ah_run *run)
 {
     return run->cfg.recorder && run->cfg.recorder->sink.put && !recorder(run);

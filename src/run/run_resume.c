@@ -447,6 +447,20 @@ static void seek(ah_run *run, ah_call *c)
 }
 
 /* The handler had begun, and its end is not recorded. */
+/* Enters the handler again, if what it gets is recorded. */
+static void replay(ah_run *run, ah_call *c)
+{
+    const char *secret = ah_steps_can_reenter(c->past) ? NULL : "a secret step";
+    const char *why = c->tool->background ? "work in the background" : secret;
+
+    if (!why) {
+        ah_turn_start(run, c);
+        return;
+    }
+    ah_record_lost(run, why, c);
+    ah_call_refuse(c, "Tool '%s' was not run: %s is not recorded.", c->slot->name->data, why);
+}
+
 static void take_lost(ah_run *run, ah_call *c, const ah_callees *who)
 {
     const ah_hooks *h = run->cfg.hooks;
@@ -455,8 +469,11 @@ static void take_lost(ah_run *run, ah_call *c, const ah_callees *who)
     c->recorded = AH_RECORDED_START;
     if (key.p && ah_json_kind_of(key) == AH_JSON_STRING)
         ah_text_set(&c->key, ah_text_new(run->cfg.mem, ah_json_inside(key)));
-    if (!ah_call_prepare_again(c, who, ah_text_slice(c->past->arguments), run->now))
-        tell_lost(run, c);
+    if (!ah_call_prepare_again(c, who, ah_text_slice(c->past->arguments), run->now)) {
+        if (!ah_run_replays(run))
+            tell_lost(run, c);
+    } else if (ah_run_replays(run))
+        replay(run, c);
     else if ((c->tool->durable && ah_steps_can_reenter(c->past)) ||
              c->tool->on_lost == AH_LOST_RETRY)
         ah_turn_start(run, c);

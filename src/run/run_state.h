@@ -240,6 +240,8 @@ uint32_t ah_record_wait(ah_run *run, ah_call *c, bool effect);
 bool ah_record_broke(ah_run *run);
 /* True if the run was recorded, and is no more: changes that are not made yet are dropped. */
 bool ah_record_is_over(const ah_run *run);
+/* True if the run only enters the handlers of a recorded turn again (ah_recorder.replays). */
+bool ah_run_replays(const ah_run *run);
 
 /* run_resume.c: takes the state of the run from its history. False: out of memory. */
 bool ah_resume_begin(ah_run *run);

@@ -167,13 +167,23 @@ static void make_changes(ah_run *run, ah_call *c)
     ah_record_applied(run, c, c->success);
 }
 
+/* True in a replay, if the call has changed what outlives it: files of the machine, such as that of
+ * a long result, or what has a stream of its own. */
+static bool is_not_for_replay(const ah_run *run, const ah_call *c)
+{
+    const ah_recorder *r = run->recorder;
+
+    return ah_run_replays(run) &&
+           (ah_overlay_outside(&c->overlay) || (r->shares && r->shares(r->beside_ud, &c->overlay)));
+}
+
 /* Commits the overlay of an answered call first, then injects. Returns AH_OK, or the reason why the
  * run must end. */
 static ah_status commit_call(ah_run *run, ah_call *c, bool fails, ah_err *err)
 {
     ah_status st = AH_OK;
 
-    if (!c->success)
+    if (!c->success || is_not_for_replay(run, c))
         ah_overlay_drop(&c->overlay);
     else
         make_changes(run, c);
@@ -220,7 +230,7 @@ static bool may_file(ah_run *run, ah_call *c)
     if (c->record || c->entry || !run->recorder || !c->success || !c->content)
         return !c->record;
     keep_whole(run, c, &c->overlay);
-    if (ah_overlay_outside(&c->overlay))
+    if (ah_overlay_outside(&c->overlay) && !ah_run_replays(run))
         announce(run, c);
     return !c->record;
 }
@@ -550,12 +560,12 @@ void ah_turn_arm(ah_run *run, ah_call *c)
     ah_run_raise(run, (ah_need){.kind = AH_NEED_TOOL, .id = c->need, .call = c});
 }
 
-/* Makes the steps of a durable call. False: it is answered. */
+/* Makes the steps of a call that is durable or replayed. False: it is answered. */
 static bool prepare_steps(const ah_run *run, ah_call *c)
 {
     ah_err err;
 
-    if (!c->tool->durable || c->steps ||
+    if (!(c->tool->durable || ah_run_replays(run)) || c->steps ||
         ah_steps_new(c, run->recorder, ah_text_slice(c->key), c->past, &err) == AH_OK)
         return true;
     ah_call_refuse(c, "Tool '%s' was not run: %s", c->tool->name->data, err.message);
@@ -631,6 +641,10 @@ static void begin_call(ah_run *run, ah_call *c)
     if (c->past && c->past->started) {
         (void)pass_loop_detector(run, c);
         ah_resume_call(run, c, &who);
+        return;
+    }
+    if (ah_run_replays(run)) {
+        ah_call_refuse(c, "Its handler was not begun.");
         return;
     }
     there = ah_inject_before(run, c);
@@ -932,6 +946,15 @@ static void end_turn(ah_run *run)
         restart(run);
 }
 
+/* All calls have results. The turn stays open. */
+static void end_replay(ah_run *run)
+{
+    ah_err err;
+
+    ah_err_set(&err, AH_CANCELLED, "the handlers of the turn have run again");
+    ah_run_stop_unsettled(run, &err);
+}
+
 bool ah_turn_await(ah_run *run)
 {
     const ah_background *b = run->cfg.background;
@@ -967,6 +990,8 @@ void ah_turn_go_on(ah_run *run)
         ah_run_fail(run);
     else if (run->next < run->n_calls)
         begin_batch(run);
+    else if (ah_run_replays(run))
+        end_replay(run);
     else
         end_turn(run);
 }

@@ -292,6 +292,62 @@ static ah_status check_asked(const ah_steps *s, ah_slice path, ah_slice name, ah
     return AH_OK;
 }
 
+static ah_status put(const ah_steps *s, ah_record_kind kind, ah_buf *b, ah_slice kept, ah_err *err)
+{
+    ah_buf_char(b, '}');
+    ah_recorder_put(s->recorder, kind, b, kept);
+    return ah_recorder_state(s->recorder, err);
+}
+
+bool ah_call_replays(const ah_call *call)
+{
+    const ah_steps *s = call->steps;
+
+    return s && s->recorder && s->recorder->replays;
+}
+
+ah_status ah_step_not_recorded(ah_call *call, const char *what, ah_err *err)
+{
+    const ah_steps *s = call->steps;
+    ah_buf b;
+
+    ah_steps_conflict(call->steps);
+    ah_buf_init(&b, s->mem, MAX_SAID);
+    ah_buf_fmt(&b, "{\"call\":%zu,\"what\":", call->at);
+    ah_json_put_string(&b, ah_slice_of(what));
+    (void)put(s, AH_RECORD_LOST, &b, (ah_slice){NULL, 0}, err);
+    ah_buf_clear(&b);
+    return ah_err_set(err, AH_NOT_RECORDED,
+                      "not_recorded: tool '%s', call %s: no record says what %s gave",
+                      call->tool->name->data, call->slot->id->data, what);
+}
+
+/* Returns the step of this name that the entry has asked for first; NULL: none. */
+static ah_call_step *find_asked(const ah_steps *s, ah_slice head, ah_slice name)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        ah_call_step *step = s->item[i];
+
+        if (step->asked && same(head_slice(step), head) && same(name_of(step), name))
+            return step;
+    }
+    return NULL;
+}
+
+/* A replay takes no step that is not recorded. */
+static ah_status check_recorded(ah_call *call, const ah_call_step *step, ah_err *err)
+{
+    char what[AH_MAX_STEP_NAME + 64];
+
+    if (!step || step->state == AH_STEP_RECORDED || !ah_call_replays(call))
+        return AH_OK;
+    if (ah_slice_is(kind_of(step), "step"))
+        ah_print(what, sizeof what, "the step '%.*s'", AH_FMT(name_of(step)));
+    else /* the name may be a hash */
+        ah_print(what, sizeof what, "the step %.*s", AH_FMT(kind_of(step)));
+    return ah_step_not_recorded(call, what, err);
+}
+
 /* Finds the recorded step of this key, or makes a new one. */
 static ah_status take_step(ah_steps *s, ah_buf *b, ah_slice kind, ah_slice name, bool once,
                            const char *place, ah_call_step **out, ah_err *err)
@@ -303,8 +359,10 @@ static ah_status take_step(ah_steps *s, ah_buf *b, ah_slice kind, ah_slice name,
     if (!ah_buf_ok(b))
         return ah_err_nomem(err);
     next = find_next(s, ah_buf_slice(b), name, &number);
-    if (once && number)
+    if (once && number) {
+        *out = ah_call_replays(s->call) ? find_asked(s, ah_buf_slice(b), name) : NULL;
         return AH_OK;
+    }
     ah_buf_fmt(b, "%zu ", number);
     ah_buf_put(b, name);
     if (!ah_buf_ok(b))
@@ -341,6 +399,8 @@ ah_status ah_step_ask(ah_call *call, ah_slice path, ah_slice kind, ah_slice name
     ah_buf_char(&b, ' ');
     name = ah_run_said(call->run, name, &said); /* as its record has it */
     st = take_step(s, &b, kind, name, once, place, out, err);
+    if (st == AH_OK)
+        st = check_recorded(call, *out, err);
     ah_buf_clear(&said);
     ah_buf_clear(&b);
     return st;
@@ -352,13 +412,6 @@ static void begin_record(const ah_steps *s, ah_slice key, ah_buf *b)
 {
     ah_buf_fmt(b, "{\"call\":%zu", s->call->at);
     ah_json_add_string(b, "step", key);
-}
-
-static ah_status put(const ah_steps *s, ah_record_kind kind, ah_buf *b, ah_slice kept, ah_err *err)
-{
-    ah_buf_char(b, '}');
-    ah_recorder_put(s->recorder, kind, b, kept);
-    return ah_recorder_state(s->recorder, err);
 }
 
 static ah_status put_started(const ah_steps *s, const ah_call_step *step, const char *on_lost,

@@ -75,9 +75,17 @@ void ah_call_enter_again(struct ah_call *call);
  */
 bool ah_steps_can_reenter(const struct ah_call_history *h);
 
+/* True if the handler only runs again on what is recorded (ah_recorder.replays): every step is a
+ * recorded one, and nothing outside is reached. */
+bool ah_call_replays(const struct ah_call *call);
+/* Such a handler asks for something else, `what`: notes it in a record `lost`, and fills *err.
+ * Returns AH_NOT_RECORDED. The handler may then leave out steps. */
+ah_status ah_step_not_recorded(struct ah_call *call, const char *what, ah_err *err);
+
 /* Returns the step that the handler asks for, in *out, with its state; NULL: steps are not recorded
  * here. place: the line of the script; once: NULL as well if this entry has asked for one of the
- * name before. AH_DIVERGED: another one is recorded. AH_USAGE: there are too many. */
+ * name before; in a replay that one. AH_DIVERGED: another one is recorded. AH_NOT_RECORDED: this is
+ * a replay, and none is recorded. AH_USAGE: there are too many. */
 ah_status ah_step_ask(struct ah_call *call, ah_slice path, ah_slice kind, ah_slice name, bool once,
                       const char *place, ah_call_step **out, ah_err *err);
 /* The handler gets an error because a recorded result does not hold any more. For the rest of this

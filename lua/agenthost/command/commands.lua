@@ -9,8 +9,9 @@
 --             the path of a readable file ("-" is standard input); complete: "file", "folder",
 --             "models", file endings ("lua|json"), or a function that returns names
 --   flags     a list of rows (flags.lua), or of names of flags for running a script
---   apart     true if it may run code of a script. It then runs in a state of its own, which has
---             the models and variables of the settings; the code's output goes to stderr
+--   apart     true, or the name of a flag, with which it may run code of a script. It then runs in
+--             a state of its own, which has the models and variables of the settings; the code's
+--             output goes to stderr
 --   mixed     true if flags may follow operands; not with `file`
 --   pages     true if the program reads the pages of the reference
 --   run       function(flags, words, out, line): the flags by name ("env-file" is flags.env_file;
@@ -20,6 +21,7 @@
 --             is a script to run after it (src/cli/main.c)
 --   `tell`    function(flags, found, out), for a program with `apart`: called with the text that
 --             `run` returned, in a state in which no code of a script has run
+--   find      function(flags, words, nil, line): in place of `run`, if only a flag sets it apart
 local _, use = ...
 
 local M = {}

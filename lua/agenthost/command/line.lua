@@ -299,6 +299,12 @@ function M.settings(line, show)
   return use "settings"(line.settings, show, table.unpack(given))
 end
 
+-- True if the command runs in a state of its own: always, or with a flag of this name.
+local function is_apart(line)
+  local apart = line.command.apart
+  return type(apart) == "string" and line.flags[apart] or apart == true
+end
+
 --- Reads a line, and returns lines NAME or NAME VALUE: `color`, `log`, `json`, the answer of
 -- settings.lua; then `script` (the line has no command), `show` and a text, `fault` and a message,
 -- or, for a command, `file` and the index of the word that must be readable, `here` or `apart`.
@@ -314,7 +320,7 @@ function M.read(...)
   end
   local command = line.command
   local file = (command.operand or {}).file and ("file %d\n"):format(line.at) or ""
-  if not command.apart then
+  if not is_apart(line) then
     return head .. file .. (command.pages and "pages\n" or "") .. "here\n"
   end
   return head .. file .. "apart\n" .. M.settings(line, "")
@@ -372,12 +378,19 @@ end
 ---@return string
 function M.run(descriptor, ...)
   local line, out = opened(...), output(descriptor)
+  return ended(out, line.command.run(line.flags, { table.unpack(line.words, line.at) }, out, line))
+end
+
+--- The same in a state of its own. store: AGENTHOST_STORE, which is no longer in the environment.
+function M.run_apart(descriptor, store, ...)
+  local line = opened(...)
   local command = line.command
-  local words = { table.unpack(line.words, line.at) }
-  if command.tell then
-    return "found\n" .. command.run(line.flags, words, out)
+  line.store = store ~= "" and store or nil
+  if not command.tell then
+    return M.run(descriptor, ...)
   end
-  return ended(out, command.run(line.flags, words, out, line))
+  local words = { table.unpack(line.words, line.at) }
+  return "found\n" .. (command.find or command.run)(line.flags, words, nil, line)
 end
 
 --- Prints the findings of M.run, in a Lua state of the command's own.

@@ -1,21 +1,43 @@
 --- agenthost replay: makes the requests of a stored conversation again, and compares them with what
--- was recorded of them. Exit code 1: there is a difference.
-local _, use = ...
+-- was recorded of them; with --tools, runs its handlers again as well (handlers.lua). Exit code 1:
+-- there is a difference.
+local ah, use = ...
 local pairs_of, stored, text = use "pairs", use "stored", use "text"
 
 local fault, shown = pairs_of.fault, pairs_of.shown
 
 local MOST = 200 -- bytes of a value that is shown
 
--- Returns the conversation, or ends the command: a file has no records of requests.
-local function find(store, id, path)
-  local f = id:find "[/.]" and io.open(id)
-  if f then
-    f:close()
-    fault("'%s' is a file: a saved conversation has no records of its requests\n"
-      .. "Give the id of a conversation in a store.", shown(id))
+-- Returns a store in memory with the conversation of an exported file, and its id; nil: it is the
+-- id of a conversation. Other files end the command.
+local function from_file(name)
+  local f = name:find "[/.]" and io.open(name, "rb")
+  if not f then
+    return nil
   end
-  return stored.find(store, id, path).conversation
+  local content = f:read "a" or ""
+  f:close()
+  if content:sub(1, #stored.EXPORT) ~= stored.EXPORT then
+    fault("'%s' is no export of a conversation; a saved conversation has no records of its requests"
+      .. "\nGive the id of a conversation in a store, or a file of agenthost store export.",
+      shown(name))
+  end
+  local store = assert(ah.store { engine = "memory" })
+  local done, err = store:import(content)
+  if not done then
+    fault("%s", err.message)
+  end
+  return store, done.id
+end
+
+local function find(flags, name, line)
+  local store, id = from_file(name)
+  if store then
+    return store, id
+  end
+  local path
+  store, path = stored.open(flags, line)
+  return store, stored.find(store, name, path).conversation
 end
 
 local function count(n, words)
@@ -41,30 +63,114 @@ local function difference(d)
     value("recorded", d.recorded), value("now", d.rebuilt))
 end
 
-local function run(flags, words, out, line)
-  local store <close>, path = stored.open(flags, line)
-  local got, err = store:replay(find(store, words[1], path))
+-- -- the handlers --------------------------------------------------------------------------------
+
+local function summary_of_calls(got)
+  local list = { ("%d of %d calls are equal"):format(got.equal, got.calls) }
+  list[#list + 1] = count(got.not_recorded, "not_recorded")
+  list = { table.concat(list, ", ") .. "\n" }
+  for _, one in ipairs(got.missing) do
+    list[#list + 1] = ("turn %d, call %s of %s: not_recorded: %s\n"):format(one.turn,
+      text.clean(one.call), text.clean(one.tool), text.clean(one.what))
+  end
+  return table.concat(list)
+end
+
+local function difference_of_call(d)
+  return ("turn %d, call %s of %s (record %d) has another result\n%s%s%s"):format(d.turn,
+    text.clean(d.call), text.clean(d.tool), d.record, value("recorded", d.recorded),
+    value("now", d.now), d.message and "  " .. text.clean(d.message) .. "\n" or "")
+end
+
+-- Returns the path of the script, in the folder of the conversation, which is entered.
+local function enter(word, opened)
+  local path = word or opened.script
+  if not path then
+    fault "the conversation was not begun by a script in a file: name one behind the id"
+  end
+  local real, why = ah._real_path(path)
+  if not real then
+    fault("cannot open '%s': %s", shown(path), why)
+  end
+  local done, words = ah._enter(opened.folder or ".")
+  if not done then
+    fault("cannot enter '%s', the folder of the conversation: %s", shown(opened.folder), words)
+  end
+  return real
+end
+
+-- -- the command ---------------------------------------------------------------------------------
+
+-- Returns the outcome of both replays, or raises a fault.
+local function outcome(flags, words, line)
+  local store <close>, id = find(flags, words[1], line)
+  local got, err = store:replay(id)
   if not got then
     fault("%s", err.message)
+  elseif flags.tools then
+    local opened = assert(ah._opened(store, id))
+    got.handlers = use "handlers"(store, id, opened, enter(words[2], opened))
+  elseif words[2] then
+    fault "a script is only for --tools"
   end
-  out:write(flags.json and text.json(got) .. "\n" or summary(got)
-    .. (got.difference and difference(got.difference) or ""))
-  return got.difference and 1 or 0
+  return got
+end
+
+local function tell(flags, got, out)
+  local calls = got.handlers
+  if flags.json then
+    out:write(text.json(got), "\n")
+  else
+    out:write(summary(got), got.difference and difference(got.difference) or "",
+      calls and summary_of_calls(calls) or "",
+      calls and calls.difference and difference_of_call(calls.difference) or "")
+  end
+  return (got.difference or calls and calls.difference) and 1 or 0
+end
+
+local function run(flags, words, out, line)
+  return tell(flags, outcome(flags, words, line), out)
+end
+
+-- The same in a state of its own: the outcome, or the fault, as text.
+local function look(flags, words, _, line)
+  local done, got = pcall(outcome, flags, words, line)
+  if not done and type(got) == "table" and got.words then
+    got = { fault = got.words }
+  elseif not done then
+    error(got, 0)
+  end
+  return ah.json.encode(got)
 end
 
 return {
   name = "replay",
   doc = "make the requests of a conversation again, and compare",
-  usage = "ID",
+  usage = "ID|FILE [script.lua]",
   help = [[
-Makes each request of the conversation ID (a unique beginning is enough) again
-from its records, and compares it with the hashes that were recorded when it
-was sent. Nothing is sent, and no key is needed. The first difference is
-printed, by its entry, or by its place in the JSON if the store was opened with
-bytes = true. The exit code is 1 if there is one.
+Makes each request of the conversation ID (a unique beginning is enough), or of
+one in a file of agenthost store export, again from its records, and compares
+it with the hashes that were recorded when it was sent. Nothing is sent, and no
+key is needed. The first difference is printed, by its entry, or by its place in
+the JSON if the store was opened with bytes = true. The exit code is 1 if there
+is one.
+With --tools, the script that began the conversation (or script.lua) is run up
+to its first run, in the folder of the conversation, and the handlers of its
+agent run again on what was recorded. Their results are compared with the
+recorded ones. What was not recorded is told, and not done.
 ]],
-  operand = { name = "id", least = 1, most = 1 },
-  flags = { "json", stored.flag },
+  operand = { name = "id", least = 1, most = 2, complete = "lua" },
+  flags = { "json", stored.flag,
+    { name = "tools", doc = "run the handlers again, too" } },
   mixed = true,
+  apart = "tools",
+  find = look,
   run = stored.carefully(run),
+  tell = function(flags, found, out)
+    local got = ah.json.decode(found)
+    if got.fault then
+      return 2, got.fault
+    end
+    return tell(flags, got, out)
+  end,
 }

@@ -8,7 +8,7 @@ local MAX_FILE = 1 << 30 -- bytes of an export that is read
 local BIGGEST = 10 -- streams that stat lists
 local ROUNDS = 8 -- times that gc deletes for --max-size, and measures again
 local DAY_MS = 24 * 3600 * 1000
-local HEAD = '{"format":"agenthost-stream"' -- of the first line of an export
+local HEAD = stored.EXPORT
 
 local UNITS = { h = DAY_MS // 24, d = DAY_MS, w = 7 * DAY_MS }
 local SIZES = { K = 1 << 10, M = 1 << 20, G = 1 << 30, T = 1 << 40 }

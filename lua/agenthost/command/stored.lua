@@ -7,13 +7,16 @@ local M = {}
 local NAMED = 5 -- the most ids that a message names
 local fault, shown = pairs_of.fault, pairs_of.shown
 
+--- The beginning of the first line of an export.
+M.EXPORT = '{"format":"agenthost-stream"'
+
 --- The flag for the store.
 M.flag = { name = "store", value = "FILE", once = true,
   doc = "the store, else that of AGENTHOST_STORE or of the settings" }
 
 -- Returns the path that the environment or the settings name; nil if they name none.
 local function configured(line)
-  local here = os.getenv "AGENTHOST_STORE" or ""
+  local here = line.store or os.getenv "AGENTHOST_STORE" or ""
   if here ~= "" then
     return here
   end

@@ -311,9 +311,20 @@ local function conflict(step, path)
       :format(path) }
 end
 
+local function as_is(value)
+  return value
+end
+
+local UNKEEP = { [keep_text] = text_of, [keep_list] = list_of, [as_is] = as_is }
+
 -- A look at a file, taken at each entry. The first one of a task is compared with the recorded one.
 -- keep: makes its result JSON.
 local function look(method, keep, plain, folder, fs, ...)
+  if ah._replayed() then
+    local _, _, success, kept = ask_step("read", name_of(method, folder, ...), true)
+    local value, more = replay(success, kept)
+    return UNKEEP[keep](value), more
+  end
   local value, more = plain(fs, ...)
   if value == nil and more.code == "cancelled" then
     return nil, more
@@ -337,10 +348,6 @@ local function one(value, err)
   if value == nil then
     return nil, err
   end
-  return value
-end
-
-local function as_is(value)
   return value
 end
 

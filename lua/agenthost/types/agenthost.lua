@@ -1123,6 +1123,7 @@ function ah.retract(instance) end
 ---| "store"
 ---| "conflict"
 ---| "diverged"
+---| "not_recorded"
 ---| "provider"
 ---| "http"
 ---| "cancelled"
@@ -1608,6 +1609,31 @@ function ah.base64url.decode(text) end
 ---@field revision_now? integer
 ---@field not_recorded integer
 ---@field difference? ah.ReplayDifference
+---@field handlers? ah.HandlersReplay of testing.replay, with `tools`
+
+-- fields of ah.ReplayOptions (make generate)
+---@class ah.ReplayOptions
+---@field tools? ah.Agent|ah.Tool[] their handlers run again, too
+---the session of the agent, if handlers use it by another way than `ctx.session`
+---@field session? ah.Session
+-- end of ah.ReplayOptions
+
+---@class ah.HandlersReplay the outcome of handlers that ran again
+---@field turns integer
+---@field calls integer
+---@field equal integer
+---@field not_recorded integer
+---@field missing { turn: integer, call: string, tool: string, what: string }[]
+---@field difference? ah.HandlersDifference
+
+---@class ah.HandlersDifference
+---@field turn integer
+---@field call string id of the call
+---@field tool string
+---@field record integer number of the record `call_started`
+---@field recorded string
+---@field now? string
+---@field message? string why there is no result now
 
 ---@class ah.ReplayDifference
 ---@field record integer number of the record `request`
