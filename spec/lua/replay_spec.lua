@@ -210,6 +210,34 @@ describe("store:replay", function()
     end)
   end
 
+  it("makes requests again that leave something out as a try", function()
+    if not mock.is_built() then
+      return
+    end
+    local refusing <close> = mock.start [[
+local n = 0
+return function()
+  n = n + 1
+  if n == 2 then
+    return { status = 400, message = "reasoning is not supported" }
+  end
+  return n < 4 and { calls = { { name = "change", arguments = { n = n } } } } or "done"
+end]]
+    local store <close> = assert(ah.store { path = folder .. "/trying.db", bytes = true })
+    local agent <close> = assert(ah.agent { model = "openai/gpt-4o", stream = false,
+      base_url = refusing.url .. "/v1", api_key = "key-of-a-replay", store = store, id = "talk",
+      log = quiet,
+      options = { reasoning = "high" }, tools = { changer(function() return 2 end) } })
+    assert(agent:run "Question")
+    local tried = 0
+    for record in store:records("talk", { kinds = { "request" } }) do
+      tried = tried + (record.said.trying and 1 or 0)
+    end
+    assert.is_true(tried > 0)
+    local got = assert(store:replay "talk")
+    assert.equal(got.requests, got.equal, ah.json.encode(got))
+  end)
+
   it("keeps the bytes of a response, if the store does", function()
     for _, bytes in ipairs { false, true } do
       local path = ("%s/heard_%s.db"):format(folder, bytes)

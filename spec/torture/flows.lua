@@ -2928,6 +2928,37 @@ flows["a fork at a turn, and a rewind"] = {
   judge = judge_kept,
 }
 
+flows["a replay of requests and handlers"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local tools = { ah.tool { name = "add", description = "Adds.", params = { n = "integer" },
+      durable = true, handler = function(args, ctx)
+        return ctx:step("twice", function() return args.n * 2 end)
+      end } }
+    s.fields = function()
+      return { model = calling({ call("add", { n = 1 }) }, "done"), tools = tools }
+    end
+    s.store = assert(ah.store { engine = "memory", bytes = true })
+    local reply
+    do
+      local agent <close> = open_kept(s)
+      reply, s.err = agent:run "first"
+    end
+    local got, err
+    if reply then
+      got, err = s.store:replay "kept"
+      s.err = err
+    end
+    assert(not got or got.equal == got.requests, "another request")
+    if got then
+      got, s.err = ah._handlers(s.store, "kept", tools) -- a handler without memory has failed
+    end
+    s.reply = got and reply
+  end,
+  judge = judge_kept,
+}
+
 flows["a conversation that is exported, imported and deleted"] = {
   text = "fine",
   attempt = function(s)

@@ -67,6 +67,7 @@ static const flow flows[] = {
     {"parallel tools", IN_SCRIPT, false},
     {"a conversation in a store", IN_SCRIPT, false},
     {"a fork at a turn, and a rewind", IN_SCRIPT, false},
+    {"a replay of requests and handlers", IN_SCRIPT, false},
     {"a conversation that is exported, imported and deleted", IN_SCRIPT, false},
     {"files in memory in a store", IN_SCRIPT, false},
     {"asks that wait", IN_SCRIPT, false},
