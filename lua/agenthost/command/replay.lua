@@ -157,7 +157,7 @@ is one.
 With --tools, the script that began the conversation (or script.lua) is run up
 to its first run, in the folder of the conversation, and the handlers of its
 agent run again on what was recorded. Their results are compared with the
-recorded ones. What was not recorded is told, and not done.
+recorded ones. What was not recorded is reported, and not done.
 ]],
   operand = { name = "id", least = 1, most = 2, complete = "lua" },
   flags = { "json", stored.flag,
