@@ -312,9 +312,9 @@ ah_status ah_step_not_recorded(ah_call *call, const char *what, ah_err *err)
     ah_buf b;
 
     ah_steps_conflict(call->steps);
-    ah_buf_init(&b, s->mem, MAX_SAID);
-    ah_buf_fmt(&b, "{\"call\":%zu,\"what\":", call->at);
-    ah_json_put_string(&b, ah_slice_of(what));
+    ah_buf_init(&b, s->mem, AH_STORE_MAX_RECORD);
+    ah_buf_fmt(&b, "{\"call\":%zu", call->at);
+    ah_json_add_string(&b, "what", ah_slice_of(what));
     (void)put(s, AH_RECORD_LOST, &b, (ah_slice){NULL, 0}, err);
     ah_buf_clear(&b);
     return ah_err_set(err, AH_NOT_RECORDED,
@@ -328,7 +328,7 @@ static ah_call_step *find_asked(const ah_steps *s, ah_slice head, ah_slice name)
     for (size_t i = 0; i < s->n; i++) {
         ah_call_step *step = s->item[i];
 
-        if (step->asked && same(head_slice(step), head) && same(name_of(step), name))
+        if (step->asked && ah_slice_eq(head_slice(step), head) && ah_slice_eq(name_of(step), name))
             return step;
     }
     return NULL;

@@ -149,15 +149,12 @@ return {
   usage = "ID|FILE [script.lua]",
   help = [[
 Makes each request of the conversation ID (a unique beginning is enough), or of
-one in a file of agenthost store export, again from its records, and compares
-it with the hashes that were recorded when it was sent. Nothing is sent, and no
-key is needed. The first difference is printed, by its entry, or by its place in
-the JSON if the store was opened with bytes = true. The exit code is 1 if there
-is one.
+one in a FILE of agenthost store export, again from its records, and compares
+the hashes that were recorded when it was sent. Nothing is sent, and no key is
+needed. The first difference is printed, and the exit code is then 1.
 With --tools, the script that began the conversation (or script.lua) is run up
-to its first run, in the folder of the conversation, and the handlers of its
-agent run again on what was recorded. Their results are compared with the
-recorded ones. What was not recorded is reported, and not done.
+to its first run, and the handlers of its agent run again on what was recorded;
+their results are compared. What was not recorded is reported, and not done.
 ]],
   operand = { name = "id", least = 1, most = 2, complete = "lua" },
   flags = { "json", stored.flag,
