@@ -16,8 +16,8 @@ local function line_free(path)
   return type(path) == "string" and path:sub(1, 1) == "/" and not path:find "[%c]" and path or nil
 end
 
--- Returns the conversation from which a fork, or the fork that it was forked from, was begun; nil for
--- others. It is the one that a script names.
+-- Returns the conversation from which a fork, or a fork of a fork, was begun; nil for others. It is
+-- the one that a script names.
 local function base_of(store, opened)
   local base
   for _ = 1, 100 do
@@ -40,7 +40,8 @@ local function found(store, flags, id, opened, path)
     fault("the path of the store has a control character: '%s'", pairs_of.shown(path))
   end
   return { { "script", script }, { "folder", folder }, { "conversation", id },
-    { "base", base_of(store, opened) }, { "store", path }, { "take", flags.take and "" }, { "give-up", flags.give_up }, { "model", flags.model },
+    { "base", base_of(store, opened) }, { "store", path }, { "take", flags.take and "" },
+    { "give-up", flags.give_up }, { "model", flags.model },
     { "json", flags.json and "" }, { "jsonl", flags.jsonl and "" } }
 end
 
