@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "host/store_asks.h"
+#include "host/store_restore.h"
 #include "journal/dropped.h"
 #include "journal/turn_state.h"
 
@@ -57,8 +58,10 @@ static ah_status set_label(ah_keeper *k, const ah_fork *f, const ah_fold *base, 
     return st;
 }
 
-/* Writes the state as a checkpoint of a stream with that record `opened`. */
-static ah_status put_state(ah_keeper *k, ah_fold *state, ah_text *opened, ah_err *err)
+/* Writes the state as a checkpoint of a stream with that record `opened`; and the files that are
+ * put back then (.n 0: none). */
+static ah_status put_state(ah_keeper *k, ah_fold *state, ah_text *opened, ah_slice files,
+                           ah_slice kept, ah_err *err)
 {
     ah_record_sink sink = ah_keeper_sink(k);
     ah_status st = AH_OK;
@@ -71,6 +74,8 @@ static ah_status put_state(ah_keeper *k, ah_fold *state, ah_text *opened, ah_err
         sink.put(sink.ud, AH_RECORD_CHECKPOINT, ah_buf_slice(&b), (ah_slice){NULL, 0});
     else
         st = ah_buf_error(&b, "the state of the conversation", err);
+    if (st == AH_OK && files.n)
+        sink.put(sink.ud, AH_RECORD_RESTORING, files, kept);
     ah_buf_clear(&b);
     return st == AH_OK ? ah_keeper_settle(k, err) : st;
 }
@@ -92,7 +97,7 @@ static ah_status begin(const ah_fork *f, ah_fold *base, ah_slice opened, ah_err 
     if (st == AH_OK)
         st = set_label(k, f, base, err);
     if (st == AH_OK)
-        st = put_state(k, base, fold.opened, err);
+        st = put_state(k, base, fold.opened, (ah_slice){NULL, 0}, (ah_slice){NULL, 0}, err);
     ah_fold_clear(&fold);
     ah_keeper_close(k);
     return st;
@@ -128,32 +133,135 @@ ah_status ah_open_store_fork(ah_host *h, const ah_fork *f, ah_err *err)
 /* -- rewinding -----------------------------------------------------------------------------------
  */
 
-static ah_status read_dropped(ah_open_store *s, ah_slice conversation, ah_dropped *d, ah_err *err)
-{
-    ah_store *e = ah_open_store_engine(s);
+/* What a rewind reads before it writes. */
+typedef struct plan {
+    const ah_rewind *rewind;
+    ah_host *host;
+    ah_turn_state state; /* with which the conversation goes on */
+    ah_dropped dropped;
+    ah_turn_changes changes;
+    ah_restore restore; /* without `files`: empty */
+    ah_buf said, kept;  /* of the record `restoring` */
+} plan;
 
-    return e->vt->read(e, conversation, 1, ah_dropped_add, d, err);
+static void clear_plan(plan *p)
+{
+    ah_buf_clear(&p->said);
+    ah_buf_clear(&p->kept);
+    ah_restore_clear(&p->restore);
+    ah_dropped_clear(&p->dropped);
+    ah_turn_changes_clear(&p->changes);
+    ah_turn_state_clear(&p->state);
 }
 
-/* Records that the stream goes on from the state. Numbers of runs and asks only grow. */
-static ah_status put_rewound(ah_keeper *k, const ah_fold *now, ah_fold *state, ah_err *err)
+static ah_status add_record(void *ud, const ah_store_record *r, ah_err *err)
 {
-    ah_record_sink sink = ah_keeper_sink(k);
-    char said[64];
+    plan *p = ud;
+    ah_status st = ah_dropped_add(&p->dropped, r, err);
 
-    if (now->applying)
+    return st == AH_OK ? ah_turn_changes_add(&p->changes, r, err) : st;
+}
+
+static ah_status read_plan(plan *p, ah_err *err)
+{
+    const ah_rewind *r = p->rewind;
+    ah_store *e = ah_open_store_engine(r->store);
+    ah_status st = read_turns(r->store, r->conversation, &p->state, err);
+
+    if (st == AH_OK)
+        st = ah_dropped_init(&p->dropped, p->host->mem, p->state.fold.last, err);
+    if (st == AH_OK)
+        st = ah_turn_changes_init_after(&p->changes, p->host->mem, p->state.fold.last, err);
+    if (st == AH_OK)
+        st = e->vt->read(e, r->conversation, 1, add_record, p, err);
+    if (st == AH_OK)
+        st = ah_turn_changes_end(&p->changes, err);
+    if (st == AH_OK && r->files)
+        st = ah_restore_init(&p->restore, p->host, &p->changes, false, r->force, err);
+    if (st == AH_OK && r->files && !r->force && (!r->dry || r->check))
+        st = ah_restore_check(&p->restore, err);
+    return st;
+}
+
+/* Appends files in memory, which stay as they are. */
+static void print_shared(const ah_turn_changes *c, size_t *n, ah_buf *out)
+{
+    for (size_t i = 0; i < c->files.n; i++) {
+        const ah_turn_change *f = &c->files.item[i];
+
+        if (ah_turn_change_is_outside(f))
+            continue;
+        ah_buf_fmt(out, "%s{\"kind\":\"file\",\"filesystem\":", (*n)++ ? "," : "");
+        ah_json_put_string(out, ah_text_slice(f->place));
+        ah_buf_str(out, ",\"path\":");
+        ah_json_put_string(out, ah_text_slice(f->name));
+        ah_buf_str(out, ",\"why\":\"files in memory are shared\"}");
+    }
+}
+
+static ah_status print_plan(const plan *p, ah_buf *out, ah_err *err)
+{
+    ah_status st = ah_dropped_print(&p->dropped, p->rewind->turn, out, err);
+    ah_change_list l;
+    size_t left = 0;
+
+    if (st != AH_OK)
+        return st;
+    ah_buf_str(out, ",\"changes\":");
+    ah_change_list_begin(&l, p->host->mem, out);
+    ah_restore_show(&p->restore, &l);
+    ah_turn_changes_print_back(&p->changes, &l);
+    ah_change_list_end(&l);
+    ah_buf_str(out, ",\"stays\":[");
+    ah_restore_print_left(&p->restore, &left, out);
+    print_shared(&p->changes, &left, out);
+    ah_buf_str(out, "]}");
+    return ah_buf_ok(out) ? AH_OK : ah_buf_error(out, "what is changed", err);
+}
+
+static ah_status check_now(const plan *p, const ah_fold *now, ah_err *err)
+{
+    const ah_fold *then = &p->dropped.fold;
+
+    if (now->applying || now->restoring)
         return ah_err_set(err, AH_CONFLICT,
                           "the program ended while it changed files: open the conversation first, "
                           "which puts them in order");
+    if (now->runs != then->runs || now->transcript->n != then->transcript->n)
+        return ah_err_set(err, AH_CONFLICT,
+                          "the conversation has gone on meanwhile: look at it again and repeat");
+    return AH_OK;
+}
+
+/* Records that the stream goes on from the state. Numbers of runs and asks only grow. */
+static ah_status put_rewound(ah_keeper *k, const ah_fold *now, plan *p, ah_err *err)
+{
+    ah_record_sink sink = ah_keeper_sink(k);
+    ah_fold *state = &p->state.fold;
+    char said[64];
+
     snprintf(said, sizeof said, "{\"to\":%lld}", (long long)state->last);
     state->runs = now->runs;
     state->asks = now->asks;
     sink.put(sink.ud, AH_RECORD_REWOUND, ah_slice_of(said), (ah_slice){NULL, 0});
-    return put_state(k, state, now->opened, err);
+    return put_state(k, state, now->opened, ah_buf_slice(&p->said), ah_buf_slice(&p->kept), err);
 }
 
-static ah_status go_back(const ah_rewind *r, ah_fold *state, ah_err *err)
+/* Puts the files in place that a record `restoring` has announced. */
+static ah_status put_files(ah_keeper *k, plan *p, ah_err *err)
 {
+    ah_record_sink sink = ah_keeper_sink(k);
+    ah_status st = ah_restore_commit(&p->restore, err);
+
+    if (st != AH_OK)
+        return st;
+    sink.put(sink.ud, AH_RECORD_RESTORED, ah_slice_of("{}"), (ah_slice){NULL, 0});
+    return ah_keeper_settle(k, err);
+}
+
+static ah_status go_back(plan *p, ah_err *err)
+{
+    const ah_rewind *r = p->rewind;
     ah_stream_name stream = {.name = r->conversation};
     ah_fork as = {.base = r->conversation};
     ah_keeper *k = NULL;
@@ -163,7 +271,13 @@ static ah_status go_back(const ah_rewind *r, ah_fold *state, ah_err *err)
 
     if (st != AH_OK)
         return st;
-    st = put_rewound(k, &now, state, err);
+    st = check_now(p, &now, err);
+    if (st == AH_OK)
+        st = ah_restore_prepare(&p->restore, &p->said, &p->kept, err);
+    if (st == AH_OK)
+        st = put_rewound(k, &now, p, err);
+    if (st == AH_OK && p->said.len)
+        st = put_files(k, p, err);
     if (st == AH_OK) /* a label that is missing or old loses no record */
         (void)set_label(k, &as, &now, &ignored);
     ah_fold_clear(&now);
@@ -173,22 +287,20 @@ static ah_status go_back(const ah_rewind *r, ah_fold *state, ah_err *err)
 
 ah_status ah_open_store_rewind(ah_host *h, const ah_rewind *r, ah_buf *out, ah_err *err)
 {
-    ah_turn_state s;
-    ah_dropped d = {0};
-    ah_status st = ah_turn_state_init(&s, h->mem, r->turn, err);
+    plan p = {.rewind = r, .host = h};
+    ah_status st = ah_turn_state_init(&p.state, h->mem, r->turn, err);
 
     if (st != AH_OK)
         return st;
-    if ((st = read_turns(r->store, r->conversation, &s, err)) == AH_OK)
-        st = ah_dropped_init(&d, h->mem, s.fold.last, err);
+    p.changes.mem = h->mem;
+    ah_buf_init(&p.said, h->mem, AH_STORE_MAX_RECORD);
+    ah_buf_init(&p.kept, h->mem, AH_STORE_MAX_RECORD);
+    st = read_plan(&p, err);
     if (st == AH_OK)
-        st = read_dropped(r->store, r->conversation, &d, err);
-    if (st == AH_OK)
-        st = ah_dropped_print(&d, r->turn, out, err);
+        st = print_plan(&p, out, err);
     if (st == AH_OK && !r->dry)
-        st = go_back(r, &s.fold, err);
-    ah_dropped_clear(&d);
-    ah_turn_state_clear(&s);
+        st = go_back(&p, err);
+    clear_plan(&p);
     return st;
 }
 

@@ -24,12 +24,16 @@ typedef struct ah_rewind {
     ah_slice conversation;
     int64_t turn; /* after which it goes on; 0: before the first run */
     bool dry;     /* nothing is changed */
+    bool files;   /* files of the machine are put back, too */
+    bool force;   /* also those that another program has changed */
+    bool check;   /* with dry: fails as without it */
     bool take;    /* it is taken from its holder, which loses it */
 } ah_rewind;
 
-/* Appends what is dropped (journal/dropped.h), and writes the records `rewound` and `checkpoint`.
+/* Appends what is dropped (journal/dropped.h), with the members `changes` and `stays` of
+ * docs/reference/stores.md, writes the records `rewound` and `checkpoint`, and puts files back.
  * AH_USAGE: there is no such conversation, or it has fewer turns. AH_CONFLICT: another one holds
- * it. */
+ * it, or files cannot be put back. */
 ah_status ah_open_store_rewind(ah_host *h, const ah_rewind *r, ah_buf *out, ah_err *err);
 /* Counts the turns of a conversation so far. AH_USAGE: there is no such conversation. */
 ah_status ah_open_store_turns(ah_open_store *s, ah_slice conversation, int64_t *turns, ah_err *err);

@@ -141,6 +141,6 @@ ah_status ah_dropped_print(const ah_dropped *d, int64_t to, ah_buf *out, ah_err 
         ah_buf_str(out, i ? "," : "");
         ah_buf_put(out, ah_text_slice(d->item[i].json));
     }
-    ah_buf_str(out, "]}");
+    ah_buf_char(out, ']');
     return ah_buf_ok(out) ? AH_OK : ah_buf_error(out, "what is dropped", err);
 }

@@ -26,7 +26,8 @@ void ah_dropped_clear(ah_dropped *d); /* all zero is allowed */
 ah_status ah_dropped_add(void *dropped, const ah_store_record *r, ah_err *err);
 /* Appends {"to":2,"turns":6,"dropped":[{"kind":"turn","turn":3}, {"kind":"call","turn":3,"id":"..",
  * "tool":"..","on_lost":".."}, {"kind":"step","turn":3,"step":".."},
- * {"kind":"file","turn":3,"root":"..","path":".."}]}. turns: how many there are. */
+ * {"kind":"file","turn":3,"root":"..","path":".."}]
+ * without the end of the object. turns: how many there are. */
 ah_status ah_dropped_print(const ah_dropped *d, int64_t to, ah_buf *out, ah_err *err);
 
 #endif

@@ -25,6 +25,8 @@ void ah_fold_clear(ah_fold *f)
     ah_text_unref(f->version);
     ah_text_unref(f->ended);
     ah_text_unref(f->spent);
+    ah_text_unref(f->restoring);
+    ah_text_unref(f->restoring_kept);
     ah_fs_unref(f->files);
     *f = (ah_fold){.mem = f->mem, .history = {.mem = f->mem}};
 }
@@ -72,6 +74,8 @@ static ah_fold_fn *const folds[AH_RECORD_KINDS] = {
     [AH_RECORD_RUN_ENDED] = ah_fold_run_ended,
     [AH_RECORD_CHECKPOINT] = ah_fold_checkpoint,
     [AH_RECORD_REWOUND] = ah_fold_rewound,
+    [AH_RECORD_RESTORING] = ah_fold_restoring,
+    [AH_RECORD_RESTORED] = ah_fold_restored,
     [AH_RECORD_COMPACTED] = fold_reserved,
     [AH_RECORD_LEASE] = ah_fold_lease,
     [AH_RECORD_SPENT] = ah_fold_spent,

@@ -54,19 +54,21 @@ typedef struct ah_fold {
     ah_index states; /* of `state`, by key */
     ah_fold_ask *ask;
     size_t n_asks, cap_asks;
-    ah_index asked;         /* of `ask`, by id */
-    int64_t asks;           /* number of asks so far */
-    int64_t runs;           /* number of runs so far */
-    ah_run_history history; /* of the unfinished run; .run 0: none */
-    bool rewound;           /* the next record is the checkpoint with which it goes on */
-    size_t applying;        /* index of the call whose files are being applied, from 1; 0: none */
-    ah_text *ended;         /* the last record `run_ended`; NULL: none */
-    size_t ended_first;     /* index of the first entry of that run */
-    ah_text *spent;         /* the last record `spent`; NULL: none */
+    ah_index asked;          /* of `ask`, by id */
+    int64_t asks;            /* number of asks so far */
+    int64_t runs;            /* number of runs so far */
+    ah_run_history history;  /* of the unfinished run; .run 0: none */
+    bool rewound;            /* the next record is the checkpoint with which it goes on */
+    size_t applying;         /* index of the call whose files are being applied, from 1; 0: none */
+    ah_text *restoring;      /* the record whose files are being put back; NULL: none */
+    ah_text *restoring_kept; /* its kept part; NULL: none */
+    ah_text *ended;          /* the last record `run_ended`; NULL: none */
+    size_t ended_first;      /* index of the first entry of that run */
+    ah_text *spent;          /* the last record `spent`; NULL: none */
     /* Number of the first record of the pending turn of which what it kept is erased; 0: none. The
      * turn cannot go on then. */
     int64_t erased;
-    ah_fs *files; /* the contents of files in memory; NULL: none is recorded */
+    ah_fs *files;            /* the contents of files in memory; NULL: none is recorded */
 } ah_fold;
 
 ah_status ah_fold_init(ah_fold *f, const ah_mem *mem, ah_err *err);

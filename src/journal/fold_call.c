@@ -424,3 +424,33 @@ ah_status ah_fold_apply_failed(ah_fold *f, const ah_store_record *r, const ah_sl
     f->applying = 0;
     return AH_OK;
 }
+
+/* -- files that a rewind puts back --------------------------------------------------------------
+ */
+
+ah_status ah_fold_restoring(ah_fold *f, const ah_store_record *r, const ah_slice *v, ah_err *err)
+{
+    size_t files = 0;
+    ah_status st = ah_fold_between(f, err);
+
+    if (st == AH_OK)
+        st = ah_fold_at_rest(f, err);
+    if (st == AH_OK)
+        st = check_files(v[AH_AT_RESTORING_files], &files, err);
+    if (st == AH_OK && f->history.run)
+        st = ah_err_set(err, AH_STORE, "a run is unfinished");
+    if (st == AH_OK && r->kept.p)
+        st = take_text(f, &f->restoring_kept, r->kept, err);
+    return st == AH_OK ? take_text(f, &f->restoring, r->said, err) : st;
+}
+
+ah_status ah_fold_restored(ah_fold *f, const ah_store_record *r, const ah_slice *v, ah_err *err)
+{
+    (void)r;
+    (void)v;
+    if (!f->restoring)
+        return ah_err_set(err, AH_STORE, "no files are being put back");
+    ah_text_set(&f->restoring, NULL);
+    ah_text_set(&f->restoring_kept, NULL);
+    return AH_OK;
+}

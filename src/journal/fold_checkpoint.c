@@ -206,6 +206,8 @@ static ah_status check_place(const ah_fold *f, ah_err *err)
 {
     ah_status st = f->rewound ? AH_OK : ah_fold_between(f, err);
 
+    if (st == AH_OK)
+        st = ah_fold_at_rest(f, err);
     if (st == AH_OK && !f->rewound && f->transcript->n_staged)
         st = ah_err_set(err, AH_STORE, "entries wait for the next turn");
     return st;

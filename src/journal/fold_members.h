@@ -128,7 +128,9 @@
     X(K, run, OBJECT, ABSENT)                                                                      \
     X(K, ended, OBJECT, ABSENT)                                                                    \
     X(K, spent, OBJECT, ABSENT)
-#define AH_MEMBERS_REWOUND(X, K) X(K, to, COUNT, NEEDED)
+#define AH_MEMBERS_REWOUND(X, K)   X(K, to, COUNT, NEEDED)
+#define AH_MEMBERS_RESTORING(X, K) X(K, files, LIST, NEEDED)
+#define AH_MEMBERS_RESTORED(X, K)
 #define AH_MEMBERS_COMPACTED(X, K)
 #define AH_MEMBERS_LEASE(X, K)                                                                     \
     X(K, holder, STRING, NEEDED)                                                                   \

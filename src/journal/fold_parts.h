@@ -29,8 +29,8 @@ void ah_fold_clear_state(ah_fold *f);
 void ah_fold_clear_asks(ah_fold *f);
 
 /* -- fold_checkpoint.c -- */
-ah_fold_fn ah_fold_opened, ah_fold_checkpoint, ah_fold_rewound, ah_fold_lease, ah_fold_spent,
-    ah_fold_written;
+ah_fold_fn ah_fold_opened, ah_fold_checkpoint, ah_fold_rewound, ah_fold_restoring, ah_fold_restored,
+    ah_fold_lease, ah_fold_spent, ah_fold_written;
 
 /* -- helpers -- */
 

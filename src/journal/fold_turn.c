@@ -17,6 +17,8 @@ ah_status ah_fold_in_run(const ah_fold *f, bool between, ah_err *err)
 
 ah_status ah_fold_at_rest(const ah_fold *f, ah_err *err)
 {
+    if (f->restoring)
+        return ah_err_set(err, AH_STORE, "files are being put back");
     if (!f->applying)
         return AH_OK;
     return ah_err_set(err, AH_STORE, "the files of call %zu are being applied", f->applying - 1);

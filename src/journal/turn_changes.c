@@ -7,7 +7,6 @@
 
 #include "base/sha256.h"
 #include "journal/fold_members.h"
-#include "state/change_list.h"
 
 /* -- tables ------------------------------------------------------------------------------------ */
 
@@ -225,6 +224,7 @@ static ah_status add_settled(ah_turn_changes *c, ah_slice file, ah_slice kept, a
         st = read_mark(c->mem, ah_json_member(file, "after"), &state[1], err);
     if (st == AH_OK && state[0].hash)
         st = read_content(c->mem, ah_json_member(kept, "content"), &state[0], err);
+    state[1].mode = mode_of(ah_json_member(kept, "after_mode"));
     if (st == AH_OK && state[1].hash)
         st = read_content(c->mem, ah_json_member(kept, "after"), &state[1], err);
     if (st != AH_OK) {
@@ -346,17 +346,23 @@ static ah_status add_call(ah_turn_changes *c, ah_slice settled, ah_slice kept, a
     return add_staged(c, ah_text_slice(c->fold.history.call[call].staged), err);
 }
 
+/* Keeps the record until its files are in place. */
+static ah_status keep_settled(ah_turn_changes *c, const ah_store_record *r, ah_err *err)
+{
+    forget_settled(c);
+    c->settled = ah_text_new(c->mem, r->said);
+    if (r->kept.p)
+        c->kept = ah_text_new(c->mem, r->kept);
+    return c->settled && (c->kept || !r->kept.p) ? AH_OK : ah_err_nomem(err);
+}
+
 /* The files of a `settled` count with `applied`. Those that a process found in place when it
  * settled the call once more count, too. */
 static ah_status take_settled(ah_turn_changes *c, const ah_store_record *r, ah_err *err)
 {
     if (!c->fold.applying)
         return add_call(c, r->said, r->kept, err);
-    forget_settled(c);
-    c->settled = ah_text_new(c->mem, r->said);
-    if (r->kept.p)
-        c->kept = ah_text_new(c->mem, r->kept);
-    return c->settled && (c->kept || !r->kept.p) ? AH_OK : ah_err_nomem(err);
+    return keep_settled(c, r, err);
 }
 
 static ah_status end_applying(ah_turn_changes *c, bool made, ah_err *err)
@@ -377,6 +383,45 @@ static ah_status end_turn(ah_turn_changes *c, ah_err *err)
     return c->turns == c->last ? AH_CANCELLED : AH_OK;
 }
 
+ah_status ah_turn_changes_restoring(ah_turn_changes *c, ah_slice said, ah_slice kept, ah_err *err)
+{
+    return add_all_settled(c, ah_json_member(said, "files"), kept, err);
+}
+
+static ah_status end_restoring(ah_turn_changes *c, ah_err *err)
+{
+    ah_status st = AH_OK;
+
+    if (c->settled)
+        st = ah_turn_changes_restoring(c, ah_text_slice(c->settled), ah_text_slice(c->kept), err);
+    forget_settled(c);
+    return st;
+}
+
+static ah_status take(ah_turn_changes *c, const ah_store_record *r, ah_err *err)
+{
+    switch (ah_record_kind_of(r->kind)) {
+    case AH_RECORD_SETTLED:
+        return take_settled(c, r, err);
+    case AH_RECORD_APPLIED:
+        return end_applying(c, true, err);
+    case AH_RECORD_APPLY_FAILED:
+        return end_applying(c, !ah_json_member(r->said, "result").p, err);
+    case AH_RECORD_RESTORING:
+        return keep_settled(c, r, err);
+    case AH_RECORD_RESTORED:
+        return end_restoring(c, err);
+    default:
+        return AH_OK;
+    }
+}
+
+/* True if the record belongs to what is before the changes. */
+static bool is_before(const ah_turn_changes *c, const ah_store_record *r)
+{
+    return c->after ? r->number <= c->after : c->turns < c->first - 1;
+}
+
 ah_status ah_turn_changes_add(void *changes, const ah_store_record *r, ah_err *err)
 {
     ah_turn_changes *c = changes;
@@ -384,17 +429,11 @@ ah_status ah_turn_changes_add(void *changes, const ah_store_record *r, ah_err *e
 
     if (st != AH_OK)
         return st;
-    if (ah_slice_is(r->kind, ah_record_name(AH_RECORD_TURN)))
+    if (c->after && r->number == c->after)
+        return note_end(c, 0, err);
+    if (!c->after && ah_slice_is(r->kind, ah_record_name(AH_RECORD_TURN)))
         return end_turn(c, err);
-    if (c->turns < c->first - 1)
-        return AH_OK;
-    if (ah_slice_is(r->kind, ah_record_name(AH_RECORD_SETTLED)))
-        return take_settled(c, r, err);
-    if (ah_slice_is(r->kind, ah_record_name(AH_RECORD_APPLIED)))
-        return end_applying(c, true, err);
-    if (ah_slice_is(r->kind, ah_record_name(AH_RECORD_APPLY_FAILED)))
-        return end_applying(c, !ah_json_member(r->said, "result").p, err);
-    return AH_OK;
+    return is_before(c, r) ? AH_OK : take(c, r, err);
 }
 
 ah_status ah_turn_changes_init(ah_turn_changes *c, const ah_mem *mem, int64_t first, int64_t last,
@@ -402,6 +441,15 @@ ah_status ah_turn_changes_init(ah_turn_changes *c, const ah_mem *mem, int64_t fi
 {
     *c = (ah_turn_changes){.mem = mem, .first = first, .last = last};
     return ah_fold_init(&c->fold, mem, err);
+}
+
+ah_status ah_turn_changes_init_after(ah_turn_changes *c, const ah_mem *mem, int64_t number,
+                                     ah_err *err)
+{
+    ah_status st = ah_turn_changes_init(c, mem, 0, 0, err);
+
+    c->after = number;
+    return st;
 }
 
 void ah_turn_changes_clear(ah_turn_changes *c)
@@ -439,7 +487,7 @@ static ah_slice slice_of(const ah_text *t)
     return t ? ah_text_slice(t) : (ah_slice){NULL, 0};
 }
 
-static ah_file_side side_of(const ah_file_state *s)
+ah_file_side ah_turn_change_side(const ah_file_state *s)
 {
     return (ah_file_side){
         .type = s->type, .hash = slice_of(s->hash), .content = slice_of(s->content)};
@@ -453,8 +501,8 @@ static void put_file(const ah_turn_change *f, ah_change_list *l)
         l, &(ah_changed_file){.root = outside ? slice_of(f->place) : (ah_slice){NULL, 0},
                               .filesystem = outside ? (ah_slice){NULL, 0} : slice_of(f->place),
                               .path = slice_of(f->name),
-                              .before = side_of(&f->file[0]),
-                              .after = side_of(&f->file[1])});
+                              .before = ah_turn_change_side(&f->file[0]),
+                              .after = ah_turn_change_side(&f->file[1])});
 }
 
 static ah_status check_turns(const ah_turn_changes *c, ah_err *err)
@@ -465,18 +513,25 @@ static ah_status check_turns(const ah_turn_changes *c, ah_err *err)
                       (long long)c->last, (long long)c->turns);
 }
 
+ah_status ah_turn_changes_end(ah_turn_changes *c, ah_err *err)
+{
+    ah_status st = note_end(c, 1, err);
+
+    sort(&c->files);
+    sort(&c->slices);
+    sort(&c->entities);
+    return st;
+}
+
 ah_status ah_turn_changes_print(ah_turn_changes *c, ah_buf *out, ah_err *err)
 {
     ah_change_list l;
     ah_status st = check_turns(c, err);
 
     if (st == AH_OK)
-        st = note_end(c, 1, err);
+        st = ah_turn_changes_end(c, err);
     if (st != AH_OK)
         return st;
-    sort(&c->files);
-    sort(&c->slices);
-    sort(&c->entities);
     ah_change_list_begin(&l, c->mem, out);
     for (size_t i = 0; i < c->files.n; i++)
         put_file(&c->files.item[i], &l);
@@ -489,4 +544,15 @@ ah_status ah_turn_changes_print(ah_turn_changes *c, ah_buf *out, ah_err *err)
             slice_of(c->entities.item[i].state[0]), slice_of(c->entities.item[i].state[1]));
     ah_change_list_end(&l);
     return ah_buf_ok(out) ? AH_OK : ah_buf_error(out, "the list of changes", err);
+}
+
+void ah_turn_changes_print_back(const ah_turn_changes *c, ah_change_list *l)
+{
+    for (size_t i = 0; i < c->slices.n; i++)
+        ah_change_list_slice(l, slice_of(c->slices.item[i].name), c->slices.item[i].list[1],
+                             c->slices.item[i].list[0]);
+    for (size_t i = 0; i < c->entities.n; i++)
+        ah_change_list_entity(
+            l, slice_of(c->entities.item[i].name), slice_of(c->entities.item[i].id),
+            slice_of(c->entities.item[i].state[1]), slice_of(c->entities.item[i].state[0]));
 }

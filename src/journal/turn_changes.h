@@ -6,6 +6,7 @@
 #define AH_JOURNAL_TURN_CHANGES_H
 
 #include "journal/fold.h"
+#include "state/change_list.h"
 
 /* A file at one end. */
 typedef struct ah_file_state {
@@ -35,6 +36,7 @@ typedef struct ah_turn_changes {
     const ah_mem *mem;
     ah_fold fold;
     int64_t first, last;     /* the turns, counted from 1 */
+    int64_t after;           /* in place of them: the record after which it begins; 0: none */
     int64_t turns;           /* that were read so far */
     ah_text *settled, *kept; /* the record whose files are being applied; NULL: none */
     ah_turn_table files, slices, entities;
@@ -43,6 +45,9 @@ typedef struct ah_turn_changes {
 /* The changes since the commit of the turn before `first`, up to that of `last`. */
 ah_status ah_turn_changes_init(ah_turn_changes *c, const ah_mem *mem, int64_t first, int64_t last,
                                ah_err *err);
+/* The changes since the record of this number, up to the end of the stream. */
+ah_status ah_turn_changes_init_after(ah_turn_changes *c, const ah_mem *mem, int64_t number,
+                                     ah_err *err);
 void ah_turn_changes_clear(ah_turn_changes *c);
 /* Takes the next record of a stream that is read from record 1 on. AH_CANCELLED: no more records
  * are needed. Has the type of ah_store_record_fn. */
@@ -50,6 +55,13 @@ ah_status ah_turn_changes_add(void *changes, const ah_store_record *r, ah_err *e
 /* Finishes the tables, and appends the list (state/change_list.h). AH_USAGE: the conversation has
  * fewer turns. */
 ah_status ah_turn_changes_print(ah_turn_changes *c, ah_buf *out, ah_err *err);
+/* Finishes and sorts the tables. */
+ah_status ah_turn_changes_end(ah_turn_changes *c, ah_err *err);
+/* Adds the files of a record `restoring` (checked JSON; kept.p NULL: none). */
+ah_status ah_turn_changes_restoring(ah_turn_changes *c, ah_slice said, ah_slice kept, ah_err *err);
+/* Appends slices and entities as if all were changed back. */
+void ah_turn_changes_print_back(const ah_turn_changes *c, ah_change_list *l);
+ah_file_side ah_turn_change_side(const ah_file_state *s);
 /* True if the file is one of the machine. */
 bool ah_turn_change_is_outside(const ah_turn_change *file);
 

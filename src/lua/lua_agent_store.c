@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "host/store_restore.h"
 #include "lua/lua_agent.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
@@ -249,11 +250,13 @@ static ah_status give_up(ah_lua_agent *a, ah_err *err)
     return AH_OK;
 }
 
-/* Ends the call whose files were being applied, and folds the stream anew. */
+/* Ends the call or the rewind whose files were being applied, and folds the stream anew. */
 static ah_status end_applying(ah_lua_agent *a, ah_fold *f, ah_err *err)
 {
+    const ah_record_sink *to = &a->stream.recorder.sink;
     ah_fold now;
-    ah_status st = ah_lua_end_applying(a->lua, &a->stream.recorder.sink, f, err);
+    ah_status st = f->restoring ? ah_restore_finish(a->lua->host, to, f, err)
+                                : ah_lua_end_applying(a->lua, to, f, err);
 
     if (st == AH_OK)
         st = ah_keeper_read(a->stream.keeper, &now, err);
@@ -280,7 +283,7 @@ static ah_status open_stream(lua_State *L, ah_lua_agent *a, ah_open_store *store
     a->stream.recorder.beside = note_named;
     a->stream.recorder.shares = shares;
     a->stream.recorder.beside_ud = &a->stream;
-    if (f.applying)
+    if (f.applying || f.restoring)
         st = end_applying(a, &f, err);
     if (st == AH_OK)
         st = take_stream(a, &f, err);

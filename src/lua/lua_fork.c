@@ -126,7 +126,7 @@ static int fork_stored(lua_State *L)
 /* -- rewinding ------------------------------------------------------------------------------- */
 
 typedef struct rewind_fields {
-    bool dry;
+    bool dry, files, force;
 } rewind_fields;
 
 static const ah_option rewind_rows[] = {
@@ -135,6 +135,16 @@ static const ah_option rewind_rows[] = {
      .otherwise = "false",
      .to = AH_TO_BOOL(rewind_fields, dry),
      .doc = "true: only says what is dropped, and changes nothing"},
+    {.name = "files",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(rewind_fields, files),
+     .doc = "true: files of the machine are put back, too"},
+    {.name = "force",
+     .kinds = AH_OPT_BOOLEAN,
+     .otherwise = "false",
+     .to = AH_TO_BOOL(rewind_fields, force),
+     .doc = "true: also files that another program has changed since"},
     {0},
 };
 const ah_subject ah_subject_rewind = {
@@ -233,8 +243,8 @@ static int go_on(lua_State *L, ah_lua_agent *a, const ah_rewind *r)
     return 2;
 }
 
-/* agent:rewind(turn, { dry }): an agent that goes on after that turn, and what is dropped; dry:
- * this alone. Or nil and an error. */
+/* agent:rewind(turn, { dry, files, force }): an agent that goes on after that turn, and what is
+ * dropped; dry: this alone. Or nil and an error. */
 static int agent_rewind(lua_State *L)
 {
     static const char what[] = "agent:rewind";
@@ -253,6 +263,9 @@ static int agent_rewind(lua_State *L)
     if (a->runs || a->busy)
         return ah_lua_raise(L, AH_USAGE, "%s: the agent is running", what);
     ah_lua_stream_check_outside(L, what);
+    r.files = f.files;
+    r.force = f.force;
+    r.check = !f.dry;
     store = ah_lua_push_held_store(L);
     r.store = *store = ah_open_store_ref(ah_keeper_store(a->stream.keeper));
     ah_lua_setup_push_id(L, a);
@@ -266,15 +279,19 @@ static int agent_rewind(lua_State *L)
     return go_on(L, a, &r);
 }
 
-/* _rewind(store, conversation, turn, dry, take): what is dropped, or nil and an error */
+/* _rewind(store, conversation, turn, dry, take, files, force): what is dropped, or nil and an error
+ */
 static int rewind_stored(lua_State *L)
 {
-    ah_rewind r = {
-        .turn = luaL_checkinteger(L, 3), .dry = lua_toboolean(L, 4), .take = lua_toboolean(L, 5)};
+    ah_rewind r = {.turn = luaL_checkinteger(L, 3),
+                   .dry = lua_toboolean(L, 4),
+                   .take = lua_toboolean(L, 5),
+                   .files = lua_toboolean(L, 6),
+                   .force = lua_toboolean(L, 7)};
     ah_open_store **held;
     ah_err err;
 
-    lua_settop(L, 5);
+    lua_settop(L, 7);
     r.conversation.p = luaL_checklstring(L, 2, &r.conversation.n);
     held = ah_lua_push_held_store(L);
     if (ah_lua_to_store(L, 1, held, &err) != AH_OK)

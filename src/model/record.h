@@ -31,6 +31,8 @@
     X(RUN_ENDED, "run_ended", N)                                                                   \
     X(CHECKPOINT, "checkpoint", N) /* the whole state; reading begins at the last one */           \
     X(REWOUND, "rewound", N)       /* the next checkpoint is an earlier state */                   \
+    X(RESTORING, "restoring", N)   /* files are put back to an earlier state */                    \
+    X(RESTORED, "restored", N)     /* they are in place */                                         \
     X(COMPACTED, "compacted", N)   /* reserved */                                                  \
     X(LEASE, "lease", I)           /* another holder */                                            \
     X(SPENT, "spent", N)           /* what was used of a budget so far */                          \

@@ -91,8 +91,9 @@ ah_status ah_fs_restage(ah_fs *overlay, ah_slice list, ah_err *err);
 /* Appends {"root","path","before","after"} of each entry that the prepared changes will change in
  * a folder of the machine, with commas between them. "before" and "after" are the SHA-256 of a
  * file's content, or the kind of another entry; absent if there is none. kept: gets an item for
- * each of them, with what the entry was (docs/reference/journal.md). */
-void ah_fs_print_due(ah_fs *overlay, ah_buf *out, ah_buf *kept);
+ * each of them, with what the entry was (docs/reference/journal.md). whole: also with what it
+ * becomes. */
+void ah_fs_print_due(ah_fs *overlay, bool whole, ah_buf *out, ah_buf *kept);
 
 /* Appends the bytes of a content in records, a string or {"base64":".."} (checked JSON). Returns
  * false, and appends nothing, if it is neither. */
@@ -102,6 +103,28 @@ bool ah_fs_read_bytes(ah_slice json, ah_buf *out);
  * the changes of its call. whole: of a view, also those that the overlay had before. A file that
  * cannot be read is left out. */
 void ah_fs_show(ah_fs *overlay, bool whole, ah_change_list *l);
+
+/* -- files that are put back (fs_restore.c) ---------------------------------------------------- */
+
+typedef enum ah_fs_found {
+    AH_FS_AS_EXPECTED, /* the overlay has its change now */
+    AH_FS_AS_WANTED,   /* it is so already */
+    AH_FS_CHANGED,     /* another program has changed it */
+    AH_FS_NOT_KEPT,    /* the records do not have the content, or it was no file and no folder */
+    AH_FS_NOT_ALLOWED, /* its name may not be written */
+    AH_FS_IN_USE       /* a folder that is to go, and has other entries */
+} ah_fs_found;
+
+typedef struct ah_fs_restored {
+    ah_slice path;
+    ah_file_side now, then; /* as it should be now, and as it is to be */
+    ah_fs_mode mode;        /* of `then` */
+    ah_fs_found found;      /* the result */
+} ah_fs_restored;
+
+/* Stages in a new overlay over a folder of the machine what makes each entry as it is to be. Items
+ * are in byte order of the paths. force: also of files that another program has changed. */
+ah_status ah_fs_restore(ah_fs *overlay, ah_fs_restored *item, size_t n, bool force, ah_err *err);
 
 /* The fate of changes that were written down before they were made. */
 typedef enum ah_fs_fate {

@@ -473,14 +473,21 @@ static void add_bytes(ah_buf *object, const char *name, ah_slice bytes)
     put_bytes(object, bytes);
 }
 
-/* Appends { mode, content, large, after }: what the files were, for the kept part of the record. */
-static void keep_due(const ah_fs_tree *t, const ah_fs_change *c, const mark *was, ah_buf *content,
-                     ah_buf *kept)
+/* Returns the change if its content is to be kept, because what the call staged does not have it;
+ * NULL: it is not. */
+static const ah_fs_change *keep_after(const ah_fs_tree *t, const ah_fs_change *c, bool whole)
 {
     const ah_fs_change *staged = ah_fs_tree_find(t, ah_text_slice(c->path));
+    bool other = whole || !staged || staged->content != c->content; /* edits that were repeated */
+
+    return c->act == AH_FS_PUT && other && c->content->len <= MAX_BEFORE ? c : NULL;
+}
+
+/* Appends { mode, content, large, after, after_mode } for the kept part of the record. after: the
+ * change whose content is kept; NULL: none. */
+static void keep_due(const ah_fs_change *after, const mark *was, ah_buf *content, ah_buf *kept)
+{
     bool whole = ah_buf_ok(content) && kept->len + content->len <= MAX_KEPT;
-    bool other = c->act == AH_FS_PUT && (!staged || staged->content != c->content) &&
-                 c->content->len <= MAX_BEFORE;
 
     ah_buf_char(kept, '{');
     if (was->info.mode.known)
@@ -489,8 +496,11 @@ static void keep_due(const ah_fs_tree *t, const ah_fs_change *c, const mark *was
         ah_json_add(kept, "large", ah_slice_of("true"));
     else if (was->info.kind == AH_FS_FILE)
         add_bytes(kept, "content", ah_buf_slice(content));
-    if (other && kept->len + c->content->len <= MAX_KEPT) /* edits that were repeated */
-        add_bytes(kept, "after", ah_text_slice(c->content));
+    if (after && kept->len + after->content->len <= MAX_KEPT) {
+        add_bytes(kept, "after", ah_text_slice(after->content));
+        if (after->mode.known)
+            ah_json_add_int(kept, "after_mode", after->mode.bits);
+    }
     ah_buf_char(kept, '}');
 }
 
@@ -517,8 +527,8 @@ static void put_after(const ah_fs_change *c, ah_buf *out)
              hash);
 }
 
-static void put_due(const ah_fs_tree *t, ah_slice root, const ah_fs_change *c, ah_buf *out,
-                    ah_buf *kept)
+static void put_due(const ah_fs_tree *t, ah_slice root, const ah_fs_change *c, bool whole,
+                    ah_buf *out, ah_buf *kept)
 {
     ah_slice path = ah_text_slice(c->path);
     ah_err ignored;
@@ -539,11 +549,11 @@ static void put_due(const ah_fs_tree *t, ah_slice root, const ah_fs_change *c, a
         kept->status = AH_NOMEM;
     if (st != AH_OK)
         now.info = (ah_fs_info){0};
-    keep_due(t, c, &now, &content, kept);
+    keep_due(keep_after(t, c, whole), &now, &content, kept);
     ah_buf_clear(&content);
 }
 
-void ah_fs_print_due(ah_fs *overlay, ah_buf *out, ah_buf *kept)
+void ah_fs_print_due(ah_fs *overlay, bool whole, ah_buf *out, ah_buf *kept)
 {
     const ah_fs_tree *t = (const ah_fs_tree *)overlay;
     ah_slice root;
@@ -558,7 +568,7 @@ void ah_fs_print_due(ah_fs *overlay, ah_buf *out, ah_buf *kept)
     for (size_t i = 0; root.p && i < t->due.n; i++) {
         ah_buf_str(out, i ? "," : "");
         ah_buf_str(kept, i ? "," : "");
-        put_due(t, root, &t->due.item[i], out, kept);
+        put_due(t, root, &t->due.item[i], whole, out, kept);
     }
     ah_buf_clear(&room);
 }

@@ -116,7 +116,7 @@ static bool print(ah_participant *p, const ah_staged_names *names, ah_buf *out)
 
 static void settle(ah_participant *p, ah_buf *out, ah_buf *kept)
 {
-    ah_fs_print_due(((staged *)(void *)p)->fs, out, kept);
+    ah_fs_print_due(((staged *)(void *)p)->fs, false, out, kept);
 }
 
 static void show(ah_participant *p, ah_change_list *l)
