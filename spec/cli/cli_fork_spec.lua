@@ -146,7 +146,7 @@ end)
 describe("agenthost rewind", function()
   it("prints what is dropped, and drops it", function()
     base()
-    local dropped = "turn 2: the answer, and its results\nturn 3: the answer, and its results\n"
+    local dropped = "turn 2: the answer, and its results\nturn 3: the answer to: And now?\n"
     local r = run "rewind base --to 1 --dry"
     assert.equal(0, r.code, r.err)
     assert.equal(dropped .. "base would go on after turn 1 of 3.\n", r.out)
@@ -155,9 +155,42 @@ describe("agenthost rewind", function()
     r = run "rewind base --to 0 --json"
     assert.same({ conversation = "base", to = 0, turns = 3, dry = false, dropped = {
       { kind = "call", turn = 1, id = "call_3_1", tool = "look", on_lost = "tell" },
-      { kind = "turn", turn = 1 } } }, ah.json.decode(r.out))
+      { kind = "turn", turn = 1, question = "How is it?" } },
+      changes = {}, stays = {} }, ah.json.decode(r.out))
     assert.equal("base goes on after turn 3 of 3.\n", run("rewind base --to 3"
       ).out:match "[^\n]*\n$")
+  end)
+
+  it("puts files back with --files, and shows hostile text as it is", function()
+    write("a.lua", [[
+      local ah = require "agenthost"
+      local Note = ah.type { name = "Note", fields = { n = "integer" } }
+      local files = ah.filesystem { root = "." }
+      local save = ah.tool { name = "save", description = "Saves.", handler = function(_, ctx)
+        ctx.session:dispatch(Note { n = 1 })
+        return files:write("a.txt", "two \27[31mred\n")
+      end }
+      local agent <close> = assert(ah.agent { tools = { save }, id = "base",
+        session = ah.session { types = { Note } },
+        model = ah.scripted { { calls = { { name = "save" } } }, "Saved." } })
+      assert(agent:run "Save \27[31m it.")]])
+    write("a.txt", "one\n")
+    assert.equal(0, run "a.lua".code)
+    local now = run("rewind base --to 0 --dry --files").out
+    local at = now:match "changes (/%S+/a.txt)\n"
+    assert.equal("turn 1: call call_3_1 of save was begun: what it did outside stays\n"
+      .. "turn 1: the answer to: Save \\x1b[31m it.\n"
+      .. "turn 2: the answer, and its results\n"
+      .. "changes " .. at .. "\n  --- a/a.txt\n  +++ b/a.txt\n  @@ -1,1 +1,1 @@\n"
+      .. "  -two \\x1b[31mred\n  +one\n"
+      .. "slice Note: 1 values go, 0 come back\n"
+      .. "base would go on after turn 0 of 2.\n", now)
+    write("a.txt", "mine\n")
+    local r = run "rewind base --to 0 --files"
+    assert.equal(1, r.code)
+    has(r.err, "a.txt: another program has changed it since")
+    assert.equal(0, run("rewind base --to 0 --files --force").code)
+    assert.equal("one\n", io.open(folder .. "/a.txt"):read "a")
   end)
 
   it("says what is missing", function()

@@ -126,10 +126,14 @@ function flows.parallel()
     { calls = { call("pay", 8), call("quick", 16) } }, "Done." } }
 end
 
-function flows.files()
+function flows.files(before)
   local files = ah.filesystem { root = folder .. "/files" }
   local save = tool { name = "save", params = { text = "string" },
     handler = function(args)
+      local found = files:read "f2.txt"
+      if before and args.text == "newer" and found ~= before then
+        return nil, "found " .. tostring(found)
+      end
       for i = 1, 3 do
         assert(files:write(("f%d.txt"):format(i), args.text))
       end
@@ -138,6 +142,21 @@ function flows.files()
   return { tools = { save }, questions = { "Go." }, turns = {
     { calls = { call("save", { text = "new" }) } },
     { calls = { call("save", { text = "newer" }) } }, "Done." } }
+end
+
+-- The same with files, which go back, too: the second question finds them so.
+function flows.rewound_files()
+  local flow = flows.files "new"
+  flow.questions = { "First.", "Second." }
+  flow.turns = { flow.turns[1], "One.", flow.turns[2], "Two." }
+  function flow.play(agent)
+    if agent:mark() == 4 then
+      agent = assert(agent:rewind(2, { files = true }))
+      assert(agent:run "Second.")
+    end
+    return agent
+  end
+  return flow
 end
 
 -- Tools of the flows below are never lost: their handlers begin again.

@@ -264,7 +264,7 @@ describe("agent:rewind(N)", function()
     local agent, states = base()
     local found = assert(agent:rewind(4, { dry = true }))
     assert.same({ to = 4, turns = 6, dropped = { { kind = "turn", turn = 5 },
-      { kind = "turn", turn = 6 } }, changes = {}, stays = {} }, found)
+      { kind = "turn", turn = 6, question = "three" } }, changes = {}, stays = {} }, found)
     assert.same(states[TURNS], saved(agent))
     local dropped
     agent, dropped = agent:rewind(2)

@@ -4,7 +4,7 @@ local ah = require "agenthost"
 
 local Put = ah.type { name = "Put", fields = { path = "string" } }
 
--- How many steps back and forth, and how many edits by others, the random parts make.
+-- The number of rewinds to a random turn; each second one finds an edit by another program.
 local MANY = tonumber(os.getenv "AGENTHOST_REWINDS") or 40
 
 local scratch, root, store, files, agent
@@ -52,7 +52,7 @@ local function saved()
   return { state.transcript.entries, state.slices }
 end
 
--- Does some work in the folder: { act, path, text }.
+-- Changes the folder by { act, path, text }.
 local function work(args)
   if args.act == "put" then
     return files:write(args.path, args.text == "binary" and "\0\255" or args.text)
@@ -146,7 +146,7 @@ describe("agent:rewind(N, { files = true })", function()
     assert.equal("slice", without.changes[1].kind)
   end)
 
-  it("stops at a file that somebody else has changed, unless forced", function()
+  it("stops at a file that another program has changed, unless forced", function()
     put("a", "one")
     converse { { { act = "put", path = "a", text = "two" }, { act = "put", path = "b",
       text = "b" } } }
@@ -167,7 +167,7 @@ describe("agent:rewind(N, { files = true })", function()
     assert.same({ "mine", "b" }, { get "a", get "b" })
   end)
 
-  it("keeps a folder into which somebody has put something", function()
+  it("keeps a folder in which there is something else", function()
     converse { { { act = "put", path = "d/a", text = "a" } } }
     put("d/mine", "mine")
     local _, found = assert(rewind(0))
@@ -217,7 +217,7 @@ describe("agent:rewind(N, { files = true })", function()
     for i = 1, MANY do
       local n = math.random(0, last)
       local before = tree()
-      if i % 2 == 0 then -- somebody edits a file
+      if i % 2 == 0 then -- another program edits a file
         local path = ({ "a", "b" })[math.random(2)]
         local old, mine = get(path), "mine " .. i
         put(path, mine)

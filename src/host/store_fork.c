@@ -133,7 +133,7 @@ ah_status ah_open_store_fork(ah_host *h, const ah_fork *f, ah_err *err)
 /* -- rewinding -----------------------------------------------------------------------------------
  */
 
-/* What a rewind reads before it writes. */
+/* All that a rewind reads before it writes. */
 typedef struct plan {
     const ah_rewind *rewind;
     ah_host *host;

@@ -1,5 +1,5 @@
 /* Folders of the machine as filesystems of agents. The filesystem owns a descriptor of its root
- * folder; no path leads out of it. Callers: lua. */
+ * folder; no path leads out of it. Callers: host, lua. */
 #ifndef AH_IO_DISK_H
 #define AH_IO_DISK_H
 

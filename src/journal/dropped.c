@@ -99,23 +99,41 @@ static ah_status add_files(ah_dropped *d, const ah_store_record *r, ah_err *err)
     return st;
 }
 
+/* Returns the text of a message, as JSON; .p NULL: it begins with something else. */
+static ah_slice text_of(const ah_entry *e)
+{
+    ah_items parts = ah_items_of(ah_json_member(ah_text_slice(e->json), "content"));
+
+    return ah_items_next(&parts) ? ah_json_member(parts.value, "text") : (ah_slice){NULL, 0};
+}
+
+/* Appends the question that the turn begins with: the message of a user among its entries. */
+static void put_question(const ah_dropped *d, ah_buf *b)
+{
+    const ah_transcript *t = d->fold.transcript;
+
+    for (size_t i = d->seen; i < t->n; i++)
+        if (t->entry[i].kind == AH_ENTRY_USER) {
+            ah_slice text = text_of(&t->entry[i]);
+
+            if (text.p)
+                ah_buf_fmt(b, ",\"question\":%.*s", AH_FMT(text));
+            return;
+        }
+}
+
 static ah_status add_turn(ah_dropped *d, const ah_store_record *r, ah_err *err)
 {
     ah_buf b;
 
     begin_item(d, "turn", d->turns, &b);
+    put_question(d, &b);
     return add_item(d, r->number, &b, err);
 }
 
-ah_status ah_dropped_add(void *dropped, const ah_store_record *r, ah_err *err)
+static ah_status add_record(ah_dropped *d, const ah_store_record *r, ah_record_kind kind,
+                            ah_err *err)
 {
-    ah_dropped *d = dropped;
-    ah_record_kind kind = ah_record_kind_of(r->kind);
-    ah_status st = ah_fold_add(&d->fold, r, err);
-
-    d->turns += kind == AH_RECORD_TURN;
-    if (st != AH_OK || r->number <= d->after)
-        return st;
     switch (kind) {
     case AH_RECORD_REWOUND:
         forget_after(d, ah_member_count(ah_json_member(r->said, "to")));
@@ -131,6 +149,20 @@ ah_status ah_dropped_add(void *dropped, const ah_store_record *r, ah_err *err)
     default:
         return AH_OK;
     }
+}
+
+ah_status ah_dropped_add(void *dropped, const ah_store_record *r, ah_err *err)
+{
+    ah_dropped *d = dropped;
+    ah_record_kind kind = ah_record_kind_of(r->kind);
+    ah_status st = ah_fold_add(&d->fold, r, err);
+
+    d->turns += kind == AH_RECORD_TURN;
+    if (st == AH_OK && r->number > d->after)
+        st = add_record(d, r, kind, err);
+    if (kind == AH_RECORD_TURN || kind == AH_RECORD_CHECKPOINT)
+        d->seen = d->fold.transcript->n;
+    return st;
 }
 
 ah_status ah_dropped_print(const ah_dropped *d, int64_t to, ah_buf *out, ah_err *err)

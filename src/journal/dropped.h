@@ -15,6 +15,7 @@ typedef struct ah_dropped {
     ah_fold fold;
     int64_t after; /* the record after which the conversation goes on */
     int64_t turns; /* so far */
+    size_t seen;   /* entries of the transcript that belong to earlier turns */
     ah_dropped_item *item;
     size_t n, cap;
 } ah_dropped;
@@ -24,8 +25,9 @@ void ah_dropped_clear(ah_dropped *d); /* all zero is allowed */
 /* Takes the next record of a stream that is read from record 1 on. Has the type of
  * ah_store_record_fn. */
 ah_status ah_dropped_add(void *dropped, const ah_store_record *r, ah_err *err);
-/* Appends {"to":2,"turns":6,"dropped":[{"kind":"turn","turn":3}, {"kind":"call","turn":3,"id":"..",
- * "tool":"..","on_lost":".."}, {"kind":"step","turn":3,"step":".."},
+/* Appends {"to":2,"turns":6,"dropped":[{"kind":"turn","turn":3,"question":".."},
+ * {"kind":"call","turn":3,"id":"..", "tool":"..","on_lost":".."},
+ * {"kind":"step","turn":3,"step":".."},
  * {"kind":"file","turn":3,"root":"..","path":".."}]
  * without the end of the object. turns: how many there are. */
 ah_status ah_dropped_print(const ah_dropped *d, int64_t to, ah_buf *out, ah_err *err);

@@ -498,7 +498,7 @@ static void keep_due(const ah_fs_change *after, const mark *was, ah_buf *content
         add_bytes(kept, "content", ah_buf_slice(content));
     if (after && kept->len + after->content->len <= MAX_KEPT) {
         add_bytes(kept, "after", ah_text_slice(after->content));
-        if (after->mode.known)
+        if (after->mode.known && !(was->info.mode.known && after->mode.bits == was->info.mode.bits))
             ah_json_add_int(kept, "after_mode", after->mode.bits);
     }
     ah_buf_char(kept, '}');

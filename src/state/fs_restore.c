@@ -129,10 +129,12 @@ static ah_status stage(restoring *r, size_t i, ah_err *err)
     if (!c)
         return err->status;
     c->pinned = true;
-    c->anew = act != AH_FS_REMOVE && r->was[i].kind == AH_FS_FOLDER;
+    c->anew = it->then.type && r->was[i].kind != AH_FS_ABSENT &&
+              strcmp(it->then.type, ah_fs_kind_name(r->was[i].kind)) != 0;
     if (act != AH_FS_PUT)
         return AH_OK;
-    c->mode = it->mode;
+    if (it->mode.known)
+        c->mode = it->mode;
     c->content = ah_text_new(r->list.mem, it->then.content);
     return c->content ? AH_OK : ah_err_nomem(err);
 }

@@ -4,34 +4,98 @@ local pairs_of, stored, text = use "pairs", use "stored", use "text"
 
 local fault = pairs_of.fault
 
--- The words for each kind of item.
-local SAY = {
-  turn = function() return "the answer, and its results" end,
-  call = function(item) return ("call %s of %s was begun"):format(item.id, item.tool) end,
-  step = function(item) return ("step %s was begun"):format(item.what or item.step) end,
-  file = function(item) return ("file %s/%s stays as it is now"):format(item.root, item.path) end,
+-- The words for each kind of item that is dropped.
+local DROPPED = {
+  turn = function(item)
+    return item.question and "the answer to: " .. item.question or "the answer, and its results"
+  end,
+  call = function(item)
+    return ("call %s of %s was begun: what it did outside stays"):format(item.id, item.tool)
+  end,
+  step = function(item)
+    return ("step %s was begun: what it did outside stays"):format(item.what or item.step)
+  end,
+  file = function(item, files)
+    return not files and ("file %s/%s stays as it is now"):format(item.root, item.path) or nil
+  end,
 }
 
-local function run(flags, words, out, line)
+-- Returns text from outside in one line without controls of a terminal.
+local function line(s)
+  return text.clean((tostring(s):gsub("%s+", " ")))
+end
+
+local function write_diff(diff, out)
+  for one in diff:gmatch "[^\n]+" do
+    out:write("  ", text.clean(one), "\n")
+  end
+end
+
+-- The words for each kind of item that is changed.
+local CHANGED = {
+  file = function(item, out)
+    local at = item.root and item.root .. "/" .. item.path or item.path
+    out:write(({ add = "adds ", remove = "removes " })[item.op] or "changes ", line(at), "\n")
+    if item.diff then
+      write_diff(item.diff, out)
+    end
+  end,
+  slice = function(item, out)
+    out:write(("slice %s: %d values go, %d come back\n"):format(line(item.name), #item.removed,
+      #item.added))
+  end,
+  entity = function(item, out)
+    out:write(("entity %s %s\n"):format(line(item.class), line(item.id)))
+    local fields, names = item.fields or { state = item }, {}
+    for name in pairs(fields) do
+      names[#names + 1] = name
+    end
+    table.sort(names)
+    for _, name in ipairs(names) do
+      local field = fields[name]
+      out:write(("  %s: %s, was %s\n"):format(line(name),
+        field.after == nil and "none" or text.json(field.after),
+        field.before == nil and "none" or text.json(field.before)))
+    end
+  end,
+}
+
+local function write_plan(found, flags, out)
+  for _, item in ipairs(found.dropped) do
+    local words = DROPPED[item.kind](item, flags.files)
+    if words then
+      out:write(("turn %d: %s\n"):format(item.turn, line(words)))
+    end
+  end
+  for _, item in ipairs(found.changes) do
+    CHANGED[item.kind](item, out)
+  end
+  for _, item in ipairs(found.stays) do
+    out:write(("%s/%s stays as it is: %s\n"):format(line(item.root or item.filesystem),
+      line(item.path), line(item.why)))
+  end
+end
+
+local function run(flags, words, out, line_of)
   if not flags.to then
     fault "the turn is missing: --to N"
   end
-  local store <close>, path = stored.open(flags, line)
+  local store <close>, path = stored.open(flags, line_of)
   local id = stored.find(store, words[1], path).conversation
-  local found, err = ah._rewind(store, id, flags.to, flags.dry, flags.take)
+  local found, err = ah._rewind(store, id, flags.to, flags.dry, flags.take, flags.files,
+    flags.force)
   if not found and err.code == "conflict" then
-    return 1, err.message
+    return 1, text.clean(err.message)
   elseif not found then
     fault("%s", err.message)
   end
   if flags.json then
     out:write(text.json { conversation = id, to = found.to, turns = found.turns,
-      dropped = ah.array(found.dropped), dry = flags.dry or false }, "\n")
+      dropped = ah.array(found.dropped), changes = ah.array(found.changes),
+      stays = ah.array(found.stays), dry = flags.dry or false }, "\n")
     return
   end
-  for _, item in ipairs(found.dropped) do
-    out:write(("turn %d: %s\n"):format(item.turn, text.clean(SAY[item.kind](item))))
-  end
+  write_plan(found, flags, out)
   out:write(("%s %s on after turn %d of %d.\n"):format(text.clean(id),
     flags.dry and "would go" or "goes", found.to, found.turns))
 end
@@ -41,16 +105,22 @@ return {
   doc = "let a conversation go on from an earlier turn",
   usage = "ID --to N",
   help = [[
-Lets the conversation ID go on after turn N, and prints what is dropped:
-answers, calls and steps that were begun, whose effects outside stay, and files,
-which stay as they are. A unique beginning of ID is enough; turn 0 is before the
-first run. Records are kept: a later turn can be gone to in the same way.
+Lets the conversation ID go on after turn N, and prints what is dropped and what
+is changed: answers, calls and steps that were begun, whose effects outside stay,
+slices and entities. With --files, files of the machine are put back, too, and
+their differences are printed. A unique beginning of ID is enough; turn 0 is
+before the first run. Records are kept: a later turn can be gone to in the same
+way.
 ]],
+  exits = "0: done; 1: another process has the conversation, or a file that somebody else has\n"
+    .. "changed stops it; 2: other errors.",
   operand = { name = "id", least = 1, most = 1 },
   flags = { "json", stored.flag,
     { name = "to", value = "N", kind = "integer", once = true,
       doc = "the last turn that stays" },
-    { name = "dry", doc = "only print what would be dropped" },
+    { name = "dry", doc = "only print what would be dropped and changed" },
+    { name = "files", doc = "put files of the machine back, too" },
+    { name = "force", doc = "also files that somebody else has changed since" },
     { name = "take", doc = "take it from the process that has it" } },
   mixed = true,
   run = stored.carefully(run),

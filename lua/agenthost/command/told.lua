@@ -283,6 +283,10 @@ local SAY = {
       get(s, "message", "string") or "")
   end,
   checkpoint = function() return "checkpoint", "" end,
+  restoring = function(_, s)
+    return "files", ("%d are put back"):format(#list(s, "files"))
+  end,
+  restored = function() return "files", "are put back" end,
   rewound = function(_, s) return "rewound", "to record " .. number(s, "to") end,
   lease = function(_, s)
     return "taken", "by " .. (get(s, "holder", "string") or "?")

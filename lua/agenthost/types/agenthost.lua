@@ -323,6 +323,8 @@ function ah.image(from) end
 -- fields of ah.RewindOptions (make generate)
 ---@class ah.RewindOptions
 ---@field dry? boolean true: only says what is dropped, and changes nothing
+---@field files? boolean true: files of the machine are put back, too
+---@field force? boolean true: also files that another program has changed since
 -- end of ah.RewindOptions
 
 -- fields of ah.Open (make generate)
