@@ -2992,6 +2992,47 @@ flows["a conversation that is exported, imported and deleted"] = {
   end,
 }
 
+flows["a rewind with files"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.root = os.tmpname()
+    s.base = assert(ah.filesystem { root = s.root:match "^(.*)/", sync = false })
+    s.name = s.root:match "[^/]*$" .. ".files"
+    assert(s.base:write(s.name .. "/a", "1"))
+    s.fields = function()
+      local fs = assert(ah.filesystem { root = s.root .. ".files", sync = false })
+      return { model = calling({ call "save" }, "done"), tools = { ah.tool { name = "save",
+        description = "Saves.", handler = function()
+          assert(fs:write("a", "2") and fs:write("b/c", "2"))
+          return "saved"
+        end } } }
+    end
+    local agent <close> = open_kept(s)
+    local reply, err = agent:run("first")
+    local back
+    if reply then
+      back, err = agent:rewind(0, { files = true })
+    end
+    if back then
+      local rewound <close> = back
+      s.found = s.base:read(s.name .. "/a")
+      s.reply, err = rewound:run("second")
+    end
+    s.err = err
+  end,
+  judge = function(s, exact)
+    if s.fields then
+      judge_kept(s)
+    end
+    os.remove(s.root or "")
+    if s.base and s.name then
+      s.base:delete(s.name, { recursive = true })
+    end
+    assert(not exact or s.found == "1", "the file is not put back")
+  end,
+}
+
 flows["files in memory in a store"] = {
   text = "done",
   attempt = function(s)

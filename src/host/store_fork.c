@@ -189,7 +189,7 @@ static void print_shared(const ah_turn_changes *c, size_t *n, ah_buf *out)
     for (size_t i = 0; i < c->files.n; i++) {
         const ah_turn_change *f = &c->files.item[i];
 
-        if (ah_turn_change_is_outside(f))
+        if (ah_turn_change_is_outside(f) || ah_turn_change_is_none(f))
             continue;
         ah_buf_fmt(out, "%s{\"kind\":\"file\",\"filesystem\":", (*n)++ ? "," : "");
         ah_json_put_string(out, ah_text_slice(f->place));

@@ -74,7 +74,8 @@ ah_status ah_restore_init(ah_restore *r, ah_host *h, const ah_turn_changes *c, b
     if (!r->item || !r->folder)
         return ah_err_nomem(err);
     for (size_t i = 0; st == AH_OK && i < n; i++)
-        if (ah_turn_change_is_outside(&c->files.item[i]))
+        if (ah_turn_change_is_outside(&c->files.item[i]) &&
+            !ah_turn_change_is_none(&c->files.item[i]))
             st = add_file(r, &c->files.item[i], forward, err);
     return st == AH_OK ? stage(r, force, err) : st;
 }

@@ -464,6 +464,18 @@ void ah_turn_changes_clear(ah_turn_changes *c)
 /* -- the list -----------------------------------------------------------------------------------
  */
 
+bool ah_turn_change_is_none(const ah_turn_change *file)
+{
+    const ah_file_state *a = &file->file[0], *b = &file->file[1];
+
+    if (!a->type || !b->type)
+        return a->type == b->type;
+    if (strcmp(a->type, b->type) != 0)
+        return false;
+    return !a->hash || !b->hash ? a->hash == b->hash
+                                : ah_slice_eq(ah_text_slice(a->hash), ah_text_slice(b->hash));
+}
+
 bool ah_turn_change_is_outside(const ah_turn_change *file)
 {
     return file->place->len && file->place->data[0] == '/';

@@ -62,6 +62,8 @@ ah_status ah_turn_changes_restoring(ah_turn_changes *c, ah_slice said, ah_slice 
 /* Appends slices and entities as if all were changed back. */
 void ah_turn_changes_print_back(const ah_turn_changes *c, ah_change_list *l);
 ah_file_side ah_turn_change_side(const ah_file_state *s);
+/* True if the file is the same at both ends, or not known at either. */
+bool ah_turn_change_is_none(const ah_turn_change *file);
 /* True if the file is one of the machine. */
 bool ah_turn_change_is_outside(const ah_turn_change *file);
 
