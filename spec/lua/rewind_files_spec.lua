@@ -226,7 +226,7 @@ describe("agent:rewind(N, { files = true })", function()
         edits = edits + 1
         local found, err = rewind(n)
         if not found then
-          assert.equal("conflict", err.code)
+          assert.equal("conflict", err.code, tostring(err))
           stopped = stopped + 1
         end
         assert.equal(mine, get(path))

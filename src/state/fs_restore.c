@@ -103,14 +103,27 @@ static ah_status check_folder(restoring *r, ah_fs_restored *it, ah_err *err)
     return st == AH_NOMEM ? st : AH_OK;
 }
 
+/* True if an entry of the folder, or of one in it, is to be there. */
+static bool is_needed(const restoring *r, size_t folder)
+{
+    for (size_t i = folder + 1; i < r->n; i++)
+        if (ah_fs_within(r->item[i].path, r->item[folder].path) && r->item[i].then.type)
+            return true;
+    return false;
+}
+
 /* Entries of a folder come behind it, so they are decided first. */
 static ah_status check_folders(restoring *r, ah_err *err)
 {
     ah_status st = AH_OK;
 
     for (size_t i = r->n; st == AH_OK && i-- > 0;)
-        if (r->item[i].found == AH_FS_AS_EXPECTED && r->was[i].kind == AH_FS_FOLDER)
-            st = check_folder(r, &r->item[i], err);
+        if (r->item[i].found == AH_FS_AS_EXPECTED && r->was[i].kind == AH_FS_FOLDER) {
+            if (!r->item[i].then.type && is_needed(r, i))
+                r->item[i].found = AH_FS_AS_WANTED;
+            else
+                st = check_folder(r, &r->item[i], err);
+        }
     return st;
 }
 
