@@ -105,15 +105,12 @@ return {
   doc = "let a conversation go on from an earlier turn",
   usage = "ID --to N",
   help = [[
-Lets the conversation ID go on after turn N, and prints what is dropped and what
-is changed: answers, calls and steps that were begun, whose effects outside stay,
-slices and entities. With --files, files of the machine are put back, too, and
-their differences are printed. A unique beginning of ID is enough; turn 0 is
-before the first run. Records are kept: a later turn can be gone to in the same
-way.
+Lets the conversation ID go on after turn N (0: before its first run), and
+prints what is dropped and changed; effects outside stay. With --files, files of
+the machine are put back, too. A unique beginning of ID is enough. Records are
+kept: a later turn can be gone to in the same way.
 ]],
-  exits = "0: done; 1: another process has the conversation, or a file that somebody else has\n"
-    .. "changed stops it; 2: other errors.",
+  exits = "0 ok, 1 another process has it, or changed a file, 2 other errors.",
   operand = { name = "id", least = 1, most = 1 },
   flags = { "json", stored.flag,
     { name = "to", value = "N", kind = "integer", once = true,
