@@ -55,7 +55,7 @@ local function base()
 end
 
 local function fork_of(out)
-  return assert(out:match "^(%x+) has the turns", out)
+  return assert(out:match "^(%x+) has turn", out)
 end
 
 describe("agenthost fork", function()
@@ -64,7 +64,7 @@ describe("agenthost fork", function()
     local r = run "fork base --at 1"
     assert.equal(0, r.code, r.err)
     local id = fork_of(r.out)
-    assert.equal(id .. " has the turns 1 to 1 of base.\nTo go on with it: agenthost resume " .. id
+    assert.equal(id .. " has turn 1 of base.\nTo go on with it: agenthost resume " .. id
       .. "\n", r.out)
     r = run("resume " .. id)
     assert.equal(0, r.code, r.err)
@@ -122,7 +122,7 @@ describe("agenthost fork", function()
       print(assert(agent:run "Still here?"))]])
     local r = run 'holder.lua "$A"'
     assert.equal(0, r.code, r.err)
-    has(r.out, " has the turns 1 to 1 of base.\n")
+    has(r.out, " has turn 1 of base.\n")
     has(r.out, "Still here?\n")
   end)
 
@@ -220,5 +220,47 @@ describe("agenthost rewind", function()
     has(r.out, "agenthost: ")
     has(r.out, "base goes on after turn 1 of 3.\n")
     has(r.out, "store: ")
+  end)
+end)
+
+describe("agenthost diff and show", function()
+  -- Makes the conversation "notes" of two questions, whose first turn writes a file.
+  local function notes()
+    write("n.lua", [[
+      local ah = require "agenthost"
+      local note = ah.tool { name = "note", description = "Notes.",
+        handler = function(_, ctx) ctx.filesystem:write("note.txt", "rain\n") end }
+      local agent <close> = assert(ah.agent { id = "notes", tools = { note },
+        resources = { filesystem = assert(ah.filesystem { root = "." }) },
+        model = ah.scripted { { calls = { { name = "note" } } }, "Noted.", "Yes." } })
+      assert(agent:run "It rains.")
+      assert(agent:run "Still?")]])
+    local r = run "n.lua"
+    assert.equal(0, r.code, r.err)
+  end
+
+  it("part where the fork begins, and not at a call that has changed something", function()
+    notes()
+    local r = run("diff notes " .. fork_of(run("fork notes --at 2").out))
+    assert.equal(1, r.code, r.err)
+    has(r.out, "The first 6 entries are equal.\nnotes: 2 more entries\n")
+    has(r.out, "     7  turn 3    user      Still?\n")
+    assert.equal(0, run("diff notes " .. fork_of(run("fork notes --at 3").out)).code)
+  end)
+
+  it("leave out what a rewind has dropped, and bring it back", function()
+    notes()
+    local whole, two = fork_of(run("fork notes --at 3").out), fork_of(run("fork notes --at 2").out)
+    assert.equal(0, run("rewind notes --to 2").code)
+    assert.equal(0, run("diff notes " .. two).code)
+    assert.equal(0, run("rewind notes --to 0").code)
+    has(run("show " .. two).out, ", a fork of notes\n")
+    has(run("diff notes " .. two).out, "The first 2 entries are equal.\nnotes: 0 more entries\n")
+    assert.equal(0, run("rewind notes --to 3").code)
+    assert.equal(0, run("diff notes " .. whole).code)
+    local shown = run("show notes").out
+    has(shown, "rewound     to turn 2\n")
+    has(shown, "rewound     to before the first run\n")
+    has(shown, "rewound     to turn 3\n")
   end)
 end)

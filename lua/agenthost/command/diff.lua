@@ -42,22 +42,33 @@ local function same_entry(a, b)
   return equal(a, b, BESIDES)
 end
 
--- The entries of a conversation: as they were committed, in their order.
-local function adder(found)
+-- Returns a function for each kind of record, and one that returns the last entry of the
+-- conversation as it was committed. Each entry names the one before it.
+local function adder()
   local waiting, results, changes = {}, {}, {}
-  local add = {}
+  local add, ends = {}, {} -- ends: the last entry as of a record `turn`
+  local last, begun, start -- start: the last one before the first run
+  -- more: the record with what came with it; false: that is not known
   local function put(entry, turn, more)
-    found[#found + 1] = { entry = entry, turn = turn, more = more }
+    last = { before = last, entry = entry, turn = turn, more = more }
   end
-  local function put_all(list, turn)
+  local function put_all(list, turn, more)
     for _, entry in ipairs(list or {}) do
-      put(entry, turn)
+      put(entry, turn, more)
     end
   end
   function add.checkpoint(said, turn)
-    if not found[1] then
-      put_all(get(get(said, "transcript", "table"), "entries", "table"), turn)
+    if not last then
+      put_all(get(get(said, "transcript", "table"), "entries", "table"), turn, false)
     end
+  end
+  function add.run_started()
+    if not begun then
+      begun, start = true, last
+    end
+  end
+  function add.rewound(said)
+    last, waiting = ends[get(said, "to", "number") or 0] or start, {}
   end
   function add.entries(said, turn) put_all(get(said, "entries", "table"), turn) end
   function add.queued(said) waiting[#waiting + 1] = said.entry end
@@ -80,7 +91,7 @@ local function adder(found)
       results[call], changes[call] = said.result, nil
     end
   end
-  function add.turn(said, turn)
+  function add.turn(said, turn, number)
     local order = {}
     for call in pairs(results) do
       order[#order + 1] = call
@@ -92,24 +103,39 @@ local function adder(found)
     put_all(waiting, turn)
     put_all(get(said, "staged", "table"), turn)
     waiting, results, changes = {}, {}, {}
+    ends[number] = last
   end
-  return add
+  return add, function() return last end
 end
 
-local KINDS = { "entries", "answer", "settled", "apply_failed", "queued", "turn", "checkpoint" }
+local KINDS = { "entries", "run_started", "answer", "settled", "apply_failed", "queued", "turn",
+  "checkpoint", "rewound" }
+
+-- Returns the entries of a chain, the first one first.
+local function listed(last)
+  local found = {}
+  while last do
+    found[#found + 1] = last
+    last = last.before
+  end
+  for i = 1, #found // 2 do
+    found[i], found[#found + 1 - i] = found[#found + 1 - i], found[i]
+  end
+  return found
+end
 
 local function entries_of(store, id)
   local records, err = store:records(id, { kinds = KINDS })
   if not records then
     pairs_of.fault("%s", err.message)
   end
-  local found, turn = {}, 1
-  local add = adder(found)
+  local add, last = adder()
+  local turn = 1
   for record in records do
-    add[record.kind](type(record.said) == "table" and record.said or {}, turn)
+    add[record.kind](type(record.said) == "table" and record.said or {}, turn, record.number)
     turn = turn + (record.kind == "turn" and 1 or 0)
   end
-  return found
+  return listed(last())
 end
 
 -- Returns what the call of an entry changed; "" if nothing.
@@ -132,8 +158,11 @@ end
 
 local function first_difference(a, b)
   local at = 1
-  while a[at] and b[at] and same_entry(a[at].entry, b[at].entry)
-    and changed(a[at]) == changed(b[at]) do
+  local function same(x, y)
+    return same_entry(x.entry, y.entry)
+      and (x.more == false or y.more == false or changed(x) == changed(y))
+  end
+  while a[at] and b[at] and same(a[at], b[at]) do
     at = at + 1
   end
   return (a[at] or b[at]) and at

@@ -34,7 +34,8 @@ local function run(flags, words, out, line)
       unfinished = unfinished }, "\n")
     return
   end
-  out:write(("%s has the turns 1 to %d of %s.\n"):format(id, flags.at, text.clean(base)))
+  out:write(("%s has %s of %s.\n"):format(id, flags.at == 1 and "turn 1"
+    or "turns 1 to " .. flags.at, text.clean(base)))
   if unfinished and opened.script then
     out:write(("To go on with it: agenthost resume %s%s%s\n"):format(id, where,
       flags.model and " --model " .. stored.quoted(flags.model) or ""))

@@ -161,10 +161,10 @@ local function with_changes(words, said)
   return words .. (changes ~= "" and " {" .. changes .. "}" or "")
 end
 
---- Returns "120 in (100 cached), 9 out" of a usage; "" if there is none.
+--- Returns "120 in (100 cached), 9 out" of a usage; "" if there is none, or the provider gave none.
 function M.usage(usage)
   local input, output = get(usage, "input", "number"), get(usage, "output", "number")
-  if not input or not output then
+  if not input or not output or usage.known == false then
     return ""
   end
   local read = get(usage, "cached_read", "number") or 0
@@ -198,8 +198,9 @@ end
 
 local SAY = {
   opened = function(_, s)
-    return "opened", ("by %s, version %s"):format(get(s, "script", "string") or "a program",
-      get(s, "written_by", "string") or "?")
+    local base = get(get(s, "base", "table"), "stream", "string")
+    return "opened", ("by %s, version %s%s"):format(get(s, "script", "string") or "a program",
+      get(s, "written_by", "string") or "?", base and ", a fork of " .. base or "")
   end,
   entries = function(_, s, room) return entries(list(s, "entries"), room) end,
   session = function(_, s) return "session", M.changes(s) end,
@@ -287,7 +288,10 @@ local SAY = {
     return "files", ("%d are put back"):format(#list(s, "files"))
   end,
   restored = function() return "files", "are put back" end,
-  rewound = function(_, s) return "rewound", "to record " .. number(s, "to") end,
+  rewound = function(r, s)
+    local turn = r.ends[get(s, "to", "number") or 0]
+    return "rewound", turn and "to turn " .. turn or "to before the first run"
+  end,
   lease = function(_, s)
     return "taken", "by " .. (get(s, "holder", "string") or "?")
   end,
@@ -304,7 +308,7 @@ local BETWEEN = { opened = true, run_ended = true, checkpoint = true, lease = tr
 --- Returns a reader of records, which are given to M.take in their order. `turn`: the number of the
 -- turn to which the record belongs: one more than there were records `turn` before it.
 function M.reader()
-  return { turn = 1, calls = {}, steps = {} }
+  return { turn = 1, calls = {}, steps = {}, ends = {} }
 end
 
 --- Returns what a record is, in words: a word, a text in one harmless line of at most `room`
@@ -324,7 +328,7 @@ function M.take(r, record, room)
     word, words = say(r, said, room)
   end
   if record.kind == "turn" then
-    r.turn = turn + 1
+    r.turn, r.ends[record.number] = turn + 1, turn
   end
   return line(word, 11), line(words, room), not BETWEEN[record.kind] and turn or nil
 end
