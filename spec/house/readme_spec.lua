@@ -48,6 +48,7 @@ local QUESTIONS = {
   { "how do I see what went wrong", "docs/how-to/errors.md", "agenthost check" },
   { "how does a conversation last until tomorrow", "docs/how-to/save.md", ":save" },
   { "my program was killed, what is left", "docs/how-to/survive.md", "process killed" },
+  { "what did it do", "docs/how-to/take-back.md", "rewind prices" },
   { "how do I delete what somebody said", "docs/how-to/keep.md", "delete ann" },
   { "the person answers tomorrow", "docs/how-to/approve.md", "agenthost respond" },
   { "must the payment not happen twice", "docs/how-to/durable-tool.md", "idempotency_key" },
