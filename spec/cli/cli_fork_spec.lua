@@ -2,6 +2,7 @@
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local command = require "support.command"
+local streams = require "support.streams"
 
 local shell, has = command.shell, command.has
 
@@ -110,6 +111,21 @@ describe("agenthost fork", function()
     assert.equal(0, r.code, r.err)
     assert.equal("C.\n", r.out)
     assert.equal(before, run("show base").out)
+  end)
+
+  it("goes on whatever its record says about its base", function()
+    write("d.lua", [[
+      local ah = require "agenthost"
+      return assert(ah.agent { model = ah.scripted { resumes = true, "", "D." } })]])
+    local at = io.popen("cd " .. folder .. " && pwd -P"):read "l"
+    for i, base_name in ipairs { "x\nmodel demo/echo", "none", "talk_3" } do
+      local name = "talk_" .. i
+      streams.make(folder .. "/work.db", name, streams.waiting { folder = at,
+        script = at .. "/d.lua", base = { stream = base_name, number = 1 } },
+        { state = "waiting", folder = at })
+      local r = run("resume " .. name)
+      assert.equal("D.\n", r.out, r.err)
+    end
   end)
 
   it("leaves the base to the process that has it", function()

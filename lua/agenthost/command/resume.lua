@@ -3,7 +3,7 @@
 local ah, use = ...
 local pairs_of, stored, text = use "pairs", use "stored", use "text"
 
-local fault = pairs_of.fault
+local fault, get = pairs_of.fault, use "told".get
 
 -- Returns the conversation of this folder that was changed last and is not at its end.
 local function last(store, path)
@@ -21,10 +21,11 @@ end
 local function base_of(store, opened)
   local base
   for _ = 1, 100 do
-    if not opened or not opened.base then
+    local name = get(get(opened, "base", "table"), "stream", "string")
+    if not name or name:find "%c" then
       break
     end
-    base = opened.base.stream
+    base = name
     opened = ah._opened(store, base)
   end
   return base
