@@ -16,7 +16,8 @@ local record = streams.record
 
 local function opened(of)
   return record("opened", { format = 1, stream = "conversation", folder = of.folder,
-    script = of.script, base = of.base, written_by = VERSION.written_by, readable_from = VERSION.readable_from })
+    script = of.script, base = of.base, written_by = VERSION.written_by,
+    readable_from = VERSION.readable_from })
 end
 
 --- Returns the records of a run with one call of `tool`, up to what it asks. of: { folder, script,

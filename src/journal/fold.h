@@ -68,7 +68,7 @@ typedef struct ah_fold {
     /* Number of the first record of the pending turn of which what it kept is erased; 0: none. The
      * turn cannot go on then. */
     int64_t erased;
-    ah_fs *files;            /* the contents of files in memory; NULL: none is recorded */
+    ah_fs *files; /* the contents of files in memory; NULL: none is recorded */
 } ah_fold;
 
 ah_status ah_fold_init(ah_fold *f, const ah_mem *mem, ah_err *err);
