@@ -169,6 +169,17 @@ describe("agent:rewind(N, { files = true })", function()
     assert.same({ "mine", "b" }, { get "a", get "b" })
   end)
 
+  it("brings back an empty folder that a call has deleted and made again", function()
+    assert(os.execute("mkdir " .. root .. "/d"))
+    local before = tree()
+    converse { { { act = "delete", path = "d" }, { act = "mkdir", path = "d" },
+        { act = "put", path = "a", text = "a" } },
+      { { act = "delete", path = "d" } } }
+    assert.not_equal(before, tree())
+    assert(rewind(0))
+    assert.equal(before, tree())
+  end)
+
   it("keeps a folder in which there is something else", function()
     converse { { { act = "put", path = "d/a", text = "a" } } }
     put("d/mine", "mine")

@@ -15,14 +15,19 @@ static ah_slice key_of(const void *owner, size_t at)
     return ah_text_slice(((const ah_turn_table *)owner)->item[at].key);
 }
 
+/* Returns the position of the key; AH_INDEX_NONE: there is none. */
+static uint32_t position_of(const ah_mem *mem, ah_turn_table *t, const ah_text *key)
+{
+    t->index = (ah_index){mem, key_of, t, t->index.cell, t->index.n, t->index.used};
+    return ah_index_find(&t->index, ah_text_slice(key));
+}
+
 /* Returns the item of this key (taken), which is added, zero, if there is none. NULL: no memory. */
 static ah_turn_change *find(const ah_mem *mem, ah_turn_table *t, ah_text *key, bool *added)
 {
     ah_turn_change *item = NULL;
-    uint32_t at;
+    uint32_t at = key ? position_of(mem, t, key) : AH_INDEX_NONE;
 
-    t->index = (ah_index){mem, key_of, t, t->index.cell, t->index.n, t->index.used};
-    at = key ? ah_index_find(&t->index, ah_text_slice(key)) : AH_INDEX_NONE;
     *added = at == AH_INDEX_NONE;
     if (!*added) {
         ah_text_unref(key);
@@ -109,24 +114,37 @@ static ah_text *text_of(const ah_mem *mem, ah_slice json, ah_err *err)
     return t;
 }
 
+/* True if it is a folder of the machine. */
+static bool is_outside(const ah_text *place)
+{
+    return place->len && place->data[0] == '/';
+}
+
+static ah_status make_key(const ah_turn_changes *c, const ah_text *place, const ah_text *path,
+                          ah_text **key, ah_err *err)
+{
+    ah_status st;
+    ah_buf b;
+
+    ah_buf_init(&b, c->mem, AH_STORE_MAX_RECORD);
+    ah_buf_put(&b, ah_text_slice(place));
+    ah_buf_char(&b, '\n'); /* no path has one */
+    ah_buf_put(&b, ah_text_slice(path));
+    st = ah_text_from_buf(&b, "the name of a file", key, err);
+    ah_buf_clear(&b);
+    return st;
+}
+
 /* Returns the item of a file, with its texts. NULL: failed, with *err set. Takes both texts. */
 static ah_turn_change *file_at(ah_turn_changes *c, ah_text *place, ah_text *path, bool *added,
                                ah_err *err)
 {
     ah_turn_change *item = NULL;
     ah_text *key = NULL;
-    ah_buf b;
 
-    ah_buf_init(&b, c->mem, AH_STORE_MAX_RECORD);
-    if (place && path) {
-        ah_buf_put(&b, ah_text_slice(place));
-        ah_buf_char(&b, '\n'); /* no path has one */
-        ah_buf_put(&b, ah_text_slice(path));
-        if (ah_text_from_buf(&b, "the name of a file", &key, err) == AH_OK &&
-            !(item = find(c->mem, &c->files, key, added)))
-            ah_err_nomem(err);
-    }
-    ah_buf_clear(&b);
+    if (place && path && make_key(c, place, path, &key, err) == AH_OK &&
+        !(item = find(c->mem, &c->files, key, added)))
+        ah_err_nomem(err);
     if (item && *added) {
         item->place = ah_text_ref(place);
         item->name = ah_text_ref(path);
@@ -252,18 +270,24 @@ static ah_status add_all_settled(ah_turn_changes *c, ah_slice files, ah_slice ke
 
 /* -- what a call staged ------------------------------------------------------------------------ */
 
-/* A content that the call staged for a file of the machine: used if it is what was made. */
-static ah_status complete(ah_turn_changes *c, ah_text *place, ah_text *path, ah_slice content,
-                          ah_err *err)
+/* A content that the call staged for a file of the machine: used if it is what was made. What was
+ * staged and changed nothing, such as a folder that was there, is no change. */
+static ah_status complete(ah_turn_changes *c, const ah_text *place, const ah_text *path,
+                          ah_slice content, ah_err *err)
 {
-    bool added = false;
-    ah_turn_change *item = file_at(c, place, path, &added, err);
+    ah_file_state *made;
+    ah_text *key = NULL;
+    ah_status st = make_key(c, place, path, &key, err);
+    uint32_t at;
 
-    if (!item)
-        return err->status;
-    if (!item->file[1].hash || item->file[1].content)
+    if (st != AH_OK)
+        return st;
+    at = position_of(c->mem, &c->files, key);
+    ah_text_unref(key);
+    if (at == AH_INDEX_NONE)
         return AH_OK;
-    return read_content(c->mem, content, &item->file[1], err);
+    made = &c->files.item[at].file[1];
+    return made->hash && !made->content ? read_content(c->mem, content, made, err) : AH_OK;
 }
 
 /* A change of a file in memory. */
@@ -298,15 +322,15 @@ static ah_status add_staged_change(ah_turn_changes *c, ah_slice name, ah_slice c
 {
     ah_text *place = text_of(c->mem, name, err);
     ah_text *path = text_of(c->mem, ah_json_member(change, "path"), err);
+    ah_status st;
 
-    if (!place || !path) {
-        ah_text_unref(place);
-        ah_text_unref(path);
-        return err->status;
-    }
-    if (place->len && place->data[0] == '/')
-        return complete(c, place, path, ah_json_member(change, "content"), err);
-    return add_in_memory(c, place, path, change, err);
+    if (place && path && !is_outside(place))
+        return add_in_memory(c, place, path, change, err);
+    st = place && path ? complete(c, place, path, ah_json_member(change, "content"), err)
+                       : err->status;
+    ah_text_unref(place);
+    ah_text_unref(path);
+    return st;
 }
 
 static ah_status add_staged(ah_turn_changes *c, ah_slice staged, ah_err *err)
@@ -478,7 +502,7 @@ bool ah_turn_change_is_none(const ah_turn_change *file)
 
 bool ah_turn_change_is_outside(const ah_turn_change *file)
 {
-    return file->place->len && file->place->data[0] == '/';
+    return is_outside(file->place);
 }
 
 static int compare(const void *a, const void *b)
