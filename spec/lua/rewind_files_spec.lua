@@ -189,6 +189,28 @@ describe("agent:rewind(N, { files = true })", function()
       found.stays)
   end)
 
+  it("leaves what cannot be put back to the next opening", function()
+    if not os.execute "command -v flock >/dev/null" then
+      return pending "no flock on this machine"
+    end
+    converse { { { act = "put", path = "d/a", text = "a" } } }
+    put("d/.agenthost-t1.tmp", "") -- another process writes in the folder
+    put("../wait", "")
+    local other <close> = assert(io.popen(("cd %s && exec flock d sh -c "
+      .. "'echo ready; while [ -e ../wait ]; do sleep 0.01; done'"):format(root)))
+    assert.equal("ready", other:read "l")
+    local _, err = rewind(0)
+    os.remove(scratch .. "/wait")
+    other:read "a"
+    assert.equal("conflict", err and err.code)
+    assert.matches("the files in " .. root .. " are not put back yet", err.message, 1, true)
+    assert.matches("another process is writing in 'd'", err.message, 1, true)
+    assert.equal("a", get "d/a")
+    open {}
+    assert.is_nil(get "d/a")
+    assert.equal(2, #saved()[1]) -- settings and tools
+  end)
+
   it("stops at a content that is not kept", function()
     put("big", ("x"):rep(9 << 20))
     converse { { { act = "delete", path = "big" }, { act = "put", path = "a", text = "a" } } }

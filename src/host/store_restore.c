@@ -152,6 +152,21 @@ void ah_restore_print_left(const ah_restore *r, size_t *n, ah_buf *out)
 
 /* -- putting back ------------------------------------------------------------------------------ */
 
+/* Adds to the error of a folder what it means for the rewind. Refusals are AH_CONFLICT. */
+static ah_status refused(const ah_restore_folder *f, const char *what, ah_err *err)
+{
+    ah_err of = *err;
+
+    if (of.status == AH_NOMEM)
+        return AH_NOMEM;
+    return ah_err_set(err, of.status == AH_TOOL_VALIDATION ? AH_CONFLICT : of.status,
+                      "the files in %.*s %s: %s", AH_FMT(f->root), what, of.message);
+}
+
+static const char unchanged[] = "cannot be put back, and nothing was changed";
+static const char waiting[] =
+    "are not put back yet, and wait until the conversation is opened next";
+
 /* Appends a separator after earlier items. */
 static void separate(ah_buf *b)
 {
@@ -162,17 +177,18 @@ static void separate(ah_buf *b)
 ah_status ah_restore_prepare(ah_restore *r, ah_buf *said, ah_buf *kept, ah_err *err)
 {
     size_t none;
-    ah_status st = AH_OK;
 
     ah_buf_str(said, "{\"files\":[");
     ah_buf_char(kept, '[');
     none = said->len;
-    for (size_t i = 0; st == AH_OK && i < r->folders; i++) {
+    for (size_t i = 0; i < r->folders; i++) {
         ah_fs *overlay = r->folder[i].overlay;
         size_t at, kept_at;
 
-        if (!overlay || (st = ah_fs_prepare(overlay, err)) != AH_OK)
+        if (!overlay)
             continue;
+        if (ah_fs_prepare(overlay, err) != AH_OK)
+            return refused(&r->folder[i], unchanged, err);
         separate(said);
         separate(kept);
         at = said->len;
@@ -183,8 +199,6 @@ ah_status ah_restore_prepare(ah_restore *r, ah_buf *said, ah_buf *kept, ah_err *
             kept->len = kept_at - 1;
         }
     }
-    if (st != AH_OK)
-        return st;
     if (said->len == none) {
         ah_buf_reset(said, 0);
         ah_buf_reset(kept, 0);
@@ -202,8 +216,8 @@ ah_status ah_restore_commit(ah_restore *r, ah_err *err)
     ah_status st = AH_OK;
 
     for (size_t i = 0; st == AH_OK && i < r->folders; i++)
-        if (r->folder[i].overlay)
-            st = ah_fs_commit(r->folder[i].overlay, err);
+        if (r->folder[i].overlay && ah_fs_commit(r->folder[i].overlay, err) != AH_OK)
+            st = refused(&r->folder[i], waiting, err);
     return st;
 }
 
@@ -215,8 +229,8 @@ static ah_status put_in_place(ah_restore *r, ah_err *err)
     ah_status st = AH_OK;
 
     for (size_t i = 0; st == AH_OK && i < r->folders; i++)
-        if (r->folder[i].overlay)
-            st = ah_fs_prepare(r->folder[i].overlay, err);
+        if (r->folder[i].overlay && ah_fs_prepare(r->folder[i].overlay, err) != AH_OK)
+            st = refused(&r->folder[i], waiting, err);
     return st == AH_OK ? ah_restore_commit(r, err) : st;
 }
 
