@@ -229,9 +229,15 @@ describe("the command", function()
   end)
 
   it("prints what is done after Ctrl-C", function()
-    local r = command.shell('unset AGENTHOST_MODEL; timeout --preserve-status -s INT 1 "$A" '
-      .. "examples/map.lua")
-    assert.equal(130, r.code)
+    local r
+    for seconds = 1, 9, 4 do -- on a busy machine the script may not have begun at first
+      r = command.shell(('unset AGENTHOST_MODEL; timeout --preserve-status -s INT %d "$A" '
+        .. "examples/map.lua"):format(seconds))
+      assert.equal(130, r.code)
+      if r.err ~= "" then
+        break
+      end
+    end
     local _, lines = r.out:gsub("\n", "")
     assert.equal(("agenthost: interrupted: %d of 1000 calls were done\n"):format(lines), r.err)
   end)
