@@ -14,16 +14,11 @@ end
 local folder, path
 
 before_each(function()
-  folder = os.tmpname()
-  os.remove(folder)
-  os.execute("mkdir " .. folder)
+  folder = command.folder()
   path = folder .. "/state/work.db"
 end)
 
-after_each(function()
-  os.execute("rm -rf " .. folder)
-  command.tidy()
-end)
+after_each(command.tidy)
 
 local function write(name, text)
   local f <close> = assert(io.open(folder .. "/" .. name, "w"))

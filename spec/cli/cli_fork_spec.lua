@@ -13,15 +13,10 @@ end
 local folder
 
 before_each(function()
-  folder = os.tmpname()
-  os.remove(folder)
-  os.execute("mkdir " .. folder)
+  folder = command.folder()
 end)
 
-after_each(function()
-  os.execute("rm -rf " .. folder)
-  command.tidy()
-end)
+after_each(command.tidy)
 
 local function write(name, text)
   local f <close> = assert(io.open(folder .. "/" .. name, "w"))

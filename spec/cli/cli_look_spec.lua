@@ -14,16 +14,11 @@ local folder, path
 local record = streams.record
 
 before_each(function()
-  folder = os.tmpname()
-  os.remove(folder)
-  os.execute("mkdir " .. folder)
+  folder = command.folder()
   path = folder .. "/work.db"
 end)
 
-after_each(function()
-  os.execute("rm -rf " .. folder)
-  command.tidy()
-end)
+after_each(command.tidy)
 
 local function run(words)
   return shell(("cd %s && env TZ=UTC AGENTHOST_STORE=%s \"$A\" %s </dev/null"):format(folder, path,

@@ -13,16 +13,11 @@ end
 local folder, path
 
 before_each(function()
-  folder = os.tmpname()
-  os.remove(folder)
-  os.execute("mkdir " .. folder)
+  folder = command.folder()
   path = folder .. "/work.db"
 end)
 
-after_each(function()
-  os.execute("rm -rf " .. folder)
-  command.tidy()
-end)
+after_each(command.tidy)
 
 local function run(words)
   return shell(("cd %s && env TZ=UTC AGENTHOST_STORE=%s \"$A\" search %s </dev/null"):format(folder,

@@ -15,16 +15,11 @@ local DAY = 24 * 3600 * 1000
 local folder, path
 
 before_each(function()
-  folder = os.tmpname()
-  os.remove(folder)
-  os.execute("mkdir " .. folder)
+  folder = command.folder()
   path = folder .. "/work.db"
 end)
 
-after_each(function()
-  os.execute("rm -rf " .. folder)
-  command.tidy()
-end)
+after_each(command.tidy)
 
 -- Runs the command on the store, with the words of a shell's line.
 local function store(words)

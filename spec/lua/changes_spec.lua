@@ -3,6 +3,7 @@
 -- turns (default 60).
 local ah = require "agenthost"
 local ahtest = require "ahtest"
+local command = require "support.command"
 local random = dofile "spec/support/random.lua"
 local streams = require "support.streams"
 
@@ -11,14 +12,10 @@ local TURNS = math.tointeger(tonumber(os.getenv "CHANGES_TURNS" or 60))
 local folder
 
 before_each(function()
-  folder = os.tmpname()
-  os.remove(folder)
-  assert(os.execute("mkdir " .. folder))
+  folder = command.folder()
 end)
 
-after_each(function()
-  os.execute("rm -rf " .. folder)
-end)
+after_each(command.tidy)
 
 local function hash(text)
   return (ahtest.sha256(text):gsub(".", function(c) return ("%02x"):format(c:byte()) end))

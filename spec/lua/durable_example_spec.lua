@@ -12,15 +12,10 @@ local EXAMPLE = "examples/durable.lua"
 local folder
 
 before_each(function()
-  folder = os.tmpname()
-  os.remove(folder)
-  assert(os.execute("mkdir " .. folder))
+  folder = command.folder()
 end)
 
-after_each(function()
-  os.execute("rm -rf " .. folder)
-  command.tidy()
-end)
+after_each(command.tidy)
 
 -- Returns the command lines of the opening, without their comments.
 local function lines()

@@ -416,14 +416,9 @@ print(agent:run "go")
 ]]
   local folder
   before_each(function()
-    folder = os.tmpname()
-    os.remove(folder)
-    assert(os.execute("mkdir " .. folder))
+    folder = command.folder()
   end)
-  after_each(function()
-    os.execute("rm -rf " .. folder)
-    command.tidy()
-  end)
+  after_each(command.tidy)
 
   local function write(name, text)
     local f <close> = assert(io.open(folder .. "/" .. name, "w"))

@@ -1,6 +1,7 @@
 -- store:search. What is found is in spec/io/store_search_spec.lua.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
+local command = require "support.command"
 
 if not ahtest.store_engines().sqlite then
   return
@@ -9,15 +10,13 @@ end
 local folder, store
 
 before_each(function()
-  folder = os.tmpname()
-  os.remove(folder)
-  os.execute("mkdir " .. folder)
+  folder = command.folder()
   store = assert(ah.store(folder .. "/work.db"))
 end)
 
 after_each(function()
   store:close()
-  os.execute("rm -rf " .. folder)
+  command.tidy()
 end)
 
 local function talk(id, ...)

@@ -8,14 +8,27 @@ end
 
 command.BINARY = absolute(os.getenv("AGENTHOST_BUILD") or "./build") .. "/agenthost"
 
---- Temporary files of the current spec; tidy() removes them.
-command.made = {}
+--- Temporary files and folders of the current spec; tidy() removes them.
+command.made, command.folders = {}, {}
 
 function command.tidy()
   for i, path in ipairs(command.made) do
     os.remove(path)
     command.made[i] = nil
   end
+  for i, path in ipairs(command.folders) do
+    os.execute("rm -rf " .. path)
+    command.folders[i] = nil
+  end
+end
+
+--- Makes an empty folder. Returns its name.
+function command.folder()
+  local path = os.tmpname()
+  os.remove(path)
+  assert(os.execute("mkdir " .. path))
+  command.folders[#command.folders + 1] = path
+  return path
 end
 
 --- Makes a new file with this text (or only its name). Returns its name.
