@@ -224,7 +224,7 @@ static ah_status print_request(ah_rebuild *r, const ah_slice *v, ah_buf *out, ah
         return st;
     w->noted.begun = true;
     w->noted.heads = 0; /* the head is wanted each time */
-    ah_buf_str(out, "{\"request\":0");
+    ah_buf_char(out, '{');
     ah_prints_put(w, out, NULL);
     ah_buf_char(out, '}');
     return ah_buf_ok(out) ? AH_OK : ah_buf_error(out, "a request made again", err);
@@ -335,16 +335,23 @@ void ah_rebuild_print(const ah_rebuild *r, ah_buf *out)
 {
     const ah_rebuild_difference *d = &r->difference;
 
-    ah_buf_fmt(out, "{\"requests\":%zu,\"equal\":%zu,\"other_revision\":%zu,\"not_recorded\":%zu",
-               r->requests, r->equal, r->other_revision, r->not_recorded);
-    if (r->other_revision)
-        ah_buf_fmt(out, ",\"revision\":%lld,\"revision_now\":%lld", (long long)r->revision,
-                   (long long)r->revision_now);
+    ah_buf_char(out, '{');
+    ah_json_add_int(out, "requests", (int64_t)r->requests);
+    ah_json_add_int(out, "equal", (int64_t)r->equal);
+    ah_json_add_int(out, "other_revision", (int64_t)r->other_revision);
+    ah_json_add_int(out, "not_recorded", (int64_t)r->not_recorded);
+    if (r->other_revision) {
+        ah_json_add_int(out, "revision", r->revision);
+        ah_json_add_int(out, "revision_now", r->revision_now);
+    }
     if (d->record) {
-        ah_buf_fmt(out, ",\"difference\":{\"record\":%lld,\"request\":%zu,\"in\":\"%s\"",
-                   (long long)d->record, d->request, d->in);
+        ah_json_add_name(out, "difference");
+        ah_buf_char(out, '{');
+        ah_json_add_int(out, "record", d->record);
+        ah_json_add_int(out, "request", (int64_t)d->request);
+        ah_json_add_string(out, "in", ah_slice_of(d->in));
         if (d->entry >= 0)
-            ah_buf_fmt(out, ",\"entry\":%lld", (long long)d->entry);
+            ah_json_add_int(out, "entry", d->entry);
         put_text(out, "pointer", &d->pointer);
         put_text(out, "recorded", &d->recorded);
         put_text(out, "rebuilt", &d->rebuilt);

@@ -422,7 +422,7 @@ static ah_status put_started(const ah_steps *s, const ah_call_step *step, const 
 
     ah_buf_init(&b, s->mem, AH_STORE_MAX_RECORD);
     begin_record(s, ah_text_slice(step->key), &b);
-    ah_buf_fmt(&b, ",\"on_lost\":\"%s\"", on_lost);
+    ah_json_add_string(&b, "on_lost", ah_slice_of(on_lost));
     ah_json_add_string(&b, "what", what);
     st = put(s, AH_RECORD_STEP_STARTED, &b, (ah_slice){NULL, 0}, err);
     ah_buf_clear(&b);

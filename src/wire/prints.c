@@ -54,6 +54,11 @@ static bool is_known(const ah_model *m)
     return ah_model_can(&(ah_model){.row = m->row, .from = m->from, .can = 1}, 1, false);
 }
 
+static ah_slice bool_slice(bool value)
+{
+    return ah_slice_of(value ? "true" : "false");
+}
+
 static void put_adapter(const ah_adapter *a, ah_buf *out)
 {
     ah_json_add_name(out, "wire");
@@ -61,10 +66,13 @@ static void put_adapter(const ah_adapter *a, ah_buf *out)
     ah_json_add_string(out, "provider", ah_text_slice(a->provider));
     ah_json_add_string(out, "model", ah_text_slice(a->model));
     ah_json_add_string(out, "base_url", ah_text_slice(a->endpoint));
-    if (a->vt->exchange)
-        ah_buf_fmt(out, ",\"own\":true,\"annotated\":%s",
-                   ((const ah_scripted *)a)->annotated ? "true" : "false");
-    ah_buf_fmt(out, ",\"known\":%s,\"facts\":[", is_known(&a->known) ? "true" : "false");
+    if (a->vt->exchange) {
+        ah_json_add(out, "own", bool_slice(true));
+        ah_json_add(out, "annotated", bool_slice(((const ah_scripted *)a)->annotated));
+    }
+    ah_json_add(out, "known", bool_slice(is_known(&a->known)));
+    ah_json_add_name(out, "facts");
+    ah_buf_char(out, '[');
 #define PUT(field, type, most) ah_buf_fmt(out, "%lld,", (long long)a->field);
     FACTS(PUT)
 #undef PUT
@@ -215,18 +223,18 @@ static void put_head(ah_wire *w, ah_buf *out, ah_buf *bytes)
     ah_slice head = ah_buf_slice(&w->head);
 
     w->noted.heads = w->heads;
-    ah_buf_str(out, ",\"head\":{\"hash\":");
+    ah_json_add_name(out, "head");
+    ah_buf_char(out, '{');
+    ah_json_add_name(out, "hash");
     put_hash(out, head);
-    ah_buf_str(out, ",\"segments\":[");
+    ah_json_add_name(out, "segments");
+    ah_buf_char(out, '[');
     for (size_t i = 0; i < w->n_head; i++)
         put_item(out, i, w->segment[i].entry,
                  (ah_slice){head.p + w->segment[i].at, w->segment[i].n});
     ah_buf_str(out, "]}");
-    if (!bytes)
-        return;
-    ah_buf_str(bytes, "\"head\":");
-    ah_json_put_string(bytes, head);
-    ah_buf_char(bytes, ',');
+    if (bytes)
+        ah_json_add_string(bytes, "head", head);
 }
 
 /* Returns the n-th piece that is not noted; .p NULL: there are no more. */
@@ -254,9 +262,13 @@ static void put_body(ah_wire *w, ah_buf *out, ah_buf *bytes)
         w->noted.lowerings = w->lowerings;
         w->noted.n_body = w->noted.bytes = 0;
     }
-    ah_buf_fmt(out, ",\"base\":%zu,\"segments\":[", w->noted.bytes);
-    if (bytes)
-        ah_buf_str(bytes, "\"segments\":[");
+    ah_json_add_int(out, "base", (int64_t)w->noted.bytes);
+    ah_json_add_name(out, "segments");
+    ah_buf_char(out, '[');
+    if (bytes) {
+        ah_json_add_name(bytes, "segments");
+        ah_buf_char(bytes, '[');
+    }
     for (; (found = piece(w, n, &entry)).p; n++) {
         put_item(out, n, entry, found);
         if (!bytes)
@@ -269,13 +281,13 @@ static void put_body(ah_wire *w, ah_buf *out, ah_buf *bytes)
     w->noted.bytes = w->body.len;
     if (!bytes)
         return;
-    ah_buf_fmt(bytes, "],\"tail\":");
-    ah_json_put_string(bytes, part[ah_wire_body(w, part) - 1]);
+    ah_buf_char(bytes, ']');
+    ah_json_add_string(bytes, "tail", part[ah_wire_body(w, part) - 1]);
 }
 
 void ah_prints_put(ah_wire *w, ah_buf *out, ah_buf *bytes)
 {
-    ah_buf_fmt(out, ",\"revision\":%d", w->adapter->vt->revision);
+    ah_json_add_int(out, "revision", w->adapter->vt->revision);
     if (!w->noted.begun)
         put_adapter(w->adapter, out);
     w->noted.begun = true;

@@ -7,8 +7,8 @@
 
 #include "wire/lower.h"
 
-/* Appends the members of a record `request` (docs/reference/journal.md) about the last update, each
- * after a comma: revision, wire, trying, head, base, segments. `bytes` (NULL: not wanted) gets the
+/* Appends the members of a record `request` (docs/reference/journal.md) about the last update to
+ * an object: revision, wire, trying, head, base, segments. `bytes` (NULL: not wanted) gets the
  * bytes themselves, as the record's kept part. */
 void ah_prints_put(ah_wire *w, ah_buf *out, ah_buf *bytes);
 
