@@ -86,7 +86,7 @@ describe("bash", function()
     assert.same({ "late\n", "", "late\n" }, { list[3].output, list[3].stdout, list[3].stderr })
   end)
 
-  -- What is in both pipes at once is read from stdout first, so the pauses between the writes get
+  -- Text that waits in both pipes is read from stdout first, so the pauses between the writes get
   -- longer until a busy machine has read in between.
   it("shows the model stdout and stderr as they came", function()
     local command = "echo 1; sleep %g; echo 2 >&2; sleep %g; echo 3"
