@@ -201,4 +201,11 @@ describe("agenthost store", function()
     r = shell 'AGENTHOST_STORE=/nothing/here.db "$A" store stat </dev/null'
     assert.equal(2, r.code)
   end)
+
+  it("prints JSON without marks that turn the direction of a terminal's text", function()
+    make("mirrored\u{202e}", 3)
+    for _, words in ipairs { "stat", "verify", "gc --older 1d --dry", "delete mirrored\u{202e}" } do
+      has(store(words .. " --json").out, [["mirrored\u202e"]])
+    end
+  end)
 end)

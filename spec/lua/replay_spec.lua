@@ -38,16 +38,15 @@ local function quiet() end
 
 local folder, m
 setup(function()
-  folder = os.tmpname()
-  os.remove(folder)
-  assert(os.execute("mkdir -p " .. folder .. "/other"))
+  folder = command.folder()
+  assert(os.execute("mkdir " .. folder .. "/other"))
   m = mock.is_built() and mock.start(SCRIPT)
 end)
 teardown(function()
   if m then
     m:close()
   end
-  os.execute("rm -rf " .. folder)
+  os.execute("chmod -R u+w " .. folder)
   command.tidy()
 end)
 
@@ -123,8 +122,9 @@ end
 
 local function made(path, bytes, count)
   local store <close> = assert(ah.store { path = path, bytes = bytes })
-  local ids, list = {}, wires()
-  for seed = 1, count do
+  local ids, list, seed = {}, wires(), 0
+  while #ids < count do
+    seed = seed + 1
     local wire, mode = list[seed % #list + 1], MODES[seed // #list % #MODES + 1]
     local id = ("talk_%03d"):format(seed)
     if converse(store, id, wire, mode, random(seed)) then
@@ -159,22 +159,79 @@ local function entry_of(path, kind)
   end
 end
 
-describe("store:replay", function()
-  it("makes the requests of random conversations again, in another folder", function()
-    local ids = made(folder .. "/many.db", false, COUNT)
-    assert(os.execute(("mv %s/many.db %s/other/moved.db"):format(folder, folder)))
-    local store <close> = assert(ah.store(folder .. "/other/moved.db"))
-    local requests = 0
-    assert.is_true(#ids >= COUNT // 2, #ids)
+--- True if the shell command succeeds.
+local function works(line)
+  return command.shell(line).code == 0
+end
+
+--- Returns the words that perform a command as another user, where this one is root, and without a
+-- network, where a process may have one of its own.
+local function elsewhere()
+  local words, other = "", "setpriv --reuid 65534 --regid 65534 --clear-groups "
+  for _, alone in ipairs { "unshare -n ", "unshare -cn " } do
+    words = words == "" and works(alone .. "true") and alone or words
+  end
+  return words .. (works('test "$(id -u)" = 0 && ' .. other .. "true") and other or "")
+end
+
+describe("replay of random conversations", function()
+  local ids, path, requests
+
+  local function sent()
+    return m and #m:log()
+  end
+
+  setup(function()
+    ids = made(folder .. "/many.db", false, COUNT)
+    collectgarbage() -- an agent that could not be made has the file open until then
+    path = folder .. "/other/moved.db"
+    assert(os.rename(folder .. "/many.db", path))
+    requests = sent()
+  end)
+
+  it("makes their requests again, in another folder", function()
+    local store <close> = assert(ah.store(path))
+    local count = 0
     for _, id in ipairs(ids) do
       local got = assert(store:replay(id))
       assert.same({ requests = got.requests, equal = got.requests, other_revision = 0,
         not_recorded = 0 }, got, id)
-      requests = requests + got.requests
+      count = count + got.requests
     end
-    assert.is_true(requests >= 2 * COUNT, requests)
+    assert.is_true(count >= COUNT, count)
+    assert.equal(requests, sent())
   end)
 
+  -- The other user has no home, no settings, no key and no right to write a file anywhere. The
+  -- addresses in the conversations are those of the mock, which gets no request.
+  it("makes their requests again from files, under another user", function()
+    local files = folder .. "/files"
+    do
+      local store <close> = assert(ah.store(path))
+      assert(os.execute("mkdir " .. files))
+      for _, id in ipairs(ids) do
+        command.write(("%s/%s.jsonl"):format(files, id), assert(store:export(id)))
+      end
+    end
+    local got = command.shell(("cd %s && AS='%s'"):format(folder, elsewhere()) .. [[
+
+      cp "$A" agenthost && chmod 755 . && chmod 444 files/* && chmod 555 files agenthost
+      HERE=$PWD; cd /; umask 077
+      (ulimit -f 0; $AS env -i PATH="$PATH" HOME=/nonexistent TMPDIR=/nonexistent USER=other \
+        GCOV_PREFIX=/nonexistent ASAN_OPTIONS="$ASAN_OPTIONS" sh -c '
+          cd /; for f in "$0"/files/*; do "$0/agenthost" replay "$f"; done' "$HERE" 2>&1) | cat]])
+    local n = 0
+    for line in got.out:gmatch "[^\n]+" do
+      local equal, all = line:match "^(%d+) of (%d+) requests are equal$"
+      assert.is_truthy(equal and equal == all and all ~= "0", line)
+      n = n + 1
+    end
+    assert.equal(#ids, n)
+    assert.equal(requests, sent())
+  end)
+end)
+
+describe("store:replay", function()
   --- Returns the one request of a changed conversation, which differs in this entry.
   local function differs(path, was, now, where)
     change_letter(path, was, now)
@@ -319,13 +376,28 @@ describe("agenthost replay", function()
     assert.equal(3, ah.json.decode(got.out).difference.entry)
   end)
 
-  it("says that a file has no records of requests", function()
-    local path = folder .. "/saved.json"
-    assert(io.open(path, "w")):close()
-    assert(ah.store(folder .. "/empty.db")):close()
-    local got = run(("%s --store %s/empty.db"):format(path, folder))
-    assert.equal(2, got.code)
-    has(got.out, "a saved conversation has no records of its requests")
+  it("says why a file cannot be replayed", function()
+    local function refused(name, text, words)
+      local path = ("%s/%s"):format(folder, name)
+      if text then
+        command.write(path, text)
+      end
+      local got = run(path)
+      assert.equal(2, got.code)
+      has(got.out, words)
+    end
+    local text
+    do
+      local store <close> = assert(ah.store { engine = "memory" })
+      assert.is_true(converse(store, "talk", "scripted", false, function() return 1 end))
+      text = assert(store:export "talk")
+    end
+    refused("saved.json", "{}", "a saved conversation has no records of its requests")
+    refused("none", nil, "cannot read the export '" .. folder .. "/none': No such file")
+    refused("empty", "", "it is empty")
+    refused("other", nil, "Is a directory")
+    refused("two", text .. text, "has 2 conversations: replay takes a file with one of them")
+    refused("cut", text:sub(1, -10), "the export")
   end)
 end)
 

@@ -35,10 +35,13 @@ end
 function command.temp(text)
   local path = os.tmpname()
   command.made[#command.made + 1] = path
-  if text then
-    local f <close> = assert(io.open(path, "w"))
-    f:write(text)
-  end
+  return text and command.write(path, text) or path
+end
+
+--- Writes this text to a file. Returns its name.
+function command.write(path, text)
+  local f <close> = assert(io.open(path, "w"))
+  f:write(text)
   return path
 end
 

@@ -8,22 +8,22 @@ local fault, shown = pairs_of.fault, pairs_of.shown
 
 local MOST = 200 -- bytes of a value that is shown
 
--- Returns a store in memory with the conversation of an exported file, and its id; nil: it is the
--- id of a conversation. Other files end the command.
+-- Returns a store in memory with the conversation of an exported file, and its id; nil: the name is
+-- the id of a conversation, which has no "/". Other files end the command.
 local function from_file(name)
-  local f = name:find "[/.]" and io.open(name, "rb")
-  if not f then
+  if not name:find("/", 1, true) and not (name:find(".", 1, true) and ah._real_path(name)) then
     return nil
   end
-  local content = f:read "a" or ""
-  f:close()
-  if content:sub(1, #stored.EXPORT) ~= stored.EXPORT then
+  local parts, exports = stored.read_exports(name)
+  if not exports then
     fault("'%s' is no export of a conversation; a saved conversation has no records of its requests"
       .. "\nGive the id of a conversation in a store, or a file of agenthost store export.",
       shown(name))
+  elseif parts[2] then
+    fault("'%s' has %d conversations: replay takes a file with one of them", shown(name), #parts)
   end
   local store = assert(ah.store { engine = "memory" })
-  local done, err = store:import(content)
+  local done, err = store:import(parts[1])
   if not done then
     fault("%s", err.message)
   end
@@ -116,7 +116,8 @@ local function outcome(flags, words, line)
   return got
 end
 
-local function tell(flags, got, out)
+-- Prints the outcome. Returns the exit code.
+local function print_outcome(flags, got, out)
   local calls = got.handlers
   if flags.json then
     out:write(text.json(got), "\n")
@@ -129,7 +130,7 @@ local function tell(flags, got, out)
 end
 
 local function run(flags, words, out, line)
-  return tell(flags, outcome(flags, words, line), out)
+  return print_outcome(flags, outcome(flags, words, line), out)
 end
 
 -- The same in a state of its own: the outcome, or the fault, as text.
@@ -168,6 +169,6 @@ their results are compared. What was not recorded is reported, and not done.
     if got.fault then
       return 2, got.fault
     end
-    return tell(flags, got, out)
+    return print_outcome(flags, got, out)
   end,
 }

@@ -4,11 +4,9 @@ local pairs_of, stored, text = use "pairs", use "stored", use "text"
 
 local fault, shown = pairs_of.fault, pairs_of.shown
 
-local MAX_FILE = 1 << 30 -- bytes of an export that is read
 local BIGGEST = 10 -- streams that stat lists
 local ROUNDS = 8 -- times that gc deletes for --max-size, and measures again
 local DAY_MS = 24 * 3600 * 1000
-local HEAD = stored.EXPORT
 
 local UNITS = { h = DAY_MS // 24, d = DAY_MS, w = 7 * DAY_MS }
 local SIZES = { K = 1 << 10, M = 1 << 20, G = 1 << 30, T = 1 << 40 }
@@ -88,37 +86,11 @@ local function export(store, path, flags, words, out)
   end
 end
 
-local function read_file(path)
-  local f, why = io.stdin, nil
-  if path ~= "-" then
-    f, why = io.open(path, "rb")
-  end
-  local content = f and f:read(MAX_FILE + 1)
-  if not content then
-    fault("cannot read the export '%s': %s", shown(path),
-      why and why:sub(#path + 3) or "it is empty")
-  elseif #content > MAX_FILE then
-    fault("the export '%s' is larger than 1 GiB: export fewer conversations a file", shown(path))
-  end
-  return content
-end
-
--- Returns the exports of a file, each with its first line.
-local function parts_of(content)
-  local parts, from = {}, 1
-  repeat
-    local at = content:find("\n" .. HEAD, from, true)
-    parts[#parts + 1] = content:sub(from, at or -1)
-    from = at and at + 1
-  until not from
-  return parts
-end
-
 local function import(store, _, flags, words, out)
   if not words[2] or words[3] then
     fault "agenthost store import needs one FILE (- is standard input)"
   end
-  local parts, done = parts_of(read_file(words[2])), {}
+  local parts, done = stored.read_exports(words[2]), {}
   if flags.as and parts[2] then
     fault("--as is for one conversation, and the file has %d", #parts)
   end
@@ -130,7 +102,7 @@ local function import(store, _, flags, words, out)
     end
   end
   if flags.json then
-    out:write(ah.json.encode { imported = done }, "\n")
+    out:write(text.json { imported = done }, "\n")
   end
 end
 
@@ -182,7 +154,7 @@ local function delete(store, path, flags, words, out)
     assert(ah._store_purge(store))
   end
   if flags.json then
-    out:write(ah.json.encode { deleted = ah.array(removed), kept = ah.array(refused) }, "\n")
+    out:write(text.json { deleted = ah.array(removed), kept = ah.array(refused) }, "\n")
   else
     print_removed(out, removed, refused)
   end
@@ -309,7 +281,7 @@ local function gc(store, _, flags, words, out)
   local done = flags.dry and preview(stat, before, most)
     or collect(store, stat, before, contents and now - contents, most)
   if flags.json then
-    out:write(ah.json.encode(done), "\n")
+    out:write(text.json(done), "\n")
   else
     print_gc(out, done, flags.dry)
   end
@@ -338,7 +310,7 @@ local function verify(store, path, flags, words, out)
     end
   end
   if flags.json then
-    out:write(ah.json.encode { success = sound, streams = ah.array(streams) }, "\n")
+    out:write(text.json { success = sound, streams = ah.array(streams) }, "\n")
   end
   return sound and 0 or 1
 end
@@ -358,7 +330,7 @@ end
 local function stat(store, path, flags, _, out)
   local found_here = assert(store:stat())
   if flags.json then
-    out:write(ah.json.encode(found_here), "\n")
+    out:write(text.json(found_here), "\n")
     return
   end
   local streams = found_here.streams

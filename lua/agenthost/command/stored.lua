@@ -5,10 +5,10 @@ local pairs_of, text = use "pairs", use "text"
 local M = {}
 
 local NAMED = 5 -- the most ids that a message names
+local MAX_FILE = 1 << 30 -- bytes of exports that are read
+local EXPORT = '{"format":"agenthost-stream"' -- the beginning of the first line of an export
 local fault, shown = pairs_of.fault, pairs_of.shown
 
---- The beginning of the first line of an export.
-M.EXPORT = '{"format":"agenthost-stream"'
 
 --- The flag for the store.
 M.flag = { name = "store", value = "FILE", once = true,
@@ -108,6 +108,41 @@ function M.find_or_last(store, id, path)
   return M.last(store, function() return true end)
     or fault("no conversation of this folder is in '%s'\nagenthost list shows those of other "
       .. "folders.", shown(path))
+end
+
+-- Returns the content of a file; "-" is standard input.
+local function read_file(path)
+  local f, why, content = io.stdin, nil, nil
+  if path ~= "-" then
+    f, why = io.open(path, "rb")
+    why = why and why:sub(#path + 3)
+  end
+  if f then
+    content, why = f:read(MAX_FILE + 1)
+  end
+  if f and f ~= io.stdin then
+    f:close()
+  end
+  if not content then
+    fault("cannot read the export '%s': %s", shown(path), why or "it is empty")
+  elseif #content > MAX_FILE then
+    fault("the export '%s' is larger than 1 GiB: export fewer conversations a file", shown(path))
+  end
+  return content
+end
+
+--- Returns the exports of a file, each with its first line; of another file, its content.
+---@return string[] parts
+---@return boolean exports
+function M.read_exports(path)
+  local content = read_file(path)
+  local parts, from = {}, 1
+  repeat
+    local at = content:find("\n" .. EXPORT, from, true)
+    parts[#parts + 1] = content:sub(from, at or -1)
+    from = at and at + 1
+  until not from
+  return parts, content:sub(1, #EXPORT) == EXPORT
 end
 
 --- Returns `run` of a command, with faults as exit code 2 and a message.
