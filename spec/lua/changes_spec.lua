@@ -415,4 +415,27 @@ describe("store:changes", function()
     end
     assert.equal(150, #assert(store:changes("t", 1, 300))[1].added)
   end)
+
+  it("begins for a fork with what it has from its base", function()
+    local store <close> = assert(ah.store { engine = "memory" })
+    local n, answers = 0, {}
+    for i = 1, 3 do
+      answers[2 * i - 1], answers[2 * i] = { calls = { { name = "add", arguments = {} } } }, "Done."
+    end
+    local agent <close> = assert(ah.agent { store = store, id = "base",
+      session = ah.session { types = { Item } }, model = ah.scripted(answers),
+      tools = { ah.tool { name = "add", description = "Adds.", result = Item, handler = function()
+        n = n + 1
+        return Item { n = n }
+      end } } })
+    assert(agent:run "Add.")
+    local fork <close> = assert(agent:fork { id = "fork" })
+    assert(fork:run "Add.")
+    local function added(i, kept)
+      return { { kind = "slice", name = "Item", kept = kept, removed = {}, added = { { n = i } } } }
+    end
+    assert.same(added(1, 0), assert(store:changes("base", 1)))
+    assert.same(added(2, 1), assert(store:changes("fork", 1)))
+    assert.same(added(2, 1), assert(store:changes("fork", 1, 2)))
+  end)
 end)

@@ -446,6 +446,16 @@ static bool is_before(const ah_turn_changes *c, const ah_store_record *r)
     return c->after ? r->number <= c->after : c->turns < c->first - 1;
 }
 
+/* True if the changes begin with the state after the record: that of `after`, or for turn 1 the
+ * checkpoint that a fork, or a conversation from a file, begins with. */
+static bool begins_after(const ah_turn_changes *c, const ah_store_record *r)
+{
+    if (c->after)
+        return r->number == c->after;
+    return c->first == 1 && r->number == 2 &&
+           ah_slice_is(r->kind, ah_record_name(AH_RECORD_CHECKPOINT));
+}
+
 ah_status ah_turn_changes_add(void *changes, const ah_store_record *r, ah_err *err)
 {
     ah_turn_changes *c = changes;
@@ -453,7 +463,7 @@ ah_status ah_turn_changes_add(void *changes, const ah_store_record *r, ah_err *e
 
     if (st != AH_OK)
         return st;
-    if (c->after && r->number == c->after)
+    if (begins_after(c, r))
         return note_end(c, 0, err);
     if (!c->after && ah_slice_is(r->kind, ah_record_name(AH_RECORD_TURN)))
         return end_turn(c, err);
