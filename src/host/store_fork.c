@@ -13,36 +13,29 @@ enum { MAX_OPENED = 1 << 20 /* bytes of the record `opened`, and of the label */
 /* Appends the member of the base, or the text in its place. */
 static void put_member(ah_buf *out, ah_slice opened, const char *name, ah_slice text)
 {
-    ah_slice value = ah_json_member(opened, name);
-
-    if (!text.p && !value.p)
-        return;
-    ah_buf_fmt(out, "\"%s\":", name);
-    if (text.p)
-        ah_json_put_string(out, text);
-    else
-        ah_buf_put(out, value);
-    ah_buf_char(out, ',');
+    ah_json_add_string(out, name, text);
+    if (!text.p)
+        ah_json_add(out, name, ah_json_member(opened, name));
 }
 
 /* Appends the members of `opened` that name the base and the way to go on. */
 static void put_opened(const ah_fork *f, const ah_fold *base, ah_buf *out)
 {
-    static const ah_slice none = {NULL, 0};
     ah_slice opened = ah_text_slice(base->opened);
 
     put_member(out, opened, "folder", f->folder);
     put_member(out, opened, "script", f->script);
-    put_member(out, opened, "agent", none);
-    ah_buf_str(out, "\"base\":{\"stream\":");
-    ah_json_put_string(out, f->base);
-    ah_buf_fmt(out, ",\"number\":%lld}", (long long)base->last);
+    ah_json_add(out, "agent", ah_json_member(opened, "agent"));
+    ah_json_add_name(out, "base");
+    ah_buf_char(out, '{');
+    ah_json_add_string(out, "stream", f->base);
+    ah_json_add_int(out, "number", base->last);
+    ah_buf_char(out, '}');
 }
 
 /* Sets the label, by which lists find the fork. */
 static ah_status set_label(ah_keeper *k, const ah_fork *f, const ah_fold *base, ah_err *err)
 {
-    static const ah_slice none = {NULL, 0};
     ah_slice opened = ah_text_slice(base->opened);
     ah_status st;
     ah_buf b;
@@ -50,8 +43,9 @@ static ah_status set_label(ah_keeper *k, const ah_fork *f, const ah_fold *base, 
     ah_buf_init(&b, base->mem, MAX_OPENED);
     ah_buf_char(&b, '{');
     put_member(&b, opened, "folder", f->folder);
-    put_member(&b, opened, "agent", none);
-    ah_buf_str(&b, "\"state\":\"idle\"}");
+    ah_json_add(&b, "agent", ah_json_member(opened, "agent"));
+    ah_json_add_string(&b, "state", ah_slice_of("idle"));
+    ah_buf_char(&b, '}');
     st = ah_buf_ok(&b) ? ah_keeper_label(k, ah_buf_slice(&b), err)
                        : ah_buf_error(&b, "the label", err);
     ah_buf_clear(&b);

@@ -56,10 +56,7 @@ static void begin_item(const ah_dropped *d, const char *kind, int64_t turn, ah_b
 
 static void put_member(ah_buf *b, ah_slice said, const char *name)
 {
-    ah_slice value = ah_json_member(said, name);
-
-    if (value.p)
-        ah_buf_fmt(b, ",\"%s\":%.*s", name, AH_FMT(value));
+    ah_json_add(b, name, ah_json_member(said, name));
 }
 
 static ah_status add_call(ah_dropped *d, const ah_store_record *r, ah_err *err)
@@ -114,10 +111,7 @@ static void put_question(const ah_dropped *d, ah_buf *b)
 
     for (size_t i = d->seen; i < t->n; i++)
         if (t->entry[i].kind == AH_ENTRY_USER) {
-            ah_slice text = text_of(&t->entry[i]);
-
-            if (text.p)
-                ah_buf_fmt(b, ",\"question\":%.*s", AH_FMT(text));
+            ah_json_add(b, "question", text_of(&t->entry[i]));
             return;
         }
 }
