@@ -21,9 +21,7 @@ end)
 after_each(command.tidy)
 
 local function write(name, text)
-  local f <close> = assert(io.open(folder .. "/" .. name, "w"))
-  f:write(text)
-  return folder .. "/" .. name
+  return command.write(folder .. "/" .. name, text)
 end
 
 -- Makes a conversation that waits for ask_1.

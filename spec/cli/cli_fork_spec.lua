@@ -19,8 +19,7 @@ end)
 after_each(command.tidy)
 
 local function write(name, text)
-  local f <close> = assert(io.open(folder .. "/" .. name, "w"))
-  f:write(text)
+  command.write(folder .. "/" .. name, text)
 end
 
 -- Runs the binary in the folder, with the words of a shell's line.

@@ -8,8 +8,7 @@ local has, has_not, shell = command.has, command.has_not, command.shell
 local folder
 
 local function write(name, text)
-  local f <close> = assert(io.open(folder .. "/" .. name, "w"))
-  f:write(text)
+  command.write(folder .. "/" .. name, text)
 end
 
 -- Runs a command line with this configuration (a text, or nil).

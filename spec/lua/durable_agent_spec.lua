@@ -2,17 +2,15 @@
 -- started again. The scripts of this spec are run as programs of their own, and kill themselves at
 -- a point that the spec names. docs/reference/stores.md has the rules.
 local ah = require "agenthost"
+local command = require "support.command"
 
-local BINARY = (os.getenv "AGENTHOST_BUILD" or "./build") .. "/agenthost"
 local scratch
 
 setup(function()
-  scratch = assert(io.popen "mktemp -d"):read "l"
+  scratch = command.folder()
 end)
 
-teardown(function()
-  os.execute("rm -rf " .. scratch)
-end)
+teardown(command.tidy)
 
 local n = 0
 
@@ -20,11 +18,6 @@ local n = 0
 local function path(suffix)
   n = n + 1
   return ("%s/%d%s"):format(scratch, n, suffix or "")
-end
-
-local function write(name, text)
-  local f <close> = assert(io.open(name, "w"))
-  f:write(text)
 end
 
 local function read(name)
@@ -73,14 +66,14 @@ end
 -- A script with a store and a log of its own.
 local function program(text)
   local self = { script = path ".lua", store = path ".db", log = path ".log" }
-  write(self.script, PRELUDE .. text)
+  command.write(self.script, PRELUDE .. text)
 
   -- Runs it up to a point (nil: to its end). Returns the lines that were logged since, and whether
   -- it was killed.
   function self.run(point, env)
-    write(self.log, "")
+    command.write(self.log, "")
     local line = ("%s LOG=%s POINT='%s' STORE=%s %s %s >%s.out 2>&1"):format(env or "", self.log,
-      point or "", self.store, BINARY, self.script, self.log)
+      point or "", self.store, command.BINARY, self.script, self.log)
     local _, how, code = os.execute("sh -c " .. ("%q"):format(line))
     local lines = {}
     for one in read(self.log):gmatch "[^\n]+" do
@@ -281,7 +274,8 @@ describe("an agent with a store", function()
     a:run "First"
     assert(a:save(file))
     local empty = path ".json" -- a conversation that has not begun
-    write(empty, '{"agenthost_transcript":1,"entries":[],"session":' .. session:snapshot() .. "}")
+    command.write(empty, '{"agenthost_transcript":1,"entries":[],"session":'
+      .. session:snapshot() .. "}")
     for id, from in pairs { one = file, two = empty } do
       assert(ah.load(from, { store = kept, id = id, model = "demo/echo" })):close()
       local later = ah.session()
@@ -444,11 +438,11 @@ end]]).crash "request 2"
       return ah.agent { store = STORE, id = "k", tools = { die },
         model = scripted { { calls = { call "die" } }, "The end." } }
     ]]
-    write(p.log, "")
+    command.write(p.log, "")
     local env = ("cd %s; LOG=%s STORE=%s POINT=die"):format(scratch, p.log, p.store)
-    local binary = BINARY:sub(1, 1) == "/" and BINARY or os.getenv "PWD" .. "/" .. BINARY
-    os.execute(("sh -c '%s %s %s Go' 2>/dev/null"):format(env, binary, p.script))
-    local pipe <close> = io.popen(("%s %s resume k --store %s 2>&1"):format(env, binary, p.store))
+    os.execute(("sh -c '%s %s %s Go' 2>/dev/null"):format(env, command.BINARY, p.script))
+    local pipe <close> = io.popen(("%s %s resume k --store %s 2>&1"):format(env, command.BINARY,
+      p.store))
     assert.equal("The end.\n", pipe:read "a")
     assert.equal("request 1\nrequest 2\n", read(p.log))
   end)

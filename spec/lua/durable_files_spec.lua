@@ -2,17 +2,15 @@
 -- next one; what a durable handler gets of a file that it had read before its process died.
 -- docs/reference/filesystem.md has the rules; spec/crash has the folders of the machine.
 local ah = require "agenthost"
+local command = require "support.command"
 
-local BINARY = (os.getenv "AGENTHOST_BUILD" or "./build") .. "/agenthost"
 local scratch
 
 setup(function()
-  scratch = assert(io.popen "mktemp -d"):read "l"
+  scratch = command.folder()
 end)
 
-teardown(function()
-  os.execute("rm -rf " .. scratch)
-end)
+teardown(command.tidy)
 
 local n = 0
 
@@ -50,8 +48,8 @@ print("file", (fs:read "a.txt"))
   f:close()
   local env = ("STORE=%s FOLDER=%s"):format(store, scratch)
   assert.is_nil((os.execute(("DIE=1 %s sh -c '%s %s >/dev/null 2>&1; test $? = 0'"):format(env,
-    BINARY, script))))
-  local p <close> = assert(io.popen(("%s %s %s 2>&1"):format(env, BINARY, script)))
+    command.BINARY, script))))
+  local p <close> = assert(io.popen(("%s %s %s 2>&1"):format(env, command.BINARY, script)))
   return p:read "a"
 end
 
@@ -159,8 +157,7 @@ print((fs:read "out.txt"))
 ]]
 
   local function write(name, text)
-    local f <close> = assert(io.open(scratch .. "/" .. name, "w"))
-    f:write(text)
+    command.write(scratch .. "/" .. name, text)
   end
 
   -- Returns what the second process prints. meanwhile: the file's content from then on.
@@ -170,7 +167,7 @@ print((fs:read "out.txt"))
     write("in.txt", "one")
     os.remove(scratch .. "/out.txt")
     local env = ("STORE=%s/%d.db FOLDER=%s"):format(scratch, n, scratch)
-    local start = ("%s %s %s/reads.lua"):format(env, BINARY, scratch)
+    local start = ("%s %s %s/reads.lua"):format(env, command.BINARY, scratch)
     assert.is_nil((os.execute(("DIE=1 sh -c '%s >/dev/null 2>&1; test $? = 0'"):format(start))))
     write("in.txt", meanwhile)
     local p <close> = assert(io.popen(start .. " 2>&1"))

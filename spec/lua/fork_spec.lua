@@ -1,6 +1,7 @@
 -- agent:fork { at = N }: a conversation from each turn of another one; agent:rewind(N): the same
 -- one from an earlier turn. docs/reference/stores.md and docs/reference/journal.md have the rules.
 local ah = require "agenthost"
+local command = require "support.command"
 local streams = require "support.streams"
 
 local Step = ah.type { name = "Step", fields = { n = "integer" } }
@@ -12,14 +13,14 @@ local TURNS = 6
 local scratch, store, keys
 
 before_each(function()
-  scratch = assert(io.popen "mktemp -d"):read "l"
+  scratch = command.folder()
   store = assert(ah.store { engine = "memory" })
   keys = {}
 end)
 
 after_each(function()
   store:close()
-  os.execute("rm -rf " .. scratch)
+  command.tidy()
 end)
 
 -- Returns the messages of a conversation, the slices of its session and the states of entities.

@@ -421,8 +421,7 @@ print(agent:run "go")
   after_each(command.tidy)
 
   local function write(name, text)
-    local f <close> = assert(io.open(folder .. "/" .. name, "w"))
-    f:write(text)
+    command.write(folder .. "/" .. name, text)
   end
 
   local function run(words)

@@ -2,17 +2,17 @@
 -- beside their conversations, and the next process has it again. spec/crash has the processes that
 -- die in between. docs/reference/stores.md has the rules.
 local ah = require "agenthost"
+local command = require "support.command"
 
-local BINARY = (os.getenv "AGENTHOST_BUILD" or "./build") .. "/agenthost"
 local scratch
 
 setup(function()
-  scratch = assert(io.popen "mktemp -d"):read "l"
+  scratch = command.folder()
 end)
 
 teardown(function()
   collectgarbage()
-  os.execute("rm -rf " .. scratch)
+  command.tidy()
 end)
 
 local n = 0
@@ -24,11 +24,8 @@ end
 
 -- Runs a script in a process of its own. Returns all it prints.
 local function program(store, text)
-  local name = path ".lua"
-  local f <close> = assert(io.open(name, "w"))
-  f:write("local ah, STORE = require 'agenthost', ...\n", text)
-  f:close()
-  local p <close> = assert(io.popen(("%s %s %s 2>&1"):format(BINARY, name, store)))
+  local name = command.write(path ".lua", "local ah, STORE = require 'agenthost', ...\n" .. text)
+  local p <close> = assert(io.popen(("%s %s %s 2>&1"):format(command.BINARY, name, store)))
   return p:read "a"
 end
 
@@ -41,13 +38,18 @@ local function new_session(store, fields)
   return ah.session(fields)
 end
 
--- An agent whose calls count `counts`, one for each run, in the session.
-local function new_agent(session, fields, counts)
+-- A model that calls the tool once in each run, with these values of a parameter.
+local function calling(tool, parameter, values)
   local turns = {}
-  for _, count in ipairs(counts) do
-    turns[#turns + 1] = { calls = { { name = "add", arguments = { n = count } } } }
+  for _, value in ipairs(values) do
+    turns[#turns + 1] = { calls = { { name = tool, arguments = { [parameter] = value } } } }
     turns[#turns + 1] = "Done."
   end
+  return ah.scripted(turns)
+end
+
+-- An agent whose calls count `counts`, one for each run, in the session.
+local function new_agent(session, fields, counts)
   local add = ah.tool { name = "add", description = "Adds.", params = { n = "integer" },
     handler = function(args)
       session:dispatch(Count { n = args.n })
@@ -56,7 +58,7 @@ local function new_agent(session, fields, counts)
       end
       return args.n
     end }
-  fields.session, fields.tools, fields.model = session, { add }, ah.scripted(turns)
+  fields.session, fields.tools, fields.model = session, { add }, calling("add", "n", counts)
   return ah.agent(fields)
 end
 
@@ -437,11 +439,6 @@ end
 
 -- An agent whose calls append `texts`, one for each run, to a file.
 local function new_writer(files, fields, texts)
-  local turns = {}
-  for _, text in ipairs(texts) do
-    turns[#turns + 1] = { calls = { { name = "note", arguments = { text = text } } } }
-    turns[#turns + 1] = "Done."
-  end
   local note = ah.tool { name = "note", description = "Notes.", params = { text = "string" },
     handler = function(args)
       assert(files:append("notes.txt", args.text))
@@ -450,7 +447,7 @@ local function new_writer(files, fields, texts)
       end
       return "noted"
     end }
-  fields.tools, fields.model = { note }, ah.scripted(turns)
+  fields.tools, fields.model = { note }, calling("note", "text", texts)
   return ah.agent(fields)
 end
 
