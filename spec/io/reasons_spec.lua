@@ -183,6 +183,7 @@ describe("a script", function()
   end)
 
   it("gets the same from a replay", function()
+    finally(command.tidy)
     local s = serve { status = 407, body = "" }
     local script = command.temp([[local ah = require "agenthost"
       local _, e = ah.run { model = "openai/x", retries = 0, "hi" }

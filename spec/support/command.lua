@@ -54,14 +54,20 @@ function command.quote(s)
   return "'" .. s:gsub("'", "'\\''") .. "'"
 end
 
+-- Returns the content of a file, which is removed.
+local function taken(path)
+  local text = command.contents(path)
+  os.remove(path)
+  return text
+end
+
 --- Runs a shell command; `$A` in it is the binary. Returns { code, out, err }.
 function command.shell(text)
-  local out, err = command.temp(), command.temp()
+  local out, err = os.tmpname(), os.tmpname()
   local line = ("A=%s; export XDG_CONFIG_HOME=/dev/null; { %s\n} >%s 2>%s"):format(
     command.quote(command.BINARY), text, out, err)
   local _, how, code = os.execute(line)
-  return { code = how == "exit" and code or 128 + code, out = command.contents(out),
-    err = command.contents(err) }
+  return { code = how == "exit" and code or 128 + code, out = taken(out), err = taken(err) }
 end
 
 --- Runs the binary with these words, each one argument.
@@ -75,7 +81,10 @@ end
 
 --- Runs a script text from a file; the further arguments are the script's.
 function command.script(text, ...)
-  return command.agenthost(command.temp(text), ...)
+  local path = command.write(os.tmpname(), text)
+  local got = command.agenthost(path, ...)
+  os.remove(path)
+  return got
 end
 
 function command.has(text, part)

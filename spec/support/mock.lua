@@ -130,17 +130,17 @@ function Mock:ask(path, body, headers)
   return answer
 end
 
---- Ends the mock; returns its exit code, or nil if it had ended already.
+--- Ends the mock, and removes its files; returns its exit code, or nil if it had ended already.
 function Mock:close()
+  local code
   if self.pipe then
     os.execute("kill " .. self.pid .. " 2>/dev/null")
-    local _, _, code = self.pipe:close()
-    self.pipe = nil
-    for _, path in ipairs { self.script, self.log_path, self.err_path } do
-      os.remove(path)
-    end
-    return code
+    code = self:wait()
   end
+  for _, path in ipairs { self.script, self.log_path, self.err_path } do
+    os.remove(path)
+  end
+  return code
 end
 
 --- Waits until the mock ends by itself (--once).
