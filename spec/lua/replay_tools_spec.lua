@@ -311,8 +311,7 @@ describe("replay of handlers", function()
   end)
 
   it("ends with an outcome or an error in words for damaged records", function()
-    local path, wrong, other = command.temp(), 0, 0
-    os.remove(path)
+    local path, wrong, other = command.folder() .. "/work.db", 0, 0
     local tools = { tool("one", function(args, ctx)
       return ctx:step("s", function() return args.n end)
     end, { durable = true }) }

@@ -1,6 +1,7 @@
 -- store:conversations, store:records and store:subscribe.
 local ah = require "agenthost"
 local ahtest = require "ahtest"
+local command = require "support.command"
 local streams = require "support.streams"
 
 local store
@@ -169,8 +170,8 @@ describe("store:subscribe", function()
 
   if ahtest.store_engines().sqlite then
     it("reports records and asks of another connection to the file", function()
-      local path = os.tmpname() .. ".db"
-      local seen = {}
+      finally(command.tidy)
+      local path, seen = command.folder() .. "/work.db", {}
       streams.make(path, "talk_1", { streams.waiting({})[1] }, { state = "idle" })
       local file <close> = assert(ah.store(path))
       local sub <close> = file:subscribe(function(one) seen[#seen + 1] = one end)
@@ -181,7 +182,6 @@ describe("store:subscribe", function()
         { seen[#seen].id, seen[#seen].waiting, seen[#seen].number })
       assert.same({ "talk_2" }, ids_of(file:conversations { waiting = true }))
       sub:close()
-      os.execute("rm -f " .. path .. "*")
     end)
   end
 end)
@@ -191,12 +191,10 @@ if ahtest.store_engines().sqlite then
     local path
 
     before_each(function()
-      path = os.tmpname() .. ".db"
+      path = command.folder() .. "/work.db"
     end)
 
-    after_each(function()
-      os.execute("rm -f " .. path .. "*")
-    end)
+    after_each(command.tidy)
 
     it("gives the records before a damaged one, then its error", function()
       local records = streams.waiting {}

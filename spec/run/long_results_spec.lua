@@ -1,6 +1,7 @@
 -- Results of which a model gets only head and tail: if the run has files, a file has all of it.
 -- docs/reference/tool.md, "What a handler gives back".
 local ah = require "agenthost"
+local command = require "support.command"
 local sound = require "support.sound"
 
 local LIMIT = 64 * 1024
@@ -30,11 +31,7 @@ local function once(fields, id)
   return content, content:match "; all of it is in the file '([^']+)' %.%.%.%]\n", reply
 end
 
-local function folder()
-  local path = os.tmpname()
-  assert(os.remove(path) and os.execute("mkdir " .. path))
-  return path
-end
+after_each(command.tidy)
 
 describe("a result that is too long for the model", function()
   it("is a file whose path stands between head and tail, within the limit", function()
@@ -58,7 +55,7 @@ describe("a result that is too long for the model", function()
     for i = 1, 5000 do
       rows[i] = { id = i, text = 'a "quoted", comma \\', list = ah.array {} }
     end
-    local fs = ah.filesystem { root = folder() }
+    local fs = ah.filesystem { root = command.folder() }
     local tools = ah.builtin { "read_file" }
     tools[2] = tool(function() return ah.ok(rows, "Found, them all.") end)
     local reply = assert(ah.run { tools = tools, resources = { filesystem = fs }, log = quiet, "go",
@@ -163,7 +160,7 @@ describe("a result that is too long for the model", function()
       return { filesystem = ah.filesystem { files = { ["tool-output"] = "a file" } } }
     end,
     ["the folder of the machine is gone"] = function()
-      local path = folder()
+      local path = command.folder()
       local fs = ah.filesystem { root = path }
       assert(os.execute("rmdir " .. path))
       return { filesystem = fs }
@@ -191,9 +188,8 @@ describe("a result that is too long for the model", function()
 
   -- The disk refuses a file of this size, which is noticed only when it is put into place.
   it("is shown in part alone where the disk refuses it, and the rest is kept", function()
-    local root, script = folder(), os.tmpname()
-    local f <close> = assert(io.open(script, "w"))
-    f:write(([[
+    local root = command.folder()
+    local script = command.temp(([[
       local ah = require "agenthost"
       local fs = ah.filesystem { root = %q, sync = false }
       local t = ah.tool { name = "t", description = "T.", handler = function()
@@ -206,12 +202,9 @@ describe("a result that is too long for the model", function()
       print(m.success, #m.content, m.content:find("tool-output", 1, true), fs:read "kept",
         fs:exists "tool-output/c1.txt")
     ]]):format(root))
-    f:flush()
-    local command = require "support.command"
     local r = command.shell(("trap '' XFSZ; ulimit -f 100; \"$A\" %s"):format(script))
     assert.matches("^true\t%d+\tnil\tsmall\t", r.out)
     assert.matches("false\n$", r.out)
-    os.execute(("rm -rf %s %s"):format(root, script))
   end)
 
   it("is kept in what is provided once it was made, and in an overlay of the script", function()

@@ -5,14 +5,15 @@
 --   AGENTHOST_OVERLAYS=10000   calls in all (fewer by default)
 --   AGENTHOST_SEED=7           the first program; a failure names its own
 local ah = require "agenthost"
+local command = require "support.command"
 local generator = require "support.random"
 
 local CALLS = tonumber(os.getenv("AGENTHOST_OVERLAYS") or 1500)
 local SEED = tonumber(os.getenv("AGENTHOST_SEED") or 1)
 
-local FOLDER = os.tmpname()
-os.remove(FOLDER)
-assert(os.execute("mkdir " .. FOLDER))
+local FOLDER = command.folder()
+
+teardown(command.tidy)
 
 local function call_of(name, arguments)
   return { name = name, arguments = arguments }
@@ -44,10 +45,6 @@ local function files_of(fs)
 end
 
 describe("an overlay of the script, in a call", function()
-  teardown(function()
-    os.execute("rm -rf " .. FOLDER)
-  end)
-
   it("is as before when the call has failed", function()
     local fs = ah.filesystem { files = { a = "1", b = "1" } }
     local o = fs:overlay()
