@@ -202,8 +202,9 @@ describe("replay of random conversations", function()
     assert.equal(requests, sent())
   end)
 
-  -- The other user has no home, no settings, no key and no right to write a file anywhere. The
-  -- addresses in the conversations are those of the mock, which gets no request.
+  -- The other user has no home, no settings and no key, and may write to no file; nor does a build
+  -- that measures coverage (GCOV_PREFIX). The addresses in the conversations are those of the mock,
+  -- which gets no request. Where this user is not root, only the environment is another one.
   it("makes their requests again from files, under another user", function()
     local files = folder .. "/files"
     do
