@@ -161,6 +161,36 @@ describe("agent:fork { at = N }", function()
     end
   end)
 
+  it("begins without a turn", function()
+    local agent <close> = base()
+    local fork <close> = assert(agent:fork { at = 0, id = "anew" })
+    assert.equal("Hi.", tostring(assert(fork:use(ah.scripted { "Hi." }):run "Hello.")))
+    local entries = saved(fork).entries
+    local types = {}
+    for i, entry in ipairs(entries) do
+      types[i] = entry.type
+    end
+    assert.same({ "settings", "tools_added", "user", "assistant" }, types)
+  end)
+
+  it("notes its base also without a turn", function()
+    local agent <close> = base()
+    agent:fork({ id = "plain" }):close()
+    agent:fork({ at = 6, id = "at" }):close()
+    local function base_of(id)
+      for record in assert(store:records(id, { kinds = { "opened" } })) do
+        return record.said.base
+      end
+    end
+    local last = 0
+    for record in assert(store:records "base") do
+      last = record.number
+    end
+    assert.same({ stream = "base", number = last }, base_of "plain")
+    assert.equal("base", base_of("at").stream)
+    assert.is_nil(base_of "base")
+  end)
+
   it("says which turns there are", function()
     local agent <close> = base()
     local fork, err = agent:fork { at = 7, id = "x" }
@@ -181,7 +211,7 @@ describe("agent:fork { at = N }", function()
       assert.is_false(ok)
       assert.matches(words, tostring(err), 1, true)
     end
-    raises("field 'at' must be an integer of at least 1, found 0", agent, { at = 0 })
+    raises("turns are counted from 1, 0 is before them", agent, { at = -1 })
     raises("id must be printable text without '/'", agent, { at = 1, id = "a/b" })
     raises("id must be a string, found table", agent, { at = 1, id = {} })
     raises("`at` needs an agent with a store", ah.agent { model = "demo/echo" }, { at = 1 })

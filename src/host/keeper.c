@@ -504,6 +504,11 @@ ah_status ah_keeper_label(ah_keeper *k, ah_slice label, ah_err *err)
     return engine->vt->label(engine, ah_text_slice(k->stream), label, err);
 }
 
+int64_t ah_keeper_last(const ah_keeper *k)
+{
+    return k->last;
+}
+
 ah_slice ah_keeper_stream(const ah_keeper *k)
 {
     return ah_text_slice(k->stream);

@@ -9,7 +9,7 @@
 typedef struct ah_fork {
     ah_open_store *from;
     ah_slice base; /* name of the conversation */
-    int64_t turn;  /* the last one that the fork has */
+    int64_t turn;  /* the last one that the fork has; 0: none */
     ah_open_store *to;
     ah_slice id;             /* name of the fork */
     ah_slice script, folder; /* in place of those of the base; .p NULL: these */

@@ -58,6 +58,7 @@ static void put_opened(lua_State *L, const ah_lua_agent *a, ah_buf *b)
         realpath(lua_tostring(L, -1), path))
         put_member(b, "script", ah_slice_of(path));
     put_member(b, "agent", ah_text_slice(a->name));
+    ah_json_add(b, "base", ah_text_slice(a->stream.base));
     lua_settop(L, top);
 }
 
@@ -453,9 +454,9 @@ ah_status ah_lua_stream_bind(lua_State *L, ah_lua_agent *a, ah_err *err)
 static const ah_option fork_rows[] = {
     {.name = "at",
      .kinds = AH_OPT_INTEGER,
-     .least = 1,
      .otherwise = "the last complete turn",
-     .doc = "the last [turn](stores.md#forks) that the new conversation has; only with a store"},
+     .doc = "the last [turn](stores.md#forks) that the new conversation has, 0: none; only with a "
+            "store"},
     {.name = "id",
      .kinds = AH_OPT_ANY,
      .is = "string",
@@ -474,7 +475,32 @@ const ah_subject ah_subject_fork = {.what = "agent:fork",
                                     .doc = "where the second conversation is kept",
                                     .row = fork_rows};
 
-ah_status ah_lua_stream_fork(lua_State *L, int idx, ah_lua_agent *a, const ah_lua_agent *from,
+/* Notes where the fork begins: at the last record of `from`, or at its last turn while another one
+ * is pending. */
+static ah_status note_base(ah_lua_agent *a, ah_lua_agent *from, ah_err *err)
+{
+    ah_keeper *k = from->stream.keeper;
+    ah_store *e = k ? ah_open_store_engine(ah_keeper_store(k)) : NULL;
+    ah_status st = ah_lua_stream_settle(from, err);
+    int64_t number = k ? ah_keeper_last(k) : 0;
+    ah_buf b;
+
+    if (st != AH_OK || !k)
+        return st;
+    if (from->transcript->assistant)
+        st = e->vt->find_last(e, ah_keeper_stream(k), ah_slice_of(ah_record_name(AH_RECORD_TURN)),
+                              &number, err);
+    ah_buf_init(&b, &a->lua->mem, MAX_OPENED);
+    ah_buf_str(&b, "{\"stream\":");
+    ah_json_put_string(&b, ah_keeper_stream(k));
+    ah_buf_fmt(&b, ",\"number\":%lld}", (long long)number);
+    if (st == AH_OK)
+        st = ah_text_from_buf(&b, "the base", &a->stream.base, err);
+    ah_buf_clear(&b);
+    return st;
+}
+
+ah_status ah_lua_stream_fork(lua_State *L, int idx, ah_lua_agent *a, ah_lua_agent *from,
                              ah_err *err)
 {
     ah_open_store *store = from->stream.keeper ? ah_keeper_store(from->stream.keeper) : NULL;
@@ -483,6 +509,8 @@ ah_status ah_lua_stream_fork(lua_State *L, int idx, ah_lua_agent *a, const ah_lu
     if (lua_isnil(L, idx))
         return AH_OK;
     ah_options_read(L, idx, &ah_subject_fork, NULL);
+    if ((st = note_base(a, from, err)) != AH_OK)
+        return st;
     st = read_stream(L, idx, a, store, "agent:fork", err);
     return st == AH_OK ? ah_lua_stream_bind(L, a, err) : st;
 }
@@ -617,6 +645,7 @@ void ah_lua_stream_close(ah_lua_agent *a)
         ah_session_unclaim(s->recorder.session);
     ah_keeper_close(s->keeper);
     ah_text_set(&s->folder, NULL);
+    ah_text_set(&s->base, NULL);
     ah_recorder_clear(&s->recorder);
     if (s->history.mem)
         ah_run_history_clear(&s->history);

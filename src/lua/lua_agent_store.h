@@ -19,6 +19,7 @@ typedef struct ah_lua_stream {
     size_t ended_first;     /* index of that run's first entry */
     ah_text *opened;        /* the first record; NULL: none */
     ah_text *folder;        /* in which the program was when it opened the stream; NULL: unknown */
+    ah_text *base;          /* JSON: the member `base` of the first record; NULL: it is no fork */
     ah_lua_states states;   /* recorded states of entities and resources */
     bool resumed;           /* it is the one that the program resumes */
     bool read;              /* the conversation was read from the store */
@@ -45,7 +46,7 @@ ah_status ah_lua_stream_bind(lua_State *L, struct ah_lua_agent *a, ah_err *err);
 /* Gives the fork on top a stream of its own if the table at idx (or nil) names a store or an id;
  * the store of `from` is its default. Raises. */
 ah_status ah_lua_stream_fork(lua_State *L, int idx, struct ah_lua_agent *a,
-                             const struct ah_lua_agent *from, ah_err *err);
+                             struct ah_lua_agent *from, ah_err *err);
 /* Raises unless the id can name a stream. */
 void ah_lua_stream_check_id(lua_State *L, ah_slice id, const char *what);
 /* Raises where a stream would be changed by a call that may still fail. */

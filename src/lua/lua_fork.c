@@ -14,13 +14,25 @@
 #include "lua/lua_value.h"
 
 static const char WHAT[] = "agent:fork";
+#define TURNS "%s: turns are counted from 1, 0 is before them"
+
+/* Returns the id at idx. Raises unless it can name a stream. */
+static ah_slice check_id(lua_State *L, int idx)
+{
+    ah_slice id = {NULL, 0};
+
+    id.p = lua_tolstring(L, idx, &id.n);
+    if (!ah_utf8_valid(id))
+        ah_lua_raise(L, AH_USAGE, "%s: id is not UTF-8", WHAT);
+    ah_lua_stream_check_id(L, id, WHAT);
+    return id;
+}
 
 /* Pushes the field `id` of the table at 2, or a new id. The slice is that of the string. */
 static ah_slice push_id(lua_State *L)
 {
     char made[AH_NEW_ID];
     int type = lua_getfield(L, 2, "id");
-    ah_slice id = {NULL, 0};
 
     if (type == LUA_TNIL) {
         ah_lua_setup_new_id(ah_lua_of(L)->host, made);
@@ -29,11 +41,7 @@ static ah_slice push_id(lua_State *L)
     } else if (type != LUA_TSTRING) {
         ah_lua_raise(L, AH_USAGE, "%s: id must be a string, found %s", WHAT, luaL_typename(L, -1));
     }
-    id.p = lua_tolstring(L, -1, &id.n);
-    if (!ah_utf8_valid(id))
-        ah_lua_raise(L, AH_USAGE, "%s: id is not UTF-8", WHAT);
-    ah_lua_stream_check_id(L, id, WHAT);
-    return id;
+    return check_id(L, -1);
 }
 
 /* Sets *out to a new reference to the store for the fork. Without a store and an id it is one in
@@ -83,6 +91,8 @@ int ah_lua_fork_at(lua_State *L)
     ah_lua_stream_check_outside(L, WHAT);
     lua_getfield(L, 2, "at");
     f.turn = lua_tointeger(L, -1);
+    if (f.turn < 0)
+        return ah_lua_raise(L, AH_USAGE, TURNS, WHAT);
     f.id = push_id(L);
     to = ah_lua_push_held_store(L);
     st = find_store(L, a, to, &err);
@@ -97,29 +107,33 @@ int ah_lua_fork_at(lua_State *L)
     return st == AH_OK ? open_fork(L, *to, f.id) : ah_lua_fail(L, &err);
 }
 
-/* _fork(store, conversation, turn, script, folder): the id of the fork, or nil and an error.
- * script, folder: in place of those of the conversation; nil: these */
+/* _fork(store, conversation, turn, script, folder, id): the id of the fork, or nil and an error.
+ * script, folder: in place of those of the conversation; nil: these. id: nil: a new one */
 static int fork_stored(lua_State *L)
 {
     ah_host *host = ah_lua_of(L)->host;
     ah_fork f = {.turn = luaL_checkinteger(L, 3)};
-    char id[AH_NEW_ID];
+    char made[AH_NEW_ID];
     ah_open_store **held;
     ah_err err;
 
-    lua_settop(L, 5);
+    lua_settop(L, 6);
     f.base.p = luaL_checklstring(L, 2, &f.base.n);
     f.script.p = luaL_optlstring(L, 4, NULL, &f.script.n);
     f.folder.p = luaL_optlstring(L, 5, NULL, &f.folder.n);
+    if (lua_isnil(L, 6)) {
+        ah_lua_setup_new_id(host, made);
+        lua_pushstring(L, made);
+        lua_replace(L, 6);
+    }
+    f.id = check_id(L, 6);
     held = ah_lua_push_held_store(L);
     if (ah_lua_to_store(L, 1, held, &err) != AH_OK)
         return ah_lua_fail(L, &err);
     f.from = f.to = *held;
-    ah_lua_setup_new_id(host, id);
-    f.id = ah_slice_of(id);
     if (ah_open_store_fork(host, &f, &err) != AH_OK)
         return ah_lua_fail(L, &err);
-    lua_pushstring(L, id);
+    lua_pushvalue(L, 6);
     return 1;
 }
 
@@ -259,7 +273,7 @@ static int agent_rewind(lua_State *L)
     if (!lua_isnil(L, 3))
         ah_options_read(L, 3, &ah_subject_rewind, &f);
     if (r.turn < 0)
-        return ah_lua_raise(L, AH_USAGE, "%s: turns are counted from 1, 0 is before them", what);
+        return ah_lua_raise(L, AH_USAGE, TURNS, what);
     if (a->runs || a->busy)
         return ah_lua_raise(L, AH_USAGE, "%s: the agent is running", what);
     ah_lua_stream_check_outside(L, what);

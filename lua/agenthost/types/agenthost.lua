@@ -315,7 +315,7 @@ function ah.image(from) end
 
 -- fields of ah.Fork (make generate)
 ---@class ah.Fork where the second conversation is kept
----@field at? integer the last turn that the new conversation has; only with a store
+---@field at? integer the last turn that the new conversation has, 0: none; only with a store
 ---@field id? string of the new conversation; by default a new one
 ---@field store? string|ah.Store|ah.StoreConfig|false keeps the new conversation
 -- end of ah.Fork
