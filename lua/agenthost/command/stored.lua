@@ -32,20 +32,21 @@ end
 -- it, its path, and the words that name it on a command line ("" for the default).
 ---@param flags table
 ---@param line table as line.lua has read it
-function M.open(flags, line)
+---@param make boolean? a store that is missing is made
+function M.open(flags, line, make)
   local path = flags.store or configured(line)
   local named = path or pairs_of.in_state "store.db"
     or fault "no store is given, and HOME is not set\nGive --store FILE."
   local real, why = ah._real_path(named)
-  if not real then
+  if not real and not make then
     fault("cannot open the store '%s': %s\nIt is made by the run of an agent that has an `id`: "
       .. "agenthost --store FILE script.lua", shown(named), why)
   end
-  local store, err = ah.store(real)
+  local store, err = ah.store(real or named)
   if not store then
     fault("%s", err.message)
   end
-  return store, real, flags.store and " --store " .. M.quoted(real) or ""
+  return store, store.path, flags.store and " --store " .. M.quoted(store.path) or ""
 end
 
 --- Returns a word of a shell's command line.
