@@ -121,6 +121,8 @@ describe("agenthost respond", function()
     has(r.out, "agenthost resume talk_1 --store " .. path)
     assert.same({ ask = "ask_1", value = { approved = true }, by = "Ann" },
       ah.json.decode(streams.inbox(path, "talk_1")[1].body))
+    has_not(run("asks --store state/work.db").out, "talk_1")
+    has(run("asks --store state/work.db").out, "talk_2  ask_1")
     assert.equal(0, respond([[talk_2 ask_1 '{"approved":false,"why":"no"}']]).code)
     assert.same({ approved = false, why = "no" },
       ah.json.decode(streams.inbox(path, "talk_2")[1].body).value)

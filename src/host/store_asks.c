@@ -202,10 +202,11 @@ ah_status ah_open_store_opened(ah_host *h, ah_open_store *s, ah_slice conversati
 /* -- reading a stream ----------------------------------------------------------------------------
  */
 
-/* When an ask was recorded. */
+/* When an ask was recorded, and whether the inbox has a response to it. */
 typedef struct moment {
     ah_text *id;
     int64_t time;
+    bool responded;
 } moment;
 
 /* A folded stream. */
@@ -214,6 +215,7 @@ typedef struct reading {
     ah_fold fold;
     moment *item;
     size_t n, cap;
+    bool ran; /* a run has begun since its last checkpoint */
 } reading;
 
 static void clear_reading(reading *r)
@@ -241,6 +243,7 @@ static ah_status note_time(reading *r, const ah_store_record *record, ah_err *er
     r->item = item;
     if (!(item[r->n].id = ah_text_new(r->host->mem, string_of(record->said, "ask"))))
         return ah_err_nomem(err);
+    item[r->n].responded = false;
     item[r->n++].time = record->time;
     return AH_OK;
 }
@@ -250,6 +253,7 @@ static ah_status add_record(void *ud, const ah_store_record *record, ah_err *err
     reading *r = ud;
     ah_status st = ah_fold_add(&r->fold, record, err);
 
+    r->ran |= ah_slice_is(record->kind, ah_record_name(AH_RECORD_RUN_STARTED));
     if (st == AH_OK && ah_slice_is(record->kind, ah_record_name(AH_RECORD_ASK)))
         st = note_time(r, record, err);
     return st;
@@ -286,19 +290,21 @@ static int64_t until_of(const ah_fold_ask *a)
     return number_of(ah_text_slice(a->ask), "until");
 }
 
-/* True if the conversation is a fork from within a run, and has had no run of its own. */
-static bool is_fork_to_go_on(const ah_fold *f)
+/* Sets *goes_on if a fork or a rewind has left the conversation within a run, and it has had no
+ * run since. */
+static ah_status find_cut(ah_store *e, ah_slice stream, const reading *r, bool *goes_on,
+                          ah_err *err)
 {
-    const ah_transcript *t = f->transcript;
-    size_t i = t->n;
+    const ah_fold *f = &r->fold;
+    int64_t rewound = 0;
+    ah_status st;
 
-    if (f->last != f->checkpoint || !ah_json_member(ah_text_slice(f->opened), "base").p)
-        return false;
-    while (i > 0 && t->entry[i - 1].kind != AH_ENTRY_USER &&
-           t->entry[i - 1].kind != AH_ENTRY_TOOL_RESULT &&
-           t->entry[i - 1].kind != AH_ENTRY_ASSISTANT)
-        i--;
-    return i > 0 && t->entry[i - 1].kind != AH_ENTRY_ASSISTANT;
+    if (r->ran || f->checkpoint == 0 || !ah_fold_wants_answer(f))
+        return AH_OK;
+    *goes_on = f->checkpoint == 2 && ah_json_member(ah_text_slice(f->opened), "base").p;
+    st = e->vt->find_last(e, stream, ah_slice_of(ah_record_name(AH_RECORD_REWOUND)), &rewound, err);
+    *goes_on |= rewound > 0 && rewound == f->checkpoint - 1;
+    return st;
 }
 
 ah_status ah_open_store_unfinished(ah_host *h, ah_open_store *s, ah_slice conversation, ah_buf *out,
@@ -306,23 +312,27 @@ ah_status ah_open_store_unfinished(ah_host *h, ah_open_store *s, ah_slice conver
 {
     reading r;
     ah_status st = read_stream(h, s, conversation, &r, err);
+    bool goes_on = r.fold.history.run > 0;
 
     if (st != AH_OK)
         return st;
-    ah_buf_str(out, r.fold.history.run > 0 || is_fork_to_go_on(&r.fold) ? "true" : "false");
+    if (!goes_on)
+        st = find_cut(ah_open_store_engine(s), conversation, &r, &goes_on, err);
+    ah_buf_str(out, goes_on ? "true" : "false");
     clear_reading(&r);
-    return ah_buf_ok(out) ? AH_OK : ah_err_nomem(err);
+    return st != AH_OK || ah_buf_ok(out) ? st : ah_err_nomem(err);
 }
 
 /* -- open asks -----------------------------------------------------------------------------------
  */
 
-static int64_t time_of(const reading *r, const ah_fold_ask *a)
+/* Returns NULL for an ask of a checkpoint. */
+static moment *moment_of(const reading *r, ah_slice id)
 {
     for (size_t i = r->n; i-- > 0;)
-        if (ah_slice_eq(ah_text_slice(r->item[i].id), ah_text_slice(a->id)))
-            return r->item[i].time;
-    return r->fold.time;
+        if (ah_slice_eq(ah_text_slice(r->item[i].id), id))
+            return &r->item[i];
+    return NULL;
 }
 
 /* The name of the tool whose call asks; .p NULL: the record names no call of the turn. */
@@ -340,7 +350,8 @@ static void put_ask(const reading *r, ah_slice stream, const ah_fold_ask *a, ah_
 {
     static const char *const members[] = {"kind", "question", "schema", "default", "arguments"};
     ah_slice ask = ah_text_slice(a->ask), tool = tool_of(r, ask);
-    int64_t asked = time_of(r, a), until = until_of(a);
+    const moment *m = moment_of(r, ah_text_slice(a->id));
+    int64_t asked = m ? m->time : r->fold.time, until = until_of(a);
 
     ah_buf_char(out, '{');
     ah_json_add_string(out, "conversation", stream);
@@ -365,23 +376,47 @@ static bool is_open(const reading *r, const ah_fold_ask *a)
            (until <= 0 || until > ah_host_wall(r->host));
 }
 
+/* Marks the ask to which the message responds. Has the type of ah_store_message_fn. */
+static ah_status note_response(void *ud, const ah_store_message *m, ah_err *err)
+{
+    enum { SKIP = sizeof AH_KEY_ASK - 1 };
+    bool is = ah_slice_is(m->kind, "response") && m->key.n > SKIP;
+    moment *of = is ? moment_of(ud, (ah_slice){m->key.p + SKIP, m->key.n - SKIP}) : NULL;
+
+    (void)err;
+    if (of)
+        of->responded = true;
+    return AH_OK;
+}
+
+/* True if the ask is to be listed: it is open, and no response waits for the holder. */
+static bool is_to_list(const reading *r, const ah_fold_ask *a)
+{
+    const moment *m = moment_of(r, ah_text_slice(a->id));
+
+    return is_open(r, a) && !(m && m->responded);
+}
+
 static ah_status put_asks_of(ah_host *h, ah_open_store *s, ah_slice stream, ah_buf *out,
                              ah_err *err)
 {
     reading r;
+    ah_store *e = ah_open_store_engine(s);
     ah_status st = read_stream(h, s, stream, &r, err);
 
     if (st != AH_OK)
         return st;
-    for (size_t i = 0; i < r.fold.n_asks; i++) {
-        if (!is_open(&r, &r.fold.ask[i]))
+    if (r.fold.n_asks)
+        st = e->vt->inbox(e, stream, note_response, &r, err);
+    for (size_t i = 0; st == AH_OK && i < r.fold.n_asks; i++) {
+        if (!is_to_list(&r, &r.fold.ask[i]))
             continue;
         if (ah_buf_ok(out) && out->data[out->len - 1] != '[')
             ah_buf_char(out, ',');
         put_ask(&r, stream, &r.fold.ask[i], out);
     }
     clear_reading(&r);
-    return AH_OK;
+    return st;
 }
 
 /* A damaged conversation does not hide the others. */

@@ -9,10 +9,11 @@
 /* Key of the response to the ask `id` in the inbox of its stream, before the id. */
 #define AH_KEY_ASK "ask:"
 
-/* Appends a JSON list of the open asks of conversations whose names begin with `prefix`, the one
- * changed last first: {conversation, ask, kind, question, schema, default, tool, arguments, asked,
- * timeout}; asked: seconds since the epoch, timeout: seconds from then. A damaged conversation is
- * left out with a warning in the log, unless the prefix is its whole name. */
+/* Appends a JSON list of the open asks of conversations whose names begin with `prefix`, without
+ * those whose response waits for the holder, the one changed last first: {conversation, ask, kind,
+ * question, schema, default, tool, arguments, asked, timeout}; asked: seconds since the epoch,
+ * timeout: seconds from then. A damaged conversation is left out with a warning in the log, unless
+ * the prefix is its whole name. */
 ah_status ah_open_store_asks(ah_host *h, ah_open_store *s, ah_slice prefix, ah_buf *out,
                              ah_err *err);
 /* Appends a JSON list of the conversations whose names begin with `prefix`, the one changed last
@@ -24,8 +25,8 @@ ah_status ah_open_store_conversations(ah_host *h, ah_open_store *s, ah_slice pre
 ah_status ah_open_store_opened(ah_host *h, ah_open_store *s, ah_slice conversation, ah_buf *out,
                                ah_err *err);
 
-/* Appends `true` if the conversation has an unfinished run, or is a fork that has had no run and
- * does not end with an answer; else `false`. AH_USAGE as above. */
+/* Appends `true` if the conversation has an unfinished run, or if it has had no run since it was
+ * forked or rewound and does not end with an answer; else `false`. AH_USAGE as above. */
 ah_status ah_open_store_unfinished(ah_host *h, ah_open_store *s, ah_slice conversation, ah_buf *out,
                                    ah_err *err);
 

@@ -33,18 +33,18 @@ static void put_opened(const ah_fork *f, const ah_fold *base, ah_buf *out)
     ah_buf_char(out, '}');
 }
 
-/* Sets the label, by which lists find the fork. */
-static ah_status set_label(ah_keeper *k, const ah_fork *f, const ah_fold *base, ah_err *err)
+/* Sets the label, by which lists find the conversation that goes on from this state. */
+static ah_status set_label(ah_keeper *k, const ah_fork *f, const ah_fold *state, ah_err *err)
 {
-    ah_slice opened = ah_text_slice(base->opened);
+    ah_slice opened = ah_text_slice(state->opened);
     ah_status st;
     ah_buf b;
 
-    ah_buf_init(&b, base->mem, MAX_OPENED);
+    ah_buf_init(&b, state->mem, MAX_OPENED);
     ah_buf_char(&b, '{');
     put_member(&b, opened, "folder", f->folder);
     ah_json_add(&b, "agent", ah_json_member(opened, "agent"));
-    ah_json_add_string(&b, "state", ah_slice_of("idle"));
+    ah_json_add_string(&b, "state", ah_slice_of(ah_fold_wants_answer(state) ? "running" : "idle"));
     ah_buf_char(&b, '}');
     st = ah_buf_ok(&b) ? ah_keeper_label(k, ah_buf_slice(&b), err)
                        : ah_buf_error(&b, "the label", err);
@@ -273,7 +273,7 @@ static ah_status go_back(plan *p, ah_err *err)
     if (st == AH_OK && p->said.len)
         st = put_files(k, p, err);
     if (st == AH_OK) /* a label that is missing or old loses no record */
-        (void)set_label(k, &as, &now, &ignored);
+        (void)set_label(k, &as, &p->state.fold, &ignored);
     ah_fold_clear(&now);
     ah_keeper_close(k);
     return st;
