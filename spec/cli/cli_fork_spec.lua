@@ -69,17 +69,52 @@ describe("agenthost fork", function()
       (" --store %s/work.db --model demo/echo\n"):format(folder))
   end)
 
-  it("prints how a program goes on after an answer", function()
+  it("waits for words after an answer, which resume asks", function()
     base()
-    local r = run "fork base --at 2"
+    local r = run "fork base --at 2 --id two"
     assert.equal(0, r.code, r.err)
-    has(r.out, "It ends with an answer, and waits for the next question.\nTo go on with it in a "
-      .. ("program: agent:open { store = \"%s/work.db\", id = \"%s\" }\n"):format(folder,
-        fork_of(r.out)))
-    has(run("resume " .. fork_of(r.out)).err, "has no unfinished run to go on with")
+    assert.equal("two has turns 1 to 2 of base.\nIt ends with an answer, and waits for the next "
+      .. 'question.\nTo go on with it: agenthost resume two "WORDS"\n', r.out)
+    has(run "resume two".err, "conversation two has no unfinished run to go on with\n"
+      .. 'To ask it: agenthost resume two "WORDS"\n')
+    r = run("resume two 'What\nthen?' And now?")
+    assert.equal("More.\n", r.out, r.err)
+    local asked = ah.json.decode(run("show two --json").out:match '[^\n]*"What\\nthen[^\n]*')
+    has(asked.said.entries[1].content[1].text, "What\nthen? And now?")
+    assert.same({ 2, "the store has a conversation 'two' already: give another id" },
+      { run("fork base --at 1 --id two").code,
+        run("fork base --at 1 --id two").err:match "agenthost: (.-)\n" })
     local shown = ah.json.decode(run("fork base --at 3 --json").out)
     assert.same({ "base", 3, false }, { shown.base, shown.at, shown.unfinished })
     assert.matches("^%x+$", shown.conversation)
+  end)
+
+  it("begins without a turn", function()
+    base()
+    assert.equal("none has no turn of base.\nIt has no question yet.\nTo go on with it: agenthost "
+      .. 'resume none "WORDS" --store ' .. folder .. "/work.db\n",
+      run("fork base --at 0 --id none --store work.db").out)
+    assert.equal("More.\n", run("resume none Hello").out)
+    local shown = run("show none").out
+    has(shown, "Hello")
+    assert.is_nil(shown:find("How is it?", 1, true))
+  end)
+
+  it("is found by resume without an id while it is to go on, and so is a rewind", function()
+    base()
+    assert.equal(2, run("resume").code)
+    assert.equal(0, run("fork base --at 2 --id two").code)
+    assert.equal(2, run("resume").code)
+    assert.equal(0, run("fork base --at 1 --id one").code)
+    has(run("list").out, "  one  running  How is it?\n")
+    assert.equal("More.\n", run("resume").out)
+    assert.equal(2, run("resume").code)
+    assert.equal(0, run("rewind base --to 1").code)
+    has(run("list").out, "  base  running  How is it?\n")
+    assert.equal("More.\n", run("resume").out)
+    assert.equal(0, run("rewind base --to 2").code)
+    has(run("resume base").err, "has no unfinished run")
+    assert.equal("More.\n", run("resume base Again").out)
   end)
 
   it("goes on at once with a script, and with another model", function()
@@ -90,6 +125,8 @@ describe("agenthost fork", function()
     local r = run "fork base --at 1 b.lua"
     assert.equal(0, r.code, r.err)
     assert.equal("B.\n", r.out)
+    r = run "fork base --at 3 b.lua And then?"
+    assert.equal("B.\n", r.out, r.err)
     r = run "fork base --at 1 --json --model demo/echo b.lua"
     assert.equal(0, r.code, r.err)
     assert.not_equal("B.", ah.json.decode(r.out).reply.text)
@@ -141,8 +178,9 @@ describe("agenthost fork", function()
     for words, want in pairs {
       ["fork base"] = "the turn is missing: --at N",
       ["fork base --at 4"] = "there is no turn 4: the conversation has turns 1 to 3",
-      ["fork base --at 0"] = "needs a number from 1",
-      ["fork base --at x"] = "needs a number from 1",
+      ["fork base --at 1.5"] = "needs a number from 0",
+      ["fork base --at x"] = "needs a number from 0",
+      ["fork base --at 1 --id a/b"] = "id must be printable text without '/'",
       ["fork bose --at 1"] = "did you mean base",
       ["fork --at 1"] = "no id given",
       ["fork base --at 1 none.lua"] = "cannot open the script 'none.lua'" } do

@@ -61,12 +61,12 @@ bool ah_agent_has(ah_host *host, const char *conversation)
     return has;
 }
 
-ah_status ah_agent_go_on(ah_host *host, FILE *out)
+ah_status ah_agent_go_on(ah_host *host, const char *words, FILE *out)
 {
     ah_agent *agent = NULL;
     ah_status st = ah_agent_find(host, "agent", &agent);
 
-    return st == AH_OK ? run_agent(agent, NULL, out) : st;
+    return st == AH_OK ? run_agent(agent, words, out) : st;
 }
 
 bool ah_agent_idle(ah_host *host)

@@ -18,9 +18,9 @@ ah_status ah_agent_answer(ah_host *host, const char *words, FILE *out);
 
 /* True if the returned agent keeps this conversation in a store. */
 bool ah_agent_has(ah_host *host, const char *conversation);
-/* Lets the returned agent go on with the conversation that the script has opened for it. Prints and
- * fails as ah_agent_answer. */
-ah_status ah_agent_go_on(ah_host *host, FILE *out);
+/* Lets the returned agent go on with the conversation that the script has opened for it, or asks it
+ * the words (NULL: none). Prints and fails as ah_agent_answer. */
+ah_status ah_agent_go_on(ah_host *host, const char *words, FILE *out);
 
 /* True if no run was begun in the host. */
 bool ah_agent_idle(ah_host *host);

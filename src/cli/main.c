@@ -387,7 +387,7 @@ static int answer(session *s, ah_host *host)
 
     if (s->resume.conversation)
         return ah_agent_has(host, s->resume.conversation)
-                   ? end_of_agent(s, host, ah_agent_go_on(host, output_of(s)))
+                   ? end_of_agent(s, host, ah_agent_go_on(host, s->resume.words, output_of(s)))
                    : other_conversation(s);
 
     ah_bytes_init(&words, MAX_CODE);
@@ -455,8 +455,8 @@ static int run_in(session *s, ah_host *host)
         report(s, "cancelled", "interrupted");
     else if (st == AH_OK && ah_agent_returned(host))
         return answer(s, host);
-    else if (st == AH_OK && !s->resume.conversation && !ah_terminal_wrote(&s->terminal) &&
-             ah_agent_idle(host))
+    else if (st == AH_OK && (!s->resume.conversation || s->resume.words) &&
+             !ah_terminal_wrote(&s->terminal) && ah_agent_idle(host))
         return did_nothing(s);
     report(s, "ok", "");
     return EXIT_OK;
@@ -622,6 +622,8 @@ static int resume(session *s)
                               .script = r->script,
                               .store = r->store,
                               .model = r->model,
+                              .argc = r->words != NULL,
+                              .argv = &s->resume.words,
                               .given = (unsigned)r->json << AH_OPTION_JSON |
                                        (unsigned)r->jsonl << AH_OPTION_JSONL};
     if (chdir(r->folder) != 0) {

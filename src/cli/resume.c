@@ -23,6 +23,7 @@ static void take_line(ah_resume *r, const char *name, const char *value)
 bool ah_resume_take(ah_resume *r, const char *said, bool *lost)
 {
     static const char head[] = "resume\n";
+    static const char words[] = "words ";
     char *line, *end, *value;
 
     *lost = false;
@@ -31,6 +32,11 @@ bool ah_resume_take(ah_resume *r, const char *said, bool *lost)
     line = r->text = strdup(said + sizeof head - 1);
     *lost = !line;
     for (; line && (end = strchr(line, '\n')); line = end + 1) {
+        if (strncmp(line, words, sizeof words - 1) == 0) {
+            r->words = line + sizeof words - 1;
+            r->words[strlen(r->words) - 1] = '\0';
+            break;
+        }
         *end = '\0';
         value = line + strcspn(line, " ");
         if (*value)

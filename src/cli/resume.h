@@ -1,6 +1,6 @@
 /* The findings of `agenthost resume`: the script of a conversation, and how to go on with it. The
- * program (lua/agenthost/command/resume.lua) returns it as lines NAME or NAME VALUE. Owns its text.
- * Callers: its floor. */
+ * program (lua/agenthost/command/resume.lua) returns it as lines NAME or NAME VALUE; the value of
+ * `words` may have several lines, and is the last one. Owns its text. Callers: its floor. */
 #ifndef AH_CLI_RESUME_H
 #define AH_CLI_RESUME_H
 
@@ -9,6 +9,7 @@
 typedef struct ah_resume {
     char *text; /* NULL: nothing is resumed; the strings below are parts of it, or NULL */
     const char *script, *folder, *conversation, *base, *store, *give_up, *model;
+    char *words; /* the next question */
     bool take, json, jsonl;
 } ah_resume;
 

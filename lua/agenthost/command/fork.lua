@@ -14,6 +14,16 @@ local function script_of(path)
   return real, real and ah._real_path "."
 end
 
+-- Returns the lines that say how to go on.
+local function advice(id, unfinished, opened, flags, path, where)
+  local first = unfinished and "" or flags.at == 0 and "It has no question yet.\n"
+    or "It ends with an answer, and waits for the next question.\n"
+  return first .. (opened.script and ("To go on with it: agenthost resume %s%s%s%s\n"):format(
+    stored.quoted(id), unfinished and "" or ' "WORDS"', where,
+    flags.model and " --model " .. stored.quoted(flags.model) or "")
+    or ("To go on with it in a program: agent:open { store = %q, id = %q }\n"):format(path, id))
+end
+
 local function run(flags, words, out, line)
   if not flags.at then
     fault "the turn is missing: --at N"
@@ -21,46 +31,43 @@ local function run(flags, words, out, line)
   local store <close>, path, where = stored.open(flags, line)
   local script, folder = script_of(words[2])
   local base = stored.find(store, words[1], path).conversation
-  local id, err = ah._fork(store, base, flags.at, script, folder)
-  if not id then
-    fault("%s", err.message)
+  local done, id, err = pcall(ah._fork, store, base, flags.at, script, folder, flags.id)
+  if not done or not id then
+    fault("%s", text.clean((err or id).message))
   end
   local opened, unfinished = assert(ah._opened(store, id)), ah._unfinished(store, id)
-  if script and unfinished then
-    return resume.found(store, flags, id, opened, path)
+  local question = table.concat(words, " ", math.min(3, #words + 1))
+  if script and (unfinished or question ~= "") then
+    return resume.found(store, flags, id, opened, path, question)
   end
   if flags.json then
     out:write(text.json { conversation = id, base = base, at = flags.at,
       unfinished = unfinished }, "\n")
     return
   end
-  out:write(("%s has %s of %s.\n"):format(id, flags.at == 1 and "turn 1"
-    or "turns 1 to " .. flags.at, text.clean(base)))
-  if unfinished and opened.script then
-    out:write(("To go on with it: agenthost resume %s%s%s\n"):format(id, where,
-      flags.model and " --model " .. stored.quoted(flags.model) or ""))
-  else
-    out:write(unfinished and "" or "It ends with an answer, and waits for the next question.\n",
-      ("To go on with it in a program: agent:open { store = %q, id = %q }\n"):format(path, id))
-  end
+  out:write(("%s has %s of %s.\n"):format(text.clean(id), flags.at == 0 and "no turn"
+    or flags.at == 1 and "turn 1" or "turns 1 to " .. flags.at, text.clean(base)),
+    advice(id, unfinished, opened, flags, path, where))
 end
 
 return {
   name = "fork",
   doc = "begin a second conversation from a turn of another one",
-  usage = "ID --at N [script.lua]",
+  usage = "ID --at N [script.lua [words...]]",
   help = [[
 Begins a new conversation in the store, with the turns 1 to N of the
-conversation ID; a unique beginning of ID is enough. The other conversation
-stays as it is, and a process may be at work on it. With a script the fork goes
-on at once with the agent that this script returns; else the script is that of
-the conversation, and agenthost resume goes on.
+conversation ID (0: with none); a unique beginning of ID is enough. The other
+conversation stays as it is, and a process may be at work on it. With a script
+the fork goes on at once with the agent that this script returns, which is asked
+the words; else the script is that of the conversation, and agenthost resume
+goes on.
 ]],
   exits = "those of a script, see agenthost --help; 5: it waits for a response.",
-  operand = { name = "id", least = 1, most = 2 },
+  operand = { name = "id", least = 1 },
   flags = { "json", "jsonl", "model", stored.flag,
-    { name = "at", value = "N", kind = "integer", least = 1, once = true,
-      doc = "the last turn that the fork has" } },
+    { name = "at", value = "N", kind = "integer", once = true,
+      doc = "the last turn that the fork has; 0: none" },
+    { name = "id", value = "NEW", once = true, doc = "the id of the fork, else a new one" } },
   mixed = true,
   run = stored.carefully(run),
 }

@@ -31,8 +31,9 @@ local function base_of(store, opened)
   return base
 end
 
--- Returns the names and values for the C side, a line each; `fork` goes on in the same way.
-local function found(store, flags, id, opened, path)
+-- Returns the names and values for the C side, a line each; `fork` goes on in the same way. words:
+-- the next question; "": there is none.
+local function found(store, flags, id, opened, path, words)
   local script, folder = line_free(opened.script), line_free(opened.folder)
   if not script or not folder then
     fault("conversation %s was not begun by a script in a file: a program of yours opens it with "
@@ -43,11 +44,13 @@ local function found(store, flags, id, opened, path)
   return { { "script", script }, { "folder", folder }, { "conversation", id },
     { "base", base_of(store, opened) }, { "store", path }, { "take", flags.take and "" },
     { "give-up", flags.give_up }, { "model", flags.model },
-    { "json", flags.json and "" }, { "jsonl", flags.jsonl and "" } }
+    { "json", flags.json and "" }, { "jsonl", flags.jsonl and "" },
+    { "words", words ~= "" and words or nil } } -- the last one: it may have several lines
 end
 
 local function run(flags, words, _, line)
-  local store <close>, path = stored.open(flags, line)
+  local store <close>, path, where = stored.open(flags, line)
+  local question = table.concat(words, " ", math.min(2, #words + 1))
   local id = (words[1] and stored.find(store, words[1], path) or last(store, path)).conversation
   local opened, err = ah._opened(store, id)
   if not opened then
@@ -56,24 +59,27 @@ local function run(flags, words, _, line)
   local unfinished, why = ah._unfinished(store, id)
   if unfinished == nil then
     fault("%s", why.message)
-  elseif not unfinished then
-    fault("conversation %s has no unfinished run to go on with", text.clean(id))
+  elseif not unfinished and question == "" then
+    fault("conversation %s has no unfinished run to go on with\nTo ask it: agenthost resume %s "
+      .. "\"WORDS\"%s", text.clean(id), stored.quoted(id), where)
   end
-  return found(store, flags, id, opened, path)
+  return found(store, flags, id, opened, path, question)
 end
 
 return {
   name = "resume",
   doc = "go on with a conversation where it stopped",
-  usage = "[ID]",
+  usage = "[ID [words...]]",
   help = [[
 Goes on with a conversation whose run did not end: its process died, or it waits
 for a response. Without ID it is the last one of this folder; a unique beginning
 of ID is enough. The script that began it is run in its folder, and the agent
 that it returns goes on. Without an agent the script is only run again.
+
+A conversation between two runs, such as a fork, is asked the words.
 ]],
   exits = "those of a script, see agenthost --help; 5: it still waits.",
-  operand = { name = "id", most = 1 },
+  operand = { name = "id" },
   flags = { "json", "jsonl", "model", stored.flag,
     { name = "take", doc = "take it from the process that is at work on it" },
     { name = "give-up", value = "CALL", once = true,
