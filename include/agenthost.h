@@ -43,8 +43,8 @@
  *     callbacks  ah_agent_start, ah_agent_send, ah_agent_cancel, ah_store_asks, ah_store_respond
  *     never      ah_close, ah_script, ah_load, ah_join, ah_add_tool, ah_remove_tool, ah_alias,
  *                ah_defaults, ah_call_tool, ah_agent_open, ah_agent_find, ah_agent_close,
- *                ah_agent_run, ah_store_open, ah_store_open_with, ah_store_close, ah_step: they
- *                wait, step, open, close or declare
+ *                ah_agent_run, ah_agent_head, ah_store_open, ah_store_open_with, ah_store_close,
+ * ah_step: they wait, step, open, close or declare
  *
  *   Acting callbacks: `call` and `cancel` of a tool, `start` and `cancel` of the transport,
  *   `woken`.
@@ -519,6 +519,11 @@ AH_API ah_status ah_agent_find(ah_host *host, const char *name, ah_agent **out);
 /* Returns the id under which a store keeps the agent's conversation; NULL: no store does. Valid
  * until the handle is closed. */
 AH_API const char *ah_agent_id(const ah_agent *agent);
+/* Writes what is outstanding, and returns the head of the agent's conversation in its store: the
+ * number and the hash of the last record, with which store:verify finds cuts and forgeries. NULL:
+ * no store keeps it, or the store has no hashes or failed. Valid until the next call of this
+ * function with the handle. */
+AH_API const char *ah_agent_head(ah_agent *agent);
 /* Closes a handle and frees it; NULL does nothing. A run that the handle began is dropped:
  * settled, without an event `done`; unread events of the handle are discarded. An agent of
  * ah_agent_open ends with what the model keeps for it, such as processes; one of ah_agent_find

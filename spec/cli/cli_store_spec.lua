@@ -53,6 +53,33 @@ local function ids(list)
 end
 
 describe("agenthost store", function()
+  it("verifies by the head that a run prints", function()
+    local f <close> = assert(io.open(folder .. "/ann.lua", "w"))
+    f:write [[return require "agenthost".agent { id = "ann", model = "demo/echo" }]]
+    f:close()
+    local function say(flag)
+      local r = shell(("cd %s && AGENTHOST_STORE=%s \"$A\" %s ann.lua Hello"):format(folder, path,
+        flag))
+      return ah.json.decode(r.out:match "[^\n]*\n$")
+    end
+    local first = say "--json"
+    assert.equal(0, store("export ann --kept > " .. folder .. "/all").code)
+    local second = say "--jsonl"
+    assert.same({ "ann", "ann", "Hello" }, { first.conversation, second.conversation,
+      first.reply.text })
+    assert.not_equal(first.head, second.head)
+    for _, said in ipairs { first, second } do
+      local r = store("verify ann --head " .. said.head)
+      assert.equal(0, r.code, r.out)
+      has(r.out, "  head " .. second.head)
+    end
+    assert.equal(0, store("delete ann").code)
+    assert.equal(0, store("import all").code)
+    assert.equal(0, store("verify ann --head " .. first.head).code)
+    local found, code = json("verify ann --head " .. second.head)
+    assert.same({ "cut", 1 }, { found.streams[1].code, code })
+  end)
+
   it("exports conversations, and imports them", function()
     make("ann", 1)
     make("bob", 2)

@@ -60,6 +60,14 @@ describe("on a terminal", function()
     has(shown, "(0 cached)")
   end)
 
+  it_if("a fourth line has the head of what is kept", function()
+    local store = command.folder() .. "/work.db"
+    local code, _, shown = finish(start { "--store", store, "-e",
+      'return ah.agent { id = "ann", model = "demo/echo" }', "Hello" })
+    assert.equal(0, code)
+    assert.truthy(shown:find "^Hello\nturns .*\ntokens  [^\n]+\nhead    8:%x+\n?$", shown)
+  end)
+
   it_if("nothing closes one that asked none, nor with -q", function()
     assert.equal("1", select(3, finish(script("print(1)"))))
     assert.equal("Hello", select(3, finish(script(ECHO, nil, { "-q" }))))

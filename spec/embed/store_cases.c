@@ -46,6 +46,7 @@ static void goes_on(void)
     agent = agent_of(host, p.config);
     STATUS(host, ah_agent_run(agent, "Second"), AH_OK);
     HAS(ah_agent_messages(agent), "First");
+    CHECK(strchr(ah_agent_head(agent), ':') && strlen(ah_agent_head(agent)) > 64);
     ah_agent_close(agent);
     ah_store_close(store);
     shut(host);
@@ -114,7 +115,7 @@ static void is_refused(void)
     CHECK(store == NULL);
     ah_store_close(store);
     agent = agent_of(host, "{\"model\":\"demo/echo\"}");
-    CHECK(ah_agent_id(agent) == NULL);
+    CHECK(ah_agent_id(agent) == NULL && ah_agent_head(agent) == NULL);
     ah_agent_close(agent);
     shut(host);
 }

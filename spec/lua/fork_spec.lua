@@ -178,9 +178,8 @@ describe("agent:fork { at = N }", function()
     agent:fork({ id = "plain" }):close()
     agent:fork({ at = 6, id = "at" }):close()
     local function base_of(id)
-      for record in assert(store:records(id, { kinds = { "opened" } })) do
-        return record.said.base
-      end
+      local records = assert(store:records(id, { kinds = { "opened" } }))
+      return records().said.base
     end
     local last = 0
     for record in assert(store:records "base") do

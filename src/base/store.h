@@ -186,6 +186,10 @@ typedef struct ah_store_vt {
     ah_status (*measure)(ah_store *s, ah_slice stream, ah_store_size *out, ah_err *err);
     /* Compares the records of a stream with their hashes. A fault is a result, and no error. */
     ah_status (*verify)(ah_store *s, ah_slice stream, ah_store_audit *audit, ah_err *err);
+    /* Sets *number and `hash` to those of the last record, as they are stored. *number is 0 if the
+     * stream has none. */
+    ah_status (*head)(ah_store *s, ah_slice stream, int64_t *number,
+                      unsigned char hash[AH_STORE_HASH], ah_err *err);
     /* Waits for outstanding appends, calls `done` of each, releases all streams, frees s. */
     void (*close)(ah_store *s);
     /* Searches what was said in conversations, with all that was appended before, newest hits

@@ -24,8 +24,19 @@ void ah_agent_words(const ah_options *o, ah_bytes *out)
     ah_bytes_char(out, '\0');
 }
 
+/* Without a head, which only a store in a file has, nothing is noted. */
+static void note_kept(ah_agent *agent, ah_kept *kept)
+{
+    const char *id = ah_agent_id(agent), *head = id ? ah_agent_head(agent) : NULL;
+
+    if (head) {
+        snprintf(kept->id, sizeof kept->id, "%s", id);
+        snprintf(kept->head, sizeof kept->head, "%s", head);
+    }
+}
+
 /* Runs the agent, prints its answer and closes the handle. */
-static ah_status run_agent(ah_agent *agent, const char *words, FILE *out)
+static ah_status run_agent(ah_agent *agent, const char *words, FILE *out, ah_kept *kept)
 {
     ah_status st = ah_agent_run(agent, words);
     const ah_reply *reply;
@@ -35,11 +46,12 @@ static ah_status run_agent(ah_agent *agent, const char *words, FILE *out)
         fwrite(reply->text, 1, reply->text_len, out);
         putc('\n', out);
     }
+    note_kept(agent, kept);
     ah_agent_close(agent);
     return st;
 }
 
-ah_status ah_agent_answer(ah_host *host, const char *words, FILE *out)
+ah_status ah_agent_answer(ah_host *host, const char *words, FILE *out, ah_kept *kept)
 {
     ah_agent *agent = NULL;
     ah_status st = ah_agent_find(host, "agent", &agent);
@@ -48,7 +60,7 @@ ah_status ah_agent_answer(ah_host *host, const char *words, FILE *out)
         ah_agent_close(agent);
         st = ah_agent_open(host, "{\"agent\":\"agent\"}", &agent);
     }
-    return st == AH_OK ? run_agent(agent, words, out) : st;
+    return st == AH_OK ? run_agent(agent, words, out, kept) : st;
 }
 
 bool ah_agent_has(ah_host *host, const char *conversation)
@@ -61,12 +73,12 @@ bool ah_agent_has(ah_host *host, const char *conversation)
     return has;
 }
 
-ah_status ah_agent_go_on(ah_host *host, const char *words, FILE *out)
+ah_status ah_agent_go_on(ah_host *host, const char *words, FILE *out, ah_kept *kept)
 {
     ah_agent *agent = NULL;
     ah_status st = ah_agent_find(host, "agent", &agent);
 
-    return st == AH_OK ? run_agent(agent, words, out) : st;
+    return st == AH_OK ? run_agent(agent, words, out, kept) : st;
 }
 
 bool ah_agent_idle(ah_host *host)

@@ -387,7 +387,9 @@ static int answer(session *s, ah_host *host)
 
     if (s->resume.conversation)
         return ah_agent_has(host, s->resume.conversation)
-                   ? end_of_agent(s, host, ah_agent_go_on(host, s->resume.words, output_of(s)))
+                   ? end_of_agent(
+                         s, host,
+                         ah_agent_go_on(host, s->resume.words, output_of(s), &s->report.kept))
                    : other_conversation(s);
 
     ah_bytes_init(&words, MAX_CODE);
@@ -395,7 +397,7 @@ static int answer(session *s, ah_host *host)
     if (ah_bytes_ok(&words) && words.len == 1)
         return no_words(s);
     if (ah_bytes_ok(&words))
-        st = ah_agent_answer(host, words.data, output_of(s));
+        st = ah_agent_answer(host, words.data, output_of(s), &s->report.kept);
     ah_bytes_clear(&words);
     return end_of_agent(s, host, st);
 }

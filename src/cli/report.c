@@ -122,31 +122,31 @@ static void write_line(FILE *out, const char *json)
 
 void ah_report_object(ah_report *r, FILE *out, const ah_ending *e)
 {
-    const char *argv[] = {e->code, e->message};
+    const char *argv[] = {e->code, e->message, r->kept.id, r->kept.head};
 
-    write_line(out, ask(r, "object", 2, argv));
+    write_line(out, ask(r, "object", 4, argv));
 }
 
 void ah_report_last_line(ah_report *r, FILE *out, const ah_ending *e)
 {
     char seconds[40];
-    const char *argv[] = {e->code, e->message, seconds};
+    const char *argv[] = {e->code, e->message, seconds, r->kept.id, r->kept.head};
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME, &now);
     snprintf(seconds, sizeof seconds, "%lld.%03ld", (long long)now.tv_sec, now.tv_nsec / 1000000);
-    write_line(out, ask(r, "last_line", 3, argv));
+    write_line(out, ask(r, "last_line", 5, argv));
 }
 
 void ah_report_closing(ah_report *r, ah_terminal *terminal)
 {
     char seconds[40];
-    const char *argv[] = {seconds}, *lines;
+    const char *argv[] = {seconds, r->kept.head}, *lines;
 
     if (!r->begun)
         return;
     snprintf(seconds, sizeof seconds, "%.3f", (double)(now_ms() - r->begun) / 1000);
-    lines = ask(r, "closing", 1, argv);
+    lines = ask(r, "closing", 2, argv);
     if (lines && *lines)
         ah_terminal_say(terminal, lines);
 }

@@ -1,5 +1,5 @@
 /* Reports a script's progress and end, for programs (--json, --jsonl) and for people: the line of
- * progress and the three closing lines. A program in Lua (lua/agenthost/command/report.lua) gets
+ * progress and the closing lines. A program in Lua (lua/agenthost/command/report.lua) gets
  * each event as it happens, counts events and makes the texts. Without memory a text for people is
  * left out. Callers: its floor. */
 #ifndef AH_CLI_REPORT_H
@@ -14,8 +14,15 @@ typedef struct ah_ending {
     const char *message; /* message of the error, any bytes; a leading "code: " is left out */
 } ah_ending;
 
+/* The conversation that a run has left in a store. */
+typedef struct ah_kept {
+    char id[160];   /* "": none */
+    char head[100]; /* of ah_agent_head */
+} ah_kept;
+
 typedef struct ah_report {
     const ah_program_door *programs;
+    ah_kept kept;  /* of the run of a returned agent */
     int64_t begun; /* start of the first run, monotonic ms; 0: none yet */
     int64_t since; /* start of the current wait, monotonic ms */
     bool waiting;
@@ -30,15 +37,15 @@ void ah_report_event(ah_report *r, const ah_event *event);
 void ah_report_json(FILE *out, const char *json, size_t n);
 
 /* Prints one object: {"reply": ...} of the last outermost run, null if there was none or it failed;
- * or {"error": {"code", "message"}}. */
+ * or {"error": {"code", "message"}}; both with "conversation" and "head" of what is kept. */
 void ah_report_object(ah_report *r, FILE *out, const ah_ending *e);
 
 /* Prints the last line of --jsonl: a `done` event without a run, which concerns the whole
  * script. */
 void ah_report_last_line(ah_report *r, FILE *out, const ah_ending *e);
 
-/* Prints turns and time, tools, tokens, and each ah.map that did not end; nothing if there was
- * neither a run nor a map. */
+/* Prints turns and time, tools, tokens, the head of what is kept, and each ah.map that did not end;
+ * nothing if there was neither a run nor a map. */
 void ah_report_closing(ah_report *r, ah_terminal *terminal);
 
 /* Prints one line for a person about an answered call: its name, its arguments, how it ended and

@@ -165,13 +165,34 @@ static void judge(const ah_store_audit *a, const head *h, verdict *v)
     snprintf(v->message, sizeof v->message, "record %lld: %s", (long long)a->at, a->what);
 }
 
+static void put_head(int64_t number, const unsigned char hash[AH_STORE_HASH], ah_buf *out)
+{
+    ah_buf_fmt(out, "%lld:", (long long)number);
+    ah_put_hash(out, hash);
+}
+
+ah_status ah_open_store_head(ah_open_store *s, ah_slice stream, ah_buf *out, ah_err *err)
+{
+    ah_store *e = ah_open_store_engine(s);
+    unsigned char hash[AH_STORE_HASH];
+    int64_t number = 0;
+    ah_status st;
+
+    if (!e->vt->head)
+        return cannot("give a head: it has no hashes", err);
+    if ((st = e->vt->head(e, stream, &number, hash, err)) != AH_OK)
+        return st;
+    put_head(number, hash, out);
+    return ah_buf_ok(out) ? AH_OK : ah_buf_error(out, "the head", err);
+}
+
 static void put_verdict(ah_slice stream, const ah_store_audit *a, const verdict *v, ah_buf *out)
 {
     ah_buf_fmt(out, "{\"id\":");
     ah_json_put_string(out, stream);
-    ah_buf_fmt(out, ",\"records\":%lld,\"erased\":%lld,\"head\":\"%lld:", (long long)a->last,
-               (long long)a->erased, (long long)a->last);
-    ah_put_hash(out, a->head);
+    ah_buf_fmt(out, ",\"records\":%lld,\"erased\":%lld,\"head\":\"", (long long)a->last,
+               (long long)a->erased);
+    put_head(a->last, a->head, out);
     ah_buf_fmt(out, "\",\"success\":%s", v->code ? "false" : "true");
     if (v->code) {
         ah_buf_fmt(out, ",\"code\":\"%s\",\"message\":\"%s\"", v->code, v->message);

@@ -25,6 +25,10 @@ ah_status ah_open_store_erase(ah_open_store *s, ah_slice stream, int64_t older, 
 ah_status ah_open_store_verify(ah_open_store *s, ah_slice stream, ah_slice head, ah_buf *out,
                                ah_err *err);
 
+/* Appends the head of a stream that has records: "<number>:<hash>". AH_USAGE: the engine has no
+ * hashes. */
+ah_status ah_open_store_head(ah_open_store *s, ah_slice stream, ah_buf *out, ah_err *err);
+
 /* Appends { size, blobs, blob_bytes, streams: [ { id, conversation, records, bytes, erased, oldest,
  * changed, messages } ] }, the stream that was changed last first; times in ms since the epoch. */
 ah_status ah_open_store_stat(ah_host *h, ah_open_store *s, ah_buf *out, ah_err *err);

@@ -700,6 +700,24 @@ static ah_status sq_measure(ah_store *s, ah_slice stream, ah_store_size *out, ah
     return st;
 }
 
+static ah_status sq_head(ah_store *s, ah_slice stream, int64_t *number,
+                         unsigned char hash[AH_STORE_HASH], ah_err *err)
+{
+    ah_sqlite_handle *h = handle_of(s);
+    ah_sqlite_tail tail = {.last = 0};
+    int64_t id;
+    ah_status st = enter_stream(h, stream, &id, err);
+
+    if (st != AH_OK)
+        return st;
+    if (id != 0)
+        st = ah_sqlite_read_tail(h->core, id, &tail, err);
+    *number = tail.last;
+    memcpy(hash, tail.hash, sizeof tail.hash);
+    leave(h);
+    return st;
+}
+
 static ah_status sq_verify(ah_store *s, ah_slice stream, ah_store_audit *audit, ah_err *err)
 {
     ah_sqlite_handle *h = handle_of(s);
@@ -764,6 +782,7 @@ static const ah_store_vt engine = {
     .erase = sq_erase,
     .measure = sq_measure,
     .verify = sq_verify,
+    .head = sq_head,
     .close = sq_close,
     .search = sq_search,
 };

@@ -79,7 +79,7 @@ static ah_status find_row(ah_sqlite_core *c, ah_slice name, stream *out, ah_err 
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? AH_OK : ah_sqlite_fails(c, "read", err);
 }
 
-static ah_status read_tail(ah_sqlite_core *c, int64_t id, ah_sqlite_tail *out, ah_err *err)
+ah_status ah_sqlite_read_tail(ah_sqlite_core *c, int64_t id, ah_sqlite_tail *out, ah_err *err)
 {
     ah_slice hash;
     int rc;
@@ -109,7 +109,7 @@ static ah_status find_stream(ah_sqlite_core *c, const ah_store_batch *b, stream 
         out->tail = ah_sqlite_tail_of(c, out->id, out->fence);
     if (!out->tail)
         out->tail = &out->spare;
-    return out->id && !out->tail->known ? read_tail(c, out->id, out->tail, err) : AH_OK;
+    return out->id && !out->tail->known ? ah_sqlite_read_tail(c, out->id, out->tail, err) : AH_OK;
 }
 
 /* The streams of an append that failed are read anew. */

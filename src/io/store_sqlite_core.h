@@ -225,6 +225,8 @@ typedef struct ah_sqlite_tail {
     unsigned char hash[AH_SHA256_BYTES]; /* of that record */
 } ah_sqlite_tail;
 
+/* Reads the tail from the records. */
+ah_status ah_sqlite_read_tail(ah_sqlite_core *c, int64_t id, ah_sqlite_tail *out, ah_err *err);
 /* Returns the tail of a stream that this process holds with this fence, or NULL. */
 ah_sqlite_tail *ah_sqlite_tail_of(ah_sqlite_core *c, int64_t id, int64_t fence);
 /* Finds a conversation of this process that has records behind those of ah_sqlite_set_indexed, and

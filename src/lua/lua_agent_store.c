@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "host/store_keep.h"
 #include "host/store_restore.h"
 #include "lua/lua_agent.h"
 #include "lua/lua_error.h"
@@ -634,6 +635,16 @@ ah_status ah_lua_stream_settle(ah_lua_agent *a, ah_err *err)
         return AH_OK;
     ah_lua_stream_note(a);
     return ah_keeper_settle(a->stream.keeper, err);
+}
+
+ah_status ah_lua_stream_head(ah_lua_agent *a, ah_buf *out, ah_err *err)
+{
+    ah_keeper *k = a->stream.keeper;
+    ah_status st = ah_lua_stream_settle(a, err);
+
+    if (!k)
+        return ah_err_set(err, AH_USAGE, "no store keeps the conversation, so it has no head");
+    return st == AH_OK ? ah_open_store_head(ah_keeper_store(k), ah_keeper_stream(k), out, err) : st;
 }
 
 void ah_lua_stream_close(ah_lua_agent *a)

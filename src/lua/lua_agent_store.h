@@ -47,6 +47,9 @@ ah_status ah_lua_stream_bind(lua_State *L, struct ah_lua_agent *a, ah_err *err);
  * the store of `from` is its default. Raises. */
 ah_status ah_lua_stream_fork(lua_State *L, int idx, struct ah_lua_agent *a,
                              struct ah_lua_agent *from, ah_err *err);
+/* Writes what is outstanding, and appends the head of the stream. AH_USAGE: there is no store, or
+ * it has no hashes. */
+ah_status ah_lua_stream_head(struct ah_lua_agent *a, ah_buf *out, ah_err *err);
 /* Raises unless the id can name a stream. */
 void ah_lua_stream_check_id(lua_State *L, ah_slice id, const char *what);
 /* Raises where a stream would be changed by a call that may still fail. */

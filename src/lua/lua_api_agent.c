@@ -28,7 +28,7 @@ struct ah_agent {
     ah_err err;
     ah_reply reply;
     size_t first, last; /* entries of the reply's run */
-    ah_text *text, *value, *err_json, *reply_json, *messages, *transcript;
+    ah_text *text, *value, *err_json, *reply_json, *messages, *transcript, *head;
 };
 
 /* -- opening ------------------------------------------------------------------------------- */
@@ -269,6 +269,7 @@ static void free_agent(ah_agent *a, bool finalized)
     ah_transcript_unref(a->conversation);
     ah_text_set(&a->messages, NULL);
     ah_text_set(&a->transcript, NULL);
+    ah_text_set(&a->head, NULL);
     *a->link = a->next;
     if (a->next)
         a->next->link = a->link;
@@ -590,6 +591,25 @@ AH_API const char *ah_agent_transcript(ah_agent *agent)
     ah_text_from_buf(&b, "the transcript", &t, NULL);
     ah_buf_clear(&b);
     ah_text_set(&agent->transcript, t);
+    return t ? t->data : NULL;
+}
+
+AH_API const char *ah_agent_head(ah_agent *agent)
+{
+    ah_lua *h = agent->embed->lua;
+    ah_text *t = NULL;
+    ah_status st;
+    ah_err err;
+    ah_buf b;
+
+    if (ah_embed_enter(agent->embed, "ah_agent_head") != AH_OK)
+        return NULL;
+    ah_buf_init(&b, &h->mem, MAX_JSON);
+    st = ah_lua_stream_head(agent->lua, &b, &err);
+    if (st == AH_OK)
+        ah_text_from_buf(&b, "the head", &t, &err);
+    ah_buf_clear(&b);
+    ah_text_set(&agent->head, t);
     return t ? t->data : NULL;
 }
 

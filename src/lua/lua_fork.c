@@ -13,6 +13,8 @@
 #include "lua/lua_store.h"
 #include "lua/lua_value.h"
 
+enum { MAX_HEAD = 256 /* bytes */ };
+
 static const char WHAT[] = "agent:fork";
 #define TURNS "%s: turns are counted from 1, 0 is before them"
 
@@ -194,6 +196,19 @@ static int agent_mark(lua_State *L)
     return 1;
 }
 
+/* agent:head(): number and hash of the last record, or nil and an error */
+static int agent_head(lua_State *L)
+{
+    ah_lua_agent *a = check_stored(L, "agent:head");
+    ah_buf *b = ah_lua_push_buf(L, MAX_HEAD);
+    ah_err err;
+
+    if (ah_lua_stream_head(a, b, &err) != AH_OK)
+        return ah_lua_fail(L, &err);
+    lua_pushlstring(L, b->data, b->len);
+    return 1;
+}
+
 /* Pushes what is dropped, or returns false with *err. */
 static bool push_dropped(lua_State *L, const ah_rewind *r, ah_err *err)
 {
@@ -317,7 +332,7 @@ static int rewind_stored(lua_State *L)
 void ah_lua_open_fork(lua_State *L)
 {
     static const luaL_Reg methods[] = {
-        {"mark", agent_mark}, {"rewind", agent_rewind}, {NULL, NULL}};
+        {"mark", agent_mark}, {"head", agent_head}, {"rewind", agent_rewind}, {NULL, NULL}};
 
     lua_pushcfunction(L, fork_stored);
     lua_setfield(L, -2, "_fork");

@@ -56,11 +56,10 @@ return {
   usage = "ID --at N [script.lua [words...]]",
   help = [[
 Begins a new conversation in the store, with the turns 1 to N of the
-conversation ID (0: with none); a unique beginning of ID is enough. The other
-conversation stays as it is, and a process may be at work on it. With a script
-the fork goes on at once with the agent that this script returns, which is asked
-the words; else the script is that of the conversation, and agenthost resume
-goes on.
+conversation ID (0: none); a unique beginning of ID is enough. The other one
+stays as it is, and a process may be at work on it. With a script the fork goes
+on at once with the agent that this script returns, which is asked the words;
+else the script is that of the conversation, and agenthost resume goes on.
 ]],
   exits = "those of a script, see agenthost --help; 5: it waits for a response.",
   operand = { name = "id", least = 1 },

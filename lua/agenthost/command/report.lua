@@ -1,5 +1,5 @@
 --- Reports on a script, to programs (--json, --jsonl) and to people (the line of progress and the
--- three closing lines), from the sums of its events. Nested runs count in the sums. Errors are
+-- closing lines), from the sums of its events. Nested runs count in the sums. Errors are
 -- reported where they occur.
 local ah, use = ...
 local text = use "text"
@@ -151,7 +151,7 @@ end
 local function reply_json()
   local done = root and root.done
   if not done or not done.success then
-    return '{"reply":null}'
+    return "null"
   end
   local parts = {}
   for _, name in ipairs { "iterations", "stop", "text", "tool_calls" } do
@@ -159,7 +159,7 @@ local function reply_json()
   end
   parts[#parts + 1] = '"usage":' .. usage_json(root.usage)
   parts[#parts + 1] = done.value ~= nil and '"value":' .. encode(done.value) or nil
-  return '{"reply":{' .. table.concat(parts, ",") .. "}}"
+  return "{" .. table.concat(parts, ",") .. "}"
 end
 
 --- Returns the members of an error; its message is without the code at its beginning.
@@ -172,22 +172,30 @@ local function ending_json(code, message)
     asks and ',"asks":' .. encode(asks) or "")
 end
 
+-- Returns the members that name what is kept, after a comma; "" if nothing is.
+local function kept_json(id, head)
+  return id ~= "" and (',"conversation":%s,"head":%s'):format(encode(id), encode(head)) or ""
+end
+
 --- Returns { "reply": ... } as JSON, of the last outermost run (null if there was none or it
 -- failed), or { "error": { "code", "message", "asks" } }; `asks`: ids, if that run waits for some.
 ---@param code string "ok", or that of the error
 ---@param message string of the error, any bytes
+---@param id string of the conversation that a store keeps; "": none
+---@param head string of that conversation
 ---@return string
-function M.object(code, message)
-  return code == "ok" and reply_json() or '{"error":{' .. ending_json(code, message) .. "}}"
+function M.object(code, message, id, head)
+  return (code == "ok" and '{"reply":' .. reply_json() or '{"error":{' .. ending_json(code, message)
+    .. "}") .. kept_json(id, head) .. "}"
 end
 
 --- Returns the last line of --jsonl: a `done` event without a run, for the whole script.
 ---@param time string seconds since 1970
 ---@return string
-function M.last_line(code, message, time)
+function M.last_line(code, message, time, id, head)
   return ('{"type":"done","time":%s,"success":%s,%s,"runs":%d,"iterations":%d,"tool_calls":%d,')
     :format(time, code == "ok", ending_json(code, message), runs, turns, calls)
-    .. '"usage":' .. usage_json(usage) .. "}"
+    .. '"usage":' .. usage_json(usage) .. kept_json(id, head) .. "}"
 end
 
 -- -- for people ----------------------------------------------------------------------------
@@ -222,11 +230,12 @@ local function maps_text()
   return table.concat(lines, "\n")
 end
 
---- Returns three lines (turns and time, tools, tokens; none if no run began), and one for each
--- unfinished map.
+--- Returns three lines (turns and time, tools, tokens; none if no run began), one with the head of
+-- what is kept, and one for each unfinished map.
 ---@param seconds string since the first run began
+---@param head string of the conversation that a store keeps; "": none
 ---@return string
-function M.closing(seconds)
+function M.closing(seconds, head)
   local of_maps = maps_text()
   if runs == 0 then
     return of_maps
@@ -237,9 +246,10 @@ function M.closing(seconds)
     tokens = ("%s in (%s cached), %s out"):format(grouped(usage.input), grouped(usage.cached),
       grouped(usage.output))
   end
-  local lines = "turns   %d in %d run%s, %.1f s\ntools   %d call%s, %d failed\ntokens  %s%s"
+  local lines = "turns   %d in %d run%s, %.1f s\ntools   %d call%s, %d failed\ntokens  %s%s%s"
   return lines:format(turns, runs, plural(runs), tonumber(seconds), calls, plural(calls), failed,
-    tokens, cost) .. (of_maps ~= "" and "\n" or "") .. of_maps
+    tokens, cost, head ~= "" and "\nhead    " .. head or "")
+    .. (of_maps ~= "" and "\n" or "") .. of_maps
 end
 
 local REASONS = { in_flight = "max_in_flight requests are at work", limit = "a limit is used up",

@@ -74,9 +74,8 @@ return {
 Goes on with a conversation whose run did not end: its process died, or it waits
 for a response. Without ID it is the last one of this folder; a unique beginning
 of ID is enough. The script that began it is run in its folder, and the agent
-that it returns goes on. Without an agent the script is only run again.
-
-A conversation between two runs, such as a fork, is asked the words.
+that it returns goes on, or is asked the words if no run is unfinished. Without
+an agent the script is only run again.
 ]],
   exits = "those of a script, see agenthost --help; 5: it still waits.",
   operand = { name = "id" },

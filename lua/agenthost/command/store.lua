@@ -369,9 +369,8 @@ return {
   doc = "export, delete, verify ... what is in a store",
   usage = "ACTION [ID...]",
   help = [[
-export [ID...], import FILE: as JSON lines; import makes a missing store.
-delete ID...: out of all files. gc: by age and size. verify [ID...]: finds
-changed records. stat: what takes room.
+export [ID...], import FILE: as JSON lines. delete ID...: out of all files. gc:
+by age and size. verify [ID...]: finds changed records. stat: what takes room.
 ]],
   exits = "0 ok, 1 a failure, a held or damaged conversation, 2 wrong usage.",
   operand = { name = "action", least = 1,

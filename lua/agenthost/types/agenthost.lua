@@ -409,6 +409,7 @@ function ah.handoff(config) end
 ---@field save fun(self: ah.Agent, path: string): true?, ah.Error?
 ---@field fork fun(self: ah.Agent, with?: ah.Fork): ah.Agent?, ah.Error?
 ---@field mark fun(self: ah.Agent): integer?, ah.Error?
+---@field head fun(self: ah.Agent): string?, ah.Error?
 ---@field rewind fun(self: ah.Agent, turn: integer, with?: ah.RewindOptions): any, any
 ---@field open fun(self: ah.Agent, with?: ah.Open): ah.Agent?, ah.Error?
 ---@field as_tool fun(self: ah.Agent, config: ah.AsTool): ah.Tool
