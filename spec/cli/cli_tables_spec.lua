@@ -77,7 +77,7 @@ describe("the table of options", function()
     assert.same({ "", "list", "show", "diff", "search", "replay", "asks", "respond", "resume",
       "fork", "rewind", "store", "tools", "check", "mock", "models", "config", "trust",
       "completion", "help" }, COMMANDS)
-    assert.equal(46, #OPTIONS)
+    assert.equal(47, #OPTIONS)
     assert.equal("auto always never", OPTIONS.color.words)
     assert.same({ "N", 65535 }, { OPTIONS.port.value, OPTIONS.port.most })
   end)
