@@ -57,6 +57,18 @@ describe("agenthost asks", function()
     has(r.out, "  agenthost respond talk_2 ask_1 JSON")
   end)
 
+  it("shows an id with marks of direction so that a shell takes the line", function()
+    local id = "a'b\u{202e}\\\u{9b}c"
+    wait_for(id)
+    local r = run "asks --store state/work.db"
+    has(r.out, "a'b\\u202e\\\\x9bc  ask_1")
+    local line = r.out:match "agenthost (respond [^\n]+)\n"
+    has(line, "respond $'a\\'b\\342\\200\\256\\\\\\302\\233c' ask_1 yes")
+    write("respond.sh", '"$A" ' .. line .. " --json")
+    r = shell('A="$A" bash ' .. folder .. "/respond.sh")
+    assert.equal(id, ah.json.decode(r.out).conversation, r.err)
+  end)
+
   it("finds the store of the environment, of the settings, or the default", function()
     wait_for "talk_1"
     has(run("asks", "AGENTHOST_STORE=" .. path).out, "respond talk_1 ask_1 yes\n")

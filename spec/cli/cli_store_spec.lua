@@ -53,6 +53,15 @@ local function ids(list)
 end
 
 describe("agenthost store", function()
+  it("prints marks of direction as escapes in JSON", function()
+    make("a\u{202e}b", 1)
+    for _, words in ipairs { "stat", "verify", "gc --dry --older 1h", "delete 'a\u{202e}b'" } do
+      local r = store(words .. " --json")
+      has(r.out, '"a\\u202eb"')
+      has_not(r.out, "\u{202e}")
+    end
+  end)
+
   it("verifies by the head that a run prints", function()
     local f <close> = assert(io.open(folder .. "/ann.lua", "w"))
     f:write [[return require "agenthost".agent { id = "ann", model = "demo/echo" }]]

@@ -19,7 +19,7 @@ const ah_option_row ah_option_table[AH_OPTIONS] = {
     [AH_OPTION_STORE] = {0, "store", "FILE", NULL, "once",
                          "keep conversations that have an id in this file"},
     [AH_OPTION_JSON] = {0, "json", NULL, NULL, "",
-                        "print one JSON object: reply or error, tools, faults"},
+                        "print one JSON object, such as the reply or the error"},
     [AH_OPTION_JSONL] = {0, "jsonl", NULL, NULL, "",
                          "print each event as a line of JSON, as it happens"},
     [AH_OPTION_RECORD] = {0, "record", "FILE", NULL, "once",

@@ -21,7 +21,8 @@ local function advice(id, unfinished, opened, flags, path, where)
   return first .. (opened.script and ("To go on with it: agenthost resume %s%s%s%s\n"):format(
     stored.quoted(id), unfinished and "" or ' "WORDS"', where,
     flags.model and " --model " .. stored.quoted(flags.model) or "")
-    or ("To go on with it in a program: agent:open { store = %q, id = %q }\n"):format(path, id))
+    or text.clean(("To go on with it in a program: agent:open { store = %q, id = %q }"):format(path,
+      id)) .. "\n")
 end
 
 local function run(flags, words, out, line)

@@ -35,7 +35,10 @@ end
 -- the next question; "": there is none.
 local function found(store, flags, id, opened, path, words)
   local script, folder = line_free(opened.script), line_free(opened.folder)
-  if not script or not folder then
+  if get(opened, "script", "string") and get(opened, "folder", "string")
+      and not (script and folder) then
+    fault("the path of the script of conversation %s has a control character", text.clean(id))
+  elseif not script or not folder then
     fault("conversation %s was not begun by a script in a file: a program of yours opens it with "
       .. "agent:open { store = ..., id = ... }", text.clean(id))
   elseif not line_free(path) then

@@ -49,9 +49,17 @@ function M.open(flags, line, make)
   return store, store.path, flags.store and " --store " .. M.quoted(store.path) or ""
 end
 
---- Returns a word of a shell's command line.
+--- Returns a word of a shell's command line. One that a terminal would not print as it is has the
+-- form $'...', in which such bytes are octal numbers.
 function M.quoted(word)
-  return word:find "^[%w_./:@=+-]+$" and word or "'" .. word:gsub("'", "'\\''") .. "'"
+  if word:find "^[%w_./:@=+-]+$" then
+    return word
+  elseif ah._harmless(word) == word then
+    return "'" .. word:gsub("'", "'\\''") .. "'"
+  end
+  return "$'" .. word:gsub("[\\']", "\\%0"):gsub("[^\32-\126]", function(c)
+    return ("\\%03o"):format(c:byte())
+  end) .. "'"
 end
 
 -- Returns "a, b and 3 more".
