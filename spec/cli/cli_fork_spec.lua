@@ -100,6 +100,29 @@ describe("agenthost fork", function()
     assert.is_nil(shown:find("How is it?", 1, true))
   end)
 
+  it("needs an agent that can be asked", function()
+    write("once.lua", [[
+      local ah = require "agenthost"
+      print(ah.run { id = "once", model = "demo/echo", "Hello" })]])
+    assert.equal("Hello\n", run("once.lua").out)
+    local r = run("resume once More")
+    assert.equal(2, r.code)
+    has(r.err, "once.lua returned no agent that could be asked the words")
+  end)
+
+  it("is listed, and known to diff, also if it is none at a turn", function()
+    write("plain.lua", [[
+      local ah = require "agenthost"
+      local agent = assert(ah.agent { id = "plain", model = "demo/echo" })
+      assert(agent:run "Hello")
+      assert(agent:fork { id = "copy" }):close()
+      assert(agent:run "More")]])
+    assert.equal(0, run("plain.lua").code)
+    has(run("list").out, "  copy  idle  Hello\n")
+    has(run("show copy").out, ", a fork of plain\n")
+    has(run("diff plain copy").out, "The first 3 entries are equal.\nplain: 2 more entries\n")
+  end)
+
   it("is found by resume without an id while it is to go on, and so is a rewind", function()
     base()
     assert.equal(2, run("resume").code)

@@ -402,6 +402,18 @@ static int answer(session *s, ah_host *host)
     return end_of_agent(s, host, st);
 }
 
+/* The words of `agenthost resume` had no agent to be asked. */
+static int no_agent(session *s)
+{
+    char text[1400];
+
+    snprintf(text, sizeof text,
+             "%.500s returned no agent that could be asked the words\n"
+             "An agent script ends with: return ah.agent { ... }",
+             name_of(&s->options));
+    return fail(s, EXIT_USAGE, "usage", text);
+}
+
 /* Warns about a script that began no run and printed nothing. */
 static int did_nothing(session *s)
 {
@@ -457,8 +469,10 @@ static int run_in(session *s, ah_host *host)
         report(s, "cancelled", "interrupted");
     else if (st == AH_OK && ah_agent_returned(host))
         return answer(s, host);
-    else if (st == AH_OK && (!s->resume.conversation || s->resume.words) &&
-             !ah_terminal_wrote(&s->terminal) && ah_agent_idle(host))
+    else if (st == AH_OK && s->resume.words && !ah_agent_reads_words(o))
+        return no_agent(s);
+    else if (st == AH_OK && !s->resume.conversation && !ah_terminal_wrote(&s->terminal) &&
+             ah_agent_idle(host))
         return did_nothing(s);
     report(s, "ok", "");
     return EXIT_OK;

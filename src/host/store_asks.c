@@ -299,7 +299,7 @@ static ah_status find_cut(ah_store *e, ah_slice stream, const reading *r, bool *
     int64_t rewound = 0;
     ah_status st;
 
-    if (r->ran || f->checkpoint == 0 || !ah_fold_wants_answer(f))
+    if (r->ran || f->checkpoint == 0 || !ah_transcript_wants_answer(f->transcript))
         return AH_OK;
     *goes_on = f->checkpoint == 2 && ah_json_member(ah_text_slice(f->opened), "base").p;
     st = e->vt->find_last(e, stream, ah_slice_of(ah_record_name(AH_RECORD_REWOUND)), &rewound, err);

@@ -44,7 +44,9 @@ static ah_status set_label(ah_keeper *k, const ah_fork *f, const ah_fold *state,
     ah_buf_char(&b, '{');
     put_member(&b, opened, "folder", f->folder);
     ah_json_add(&b, "agent", ah_json_member(opened, "agent"));
-    ah_json_add_string(&b, "state", ah_slice_of(ah_fold_wants_answer(state) ? "running" : "idle"));
+    ah_json_add_string(
+        &b, "state",
+        ah_slice_of(ah_transcript_wants_answer(state->transcript) ? "running" : "idle"));
     ah_buf_char(&b, '}');
     st = ah_buf_ok(&b) ? ah_keeper_label(k, ah_buf_slice(&b), err)
                        : ah_buf_error(&b, "the label", err);

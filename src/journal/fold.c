@@ -211,15 +211,3 @@ ah_status ah_fold_add_alone(ah_fold *f, ah_slice checkpoint, ah_err *err)
 
     return add(f, &r, err);
 }
-
-bool ah_fold_wants_answer(const ah_fold *f)
-{
-    const ah_transcript *t = f->transcript;
-    size_t i = t->n;
-
-    while (i > 0 && t->entry[i - 1].kind != AH_ENTRY_USER &&
-           t->entry[i - 1].kind != AH_ENTRY_TOOL_RESULT &&
-           t->entry[i - 1].kind != AH_ENTRY_ASSISTANT)
-        i--;
-    return i > 0 && t->entry[i - 1].kind != AH_ENTRY_ASSISTANT;
-}

@@ -90,7 +90,5 @@ void ah_fold_print_opened(ah_stream_kind stream, ah_slice members, ah_buf *out);
 const ah_fold_ask *ah_fold_find_ask(const ah_fold *f, ah_slice id);
 /* True if the ask has no response, and its call has no result. */
 bool ah_fold_is_open(const ah_fold *f, const ah_fold_ask *ask);
-/* True if the last message is a question or a result, which the model has yet to answer. */
-bool ah_fold_wants_answer(const ah_fold *f);
 
 #endif

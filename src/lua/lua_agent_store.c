@@ -476,46 +476,6 @@ const ah_subject ah_subject_fork = {.what = "agent:fork",
                                     .doc = "where the second conversation is kept",
                                     .row = fork_rows};
 
-/* Notes where the fork begins: at the last record of `from`, or at its last turn while another one
- * is pending. */
-static ah_status note_base(ah_lua_agent *a, ah_lua_agent *from, ah_err *err)
-{
-    ah_keeper *k = from->stream.keeper;
-    ah_store *e = k ? ah_open_store_engine(ah_keeper_store(k)) : NULL;
-    ah_status st = ah_lua_stream_settle(from, err);
-    int64_t number = k ? ah_keeper_last(k) : 0;
-    ah_buf b;
-
-    if (st != AH_OK || !k)
-        return st;
-    if (from->transcript->assistant)
-        st = e->vt->find_last(e, ah_keeper_stream(k), ah_slice_of(ah_record_name(AH_RECORD_TURN)),
-                              &number, err);
-    ah_buf_init(&b, &a->lua->mem, MAX_OPENED);
-    ah_buf_str(&b, "{\"stream\":");
-    ah_json_put_string(&b, ah_keeper_stream(k));
-    ah_buf_fmt(&b, ",\"number\":%lld}", (long long)number);
-    if (st == AH_OK)
-        st = ah_text_from_buf(&b, "the base", &a->stream.base, err);
-    ah_buf_clear(&b);
-    return st;
-}
-
-ah_status ah_lua_stream_fork(lua_State *L, int idx, ah_lua_agent *a, ah_lua_agent *from,
-                             ah_err *err)
-{
-    ah_open_store *store = from->stream.keeper ? ah_keeper_store(from->stream.keeper) : NULL;
-    ah_status st;
-
-    if (lua_isnil(L, idx))
-        return AH_OK;
-    ah_options_read(L, idx, &ah_subject_fork, NULL);
-    if ((st = note_base(a, from, err)) != AH_OK)
-        return st;
-    st = read_stream(L, idx, a, store, "agent:fork", err);
-    return st == AH_OK ? ah_lua_stream_bind(L, a, err) : st;
-}
-
 /* -- files ---------------------------------------------------------------------------------- */
 
 ah_status ah_lua_stream_load(ah_lua_agent *a, ah_slice checkpoint, ah_err *err)
@@ -605,6 +565,50 @@ static void set_label(ah_lua_agent *a, const char *state)
     if (ah_buf_ok(&b)) /* a label that is missing or old loses no record */
         (void)ah_keeper_label(a->stream.keeper, ah_buf_slice(&b), NULL);
     ah_buf_clear(&b);
+}
+
+/* Notes where the fork begins: at the last record of `from`, or at its last turn while another one
+ * is pending. */
+static ah_status note_base(ah_lua_agent *a, ah_lua_agent *from, ah_err *err)
+{
+    ah_keeper *k = from->stream.keeper;
+    ah_store *e = k ? ah_open_store_engine(ah_keeper_store(k)) : NULL;
+    ah_status st = ah_lua_stream_settle(from, err);
+    int64_t number = k ? ah_keeper_last(k) : 0;
+    ah_buf b;
+
+    if (st != AH_OK || !k)
+        return st;
+    if (from->transcript->assistant)
+        st = e->vt->find_last(e, ah_keeper_stream(k), ah_slice_of(ah_record_name(AH_RECORD_TURN)),
+                              &number, err);
+    ah_buf_init(&b, &a->lua->mem, MAX_OPENED);
+    ah_buf_str(&b, "{\"stream\":");
+    ah_json_put_string(&b, ah_keeper_stream(k));
+    ah_buf_fmt(&b, ",\"number\":%lld}", (long long)number);
+    if (st == AH_OK)
+        st = ah_text_from_buf(&b, "the base", &a->stream.base, err);
+    ah_buf_clear(&b);
+    return st;
+}
+
+ah_status ah_lua_stream_fork(lua_State *L, int idx, ah_lua_agent *a, ah_lua_agent *from,
+                             ah_err *err)
+{
+    ah_open_store *store = from->stream.keeper ? ah_keeper_store(from->stream.keeper) : NULL;
+    ah_status st;
+
+    if (lua_isnil(L, idx))
+        return AH_OK;
+    ah_options_read(L, idx, &ah_subject_fork, NULL);
+    if ((st = note_base(a, from, err)) != AH_OK)
+        return st;
+    st = read_stream(L, idx, a, store, "agent:fork", err);
+    if (st == AH_OK)
+        st = ah_lua_stream_bind(L, a, err);
+    if (st == AH_OK && a->stream.keeper)
+        set_label(a, ah_transcript_wants_answer(a->transcript) ? "running" : "idle");
+    return st;
 }
 
 void ah_lua_stream_note(ah_lua_agent *a)

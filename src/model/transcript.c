@@ -339,6 +339,17 @@ void ah_transcript_settle(ah_transcript *t, size_t slot, const char *content, in
     s->reserve = NULL;
 }
 
+bool ah_transcript_wants_answer(const ah_transcript *t)
+{
+    size_t i = t->n;
+
+    while (i > 0 && t->entry[i - 1].kind != AH_ENTRY_USER &&
+           t->entry[i - 1].kind != AH_ENTRY_TOOL_RESULT &&
+           t->entry[i - 1].kind != AH_ENTRY_ASSISTANT)
+        i--;
+    return i > 0 && t->entry[i - 1].kind != AH_ENTRY_ASSISTANT;
+}
+
 size_t ah_transcript_mark(const ah_transcript *t, bool staged)
 {
     return staged ? t->n_staged : t->n;

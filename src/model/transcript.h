@@ -97,6 +97,8 @@ void ah_transcript_fill(ah_transcript *t, size_t slot, ah_text *result);
 /* Stages an entry for the next commit, which appends it after the results and by kind; takes
  * json (also on failure). */
 ah_status ah_transcript_stage(ah_transcript *t, ah_entry_kind kind, ah_text *json, ah_err *err);
+/* True if the last message is a question or a result, which the model has yet to answer. */
+bool ah_transcript_wants_answer(const ah_transcript *t);
 /* ah_transcript_mark returns a mark; the other removes the entries staged (or, if `staged` is
  * false, added) since a mark. */
 size_t ah_transcript_mark(const ah_transcript *t, bool staged);

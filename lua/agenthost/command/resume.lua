@@ -63,8 +63,8 @@ local function run(flags, words, _, line)
   if unfinished == nil then
     fault("%s", why.message)
   elseif not unfinished and question == "" then
-    fault("conversation %s has no unfinished run to go on with\nTo ask it: agenthost resume %s "
-      .. "\"WORDS\"%s", text.clean(id), stored.quoted(id), where)
+    fault("conversation %s has no unfinished run to go on with%s", text.clean(id), opened.script
+      and ("\nTo ask it: agenthost resume %s \"WORDS\"%s"):format(stored.quoted(id), where) or "")
   end
   return found(store, flags, id, opened, path, question)
 end
