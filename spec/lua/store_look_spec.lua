@@ -97,6 +97,26 @@ describe("store:records", function()
     assert.error_matches(function() store:records("ann", { kinds = {} }) end, "empty")
   end)
 
+  it("gives only the members that are asked for", function()
+    talk("ann", "Hi")
+    local answer = all("ann", { kinds = { "answer" } })[1].said
+    local names = { "stop", "none", "entry" }
+    local records = store:records("ann", { kinds = { "answer", "turn" }, members = names })
+    names[1], names[3] = "usage", nil
+    assert.same({ stop = answer.stop, entry = answer.entry }, records().said)
+    assert.same({}, records().said)
+    local function members(list)
+      return function() store:records("ann", { members = list }) end
+    end
+    assert.error_matches(members {}, "members has 0 names, expected 1 to 64")
+    assert.error_matches(members { "stop", 2 }, "members%[2%] must be a string, found number")
+    local many = {}
+    for i = 1, 65 do
+      many[i] = "m" .. i
+    end
+    assert.error_matches(members(many), "members has 65 names")
+  end)
+
   it("gives what is kept only if it is asked for", function()
     local tool = ah.tool { name = "put", description = "Puts.", params = {}, durable = true,
       handler = function(_, ctx) return ctx:step("draw", function() return "the_value" end) end }

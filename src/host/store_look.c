@@ -328,9 +328,38 @@ static ah_status damaged(const ah_store_record *r, const char *what, ah_err *err
                       (long long)r->number, what);
 }
 
-/* Appends a member with a value of the record. */
+static bool is_member(const ah_records_query *q, ah_slice name)
+{
+    for (size_t i = 0; i < q->members; i++)
+        if (ah_slice_eq(q->member[i], name))
+            return true;
+    return false;
+}
+
+/* Appends an object with those of the members that are asked for. */
+static void put_members(page *p, ah_slice object)
+{
+    ah_json_reader r = ah_json_read(object);
+    ah_json_token key;
+    size_t n = 0;
+
+    ah_json_next(&r);
+    ah_buf_char(p->out, '{');
+    while ((key = ah_json_next(&r)).kind == AH_JSON_KEY) {
+        const char *from = key.raw.p - 1; /* its quote */
+        ah_slice value = ah_json_skip(&r, ah_json_next(&r));
+
+        if (!is_member(p->q, key.raw))
+            continue;
+        ah_buf_str(p->out, n++ ? "," : "");
+        ah_buf_add(p->out, from, (size_t)(value.p + value.n - from));
+    }
+    ah_buf_char(p->out, '}');
+}
+
+/* Appends a member with a value of the record; of_members: with the asked members of it. */
 static ah_status put_value(page *p, const ah_store_record *r, const char *name, ah_slice value,
-                           ah_err *err)
+                           bool of_members, ah_err *err)
 {
     ah_status st = ah_json_check(p->mem, value, MAX_DEPTH, NULL);
 
@@ -338,7 +367,11 @@ static ah_status put_value(page *p, const ah_store_record *r, const char *name, 
         return ah_err_nomem(err);
     if (st != AH_OK)
         return damaged(r, "it is not JSON, or nested too deep", err);
-    ah_json_add(p->out, name, value);
+    ah_json_add_name(p->out, name);
+    if (of_members && ah_json_kind_of(value) == AH_JSON_OBJECT)
+        put_members(p, value);
+    else
+        ah_buf_put(p->out, value);
     return AH_OK;
 }
 
@@ -351,9 +384,9 @@ static ah_status put_record(page *p, const ah_store_record *r, ah_err *err)
     ah_buf_str(p->out, p->out->len > p->begin ? "," : "");
     ah_buf_fmt(p->out, "{\"number\":%lld,\"time\":%lld", (long long)r->number, (long long)r->time);
     ah_json_add_string(p->out, "kind", r->kind);
-    st = put_value(p, r, "said", r->said, err);
+    st = put_value(p, r, "said", r->said, p->q->members > 0, err);
     if (st == AH_OK && p->q->kept && r->kept.p)
-        st = put_value(p, r, "kept", r->kept, err);
+        st = put_value(p, r, "kept", r->kept, false, err);
     else if (st == AH_OK && p->q->kept && r->kept_hash.p)
         ah_buf_str(p->out, ",\"erased\":true");
     ah_buf_char(p->out, '}');

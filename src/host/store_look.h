@@ -33,9 +33,11 @@ bool ah_label_is_of(const ah_mem *mem, ah_slice label, ah_slice folder);
 /* The records that are read. */
 typedef struct ah_records_query {
     ah_slice stream;
-    int64_t from, to; /* numbers, both included */
-    uint64_t kinds;   /* bits of ah_record_kind; 0: all, also unknown ones */
-    bool kept;        /* with what is kept */
+    int64_t from, to;       /* numbers, both included */
+    uint64_t kinds;         /* bits of ah_record_kind; 0: all, also unknown ones */
+    const ah_slice *member; /* names of the members of `said` that are read, as in the record */
+    size_t members;         /* 0: all */
+    bool kept;              /* with what is kept */
 } ah_records_query;
 
 /* Appends a JSON list of records, at least one if there is one and some hundreds of KiB more:

@@ -19,6 +19,7 @@ enum {
     MAX_PAGE = (2 * AH_STORE_MAX_RECORD) + (1 << 20), /* bytes of a list as JSON */
     MOST_LISTED = 1000000,
     MOST_FOUND = 10000,
+    MOST_MEMBERS = 64,
     WATCHED = 1000 /* conversations that a subscription compares */
 };
 
@@ -176,6 +177,12 @@ static const ah_option records_rows[] = {
      .type = "string[]",
      .otherwise = "all",
      .doc = "only records of these [kinds](journal.md#kinds)"},
+    {.name = "members",
+     .kinds = AH_OPT_LIST,
+     .is = "list of strings",
+     .type = "string[]",
+     .otherwise = "all",
+     .doc = "only these members of `said`, which is faster"},
     {.name = "kept",
      .kinds = AH_OPT_BOOLEAN,
      .otherwise = "false",
@@ -186,12 +193,15 @@ static const ah_option records_rows[] = {
 const ah_subject ah_subject_records = {
     .what = "store:records", .type = "ah.RecordsOptions", .row = records_rows};
 
-/* A reading, as userdata. Its user value is the page that is being given. */
+/* A reading, as userdata. Its user values are the page that is being given, and a table with the
+ * names of the members. */
 typedef struct reading {
     int64_t from, to; /* from: 0: the page is the last one */
     uint64_t kinds;
     bool kept;
     lua_Integer at; /* in the page */
+    size_t n;
+    ah_slice member[MOST_MEMBERS];
 } reading;
 
 static uint64_t kind_bit(lua_State *L, int idx)
@@ -225,11 +235,41 @@ static uint64_t read_kinds(lua_State *L, int idx)
     return bits;
 }
 
+/* Reads the names of members in the table at idx into the reading at `at`; none: all. */
+static void read_members(lua_State *L, int idx, reading *r, int at)
+{
+    lua_Integer n;
+
+    if (!ah_lua_field_list(L, idx, "store:records", "members", &n))
+        return;
+    if (n == 0 || n > MOST_MEMBERS)
+        ah_lua_raise(L, AH_USAGE, "store:records: members has %d names, expected 1 to %d", (int)n,
+                     MOST_MEMBERS);
+    lua_createtable(L, (int)n, 0); /* -- list names */
+    for (lua_Integer i = 1; i <= n; i++) {
+        ah_slice *name = &r->member[i - 1];
+
+        if (lua_rawgeti(L, -2, i) != LUA_TSTRING)
+            ah_lua_raise(L, AH_USAGE, "store:records: members[%d] must be a string, found %s",
+                         (int)i, luaL_typename(L, -1));
+        name->p = lua_tolstring(L, -1, &name->n);
+        lua_rawseti(L, -2, i);
+    }
+    lua_setiuservalue(L, at, 2);
+    lua_pop(L, 1);
+    r->n = (size_t)n;
+}
+
 /* Reads the next page of the stream named at `name` into the user value of r, which is at `at`. */
 static ah_status read_page(lua_State *L, ah_open_store *s, int name, reading *r, int at,
                            ah_err *err)
 {
-    ah_records_query q = {.from = r->from, .to = r->to, .kinds = r->kinds, .kept = r->kept};
+    ah_records_query q = {.from = r->from,
+                          .to = r->to,
+                          .kinds = r->kinds,
+                          .member = r->member,
+                          .members = r->n,
+                          .kept = r->kept};
     ah_buf *out;
     ah_status st;
 
@@ -269,7 +309,8 @@ static int next_record(lua_State *L)
     }
 }
 
-/* store:records(id, { from, to, kinds, kept }): an iterator of records, or nil and an error */
+/* store:records(id, { from, to, kinds, members, kept }): an iterator of records, or nil and an
+ * error */
 int ah_lua_store_records(lua_State *L)
 {
     ah_open_store *s = ah_lua_check_store(L);
@@ -281,11 +322,12 @@ int ah_lua_store_records(lua_State *L)
     if (lua_type(L, 2) != LUA_TSTRING)
         ah_lua_raise(L, AH_USAGE, "store:records: the conversation must be a string, found %s",
                      luaL_typename(L, 2));
-    r = lua_newuserdatauv(L, sizeof *r, 1);
+    r = lua_newuserdatauv(L, sizeof *r, 2);
     *r = (reading){0};
     if (!lua_isnil(L, 3)) {
         ah_options_read(L, 3, &ah_subject_records, &f);
         r->kinds = read_kinds(L, 3);
+        read_members(L, 3, r, 4);
     }
     r->from = (int64_t)f.from;
     r->to = (int64_t)f.to;

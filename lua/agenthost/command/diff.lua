@@ -44,7 +44,8 @@ end
 
 -- Returns a function for each kind of record, and one that returns the last entry of the
 -- conversation as it was committed. Each entry names the one before it.
-local function adder()
+-- first: called for the entries of a checkpoint with which the conversation begins
+local function adder(first)
   local waiting, results, changes = {}, {}, {}
   local add, ends = {}, {} -- ends: the last entry as of a record `turn`
   local last, begun, start -- start: the last one before the first run
@@ -57,9 +58,9 @@ local function adder()
       put(entry, turn, more)
     end
   end
-  function add.checkpoint(said, turn)
+  function add.checkpoint(_, turn, number)
     if not last then
-      put_all(get(get(said, "transcript", "table"), "entries", "table"), turn, false)
+      put_all(first(number), turn, false)
     end
   end
   function add.run_started()
@@ -110,6 +111,8 @@ end
 
 local KINDS = { "entries", "run_started", "answer", "settled", "apply_failed", "queued", "turn",
   "checkpoint", "rewound" }
+local MEMBERS = { "call", "entities", "entries", "entry", "files", "result", "slices", "staged",
+  "to" }
 
 -- Returns the entries of a chain, the first one first.
 local function listed(last)
@@ -124,12 +127,17 @@ local function listed(last)
   return found
 end
 
+local function records_of(store, id, which)
+  local records, err = store:records(id, which)
+  return records or pairs_of.fault("%s", err.message)
+end
+
 local function entries_of(store, id)
-  local records, err = store:records(id, { kinds = KINDS })
-  if not records then
-    pairs_of.fault("%s", err.message)
-  end
-  local add, last = adder()
+  local records = records_of(store, id, { kinds = KINDS, members = MEMBERS })
+  local add, last = adder(function(number)
+    local said = records_of(store, id, { from = number, to = number })().said
+    return get(get(said, "transcript", "table"), "entries", "table")
+  end)
   local turn = 1
   for record in records do
     add[record.kind](type(record.said) == "table" and record.said or {}, turn, record.number)

@@ -104,7 +104,8 @@ local function run(flags, words, out, line_read)
   local store <close>, path = stored.open(flags, line_read)
   local id = stored.find_or_last(store, words[1], path).conversation
   local records, err = store:records(id, { kept = flags.kept,
-    kinds = flags.cache and { "answer", "turn" } or nil })
+    kinds = form == as_cache and { "answer", "turn" } or nil,
+    members = form ~= as_json and told.MEMBERS or nil })
   if not records then
     pairs_of.fault("%s", err.message)
   elseif form == as_lines or form == as_tree then

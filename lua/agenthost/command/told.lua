@@ -302,6 +302,12 @@ local SAY = {
   end,
 }
 
+--- The members of records that M.take looks at.
+M.MEMBERS = { "ask", "asks", "attempt", "base", "by", "call", "code", "entities", "entries",
+  "entry", "files", "holder", "how", "kind", "message", "model", "paths", "question", "response",
+  "result", "run", "script", "slices", "step", "stop", "success", "to", "tool", "usage", "used",
+  "what", "written_by" }
+
 -- Records that belong to no turn, or to the one before.
 local BETWEEN = { opened = true, run_ended = true, checkpoint = true, lease = true, lost = true }
 

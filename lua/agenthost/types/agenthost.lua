@@ -1572,6 +1572,7 @@ function ah.base64url.decode(text) end
 ---@field from? integer number of the first record
 ---@field to? integer number of the last record
 ---@field kinds? string[] only records of these kinds
+---@field members? string[] only these members of `said`, which is faster
 ---@field kept? boolean with what is kept, and not only said
 -- end of ah.RecordsOptions
 
