@@ -272,3 +272,29 @@ if ahtest.store_engines().sqlite then
     end)
   end)
 end
+
+describe("a line of the commands", function()
+  local line = ah._line
+
+  it("has blanks in place of white space, and no controls", function()
+    assert.equal(" a b c ", line("\n a\t\r\nb  c\v", 20))
+    assert.equal("\\x1b[31m\\u202eé\u{fffd}b\\x00", line("\27[31m\u{202e}é\xffb\0", 40))
+    assert.equal("", line("", 0))
+  end)
+
+  it("has at most so many characters, of which dots are the last", function()
+    for _, part in ipairs { "ab cd, ", "é", "a\27", "\xff" } do
+      local text = part:rep(50)
+      local whole = line(text, 1000)
+      for most = 3, utf8.len(whole) - 1 do
+        local found = line(text, most)
+        assert.is_true(utf8.len(found) <= most and utf8.len(found) > most - 5)
+        assert.equal("...", found:sub(-3))
+        assert.equal(whole:sub(1, #found - 3), found:sub(1, -4))
+      end
+      assert.equal(whole, line(text, utf8.len(whole)))
+    end
+    assert.equal("a b...", line("a b" .. (" "):rep(100000) .. "cdef", 6))
+    assert.error_matches(function() line("a", -1) end, "out of range")
+  end)
+end)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "base/json_chars.h"
 
 size_t ah_control_code(const char *p, size_t n, char out[AH_CONTROL_CODE])
 {
@@ -42,4 +43,61 @@ void ah_harmless(ah_slice text, bool lines, ah_buf *out)
         from = i + n;
     }
     ah_utf8_repair((ah_slice){text.p + from, text.n - from}, out);
+}
+
+static size_t white_len(ah_slice text)
+{
+    size_t n = 0;
+
+    while (n < text.n && (text.p[n] == ' ' || (text.p[n] >= '\t' && text.p[n] <= '\r')))
+        n++;
+    return n;
+}
+
+/* Appends the first character, white space up to the next one, or at most `room` printable
+ * characters of ASCII. Returns its length in the text. *chars grows by what was appended. */
+static size_t put_first(ah_slice text, size_t room, size_t *chars, ah_buf *out)
+{
+    size_t n = white_len(text), plain = 0;
+    char code[AH_CONTROL_CODE];
+
+    while (plain < text.n && plain < room && text.p[plain] > ' ' && text.p[plain] < 0x7f)
+        plain++;
+    if (plain) {
+        ah_buf_add(out, text.p, plain);
+        *chars += plain;
+        return plain;
+    }
+    *chars += 1;
+    if (n) {
+        ah_buf_char(out, ' ');
+    } else if ((n = ah_control_len(text)) > 0) {
+        size_t len = ah_control_code(text.p, n, code);
+
+        ah_buf_add(out, code, len);
+        *chars += len - 1;
+    } else if ((n = ah_utf8_len(text.p, text.p + text.n)) > 0) {
+        ah_buf_add(out, text.p, n);
+    } else {
+        n = 1;
+        ah_buf_str(out, "\xef\xbf\xbd");
+    }
+    return n;
+}
+
+void ah_harmless_line(ah_slice text, size_t most, ah_buf *out)
+{
+    size_t chars = 0, cut = out->len; /* cut: length of what fits before "..." */
+
+    for (size_t i = 0; i < text.n && chars <= most;) {
+        size_t room = chars + 3 < most ? most - 3 - chars : 1;
+
+        i += put_first((ah_slice){text.p + i, text.n - i}, room, &chars, out);
+        if (chars + 3 <= most)
+            cut = out->len;
+    }
+    if (chars > most && ah_buf_ok(out)) {
+        ah_buf_reset(out, cut);
+        ah_buf_str(out, "...");
+    }
 }

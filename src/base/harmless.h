@@ -14,4 +14,8 @@ size_t ah_control_code(const char *p, size_t n, char out[AH_CONTROL_CODE]);
  * `lines` is set, line ends stay, and "\r\n" is one. */
 void ah_harmless(ah_slice text, bool lines, ah_buf *out);
 
+/* Appends it as one line of at most `most` characters, of which "..." are the last if more follow.
+ * White space of any length is one blank. */
+void ah_harmless_line(ah_slice text, size_t most, ah_buf *out);
+
 #endif

@@ -1,6 +1,6 @@
 /* ah._command, for built-in tools: runs a command while a handler waits for it. The command is
  * below supervisors (io/process.h) and, on request, in a sandbox. A call that is stopped and a host
- * that is closed kill it. Also ah._sandbox, ah._warn, ah._repair, ah._harmless. */
+ * that is closed kill it. Also ah._sandbox, ah._warn, ah._repair, ah._harmless, ah._line. */
 #include <stdio.h>
 
 #include "base/ends.h"
@@ -17,7 +17,7 @@
 static const char COMMAND[] = "agenthost.command";
 static const char WHAT[] = "ah._command";
 
-enum { STREAMS = 2, MAX_PIECES = 16 };
+enum { STREAMS = 2, MAX_PIECES = 16, MAX_LINE = 1 << 20 };
 
 /* Bytes of a stream that have arrived and were not taken yet. */
 typedef struct piece {
@@ -413,12 +413,35 @@ static int harmless(lua_State *L)
     return 1;
 }
 
+/* ah._line(bytes, most) -> the same in one harmless line of at most so many characters */
+static int line(lua_State *L)
+{
+    lua_Integer most = luaL_checkinteger(L, 2);
+    luaL_Buffer lb;
+    ah_slice s;
+    ah_buf b;
+
+    s.p = luaL_checklstring(L, 1, &s.n);
+    luaL_argcheck(L, most >= 0 && most <= MAX_LINE, 2, "out of range");
+    ah_buf_init(&b, &ah_mem_libc, 4 * (size_t)most + AH_CONTROL_CODE); /* it never grows */
+    b.data = luaL_buffinitsize(L, &lb, b.max);
+    b.cap = b.max;
+    ah_harmless_line(s, (size_t)most, &b);
+    (void)ah_buf_ok(&b);
+    luaL_pushresultsize(&lb, b.len);
+    return 1;
+}
+
 void ah_lua_open_command(lua_State *L)
 {
     static const luaL_Reg meta[] = {{"__gc", command_gc}, {NULL, NULL}};
-    static const luaL_Reg functions[] = {{"_command", run_command}, {"_sandbox", describe_sandbox},
-                                         {"_warn", warn},           {"_repair", repair},
-                                         {"_harmless", harmless},   {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"_command", run_command},
+                                         {"_sandbox", describe_sandbox},
+                                         {"_warn", warn},
+                                         {"_repair", repair},
+                                         {"_harmless", harmless},
+                                         {"_line", line},
+                                         {NULL, NULL}};
 
     luaL_newmetatable(L, COMMAND);
     luaL_setfuncs(L, meta, 0);

@@ -20,6 +20,7 @@ static const char BUFFER[] = "agenthost.buffer"; /* metatable of an ah_buf in a 
 enum {
     STACK_OF_LEVEL = 8, /* key, value, two metatables, needs of a class, and a reserve */
     STACK_OF_THING = 4, /* of a userdata: metatables and their values */
+    USUAL_MEMBERS = 4,  /* of an object that is read: room without growing */
     PATH_LEVELS = 8,    /* levels shown in a message: the innermost ones */
     PATH_KEY = 32,      /* bytes shown of a key */
     PATH_BYTES = 400
@@ -574,8 +575,10 @@ static bool push_number(lua_State *L, ah_slice literal)
 
 static void push_container(lua_State *L, ah_json_token t, ah_json_reader rest)
 {
-    lua_newtable(L); /* -- t */
-    if (t.kind == AH_JSON_ARRAY)
+    bool array = t.kind == AH_JSON_ARRAY;
+
+    lua_createtable(L, 0, array ? 0 : USUAL_MEMBERS); /* -- t */
+    if (array)
         set_marker(L, &array_key);
     else if (ah_json_next(&rest).kind == AH_JSON_OBJECT_END)
         set_marker(L, &object_key);

@@ -159,7 +159,7 @@ local function write_rest(out, id, found, from)
     local one = found[i]
     local kind, said = told.entry(one.entry, room)
     local changes = changed(one)
-    out:write(("%6d  turn %-4d %-9s %s\n"):format(i, one.turn, told.line(kind, 9),
+    out:write(("%6d  turn %-4d %-9s %s\n"):format(i, one.turn, kind,
       told.line(said .. (changes ~= "" and " {" .. changes .. "}" or ""), room)))
   end
 end

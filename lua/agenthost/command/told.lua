@@ -33,16 +33,7 @@ function M.line(value, room)
   elseif type(value) ~= "string" then
     value = ah.json.encode(value)
   end
-  if #value <= room and not value:find "[^\x20-\x7e]" then
-    return value
-  end
-  local cut = text.cut(value, math.max(room * 4, ROOM))
-  local clean = ah._harmless((cut:gsub("%s+", " ")))
-  if #cut == #value and utf8.len(clean) <= room then
-    return clean
-  end
-  local at = utf8.offset(clean, math.max(room - 2, 1))
-  return at and clean:sub(1, at - 1) .. "..." or clean .. "..."
+  return ah._line(value, room)
 end
 local line = M.line
 
@@ -116,14 +107,14 @@ local ENTRY = {
   strategy = function(e) return "strategy", get(e, "name", "string") or "?" end,
 }
 
---- Returns a word for the kind of an entry, and its text (not harmless, in any length).
+--- Returns a harmless word for the kind of an entry, and its text (not harmless, in any length).
 function M.entry(entry, room)
   local kind = get(entry, "type", "string") or "?"
   local say = ENTRY[kind]
   if say then
     return say(entry, room)
   end
-  return text.cut(kind, 20), ""
+  return line(kind, 9), ""
 end
 
 local function entries(found, room)
@@ -332,11 +323,13 @@ function M.take(r, record, room)
   local word, words = record.kind, ""
   if say then
     word, words = say(r, said, room)
+  else
+    word = line(word, 11)
   end
   if record.kind == "turn" then
     r.turn, r.ends[record.number] = turn + 1, turn
   end
-  return line(word, 11), line(words, room), not BETWEEN[record.kind] and turn or nil
+  return word, line(words, room), not BETWEEN[record.kind] and turn or nil
 end
 
 --- Returns the width of a line: that of the terminal, or what is usual elsewhere.
