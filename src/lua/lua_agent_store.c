@@ -700,7 +700,9 @@ void ah_lua_stream_run_over(ah_lua_agent *a, bool unsettled)
     ah_lua_inbox_unwatch(a);
     if (s->history.mem)
         ah_run_history_clear(&s->history);
-    if (unsettled)
+    if (unsettled && s->recorder.replays) /* the copy of a turn is not gone on with */
+        s->recorder.broken = AH_CANCELLED;
+    else if (unsettled)
         read_history(a);
     if (ah_recorder_on(&s->recorder))
         set_label(a, unsettled ? "waiting" : "idle");
