@@ -49,7 +49,9 @@ describe("agenthost search", function()
     for _ = 1, 3 do
       os.remove(path .. "-search")
       local r = shell(([[cd %s && export TZ=UTC AGENTHOST_STORE=%s
-        for i in 1 2 3 4; do "$A" search tidy --limit 100 >$i.out 2>&1 </dev/null & all="$all $!"; done
+        for i in 1 2 3 4; do
+          "$A" search tidy --limit 100 >$i.out 2>&1 </dev/null & all="$all $!"
+        done
         for process in $all; do wait $process || echo failed; done; grep -c '^1970' 1.out
         for i in 2 3 4; do cmp 1.out $i.out; done; cat 1.out]]):format(folder, path))
       assert.matches("^60\n1970", r.out)

@@ -135,8 +135,8 @@ end
 local function entries_of(store, id)
   local records = records_of(store, id, { kinds = KINDS, members = MEMBERS })
   local add, last = adder(function(number)
-    local said = records_of(store, id, { from = number, to = number })().said
-    return get(get(said, "transcript", "table"), "entries", "table")
+    local record = records_of(store, id, { from = number, to = number })()
+    return get(get(get(record, "said", "table"), "transcript", "table"), "entries", "table")
   end)
   local turn = 1
   for record in records do
