@@ -112,7 +112,7 @@ function flows.rewound()
   local flow = flows.turns()
   function flow.play(agent)
     if agent:mark() == 4 then
-      agent = assert(agent:rewind(2))
+      assert(agent:rewind(2))
       assert(agent:run "Second.")
     end
     return agent
@@ -150,7 +150,7 @@ function flows.rewound_files()
   flow.turns = { flow.turns[1], "One.", flow.turns[2], "Two." }
   function flow.play(agent)
     if agent:mark() == 4 then
-      agent = assert(agent:rewind(2, { files = true }))
+      assert(agent:rewind(2, { files = true }))
       assert(agent:run "Second.")
     end
     return agent

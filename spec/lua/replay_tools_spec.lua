@@ -293,9 +293,9 @@ describe("replay of handlers", function()
     agent:run "first"
     local mark = agent:mark()
     agent:run "second"
-    local again <close> = assert(agent:rewind(mark))
-    again:run "third"
-    local fork <close> = assert(again:fork { at = 3, id = "fork" })
+    assert(agent:rewind(mark))
+    agent:run "third"
+    local fork <close> = assert(agent:fork { at = 3, id = "fork" })
     fork:run "fourth"
     local got = testing.replay(store, "talk", { tools = tools })
     assert.same({ 6, 3, 3 }, { got.requests, got.handlers.calls, got.handlers.equal })

@@ -102,11 +102,7 @@ end
 local function rewind(turn, options)
   options = options or {}
   options.files = true
-  local back, more = agent:rewind(turn, options)
-  if back and not options.dry then
-    agent = back
-  end
-  return back, more
+  return agent:rewind(turn, options)
 end
 
 describe("agent:rewind(N, { files = true })", function()
@@ -183,7 +179,7 @@ describe("agent:rewind(N, { files = true })", function()
   it("keeps a folder in which there is something else", function()
     converse { { { act = "put", path = "d/a", text = "a" } } }
     put("d/mine", "mine")
-    local _, found = assert(rewind(0))
+    local found = assert(rewind(0))
     assert.same({ nil, "mine" }, { get "d/a", get "d/mine" })
     assert.same({ { kind = "file", root = root, path = "d", why = "other entries are in it" } },
       found.stays)
@@ -206,6 +202,7 @@ describe("agent:rewind(N, { files = true })", function()
     assert.matches("the files in " .. root .. " are not put back yet", err.message, 1, true)
     assert.matches("another process is writing in 'd'", err.message, 1, true)
     assert.equal("a", get "d/a")
+    assert.equal("agent (closed)", tostring(agent))
     open {}
     assert.is_nil(get "d/a")
     assert.equal(2, #saved()[1]) -- settings and tools

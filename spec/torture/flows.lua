@@ -2920,8 +2920,7 @@ flows["a fork at a turn, and a rewind"] = {
       end
     end
     if back then
-      local rewound <close> = back
-      s.reply, err = rewound:run()
+      s.reply, err = agent:run()
     end
     s.err = err
   end,
@@ -3015,9 +3014,8 @@ flows["a rewind with files"] = {
       back, err = agent:rewind(0, { files = true })
     end
     if back then
-      local rewound <close> = back
       s.found = s.base:read(s.name .. "/a")
-      s.reply, err = rewound:run("second")
+      s.reply, err = agent:run("second")
     end
     s.err = err
   end,

@@ -120,14 +120,11 @@ void ah_lua_add_front(lua_State *L, ah_lua_agent *a)
     lua_pop(L, 1);
 }
 
-ah_lua_agent *ah_lua_push_agent(lua_State *L)
+/* Makes the parts that ah_lua_read_agent fills for a conversation. */
+static void init_conversation(ah_lua_agent *a)
 {
-    ah_lua_agent *a = lua_newuserdatauv(L, sizeof *a, AH_AGENT_VALUES);
-
-    *a = (ah_lua_agent){.lua = ah_lua_of(L), .fronts = LUA_NOREF};
     a->untold.mem = &a->lua->mem;
     ah_lua_stream_init(a);
-    ah_observer_init(&a->observer, a->lua);
     ah_registry_init(&a->registry, &a->lua->mem);
     ah_registry_init(&a->executors, &a->lua->mem);
     ah_lua_strategies_init(&a->strategies, a->lua);
@@ -135,6 +132,15 @@ ah_lua_agent *ah_lua_push_agent(lua_State *L)
     ah_lua_setup_init(a);
     ah_lua_background_init(a);
     ah_changes_init(&a->handoffs.tools, &a->lua->mem);
+}
+
+ah_lua_agent *ah_lua_push_agent(lua_State *L)
+{
+    ah_lua_agent *a = lua_newuserdatauv(L, sizeof *a, AH_AGENT_VALUES);
+
+    *a = (ah_lua_agent){.lua = ah_lua_of(L), .fronts = LUA_NOREF};
+    ah_observer_init(&a->observer, a->lua);
+    init_conversation(a);
     luaL_setmetatable(L, AH_AGENT);
     return a;
 }
@@ -206,16 +212,15 @@ static void leave_others(const ah_lua_agent *a)
             leave(a, a->fallback.item[i]);
 }
 
-void ah_lua_agent_close(ah_lua_agent *a)
+/* Frees the conversation, and all that is read for it. */
+static void clear_conversation(ah_lua_agent *a)
 {
-    a->closed = true;
     ah_lua_stream_close(a);
     ah_lua_background_clear(a);
     a->session = NULL;
     leave_others(a);
     leave(a, a->adapter);
     ah_wire_clear(&a->wire);
-    ah_observer_clear(&a->observer);
     ah_registry_clear(&a->registry);
     ah_registry_clear(&a->executors);
     ah_lua_strategies_clear(&a->strategies);
@@ -223,7 +228,6 @@ void ah_lua_agent_close(ah_lua_agent *a)
     ah_lua_hooks_clear(&a->hooks);
     ah_lua_setup_clear(a);
     ah_lua_handoffs_clear(a);
-    ah_lua_unref(a->lua, &a->fronts);
     ah_budget_unref(a->budget);
     a->budget = NULL;
     ah_prompt_fields_clear(&a->prompt);
@@ -238,6 +242,55 @@ void ah_lua_agent_close(ah_lua_agent *a)
     ah_text_set(&a->kept, NULL);
     ah_text_set(&a->name, NULL);
     ah_drift_warnings_clear(&a->untold);
+}
+
+void ah_lua_agent_close(ah_lua_agent *a)
+{
+    a->closed = true;
+    clear_conversation(a);
+    ah_observer_clear(&a->observer);
+    ah_lua_unref(a->lua, &a->fronts);
+}
+
+void ah_lua_agent_empty(lua_State *L)
+{
+    ah_lua_agent *a = luaL_checkudata(L, 1, AH_AGENT);
+    static const int emptied[] = {AH_AGENT_BACKGROUND, AH_AGENT_KEPT, AH_AGENT_ACTIVE,
+                                  AH_AGENT_NEXT};
+    const ah_lua_handoffs *h = &a->handoffs;
+    ah_text *id = ah_text_ref(a->setup.id);
+    ah_lua_agent kept = {.lua = a->lua,
+                         .fronts = a->fronts,
+                         .observer = a->observer,
+                         .adapter = ah_adapter_ref(h->adapter ? h->adapter : a->adapter),
+                         .settings = ah_text_ref(h->settings ? h->settings : a->settings),
+                         .budget = ah_budget_ref(a->budget),
+                         .busy = a->busy,
+                         .closed = true,
+                         .again = true};
+
+    clear_conversation(a);
+    *a = kept;
+    init_conversation(a);
+    a->setup.id = id;
+    for (size_t i = 0; i < sizeof emptied / sizeof *emptied; i++) {
+        lua_pushnil(L);
+        lua_setiuservalue(L, 1, emptied[i]);
+    }
+}
+
+int ah_lua_agent_fill(lua_State *L)
+{
+    ah_lua_agent *a = luaL_checkudata(L, 2, AH_AGENT);
+    ah_err err;
+    int n;
+
+    if (ah_lua_read_agent(L, a, "agent:rewind", &err) != AH_OK)
+        return push_failure(L, &err, 0);
+    a->again = a->closed = false;
+    n = ah_lua_handoffs_resume(L, a);
+    a->closed = n != 1;
+    return n;
 }
 
 static int agent_gc(lua_State *L)

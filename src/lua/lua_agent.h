@@ -25,6 +25,7 @@ enum {
     AH_AGENT_RESOURCES,
     AH_AGENT_REGISTRY,
     AH_AGENT_DEFINITION, /* the fields with which agent:open begins other conversations */
+    AH_AGENT_GIVEN,      /* those that agent:open got for this one; nil: none, or no store */
     AH_AGENT_PARAMS,     /* the parameters that `setup` gets */
     AH_AGENT_BACKGROUND, /* a table that keeps the runs of background calls; nil: none yet */
     AH_AGENT_KEPT,       /* table: tool of agent:as_tool -> its conversation; nil: none */
@@ -105,6 +106,7 @@ typedef struct ah_lua_agent {
     bool once;    /* made by ah.run: it ends with its run */
     bool closed;  /* everything it held is freed */
     bool looking; /* its prompt is being rendered, which calls functions of the script */
+    bool again;   /* it is read again: observers, front ends, model and budget stay as they are */
 } ah_lua_agent;
 
 /* Returns the agent at index 1. Raises for any other value and for a closed agent. */
@@ -118,6 +120,13 @@ ah_lua_agent *ah_lua_push_agent(lua_State *L);
  * earlier conversation. Raises for errors of the script. Returns AH_PROVIDER if something outside
  * the script is missing, such as a key. */
 ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_err *err);
+/* Frees the conversation of the agent at 1. The agent keeps its id, and what is more than its
+ * fields: subscribers, front ends, the model of agent:use, and what its budget has spent. It counts
+ * as closed until it is filled. */
+void ah_lua_agent_empty(lua_State *L);
+/* Lua function (fields, agent): reads the conversation of an emptied agent from its store, as
+ * ah_lua_read_agent. Returns the agent, or nil and an error; then it stays closed. */
+int ah_lua_agent_fill(lua_State *L);
 /* Sets the system text: `text` (.p NULL: none), then the prompt. Raises. */
 void ah_lua_say_system(lua_State *L, ah_lua_agent *a, ah_slice text);
 /* Declares tools while no run is at work. A tool that the conversation already offers unchanged

@@ -195,6 +195,10 @@ static void put_options(lua_State *L, ah_lua_agent *a, ah_buf *b)
 {
     ah_err err;
 
+    if (a->again) {
+        ah_buf_put(b, ah_json_member(ah_text_slice(a->settings), "options"));
+        return;
+    }
     if (lua_getfield(L, 1, "options") == LUA_TNIL) {
         const ah_model_settings *s = &a->transcript->settings;
         ah_slice before = s->given.p ? s->given : s->options.text;
@@ -626,7 +630,7 @@ ah_status ah_lua_read_model(lua_State *L, ah_lua_agent *a, ah_err *err)
     put_options(L, a, options); /* first, so that an error changes nothing */
     if (!ah_buf_ok(options))
         ah_lua_raise_nomem(L);
-    st = read_model(L, a, err);
+    st = a->again ? AH_OK : read_model(L, a, err);
     if (st == AH_OK)
         read_settings(L, a, options);
     lua_settop(L, top);
@@ -678,7 +682,8 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
         return st;
     if (!a->transcript && !(a->transcript = ah_transcript_new(&a->lua->mem)))
         ah_lua_raise_nomem(L);
-    ah_observer_read(L, 1, &a->observer);
+    if (!a->again)
+        ah_observer_read(L, 1, &a->observer);
     read_session(L, a);
     if ((st = use_named(L, a, ah_lua_named_session(a->lua, a->session), err)) != AH_OK ||
         (st = restore_kept(L, a, err)) != AH_OK)
@@ -699,9 +704,10 @@ ah_status ah_lua_read_agent(lua_State *L, ah_lua_agent *a, const char *what, ah_
     ah_lua_strategies_read(L, 1, &a->strategies);
     ah_lua_discovery_read(L, 1, a);
     ah_lua_hooks_read(L, 1, "ah.run", &a->hooks);
-    if (ah_lua_field_push(L, 1, "ah.run", "asks", LUA_TFUNCTION))
+    if (!a->again && ah_lua_field_push(L, 1, "ah.run", "asks", LUA_TFUNCTION))
         ah_lua_add_front(L, a);
-    a->budget = ah_lua_budget_read(L, 1);
+    if (!a->again)
+        a->budget = ah_lua_budget_read(L, 1);
     if ((st = use_named(L, a, ah_lua_named_budget(a->lua, a->budget), err)) != AH_OK) {
         lua_settop(L, top);
         return st;

@@ -203,6 +203,32 @@ int ah_lua_open_conversation(lua_State *L)
         return 2;
     lua_getiuservalue(L, 2, AH_AGENT_DEFINITION);
     lua_setiuservalue(L, 4, AH_AGENT_DEFINITION);
+    if (ah_lua_to_agent(L, 4)->stream.keeper) {
+        push_fields(L, 3);
+        lua_setiuservalue(L, 4, AH_AGENT_GIVEN);
+    }
+    return 1;
+}
+
+int ah_lua_own_fields(lua_State *L)
+{
+    if (lua_getiuservalue(L, 1, AH_AGENT_GIVEN) == LUA_TNIL) {
+        lua_pop(L, 1);
+        lua_newtable(L);
+    }
+    lua_insert(L, 2);
+    push_merged(L); /* -- agent given store fields */
+    lua_pushvalue(L, 3);
+    lua_setfield(L, 4, "store");
+    lua_pushnil(L); /* the agent has its id */
+    lua_setfield(L, 4, "id");
+    if (lua_getfield(L, 4, "session") != LUA_TNIL) {
+        lua_getiuservalue(L, 1, AH_AGENT_SESSION);
+        lua_setfield(L, 4, "session");
+    }
+    lua_getiuservalue(L, 1, AH_AGENT_PARAMS);
+    lua_setfield(L, 4, "params");
+    lua_settop(L, 4);
     return 1;
 }
 

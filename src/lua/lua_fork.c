@@ -1,14 +1,16 @@
 /* A fork at a turn is a stream that begins with the state of the base at that turn, and an agent
- * that opens it as agent:open does. A rewind writes that state into the stream itself; an agent
- * that is opened anew goes on from it. */
+ * that opens it as agent:open does. A rewind writes that state into the stream itself; the agent is
+ * emptied, and filled with it by its fields. */
 #include "lua/lua_fork.h"
 
 #include "host/store_fork.h"
 #include "lua/lua_agent.h"
+#include "lua/lua_background.h"
 #include "lua/lua_definition.h"
 #include "lua/lua_error.h"
 #include "lua/lua_named.h"
 #include "lua/lua_options.h"
+#include "lua/lua_session.h"
 #include "lua/lua_setup.h"
 #include "lua/lua_store.h"
 #include "lua/lua_value.h"
@@ -220,60 +222,97 @@ static bool push_dropped(lua_State *L, const ah_rewind *r, ah_err *err)
     return true;
 }
 
-/* Pushes the session that the script gave to the agent at 1, without its values; nil: none. */
-static void push_session(lua_State *L, const ah_lua_agent *a)
+/* Pushes the tools of the agent that have handlers. `setup` adds its own once more. */
+static ah_changes *push_handlers(lua_State *L, const ah_lua_agent *a)
 {
-    static const char empty[] = "{\"agenthost_session\":1,\"slices\":{}}";
+    ah_changes *c = ah_lua_push_changes(L, &a->lua->mem);
+    ah_tool *t;
     ah_err err;
 
-    lua_getiuservalue(L, 1, AH_AGENT_DEFINITION);
-    if (lua_getfield(L, -1, "session") != LUA_TNIL) {
-        lua_pop(L, 1);
-        lua_getiuservalue(L, 1, AH_AGENT_SESSION);
-        if (!ah_lua_named_session(a->lua, a->session) &&
-            ah_session_restore(a->session, NULL, ah_slice_of(empty), false, &err) != AH_OK)
+    for (size_t at = 0; (t = ah_registry_next(&a->registry, &at));)
+        if (!t->stale && !ah_lua_setup_has_added(a, t) &&
+            ah_changes_add(c, t->full ? t->full : t, NULL, &err) != AH_OK)
+            ah_lua_raise_err(L, &err);
+    return c;
+}
+
+/* Gives the handlers to the tools of the conversation that have none. */
+static void put_handlers(lua_State *L, ah_lua_agent *a, const ah_changes *c)
+{
+    bool bound;
+    ah_err err;
+
+    for (size_t i = 0; i < c->n; i++) {
+        ah_tool *t = c->item[i].tool;
+        const ah_tool *there = ah_registry_find(&a->registry, ah_text_slice(t->name));
+
+        if (there && there->stale &&
+            ah_registry_rebind(&a->registry, t, a->rules.brief, &bound, &err) != AH_OK)
             ah_lua_raise_err(L, &err);
     }
-    lua_remove(L, -2);
 }
 
-/* Rewinds, and pushes an agent that goes on, which takes the place of the agent at 1, and what is
- * dropped; or nil and an error. */
-static int go_on(lua_State *L, ah_lua_agent *a, const ah_rewind *r)
+/* Empties the session of the fields at 2, unless it has a stream of its own. */
+static void empty_session(lua_State *L, const ah_lua_agent *a)
 {
-    int top = lua_gettop(L);
+    static const char empty[] = "{\"agenthost_session\":1,\"slices\":{}}";
+    ah_session *s;
     ah_err err;
 
-    ah_lua_stream_close(a);
-    lua_pushcfunction(L, ah_lua_open_conversation);
-    lua_pushvalue(L, 1);
-    lua_createtable(L, 0, 3);
-    ah_lua_push_store(L, r->store);
-    lua_setfield(L, -2, "store");
-    lua_pushlstring(L, r->conversation.p, r->conversation.n);
-    lua_setfield(L, -2, "id");
-    push_session(L, a);
-    lua_setfield(L, -2, "session");
-    if (!push_dropped(L, r, &err)) {
-        lua_settop(L, top);
-        ah_lua_fail(L, &err); /* -- nil err */
-    } else {
-        lua_insert(L, top + 1);
-        lua_settop(L, top + 4);
-        lua_call(L, 2, 2); /* -- dropped agent nil, or dropped nil err */
-        if (!lua_isnil(L, -2)) {
-            lua_pop(L, 1);
-            lua_pushvalue(L, top + 1);
-        }
-    }
-    lua_getfield(L, 1, "close");
-    lua_pushvalue(L, 1);
-    lua_call(L, 1, 0);
-    return 2;
+    lua_getfield(L, 2, "session");
+    s = lua_isnil(L, -1) ? NULL : ah_lua_to_session(L, -1);
+    if (s && !ah_lua_named_session(a->lua, s) &&
+        ah_session_restore(s, NULL, ah_slice_of(empty), false, &err) != AH_OK)
+        ah_lua_raise_err(L, &err);
+    lua_pop(L, 1);
 }
 
-/* agent:rewind(turn, { dry, files, force }): an agent that goes on after that turn, and what is
- * dropped; dry: this alone. Or nil and an error. */
+/* (agent, fields, handlers, rewind): what is dropped, or nil and an error. */
+static int rewind_emptied(lua_State *L)
+{
+    ah_lua_agent *a = lua_touserdata(L, 1);
+    ah_err err;
+
+    ah_lua_agent_empty(L);
+    if (!push_dropped(L, lua_touserdata(L, 4), &err))
+        return ah_lua_fail(L, &err);
+    empty_session(L, a);
+    lua_pushcfunction(L, ah_lua_agent_fill);
+    lua_pushvalue(L, 2);
+    lua_pushvalue(L, 1);
+    lua_call(L, 2, 2); /* -- .. agent nil, or nil err */
+    if (lua_isnil(L, -2))
+        return 2;
+    put_handlers(L, a, lua_touserdata(L, 3));
+    lua_pop(L, 2);
+    return 1;
+}
+
+/* Rewinds, and lets the agent at 1 go on from there: what is dropped, or nil and an error, with
+ * which the agent is closed. */
+static int go_on(lua_State *L, ah_lua_agent *a, ah_rewind *r)
+{
+    int top = lua_gettop(L), st;
+
+    ah_lua_background_close(L, a);
+    lua_pushcfunction(L, rewind_emptied);
+    lua_pushvalue(L, 1);
+    lua_pushcfunction(L, ah_lua_own_fields);
+    lua_pushvalue(L, 1);
+    ah_lua_push_store(L, r->store);
+    lua_call(L, 2, 1);
+    push_handlers(L, a);
+    lua_pushlightuserdata(L, r);
+    a->busy++;
+    st = lua_pcall(L, 4, LUA_MULTRET, 0);
+    a->busy--;
+    if (a->closed)
+        ah_lua_agent_close(a);
+    return st == LUA_OK ? lua_gettop(L) - top : lua_error(L);
+}
+
+/* agent:rewind(turn, { dry, files, force }): what is dropped and changed; or nil and an error. The
+ * agent goes on after that turn; dry: as it was. */
 static int agent_rewind(lua_State *L)
 {
     static const char what[] = "agent:rewind";

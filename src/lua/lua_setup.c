@@ -136,8 +136,7 @@ static setting_up *check_open(lua_State *L)
     return s;
 }
 
-/* True if the tool under this name was added by an earlier `setup` of the conversation. */
-static bool is_added(const ah_lua_agent *a, const ah_tool *there)
+bool ah_lua_setup_has_added(const ah_lua_agent *a, const ah_tool *there)
 {
     bool is = false;
 
@@ -167,7 +166,7 @@ static void check_tool(lua_State *L, const setting_up *s, const ah_changes *read
     const ah_tool *there = ah_registry_find(&a->registry, ah_text_slice(tool->name));
 
     if (has_tool(&s->tools, s->tools.n, tool) || has_tool(read, i, tool) ||
-        (there && !there->stale && !is_added(a, there)))
+        (there && !there->stale && !ah_lua_setup_has_added(a, there)))
         ah_lua_raise(L, AH_PROMPT_VALIDATION, "conversation:add_tools: tool '%s' is declared twice",
                      tool->name->data);
     if (!there && a->registry.live + s->tools.n + i >= (size_t)a->rules.max_tools)
@@ -289,7 +288,7 @@ static ah_status unbind_added(ah_lua_agent *a, ah_err *err)
             ah_registry_find(&a->registry, ah_text_slice(a->setup.added.item[i].tool->name));
         ah_tool *stale = NULL;
 
-        if (!there || there->stale || !is_added(a, there))
+        if (!there || there->stale || !ah_lua_setup_has_added(a, there))
             continue;
         st = ah_tool_stale(&a->lua->mem, ah_text_slice(there->spec), &stale, err);
         if (st == AH_OK)

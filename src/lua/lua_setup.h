@@ -24,6 +24,8 @@ enum { AH_NEW_ID = 17 };
 void ah_lua_setup_new_id(ah_host *host, char out[AH_NEW_ID]);
 /* Pushes the id of the conversation; if none was given, a new one. Raises when out of memory. */
 void ah_lua_setup_push_id(lua_State *L, ah_lua_agent *a);
+/* True if a `setup` of the conversation has added the tool. */
+bool ah_lua_setup_has_added(const ah_lua_agent *a, const ah_tool *tool);
 /* True if the agent has a `setup` that is not done. */
 bool ah_lua_setup_due(const ah_lua_agent *a);
 

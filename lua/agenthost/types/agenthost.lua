@@ -327,6 +327,13 @@ function ah.image(from) end
 ---@field force? boolean true: also files that another program has changed since
 -- end of ah.RewindOptions
 
+---@class ah.Rewound what a rewind drops and changes
+---@field to integer the turn after which the conversation goes on
+---@field turns integer how many there are
+---@field dropped table[] turns, calls, steps and files, each with `turn` and `kind`
+---@field changes ah.StateChange[]
+---@field stays table[] what was changed and stays, each with `kind` and `why`
+
 -- fields of ah.Open (make generate)
 ---@class ah.Open another conversation of an agent
 ---@field id? string 1 to 200 bytes
@@ -410,7 +417,7 @@ function ah.handoff(config) end
 ---@field fork fun(self: ah.Agent, with?: ah.Fork): ah.Agent?, ah.Error?
 ---@field mark fun(self: ah.Agent): integer?, ah.Error?
 ---@field head fun(self: ah.Agent): string?, ah.Error?
----@field rewind fun(self: ah.Agent, turn: integer, with?: ah.RewindOptions): any, any
+---@field rewind fun(self: ah.Agent, turn: integer, with?: ah.RewindOptions): ah.Rewound?, ah.Error?
 ---@field open fun(self: ah.Agent, with?: ah.Open): ah.Agent?, ah.Error?
 ---@field as_tool fun(self: ah.Agent, config: ah.AsTool): ah.Tool
 ---@field use fun(self: ah.Agent, model: string|ah.Adapter|ah.Use): ah.Agent?, ah.Error?

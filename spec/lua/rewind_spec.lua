@@ -1,0 +1,228 @@
+-- agent:rewind(N) in place: the agent goes on itself, with all that a script has given to it since
+-- it was made. fork_spec.lua has the states of turns, rewind_files_spec.lua files.
+local ah = require "agenthost"
+
+local Step = ah.type { name = "Step", fields = { n = "integer" } }
+
+local store, agent
+
+before_each(function()
+  store = assert(ah.store { engine = "memory" })
+end)
+
+after_each(function()
+  if agent then
+    agent:close()
+    agent = nil
+  end
+  store:close()
+end)
+
+local function call(name, arguments)
+  return { name = name, arguments = arguments or {} }
+end
+
+local function open(fields)
+  fields.store, fields.id = store, fields.id or "ann"
+  fields.model = fields.model or "demo/echo"
+  agent = assert(ah.agent(fields))
+  return agent
+end
+
+local function entries()
+  return ah.json.decode(agent:transcript()).entries
+end
+
+-- Returns how many entries of a type the conversation has.
+local function count(type)
+  local n = 0
+  for _, entry in ipairs(entries()) do
+    n = n + (entry.type == type and 1 or 0)
+  end
+  return n
+end
+
+-- Returns the result of the last call.
+local function last_result()
+  local list = entries()
+  for i = #list, 1, -1 do
+    if list[i].type == "tool_result" then
+      return list[i]
+    end
+  end
+end
+
+describe("the agent that was rewound", function()
+  it("keeps its id, its observers and its queues of events", function()
+    local seen = {}
+    open { on = { done = function(e) seen[#seen + 1] = e.success end } }
+    local events <close> = agent:events { types = { "done" } }
+    assert(agent:run "one")
+    local id, text = agent.id, tostring(agent)
+    assert(agent:rewind(0))
+    assert.same({ id, text:gsub("%d+ entries", "1 entries") }, { agent.id, tostring(agent), 1 })
+    assert(agent:run "two")
+    assert.same({ true, true }, seen)
+    assert.same({ "done", "done" }, { events().type, events().type })
+  end)
+
+  it("keeps the front ends of asks, each of them once", function()
+    local asked = 0
+    local function front()
+      asked = asked + 1
+      return true
+    end
+    local tool = ah.tool { name = "pay", description = "Pays.", handler = function() return "ok" end }
+    open { tools = { tool }, asks = front, policies = { function() return "ask", "sure?" end },
+      model = ah.scripted { { calls = { call "pay" } }, "One.", { calls = { call "pay" } }, "Two." } }
+    agent:on_ask(function() end)
+    assert(agent:run "one")
+    assert(agent:rewind(0))
+    assert.equal("Two.", tostring(assert(agent:run "two")))
+    assert.equal(2, asked)
+  end)
+
+  it("keeps the model of agent:use, with its options", function()
+    open { model = "demo/echo" }
+    assert(agent:run "one")
+    assert(agent:use { model = ah.scripted { "Two.", "Three." }, options = { temperature = 0.5 } })
+    assert(agent:run "two")
+    assert(agent:rewind(1))
+    assert.equal("Three.", tostring(assert(agent:run "three")))
+    local list, settings = entries(), nil
+    for _, entry in ipairs(list) do
+      settings = entry.type == "settings" and entry or settings
+    end
+    assert.same({ temperature = 0.5 }, settings.options)
+  end)
+
+  it("does not get its budget back", function()
+    open { budget = { requests = 3 } }
+    assert(agent:run "one")
+    assert(agent:run "two")
+    assert(agent:rewind(1))
+    assert(agent:run "three")
+    local _, err = agent:run "four"
+    assert.equal("budget_exceeded", err.code)
+  end)
+
+  it("keeps the handlers of tools that were added since", function()
+    local add = ah.tool { name = "add", description = "Adds.", handler = function() return "added" end }
+    open { model = ah.scripted { "One.", "Two.", { calls = { call "add" } }, "Three.",
+      { calls = { call "add" } }, "Four." } }
+    assert(agent:run "one")
+    agent:add_tools(add)
+    assert(agent:run "two")
+    assert(agent:rewind(2))
+    assert(agent:run "three")
+    assert.equal("added", last_result().content)
+    assert(agent:rewind(1)) -- before it was added
+    assert(agent:run "four")
+    assert.is_false(last_result().success)
+  end)
+
+  it("keeps what agent:open was given", function()
+    local Place = ah.prompt { ah.section { title = "Greet", params = { name = "string" },
+      template = "Greet ${name}." } }
+    local other, session = {}, ah.session { types = { Step } }
+    local tool = ah.tool { name = "step", description = "Steps.", params = { n = "integer" },
+      handler = function(args, ctx)
+        ctx.session:dispatch(Step { n = args.n })
+        other[#other + 1] = ctx.resources.door
+        return args.n
+      end }
+    local definition <close> = assert(ah.agent { tools = { tool }, prompt = Place,
+      params = { name = "Bo" }, model = "demo/echo", resources = { door = { "front" } } })
+    agent = assert(definition:open { store = store, id = "open", params = { name = "Ann" },
+      session = session, resources = { door = { "back" } } })
+    assert(agent:use(ah.scripted { { calls = { call("step", { n = 1 }) } }, "One.",
+      { calls = { call("step", { n = 2 }) } }, "Two.", { calls = { call("step", { n = 3 }) } },
+      "Three." }))
+    assert(agent:run "one")
+    assert(agent:run "two")
+    assert(agent:rewind(2))
+    assert.equal(1, #session[Step]:all())
+    assert(agent:run "three")
+    assert.same({ 1, 3 }, { session[Step]:all()[1].n, session[Step]:all()[2].n })
+    assert.equal(other[1], other[3])
+    local list = ah.json.decode(agent:transcript()).entries
+    for _, entry in ipairs(list) do
+      if entry.type == "prompt" then
+        assert.matches("Greet Ann", entry.text, 1, true)
+      end
+    end
+  end)
+
+  it("keeps the params of agent:run", function()
+    local Place = ah.prompt { ah.section { title = "Greet", params = { name = "string" },
+      template = "Greet ${name}." } }
+    open { prompt = Place, params = { name = "Bo" } }
+    assert(agent:run("one", { params = { name = "Ann" } }))
+    assert(agent:run "two")
+    assert(agent:rewind(1))
+    assert(agent:run "three")
+    local last
+    for _, entry in ipairs(entries()) do
+      last = entry.type == "prompt" and entry.text or last
+    end
+    assert.matches("Greet Ann", last, 1, true)
+  end)
+
+  it("is set up again, with the tools of `setup`", function()
+    local times = 0
+    open { setup = function(conversation)
+      times = times + 1
+      conversation:add_tools(ah.tool { name = "mine", description = "Mine.",
+        handler = function() return "mine " .. times end })
+    end, model = ah.scripted { "One.", "Two.", { calls = { call "mine" } }, "Three." } }
+    assert(agent:run "one")
+    assert(agent:run "two")
+    assert(agent:rewind(1))
+    assert(agent:run "three")
+    assert.equal("mine 2", last_result().content)
+    assert.equal(2, times)
+  end)
+
+  it("stops background calls, and goes on without them", function()
+    local tool = ah.tool { name = "wait", description = "Waits.", background = true,
+      handler = function() ah.sleep(60) end }
+    open { tools = { tool }, model = ah.scripted { { calls = { call "wait" } }, "One.", "Two." } }
+    assert(agent:run "one")
+    assert.equal(1, #agent:background())
+    assert(agent:rewind(0))
+    assert.equal(0, #agent:background())
+    assert.equal("Two.", tostring(assert(agent:run "two")))
+  end)
+
+  it("cannot be used by functions of its prompt while it is filled", function()
+    local words
+    local prompt = ah.prompt { ah.section { title = "S", template = "s", enabled = function()
+      if agent then
+        local _, err = pcall(agent.run, agent, "now")
+        words = tostring(err)
+        words = words .. tostring(select(2, pcall(agent.close, agent)))
+      end
+      return true
+    end } }
+    open { prompt = prompt }
+    assert(agent:run "one")
+    words = nil
+    assert(agent:rewind(0))
+    assert.matches("the agent is closed.*a run of it is at work", words)
+    assert(agent:run "two")
+  end)
+
+  it("is closed if its conversation cannot be opened again", function()
+    local broken = false
+    open { prompt = ah.prompt { ah.section { title = "S", template = "s", enabled = function()
+      return not broken or error "no switch"
+    end } } }
+    assert(agent:run "one")
+    broken = true
+    assert.has_error(function() agent:rewind(0) end)
+    assert.equal("agent (closed)", tostring(agent))
+    broken = false
+    open {}
+    assert.equal(0, count "user")
+  end)
+end)
