@@ -72,9 +72,11 @@ describe("the agent that was rewound", function()
       asked = asked + 1
       return true
     end
-    local tool = ah.tool { name = "pay", description = "Pays.", handler = function() return "ok" end }
+    local tool = ah.tool { name = "pay", description = "Pays.",
+      handler = function() return "ok" end }
     open { tools = { tool }, asks = front, policies = { function() return "ask", "sure?" end },
-      model = ah.scripted { { calls = { call "pay" } }, "One.", { calls = { call "pay" } }, "Two." } }
+      model = ah.scripted { { calls = { call "pay" } }, "One.",
+        { calls = { call "pay" } }, "Two." } }
     agent:on_ask(function() end)
     assert(agent:run "one")
     assert(agent:rewind(0))
@@ -107,7 +109,8 @@ describe("the agent that was rewound", function()
   end)
 
   it("keeps the handlers of tools that were added since", function()
-    local add = ah.tool { name = "add", description = "Adds.", handler = function() return "added" end }
+    local add = ah.tool { name = "add", description = "Adds.",
+      handler = function() return "added" end }
     open { model = ah.scripted { "One.", "Two.", { calls = { call "add" } }, "Three.",
       { calls = { call "add" } }, "Four." } }
     assert(agent:run "one")
@@ -224,5 +227,140 @@ describe("the agent that was rewound", function()
     broken = false
     open {}
     assert.equal(0, count "user")
+  end)
+end)
+
+describe("the list of a rewind", function()
+  local function work(on_call)
+    return ah.tool { name = "work", description = "Works.", params = { n = "integer" },
+      handler = on_call }
+  end
+
+  -- Returns the turns of a model with one call of `work` for each number.
+  local function calls(...)
+    local turns = {}
+    for _, n in ipairs { ... } do
+      turns[#turns + 1] = { calls = { call("work", { n = n }) } }
+      turns[#turns + 1] = "Done."
+    end
+    return ah.scripted(turns)
+  end
+
+  it("has entities without a recorded state, or without `find`", function()
+    local Plain = ah.entity { name = "Plain", id = "name" }
+    local Kept = ah.entity { name = "Kept", id = "name", state = { "n" } }
+    local Found = ah.entity { name = "Found", id = "name", state = { "n" },
+      find = function(id) return { name = id, n = 0 } end }
+    local all = { Plain { name = "p", n = 0 }, Kept { name = "k", n = 0 },
+      Found { name = "f", n = 0 } }
+    open { log = function() end, tools = { work(function(args, ctx)
+      for i = args.n == 1 and 3 or 1, 3 do
+        ctx:enlist(all[i])
+        all[i].n = args.n
+      end
+    end) }, model = calls(1, 2) }
+    assert(agent:run "one")
+    assert(agent:run "two")
+    local found = assert(agent:rewind(2))
+    assert.same({
+      { kind = "entity", class = "Kept", id = "k",
+        why = "its class has no `find`: it comes back only if a handler enlists it" },
+      { kind = "entity", class = "Plain", id = "p", why = "it has no state that is recorded" },
+      { kind = "entity", class = "Kept", id = "k", why = "no earlier state of it is recorded" },
+    }, found.stays)
+    assert.equal("Found", found.changes[1].class)
+    assert.same({ before = 2, after = 1 }, found.changes[1].fields.n)
+    assert.same({}, assert(agent:rewind(2, { dry = true })).stays) -- they are dropped already
+  end)
+
+  it("has named sessions, budgets and files that the turns wrote, and says who else did", function()
+    local stock = ah.session { name = "stock", types = { Step } }
+    local limit = ah.budget { name = "limit", requests = 100 }
+    local disk = ah.filesystem { memory = true, name = "disk", store = store }
+    local tools = { work(function(args, ctx)
+      ctx.session:dispatch(Step { n = args.n })
+      if args.n > 1 then
+        assert(disk:write("a", tostring(args.n)))
+      end
+    end) }
+    local other <close> = assert(ah.agent { store = store, id = "bo", tools = tools,
+      session = stock, model = calls(5) })
+    open { tools = tools, session = stock, budget = limit, model = calls(1, 2, 3) }
+    assert(agent:run "one")
+    assert(agent:run "two")
+    assert.same({}, assert(agent:rewind(4, { dry = true })).stays)
+    local function stays(n)
+      local list = {}
+      for _, item in ipairs(assert(agent:rewind(n, { dry = true })).stays) do
+        if item.kind ~= "file" then
+          list[item.kind .. " " .. item.name] = item.others and "others" or item.why
+        end
+      end
+      return list
+    end
+    assert.same({ ["session stock"] = "it is shared", ["budget limit"] = "it is shared",
+      ["files disk"] = "it is shared" }, stays(2))
+    assert(other:run "five")
+    local both = { ["session stock"] = "others", ["budget limit"] = "it is shared",
+      ["files disk"] = "others" }
+    assert.same(both, stays(2))
+    assert.same(both, stays(0))
+    assert(agent:run "three")
+    assert.equal("it is shared", stays(4)["session stock"])
+    assert(agent:rewind(2))
+    assert.equal(4, #stock[Step]:all()) -- it stays
+    assert.same({}, stays(2))
+    assert.equal("others", stays(0)["session stock"])
+    assert(agent:rewind(6)) -- brings the turns back
+    assert.same({ "session stock", "it is shared" }, { "session stock", stays(4)["session stock"] })
+  end)
+
+  it("has the question that has no answer, and its asks", function()
+    open { tools = { work(function() end) }, policies = { function() return "ask", "sure?" end },
+      model = ah.scripted { "One.", { calls = { call("work", { n = 1 }) } } } }
+    assert(agent:run "one")
+    local _, err = agent:run "two"
+    assert.equal("waiting", err.code)
+    local id = agent.unfinished.asks[1]
+    local found = assert(agent:rewind(1))
+    assert.same({ { kind = "question", turn = 2, question = "two" },
+      { kind = "ask", turn = 2, id = id, question = found.dropped[2].question } }, found.dropped)
+    assert.matches("sure?", found.dropped[2].question, 1, true)
+    assert.same({}, assert(agent:rewind(1)).dropped)
+  end)
+
+  it("has turns that an earlier rewind had dropped, and a later one brought back", function()
+    open { model = "demo/echo" }
+    for i = 1, 4 do
+      assert(agent:run("question " .. i))
+    end
+    assert(agent:rewind(1))
+    assert.same({}, assert(agent:rewind(1, { dry = true })).dropped)
+    assert(agent:rewind(4))
+    local turns = {}
+    for _, item in ipairs(assert(agent:rewind(0, { dry = true })).dropped) do
+      turns[#turns + 1] = item.turn .. item.question
+    end
+    assert.same({ "1question 1", "2question 2", "3question 3", "4question 4" }, turns)
+  end)
+end)
+
+describe("a conversation that ends with a question", function()
+  it("goes on with a text, after a rewind and in a fork", function()
+    for _, fork in ipairs { false, true } do
+      local fields = { store = store, id = "asks " .. tostring(fork),
+        model = ah.scripted { "One." },
+        messages = { { role = "user", content = "Are you there?" } } }
+      local base <close> = assert(ah.agent(fields))
+      assert(base:run "one")
+      assert(base:rewind(0))
+      assert(base:use(ah.scripted { "Two.", "Three." }))
+      assert.equal("Two.", tostring(assert(base:run "two")))
+      if fork then
+        local second <close> = assert(base:fork { at = 2, id = "second" })
+        assert(second:use(ah.scripted { "Four." }))
+        assert.equal("Four.", tostring(assert(second:run "four")))
+      end
+    end
   end)
 end)

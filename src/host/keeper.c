@@ -509,6 +509,11 @@ int64_t ah_keeper_last(const ah_keeper *k)
     return k->last;
 }
 
+int64_t ah_keeper_number(const ah_keeper *k)
+{
+    return k->last + (int64_t)(k->puts - k->appended);
+}
+
 ah_slice ah_keeper_stream(const ah_keeper *k)
 {
     return ah_text_slice(k->stream);

@@ -105,6 +105,7 @@ ah_status ah_keeper_label(ah_keeper *k, ah_slice label, ah_err *err);
 ah_slice ah_keeper_stream(const ah_keeper *k);
 /* Returns the number of the last record that is appended. */
 int64_t ah_keeper_last(const ah_keeper *k);
+int64_t ah_keeper_number(const ah_keeper *k); /* of the last record that was put */
 ah_open_store *ah_keeper_store(const ah_keeper *k);
 /* True if ah_recorder_checkpoint is due: since the last checkpoint there are 64 turns (records, if
  * it is no conversation) or 1 MiB, and four times its own size, so that checkpoints are a quarter

@@ -6,6 +6,7 @@
 #include "host/store_asks.h"
 #include "host/store_restore.h"
 #include "journal/dropped.h"
+#include "journal/fold_members.h"
 #include "journal/turn_state.h"
 
 enum { MAX_OPENED = 1 << 20 /* bytes of the record `opened`, and of the label */ };
@@ -138,12 +139,16 @@ typedef struct plan {
     ah_turn_changes changes;
     ah_restore restore; /* without `files`: empty */
     ah_buf said, kept;  /* of the record `restoring` */
+    ah_buf name;        /* of the conversation, as JSON */
+    ah_buf shared;      /* named streams that may have been written, each with a newline */
 } plan;
 
 static void clear_plan(plan *p)
 {
     ah_buf_clear(&p->said);
     ah_buf_clear(&p->kept);
+    ah_buf_clear(&p->name);
+    ah_buf_clear(&p->shared);
     ah_restore_clear(&p->restore);
     ah_dropped_clear(&p->dropped);
     ah_turn_changes_clear(&p->changes);
@@ -171,11 +176,118 @@ static ah_status read_plan(plan *p, ah_err *err)
     if (st == AH_OK)
         st = e->vt->read(e, r->conversation, 1, add_record, p, err);
     if (st == AH_OK)
+        st = ah_dropped_end(&p->dropped, err);
+    if (st == AH_OK)
         st = ah_turn_changes_end(&p->changes, err);
     if (st == AH_OK && r->files)
         st = ah_restore_init(&p->restore, p->host, &p->changes, false, r->force, err);
     if (st == AH_OK && r->files && !r->force && (!r->dry || r->check))
         st = ah_restore_check(&p->restore, err);
+    return st;
+}
+
+/* Appends entities whose state at the turn is not known. */
+static void print_unknown(const ah_turn_changes *c, size_t *n, ah_buf *out)
+{
+    for (size_t i = 0; i < c->entities.n; i++) {
+        const ah_turn_change *e = &c->entities.item[i];
+
+        if (e->state[0] || !e->state[1])
+            continue;
+        ah_buf_str(out, (*n)++ ? ",{\"kind\":\"entity\"" : "{\"kind\":\"entity\"");
+        ah_json_add_string(out, "class", ah_text_slice(e->name));
+        ah_json_add_string(out, "id", ah_text_slice(e->id));
+        ah_buf_str(out, ",\"why\":\"no earlier state of it is recorded\"}");
+    }
+}
+
+/* -- named streams -- */
+
+/* Notes a stream that was written since the turn. */
+static ah_status note_shared(void *ud, const ah_store_stream *s, ah_err *err)
+{
+    plan *p = ud;
+
+    if (s->time < p->state.fold.time || !ah_utf8_valid(s->name) ||
+        memchr(s->name.p, '\n', s->name.n) || !memchr(s->name.p, '/', s->name.n))
+        return AH_OK;
+    ah_buf_put(&p->shared, s->name);
+    ah_buf_char(&p->shared, '\n');
+    return ah_buf_ok(&p->shared) ? AH_OK : ah_buf_error(&p->shared, "the names of streams", err);
+}
+
+static ah_status find_shared(plan *p, ah_err *err)
+{
+    ah_store *e = ah_open_store_engine(p->rewind->store);
+    ah_status st = AH_OK;
+    char prefix[16];
+
+    ah_json_put_string(&p->name, p->rewind->conversation);
+    if (!ah_buf_ok(&p->name))
+        return ah_err_nomem(err);
+    for (int k = AH_STREAM_SESSION; k <= AH_STREAM_FILES && st == AH_OK; k++) {
+        snprintf(prefix, sizeof prefix, "%s/", ah_stream_kind_name((ah_stream_kind)k));
+        st = e->vt->list(e, ah_slice_of(prefix), false, note_shared, p, err);
+    }
+    return st;
+}
+
+/* The writers of a named stream. */
+typedef struct shared {
+    const plan *plan;
+    bool written, others; /* by turns that are dropped; and since then by others */
+} shared;
+
+static ah_status look_at(void *ud, const ah_store_record *r, ah_err *err)
+{
+    shared *s = ud;
+    const ah_dropped *d = &s->plan->dropped;
+    ah_record_kind kind = ah_record_kind_of(r->kind);
+    ah_slice by;
+    int64_t at;
+
+    (void)err;
+    if ((kind != AH_RECORD_SESSION && kind != AH_RECORD_SPENT && kind != AH_RECORD_WRITTEN) ||
+        ah_json_check(s->plan->host->mem, r->said, AH_JSON_MAX_DEPTH, NULL) != AH_OK)
+        return AH_OK;
+    by = ah_json_member(r->said, "by");
+    at = ah_member_count(ah_json_member(r->said, "at"));
+    if (!by.p || !ah_slice_eq(by, ah_buf_slice(&s->plan->name)))
+        s->others = s->written;
+    else if (at > d->after && ah_dropped_counts(d, at))
+        s->written = true;
+    return AH_OK;
+}
+
+/* Appends the stream, if the turns have written it. */
+static ah_status print_stream(const plan *p, ah_slice name, size_t *n, ah_buf *out, ah_err *err)
+{
+    ah_store *e = ah_open_store_engine(p->rewind->store);
+    shared s = {.plan = p};
+    ah_status st = e->vt->read(e, name, 1, look_at, &s, err);
+    size_t kind = (size_t)((const char *)memchr(name.p, '/', name.n) - name.p);
+
+    if (st != AH_OK || !s.written)
+        return st;
+    ah_buf_fmt(out, "%s{\"kind\":\"%.*s\"", (*n)++ ? "," : "", (int)kind, name.p);
+    ah_json_add_string(out, "name", (ah_slice){name.p + kind + 1, name.n - kind - 1});
+    ah_buf_fmt(out, ",\"others\":%s,\"why\":\"it is shared%s\"}", s.others ? "true" : "false",
+               s.others ? ", and others have written it since" : "");
+    return AH_OK;
+}
+
+static ah_status print_streams(const plan *p, size_t *n, ah_buf *out, ah_err *err)
+{
+    ah_slice rest = ah_buf_slice(&p->shared);
+    ah_status st = AH_OK;
+
+    while (rest.n && st == AH_OK) {
+        size_t end = (size_t)((const char *)memchr(rest.p, '\n', rest.n) - rest.p);
+
+        st = print_stream(p, (ah_slice){rest.p, end}, n, out, err);
+        rest.p += end + 1;
+        rest.n -= end + 1;
+    }
     return st;
 }
 
@@ -211,7 +323,12 @@ static ah_status print_plan(const plan *p, ah_buf *out, ah_err *err)
     ah_buf_str(out, ",\"stays\":[");
     ah_restore_print_left(&p->restore, &left, out);
     print_shared(&p->changes, &left, out);
+    ah_dropped_print_stays(&p->dropped, &left, out);
+    print_unknown(&p->changes, &left, out);
+    st = print_streams(p, &left, out, err);
     ah_buf_str(out, "]}");
+    if (st != AH_OK)
+        return st;
     return ah_buf_ok(out) ? AH_OK : ah_buf_error(out, "what is changed", err);
 }
 
@@ -291,7 +408,11 @@ ah_status ah_open_store_rewind(ah_host *h, const ah_rewind *r, ah_buf *out, ah_e
     p.changes.mem = h->mem;
     ah_buf_init(&p.said, h->mem, AH_STORE_MAX_RECORD);
     ah_buf_init(&p.kept, h->mem, AH_STORE_MAX_RECORD);
+    ah_buf_init(&p.name, h->mem, MAX_OPENED);
+    ah_buf_init(&p.shared, h->mem, AH_STORE_MAX_RECORD);
     st = read_plan(&p, err);
+    if (st == AH_OK)
+        st = find_shared(&p, err);
     if (st == AH_OK)
         st = print_plan(&p, out, err);
     if (st == AH_OK && !r->dry)

@@ -1,6 +1,8 @@
-/* The fold checks each record before its members are read. What an earlier rewind has dropped is
- * taken off the list again. */
+/* The fold checks each record before its members are read. All is listed; what an earlier rewind
+ * has dropped is left out at the end, since a later rewind may have brought it back. */
 #include "journal/dropped.h"
+
+#include <stdlib.h>
 
 #include "journal/fold_members.h"
 
@@ -10,11 +12,11 @@ ah_status ah_dropped_init(ah_dropped *d, const ah_mem *mem, int64_t after, ah_er
     return ah_fold_init(&d->fold, mem, err);
 }
 
-/* Removes the items of later records. */
-static void forget_after(ah_dropped *d, int64_t number)
+static void clear_list(const ah_mem *mem, ah_dropped_list *l)
 {
-    while (d->n > 0 && d->item[d->n - 1].number > number)
-        ah_text_unref(d->item[--d->n].json);
+    for (size_t i = 0; i < l->n; i++)
+        ah_text_unref(l->item[i].json);
+    ah_free(mem, l->item);
 }
 
 void ah_dropped_clear(ah_dropped *d)
@@ -23,27 +25,58 @@ void ah_dropped_clear(ah_dropped *d)
 
     if (!mem)
         return;
-    forget_after(d, 0);
-    ah_free(mem, d->item);
+    clear_list(mem, &d->items);
+    clear_list(mem, &d->stays);
+    ah_free(mem, d->rewind);
     ah_fold_clear(&d->fold);
     *d = (ah_dropped){0};
 }
 
-/* Adds the item in b, an object without its end. */
-static ah_status add_item(ah_dropped *d, int64_t number, ah_buf *b, ah_err *err)
+static ah_status add_rewind(ah_dropped *d, const ah_store_record *r, ah_err *err)
 {
-    ah_dropped_item *list = ah_grow(d->fold.mem, d->item, &d->cap, d->n + 1, sizeof *list);
+    ah_dropped_rewind *list =
+        ah_grow(d->fold.mem, d->rewind, &d->cap_rewinds, d->rewinds + 1, sizeof *list);
+
+    if (!list)
+        return ah_err_nomem(err);
+    d->rewind = list;
+    list[d->rewinds++] =
+        (ah_dropped_rewind){r->number, ah_member_count(ah_json_member(r->said, "to"))};
+    return AH_OK;
+}
+
+bool ah_dropped_counts(const ah_dropped *d, int64_t number)
+{
+    int64_t end = INT64_MAX; /* this one and later ones are decided */
+
+    for (size_t i = d->rewinds; i > 0 && number < end; i--) {
+        const ah_dropped_rewind *r = &d->rewind[i - 1];
+
+        if (number > r->number)
+            return true;
+        if (r->number < end)
+            end = r->to + 1;
+    }
+    return number < end;
+}
+
+/* Adds the item in b, an object without its end. */
+static ah_status add_item(const ah_dropped *d, ah_dropped_list *l, int64_t number, ah_buf *b,
+                          ah_err *err)
+{
+    ah_dropped_item *list = ah_grow(d->fold.mem, l->item, &l->cap, l->n + 1, sizeof *list);
+    ah_text *json = NULL;
     ah_status st = AH_OK;
 
     ah_buf_char(b, '}');
     if (list)
-        d->item = list;
+        l->item = list;
     if (!list)
         st = ah_err_nomem(err);
     else
-        st = ah_text_from_buf(b, "what is dropped", &list[d->n].json, err);
+        st = ah_text_from_buf(b, "what is dropped", &json, err);
     if (st == AH_OK)
-        list[d->n++].number = number;
+        list[l->n++] = (ah_dropped_item){number, json};
     ah_buf_clear(b);
     return st;
 }
@@ -67,7 +100,7 @@ static ah_status add_call(ah_dropped *d, const ah_store_record *r, ah_err *err)
     put_member(&b, r->said, "id");
     put_member(&b, r->said, "tool");
     put_member(&b, r->said, "on_lost");
-    return add_item(d, r->number, &b, err);
+    return add_item(d, &d->items, r->number, &b, err);
 }
 
 static ah_status add_step(ah_dropped *d, const ah_store_record *r, ah_err *err)
@@ -77,7 +110,7 @@ static ah_status add_step(ah_dropped *d, const ah_store_record *r, ah_err *err)
     begin_item(d, "step", d->turns + 1, &b);
     put_member(&b, r->said, "step");
     put_member(&b, r->said, "what");
-    return add_item(d, r->number, &b, err);
+    return add_item(d, &d->items, r->number, &b, err);
 }
 
 static ah_status add_files(ah_dropped *d, const ah_store_record *r, ah_err *err)
@@ -91,7 +124,7 @@ static ah_status add_files(ah_dropped *d, const ah_store_record *r, ah_err *err)
         begin_item(d, "file", d->turns + 1, &b);
         put_member(&b, it.value, "root");
         put_member(&b, it.value, "path");
-        st = add_item(d, r->number, &b, err);
+        st = add_item(d, &d->items, r->number, &b, err);
     }
     return st;
 }
@@ -104,16 +137,53 @@ static ah_slice text_of(const ah_entry *e)
     return ah_items_next(&parts) ? ah_json_member(parts.value, "text") : (ah_slice){NULL, 0};
 }
 
-/* Appends the question that the turn begins with: the message of a user among its entries. */
-static void put_question(const ah_dropped *d, ah_buf *b)
+/* Returns the question that the turn begins with, as JSON: the message of a user among its entries.
+ * .p NULL: there is none, or it begins with an image. */
+static ah_slice question_of(const ah_dropped *d)
 {
     const ah_transcript *t = d->fold.transcript;
 
     for (size_t i = d->seen; i < t->n; i++)
-        if (t->entry[i].kind == AH_ENTRY_USER) {
-            ah_json_add(b, "question", text_of(&t->entry[i]));
-            return;
-        }
+        if (t->entry[i].kind == AH_ENTRY_USER)
+            return text_of(&t->entry[i]);
+    return (ah_slice){NULL, 0};
+}
+
+static void put_question(ah_slice text, ah_buf *b)
+{
+    if (text.p)
+        ah_buf_fmt(b, ",\"question\":%.*s", AH_FMT(text));
+}
+
+/* Returns why an entity of a record cannot come back; NULL: it can. */
+static const char *why_stays(ah_slice entity)
+{
+    if (!ah_json_member(entity, "state").p)
+        return "it has no state that is recorded";
+    if (ah_slice_is(ah_json_member(entity, "find"), "false"))
+        return "its class has no `find`: it comes back only if a handler enlists it";
+    return NULL;
+}
+
+static ah_status add_entities(ah_dropped *d, const ah_store_record *r, ah_err *err)
+{
+    ah_items it = ah_items_of(ah_json_member(r->said, "entities"));
+    ah_status st = AH_OK;
+    ah_buf b;
+
+    while (st == AH_OK && ah_items_next(&it)) {
+        const char *why = why_stays(it.value);
+
+        if (!why)
+            continue;
+        ah_buf_init(&b, d->fold.mem, AH_STORE_MAX_RECORD);
+        ah_buf_str(&b, "{\"kind\":\"entity\"");
+        put_member(&b, it.value, "class");
+        put_member(&b, it.value, "id");
+        ah_buf_fmt(&b, ",\"why\":\"%s\"", why);
+        st = add_item(d, &d->stays, r->number, &b, err);
+    }
+    return st;
 }
 
 static ah_status add_turn(ah_dropped *d, const ah_store_record *r, ah_err *err)
@@ -121,17 +191,22 @@ static ah_status add_turn(ah_dropped *d, const ah_store_record *r, ah_err *err)
     ah_buf b;
 
     begin_item(d, "turn", d->turns, &b);
-    put_question(d, &b);
-    return add_item(d, r->number, &b, err);
+    put_question(question_of(d), &b);
+    return add_item(d, &d->items, r->number, &b, err);
 }
 
 static ah_status add_record(ah_dropped *d, const ah_store_record *r, ah_record_kind kind,
                             ah_err *err)
 {
+    ah_status st = AH_OK;
+
+    if (kind == AH_RECORD_SETTLED || kind == AH_RECORD_TURN || kind == AH_RECORD_SESSION)
+        st = add_entities(d, r, err);
+    if (st != AH_OK)
+        return st;
     switch (kind) {
     case AH_RECORD_REWOUND:
-        forget_after(d, ah_member_count(ah_json_member(r->said, "to")));
-        return AH_OK;
+        return add_rewind(d, r, err);
     case AH_RECORD_TURN:
         return add_turn(d, r, err);
     case AH_RECORD_CALL_STARTED:
@@ -154,19 +229,81 @@ ah_status ah_dropped_add(void *dropped, const ah_store_record *r, ah_err *err)
     d->turns += kind == AH_RECORD_TURN;
     if (st == AH_OK && r->number > d->after)
         st = add_record(d, r, kind, err);
-    if (kind == AH_RECORD_TURN || kind == AH_RECORD_CHECKPOINT)
+    if (kind == AH_RECORD_TURN || kind == AH_RECORD_CHECKPOINT || r->number == d->after)
         d->seen = d->fold.transcript->n;
     return st;
 }
 
+/* Adds an item of the turn that is not complete. */
+static ah_status add_open(ah_dropped *d, const char *kind, ah_slice id, ah_slice question,
+                          ah_err *err)
+{
+    ah_buf b;
+
+    begin_item(d, kind, d->turns + 1, &b);
+    if (id.p)
+        ah_buf_fmt(&b, ",\"id\":%.*s", AH_FMT(id));
+    put_question(question, &b);
+    return add_item(d, &d->items, d->fold.last, &b, err);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const ah_dropped_item *x = a, *y = b;
+
+    return ah_slice_cmp(ah_text_slice(x->json), ah_text_slice(y->json));
+}
+
+ah_status ah_dropped_end(ah_dropped *d, ah_err *err)
+{
+    const ah_fold *f = &d->fold;
+    ah_slice question = question_of(d);
+    ah_status st = AH_OK;
+
+    if (d->stays.n)
+        qsort(d->stays.item, d->stays.n, sizeof *d->stays.item, compare);
+    if (question.p)
+        st = add_open(d, "question", (ah_slice){NULL, 0}, question, err);
+    for (size_t i = 0; i < f->n_asks && st == AH_OK; i++) {
+        ah_slice ask = ah_text_slice(f->ask[i].ask);
+
+        if (ah_fold_is_open(f, &f->ask[i]))
+            st = add_open(d, "ask", ah_json_member(ask, "ask"), ah_json_member(ask, "question"),
+                          err);
+    }
+    return st;
+}
+
+/* -- the lists ----------------------------------------------------------------------------------
+ */
+
 ah_status ah_dropped_print(const ah_dropped *d, int64_t to, ah_buf *out, ah_err *err)
 {
+    size_t n = 0;
+
     ah_buf_fmt(out, "{\"to\":%lld,\"turns\":%lld,\"dropped\":[", (long long)to,
                (long long)d->turns);
-    for (size_t i = 0; i < d->n; i++) {
-        ah_buf_str(out, i ? "," : "");
-        ah_buf_put(out, ah_text_slice(d->item[i].json));
+    for (size_t i = 0; i < d->items.n; i++) {
+        if (!ah_dropped_counts(d, d->items.item[i].number))
+            continue;
+        ah_buf_str(out, n++ ? "," : "");
+        ah_buf_put(out, ah_text_slice(d->items.item[i].json));
     }
     ah_buf_char(out, ']');
     return ah_buf_ok(out) ? AH_OK : ah_buf_error(out, "what is dropped", err);
+}
+
+void ah_dropped_print_stays(const ah_dropped *d, size_t *n, ah_buf *out)
+{
+    ah_slice last = {NULL, 0};
+
+    for (size_t i = 0; i < d->stays.n; i++) {
+        ah_slice json = ah_text_slice(d->stays.item[i].json);
+
+        if (!ah_dropped_counts(d, d->stays.item[i].number) || ah_slice_eq(json, last))
+            continue;
+        ah_buf_str(out, (*n)++ ? "," : "");
+        ah_buf_put(out, json);
+        last = json;
+    }
 }

@@ -19,7 +19,9 @@
 #define AH_MEMBERS_ENTRIES(X, K) X(K, entries, LIST, NEEDED)
 #define AH_MEMBERS_SESSION(X, K)                                                                   \
     X(K, slices, OBJECT, ABSENT)                                                                   \
-    X(K, entities, LIST, ABSENT)
+    X(K, entities, LIST, ABSENT)                                                                   \
+    X(K, by, STRING, ABSENT)                                                                       \
+    X(K, at, COUNT, ABSENT)
 #define AH_MEMBERS_RUN_STARTED(X, K)                                                               \
     X(K, run, COUNT, NEEDED)                                                                       \
     X(K, first, COUNT, NEEDED)                                                                     \
@@ -139,8 +141,13 @@
 #define AH_MEMBERS_SPENT(X, K)                                                                     \
     X(K, used, OBJECT, NEEDED)                                                                     \
     X(K, reserved, OBJECT, ABSENT)                                                                 \
-    X(K, estimated, BOOLEAN, ABSENT)
-#define AH_MEMBERS_WRITTEN(X, K) X(K, paths, LIST, NEEDED)
+    X(K, estimated, BOOLEAN, ABSENT)                                                               \
+    X(K, by, STRING, ABSENT)                                                                       \
+    X(K, at, COUNT, ABSENT)
+#define AH_MEMBERS_WRITTEN(X, K)                                                                   \
+    X(K, paths, LIST, NEEDED)                                                                      \
+    X(K, by, STRING, ABSENT)                                                                       \
+    X(K, at, COUNT, ABSENT)
 
 /* The place of each member in the values of its kind: AH_AT_TURN_staged and the like. */
 #define AH_MEMBER_AT(K, name, type, need) AH_AT_##K##_##name,

@@ -180,8 +180,9 @@ static ah_status change_state(ah_fold *f, ah_slice item, bool look, ah_err *err)
     static const ah_member members[] = {{"class", AH_MEMBER_STRING, true},
                                         {"id", AH_MEMBER_STRING, true},
                                         {"state", AH_MEMBER_ANY, false},
+                                        {"find", AH_MEMBER_BOOLEAN, false},
                                         {NULL, AH_MEMBER_ANY, false}};
-    enum { CLASS, ID, STATE, N };
+    enum { CLASS, ID, STATE, FIND, N };
     ah_fold_state new = {0};
     ah_slice v[N];
     ah_status st = ah_members_read(item, members, v, err);

@@ -366,6 +366,18 @@ static void abandon(ah_task_waiter *w)
         free_driven(r);
 }
 
+/* Returns the keeper of the conversation that the run belongs to, also by the runs around it; NULL:
+ * none. */
+static ah_keeper *keeper_of(const run *r)
+{
+    ah_keeper *k = r->agent->stream.keeper;
+
+    for (const ah_driver_run *d = r->driven; d && !k; d = ah_driver_run_parent(d))
+        if (ah_lua_agent_of(d))
+            k = ah_lua_agent_of(d)->stream.keeper;
+    return k;
+}
+
 static void on_event(void *ud, const ah_notice *e)
 {
     run *r = ud;
@@ -378,7 +390,7 @@ static void on_event(void *ud, const ah_notice *e)
     if (core && e->type == AH_EVENT_TOOL_INVOKED)
         ah_lua_publish_event(r->agent->lua, core, e);
     if (e->type == AH_EVENT_REQUEST || e->type == AH_EVENT_TOOL_INVOKED)
-        ah_lua_named_note(r->agent->lua, NULL);
+        ah_lua_named_note(r->agent->lua, keeper_of(r), false);
     r->agent->busy -= r->ticket != 0;
 }
 
@@ -402,7 +414,7 @@ static void on_done(void *ud, ah_driver_run *d)
         ah_lua_stream_run_over(r->agent, ah_run_unsettled(ah_driver_run_run(d)));
     r->recorded = false;
     ah_lua_stream_note(r->agent); /* what a run inside a handler has added */
-    ah_lua_named_note(r->agent->lua, NULL);
+    ah_lua_named_note(r->agent->lua, keeper_of(r), false);
     if (r->left)
         discount(r);
     ah_lua_discovery_end(r->agent);

@@ -213,7 +213,7 @@ static void note_named(void *ud)
 {
     const ah_lua_stream *s = ud;
 
-    ah_lua_named_note(s->states.lua, s->keeper);
+    ah_lua_named_note(s->states.lua, s->keeper, true);
 }
 
 static bool shares(void *ud, const ah_overlay *o)

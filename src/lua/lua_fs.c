@@ -171,7 +171,7 @@ static int fails(lua_State *L, const ah_err *err)
 static void changed(lua_State *L)
 {
     if (!ah_lua_overlay(L))
-        ah_lua_named_note(ah_lua_of(L), NULL);
+        ah_lua_named_note(ah_lua_of(L), NULL, false);
 }
 
 /* -- true, or nil err, after a change */

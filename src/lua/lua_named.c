@@ -24,7 +24,8 @@ struct ah_lua_named {
     ah_recorder recorder;
     ah_text *opened; /* the first record */
     ah_text *kept;   /* slices as a snapshot, for types that come later; NULL: none */
-    ah_text *spent;  /* the last record `spent`; NULL: none */
+    ah_text *spent;  /* the last amounts that were recorded; NULL: none */
+    ah_keeper *by;   /* while it is noted: of the conversation that has changed it; NULL: none */
     ah_fs_kept held; /* the files that are recorded */
 };
 
@@ -284,6 +285,32 @@ static void put_whole(void *ud, ah_buf *out)
     }
 }
 
+/* `changed` of the recorder of a session: appends, to members of a record, the conversation that
+ * has made it, and the number of that one's last record. */
+static void put_by(void *ud, ah_buf *out)
+{
+    const ah_lua_named *n = ud;
+
+    if (!n->by || !out->len)
+        return;
+    ah_json_add_string(out, "by", ah_keeper_stream(n->by));
+    ah_buf_fmt(out, ",\"at\":%lld", (long long)ah_keeper_number(n->by));
+}
+
+/* Returns the amounts of the budget as a record; NULL: no memory. */
+static ah_text *print_spent(const ah_lua_named *n)
+{
+    ah_text *spent = NULL;
+    ah_err ignored;
+    ah_buf b;
+
+    ah_buf_init(&b, &n->lua->mem, MAX_RECORD);
+    ah_budget_print_spent(n->budget, &b);
+    (void)ah_text_from_buf(&b, "the amounts", &spent, &ignored);
+    ah_buf_clear(&b);
+    return spent;
+}
+
 static void put_contents(void *ud, ah_buf *out)
 {
     const ah_lua_named *n = ud;
@@ -325,9 +352,11 @@ static ah_status take(ah_lua_named *n, ah_fold *f, ah_err *err)
     n->recorder.whole = put_whole;
     n->recorder.changed_ud = n;
     n->opened = ah_text_ref(f->opened);
+    n->recorder.changed = put_by;
     if (n->budget && f->spent) {
-        n->spent = ah_text_ref(f->spent);
         ah_budget_take_spent(n->budget, ah_text_slice(f->spent));
+        if (!(n->spent = print_spent(n)))
+            return ah_err_nomem(err);
     }
     if (n->files)
         st = take_files(n, f, err);
@@ -456,15 +485,16 @@ ah_status ah_lua_named_check(const ah_lua_named *n, ah_err *err)
 /* Records the amounts, if they are others than the last ones. */
 static void note_budget(ah_lua_named *n)
 {
-    ah_text *spent = NULL;
+    ah_text *spent = print_spent(n);
     ah_buf b;
 
     ah_buf_init(&b, &n->lua->mem, MAX_RECORD);
-    ah_budget_print_spent(n->budget, &b);
-    if (ah_buf_ok(&b))
-        spent = ah_text_new(&n->lua->mem, ah_buf_slice(&b));
-    if (!spent)
+    if (spent)
+        ah_buf_add(&b, spent->data, spent->len - 1);
+    else
         b.status = AH_NOMEM;
+    put_by(n, &b);
+    ah_buf_char(&b, '}');
     if (!spent || !n->spent || !ah_slice_eq(ah_text_slice(spent), ah_text_slice(n->spent)))
         ah_recorder_put(&n->recorder, AH_RECORD_SPENT, &b, nothing);
     ah_text_set(&n->spent, spent);
@@ -483,6 +513,7 @@ static void note_files(ah_lua_named *n)
     ah_buf_init(&b, &n->lua->mem, MAX_RECORD);
     ah_buf_str(&b, "{\"paths\":");
     changed = ah_fs_kept_note(&n->held, n->files, &b, &kept);
+    put_by(n, &b);
     ah_buf_char(&b, '}');
     if (!ah_buf_ok(&kept))
         b.status = kept.status;
@@ -504,14 +535,16 @@ static void note(ah_lua_named *n)
         ah_recorder_checkpoint(&n->recorder, ah_text_slice(n->kept));
 }
 
-void ah_lua_named_note(const ah_lua *h, ah_keeper *with)
+void ah_lua_named_note(const ah_lua *h, ah_keeper *by, bool with)
 {
     for (ah_lua_named *n = h->named; n; n = n->next) {
         if (!n->keeper)
             continue;
+        n->by = by;
         note(n);
+        n->by = NULL;
         if (with)
-            ah_keeper_bind(with, n->keeper);
+            ah_keeper_bind(by, n->keeper);
     }
 }
 

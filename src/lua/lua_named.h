@@ -45,9 +45,9 @@ ah_status ah_lua_named_fill(lua_State *L, const ah_session *s, int slice, ah_err
 ah_status ah_lua_named_state(const ah_lua *h, const ah_session *s, ah_err *err);
 ah_status ah_lua_named_check(const ah_lua_named *n, ah_err *err);
 
-/* Records what is new in all of them. with (NULL: none): the keeper of the conversation whose last
- * records belong with that. */
-void ah_lua_named_note(const ah_lua *h, ah_keeper *with);
+/* Records what is new in all of them. by: the keeper of the conversation that has made it, which
+ * the records name; NULL: none. with: its last records belong in the same append. */
+void ah_lua_named_note(const ah_lua *h, ah_keeper *by, bool with);
 /* Sets ah._unnamed, by which the command looks at a script without opening its stores. */
 void ah_lua_open_named(lua_State *L);
 

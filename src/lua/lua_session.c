@@ -73,7 +73,7 @@ static void check_recorded(lua_State *L, const ah_session *s)
 static void changed(lua_State *L, const ah_overlay *o)
 {
     if (!o)
-        ah_lua_named_note(ah_lua_of(L), NULL);
+        ah_lua_named_note(ah_lua_of(L), NULL, false);
 }
 
 static ah_session *check_writable(lua_State *L)

@@ -72,7 +72,7 @@ ah_status ah_lua_states_take(ah_lua_states *s, const ah_fold *f, ah_err *err)
 
         if (from->state)
             ok = add(s, (ah_lua_state_item){ah_text_ref(from->class_name), ah_text_ref(from->id),
-                                            ah_text_ref(from->state), true});
+                                            ah_text_ref(from->state), .due = true});
     }
     return ok ? AH_OK : ah_err_nomem(err);
 }
@@ -81,9 +81,15 @@ bool ah_lua_keep_state(ah_lua_states *s, const ah_lua_state_item *i)
 {
     size_t at = find(s, ah_text_slice(i->class_name), ah_text_slice(i->id));
 
+    if (!i->state && at < s->n) {
+        ah_lua_state_item_clear(&s->item[at]);
+        s->item[at] = s->item[--s->n];
+    }
+    if (!i->state)
+        return true;
     if (at == s->n)
         return add(s, (ah_lua_state_item){ah_text_ref(i->class_name), ah_text_ref(i->id),
-                                          ah_text_ref(i->state), i->due});
+                                          ah_text_ref(i->state), .due = i->due});
     ah_text_set(&s->item[at].state, ah_text_ref(i->state));
     s->item[at].due = i->due;
     return true;
@@ -99,15 +105,14 @@ ah_lua_states *ah_lua_states_of(const ah_call *call)
     return NULL;
 }
 
-static void put_item(ah_slice class_name, ah_slice id, ah_slice state, ah_buf *out)
+static void put_item(const ah_lua_state_item *i, ah_buf *out)
 {
     ah_buf_str(out, "{\"class\":");
-    ah_json_put_string(out, class_name);
-    ah_buf_str(out, ",\"id\":");
-    ah_json_put_string(out, id);
-    ah_buf_str(out, ",\"state\":");
-    ah_buf_put(out, state);
-    ah_buf_char(out, '}');
+    ah_json_put_string(out, ah_text_slice(i->class_name));
+    ah_json_add_string(out, "id", ah_text_slice(i->id));
+    if (i->state)
+        ah_json_add(out, "state", ah_text_slice(i->state));
+    ah_buf_str(out, i->not_found ? ",\"find\":false}" : "}");
 }
 
 void ah_lua_print_states(const ah_lua_states *s, ah_buf *out)
@@ -115,8 +120,7 @@ void ah_lua_print_states(const ah_lua_states *s, ah_buf *out)
     ah_buf_char(out, '[');
     for (size_t i = 0; i < s->n; i++) {
         ah_buf_str(out, i ? "," : "");
-        put_item(ah_text_slice(s->item[i].class_name), ah_text_slice(s->item[i].id),
-                 ah_text_slice(s->item[i].state), out);
+        put_item(&s->item[i], out);
     }
     ah_buf_char(out, ']');
 }
@@ -254,8 +258,8 @@ static void warn_lost(lua_State *L, const reading *w, const char *why)
     ah_run_warn(w->call->run, ah_slice_of(words));
 }
 
-/* Pushes the state of the object at 1 as JSON, or returns false after a warning. */
-static bool push_state_json(lua_State *L, const reading *w)
+/* Pushes the state of the object at 1 as JSON, or nil after a warning. */
+static void push_state_json(lua_State *L, const reading *w)
 {
     ah_buf *b = ah_lua_push_buf(L, MAX_STATE);
     char why[sizeof((ah_err *)0)->message];
@@ -269,19 +273,20 @@ static bool push_state_json(lua_State *L, const reading *w)
                   ah_lua_push_entity_of(L, 1)
                       ? "its class names no fields as `state`, and has no snapshot and restore"
                       : "it has no snapshot and restore");
-        return false;
+        lua_pushnil(L);
+        return;
     }
     if (ah_lua_to_json(L, -1, b->mem, b, &err) != AH_OK) {
         memcpy(why, err.message, sizeof why);
         warn_lost(L, w, why);
-        return false;
+        lua_pushnil(L);
+        return;
     }
     lua_pushlstring(L, b->data, b->len);
     ah_buf_clear(b);
-    return true;
 }
 
-/* Takes class, id and the state on top. */
+/* Takes class, id and the state on top (nil: none). */
 static void take(lua_State *L, const reading *w, ah_slice class_name, ah_text *id)
 {
     const ah_mem *mem = &ah_lua_of(L)->mem;
@@ -290,8 +295,8 @@ static void take(lua_State *L, const reading *w, ah_slice class_name, ah_text *i
     state.p = lua_tolstring(L, -1, &state.n);
     w->out->id = id;
     w->out->class_name = ah_text_new(mem, class_name);
-    w->out->state = ah_text_new(mem, state);
-    if (!w->out->id || !w->out->class_name || !w->out->state)
+    w->out->state = state.p ? ah_text_new(mem, state) : NULL;
+    if (!w->out->id || !w->out->class_name || (state.p && !w->out->state))
         ah_lua_raise_nomem(L);
 }
 
@@ -305,16 +310,16 @@ static int read_object(lua_State *L)
     ah_err err;
 
     luaL_checkstack(L, 16, "state");
-    if (!push_state_json(L, w))
-        return 0;
+    push_state_json(L, w);
     if ((e = ah_lua_push_entity_of(L, 1))) { /* -- object reading .. state class */
         if (ah_lua_entity_id(h, L, -1, 1, &id, &err) != AH_OK)
-            return ah_lua_raise_err(L, &err);
-        lua_pop(L, 1);
+            return lua_isnil(L, -2) ? 0 : ah_lua_raise_err(L, &err);
+        w->out->not_found = lua_getiuservalue(L, -1, AH_ENTITY_FIND) == LUA_TNIL;
+        lua_pop(L, 2);
         take(L, w, ah_text_slice(e->core->name), id);
     } else if (w->name.p) {
         take(L, w, ah_slice_of(AH_RESOURCE_CLASS), ah_text_new(&h->mem, w->name));
-    } else {
+    } else if (!lua_isnil(L, -1)) {
         warn_lost(L, w, "it was enlisted without a name");
     }
     return 0;
@@ -341,7 +346,7 @@ void ah_lua_read_state(lua_State *L, ah_lua *h, ah_call *call, int idx, ah_slice
 
 void ah_lua_print_state(const ah_lua_state_item *i, ah_buf *out)
 {
-    put_item(ah_text_slice(i->class_name), ah_text_slice(i->id), ah_text_slice(i->state), out);
+    put_item(i, out);
 }
 
 bool ah_lua_record_state(ah_lua_states *s, const ah_lua_state_item *i, bool first, ah_buf *out)

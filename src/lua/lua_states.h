@@ -15,8 +15,9 @@
 /* The last recorded state of an object. */
 typedef struct ah_lua_state_item {
     ah_text *class_name, *id;
-    ah_text *state; /* JSON */
+    ah_text *state; /* JSON; NULL: it has changed, and has none that can be recorded */
     bool due;       /* the object has not got it yet */
+    bool not_found; /* its class has no `find` */
 } ah_lua_state_item;
 
 typedef struct ah_lua_states {
@@ -37,8 +38,8 @@ ah_lua_states *ah_lua_states_of(const ah_call *call);
 void ah_lua_restore_state(lua_State *L, ah_lua_states *s, ah_slice class_name, ah_slice id,
                           int idx);
 /* Reads the state of the object at idx, which the call has changed, into *out. `name`: of a
- * resource; .p NULL: none. Never raises; a state that cannot be recorded is a warning of the run,
- * and *out stays empty. */
+ * resource; .p NULL: none. Never raises; a state that cannot be recorded is a warning of the run.
+ * Without an id, or after an error, *out stays empty. */
 void ah_lua_read_state(lua_State *L, ah_lua *h, ah_call *call, int idx, ah_slice name,
                        ah_lua_state_item *out);
 /* Appends to the list what has changed in the object at idx (absolute) since the copy at `was` was
@@ -46,12 +47,12 @@ void ah_lua_read_state(lua_State *L, ah_lua *h, ah_call *call, int idx, ah_slice
  * out. */
 void ah_lua_show_state(lua_State *L, ah_lua *h, int idx, int was, ah_slice name, ah_change_list *l);
 void ah_lua_state_item_clear(ah_lua_state_item *i);
-/* Appends { class, id, state }. */
+/* Appends { class, id, state, find }. */
 void ah_lua_print_state(const ah_lua_state_item *i, ah_buf *out);
 /* Appends the item to a list in JSON, and keeps the state as the last one. Returns false when out
  * of memory. */
 bool ah_lua_record_state(ah_lua_states *s, const ah_lua_state_item *i, bool first, ah_buf *out);
-/* Keeps the state as the last one. Returns false when out of memory. */
+/* Keeps the state (NULL: none any more) as the last one. Returns false when out of memory. */
 bool ah_lua_keep_state(ah_lua_states *s, const ah_lua_state_item *i);
 /* Appends all states as a JSON list. */
 void ah_lua_print_states(const ah_lua_states *s, ah_buf *out);

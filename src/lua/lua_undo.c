@@ -87,7 +87,7 @@ static ah_status prepare_undo(ah_participant *p, ah_overlay *below, ah_err *err)
 {
     ah_undo *u = (ah_undo *)(void *)p;
 
-    if (!below && !u->state.state)
+    if (!below && !u->state.id)
         read_state(u);
     return again_undo(p, below, err);
 }
@@ -109,7 +109,7 @@ static void wait_for_record(ah_undo *u, ah_lua_states *s)
 /* Without a store the state is kept at once. */
 static bool waits_for_record(const ah_undo *u, ah_lua_states *s)
 {
-    return u->state.state && !u->noted && (s->recorded || !ah_lua_keep_state(s, &u->state));
+    return u->state.id && !u->noted && (s->recorded || !ah_lua_keep_state(s, &u->state));
 }
 
 /* Passes the copy to the call around this one, unless that call has a copy: it is older. */
@@ -172,7 +172,7 @@ static bool print_undo(ah_participant *p, const ah_staged_names *names, ah_buf *
     ah_undo *u = (ah_undo *)(void *)p;
 
     (void)names;
-    if (!u->state.state)
+    if (!u->state.id)
         read_state(u);
     if (u->state.state)
         ah_lua_print_state(&u->state, out);
@@ -233,7 +233,7 @@ static ah_status restage(ah_lua *h, ah_overlay *o, ah_slice class_name, ah_slice
     *u = (ah_undo){.part = {.vt = &undo_vt, .key = u}, .lua = h, .ref = LUA_NOREF};
     list_undo(u);
     u->state = (ah_lua_state_item){text_of(&h->mem, class_name), text_of(&h->mem, id),
-                                   ah_text_new(&h->mem, state), true};
+                                   ah_text_new(&h->mem, state), .due = true};
     st = u->state.class_name && u->state.id && u->state.state ? AH_OK : ah_err_nomem(err);
     if (st == AH_OK)
         st = ah_overlay_join(o, &u->part, err);
@@ -267,7 +267,7 @@ ah_status ah_lua_restage_entity(void *ud, ah_call *call, ah_slice item, ah_err *
 static bool put_prepared(ah_lua_states *s, bool first, ah_buf *out)
 {
     for (ah_undo *u = s->lua->undos; u; u = u->next) {
-        if (!u->part.prepared || u->noted || !u->state.state ||
+        if (!u->part.prepared || u->noted || !u->state.id ||
             ah_lua_states_of(u->part.in->owner) != s)
             continue;
         if (!ah_lua_record_state(s, &u->state, first, out))

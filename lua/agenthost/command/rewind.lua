@@ -12,6 +12,12 @@ local DROPPED = {
   call = function(item)
     return ("call %s of %s was begun: what it did outside stays"):format(item.id, item.tool)
   end,
+  question = function(item)
+    return "the question, which has no answer: " .. item.question
+  end,
+  ask = function(item)
+    return ("ask %s is closed: %s"):format(item.id, item.question)
+  end,
   step = function(item)
     return ("step %s was begun: what it did outside stays"):format(item.what or item.step)
   end,
@@ -60,6 +66,15 @@ local CHANGED = {
   end,
 }
 
+-- The words for each kind of item that stays.
+local STAYS = {
+  file = function(item) return ("%s/%s"):format(item.root or item.filesystem, item.path) end,
+  entity = function(item) return ("entity %s %s"):format(item.class, item.id) end,
+  session = function(item) return "session " .. item.name end,
+  budget = function(item) return "budget " .. item.name end,
+  files = function(item) return "files in memory " .. item.name end,
+}
+
 local function write_plan(found, flags, out)
   for _, item in ipairs(found.dropped) do
     local words = DROPPED[item.kind](item, flags.files)
@@ -71,8 +86,7 @@ local function write_plan(found, flags, out)
     CHANGED[item.kind](item, out)
   end
   for _, item in ipairs(found.stays) do
-    out:write(("%s/%s stays as it is: %s\n"):format(line(item.root or item.filesystem),
-      line(item.path), line(item.why)))
+    out:write(("%s stays as it is: %s\n"):format(line(STAYS[item.kind](item)), line(item.why)))
   end
 end
 

@@ -330,7 +330,7 @@ function ah.image(from) end
 ---@class ah.Rewound what a rewind drops and changes
 ---@field to integer the turn after which the conversation goes on
 ---@field turns integer how many there are
----@field dropped table[] turns, calls, steps and files, each with `turn` and `kind`
+---@field dropped table[] turns, calls, steps, files and open questions, each with `turn` and `kind`
 ---@field changes ah.StateChange[]
 ---@field stays table[] what was changed and stays, each with `kind` and `why`
 
