@@ -264,6 +264,31 @@ describe("agenthost rewind", function()
     assert.equal("one\n", io.open(folder .. "/a.txt"):read "a")
   end)
 
+  it("says what stays, and which question is dropped", function()
+    write("a.lua", [[
+      local ah = require "agenthost"
+      local Note = ah.type { name = "Note", fields = { n = "integer" } }
+      local Door = ah.entity { name = "Door", id = "name" }
+      local door, stock = Door { name = "d" }, ah.session { name = "stock", types = { Note } }
+      local work = ah.tool { name = "work", description = "Works.", handler = function(_, ctx)
+        ctx:enlist(door)
+        door.open = true
+        ctx.session:dispatch(Note { n = 1 })
+      end }
+      local agent <close> = assert(ah.agent { tools = { work }, id = "base", session = stock,
+        log = function() end, model = ah.scripted { { calls = { { name = "work" } } }, "Done." } })
+      assert(agent:run "Work.")]])
+    local r = run "a.lua"
+    assert.equal(0, r.code, r.err)
+    streams.make(folder .. "/work.db", "waits", streams.waiting {}, { state = "waiting" })
+    assert.equal("turn 1: the question, which has no answer: Tidy up.\n"
+      .. "turn 1: ask ask_1 is closed: May it?\nwaits would go on after turn 0 of 0.\n",
+      run("rewind waits --to 0 --dry").out)
+    r = run "rewind base --to 0 --dry"
+    has(r.out, "entity Door d stays as it is: it has no state that is recorded\n"
+      .. "session stock stays as it is: it is shared\n")
+  end)
+
   it("says what is missing", function()
     base()
     for words, want in pairs {

@@ -171,6 +171,54 @@ describe("the agent that was rewound", function()
     assert.matches("Greet Ann", last, 1, true)
   end)
 
+  it("sets slices of policy `log` back, too, so that the records fit", function()
+    local function session()
+      return ah.session():register(Step, { policy = "log" })
+    end
+    local tools, n = {}, 0
+    tools[1] = ah.tool { name = "step", description = "Steps.", handler = function(_, ctx)
+      n = n + 1
+      ctx.session:dispatch(Step { n = n })
+    end }
+    local turn = { calls = { call "step" } }
+    local given = session()
+    open { tools = tools, session = given,
+      model = ah.scripted { turn, "One.", turn, "Two.", turn, "Three." } }
+    assert(agent:run "one")
+    assert(agent:run "two")
+    assert(agent:rewind(2))
+    assert(agent:run "three")
+    assert.same({ 1, 3 }, { given[Step]:all()[1].n, given[Step]:all()[2].n })
+    agent:close()
+    local again = session()
+    open { tools = tools, session = again }
+    assert.equal(2, #again[Step]:all())
+  end)
+
+  it("goes on with the agent that had the conversation at that turn", function()
+    local other <close> = assert(ah.agent { name = "other",
+      model = ah.scripted { "Other.", "Other again." } })
+    open { name = "own", tools = { ah.handoff { to = other, when = "Now." } },
+      model = ah.scripted { "Own.", { calls = { call "handoff_to_other" } }, "Own again." } }
+    assert(agent:run "one")
+    assert.equal("Other.", tostring(assert(agent:run "two")))
+    assert(agent:rewind(1))
+    assert.equal("Own again.", tostring(assert(agent:run "three")))
+    assert(agent:rewind(3))
+    assert.equal("Other again.", tostring(assert(agent:run "four")))
+  end)
+
+  it("is still one of the agents of its registry", function()
+    local book = ah.registry()
+    open { registry = book, model = ah.scripted { "One.", { calls = { call "late" } }, "Two." } }
+    assert(agent:run "one")
+    assert(agent:rewind(0))
+    book:register(ah.tool { name = "late", description = "Late.",
+      handler = function() return "in time" end })
+    assert(agent:run "two")
+    assert.equal("in time", last_result().content)
+  end)
+
   it("is set up again, with the tools of `setup`", function()
     local times = 0
     open { setup = function(conversation)

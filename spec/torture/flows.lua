@@ -2927,6 +2927,49 @@ flows["a fork at a turn, and a rewind"] = {
   judge = judge_kept,
 }
 
+flows["a rewind in place"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    local Count = ah.type { name = "Count", fields = { n = "integer" } }
+    local Plain = ah.entity { name = "Plain", id = "name" }
+    local Kept = ah.entity { name = "Kept", id = "name", state = { "n" } }
+    s.fields = function()
+      local plain, kept = Plain { name = "p" }, Kept { name = "k", n = 0 }
+      local own = ah.session { types = { Count } }
+      local add = ah.tool { name = "add", description = "Adds.", params = { n = "integer" },
+        handler = function(args, ctx)
+          ctx:enlist(plain)
+          ctx:enlist(kept)
+          plain.n, kept.n = args.n, args.n
+          ctx.session:dispatch(Count { n = args.n })
+          return args.n
+        end }
+      return { session = own, tools = { add },
+        budget = ah.budget { name = "limit", requests = 100 },
+        model = calling({ call("add", { n = 1 }) }, "done"), log = function() end }
+    end
+    local agent <close> = open_kept(s)
+    agent:on_ask(function() end)
+    local events <close> = agent:events { types = { "done" } }
+    agent:add_tools(ah.tool { name = "more", description = "More.", handler = function() end })
+    local reply, err = agent:run("first")
+    local list = reply
+    if reply then
+      list, err = agent:rewind(0)
+    end
+    if list then
+      s.stays = #list.stays
+      s.reply, err = agent:run("second")
+    end
+    s.events, s.err = events, err
+  end,
+  judge = function(s, exact)
+    judge_kept(s)
+    assert(not exact or s.stays == 4, "the list has not all that stays")
+  end,
+}
+
 flows["a replay of requests and handlers"] = {
   text = "done",
   attempt = function(s)

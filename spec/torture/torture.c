@@ -69,6 +69,7 @@ static const flow flows[] = {
     {"a fork at a turn, and a rewind", IN_SCRIPT, false},
     {"a replay of requests and handlers", IN_SCRIPT, false},
     {"a conversation that is exported, imported and deleted", IN_SCRIPT, false},
+    {"a rewind in place", IN_SCRIPT, false},
     {"a rewind with files", IN_SCRIPT, false},
     {"files in memory in a store", IN_SCRIPT, false},
     {"asks that wait", IN_SCRIPT, false},

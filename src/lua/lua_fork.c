@@ -252,18 +252,17 @@ static void put_handlers(lua_State *L, ah_lua_agent *a, const ah_changes *c)
     }
 }
 
-/* Empties the session of the fields at 2, unless it has a stream of its own. */
+/* Empties the session of the fields at 2, logs included, unless it has a stream of its own. */
 static void empty_session(lua_State *L, const ah_lua_agent *a)
 {
-    static const char empty[] = "{\"agenthost_session\":1,\"slices\":{}}";
     ah_session *s;
     ah_err err;
 
     lua_getfield(L, 2, "session");
     s = lua_isnil(L, -1) ? NULL : ah_lua_to_session(L, -1);
-    if (s && !ah_lua_named_session(a->lua, s) &&
-        ah_session_restore(s, NULL, ah_slice_of(empty), false, &err) != AH_OK)
-        ah_lua_raise_err(L, &err);
+    for (int i = 0; s && !ah_lua_named_session(a->lua, s) && i < ah_session_types(s); i++)
+        if (ah_session_has_slice(s, i) && ah_session_set(s, NULL, i, NULL, &err) != AH_OK)
+            ah_lua_raise_err(L, &err);
     lua_pop(L, 1);
 }
 
