@@ -131,7 +131,7 @@ describe("the agent that was rewound", function()
     local tool = ah.tool { name = "step", description = "Steps.", params = { n = "integer" },
       handler = function(args, ctx)
         ctx.session:dispatch(Step { n = args.n })
-        other[#other + 1] = ctx.resources.door
+        other[#other + 1] = ctx.resources:get("door")[1]
         return args.n
       end }
     local definition <close> = assert(ah.agent { tools = { tool }, prompt = Place,
@@ -147,11 +147,17 @@ describe("the agent that was rewound", function()
     assert.equal(1, #session[Step]:all())
     assert(agent:run "three")
     assert.same({ 1, 3 }, { session[Step]:all()[1].n, session[Step]:all()[2].n })
-    assert.equal(other[1], other[3])
-    local list = ah.json.decode(agent:transcript()).entries
-    for _, entry in ipairs(list) do
-      if entry.type == "prompt" then
-        assert.matches("Greet Ann", entry.text, 1, true)
+    assert.same({ "back", "back", "back" }, other)
+    local fork <close> = assert(agent:fork { at = 2, id = "fork" }) -- it has them, too
+    assert(fork:use(ah.scripted { { calls = { call("step", { n = 9 }) } }, "Four." }))
+    assert(fork:run "four")
+    assert.equal(2, #session[Step]:all())
+    assert.equal("back", other[4])
+    for _, one in ipairs { agent, fork } do
+      for _, entry in ipairs(ah.json.decode(one:transcript()).entries) do
+        if entry.type == "prompt" then
+          assert.matches("Greet Ann", entry.text, 1, true)
+        end
       end
     end
   end)

@@ -137,16 +137,19 @@ static ah_slice text_of(const ah_entry *e)
     return ah_items_next(&parts) ? ah_json_member(parts.value, "text") : (ah_slice){NULL, 0};
 }
 
-/* Returns the question that the turn begins with, as JSON: the message of a user among its entries.
- * .p NULL: there is none, or it begins with an image. */
-static ah_slice question_of(const ah_dropped *d)
+/* True if there is a message of a user among the entries since the last turn. *text: its text, as
+ * JSON; .p NULL: it begins with an image. */
+static bool find_question(const ah_dropped *d, ah_slice *text)
 {
     const ah_transcript *t = d->fold.transcript;
+    size_t i = d->seen;
 
-    for (size_t i = d->seen; i < t->n; i++)
-        if (t->entry[i].kind == AH_ENTRY_USER)
-            return text_of(&t->entry[i]);
-    return (ah_slice){NULL, 0};
+    *text = (ah_slice){NULL, 0};
+    while (i < t->n && t->entry[i].kind != AH_ENTRY_USER)
+        i++;
+    if (i < t->n)
+        *text = text_of(&t->entry[i]);
+    return i < t->n;
 }
 
 static void put_question(ah_slice text, ah_buf *b)
@@ -188,10 +191,12 @@ static ah_status add_entities(ah_dropped *d, const ah_store_record *r, ah_err *e
 
 static ah_status add_turn(ah_dropped *d, const ah_store_record *r, ah_err *err)
 {
+    ah_slice question;
     ah_buf b;
 
     begin_item(d, "turn", d->turns, &b);
-    put_question(question_of(d), &b);
+    (void)find_question(d, &question);
+    put_question(question, &b);
     return add_item(d, &d->items, r->number, &b, err);
 }
 
@@ -257,12 +262,12 @@ static int compare(const void *a, const void *b)
 ah_status ah_dropped_end(ah_dropped *d, ah_err *err)
 {
     const ah_fold *f = &d->fold;
-    ah_slice question = question_of(d);
+    ah_slice question;
     ah_status st = AH_OK;
 
     if (d->stays.n)
         qsort(d->stays.item, d->stays.n, sizeof *d->stays.item, compare);
-    if (question.p)
+    if (find_question(d, &question))
         st = add_open(d, "question", (ah_slice){NULL, 0}, question, err);
     for (size_t i = 0; i < f->n_asks && st == AH_OK; i++) {
         ah_slice ask = ah_text_slice(f->ask[i].ask);

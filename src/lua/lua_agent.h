@@ -25,7 +25,7 @@ enum {
     AH_AGENT_RESOURCES,
     AH_AGENT_REGISTRY,
     AH_AGENT_DEFINITION, /* the fields with which agent:open begins other conversations */
-    AH_AGENT_GIVEN,      /* those that agent:open got for this one; nil: none, or no store */
+    AH_AGENT_GIVEN,      /* those that agent:open got for this one; nil: it did not make it */
     AH_AGENT_PARAMS,     /* the parameters that `setup` gets */
     AH_AGENT_BACKGROUND, /* a table that keeps the runs of background calls; nil: none yet */
     AH_AGENT_KEPT,       /* table: tool of agent:as_tool -> its conversation; nil: none */

@@ -203,19 +203,26 @@ int ah_lua_open_conversation(lua_State *L)
         return 2;
     lua_getiuservalue(L, 2, AH_AGENT_DEFINITION);
     lua_setiuservalue(L, 4, AH_AGENT_DEFINITION);
-    if (ah_lua_to_agent(L, 4)->stream.keeper) {
-        push_fields(L, 3);
-        lua_setiuservalue(L, 4, AH_AGENT_GIVEN);
-    }
+    push_fields(L, 3);
+    lua_setiuservalue(L, 4, AH_AGENT_GIVEN);
     return 1;
 }
 
-int ah_lua_own_fields(lua_State *L)
+void ah_lua_push_given(lua_State *L)
 {
     if (lua_getiuservalue(L, 1, AH_AGENT_GIVEN) == LUA_TNIL) {
         lua_pop(L, 1);
         lua_newtable(L);
+        return;
     }
+    push_fields(L, -1);
+    copy_session(L);
+    lua_remove(L, -2);
+}
+
+int ah_lua_own_fields(lua_State *L)
+{
+    ah_lua_push_given(L);
     lua_insert(L, 2);
     push_merged(L); /* -- agent given store fields */
     lua_pushvalue(L, 3);

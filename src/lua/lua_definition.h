@@ -15,6 +15,8 @@ int ah_lua_agent_open(lua_State *L);
  * the same definition, or nil and an error. */
 int ah_lua_open_conversation(lua_State *L);
 
+/* Pushes a copy of what agent:open was given for the agent at 1. Raises. */
+void ah_lua_push_given(lua_State *L);
 /* (agent, store): the fields by which ah_lua_agent_fill reads the agent's own conversation. */
 int ah_lua_own_fields(lua_State *L);
 

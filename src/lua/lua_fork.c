@@ -65,15 +65,30 @@ static ah_status find_store(lua_State *L, const ah_lua_agent *a, ah_open_store *
     return AH_OK;
 }
 
-/* Opens the conversation `id` of the store by the definition of the agent at 1. */
-static int open_fork(lua_State *L, ah_open_store *store, ah_slice id)
+/* Empties the session of the fields at 2, logs included, unless it has a stream of its own. */
+static void empty_session(lua_State *L, const ah_lua_agent *a)
 {
-    lua_createtable(L, 0, 2);
+    ah_session *s;
+    ah_err err;
+
+    lua_getfield(L, 2, "session");
+    s = lua_isnil(L, -1) ? NULL : ah_lua_to_session(L, -1);
+    for (int i = 0; s && !ah_lua_named_session(a->lua, s) && i < ah_session_types(s); i++)
+        if (ah_session_has_slice(s, i) && ah_session_set(s, NULL, i, NULL, &err) != AH_OK)
+            ah_lua_raise_err(L, &err);
+    lua_pop(L, 1);
+}
+
+/* Opens the conversation `id` of the store by the fields of the agent at 1. */
+static int open_fork(lua_State *L, const ah_lua_agent *a, ah_open_store *store, ah_slice id)
+{
+    ah_lua_push_given(L);
     ah_lua_push_store(L, store);
     lua_setfield(L, -2, "store");
     lua_pushlstring(L, id.p, id.n);
     lua_setfield(L, -2, "id");
     lua_replace(L, 2);
+    empty_session(L, a);
     lua_settop(L, 2);
     return ah_lua_open_conversation(L);
 }
@@ -108,7 +123,7 @@ int ah_lua_fork_at(lua_State *L)
         f.to = *to;
         st = ah_open_store_fork(a->lua->host, &f, &err);
     }
-    return st == AH_OK ? open_fork(L, *to, f.id) : ah_lua_fail(L, &err);
+    return st == AH_OK ? open_fork(L, a, *to, f.id) : ah_lua_fail(L, &err);
 }
 
 /* _fork(store, conversation, turn, script, folder, id): the id of the fork, or nil and an error.
@@ -250,20 +265,6 @@ static void put_handlers(lua_State *L, ah_lua_agent *a, const ah_changes *c)
             ah_registry_rebind(&a->registry, t, a->rules.brief, &bound, &err) != AH_OK)
             ah_lua_raise_err(L, &err);
     }
-}
-
-/* Empties the session of the fields at 2, logs included, unless it has a stream of its own. */
-static void empty_session(lua_State *L, const ah_lua_agent *a)
-{
-    ah_session *s;
-    ah_err err;
-
-    lua_getfield(L, 2, "session");
-    s = lua_isnil(L, -1) ? NULL : ah_lua_to_session(L, -1);
-    for (int i = 0; s && !ah_lua_named_session(a->lua, s) && i < ah_session_types(s); i++)
-        if (ah_session_has_slice(s, i) && ah_session_set(s, NULL, i, NULL, &err) != AH_OK)
-            ah_lua_raise_err(L, &err);
-    lua_pop(L, 1);
 }
 
 /* (agent, fields, handlers, rewind): what is dropped, or nil and an error. */

@@ -13,7 +13,7 @@ local DROPPED = {
     return ("call %s of %s was begun: what it did outside stays"):format(item.id, item.tool)
   end,
   question = function(item)
-    return "the question, which has no answer: " .. item.question
+    return "the question, which has no answer: " .. (item.question or "(an image)")
   end,
   ask = function(item)
     return ("ask %s is closed: %s"):format(item.id, item.question)
