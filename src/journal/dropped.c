@@ -152,12 +152,6 @@ static bool find_question(const ah_dropped *d, ah_slice *text)
     return i < t->n;
 }
 
-static void put_question(ah_slice text, ah_buf *b)
-{
-    if (text.p)
-        ah_buf_fmt(b, ",\"question\":%.*s", AH_FMT(text));
-}
-
 /* Returns why an entity of a record cannot come back; NULL: it can. */
 static const char *why_stays(ah_slice entity)
 {
@@ -196,7 +190,7 @@ static ah_status add_turn(ah_dropped *d, const ah_store_record *r, ah_err *err)
 
     begin_item(d, "turn", d->turns, &b);
     (void)find_question(d, &question);
-    put_question(question, &b);
+    ah_json_add(&b, "question", question);
     return add_item(d, &d->items, r->number, &b, err);
 }
 
@@ -246,9 +240,8 @@ static ah_status add_open(ah_dropped *d, const char *kind, ah_slice id, ah_slice
     ah_buf b;
 
     begin_item(d, kind, d->turns + 1, &b);
-    if (id.p)
-        ah_buf_fmt(&b, ",\"id\":%.*s", AH_FMT(id));
-    put_question(question, &b);
+    ah_json_add(&b, "id", id);
+    ah_json_add(&b, "question", question);
     return add_item(d, &d->items, d->fold.last, &b, err);
 }
 

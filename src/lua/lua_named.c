@@ -294,7 +294,7 @@ static void put_by(void *ud, ah_buf *out)
     if (!n->by || !out->len)
         return;
     ah_json_add_string(out, "by", ah_keeper_stream(n->by));
-    ah_buf_fmt(out, ",\"at\":%lld", (long long)ah_keeper_number(n->by));
+    ah_json_add_int(out, "at", ah_keeper_number(n->by));
 }
 
 /* Returns the amounts of the budget as a record; NULL: no memory. */
