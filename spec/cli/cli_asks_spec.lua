@@ -36,8 +36,8 @@ end
 
 -- Runs the binary in the folder, with the words of a shell's line.
 local function run(words, env)
-  return shell(("cd %s && env XDG_STATE_HOME=%s %s \"$A\" %s </dev/null"):format(folder, folder,
-    env or "", words))
+  return shell(("cd %s && env TZ=UTC XDG_STATE_HOME=%s %s \"$A\" %s </dev/null"):format(folder,
+    folder, env or "", words))
 end
 
 describe("agenthost asks", function()

@@ -2,6 +2,7 @@
 -- stdout has nothing else.
 local ah = require "agenthost"
 local command = require "support.command"
+local patiently = require "support.patiently"
 
 local agenthost, has, shell, temp = command.agenthost, command.has, command.shell, command.temp
 
@@ -125,16 +126,18 @@ describe("--jsonl", function()
   end)
 
   it("writes each line when it happens", function()
-    local path = temp('local ah = require "agenthost" print(ah.run { model = ah.scripted { '
-      .. '{ text = { "one ", "two" }, delay = 0.2 } }, "x" })')
-    local pipe <close> = assert(io.popen(command.BINARY .. " --jsonl " .. path .. " 2>/dev/null"))
-    local seen = {}
-    for line in pipe:lines() do
-      local e = assert(ah.json.decode(line))
-      seen[#seen + 1] = e.type == "content" and { ah.now(), e.time } or nil
-    end
-    assert.equal(2, #seen)
-    assert.is_true(seen[2][1] - seen[1][1] > 0.1)
+    patiently(function(times)
+      local path = temp(('local ah = require "agenthost" print(ah.run { model = ah.scripted { '
+        .. '{ text = { "one ", "two" }, delay = %g } }, "x" })'):format(0.2 * times))
+      local pipe <close> = assert(io.popen(command.BINARY .. " --jsonl " .. path .. " 2>/dev/null"))
+      local seen = {}
+      for line in pipe:lines() do
+        local e = assert(ah.json.decode(line))
+        seen[#seen + 1] = e.type == "content" and ah.now() or nil
+      end
+      assert.equal(2, #seen)
+      assert.is_true(seen[2] - seen[1] > 0.1 * times)
+    end)
   end)
 
   it("tells no event after the last line", function()
@@ -149,7 +152,7 @@ describe("--jsonl", function()
   it("ends quietly when its reader has gone", function()
     local path = temp('local ah = require "agenthost" while true do '
       .. 'assert(ah.run { model = "demo/echo", "x" }) end')
-    local line = '{ timeout -k 5 10 "$A" --jsonl %s; echo "code $?" >&2; } | head -n 1'
+    local line = '{ timeout -k 5 60 "$A" --jsonl %s; echo "code $?" >&2; } | head -n 1'
     local r = shell(line:format(path))
     assert.equal("code 0\n", r.err)
     assert.equal(1, #events(r))

@@ -32,6 +32,11 @@ local function signalled(text, act, program)
   return r
 end
 
+-- The second signal comes when the first has arrived.
+local TWICE = [[kill -INT $p
+  until grep -q "ShdPnd:[^1-9a-f]*$" /proc/$p/status; do sleep 0.05; done
+  kill -INT $p]]
+
 local function script(text)
   return command.script(HEAD .. text)
 end
@@ -110,7 +115,7 @@ ah.spawn(function()
   print "ready"
   local s = ("a"):rep(100000)
   s:find(".-.-.-b")
-end)]], "kill -INT $p; sleep 0.3; kill -INT $p")
+end)]], TWICE)
     assert.equal(130, r.code)
   end)
 

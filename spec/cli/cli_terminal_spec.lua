@@ -269,11 +269,18 @@ describe("Ctrl-C", function()
       local ah = require "agenthost"
       io.stdout:setvbuf "no"
       local hold = ah.tool { name = "hold", description = "Holds on.", handler = function()
-        while true do pcall(ah.sleep, 20) end
+        print "begun"
+        while true do pcall(ah.sleep, 60) end
       end }
+      local function answer(request)
+        if request.entries[#request.entries].content == "hold" then
+          return { calls = { { name = "hold" } } }
+        end
+        print "begun"
+        ah.sleep(60)
+      end
       for line in function() io.write "> " return io.read "l" end do
-        local reply, err = ah.run { tools = { hold }, line, model = ah.scripted {
-          line == "hold" and { calls = { { name = "hold" } } } or { text = line, delay = 20 } } }
+        local reply, err = ah.run { tools = { hold }, line, model = ah.scripted(answer) }
         print(reply or err.code)
       end
       print "end of the chat"]], nil, { "-q" })
@@ -282,8 +289,9 @@ describe("Ctrl-C", function()
 
   -- Sends a line, lets the answer begin, presses Ctrl-C.
   local function ask_and_press(t, line)
+    t.all = ""
     t.pty:write(line .. "\n")
-    ah.sleep(0.5)
+    read(t, "begun")
     t.pty:write("\3")
   end
 
@@ -292,7 +300,6 @@ describe("Ctrl-C", function()
   it_if("in a chat cancels the answer each time; a chat that then ends well gives 0", function()
     local t = chat(CHAT)
     for _ = 1, 3 do
-      t.all = ""
       ask_and_press(t, "hello")
       read(t, "cancelled\r\n> ")
     end

@@ -1,5 +1,6 @@
 -- Waiting in handlers: ah.sleep, ah.http, nested runs; and how a wait is stopped.
 local ah = require "agenthost"
+local patiently = require "support.patiently"
 local server = require "support.server"
 local sound = require "support.sound"
 
@@ -36,23 +37,25 @@ describe("ah.sleep", function()
   end)
 
   it("lets other handlers work meanwhile", function()
-    local order = {}
-    local t = ah.tool {
-      name = "t",
-      description = "Waits.",
-      params = { n = "integer" },
-      parallel = true,
-      handler = function(args)
-        ah.sleep(args.n / 200)
-        order[#order + 1] = args.n
-      end,
-    }
-    local calls = {}
-    for i, n in ipairs { 3, 1, 2 } do
-      calls[i] = { name = "t", arguments = { n = n } }
-    end
-    assert(ah.run { model = ah.scripted { { calls = calls }, "ok" }, tools = { t }, "go" })
-    assert.same({ 1, 2, 3 }, order)
+    patiently(function(times)
+      local order = {}
+      local t = ah.tool {
+        name = "t",
+        description = "Waits.",
+        params = { n = "integer" },
+        parallel = true,
+        handler = function(args)
+          ah.sleep(args.n / 200 * times)
+          order[#order + 1] = args.n
+        end,
+      }
+      local calls = {}
+      for i, n in ipairs { 3, 1, 2 } do
+        calls[i] = { name = "t", arguments = { n = n } }
+      end
+      assert(ah.run { model = ah.scripted { { calls = calls }, "ok" }, tools = { t }, "go" })
+      assert.same({ 1, 2, 3 }, order)
+    end)
   end)
 
   it("gives others a turn by coroutine.yield, too", function()
@@ -196,7 +199,7 @@ end)
 
 -- A poller gives up after PATIENCE seconds, so that an endless loop fails instead of hanging.
 describe("a handler that polls", function()
-  local PATIENCE = 3
+  local PATIENCE = 30
 
   local function poller(name, until_true)
     return ah.tool { name = name, description = "Polls.", parallel = true, handler = function()

@@ -237,7 +237,7 @@ describe("a wait", function()
         loop:wait(-1)
       end
     end)
-    assert.is_true(ms >= 30 and ms < 1000)
+    assert.is_true(ms >= 30 and ms < 20000)
   end)
 
   it("tells of a descriptor that can be read, until it is not", function()
@@ -388,17 +388,17 @@ describe("a wait", function()
 
   it("ends with a wake-up from another thread", function()
     loop:wake_later(20)
-    local ms, came = elapsed(function() return loop:wait(5000) end)
+    local ms, came = elapsed(function() return loop:wait(50000) end)
     assert.is_true(came)
-    assert.is_true(ms < 4000)
+    assert.is_true(ms < 40000)
   end)
 
   it("ends with a signal, whether its handler wakes the loop or not", function()
     for _, wake in ipairs { false, true } do
       loop:signal_later(20, wake)
-      local ms, came = elapsed(function() return loop:wait(5000) end)
+      local ms, came = elapsed(function() return loop:wait(50000) end)
       assert.is_true(came)
-      assert.is_true(ms < 4000)
+      assert.is_true(ms < 40000)
       run_due(loop)
     end
   end)

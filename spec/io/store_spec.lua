@@ -11,12 +11,13 @@ local function shell(line)
   return pipe:read("a"):gsub("\n$", "")
 end
 
+-- Makes a folder in /tmp, as other users may not look into another TMPDIR.
 local function make_folder()
-  folder = shell "mktemp -d"
+  folder = shell "mktemp -d /tmp/tmp.XXXXXXXXXX"
 end
 
 local function remove_folder()
-  assert.truthy(folder:find "^/tmp/")
+  assert.truthy(folder:find "/tmp%.%w+$")
   os.execute("rm -rf '" .. folder .. "'")
 end
 

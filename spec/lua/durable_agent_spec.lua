@@ -3,6 +3,7 @@
 -- a point that the spec names. docs/reference/stores.md has the rules.
 local ah = require "agenthost"
 local command = require "support.command"
+local patiently = require "support.patiently"
 
 local scratch
 
@@ -500,17 +501,20 @@ describe("a conversation that goes on", function()
       local named = os.getenv "DEADLINE"
       local die = tool("die", { handler = function() point "die" end })
       local agent = assert(ah.agent { store = STORE, id = "k", tools = { die },
-        deadline = named and not later and ah.now() + 0.3 or nil,
-        timeout = not named and 0.3 or nil,
+        deadline = named and not later and ah.now() + SECONDS or nil,
+        timeout = not named and SECONDS or nil,
         model = scripted { { calls = { call "die" } }, "The end." } })
-      if later then ah.sleep(0.35) end
+      if later then ah.sleep(SECONDS + 0.05) end
       local reply, err = agent:run(not later and "Go." or nil)
       log(tostring(reply), tostring(err and err.code))
     ]]
-    local lines = program(text).crash("die", "DEADLINE=1")
-    assert.equal("nil deadline_exceeded", lines[#lines])
-    lines = program(text).crash "die"
-    assert.equal("The end. nil", lines[#lines])
+    patiently(function(times)
+      local script = ("local SECONDS = %g\n"):format(0.3 * times) .. text
+      local lines = program(script).crash("die", "DEADLINE=1")
+      assert.equal("nil deadline_exceeded", lines[#lines])
+      lines = program(script).crash "die"
+      assert.equal("The end. nil", lines[#lines])
+    end)
   end)
 end)
 

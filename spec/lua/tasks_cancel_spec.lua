@@ -4,6 +4,7 @@
 local ah = require "agenthost"
 local closing = require "support.closing"
 local command = require "support.command"
+local patiently = require "support.patiently"
 
 local function under_callback(f)
   string.gsub("x", "x", function() f() end)
@@ -34,6 +35,12 @@ local function tool(name, handler, fields)
   return ah.tool(fields)
 end
 
+-- Waits until the task has ended. Returns its status.
+local function status(task)
+  pcall(task.await, task)
+  return task:status()
+end
+
 describe("a task that is cancelled by code of its own", function()
   after_each(command.tidy)
 
@@ -50,8 +57,7 @@ describe("a task that is cancelled by code of its own", function()
         end)
         ah.sleep(60)
       end)
-      ah.sleep(0.01)
-      assert.same({ 2, "cancelled" }, { seen.closed, task:status() })
+      assert.same({ "cancelled", 2 }, { status(task), seen.closed })
     end)
 
     it("closes variables of handlers of its run " .. name, function()
@@ -65,8 +71,7 @@ describe("a task that is cancelled by code of its own", function()
         ah.sleep(60)
       end)
       task = ah.spawn(function() run(work) end)
-      ah.sleep(0.01)
-      assert.same({ 1, "cancelled" }, { seen.closed, task:status() })
+      assert.same({ "cancelled", 1 }, { status(task), seen.closed })
     end)
   end
 
@@ -95,8 +100,7 @@ describe("a task that is cancelled by code of its own", function()
     local task
     local agent = ah.agent(calling(tool("stop", function() task:cancel() end)))
     task = ah.spawn(function() agent:run "go" end)
-    ah.sleep(0.01)
-    assert.equal("cancelled", task:status())
+    assert.equal("cancelled", status(task))
     agent:close()
   end)
 
@@ -112,8 +116,7 @@ describe("a task that is cancelled by code of its own", function()
       end)
     end)
     whole = ah.spawn(function() run(work) end)
-    ah.sleep(0.03)
-    assert.equal("cancelled", whole:status())
+    assert.equal("cancelled", status(whole))
   end)
 end)
 
@@ -121,22 +124,24 @@ describe("what a cancelled task closes", function()
   after_each(command.tidy)
 
   it("is told of a deadlock with the code that has ended the task", function()
-    local seen, whole, err = {}, nil, nil
-    whole = ah.spawn(function()
-      ah.race { function() ah.sleep(0.001) end, function()
-        local _ <close> = closing(seen)
-        local _ <close> = closing(seen, function()
+    patiently(function()
+      local seen, whole, err = {}, nil, nil
+      whole = ah.spawn(function()
+        ah.race { function() ah.sleep(0.001) end, function()
           local _ <close> = closing(seen)
-          whole:await()
-        end)
-        local _ <close> = setmetatable({}, { __close = function(_, cause) err = cause end })
-        ah.sleep(60)
-      end }
+          local _ <close> = closing(seen, function()
+            local _ <close> = closing(seen)
+            whole:await()
+          end)
+          local _ <close> = setmetatable({}, { __close = function(_, cause) err = cause end })
+          ah.sleep(60)
+        end }
+      end)
+      local began = ah.now()
+      whole:await()
+      assert.same({ nil, 3 }, { err, seen.closed })
+      assert.is_true(ah.now() - began < 0.9) -- the time after which it would be stopped
     end)
-    local began = ah.now()
-    whole:await()
-    assert.same({ nil, 3 }, { err, seen.closed })
-    assert.is_true(ah.now() - began < 0.9) -- the time after which it would be stopped
   end)
 
   it("may cancel a task that is ending", function()
@@ -189,8 +194,7 @@ describe("what a cancelled task closes", function()
     local stop = tool("stop", function() whole:cancel() end)
     local outer = tool("outer", function() return run(late, stop) end)
     whole = ah.spawn(function() run(outer) end)
-    ah.sleep(0.01)
-    assert.equal("cancelled", whole:status())
+    assert.equal("cancelled", status(whole))
   end)
 end)
 

@@ -365,7 +365,7 @@ describe("the task of a handler", function()
   end)
 
   it("is cancelled with the run, wherever it waits, and closes its variables first", function()
-    local order = {}
+    local order, begun = {}, false
     local agent
     agent = ah.agent { log = function() end,
       model = ah.scripted { { calls = { { name = "work" } } } },
@@ -375,13 +375,16 @@ describe("the task of a handler", function()
           local _ <close> = noting(order, "outer")
           ah.spawn(function()
             local _ <close> = noting(order, "inner")
+            begun = true
             ah.sleep(60)
           end)
           ah.channel():receive()
         end)
       end) } }
     local task = ah.spawn(agent.run, agent, "hi")
-    ah.sleep(0.02)
+    while not begun do
+      ah.sleep(0.001)
+    end
     agent:cancel()
     local _, err = task:await()
     assert.equal("cancelled", err.code)

@@ -5,6 +5,7 @@ local ah = require "agenthost"
 local ahtest = require "ahtest"
 local command = require "support.command"
 local hostile = require "support.hostile"
+local patiently = require "support.patiently"
 local sound = require "support.sound"
 
 local ALL = os.getenv "AGENTHOST_HOSTILE" == "all"
@@ -85,7 +86,7 @@ describe("a function that never ends", function()
 
   it("is stopped by the timeout of its run", function()
     for _, pair in ipairs(pairs_of(1)) do
-      check(pair[1], pair[2], 0.1, true)
+      patiently(function(times) check(pair[1], pair[2], 0.1 * times, true) end)
     end
   end)
 
@@ -108,7 +109,7 @@ describe("a function that never ends", function()
       end
       hostile.carry_out("on", "copied")
       print "stopped"]]
-    local r = command.shell(("LUA_CPATH='%s/?.so;;' timeout 60 \"$A\" -q %s"):format(BUILD,
+    local r = command.shell(("LUA_CPATH='%s/?.so;;' timeout 600 \"$A\" -q %s"):format(BUILD,
       program))
     assert.equal("stopped\n", r.out, r.err)
   end)
@@ -385,7 +386,7 @@ describe("a signal", function()
     local out = command.temp ""
     local r = command.shell(([["$A" %s >%s 2>/dev/null & p=$!
       for i in $(seq 200); do [ -s %s ] && break; sleep 0.05; done
-      ( trap 'kill $s' TERM; sleep 10 & s=$!; wait $s && kill -KILL $p ) >/dev/null 2>&1 & guard=$!
+      ( trap 'kill $s' TERM; sleep 60 & s=$!; wait $s && kill -KILL $p ) >/dev/null 2>&1 & guard=$!
       began=$(date +%%s%%N); kill -%s $p; wait $p; rc=$?
       kill $guard; echo $(( ($(date +%%s%%N) - began) / 1000000 )); exit $rc]]):format(path, out,
       out, name))
@@ -393,11 +394,13 @@ describe("a signal", function()
   end
 
   for what, text in pairs(scripts) do
-    it("ends a script that " .. what .. " within a second", function()
+    it("ends a script that " .. what, function()
       for name, code in pairs { TERM = 143, INT = 130 } do
-        local found, ms = ended(name, text)
-        assert.equal(code, found, name)
-        assert.is_true(ms < 3000, ("%s took %d ms"):format(name, ms)) -- on a busy machine
+        patiently(function(times)
+          local found, ms = ended(name, text)
+          assert.equal(code, found, name)
+          assert.is_true(ms < 3000 * times, ("%s took %d ms"):format(name, ms))
+        end)
       end
     end)
   end
@@ -428,14 +431,17 @@ describe("Ctrl-C in a chat", function()
     local ah = require "agenthost"
     ah.interactive()
     for line in function() io.write "> " return io.read "l" end do
-      local model = ah.scripted { { text = { "one ", "two ", "three" }, delay = 5 } }
+      local model = ah.scripted(function()
+        print "begun"
+        ah.sleep(60)
+      end)
       local reply, err = ah.run { model = model,
         on = { content = function(e) io.write(e.text) end }, line }
       print(reply or err.code)
     end]]
 
   local function chat(t, bytes, part)
-    local all, until_ = "", os.time() + 15
+    local all, until_ = "", os.time() + 60
     t:write(bytes)
     while not all:find(part, 1, true) do
       assert(os.time() < until_, all)
@@ -449,8 +455,7 @@ describe("Ctrl-C in a chat", function()
       { env = { "TERM=dumb", "PATH=/usr/bin:/bin", "HOME=/" }, columns = 80 }))
     chat(t, "", "> ")
     for _ = 1, 3 do
-      t:write "hello\n"
-      ah.sleep(0.3)
+      chat(t, "hello\n", "begun")
       chat(t, "\3", "cancelled\r\n> ")
     end
     t:write "\3"

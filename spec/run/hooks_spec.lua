@@ -1,6 +1,7 @@
 -- Policies, approvals, feedback, completion checks and budgets. docs/reference/policies.md,
 -- "Policies, approvals, feedback, checks" and "Budgets".
 local ah = require "agenthost"
+local patiently = require "support.patiently"
 local sound = require "support.sound"
 
 local function quiet() end
@@ -246,47 +247,51 @@ describe("an approval", function()
   end)
 
   it("is waited for by parallel calls at once, and its time is not the tool's", function()
-    local open, most = 0, 0
-    local list = asking(function()
-      open = open + 1
-      most = math.max(most, open)
-      ah.sleep(0.06)
-      open = open - 1
-      return true
-    end, {
-      model = ah.scripted { calls("a", "a", "a"), "ok" },
-      tools = { tool("a", nil, { parallel = true, timeout = 0.05 }) },
-    })
-    assert.equal(3, most)
-    assert.same({ "a", "a", "a" }, list)
+    patiently(function(times)
+      local open, most = 0, 0
+      local list = asking(function()
+        open = open + 1
+        most = math.max(most, open)
+        ah.sleep(0.06 * times)
+        open = open - 1
+        return true
+      end, {
+        model = ah.scripted { calls("a", "a", "a"), "ok" },
+        tools = { tool("a", nil, { parallel = true, timeout = 0.05 * times }) },
+      })
+      assert.equal(3, most)
+      assert.same({ "a", "a", "a" }, list)
+    end)
   end)
 
   it("and the time-out of each of many calls at once are all told of", function()
     for _, n in ipairs { 1, 28, 29, 60 } do
-      local list, begun = {}, 0
-      for i = 1, n do
-        list[i] = { name = "slow", arguments = { n = i } }
-      end
-      local slow = tool("slow", function()
-        local t = ah.now()
-        begun = begun + 1
-        while ah.now() - t < 0.002 do
+      patiently(function(times)
+        local list, begun = {}, 0
+        for i = 1, n do
+          list[i] = { name = "slow", arguments = { n = i } }
         end
-        ah.sleep(5)
-      end, { parallel = true, timeout = 0.02 })
-      local got = results {
-        model = ah.scripted { { calls = list }, "ok" },
-        tools = { slow },
-        loop_detector = false,
-        policies = { function() return "ask", "sure?" end },
-        approve = function() return true end,
-        "go",
-      }
-      assert.equal(n, #got)
-      for _, text in ipairs(got) do
-        assert.matches("did not finish within 0.02 seconds", text, 1, true)
-      end
-      assert.is_true(begun >= 1)
+        local slow = tool("slow", function()
+          local t = ah.now()
+          begun = begun + 1
+          while ah.now() - t < 0.002 do
+          end
+          ah.sleep(5)
+        end, { parallel = true, timeout = 0.02 * times })
+        local got = results {
+          model = ah.scripted { { calls = list }, "ok" },
+          tools = { slow },
+          loop_detector = false,
+          policies = { function() return "ask", "sure?" end },
+          approve = function() return true end,
+          "go",
+        }
+        assert.equal(n, #got)
+        for _, text in ipairs(got) do
+          assert.matches(("did not finish within %g seconds"):format(0.02 * times), text, 1, true)
+        end
+        assert.is_true(begun >= 1)
+      end)
     end
   end)
 

@@ -2,6 +2,7 @@
 -- end of the outermost call is reported, objects, entities and resources are as before it, and the
 -- next call can use them. Each way to wait is tried with each way to stop, and with nesting.
 local ah = require "agenthost"
+local patiently = require "support.patiently"
 
 local LONG = 30 -- seconds: a wait that must not end by itself
 
@@ -147,15 +148,21 @@ for wait in pairs(waits) do
         for _, parallel in ipairs { false, true } do
           it(("is set back when %s, %d deep%s"):format(what, depth,
             parallel and ", with two calls at work in each" or ""), function()
-            local this = { wait = wait, depth = depth, parallel = parallel }
-            for k, v in pairs(o) do
-              this[k] = v
-            end
-            local w = stop_run(this)
-            local told = last_told(w)
-            assert.equal("t1", told[#told])
-            assert.equal(this.reached and depth, this.reached and tonumber(told[1]:sub(2)))
-            assert_free(w)
+            patiently(function(times)
+              local this = { wait = wait, depth = depth, parallel = parallel }
+              if o.timeouts then
+                this.timeouts = { table.unpack(o.timeouts) }
+                for i, seconds in ipairs(o.timeouts) do
+                  this.timeouts[i] = seconds * times
+                end
+              end
+              this.run_timeout = o.run_timeout and o.run_timeout * times
+              local w = stop_run(this)
+              local told = last_told(w)
+              assert.equal("t1", told[#told])
+              assert.equal(this.reached and depth, this.reached and tonumber(told[1]:sub(2)))
+              assert_free(w)
+            end)
           end)
         end
       end

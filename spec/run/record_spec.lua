@@ -1,6 +1,7 @@
 -- The records of a run: their order, what waits for them, what happens when one cannot be kept, and
 -- a run that goes on from every beginning of its records.
 local ah = require "agenthost"
+local patiently = require "support.patiently"
 local sound = require "support.sound"
 local t = require "ahtest"
 
@@ -371,26 +372,28 @@ end)
 
 describe("a run that is cancelled", function()
   it("while it waits for a record, begins nothing", function()
-    local ran = {}
-    local store = assert(ah.store { engine = "memory" })
-    local def = flows.call(ran)
-    def.store, def.id = store, "c"
-    local agent = ah.agent(def)
-    t.tap(agent, { hold = 1 })
-    local task = ah.spawn(function()
-      return agent:run "go"
+    patiently(function(times)
+      local ran = {}
+      local store = assert(ah.store { engine = "memory" })
+      local def = flows.call(ran)
+      def.store, def.id = store, "c"
+      local agent = ah.agent(def)
+      t.tap(agent, { hold = 1 })
+      local task = ah.spawn(function()
+        return agent:run "go"
+      end)
+      ah.sleep(0.02 * times) -- until it waits
+      agent:cancel()
+      local reply, err = task:await()
+      assert.is_nil(reply)
+      assert.equal("cancelled", err.code)
+      assert.is_nil(ran.one)
+      agent:close()
+      assert.equal(
+        HEAD .. "answer call_started cancelled settled turn run_ended",
+        kinds(t.store_records(store, "c"))
+      )
     end)
-    ah.sleep(0.02)
-    agent:cancel()
-    local reply, err = task:await()
-    assert.is_nil(reply)
-    assert.equal("cancelled", err.code)
-    assert.is_nil(ran.one)
-    agent:close()
-    assert.equal(
-      HEAD .. "answer call_started cancelled settled turn run_ended",
-      kinds(t.store_records(store, "c"))
-    )
   end)
 end)
 

@@ -863,7 +863,7 @@ describe("limits", function()
         ah.run { timeout = 0.1, tools = { t }, model = ah.scripted { call("t", {}), "ok" }, "go" }
       assert.is_nil(reply)
       assert.equal("deadline_exceeded", err.code)
-      assert.is_true(ah.now() - began < 8)
+      assert.is_true(ah.now() - began < 60)
       sound.check(err.reply:transcript())
     end)
   end

@@ -3,6 +3,7 @@
 -- files. Also: Lua files that are data only.
 local ah = require "agenthost"
 local command = require "support.command"
+local patiently = require "support.patiently"
 
 local SECRET = "secret talk"
 
@@ -167,11 +168,13 @@ describe("overrides in a .lua file", function()
     ["JSON"] = "return function() end",
   } do
     it("are stopped and told: " .. text:sub(1, 60):gsub("%c", "?"), function()
-      local from = ah.now()
-      local ok, err = with(text)
-      assert.is_false(ok)
-      assert.matches((words:gsub(" +$", "")), tostring(err))
-      assert.is_true(ah.now() - from < 20)
+      patiently(function() -- their 2 seconds are those of the clock
+        local from = ah.now()
+        local ok, err = with(text)
+        assert.is_false(ok)
+        assert.matches((words:gsub(" +$", "")), tostring(err))
+        assert.is_true(ah.now() - from < 20)
+      end)
     end)
   end
 

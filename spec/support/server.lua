@@ -20,7 +20,7 @@
 -- Options of start beside `responses`:
 --   routes    { ["/path"] = { responses } }; "*" or `responses`: any other path, default 404
 --   turns     N: the benchmarks' model instead of responses (with `stream`, `delay`; see httpd.c)
---   seconds   limit of the server's life (default 60)
+--   seconds   limit of the server's life (default 600)
 --   log       false: requests are not recorded
 local server = {}
 
@@ -368,7 +368,7 @@ function server.start(opts)
   end
   -- `exec`, so that the pipe belongs to the server, which ends when the pipe is closed.
   local command = ("exec %s %s --seconds %d --port-file %s"):format(
-    quote(program), serve, opts.seconds or 60, quote(port_file))
+    quote(program), serve, opts.seconds or 600, quote(port_file))
   if opts.log ~= false then
     command = command .. " --log " .. quote(self.log)
   end

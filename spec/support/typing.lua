@@ -7,7 +7,7 @@ local screen = require "support.screen"
 -- A terminal needs /dev/ptmx, which may be missing in a minimal root folder.
 local probe = ahtest.pty({ "/bin/true" }, { env = {} })
 
-local typing = { SECONDS = 15 }
+local typing = { SECONDS = 60 }
 
 --- Returns a spec's `it`, or its `pending` if no terminal can be made.
 function typing.it(it, pending)
@@ -56,7 +56,7 @@ end
 --- Reads to the end: returns the exit code, all output, and the final screen.
 function typing.finish(t)
   typing.read(t)
-  local code = t.pty:wait(5)
+  local code = t.pty:wait(30)
   t.pty:close()
   return code, t.all, t.screen:feed(t.all):text()
 end

@@ -269,7 +269,7 @@ describe("a claude command that", function()
       while :; do sleep 1; done]], { timeout = 0.5 }, true)
     assert.is_nil(reply)
     assert.equal("deadline_exceeded", err.code)
-    assert.is_true(ah.now() - began < 5)
+    assert.is_true(ah.now() - began < 60)
   end)
 
   it("leaves, but not its grandchildren, who hold the pipes", function()
