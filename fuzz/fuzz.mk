@@ -25,7 +25,7 @@ ifeq ($(FUZZ_MAIN),fuzz/replay.c)
 else
 	@mkdir -p $(BUILD)/$*.new
 	@echo "  FUZZ $* for $(FUZZ_SECONDS) s"
-	@$< -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 -artifact_prefix=$(BUILD)/$*- \
+	@$< -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=60 -artifact_prefix=$(BUILD)/$*- \
 	  $(BUILD)/$*.new $(wildcard fuzz/seeds/$*) > $(BUILD)/$*.log 2>&1 || { tail -40 $(BUILD)/$*.log; exit 1; }
 	@grep -o 'Done [0-9]* runs in [0-9]* second' $(BUILD)/$*.log | sed 's/^/  fuzz $*: no finding, /'
 endif

@@ -6,6 +6,7 @@ local ah = require "agenthost"
 local command = require "support.command"
 local markdown = require "support.markdown"
 local mock = require "support.mock"
+local patiently = require "support.patiently"
 local program = mock.program()
 local server = require "support.server"
 
@@ -175,28 +176,31 @@ describe("the streams of agenthost mock", function()
   end)
 
   it("are not kept by the system for those that do not read", function()
-    local m <close> = mock.start(BIG:format(1 << 23))
-    local slow = hold(m, 3, request(), 1, 2)
-    local seen, most = ":" .. ("%04X"):format(m.url:match "%d+$") .. " %x+:%x+ 01 (%x+):", 0
-    for _ = 1, 16 do
-      ah.sleep(0.1)
-      for unsent in command.contents("/proc/net/tcp"):gmatch(seen) do
-        most = math.max(most, tonumber(unsent, 16))
+    patiently(function(times)
+      local m <close> = mock.start(BIG:format(1 << 23))
+      local slow = hold(m, 3, request(), 1, 2 * times)
+      local seen, most = ":" .. ("%04X"):format(m.url:match "%d+$") .. " %x+:%x+ 01 (%x+):", 0
+      for _ = 1, 16 * times do
+        ah.sleep(0.1)
+        for unsent in command.contents("/proc/net/tcp"):gmatch(seen) do
+          most = math.max(most, tonumber(unsent, 16))
+        end
       end
-    end
-    slow:close()
-    assert.is_true(most > 0 and most < 1 << 19, most .. " bytes")
+      slow:close()
+      assert.is_true(most > 0 and most < 1 << 19, most .. " bytes")
+    end)
   end)
 
   it("keep nobody waiting", function()
     local m <close> = mock.start(BIG:format(1 << 24))
     local slow = crowd(m, "ask", 5, 0, request())
     ah.sleep(0.2)
-    local start = ah.now()
+    local before = cpu(m)
     for _ = 1, 10 do
       assert.equal("here", says(m, "quick"))
     end
-    assert.is_true(ah.now() - start < 5 * SLOW, ah.now() - start .. " s")
+    local spent = cpu(m) - before
+    assert.is_true(spent < 5 * SLOW, spent .. " s")
     m:close()
     slow:close()
   end)
@@ -255,7 +259,7 @@ describe("the connections of agenthost mock", function()
       for _ = 1, 3 do
         local start = ah.now()
         assert.equal("here", says(m, "quick"))
-        assert.is_true(ah.now() - start < 10, ah.now() - start .. " s")
+        assert.is_true(ah.now() - start < 60, ah.now() - start .. " s")
       end
       m:close()
       slow:close()
