@@ -1,5 +1,6 @@
 -- Tasks in the command and in the stock interpreter: ends of scripts, exit codes, signals.
 local command = require "support.command"
+local patiently = require "support.patiently"
 local server = require "support.server"
 
 local BUILD = os.getenv "AGENTHOST_BUILD" or "./build"
@@ -70,15 +71,17 @@ describe("a signal", function()
     it("settles the runs of all tasks and closes what they hold: SIG" .. name, function()
       for _, last in ipairs { "", "ah.spawn(ah.sleep, 60):await()", "ah.sleep(60)",
         "local e = ah.every(1, function() end) ah.all { function() e:await() end }" } do
-        local r = signalled(WAITING .. last, "kill -" .. name .. " $p")
-        assert.equal(code, r.code, last .. r.err)
-        for _, word in ipairs { "sleeper", "receiver", "scope", "task of the scope", "process",
-          "runner", "handler", "task of the handler" } do
-          local _, count = r.out:gsub("closed " .. word .. "\n", "")
-          assert.equal(1, count, word .. " " .. last .. "\n" .. r.out)
-        end
-        has(r.out, "run cancelled")
-        assert.equal(1, select(2, r.err:gsub("\n", "")), r.err)
+        patiently(function() -- the script has 0.2 s after the signal
+          local r = signalled(WAITING .. last, "kill -" .. name .. " $p")
+          assert.equal(code, r.code, last .. r.err)
+          for _, word in ipairs { "sleeper", "receiver", "scope", "task of the scope", "process",
+            "runner", "handler", "task of the handler" } do
+            local _, count = r.out:gsub("closed " .. word .. "\n", "")
+            assert.equal(1, count, word .. " " .. last .. "\n" .. r.out)
+          end
+          has(r.out, "run cancelled")
+          assert.equal(1, select(2, r.err:gsub("\n", "")), r.err)
+        end)
       end
     end)
   end

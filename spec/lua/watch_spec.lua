@@ -406,20 +406,22 @@ describe("a signal", function()
   end
 
   it("lets the script say what it was told, and no run begin", function()
-    local path, out = command.temp [[
-      io.stdout:setvbuf "no"
-      local ah = require "agenthost"
-      print "ready"
-      for _ = 1, 3 do
-        local reply, err = ah.run { model = ah.scripted { { text = "x", delay = 20 } }, "go" }
-        print(reply, err.code)
-      end
-      print(select(2, pcall(ah.sleep, 1)).code)]], command.temp ""
-    local r = command.shell(([["$A" %s >%s & p=$!
-      for i in $(seq 200); do [ -s %s ] && break; sleep 0.05; done
-      sleep 0.3; kill -TERM $p; wait $p]]):format(path, out, out))
-    assert.equal(143, r.code)
-    assert.equal("ready\n" .. ("nil\tcancelled\n"):rep(3) .. "cancelled\n", command.contents(out))
+    patiently(function() -- the script has 0.2 s after the signal
+      local path, out = command.temp [[
+        io.stdout:setvbuf "no"
+        local ah = require "agenthost"
+        print "ready"
+        for _ = 1, 3 do
+          local reply, err = ah.run { model = ah.scripted { { text = "x", delay = 20 } }, "go" }
+          print(reply, err.code)
+        end
+        print(select(2, pcall(ah.sleep, 1)).code)]], command.temp ""
+      local r = command.shell(([["$A" %s >%s & p=$!
+        for i in $(seq 200); do [ -s %s ] && break; sleep 0.05; done
+        sleep 0.3; kill -TERM $p; wait $p]]):format(path, out, out))
+      assert.equal(143, r.code)
+      assert.equal("ready\n" .. ("nil\tcancelled\n"):rep(3) .. "cancelled\n", command.contents(out))
+    end)
   end)
 end)
 
