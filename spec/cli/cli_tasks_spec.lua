@@ -195,13 +195,16 @@ print "first"]]
   end)
 
   it("by returning an agent waits for its tasks after the answer", function()
-    local path = temp(HEAD .. [[
-ah.spawn(function() ah.sleep(0.05) print "the script's" end)
+    patiently(function(times)
+      local path = temp((HEAD .. [[
+ah.spawn(function() ah.sleep(0.05 * TIMES) print "the script's" end)
 return ah.agent { model = "demo/echo",
   setup = function() ah.spawn(function() ah.sleep(0.01) print "setup's" end) end }]])
-    local r = command.agenthost(path, "hello")
-    assert.equal(0, r.code, r.err)
-    assert.equal("setup's\nhello\nthe script's\n", r.out)
+        :gsub("TIMES", times))
+      local r = command.agenthost(path, "hello")
+      assert.equal(0, r.code, r.err)
+      assert.equal("setup's\nhello\nthe script's\n", r.out)
+    end)
   end)
 
   it("by os.exit in a task ends with that code", function()

@@ -167,10 +167,15 @@ local function for_each(f)
   end
 end
 
--- Starts an unrelated process of the user; returns its pipe and id.
+local function end_victim(victim)
+  os.execute("kill -9 " .. victim.pid)
+  victim.pipe:close()
+end
+
+-- Starts an unrelated process of the user, which its <close> variable ends. Returns pipe and id.
 local function new_victim(user)
   local pipe = io.popen("exec setsid " .. as(user) .. scratch .. "/attack wait")
-  return { pipe = pipe, pid = tonumber(pipe:read "l") }
+  return setmetatable({ pipe = pipe, pid = tonumber(pipe:read "l") }, { __close = end_victim })
 end
 
 -- Returns the process's limits, whether it is stopped, its processors, and its scheduling.
@@ -186,11 +191,6 @@ local function state_of(pid)
     fields[18], fields[19], fields[41] }, "\n")
 end
 
-local function end_victim(victim)
-  os.execute("kill -9 " .. victim.pid)
-  victim.pipe:close()
-end
-
 -- Returns name -> errno, from the output of attack.c.
 local function attempts(text)
   local list, n = {}, 0
@@ -203,7 +203,7 @@ end
 describe("a command in a sandbox", function()
   it("reaches nobody else, nothing outside, and no ways around it", function()
     for_each(function(where, what)
-      local victim, at = new_victim(where.user), new_folder "work"
+      local victim <close>, at = new_victim(where.user), new_folder "work"
       local file = new_folder "outside" .. "/file"
       write(file, "precious")
       os.execute("chmod 666 " .. file)
@@ -224,7 +224,6 @@ describe("a command in a sandbox", function()
       assert.equal(before, state_of(victim.pid), what)
       assert.equal("precious", read(file), what)
       assert.equal("file\n", capture("ls " .. file:match ".*/"), what)
-      end_victim(victim)
     end)
   end)
 
