@@ -652,7 +652,8 @@ static ah_status restore_kept(lua_State *L, ah_lua_agent *a, ah_err *err)
     lua_pop(L, 1);
     if (!given && (st = ah_visibility_register(a->session, err)) != AH_OK)
         return st;
-    st = ah_session_restore(a->session, ah_lua_overlay(L), ah_text_slice(a->kept), !given, err);
+    st = ah_session_restore(a->session, ah_lua_overlay(L), ah_text_slice(a->kept),
+                            given ? AH_RESTORE_LOGS : AH_RESTORE_KNOWN, err);
     if (given)
         ah_text_set(&a->kept, NULL);
     return st;

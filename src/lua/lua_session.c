@@ -463,7 +463,7 @@ static int session_restore(lua_State *L)
     ah_err err;
 
     text.p = luaL_checklstring(L, 2, &text.n);
-    if (ah_session_restore(s, o, text, false, &err) == AH_OK) {
+    if (ah_session_restore(s, o, text, 0, &err) == AH_OK) {
         changed(L, o);
         lua_pushboolean(L, true);
         return 1;

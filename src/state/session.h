@@ -109,10 +109,15 @@ void ah_session_print(const ah_session *s, const ah_overlay *o, ah_buf *out);
 /* Appends {"Name":[...]} alone, followed by the slices of a snapshot (.p NULL: none) that this
  * session does not have. */
 void ah_session_print_slices(const ah_session *s, const ah_overlay *o, ah_slice kept, ah_buf *out);
-/* Sets the slices to those of a snapshot: others become empty, except non-empty logs, which
- * stay. Fails with AH_USAGE if the text is not a snapshot, names an unknown slice (ignored if
- * `known`), or contains a value that its type refuses. */
-ah_status ah_session_restore(ah_session *s, ah_overlay *o, ah_slice text, bool known, ah_err *err);
+enum {
+    AH_RESTORE_KNOWN = 1, /* unknown slices of the snapshot are ignored */
+    AH_RESTORE_LOGS = 2   /* logs that have values are set, too */
+};
+/* Sets the slices to those of a snapshot: others become empty, except non-empty logs, which stay
+ * without AH_RESTORE_LOGS. Fails with AH_USAGE if the text is not a snapshot, names an unknown
+ * slice, or contains a value that its type refuses. */
+ah_status ah_session_restore(ah_session *s, ah_overlay *o, ah_slice text, unsigned how,
+                             ah_err *err);
 
 /* Appends what the overlay has changed in the session to the list; o NULL: nothing. */
 void ah_session_show(const ah_session *s, const ah_overlay *o, ah_change_list *l);

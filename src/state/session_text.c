@@ -164,13 +164,13 @@ static ah_status read_slices(const ah_session *s, ah_slice slices, bool known, a
 }
 
 /* Moves the edits that are to be set to the front, and returns their number. */
-static size_t choose(const ah_session *s, const ah_overlay *o, ah_edit *edit)
+static size_t choose(const ah_session *s, const ah_overlay *o, bool logs, ah_edit *edit)
 {
     size_t n = 0;
 
     for (int id = 0; id < ah_session_types(s); id++) {
         ah_edit e = edit[id];
-        bool full = ah_session_is_log(s, id) && ah_session_head(s, o, id);
+        bool full = !logs && ah_session_is_log(s, id) && ah_session_head(s, o, id);
 
         if (ah_session_has_slice(s, id) && !full)
             edit[n++] = (ah_edit){id, e.head};
@@ -196,7 +196,7 @@ static ah_status check_text(const ah_session *s, ah_slice text, ah_slice *slices
     return AH_OK;
 }
 
-ah_status ah_session_restore(ah_session *s, ah_overlay *o, ah_slice text, bool known, ah_err *err)
+ah_status ah_session_restore(ah_session *s, ah_overlay *o, ah_slice text, unsigned how, ah_err *err)
 {
     int types = ah_session_types(s);
     ah_edit *edit;
@@ -207,8 +207,8 @@ ah_status ah_session_restore(ah_session *s, ah_overlay *o, ah_slice text, bool k
         return st;
     if (!(edit = ah_alloc(ah_session_mem(s), ((size_t)types + 1) * sizeof *edit)))
         return ah_err_nomem(err);
-    if ((st = read_slices(s, slices, known, edit, err)) == AH_OK) {
-        st = ah_session_set_all(s, o, edit, choose(s, o, edit), err);
+    if ((st = read_slices(s, slices, how & AH_RESTORE_KNOWN, edit, err)) == AH_OK) {
+        st = ah_session_set_all(s, o, edit, choose(s, o, how & AH_RESTORE_LOGS, edit), err);
     } else {
         for (int id = 0; id < types; id++)
             ah_cell_unref(ah_session_mem(s), edit[id].head);
