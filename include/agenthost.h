@@ -604,9 +604,9 @@ AH_API ah_status ah_store_open(ah_host *host, const char *config, ah_store **out
 AH_API void ah_store_close(ah_store *store);
 
 /* Lists the open asks of conversations whose ids begin with `id` (NULL: all). Sets *json to a JSON
- * list of { conversation, ask, kind, question, schema, default, tool, arguments, asked, timeout },
- * the conversation changed last first (docs/reference/asks.md); asked: seconds since 1970,
- * timeout: seconds from then. Valid until the next call of it with this host. Conversations that
+ * list of { conversation, ask, kind, question, schema, default, tool, arguments, result, changes,
+ * asked, timeout }, the conversation changed last first (docs/reference/asks.md); asked: seconds
+ * since 1970, timeout: seconds from then. Valid until the next call of it with this host. Conversations that
  * other processes hold are listed, too. Fails with AH_STORE, AH_USAGE, AH_NOMEM. */
 AH_API ah_status ah_store_asks(ah_store *store, const char *id, const char **json);
 /* Responds to such an ask with a JSON value, as ah_ask_close does. The holder of the conversation
@@ -758,6 +758,9 @@ typedef struct ah_ask {
     const char *args; /* JSON object: the arguments of the call */
     size_t args_len;
     const char *parent_call; /* the call in whose handler its run was started; NULL: none */
+    /* Of an approval of changes: the call was made, and these are committed with a yes. */
+    const char *result;  /* as the model would read it; NULL: it is none */
+    const char *changes; /* JSON list (docs/reference/changes.md); NULL: it is none */
 } ah_ask;
 
 /* Returns the next ask that the program has not seen, in the order of opening. Valid until the
@@ -768,7 +771,7 @@ typedef struct ah_ask {
 AH_API const ah_ask *ah_ask_next(ah_host *host);
 
 /* Responds with a JSON value; an approval takes true, false, or { "approved", "why",
- * "arguments" }. The first valid response counts; what waits for it goes on in ah_step.
+ * "arguments" }, that of changes no "arguments". The first valid response counts; what waits for it goes on in ah_step.
  * `principal` names the responder in the event: UTF-8, 1 to 256 bytes; NULL: "front end".
  * Another thread notes its response and calls ah_wake; `woken` then responds.
  *

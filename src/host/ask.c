@@ -18,6 +18,11 @@ static const char approval_schema[] =
     "{\"properties\":{\"approved\":{\"type\":\"boolean\"},\"arguments\":{\"type\":\"object\"},"
     "\"why\":{\"type\":\"string\"}},\"required\":[\"approved\"],\"type\":\"object\"}";
 
+/* Of an approval of changes: the call was made, with its arguments. */
+static const char changes_schema[] =
+    "{\"properties\":{\"approved\":{\"type\":\"boolean\"},\"why\":{\"type\":\"string\"}},"
+    "\"required\":[\"approved\"],\"type\":\"object\"}";
+
 /* -- names ------------------------------------------------------------------------------- */
 
 const char *ah_ask_kind_name(ah_ask_kind kind)
@@ -48,6 +53,8 @@ static void free_item(ah_ask_item *a)
     ah_text_unref(a->otherwise);
     ah_text_unref(a->args);
     ah_text_unref(a->schema);
+    ah_text_unref(a->result);
+    ah_text_unref(a->changes);
     ah_free(a->host->mem, a);
 }
 
@@ -172,12 +179,18 @@ static ah_text *keep_args(const ah_ask_item *a)
 
 static ah_status fill(ah_ask_item *a, ah_err *err)
 {
+    const ah_call *c = a->def.call;
+    bool shown = a->def.kind == AH_ASK_APPROVAL && c->state == AH_CALL_SHOWN;
+    ah_slice schema = shown ? ah_slice_of(changes_schema) : (ah_slice){NULL, 0};
     ah_status st = AH_OK;
 
     if (!a->def.schema)
-        st = ah_ask_schema(a->host, (ah_slice){NULL, 0}, &a->def.schema, err);
+        st = ah_ask_schema(a->host, schema, &a->def.schema, err);
     if (st != AH_OK)
         return st;
+    if (shown && !(a->result = keep(a, ah_text_slice(c->content))))
+        return ah_err_nomem(err);
+    a->changes = shown ? ah_text_ref(c->shown) : NULL;
     if (!(a->question = keep(a, a->def.question)) || !(a->args = keep_args(a)) ||
         !(a->schema = keep_json(a, ah_text_slice(ah_schema_text(a->def.schema)), "true")) ||
         (a->def.otherwise.p && !(a->otherwise = ah_text_new(a->host->mem, a->def.otherwise))))
@@ -239,6 +252,7 @@ void ah_ask_tell(const ah_ask_item *a)
                              ? keep_json(a, ah_text_slice(a->otherwise), "\"[secret]\"")
                              : NULL;
     ah_text *question = ah_text_ref(a->question), *schema = ah_text_ref(a->schema);
+    ah_text *result = ah_text_ref(a->result), *changes = ah_text_ref(a->changes);
     char id[AH_ASK_ID];
     ah_buf call;
 
@@ -246,13 +260,17 @@ void ah_ask_tell(const ah_ask_item *a)
     ah_buf_init(&call, a->host->mem, MAX_TOLD);
     ah_ask_put_call(a, true, &call);
     if (ah_buf_ok(&call)) {
-        ah_field field[7] = {AH_F_STR("id", ah_slice_of(id)),
+        ah_field field[9] = {AH_F_STR("id", ah_slice_of(id)),
                              AH_F_STR("kind", ah_slice_of(ah_ask_kind_name(a->def.kind))),
                              AH_F_STR("question", ah_text_slice(question)),
                              AH_F_JSON("schema", ah_text_slice(schema)),
                              AH_F_JSON("call", ah_buf_slice(&call))};
         size_t n = 5;
 
+        if (changes) {
+            field[n++] = (ah_field)AH_F_STR("result", ah_text_slice(result));
+            field[n++] = (ah_field)AH_F_JSON("changes", ah_text_slice(changes));
+        }
         if (otherwise)
             field[n++] = (ah_field)AH_F_JSON("default", ah_text_slice(otherwise));
         if (a->def.timeout_ms)
@@ -262,6 +280,8 @@ void ah_ask_tell(const ah_ask_item *a)
     ah_buf_clear(&call);
     ah_text_unref(question);
     ah_text_unref(schema);
+    ah_text_unref(result);
+    ah_text_unref(changes);
     ah_text_unref(otherwise);
 }
 

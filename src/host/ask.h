@@ -37,7 +37,9 @@ typedef struct ah_ask_def {
     ah_call *call;     /* the call that waits for the response */
     ah_driver_run *of; /* the run that works for the ask: the call's, or one inside it */
     ah_slice question;
-    ah_schema *schema;  /* of a response; NULL: { approved, why, arguments }, for APPROVAL */
+    /* Of a response; NULL: for APPROVAL, { approved, why, arguments }, or of changes
+     * { approved, why }. */
+    ah_schema *schema;
     ah_slice otherwise; /* the default, checked JSON that the schema accepts; .p NULL: none */
     int64_t timeout_ms; /* 0: none */
     bool secret;        /* the response is given to the asking call only */
@@ -64,6 +66,7 @@ typedef struct ah_ask_item {
     ah_ask_def def;
     /* As shown in events, without keys. args: what the call's handler gets, or would get. */
     ah_text *question, *schema, *args;
+    ah_text *result, *changes; /* of an approval of changes; NULL: it is none */
     ah_text *otherwise;
     int64_t until; /* loop clock, ms; 0: no limit */
     bool offered;  /* offered to the program, which has not seen it yet; set by the offering code */

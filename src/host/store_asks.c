@@ -348,7 +348,8 @@ static ah_slice tool_of(const reading *r, ah_slice ask)
 
 static void put_ask(const reading *r, ah_slice stream, const ah_fold_ask *a, ah_buf *out)
 {
-    static const char *const members[] = {"kind", "question", "schema", "default", "arguments"};
+    static const char *const members[] = {"kind",    "question",  "schema",
+                                          "default", "arguments", "result"};
     ah_slice ask = ah_text_slice(a->ask), tool = tool_of(r, ask);
     const moment *m = moment_of(r, ah_text_slice(a->id));
     int64_t asked = m ? m->time : r->fold.time, until = until_of(a);
@@ -358,6 +359,7 @@ static void put_ask(const reading *r, ah_slice stream, const ah_fold_ask *a, ah_
     ah_json_add_string(out, "ask", ah_text_slice(a->id));
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         ah_json_add(out, members[i], ah_json_member(ask, members[i]));
+    ah_json_add(out, "changes", ah_json_member(ah_text_slice(a->kept), "changes"));
     ah_json_add_string(out, "tool", tool);
     ah_json_add_name(out, "asked");
     ah_json_put_double(out, (double)asked / 1000);

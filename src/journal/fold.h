@@ -31,6 +31,7 @@ typedef struct ah_fold_ask {
     ah_text *id;     /* unique in the stream */
     size_t call;     /* index of its call */
     ah_text *ask;    /* the record `ask` */
+    ah_text *kept;   /* what it keeps; NULL: nothing, or it is erased */
     ah_text *closed; /* the record `ask_closed`; NULL: none */
 } ah_fold_ask;
 

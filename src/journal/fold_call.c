@@ -162,6 +162,7 @@ void ah_fold_clear_asks(ah_fold *f)
     for (size_t i = 0; i < f->n_asks; i++) {
         ah_text_unref(f->ask[i].id);
         ah_text_unref(f->ask[i].ask);
+        ah_text_unref(f->ask[i].kept);
         ah_text_unref(f->ask[i].closed);
     }
     ah_free(f->mem, f->ask);
@@ -195,19 +196,22 @@ bool ah_fold_is_open(const ah_fold *f, const ah_fold_ask *ask)
 }
 
 /* Takes id. */
-static ah_status add_ask(ah_fold *f, ah_text *id, size_t call, ah_slice said, ah_err *err)
+static ah_status add_ask(ah_fold *f, ah_text *id, size_t call, const ah_store_record *r,
+                         ah_err *err)
 {
     ah_fold_ask *a = ah_grow(f->mem, f->ask, &f->cap_asks, f->n_asks + 1, sizeof *a);
-    ah_text *ask = a ? ah_text_new(f->mem, said) : NULL;
+    ah_text *ask = a ? ah_text_new(f->mem, r->said) : NULL;
+    ah_text *kept = r->kept.p ? ah_text_new(f->mem, r->kept) : NULL;
 
     if (a)
         f->ask = a;
-    if (!ask || !ah_index_reserve(asked(f), 1, f->n_asks)) {
+    if (!ask || (r->kept.p && !kept) || !ah_index_reserve(asked(f), 1, f->n_asks)) {
         ah_text_unref(id);
         ah_text_unref(ask);
+        ah_text_unref(kept);
         return ah_err_nomem(err);
     }
-    a[f->n_asks++] = (ah_fold_ask){.id = id, .call = call, .ask = ask};
+    a[f->n_asks++] = (ah_fold_ask){.id = id, .call = call, .ask = ask, .kept = kept};
     ah_index_put(asked(f), ah_text_slice(id), f->n_asks - 1);
     f->asks++;
     return AH_OK;
@@ -233,13 +237,15 @@ ah_status ah_fold_ask_opened(ah_fold *f, const ah_store_record *r, const ah_slic
     ah_status st = find_open(f, v[AH_AT_ASK_call], &at, err);
 
     if (st == AH_OK)
+        st = ah_fold_check_kept(r, err);
+    if (st == AH_OK)
         st = ah_member_text(f->mem, v[AH_AT_ASK_ask], &id, err);
     if (st == AH_OK && ah_fold_find_ask(f, ah_text_slice(id))) {
         ah_text_unref(id);
         return ah_err_set(err, AH_STORE, "there is an ask of this id");
     }
     if (st == AH_OK)
-        st = add_ask(f, id, at, r->said, err);
+        st = add_ask(f, id, at, r, err);
     if (st == AH_OK && !ah_json_string_is(v[AH_AT_ASK_kind], "question")) {
         ah_text_set(&f->history.call[at].ask, ah_text_ref(f->ask[f->n_asks - 1].ask));
         ah_text_set(&f->history.call[at].response, NULL);

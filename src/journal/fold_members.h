@@ -76,6 +76,7 @@
     X(K, about, STRING, ABSENT)                                                                    \
     X(K, arguments, OBJECT, ABSENT)                                                                \
     X(K, definition, STRING, ABSENT)                                                               \
+    X(K, result, STRING, ABSENT)                                                                   \
     X(K, step, STRING, ABSENT)
 #define AH_MEMBERS_ASK_CLOSED(X, K)                                                                \
     X(K, ask, STRING, NEEDED)                                                                      \

@@ -20,7 +20,7 @@
 typedef struct ah_event_node ah_event_node;
 typedef struct ah_lua_tool_call ah_lua_tool_call;
 
-enum { AH_ASK_TEXTS = 8 };
+enum { AH_ASK_TEXTS = 9 };
 
 struct ah_embed {
     ah_lua *lua;

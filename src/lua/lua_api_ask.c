@@ -7,8 +7,8 @@
 enum { MAX_PRINCIPAL = 256 };
 
 /* The texts of the ask that was shown last. */
-enum { QUESTION, SCHEMA, OTHERWISE, CALL, TOOL, ARGS, PARENT };
-_Static_assert((int)PARENT < (int)AH_ASK_TEXTS, "there is room for all of them");
+enum { QUESTION, SCHEMA, OTHERWISE, CALL, TOOL, ARGS, PARENT, RESULT, CHANGES };
+_Static_assert((int)CHANGES < (int)AH_ASK_TEXTS, "there is room for all of them");
 
 void ah_asks_forget(ah_embed *e)
 {
@@ -33,6 +33,8 @@ static void keep(ah_embed *e, const ah_ask_item *a)
     e->ask_text[TOOL] = ah_text_ref(slot->name);
     e->ask_text[ARGS] = ah_text_ref(a->args);
     e->ask_text[PARENT] = ah_text_ref(a->def.call->parent_call);
+    e->ask_text[RESULT] = ah_text_ref(a->result);
+    e->ask_text[CHANGES] = ah_text_ref(a->changes);
     memcpy(e->ask_id, a->id, sizeof e->ask_id);
 }
 
@@ -56,7 +58,9 @@ static void show(ah_embed *e, const ah_ask_item *a)
                       .tool = chars(e, TOOL),
                       .args = chars(e, ARGS),
                       .args_len = e->ask_text[ARGS]->len,
-                      .parent_call = chars(e, PARENT)};
+                      .parent_call = chars(e, PARENT),
+                      .result = chars(e, RESULT),
+                      .changes = chars(e, CHANGES)};
 }
 
 static void refuse_unasked(ah_embed *e)

@@ -174,22 +174,23 @@ static void failed(ah_task *t, const ah_err *err)
         refuse(a, where, err);
 }
 
-/* (approval, approve): makes a task for approve { id, name, arguments, parent_call, reason, run
- * } */
+/* (approval, approve): makes a task for approve { id, name, arguments, parent_call, reason, run,
+ * result, changes } */
 static int make_task(lua_State *L)
 {
     approval *a = lua_touserdata(L, 1);
+    const ah_ask_item *ask = a->ask; /* pinned: a finalizer may close it */
     ah_task *t;
 
     ah_lua_defined(L, 2, a->where, sizeof a->where);
-    lua_pushlstring(L, a->ask->question->data,
-                    a->ask->question->len); /* first: a finalizer may close the ask */
+    lua_pushlstring(L, ask->question->data, ask->question->len);
     lua_insert(L, 2);
-    ah_lua_push_call(L, a->call, ah_text_slice(a->ask->args));
+    ah_lua_push_call(L, a->call, ah_text_slice(ask->args));
     lua_pushvalue(L, 2);
     lua_setfield(L, -2, "reason");
     lua_pushinteger(L, ah_run_cfg(a->call->run)->id);
     lua_setfield(L, -2, "run");
+    ah_lua_set_shown(L, ask, true);
     t = ah_task_new(a->lua, L, 1, ah_run_owner(a->call->run));
     t->settled = decided;
     t->failed = failed;
@@ -201,15 +202,18 @@ static int make_task(lua_State *L)
 static void begin(approval *a, int approve)
 {
     lua_State *L = a->lua->caller;
+    ah_ask_item *ask = a->ask;
     ah_err err;
 
     ah_err_nomem(&err);
+    ah_ask_pin(ask);
     if (lua_checkstack(L, 4)) {
         lua_pushcfunction(L, make_task);
         lua_pushlightuserdata(L, a);
         lua_rawgeti(L, LUA_REGISTRYINDEX, approve);
         ah_lua_call(a->lua, L, 2, 0, &err);
     }
+    (void)ah_ask_unpin(ask);
     if (a->task && a->ask) /* the task exists, even if making it took too long */
         ah_task_begin(a->task);
     else if (a->ask)
@@ -227,6 +231,7 @@ static ah_status open_ask(ah_lua *h, ah_call *call, ah_slice why, approval **out
                       .closed = closed,
                       .park = park};
     approval *a = ah_alloc(&h->mem, sizeof *a);
+    ah_asked asked;
     ah_status st;
 
     if (!a)
@@ -237,7 +242,10 @@ static ah_status open_ask(ah_lua *h, ah_call *call, ah_slice why, approval **out
         ah_free(&h->mem, a);
         return st;
     }
-    ah_call_asks(call, &(ah_asked){.kind = "approval", .question = why}, &a->recorded);
+    asked = (ah_asked){.kind = "approval", .question = why};
+    if (a->ask->changes) /* its response has a schema of its own */
+        asked.schema = ah_text_slice(a->ask->schema);
+    ah_call_asks(call, &asked, &a->recorded);
     a->ask->recorded = a->recorded.number;
     call->task = a;
     *out = a;

@@ -37,7 +37,7 @@ void ah_lua_push_call(lua_State *L, const ah_call *call, ah_slice args)
 {
     ah_slice parent = ah_text_slice(call->parent_call);
 
-    lua_createtable(L, 0, 6);
+    lua_createtable(L, 0, 8);
     lua_pushlstring(L, call->slot->id->data, call->slot->id->len);
     lua_setfield(L, -2, "id");
     lua_pushlstring(L, call->slot->name->data, call->slot->name->len);
@@ -49,6 +49,25 @@ void ah_lua_push_call(lua_State *L, const ah_call *call, ah_slice args)
         lua_setfield(L, -2, "parent_call");
     }
     luaL_setmetatable(L, CALL);
+}
+
+/* call:changes(); the list is the upvalue */
+static int shown_changes(lua_State *L)
+{
+    lua_pushvalue(L, lua_upvalueindex(1));
+    return 1;
+}
+
+void ah_lua_set_shown(lua_State *L, const ah_ask_item *ask, bool method)
+{
+    if (!ask->changes)
+        return;
+    lua_pushlstring(L, ask->result->data, ask->result->len);
+    lua_setfield(L, -2, "result");
+    ah_lua_push_json(L, ah_text_slice(ask->changes));
+    if (method)
+        lua_pushcclosure(L, shown_changes, 1);
+    lua_setfield(L, -2, "changes");
 }
 
 static int call_index(lua_State *L)

@@ -18,6 +18,10 @@ int ah_lua_ctx_ask(lua_State *L);
  * table the former field names for name and id raise an error with the current name. */
 void ah_lua_push_call(lua_State *L, const ah_call *call, ah_slice args);
 
+/* Sets `result` and `changes` of the table on top, if the ask is about changes. method: `changes`
+ * is one that returns the list, as in policies; else it is the list. The ask is pinned. */
+void ah_lua_set_shown(lua_State *L, const ah_ask_item *ask, bool method);
+
 /* Reads the values from `first` to the top of L as a response and appends it to out as JSON. The
  * response to an approval is `true`, `true` and a table of arguments or a text, `false`, or `false`
  * and the reason. Other responses are a table of the response's schema. Returns AH_USAGE for any

@@ -178,18 +178,21 @@ static void on_event(void *ud, const ah_notice *n)
     if (about_tool(n->type) && d->driven)
         tell(d, n);
     d->started |= n->type == AH_EVENT_TOOL_STARTED;
-    for (size_t i = 0; n->type == AH_EVENT_TOOL_INVOKED && i < n->n; i++)
+    for (size_t i = 0; n->type == AH_EVENT_TOOL_INVOKED && i < n->n; i++) {
         if (strcmp(n->field[i].name, "content") == 0)
             ah_text_set(&d->words, ah_text_new(&d->lua->mem, n->field[i].s));
+        if (strcmp(n->field[i].name, "success") == 0) /* its commit may have failed */
+            d->success = d->success && n->field[i].i;
+    }
 }
 
-static void on_answer(void *ud, const ah_call *call, const ah_outcome *o)
+static void on_answer(void *ud, const ah_call *call)
 {
     direct *d = ud;
 
     d->answered = true;
     d->success = call->success;
-    d->leave = o->leave;
+    d->leave = call->leave;
     d->value =
         call->value ? ah_text_ref(call->value) : ah_text_new(&d->lua->mem, ah_slice_of("null"));
 }

@@ -92,7 +92,7 @@ static int ask_respond(lua_State *L)
 /* A secret shows no default, which is as secret as the response. */
 static void push_ask(lua_State *L, const ah_ask_item *ask)
 {
-    lua_createtable(L, 0, 10);
+    lua_createtable(L, 0, 12);
     lua_pushstring(L, ask->id);
     lua_setfield(L, -2, "id");
     lua_pushstring(L, ah_ask_kind_name(ask->def.kind));
@@ -105,6 +105,7 @@ static void push_ask(lua_State *L, const ah_ask_item *ask)
     lua_setfield(L, -2, "call");
     lua_pushinteger(L, ah_run_cfg(ask->def.call->run)->id);
     lua_setfield(L, -2, "run");
+    ah_lua_set_shown(L, ask, false);
     if (ask->otherwise && !ask->def.secret) {
         ah_lua_push_json(L, ah_text_slice(ask->otherwise));
         lua_setfield(L, -2, "default");

@@ -291,7 +291,7 @@ static void read_after(lua_State *L, const asked *a)
 {
     static const char expected[] =
         "nil or \"keep\"; \"replace\" and a result; \"redact\" and a list of JSON "
-        "pointers; or \"block\" and why";
+        "pointers; \"block\" or \"ask\", and why";
     int word = lua_gettop(L) - 1, second = word + 1;
     const char *said = lua_type(L, word) == LUA_TSTRING ? lua_tostring(L, word) : "";
 
@@ -300,6 +300,9 @@ static void read_after(lua_State *L, const asked *a)
     } else if (strcmp(said, "block") == 0) {
         take_why(L, second, a->out, "a policy blocks it");
         a->out->verdict = AH_VERDICT_BLOCK;
+    } else if (strcmp(said, "ask") == 0) {
+        take_why(L, second, a->out, "a policy wants its changes approved");
+        a->out->verdict = AH_VERDICT_ASK;
     } else if (strcmp(said, "replace") == 0) {
         read_replacement(L, second, a->out);
     } else if (strcmp(said, "redact") == 0) {

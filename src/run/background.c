@@ -83,6 +83,8 @@ bool ah_background_advance(ah_run *run)
         hold(run);
         return true;
     }
+    if (run->state == RUN_CALLING && !ah_run_must_end(run) && ah_turn_ask(run))
+        return true;
     if (run->state != RUN_CALLING || (run->running && !ah_run_must_end(run)))
         return false;
     if (!run->running) {

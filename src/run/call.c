@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/near.h"
+#include "base/sha256.h"
 #include "run/drift.h"
 #include "run/gate.h"
 #include "run/said.h"
@@ -52,6 +53,8 @@ void ah_call_clear(ah_call *c)
     ah_text_unref(c->leave_details);
     ah_text_unref(c->expansion);
     ah_text_unref(c->reason);
+    ah_text_unref(c->shown);
+    ah_text_unref(c->about);
     ah_text_unref(c->key);
     ah_text_unref(c->entry);
     ah_tool_unref(c->tool);
@@ -509,6 +512,8 @@ void ah_call_print_outcome(const ah_call *c, ah_buf *out)
         ah_json_add(out, "leave_details", ah_text_slice(c->leave_details));
         ah_json_add(out, "expansion", ah_text_slice(c->expansion));
     }
+    if (c->state == AH_CALL_SHOWN)
+        ah_json_add_string(out, "asks", ah_text_slice(c->reason));
     ah_buf_char(out, '}');
 }
 
@@ -560,7 +565,8 @@ ah_status ah_call_read_outcome(ah_call *c, bool success, ah_slice outcome, ah_er
         !read_text(c, outcome, "whole", true, &c->whole) ||
         !read_text(c, outcome, "leave_why", true, &c->leave_why) ||
         !read_text(c, outcome, "leave_details", false, &c->leave_details) ||
-        !read_text(c, outcome, "expansion", false, &c->expansion))
+        !read_text(c, outcome, "expansion", false, &c->expansion) ||
+        !read_text(c, outcome, "asks", true, &c->reason))
         return ah_err_nomem(err);
     c->refused = ah_slice_is(ah_json_member(outcome, "refused"), "true");
     c->mistake = ah_slice_is(ah_json_member(outcome, "mistake"), "true");
@@ -568,7 +574,7 @@ ah_status ah_call_read_outcome(ah_call *c, bool success, ah_slice outcome, ah_er
         c->leave = ah_status_from_code(ah_json_inside(leave));
     read_gap(c, outcome);
     c->success = success;
-    c->state = AH_CALL_ANSWERED;
+    c->state = success && c->reason ? AH_CALL_SHOWN : AH_CALL_ANSWERED;
     return AH_OK;
 }
 
@@ -748,6 +754,83 @@ static void keep_expansion(ah_call *c, const ah_outcome *o)
     ah_call_refuse(c, "Tool '%s' execution failed: out of memory", c->tool->name->data);
 }
 
+/* -- approval of the changes ---------------------------------------------------------------- */
+
+static ah_status print_changes(const ah_call *c, ah_buf *out, ah_err *err)
+{
+    ah_change_list l;
+
+    ah_change_list_begin(&l, c->overlay.mem, out);
+    ah_overlay_show(&c->overlay, &l);
+    ah_change_list_end(&l);
+    return ah_buf_ok(out) ? AH_OK : ah_buf_error(out, "the list of its changes", err);
+}
+
+/* The hash is the same in a later process: the recorded result has no keys either. */
+static ah_text *hash_of(const ah_call *c, ah_slice list)
+{
+    char hex[AH_SHA256_HEX];
+    ah_sha256 s;
+    ah_buf said;
+
+    ah_sha256_begin(&s);
+    ah_sha256_add(&s, ah_run_said(c->run, ah_text_slice(c->content), &said));
+    ah_sha256_add(&s, (ah_slice){"", 1});
+    ah_sha256_add(&s, list);
+    ah_sha256_end_hex(&s, hex);
+    ah_buf_clear(&said);
+    return ah_text_new(c->overlay.mem, (ah_slice){hex, sizeof hex});
+}
+
+static ah_status list_changes(ah_call *c, ah_err *err)
+{
+    ah_status st;
+    ah_buf list, said;
+
+    ah_buf_init(&list, c->overlay.mem, MAX_VALUE);
+    ah_buf_init(&said, c->overlay.mem, MAX_VALUE);
+    st = print_changes(c, &list, err);
+    if (st == AH_OK && !ah_said_json(c, ah_buf_slice(&list), &said))
+        st = ah_buf_ok(&said) ? ah_err_set(err, AH_USAGE, "a key of the program is in its changes")
+                              : ah_buf_error(&said, "the list of its changes", err);
+    if (st == AH_OK)
+        ah_text_set(&c->about, hash_of(c, ah_buf_slice(&list)));
+    if (st == AH_OK && !c->about)
+        st = ah_err_nomem(err);
+    if (st == AH_OK)
+        st = ah_text_from_buf(&said, "the list of its changes", &c->shown, err);
+    ah_buf_clear(&said);
+    ah_buf_clear(&list);
+    return st;
+}
+
+void ah_call_take_back(ah_call *c, const char *fmt, ...)
+{
+    ah_buf b;
+    va_list ap;
+
+    ah_value_release(&c->live);
+    c->live = (ah_value){0};
+    ah_buf_init(&b, c->overlay.mem, MAX_VALUE);
+    ah_buf_fmt(&b, "Tool '%s' was run, and ", c->slot->name->data);
+    va_start(ap, fmt);
+    ah_buf_vfmt(&b, fmt, ap);
+    va_end(ap);
+    answer_in_words(c, &b);
+    ah_buf_clear(&b);
+}
+
+void ah_call_show(ah_call *c)
+{
+    ah_err err;
+
+    ah_overlay_pin(&c->overlay);
+    if (list_changes(c, &err) == AH_OK)
+        c->state = AH_CALL_SHOWN;
+    else
+        ah_call_take_back(c, "its changes could not be shown for approval: %s", err.message);
+}
+
 void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
 {
     ah_outcome now = *o;
@@ -770,6 +853,8 @@ void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session)
     keep_expansion(c, o);
     if (c->leave != AH_OK)
         c->leave_why = ah_text_ref(c->content); /* NULL if memory ran out */
+    if (c->success && c->reason)
+        ah_call_show(c);
     ah_gate_texts_clear(&held);
     ah_buf_clear(&full);
     ah_buf_clear(&words);
@@ -806,6 +891,6 @@ void ah_call_done(ah_call *c, const ah_outcome *o, int64_t now)
     } else {
         ah_call_settle(c, o, cfg->session);
     }
-    if (cfg->answered)
-        cfg->answered(cfg->on_ud, c, o);
+    if (cfg->answered && c->state == AH_CALL_ANSWERED)
+        cfg->answered(cfg->on_ud, c);
 }

@@ -20,6 +20,7 @@ typedef enum ah_call_state {
     AH_CALL_RECORDING, /* its record must be there before its handler is started */
     AH_CALL_SEEKING,   /* begun by an earlier process: its outcome is being found out */
     AH_CALL_RUNNING,   /* its handler is running */
+    AH_CALL_SHOWN,     /* its handler has ended, and its changes are to be approved */
     AH_CALL_ANSWERED   /* content and success are set; not yet in the transcript */
 } ah_call_state;
 
@@ -55,6 +56,9 @@ typedef struct ah_call {
     unsigned within;      /* number of calls made in this one so far, for their ids */
     bool strict;      /* a null that the schema does not allow counts as absent (wire/strict.h) */
     ah_text *reason;  /* why an approval is needed */
+    ah_text *shown;   /* the changes that are to be approved, a JSON list without keys */
+    ah_text *about;   /* hash of these and of the result, hexadecimal */
+    bool lost;        /* some of its changes cannot be written down (run/restage.h) */
     ah_text *warning; /* put before the result; NULL: none */
     ah_tool *tool;
     bool changed_args; /* they are not those of the answer */
@@ -156,10 +160,16 @@ void ah_call_stand_in(ah_call *c, const ah_buf *answer);
 void ah_call_name_file(ah_call *c, ah_slice path);
 /* Turns the outcome into the call's answer: checks it against the tool's result schema, shows it to
  * the policies (run/gate.h), dispatches it to the session (NULL: none) in the call's overlay,
- * renders and cuts it. */
+ * renders and cuts it. If a policy asks about it, the call waits for an approval (AH_CALL_SHOWN).
+ */
 void ah_call_settle(ah_call *c, const ah_outcome *o, ah_session *session);
 /* The outcome of a running handler. Ignored, with `live` released, if the call is not running. */
 void ah_call_done(ah_call *c, const ah_outcome *o, int64_t now);
+/* Marks an answered call as waiting for the approval of its changes: from here on they are
+ * committed as they are, or not at all. Lists them. On failure the call is refused. */
+void ah_call_show(ah_call *c);
+/* Takes the changes of such a call back, and answers it with these words behind "was run, and ". */
+void ah_call_take_back(ah_call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Answers a call whose time is over. */
 void ah_call_refuse_late(ah_call *c);
 /* Appends the outcome of an answered call as a JSON object, member `outcome` of its record. */

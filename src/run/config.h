@@ -15,7 +15,6 @@
 
 typedef struct ah_run ah_run;
 struct ah_call;
-struct ah_outcome;
 struct ah_recorder;
 struct ah_run_history;
 
@@ -109,9 +108,9 @@ typedef struct ah_run_config {
     bool (*over)(void *ud, int64_t deadline);
     void *ud;       /* passed to wall, random, back_off and over */
     ah_event_fn on; /* NULL: no listener */
-    /* Called with the outcome of each handler, after the policies have judged it and before it is
-     * rendered. NULL: not called. */
-    void (*answered)(void *ud, const struct ah_call *call, const struct ah_outcome *o);
+    /* Called when the handler of a call has ended and its result is decided: policies have judged
+     * it, and it is approved or refused if they asked. NULL: not called. */
+    void (*answered)(void *ud, const struct ah_call *call);
     /* Starts the setup before the first request; it may change transcript and registry.
      * ah_run_ready ends it, once, unless stop_setup was called. NULL: no setup. */
     void (*setup)(void *ud, ah_run *run);

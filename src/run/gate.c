@@ -7,7 +7,6 @@
  * result. The script gets a warning with the policy's place; the model gets no details. */
 #include "run/gate.h"
 
-#include "run/hooks.h"
 #include "run/tell.h"
 
 enum {
@@ -108,6 +107,18 @@ static const ah_hooks *who_approves(const ah_call *c, const ah_hooks *from)
     return within ? within : from;
 }
 
+const ah_hooks *ah_gate_approver(const ah_call *c)
+{
+    const ah_hooks *first = NULL, *decides = NULL;
+    levels l = levels_of(c);
+
+    while (next_level(&l)) {
+        first = first ? first : l.hooks;
+        decides = l.hooks->decides ? l.hooks : decides;
+    }
+    return decides ? decides : first;
+}
+
 /* -- reporting verdicts ----------------------------------------------------------------------- */
 
 static void warn_of(const ah_call *c, const ah_ruling *r)
@@ -190,6 +201,13 @@ static passage rewrite(ah_call *c, const ah_ruling *r)
     return then;
 }
 
+static void take_ask(judging *j, const ah_hooks *hooks, const ah_ruling *r)
+{
+    ah_buf_str(&j->why, j->why.len ? "; " : "");
+    ah_buf_put(&j->why, ah_buf_slice(&r->why));
+    j->asked = j->asked ? j->asked : hooks;
+}
+
 /* Applies one verdict to the call. */
 static passage take_ruling(judging *j, const levels *l, ah_ruling *r)
 {
@@ -199,9 +217,7 @@ static passage take_ruling(judging *j, const levels *l, ah_ruling *r)
     case AH_VERDICT_REWRITE:
         return rewrite(j->call, r);
     case AH_VERDICT_ASK:
-        ah_buf_str(&j->why, j->why.len ? "; " : "");
-        ah_buf_put(&j->why, ah_buf_slice(&r->why));
-        j->asked = j->asked ? j->asked : l->hooks;
+        take_ask(j, l->hooks, r);
         return ASKED;
     default:
         return PASSES;
@@ -307,9 +323,9 @@ static void change(ah_call *c, ah_outcome *o, ah_ruling *r, ah_gate_texts *held)
     c->live = (ah_value){0};
 }
 
-static void block(ah_call *c, const ah_ruling *r)
+static void block(ah_call *c, const ah_buf *why)
 {
-    ah_slice words = ah_buf_ok(&r->why) ? ah_buf_slice(&r->why) : ah_slice_of("out of memory");
+    ah_slice words = ah_buf_ok(why) ? ah_buf_slice(why) : ah_slice_of("out of memory");
 
     ah_value_release(&c->live);
     c->live = (ah_value){0};
@@ -317,13 +333,19 @@ static void block(ah_call *c, const ah_ruling *r)
                    AH_FMT(words));
 }
 
-/* Applies one verdict to the result. False: the result is blocked. */
-static bool obey_after(ah_call *c, ah_outcome *o, ah_buf *words, ah_gate_texts *held, ah_ruling *r)
+/* Applies one verdict of `of` to the result. False: the result is blocked. */
+static bool obey_after(judging *j, const ah_hooks *of, ah_outcome *o, ah_buf *words,
+                       ah_gate_texts *held, ah_ruling *r)
 {
+    ah_call *c = j->call;
+
     switch (obey(c, r)) {
     case AH_VERDICT_BLOCK:
-        block(c, r);
+        block(c, &r->why);
         return false;
+    case AH_VERDICT_ASK:
+        take_ask(j, of, r);
+        return true;
     case AH_VERDICT_REPLACE:
     case AH_VERDICT_REDACT:
         change(c, o, r, held);
@@ -335,19 +357,39 @@ static bool obey_after(ah_call *c, ah_outcome *o, ah_buf *words, ah_gate_texts *
     }
 }
 
+/* Notes who approves the changes, and why. False: without memory the result is blocked. */
+static bool note_asked(judging *j)
+{
+    ah_call *c = j->call;
+
+    if (!j->asked)
+        return true;
+    if (ah_text_from_buf(&j->why, "reason", &c->reason, NULL) != AH_OK) {
+        block(c, &j->why);
+        return false;
+    }
+    c->approver = who_approves(c, j->asked);
+    return true;
+}
+
 bool ah_gate_after(ah_call *c, ah_outcome *o, ah_buf *words, ah_gate_texts *held)
 {
+    judging j = {.call = c};
     levels l = levels_of(c);
     bool passes = true, there;
     ah_ruling r;
 
+    ah_text_set(&c->reason, NULL);
+    ah_buf_init(&j.why, c->overlay.mem, MAX_WHY);
     while (passes && next_level(&l))
         for (size_t i = 0, more = l.hooks->after != NULL; more && passes; i++) {
             ah_ruling_init(&r, c->overlay.mem);
             there = l.hooks->after(l.hooks->ud, l.of, c, i, o, ah_buf_slice(words), &r);
-            passes = !there || obey_after(c, o, words, held, &r);
+            passes = !there || obey_after(&j, l.hooks, o, words, held, &r);
             ah_ruling_clear(&r);
             more = there;
         }
+    passes = passes && note_asked(&j);
+    ah_buf_clear(&j.why);
     return passes;
 }

@@ -13,8 +13,8 @@ struct ah_run;
 struct ah_call;
 struct ah_outcome;
 
-/* The verdict of a policy. ASK, DENY and REWRITE apply before the handler; REPLACE, REDACT and
- * BLOCK to its result. */
+/* The verdict of a policy. DENY and REWRITE apply before the handler; REPLACE, REDACT and BLOCK to
+ * its result; ASK to the call before, and to its result and changes after. */
 typedef enum ah_verdict {
     AH_VERDICT_NONE, /* there is no such policy, or it ignores this call */
     AH_VERDICT_ALLOW,

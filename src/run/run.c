@@ -586,6 +586,8 @@ static bool advance(ah_run *run)
     case RUN_PLACING:
         return ah_run_place(run);
     case RUN_CALLING:
+        if (ah_turn_ask(run))
+            return true;
         if (run->parked && ah_run_park(run))
             return true;
         if ((run->running && !ah_turn_may_begin(run)) || files_later(run))

@@ -69,8 +69,9 @@ void ah_call_found(ah_call *call, ah_found how, ah_slice value, int64_t now);
 /* The end of AH_NEED_RECORD with this call and id. With an error (err NULL or AH_OK: none) the run
  * ends with it, and nothing more is recorded. Ignored if it is not waited for. */
 void ah_run_recorded(ah_run *run, ah_call *call, uint32_t id, const ah_err *err);
-/* Writes the hash of the tool's definition and of the arguments with which the call would be run:
- * what an approval is about. 64 hexadecimal digits and a NUL. False: out of memory. */
+/* Writes the hash of the tool's definition and of the arguments with which the call would be run,
+ * or, once it was run, of its result and its changes: what an approval is about. 64 hexadecimal
+ * digits and a NUL. False: out of memory. */
 enum { AH_CALL_HASH = 65 };
 bool ah_call_about(const ah_call *call, char out[AH_CALL_HASH]);
 /* The same of the tool's definition alone: name, description, schemas, annotations, version. */

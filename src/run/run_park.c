@@ -44,10 +44,10 @@ static int64_t number_of(ah_slice ask)
     return n;
 }
 
-static void put(ah_run *run, ah_record_kind kind, ah_buf *b)
+static void put(ah_run *run, ah_record_kind kind, ah_buf *b, ah_slice kept)
 {
     ah_buf_char(b, '}');
-    ah_recorder_put(run->recorder, kind, b, nothing);
+    ah_recorder_put(run->recorder, kind, b, kept);
     ah_buf_clear(b);
 }
 
@@ -56,16 +56,27 @@ static void put_about(ah_run *run, const ah_call *c, ah_buf *b)
 {
     char hash[AH_CALL_HASH];
 
-    if (!c->tool)
+    if (c->tool) {
+        ah_call_definition(c->tool, hash);
+        ah_json_add_string(b, "definition", ah_slice_of(hash));
+    } else if (c->state != AH_CALL_SHOWN) {
         return;
-    ah_call_definition(c->tool, hash);
-    ah_json_add_string(b, "definition", ah_slice_of(hash));
+    }
     if (ah_call_about(c, hash))
         ah_json_add_string(b, "about", ah_slice_of(hash));
     else
         run->recorder->broken = AH_NOMEM;
     ah_json_add_name(b, "arguments");
     ah_said_args(c, b);
+    if (c->state == AH_CALL_SHOWN)
+        ah_json_add_string(b, "result", ah_text_slice(c->content));
+}
+
+/* Appends the changes that an approval is about; nothing for another ask. */
+static void put_changes(const ah_call *c, ah_buf *out)
+{
+    if (c->state == AH_CALL_SHOWN)
+        ah_buf_fmt(out, "{\"changes\":%.*s}", AH_FMT(ah_text_slice(c->shown)));
 }
 
 static void record_close(ah_run *run, int64_t number, const char *how, ah_slice response,
@@ -77,14 +88,15 @@ static void record_close(ah_run *run, int64_t number, const char *how, ah_slice 
     ah_buf_fmt(&b, "{\"ask\":\"%lld\",\"how\":\"%s\"", (long long)number, how);
     ah_json_add(&b, "response", response);
     ah_json_add_string(&b, "by", by);
-    put(run, AH_RECORD_ASK_CLOSED, &b);
+    put(run, AH_RECORD_ASK_CLOSED, &b, nothing);
 }
 
 static void record_ask(ah_run *run, const ah_asked *asked, const ah_recorded_ask *ask)
 {
-    ah_buf b;
+    ah_buf b, kept;
 
     ah_buf_init(&b, run->cfg.mem, AH_STORE_MAX_RECORD);
+    ah_buf_init(&kept, run->cfg.mem, AH_STORE_MAX_RECORD);
     ah_buf_fmt(&b, "{\"ask\":\"%lld\",\"call\":%zu,\"kind\":\"%s\"", (long long)ask->number,
                ask->call->at, asked->kind);
     ah_json_add_string(&b, "question", asked->question);
@@ -95,7 +107,11 @@ static void record_ask(ah_run *run, const ah_asked *asked, const ah_recorded_ask
         ah_json_add_int(&b, "until", asked->until);
     if (!asked->step.p)
         put_about(run, ask->call, &b);
-    put(run, AH_RECORD_ASK, &b);
+    put_changes(ask->call, &kept);
+    if (!ah_buf_ok(&kept))
+        run->recorder->broken = AH_NOMEM;
+    put(run, AH_RECORD_ASK, &b, kept.len ? ah_buf_slice(&kept) : nothing);
+    ah_buf_clear(&kept);
 }
 
 void ah_call_asks(ah_call *call, const ah_asked *asked, ah_recorded_ask *out)
@@ -136,7 +152,7 @@ bool ah_call_park(ah_recorded_ask *ask)
 
     if (!ask->number || run->cancel || ask->parked)
         return ask->parked;
-    if (c->state == AH_CALL_RUNNING && !c->tool->durable)
+    if (c->lost || (c->state == AH_CALL_RUNNING && !c->tool->durable))
         return false;
     ask->parked = true;
     ask->next = run->parked;
@@ -213,7 +229,7 @@ static void record_parked(ah_run *run)
     ah_buf_str(&b, "{\"asks\":[");
     put_asks(run, &b);
     ah_buf_char(&b, ']');
-    put(run, AH_RECORD_PARKED, &b);
+    put(run, AH_RECORD_PARKED, &b, nothing);
 }
 
 static void say_waiting(const ah_run *run, ah_err *err)

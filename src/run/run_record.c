@@ -81,6 +81,10 @@ bool ah_call_about(const ah_call *call, char out[AH_CALL_HASH])
     ah_buf args;
     bool ok;
 
+    if (call->state == AH_CALL_SHOWN) {
+        memcpy(out, call->about->data, AH_CALL_HASH);
+        return true;
+    }
     ah_call_definition(call->tool, out);
     ah_sha256_begin(&s);
     add_part(&s, (ah_slice){out, AH_CALL_HASH - 1});
@@ -318,6 +322,8 @@ static void put_finished(ah_run *run, ah_call *c)
     c->recorded = AH_RECORDED_FINISH;
     if (!ah_buf_ok(&staged))
         run->recorder->broken = AH_NOMEM;
+    else if (staged.len && c->state == AH_CALL_SHOWN)
+        c->lost = ah_json_member(ah_buf_slice(&staged), "lost").p != NULL;
     end(run, AH_RECORD_CALL_FINISHED, &b, staged.len ? ah_buf_slice(&staged) : nothing);
     ah_buf_clear(&staged);
 }
@@ -329,7 +335,7 @@ void ah_record_finished(ah_run *run)
     for (size_t i = run->batch; i < run->next; i++) {
         ah_call *c = &run->call[i];
 
-        if (c->state == AH_CALL_ANSWERED && c->recorded == AH_RECORDED_START)
+        if (c->state >= AH_CALL_SHOWN && c->recorded == AH_RECORDED_START)
             put_finished(run, c);
     }
 }

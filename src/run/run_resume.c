@@ -1,6 +1,7 @@
 /* A run that goes on after its process has ended: its small state, the calls of its pending turn,
  * and its last answer are as the journal knows them. What was answered is not asked for again, and
  * a handler that had ended is not run again. The history is borrowed. */
+#include "run/gate.h"
 #include "run/restage.h"
 #include "run/run_state.h"
 #include "run/step.h"
@@ -171,6 +172,23 @@ static void tell_lost(ah_run *run, ah_call *c)
                       "not run again.");
 }
 
+/* The changes of the call are to be approved. They were shown before, or are shown now. */
+static void show_again(ah_call *c)
+{
+    ah_slice ask = ah_text_slice(c->past->ask);
+    bool asked = ask.p && ah_json_member(ask, "result").p;
+
+    c->approver = ah_gate_approver(c);
+    ah_call_show(c);
+    if (!asked || c->state != AH_CALL_SHOWN)
+        return;
+    if (ah_resume_is_about(c, ask))
+        (void)ah_resume_approval(c->run, c);
+    else
+        ah_call_take_back(c, "its changes were not made: what they are based on has changed since "
+                             "a person was asked about them. Make the call again.");
+}
+
 /* The handler has ended: its outcome and its changes are as recorded. */
 static void take_finished(ah_call *c)
 {
@@ -188,6 +206,8 @@ static void take_finished(ah_call *c)
         st = ah_call_restage(c, ah_text_slice(c->past->staged), &err);
     if (st != AH_OK)
         ah_call_refuse(c, "Tool '%s' execution failed: %s", c->slot->name->data, err.message);
+    else if (c->state == AH_CALL_SHOWN && !ah_run_replays(c->run))
+        show_again(c);
 }
 
 /* The run was to end before its process did: the calls that had ended count as in that process. */

@@ -182,6 +182,8 @@ bool ah_turn_settles_now(const ah_run *run);
 /* No call is running, or one may begin beside those that are: begins it, or files the answered
  * calls and begins the next ones. */
 void ah_turn_go_on(ah_run *run);
+/* Asks about the changes of the calls that wait for it. False: there are none. */
+bool ah_turn_ask(ah_run *run);
 void ah_turn_stop(ah_run *run); /* raises stops for the running calls */
 /* Gives each unanswered call a result and commits: the transcript is then sound. Returns false if
  * it waits for a record, and is to be called again. */

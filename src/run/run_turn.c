@@ -306,6 +306,15 @@ static void begin_in_background(ah_run *run, ah_call *c)
         ah_call_refuse(c, "Tool '%s' was not run: %s", c->tool->name->data, err.message);
 }
 
+/* Its changes are not approved any more. */
+static void stop_shown(ah_run *run, ah_call *c)
+{
+    if (c->asking)
+        ah_run_end_need(run, AH_NEED_ASK,
+                        (ah_need){.kind = AH_NEED_STOP_CALL, .id = c->need, .call = c});
+    ah_call_take_back(c, "its changes were taken back: the run ended before they were approved.");
+}
+
 /* Stops what the call waits for, or its handler. */
 static void stop_call(ah_run *run, ah_call *c)
 {
@@ -328,7 +337,9 @@ void ah_turn_stop(ah_run *run)
     for (size_t i = run->batch; i < run->next; i++) {
         ah_call *c = &run->call[i];
 
-        if (c->state != AH_CALL_WAITING && c->state != AH_CALL_ANSWERED)
+        if (c->state == AH_CALL_SHOWN)
+            stop_shown(run, c);
+        else if (c->state != AH_CALL_WAITING && c->state != AH_CALL_ANSWERED)
             stop_call(run, c);
     }
 }
@@ -541,11 +552,30 @@ static bool pass_loop_detector(ah_run *run, ah_call *c)
 
 static void begin_approval(ah_run *run, ah_call *c)
 {
-    ah_resume_explain(c);
     c->asking = true;
     c->need = ++run->last_id;
     run->running++;
     ah_run_raise(run, (ah_need){.kind = AH_NEED_ASK, .id = c->need, .call = c});
+}
+
+bool ah_turn_ask(ah_run *run)
+{
+    bool any = false;
+
+    for (size_t i = run->batch; i < run->next; i++) {
+        ah_call *c = &run->call[i];
+
+        if (c->state != AH_CALL_SHOWN || c->asking)
+            continue;
+        any = true;
+        if (ah_run_replays(run))
+            c->state = AH_CALL_ANSWERED;
+        else if (c->approver)
+            begin_approval(run, c);
+        else
+            ah_call_take_back(c, "its changes were not approved: the agent has no policies now");
+    }
+    return any;
 }
 
 void ah_turn_arm(ah_run *run, ah_call *c)
@@ -617,8 +647,10 @@ static void pass_gate(ah_run *run, ah_call *c)
 {
     if (ah_gate_before(c))
         ah_turn_start(run, c);
-    else if (c->state == AH_CALL_ASKING && !ah_resume_approval(run, c))
+    else if (c->state == AH_CALL_ASKING && !ah_resume_approval(run, c)) {
+        ah_resume_explain(c);
         begin_approval(run, c);
+    }
 }
 
 static void begin_call(ah_run *run, ah_call *c)
@@ -680,16 +712,33 @@ static void pass_approved(ah_run *run, ah_call *c, ah_slice args)
     ah_buf_clear(&b);
 }
 
+/* Its changes are approved, or not. */
+static void decide_shown(ah_run *run, ah_call *c, bool approved, ah_slice why)
+{
+    if (!c->ended) /* its handler ran in an earlier process */
+        c->need = 0;
+    if (approved)
+        c->state = AH_CALL_ANSWERED;
+    else
+        ah_call_take_back(c, "its changes were not approved%s%.*s", why.n ? ": " : "", AH_FMT(why));
+    if (run->cfg.answered)
+        run->cfg.answered(run->cfg.on_ud, c);
+}
+
 void ah_call_approved(ah_call *call, bool approved, ah_slice args, ah_slice why, int64_t now)
 {
     ah_run *run = call->run;
 
-    if (call->state != AH_CALL_ASKING)
+    if (call->state != AH_CALL_ASKING && call->state != AH_CALL_SHOWN)
         return;
     if (now > run->now)
         run->now = now;
     run->running--;
     call->asking = false;
+    if (call->state == AH_CALL_SHOWN) {
+        decide_shown(run, call, approved, why);
+        return;
+    }
     call->need = 0;
     if (!approved)
         ah_call_refuse(call, "Tool '%s' was not run: not approved%s%.*s", call->tool->name->data,

@@ -58,6 +58,9 @@ ah_status ah_fs_prepare_again(ah_fs *overlay, ah_err *err);
  * nothing has changed; if that fails, too, the message states it. Several changes are one set:
  * if the process ends in the middle, the next process that opens the root completes them. */
 ah_status ah_fs_commit(ah_fs *overlay, ah_err *err);
+/* The changes so far are not repeated on files that others have changed: ah_fs_prepare then fails
+ * with `conflict`. */
+void ah_fs_pin(ah_fs *overlay);
 /* Discards all changes, prepared or not; the overlay can be used again. */
 void ah_fs_drop(ah_fs *overlay);
 /* Like ah_fs_drop, but the overlay cannot be used again. Overlays on top of it, which may still be

@@ -280,6 +280,15 @@ static ah_status settle_emptied(const settling *s, ah_err *err)
     return ah_fs_view_check(s->t, err);
 }
 
+void ah_fs_pin(ah_fs *overlay)
+{
+    const ah_fs_tree *t = (const ah_fs_tree *)overlay;
+
+    for (size_t i = 0; i < t->n; i++)
+        if (t->node[i]->act != AH_FS_SEEN)
+            t->node[i]->pinned = true;
+}
+
 ah_status ah_fs_prepare(ah_fs *overlay, ah_err *err)
 {
     ah_fs_tree *t = (ah_fs_tree *)overlay;

@@ -124,6 +124,11 @@ static void show(ah_participant *p, ah_change_list *l)
     ah_fs_show(((staged *)(void *)p)->fs, false, l);
 }
 
+static void pin(ah_participant *p)
+{
+    ah_fs_pin(((staged *)(void *)p)->fs);
+}
+
 static const ah_participant_vt staged_vt = {.prepare = prepare,
                                             .again = prepare_again,
                                             .outside = is_outside,
@@ -133,7 +138,8 @@ static const ah_participant_vt staged_vt = {.prepare = prepare,
                                             .list = AH_STAGED_FILES,
                                             .print = print,
                                             .settle = settle,
-                                            .show = show};
+                                            .show = show,
+                                            .pin = pin};
 
 /* -- its beginning -------------------------------------------------------------------------- */
 

@@ -343,6 +343,13 @@ bool ah_overlay_print_settled(const ah_overlay *o, ah_buf *out, ah_buf *kept)
     return false;
 }
 
+void ah_overlay_pin(ah_overlay *o)
+{
+    for (ah_participant *p = o->first; p; p = p->next)
+        if (p->vt->pin)
+            p->vt->pin(p);
+}
+
 void ah_overlay_show(const ah_overlay *o, ah_change_list *l)
 {
     static const char *const lists[] = {AH_STAGED_FILES, AH_STAGED_SESSION, AH_STAGED_ENTITIES};

@@ -75,6 +75,8 @@ typedef struct ah_participant_vt {
     void (*settle)(ah_participant *p, ah_buf *out, ah_buf *kept);
     /* Appends its changes so far as data. It may be called while the call is at work. */
     void (*show)(ah_participant *p, ah_change_list *l);
+    /* See ah_overlay_pin. NULL: others cannot change what its changes are based on. */
+    void (*pin)(ah_participant *p);
 } ah_participant_vt;
 
 /* Intrusive: the first member of a participant's data for one overlay. */
@@ -139,6 +141,11 @@ bool ah_overlay_print_settled(const ah_overlay *o, ah_buf *out, ah_buf *kept);
  * with commas between them. If a change cannot be written down, appends nothing and returns
  * false. */
 bool ah_overlay_print(const ah_overlay *o, const ah_staged_names *names, ah_buf *out);
+
+/* The changes so far are committed as they are, or not at all: what they are based on must be
+ * unchanged then, and nothing is repeated on what others have made of it. Else prepare fails with
+ * AH_CONFLICT. */
+void ah_overlay_pin(ah_overlay *o);
 
 /* Appends the changes of the participants so far to the list: files, slices, entities. */
 void ah_overlay_show(const ah_overlay *o, ah_change_list *l);

@@ -415,15 +415,24 @@ static ah_status do_again(layer *l, const change *c, ah_err *err)
     return write(l, s, &edit, 1, err);
 }
 
-static bool in_conflict(const layer *l, const ah_overlay *below)
+/* Returns a slice that others have changed since, or NULL. */
+static const touched *find_conflict(const layer *l, const ah_overlay *below)
 {
     for (size_t i = 0; i < l->n; i++) {
         const touched *t = &l->touched[i];
 
         if (t->base != ah_session_head(t->session, below, t->slice))
-            return true;
+            return t;
     }
-    return false;
+    return NULL;
+}
+
+static ah_status refuse_conflict(const touched *t, ah_err *err)
+{
+    return ah_err_set(err, AH_CONFLICT,
+                      "slice '%.*s' was changed meanwhile by another call: look at it again and "
+                      "repeat",
+                      AH_FMT(ah_session_name(t->session, t->slice)));
 }
 
 /* Repeats all changes, in order, on the present slices. */
@@ -449,9 +458,12 @@ static ah_status start_again(layer *l, ah_err *err)
 static ah_status prepare_layer(ah_participant *p, ah_overlay *below, ah_err *err)
 {
     layer *l = (layer *)(void *)p, *to = NULL;
-    ah_status st = in_conflict(l, below) ? start_again(l, err) : AH_OK;
+    const touched *t = find_conflict(l, below);
+    ah_status st = AH_OK;
     bool ok = true;
 
+    if (t)
+        st = l->pinned ? refuse_conflict(t, err) : start_again(l, err);
     if (st != AH_OK || l->n == 0)
         return st;
     if (below && !(to = join(l->touched[0].session, below, err)))
@@ -484,6 +496,8 @@ static void commit_layer(ah_participant *p, ah_overlay *below)
         to->last = l->last;
         l->first = NULL;
     }
+    if (to && below)
+        to->pinned |= l->pinned;
     drop_layer(p);
 }
 
@@ -498,10 +512,16 @@ static void show_layer(ah_participant *p, ah_change_list *l)
     }
 }
 
+static void pin_layer(ah_participant *p)
+{
+    ((layer *)(void *)p)->pinned = true;
+}
+
 static const ah_participant_vt layer_vt = {.prepare = prepare_layer,
                                            .commit = commit_layer,
                                            .drop = drop_layer,
                                            .again = prepare_layer,
                                            .list = AH_STAGED_SESSION,
                                            .print = ah_session_print_layer,
-                                           .show = show_layer};
+                                           .show = show_layer,
+                                           .pin = pin_layer};

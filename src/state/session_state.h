@@ -55,6 +55,7 @@ typedef struct layer {
     touched *touched;
     size_t n, cap;
     change *first, **last; /* only in an overlay */
+    bool pinned;           /* the changes are not repeated on slices that others have changed */
 } layer;
 
 struct ah_session {
