@@ -104,6 +104,19 @@ describe("the changes of a call", function()
       colors = { before = { "red" }, after = { "blue" } } } } }, seen)
   end)
 
+  it("have only the fields of an entity that its class names", function()
+    local Light = ah.entity { name = "Light", state = { "on" } }
+    local lamp = Light { id = "lamp", on = false, color = "red", size = 1 }
+    local seen
+    run({}, function(_, ctx)
+      ctx:enlist(lamp)
+      lamp.on, lamp.color = true, "blue"
+      seen = ctx:changes()
+    end, 1)
+    assert.same({ { kind = "entity", class = "Light", id = "lamp",
+      fields = { on = { before = false, after = true } } } }, seen)
+  end)
+
   it("are for policies, not for strategies, and only while it lasts", function()
     local kept, why
     run({ strategies = { function(m)

@@ -366,9 +366,11 @@ typedef struct showing {
 /* True if the key at the index is in the list at `names`; 0: every key is. */
 static bool is_named(lua_State *L, int names, int key)
 {
+    lua_Integer n = names ? (lua_Integer)lua_rawlen(L, names) : 0;
     bool found = names == 0;
 
-    for (lua_Integer i = 1; !found && lua_rawgeti(L, names, i) != LUA_TNIL; i++) {
+    for (lua_Integer i = 1; !found && i <= n; i++) {
+        lua_rawgeti(L, names, i);
         found = lua_rawequal(L, -1, key);
         lua_pop(L, 1);
     }
