@@ -254,7 +254,7 @@ describe("agenthost rewind", function()
       .. "turn 2: the answer, and its results\n"
       .. "changes " .. at .. "\n  --- a/a.txt\n  +++ b/a.txt\n  @@ -1,1 +1,1 @@\n"
       .. "  -two \\x1b[31mred\n  +one\n"
-      .. "slice Note: 1 values go, 0 come back\n"
+      .. "slice Note: 1 values go, 0 come\n  -{\"n\":1}\n"
       .. "base would go on after turn 0 of 2.\n", now)
     write("a.txt", "mine\n")
     local r = run "rewind base --to 0 --files"

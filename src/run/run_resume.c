@@ -180,6 +180,8 @@ static void show_again(ah_call *c)
 
     c->approver = ah_gate_approver(c);
     ah_call_show(c);
+    if (c->past->again && c->state == AH_CALL_SHOWN) /* it was approved: some of them are made */
+        c->state = AH_CALL_ANSWERED;
     if (!asked || c->state != AH_CALL_SHOWN)
         return;
     if (ah_resume_is_about(c, ask))
@@ -588,14 +590,26 @@ void ah_resume_explain(ah_call *c)
     ah_buf_clear(&b);
 }
 
+/* True if the ask has a response to what the call is about now. In a replay the response is taken
+ * as it was. */
+static bool has_response(const ah_run *run, const ah_call *c)
+{
+    ah_slice ask;
+
+    if (!c->past || !c->past->ask || !c->past->response)
+        return false;
+    ask = ah_text_slice(c->past->ask);
+    return ah_run_replays(run) ? ah_json_member(ask, "result").p != NULL
+                               : ah_resume_is_about(c, ask);
+}
+
 bool ah_resume_approval(ah_run *run, ah_call *c)
 {
     ah_slice response, args, why;
     bool approved;
     ah_buf words;
 
-    if (!c->past || !c->past->ask || !c->past->response ||
-        !ah_resume_is_about(c, ah_text_slice(c->past->ask)))
+    if (!has_response(run, c))
         return false;
     response = ah_json_member(ah_text_slice(c->past->response), "response");
     if (!response.p)

@@ -558,26 +558,6 @@ static void begin_approval(ah_run *run, ah_call *c)
     ah_run_raise(run, (ah_need){.kind = AH_NEED_ASK, .id = c->need, .call = c});
 }
 
-bool ah_turn_ask(ah_run *run)
-{
-    bool any = false;
-
-    for (size_t i = run->batch; i < run->next; i++) {
-        ah_call *c = &run->call[i];
-
-        if (c->state != AH_CALL_SHOWN || c->asking)
-            continue;
-        any = true;
-        if (ah_run_replays(run))
-            c->state = AH_CALL_ANSWERED;
-        else if (c->approver)
-            begin_approval(run, c);
-        else
-            ah_call_take_back(c, "its changes were not approved: the agent has no policies now");
-    }
-    return any;
-}
-
 void ah_turn_arm(ah_run *run, ah_call *c)
 {
     c->interrupt = (ah_interrupt){is_over, c};
@@ -723,6 +703,33 @@ static void decide_shown(ah_run *run, ah_call *c, bool approved, ah_slice why)
         ah_call_take_back(c, "its changes were not approved%s%.*s", why.n ? ": " : "", AH_FMT(why));
     if (run->cfg.answered)
         run->cfg.answered(run->cfg.on_ud, c);
+}
+
+static void ask_about_changes(ah_run *run, ah_call *c)
+{
+    const ah_slice none = {"", 0};
+
+    if (!ah_run_replays(run) && c->approver)
+        begin_approval(run, c);
+    else if (!ah_run_replays(run))
+        decide_shown(run, c, false, ah_slice_of("the agent has no policies now"));
+    else if (!ah_resume_approval(run, c))
+        decide_shown(run, c, true, none);
+}
+
+bool ah_turn_ask(ah_run *run)
+{
+    bool any = false;
+
+    for (size_t i = run->batch; i < run->next; i++) {
+        ah_call *c = &run->call[i];
+
+        if (c->state != AH_CALL_SHOWN || c->asking)
+            continue;
+        any = true;
+        ask_about_changes(run, c);
+    }
+    return any;
 }
 
 void ah_call_approved(ah_call *call, bool approved, ah_slice args, ah_slice why, int64_t now)

@@ -1,6 +1,6 @@
 --- agenthost asks: the open asks of the conversations in a store, and how to respond to each.
 local ah, use = ...
-local stored, text, told = use "stored", use "text", use "told"
+local changed, stored, text, told = use "changed", use "stored", use "text", use "told"
 
 local MOST = 2000 -- bytes of a question or of arguments that are shown
 
@@ -37,6 +37,14 @@ local function block(ask, where)
   end
   if ask.arguments ~= nil then
     add("  arguments: %s", shown(ah.json.encode(ask.arguments)))
+  end
+  if ask.result ~= nil then
+    add("  result: %s", shown(tostring(ask.result)))
+    add("  changes%s", type(ask.changes) == "table" and ":" or " are erased")
+    for _, one in ipairs(type(ask.changes) == "table" and changed.lines(ask.changes, "    ") or {})
+    do
+      lines[#lines + 1] = one
+    end
   end
   if ask.schema ~= nil and ask.kind ~= "approval" then
     add("  response: %s", shown(ah.json.encode(ask.schema)))

@@ -44,8 +44,9 @@ A unique beginning of ID is enough. JSON must match the schema of the ask; for
 an approval it is yes or no, or an object:
   {"approved": false, "why": "not on a Friday"}
   {"approved": true, "arguments": {...}}
-The first response counts. The process that is at work on the conversation takes
-it; if there is none, agenthost resume ID goes on.
+If changes are shown, the call was made: a yes commits exactly these, and takes
+no arguments. The first response counts. The process that is at work on the
+conversation takes it; if there is none, agenthost resume ID goes on.
 ]],
   operand = { name = "operand", least = 3, most = 3 },
   flags = { "json", stored.flag,

@@ -1,8 +1,8 @@
 --- agenthost rewind: lets a conversation in a store go on from an earlier turn.
 local ah, use = ...
-local pairs_of, stored, text = use "pairs", use "stored", use "text"
+local changed, pairs_of, stored, text = use "changed", use "pairs", use "stored", use "text"
 
-local fault = pairs_of.fault
+local fault, line = pairs_of.fault, changed.line
 
 -- The words for each kind of item that is dropped.
 local DROPPED = {
@@ -26,46 +26,6 @@ local DROPPED = {
   end,
 }
 
--- Returns text from outside in one line without controls of a terminal.
-local function line(s)
-  return text.clean((tostring(s):gsub("%s+", " ")))
-end
-
-local function write_diff(diff, out)
-  for one in diff:gmatch "[^\n]+" do
-    out:write("  ", text.clean(one), "\n")
-  end
-end
-
--- The words for each kind of item that is changed.
-local CHANGED = {
-  file = function(item, out)
-    local at = item.root and item.root .. "/" .. item.path or item.path
-    out:write(({ add = "adds ", remove = "removes " })[item.op] or "changes ", line(at), "\n")
-    if item.diff then
-      write_diff(item.diff, out)
-    end
-  end,
-  slice = function(item, out)
-    out:write(("slice %s: %d values go, %d come back\n"):format(line(item.name), #item.removed,
-      #item.added))
-  end,
-  entity = function(item, out)
-    out:write(("entity %s %s\n"):format(line(item.class), line(item.id)))
-    local fields, names = item.fields or { state = item }, {}
-    for name in pairs(fields) do
-      names[#names + 1] = name
-    end
-    table.sort(names)
-    for _, name in ipairs(names) do
-      local field = fields[name]
-      out:write(("  %s: %s, was %s\n"):format(line(name),
-        field.after == nil and "none" or text.json(field.after),
-        field.before == nil and "none" or text.json(field.before)))
-    end
-  end,
-}
-
 -- The words for each kind of item that stays.
 local STAYS = {
   file = function(item) return ("%s/%s"):format(item.root or item.filesystem, item.path) end,
@@ -82,8 +42,8 @@ local function write_plan(found, flags, out)
       out:write(("turn %d: %s\n"):format(item.turn, line(words)))
     end
   end
-  for _, item in ipairs(found.changes) do
-    CHANGED[item.kind](item, out)
+  for _, one in ipairs(changed.lines(found.changes, "")) do
+    out:write(one, "\n")
   end
   for _, item in ipairs(found.stays) do
     out:write(("%s stays as it is: %s\n"):format(line(STAYS[item.kind](item)), line(item.why)))

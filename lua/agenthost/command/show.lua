@@ -1,9 +1,24 @@
 --- agenthost show: the records of a conversation in a store, a line each, as a tree, as JSON, or
 -- what its requests have read from the provider's cache.
 local _, use = ...
-local pairs_of, stored, text, told = use "pairs", use "stored", use "text", use "told"
+local changed, pairs_of, stored, text, told = use "changed", use "pairs", use "stored", use "text",
+  use "told"
 
 local get, line = told.get, told.line
+
+local INDENT = (" "):rep(16)
+
+-- Writes what a record keeps: a list of changes as a person was shown it, anything else in a line.
+local function write_kept(record, width, out)
+  local changes = record.kind == "ask" and get(record.kept, "changes", "table")
+  if not changes then
+    out:write(INDENT, "kept: ", line(record.kept, width - 22), "\n")
+    return
+  end
+  for _, one in ipairs(changed.lines(changes, INDENT)) do
+    out:write(one, "\n")
+  end
+end
 
 -- Writes a line for each record, below a line for each turn.
 local function as_lines(records, out, kept)
@@ -23,9 +38,9 @@ local function as_lines(records, out, kept)
     end
     out:write(("%6d  %s  %-11s %s\n"):format(record.number, clock, word, words))
     if record.erased then
-      out:write((" "):rep(16), "kept: erased\n")
+      out:write(INDENT, "kept: erased\n")
     elseif kept and record.kept ~= nil then
-      out:write((" "):rep(16), "kept: ", line(record.kept, width - 22), "\n")
+      write_kept(record, width, out)
     end
   end
 end

@@ -227,8 +227,9 @@ local SAY = {
       .. (message and ": " .. message or ""))
   end,
   ask = function(r, s)
-    return "ask", ("%s: %s %s"):format(get(s, "ask", "string") or "?",
-      get(s, "question", "string") or get(s, "kind", "string") or "?", call_of(r, s))
+    return "ask", ("%s: %s %s%s"):format(get(s, "ask", "string") or "?",
+      get(s, "question", "string") or get(s, "kind", "string") or "?",
+      s.result ~= nil and "(changes) " or "", call_of(r, s))
   end,
   ask_closed = function(_, s)
     return "ask", ("%s: %s%s%s"):format(get(s, "ask", "string") or "?",

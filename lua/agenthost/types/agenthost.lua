@@ -605,7 +605,7 @@ function ah.load(path, config) end
 ---@alias ah.Strategy fun(m: ah.Outcome): ah.Changes|ah.StrategyObject
 
 ---@alias ah.Verdict nil|"allow"|"deny"|"ask"|"rewrite"
----@alias ah.ResultVerdict nil|"keep"|"replace"|"redact"|"block"
+---@alias ah.ResultVerdict nil|"keep"|"replace"|"redact"|"block"|"ask"
 ---@alias ah.SeenResult { success: boolean, content: string, value: any }
 
 ---@class ah.PolicyObject
@@ -631,6 +631,8 @@ function ah.load(path, config) end
 ---@field parent_call? string
 ---@field reason string of the policy
 ---@field run integer
+---@field result? string of an approval of changes: as the model would read it
+---@field changes? fun(self: ah.Asked): ah.StateChange[] of an approval of changes
 
 ---@class ah.AskedCall a call that waits for a response
 ---@field id string
@@ -648,6 +650,8 @@ function ah.load(path, config) end
 ---@field secret? boolean
 ---@field call ah.AskedCall
 ---@field run integer
+---@field result? string of an approval of changes: as the model would read it
+---@field changes? ah.StateChange[] of an approval of changes
 ---@field respond fun(self: ah.Ask, value: any, more?: any): true?, ah.Error?
 
 ---@alias ah.Front fun(ask: ah.Ask): any, any
@@ -1522,10 +1526,12 @@ function ah.base64url.decode(text) end
 ---@field ask string
 ---@field kind "approval"|"question"|"lost"
 ---@field question string
----@field schema? any JSON Schema of the response; nil for approvals
+---@field schema? any JSON Schema of the response; nil for approvals of calls
 ---@field default? any
 ---@field tool? string
 ---@field arguments? table
+---@field result? string of an approval of changes: as the model would read it
+---@field changes? ah.StateChange[] of an approval of changes; nil: they are erased
 ---@field asked number seconds since 1970
 ---@field timeout? number seconds from then
 
