@@ -606,8 +606,9 @@ AH_API void ah_store_close(ah_store *store);
 /* Lists the open asks of conversations whose ids begin with `id` (NULL: all). Sets *json to a JSON
  * list of { conversation, ask, kind, question, schema, default, tool, arguments, result, changes,
  * asked, timeout }, the conversation changed last first (docs/reference/asks.md); asked: seconds
- * since 1970, timeout: seconds from then. Valid until the next call of it with this host. Conversations that
- * other processes hold are listed, too. Fails with AH_STORE, AH_USAGE, AH_NOMEM. */
+ * since 1970, timeout: seconds from then. Valid until the next call of it with this host.
+ * Conversations that other processes hold are listed, too. Fails with AH_STORE, AH_USAGE, AH_NOMEM.
+ */
 AH_API ah_status ah_store_asks(ah_store *store, const char *id, const char **json);
 /* Responds to such an ask with a JSON value, as ah_ask_close does. The holder of the conversation
  * takes the response within a second, or when it opens the conversation. AH_TOOL_VALIDATION: the
@@ -771,9 +772,9 @@ typedef struct ah_ask {
 AH_API const ah_ask *ah_ask_next(ah_host *host);
 
 /* Responds with a JSON value; an approval takes true, false, or { "approved", "why",
- * "arguments" }, that of changes no "arguments". The first valid response counts; what waits for it goes on in ah_step.
- * `principal` names the responder in the event: UTF-8, 1 to 256 bytes; NULL: "front end".
- * Another thread notes its response and calls ah_wake; `woken` then responds.
+ * "arguments" }, that of changes no "arguments". The first valid response counts; what waits for it
+ * goes on in ah_step. `principal` names the responder in the event: UTF-8, 1 to 256 bytes; NULL:
+ * "front end". Another thread notes its response and calls ah_wake; `woken` then responds.
  *
  * Each failure leaves the ask as it was: AH_TOOL_VALIDATION if the response is not JSON or does
  * not match the schema; AH_USAGE if the ask is closed (ah_errmsg states how) or unknown, or if

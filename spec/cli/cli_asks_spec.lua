@@ -69,6 +69,52 @@ describe("agenthost asks", function()
     assert.equal(id, ah.json.decode(r.out).conversation, r.err)
   end)
 
+  it("shows the changes that are to be approved, and what the store says of them", function()
+    write("list", "milk\nbread\n")
+    write("a.lua", [[
+      local ah = require "agenthost"
+      local Item = ah.type { name = "Item", fields = { name = "string" } }
+      local files = ah.filesystem { root = "." }
+      local buy = ah.tool { name = "buy", description = "Buys.", handler = function(_, ctx)
+        assert(files:edit("list", "milk\n", "\27[31mred\n"))
+        ctx.session:dispatch(Item { name = "milk" })
+        return "bought"
+      end }
+      return assert(ah.agent { tools = { buy }, id = "shop", store = "state/work.db",
+        session = ah.session { types = { Item } },
+        policies = { { after = function() return "ask", "it buys" end } },
+        model = ah.scripted { { calls = { { name = "buy" } } }, "Done.", resumes = true } })]])
+    assert(os.execute("mkdir -p " .. folder .. "/state"))
+    assert.equal(5, run("a.lua Buy.").code)
+    local r = run("asks --store state/work.db")
+    has(r.out, "  it buys\n  tool: buy\n  arguments: {}\n  result: bought\n  changes:\n")
+    has(r.out, "/list\n      --- a/list\n      +++ b/list\n      @@ -1,2 +1,2 @@\n      -milk\n"
+      .. "      +\\x1b[31mred\n       bread\n    slice Item: 0 values go, 1 come\n"
+      .. "      +{\"name\":\"milk\"}\n  agenthost respond shop 1 yes")
+    local ask = ah.json.decode(run("asks --json --store state/work.db").out).asks[1]
+    assert.same({ "bought", "file", "slice" }, { ask.result, ask.changes[1].kind,
+      ask.changes[2].kind })
+    has(run("show shop --store state/work.db").out, "ask         1: it buys (changes) buy({})\n")
+    has(run("show shop --kept --store state/work.db").out, "      -milk\n")
+    assert.equal(2, run([[respond shop 1 '{"approved":true,"arguments":{}}' --store state/work.db]]
+      ).code)
+    assert.equal(0, run("respond shop 1 yes --store state/work.db").code)
+    assert.equal(0, run("resume shop --store state/work.db").code)
+    local f <close> = assert(io.open(folder .. "/list"))
+    assert.equal("\27[31mred\nbread\n", f:read "a")
+  end)
+
+  it("shows changes of any store as far as they can be read", function()
+    for i, kept in ipairs { "[]", '{"changes":5}', '{"changes":[1,{},{"kind":"file"},'
+      .. '{"kind":"slice","removed":4},{"kind":"entity","fields":{"a":1}}]}' } do
+      wait_for("talk_" .. i, { result = "x" }, { kept = kept })
+    end
+    local r = run("asks --store state/work.db")
+    assert.equal(0, r.code, r.err)
+    has(r.out, "  changes are erased\n")
+    has(r.out, "    something else\n    something else\n    changes ?\n")
+  end)
+
   it("finds the store of the environment, of the settings, or the default", function()
     wait_for "talk_1"
     has(run("asks", "AGENTHOST_STORE=" .. path).out, "respond talk_1 ask_1 yes\n")

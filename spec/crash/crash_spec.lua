@@ -10,16 +10,16 @@ local SEED = tonumber(os.getenv "CRASH_SEED") or 18
 local KILLS = tonumber(os.getenv "CRASH_KILLS") or (ALL and 1000 or 30)
 
 local FLOWS = { "plain", "calls", "turns", "parallel", "files", "nested", "as_tool", "approval",
-  "approvals", "front", "handoff", "nobody", "retries", "fallback", "fallbacks", "streams",
-  "send", "tools", "background",
+  "approvals", "changes", "front", "handoff", "nobody", "retries", "fallback", "fallbacks",
+  "streams", "send", "tools", "background",
   "entities", "failing", "entity", "sets", "grown", "notes", "found", "lost_ask", "denied", "most",
   "output", "checks", "once", "durable", "durable_tell", "durable_files", "durable_ask",
   "checkpoints", "shared", "spending", "memory",
   "rewound", "rewound_files" }
 -- In `make test` each n-th point of these, and each 11th of the others.
-local QUICK = { calls = 1, parallel = 1, approval = 3, found = 1, background = 3, durable_ask = 7,
-  checkpoints = 97, files = 3, sets = 5, grown = 5, entity = 7, failing = 7, notes = 7,
-  shared = 3, spending = 5, memory = 2, handoff = 2, fallbacks = 3,
+local QUICK = { calls = 1, parallel = 1, approval = 3, changes = 5, found = 1, background = 3,
+  durable_ask = 7, checkpoints = 97, files = 3, sets = 5, grown = 5, entity = 7, failing = 7,
+  notes = 7, shared = 3, spending = 5, memory = 2, handoff = 2, fallbacks = 3,
   rewound = 2, rewound_files = 2 }
 -- The flows with effects outside, killed around each of them.
 local OUTSIDE = { "calls", "parallel", "as_tool", "approval", "approvals", "fallback", "found",

@@ -325,6 +325,31 @@ function flows.approvals()
   return list
 end
 
+-- The changes of each call wait for an approval: of files, session, an entity. 13 is refused.
+function flows.changes()
+  local files = ah.filesystem { root = folder .. "/files" }
+  local Account = ah.entity { name = "Account", id = "name", state = { "balance" } }
+  local account = Account { name = "a", balance = 10 }
+  local change = tool { name = "change", params = { n = "integer" }, on_lost = "retry",
+    handler = function(args, ctx)
+      session:dispatch(Count { n = args.n })
+      ctx:enlist(account)
+      account.balance = account.balance + args.n
+      for i = 1, 3 do
+        assert(files:append(("f%d.txt"):format(i), tostring(args.n)))
+      end
+      return args.n
+    end }
+  return { tools = { change, add }, questions = { "Go." },
+    policies = { { after = function(asked)
+      if asked.name == "change" then
+        return "ask", "it changes " .. #asked:changes()
+      end
+    end } },
+    turns = { { calls = { call("add", 1), call("change", 2) } },
+      { calls = { call("change", 13) } }, { calls = { call("change", 4) } }, "Done." } }
+end
+
 -- Agents that hand the conversation over to each other. Each says its name, and has a tool of the
 -- same specification with another handler.
 function flows.handoff()

@@ -21,7 +21,7 @@ local function opened(of)
 end
 
 --- Returns the records of a run with one call of `tool`, up to what it asks. of: { folder, script,
--- base, tool, arguments, ask = members of its `ask` }
+-- base, tool, arguments, ask = members of its `ask`, kept = of it }
 function streams.waiting(of)
   local call = { id = "call_1", name = of.tool or "delete_rows",
     arguments = of.arguments or '{"table":"orders"}' }
@@ -37,7 +37,8 @@ function streams.waiting(of)
       stop = "tool_calls", tool_calls = ah.array { call },
       origin = { adapter = "scripted", model = "script", endpoint = "" } }, iteration = 1,
       stop = "tool_calls" }),
-    record("ask", ask, of.asked or 5000), record("parked", { asks = ah.array { ask.ask } }) }
+    record("ask", ask, of.asked or 5000, of.kept),
+    record("parked", { asks = ah.array { ask.ask } }) }
 end
 
 --- Returns the records that settle the call, and end the run.

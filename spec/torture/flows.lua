@@ -2866,6 +2866,41 @@ flows["arguments with a key"] = {
   end,
 }
 
+-- Whichever allocation fails, changes are made only with a yes, and all of them.
+flows["changes that are approved"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.response = true
+    s.files = ah.filesystem { memory = true, name = "files", files = { list = "a\nb\n" } }
+    local Item = ah.type { name = "Item", fields = { n = "integer" } }
+    s.fields = function()
+      local session = ah.session { types = { Item } }
+      local change = ah.tool { name = "change", description = "Changes.", on_lost = "retry",
+        params = { n = "integer" }, handler = function(args, ctx)
+          assert(ctx.filesystem:edit("list", args.n == 1 and "a\n" or "b\n", ""))
+          assert(ctx.filesystem:write("new", "text"))
+          session:dispatch(Item { n = args.n })
+          return "changed"
+        end }
+      return { tools = { change }, session = session, resources = { filesystem = s.files },
+        model = calling({ call("change", { n = 1 }), call("change", { n = 2 }) }, "done"),
+        policies = { { after = function(c) return "ask", "may it " .. #c:changes() end } },
+        approve = function(c)
+          if c.arguments.n == 2 then return false, c.result .. " " .. #c:changes() end
+        end }
+    end
+    attempt_kept(s)
+  end,
+  judge = function(s, exact)
+    judge_kept(s)
+    local list = s.files and s.files:read "list"
+    assert(not list or (list ~= "a\nb\n") == s.files:exists "new", "some changes are made")
+    local text = s.first and s.first:transcript() or ""
+    assert(not exact or (text:find("not approved: changed 2", 1, true) and list == "b\n"), text)
+  end,
+}
+
 flows["a conversation in a store"] = {
   text = "done",
   attempt = function(s)

@@ -119,6 +119,7 @@ static const flow flows[] = {
     {"a budget in which requests wait", IN_SCRIPT, false},
     {"the gate", IN_SCRIPT, false},
     {"arguments with a key", IN_SCRIPT, false},
+    {"changes that are approved", IN_SCRIPT, false},
     {"asks", IN_SCRIPT, false},
     {"schemas", IN_SCRIPT, false},
     {"observers", IN_SCRIPT, false},

@@ -357,7 +357,7 @@ static bool obey_after(judging *j, const ah_hooks *of, ah_outcome *o, ah_buf *wo
     }
 }
 
-/* Notes who approves the changes, and why. False: without memory the result is blocked. */
+/* Notes the approver of the changes, and why. False: without memory the result is blocked. */
 static bool note_asked(judging *j)
 {
     ah_call *c = j->call;

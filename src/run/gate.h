@@ -16,14 +16,14 @@ bool ah_gate_before(ah_call *c);
  * let through; *held owns the texts that the outcome then borrows, and the caller clears it.
  * `words` is the text for the model, and is written anew. Returns false if the result is blocked;
  * the call is then answered with that. If a policy wants the changes approved, c->reason says why,
- * and c->approver who decides; else c->reason is NULL. */
+ * and c->approver decides; else c->reason is NULL. */
 typedef struct ah_gate_texts {
     ah_text *value, *message, *images, *type;
 } ah_gate_texts;
 bool ah_gate_after(ah_call *c, ah_outcome *o, ah_buf *words, ah_gate_texts *held);
 void ah_gate_texts_clear(ah_gate_texts *h);
-/* Finds who approves what an earlier process has shown: the outermost hooks that decide by a
- * script, else the innermost ones. NULL: there are no hooks. */
+/* Returns the hooks that approve what an earlier process has shown: the outermost ones that decide
+ * by a script, else the innermost ones. NULL: there are none. */
 const ah_hooks *ah_gate_approver(const ah_call *c);
 
 #endif
