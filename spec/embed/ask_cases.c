@@ -21,8 +21,16 @@ static const char asking[] =
     "      if call.arguments.id then return 'ask', 'it is gone then' end\n"
     "    end } }\n"
     "end\n"
+    "local files = ah.filesystem { files = {} }\n"
+    "local write = ah.tool { name = 'write', description = 'Writes.',\n"
+    "  handler = function(_, ctx) ctx.filesystem:write('a', 'text') return 'written' end }\n"
+    "local writer = ah.agent { model = ah.scripted { { calls = { { name = 'write', id = 'w1' } } "
+    "},\n"
+    "  function() return files:read 'a' or 'none' end }, tools = { write },\n"
+    "  resources = { filesystem = files }, log = function() end,\n"
+    "  policies = { { after = function() return 'ask', 'it writes' end } } }\n"
     "local one = { name = 'delete', id = 'd1', arguments = { id = 1 } }\n"
-    "return { wonder,\n"
+    "return { wonder, writes = writer,\n"
     "  deletes = guarded(one), wonders = guarded { name = 'wonder', id = 'w1' },\n"
     "  both = guarded({ name = 'wonder', id = 'w1', arguments = { n = 3 } },\n"
     "    { name = 'wonder', id = 'w2' }),\n"
@@ -87,7 +95,7 @@ static void of_an_approval(void)
     CHECK(strcmp(ask->question, "it is gone then") == 0 && ask->question_len == 15);
     CHECK(strcmp(ask->call, "d1") == 0 && strcmp(ask->tool, "delete") == 0);
     CHECK(strcmp(ask->args, "{\"id\":1}") == 0 && ask->args_len == 8);
-    CHECK(!ask->parent_call && !ask->default_value);
+    CHECK(!ask->parent_call && !ask->default_value && !ask->result && !ask->changes);
     HAS(ask->schema, "\"approved\"");
     snprintf(id, sizeof id, "%s", ask->id);
     CHECK(ah_ask_next(host) == NULL); /* it was seen, and is open still */
@@ -108,6 +116,26 @@ static void of_an_approval(void)
     HAS(ah_errmsg(host), "already answered");
     step_until_done(host);
     HAS(ah_agent_messages(agent), "gone: 7");
+    shut(host);
+}
+
+static void of_changes(void)
+{
+    ah_host *host = open_asking(true);
+    ah_agent *agent = find(host, "writes");
+    const ah_ask *ask;
+
+    STATUS(host, ah_agent_start(agent, "go"), AH_OK);
+    ask = wait_for_ask(host);
+    CHECK(strcmp(ask->kind, "approval") == 0 && strcmp(ask->question, "it writes") == 0);
+    CHECK(strcmp(ask->result, "written") == 0);
+    HAS(ask->changes, "\"path\":\"a\"");
+    HAS(ask->changes, "+text");
+    STATUS(host, ah_ask_close(host, ask->id, "{\"approved\":true,\"arguments\":{}}", NULL),
+           AH_TOOL_VALIDATION);
+    STATUS(host, ah_ask_close(host, ask->id, "true", "ann"), AH_OK);
+    step_until_done(host);
+    HAS(ah_agent_reply_json(agent), "\"text\":\"text\"");
     shut(host);
 }
 
@@ -326,6 +354,7 @@ static void is_denied_to_older_programs(void)
 const a_case ask_cases[] = {
     {"an ask fails at once without a program that takes it", without_the_flag},
     {"an ask of an approval", of_an_approval},
+    {"an ask of an approval of changes", of_changes},
     {"an ask is told, and names who responds", is_told_and_names_who_responds},
     {"asks of parallel handlers, with a default", of_parallel_handlers_with_a_default},
     {"an ask ends by the clock of the program", ends_by_the_clock_of_the_program},

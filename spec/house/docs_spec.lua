@@ -229,6 +229,8 @@ local function flows(on)
     tools = { echo_tool(function() return Thing { id = 1 } end) } }
   run { model = ah.scripted { CALL, "done" }, on = on, "x",
     tools = { echo_tool(come_and_go), ah.tool { name = "late", description = "Another." } } }
+  run { model = ah.scripted { CALL, "done" }, tools = { echo_tool() }, on = on, "x",
+    policies = { { after = function() return "ask" end } }, approve = function() return true end }
   local store <close> = assert(ah.store { engine = "memory" })
   local kept <close> = assert(ah.agent { store = store, id = "kept", on = on,
     tools = { echo_tool() }, policies = { function() return "ask", "why" end },

@@ -56,6 +56,7 @@ describe("docs/reference/journal.md", function()
       end
     end
     assert.same({ call_started = true, step = true, call_finished = true, settled = true,
-      restoring = true, checkpoint = true, written = true, request = true, answer = true }, kept)
+      restoring = true, checkpoint = true, written = true, request = true, answer = true,
+      ask = true }, kept)
   end)
 end)
