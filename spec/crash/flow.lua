@@ -433,7 +433,7 @@ function flows.fallbacks()
     local function turn(answer)
       return function()
         if who == "third" then
-          ah.sleep(0.01) -- the records are appended before the model is asked
+          ah.sleep(0.1) -- the records are appended before the model is asked
           write("asked", who)
         elseif not has("asked", "third") then
           return { fail = { message = "busy", status = 503 } }
