@@ -74,10 +74,10 @@ after_each(command.tidy)
 
 describe("the table of options", function()
   it("is read whole by this spec", function()
-    assert.same({ "", "list", "show", "diff", "search", "replay", "asks", "respond", "resume",
-      "fork", "rewind", "store", "tools", "check", "mock", "models", "config", "trust",
+    assert.same({ "", "prompt", "list", "show", "diff", "search", "replay", "asks", "respond",
+      "resume", "fork", "rewind", "store", "tools", "check", "mock", "models", "config", "trust",
       "completion", "help" }, COMMANDS)
-    assert.equal(47, #OPTIONS)
+    assert.equal(58, #OPTIONS)
     assert.equal("auto always never", OPTIONS.color.words)
     assert.same({ "N", 65535 }, { OPTIONS.port.value, OPTIONS.port.most })
   end)
@@ -87,10 +87,20 @@ describe("the table of options", function()
       local help = agenthost(table.unpack(name == "" and { "--help" } or { name, "--help" })).out
       local rest = help:match("\nOptions:\n(.*)")
       local part = rest:match("^(.-)\n%f[^%s]") or rest
-      assert.same(expected(name), set("\n" .. part, "\n  (%-%a), ", "\n      (%-%-[%l-]*)",
+      local shared = name == "prompt" and rest:match "\n(%-%-[^\n]*)\n" or ""
+      local all, left = expected(name), {}
+      for word in shared:gmatch "%S+" do
+        for _, option in ipairs(OPTIONS) do
+          local letter, long = names_of(option)
+          if word == letter or word == long or name == "prompt" and long == "--" then
+            left[long], all[letter or long], all[long] = true, nil, nil
+          end
+        end
+      end
+      assert.same(all, set("\n" .. part, "\n  (%-%a), ", "\n      (%-%-[%l-]*)",
         "\n  %-%a, (%-%-[%l-]*)"), name)
       for _, option in ipairs(OPTIONS) do
-        if option.value and takes(name, option) then
+        if option.value and takes(name, option) and not left["--" .. option.name] then
           has(part, ("--%s %s"):format(option.name, option.value))
         end
       end
@@ -188,6 +198,11 @@ describe("completion", function()
   it("of bash offers the options of each command and no others", function()
     for _, name in ipairs(COMMANDS) do
       local options = expected(name)
+      if name == "" then -- also for a prompt
+        for option in pairs(expected "prompt") do
+          options[option] = true
+        end
+      end
       options["--"] = nil
       assert.same(options, name == "" and bash("-") or bash(name, "-"), name)
     end
@@ -195,7 +210,8 @@ describe("completion", function()
 
   it("of bash offers commands, values and files where they belong", function()
     assert.same({ check = true }, bash("ch"))
-    assert.same({ ["--color"] = true }, bash("--co"))
+    assert.same({ ["--color"] = true, ["--continue"] = true }, bash("--co"))
+    assert.same({ read_file = true }, bash("-t", "read"))
     assert.same({ auto = true, always = true, never = true }, bash("--color", ""))
     assert.same({ bash = true, zsh = true, fish = true }, bash("completion", ""))
     assert.same({ ["examples/quickstart.lua"] = true }, bash("check", "--json", "examples/quick"))

@@ -229,7 +229,7 @@ function Folder:write_files(blocks, n)
 end
 
 local CLEAN = "unset AGENTHOST_MODEL OPENAI_API_KEY OPENAI_BASE_URL LUA_CPATH LUA_PATH LUA_INIT"
-  .. "; export XDG_CONFIG_HOME=$PWD/.config" -- no settings of the user
+  .. "; export XDG_CONFIG_HOME=$PWD/.config XDG_STATE_HOME=$PWD/.state" -- not the user's
 
 --- Runs a shell command in the folder; returns { code, out, err }.
 function Folder:run(command)

@@ -181,6 +181,22 @@ static int cannot_open(session *s, const char *path, int why)
     return fail(s, EXIT_USAGE, "usage", text);
 }
 
+/* The end for a word that no model gets, since it may be a mistake. */
+static int cannot_mean(session *s, const char *word)
+{
+    char advice[700], text[1400];
+
+    if (ah_unreadable(word) == 0)
+        snprintf(advice, sizeof advice, "Did you mean './%.500s'?", word);
+    else
+        ah_advise(word, near_word(s, word), &s->door, advice, sizeof advice);
+    snprintf(text, sizeof text,
+             "'%.500s' is no command, and a script ends in .lua or has a /\n%s\n"
+             "A prompt of one word:  agenthost -p WORD     (see agenthost --help)",
+             word, advice);
+    return fail(s, EXIT_USAGE, "usage", text);
+}
+
 static int cannot_replay(session *s, const char *path, int why)
 {
     char text[700];
@@ -446,7 +462,7 @@ static void warn_unkept(session *s)
     const char *path = s->options.store;
     char text[1400];
 
-    if (!path || is_quiet(s) || access(path, F_OK) == 0)
+    if (!path || s->resume.answer || is_quiet(s) || access(path, F_OK) == 0)
         return;
     snprintf(text, sizeof text,
              "nothing is kept in '%.500s': %.500s has no agent or run with an id, as in "
@@ -455,21 +471,52 @@ static void warn_unkept(session *s)
     ah_terminal_log(&s->terminal, AH_LOG_WARNING, text);
 }
 
-static int run_in(session *s, ah_host *host)
+static int end_command(session *s, ah_host *host, ah_status st);
+
+/* Runs the member `answer` of the program that the line names. */
+static ah_status run_answer(session *s, ah_host *host)
+{
+    const char *argv[] = {s->resume.answer, s->settings.color ? s->settings.color : "auto"};
+    ah_status st = ah_program_open(host);
+
+    return st == AH_OK ? ah_line_call(host, "answer", 2, argv, &s->line) : st;
+}
+
+/* Runs what is to be run until it has returned. */
+static ah_status run_text(session *s, ah_host *host)
 {
     const ah_options *o = &s->options;
-    ah_status st = o->eval ? run_code(s, host) : ah_script(host, o->script, o->argc, o->argv);
 
-    if (st == AH_OK && !ah_agent_returned(host))
+    if (s->resume.answer)
+        return run_answer(s, host);
+    return o->eval ? run_code(s, host) : ah_script(host, o->script, o->argc, o->argv);
+}
+
+static int end_of_answer(session *s, ah_host *host)
+{
+    int code = end_command(s, host, AH_OK);
+
+    if (code == EXIT_OK)
+        report(s, "ok", "");
+    return code;
+}
+
+static int run_in(session *s, ah_host *host)
+{
+    ah_status st = run_text(s, host);
+
+    if (st == AH_OK && !s->resume.answer && !ah_agent_returned(host))
         st = ah_join(host);
     if (st != AH_OK &&
         !ah_signals_reader_gone()) /* the script did not fail: the reader of its output is gone */
         return explain(s, st, host);
     if (ah_signals_ending())
         report(s, "cancelled", "interrupted");
+    else if (st == AH_OK && s->resume.answer)
+        return end_of_answer(s, host);
     else if (st == AH_OK && ah_agent_returned(host))
         return answer(s, host);
-    else if (st == AH_OK && s->resume.words && !ah_agent_reads_words(o))
+    else if (st == AH_OK && s->resume.words && !ah_agent_reads_words(&s->options))
         return no_agent(s);
     else if (st == AH_OK && !s->resume.conversation && !ah_terminal_wrote(&s->terminal) &&
              ah_agent_idle(host))
@@ -502,7 +549,7 @@ static int run(session *s)
 
     if (machine && !ah_terminal_take_stdout(&s->terminal))
         return cannot_take(s);
-    if (!o->eval && (code = ah_unreadable(o->script)))
+    if (o->script && (code = ah_unreadable(o->script)))
         return cannot_open(s, o->script, code);
     if (o->replay && (code = ah_unreadable(o->replay)))
         return cannot_replay(s, o->replay, code);
@@ -625,7 +672,7 @@ static int run_here(session *s)
 
 static int serve_script(session *s);
 
-/* Runs the script that `agenthost resume` has found, in its folder. */
+/* Runs what a program has found: a script, in its folder, or its own member. */
 static int resume(session *s)
 {
     const ah_resume *r = &s->resume;
@@ -640,9 +687,12 @@ static int resume(session *s)
                               .model = r->model,
                               .argc = r->words != NULL,
                               .argv = &s->resume.words,
+                              .env_file = r->env_file,
+                              .record = r->record,
+                              .replay = r->replay,
                               .given = (unsigned)r->json << AH_OPTION_JSON |
                                        (unsigned)r->jsonl << AH_OPTION_JSONL};
-    if (chdir(r->folder) != 0) {
+    if (r->folder && chdir(r->folder) != 0) {
         snprintf(text, sizeof text, "cannot enter '%.500s', the folder of the conversation: %s",
                  r->folder, strerror(errno));
         return fail(s, EXIT_SCRIPT, "internal", text);
@@ -726,7 +776,7 @@ static int serve_script(session *s)
         return refuse(s, "--record and --replay: give one of them\nSee agenthost --help.");
     if (given(s, AH_OPTION_VERSION))
         return show_version(s);
-    if (!o->script && !o->eval)
+    if (!o->script && !o->eval && !s->resume.answer)
         return refuse(s, "no script given\nTry:  " TRY "\nHelp: agenthost --help");
     if (ah_settings_needed(&s->settings, o) && (st = read_line(s, "settings_of")) != AH_OK)
         return cannot_start(s, st);
@@ -754,6 +804,8 @@ static int serve_line(session *s)
     }
     heed_settings(s);
     s->options.given |= s->settings.json ? 1u << AH_OPTION_JSON : 0;
+    if (s->settings.word)
+        return cannot_mean(s, s->line.argv[s->settings.word - 1]);
     if (s->settings.fault)
         return s->settings.is_apart ? fail(s, EXIT_USAGE, "usage", s->settings.fault)
                                     : refuse(s, s->settings.fault);

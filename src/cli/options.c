@@ -4,15 +4,13 @@
 
 #include <string.h>
 
-#include "cli/programs.h"
-
 /* `any`: the value may be empty, or begin with a dash. `once`: a second one is an error, since a
  * file or script must not be dropped silently; of other values the last counts. `common`: every
  * command takes it. */
 const ah_option_row ah_option_table[AH_OPTIONS] = {
     [AH_OPTION_EVAL] = {'e', "eval", "CODE", NULL, "any once",
                         "run CODE, in which `ah` is the library"},
-    [AH_OPTION_MODEL] = {0, "model", "NAME", NULL, "",
+    [AH_OPTION_MODEL] = {'m', "model", "NAME", NULL, "",
                          "use this model (provider/model), whatever the script names"},
     [AH_OPTION_ENV_FILE] = {0, "env-file", "FILE", NULL, "once",
                             "set variables from lines NAME=VALUE, unless they are set"},
@@ -164,9 +162,11 @@ static bool long_option(ah_options *o, words *w, const char *word)
     return set(o, w, by_name(word + 2, n), word[2 + n] ? word + 2 + n + 1 : NULL);
 }
 
-/* -v, -vv, -qh, -e CODE, -eCODE */
+/* -v, -vv, -qh, -e CODE, -eCODE; but -model is a mistake, and not -m with the value "odel" */
 static bool letters(ah_options *o, words *w, const char *word)
 {
+    if (word[2] && by_name(word + 1, strlen(word + 1)) != AH_OPTIONS)
+        return false;
     for (const char *p = word + 1; *p && !o->ended; p++) {
         ah_option_id id = by_letter(*p);
 
@@ -191,14 +191,16 @@ static bool read_options(ah_options *o, words *w)
 
 /* -- the command line -------------------------------------------------------------------- */
 
-/* True if the word may be a command, which the programs decide. */
-static bool is_program(const char *word)
+/* True if the word names a script by its form. The programs decide on all other words, and on names
+ * with white space, which may be prompts. */
+static bool names_script(const char *word)
 {
-    const ah_program *p = ah_programs;
+    size_t n = strlen(word);
 
-    while (p->name && strcmp(p->name, word) != 0)
-        p++;
-    return p->name != NULL;
+    if (n == 0 || strcmp(word, "-") == 0)
+        return true;
+    return (strchr(word, '/') || (n > 4 && strcmp(word + n - 4, ".lua") == 0)) &&
+           !word[strcspn(word, " \t\n\v\f\r")];
 }
 
 bool ah_options_parse(ah_options *o, int argc, char **argv)
@@ -220,7 +222,8 @@ bool ah_options_parse(ah_options *o, int argc, char **argv)
     o->argc = w.left;
     o->argv = w.at;
     return fine && !ah_options_given(o, AH_OPTION_HELP) &&
-           !(named && o->script && is_program(o->script));
+           (!named || !o->script || ah_options_given(o, AH_OPTION_VERSION) ||
+            names_script(o->script));
 }
 
 /* -- for the programs ---------------------------------------------------------------------- */

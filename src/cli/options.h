@@ -63,7 +63,7 @@ static inline bool ah_options_given(const ah_options *o, ah_option_id id)
 
 /* True if the line is valid and runs a script or shows the version. Otherwise `o` has what was
  * read, and the program handles the line, for example one whose `script` may be the name of a
- * command. */
+ * command or a prompt. */
 bool ah_options_parse(ah_options *o, int argc, char **argv);
 
 /* The table as strings, for the programs. */

@@ -8,9 +8,11 @@ static void take_line(ah_resume *r, const char *name, const char *value)
 {
     const struct {
         const char *name, **value;
-    } texts[] = {{"script", &r->script}, {"folder", &r->folder}, {"conversation", &r->conversation},
-                 {"base", &r->base},     {"store", &r->store},   {"give-up", &r->give_up},
-                 {"model", &r->model}};
+    } texts[] = {
+        {"script", &r->script}, {"folder", &r->folder},     {"conversation", &r->conversation},
+        {"base", &r->base},     {"store", &r->store},       {"give-up", &r->give_up},
+        {"model", &r->model},   {"env-file", &r->env_file}, {"record", &r->record},
+        {"replay", &r->replay}, {"answer", &r->answer}};
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (strcmp(name, texts[i].name) == 0)

@@ -98,6 +98,8 @@ static bool take_line(ah_settings *s, const char *name, char *value)
         s->warning = value;
     else if (strcmp(name, "file") == 0)
         s->file = atoi(value);
+    else if (strcmp(name, "word") == 0)
+        s->word = atoi(value);
     s->json |= strcmp(name, "json") == 0;
     s->is_run |= strcmp(name, "script") == 0;
     s->is_apart |= strcmp(name, "apart") == 0;

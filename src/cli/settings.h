@@ -23,6 +23,7 @@ typedef struct ah_settings {
     bool is_apart; /* the command needs its own host */
     bool pages;    /* the command reads the pages of the reference */
     int file;      /* index + 1 of the word that names a file to read; 0: none */
+    int word;      /* index + 1 of a word that is neither a command, nor a script, nor a prompt */
 } ah_settings;
 
 /* Sets the values of the flags, and the path. */

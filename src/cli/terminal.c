@@ -217,8 +217,11 @@ void ah_terminal_error(ah_terminal *t, const char *text)
     say(t, AH_LOG_ERROR, "", text);
 }
 
+/* Runs that are cancelled because the reader of the output is gone end without a message. */
 void ah_terminal_log(void *terminal, ah_log_level level, const char *line)
 {
+    if (ah_signals_reader_gone())
+        return;
     say(terminal, level, label_of(level), line);
 }
 

@@ -19,6 +19,9 @@
 --             the whole line. Returns an exit code (nil is 0) and an error message for stderr; an
 --             error that it raises is printed, too. A list of { NAME, VALUE } in place of the code
 --             is a script to run after it (src/cli/main.c)
+--   answer    function(flags, words, line, found): called in place of that script if the list names
+--             `answer`, whose value is `found`. Returns as `run`
+--   shared    true if it takes flags for running a script, which its help names in one line
 --   `tell`    function(flags, found, out), for a program with `apart`: called with the text that
 --             `run` returned, in a state in which no code of a script has run
 --   find      function(flags, words, nil, line): in place of `run`, if only a flag sets it apart
@@ -27,9 +30,9 @@ local _, use = ...
 local M = {}
 
 --- The names of the commands, in the order of the help.
-M.names = { "list", "show", "diff", "search", "replay", "asks", "respond", "resume", "fork",
-  "rewind", "store", "tools", "check", "mock", "models", "config",
-  "trust", "completion", "help" }
+M.names = { "prompt", "list", "show", "diff", "search", "replay", "asks", "respond", "resume",
+  "fork", "rewind", "store", "tools", "check", "mock", "models", "config", "trust", "completion",
+  "help" }
 
 --- Returns the command of this name; nil if there is none.
 function M.find(name)

@@ -31,9 +31,13 @@ local function named(rows)
 end
 
 --- Returns the list of commands to complete: { name, doc, operand, rows = flags }. The first, with
--- the name "", stands for running a script.
+-- the name "", stands for running a script, or for a prompt.
 local function all_of(line)
-  local list = { { name = "", rows = named(line.running),
+  local rows = named(line.running)
+  for _, row in ipairs(commands.find "prompt".flags) do
+    rows[#rows + 1] = type(row) == "table" and row or nil
+  end
+  local list = { { name = "", rows = rows,
     operand = { name = "script or command", complete = "lua" } } }
   for i, name in ipairs(commands.names) do
     local command = commands.find(name)
@@ -70,7 +74,7 @@ end
 
 --- Returns the values to complete for an option, nil if there are none; others may be valid.
 local function values_of(option)
-  return option.words or option.name == "model" and models() or nil
+  return option.words or option.offer or option.name == "model" and models() or nil
 end
 
 -- Replaces each $(name) of a template by the text of that name.

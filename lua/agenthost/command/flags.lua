@@ -4,8 +4,11 @@
 --   letter    a short name of one character
 --   value     the name of the value in the help: "FILE"; nil: the flag takes no value
 --   words     the allowed values, separated by spaces; nil: any
---   kind      "integer": a number from `least` (default 0) to `most` (default 999999999)
+--   offer     values to complete, separated by spaces; others are allowed
+--   kind      "integer": a number from `least` (default 0) to `most` (default 999999999);
+--             "decimal": a number greater than 0
 --   once      true if a second use is an error; otherwise the last one counts
+--   many      true if each use counts: the value is a list
 --   any       true if the value may be empty, or begin with a dash
 --   instead   the name of a flag that this one cancels
 --   doc       one line of help

@@ -1,6 +1,8 @@
 --- Reads and runs the command line. The first word that is not a flag is a command if it has the
--- name of one, else the script; after "--" it is always the script. Letters without a value can be
--- joined; a value follows "=" (names), or is the rest of the word (letters), or the next word.
+-- name of one; a script if it ends in .lua, has a "/" or is "-"; a prompt if it has white space;
+-- else an error. After "--" it is always the script, after -p always a prompt. Letters without a
+-- value can be joined; a value follows "=" (names), or is the rest of the word (letters), or the
+-- next word.
 --
 -- For any line but the plain run of a script, the C side first calls `read`, and then `run` in the
 -- Lua state that `read` has chosen. All calls have the same arguments: see `opened`.
@@ -70,6 +72,18 @@ local function number_of(line, row, value)
   return n
 end
 
+-- Returns the number of a decimal text that is greater than 0.
+local function decimal_of(line, row, value)
+  local n = value:find "^%d*%.?%d+$" and #value < 16 and tonumber(value)
+  if not n or n <= 0 then
+    fault(line, "option --%s needs a number greater than 0, such as 0.50, found '%s'", row.name,
+      shown(value))
+  end
+  return n
+end
+
+local KINDS = { integer = number_of, decimal = decimal_of }
+
 local function row_of(rows, key, value)
   for _, row in ipairs(rows) do
     if type(row) == "table" and row[key] == value then
@@ -87,7 +101,7 @@ local function checked(line, row, value)
   elseif row.words and not is_word(row.words, value) then
     wants(line, row, value)
   end
-  return row.kind == "integer" and number_of(line, row, value) or value
+  return row.kind and KINDS[row.kind](line, row, value) or value
 end
 
 -- -v raises the level by one; -q clears it, so that -q -v is the same as -v.
@@ -115,7 +129,10 @@ local function set(line, row, value)
   end
   line.strange = line.strange or row_of(line.own, "name", row.name) ~= row and row or nil
   line.ended = row.name == "" or row.name == "help"
-  if not set_level(line, row.name) then
+  if row.many then
+    line.flags[key] = line.flags[key] or {}
+    table.insert(line.flags[key], value)
+  elseif not set_level(line, row.name) then
     line.flags[key] = value
   end
   if row.instead then
@@ -123,9 +140,11 @@ local function set(line, row, value)
   end
 end
 
--- Finds a flag: first among those of the command, then among those of any command.
+-- Finds a flag: first among those of the command, then of prompts, then of any command, which loads
+-- all programs.
 local function find(line, key, value)
-  return row_of(line.own, key, value) or row_of(flags_of.all(line.running), key, value)
+  return row_of(line.own, key, value) or row_of(commands.find "prompt".flags, key, value)
+    or row_of(flags_of.all(line.running), key, value)
 end
 
 local function long(line, word)
@@ -140,8 +159,11 @@ local function long(line, word)
   set(line, row, value)
 end
 
--- -v, -vv, -qh, -e CODE, -eCODE
+-- -v, -vv, -qh, -e CODE, -eCODE; but -model is a mistake, and not -m with the value "odel"
 local function letters(line, word)
+  if #word > 2 and find(line, "name", word:sub(2)) then
+    unknown(line, word, word:sub(2))
+  end
   for at = 2, #word do
     local row = find(line, "letter", word:sub(at, at))
     if not row then
@@ -166,10 +188,11 @@ local function read_flags(line)
 end
 
 -- Reads the rest of a line on which flags may follow operands, and leaves the operands as its
--- words. A word such as -5 is an operand.
+-- words. A word such as -5 is an operand. `literal` is the first operand after "--".
 local function read_mixed(line)
   local operands, word = {}, line.words[line.at]
   while word do
+    line.literal = line.literal or line.ended and #operands + 1
     if line.ended or not word:find "^%-[^%d]" then
       operands[#operands + 1], line.at = word, line.at + 1
     else
@@ -188,19 +211,40 @@ local function begin(line, command)
   line.expected, line.own = command, flags_of.of(command, line.running, line.named)
 end
 
+-- True if the line is a prompt without the word "prompt": after -p, with a text that names no file,
+-- or without a word but with a flag of prompts.
+local function is_prompt(line, word)
+  if line.flags.prompt then
+    return true
+  elseif line.flags.eval or line.flags[""] then
+    return false
+  elseif word then
+    return word:find "%s" ~= nil and not ah._real_path(word)
+  end
+  return line.strange ~= nil and row_of(commands.find "prompt".flags, "name", line.strange.name)
+    ~= nil
+end
+
+-- Returns the command of a line, whose flags up to the first word were read.
+local function command_of(line, word)
+  local plain = line.flags.eval or line.flags[""] or not word
+  if not line.expected then
+    line.bare = is_prompt(line, word)
+  end
+  return line.bare and commands.find "prompt" or not plain and commands.find(word) or nil
+end
+
 -- Reads the flags and the command, if there is one, up to the first operand.
 local function read_line(line)
   read_flags(line)
-  local word = line.words[line.at]
-  local plain = line.flags.eval or line.flags[""] or not word
-  local command = not plain and commands.find(word)
+  local command = command_of(line, line.words[line.at])
   if command and not line.expected then -- its flags are known now: read the line again
     begin(line, command)
     return read_line(line)
   end
-  line.command = command or nil
+  line.command = command
   if command and not line.flags.help then
-    line.at = line.at + 1
+    line.at = line.at + (line.bare and 0 or 1)
     read_flags(line)
     if command.mixed then
       read_mixed(line)
@@ -305,9 +349,18 @@ local function is_apart(line)
   return type(apart) == "string" and line.flags[apart] or apart == true
 end
 
+-- True if the line has a script, or nothing that could be one. The same rule for a plain line is in
+-- src/cli/options.c.
+local function names_script(line)
+  local word = line.words[line.at]
+  return line.flags.eval ~= nil or line.flags[""] ~= nil or not word or word == "" or word == "-"
+    or word:find("/", 1, true) ~= nil or word:find "%.lua$" ~= nil or word:find "%s" ~= nil
+end
+
 --- Reads a line, and returns lines NAME or NAME VALUE: `color`, `log`, `json`, the answer of
--- settings.lua; then `script` (the line has no command), `show` and a text, `fault` and a message,
--- or, for a command, `file` and the index of the word that must be readable, `here` or `apart`.
+-- settings.lua; then `script` (the line has no command), `word` and the index of a word that is
+-- neither a command nor a script, `show` and a text, `fault` and a message, or, for a command,
+-- `file` and the index of the word that must be readable, `here` or `apart`.
 function M.read(...)
   local line = opened(...)
   local head = messages_of(line)
@@ -316,7 +369,7 @@ function M.read(...)
   elseif line.flags.help then
     return head .. "show\n" .. use "usage"(line.command, line.running, line.named)
   elseif not line.command then
-    return head .. "script\n"
+    return head .. (names_script(line) and "script\n" or ("word %d\n"):format(line.at))
   end
   local command = line.command
   local file = (command.operand or {}).file and ("file %d\n"):format(line.at) or ""
@@ -391,6 +444,16 @@ function M.run_apart(descriptor, store, ...)
   end
   local words = { table.unpack(line.words, line.at) }
   return "found\n" .. (command.find or command.run)(line.flags, words, nil, line)
+end
+
+--- Calls the member `answer` of the command of the line, in place of a script. Returns as M.run.
+---@param found string what its `run` has found
+---@param color string "auto", "always" or "never"
+function M.answer(found, color, ...)
+  local line = opened(...)
+  line.color = color
+  return ended(io.stdout, line.command.answer(line.flags, { table.unpack(line.words, line.at) },
+    line, found))
 end
 
 --- Prints the findings of M.run, in a Lua state of the command's own.

@@ -35,7 +35,10 @@ end
 -- the next question; "": there is none.
 local function found(store, flags, id, opened, path, words)
   local script, folder = line_free(opened.script), line_free(opened.folder)
-  if get(opened, "script", "string") and get(opened, "folder", "string")
+  if not script and opened.agent == stored.OWN then
+    fault("conversation %s is one of prompts: agenthost --resume %s goes on with it",
+      text.clean(id), text.clean(id))
+  elseif get(opened, "script", "string") and get(opened, "folder", "string")
       and not (script and folder) then
     fault("the path of the script of conversation %s has a control character", text.clean(id))
   elseif not script or not folder then

@@ -9,6 +9,8 @@ local MAX_FILE = 1 << 30 -- bytes of exports that are read
 local EXPORT = '{"format":"agenthost-stream"' -- the beginning of the first line of an export
 local fault, shown = pairs_of.fault, pairs_of.shown
 
+--- The name of the agents of the command's own conversations.
+M.OWN = "agenthost"
 
 --- The flag for the store.
 M.flag = { name = "store", value = "FILE", once = true,
@@ -28,14 +30,22 @@ local function configured(line)
   return said:match "\nput AGENTHOST_STORE=([^\n]*)\n"
 end
 
+--- Returns the path of the store: that of --store, of AGENTHOST_STORE, of the settings, or the
+-- default, and true if it is the default; nil without any.
+---@param flags table
+---@param line table as line.lua has read it
+function M.path(flags, line)
+  local path = flags.store or configured(line)
+  return path or pairs_of.in_state "store.db", not path
+end
+
 --- Opens the store: that of --store, of AGENTHOST_STORE, of the settings, or the default. Returns
 -- it, its path, and the words that name it on a command line ("" for the default).
 ---@param flags table
 ---@param line table as line.lua has read it
 ---@param make boolean? a store that is missing is made
 function M.open(flags, line, make)
-  local path = flags.store or configured(line)
-  local named = path or pairs_of.in_state "store.db"
+  local named = M.path(flags, line)
     or fault "no store is given, and HOME is not set\nGive --store FILE."
   local real, why = ah._real_path(named)
   if not real and not make then

@@ -2,7 +2,7 @@
 -- a line what each record has. A store's file may hold anything, so every member is looked at
 -- before it is used.
 local ah, use = ...
-local text = use "text"
+local stored, text = use "stored", use "text"
 
 local M = {}
 
@@ -190,7 +190,8 @@ end
 local SAY = {
   opened = function(_, s)
     local base = get(get(s, "base", "table"), "stream", "string")
-    return "opened", ("by %s, version %s%s"):format(get(s, "script", "string") or "a program",
+    local other = s.agent == stored.OWN and "a prompt" or "a program"
+    return "opened", ("by %s, version %s%s"):format(get(s, "script", "string") or other,
       get(s, "written_by", "string") or "?", base and ", a fork of " .. base or "")
   end,
   entries = function(_, s, room) return entries(list(s, "entries"), room) end,
@@ -295,10 +296,10 @@ local SAY = {
 }
 
 --- The members of records that M.take looks at.
-M.MEMBERS = { "ask", "asks", "attempt", "base", "by", "call", "code", "entities", "entries",
-  "entry", "files", "holder", "how", "kind", "message", "model", "paths", "question", "response",
-  "result", "run", "script", "slices", "step", "stop", "success", "to", "tool", "usage", "used",
-  "what", "written_by" }
+M.MEMBERS = { "agent", "ask", "asks", "attempt", "base", "by", "call", "code", "entities",
+  "entries", "entry", "files", "holder", "how", "kind", "message", "model", "paths", "question",
+  "response", "result", "run", "script", "slices", "step", "stop", "success", "to", "tool", "usage",
+  "used", "what", "written_by" }
 
 -- Records that belong to no turn, or to the one before.
 local BETWEEN = { opened = true, run_ended = true, checkpoint = true, lease = true, lost = true }

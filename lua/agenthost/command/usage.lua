@@ -6,6 +6,7 @@ local RUN = [[
 agenthost runs LLM agents whose tools are written in Lua.
 
 Usage: agenthost [options] script.lua | -e CODE [args...]   (- reads from stdin)
+       agenthost [options] "A question" | -p PROMPT      (agenthost help prompt)
 
 Commands: agenthost COMMAND [options] ...               (agenthost help COMMAND)
 ]]
@@ -41,12 +42,23 @@ local function flag_line(row)
   return ("  %-20s%s\n"):format(left, row.doc)
 end
 
+-- True if the help of a command leaves the flag to that of running a script.
+local function is_shared(command, row, named)
+  return command and command.shared and named[row.name] == row and row.name ~= "model"
+end
+
 local function flag_lines(command, running, named)
-  local lines = {}
-  for i, row in ipairs(flags_of.of(command, running, named)) do
-    lines[i] = flag_line(row)
+  local lines, shared = {}, {}
+  for _, row in ipairs(flags_of.of(command, running, named)) do
+    if is_shared(command, row, named) then
+      shared[#shared + 1] = row.letter and "-" .. row.letter
+        or row.name ~= "" and "--" .. row.name or nil
+    else
+      lines[#lines + 1] = flag_line(row)
+    end
   end
   return "\nOptions:\n" .. table.concat(lines)
+    .. (shared[1] and table.concat(shared, " ") .. "\n" or "")
 end
 
 local function of_running(running, named)

@@ -150,6 +150,15 @@ local function subjects()
   return by_type
 end
 
+--- Returns the readers of the options of a model by name: { read }.
+function M.options()
+  local by_name = {}
+  for _, row in ipairs(subjects()["ah.Options"].rows) do
+    by_name[row.name] = { read = reader_of(row) }
+  end
+  return by_name
+end
+
 -- -- the rows ------------------------------------------------------------------------------------
 
 local ELSEWHERE = "sends elsewhere"
