@@ -343,6 +343,17 @@ describe("the index", function()
   end)
 end)
 
+it("needs FTS5, and says so", function()
+  answer("ann", 1, "heron")
+  s:without_fts5()
+  local hits, status, message = s:search "heron"
+  assert.is_nil(hits)
+  assert.equal(USAGE, status)
+  assert.truthy(message:find("^a search needs SQLite 3%.27 or later with FTS5; this is "
+    .. "3%.[%d.]+ without FTS5$"), message)
+  answer("ann", 2, "ibis") -- appends go on
+end)
+
 describe("words of records that are gone", function()
   -- Makes 17 conversations: the first and the last are in one table.
   local function make()

@@ -111,6 +111,83 @@ describe("store:search", function()
     assert.truthy(err.message:find("no word to search for", 1, true))
   end)
 
+  describe("while another process writes the index", function()
+    local other
+
+    before_each(function()
+      talk("ann", "A heron.")
+      other = assert(ahtest.store("sqlite", { path = folder .. "/work.db", sync = "process" }))
+      assert(other:write_index(true))
+    end)
+
+    after_each(function()
+      other:close()
+    end)
+
+    it("waits in its task, and others go on", function()
+      local task = ah.spawn(function() return ids "heron" end)
+      local second = ah.spawn(function() return ids "stork" end)
+      talk("bob", "A stork.") -- appends go on, too
+      assert.equal("running", task:status())
+      other:write_index(false)
+      assert.same({ "ann assistant", "ann user" }, task:await())
+      assert.same({ "bob assistant", "bob user" }, second:await())
+    end)
+
+    it("can be cancelled", function()
+      local task = ah.spawn(function() return ids "heron" end)
+      ah.sleep(0.01)
+      task:cancel()
+      assert.equal("cancelled", task:status())
+      local second = ah.spawn(function() return ids "heron" end)
+      other:write_index(false)
+      assert.same({ "ann assistant", "ann user" }, second:await())
+    end)
+
+    it("goes on if its store is closed", function()
+      local task = ah.spawn(function() return #assert(store:search "heron") end)
+      ah.sleep(0.01)
+      store:close()
+      other:write_index(false)
+      assert.equal(2, task:await())
+    end)
+  end)
+
+  it("indexes a large store in parts, and finds all of it", function()
+    local long = ("heron "):rep(600)
+    for i = 1, 10 do
+      local list = {}
+      for k = 1, 20 do
+        list[k] = long .. i .. "x" .. k
+      end
+      talk("c" .. i, table.unpack(list))
+    end
+    os.remove(folder .. "/work.db-search")
+    assert.equal(400, #store:search("heron", { limit = 10000 }))
+    assert.equal(2, #store:search "10x20")
+  end)
+
+  it("does not wait in code that may not", function()
+    talk("ann", "A heron.")
+    local found
+    local agent <close> = assert(ah.agent { model = "demo/echo", on = function()
+      found = found or #assert(store:search "heron")
+    end })
+    assert(agent:run "Look.")
+    assert.equal(2, found)
+  end)
+
+  it("returns the error of an index that cannot be written", function()
+    talk("ann", "A heron.")
+    assert(io.open(folder .. "/work.db-search", "w")):write(("no index "):rep(200)):close()
+    local hits, err = store:search "heron"
+    assert.is_nil(hits)
+    assert.equal("store", err.code)
+    assert.truthy(err.message:find("work.db-search", 1, true))
+    os.remove(folder .. "/work.db-search")
+    assert.equal(2, #store:search "heron")
+  end)
+
   it("says that a store in memory cannot be searched", function()
     local memory <close> = assert(ah.store { engine = "memory" })
     local hits, err = memory:search "heron"

@@ -18,6 +18,8 @@
  *   s:search(words[, best[, most[, within]]]) -> { { stream, number, time, role, snippet }, ... }
  *                                   within: only of this stream
  *   s:clean()                       removes words of records that are gone from the search index
+ *   s:write_index(on)               begins a transaction of the search index, or ends it
+ *   s:without_fts5()                the library of this store has no FTS5 from now on
  *   s:news() -> boolean    s:woken() -> number of wake-ups    s:close()
  *
  *   store_engines() -> { name = true, ... }    those of this build
@@ -59,7 +61,8 @@ typedef struct box {
     ah_store *s;
     lua_State *L; /* of the current poll */
     atomic_int woken;
-    ah_host *host; /* of an engine that is given; NULL: none */
+    ah_host *host;                 /* of an engine that is given; NULL: none */
+    struct ah_sqlite_index *index; /* with a transaction; NULL: none */
     lua_Integer tickets;
 } box;
 
@@ -469,6 +472,67 @@ static int store_clean(lua_State *L)
 #endif
 }
 
+#ifdef AH_WITH_SQLITE
+static ah_sqlite_core *core_of(const box *b)
+{
+    return ((ah_sqlite_handle *)b->s)->core;
+}
+
+static void end_index(box *b)
+{
+    if (!b->index)
+        return;
+    ah_sqlite_index_close(b->index);
+    pthread_mutex_unlock(&core_of(b)->index);
+    free(b->index);
+    b->index = NULL;
+}
+
+static int store_write_index(lua_State *L)
+{
+    box *b = check_box(L);
+    ah_status st;
+    ah_err err;
+
+    end_index(b);
+    if (!lua_toboolean(L, 2))
+        return 0;
+    b->index = malloc(sizeof *b->index);
+    pthread_mutex_lock(&core_of(b)->index);
+    st = ah_sqlite_index_open(b->index, core_of(b), 0, &err);
+    if (st == AH_OK && ah_sqlite_index_step(b->index, AH_SQLITE_INDEX_BEGIN) != SQLITE_DONE)
+        st = ah_sqlite_index_fails(b->index, &err);
+    return gives(L, st, &err);
+}
+
+static int no_option(const char *name)
+{
+    (void)name;
+    return 0;
+}
+
+static int store_without_fts5(lua_State *L)
+{
+    core_of(check_box(L))->lib.compileoption_used = no_option;
+    return 0;
+}
+#else
+static void end_index(box *b)
+{
+    (void)b;
+}
+
+static int store_write_index(lua_State *L)
+{
+    return luaL_error(L, "no SQLite");
+}
+
+static int store_without_fts5(lua_State *L)
+{
+    return luaL_error(L, "no SQLite");
+}
+#endif
+
 static int store_news(lua_State *L)
 {
     box *b = check_box(L);
@@ -487,6 +551,7 @@ static int store_close(lua_State *L)
 {
     box *b = luaL_checkudata(L, 1, STORE);
 
+    end_index(b);
     if (b->s)
         b->s->vt->close(b->s);
     ah_host_free(b->host);
@@ -735,6 +800,8 @@ void ahtest_open_store(lua_State *L)
                                        {"inbox", store_inbox},
                                        {"search", store_search},
                                        {"clean", store_clean},
+                                       {"write_index", store_write_index},
+                                       {"without_fts5", store_without_fts5},
                                        {"news", store_news},
                                        {"woken", store_woken},
                                        {"close", store_close},

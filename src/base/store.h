@@ -196,6 +196,12 @@ typedef struct ah_store_vt {
      * first. `found` may read the store, but not search it. AH_USAGE: there is no word to search
      * for, or the engine cannot search. NULL: it cannot. */
     ah_status (*search)(ah_store *s, const ah_store_search *q, ah_err *err);
+    /* Begins to prepare a search, which may take minutes, and returns at once: when `done` of `a`,
+     * which has no batches, is called, `search` takes little time. Before `close` it is done or
+     * left. NULL: every search takes little time. */
+    void (*prepare)(ah_store *s, ah_store_append *a);
+    /* Ends the wait for what `prepare` has begun: `done` is not called any more. */
+    void (*leave)(ah_store *s, ah_store_append *a);
 } ah_store_vt;
 
 /* First member of an engine's struct. */

@@ -79,7 +79,7 @@ typedef struct ah_host {
     struct ah_open_store *stores; /* host/keeper.h */
     ah_given_book given;
     ah_hidden hidden; /* their folders, of which tools know nothing */
-    size_t appends;   /* outstanding ones of all stores */
+    size_t appends;   /* outstanding ones of all stores, and waits for a search index */
     atomic_bool cancel, wake;
     atomic_bool stored;      /* a store has appends that are carried out */
     atomic_bool stop;        /* permanent: nothing new begins */

@@ -2,6 +2,7 @@
 #include "host/store_search.h"
 
 #include "base/json.h"
+#include "host/open_store.h"
 #include "host/store_look.h"
 
 typedef struct search {
@@ -104,4 +105,38 @@ ah_status ah_open_store_search(ah_host *h, ah_open_store *store, const ah_search
     ah_buf_clear(&s.title_of);
     ah_buf_clear(&s.plain);
     return st;
+}
+
+/* -- the wait ---------------------------------------------------------------------------------- */
+
+static void on_prepared(ah_store_append *a, const ah_err *err)
+{
+    ah_search_wait *w = (ah_search_wait *)(void *)((char *)a - offsetof(ah_search_wait, append));
+
+    w->waits = false;
+    w->store->host->appends--;
+    w->err = *err;
+    w->done(w);
+}
+
+bool ah_search_wait_begin(ah_search_wait *w, ah_open_store *s, void (*done)(ah_search_wait *w))
+{
+    if (!s->engine->vt->prepare)
+        return false;
+    *w = (ah_search_wait){
+        .append.done = on_prepared, .store = ah_open_store_ref(s), .waits = true, .done = done};
+    s->host->appends++;
+    s->engine->vt->prepare(s->engine, &w->append);
+    return true;
+}
+
+void ah_search_wait_end(ah_search_wait *w)
+{
+    if (w->waits) {
+        w->store->engine->vt->leave(w->store->engine, &w->append);
+        w->store->host->appends--;
+    }
+    w->waits = false;
+    ah_open_store_unref(w->store);
+    w->store = NULL;
 }

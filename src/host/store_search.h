@@ -1,5 +1,6 @@
-/* The search in what was said in the conversations of a store. Owns nothing; the result is appended
- * to the caller's buffer as JSON. Callers: lua. */
+/* The search in what was said in the conversations of a store, and the wait for its index. The
+ * result is appended to the caller's buffer as JSON. A wait owns a reference of its store.
+ * Callers: lua. */
 #ifndef AH_HOST_STORE_SEARCH_H
 #define AH_HOST_STORE_SEARCH_H
 
@@ -18,5 +19,20 @@ typedef struct ah_search_query {
  * cannot search, or there is no word to search for. */
 ah_status ah_open_store_search(ah_host *h, ah_open_store *s, const ah_search_query *q, ah_buf *out,
                                ah_err *err);
+
+/* A wait until a search takes little time. In the memory of the caller, to ah_search_wait_end. All
+ * zero is one that has ended. */
+typedef struct ah_search_wait {
+    ah_store_append append;
+    ah_open_store *store; /* NULL: it has ended */
+    bool waits;
+    ah_err err; /* AH_OK, or why the index cannot be written */
+    void (*done)(struct ah_search_wait *w);
+} ah_search_wait;
+
+/* False: all searches of this store take little time, and nothing has begun. `done` is called once
+ * after it, on the host's thread, unless the wait is ended before. */
+bool ah_search_wait_begin(ah_search_wait *w, ah_open_store *s, void (*done)(ah_search_wait *w));
+void ah_search_wait_end(ah_search_wait *w);
 
 #endif

@@ -734,6 +734,70 @@ static ah_status sq_verify(ah_store *s, ah_slice stream, ah_store_audit *audit, 
 
 /* -- search ----------------------------------------------------------------------------------- */
 
+/* False: it has failed. Expects `queue`. */
+static bool begin_wait(ah_sqlite_core *c, ah_store_append *a)
+{
+    ah_err err;
+
+    if (ah_sqlite_start_indexer(c, &err) != AH_OK) {
+        ah_sqlite_fail(a, &err);
+        return false;
+    }
+    *c->search_end = a;
+    c->search_end = &a->next;
+    pthread_cond_signal(&c->searches);
+    return true;
+}
+
+static void sq_prepare(ah_store *s, ah_store_append *a)
+{
+    ah_sqlite_handle *h = handle_of(s);
+    bool forked = is_forked(h), waits; /* of a forked one, poll sees that it is */
+
+    a->engine = h;
+    a->outcome = NULL;
+    a->next = NULL;
+    if (!forked)
+        pthread_mutex_lock(&h->core->queue);
+    waits = !forked && begin_wait(h->core, a);
+    if (!waits) {
+        *h->done_end = a;
+        h->done_end = &a->next;
+    }
+    if (!forked)
+        pthread_mutex_unlock(&h->core->queue);
+    if (!waits && h->store.wake)
+        h->store.wake(h->store.wake_ud);
+}
+
+/* Removes it from a list that ends at *end. False: it is not there. */
+static bool take_out(ah_store_append **first, ah_store_append ***end, const ah_store_append *a)
+{
+    while (*first && *first != a)
+        first = &(*first)->next;
+    if (!*first)
+        return false;
+    *first = a->next;
+    if (!a->next)
+        *end = first;
+    return true;
+}
+
+static void sq_leave(ah_store *s, ah_store_append *a)
+{
+    ah_sqlite_handle *h = handle_of(s);
+    bool forked = is_forked(h);
+
+    if (!forked)
+        pthread_mutex_lock(&h->core->queue);
+    if (!take_out(&h->done, &h->done_end, a) && !forked)
+        take_out(&h->core->search, &h->core->search_end, a);
+    if (!forked)
+        pthread_mutex_unlock(&h->core->queue);
+    if (a->outcome)
+        ah_sqlite_free_outcome(a->outcome);
+}
+
 static ah_status sq_search(ah_store *s, const ah_store_search *q, ah_err *err)
 {
     ah_sqlite_handle *h = handle_of(s);
@@ -785,6 +849,8 @@ static const ah_store_vt engine = {
     .head = sq_head,
     .close = sq_close,
     .search = sq_search,
+    .prepare = sq_prepare,
+    .leave = sq_leave,
 };
 
 ah_status ah_store_sqlite_open(const ah_mem *mem, ah_slice path, ah_store_sync sync, bool create,

@@ -1,7 +1,8 @@
 /* Appends. Small ones that come alone are carried out on the thread that begins them. All others
  * are for the thread of the connection: all that are outstanding when it wakes go into one
  * transaction. A refused one is undone alone; an error of the disk fails all of the transaction.
- * Checkpoints of the log come after `done`, and the search index in a time without appends. */
+ * Checkpoints of the log come after `done`, and the search index in a time without appends. What
+ * searches wait for is indexed on a thread of its own, so that no append waits for it. */
 #include "io/store_sqlite_core.h"
 
 #ifdef AH_WITH_SQLITE
@@ -17,6 +18,7 @@ enum {
     CHECKPOINT_FRAMES = 1000, /* pages of the log, 4 MiB */
     MAX_NOW = 64 << 10,       /* bytes of records that are written without the thread */
     IDLE_NS = 500000000,      /* without appends, before the search index is written */
+    PAUSE_NS = 1000000,       /* after a part, for others that want the lock of the index */
     SECOND_NS = 1000000000
 };
 
@@ -48,7 +50,7 @@ static bool wants_sync(const ah_store_append *a)
     return sync == AH_SYNC_FULL || (sync == AH_SYNC_EFFECTS && a->sync);
 }
 
-static void fail(ah_store_append *a, const ah_err *err)
+void ah_sqlite_fail(ah_store_append *a, const ah_err *err)
 {
     ah_err *copy = malloc(sizeof *copy);
 
@@ -223,7 +225,7 @@ static ah_status append_one(ah_sqlite_cutter *k, ah_store_append *a, bool among,
     if (st != AH_OK && !refused)
         return st;
     if (st != AH_OK)
-        fail(a, err);
+        ah_sqlite_fail(a, err);
     if (!among)
         return st;
     ok = (st == AH_OK || ah_sqlite_run(c, AH_SQLITE_UNDO)) && ah_sqlite_run(c, AH_SQLITE_KEEP);
@@ -270,7 +272,7 @@ static void write_group(ah_sqlite_core *c, ah_store_append *list, bool sync, boo
     ah_sqlite_rollback(c, sync);
     for (ah_store_append *a = list; a; a = a->next) {
         if (!a->outcome)
-            fail(a, &err);
+            ah_sqlite_fail(a, &err);
         forget_tails(a);
     }
 }
@@ -506,6 +508,63 @@ void *ah_sqlite_thread(void *core)
             carry_out_all(c, list);
         checkpoint(c);
         pthread_mutex_lock(&c->queue);
+    }
+    pthread_mutex_unlock(&c->queue);
+    return NULL;
+}
+
+/* -- the thread of searches -------------------------------------------------------------------- */
+
+/* Indexes parts while a search waits. Expects `queue`, and releases it meanwhile. */
+static ah_status index_all(ah_sqlite_core *c, ah_err *err)
+{
+    ah_status st = AH_OK;
+
+    for (bool more = true; st == AH_OK && more && c->search && !c->stop;) {
+        pthread_mutex_unlock(&c->queue);
+        st = ah_sqlite_index_next(c, &more, err);
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+        pthread_mutex_lock(&c->queue);
+    }
+    return st;
+}
+
+/* Ends the wait of all searches. Expects `queue`, which keeps their handles open. */
+static void end_searches(ah_sqlite_core *c, ah_status st, const ah_err *err)
+{
+    ah_store_append *list = c->search;
+
+    c->search = NULL;
+    c->search_end = &c->search;
+    while (list) {
+        ah_store_append *a = list;
+        ah_sqlite_handle *h = handle_of(a);
+
+        list = a->next;
+        a->next = NULL;
+        if (st != AH_OK)
+            ah_sqlite_fail(a, err);
+        *h->done_end = a;
+        h->done_end = &a->next;
+        if (h->store.wake)
+            h->store.wake(h->store.wake_ud);
+    }
+}
+
+void *ah_sqlite_indexer(void *core)
+{
+    ah_sqlite_core *c = core;
+    ah_status st;
+    ah_err err;
+
+    pthread_mutex_lock(&c->queue);
+    while (!c->stop) {
+        if (!c->search) {
+            pthread_cond_wait(&c->searches, &c->queue);
+            continue;
+        }
+        st = index_all(c, &err);
+        end_searches(c, st, &err);
     }
     pthread_mutex_unlock(&c->queue);
     return NULL;

@@ -194,7 +194,8 @@ static void disconnect(ah_sqlite_core *c)
 }
 
 /* Signals are for the program's own threads. */
-static ah_status start_thread(ah_sqlite_core *c, ah_err *err)
+static ah_status start_thread(ah_sqlite_core *c, void *(*fn)(void *core), pthread_t *out,
+                              ah_err *err)
 {
     pthread_attr_t attr;
     sigset_t all, before;
@@ -205,7 +206,7 @@ static ah_status start_thread(ah_sqlite_core *c, ah_err *err)
     pthread_attr_setstacksize(&attr, THREAD_STACK);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    failed = pthread_create(&c->thread, &attr, ah_sqlite_thread, c);
+    failed = pthread_create(out, &attr, fn, c);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);
     return failed ? ah_err_set(err, AH_STORE, "no thread for the store %s: %s", c->file.path,
@@ -213,11 +214,22 @@ static ah_status start_thread(ah_sqlite_core *c, ah_err *err)
                   : AH_OK;
 }
 
+ah_status ah_sqlite_start_indexer(ah_sqlite_core *c, ah_err *err)
+{
+    ah_status st = AH_OK;
+
+    if (!c->indexes)
+        st = start_thread(c, ah_sqlite_indexer, &c->indexer, err);
+    c->indexes = st == AH_OK;
+    return st;
+}
+
 static void free_core(ah_sqlite_core *c)
 {
     disconnect(c);
     pthread_cond_destroy(&c->work);
     pthread_cond_destroy(&c->done);
+    pthread_cond_destroy(&c->searches);
     pthread_mutex_destroy(&c->queue);
     pthread_mutex_destroy(&c->database);
     pthread_mutex_destroy(&c->index);
@@ -247,11 +259,13 @@ static ah_status new_core(const ah_sqlite *lib, const ah_store_file *file, bool 
         return ah_err_nomem(err);
     *c = (ah_sqlite_core){.refs = 1, .pid = getpid(), .lib = *lib, .file = *file, .locks = -1};
     c->end = &c->first;
+    c->search_end = &c->search;
     pthread_mutex_init(&c->queue, NULL);
     pthread_mutex_init(&c->database, NULL);
     pthread_mutex_init(&c->index, NULL);
     init_work(&c->work);
     pthread_cond_init(&c->done, NULL);
+    pthread_cond_init(&c->searches, NULL);
     if (!file->made)
         st = ah_store_file_check(file, create, err);
     if (st == AH_OK)
@@ -259,7 +273,7 @@ static ah_status new_core(const ah_sqlite *lib, const ah_store_file *file, bool 
     if (st == AH_OK && (c->locks = ah_store_file_locks(file->path, err)) < 0)
         st = AH_STORE;
     if (st == AH_OK)
-        st = start_thread(c, err);
+        st = start_thread(c, ah_sqlite_thread, &c->thread, err);
     if (st == AH_OK)
         *out = c;
     else
@@ -299,13 +313,16 @@ ah_status ah_sqlite_core_open(ah_slice path, bool create, bool force, ah_sqlite_
     return st;
 }
 
-static void stop_thread(ah_sqlite_core *c)
+static void stop_threads(ah_sqlite_core *c)
 {
     pthread_mutex_lock(&c->queue);
     c->stop = true;
     pthread_cond_signal(&c->work);
+    pthread_cond_signal(&c->searches);
     pthread_mutex_unlock(&c->queue);
     pthread_join(c->thread, NULL);
+    if (c->indexes)
+        pthread_join(c->indexer, NULL);
 }
 
 /* The table stays locked until the file is closed: a later opening checks its first bytes by a
@@ -319,7 +336,7 @@ void ah_sqlite_core_close(ah_sqlite_core *c)
         while (*link != c)
             link = &(*link)->next;
         *link = c->next;
-        stop_thread(c);
+        stop_threads(c);
         free_core(c);
     }
     pthread_mutex_unlock(&table.lock);

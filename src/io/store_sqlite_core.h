@@ -2,7 +2,8 @@
  * which carries out the appends that may wait for the disk, for another process or for each other;
  * the others are carried out where they begin, which saves two wake-ups. The thread is C only: it
  * calls neither Lua nor a host's allocator (which may be for one thread) but malloc, and of a host
- * only `wake`. It reads records in the memory of the caller, which keeps them until `done`.
+ * only `wake`. It reads records in the memory of the caller, which keeps them until `done`. A
+ * second thread, which the first search starts, writes the search index for the searches that wait.
  *
  * Two locks: `queue` guards what the thread and the handles pass to each other, and is held
  * briefly; `database` guards the connection, and is held while the disk is used. `queue` is never
@@ -127,6 +128,10 @@ struct ah_sqlite_core {
     bool idle, stop;
     bool full;                 /* the log is to be moved into the file */
     unsigned appends, indexed; /* counts; indexed: of `appends`, when the thread looked last */
+    ah_store_append *search, **search_end; /* searches that wait for the index */
+    pthread_cond_t searches;
+    bool indexes; /* `indexer` was started */
+    pthread_t indexer;
     /* Held while the search index is open; `database` may be taken meanwhile. */
     pthread_mutex_t index;
     /* guarded by `database` */
@@ -170,9 +175,15 @@ bool ah_sqlite_begin(ah_sqlite_core *c, bool sync);
 bool ah_sqlite_commit(ah_sqlite_core *c, bool sync);
 void ah_sqlite_rollback(ah_sqlite_core *c, bool sync);
 
-/* -- store_sqlite_append.c: the thread */
+/* Starts the thread that serves ah_sqlite_core.search, once. Expects `queue`. */
+ah_status ah_sqlite_start_indexer(ah_sqlite_core *c, ah_err *err);
+
+/* -- store_sqlite_append.c: the threads */
 
 void *ah_sqlite_thread(void *core);
+void *ah_sqlite_indexer(void *core);
+/* Sets the outcome of an append that has failed. */
+void ah_sqlite_fail(ah_store_append *a, const ah_err *err);
 /* Carries out an append on the calling thread, if that waits for nothing and nothing of the handle
  * is outstanding. False: it is for the thread. */
 bool ah_sqlite_append_now(ah_sqlite_handle *h, ah_store_append *a);

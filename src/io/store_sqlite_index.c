@@ -16,6 +16,7 @@ enum {
     PART = 64 << 10,          /* bytes of rows that are read at once, while appends wait */
     IDLE_PART = 64 << 10,     /* bytes of texts in a transaction of the thread */
     SEARCH_PART = 4 << 20,    /* bytes of texts in a transaction of a search */
+    WAIT_PART = 1 << 20,      /* bytes of records in one of the thread for which a search waits */
     TIME_UNIT = 16            /* ms, for the numbers of texts */
 };
 
@@ -434,6 +435,7 @@ static ah_status read_rows(ah_sqlite_index *x, progress *p, ah_err *err)
         copy_hash(ah_sqlite_index_text(x, S, 3), p->hash);
         st = read_row(x, record, &bytes, err);
     }
+    x->read += bytes;
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         st = source_fails(x, err);
     ah_sqlite_index_reset(x, S);
@@ -662,13 +664,19 @@ static ah_status empty_changed(ah_sqlite_index *x, ah_err *err)
     return st;
 }
 
+/* True if the index has the part that it was opened for. */
+static bool has_part(const ah_sqlite_index *x)
+{
+    return x->most > 0 && x->read >= x->most;
+}
+
 /* Indexes a stream up to `last`. Other processes get their turn between transactions. */
 static ah_status index_stream(ah_sqlite_index *x, int64_t stream, int64_t last, ah_err *err)
 {
     progress p;
     ah_status st = begin_stream(x, stream, &p, err);
 
-    while (st == AH_OK && p.last < last) {
+    while (st == AH_OK && p.last < last && !has_part(x)) {
         int64_t before = p.last;
 
         if ((st = index_part(x, &p, err)) != AH_OK || p.last == before)
@@ -687,7 +695,7 @@ static ah_status index_streams(ah_sqlite_index *x, bool *any, ah_err *err)
     ah_status st = AH_OK;
 
     for (int table = 0; table < AH_SQLITE_TABLES; table++)
-        for (size_t i = 0; st == AH_OK && i < count(&x->behind); i++) {
+        for (size_t i = 0; st == AH_OK && i < count(&x->behind) && !has_part(x); i++) {
             const progress *p = stream_at(&x->behind, i);
 
             if (p->last == 0 || table_of(p->stream) != table)
@@ -718,7 +726,7 @@ ah_status ah_sqlite_index_all(ah_sqlite_index *x, ah_err *err)
     bool any = true;
     ah_status st = AH_OK;
 
-    for (int i = 0; st == AH_OK && any && i < ROUNDS; i++) {
+    for (int i = 0; st == AH_OK && any && i < ROUNDS && !has_part(x); i++) {
         if ((st = prepare_streams(x, err)) == AH_OK) {
             any = x->begun;
             st = index_streams(x, &any, err);
@@ -726,6 +734,22 @@ ah_status ah_sqlite_index_all(ah_sqlite_index *x, ah_err *err)
         if (st == AH_OK && x->begun)
             st = commit(x, err);
     }
+    return st;
+}
+
+ah_status ah_sqlite_index_next(ah_sqlite_core *c, bool *more, ah_err *err)
+{
+    ah_sqlite_index x;
+    ah_status st;
+
+    pthread_mutex_lock(&c->index);
+    st = ah_sqlite_index_open(&x, c, AH_SQLITE_BUSY_MS, err);
+    x.most = WAIT_PART;
+    if (st == AH_OK)
+        st = ah_sqlite_index_all(&x, err);
+    *more = has_part(&x);
+    ah_sqlite_index_close(&x);
+    pthread_mutex_unlock(&c->index);
     return st;
 }
 

@@ -71,6 +71,7 @@ typedef struct ah_sqlite_index {
     int table;
     bool begun;
     size_t pending;            /* bytes of texts in the transaction */
+    size_t read, most;         /* bytes of records; most: of a part; 0: all */
     ah_buf said, row;          /* texts for the index; a record */
     ah_buf behind, suspicious; /* streams to be indexed; those that may not be what was indexed */
     /* The last texts of each table have these numbers, one behind the other. */
@@ -85,6 +86,9 @@ ah_status ah_sqlite_index_open(ah_sqlite_index *x, ah_sqlite_core *c, int wait_m
 void ah_sqlite_index_close(ah_sqlite_index *x);
 /* Brings all of the store into the index. */
 ah_status ah_sqlite_index_all(ah_sqlite_index *x, ah_err *err);
+/* Brings the next part of the store into the index, in a transaction of its own. *more: there may
+ * be others. Expects no lock. */
+ah_status ah_sqlite_index_next(ah_sqlite_core *c, bool *more, ah_err *err);
 
 /* Removes the words of records that are not in the store any more: when it returns, no file has
  * them. The table of their stream is filled again by the next search. Expects no lock: `index` and

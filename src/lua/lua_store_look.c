@@ -1,6 +1,6 @@
 /* store:conversations, store:records, store:search and store:subscribe. What they read is in
  * host/store_look.h and host/store_search.h; this file converts. A subscription lasts until it is
- * closed, even without references. */
+ * closed, even without references. A search first waits until its store is indexed. */
 #include "lua/lua_store_look.h"
 
 #include "host/store_look.h"
@@ -10,10 +10,11 @@
 #include "lua/lua_host.h"
 #include "lua/lua_options.h"
 #include "lua/lua_store.h"
+#include "lua/lua_task.h"
 #include "lua/lua_value.h"
 #include "model/record.h"
 
-static const char SUBSCRIPTION[] = "agenthost.subscription";
+static const char SUBSCRIPTION[] = "agenthost.subscription", WAIT[] = "agenthost.search_wait";
 
 enum {
     MAX_PAGE = (2 * AH_STORE_MAX_RECORD) + (1 << 20), /* bytes of a list as JSON */
@@ -128,26 +129,101 @@ static const ah_option search_rows[] = {
 const ah_subject ah_subject_store_search = {
     .what = "store:search", .type = "ah.StoreSearchOptions", .row = search_rows};
 
-/* store:search(words, { best, folder, limit }): a list of hits, or nil and an error */
-int ah_lua_store_search(lua_State *L)
+/* The wait of a search. */
+typedef struct search_wait {
+    ah_task_waiter waiter;
+    ah_search_wait index;
+} search_wait;
+
+static int search_wait_gc(lua_State *L)
 {
-    ah_open_store *s = ah_lua_check_store(L);
+    ah_search_wait_end(&((search_wait *)luaL_checkudata(L, 1, WAIT))->index);
+    return ah_lua_retire(L);
+}
+
+static void leave_search(ah_task_waiter *waiter)
+{
+    ah_search_wait_end(
+        &((search_wait *)(void *)((char *)waiter - offsetof(search_wait, waiter)))->index);
+}
+
+static void on_indexed(ah_search_wait *index)
+{
+    ah_task_waiter_done(
+        &((search_wait *)(void *)((char *)index - offsetof(search_wait, index)))->waiter);
+}
+
+/* -- wait */
+static search_wait *push_search_wait(lua_State *L)
+{
+    search_wait *w = lua_newuserdatauv(L, sizeof *w, 0);
+
+    *w = (search_wait){.waiter.leave = leave_search};
+    luaL_setmetatable(L, WAIT);
+    return w;
+}
+
+/* Reads the arguments (store, words, options), which keep its texts. */
+static void read_search(lua_State *L, ah_search_query *out)
+{
     search_fields f = {.limit = 20};
+
+    out->words = ah_lua_store_text(L, 2, "store:search", "the words");
+    if (!lua_isnil(L, 3))
+        ah_options_read(L, 3, &ah_subject_store_search, &f);
+    out->folder = f.folder;
+    out->best = f.best;
+    out->limit = f.limit;
+}
+
+/* Searches the store s. */
+static int search_store(lua_State *L, ah_open_store *s)
+{
     ah_search_query q;
     ah_buf *out;
     ah_err err;
 
-    lua_settop(L, 3);
-    q.words = ah_lua_store_text(L, 2, "store:search", "the words");
-    if (!lua_isnil(L, 3))
-        ah_options_read(L, 3, &ah_subject_store_search, &f);
-    q = (ah_search_query){q.words, f.folder, f.best, f.limit};
+    read_search(L, &q);
     out = ah_lua_push_buf(L, MAX_PAGE);
     lua_toclose(L, -1);
     if (ah_open_store_search(ah_lua_of(L)->host, s, &q, out, &err) != AH_OK)
         return fail(L, &err);
     ah_lua_push_json(L, ah_buf_slice(out));
     return 1;
+}
+
+/* (store, words, options, wait) */
+static int search_indexed(lua_State *L, int status, lua_KContext ctx)
+{
+    search_wait *w = lua_touserdata(L, 4);
+    ah_err err = w->index.err;
+    int n;
+
+    (void)status;
+    (void)ctx;
+    n = err.status == AH_OK ? search_store(L, w->index.store) : fail(L, &err);
+    ah_search_wait_end(&w->index);
+    return n;
+}
+
+/* store:search(words, { best, folder, limit }): a list of hits, or nil and an error. Where it may
+ * not wait, it indexes what is missing itself. */
+int ah_lua_store_search(lua_State *L)
+{
+    ah_open_store *s = ah_lua_check_store(L);
+    ah_search_query q;
+    search_wait *w;
+
+    lua_settop(L, 3);
+    read_search(L, &q); /* for its errors: the table may change during the wait */
+    if (!ah_lua_may_linger(L))
+        return search_store(L, s);
+    w = push_search_wait(L);
+    ah_task_waiter_keep(L, &w->waiter);
+    if (ah_search_wait_begin(&w->index, s, on_indexed))
+        return ah_lua_await(L, &w->waiter, 0, search_indexed);
+    ah_task_waiter_done(&w->waiter);
+    return search_store(L, s);
 }
 
 /* -- store:records -------------------------------------------------------------------------------
@@ -538,7 +614,11 @@ void ah_lua_open_store_look(lua_State *L)
                                     {"__tostring", subscription_tostring},
                                     {NULL, NULL}};
     static const luaL_Reg methods[] = {{"close", subscription_close}, {NULL, NULL}};
+    static const luaL_Reg wait_meta[] = {{"__gc", search_wait_gc}, {NULL, NULL}};
 
+    luaL_newmetatable(L, WAIT);
+    luaL_setfuncs(L, wait_meta, 0);
+    lua_pop(L, 1);
     luaL_newmetatable(L, SUBSCRIPTION);
     luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);
