@@ -58,7 +58,7 @@ static void check_checkpoint(const ah_fold *f, const ah_buf *transcript)
 
     ah_buf_init(&said, &ah_mem_libc, SIZE_MAX);
     ah_buf_init(&again, &ah_mem_libc, SIZE_MAX);
-    ah_fold_print_checkpoint(f, &said);
+    ah_fold_print_checkpoint(f, false, &said);
     must(ah_buf_ok(&said));
     r.said = ah_buf_slice(&said);
     must(ah_fold_init(&g, &ah_mem_libc, &err) == AH_OK);

@@ -395,6 +395,28 @@ describe("replay of handlers", function()
     end
     assert.is_true(calls > 3 * COUNT, calls)
   end)
+
+  it("has in the store of a turn what the turn has, and not the conversation before it", function()
+    local turns = {}
+    for i = 1, 30 do
+      turns[i] = { call("plain", i) }
+    end
+    local tools = { tool("plain", function(args) return args.n end) }
+    local store = converse(tools, turns)
+    local sizes, n = {}, 0
+    local list <close> = ah._turns(store, "talk")
+    for copy in list do
+      n = n + 1
+      sizes[n] = 0
+      for record in assert(copy:records("talk", { kept = true })) do
+        sizes[n] = sizes[n] + #ah.json.encode(record)
+      end
+      copy:close()
+    end
+    assert.equal(30, n)
+    assert.is_true(sizes[30] < sizes[2] + 100, ("%d, %d"):format(sizes[2], sizes[30]))
+    assert.equal(30, replayed(store, tools).equal)
+  end)
 end)
 
 describe("agenthost replay --tools", function()

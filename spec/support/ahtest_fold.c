@@ -198,7 +198,7 @@ static void push_state(lua_State *L, const ah_fold *f)
         push_buf(L, &b, "files");
     }
     if (!f->transcript->assistant && !f->transcript->n_staged && f->opened) {
-        ah_fold_print_checkpoint(f, &b);
+        ah_fold_print_checkpoint(f, false, &b);
         push_buf(L, &b, "checkpoint");
     }
     settle(L, f);

@@ -484,7 +484,7 @@ static int checkpoint(lua_State *L)
     ah_buf text;
 
     ah_buf_init(&text, &b->mem, 1 << 20);
-    ah_fold_print_checkpoint(&b->fold[luaL_checkinteger(L, 2)], &text);
+    ah_fold_print_checkpoint(&b->fold[luaL_checkinteger(L, 2)], false, &text);
     if (ah_buf_ok(&text))
         sink.put(sink.ud, AH_RECORD_CHECKPOINT, ah_buf_slice(&text), (ah_slice){NULL, 0});
     ah_buf_clear(&text);

@@ -604,6 +604,7 @@ static ah_status fill(ah_keeper *k, ah_slice members, ah_fold *fold, ah_err *err
     if (st != AH_OK)
         return st;
     fold->stream = k->kind;
+    fold->given = k->store->given;
     st = read_stream(k, fold, err);
     if (st == AH_OK)
         st = check_erased(fold, err);

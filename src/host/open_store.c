@@ -154,6 +154,7 @@ static void close_store(ah_open_store *s)
     ah_hidden_remove(s->hidden);
     ah_text_unref(s->path);
     ah_text_unref(s->name);
+    ah_transcript_unref(s->given);
     ah_free(s->host->mem, s);
 }
 

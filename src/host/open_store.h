@@ -15,8 +15,10 @@ struct ah_open_store {
     ah_text *name;            /* NULL: none */
     ah_hidden_folder *hidden; /* NULL: not in a file */
     ah_store_sync sync;
-    bool bytes;                  /* recorders keep the bytes of requests */
-    bool replays;                /* runs only enter recorded handlers again */
+    bool bytes;   /* recorders keep the bytes of requests */
+    bool replays; /* runs only enter recorded handlers again */
+    /* ah_fold.given of its streams; owned; NULL: none */
+    ah_transcript *given;
     ah_open_store *next, **link; /* of the host */
     ah_keeper *keepers;
     ah_store_watcher *watchers;

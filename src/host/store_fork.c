@@ -66,7 +66,7 @@ static ah_status put_state(ah_keeper *k, ah_fold *state, ah_text *opened, ah_sli
 
     ah_text_set(&state->opened, ah_text_ref(opened));
     ah_buf_init(&b, state->mem, AH_STORE_MAX_RECORD);
-    ah_fold_print_checkpoint(state, &b);
+    ah_fold_print_checkpoint(state, false, &b);
     if (ah_buf_ok(&b))
         sink.put(sink.ud, AH_RECORD_CHECKPOINT, ah_buf_slice(&b), (ah_slice){NULL, 0});
     else

@@ -2,6 +2,7 @@
  * of the next turn, whose copy is appended to a store of its own. */
 #include "host/store_replay.h"
 
+#include "host/open_store.h"
 #include "host/store_asks.h"
 #include "journal/rebuild.h"
 
@@ -121,6 +122,8 @@ ah_status ah_replay_turns_next(ah_replay_turns *t, ah_open_store **out, ah_buf *
     if (st != AH_CANCELLED)
         return st;
     st = ah_open_store_new(ah_open_store_host(t->store), &options, &to, err);
+    if (st == AH_OK && t->copy.given)
+        to->given = ah_transcript_ref(t->copy.given);
     if (st == AH_OK)
         st = fill(t, to, err);
     if (st != AH_OK) {

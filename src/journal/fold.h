@@ -47,6 +47,9 @@ typedef struct ah_fold {
     ah_text *opened;           /* the record `opened` */
     ah_text *version;          /* of the last writer that is known */
     ah_transcript *transcript; /* with its pending turn, not settled */
+    /* Of the checkpoint that is record 1, in place of its own, which is empty; NULL: none. Borrowed
+     * until that record is taken. */
+    const ah_transcript *given;
     ah_fold_slice *slice;
     size_t n_slices, cap_slices;
     ah_index slices; /* of `slice`, by name; as the other two for functions of the fold only */
@@ -82,8 +85,8 @@ ah_status ah_fold_add_alone(ah_fold *f, ah_slice checkpoint, ah_err *err);
 /* Appends the slices as a snapshot for ah_session_restore. */
 void ah_fold_print_session(const ah_fold *f, ah_buf *out);
 /* Appends the state as the object of a record `checkpoint`. Only where one may stand: no turn is
- * pending, and no entries wait. */
-void ah_fold_print_checkpoint(const ah_fold *f, ah_buf *out);
+ * pending, and no entries wait. bare: without the transcript, for a fold that is `given` it. */
+void ah_fold_print_checkpoint(const ah_fold *f, bool bare, ah_buf *out);
 /* Appends the object of a record `opened` that this version writes. members: more of its members,
  * "folder":"/x","agent":"y"; .n 0: none. */
 void ah_fold_print_opened(ah_stream_kind stream, ah_slice members, ah_buf *out);

@@ -77,14 +77,16 @@ static ah_status read_opened(ah_fold *f, ah_slice opened, ah_err *err)
     return st == AH_OK ? keep_opened(f, opened, v, err) : st;
 }
 
-static ah_status read_transcript(ah_fold *f, ah_slice text, ah_err *err)
+/* given: in its place; NULL: none. */
+static ah_status read_transcript(ah_fold *f, ah_slice text, const ah_transcript *given, ah_err *err)
 {
     ah_transcript *t;
     ah_status st;
 
     if (ah_json_member(text, "pending").p)
         return ah_err_set(err, AH_STORE, "its transcript has a pending turn");
-    if ((st = ah_transcript_read(f->mem, text, &t, err)) != AH_OK)
+    st = given ? ah_transcript_copy(given, &t, err) : ah_transcript_read(f->mem, text, &t, err);
+    if (st != AH_OK)
         return st;
     ah_transcript_unref(f->transcript);
     f->transcript = t;
@@ -225,7 +227,8 @@ ah_status ah_fold_checkpoint(ah_fold *f, const ah_store_record *r, const ah_slic
     f->asks = ah_member_count(v[AH_AT_CHECKPOINT_asks]);
     st = read_opened(f, v[AH_AT_CHECKPOINT_opened], err);
     if (st == AH_OK)
-        st = read_transcript(f, v[AH_AT_CHECKPOINT_transcript], err);
+        st = read_transcript(f, v[AH_AT_CHECKPOINT_transcript], r->number == 1 ? f->given : NULL,
+                             err);
     if (st == AH_OK)
         st = ah_fold_whole_slices(f, v[AH_AT_CHECKPOINT_slices], err);
     if (st == AH_OK)
@@ -269,12 +272,15 @@ static void print_run(const ah_run_history *h, ah_buf *out)
     ah_buf_char(out, '}');
 }
 
-void ah_fold_print_checkpoint(const ah_fold *f, ah_buf *out)
+void ah_fold_print_checkpoint(const ah_fold *f, bool bare, ah_buf *out)
 {
     ah_buf_str(out, "{\"opened\":");
     ah_buf_put(out, ah_text_slice(f->opened));
     ah_buf_str(out, ",\"transcript\":");
-    ah_transcript_print(f->transcript, out);
+    if (bare)
+        ah_buf_str(out, "{}");
+    else
+        ah_transcript_print(f->transcript, out);
     ah_buf_str(out, ",\"slices\":");
     ah_fold_print_slices(f, out);
     ah_buf_str(out, ",\"entities\":");

@@ -23,6 +23,8 @@ static void forget(ah_turn_copy *c)
         ah_text_unref(c->call[i].settled);
         ah_text_unref(c->call[i].failed);
     }
+    ah_transcript_unref(c->given);
+    c->given = NULL;
     c->n = c->n_calls = 0;
     c->begun = c->complete = false;
 }
@@ -54,11 +56,13 @@ static ah_status put(ah_turn_copy *c, ah_record_kind kind, int64_t time, ah_slic
 
 static ah_status put_checkpoint(ah_turn_copy *c, int64_t time, ah_err *err)
 {
-    ah_status st;
+    ah_status st = ah_transcript_copy(c->fold.transcript, &c->given, err);
     ah_buf b;
 
+    if (st != AH_OK)
+        return st;
     ah_buf_init(&b, c->mem, MAX_CHECKPOINT);
-    ah_fold_print_checkpoint(&c->fold, &b);
+    ah_fold_print_checkpoint(&c->fold, true, &b);
     st = ah_buf_ok(&b)
              ? put(c, AH_RECORD_CHECKPOINT, time, ah_buf_slice(&b), (ah_slice){NULL, 0}, err)
              : ah_buf_error(&b, "a copy of the conversation", err);

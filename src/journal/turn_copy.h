@@ -30,6 +30,9 @@ typedef struct ah_turn_copy {
     int64_t turn;  /* number of the turn that was read last; 0: none */
     bool begun;    /* it has a call that was begun */
     bool complete; /* the next record belongs to the next turn */
+    /* Of the first record, if that is a checkpoint of this module (ah_fold.given); NULL: it is not.
+     * So a checkpoint costs little, however long the conversation is. */
+    ah_transcript *given;
     ah_copied_record *record;
     size_t n, cap;
     ah_copied_call *call;

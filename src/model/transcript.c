@@ -415,15 +415,37 @@ void ah_transcript_commit(ah_transcript *t)
     commit_staged(t);
 }
 
+/* Takes over the ids of the calls in the entries. */
+static ah_status copy_calls(ah_transcript *copy, const ah_transcript *t, ah_err *err)
+{
+    ah_status st = AH_OK;
+
+    if (!t->assistant && t->n_seen > 0) {
+        copy->seen = ah_alloc(t->mem, t->cap_seen * sizeof *t->seen);
+        if (!copy->seen)
+            return ah_err_nomem(err);
+        memcpy(copy->seen, t->seen, t->cap_seen * sizeof *t->seen);
+        copy->n_seen = t->n_seen;
+        copy->cap_seen = t->cap_seen;
+        return AH_OK;
+    }
+    for (size_t i = 0; i < t->n && st == AH_OK; i++) /* without those of the pending turn */
+        if (t->entry[i].kind == AH_ENTRY_ASSISTANT)
+            st = remember_calls(copy, ah_text_slice(t->entry[i].json), err);
+    return st;
+}
+
 ah_status ah_transcript_copy(const ah_transcript *t, ah_transcript **out, ah_err *err)
 {
     ah_transcript *copy = ah_transcript_new(t->mem);
-    ah_status st = copy ? AH_OK : ah_err_nomem(err);
+    ah_status st = copy ? copy_calls(copy, t, err) : ah_err_nomem(err);
 
-    for (size_t i = 0; i < t->n && st == AH_OK; i++)
-        if ((st = ah_transcript_add(copy, t->entry[i].kind, ah_text_ref(t->entry[i].json), err)) ==
-            AH_OK)
-            copy->entry[i].objects = t->entry[i].objects;
+    if (st == AH_OK && !reserve(copy, t->n, 0))
+        st = ah_err_nomem(err);
+    for (size_t i = 0; i < t->n && st == AH_OK; i++) {
+        append(copy, t->entry[i]);
+        ah_text_ref(t->entry[i].json);
+    }
     if (st == AH_OK)
         *out = copy;
     else
