@@ -135,8 +135,9 @@ typedef ah_status (*ah_store_record_fn)(void *ud, const ah_store_record *r, ah_e
 typedef ah_status (*ah_store_stream_fn)(void *ud, const ah_store_stream *s, ah_err *err);
 typedef ah_status (*ah_store_message_fn)(void *ud, const ah_store_message *m, ah_err *err);
 
-/* An engine. Each function but append and poll may block for the time of a disk access. All that
- * return ah_status fail with AH_STORE and a text that says what to do, unless they say more. */
+/* An engine. Each function but append, poll, prepare and leave may block for the time of a disk
+ * access. All that return ah_status fail with AH_STORE and a text that says what to do, unless they
+ * say more. */
 typedef struct ah_store_vt {
     /* Begins the append. Appends are carried out in the order of this call. Never fails here, and
      * waits neither for another process nor for the disk. */

@@ -1,6 +1,7 @@
-/* The engine: what the host's thread calls. Appends are passed to the connection's thread; all else
- * is carried out at once, under the lock of the connection. Readers are called without the lock:
- * rows are copied in pages, so a reader may use the store. */
+/* The engine: what the host's thread calls. Appends are passed to the connection's thread, and
+ * waits for the search index to that of searches; all else is carried out at once, under the lock
+ * of the connection. Readers are called without the lock: rows are copied in pages, so a reader may
+ * use the store. */
 #include "io/stores.h"
 
 #include "io/store_sqlite_index.h"
