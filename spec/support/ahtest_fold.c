@@ -332,7 +332,7 @@ static double worked(void)
 
 static int fold_cost(lua_State *L)
 {
-    size_t n = lua_rawlen(L, 1);
+    size_t n = (size_t)lua_rawlen(L, 1);
     ah_store_record *r = lua_newuserdatauv(L, (n + 1) * sizeof *r, 0);
     ah_err err = {0};
     ah_status st;

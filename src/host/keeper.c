@@ -63,8 +63,9 @@ struct ah_keeper {
     bool outstanding, lost; /* lost: another keeper of this process holds the stream */
     int deferred;
     ah_status broken;
-    ah_text *why;                    /* NULL: lack of memory, or not broken */
-    bool *gone;                      /* set if it is closed while it completes flushes */
+    ah_text *why;        /* NULL: lack of memory, or not broken */
+    unsigned completing; /* how many are completing flushes; the last one frees a closed keeper */
+    bool closed;
     size_t turns, bytes, checkpoint; /* since the last checkpoint, and its size */
 };
 
@@ -326,22 +327,21 @@ static void empty_waiters(ah_keeper *k)
 /* The run may close the keeper, or run jobs, this one included. */
 static void complete_flushes(ah_keeper *k)
 {
-    bool gone = false, *outer = k->gone;
+    const ah_mem *mem = mem_of(k);
     waiter w;
     ah_err err;
 
-    k->gone = &gone;
-    while (!gone && next_done(k, &w)) {
+    k->completing++;
+    while (!k->closed && next_done(k, &w)) {
         ah_err_clear(&err);
         ah_keeper_state(k, &err);
         ah_run_recorded(w.run, w.call, w.id, &err);
     }
-    if (gone && outer)
-        *outer = true;
-    if (gone)
-        return;
-    k->gone = outer;
-    empty_waiters(k);
+    k->completing--;
+    if (!k->closed)
+        empty_waiters(k);
+    else if (k->completing == 0)
+        ah_free(mem, k);
 }
 
 static void work(ah_job *job)
@@ -663,14 +663,14 @@ static void free_keeper(ah_keeper *k)
     *k->link = k->next;
     if (k->next)
         k->next->link = k->link;
-    if (k->gone)
-        *k->gone = true;
     clear_part(s->host->mem, &k->in);
     k->first = k->n;
     empty_waiters(k);
     ah_text_unref(k->stream);
     ah_text_unref(k->why);
-    ah_free(s->host->mem, k);
+    k->closed = true;
+    if (k->completing == 0)
+        ah_free(s->host->mem, k);
     ah_open_store_unref(s);
 }
 
