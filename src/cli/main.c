@@ -268,12 +268,22 @@ static int on_idle(void *ud, int timeout_ms)
     return ah_report_progress(&s->report, &s->terminal, timeout_ms);
 }
 
+/* Called by os.exit, which may close the host before the last output is written: a signal then
+ * finds no host. */
+static void on_leaving_apart(void *ud, int code)
+{
+    (void)ud;
+    (void)code;
+    ah_signals_forget();
+}
+
 /* A reader of --json always gets a report; the exit code is the script's. */
 static void on_leaving(void *ud, int code)
 {
     session *s = ud;
     char words[64];
 
+    on_leaving_apart(ud, code);
     snprintf(words, sizeof words, "the script ended with os.exit(%d)", code);
     report(s, code ? "internal" : "ok", code ? words : "");
 }
@@ -310,7 +320,7 @@ static ah_status open_host(session *s, bool script, ah_host **out)
                      .log = ah_terminal_log,
                      .log_ud = &s->terminal,
                      .log_level = s->level,
-                     .watcher = {.ud = s}};
+                     .watcher = {.ud = s, .leaving = on_leaving_apart}};
     ah_status st = take_store(s);
 
     if (script) {
@@ -709,7 +719,7 @@ static int run_command(session *s)
     const char *file = s->settings.file ? s->line.argv[s->settings.file - 1] : NULL;
     int code;
 
-    if (s->settings.is_apart && !ah_terminal_take_stdout(&s->terminal))
+    if (s->settings.is_apart && !s->settings.prints && !ah_terminal_take_stdout(&s->terminal))
         return cannot_take(s);
     if (file && (code = ah_unreadable(file)))
         return cannot_open(s, file, code);

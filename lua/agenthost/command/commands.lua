@@ -12,6 +12,7 @@
 --   apart     true, or the name of a flag, with which it may run code of a script. It then runs in
 --             a state of its own, which has the models and variables of the settings; the code's
 --             output goes to stderr
+--   prints    true if, apart, the output of the code is that of the command, and stays on stdout
 --   mixed     true if flags may follow operands; not with `file`
 --   pages     true if the program reads the pages of the reference
 --   run       function(flags, words, out, line): the flags by name ("env-file" is flags.env_file;
@@ -31,8 +32,8 @@ local M = {}
 
 --- The names of the commands, in the order of the help.
 M.names = { "prompt", "list", "show", "diff", "search", "replay", "asks", "respond", "resume",
-  "fork", "rewind", "store", "tools", "check", "mock", "models", "config", "trust", "completion",
-  "help" }
+  "fork", "rewind", "store", "tools", "check", "test", "mock", "models", "config", "trust",
+  "completion", "help" }
 
 --- Returns the command of this name; nil if there is none.
 function M.find(name)

@@ -376,7 +376,8 @@ function M.read(...)
   if not is_apart(line) then
     return head .. file .. (command.pages and "pages\n" or "") .. "here\n"
   end
-  return head .. file .. "apart\n" .. M.settings(line, "")
+  return head .. file .. (command.prints and "prints\n" or "") .. "apart\n"
+    .. M.settings(line, "")
 end
 
 --- The settings for running a script, in the form in which `read` returns those of a command.
