@@ -95,6 +95,8 @@ LUA_FOLDERS := agents providers tools strategies tasks testing
 LUA_SRC := $(sort $(wildcard lua/agenthost/*.lua $(LUA_FOLDERS:%=lua/agenthost/%/*.lua)))
 PAGES := $(sort $(wildcard docs/reference/*.md)) docs/README.md docs/concepts.md docs/terms.md
 COMMAND_LUA := $(sort $(wildcard lua/agenthost/command/*.lua lua/agenthost/command/*/*.lua))
+# What `agenthost init` writes.
+TEMPLATES := $(sort $(filter-out %/spec,$(wildcard $(addprefix lua/agenthost/command/templates/,*/* */spec/*))))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/lua_sources.o
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/command_sources.o $(BUILD)/pages_sources.o
 SHARED := libagenthost.so.$(VERSION)
@@ -131,23 +133,25 @@ $(BUILD)/%_sources.o: $(BUILD)/%_sources.c $(BUILT_WITH)
 	@$(CC) $(ALL_CFLAGS) -c $< -o $@
 
 # Texts compiled in as bytes: $(1) the header with the list's type, $(2) the type, $(3) the list's
-# name, $(4) the files, $(5) the prefix that is removed from their names.
+# name, $(4) the files, $(5) the prefix that is removed from their names. A program or a page has a
+# name such as "mock.plan", a file of a template its path.
 define compile_in
 	@mkdir -p $(@D)
 	@{ echo '#include "$(1)"'; \
-	  for f in $(4); do n=$$(echo $${f%.*} | tr / _); \
+	  for f in $(4); do n=$$(echo $$f | tr -c '[:alnum:]\n' _); \
 	    echo "static const char src_$$n[] = {"; od -An -v -td1 $$f | sed 's/\([0-9-][0-9]*\)/\1,/g'; echo '0};'; done; \
 	  echo 'const $(2) $(3)[] = {'; \
-	  for f in $(4); do f=$${f%.*}; n=$$(echo $$f | tr / _); \
-	    echo "    {\"$$(echo $${f#$(5)} | tr / .)\", src_$$n, sizeof src_$$n - 1},"; done; \
+	  for f in $(4); do n=$$(echo $$f | tr -c '[:alnum:]\n' _); \
+	    name=$$(echo $${f#$(5)} | sed '/^templates/!{s/\.[^.]*$$//;s|/|.|g;}'); \
+	    echo "    {\"$$name\", src_$$n, sizeof src_$$n - 1},"; done; \
 	  echo '    {0, 0, 0}};'; } > $@
 endef
 
 $(BUILD)/lua_sources.c: $(LUA_SRC) Makefile
 	$(call compile_in,lua/lua_sources.h,ah_lua_source,ah_lua_sources,$(LUA_SRC),lua/)
 
-$(BUILD)/command_sources.c: $(COMMAND_LUA) Makefile
-	$(call compile_in,cli/programs.h,ah_program,ah_programs,$(COMMAND_LUA),lua/agenthost/command/)
+$(BUILD)/command_sources.c: $(COMMAND_LUA) $(TEMPLATES) Makefile
+	$(call compile_in,cli/programs.h,ah_program,ah_programs,$(COMMAND_LUA) $(TEMPLATES),lua/agenthost/command/)
 
 # For `agenthost help`.
 $(BUILD)/pages_sources.c: $(PAGES) Makefile
@@ -218,7 +222,7 @@ include spec/spec.mk fuzz/fuzz.mk bench/bench.mk tools/install.mk
 #: install  PREFIX, LIBDIR, DOCDIR, MANDIR, DESTDIR; uninstall undoes it; man makes the manual page
 # Each tool only if it is present; the floors and the form of comments and pages always.
 SOURCES = $(sort $(FORMATTED) man/agenthost.1.scd $(wildcard *.md docs/*.md docs/*/*.md lua/*/*.lua lua/*/*/*.lua \
-  lua/*/*/*/*.lua spec/*/*.lua examples/*.lua bench/*.lua tools/*.lua))
+  lua/*/*/*/*.lua spec/*/*.lua examples/*.lua bench/*.lua tools/*.lua) $(filter %.lua %.md,$(TEMPLATES)))
 lint:
 	@$(LUA) spec/support/floors.lua $(BUILD)
 	@$(LUA) spec/support/sentences.lua $(SOURCES)
@@ -232,7 +236,7 @@ lint:
 generate: $(BUILD)/agenthost
 	@$(BUILD)/agenthost tools/generate.lua
 
-FORMATTED = $(wildcard src/*/*.c src/*/*.h include/*.h spec/support/*.c spec/support/*.h spec/torture/*.c spec/embed/*.c \
+FORMATTED = $(filter %.c,$(TEMPLATES)) $(wildcard src/*/*.c src/*/*.h include/*.h spec/support/*.c spec/support/*.h spec/torture/*.c spec/embed/*.c \
   spec/embed/*.h spec/stack/*.c fuzz/*.[ch] bench/*.c bench/*.h examples/*.c examples/*.cpp)
 format:
 	clang-format -i $(FORMATTED)

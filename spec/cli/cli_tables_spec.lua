@@ -75,9 +75,9 @@ after_each(command.tidy)
 describe("the table of options", function()
   it("is read whole by this spec", function()
     assert.same({ "", "prompt", "list", "show", "diff", "search", "replay", "asks", "respond",
-      "resume", "fork", "rewind", "store", "tools", "check", "test", "mock", "models", "config",
-      "trust", "completion", "help" }, COMMANDS)
-    assert.equal(58, #OPTIONS)
+      "resume", "fork", "rewind", "store", "init", "tools", "check", "test", "mock", "models",
+      "config", "trust", "completion", "help" }, COMMANDS)
+    assert.equal(59, #OPTIONS)
     assert.equal("auto always never", OPTIONS.color.words)
     assert.same({ "N", 65535 }, { OPTIONS.port.value, OPTIONS.port.most })
   end)

@@ -32,7 +32,7 @@ local M = {}
 
 --- The names of the commands, in the order of the help.
 M.names = { "prompt", "list", "show", "diff", "search", "replay", "asks", "respond", "resume",
-  "fork", "rewind", "store", "tools", "check", "test", "mock", "models", "config", "trust",
+  "fork", "rewind", "store", "init", "tools", "check", "test", "mock", "models", "config", "trust",
   "completion", "help" }
 
 --- Returns the command of this name; nil if there is none.
