@@ -277,13 +277,13 @@ static void on_leaving_apart(void *ud, int code)
     ah_signals_forget();
 }
 
-/* A reader of --json always gets a report; the exit code is the script's. */
+/* The same in a script. A reader of --json always gets a report; the exit code is the script's. */
 static void on_leaving(void *ud, int code)
 {
     session *s = ud;
     char words[64];
 
-    on_leaving_apart(ud, code);
+    ah_signals_forget();
     snprintf(words, sizeof words, "the script ended with os.exit(%d)", code);
     report(s, code ? "internal" : "ok", code ? words : "");
 }

@@ -360,7 +360,8 @@ end
 --- Reads a line, and returns lines NAME or NAME VALUE: `color`, `log`, `json`, the answer of
 -- settings.lua; then `script` (the line has no command), `word` and the index of a word that is
 -- neither a command nor a script, `show` and a text, `fault` and a message, or, for a command,
--- `file` and the index of the word that must be readable, `here` or `apart`.
+-- `file` and the index of the word that must be readable, `here`, or `apart` and
+-- before it `prints` if the code's output stays on stdout.
 function M.read(...)
   local line = opened(...)
   local head = messages_of(line)
