@@ -22,8 +22,7 @@ Environment:
   XDG_CONFIG_HOME, XDG_STATE_HOME  have agenthost/config and agenthost/trusted
 
 Exit codes:
-  0         success
-  1         the script failed, or standard output could not be written
+  0, 1      success; the script failed, or its output could not be written
   2         wrong usage, or a named file cannot be read
   3         the provider or the network failed
   4         a limit was reached: iterations, deadline, budget, loop
@@ -33,7 +32,6 @@ Exit codes:
 Examples:
     agenthost -e 'print(ah.run { model = "demo/echo", "Hello" })'
     OPENAI_API_KEY=... agenthost --model openai/gpt-4o agent.lua "What is new?"
-    agenthost check agent.lua && agenthost --json agent.lua | jq -r .reply.text
 ]]
 
 local function flag_line(row)
