@@ -69,10 +69,16 @@ describe("agenthost test", function()
     has(r.out, "ok 3 - the echo knows the names of the user\n1..3\n")
   end)
 
-  it("runs specs as a script, without the path of a store in the environment", function()
+  it("writes nothing into the user's store", function()
     write(folder .. "/store_spec.lua", [[
-      it("has none", function() assert.is_nil(os.getenv "AGENTHOST_STORE") end)]])
-    assert.equal(0, run 'AGENTHOST_STORE=$PWD/x.db "$A" test store_spec.lua'.code)
+      local ah = require "agenthost"
+      it("has none", function()
+        assert.is_nil(os.getenv "AGENTHOST_STORE")
+        assert(ah.agent { id = "ann", model = "demo/echo" }:run "Hello")
+      end)]])
+    local r = run 'AGENTHOST_STORE=$PWD/x.db "$A" test store_spec.lua && ls'
+    assert.equal(0, r.code)
+    has_not(r.out, "x.db")
   end)
 
   it("keeps the exit code and the output of a spec that ends the process", function()
