@@ -7,6 +7,8 @@ local crashes = require "spec.support.crashes"
 
 local ALL = os.getenv "CRASH_ALL" ~= nil
 local SEED = tonumber(os.getenv "CRASH_SEED") or 18
+-- timeout waits for the process that it has killed, and does not kill itself.
+local KILL = "timeout --foreground --preserve-status -s KILL %.6f"
 local KILLS = tonumber(os.getenv "CRASH_KILLS") or (ALL and 1000 or 30)
 
 local FLOWS = { "plain", "calls", "turns", "parallel", "files", "nested", "as_tool", "approval",
@@ -96,7 +98,7 @@ describe("a conversation whose process dies", function()
       local after = math.random() * of.seconds * 1.2
       local words <const> = ("%s, kill %d of seed %d after %.6f s"):format(of.flow, i, SEED, after)
       local here = crashes.disturb(of, math.random(of.starts),
-        ("timeout -s KILL %.6f"):format(after), crashes.KILLED, words)
+        KILL:format(after), crashes.KILLED, words)
       killed, lost = killed + (here and 1 or 0), lost + (here or 0)
     end
     assert.is_true(killed > 0 or KILLS < 20, "no process was killed")

@@ -320,8 +320,8 @@ static int file(lua_State *L)
     ah_fs *fs;
     ah_err err;
 
-    text.n = lua_isnoneornil(L, 5) ? 0 : lua_rawlen(L, 5);
-    with.n = lua_isnoneornil(L, 6) ? 0 : lua_rawlen(L, 6);
+    text.n = lua_isnoneornil(L, 5) ? 0 : (size_t)lua_rawlen(L, 5);
+    with.n = lua_isnoneornil(L, 6) ? 0 : (size_t)lua_rawlen(L, 6);
     fs = ah_fs_staged_in(&w->mem, &w->call.overlay, check_fs(L, w, 2), &err);
     return outcome(L,
                    fs ? change_file(fs, luaL_checkstring(L, 3), check_slice(L, 4), text, with, &err)
