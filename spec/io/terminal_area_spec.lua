@@ -121,6 +121,19 @@ describe("the live area", function()
     end)
   end
 
+  it("loses nothing of an unfinished line with wide characters by a resize", function()
+    for columns = 2, 30 do
+      local t = new(12)
+      t:live({ "> " }, 1, 2)
+      t:print "a世bc世世def世g世hi"
+      t:resize(columns, true)
+      t:print "jkl"
+      t:resize(12, true)
+      t:live {}
+      assert.equal("a世bc世世def世g世hijkl", (t.screen:all():gsub("%s", "")), columns)
+    end
+  end)
+
   it("lets an unfinished line flow on after a resize", function()
     local t = new(20)
     t:live { "x" }

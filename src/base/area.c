@@ -165,8 +165,8 @@ void ah_area_resize(ah_area *a, unsigned columns, unsigned rows, bool reflows)
     a->at = a->at < rows ? a->at : rows - 1;
     a->n_rows = 0;
     if (columns != a->columns && a->above) {
-        a->above = reflows ? a->above : 0;
-        a->above_column = reflows ? (unsigned)((a->above - 1) % columns) + 1 : 0;
+        a->above = reflows && !a->wide ? a->above : 0;
+        a->above_column = a->above ? (unsigned)((a->above - 1) % columns) + 1 : 0;
     }
     a->columns = columns;
     a->rows = rows;
@@ -217,14 +217,17 @@ static void follow(ah_area *a, ah_slice text)
         if ((n = ah_escape_len(rest)) != 0)
             continue;
         n = ah_width_next(rest, &columns);
-        if (*rest.p == '\n')
+        if (*rest.p == '\n') {
             a->above = a->above_column = 0;
+            a->wide = false;
+        }
         if (*rest.p == '\t') {
             columns = AH_TAB_STOP - a->above_column % AH_TAB_STOP;
             if (a->above_column + columns >= a->columns)
                 columns = a->above_column < a->columns ? a->columns - 1 - a->above_column : 0;
         }
         a->above += columns;
+        a->wide |= columns > 1 && *rest.p != '\t';
         a->above_column =
             a->above_column + columns > a->columns ? columns : a->above_column + columns;
     }

@@ -27,6 +27,8 @@ typedef struct ah_area {
     size_t above; /* columns of the unfinished line above the area, counted from its start */
     unsigned above_column; /* columns of that line in its last row; 0: the row is full, and the
                               cursor is below */
+    bool wide; /* that line has wide characters, so where it ends after it is wrapped anew is not
+                  known: they may leave the last column of a row blank */
 } ah_area;
 
 void ah_area_init(ah_area *a, const ah_mem *mem);
