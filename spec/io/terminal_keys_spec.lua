@@ -217,3 +217,29 @@ describe("ah.terminal.width", function()
     assert.equal(2, width("👩" .. ("\u{200d}👩"):rep(1 << 16)))
   end)
 end)
+
+describe("ah.terminal.character", function()
+  local character = ah.terminal.character
+
+  it("finds the same character for each of its bytes", function()
+    local found, at = {}, 1
+    local text = "1\u{20e3}e\u{301}👨‍👩‍👧🇩🇪🇫🇷世\xff\n\u{301}"
+    for i = 1, #text do
+      local first, last, columns = character(text, i)
+      assert.truthy(first <= i and i <= last)
+      assert.equal(at, first)
+      if i == last then
+        found[#found + 1] = text:sub(first, last) .. " " .. columns
+        at = last + 1
+      end
+    end
+    assert.same({ "1\u{20e3} 1", "e\u{301} 1", "👨‍👩‍👧 2", "🇩🇪 2", "🇫🇷 2", "世 2", "\xff 1", "\n 0",
+      "\u{301} 0" }, found)
+  end)
+
+  it("refuses a byte that is not there", function()
+    for _, at in ipairs { 0, 4, -1, math.maxinteger } do
+      assert.has_error(function() character("abc", at) end, nil)
+    end
+  end)
+end)

@@ -344,6 +344,25 @@ describe("terminal:write", function()
   end)
 end)
 
+describe("terminal:clear", function()
+  local CLEARS = [[
+    local t <close> = assert(ah.terminal())
+    t:live({ "> " }, { line = 1 })
+    t:write "gone\nunfinished"
+    t:clear()
+    t:print_above "first"
+    t:write "last"]]
+
+  it_if("leaves an empty screen, and writes from its top", function()
+    local shown, all = shows(CLEARS)
+    assert.equal("first\nlast", shown)
+    has(all, "\27[H\27[2J")
+    shown, all = shows(CLEARS, { env = { "TERM=dumb" } })
+    assert.equal("gone\nunfinished\nfirst\nlast", shown)
+    has_not(all, "\27")
+  end)
+end)
+
 describe("docs/reference/terminal.md", function()
   it_if("has a line that can be written, and pasted into", function()
     local block

@@ -87,6 +87,8 @@ local SEQUENCES = {
   D = Screen.down,
   M = function(self) self.row = self.row - 1 end,
   ["[J"] = erase_below,
+  ["[H"] = function(self) self.row, self.column = 1, 1 end,
+  ["[2J"] = function(self) self.rows = {} end,
   ["[K"] = erase_line,
   ["[A"] = function(self, n) self.row = math.max(1, self.row - n) end,
   ["[C"] = function(self, n) self.column = math.min(self.columns, self.column + n) end,

@@ -207,6 +207,13 @@ void ah_area_erase(ah_area *a, ah_buf *out)
         ah_buf_fmt(out, "\033[A\033[%uC", a->above_column);
 }
 
+void ah_area_clear_screen(ah_area *a, ah_buf *out)
+{
+    ah_buf_str(out, "\033[H\033[2J");
+    a->drawn = false;
+    a->above = a->above_column = 0;
+}
+
 /* Text that reaches the right edge continues in the next row, as on the terminal. */
 static void follow(ah_area *a, ah_slice text)
 {

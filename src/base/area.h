@@ -43,6 +43,8 @@ void ah_area_forget(ah_area *a);
 
 /* Appends the bytes that erase the area; the cursor is then where the area began. */
 void ah_area_erase(ah_area *a, ah_buf *out);
+/* Appends the bytes that clear the screen; the area is to be drawn again, at its top. */
+void ah_area_clear_screen(ah_area *a, ah_buf *out);
 /* Appends the bytes that print a text (from ah_harmless, with styles) above the area, after the
  * text printed before. The area is then erased, and must be drawn again. */
 void ah_area_print(ah_area *a, ah_slice text, ah_buf *out);

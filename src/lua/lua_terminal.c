@@ -524,7 +524,8 @@ static int open_terminal(lua_State *L)
     return 1;
 }
 
-/* -- ah.terminal.width ------------------------------------------------------------------------- */
+/* -- characters and columns
+ * ------------------------------------------------------------------------- */
 
 static int width(lua_State *L)
 {
@@ -538,6 +539,39 @@ static int width(lua_State *L)
     return 1;
 }
 
+/* Returns the index of an ASCII character at or before i, with which a character always begins; 0
+ * if there is none. */
+static size_t sure_beginning(const char *p, size_t i)
+{
+    while (i > 0 && (unsigned char)p[i] >= 0x80)
+        i--;
+    return i;
+}
+
+/* ah.terminal.character(text, at) -> first, last, columns: the character that has the byte `at`,
+ * with its marks and joined characters. */
+static int character(lua_State *L)
+{
+    lua_Integer at = luaL_checkinteger(L, 2);
+    unsigned columns = 0;
+    size_t from, n;
+    ah_slice text;
+
+    text.p = luaL_checklstring(L, 1, &text.n);
+    if (at < 1 || (lua_Unsigned)at > text.n)
+        return ah_lua_raise(L, AH_USAGE,
+                            "ah.terminal.character: byte %d is not in the text of %d bytes",
+                            (int)at, (int)text.n);
+    from = sure_beginning(text.p, (size_t)at - 1);
+    while ((n = ah_width_next((ah_slice){text.p + from, text.n - from}, &columns)) <
+           (size_t)at - from)
+        from += n;
+    lua_pushinteger(L, (lua_Integer)from + 1);
+    lua_pushinteger(L, (lua_Integer)(from + n));
+    lua_pushinteger(L, columns);
+    return 3;
+}
+
 static void push_class(lua_State *L)
 {
     static const luaL_Reg meta[] = {
@@ -547,6 +581,7 @@ static void push_class(lua_State *L)
                                        {"write", ah_terminal_write},
                                        {"print_above", ah_terminal_print_above},
                                        {"live", ah_terminal_live},
+                                       {"clear", ah_terminal_clear},
                                        {"suspend", suspend},
                                        {"close", terminal_close},
                                        {NULL, NULL}};
@@ -570,6 +605,8 @@ void ah_lua_open_terminal(lua_State *L)
     lua_newtable(L); /* -- ah terminal */
     lua_pushcfunction(L, width);
     lua_setfield(L, -2, "width");
+    lua_pushcfunction(L, character);
+    lua_setfield(L, -2, "character");
     lua_createtable(L, 0, 1);
     lua_pushcfunction(L, open_terminal);
     lua_setfield(L, -2, "__call");

@@ -383,3 +383,14 @@ int ah_terminal_live(lua_State *L)
     lua_pushboolean(L, t->tty.sequences);
     return 1;
 }
+
+int ah_terminal_clear(lua_State *L)
+{
+    ah_lua_terminal *t = ah_terminal_check(L);
+
+    begin(t);
+    if (t->tty.sequences)
+        ah_area_clear_screen(&t->area, &t->out);
+    end(L, t);
+    return 0;
+}

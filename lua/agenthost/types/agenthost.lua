@@ -2587,6 +2587,7 @@ function ah.interactive() end
 ---@field write fun(self, text: ah.Shown)
 ---@field print_above fun(self, text: ah.Shown)
 ---@field live fun(self, lines: ah.Shown[], cursor?: ah.Cursor): boolean
+---@field clear fun(self)
 ---@field suspend fun(self)
 ---@field close fun(self)
 
@@ -2599,6 +2600,12 @@ ah.terminal = {}
 ---@param column? integer the column in which the text begins; default 1
 ---@return integer columns
 function ah.terminal.width(text, column) end
+
+---Returns the place of the character that has a byte, and its columns.
+---@param text string
+---@param at integer index of the byte
+---@return integer first, integer last, integer columns
+function ah.terminal.character(text, at) end
 
 ---Writes a line to the log.
 ---@param level "debug"|"info"|"warning"|"error"
