@@ -36,7 +36,7 @@ return {
     { "call", "now resource_end staged" },
     -- objects of scripts that do not know agents
     { "handle", "budget builtin bytes child child_output command events file file_watch fs http "
-      .. "image launch limits models named observe outside process replay reply schema serve "
+      .. "image input launch limits models named observe outside process replay reply schema serve "
       .. "serve_answer store store_keep store_look stream terminal terminal_show type yaml" },
     { "tool", "entity entity_call entity_json expansion group render result states tool "
       .. "tool_fields undo" },

@@ -69,6 +69,16 @@ function M.in_state(name)
   end
 end
 
+--- Makes the folders of a path that are missing, readable by the user only; raises a fault.
+function M.make_folders(path)
+  for at in path:gmatch "()/" do
+    local ok, why = ah._make_folder(at == 1 and "/" or path:sub(1, at - 1))
+    if not ok then
+      M.fault("cannot make the folder '%s': %s", shown(path:sub(1, at - 1)), why)
+    end
+  end
+end
+
 --- Raises that the file cannot be read.
 function M.unreadable(what, path, why)
   M.fault("cannot read the %s '%s': %s", what, shown(path), why)

@@ -77,15 +77,6 @@ end
 
 -- -- changing ------------------------------------------------------------------------------------
 
-local function make_folders(place)
-  for at in place:gmatch "()/" do
-    local ok, why = ah._make_folder(at == 1 and "/" or place:sub(1, at - 1))
-    if not ok then
-      pairs_of.fault("cannot make the folder '%s': %s", pairs_of.shown(place:sub(1, at - 1)), why)
-    end
-  end
-end
-
 local function locked(place)
   local waited = 0
   local lock = ah._append_private(place .. ".lock", true)
@@ -105,7 +96,7 @@ function M.keep(record)
   if not place then
     pairs_of.fault "there is no place to keep it: set HOME"
   end
-  make_folders(place)
+  pairs_of.make_folders(place)
   local _ <close> = locked(place)
   local list, why = M.list()
   if why then
