@@ -265,7 +265,10 @@ static int on_idle(void *ud, int timeout_ms)
 {
     session *s = ud;
 
-    return ah_report_progress(&s->report, &s->terminal, timeout_ms);
+    ah_signals_settled();
+    return s->terminal.people && s->terminal.cursor && !is_quiet(s)
+               ? ah_report_progress(&s->report, &s->terminal, timeout_ms)
+               : timeout_ms;
 }
 
 /* Called by os.exit, which may close the host before the last output is written: a signal then
@@ -297,7 +300,7 @@ static ah_watcher watcher_of(session *s)
 
     if (machine || people || s->level == AH_LOG_INFO)
         w.event = on_event;
-    if (people && s->terminal.cursor)
+    if ((people && s->terminal.cursor) || given(s, AH_OPTION_INTERACTIVE))
         w.idle = on_idle;
     return w;
 }
@@ -481,6 +484,24 @@ static void warn_unkept(session *s)
     ah_terminal_log(&s->terminal, AH_LOG_WARNING, text);
 }
 
+/* Runs the script, if there is one, and then the inputs of a person or a pipe, by a program in the
+ * script's state. At a terminal, tasks that are still at work end with it. */
+static int interact(session *s, ah_host *host)
+{
+    ah_status st = ah_program_open(host);
+    int code = EXIT_OK;
+
+    ah_signals_spare();
+    if (st == AH_OK && (st = ah_line_call(host, "interact", 0, NULL, &s->line)) == AH_OK)
+        code = atoi(ah_returned(host));
+    if (st == AH_OK && !isatty(STDIN_FILENO))
+        st = ah_join(host);
+    if (st != AH_OK && !ah_signals_reader_gone())
+        return explain(s, st, host);
+    report(s, "ok", "");
+    return code;
+}
+
 static int end_command(session *s, ah_host *host, ah_status st);
 
 /* Runs the member `answer` of the program that the line names. */
@@ -569,7 +590,9 @@ static int run(session *s)
     if ((st = open_host(s, true, &host)) != AH_OK)
         return cannot_start(s, st);
     ah_signals_watch(host);
-    if (!(code = settle(s, host)) && !(code = run_in(s, host)))
+    if (!(code = settle(s, host)) && given(s, AH_OPTION_INTERACTIVE))
+        code = interact(s, host);
+    else if (!code && !(code = run_in(s, host)))
         warn_unkept(s);
     ah_signals_forget();
     ah_close(host);
@@ -775,9 +798,21 @@ static ah_status read_line(session *s, const char *member)
     return st;
 }
 
+/* Returns why the line cannot have -i; NULL: it can. */
+static const char *not_interactive(const session *s)
+{
+    if (given(s, AH_OPTION_JSON) || given(s, AH_OPTION_JSONL))
+        return "-i prints values as text: leave out --json and --jsonl\nSee agenthost --help.";
+    if (s->options.script && strcmp(s->options.script, "-") == 0)
+        return "-i reads its lines from standard input: give the script as a file\n"
+               "See agenthost --help.";
+    return NULL;
+}
+
 static int serve_script(session *s)
 {
     const ah_options *o = &s->options;
+    const char *fault;
     ah_status st;
 
     if (given(s, AH_OPTION_JSON) && given(s, AH_OPTION_JSONL))
@@ -786,7 +821,9 @@ static int serve_script(session *s)
         return refuse(s, "--record and --replay: give one of them\nSee agenthost --help.");
     if (given(s, AH_OPTION_VERSION))
         return show_version(s);
-    if (!o->script && !o->eval && !s->resume.answer)
+    if (given(s, AH_OPTION_INTERACTIVE) && (fault = not_interactive(s)))
+        return refuse(s, fault);
+    if (!o->script && !o->eval && !s->resume.answer && !given(s, AH_OPTION_INTERACTIVE))
         return refuse(s, "no script given\nTry:  " TRY "\nHelp: agenthost --help");
     if (ah_settings_needed(&s->settings, o) && (st = read_line(s, "settings_of")) != AH_OK)
         return cannot_start(s, st);

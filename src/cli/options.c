@@ -10,6 +10,8 @@
 const ah_option_row ah_option_table[AH_OPTIONS] = {
     [AH_OPTION_EVAL] = {'e', "eval", "CODE", NULL, "any once",
                         "run CODE, in which `ah` is the library"},
+    [AH_OPTION_INTERACTIVE] = {'i', "interactive", NULL, NULL, "",
+                               "then read Lua code, and print what it returns"},
     [AH_OPTION_MODEL] = {'m', "model", "NAME", NULL, "",
                          "use this model (provider/model), whatever the script names"},
     [AH_OPTION_ENV_FILE] = {0, "env-file", "FILE", NULL, "once",
@@ -112,6 +114,7 @@ static void apply(ah_options *o, ah_option_id id, const char *value)
     case AH_OPTION_END:
         o->ended = true;
         break;
+    case AH_OPTION_INTERACTIVE:
     case AH_OPTION_JSON:
     case AH_OPTION_JSONL:
     case AH_OPTION_VERSION:

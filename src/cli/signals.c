@@ -24,6 +24,8 @@ static struct {
     volatile sig_atomic_t ending; /* the signal that ends the script; 0: none */
     volatile sig_atomic_t by_key; /* a SIGINT came from the terminal, in any thread */
     volatile unsigned cancelled;  /* number of the wait that a Ctrl-C has cancelled; 0: none */
+    volatile sig_atomic_t spare;    /* a chat's code is cancelled, too */
+    volatile sig_atomic_t stopping; /* code without a wait was cancelled, and has not ended */
     volatile sig_atomic_t reader_gone;
     volatile sig_atomic_t drawn;
     volatile sig_atomic_t output;
@@ -59,13 +61,16 @@ static void leave(int sig)
 static void stop(int sig, bool by_key)
 {
     ah_host *host = atomic_load(&state.host);
-    unsigned waiting = by_key && ah_interactive(host) ? ah_waiting(host) : 0;
+    bool chat = by_key && ah_interactive(host);
+    unsigned waiting = chat ? ah_waiting(host) : 0;
+    bool code = chat && !waiting && state.spare;
 
-    if (state.ending || (waiting && waiting == state.cancelled))
+    if (state.ending || (waiting && waiting == state.cancelled) || (code && state.stopping))
         leave(sig);
     state.caught = sig;
     state.cancelled = waiting;
-    if (waiting) {
+    state.stopping = code;
+    if (waiting || code) {
         ah_cancel(host);
     } else {
         state.ending = sig;
@@ -140,6 +145,16 @@ void ah_signals_watch(ah_host *host)
     handle(SIGINT, (struct sigaction){.sa_sigaction = on_stop, .sa_flags = SA_SIGINFO});
     handle(SIGTERM, (struct sigaction){.sa_sigaction = on_stop, .sa_flags = SA_SIGINFO});
     handle(SIGALRM, (struct sigaction){.sa_handler = on_alarm});
+}
+
+void ah_signals_spare(void)
+{
+    state.spare = 1;
+}
+
+void ah_signals_settled(void)
+{
+    state.stopping = 0;
 }
 
 void ah_signals_drawn(void)

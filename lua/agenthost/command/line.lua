@@ -458,6 +458,13 @@ function M.answer(found, color, ...)
     line, found))
 end
 
+--- Runs the line's script and then reads inputs, in the state of scripts (-i). Returns the exit
+-- code.
+function M.interact(...)
+  local line = opened(...)
+  return tostring(use "repl".run(line.flags, { table.unpack(line.words, line.at) }))
+end
+
 --- Prints the findings of M.run, in a Lua state of the command's own.
 function M.tell(descriptor, found, ...)
   local line, out = opened(...), output(descriptor)
