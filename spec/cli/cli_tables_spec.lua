@@ -77,7 +77,7 @@ describe("the table of options", function()
     assert.same({ "", "prompt", "list", "show", "diff", "search", "replay", "asks", "respond",
       "resume", "fork", "rewind", "store", "init", "tools", "check", "test", "mock", "models",
       "config", "trust", "completion", "help" }, COMMANDS)
-    assert.equal(59, #OPTIONS)
+    assert.equal(60, #OPTIONS)
     assert.equal("auto always never", OPTIONS.color.words)
     assert.same({ "N", 65535 }, { OPTIONS.port.value, OPTIONS.port.most })
   end)

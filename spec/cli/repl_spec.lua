@@ -63,7 +63,8 @@ describe("inputs from a pipe", function()
   end)
 
   it("that fail print where, and the next ones go on", function()
-    local r = piped "function f() error 'no' end\n\nlocal x\nx = f()\n(function()\nf()\nend)()\n=2\n"
+    local r = piped("function f() error 'no' end\n\nlocal x\nx = f()\n"
+      .. "(function()\nf()\nend)()\n=2\n")
     assert.same({ "2\n", 1 }, { r.out, r.code })
     has(r.err, "input:1: no\nstack traceback:\n\t[C]: in function 'error'\n")
     has(r.err, "\tinput:1: in main chunk\n")
@@ -75,7 +76,8 @@ describe("inputs from a pipe", function()
   end)
 
   it("that fail with other values print these", function()
-    local r = piped "error { code = 3 }\nerror()\nah.run {}\nerror(setmetatable({}, { __tostring = error }))"
+    local r = piped("error { code = 3 }\nerror()\nah.run {}\n"
+      .. "error(setmetatable({}, { __tostring = error }))")
     has(r.err, "{ code = 3 }\nnil\nusage: input:1: ah.run: no model")
     has(r.err, "\nan error that cannot be shown\n")
   end)
@@ -95,7 +97,8 @@ end)
 describe("the script before the inputs", function()
   it("leaves its globals, and its arguments", function()
     local path = command.temp [[local secret = 1; known, first = 2, ...]]
-    answers("2\ta\tnil\n" .. path .. "\ta\n", "=known, first, secret\n=arg[0], arg[1]\n", path .. " a")
+    answers("2\ta\tnil\n" .. path .. "\ta\n", "=known, first, secret\n=arg[0], arg[1]\n",
+      path .. " a")
     answers("3\t-e\n", "=x, arg[0]\n", "-e 'x = #arg + #{...} + 1' w")
     answers("-i\t0\n", "=arg[0], #arg\n")
   end)
@@ -106,9 +109,13 @@ describe("the script before the inputs", function()
   end)
 
   it("has neither `ah` nor a part of the program among its globals", function()
-    local path = command.temp [[local names = {} for k in pairs(_G) do names[k] = true end before = names]]
+    local path = command.temp [[
+      local names = {} for k in pairs(_G) do names[k] = true end before = names]]
     answers("ah\nbefore\n", [[
-local new = {} for k in pairs(_G) do new[#new + 1] = not before[k] and k or nil end table.sort(new) print(table.concat(new, "\n"))
+do
+  local new = {} for k in pairs(_G) do new[#new + 1] = not before[k] and k or nil end
+  table.sort(new) print(table.concat(new, "\n"))
+end
 ]], path)
   end)
 
@@ -145,17 +152,20 @@ describe("values", function()
   it("have limits", function()
     answers("{ t = <cycle> }\n", "t = {}\nt.t = t\n=t\n")
     answers("{ { { { {...} } } } }\n", "={{{{{1}}}}}\n")
-    local r = piped "t = {} for i = 1, 1e6 do t[i] = i end\n=t\nt = {} for i = 1, 1e5 do t['k' .. i] = 1 end\n=t\n"
+    local r = piped("t = {} for i = 1, 1e6 do t[i] = i end\n=t\n"
+      .. "t = {} for i = 1, 1e5 do t['k' .. i] = 1 end\n=t\n")
     has(r.out, "  50,\n  ...(999950 more)\n}\n")
     has(r.out, "  ...(99950 more)\n}\n")
     answers('{\n  "' .. ("é"):rep(100) .. '"...(1000 bytes)\n}\n', "={ ('é'):rep(500) }\n")
-    r = piped "t = {} for i = 1, 60 do t[i] = {} for j = 1, 60 do t[i][j] = {} end end\n=t\n"
+    r = piped("t = {} for i = 1, 60 do t[i] = {} for j = 1, 60 do t[i][j] = {} end end\n=t\n")
     assert.is_true(#r.out < 20000)
   end)
 
   it("call no metamethods but __tostring", function()
-    answers("{ 1 }\n", "=setmetatable({ 1 }, { __index = error, __len = error, __pairs = error })\n")
-    answers("{ me }\tme\n", "m = setmetatable({}, { __tostring = function() return 'me' end })\n={ m }, m\n")
+    answers("{ 1 }\n",
+      "=setmetatable({ 1 }, { __index = error, __len = error, __pairs = error })\n")
+    answers("{ me }\tme\n",
+      "m = setmetatable({}, { __tostring = function() return 'me' end })\n={ m }, m\n")
     has(piped("={ print, io.stdout, ah.agent { model = 'demo/echo' } }\n").out, "agent demo/echo")
   end)
 end)
@@ -205,7 +215,8 @@ describe("in a terminal", function()
 
   it_if("a second Ctrl-C ends the process if the code does not end", function()
     local t = start()
-    typed(t, "while true do pcall(function() print('be' .. 'gun') while true do end end) end\r", "begun")
+    typed(t, "while true do pcall(function() print('be' .. 'gun') while true do end end) end\r",
+      "begun")
     typed(t, "\3", "begun")
     t.pty:write "\3"
     assert.equal(130, (finish(t)))
@@ -222,7 +233,8 @@ describe("in a terminal", function()
 
   it_if("tasks go on while a line is typed, and print above it", function()
     local t = start()
-    typed(t, "t = ah.spawn(function() ah.sleep(0.2) print('from' .. ' the task') end)\r=6", "from the task")
+    typed(t, "t = ah.spawn(function() ah.sleep(0.2) print('from' .. ' the task') end)\r=6",
+      "from the task")
     typed(t, "*7\r", "42")
     has(quit(t), "from the task\n> =6*7\n42")
   end)

@@ -21,9 +21,9 @@ static struct {
     pthread_t main;
     _Atomic(ah_host *) host;
     volatile sig_atomic_t caught;
-    volatile sig_atomic_t ending; /* the signal that ends the script; 0: none */
-    volatile sig_atomic_t by_key; /* a SIGINT came from the terminal, in any thread */
-    volatile unsigned cancelled;  /* number of the wait that a Ctrl-C has cancelled; 0: none */
+    volatile sig_atomic_t ending;   /* the signal that ends the script; 0: none */
+    volatile sig_atomic_t by_key;   /* a SIGINT came from the terminal, in any thread */
+    volatile unsigned cancelled;    /* number of the wait that a Ctrl-C has cancelled; 0: none */
     volatile sig_atomic_t spare;    /* a chat's code is cancelled, too */
     volatile sig_atomic_t stopping; /* code without a wait was cancelled, and has not ended */
     volatile sig_atomic_t reader_gone;

@@ -16,8 +16,8 @@ void ah_signals_init(void); /* call from the main thread: handlers do their work
 #define AH_ERASE_LINE "\0337\033D\r\033[J\0338"
 
 void ah_signals_drawn(void);    /* a line was shown, which ending at once must remove */
-void ah_signals_spare(void);      /* in a chat, a Ctrl-C ends code without a wait, but no script */
-void ah_signals_settled(void);    /* the script waits: what a Ctrl-C has ended is over */
+void ah_signals_spare(void);    /* in a chat, a Ctrl-C ends code without a wait, but no script */
+void ah_signals_settled(void);  /* the script waits: what a Ctrl-C has ended is over */
 void ah_signals_output(int fd); /* the descriptor whose reader matters, in place of stdout */
 
 void ah_signals_watch(ah_host *host); /* from now on SIGINT and SIGTERM cancel this host */

@@ -6,6 +6,7 @@ local RUN = [[
 agenthost runs LLM agents whose tools are written in Lua.
 
 Usage: agenthost [options] script.lua | -e CODE [args...]   (- reads from stdin)
+       agenthost [options] -i [script.lua] [args...]
        agenthost [options] "A question" | -p PROMPT      (agenthost help prompt)
 
 Commands: agenthost COMMAND [options] ...               (agenthost help COMMAND)

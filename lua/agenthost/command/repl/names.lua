@@ -46,7 +46,7 @@ local function is_wanted(key, value, typed, mark)
     and (mark ~= ":" or type(value) == "function") and (typed ~= "" or key:sub(1, 1) ~= "_")
 end
 
---- Returns the sorted names, and the index of the byte from which one replaces the text before `at`.
+--- Returns the sorted names, and the index of the first byte before `at` that one of them replaces.
 return function(text, at)
   local path, typed = text:sub(1, at - 1):match "([%w_%.:]*[%.:])([%w_]*)$"
   if not path then
