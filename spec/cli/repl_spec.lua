@@ -222,6 +222,17 @@ describe("in a terminal", function()
     assert.equal(130, (finish(t)))
   end)
 
+  it_if("SIGTERM ends the command at the prompt and in code", function()
+    for _, code in ipairs { "print('be' .. 'gun')", "print('be' .. 'gun') while true do end",
+      "print('be' .. 'gun') ah.sleep(1000)" } do
+      local t = start { "-e", "local f = io.open '/proc/self/stat' print('pid ' .. f:read 'n')" }
+      local pid = t.all:match "pid (%d+)"
+      typed(t, code .. "\r", "begun")
+      assert(os.execute("kill -TERM " .. pid))
+      assert.equal(143, (finish(t)))
+    end
+  end)
+
   it_if("Ctrl-C drops what was typed", function()
     local t = start()
     typed(t, "for i = 1, 2 do\r", ">> ")

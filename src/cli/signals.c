@@ -1,8 +1,8 @@
 /* Handlers use async-signal-safe functions only: ah_cancel, ah_terminate, poll, _exit, and they
  * keep errno. A signal ends the script; but while a chat (ah.interactive) waits for an answer, a
- * terminal's Ctrl-C cancels that answer only, and the chat goes on. SIGINT is handled even if it
- * was ignored at the start (shells do that for background jobs), so that kill -INT always ends a
- * script in an orderly way. */
+ * terminal's Ctrl-C cancels that answer only, and the chat goes on (with -i also code that does not
+ * wait). SIGINT is handled even if it was ignored at the start (shells do that for background
+ * jobs), so that kill -INT always ends a script in an orderly way. */
 #include "cli/signals.h"
 
 #include <errno.h>
