@@ -34,6 +34,15 @@ local function typed(t, bytes, part)
   return read(t, part)
 end
 
+-- Types an input, and reads its result and the next prompt.
+local function answered(t, bytes, part)
+  typed(t, bytes, part)
+  local _, last = t.all:find(part, 1, true)
+  while not t.all:find("> ", last, true) do
+    t.all = t.all .. assert(t.pty:read(1), "the program has ended")
+  end
+end
+
 local function quit(t)
   t.pty:write "\4"
   local code, all, shown = finish(t)
@@ -87,6 +96,13 @@ describe("inputs from a pipe", function()
     answers("1\nin time\n2\n", "t = ah.spawn(function() ah.sleep(0.05) print 'in time' end)\n=1\n"
       .. "t:await()\n=2\n")
     answers("late\n", "t = ah.spawn(function() ah.sleep(0.05) print 'late' end)\n")
+  end)
+
+  it("end with the reader of the output", function()
+    for _, input in ipairs { "=1", "print(1)" } do
+      local r = command.shell(("yes '%s' | head -n 20000 | \"$A\" -i | head -n 1"):format(input))
+      assert.same({ "1\n", "" }, { r.out, r.err })
+    end
   end)
 
   it("have no local variables of earlier ones", function()
@@ -173,10 +189,10 @@ end)
 describe("in a terminal", function()
   it_if("inputs are edited, and printed above", function()
     local t = start()
-    typed(t, "=40+12\127\r", "41")
+    answered(t, "=40+12\127\r", "41")
     typed(t, "for i = 1, 2 do\r", ">> ")
-    typed(t, "print(i * 10)\rend\r", "20")
-    typed(t, "error 'boo'\r", "main chunk")
+    answered(t, "print(i * 10)\rend\r", "20")
+    answered(t, "error 'boo'\r", "main chunk")
     local shown = quit(t)
     has(shown, "> =40+1\n41\n> for i = 1, 2 do\n>> print(i * 10)\n>> end\n10\n20\n> error 'boo'\n"
       .. "input:1: boo\nstack traceback:\n")
@@ -184,8 +200,8 @@ describe("in a terminal", function()
 
   it_if("a hostile value is shown and not obeyed", function()
     local t = start()
-    typed(t, "='\\27]0;pwned\\7'\r", "pwned\\x07")
-    typed(t, "error('\\27]0;taken\\7', 0)\r", "taken\\x07")
+    answered(t, "='\\27]0;pwned\\7'\r", "pwned\\x07")
+    answered(t, "error('\\27]0;taken\\7', 0)\r", "taken\\x07")
     has_not(t.all, "\27]0")
     quit(t)
   end)
@@ -198,7 +214,7 @@ describe("in a terminal", function()
       "coroutine.wrap(function() while true do end end)()" } do
       typed(t, ("print('be' .. 'gun') %s\r"):format(code), "begun")
       typed(t, "\3", "> ")
-      typed(t, "=6*7\r", "42")
+      answered(t, "=6*7\r", "42")
     end
     quit(t)
   end)
@@ -208,8 +224,8 @@ describe("in a terminal", function()
     typed(t, "tool = ah.tool { name = 'w', description = 'Waits.', params = {}, handler = "
       .. "function() print('be' .. 'gun') ah.sleep(1000) end }\r", "> ")
     typed(t, "=ah.run { model = 'demo/tools', tools = { tool }, 'hi' }\r", "begun")
-    typed(t, "\3", "cancelled")
-    typed(t, "=6*7\r", "42")
+    answered(t, "\3", "cancelled")
+    answered(t, "=6*7\r", "42")
     quit(t)
   end)
 
@@ -238,7 +254,7 @@ describe("in a terminal", function()
     typed(t, "for i = 1, 2 do\r", ">> ")
     typed(t, "\3", "> ")
     typed(t, "nonsense nonsense\3", "> ")
-    typed(t, "=6*7\r", "42")
+    answered(t, "=6*7\r", "42")
     quit(t)
   end)
 
@@ -246,7 +262,7 @@ describe("in a terminal", function()
     local t = start()
     typed(t, "t = ah.spawn(function() ah.sleep(0.2) print('from' .. ' the task') end)\r=6",
       "from the task")
-    typed(t, "*7\r", "42")
+    answered(t, "*7\r", "42")
     has(quit(t), "from the task\n> =6*7\n42")
   end)
 
@@ -259,7 +275,7 @@ describe("in a terminal", function()
     assert.equal("600", pipe:read "l")
     t = start(nil, nil, state)
     typed(t, "\27[A\r", "> ")
-    typed(t, "=x[1] + 1\r", "42")
+    answered(t, "=x[1] + 1\r", "42")
     quit(t)
   end)
 
@@ -268,21 +284,21 @@ describe("in a terminal", function()
       word_one = { alpha = 1, beta = function() end, ["no name"] = 1 }
       trap = setmetatable({}, { __index = function() os.exit(9) end })
       child = setmetatable({}, { __index = word_one }) agent = ah.agent { model = "demo/echo" }]] }
-    typed(t, "=word_o\t.al\t + 41\r", "42")
-    typed(t, "=('x'):rep(1), child.be\t == word_one.beta\r", "x\ttrue")
+    answered(t, "=word_o\t.al\t + 41\r", "42")
+    answered(t, "=('x'):rep(1), child.be\t == word_one.beta\r", "x\ttrue")
     typed(t, "=word_one:\t", "word_one:beta")
     typed(t, "\3=trap.x\t.y\t", "trap.x.y")
     typed(t, "\3=agent:tran\t", "agent:transcript")
     typed(t, "\3=ah.js\t", "ah.json")
     typed(t, "\3=nothing.at.al\t", "nothing.at.al")
     t.pty:write "\3"
-    typed(t, "=6*7\r", "42")
+    answered(t, "=6*7\r", "42")
     quit(t)
   end)
 
   it_if("a dumb terminal gets no sequences", function()
     local t = start(nil, "dumb")
-    typed(t, "=6*7\r", "42")
+    answered(t, "=6*7\r", "42")
     typed(t, "for i = 1, 2 do\r", ">> ")
     typed(t, "print(i)\rend\r", "2")
     for _, code in ipairs { "while true do end", "ah.sleep(1000)" } do
@@ -290,7 +306,7 @@ describe("in a terminal", function()
       typed(t, "\3", "> ")
       has_not(t.all, "> > ")
     end
-    typed(t, "=6*7\r", "42")
+    answered(t, "=6*7\r", "42")
     t.pty:write "\4"
     local code, all = finish(t)
     assert.equal(0, code)

@@ -98,12 +98,20 @@ local function harmless(text, descriptor)
   return ah._is_terminal(descriptor) and text:gsub("[^\n]+", ah._harmless) or text
 end
 
+-- Raises if the output cannot be written, so that the inputs end.
+local function flush()
+  local ok, why = io.stdout:flush()
+  if not ok then
+    error("cannot write to standard output: " .. why, 0)
+  end
+end
+
 local function tell(r, text)
   if r.editor.rich then
     r.editor:print_line(text)
   else
     io.stdout:write(harmless(text, 1), "\n")
-    io.stdout:flush()
+    flush()
   end
 end
 
@@ -150,7 +158,9 @@ local function read_input(r)
   repeat
     local line, ended = read_line(r, { prompt = text and MORE or PROMPT, keep = false,
       complete = names })
-    if ended == "interrupt" then
+    if ended == "interrupt" and not r.editor.on_terminal then
+      error("interrupted", 0)
+    elseif ended == "interrupt" then
       text = nil
     elseif not line and ended ~= "end" then
       error(ended, 0)
@@ -174,8 +184,11 @@ local function perform(r, text, chunk, why)
   end
   r.editor:pause()
   local ok, words = evaluate(chunk)
-  io.stdout:flush()
-  pcall(ah.yield) -- takes a cancel that has ended code, and is pending
+  flush()
+  local calm, why_not = pcall(ah.yield) -- takes a cancel that has ended code, and is pending
+  if not calm and not r.editor.on_terminal then
+    error(why_not, 0)
+  end
   r.editor:resume()
   if not ok then
     r.failed = true
@@ -194,12 +207,12 @@ local function step(r)
   return text ~= nil
 end
 
--- Performs inputs until their end.
+-- Performs inputs until their end. Without a terminal a cancel is for all of them.
 local function loop(r)
   local ok, more
   repeat
     ok, more = pcall(step, r)
-    if not ok and not is_interrupt(more) then
+    if not ok and not (r.editor.on_terminal and is_interrupt(more)) then
       error(more, 0)
     end
   until ok and not more
