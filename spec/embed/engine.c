@@ -175,7 +175,7 @@ static ah_status read_rows(void *ud, ah_span name, int64_t from, ah_engine_recor
         ah_engine_record shown = {.number = (int64_t)i + (e->out_of_order ? 2 : 1),
                                   .time = r->time,
                                   .kind = {e->no_kind ? NULL : r->kind, r->kind_n},
-                                  .said = {r->said, e->huge ? (size_t)1 << 40 : r->said_n},
+                                  .said = {r->said, e->huge ? SIZE_MAX / 2 : r->said_n},
                                   .kept = {r->kept, r->kept_n}};
 
         st = each(to, &shown);

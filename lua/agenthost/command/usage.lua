@@ -5,8 +5,7 @@ local commands, flags_of = use "commands", use "flags"
 local RUN = [[
 agenthost runs LLM agents whose tools are written in Lua.
 
-Usage: agenthost [options] script.lua | -e CODE [args...]   (- reads from stdin)
-       agenthost [options] -i [script.lua] [args...]
+Usage: agenthost [options] script.lua | -e CODE | -i [args...]    (- is stdin)
        agenthost [options] "A question" | -p PROMPT      (agenthost help prompt)
 
 Commands: agenthost COMMAND [options] ...               (agenthost help COMMAND)
@@ -25,8 +24,7 @@ Environment:
 Exit codes:
   0, 1      success; the script failed, or its output could not be written
   2         wrong usage, or a named file cannot be read
-  3         the provider or the network failed
-  4         a limit was reached: iterations, deadline, budget, loop
+  3, 4      the provider or network failed; a limit was reached
   5         an ask waits for a person, or no front end was present
   130, 143  ended by SIGINT (Ctrl-C) or SIGTERM; a second one ends at once
 
