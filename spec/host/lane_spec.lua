@@ -581,7 +581,7 @@ describe("a back-off", function()
         return refusal(math.max(1, math.ceil((window + 0.101 - now) * 1000)))
       end
     end)
-    assert.same({}, (converse(p, 200, 2)))
+    assert.same({}, (converse(p, 200, 2, { retries = 20 })))
     assert.is_true(p.n <= 1000, p.n)
   end)
 end)
