@@ -137,8 +137,9 @@ ah.spawn(function()
   table.sort({ 2, 1 }, function()
     permits:acquire() end) end)
 ah.spawn(function()
-  coroutine.wrap(function()
-    permits:acquire() end)() end)
+  local wait = coroutine.wrap(function()
+    permits:acquire() end)
+  wait() end)
 permits:acquire()]]
     assert.equal(1, done.code)
     for _, line in ipairs {
@@ -148,7 +149,7 @@ permits:acquire()]]
       "the task of x.lua:10 waits at x.lua:11 (all its tasks)",
       "the task of x.lua:11 waits at x.lua:12 (send)",
       "the task of x.lua:13 waits at x.lua:15 (acquire)",
-      "the task of x.lua:16 waits at x.lua:17 (acquire)",
+      "the task of x.lua:16 waits at x.lua:19 (acquire)",
     } do
       assert.truthy(done.err:find(line, 1, true), line .. "\n" .. done.err)
     end

@@ -18,6 +18,9 @@
  *   crowd say PORT FILE                  sends the request, and prints the response until the
  *                                        server closes
  *
+ *   crowd expect PORT FILE               says the same, but sends the body only after the first
+ *                                        bytes of a response
+ *
  *   crowd garble PORT N FILE SEED        sends the request N times, one after the other, each
  *                                        time with some bytes changed or without its end, reads
  *                                        for a moment and closes or resets. Prints: number of
@@ -86,7 +89,7 @@ static void read_request(const char *path)
 
     if (!f)
         fail(path);
-    request_len = fread(request, 1, sizeof request, f);
+    request_len = fread(request, 1, sizeof request - 1, f);
     fclose(f);
 }
 
@@ -244,7 +247,15 @@ static int flood(int port)
 
 /* -- saying ---------------------------------------------------------------------------------- */
 
-static int say(int port)
+static size_t head_len(void)
+{
+    const char *end = strstr(request, "\r\n\r\n");
+
+    return end ? (size_t)(end - request) + 4 : request_len;
+}
+
+/* Sends `most` bytes, and the rest of the request once a response comes. */
+static int say(int port, size_t most)
 {
     static char bytes[64 << 10];
     client c = {.fd = connect_to(port, 0)};
@@ -254,11 +265,12 @@ static int say(int port)
 
     while (n && c.fd >= 0 && now_ms() < end && poll(&p, 1, 1000) >= 0) {
         if (p.revents & POLLOUT)
-            send_more(&c, request_len);
-        if (c.sent == request_len)
-            p.events = POLLIN;
+            send_more(&c, most - c.sent);
         n = p.revents & ~POLLOUT ? recv(p.fd, bytes, sizeof bytes, 0) : -1;
         fwrite(bytes, 1, n > 0 ? (size_t)n : 0, stdout);
+        if (n > 0)
+            most = request_len;
+        p.events = c.sent < most ? POLLIN | POLLOUT : POLLIN;
     }
     return 0;
 }
@@ -319,7 +331,11 @@ int main(int argc, char **argv)
     }
     if (argc == 4 && strcmp(argv[1], "say") == 0) {
         read_request(argv[3]);
-        return say(atoi(argv[2]));
+        return say(atoi(argv[2]), request_len);
+    }
+    if (argc == 4 && strcmp(argv[1], "expect") == 0) {
+        read_request(argv[3]);
+        return say(atoi(argv[2]), head_len());
     }
     if (argc == 6 && strcmp(argv[1], "garble") == 0) {
         read_request(argv[4]);
