@@ -92,19 +92,22 @@ static ah_status open_keeper(lua_State *L, ah_lua_agent *a, ah_open_store *store
     ah_stream_name stream = {.name = ah_text_slice(a->setup.id)};
     ah_buf *b = ah_lua_push_buf(L, MAX_OPENED);
     char folder[PATH_MAX];
-    ah_status st;
+    ah_status st = AH_NOMEM;
 
     ah_text_set(&a->stream.folder,
                 realpath(".", folder) ? ah_text_new(&a->lua->mem, ah_slice_of(folder)) : NULL);
     put_opened(L, a, b);
-    if (!ah_buf_ok(b))
-        return ah_err_nomem(err);
-    stream.opened = ah_buf_slice(b);
-    st = ah_keeper_open(store, &stream, a->lua->host->take, f, &a->stream.keeper, err);
+    if (ah_buf_ok(b)) {
+        stream.opened = ah_buf_slice(b);
+        st = ah_keeper_open(store, &stream, a->lua->host->take, f, &a->stream.keeper, err);
+    } else {
+        ah_err_nomem(err);
+    }
     if (st == AH_CONFLICT) {
         lua_gc(L, LUA_GCCOLLECT);
         st = ah_keeper_open(store, &stream, a->lua->host->take, f, &a->stream.keeper, err);
     }
+    ah_buf_clear(b); /* not left to its finalizer, which Lua may skip without memory */
     lua_pop(L, 1);
     return st;
 }
