@@ -387,13 +387,17 @@ static int step_begin(lua_State *L)
 /* -- AGENTHOST_REENTER=always: each recorded step abandons the handler, which is entered again --
  */
 
+/* Another task may have begun a step meanwhile: then the handler goes on. */
 static void enter_again(ah_job *job)
 {
     box *b = (box *)(void *)((char *)job - offsetof(box, job));
     ah_call *call = b->call;
     ah_lua *h = b->task->lua;
 
-    if (is_valid(b) && call->task) {
+    if (is_valid(b) && call->task && ah_steps_at_work(call->steps)) {
+        if (b->waiter.task && !b->waiter.done)
+            ah_task_waiter_done(&b->waiter);
+    } else if (is_valid(b) && call->task) {
         call->tool->vt->stop(call->tool, call);
         ah_call_enter_again(call);
         call->tool->vt->start(call->tool, call);
@@ -401,7 +405,7 @@ static void enter_again(ah_job *job)
     ah_lua_unref(h, &b->ref);
 }
 
-static int never(lua_State *L, int status, lua_KContext ctx)
+static int go_on(lua_State *L, int status, lua_KContext ctx)
 {
     (void)L;
     (void)status;
@@ -427,7 +431,7 @@ static int reenter(lua_State *L, box *b)
     ah_job_post(b->task->lua->host, &b->job);
     lua_pushvalue(L, 1);
     ah_task_waiter_keep(L, &b->waiter);
-    return ah_lua_await(L, &b->waiter, 0, never);
+    return ah_lua_await(L, &b->waiter, 0, go_on);
 }
 
 /* step:finish(success, value, hash, size): records the result; value: JSON text. Of a file that was
