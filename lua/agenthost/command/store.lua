@@ -1,6 +1,6 @@
 --- agenthost store: what is kept in a store, and for how long.
 local ah, use = ...
-local pairs_of, stored, text = use "pairs", use "stored", use "text"
+local pairs_of, stored, text, told = use "pairs", use "stored", use "text", use "told"
 
 local fault, shown = pairs_of.fault, pairs_of.shown
 
@@ -23,7 +23,8 @@ local function size_of(n)
 end
 
 local function day_of(ms)
-  return os.date("%Y-%m-%d", ms // 1000)
+  local _, day = told.moment(ms)
+  return day
 end
 
 local function counted(n, word)

@@ -347,9 +347,10 @@ function M.moment(ms)
     return "?", "?"
   elseif ms // 1000 ~= second then
     second = math.floor(ms // 1000)
-    clock, date = os.date("%H:%M:%S", second), os.date("%Y-%m-%d", second)
+    local _, words = pcall(os.date, "%H:%M:%S %Y-%m-%d", second) -- its times may have 32 bits
+    clock, date = words:match "^([%d:]+) ([%d-]+)$"
   end
-  return clock, date
+  return clock or "?", date or "?"
 end
 
 --- Returns "2026-11-23 14:03" of a time in ms.
