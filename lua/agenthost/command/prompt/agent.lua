@@ -1,0 +1,200 @@
+--- The agent of a prompt, and of a chat without a script: made of the flags, with built-in tools for
+-- the current folder.
+local ah, use = ...
+local pairs_of, stored, styled = use "pairs", use "stored", use "styled"
+local fault, shown = pairs_of.fault, pairs_of.shown
+
+local M = {}
+
+--- The tools of -t. What they change or send is asked about first.
+M.TOOLS = { "read_file", "write_file", "edit_file", "list_files", "grep", "bash", "http_fetch" }
+local TOOLS = M.TOOLS
+local OPTIONS = { write_file = { overwrite = true }, http_fetch = { allow = "public" } }
+
+--- Rows of flags, by name.
+M.flag = {
+  system = { name = "system", letter = "s", value = "TEXT", any = true,
+    doc = "what the model is to be" },
+  tool = { name = "tool", letter = "t", value = "NAMES", many = true,
+    offer = table.concat(TOOLS, " "), doc = "tools for this folder: read_file,grep,bash ..." },
+  option = { name = "option", letter = "o", value = "PAIR", many = true,
+    doc = "option of the model: temperature=0" },
+  max_cost = { name = "max-cost", value = "USD", kind = "decimal", once = true,
+    doc = "end when it has cost so much" },
+}
+
+-- -- flags -------------------------------------------------------------------------------------
+
+-- Returns the options of "temperature=0" and so on by their names; nil if there are none.
+local function options_of(list)
+  if not list then
+    return nil
+  end
+  local options, known = {}, use "settings.rows".options()
+  for _, pair in ipairs(list) do
+    local name, value = pair:match "^([^=]*)=(.*)$"
+    if not name then
+      fault("option --option needs NAME=VALUE, such as temperature=0, found '%s'", shown(pair))
+    elseif not known[name] then
+      local names = {}
+      for one in pairs(known) do
+        names[#names + 1] = one
+      end
+      table.sort(names)
+      local near = ah.nearest(name, names)
+      fault("a model has no option '%s' (%s)", shown(name), near
+        and "did you mean " .. near .. "?" or "there are " .. table.concat(names, ", "))
+    end
+    local found, must = known[name].read(value)
+    if found == nil then
+      fault("the option %s must be %s, found '%s'", name, must, shown(value))
+    end
+    options[name] = found
+  end
+  return options
+end
+
+-- Returns the names of the tools, in a list without repetitions.
+local function tools_of(list)
+  local names, seen = {}, {}
+  for _, words in ipairs(list or {}) do
+    for name in words:gmatch "[^,%s]+" do
+      local known = false
+      for _, one in ipairs(TOOLS) do
+        known = known or one == name
+      end
+      if not known then
+        local near = ah.nearest(name, TOOLS)
+        fault("there is no tool '%s' (%s)", shown(name), near and "did you mean " .. near .. "?"
+          or "there are " .. table.concat(TOOLS, ", "))
+      end
+      names[#names + 1] = not seen[name] and name or nil
+      seen[name] = true
+    end
+  end
+  return names
+end
+
+local function schema_of(path)
+  if not path then
+    return nil
+  end
+  local content, why = pairs_of.read(path, "any")
+  if not content then
+    pairs_of.unreadable("schema", path, why)
+  end
+  local ok, schema = pcall(ah.schema.compile, content)
+  if not ok then
+    fault("the schema '%s' is not valid: %s", shown(path),
+      shown((tostring(schema):gsub("^[^\n]-:%d+: ", ""))))
+  end
+  return schema
+end
+
+--- Raises unless the values of the flags are right.
+function M.check(flags)
+  options_of(flags.option)
+  tools_of(flags.tool)
+end
+
+-- -- the agent ---------------------------------------------------------------------------------
+
+--- Writes a warning to standard error.
+function M.warn(flags, words)
+  if not flags.quiet then
+    io.stderr:write("agenthost: warning: ", styled.harmless(words), "\n")
+  end
+end
+
+--- Raises unless there is a model, with ways to choose one.
+function M.check_model(flags)
+  if flags.model or (os.getenv "AGENTHOST_MODEL" or "") ~= "" then
+    return
+  end
+  local lines = { "no model is chosen",
+    "For this prompt:      -m PROVIDER/MODEL, or AGENTHOST_MODEL=PROVIDER/MODEL",
+    "For all:              model = PROVIDER/MODEL in the settings: agenthost config" }
+  local keys = {}
+  for _, provider in ipairs(ah.providers()) do
+    for _, name in ipairs(provider.key_env) do
+      keys[#keys + 1] = (os.getenv(name) or "") ~= "" and provider.name .. "/ (" .. name .. ")"
+        or nil
+    end
+  end
+  lines[#lines + 1] = "With a key here:      " .. (keys[1] and table.concat(keys, ", ")
+    or "none; agenthost models lists the providers and their variables")
+  lines[#lines + 1] = "Without key or cost:  agenthost -m demo/echo \"Hello, world\""
+  fault("%s", table.concat(lines, "\n"))
+end
+
+local function builtin(names)
+  if not names[1] then
+    return nil
+  end
+  local which = {}
+  for _, name in ipairs(names) do
+    which[name] = OPTIONS[name] or true
+  end
+  local tools, err = ah.builtin(which)
+  return tools or error(err, 0)
+end
+
+-- Returns the tools of this module that a conversation has at its end.
+local function recorded_tools(agent)
+  local has, names = {}, {}
+  for _, entry in ipairs(ah.json.decode(agent:transcript()).entries) do
+    for _, tool in ipairs(entry.type == "tools_added" and entry.tools or {}) do
+      has[tool.name] = true
+    end
+    for _, name in ipairs(entry.type == "tools_removed" and entry.names or {}) do
+      has[name] = nil
+    end
+  end
+  for _, name in ipairs(TOOLS) do
+    names[#names + 1] = has[name] and name or nil
+  end
+  return names
+end
+
+-- Returns the names of the tools: those of -t, or those that the conversation has already.
+local function names_of(flags, place, id)
+  if place ~= "open" or flags.tool then
+    return tools_of(flags.tool)
+  end
+  local agent <close> = assert(ah.agent { id = id, name = stored.OWN })
+  return recorded_tools(agent)
+end
+
+-- Returns an agent. What is wrong with the fields is wrong with the flags.
+local function agent_of(fields)
+  local ok, agent, err = pcall(ah.agent, fields)
+  if ok then
+    return agent, err
+  end
+  local message = type(agent) == "table" and agent.code == "usage" and agent.message
+  return message and fault("%s", message) or error(agent, 0)
+end
+
+--- Returns an agent with these fields; place: "try": one that cannot be kept is not.
+function M.open(fields, place, flags)
+  local agent, err = agent_of(fields)
+  if not agent and err.code == "store" and place == "try" then
+    M.warn(flags, "this conversation is not kept: " .. err.message)
+    fields.store = nil
+    agent, err = agent_of(fields)
+  end
+  return agent or error(err, 0)
+end
+
+--- Returns the fields of the agent. place, named: of place.lua.
+function M.fields(flags, place, named)
+  local id = place == "open" and named or nil
+  return { name = stored.OWN, id = id, store = not id and named ~= "" and named or nil,
+    system = flags.system, options = options_of(flags.option), output = schema_of(flags.schema),
+    tools = builtin(names_of(flags, place, id)),
+    budget = flags.max_cost and { cost = flags.max_cost },
+    resources = { filesystem = ah.filesystem { root = "." } },
+    policies = { ah.policies.ask { destructive = true, open_world = true } } }
+end
+
+return M
