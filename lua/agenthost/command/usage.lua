@@ -6,7 +6,6 @@ local RUN = [[
 agenthost runs LLM agents whose tools are written in Lua.
 
 Usage: agenthost [options] script.lua | -e CODE | -i [args...]    (- is stdin)
-       agenthost [options] "A question" | -p PROMPT      (agenthost help prompt)
 
 Commands: agenthost COMMAND [options] ...               (agenthost help COMMAND)
 ]]
@@ -28,8 +27,7 @@ Exit codes:
   5         an ask waits for a person, or no front end was present
   130, 143  ended by SIGINT (Ctrl-C) or SIGTERM; a second one ends at once
 
-Examples:
-    agenthost -e 'print(ah.run { model = "demo/echo", "Hello" })'
+Example:
     OPENAI_API_KEY=... agenthost --model openai/gpt-4o agent.lua "What is new?"
 ]]
 

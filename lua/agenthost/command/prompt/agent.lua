@@ -1,5 +1,5 @@
---- The agent of a prompt, and of a chat without a script: made of the flags, with built-in tools for
--- the current folder.
+--- The agent of a prompt, and of a chat without a script: made of the flags, with built-in tools
+-- for the current folder.
 local ah, use = ...
 local pairs_of, stored, styled = use "pairs", use "stored", use "styled"
 local fault, shown = pairs_of.fault, pairs_of.shown
@@ -175,15 +175,24 @@ local function agent_of(fields)
   return message and fault("%s", message) or error(agent, 0)
 end
 
---- Returns an agent with these fields; place: "try": one that cannot be kept is not.
-function M.open(fields, place, flags)
-  local agent, err = agent_of(fields)
+--- Returns the agent that open(store) opens, which is kept in the store that place.lua has named.
+-- The default store may fail; then it is not kept.
+---@param open fun(store: string|nil): table|nil, table|nil
+function M.kept(open, place, store, flags)
+  local agent, err = open(store)
   if not agent and err.code == "store" and place == "try" then
     M.warn(flags, "this conversation is not kept: " .. err.message)
-    fields.store = nil
-    agent, err = agent_of(fields)
+    agent, err = open(nil)
   end
   return agent or error(err, 0)
+end
+
+--- Returns an agent with these fields.
+function M.open(fields, place, flags)
+  return M.kept(function(store)
+    fields.store = store
+    return agent_of(fields)
+  end, place, fields.store, flags)
 end
 
 --- Returns the fields of the agent. place, named: of place.lua.

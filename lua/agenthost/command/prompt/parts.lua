@@ -191,4 +191,20 @@ function M.content(words, literal, images)
   return content
 end
 
+--- Returns the content for a text that was typed, in which each word @URL, and each word @FILE that
+-- names a readable file, adds what is there.
+---@param line string
+---@return string
+function M.of(line)
+  local parts = {}
+  for name in (" " .. line):gmatch "%s@(%S+)" do
+    if name:find "^https?://" then
+      parts[#parts + 1] = page_part(name)
+    elseif ah._real_path(name) then
+      parts[#parts + 1] = file_part(name)
+    end
+  end
+  return check_size(joined(line, parts))
+end
+
 return M

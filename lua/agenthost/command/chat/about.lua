@@ -1,0 +1,54 @@
+--- Commands of a chat about the chat itself.
+local _, use = ...
+local fault, facts = use "pairs".fault, use "chat.facts"
+
+local function help(chat)
+  local lines = {}
+  for i, row in ipairs((use "chat.commands".rows())) do
+    lines[i] = ("  %-24s%s"):format("/" .. row.name .. (row.words and " " .. row.words or ""),
+      row.doc)
+  end
+  lines[#lines + 1] = ("  %-24s%s"):format("!COMMAND", "run a command of the shell")
+  lines[#lines + 1] = ("  %-24s%s"):format("@FILE, @URL", "in a text: add what is there")
+  chat.output:line(table.concat(lines, "\n"))
+end
+
+local function show(chat, words)
+  local n = words == "" and #chat.output.calls or math.tointeger(tonumber(words))
+  local call = n and chat.output.calls[n]
+  if not call then
+    fault("there is no call %s; there are %d", words == "" and "yet" or words, #chat.output.calls)
+  end
+  chat.output:line { { ("[%d] %s"):format(n, call.name), bold = true },
+    ("\n%s\n"):format(call.arguments), { ("-> %s, %.2f s\n"):format(
+      call.success and "ok" or "failed", call.duration or 0), faint = true }, call.content }
+end
+
+local function tools(chat)
+  local lines = {}
+  for _, tool in ipairs(facts.of(chat.agent).tools) do
+    lines[#lines + 1] = { { tool.name, bold = true }, "  ", tool.description or "", "\n" }
+  end
+  chat.output:line(lines[1] and lines or "There are no tools.")
+end
+
+local function model(chat, words)
+  if words ~= "" then
+    assert(chat.agent:use(words))
+  end
+  chat.output:note("model " .. (facts.of(chat.agent).model or "unknown"))
+end
+
+local function quit(chat)
+  chat.over = true
+end
+
+return {
+  { name = "help", doc = "list the commands", run = help },
+  { name = "show", words = "[N]", doc = "show call N, or the last one, with its whole result",
+    run = show },
+  { name = "tools", doc = "list the tools of the model", run = tools },
+  { name = "model", words = "[NAME]", doc = "say which model answers, or go on with another",
+    idle = true, run = model },
+  { name = "quit", doc = "end the chat, as Ctrl-D does", run = quit },
+}

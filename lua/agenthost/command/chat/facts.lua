@@ -1,0 +1,42 @@
+--- Facts about an agent, from its transcript.
+local ah = ...
+
+local M = {}
+
+-- The changes of an entry, by its type.
+local take = {}
+
+function take.settings(facts, entry)
+  facts.model = entry.model or facts.model
+end
+
+function take.tools_added(facts, entry)
+  for _, tool in ipairs(entry.tools) do
+    facts.tools[#facts.tools + 1] = tool
+  end
+end
+
+function take.tools_removed(facts, entry)
+  for _, name in ipairs(entry.names) do
+    for i, tool in ipairs(facts.tools) do
+      if tool.name == name then
+        table.remove(facts.tools, i)
+        break
+      end
+    end
+  end
+end
+
+--- Returns a table of `model`, a name, `tools`, a list of those that the model has, and `entries`.
+---@return table
+function M.of(agent)
+  local facts = { tools = {}, entries = ah.json.decode(agent:transcript()).entries }
+  for _, entry in ipairs(facts.entries) do
+    if take[entry.type] then
+      take[entry.type](facts, entry)
+    end
+  end
+  return facts
+end
+
+return M

@@ -1,0 +1,188 @@
+--- The loop of a chat. One task reads lines, one runs the agent; both, asks and signals send events
+-- to the loop, which alone changes the chat. So a person can type while the model answers.
+--
+-- A chat is a table of
+--   agent    the conversation
+--   flags    of the command line
+--   script   the path of the script of the agent; nil: it is the command's own
+--   editor   the line editor (editor.lua)
+--   output   what is shown of the conversation (chat/output.lua)
+--   inbox    a channel of events: { name, ... } calls chat.on[name](chat, ...)
+--   run      the task in which the agent answers; nil: none is at work
+--   asks     the list of open asks (chat/asks.lua); the first is at the prompt
+--   draft    what was typed when the reading of a line was interrupted
+--   over     true: the chat ends
+local ah, use = ...
+local pairs_of, editor_of = use "pairs", use "editor"
+local asks, commands, output_of = use "chat.asks", use "chat.commands", use "chat.output"
+local message = use "chat.message"
+
+local M = {}
+
+local PROMPT = { { "> ", bold = true } }
+local EVENTS = 1000 -- that wait for the loop
+
+-- -- reading -----------------------------------------------------------------------------------
+
+-- True if the next line may be read: without editing, an answer would be printed into it.
+local function may_read(chat)
+  return chat.asks[1] or chat.editor.rich or not chat.run
+end
+
+-- Starts the task that reads a line: a response to the first ask, or what the person says.
+local function start_reading(chat)
+  local ask = chat.asks[1]
+  local asked = ask and asks.asked(chat, ask) or { prompt = PROMPT, text = chat.draft,
+    complete = function(text, at) return commands.complete(chat, text, at) end }
+  chat.draft = not ask and nil or chat.draft
+  chat.reading = ah.spawn(function()
+    local line, why, text = chat.editor:read(asked)
+    chat.inbox:send { "line", ask, line, why, text }
+  end)
+  chat.reading_ask = ask
+end
+
+--- Ends the reading of a line, which begins again with what was typed.
+function M.stop_reading(chat)
+  if not chat.reading then
+    return
+  end
+  chat.reading:cancel()
+  chat.draft = not chat.reading_ask and chat.editor.draft or chat.draft
+  chat.reading, chat.reading_ask = nil, nil
+end
+
+-- -- the agent ---------------------------------------------------------------------------------
+
+--- Lets the agent answer the content, or without it go on.
+function M.ask_model(chat, content)
+  chat.output:begin()
+  chat.run = ah.spawn(function()
+    local ok, reply, err = pcall(chat.agent.run, chat.agent, content)
+    chat.inbox:send { "done", ok, reply, err }
+  end)
+end
+
+-- Takes what the person said: the agent answers it, after the answer at work if there is one.
+local function say(chat, line)
+  local content = message.content(line)
+  if not chat.run then
+    return M.ask_model(chat, content)
+  end
+  assert(chat.agent:send(content))
+  chat.output:note "It is read after the present step."
+end
+
+-- Ends the answer at work. Its text stays.
+local function cancel(chat)
+  assert(chat.agent:cancel())
+end
+
+-- -- events ------------------------------------------------------------------------------------
+
+local on = {}
+
+-- Ctrl-C ends the answer, then drops what was typed, then ends the chat.
+local function interrupt(chat, ask, text)
+  if chat.run then
+    chat.draft = not ask and text ~= "" and text or nil
+    cancel(chat)
+  elseif text == "" or not chat.editor.on_terminal then
+    chat.over = true
+  end
+end
+
+-- Ctrl-D, or the end of the input.
+local function ended(chat)
+  if not chat.run then
+    chat.over = true
+  elseif chat.asks[1] then
+    asks.refuse(chat, chat.asks[1], "there is no person at the terminal any more")
+  else
+    chat.output:note "An answer is at work: Ctrl-C ends it."
+  end
+end
+
+function on.line(chat, ask, line, why, text)
+  chat.reading, chat.reading_ask = nil, nil
+  if why == "interrupt" then
+    interrupt(chat, ask, text)
+  elseif why == "end" then
+    ended(chat)
+  elseif not line then
+    error(why, 0)
+  elseif ask then
+    asks.take(chat, ask, line)
+  elseif commands.is_command(line) then
+    commands.perform(chat, line)
+  elseif line:find "%S" then
+    say(chat, line)
+  end
+end
+
+function on.done(chat, ok, reply, err)
+  chat.run = nil
+  chat.output:finish(ok and reply or nil, not ok and reply or err)
+  if not ok or not reply then
+    chat.failed = true
+  end
+end
+
+-- An ask was opened, or is over.
+function on.ask(chat, ask)
+  chat.asks[#chat.asks + 1] = ask
+  M.stop_reading(chat)
+end
+
+function on.ask_over(chat, ask)
+  for i, one in ipairs(chat.asks) do
+    if one == ask then
+      table.remove(chat.asks, i)
+      if chat.reading_ask == ask then
+        M.stop_reading(chat)
+      end
+      return
+    end
+  end
+end
+
+M.on = on
+
+-- Waits for an event and takes it. A Ctrl-C comes as the error `cancelled` if no line is read.
+local function step(chat)
+  if not chat.reading and may_read(chat) then
+    start_reading(chat)
+  end
+  local ok, event = pcall(chat.inbox.receive, chat.inbox)
+  if ok then
+    return on[event[1]](chat, table.unpack(event, 2, 6))
+  elseif type(event) == "table" and event.code == "cancelled" then
+    return interrupt(chat, nil, "")
+  end
+  error(event, 0)
+end
+
+-- Calls a function, and shows its failure as that of a command.
+local function carefully(chat, f, ...)
+  local ok, err = pcall(f, ...)
+  if not ok then
+    chat.output:fault(err)
+  end
+end
+
+--- Runs a chat: a table with `agent`, `flags` and `script`. Returns the exit code.
+function M.run(chat)
+  ah.interactive()
+  local editor <close> = editor_of.open { history = pairs_of.in_state "chat_history" }
+  chat.editor, chat.inbox, chat.asks = editor, ah.channel(EVENTS), {}
+  chat.output = output_of.new(chat)
+  chat.agent:on_ask(function(ask) return asks.front(chat, ask) end)
+  chat.output:attach(chat.agent)
+  chat.output:welcome()
+  repeat
+    carefully(chat, step, chat)
+  until chat.over
+  return chat.failed and not editor.on_terminal and 1 or 0
+end
+
+return M
