@@ -170,6 +170,22 @@ describe("agent:open", function()
     assert.same({ "For Ann", "For Ann", "For Bob", "For Bob", "For Ann", "For Ann" }, seen)
   end)
 
+  it("puts policies before those of the definition, for this conversation alone", function()
+    local seen = {}
+    local function policy(name)
+      return function(asked)
+        seen[#seen + 1] = name .. " " .. asked.name
+      end
+    end
+    local agent = ah.agent { tools = { tool "look" }, policies = { policy "own" },
+      model = ah.scripted(function(request)
+        return #request.entries == 1 and call "look" or "ok"
+      end) }
+    assert(assert(agent:open { policies = { policy "first", policy "second" } }):run "x")
+    assert(agent:run "x")
+    assert.same({ "first look", "second look", "own look", "own look" }, seen)
+  end)
+
   it("goes on with messages", function()
     local agent = ah.agent { model = "demo/echo" }
     local earlier = assert(agent:run "one").messages

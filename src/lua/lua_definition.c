@@ -129,6 +129,33 @@ static void put_stream(lua_State *L)
         lua_pop(L, 1);
 }
 
+/* Appends the items of the list at `from` to the list on top. */
+static void append_items(lua_State *L, int from)
+{
+    lua_Integer n = lua_isnil(L, from) ? 0 : luaL_len(L, from);
+    lua_Integer to = luaL_len(L, -1);
+
+    for (lua_Integer i = 1; i <= n; i++) {
+        lua_geti(L, from, i);
+        lua_seti(L, -2, ++to);
+    }
+}
+
+/* Puts the policies of the table at 2 before those of the fields on top. */
+static void put_policies(lua_State *L)
+{
+    int top = lua_gettop(L);
+
+    if (lua_getfield(L, 2, "policies") != LUA_TNIL) {
+        lua_getfield(L, top, "policies");
+        lua_newtable(L); /* -- fields given own all */
+        append_items(L, top + 1);
+        append_items(L, top + 2);
+        lua_setfield(L, top, "policies");
+    }
+    lua_settop(L, top);
+}
+
 /* -- fields: those of the agent at 1, overridden by those at 2 */
 static void push_merged(lua_State *L)
 {
@@ -144,6 +171,7 @@ static void push_merged(lua_State *L)
         else
             lua_pop(L, 1);
     put_resources(L, 2);
+    put_policies(L);
     lua_remove(L, -2);
 }
 
@@ -176,6 +204,11 @@ static const ah_option open_rows[] = {
      .is = "table, JSON text or schema",
      .type = "table|string|ah.Schema",
      .doc = "JSON Schema of the answers, in place of the definition's"},
+    {.name = "policies",
+     .kinds = AH_OPT_LIST,
+     .is = "list of functions or tables",
+     .type = "ah.Policy[]",
+     .doc = "before the definition's"},
     {0},
 };
 const ah_subject ah_subject_open = {.what = "agent:open",

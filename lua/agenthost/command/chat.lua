@@ -4,6 +4,7 @@
 local ah, use = ...
 local pairs_of, stored = use "pairs", use "stored"
 local agent_of, place_of = use "prompt.agent", use "prompt.place"
+local plan = use "chat.plan"
 
 local fault, flag, shown = pairs_of.fault, agent_of.flag, pairs_of.shown
 
@@ -35,13 +36,16 @@ end
 -- -- the agent ---------------------------------------------------------------------------------
 
 -- Returns the agent of the command itself, with the conversation.
-local function own_agent(flags, place, named)
+local function own_agent(chat, place, named)
+  local flags = chat.flags
   _G.arg = nil -- the records of a conversation name the script that began it
   if place ~= "open" then
     agent_of.check_model(flags)
     flags.tool = flags.tool or TOOLS
   end
-  return agent_of.open(agent_of.fields(flags, place, named), place, flags)
+  local fields = agent_of.fields(flags, place, named)
+  table.insert(fields.policies, 1, plan.policy(chat))
+  return agent_of.open(fields, place, flags)
 end
 
 -- Returns the agent in what a script has returned; nil: there is none.
@@ -54,30 +58,36 @@ local function agent_in(result)
     and agent_in(rawget(result, "agent")) or nil
 end
 
--- Returns a conversation of the agent that the script returns.
-local function script_agent(flags, words, place, named)
-  local path = ah._real_path(words[1])
+-- Runs the script. Returns the agent that it returns.
+local function definition_of(path, words)
   _G.arg = table.move(words, 2, #words, 1, { [0] = path })
   local chunk, why = loadfile(path, "t")
   local result, err = (chunk or fault("%s", why))(table.unpack(words, 2))
   local definition = agent_in(result)
   if not definition and result == nil and err ~= nil then
     error(err, 0)
-  elseif not definition then
-    fault("%s returned no agent to talk with\nAn agent script ends with: return ah.agent { ... }",
-      shown(words[1]))
   end
+  return definition or fault("%s returned no agent to talk with\n"
+    .. "An agent script ends with: return ah.agent { ... }", shown(words[1]))
+end
+
+-- Returns a conversation of the agent of a script.
+local function script_agent(chat, words, place, named)
+  local definition = definition_of(ah._real_path(words[1]), words)
   local id = place == "open" and named or nil
   return agent_of.kept(function(store)
-    return definition:open { id = id, store = store or not id and false or nil }
-  end, place, not id and named ~= "" and named or nil, flags)
+    return definition:open { id = id, store = store or not id and false or nil,
+      policies = { plan.policy(chat) } }
+  end, place, not id and named ~= "" and named or nil, chat.flags)
 end
 
 local function answer(flags, words, _, found)
   local place, named = found:match "^(%S+) ?(.*)$"
-  local agent <close> = words[1] and script_agent(flags, words, place, named)
-    or own_agent(flags, place, named)
-  return use "chat.loop".run { agent = agent, flags = flags, script = words[1] }
+  local chat = { flags = flags, script = words[1], plan = flags.plan }
+  local agent <close> = words[1] and script_agent(chat, words, place, named)
+    or own_agent(chat, place, named)
+  chat.agent = agent
+  return use "chat.loop".run(chat)
 end
 
 return {
@@ -95,6 +105,7 @@ store, and -c goes on with it.
   flags = { "model", flag.system, flag.tool, flag.option,
     { name = "continue", letter = "c", doc = "go on with the last chat of this folder" },
     { name = "resume", value = "ID", once = true, doc = "go on with this conversation" },
+    { name = "plan", doc = "let the model only read, until /go" },
     flag.max_cost,
     { name = "no-store", doc = "keep nothing" },
     "env-file", "store", "record", "replay" },

@@ -281,6 +281,7 @@ local SHELLS = { bash = bash, zsh = zsh, fish = fish }
 
 return {
   name = "completion",
+  models = models,
   doc = "print a completion script for a shell",
   usage = "bash|zsh|fish",
   help = [[

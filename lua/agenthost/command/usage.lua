@@ -27,7 +27,8 @@ Exit codes:
   5         an ask waits for a person, or no front end was present
   130, 143  ended by SIGINT (Ctrl-C) or SIGTERM; a second one ends at once
 
-Example:
+Examples:
+    agenthost -e 'print(ah.run { model = "demo/echo", "Hello" })'
     OPENAI_API_KEY=... agenthost --model openai/gpt-4o agent.lua "What is new?"
 ]]
 

@@ -344,6 +344,7 @@ function ah.image(from) end
 ---@field resources? table<string|ah.Type, any> beside the definition's
 ---@field messages? ah.Message[] in place of the definition's
 ---@field output? table|string|ah.Schema JSON Schema of the answers, in place of the definition's
+---@field policies? ah.Policy[] before the definition's
 -- end of ah.Open
 
 -- fields of ah.AsTool (make generate)

@@ -43,12 +43,23 @@ local function quit(chat)
   chat.over = true
 end
 
-return {
+-- The names of models, for Tab.
+local function models()
+  local names = {}
+  for name in use "completion".models():gmatch "%S+" do
+    names[#names + 1] = name
+  end
+  return names
+end
+
+local rows = {
   { name = "help", doc = "list the commands", run = help },
   { name = "show", words = "[N]", doc = "show call N, or the last one, with its whole result",
     run = show },
   { name = "tools", doc = "list the tools of the model", run = tools },
   { name = "model", words = "[NAME]", doc = "say which model answers, or go on with another",
-    idle = true, run = model },
+    idle = true, run = model, offer = models },
   { name = "quit", doc = "end the chat, as Ctrl-D does", run = quit },
 }
+
+return { rows = rows }

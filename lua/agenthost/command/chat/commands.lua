@@ -1,4 +1,4 @@
---- The commands of a chat: /name words, and !command of the shell. Modules have their rows:
+--- The commands of a chat: /name words, and !command of the shell. Modules have them in `rows`:
 --
 --   name    without the slash
 --   words   what follows it, for the help; nil: nothing
@@ -11,14 +11,15 @@ local fault = use "pairs".fault
 
 local M = {}
 
-local MODULES = { "chat.about" }
+local MOST_PATHS = 10000 -- of a folder
+local MODULES = { "chat.about", "chat.plan" }
 
 -- Returns all rows, in the order of the help, and the same by name.
 local function rows()
   if not M.list then
     M.list, M.named = {}, {}
     for _, module in ipairs(MODULES) do
-      for _, row in ipairs(use(module)) do
+      for _, row in ipairs(use(module).rows) do
         M.list[#M.list + 1] = row
         M.named[row.name] = row
       end
@@ -30,7 +31,7 @@ M.rows = rows
 
 --- True if the line is a command. A path such as /usr/bin is none; "//" begins a text with a slash.
 function M.is_command(line)
-  return line:find "^/%a[%w_-]*%s*$" or line:find "^/%a[%w_-]*%s" or line:find "^!%s*%S"
+  return line:find "^/%a[%w_-]*%s*$" or line:find "^/%a[%w_-]*%s" or line:find "^!%s*[^%s!]"
 end
 
 local function names()
@@ -89,19 +90,42 @@ local function beginning(list, word)
   return some
 end
 
---- Returns the candidates for the word before the cursor: commands and what can follow them.
+-- Returns the files and folders that the beginning of a path names.
+local function paths(word)
+  local folder, name = word:match "^(.*/)([^/]*)$"
+  folder, name = folder or "", name or word
+  local fs = ah.filesystem { root = folder == "" and "." or folder }
+  local list = {}
+  for _, entry in ipairs(fs and fs:list() or {}) do
+    local is_hidden = entry.name:sub(1, 1) == "." and name:sub(1, 1) ~= "."
+    list[#list + 1] = not is_hidden and #list < MOST_PATHS
+      and folder .. entry.name .. (entry.type == "folder" and "/" or "") or nil
+  end
+  return beginning(list, word)
+end
+
+-- Returns the commands that the text begins; a blank follows one that takes words.
+local function slashed(before)
+  local list = {}
+  for i, row in ipairs((rows())) do
+    list[i] = "/" .. row.name .. (row.words and " " or "")
+  end
+  return beginning(list, before)
+end
+
+--- Returns the candidates for the word before the cursor, and where it begins: commands, the words
+-- that can follow them, and paths.
 function M.complete(chat, text, at)
   local before = text:sub(1, at - 1)
-  local name, word = before:match "^/(%S+)%s+.-(%S*)$"
-  if before:find "^/%S*$" then
-    local list = names()
-    for i, one in ipairs(list) do
-      list[i] = "/" .. one
-    end
-    return beginning(list, before), 1
+  local from, word = before:match "()(%S*)$"
+  local row = before:find "^/%S*%s" and select(2, rows())[before:match "^/(%S*)"]
+  if before:find "^/%S*$" and not before:find "/.*/" then
+    return slashed(before), 1
+  elseif row and row.offer then
+    return beginning(row.offer(chat), word), from
   end
-  local row = name and select(2, rows())[name]
-  return row and row.offer and beginning(row.offer(chat), word) or {}
+  local mark = word:match "^[@!]" or ""
+  return paths(word:sub(#mark + 1)), from + #mark
 end
 
 return M

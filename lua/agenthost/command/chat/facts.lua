@@ -27,6 +27,15 @@ function take.tools_removed(facts, entry)
   end
 end
 
+--- Returns the text of a message.
+function M.text_of(entry)
+  local parts = {}
+  for _, part in ipairs(entry.content) do
+    parts[#parts + 1] = part.text or ("[%s]"):format(part.type)
+  end
+  return table.concat(parts, "\n")
+end
+
 --- Returns a table of `model`, a name, `tools`, a list of those that the model has, and `entries`.
 ---@return table
 function M.of(agent)

@@ -11,15 +11,17 @@
 --   run      the task in which the agent answers; nil: none is at work
 --   asks     the list of open asks (chat/asks.lua); the first is at the prompt
 --   draft    what was typed when the reading of a line was interrupted
+--   plan     true: only tools that read are run (chat/plan.lua)
+--   leaving  true: the chat ends after the answer at work
 --   over     true: the chat ends
 local ah, use = ...
 local pairs_of, editor_of = use "pairs", use "editor"
 local asks, commands, output_of = use "chat.asks", use "chat.commands", use "chat.output"
-local message = use "chat.message"
+local message, plan = use "chat.message", use "chat.plan"
 
 local M = {}
 
-local PROMPT = { { "> ", bold = true } }
+local PROMPT, PLANNING = { { "> ", bold = true } }, { { "plan> ", bold = true } }
 local EVENTS = 1000 -- that wait for the loop
 
 -- -- reading -----------------------------------------------------------------------------------
@@ -32,9 +34,11 @@ end
 -- Starts the task that reads a line: a response to the first ask, or what the person says.
 local function start_reading(chat)
   local ask = chat.asks[1]
-  local asked = ask and asks.asked(chat, ask) or { prompt = PROMPT, text = chat.draft,
-    complete = function(text, at) return commands.complete(chat, text, at) end }
-  chat.draft = not ask and nil or chat.draft
+  local asked = ask and asks.asked(chat, ask) or { prompt = chat.plan and PLANNING or PROMPT,
+    text = chat.draft, complete = function(...) return commands.complete(chat, ...) end }
+  if not ask then
+    chat.draft = nil
+  end
   chat.reading = ah.spawn(function()
     local line, why, text = chat.editor:read(asked)
     chat.inbox:send { "line", ask, line, why, text }
@@ -63,9 +67,9 @@ function M.ask_model(chat, content)
   end)
 end
 
--- Takes what the person said: the agent answers it, after the answer at work if there is one.
-local function say(chat, line)
-  local content = message.content(line)
+--- Takes what the person said: the agent answers it, after the answer at work if there is one.
+function M.say(chat, line)
+  local content = plan.with_note(chat, message.content(line))
   if not chat.run then
     return M.ask_model(chat, content)
   end
@@ -92,14 +96,16 @@ local function interrupt(chat, ask, text)
   end
 end
 
--- Ctrl-D, or the end of the input.
+-- Ctrl-D, or the end of the input. An answer at work is waited for; a second Ctrl-D ends it.
 local function ended(chat)
   if not chat.run then
     chat.over = true
-  elseif chat.asks[1] then
-    asks.refuse(chat, chat.asks[1], "there is no person at the terminal any more")
+  elseif chat.leaving or chat.asks[1] then
+    chat.leaving = true
+    cancel(chat)
   else
-    chat.output:note "An answer is at work: Ctrl-C ends it."
+    chat.leaving = true
+    chat.output:note "The chat ends after this answer."
   end
 end
 
@@ -116,16 +122,16 @@ function on.line(chat, ask, line, why, text)
   elseif commands.is_command(line) then
     commands.perform(chat, line)
   elseif line:find "%S" then
-    say(chat, line)
+    M.say(chat, line)
   end
 end
 
 function on.done(chat, ok, reply, err)
   chat.run = nil
+  chat.output:settle()
   chat.output:finish(ok and reply or nil, not ok and reply or err)
-  if not ok or not reply then
-    chat.failed = true
-  end
+  chat.failed = chat.failed or not ok or not reply
+  chat.over = chat.over or chat.leaving
 end
 
 -- An ask was opened, or is over.
@@ -179,6 +185,7 @@ function M.run(chat)
   chat.agent:on_ask(function(ask) return asks.front(chat, ask) end)
   chat.output:attach(chat.agent)
   chat.output:welcome()
+  chat.output:recall(chat.agent)
   repeat
     carefully(chat, step, chat)
   until chat.over

@@ -1,7 +1,7 @@
 --- Shows a conversation: the answer as it comes, a line for each call, and the state of the run.
 -- Events come from a queue, so that an agent of a script can be watched, too.
 local ah, use = ...
-local styled, text = use "styled", use "text"
+local facts, styled, text = use "chat.facts", use "styled", use "text"
 
 local M = {}
 
@@ -9,6 +9,7 @@ local QUEUED = 1000000 -- events
 local TYPES = { "content", "usage", "tool_started", "tool_progress", "tool_invoked", "retry",
   "fallback", "queued", "handoff" }
 local SHOWN = 200      -- bytes of the arguments or of the result of a call in its line
+local TAIL = 20        -- lines of the last answer when a conversation goes on
 local SOON = 1         -- seconds after which the state of a run is shown
 
 local Output = {}
@@ -47,15 +48,18 @@ function Output:end_text()
     local printer = self.printer
     self.printer = nil
     print_texts(self, printer:finish())
-    if not self.ended then
-      self.editor:print "\n"
-    end
+  end
+  if self.editor.unfinished then
+    self.editor:print "\n"
   end
 end
 
+-- Adds a piece of an answer: as it is, unless styles can be shown.
 local function add_text(o, piece)
+  if not o.editor.rich then
+    return o.editor:print(piece)
+  end
   o.printer = o.printer or styled.printer()
-  o.ended = piece:sub(-1) == "\n"
   print_texts(o, o.printer:feed(piece))
 end
 
@@ -182,9 +186,57 @@ function Output:finish(reply, err)
   elseif not reply then
     self:fault(err)
   end
+  if self.editor.on_terminal then
+    self:line ""
+  end
 end
 
---- Says what goes on, at the beginning of a chat.
+-- -- a conversation that goes on -----------------------------------------------------------------
+
+-- Takes the calls of the transcript. Returns the last question and the last answer, texts.
+local function recall(o, entries)
+  local question, answer, asked = nil, nil, {}
+  for _, entry in ipairs(entries) do
+    if entry.type == "user" then
+      question, answer = facts.text_of(entry), nil
+    elseif entry.type == "assistant" then
+      answer = facts.text_of(entry)
+      for _, call in ipairs(entry.tool_calls or {}) do
+        asked[call.id] = call
+      end
+    elseif entry.type == "tool_result" and asked[entry.id] then
+      o.calls[#o.calls + 1] = { name = entry.name, arguments = asked[entry.id].arguments,
+        content = entry.content, success = entry.success }
+    end
+  end
+  return question, answer
+end
+
+-- Shows the end of a text.
+local function tail(s)
+  local lines = {}
+  for line in (s .. "\n"):gmatch "([^\n]*)\n" do
+    lines[#lines + 1] = line
+  end
+  local cut = #lines > TAIL
+  return (cut and "...\n" or "") .. table.concat(lines, "\n", cut and #lines - TAIL + 1 or 1)
+end
+
+--- Takes the agent's conversation as it is, and shows its last question and answer.
+function Output:recall(agent)
+  self.calls = {}
+  local question, answer = recall(self, facts.of(agent).entries)
+  if question and self.editor.on_terminal then
+    self:note(("Conversation %s goes on."):format(agent.id))
+    self:line { { "> ", bold = true }, tail(question) }
+    if answer and answer:find "%S" then
+      add_text(self, tail(answer) .. "\n")
+      self:end_text()
+    end
+  end
+end
+
+--- Says how a chat is used, at its beginning.
 function Output:welcome()
   if self.editor.on_terminal and not self.chat.flags.quiet then
     self:note(("agenthost %s. /help lists the commands, Ctrl-D ends."):format(ah.version))
