@@ -128,10 +128,11 @@ local function fence_of(s)
   return ("`"):rep(longest + 1)
 end
 
-local function fenced(part)
-  local fence = fence_of(part.text)
-  return ("%s:\n%s\n%s%s%s"):format(text.clean(part.name), fence, part.text,
-    part.text:find "\n$" and "" or "\n", fence)
+--- Returns a text in a fence that it cannot end, below its name.
+function M.fenced(name, said)
+  local fence = fence_of(said)
+  return ("%s:\n%s\n%s%s%s"):format(text.clean(name), fence, said,
+    said:find "\n$" and "" or "\n", fence)
 end
 
 -- Returns the text: the words, then each part in a fence with its name. A single part without words
@@ -142,7 +143,7 @@ local function joined(words, parts)
   end
   local all = { words ~= "" and words or nil }
   for _, part in ipairs(parts) do
-    all[#all + 1] = fenced(part)
+    all[#all + 1] = M.fenced(part.name, part.text)
   end
   return table.concat(all, "\n\n")
 end
