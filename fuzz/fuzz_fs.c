@@ -53,16 +53,18 @@ static void look(ah_fs *fs, char call, ah_slice a, ah_slice b)
 {
     ah_fs_grep what = {
         .pattern = a, .in = AH_LIT(""), .glob = b.n ? b : (ah_slice){0}, .plain = true};
-    ah_fs_items found;
+    ah_fs_items found, ignored;
     ah_err err;
 
     ah_fs_items_init(&found, &ah_mem_libc, 100);
+    ah_fs_items_init(&ignored, &ah_mem_libc, 100);
     if (call == 'g')
-        ah_fs_glob(fs, b, a, &found, &err);
+        ah_fs_glob(fs, b, a, &ignored, &found, &err);
     else if (call == 's')
-        ah_fs_search(fs, &what, &found, &err);
+        ah_fs_search(fs, &what, &ignored, &found, &err);
     else
-        ah_fs_list(fs, a, &found, &err);
+        ah_fs_list(fs, a, &ignored, &found, &err);
+    ah_fs_items_clear(&ignored);
     ah_fs_items_clear(&found);
 }
 
@@ -189,7 +191,7 @@ static void describe(ah_fs *fs, ah_buf *out)
     ah_err err;
 
     ah_fs_items_init(&all, &ah_mem_libc, 1000);
-    assert(ah_fs_glob(fs, ah_slice_of(""), ah_slice_of("{**,**/.*,**/.*/**}"), &all, &err) ==
+    assert(ah_fs_glob(fs, ah_slice_of(""), ah_slice_of("{**,**/.*,**/.*/**}"), NULL, &all, &err) ==
            AH_OK);
     for (size_t i = 0; i < all.n; i++)
         ah_buf_fmt(out, "%s %llu\n", all.item[i].name->data, (unsigned long long)all.item[i].size);

@@ -506,7 +506,7 @@ static void put_tree(ah_fs *fs, ah_buf *b)
     ah_err err;
 
     ah_fs_items_init(&all, fs->mem, 1000);
-    (void)ah_fs_glob(fs, ah_slice_of(""), ah_slice_of("**"), &all, &err);
+    (void)ah_fs_glob(fs, ah_slice_of(""), ah_slice_of("**"), NULL, &all, &err);
     for (size_t i = 0; i < all.n; i++) {
         ah_slice path = ah_text_slice(all.item[i].name);
 

@@ -322,7 +322,14 @@ const ah_subject ah_subject_fs_rename = {
 typedef struct looked {
     ah_slice path;
     int max;
+    bool gitignore;
 } looked;
+
+#define GITIGNORE(of)                                                                              \
+    {                                                                                              \
+        .name = "gitignore", .kinds = AH_OPT_BOOLEAN, .otherwise = "false",                        \
+        .to = AH_TO_BOOL(of, gitignore), .doc = "without what files `.gitignore` leave out"        \
+    }
 
 static const ah_option fs_list_rows[] = {
     {.name = "max",
@@ -331,6 +338,7 @@ static const ah_option fs_list_rows[] = {
      .otherwise = "1000",
      .to = AH_TO_INT(looked, max),
      .doc = "how many are given"},
+    GITIGNORE(looked),
     {0},
 };
 const ah_subject ah_subject_fs_list = {
@@ -348,6 +356,7 @@ static const ah_option fs_glob_rows[] = {
      .otherwise = "1000",
      .to = AH_TO_INT(looked, max),
      .doc = "how many are given"},
+    GITIGNORE(looked),
     {0},
 };
 const ah_subject ah_subject_fs_glob = {
@@ -356,6 +365,7 @@ const ah_subject ah_subject_fs_glob = {
 typedef struct searched {
     ah_fs_grep what;
     int max;
+    bool gitignore;
 } searched;
 
 static const ah_option fs_grep_rows[] = {
@@ -395,6 +405,7 @@ static const ah_option fs_grep_rows[] = {
      .otherwise = "200",
      .to = AH_TO_INT(searched, max),
      .doc = "how many are given"},
+    GITIGNORE(searched),
     {0},
 };
 const ah_subject ah_subject_fs_grep = {
@@ -663,14 +674,20 @@ static void push_number(lua_State *L, const char *name, size_t n)
     lua_setfield(L, -2, name);
 }
 
-/* Pushes the list of results, with fields that say whether something is missing. */
-static int push_list(lua_State *L, ah_fs_items *f, void (*push)(lua_State *, const ah_fs_item *))
+static void push_items(lua_State *L, const ah_fs_items *f,
+                       void (*push)(lua_State *, const ah_fs_item *))
 {
     lua_createtable(L, (int)f->n, 2);
     for (size_t i = 0; i < f->n; i++) {
         push(L, &f->item[i]);
         lua_rawseti(L, -2, (lua_Integer)i + 1);
     }
+}
+
+/* Pushes the list of results, with fields that say whether something is missing. */
+static int push_list(lua_State *L, ah_fs_items *f, void (*push)(lua_State *, const ah_fs_item *))
+{
+    push_items(L, f, push);
     if (f->truncated) {
         lua_pushboolean(L, true);
         lua_setfield(L, -2, "truncated");
@@ -679,48 +696,6 @@ static int push_list(lua_State *L, ah_fs_items *f, void (*push)(lua_State *, con
     push_number(L, "left_out", f->left_out);
     ah_fs_items_clear(f);
     return 1;
-}
-
-/* fs:list(path, { max }) -> { { name, type, size } ... } */
-static int plain_list(lua_State *L)
-{
-    ah_fs *fs = check_files(L);
-    ah_slice path = path_or_root(L, 2);
-    looked o = {.max = LISTED};
-    ah_fs_items *f;
-    ah_err err;
-
-    read_options(L, 3, &ah_subject_fs_list, &o);
-    f = push_found(L, o.max);
-    if (ah_fs_list(fs, path, f, &err) != AH_OK)
-        return fails(L, &err);
-    return push_list(L, f, push_entry);
-}
-
-static int fs_list(lua_State *L)
-{
-    return as_step(L, "file_list", plain_list);
-}
-
-/* fs:glob(pattern, { path, max }) -> { path ... } */
-static int plain_glob(lua_State *L)
-{
-    ah_fs *fs = check_files(L);
-    ah_slice pattern = text_arg(L, 2);
-    looked o = {.path = AH_LIT(""), .max = LISTED};
-    ah_fs_items *f;
-    ah_err err;
-
-    read_options(L, 3, &ah_subject_fs_glob, &o);
-    f = push_found(L, o.max);
-    if (ah_fs_glob(fs, o.path, pattern, f, &err) != AH_OK)
-        return fails(L, &err);
-    return push_list(L, f, push_path);
-}
-
-static int fs_glob(lua_State *L)
-{
-    return as_step(L, "file_glob", plain_glob);
 }
 
 static void push_count(lua_State *L, const ah_fs_item *item)
@@ -732,20 +707,79 @@ static void push_count(lua_State *L, const ah_fs_item *item)
     lua_setfield(L, -2, "count");
 }
 
-/* fs:grep(pattern, { path, glob, plain, ignore_case, context, count, max })
+/* -- ... list -> the list, with a field `ignored` unless that is empty or NULL */
+static int with_ignored(lua_State *L, ah_fs_items *ignored)
+{
+    if (ignored && ignored->n) {
+        push_items(L, ignored, push_count);
+        lua_setfield(L, -2, "ignored");
+        ah_fs_items_clear(ignored);
+    }
+    return 1;
+}
+
+/* fs:list(path, { max, gitignore }) -> { { name, type, size } ... } */
+static int plain_list(lua_State *L)
+{
+    ah_fs *fs = check_files(L);
+    ah_slice path = path_or_root(L, 2);
+    looked o = {.max = LISTED};
+    ah_fs_items *f, *ignored;
+    ah_err err;
+
+    read_options(L, 3, &ah_subject_fs_list, &o);
+    ignored = o.gitignore ? push_found(L, LISTED) : NULL;
+    f = push_found(L, o.max);
+    if (ah_fs_list(fs, path, ignored, f, &err) != AH_OK)
+        return fails(L, &err);
+    push_list(L, f, push_entry);
+    return with_ignored(L, ignored);
+}
+
+static int fs_list(lua_State *L)
+{
+    return as_step(L, "file_list", plain_list);
+}
+
+/* fs:glob(pattern, { path, max, gitignore }) -> { path ... } */
+static int plain_glob(lua_State *L)
+{
+    ah_fs *fs = check_files(L);
+    ah_slice pattern = text_arg(L, 2);
+    looked o = {.path = AH_LIT(""), .max = LISTED};
+    ah_fs_items *f, *ignored;
+    ah_err err;
+
+    read_options(L, 3, &ah_subject_fs_glob, &o);
+    ignored = o.gitignore ? push_found(L, LISTED) : NULL;
+    f = push_found(L, o.max);
+    if (ah_fs_glob(fs, o.path, pattern, ignored, f, &err) != AH_OK)
+        return fails(L, &err);
+    push_list(L, f, push_path);
+    return with_ignored(L, ignored);
+}
+
+static int fs_glob(lua_State *L)
+{
+    return as_step(L, "file_glob", plain_glob);
+}
+
+/* fs:grep(pattern, { path, glob, plain, ignore_case, context, count, max, gitignore })
  *   -> { { path, line, text, beside } ... }, or { { path, count } ... } */
 static int plain_grep(lua_State *L)
 {
     ah_fs *fs = check_files(L);
     searched o = {.what = {.pattern = text_arg(L, 2), .in = AH_LIT("")}, .max = MATCHED};
-    ah_fs_items *f;
+    ah_fs_items *f, *ignored;
     ah_err err;
 
     read_options(L, 3, &ah_subject_fs_grep, &o);
+    ignored = o.gitignore ? push_found(L, LISTED) : NULL;
     f = push_found(L, o.max);
-    if (ah_fs_search(fs, &o.what, f, &err) != AH_OK)
+    if (ah_fs_search(fs, &o.what, ignored, f, &err) != AH_OK)
         return fails(L, &err);
-    return push_list(L, f, o.what.count ? push_count : push_match);
+    push_list(L, f, o.what.count ? push_count : push_match);
+    return with_ignored(L, ignored);
 }
 
 static int fs_grep(lua_State *L)

@@ -184,12 +184,18 @@ ah_status ah_fs_rename(ah_fs *fs, ah_slice from, ah_slice to, bool over, ah_err 
 
 /* -- looking for files --------------------------------------------------------------------- */
 
-ah_status ah_fs_list(ah_fs *fs, ah_slice folder, ah_fs_items *out, ah_err *err);
+/* `ignored` of the next three: NULL, or entries that files .gitignore leave out are not found. It
+ * then gets an item for each file that has left out entries: its path and, in `line`, their number;
+ * 0 if the file is too large to be obeyed. `folder` and `what->in` themselves are always looked at.
+ */
+ah_status ah_fs_list(ah_fs *fs, ah_slice folder, ah_fs_items *ignored, ah_fs_items *out,
+                     ah_err *err);
 
 /* Finds files under `folder` whose path from there matches: * and ? within a name, [a-z],
  * [!a-z], ** for any folders, {a,b}. Only a pattern name that begins with `.` matches such a
  * name. */
-ah_status ah_fs_glob(ah_fs *fs, ah_slice folder, ah_slice pattern, ah_fs_items *out, ah_err *err);
+ah_status ah_fs_glob(ah_fs *fs, ah_slice folder, ah_slice pattern, ah_fs_items *ignored,
+                     ah_fs_items *out, ah_err *err);
 
 /* Finds lines that match a regular expression (PCRE2; without it only plain text), in the file
  * `in` or the files under the folder `in`. `glob` limits these; without `/` it applies to the
@@ -201,7 +207,8 @@ typedef struct ah_fs_grep {
     bool count;                 /* one item per file with matches */
     size_t context;             /* lines before and after each match, at most AH_FS_MAX_CONTEXT */
 } ah_fs_grep;
-ah_status ah_fs_search(ah_fs *fs, const ah_fs_grep *what, ah_fs_items *out, ah_err *err);
+ah_status ah_fs_search(ah_fs *fs, const ah_fs_grep *what, ah_fs_items *ignored, ah_fs_items *out,
+                       ah_err *err);
 
 /* Reads lines of a text file of any size: at most out->max, from number `first`, or the last
  * ones if `first` is 0. Items have `line`, `text` (cut at `width` bytes, malformed bytes as

@@ -48,19 +48,42 @@ static ah_status list_sorted(ah_fs *fs, ah_slice folder, ah_fs_items *out, ah_er
     return st;
 }
 
-ah_status ah_fs_list(ah_fs *fs, ah_slice folder, ah_fs_items *out, ah_err *err)
+/* Adds an entry of the folder to the list, unless it is ignored. */
+static ah_status list_entry(ah_fs_ignore *ignore, ah_slice folder, const ah_fs_item *item,
+                            ah_work *work, ah_fs_items *out, ah_err *err)
+{
+    ah_slice name = ah_text_slice(item->name);
+    bool ignored = false;
+    ah_fs_path p;
+    ah_status st = AH_OK;
+
+    if (ah_fs_join(folder, name, &p))
+        st = ah_fs_ignore_ask(ignore, ah_fs_path_slice(&p), item->kind == AH_FS_FOLDER, work,
+                              &ignored, err);
+    if (st == AH_OK && work->end == AH_WORK_STOPPED)
+        return ah_fs_stopped(err);
+    out->truncated = out->truncated || work->end == AH_WORK_SPENT;
+    if (st != AH_OK || ignored)
+        return st;
+    return ah_fs_items_add(out, name, item) == AH_OK ? AH_OK : ah_err_nomem(err);
+}
+
+ah_status ah_fs_list(ah_fs *fs, ah_slice folder, ah_fs_items *ignored, ah_fs_items *out,
+                     ah_err *err)
 {
     ah_fs_path p;
     ah_fs_items all = {.mem = fs->mem};
+    ah_fs_ignore ignore = {.fs = fs, .ignored = ignored};
+    ah_work work = ah_work_of(AH_FS_STEPS, fs->o.interrupt);
     ah_status st = ah_fs_path_check(fs, folder, &p, err);
 
     if (st == AH_OK)
         st = list_sorted(fs, ah_fs_path_slice(&p), &all, err);
-    for (size_t i = 0; st == AH_OK && i < all.n; i++)
-        if (ah_fs_items_add(out, ah_text_slice(all.item[i].name), &all.item[i]) != AH_OK)
-            st = ah_err_nomem(err);
+    for (size_t i = 0; st == AH_OK && i < all.n && !out->truncated; i++)
+        st = list_entry(&ignore, ah_fs_path_slice(&p), &all.item[i], &work, out, err);
     out->truncated = out->truncated || all.truncated;
     out->left_out = all.left_out;
+    ah_fs_ignore_clear(&ignore);
     ah_fs_items_clear(&all);
     return ah_fs_advise(fs, folder, st, err);
 }
@@ -163,6 +186,7 @@ typedef struct hunt {
     ah_fs *fs;
     ah_slice from; /* folder that paths are relative to */
     ah_fs_glob_set glob;
+    ah_fs_ignore ignore;
     bool name_only; /* the glob applies to names */
     bool any;       /* no glob: all names except those that begin with `.` */
     ah_fs_items *out;
@@ -185,27 +209,46 @@ static ah_slice below_folder(ah_slice path, ah_slice folder)
     return (ah_slice){path.p + skip, path.n - skip};
 }
 
+/* Sets *into to whether to enter a folder, where it is wanted unless it is ignored. */
+static ah_status enter_folder(hunt *h, ah_fs_walk *w, ah_slice path, bool wanted, bool *into,
+                              ah_err *err)
+{
+    bool ignored = false;
+    ah_status st = AH_OK;
+
+    if (wanted)
+        st = ah_fs_ignore_ask(&h->ignore, path, true, &w->work, &ignored, err);
+    *into = wanted && !ignored;
+    return st;
+}
+
 static ah_status visit_glob(ah_fs_walk *w, ah_slice path, const ah_fs_item *item, bool *into,
                             ah_err *err)
 {
     hunt *h = w->ud;
     ah_slice rest = below_folder(path, h->from);
+    bool ignored;
+    ah_status st;
 
     ah_work_do(&w->work, ah_fs_glob_steps(&h->glob, rest));
     if (item->kind == AH_FS_FOLDER)
-        *into = ah_fs_glob_leads(&h->glob, rest);
+        return enter_folder(h, w, path, ah_fs_glob_leads(&h->glob, rest), into, err);
     if (item->kind != AH_FS_FILE || !ah_fs_glob_match(&h->glob, rest))
         return AH_OK;
+    st = ah_fs_ignore_ask(&h->ignore, path, false, &w->work, &ignored, err);
+    if (st != AH_OK || ignored)
+        return st;
     if (ah_fs_items_add(h->out, path, item) != AH_OK)
         return ah_err_nomem(err);
     w->stop = h->out->truncated;
     return AH_OK;
 }
 
-ah_status ah_fs_glob(ah_fs *fs, ah_slice folder, ah_slice pattern, ah_fs_items *out, ah_err *err)
+ah_status ah_fs_glob(ah_fs *fs, ah_slice folder, ah_slice pattern, ah_fs_items *ignored,
+                     ah_fs_items *out, ah_err *err)
 {
     ah_fs_path p;
-    hunt h = {.fs = fs, .out = out};
+    hunt h = {.fs = fs, .out = out, .ignore = {.fs = fs, .ignored = ignored}};
     ah_fs_walk w = {.visit = visit_glob, .ud = &h};
     ah_status st = ah_fs_path_check(fs, folder, &p, err);
 
@@ -216,6 +259,7 @@ ah_status ah_fs_glob(ah_fs *fs, ah_slice folder, ah_slice pattern, ah_fs_items *
         st = ah_fs_walk_run(fs, h.from, &w, err);
     out->truncated = out->truncated || w.truncated;
     out->left_out = w.left_out;
+    ah_fs_ignore_clear(&h.ignore);
     ah_fs_glob_clear(&h.glob);
     return ah_fs_advise(fs, folder, st, err);
 }
@@ -528,14 +572,20 @@ static ah_status visit_search(ah_fs_walk *w, ah_slice path, const ah_fs_item *it
                               ah_err *err)
 {
     hunt *h = w->ud;
+    bool wanted, ignored = false;
     ah_status st = AH_OK;
 
     ah_work_do(&w->work, h->any ? 0 : ah_fs_glob_steps(&h->glob, path));
-    if (item->kind == AH_FS_FOLDER)
-        *into = h->any || h->name_only ? ah_fs_name(path).p[0] != '.'
-                                       : ah_fs_glob_leads(&h->glob, below_folder(path, h->from));
-    else if (item->kind == AH_FS_FILE && is_wanted(h, path))
-        st = search_file(h, path, item->size, err);
+    if (item->kind == AH_FS_FOLDER) {
+        wanted = h->any || h->name_only ? ah_fs_name(path).p[0] != '.'
+                                        : ah_fs_glob_leads(&h->glob, below_folder(path, h->from));
+        return enter_folder(h, w, path, wanted, into, err);
+    }
+    if (item->kind == AH_FS_FILE && is_wanted(h, path)) {
+        st = ah_fs_ignore_ask(&h->ignore, path, false, &w->work, &ignored, err);
+        if (st == AH_OK && !ignored)
+            st = search_file(h, path, item->size, err);
+    }
     w->stop = h->out->truncated;
     return st;
 }
@@ -559,9 +609,11 @@ static ah_status search_under(hunt *h, ah_slice in, ah_err *err)
     return st;
 }
 
-ah_status ah_fs_search(ah_fs *fs, const ah_fs_grep *what, ah_fs_items *out, ah_err *err)
+ah_status ah_fs_search(ah_fs *fs, const ah_fs_grep *what, ah_fs_items *ignored, ah_fs_items *out,
+                       ah_err *err)
 {
     hunt h = {.fs = fs,
+              .ignore = {.fs = fs, .ignored = ignored},
               .out = out,
               .what = what,
               .any = !what->glob.p,
@@ -581,6 +633,7 @@ ah_status ah_fs_search(ah_fs *fs, const ah_fs_grep *what, ah_fs_items *out, ah_e
     if (st == AH_OK)
         st = search_under(&h, ah_fs_path_slice(&p), err);
     ah_pattern_free(h.pattern);
+    ah_fs_ignore_clear(&h.ignore);
     ah_fs_glob_clear(&h.glob);
     ah_buf_clear(&h.line);
     return ah_fs_advise(fs, what->in, st, err);

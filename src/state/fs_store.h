@@ -83,4 +83,24 @@ uint64_t ah_fs_glob_steps(const ah_fs_glob_set *g, ah_slice path);
 /* True if an entry under this folder may match. */
 bool ah_fs_glob_leads(const ah_fs_glob_set *g, ah_slice folder);
 
+/* -- ignored entries (fs_ignore.c) ------------------------------------------------------------- */
+
+/* The files .gitignore of a folder and of those above it. Zero except for its first two fields
+ * before it is used. */
+typedef struct ah_fs_ignore {
+    ah_fs *fs;
+    ah_fs_items *ignored; /* as in ah_fs_list; NULL: nothing is ignored */
+    bool begun;
+    ah_fs_path at;            /* the folder whose files are loaded */
+    struct ah_fs_rules *file; /* the outermost first */
+    size_t n, cap, bytes;     /* bytes of all files */
+    size_t steps;             /* comparisons that are not yet counted as work */
+} ah_fs_ignore;
+
+/* Sets *yes to whether the entry is left out, and counts it then. The folders that contain it are
+ * not asked about. */
+ah_status ah_fs_ignore_ask(ah_fs_ignore *g, ah_slice path, bool folder, ah_work *work, bool *yes,
+                           ah_err *err);
+void ah_fs_ignore_clear(ah_fs_ignore *g);
+
 #endif

@@ -28,11 +28,45 @@ local function left_out(found)
     M.count(found.left_out, "entry", "entries"), found.left_out == 1 and "it" or "them")
 end
 
+local NAMED = 3 -- files .gitignore that a result names
+
+local function names_of(list)
+  local names = {}
+  for i = 1, math.min(#list, NAMED) do
+    names[i] = list[i].path
+  end
+  return table.concat(names, ", ")
+    .. (#list > NAMED and (" and %s"):format(M.count(#list - NAMED, "more file")) or "")
+end
+
+-- Adds what files .gitignore leave out, and which of them are not obeyed.
+local function add_ignored(notes, found)
+  local obeyed, others, n = {}, {}, 0
+  for _, file in ipairs(found.ignored or {}) do
+    local list = file.count > 0 and obeyed or others
+    list[#list + 1] = file
+    n = n + file.count
+  end
+  if n > 0 then
+    notes[#notes + 1] = ("%s left out by %s; ignored = true shows %s"):format(
+      M.count(n, "entry", "entries"), names_of(obeyed), n == 1 and "it" or "them")
+  end
+  if #others > 0 then
+    notes[#notes + 1] = "too large to be obeyed: " .. names_of(others)
+  end
+end
+
 --- Returns the end of a result: the notes, and what its list leaves out; "" if there is neither.
 function M.notes(notes, found)
+  add_ignored(notes, found)
   notes[#notes + 1] = left_out(found)
   return #notes > 0 and ("\n[%s]"):format(table.concat(notes, "; ")) or ""
 end
+
+--- The option of a tool, and the parameter of its calls, for what files .gitignore leave out.
+M.GITIGNORE = { name = "gitignore", kinds = "boolean", default = true,
+  doc = "leaves out what files `.gitignore` name, unless the model says `ignored`" }
+M.IGNORED = "boolean?: true: also what .gitignore leaves out"
 
 --- Limit of the bytes of a line that are shown.
 M.WIDTH = 2000

@@ -7,6 +7,7 @@ local read = ah._reader {
   what = "ah.builtin: grep", type = "ah.GrepToolOptions", rows = {
     { name = "max", kinds = "integer", least = 1, default = 100,
       doc = "lines shown, including their context" },
+    files.GITIGNORE,
   },
 }
 
@@ -51,10 +52,11 @@ local function show_lines(found)
   return table.concat(out, "\n")
 end
 
-local function search(fs, args, max)
+local function search(fs, args, settings)
+  local max = settings.max
   local found, err = fs:grep(args.pattern, { path = args.path, glob = args.glob, max = max,
     plain = args.plain, ignore_case = args.ignore_case, context = args.context,
-    count = args.count })
+    count = args.count, gitignore = settings.gitignore and not args.ignored })
   if not found then
     local hint = err.reason == "bad_pattern" and "; plain = true looks for the text itself" or ""
     return nil, err.message .. hint
@@ -66,7 +68,7 @@ local function search(fs, args, max)
 end
 
 return function(options)
-  local max = read(options).max
+  local settings = read(options)
   return ah.tool {
     name = "grep",
     description = "Searches the contents of files: lines that match a regular expression, with "
@@ -79,6 +81,7 @@ return function(options)
       ignore_case = "boolean?",
       plain = "boolean?: the pattern is the text itself",
       count = "boolean?: only how many lines match, by file",
+      ignored = settings.gitignore and files.IGNORED or nil,
     },
     annotations = { read_only = true, destructive = false, idempotent = true, open_world = false },
     handler = function(args, ctx)
@@ -86,7 +89,7 @@ return function(options)
       if not fs then
         return nil, why
       end
-      return search(fs, args, max)
+      return search(fs, args, settings)
     end,
   }
 end

@@ -6,6 +6,7 @@ local files = ah._module "agenthost.tools.files"
 local read = ah._reader {
   what = "ah.builtin: list_files", type = "ah.ListFilesOptions", rows = {
     { name = "max", kinds = "integer", least = 1, default = 200, doc = "entries shown" },
+    files.GITIGNORE,
   },
 }
 
@@ -30,12 +31,13 @@ local function rest(found, max)
   return files.notes(notes, found)
 end
 
-local function list_folder(fs, path, max)
-  local found, err = fs:list(path, { max = max })
+local function list_folder(fs, path, max, gitignore)
+  local found, err = fs:list(path, { max = max, gitignore = gitignore })
   if not found then
     return nil, err
   elseif #found == 0 then
-    return ("%s is empty"):format(folder(path)) .. rest(found, max)
+    return ("%s %s"):format(folder(path), found.ignored and "has nothing to show" or "is empty")
+      .. rest(found, max)
   end
   local out = {}
   for i, e in ipairs(found) do
@@ -44,8 +46,8 @@ local function list_folder(fs, path, max)
   return table.concat(out, "\n") .. rest(found, max)
 end
 
-local function list_glob(fs, path, glob, max)
-  local found, err = fs:glob(glob, { path = path, max = max })
+local function list_glob(fs, path, glob, max, gitignore)
+  local found, err = fs:glob(glob, { path = path, max = max, gitignore = gitignore })
   if not found then
     return nil, err
   elseif #found == 0 then
@@ -62,7 +64,7 @@ local function list_glob(fs, path, glob, max)
 end
 
 return function(options)
-  local max = read(options).max
+  local settings = read(options)
   return ah.tool {
     name = "list_files",
     description = "Lists a folder, or with `glob` the files below it that match, such as "
@@ -70,6 +72,7 @@ return function(options)
     params = {
       path = "string?: the folder; the root where absent",
       glob = "string 1..1024?: * and ? within a name, ** for any folders, {a,b} for either",
+      ignored = settings.gitignore and files.IGNORED or nil,
     },
     annotations = { read_only = true, destructive = false, idempotent = true, open_world = false },
     handler = function(args, ctx)
@@ -77,11 +80,11 @@ return function(options)
       if not fs then
         return nil, why
       end
-      local path = args.path or ""
+      local path, gitignore = args.path or "", settings.gitignore and not args.ignored
       if args.glob then
-        return list_glob(fs, path, args.glob, max)
+        return list_glob(fs, path, args.glob, settings.max, gitignore)
       end
-      return list_folder(fs, path, max)
+      return list_folder(fs, path, settings.max, gitignore)
     end,
   }
 end

@@ -1960,11 +1960,15 @@ ah.planning = {}
 -- fields of ah.ListFilesOptions (make generate)
 ---@class ah.ListFilesOptions
 ---@field max? integer entries shown
+---leaves out what files `.gitignore` name, unless the model says `ignored`
+---@field gitignore? boolean
 -- end of ah.ListFilesOptions
 
 -- fields of ah.GrepToolOptions (make generate)
 ---@class ah.GrepToolOptions
 ---@field max? integer lines shown, including their context
+---leaves out what files `.gitignore` name, unless the model says `ignored`
+---@field gitignore? boolean
 -- end of ah.GrepToolOptions
 
 -- fields of ah.BashOptions (make generate)
@@ -2089,12 +2093,14 @@ function ah.resource(config) end
 -- fields of ah.ListOptions (make generate)
 ---@class ah.ListOptions
 ---@field max? integer how many are given
+---@field gitignore? boolean without what files `.gitignore` leave out
 -- end of ah.ListOptions
 
 -- fields of ah.GlobOptions (make generate)
 ---@class ah.GlobOptions
 ---@field path? string the folder to look in
 ---@field max? integer how many are given
+---@field gitignore? boolean without what files `.gitignore` leave out
 -- end of ah.GlobOptions
 
 ---@alias ah.Found { path: string, line: integer, text: string, beside: true?, count: integer? }
@@ -2108,6 +2114,7 @@ function ah.resource(config) end
 ---@field context? integer lines before and after each
 ---@field count? boolean how many a file has, in place of the lines
 ---@field max? integer how many are given
+---@field gitignore? boolean without what files `.gitignore` leave out
 -- end of ah.GrepOptions
 
 -- fields of ah.LinesOptions (make generate)
