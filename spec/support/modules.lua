@@ -37,7 +37,8 @@ return {
     -- objects of scripts that do not know agents
     { "handle", "budget builtin bytes child child_output command events file file_watch fs http "
       .. "image input launch limits models named observe outside process replay reply schema serve "
-      .. "serve_answer store store_keep store_look stream terminal terminal_show type yaml" },
+      .. "serve_answer store store_keep store_look stream tables terminal terminal_show "
+      .. "type yaml" },
     { "tool", "entity entity_call entity_json expansion group render result states tool "
       .. "tool_fields undo" },
     { "session", "dispatcher reduce session subscribe" },
@@ -48,7 +49,7 @@ return {
     { "agent", "agent agent_fields agent_store background book defaults direct discover handoff "
       .. "inbox keep post registry resources restage run_options setup" },
     -- objects made of agents: conversations that last, and asks
-    { "conversation", "conversation definition fork" },
+    { "conversation", "carry conversation definition fork" },
     { "ask", "approve ask front lost_ask" },
     -- the members of ctx
     { "ctx", "ctx" },

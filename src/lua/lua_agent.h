@@ -107,6 +107,7 @@ typedef struct ah_lua_agent {
     bool closed;  /* everything it held is freed */
     bool looking; /* its prompt is being rendered, which calls functions of the script */
     bool again;   /* it is read again: observers, front ends, model and budget stay as they are */
+    bool carried; /* its definition is another one on purpose: no tool has drifted */
 } ah_lua_agent;
 
 /* Returns the agent at index 1. Raises for any other value and for a closed agent. */

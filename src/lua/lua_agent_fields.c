@@ -471,6 +471,19 @@ static void read_executors(lua_State *L, ah_lua_agent *a)
     lua_pop(L, 1);
 }
 
+/* Makes additions under the names of stale tools replacements by the script, which no drift is. */
+static void replace_stale(const ah_lua_agent *a, ah_changes *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const ah_tool *there =
+            c->item[i].tool ? ah_registry_find(&a->registry, ah_text_slice(c->item[i].tool->name))
+                            : NULL;
+
+        if (there && there->stale)
+            c->item[i].kind = AH_CHANGE_REPLACE;
+    }
+}
+
 void ah_lua_declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_changes *c)
 {
     ah_inject_rules rules = {.max_tools = INT_MAX,
@@ -481,6 +494,8 @@ void ah_lua_declare(lua_State *L, ah_lua_agent *a, ah_conflict on_conflict, ah_c
                              .warned_full = true};
     ah_err err;
 
+    if (a->carried)
+        replace_stale(a, c);
     if (ah_changes_rebind(c, &a->registry, a->rules.brief, &err) != AH_OK ||
         ah_lua_change_idle(a, &rules, c, &err) != AH_OK)
         ah_lua_raise_err(L, &err);

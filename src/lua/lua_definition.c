@@ -272,6 +272,23 @@ int ah_lua_own_fields(lua_State *L)
     return 1;
 }
 
+int ah_lua_carried_fields(lua_State *L)
+{
+    ah_lua_agent *a = ah_lua_check_agent(L);
+
+    ah_lua_setup_push_id(L, a);
+    ah_lua_push_given(L);
+    lua_replace(L, 1);
+    lua_pushvalue(L, 2);
+    lua_insert(L, 1);
+    lua_remove(L, 3); /* -- definition given store id */
+    push_merged(L);
+    lua_insert(L, 3); /* -- definition given fields store id */
+    lua_setfield(L, 3, "id");
+    lua_setfield(L, 3, "store");
+    return 1;
+}
+
 /* -- agents as tools --------------------------------------------------------------------------- */
 
 /* agent:as_tool { ... }: a tool whose calls run the agent, made by lua/agenthost/agents. */

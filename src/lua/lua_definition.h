@@ -19,6 +19,9 @@ int ah_lua_open_conversation(lua_State *L);
 void ah_lua_push_given(lua_State *L);
 /* (agent, store): the fields by which ah_lua_agent_fill reads the agent's own conversation. */
 int ah_lua_own_fields(lua_State *L);
+/* (agent, definition, store or false): the fields with which another agent goes on with the
+ * agent's conversation by that definition. */
+int ah_lua_carried_fields(lua_State *L);
 
 void ah_lua_open_definition(lua_State *L); /* ah.agent, agent:open; after ah_lua_open_agent */
 

@@ -237,8 +237,7 @@ static bool push_dropped(lua_State *L, const ah_rewind *r, ah_err *err)
     return true;
 }
 
-/* Pushes the tools of the agent that have handlers. `setup` adds its own once more. */
-static ah_changes *push_handlers(lua_State *L, const ah_lua_agent *a)
+ah_changes *ah_lua_push_handlers(lua_State *L, const ah_lua_agent *a)
 {
     ah_changes *c = ah_lua_push_changes(L, &a->lua->mem);
     ah_tool *t;
@@ -251,8 +250,7 @@ static ah_changes *push_handlers(lua_State *L, const ah_lua_agent *a)
     return c;
 }
 
-/* Gives the handlers to the tools of the conversation that have none. */
-static void put_handlers(lua_State *L, ah_lua_agent *a, const ah_changes *c)
+void ah_lua_put_handlers(lua_State *L, ah_lua_agent *a, const ah_changes *c)
 {
     bool bound;
     ah_err err;
@@ -283,7 +281,7 @@ static int rewind_emptied(lua_State *L)
     lua_call(L, 2, 2); /* -- .. agent nil, or nil err */
     if (lua_isnil(L, -2))
         return 2;
-    put_handlers(L, a, lua_touserdata(L, 3));
+    ah_lua_put_handlers(L, a, lua_touserdata(L, 3));
     lua_pop(L, 2);
     return 1;
 }
@@ -301,7 +299,7 @@ static int go_on(lua_State *L, ah_lua_agent *a, ah_rewind *r)
     lua_pushvalue(L, 1);
     ah_lua_push_store(L, r->store);
     lua_call(L, 2, 1);
-    push_handlers(L, a);
+    ah_lua_push_handlers(L, a);
     lua_pushlightuserdata(L, r);
     a->busy++;
     st = lua_pcall(L, 4, LUA_MULTRET, 0);

@@ -152,7 +152,8 @@ static void (*const openers[])(lua_State *L) = {
     ah_lua_open_subjects,  ah_lua_open_file,    ah_lua_open_launch,     ah_lua_open_command,
     ah_lua_open_outside,   ah_lua_open_process, ah_lua_open_terminal,   ah_lua_open_image,
     ah_lua_open_bytes,     ah_lua_open_yaml,    ah_lua_open_changes,    ah_lua_open_store,
-    ah_lua_open_named,     ah_lua_open_replay,  ah_lua_open_input,
+    ah_lua_open_named,     ah_lua_open_replay,  ah_lua_open_input,      ah_lua_open_tables,
+    ah_lua_open_carry,
 };
 
 AH_API int luaopen_agenthost(lua_State *L)

@@ -1762,6 +1762,11 @@ function ah.store(config) end
 ---@return ah.Error?
 function ah.watch(path, fn, options) end
 
+---Returns the table of this name, the same one in every file and after every reload.
+---@param name string
+---@return table
+function ah.state(name) end
+
 -- -- types, sessions, resources ----------------------------------------------------------------
 
 -- fields of ah.TypeConfig (make generate)
