@@ -24,6 +24,7 @@
 #include "cli/settings.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
+#include "cli/watch.h"
 
 /* Everything about one run of the command. */
 typedef struct session {
@@ -38,6 +39,7 @@ typedef struct session {
     ah_resume resume; /* of `agenthost resume` */
     char *store;      /* AGENTHOST_STORE, which is no longer in the environment; NULL: not set */
     bool reported;    /* the end was reported */
+    bool watched;     /* this is the child of --watch */
 } session;
 
 enum {
@@ -798,6 +800,41 @@ static ah_status read_line(session *s, const char *member)
     return st;
 }
 
+/* Runs the line in a child, and again when files of the project change. */
+static int watch(session *s)
+{
+    bool script = s->options.script && !s->settings.again;
+    ah_watching w = {.line = &s->line,
+                     .terminal = &s->terminal,
+                     .argv = s->line.argv - 1,
+                     .what = script ? s->options.script : NULL,
+                     .quiet = is_quiet(s)};
+    ah_status st = programs_of(s, &w.host);
+    int code;
+
+    if (script && (code = ah_unreadable(s->options.script)))
+        return cannot_open(s, s->options.script, code);
+    if (st == AH_OK)
+        st = ah_line_call(w.host, "watch", 0, NULL, &s->line);
+    if (st != AH_OK)
+        return explain(s, st, w.host);
+    if (*ah_returned(w.host))
+        return fail(s, EXIT_SCRIPT, "internal", ah_returned(w.host));
+    return ah_watch_serve(&w);
+}
+
+/* Returns why the line cannot have --watch; NULL: it can. */
+static const char *not_watched(const session *s)
+{
+    const char *script = s->options.script;
+
+    if (given(s, AH_OPTION_INTERACTIVE))
+        return "--watch and -i: give one of them\nSee agenthost --help.";
+    if (!script || strcmp(script, "-") == 0)
+        return "--watch needs a script in a file\nSee agenthost --help.";
+    return NULL;
+}
+
 /* Returns why the line cannot have -i; NULL: it can. */
 static const char *not_interactive(const session *s)
 {
@@ -821,10 +858,14 @@ static int serve_script(session *s)
         return refuse(s, "--record and --replay: give one of them\nSee agenthost --help.");
     if (given(s, AH_OPTION_VERSION))
         return show_version(s);
+    if (given(s, AH_OPTION_WATCH) && (fault = not_watched(s)))
+        return refuse(s, fault);
     if (given(s, AH_OPTION_INTERACTIVE) && (fault = not_interactive(s)))
         return refuse(s, fault);
     if (!o->script && !o->eval && !s->resume.answer && !given(s, AH_OPTION_INTERACTIVE))
         return refuse(s, "no script given\nTry:  " TRY "\nHelp: agenthost --help");
+    if (given(s, AH_OPTION_WATCH) && !s->watched)
+        return watch(s);
     if (ah_settings_needed(&s->settings, o) && (st = read_line(s, "settings_of")) != AH_OK)
         return cannot_start(s, st);
     if (s->settings.fault)
@@ -860,7 +901,7 @@ static int serve_line(session *s)
         fputs(s->settings.show, stdout);
         return EXIT_OK;
     }
-    return run_command(s);
+    return s->settings.again && !s->watched ? watch(s) : run_command(s);
 }
 
 static int serve(session *s, int argc, char **argv)
@@ -909,7 +950,7 @@ static void allow_files(void)
 
 int main(int argc, char **argv)
 {
-    session s = {.reported = false};
+    session s = {.watched = ah_watch_is_child()};
     int code;
 
     allow_files();

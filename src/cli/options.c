@@ -12,6 +12,8 @@ const ah_option_row ah_option_table[AH_OPTIONS] = {
                         "run CODE, in which `ah` is the library"},
     [AH_OPTION_INTERACTIVE] = {'i', "interactive", NULL, NULL, "",
                                "then read Lua code, and print what it returns"},
+    [AH_OPTION_WATCH] = {'w', "watch", NULL, NULL, "",
+                         "run again whenever a Lua file of the project changes"},
     [AH_OPTION_MODEL] = {'m', "model", "NAME", NULL, "",
                          "use this model (provider/model), whatever the script names"},
     [AH_OPTION_ENV_FILE] = {0, "env-file", "FILE", NULL, "once",
@@ -115,6 +117,7 @@ static void apply(ah_options *o, ah_option_id id, const char *value)
         o->ended = true;
         break;
     case AH_OPTION_INTERACTIVE:
+    case AH_OPTION_WATCH:
     case AH_OPTION_JSON:
     case AH_OPTION_JSONL:
     case AH_OPTION_VERSION:

@@ -12,6 +12,7 @@
 typedef enum ah_option_id {
     AH_OPTION_EVAL,
     AH_OPTION_INTERACTIVE,
+    AH_OPTION_WATCH,
     AH_OPTION_MODEL,
     AH_OPTION_ENV_FILE,
     AH_OPTION_STORE,

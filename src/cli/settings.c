@@ -104,6 +104,7 @@ static bool take_line(ah_settings *s, const char *name, char *value)
     s->is_run |= strcmp(name, "script") == 0;
     s->is_apart |= strcmp(name, "apart") == 0;
     s->prints |= strcmp(name, "prints") == 0;
+    s->again |= strcmp(name, "again") == 0;
     s->pages |= strcmp(name, "pages") == 0;
     return true;
 }

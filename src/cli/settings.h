@@ -22,6 +22,7 @@ typedef struct ah_settings {
     bool is_run;   /* a script is to be run, not a command */
     bool is_apart; /* the command needs its own host */
     bool prints;   /* the output of code in that host stays on stdout */
+    bool again;    /* the command is run again by --watch */
     bool pages;    /* the command reads the pages of the reference */
     int file;      /* index + 1 of the word that names a file to read; 0: none */
     int word;      /* index + 1 of a word that is neither a command, nor a script, nor a prompt */

@@ -13,6 +13,7 @@
 --             a state of its own, which has the models and variables of the settings; the code's
 --             output goes to stderr
 --   prints    true if, apart, the output of the code is that of the command, and stays on stdout
+--   again     true if its flag --watch runs it again, in a new process (src/cli/watch.c)
 --   mixed     true if flags may follow operands; not with `file`
 --   pages     true if the program reads the pages of the reference
 --   run       function(flags, words, out, line): the flags by name ("env-file" is flags.env_file;

@@ -203,6 +203,20 @@ local function read_mixed(line)
   line.words, line.at = operands, 1
 end
 
+-- Takes --watch from behind the operands of a command whose other words are not ours.
+local function read_watch(line)
+  for at = line.at, line.ended and 0 or #line.words do
+    local word = line.words[at]
+    if word == "--" then
+      return
+    elseif word == "-w" or word == "--watch" then
+      table.remove(line.words, at)
+      line.flags.watch = true
+      return
+    end
+  end
+end
+
 -- -- the whole -------------------------------------------------------------------------------
 
 -- Sets a line to its beginning, with the flags of this command.
@@ -248,6 +262,8 @@ local function read_line(line)
     read_flags(line)
     if command.mixed then
       read_mixed(line)
+    elseif command.again then
+      read_watch(line)
     end
   end
 end
@@ -360,8 +376,8 @@ end
 --- Reads a line, and returns lines NAME or NAME VALUE: `color`, `log`, `json`, the answer of
 -- settings.lua; then `script` (the line has no command), `word` and the index of a word that is
 -- neither a command nor a script, `show` and a text, `fault` and a message, or, for a command,
--- `file` and the index of the word that must be readable, `here`, or `apart` and
--- before it `prints` if the code's output stays on stdout.
+-- `file` and the index of the word that must be readable, `again` if --watch runs it again, `here`,
+-- or `apart` and before it `prints` if the code's output stays on stdout.
 function M.read(...)
   local line = opened(...)
   local head = messages_of(line)
@@ -374,6 +390,7 @@ function M.read(...)
   end
   local command = line.command
   local file = (command.operand or {}).file and ("file %d\n"):format(line.at) or ""
+  head = head .. (command.again and line.flags.watch and "again\n" or "")
   if not is_apart(line) then
     return head .. file .. (command.pages and "pages\n" or "") .. "here\n"
   end
@@ -463,6 +480,19 @@ end
 function M.interact(...)
   local line = opened(...)
   return tostring(use "repl".run(line.flags, { table.unpack(line.words, line.at) }))
+end
+
+--- Begins to watch the project of the line (--watch). Returns "", or why that is not possible.
+function M.watch(...)
+  local line = opened(...)
+  local script = not line.command and line.words[line.at] or ""
+  local folder = script:match "^(.*)/[^/]*$"
+  return use "watch".open(folder == "" and "/" or folder or ".")
+end
+
+--- Returns a file of that project that has changed since the last call; "": there is none.
+function M.changed()
+  return use "watch".changed()
 end
 
 --- Prints the findings of M.run, in a Lua state of the command's own.

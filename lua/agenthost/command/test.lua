@@ -28,16 +28,18 @@ end
 return {
   name = "test",
   doc = "run specs with busted",
-  usage = "[FILES] [-- OPTIONS]",
+  usage = "[FILES] [-w] [-- OPTIONS]",
   help = [[
 Runs specs, which are tests written in Lua, with busted in this process: they
 have agenthost and agenthost.testing, and need no other Lua. FILES are specs or
 folders of them (default: spec, or what .busted says). Options of busted follow
 a file, or --, as in: agenthost test -- --filter=price -o TAP
+-w runs them again, in a new process, when a Lua file below this folder changes.
 ]],
   exits = "0 all specs succeed, 1 faults or a failure, 2 wrong usage.",
   operand = { name = "spec", complete = "lua" },
-  flags = { "env-file" },
+  flags = { "watch", "env-file" },
+  again = true,
   apart = true,
   prints = true,
   run = run,

@@ -15,8 +15,7 @@ Words after a script belong to the script or its agent. Messages go to stderr.
 
 Environment:
   AGENTHOST_MODEL, AGENTHOST_STORE     if neither an option nor the script says
-  OPENAI_API_KEY, ANTHROPIC_API_KEY    the providers' keys
-  OPENAI_BASE_URL, ANTHROPIC_BASE_URL  servers that speak as theirs do
+  OPENAI_API_KEY, OPENAI_BASE_URL      key and server; also ANTHROPIC_... etc.
   AGENTHOST_CLAUDE, NO_COLOR       the claude command (else in PATH); no colours
   XDG_CONFIG_HOME, XDG_STATE_HOME  have agenthost/config and agenthost/trusted
 
