@@ -278,7 +278,7 @@ describe("a script's store", function()
       return require "agenthost".agent { id = os.getenv "ID", model = "demo/echo" }]])
     local r = run "--store none.db a.lua Hello"
     assert.equal(0, r.code, r.err)
-    has(r.err, "nothing is kept in 'none.db': a.lua has no agent or run with an id")
+    has(r.err, "nothing is kept in 'none.db': a.lua names no conversation\nGive its agent an id")
     assert.equal("", run("--quiet --store none.db a.lua Hello").err)
     assert.equal("", run("--store state/some.db a.lua Hello", "ID=ann").err)
     has(run("list --store state/some.db").out, "  ann  idle  Hello\n")

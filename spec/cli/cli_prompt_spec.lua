@@ -66,6 +66,13 @@ describe("a prompt", function()
     fine("ran\n", "a notes.lua")
     local r = at_home "a --json lst"
     assert.equal("usage", ah.json.decode(r.out).error.code)
+    has_not(refused("'Read' is no command", "a Read").err, "--head")
+    local alone = "has a /\nA prompt of one word:  agenthost -p WORD @FILE     (see"
+    has(refused("'Read' is no command", "a Read @notes.lua").err, alone)
+    has(refused("'lst' is no command", "a -q lst more @notes.lua").err, alone)
+    has(refused("'look' is no command", "a -t list_files look").err, "agenthost -p WORD  ")
+    has(refused("'lst' is no command", "a --plain lst").err, "Did you mean agenthost list?")
+    refused("option --tool is not for running a script", "a -t list_files notes.lua")
     refused("unknown option '-model' (did you mean --model?)", '"$A" -model demo/echo "a b"')
     refused("unknown option '-system' (did you mean --system?)", 'a -system "a b" x.lua')
   end)

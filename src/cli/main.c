@@ -183,19 +183,33 @@ static int cannot_open(session *s, const char *path, int why)
     return fail(s, EXIT_USAGE, "usage", text);
 }
 
-/* The end for a word that no model gets, since it may be a mistake. */
+/* True if a word adds a file or a page to a prompt. */
+static bool adds_file(const ah_line *line)
+{
+    int i = 0;
+
+    while (i < line->argc && !(line->argv[i][0] == '@' && line->argv[i][1]))
+        i++;
+    return i < line->argc;
+}
+
+/* The end for a word that no model gets, since it may be a mistake. A word beside @FILE is no
+ * script, so nothing similar is searched for. */
 static int cannot_mean(session *s, const char *word)
 {
+    bool added = adds_file(&s->line);
     char advice[700], text[1400];
 
-    if (ah_unreadable(word) == 0)
+    if (added)
+        *advice = '\0';
+    else if (ah_unreadable(word) == 0)
         snprintf(advice, sizeof advice, "Did you mean './%.500s'?", word);
     else
         ah_advise(word, near_word(s, word), &s->door, advice, sizeof advice);
     snprintf(text, sizeof text,
-             "'%.500s' is no command, and a script ends in .lua or has a /\n%s\n"
-             "A prompt of one word:  agenthost -p WORD     (see agenthost --help)",
-             word, advice);
+             "'%.500s' is no command, and a script ends in .lua or has a /\n%s%s"
+             "A prompt of one word:  agenthost -p WORD%s     (see agenthost --help)",
+             word, advice, added ? "" : "\n", added ? " @FILE" : "");
     return fail(s, EXIT_USAGE, "usage", text);
 }
 
@@ -480,8 +494,9 @@ static void warn_unkept(session *s)
     if (!path || s->resume.answer || is_quiet(s) || access(path, F_OK) == 0)
         return;
     snprintf(text, sizeof text,
-             "nothing is kept in '%.500s': %.500s has no agent or run with an id, as in "
-             "ah.agent { id = \"ann\", ... }",
+             "nothing is kept in '%.500s': %.500s names no conversation\n"
+             "Give its agent an id, as in ah.agent { id = \"ann\", ... }; each run then goes on "
+             "with the conversation of this id.",
              path, name_of(&s->options));
     ah_terminal_log(&s->terminal, AH_LOG_WARNING, text);
 }

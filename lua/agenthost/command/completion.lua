@@ -33,11 +33,7 @@ end
 --- Returns the list of commands to complete: { name, doc, operand, rows = flags }. The first, with
 -- the name "", stands for running a script, or for a prompt.
 local function all_of(line)
-  local rows = named(line.running)
-  for _, row in ipairs(commands.find "prompt".flags) do
-    rows[#rows + 1] = type(row) == "table" and row or nil
-  end
-  local list = { { name = "", rows = rows,
+  local list = { { name = "", rows = named(flags_of.unnamed(line.running)),
     operand = { name = "script or command", complete = "lua" } } }
   for i, name in ipairs(commands.names) do
     local command = commands.find(name)

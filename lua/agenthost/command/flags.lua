@@ -59,6 +59,16 @@ function M.of(command, rows, named)
   return own
 end
 
+--- Returns the flags of a line without a command: those for running a script, then those of a
+-- prompt.
+function M.unnamed(rows)
+  local some = table.move(rows, 1, #rows, 1, {})
+  for _, row in ipairs(commands.find "prompt".flags) do
+    some[#some + 1] = type(row) == "table" and row or nil
+  end
+  return some
+end
+
 --- Returns every flag once: first those for running a script.
 function M.all(rows)
   local all, seen = {}, {}

@@ -25,10 +25,10 @@ local function shown(word)
   return text.cut(word, SHOWN)
 end
 
--- Returns the nearest name or letter of a flag; nil if none is near.
-local function near_flag(line, asked)
+-- Returns the nearest name or letter of a flag among the rows; nil if none is near.
+local function near_flag(rows, asked)
   local names = {}
-  for _, row in ipairs(flags_of.all(line.running)) do
+  for _, row in ipairs(rows) do
     names[#names + 1] = row.letter
     names[#names + 1] = row.name
   end
@@ -37,7 +37,7 @@ end
 
 -- Raises that the option is unknown. `name` is the word without its dashes and its "=value".
 local function unknown(line, word, name)
-  local near = near_flag(line, shown(name))
+  local near = near_flag(flags_of.all(line.running), shown(name))
   local found = shown(word:sub(1, #word:match "^%-*" + #name))
   fault(line, "unknown option '%s'%s", found,
     near and (" (did you mean %s%s?)"):format(#near > 1 and "--" or "-", near) or "")
@@ -225,6 +225,11 @@ local function begin(line, command)
   line.expected, line.own = command, flags_of.of(command, line.running, line.named)
 end
 
+-- True if the flag is one of prompts.
+local function is_of_prompts(row)
+  return row_of(commands.find "prompt".flags, "name", row.name) ~= nil
+end
+
 -- True if the line is a prompt without the word "prompt": after -p, with a text that names no file,
 -- or without a word but with a flag of prompts.
 local function is_prompt(line, word)
@@ -235,8 +240,7 @@ local function is_prompt(line, word)
   elseif word then
     return word:find "%s" ~= nil and not ah._real_path(word)
   end
-  return line.strange ~= nil and row_of(commands.find "prompt".flags, "name", line.strange.name)
-    ~= nil
+  return line.strange ~= nil and is_of_prompts(line.strange)
 end
 
 -- Returns the command of a line, whose flags up to the first word were read.
@@ -298,9 +302,18 @@ local function takers_of(row)
   return table.concat(takers, ", ")
 end
 
+-- True if the line has a script, or nothing that could be one. The same rule for a plain line is in
+-- src/cli/options.c.
+local function names_script(line)
+  local word = line.words[line.at]
+  return line.flags.eval ~= nil or line.flags[""] ~= nil or not word or word == "" or word == "-"
+    or word:find("/", 1, true) ~= nil or word:find "%.lua$" ~= nil or word:find "%s" ~= nil
+end
+
 local function check(line)
   local command, strange = line.command, line.strange
-  if line.flags.help then
+  if line.flags.help or not command and strange and is_of_prompts(strange)
+    and not names_script(line) then -- M.read has words for such a word
     return
   elseif strange and command then
     fault(line, "option --%s is not for agenthost %s", strange.name, command.name)
@@ -363,14 +376,6 @@ end
 local function is_apart(line)
   local apart = line.command.apart
   return type(apart) == "string" and line.flags[apart] or apart == true
-end
-
--- True if the line has a script, or nothing that could be one. The same rule for a plain line is in
--- src/cli/options.c.
-local function names_script(line)
-  local word = line.words[line.at]
-  return line.flags.eval ~= nil or line.flags[""] ~= nil or not word or word == "" or word == "-"
-    or word:find("/", 1, true) ~= nil or word:find "%.lua$" ~= nil or word:find "%s" ~= nil
 end
 
 --- Reads a line, and returns lines NAME or NAME VALUE: `color`, `log`, `json`, the answer of
@@ -501,8 +506,8 @@ function M.tell(descriptor, found, ...)
   return ended(out, line.command.tell(line.flags, found, out))
 end
 
---- Returns the command or flag whose name is nearest to the word, such as "agenthost check" or
--- "agenthost --record"; "" if none is near.
+--- Returns the command, or the flag of a script or a prompt, whose name is nearest to the word, such
+-- as "agenthost check" or "agenthost --record"; "" if none is near.
 ---@param word string
 ---@param ... string a line without words
 function M.near(word, ...)
@@ -510,7 +515,7 @@ function M.near(word, ...)
   if name then
     return "agenthost " .. name
   end
-  name = near_flag(opened(...), word)
+  name = near_flag(flags_of.unnamed(opened(...).running), word)
   return name and #name > 1 and "agenthost --" .. name or ""
 end
 
