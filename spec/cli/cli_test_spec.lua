@@ -117,6 +117,7 @@ describe("agenthost test", function()
     has_not(on_terminal 'NO_COLOR=1 $A test', "\27[")
     has_not(on_terminal '$A test --color=never', "\27[")
     has_not(on_terminal 'TERM=dumb $A test', "\27[")
+    has(on_terminal 'NO_COLOR=1 $A test --color=always', "\27[")
   end)
 end)
 

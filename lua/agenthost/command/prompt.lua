@@ -18,20 +18,10 @@ end
 
 -- -- printing ----------------------------------------------------------------------------------
 
-local function is_styled(flags, line)
-  if flags.plain or line.color == "never" then
-    return false
-  elseif line.color == "always" then
-    return true
-  end
-  local term = os.getenv "TERM" or ""
-  return ah._is_terminal(1) and term ~= "" and term ~= "dumb" and (os.getenv "NO_COLOR" or "") == ""
-end
-
 -- Returns a function that makes pieces of an answer ready to be written, and one for the rest of
 -- it.
 local function converter(flags, line)
-  if is_styled(flags, line) then
+  if not flags.plain and styled.wanted(line.color) then
     local printer = styled.printer()
     return function(piece) return styled.ansi(printer:feed(piece)) end,
       function() return styled.ansi(printer:finish()) end

@@ -238,6 +238,16 @@ local function codes_of(style)
   return table.concat(codes, ";")
 end
 
+--- True if standard output is to have styles.
+---@param when string|nil of --color or the settings: "always" or "never"; else the terminal decides
+function M.wanted(when)
+  if when == "always" or when == "never" then
+    return when == "always"
+  end
+  local term = os.getenv "TERM" or ""
+  return ah._is_terminal(1) and term ~= "" and term ~= "dumb" and (os.getenv "NO_COLOR" or "") == ""
+end
+
 --- Returns a text that a terminal shows and does not obey. Only its line ends and tabs have effect.
 function M.harmless(text)
   return (text:gsub("[^\n]+", ah._harmless))

@@ -1,17 +1,11 @@
 --- agenthost test: runs specs with busted, in a state of its own as a script has. So they have the
 -- library of this command.
-local ah = ...
+local ah, use = ...
+local styled = use "styled"
 
 local HOW = [[
 Debian has it in the package lua-busted; with LuaRocks:
 luarocks --lua-version=5.4 install busted]]
-
--- True if busted may colour its output, which it does on a terminal only.
-local function may_colour(flags)
-  local term = os.getenv "TERM" or ""
-  return flags.color ~= "never" and term ~= "" and term ~= "dumb"
-    and (os.getenv "NO_COLOR" or "") == ""
-end
 
 -- busted takes its words from the global `arg`. It ends the process with exit code 1 unless all
 -- specs succeed, and returns otherwise.
@@ -22,7 +16,7 @@ local function run(flags, words)
       ah._harmless(tostring(runner):match "^[^\n]*"):gsub(":$", ""), HOW)
   end
   _G.arg = { [0] = "agenthost test", table.unpack(words) }
-  runner { standalone = false, output = not may_colour(flags) and "plainTerminal" or nil }
+  runner { standalone = false, output = not styled.wanted(flags.color) and "plainTerminal" or nil }
 end
 
 return {
