@@ -351,6 +351,34 @@ describe("a store", function()
     end)
   end
 
+  it("has records that can be read, whatever the key is in", function()
+    local store = assert(ah.store { engine = "memory" })
+    local Paid = ah.type { name = "Paid", fields = { euros = "any" } }
+    local euros = math.tointeger(DIGITS)
+    local tool = ah.tool { name = "pay", description = "Pays.", params = { euros = "any" },
+      result = Paid, handler = function(args)
+        return Paid { euros = { args.euros, { [DIGITS] = -args.euros } } }
+      end }
+    local function open()
+      local session = ah.session { types = { Paid } }
+      session:register(Paid)
+      return assert(ah.agent { store = store, id = "c", tools = { tool }, session = session,
+        model = ah.scripted { call({ euros = euros }, "pay"), "done", resumes = true } })
+    end
+    local agent = open()
+    assert.equal("done", assert(agent:run "go").text)
+    agent:close()
+    local all = {}
+    for _, r in ipairs(ahtest.store_records(store, "c")) do
+      assert.truthy(ah.json.decode(r.said), r.kind)
+      all[#all + 1] = r.said
+    end
+    all = table.concat(all)
+    assert.is_nil(all:find(DIGITS, 1, true))
+    assert.truthy(all:find('"add":[{"euros":[0,{"[secret]":0}]}]', 1, true), all)
+    open():close()
+  end)
+
   it("has an ask that can be read, whatever the key is in", function()
     local store = assert(ah.store { engine = "memory" })
     local tool = ah.tool { name = "pay", description = "Pays.", params = { euros = "integer" },

@@ -1,8 +1,10 @@
-/* Hashes of bytes that come in pieces, and differences of texts:
+/* Hashes of bytes that come in pieces, differences of texts, and secrets in JSON:
  *   sha256(piece, ...)        -> 32 bytes
  *   hmac(key, piece, ...)     -> 32 bytes
- *   diff(before, after, most) -> hunks, true if they were cut */
+ *   diff(before, after, most) -> hunks, true if they were cut
+ *   redact_json(json, key)    -> the text without the key */
 #include "base/diff.h"
+#include "base/secret.h"
 #include "base/sha256.h"
 #include "support/ahtest.h"
 
@@ -54,10 +56,29 @@ static int diff(lua_State *L)
     return 2;
 }
 
+static int redact_json(lua_State *L)
+{
+    ah_secrets secrets = {.mem = &ah_mem_libc};
+    ah_slice in = piece_at(L, 1);
+    ah_buf text;
+
+    ah_buf_init(&text, &ah_mem_libc, SIZE_MAX);
+    ah_buf_put(&text, in);
+    if (ah_buf_ok(&text) && ah_secrets_keep(&secrets, piece_at(L, 2)))
+        text.len = ah_secrets_redact_json(&secrets, text.data, text.len);
+    lua_pushlstring(L, text.data, text.len);
+    ah_buf_clear(&text);
+    ah_secrets_clear(&secrets);
+    return 1;
+}
+
 void ahtest_open_bytes(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"sha256", sha256}, {"hmac", hmac}, {"diff", diff}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"sha256", sha256},
+                                         {"hmac", hmac},
+                                         {"diff", diff},
+                                         {"redact_json", redact_json},
+                                         {NULL, NULL}};
 
     luaL_setfuncs(L, functions, 0);
 }

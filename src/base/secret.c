@@ -184,6 +184,108 @@ size_t ah_secrets_redact(const ah_secrets *s, char *text, size_t n)
     return n;
 }
 
+/* -- in JSON ------------------------------------------------------------------------------- */
+
+/* Where a text of JSON is after some of its bytes: in a string, behind an escaping backslash. */
+typedef struct place {
+    bool string, escape;
+} place;
+
+static place after(place at, const char *p, size_t n)
+{
+    for (; n > 0; p++, n--) {
+        bool escape = at.string && !at.escape && *p == '\\';
+
+        if (*p == '"' && !at.escape)
+            at.string = !at.string;
+        at.escape = escape;
+    }
+    return at;
+}
+
+static bool is_of_number(char c)
+{
+    return (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E';
+}
+
+static bool is_number(ah_slice s)
+{
+    size_t i = 0;
+
+    while (i < s.n && is_of_number(s.p[i]))
+        i++;
+    return i == s.n;
+}
+
+/* A text in which a key is replaced in place: the bytes up to `to` are done, those from `from` to n
+ * are not. */
+typedef struct replacing {
+    char *text;
+    size_t from, to, n;
+    place at; /* of `from` */
+} replacing;
+
+static void copy(replacing *r, size_t n)
+{
+    r->at = after(r->at, r->text + r->from, n);
+    memmove(r->text + r->to, r->text + r->from, n);
+    r->from += n;
+    r->to += n;
+}
+
+/* Replaces the key at `from`, spelled with n bytes, in a string. An escape of which it has a part
+ * is replaced with it. False: it is not within the string. */
+static bool replace_in_string(replacing *r, size_t n)
+{
+    place end = {.string = true};
+
+    for (size_t i = 0; i < n && end.string; i++)
+        end = after(end, r->text + r->from + i, 1);
+    if (!end.string)
+        return false;
+    r->to -= r->at.escape;
+    r->at.escape = false;
+    memcpy(r->text + r->to, MARK, sizeof MARK - 1);
+    r->to += sizeof MARK - 1;
+    r->from += n + end.escape;
+    return true;
+}
+
+static void replace_number(replacing *r, size_t n)
+{
+    while (r->to > 0 && is_of_number(r->text[r->to - 1]))
+        r->to--;
+    for (r->from += n; r->from < r->n && is_of_number(r->text[r->from]);)
+        r->from++;
+    r->text[r->to++] = '0';
+}
+
+static size_t redact_one_json(ah_slice key, char *text, size_t n)
+{
+    bool escaped = has_escapes((ah_slice){text, n}), digits = is_number(key);
+    replacing r = {.text = text, .n = n};
+    const char *hit;
+    size_t len;
+
+    while ((hit = find_key((ah_slice){text + r.from, n - r.from}, key, escaped, &len))) {
+        copy(&r, (size_t)(hit - text) - r.from);
+        if (!r.at.string && digits)
+            replace_number(&r, len);
+        else if (!r.at.string || !replace_in_string(&r, len))
+            copy(&r, 1);
+    }
+    copy(&r, n - r.from);
+    return r.to;
+}
+
+size_t ah_secrets_redact_json(const ah_secrets *s, char *json, size_t n)
+{
+    for (size_t i = 0; s && i < s->n; i++)
+        if (s->item[i]->n >= AH_SECRET_MIN)
+            n = redact_one_json(ah_secret_reveal(s->item[i]), json, n);
+    return n;
+}
+
 void ah_secrets_redact_err(const ah_secrets *s, ah_err *err)
 {
     err->message[ah_secrets_redact(s, err->message, strlen(err->message))] = '\0';

@@ -30,6 +30,9 @@ bool ah_secrets_find(const ah_secrets *s, ah_slice text, size_t *at, size_t *n);
 /* Overwrites every secret in the text with "[secret]", which is not longer. Returns the new
  * length. */
 size_t ah_secrets_redact(const ah_secrets *s, char *text, size_t n);
+/* The same for a text of JSON, which remains one: a number that has a secret becomes 0. What is no
+ * part of one string or number is left. */
+size_t ah_secrets_redact_json(const ah_secrets *s, char *json, size_t n);
 void ah_secrets_redact_err(const ah_secrets *s, ah_err *err);
 /* Returns the length of the longest end of the text that may be the start of a secret. A stream
  * holds it back. */

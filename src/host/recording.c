@@ -233,7 +233,7 @@ static void write_line(ah_recording *r, ah_buf *line)
     size_t at = 0;
     ssize_t n = 0;
 
-    line->len = ah_secrets_redact(r->secrets, line->data, line->len);
+    line->len = ah_secrets_redact_json(r->secrets, line->data, line->len);
     while (at < line->len && n >= 0) {
         n = write(r->fd, line->data + at, line->len - at);
         if (n < 0 && errno == EINTR)

@@ -879,7 +879,7 @@ static void keep_said(lua_State *L, run *r, const ah_lua_content *said)
         !(r->said = ah_lua_content_entry(&h->mem, said, ah_host_wall(h->host))))
         ah_lua_raise_nomem(L);
     if (r->said && ah_lua_overlay(L))
-        r->said->len = ah_secrets_redact(&h->host->secrets, r->said->data, r->said->len);
+        r->said->len = ah_secrets_redact_json(&h->host->secrets, r->said->data, r->said->len);
 }
 
 /* Goes on with the unfinished run: its question is recorded. Raises for another one. */

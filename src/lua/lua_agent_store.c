@@ -535,7 +535,7 @@ ah_status ah_lua_stream_save(ah_lua_agent *a, ah_buf *out, ah_err *err)
     ah_transcript_unref(r.transcript);
     if (!ah_buf_ok(out))
         return ah_buf_error(out, "the conversation", err);
-    out->len = ah_secrets_redact(r.secrets, out->data, out->len);
+    out->len = ah_secrets_redact_json(r.secrets, out->data, out->len);
     return AH_OK;
 }
 
@@ -797,7 +797,7 @@ ah_status ah_lua_stream_same(const ah_lua_agent *a, size_t first, const ah_lua_c
         question = question_of_once(a->transcript, first);
     if (!(entry = ah_lua_content_entry(&a->lua->mem, said, 0)))
         return ah_err_nomem(err);
-    entry->len = ah_secrets_redact(&a->lua->host->secrets, entry->data, entry->len);
+    entry->len = ah_secrets_redact_json(&a->lua->host->secrets, entry->data, entry->len);
     same = ah_slice_eq(ah_json_member(ah_text_slice(entry), "content"), question);
     ah_text_unref(entry);
     return same ? AH_OK : refuse_other(a, question, what, err);

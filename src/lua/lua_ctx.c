@@ -71,7 +71,7 @@ static int ctx_note(lua_State *L)
         return ah_lua_raise(L, AH_USAGE, "ctx:note: the text is not UTF-8");
     entry = ah_entry_text(call->overlay.mem, AH_ENTRY_NOTE, text, ah_host_wall(host));
     if (entry)
-        entry->len = ah_secrets_redact(&host->secrets, entry->data, entry->len);
+        entry->len = ah_secrets_redact_json(&host->secrets, entry->data, entry->len);
     if (ah_overlay_stage(&call->overlay, AH_ENTRY_NOTE, entry, &err) != AH_OK)
         return ah_lua_raise_err(L, &err);
     return 0;

@@ -315,7 +315,7 @@ void ah_lua_send(lua_State *L, int idx, const ah_lua_content *said)
     if (!entry)
         ah_lua_raise_nomem(L);
     if (o) /* keys in the arguments of the model are for the handler alone */
-        entry->len = ah_secrets_redact(&a->lua->host->secrets, entry->data, entry->len);
+        entry->len = ah_secrets_redact_json(&a->lua->host->secrets, entry->data, entry->len);
     if (!o) {
         st = send_now(a, entry, &err);
     } else if ((p = stage(a->lua, o, &err)) != NULL) {

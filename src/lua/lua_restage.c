@@ -137,7 +137,7 @@ static ah_status open_folders(folders *f, ah_slice files, ah_err *err)
 static void put(const ah_lua *h, const ah_record_sink *to, ah_record_kind kind, ah_buf *said)
 {
     if (h->host->secrets.n)
-        said->len = ah_secrets_redact(&h->host->secrets, said->data, said->len);
+        said->len = ah_secrets_redact_json(&h->host->secrets, said->data, said->len);
     to->put(to->ud, kind, ah_buf_slice(said), (ah_slice){NULL, 0});
 }
 

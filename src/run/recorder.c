@@ -108,7 +108,7 @@ void ah_recorder_put(ah_recorder *r, ah_record_kind kind, ah_buf *said, ah_slice
     if (!ah_recorder_on(r))
         return;
     if (r->secrets && r->secrets->n)
-        said->len = ah_secrets_redact(r->secrets, said->data, said->len);
+        said->len = ah_secrets_redact_json(r->secrets, said->data, said->len);
     r->sink.put(r->sink.ud, kind, ah_buf_slice(said), kept);
     if (r->beside)
         r->beside(r->beside_ud);
