@@ -142,9 +142,12 @@ end
 
 --- Returns the user's content, a list of texts and images, as JSON parts.
 function M.parts(content)
-  local parts = parts_of(nil, content, USER)
-  if #parts == 0 then
-    fail(nil, "content is an empty list: there is nothing to say")
+  local parts, said = parts_of(nil, content, USER), false
+  for _, part in ipairs(parts) do
+    said = said or part.text ~= ""
+  end
+  if not said then
+    fail(nil, "content is empty: there is nothing to say")
   end
   return ah.json.encode(parts)
 end

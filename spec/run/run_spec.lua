@@ -1060,8 +1060,17 @@ describe("agents", function()
     for _, text in ipairs { "", false } do
       assert.error_matches(function() agent:send(text or nil) end, "there is nothing to say")
     end
+    assert.error_matches(function() agent:run { "", "" } end, "there is nothing to say")
+    for _, f in ipairs { function() return agent:run "" end,
+      function() return ah.run { model = "demo/echo", "" } end } do
+      local reply, err = f()
+      assert.is_nil(reply)
+      assert.same({ "usage", "ah.run: there is nothing to say: give a text" },
+        { err.code, err.message })
+    end
     assert(agent:send("not empty"))
     assert.equal("not empty", assert(agent:run()).text)
+    assert(agent:run { "", "some" })
   end)
 
   it("refuse a second run at the same time", function()

@@ -1357,10 +1357,10 @@ static int agent_send(lua_State *L)
 
     ah_lua_check_agent(L);
     check_said(L, 2, "agent:send");
+    if (lua_isnoneornil(L, 2) || (lua_isstring(L, 2) && !lua_rawlen(L, 2)))
+        return ah_lua_raise(L, AH_USAGE, "agent:send: there is nothing to say: give a text");
     if (ah_lua_read_content(L, 2, "agent:send", &said, &err) != AH_OK)
         return ah_lua_fail(L, &err);
-    if (!said.text.n && !said.parts.p)
-        return ah_lua_raise(L, AH_USAGE, "agent:send: there is nothing to say: give a text");
     if (guard_said(ah_lua_to_agent(L, 1), &said, &err) != AH_OK)
         return push_failure(L, &err, 0);
     ah_lua_send(L, 1, &said);

@@ -299,6 +299,8 @@ ah_status ah_lua_read_content(lua_State *L, int idx, const char *what, ah_lua_co
     if (parts)
         read_parts(L, idx, what);
     s.p = lua_tolstring(L, idx, &s.n);
+    if (!s.n)
+        return ah_err_set(err, AH_USAGE, "%s: there is nothing to say: give a text", what);
     *(parts ? &out->parts : &out->text) = s;
     return AH_OK;
 }

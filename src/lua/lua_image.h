@@ -21,8 +21,8 @@ static inline bool ah_lua_has_content(const ah_lua_content *s)
 }
 
 /* Reads the text, or the list of texts and images, at idx. Raises, with `what` in front, for an
- * invalid value, but returns an error for bytes that are not UTF-8, since people type and paste
- * them. The stack holds the content: a list is replaced by its JSON. */
+ * invalid value, but returns an error for an empty text and for bytes that are not UTF-8, since
+ * people type and paste them. The stack holds the content: a list is replaced by its JSON. */
 ah_status ah_lua_read_content(lua_State *L, int idx, const char *what, ah_lua_content *out,
                               ah_err *err);
 /* Returns the user's entry; NULL when out of memory. */
