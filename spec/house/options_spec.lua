@@ -40,6 +40,19 @@ describe("the rows of options", function()
     ah._options()[1].rows[1].name = "spoiled"
     assert.not_equal("spoiled", ah._options()[1].rows[1].name)
   end)
+
+  it("are had by type, too, for which no module is loaded", function()
+    local by_type = {}
+    for _, subject in ipairs(ah._options()) do
+      by_type[subject.type] = subject
+    end
+    assert.same(by_type["ah.Config"], ah._options "ah.Config")
+    assert.is_nil(ah._options "ah.Nothing")
+    local code = [[print(#ah._options("ah.Config").rows > 9,
+      next(debug.getregistry()["agenthost.loaded"] or {}))]]
+    local out <close> = assert(io.popen(("'%s/agenthost' -e '%s'"):format(BUILD, code)))
+    assert.equal("true\tnil\n", out:read "a")
+  end)
 end)
 
 -- Calls with { [field] = value } in `http`; returns the error.

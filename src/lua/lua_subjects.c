@@ -99,13 +99,28 @@ static void load_those_with_readers(lua_State *L)
     }
 }
 
+/* Pushes the subject of a type, of those that need no module of the library; else nil. */
+static int show_one(lua_State *L)
+{
+    const ah_subject *s = ah_subject_of_type(lua_tostring(L, 1));
+
+    if (s)
+        push_subject(L, s);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
 /* ah._options(): a list of the subjects, { what, type, doc, list, rows = { { name, kinds, ... } }
- * }. */
+ * }; ah._options(type): the subject of this type alone. The list loads modules, one subject none.
+ */
 static int show(lua_State *L)
 {
     const ah_subject *s;
     int n = 0;
 
+    if (lua_type(L, 1) == LUA_TSTRING)
+        return show_one(L);
     load_those_with_readers(L);
     lua_newtable(L);
     for (int i = 0; subjects[i]; i++) {

@@ -142,18 +142,23 @@ local function row_of(part, row)
     field = part.part and { part.part, row.name } or { row.name }, doc = row.doc, unit = row.unit }
 end
 
-local function subjects()
-  local by_type = {}
-  for _, subject in ipairs(ah._options()) do
-    by_type[subject.type] = subject
+-- Returns the rows of a part, made when they are first used.
+local function rows_of(part)
+  if not part.rows then
+    part.rows = {}
+    for _, row in ipairs(ah._options(part.type).rows) do
+      if row.settings and not kind_of(row, "table") and not kind_of(row, "object") then
+        part.rows[#part.rows + 1] = row_of(part, row)
+      end
+    end
   end
-  return by_type
+  return part.rows
 end
 
 --- Returns the readers of the options of a model by name: { read }.
 function M.options()
   local by_name = {}
-  for _, row in ipairs(subjects()["ah.Options"].rows) do
+  for _, row in ipairs(ah._options "ah.Options".rows) do
     by_name[row.name] = { read = reader_of(row) }
   end
   return by_name
@@ -186,33 +191,32 @@ local function add_all(rows, more)
   table.move(more, 1, #more, #rows + 1, rows)
 end
 
-local function library_rows(rows)
-  local by_type = subjects()
+--- Returns the rows with fixed names, in the order of `agenthost config`.
+function M.list()
+  local list = {}
+  add_all(list, OWN)
   for _, part in ipairs(PARTS) do
-    for _, row in ipairs(by_type[part.type].rows) do
-      if row.settings and not kind_of(row, "table") and not kind_of(row, "object") then
-        rows[#rows + 1] = row_of(part, row)
-      end
-    end
-    if part.part == "http" then
-      add_all(rows, HTTP)
+    add_all(list, rows_of(part))
+    add_all(list, part.part == "http" and HTTP or {})
+  end
+  return list
+end
+
+local function named(rows, full)
+  for _, row in ipairs(rows) do
+    if row.name == full then
+      return row
     end
   end
 end
 
-local list, by_name
-
---- Returns the rows with fixed names, in the order of `agenthost config`.
-function M.list()
-  if not list then
-    list, by_name = {}, {}
-    add_all(list, OWN)
-    library_rows(list)
-    for _, row in ipairs(list) do
-      by_name[row.name] = row
+-- Returns the row with this name of the part that its section names.
+local function part_row(full)
+  for _, part in ipairs(PARTS) do
+    if full:match "^(.*)%." == part.section then
+      return named(rows_of(part), full)
     end
   end
-  return list
 end
 
 -- -- rows with a NAME ---------------------------------------------------------------------------
@@ -251,8 +255,8 @@ end
 
 --- Returns the row of a setting; nil if the name is unknown.
 function M.find(full)
-  M.list()
-  return by_name[full] or model_row(full) or provider_row(full)
+  return named(OWN, full) or named(HTTP, full) or part_row(full) or model_row(full)
+    or provider_row(full)
 end
 
 local function names_like(full)
