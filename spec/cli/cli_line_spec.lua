@@ -230,7 +230,7 @@ describe("C and the program", function()
   local function read(words)
     local said = flags.said()
     local all = table.move(words, 1, #words, #said + 1, { table.unpack(said) })
-    return programs "line".read("", tostring(#said), table.unpack(all))
+    return programs "line".read("", "", tostring(#said), table.unpack(all))
   end
 
   it("read lines alike", function()

@@ -11,7 +11,7 @@
 ah_status ah_line_call(ah_host *host, const char *member, int argc, const char *const *argv,
                        const ah_line *line)
 {
-    int n = argc + 2 + AH_TOLD + line->argc;
+    int n = argc + 3 + AH_TOLD + line->argc;
     const char **all = malloc((size_t)n * sizeof *all), **at = all;
     char count[16];
     ah_option_strings told;
@@ -24,6 +24,7 @@ ah_status ah_line_call(ah_host *host, const char *member, int argc, const char *
     for (int i = 0; i < argc; i++)
         *at++ = argv[i];
     *at++ = line->settings;
+    *at++ = line->configured ? "found" : "";
     *at++ = count;
     memcpy(at, told.word, sizeof told.word);
     at += AH_TOLD;

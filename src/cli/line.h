@@ -4,12 +4,16 @@
 #ifndef AH_CLI_LINE_H
 #define AH_CLI_LINE_H
 
+#include <stdbool.h>
+
 #include "agenthost.h"
 
 typedef struct ah_line {
-    const char *settings; /* "": there is no file */
+    const char *settings; /* path of the user's file; "": there can be none */
+    bool configured;      /* there is a file of settings */
     int argc;             /* without the command's own name */
     char **argv;
+    const char *read; /* as the program passes it to other states (performed.lua); NULL: not yet */
 } ah_line;
 
 /* Calls a member of the program with these strings and the line; returns as ah_program_call. */

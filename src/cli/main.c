@@ -501,6 +501,26 @@ static void warn_unkept(session *s)
     ah_terminal_log(&s->terminal, AH_LOG_WARNING, text);
 }
 
+/* Calls the program that reads inputs with what was given of -q, -e and the script, and the words
+ * after it. */
+static ah_status call_repl(const session *s, ah_host *host)
+{
+    const ah_options *o = &s->options;
+    const char **argv = malloc(((size_t)o->argc + 3) * sizeof *argv);
+    ah_status st;
+
+    if (!argv)
+        return AH_NOMEM;
+    argv[0] = o->log_level >= AH_LOG_ERROR ? "quiet" : "";
+    argv[1] = o->eval ? "eval" : o->script ? "script" : "";
+    argv[2] = o->eval ? o->eval : o->script ? o->script : "";
+    for (int i = 0; i < o->argc; i++)
+        argv[i + 3] = o->argv[i];
+    st = ah_program_call(host, "repl", "run", o->argc + 3, argv);
+    free(argv);
+    return st;
+}
+
 /* Runs the script, if there is one, and then the inputs of a person or a pipe, by a program in the
  * script's state. At a terminal, tasks that are still at work end with it. */
 static int interact(session *s, ah_host *host)
@@ -509,7 +529,7 @@ static int interact(session *s, ah_host *host)
     int code = EXIT_OK;
 
     ah_signals_spare();
-    if (st == AH_OK && (st = ah_line_call(host, "interact", 0, NULL, &s->line)) == AH_OK)
+    if (st == AH_OK && (st = call_repl(s, host)) == AH_OK)
         code = atoi(ah_returned(host));
     if (st == AH_OK && !isatty(STDIN_FILENO))
         st = ah_join(host);
@@ -524,10 +544,11 @@ static int end_command(session *s, ah_host *host, ah_status st);
 /* Runs the member `answer` of the program that the line names. */
 static ah_status run_answer(session *s, ah_host *host)
 {
-    const char *argv[] = {s->resume.answer, s->settings.color ? s->settings.color : "auto"};
+    const char *argv[] = {s->line.read, s->resume.answer,
+                          s->settings.color ? s->settings.color : "auto"};
     ah_status st = ah_program_open(host);
 
-    return st == AH_OK ? ah_line_call(host, "answer", 2, argv, &s->line) : st;
+    return st == AH_OK ? ah_program_call(host, "performed", "answer", 3, argv) : st;
 }
 
 /* Runs what is to be run until it has returned. */
@@ -642,15 +663,25 @@ static int end_command(session *s, ah_host *host, ah_status st)
     return code;
 }
 
-/* Calls `member` of the program with the descriptor of its output and, unless it is NULL,
+/* Calls `member` of the program that performs lines with the line, the descriptor of its output and
  * `word`. */
-static ah_status call_command(session *s, ah_host *host, const char *member, const char *word)
+static ah_status perform(session *s, ah_host *host, const char *member, const char *word)
 {
     char descriptor[16];
-    const char *argv[] = {descriptor, word};
+    const char *argv[] = {s->line.read, descriptor, word};
 
     snprintf(descriptor, sizeof descriptor, "%d", fileno(s->terminal.out));
-    return ah_line_call(host, member, word ? 2 : 1, argv, &s->line);
+    return ah_program_call(host, "performed", member, 3, argv);
+}
+
+/* Runs the program in the state that has read the line. */
+static ah_status run_read(session *s, ah_host *host)
+{
+    char descriptor[16];
+    const char *argv[] = {descriptor};
+
+    snprintf(descriptor, sizeof descriptor, "%d", fileno(s->terminal.out));
+    return ah_line_call(host, "run", 1, argv, &s->line);
 }
 
 /* Reports what the program's `run` has found in a script's state, in another Lua state. */
@@ -659,14 +690,14 @@ static int tell_found(session *s, const char *found)
     ah_host *host;
     ah_status st = programs_of(s, &host);
 
-    return st == AH_OK ? end_command(s, host, call_command(s, host, "tell", found))
+    return st == AH_OK ? end_command(s, host, perform(s, host, "tell", found))
                        : cannot_start(s, st);
 }
 
-static int command_in(session *s, ah_host *host, const char *member, const char *word)
+/* Takes what the program returned: the end of the command, or findings. */
+static int take_returned(session *s, ah_host *host, ah_status st)
 {
     static const char found[] = "found\n";
-    ah_status st = call_command(s, host, member, word);
     const char *said = st == AH_OK && !ah_signals_caught() ? ah_returned(host) : NULL;
     bool lost;
 
@@ -690,7 +721,7 @@ static int run_apart(session *s)
     ah_signals_watch(host);
     if (!(code = settle(s, host)))
         code = (st = ah_program_open(host)) == AH_OK
-                   ? command_in(s, host, "run_apart", s->store ? s->store : "")
+                   ? take_returned(s, host, perform(s, host, "apart", s->store ? s->store : ""))
                    : explain(s, st, host);
     ah_signals_forget();
     ah_close(host);
@@ -715,7 +746,7 @@ static int run_here(session *s)
     if (st != AH_OK)
         return cannot_start(s, st);
     ah_signals_watch(host);
-    code = command_in(s, host, "run", NULL);
+    code = take_returned(s, host, run_read(s, host));
     ah_signals_forget();
     return code;
 }
@@ -881,7 +912,8 @@ static int serve_script(session *s)
         return refuse(s, "no script given\nTry:  " TRY "\nHelp: agenthost --help");
     if (given(s, AH_OPTION_WATCH) && !s->watched)
         return watch(s);
-    if (ah_settings_needed(&s->settings, o) && (st = read_line(s, "settings_of")) != AH_OK)
+    s->line.configured = ah_settings_there(&s->settings);
+    if ((s->line.configured || o->env_file) && (st = read_line(s, "settings_of")) != AH_OK)
         return cannot_start(s, st);
     if (s->settings.fault)
         return fail(s, EXIT_USAGE, "usage", s->settings.fault);
@@ -892,8 +924,10 @@ static int serve_script(session *s)
 /* Serves a line that is not the plain run of a script. */
 static int serve_line(session *s)
 {
-    ah_status st = read_line(s, "read");
+    ah_status st;
 
+    s->line.configured = ah_settings_there(&s->settings);
+    st = read_line(s, "read");
     if (st != AH_OK && given(s, AH_OPTION_HELP)) {
         ah_help(stdout);
         return EXIT_OK;
@@ -906,6 +940,7 @@ static int serve_line(session *s)
         return serve_script(s);
     }
     heed_settings(s);
+    s->line.read = s->settings.line;
     s->options.given |= s->settings.json ? 1u << AH_OPTION_JSON : 0;
     if (s->settings.word)
         return cannot_mean(s, s->line.argv[s->settings.word - 1]);
@@ -927,7 +962,8 @@ static int serve(session *s, int argc, char **argv)
 
     ah_settings_init(&s->settings, o);
     heed_settings(s);
-    s->line = (ah_line){s->settings.path, argc > 0 ? argc - 1 : 0, argv + 1};
+    s->line =
+        (ah_line){.settings = s->settings.path, .argc = argc > 0 ? argc - 1 : 0, .argv = argv + 1};
     code = plain ? serve_script(s) : serve_line(s);
     ah_settings_clear(&s->settings);
     return code;

@@ -55,10 +55,8 @@ static bool may_have_project(void)
     return found;
 }
 
-bool ah_settings_needed(const ah_settings *s, const ah_options *o)
+bool ah_settings_there(const ah_settings *s)
 {
-    if (o->env_file)
-        return true;
     return is_there(s->path) || may_have_project();
 }
 
@@ -96,6 +94,8 @@ static bool take_line(ah_settings *s, const char *name, char *value)
         s->defaults = value;
     else if (strcmp(name, "warn") == 0)
         s->warning = value;
+    else if (strcmp(name, "line") == 0)
+        s->line = value;
     else if (strcmp(name, "file") == 0)
         s->file = atoi(value);
     else if (strcmp(name, "word") == 0)

@@ -17,6 +17,7 @@ typedef struct ah_settings {
     const char *warning;  /* which settings of the project's file are ignored; NULL: none */
     const char *show;     /* text for stdout; NULL: none */
     const char *fault;    /* the error in a file or the line, with advice; NULL: none */
+    const char *line;     /* the line for other states, see ah_line; NULL: it has no command */
     ah_log_level log;
     bool json;     /* for a command line: --json was given */
     bool is_run;   /* a script is to be run, not a command */
@@ -30,8 +31,8 @@ typedef struct ah_settings {
 
 /* Sets the values of the flags, and the path. */
 void ah_settings_init(ah_settings *s, const ah_options *o);
-/* True if there is anything to read. */
-bool ah_settings_needed(const ah_settings *s, const ah_options *o);
+/* True if there is a file of settings, even one that cannot be read. */
+bool ah_settings_there(const ah_settings *s);
 /* Reads what a program returned into settings prepared by ah_settings_init, and sets the
  * environment. An error in the settings goes into `fault`. False: out of memory. */
 bool ah_settings_take(ah_settings *s, const char *said);

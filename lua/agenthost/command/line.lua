@@ -4,13 +4,15 @@
 -- value can be joined; a value follows "=" (names), or is the rest of the word (letters), or the
 -- next word.
 --
--- For any line but the plain run of a script, the C side first calls `read`, and then `run` in the
--- Lua state that `read` has chosen. All calls have the same arguments: see `opened`.
+-- For any line but the plain run of a script, the C side first calls `read`, and then `run` or a
+-- member of performed.lua. All calls here have the same arguments: see `opened`.
+--
+-- `answer`, `tell` and a command that is apart run in another state than `read`. There
+-- performed.lua has the line as `read` has passed it, and reads nothing again.
 local ah, use = ...
 local commands, flags_of = use "commands", use "flags"
 local text = use "text"
 
-local writer = ah._writer -- kept here, because a script may remove it
 local SHOWN = 60 -- bytes of a word that a message shows
 local LEVELS = { "info", "debug" }
 
@@ -325,11 +327,13 @@ local function check(line)
   end
 end
 
---- Returns a line that was read: { command, flags, words, at, running, named, settings, fault }.
----@param settings string the path of the configuration; "": there is none
+--- Returns a line that was read: { command, flags, words, at, running, named, settings, configured,
+-- fault }. configured: there are files of settings or variables.
+---@param settings string the path of the configuration; "": there can be none
+---@param found string "found" if there is a file of settings, else ""
 ---@param n string the number of strings that describe the flags for running a script
 ---@param ... string these strings, then the words of the line
-local function opened(settings, n, ...)
+local function opened(settings, found, n, ...)
   local told = math.tointeger(tonumber(n))
   local running, named = flags_of.running { table.unpack({ ... }, 1, told) }
   local line = { settings = settings, running = running, named = named,
@@ -342,6 +346,7 @@ local function opened(settings, n, ...)
   if not ok then
     line.fault = type(err) == "table" and err.words or error(err, 0)
   end
+  line.configured = found ~= "" or line.flags.env_file ~= nil
   return line
 end
 
@@ -381,8 +386,9 @@ end
 --- Reads a line, and returns lines NAME or NAME VALUE: `color`, `log`, `json`, the answer of
 -- settings.lua; then `script` (the line has no command), `word` and the index of a word that is
 -- neither a command nor a script, `show` and a text, `fault` and a message, or, for a command,
--- `file` and the index of the word that must be readable, `again` if --watch runs it again, `here`,
--- or `apart` and before it `prints` if the code's output stays on stdout.
+-- `line` and the line as performed.lua passes it, `file` and the index of the word that must be
+-- readable, `again` if --watch runs it again, `here`, or `apart` and before it `prints` if the
+-- output of the code stays on stdout.
 function M.read(...)
   local line = opened(...)
   local head = messages_of(line)
@@ -394,13 +400,14 @@ function M.read(...)
     return head .. (names_script(line) and "script\n" or ("word %d\n"):format(line.at))
   end
   local command = line.command
-  local file = (command.operand or {}).file and ("file %d\n"):format(line.at) or ""
-  head = head .. (command.again and line.flags.watch and "again\n" or "")
+  head = head .. "line " .. use "performed".passed(line) .. "\n"
+    .. ((command.operand or {}).file and ("file %d\n"):format(line.at) or "")
+    .. (command.again and line.flags.watch and "again\n" or "")
   if not is_apart(line) then
-    return head .. file .. (command.pages and "pages\n" or "") .. "here\n"
+    return head .. (command.pages and "pages\n" or "") .. "here\n"
   end
-  return head .. file .. (command.prints and "prints\n" or "") .. "apart\n"
-    .. M.settings(line, "")
+  return head .. (command.prints and "prints\n" or "") .. "apart\n"
+    .. (line.configured and M.settings(line, "") or "")
 end
 
 --- The settings for running a script, in the form in which `read` returns those of a command.
@@ -408,83 +415,13 @@ function M.settings_of(...)
   return M.settings(opened(...), "")
 end
 
--- Metatable of an error that is printed without a traceback.
-local LOST = { __name = "agenthost.fault", __tostring = function(lost) return lost.words end }
-
--- Returns the output of a program, with `write` and `flush`, which raise if they fail.
-local function output(descriptor)
-  local file = descriptor == "1" and io.stdout or writer(tonumber(descriptor))
-  local function fine(ok, why)
-    return ok or error(setmetatable({ words = "cannot write to standard output: " .. why }, LOST))
-  end
-  local out = {}
-  function out.write(self, ...)
-    fine(file:write(...))
-    return self
-  end
-  function out.flush(self)
-    fine(file:flush())
-    return self
-  end
-  return out
-end
-
--- Returns the answer for a program that has found a script to run: lines NAME VALUE.
-local function script_of(found)
-  local lines = {}
-  for _, pair in ipairs(found) do
-    local name, value = pair[1], pair[2]
-    lines[#lines + 1] = value and name .. " " .. value or nil
-  end
-  return "resume\n" .. table.concat(lines, "\n") .. "\n"
-end
-
-local function ended(out, code, words)
-  out:flush()
-  if type(code) == "table" then
-    return script_of(code)
-  end
-  return ("%d\n%s"):format(code or 0, words or "")
-end
-
---- Runs the command of the line. Returns the exit code, a line end, and a message for stderr; or
--- "found", a line end, and the findings for `tell`; or "resume", a line end, and lines NAME VALUE
--- that name a script to run.
+--- Runs the command of the line in this state. Returns as the members of performed.lua.
 ---@param descriptor string number of the file descriptor that the command writes to
 ---@param ... string the line
 ---@return string
 function M.run(descriptor, ...)
-  local line, out = opened(...), output(descriptor)
-  return ended(out, line.command.run(line.flags, { table.unpack(line.words, line.at) }, out, line))
-end
-
---- The same in a state of its own. store: AGENTHOST_STORE, which is no longer in the environment.
-function M.run_apart(descriptor, store, ...)
   local line = opened(...)
-  local command = line.command
-  line.store = store ~= "" and store or nil
-  if not command.tell then
-    return M.run(descriptor, ...)
-  end
-  local words = { table.unpack(line.words, line.at) }
-  return "found\n" .. (command.find or command.run)(line.flags, words, nil, line)
-end
-
---- Calls the member `answer` of the command of the line, in place of a script. Returns as M.run.
----@param found string what its `run` has found
----@param color string "auto", "always" or "never"
-function M.answer(found, color, ...)
-  local line = opened(...)
-  line.color = color
-  return ended(io.stdout, line.command.answer(line.flags, { table.unpack(line.words, line.at) },
-    line, found))
-end
-
---- Runs the line's script and then reads inputs, in the state of scripts (-i). Returns the exit
--- code.
-function M.interact(...)
-  local line = opened(...)
-  return tostring(use "repl".run(line.flags, { table.unpack(line.words, line.at) }))
+  return use "performed".run(line, line.command, { table.unpack(line.words, line.at) }, descriptor)
 end
 
 --- Begins to watch the project of the line (--watch). Returns "", or why that is not possible.
@@ -498,12 +435,6 @@ end
 --- Returns a file of that project that has changed since the last call; "": there is none.
 function M.changed()
   return use "watch".changed()
-end
-
---- Prints the findings of M.run, in a Lua state of the command's own.
-function M.tell(descriptor, found, ...)
-  local line, out = opened(...), output(descriptor)
-  return ended(out, line.command.tell(line.flags, found, out))
 end
 
 --- Returns the command, or the flag of a script or a prompt, whose name is nearest to the word, such

@@ -1,16 +1,16 @@
 --- agenthost prompt, agenthost -p, and a text with white space: asks a model once. `run` reads the
 -- flags and finds the conversation; `answer` runs in the state and with the flags of a script
--- (src/cli/main.c), so that records, events, reports and limits are the same.
+-- (src/cli/main.c), so that records, events, reports and limits are the same. Each loads only what
+-- it needs, since the start of a prompt is mostly the loading of programs.
 local ah, use = ...
-local stored, styled, text = use "stored", use "styled", use "text"
-local agent_of, consent = use "prompt.agent", use "prompt.consent"
-local parts, place_of = use "prompt.parts", use "prompt.place"
+local stored, text, agent_of = use "stored", use "text", use "prompt.agent"
 
 local fault, flag = use "pairs".fault, agent_of.flag
 
 local NO_PROMPT = "no prompt is given\nTry:  agenthost -m demo/echo \"Hello, world\""
 
 local function run(flags, _, _, line)
+  local place_of = use "prompt.place"
   place_of.check(flags)
   agent_of.check(flags)
   return place_of.found(flags, place_of.of(flags, line))
@@ -21,6 +21,7 @@ end
 -- Returns a function that makes pieces of an answer ready to be written, and one for the rest of
 -- it.
 local function converter(flags, line)
+  local styled = use "styled"
   if not flags.plain and styled.wanted(line.color) then
     local printer = styled.printer()
     return function(piece) return styled.ansi(printer:feed(piece)) end,
@@ -94,12 +95,12 @@ local function answer(flags, words, line, found)
   if place ~= "open" then
     agent_of.check_model(flags)
   end
-  local content = parts.content(words, line.literal, flags.image)
+  local content = use "prompt.parts".content(words, line.literal, flags.image)
   if not content and place ~= "open" then
     fault("%s", NO_PROMPT)
   end
   local fields = agent_of.fields(flags, place, named)
-  fields.asks = consent.ask
+  fields.asks = function(...) return use "prompt.consent".ask(...) end
   local finish = printing(fields, flags, line)
   local agent <close> = agent_of.open(fields, place, flags)
   local reply, err = asked(agent, content, flags)

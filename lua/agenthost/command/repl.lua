@@ -3,7 +3,7 @@
 -- for, or the code itself (src/cli/signals.c).
 local ah, use = ...
 local in_state = use "pairs".in_state
-local editor_of, names, shown = use "editor", use "repl.names", use "repl.value"
+local editor_of = use "editor"
 
 local PROMPT, MORE = "> ", ">> "
 local INPUT = "=input"
@@ -23,25 +23,24 @@ local function traced(err)
   return setmetatable({ words = ours and words:sub(1, ours - 1) or words }, FAULT)
 end
 
-local function load_script(flags, path)
-  if flags.eval then
-    return load("local ah = require 'agenthost' " .. flags.eval, "=-e", "t")
+local function load_script(kind, text)
+  if kind == "eval" then
+    return load("local ah = require 'agenthost' " .. text, "=-e", "t")
   end
-  return loadfile(path, "t")
+  return loadfile(text, "t")
 end
 
 -- Runs the script; an agent that it returns is the global `agent`.
-local function run_script(flags, words)
-  local path = not flags.eval and table.remove(words, 1) or nil
-  _G.arg = table.move(words, 1, #words, 1, { [0] = flags.eval and "-e" or path or "-i" })
-  if not flags.eval and not path then
+local function run_script(kind, text, ...)
+  _G.arg = { [0] = kind == "eval" and "-e" or kind == "script" and text or "-i", ... }
+  if kind == "" then
     return
   end
-  local chunk, why = load_script(flags, path)
+  local chunk, why = load_script(kind, text)
   if not chunk then
     error(setmetatable({ words = why }, FAULT))
   end
-  local ok, result, err = xpcall(chunk, traced, table.unpack(words))
+  local ok, result, err = xpcall(chunk, traced, ...)
   if not ok then
     error(result, 0)
   elseif result == nil and err ~= nil then
@@ -70,7 +69,7 @@ end
 local function text_of(...)
   local list = table.pack(...)
   for i = 1, list.n do
-    list[i] = shown(list[i])
+    list[i] = use "repl.value"(list[i])
   end
   local text = table.concat(list, "\t")
   return list.n > 1 and text:find("\n", 1, true) and table.concat(list, "\n") or text
@@ -157,7 +156,7 @@ local function read_input(r)
   local text, chunk, why, open
   repeat
     local line, ended = read_line(r, { prompt = text and MORE or PROMPT, keep = false,
-      complete = names })
+      complete = function(...) return use "repl.names"(...) end })
     if ended == "interrupt" and not r.editor.on_terminal then
       error("interrupted", 0)
     elseif ended == "interrupt" then
@@ -222,22 +221,26 @@ local M = {}
 
 --- Runs the script of a line, and reads inputs. Returns the exit code: 1 if an input failed that
 -- does not come from a terminal.
-function M.run(flags, words)
-  run_script(flags, words)
+---@param quiet string "quiet" for -q, else ""
+---@param kind "eval"|"script"|"" "eval": `text` is the code of -e; "script": it is a path
+---@param ... string the words for the script
+---@return string
+function M.run(quiet, kind, text, ...)
+  run_script(kind, text, ...)
   _G.ah = ah
   local editor <close> = editor_of.open { history = in_state "repl_history" }
   local r = { editor = editor, print = _G.print }
   if editor.on_terminal then
     ah.interactive()
-    if not flags.quiet then
+    if quiet == "" then
       tell(r, ("agenthost %s, Lua 5.4. Tab completes, Ctrl-D ends."):format(ah.version))
     end
-    if editor.history.why and not flags.quiet then
+    if editor.history.why and quiet == "" then
       tell_error(r, "the lines are not kept: " .. tostring(editor.history.why))
     end
   end
   loop(r)
-  return r.failed and not editor.on_terminal and 1 or 0
+  return r.failed and not editor.on_terminal and "1" or "0"
 end
 
 return M

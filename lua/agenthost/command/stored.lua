@@ -21,6 +21,8 @@ local function configured(line)
   local here = line.store or os.getenv "AGENTHOST_STORE" or ""
   if here ~= "" then
     return here
+  elseif not line.configured then
+    return nil
   end
   local said = use "line".settings(line, "")
   local words = said:match "^fault\n(.*)$"

@@ -1,7 +1,7 @@
 --- The agent of a prompt, and of a chat without a script: made of the flags, with built-in tools
 -- for the current folder.
 local ah, use = ...
-local pairs_of, stored, styled = use "pairs", use "stored", use "styled"
+local pairs_of, stored = use "pairs", use "stored"
 local fault, shown = pairs_of.fault, pairs_of.shown
 
 local M = {}
@@ -102,7 +102,7 @@ end
 --- Writes a warning to standard error.
 function M.warn(flags, words)
   if not flags.quiet then
-    io.stderr:write("agenthost: warning: ", styled.harmless(words), "\n")
+    io.stderr:write("agenthost: warning: ", use "styled".harmless(words), "\n")
   end
 end
 
