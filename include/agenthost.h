@@ -531,12 +531,14 @@ AH_API const char *ah_agent_head(ah_agent *agent);
  * nothing. */
 AH_API void ah_agent_close(ah_agent *agent);
 
-/* Counts of tokens, as the provider reported them. */
+/* Counts of tokens, as the provider reported them, and their cost. */
 typedef struct ah_tokens {
     int64_t input, cached_read, cached_write, output, reasoning;
-    bool known;  /* the provider reported some */
-    bool priced; /* the provider reported the cost of some: */
-    double cost; /* US dollars */
+    bool known;            /* the provider reported some */
+    bool priced;           /* the cost of some answers is known: */
+    double cost;           /* US dollars: as the provider reported it, else by known prices */
+    int64_t unpriced;      /* answers of unknown cost; above 0: `cost` is not all of it */
+    const char *prices_of; /* date of the oldest prices, as "2026-11-10"; NULL: none were used */
 } ah_tokens;
 
 /* The result of a run. Valid until the handle begins its next run, or until its

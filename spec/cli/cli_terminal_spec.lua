@@ -97,7 +97,7 @@ describe("the line of progress", function()
     assert.equal(0, code)
     has_not(all, "\27[2m")
     assert.truthy(shown:find("^half a line\nFine%.\n" .. CLOSING), shown)
-    has(shown, "tokens  1,000 in (0 cached), 234 out, $0.001250")
+    has(shown, "tokens  1,000 in (0 cached), 234 out, $0.0013")
   end)
 
   it_if("has what a handler says of how far it is", function()
@@ -143,7 +143,7 @@ describe("the line of progress", function()
           { text = "x", usage = { input = 10, output = 5, cost = 0.01 } } } }).text
       end, { progress = true, on_error = "collect", concurrency = 3 })]],
       { env = { "TERM=xterm", "NO_COLOR=1" }, columns = 100 })
-    read(t, "ah.map: 1,200 of 2,000 done, 1 failed, 3 running, 17,985 tokens, $11.9900, ")
+    read(t, "ah.map: 1,200 of 2,000 done, 1 failed, 3 running, 17,985 tokens, $11.99, ")
     t.pty:write("\3")
     local code, _, shown = finish(t)
     assert.equal(130, code)

@@ -1,6 +1,8 @@
 -- The pages of docs/ against the library: what exists is documented, what is documented exists, and
 -- the marked blocks run and print the output that the page shows.
 local ah = require "agenthost"
+local command = require "support.command"
+local fake_claude = require "support.claude"
 local markdown = require "support.markdown"
 local server = require "support.server"
 
@@ -175,6 +177,14 @@ local function flows(on)
     run { model = ah.scripted { { text = "a", usage = usage, delay = 0.01 } }, budget = tight,
       options = { max_tokens = 6 }, on = on, "x" }
   end, { concurrency = 2 })
+  local answers = { server.chat_text "a", server.chat_text "b" }
+  local priced <close> = server.start { responses = answers }
+  for _, model in ipairs { "openai/gpt-4.1", "openai/m" } do -- with a price, and without
+    run { model = model, base_url = priced.url, api_key = "k", on = on, "x" }
+  end
+  fake_claude [[{ { { calls = { { name = "t" } } }, { text = "b", cost = 0.5 } } }]]
+  run { model = "claude_agent_sdk/m", tools = { echo_tool() }, on = on, "x" }
+  command.tidy()
   local nobody = { model = "openai/m", base_url = "http://127.0.0.1:1", on = on, "x" }
   nobody.retries = 0
   run(nobody)

@@ -2,6 +2,7 @@
 -- every type exists.
 local ah = require "agenthost"
 local markdown = require "support.markdown"
+local server = require "support.server"
 
 local PATH = "lua/agenthost/types/agenthost.lua"
 local TYPES = markdown.read(PATH)
@@ -118,8 +119,9 @@ describe("the types", function()
   end)
 
   it("of usage have the fields of a reply's usage", function()
-    local model = ah.scripted { { text = "a", usage = { cost = 1 } } }
-    local reply, there = assert(ah.run { model = model, "x" }), {}
+    local s <close> = server.start { responses = { server.chat_text "a" } }
+    local reply, there = assert(ah.run { model = "openai/gpt-4.1", base_url = s.url,
+      api_key = "k", "x" }), {}
     for name in pairs(reply.usage) do
       there[name] = true
     end

@@ -18,8 +18,8 @@ return {
     { "prints", "prints" },
   },
   run = {
-    { "need", "budget budget_record config history hooks loop_detector metrics need recorder "
-      .. "search_index tell" },
+    { "need", "budget budget_record config history hooks loop_detector metrics need price "
+      .. "recorder search_index tell" },
     { "gate", "call drift gate restage said step" },
     { "inject", "disclose expand inject pick" },
     { "strategies", "discover discover_replay found search" },

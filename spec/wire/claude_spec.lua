@@ -2,22 +2,9 @@
 local ah = require "agenthost"
 local ahtest = require "ahtest"
 local command = require "support.command"
+local fake = require "support.claude"
 local server = require "support.server"
 local sound = require "support.sound"
-
---- Installs a substitute that plays this script (text of Lua). Returns the log of the lines that it
--- gets.
-local function fake(script)
-  local file, log, wrapper = command.temp("return " .. script), command.temp(""), command.temp()
-  local f <close> = assert(io.open(wrapper, "w"))
-  f:write(("#!/bin/sh\necho $$ >%s.pid\nexec lua5.4 '%s' '%s' '%s' \"$@\"\n"):format(
-    log, os.getenv "PWD" .. "/spec/support/fake_claude.lua", file, log))
-  f:close()
-  command.made[#command.made + 1] = log .. ".pid"
-  os.execute("chmod +x " .. wrapper)
-  ahtest.setenv("AGENTHOST_CLAUDE", wrapper)
-  return log
-end
 
 local function logged(log)
   local all = { starts = {}, users = {}, results = {}, other = {} }
@@ -105,11 +92,14 @@ describe("claude_agent_sdk", function()
       { text = "5", cost = 0.25 }, { text = "more", cost = 0.03125 } } }]]
     local costs, done = {}, {}
     local agent = ah.agent { model = "claude_agent_sdk/sonnet", tools = { add_tool {} },
-      on = { usage = function(e) costs[#costs + 1] = e.cost or "none" end,
+      on = { usage = function(e)
+          costs[#costs + 1] = { e.cost or "unknown", e.unpriced or 0, e.covers or 0 }
+        end,
         done = function(e) done[#done + 1] = e.cost end } }
-    assert.equal(0.25, assert(agent:run "2 + 3?").usage.cost)
+    local first = assert(agent:run "2 + 3?").usage
+    assert.same({ 0.25, 0 }, { first.cost, first.unpriced })
     assert.equal(0.03125, assert(agent:run "And now?").usage.cost)
-    assert.same({ "none", 0.25, 0.03125 }, costs)
+    assert.same({ { "unknown", 1, 0 }, { 0.25, 0, 1 }, { 0.03125, 0, 0 } }, costs)
     assert.same({ 0.25, 0.03125 }, done)
   end)
 

@@ -119,17 +119,18 @@ static void read_wire(lua_State *L, ah_lua_adapter *a)
 }
 
 /* _adapter(provider, model, function(exchange), methods, tool_change_mode = "append", begins_only,
- * images = true, asks, runs, `told`, reads, annotated, alone). asks(name, arguments as text,
- * call_id) returns true if runs(args, ctx) replaces the handler. `told`(what, conversation) is
- * called when the data kept for a conversation must be freed; without a conversation it means all.
- * reads: the wire of x:line. alone: other adapters of this name know nothing of its failures. */
+ * images = true, asks, runs, `told`, reads, annotated, alone, billed). asks(name, arguments as
+ * text, call_id) returns true if runs(args, ctx) replaces the handler. `told`(what, conversation)
+ * is called when the data kept for a conversation must be freed; without a conversation it means
+ * all. reads: the wire of x:line. alone: other adapters of this name know nothing of its failures.
+ */
 static int lua_new_adapter(lua_State *L)
 {
     ah_slice provider, model;
     ah_adapter **box;
     int mode;
 
-    lua_settop(L, 13);
+    lua_settop(L, 14);
     provider.p = luaL_checklstring(L, 1, &provider.n);
     model.p = luaL_checklstring(L, 2, &model.n);
     luaL_checktype(L, 3, LUA_TFUNCTION);
@@ -152,6 +153,7 @@ static int lua_new_adapter(lua_State *L)
     if (!lua_isnil(L, 11))
         read_wire(L, (ah_lua_adapter *)*box);
     ((ah_lua_adapter *)*box)->scripted.annotated = lua_toboolean(L, 12);
+    (*box)->billed = lua_toboolean(L, 14);
     if (lua_isfunction(L, 10)) {
         lua_pushvalue(L, 10);
         ((ah_lua_adapter *)*box)->told = ah_lua_ref(L);
@@ -287,6 +289,7 @@ static void take_claude(const commanded *c, ah_adapter *a)
     a->lane = c->native.base.lane;
     a->images = AH_IMAGES_USER | AH_IMAGES_RESULT_DATA;
     a->cost_told = AH_COST_LAST;
+    a->billed = true;
     ((ah_scripted *)a)->service.key_env[0] = claude.key_env[0];
 }
 
@@ -398,7 +401,8 @@ static void set_efforts(lua_State *L, unsigned efforts)
     lua_setfield(L, -2, "efforts");
 }
 
-static void set_prices(lua_State *L, const ah_model_prices *p)
+/* The table is on top. */
+static void set_prices(lua_State *L, const char *name, const ah_model_prices *p)
 {
     lua_createtable(L, 0, 4);
     lua_pushnumber(L, p->input);
@@ -409,7 +413,28 @@ static void set_prices(lua_State *L, const ah_model_prices *p)
     lua_setfield(L, -2, "cached_write");
     lua_pushnumber(L, p->output);
     lua_setfield(L, -2, "output");
-    lua_setfield(L, -2, "prices");
+    lua_setfield(L, -2, name);
+}
+
+/* Sets `prices`, their date, and the prices of long requests. */
+static void set_all_prices(lua_State *L, const ah_model *m)
+{
+    const ah_model_prices *p = &m->prices;
+    const ah_model_tier *t = m->tier;
+
+    set_prices(L, "prices", p);
+    if (m->priced_on && !m->supposed) {
+        lua_pushstring(L, m->priced_on);
+        lua_setfield(L, -2, "prices_of");
+    }
+    if (!t)
+        return;
+    set_prices(L, "long_prices",
+               &(ah_model_prices){.input = p->input * t->input,
+                                  .cached_read = p->cached_read * t->input,
+                                  .cached_write = p->cached_write * t->input,
+                                  .output = p->output * t->output});
+    set_count(L, "long_above", t->above);
 }
 
 /* Sets the known facts about the model in the table on top; leaves out unknown ones. */
@@ -429,14 +454,14 @@ static void push_known(lua_State *L, const ah_adapter *a)
     set_count(L, "context_window", m->window);
     set_count(L, "max_output", m->output);
     if (m->priced)
-        set_prices(L, &m->prices);
+        set_all_prices(L, m);
     if (m->efforts)
         set_efforts(L, m->efforts);
 }
 
 static void push_capabilities(lua_State *L, const ah_adapter *a)
 {
-    lua_createtable(L, 0, 14);
+    lua_createtable(L, 0, 17);
     if (a->known.asked)
         push_known(L, a);
     lua_pushstring(L, a->provider->data);

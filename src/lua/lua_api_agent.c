@@ -27,6 +27,7 @@ struct ah_agent {
     ah_event_node *done, *least; /* events for the end of a run: complete, and minimal */
     ah_err err;
     ah_reply reply;
+    ah_usage usage;     /* of the reply */
     size_t first, last; /* entries of the reply's run */
     ah_text *text, *value, *err_json, *reply_json, *messages, *transcript, *head;
 };
@@ -311,7 +312,9 @@ static ah_tokens tokens_of(const ah_usage *u)
                        .reasoning = u->reasoning,
                        .known = u->known,
                        .priced = u->priced,
-                       .cost = (double)u->cost / AH_COST_UNIT};
+                       .cost = (double)u->cost / AH_COST_UNIT,
+                       .unpriced = u->unpriced,
+                       .prices_of = u->prices_of[0] ? u->prices_of : NULL};
 }
 
 static void keep_reply(ah_agent *a)
@@ -325,6 +328,7 @@ static void keep_reply(ah_agent *a)
     if (!(a->text = ah_text_new(mem, r.text)) ||
         (r.value.p && !(a->value = ah_text_new(mem, r.value))))
         ah_err_nomem(&a->err);
+    a->usage = r.usage;
     a->reply = (ah_reply){.run = ah_run_cfg(run)->id,
                           .status = a->err.status,
                           .text = a->text ? a->text->data : "",
@@ -334,7 +338,7 @@ static void keep_reply(ah_agent *a)
                           .rounds = r.rounds,
                           .tool_calls = r.tool_calls,
                           .value = a->value ? a->value->data : NULL,
-                          .usage = tokens_of(&r.usage)};
+                          .usage = tokens_of(&a->usage)};
     ah_embed_error(mem, &a->err, &a->reply.error, &a->err_json);
     a->first = ah_lua_run_first(a->run);
     a->last = a->conversation->n;
@@ -535,15 +539,6 @@ AH_API const ah_reply *ah_agent_reply(const ah_agent *agent)
 static void print_reply(const ah_agent *a, ah_buf *b)
 {
     const ah_reply *r = &a->reply;
-    ah_usage u = {.input = r->usage.input,
-                  .cached_read = r->usage.cached_read,
-                  .cached_write = r->usage.cached_write,
-                  .output = r->usage.output,
-                  .reasoning = r->usage.reasoning,
-                  .known = r->usage.known};
-
-    if (r->usage.priced)
-        ah_usage_price(&u, r->usage.cost);
 
     ah_buf_fmt(b, "{\"run\":%lld,\"text\":", (long long)r->run);
     ah_json_put_string(b, (ah_slice){r->text, r->text_len});
@@ -553,7 +548,7 @@ static void print_reply(const ah_agent *a, ah_buf *b)
     }
     ah_buf_fmt(b, ",\"stop\":\"%s\",\"iterations\":%d,\"rounds\":%d,\"tool_calls\":%zu,\"usage\":",
                r->stop, r->iterations, r->rounds, r->tool_calls);
-    ah_usage_print(&u, b);
+    ah_usage_print(&a->usage, b);
     ah_buf_str(b, ",\"injected_tools\":");
     ah_lua_put_changed_tools(a->conversation, a->first, a->last, AH_ENTRY_TOOLS_ADDED, b);
     ah_buf_str(b, ",\"removed_tools\":");

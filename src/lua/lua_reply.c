@@ -268,7 +268,7 @@ static int push_messages(lua_State *L, const reply *r)
 
 static int push_usage(lua_State *L, const ah_usage *u)
 {
-    lua_createtable(L, 0, 6);
+    lua_createtable(L, 0, 9);
     lua_pushinteger(L, u->input);
     lua_setfield(L, -2, "input");
     lua_pushinteger(L, u->cached_read);
@@ -285,6 +285,12 @@ static int push_usage(lua_State *L, const ah_usage *u)
         lua_pushnumber(L, (double)u->cost / AH_COST_UNIT);
         lua_setfield(L, -2, "cost");
     }
+    if (u->prices_of[0]) {
+        lua_pushstring(L, u->prices_of);
+        lua_setfield(L, -2, "prices_of");
+    }
+    lua_pushinteger(L, u->unpriced);
+    lua_setfield(L, -2, "unpriced");
     return 1;
 }
 

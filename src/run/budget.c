@@ -126,38 +126,34 @@ ah_status ah_budget_knows(const ah_budget *b, ah_slice model, const ah_adapter *
         AH_FMT(model));
 }
 
-/* Saturates: an absurd price must not wrap. */
-static int64_t times(int64_t tokens, int64_t per_million)
-{
-    double cost = (double)tokens * (double)per_million / 1e6;
-
-    return cost >= 9e18 ? INT64_MAX / 4 : (int64_t)(cost + 0.5);
-}
-
-/* A dollar per million tokens is AH_COST_UNIT per million tokens. */
-static ah_price listed(const ah_model_prices *p)
-{
-    return (ah_price){.input = (int64_t)(p->input * AH_COST_UNIT + 0.5),
-                      .cached_read = (int64_t)(p->cached_read * AH_COST_UNIT + 0.5),
-                      .cached_write = (int64_t)(p->cached_write * AH_COST_UNIT + 0.5),
-                      .output = (int64_t)(p->output * AH_COST_UNIT + 0.5)};
-}
-
 /* The budget's price, else the price in the model table. */
 static ah_price price_for(const ah_budget *b, ah_slice model, const ah_adapter *a)
 {
     const ah_price *p = price_of(b, model);
 
-    return p ? *p : listed(&a->known.prices);
+    return p ? *p : ah_price_listed(&a->known);
 }
 
 static int64_t cost_of(const ah_budget *b, ah_slice model, const ah_adapter *a, const ah_usage *u)
 {
-    ah_price p = price_for(b, model, a);
-    int64_t fresh = u->input - u->cached_read - u->cached_write;
+    return ah_price_cost(price_for(b, model, a), u);
+}
 
-    return times(fresh > 0 ? fresh : 0, p.input) + times(u->cached_read, p.cached_read) +
-           times(u->cached_write, p.cached_write) + times(u->output, p.output);
+/* A price that is only supposed limits a budget, and is no price of what was spent. */
+void ah_budgets_price(const ah_budgets *s, ah_slice model, const ah_adapter *a, ah_usage *u)
+{
+    const ah_price *p = NULL;
+    ah_price listed = ah_price_listed(&a->known);
+    int64_t cost;
+
+    for (size_t i = 0; i < s->n && !p; i++)
+        p = price_of(s->draw[i].budget, model);
+    if (u->priced || !u->known || (!p && (!a->known.priced || a->known.supposed)))
+        return;
+    cost = ah_price_cost(p ? *p : listed, u);
+    u->computed = ah_usage_price(u, (double)cost / AH_COST_UNIT);
+    if (u->computed && !p && a->known.priced_on)
+        ah_usage_date(u, ah_slice_of(a->known.priced_on));
 }
 
 static bool is_free(const ah_budget *b, const ah_demand *d)
@@ -358,12 +354,18 @@ static int64_t dearest(int64_t tokens, int64_t per_million)
 {
     if (per_million == 0)
         return 0;
-    return tokens >= UNBOUND ? UNBOUND : sum(times(tokens, per_million), 1);
+    return tokens >= UNBOUND ? UNBOUND : sum(ah_price_times(tokens, per_million), 1);
+}
+
+/* The price of the demand with so many input tokens. */
+static ah_price price_at(const ah_budget *b, const ah_demand *d, int64_t input)
+{
+    return ah_price_at(price_for(b, d->model, d->adapter), input);
 }
 
 static int64_t input_cost(const ah_budget *b, const ah_demand *d, int64_t tokens)
 {
-    ah_price p = price_for(b, d->model, d->adapter);
+    ah_price p = price_at(b, d, tokens);
     int64_t dear = most_of(p.input, most_of(p.cached_read, p.cached_write));
 
     return dear ? sum(dearest(tokens, dear), 2) : 0;
@@ -383,7 +385,7 @@ static void bound(const ah_budget *b, const ah_demand *d, int64_t out[AH_BUDGET_
 {
     int64_t input = d->most_input < 0 ? UNBOUND : sum(d->most_input, b->unseen);
     int64_t output = d->most_output < 0 ? UNBOUND : d->most_output;
-    ah_price p = price_for(b, d->model, d->adapter);
+    ah_price p = price_at(b, d, input);
 
     out[AH_BUDGET_INPUT] = input;
     out[AH_BUDGET_OUTPUT] = output;
@@ -430,7 +432,7 @@ static ah_status no_bound(const ah_demand *d, ah_budget_kind k, ah_err *err)
 static int64_t longest(const ah_budget *b, const ah_demand *d, ah_budget_kind k, int64_t left)
 {
     int64_t input = d->most_input < 0 ? UNBOUND : sum(d->most_input, b->unseen);
-    int64_t price = price_for(b, d->model, d->adapter).output;
+    int64_t price = price_at(b, d, input).output;
 
     if (k == AH_BUDGET_OUTPUT)
         return left;
@@ -560,13 +562,14 @@ void ah_budgets_sent(ah_budgets *s)
 /* The money that a budget is to be charged. */
 static int64_t money_of(ah_draw *w, ah_slice model, const ah_adapter *a, const ah_usage *u)
 {
-    int64_t money = u->priced ? u->cost - w->guessed : cost_of(w->budget, model, a, u);
+    bool reported = u->priced && !u->computed;
+    int64_t money = reported ? u->cost - w->guessed : cost_of(w->budget, model, a, u);
 
-    if (u->priced)
+    if (reported)
         w->guessed = 0;
     else if (a->cost_told == AH_COST_LAST)
         w->guessed += money;
-    if (w->budget->reserve && !u->known && !u->priced)
+    if (w->budget->reserve && !u->known && !reported)
         money = most_of(money, w->reserved[AH_BUDGET_COST]);
     return money;
 }

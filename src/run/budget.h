@@ -7,7 +7,7 @@
 #ifndef AH_RUN_BUDGET_H
 #define AH_RUN_BUDGET_H
 
-#include "wire/adapter.h"
+#include "run/price.h"
 
 typedef enum ah_budget_kind {
     AH_BUDGET_REQUESTS,
@@ -18,12 +18,6 @@ typedef enum ah_budget_kind {
     AH_BUDGET_COST,   /* in 1 / AH_COST_UNIT */
     AH_BUDGET_KINDS
 } ah_budget_kind;
-
-/* The price of a million tokens, in 1 / AH_COST_UNIT, as set by the script. */
-typedef struct ah_price {
-    ah_text *model; /* "provider/model" */
-    int64_t input, cached_read, cached_write, output;
-} ah_price;
 
 /* A request's place in the queue of a budget. */
 typedef struct ah_budget_place {
@@ -127,6 +121,10 @@ void ah_budgets_leave(ah_budgets *s);
  * `reserve` is charged more than was reserved. */
 bool ah_budgets_end(ah_budgets *s, ah_slice model, const ah_adapter *a, const ah_usage *usage,
                     int64_t output);
+/* Sets the cost of an answer that did not report it: by the price of the first of these budgets
+ * that names the model, else by the model table. It stays unknown without a price, without token
+ * counts, and where the table has only the price of an older version. */
+void ah_budgets_price(const ah_budgets *s, ah_slice model, const ah_adapter *a, ah_usage *u);
 /* It was not answered; no effect if none is in flight. reported NULL: it cannot have used anything.
  * Else budgets with `reserve` are charged the input that was reported, or that was reserved, and
  * the output that was reserved. */

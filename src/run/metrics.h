@@ -26,8 +26,8 @@ typedef enum ah_metric {
 
 typedef struct ah_metrics {
     int64_t count[AH_METRICS];
-    double cost; /* US dollars, as far as providers reported them */
-    bool priced; /* a provider reported a cost */
+    double cost; /* US dollars, as far as they are known */
+    bool priced; /* the cost of an answer was known */
 } ah_metrics;
 
 const char *ah_metric_name(ah_metric m);                       /* "agenthost.tools.injected" */

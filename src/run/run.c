@@ -36,24 +36,20 @@ void ah_run_end_need(ah_run *run, ah_need_kind begun, ah_need stop)
 
 /* -- ending ------------------------------------------------------------------------ */
 
-double ah_run_dollars(const ah_usage *u)
-{
-    return (double)u->cost / AH_COST_UNIT;
-}
-
 static void emit_done(ah_run *run)
 {
     const ah_run_result *r = &run->result;
     const ah_slice why = ah_json_detail_of(&r->err, "reason");
     const ah_slice asks = ah_json_member(ah_slice_of(r->err.details), "asks");
     const ah_slice value = r->err.status == AH_OK ? ah_text_slice(run->value) : (ah_slice){NULL, 0};
-    ah_field field[11] = {AH_F_BOOL("success", r->err.status == AH_OK),
-                          AH_F_STR("code", ah_slice_of(ah_status_name(r->err.status))),
-                          AH_F_STR("message", ah_slice_of(r->err.message)),
-                          AH_F_STR("stop", ah_slice_of(ah_stop_name(r->stop))),
-                          AH_F_INT("iterations", r->iterations),
-                          AH_F_INT("tool_calls", r->tool_calls),
-                          AH_F_STR("text", ah_buf_slice(&run->text))};
+    ah_field field[10 + AH_COST_FIELDS] = {
+        AH_F_BOOL("success", r->err.status == AH_OK),
+        AH_F_STR("code", ah_slice_of(ah_status_name(r->err.status))),
+        AH_F_STR("message", ah_slice_of(r->err.message)),
+        AH_F_STR("stop", ah_slice_of(ah_stop_name(r->stop))),
+        AH_F_INT("iterations", r->iterations),
+        AH_F_INT("tool_calls", r->tool_calls),
+        AH_F_STR("text", ah_buf_slice(&run->text))};
     size_t n = 7;
 
     if (value.p)
@@ -62,8 +58,7 @@ static void emit_done(ah_run *run)
         field[n++] = (ah_field)AH_F_STR("reason", why);
     if (r->err.status == AH_WAITING && asks.p)
         field[n++] = (ah_field)AH_F_JSON("asks", asks);
-    if (r->usage.priced)
-        field[n++] = (ah_field)AH_F_NUM("cost", ah_run_dollars(&r->usage));
+    n += ah_run_put_cost(&r->usage, field + n);
     ah_metric_add(run->cfg.metrics, AH_METRIC_RUNS, 1);
 
     ah_log_put(run->cfg.log, AH_LOG_INFO, "run %lld %s after %d model calls, %zu tool calls%s%s",
@@ -413,6 +408,7 @@ void ah_run_answered(ah_run *run)
         ah_run_fail(run);
         return;
     }
+    ah_run_price_answer(run);
     if (!run->msg.n && !pass_guards(run)) {
         run->result.iterations++;
         ah_run_settle_exchange(run);

@@ -81,6 +81,7 @@ static void note_break(ah_run *run, ah_break brk, size_t entry)
     if (brk == AH_BREAK_NONE)
         return;
     ah_budgets_forget(&run->cfg.spending); /* costs reported for the conversation start anew */
+    run->owed = 0;
     ah_metric_add(run->cfg.metrics, AH_METRIC_CACHE_BREAKS, 1);
     ah_log_put(run->cfg.log, AH_LOG_DEBUG, "cache break: %s by entry %zu", ah_break_name(brk),
                entry);
@@ -375,6 +376,52 @@ static void exchange_failed(ah_run *run)
               AH_F_STR("reason", reason));
 }
 
+void ah_run_price_answer(ah_run *run)
+{
+    const ah_adapter *a = run->cfg.adapter;
+    ah_usage *u = &run->msg.usage;
+
+    if (a->cost_told == AH_COST_LAST && u->priced) {
+        u->covers = run->owed;
+        run->owed = 0;
+    }
+    if (a->cost_told != AH_COST_LAST) /* a price would count beside the report of the last answer */
+        ah_budgets_price(&run->cfg.spending, model_name(run), a, u);
+    u->unpriced = a->billed && !u->priced;
+    run->owed += a->cost_told == AH_COST_LAST ? u->unpriced : 0;
+}
+
+size_t ah_run_put_cost(const ah_usage *u, ah_field field[AH_COST_FIELDS])
+{
+    size_t n = 0;
+
+    if (u->priced)
+        field[n++] = (ah_field)AH_F_NUM("cost", (double)u->cost / AH_COST_UNIT);
+    if (u->prices_of[0])
+        field[n++] = (ah_field)AH_F_STR("prices_of", ah_slice_of(u->prices_of));
+    if (u->unpriced)
+        field[n++] = (ah_field)AH_F_INT("unpriced", u->unpriced);
+    if (u->covers)
+        field[n++] = (ah_field)AH_F_INT("covers", u->covers);
+    return n;
+}
+
+static void emit_usage(ah_run *run, const ah_usage *u)
+{
+    enum { COUNTS = 6 };
+    ah_field field[COUNTS + AH_COST_FIELDS] = {
+        AH_F_INT("input", u->input),
+        AH_F_INT("cached_read", u->cached_read),
+        AH_F_INT("cached_write", u->cached_write),
+        AH_F_INT("output", u->output),
+        AH_F_INT("reasoning", u->reasoning),
+        AH_F_BOOL("known", u->known),
+    };
+    size_t n = COUNTS + ah_run_put_cost(u, field + COUNTS);
+
+    ah_run_emit(run, AH_EVENT_USAGE, field, n);
+}
+
 static void add_usage(ah_run *run, const ah_usage *u)
 {
     ah_usage_add(&run->result.usage, u);
@@ -382,13 +429,10 @@ static void add_usage(ah_run *run, const ah_usage *u)
     ah_metric_add(run->cfg.metrics, AH_METRIC_TOKENS_CACHED, u->cached_read);
     ah_metric_add(run->cfg.metrics, AH_METRIC_TOKENS_OUTPUT, u->output);
     if (u->priced && run->cfg.metrics) {
-        run->cfg.metrics->cost += ah_run_dollars(u);
+        run->cfg.metrics->cost += (double)u->cost / AH_COST_UNIT;
         run->cfg.metrics->priced = true;
     }
-    EMIT_SOME(run, AH_EVENT_USAGE, u->priced ? 7 : 6, AH_F_INT("input", u->input),
-              AH_F_INT("cached_read", u->cached_read), AH_F_INT("cached_write", u->cached_write),
-              AH_F_INT("output", u->output), AH_F_INT("reasoning", u->reasoning),
-              AH_F_BOOL("known", u->known), AH_F_NUM("cost", ah_run_dollars(u)));
+    emit_usage(run, u);
 }
 
 static void warn_of_more(ah_run *run)

@@ -52,6 +52,7 @@ struct ah_run {
     int64_t queued; /* since when, loop clock */
     bool placed;    /* it has its place */
     ah_run_wait wait;
+    int64_t owed;   /* answers whose cost a later one reports (AH_COST_LAST) */
     int64_t cached; /* tokens that the provider had cached of the last request */
 
     ah_call *call;
@@ -91,8 +92,10 @@ struct ah_run {
 /* For long checks: true if the run is cancelled, or its time is over, or that of a run or call
  * around it. `run` is an ah_run. */
 bool ah_run_is_over(void *run);
-/* The cost in US dollars. */
-double ah_run_dollars(const ah_usage *u);
+enum { AH_COST_FIELDS = 4 };
+/* Sets what is known of the cost as fields of an event; returns how many these are. They refer to
+ * `u`. */
+size_t ah_run_put_cost(const ah_usage *u, ah_field field[AH_COST_FIELDS]);
 void ah_run_raise(ah_run *run, ah_need need); /* cannot fail */
 /* The work started by the need `begun` is no longer wanted. Takes the need back if it was not taken
  * yet; else raises `stop`. */
@@ -124,6 +127,8 @@ bool ah_run_place(ah_run *run);
 void ah_run_leave_queue(ah_run *run);
 /* Closes the exchange, and raises its stop if the driver has started it. */
 void ah_run_stop_exchange(ah_run *run);
+/* Sets the cost of the answer, if it is known. */
+void ah_run_price_answer(ah_run *run);
 /* Counts what the answer cost, and closes the exchange. */
 void ah_run_settle_exchange(ah_run *run);
 void ah_run_close_exchange(ah_run *run);

@@ -52,7 +52,7 @@ enum {
 /* The tool that searches if the model does not search by itself (run/search.h). */
 #define AH_SEARCH_TOOLS "search_tools"
 
-/* The answers that report their cost (ah_usage.priced). */
+/* The answers that report their cost. */
 typedef enum ah_cost_report {
     AH_COST_NEVER, /* usually no answer does */
     AH_COST_EACH,  /* each answer reports its own cost */
@@ -137,6 +137,7 @@ struct ah_adapter {
     unsigned images;    /* AH_IMAGES_ bits; 0: it takes no images */
     bool lists_allowed; /* requests may list which of the declared tools are allowed */
     ah_cost_report cost_told;
+    bool billed;         /* answers may be paid for: a key is sent, or only a script knows */
     bool begins_only;    /* cannot continue a conversation in which another model has answered */
     bool reasoning_back; /* reasoning is sent back to the model */
     bool stream;

@@ -32,6 +32,18 @@ bool ah_usage_price(ah_usage *u, double dollars)
     return u->priced = true;
 }
 
+void ah_usage_date(ah_usage *u, ah_slice date)
+{
+    static const char form[AH_DATE] = "0000-00-00";
+
+    for (size_t i = 0; i < AH_DATE - 1; i++)
+        if (date.n != AH_DATE - 1 ||
+            (form[i] == '0' ? date.p[i] < '0' || date.p[i] > '9' : date.p[i] != form[i]))
+            return;
+    memcpy(u->prices_of, date.p, AH_DATE - 1);
+    u->prices_of[AH_DATE - 1] = '\0';
+}
+
 void ah_usage_add(ah_usage *sum, const ah_usage *u)
 {
     sum->input += u->input;
@@ -42,6 +54,10 @@ void ah_usage_add(ah_usage *sum, const ah_usage *u)
     sum->cost += u->cost;
     sum->known = sum->known || u->known;
     sum->priced = sum->priced || u->priced;
+    sum->unpriced += u->unpriced;
+    sum->unpriced -= u->covers < sum->unpriced ? u->covers : sum->unpriced;
+    if (u->prices_of[0] && (!sum->prices_of[0] || strcmp(u->prices_of, sum->prices_of) < 0))
+        memcpy(sum->prices_of, u->prices_of, AH_DATE);
 }
 
 void ah_usage_print(const ah_usage *u, ah_buf *out)
@@ -64,6 +80,12 @@ void ah_usage_print(const ah_usage *u, ah_buf *out)
         ah_buf_str(out, ",\"cost\":");
         ah_json_put_double(out, (double)u->cost / AH_COST_UNIT);
     }
+    if (u->unpriced)
+        ah_json_add_int(out, "unpriced", u->unpriced);
+    if (u->covers)
+        ah_json_add_int(out, "covers", u->covers);
+    if (u->prices_of[0])
+        ah_json_add_string(out, "prices_of", ah_slice_of(u->prices_of));
     ah_buf_char(out, '}');
 }
 
@@ -79,11 +101,12 @@ static int64_t count_of(ah_slice value)
 
 void ah_usage_read(ah_slice json, ah_usage *out)
 {
-    ah_slice input, read, write, output, reasoning, known, cost;
-    const ah_json_slot want[] = {
-        {"input", &input},   {"cached_read", &read},    {"cached_write", &write},
-        {"output", &output}, {"reasoning", &reasoning}, {"known", &known},
-        {"cost", &cost}};
+    ah_slice input, read, write, output, reasoning, known, cost, unpriced, covers, date;
+    const ah_json_slot want[] = {{"input", &input},         {"cached_read", &read},
+                                 {"cached_write", &write},  {"output", &output},
+                                 {"reasoning", &reasoning}, {"known", &known},
+                                 {"cost", &cost},           {"unpriced", &unpriced},
+                                 {"covers", &covers},       {"prices_of", &date}};
     ah_json_num dollars;
 
     *out = (ah_usage){0};
@@ -94,7 +117,11 @@ void ah_usage_read(ah_slice json, ah_usage *out)
                       .cached_write = count_of(write),
                       .output = count_of(output),
                       .reasoning = count_of(reasoning),
-                      .known = ah_slice_is(known, "true")};
+                      .known = ah_slice_is(known, "true"),
+                      .unpriced = count_of(unpriced),
+                      .covers = count_of(covers)};
+    if (ah_json_kind_of(date) == AH_JSON_STRING)
+        ah_usage_date(out, ah_json_inside(date));
     if (ah_json_kind_of(cost) == AH_JSON_NUMBER && ah_json_number(cost, &dollars))
         ah_usage_price(out, dollars.d);
 }

@@ -31,17 +31,26 @@ static inline bool ah_stop_is_cut(ah_stop stop)
 
 enum { AH_COST_UNIT = 1000000000 }; /* money is counted in billionths of a US dollar */
 
-/* Token counts. Cached tokens are part of input, reasoning tokens part of output. */
+enum { AH_DATE = sizeof "2026-11-10" };
+
+/* Token counts and cost of one answer, or their sum over several. Cached tokens are part of input,
+ * reasoning tokens part of output. */
 typedef struct ah_usage {
     int64_t input, cached_read, cached_write, output, reasoning;
-    int64_t cost; /* in 1 / AH_COST_UNIT */
-    bool known;   /* the provider reported token counts */
-    bool priced;  /* the provider reported the cost; in a sum: of at least one answer */
+    int64_t cost;            /* in 1 / AH_COST_UNIT: as the provider reported it, else by prices */
+    bool known;              /* the provider reported token counts */
+    bool priced;             /* the cost is known; in a sum: of at least one answer */
+    bool computed;           /* it is by prices; false in a sum */
+    int64_t unpriced;        /* answers of unknown cost that may be billed (ah_adapter.billed) */
+    int64_t covers;          /* earlier answers whose cost this one reports too; 0 in a sum */
+    char prices_of[AH_DATE]; /* date of the prices, in a sum the oldest; "": no table was used */
 } ah_usage;
 
 /* Sets the cost in dollars. Returns false, and sets nothing, if the amount is below 0, above 9
  * million or not finite. */
 bool ah_usage_price(ah_usage *u, double dollars);
+/* Sets the date of the prices; ignores a text that is not of the form 2026-11-10. */
+void ah_usage_date(ah_usage *u, ah_slice date);
 void ah_usage_add(ah_usage *sum, const ah_usage *u);
 void ah_usage_print(const ah_usage *u, ah_buf *out); /* appends a JSON object */
 /* Reads it back from checked JSON. Members that are missing or wrong are 0. */

@@ -233,6 +233,9 @@ static bool is_priced(const ah_model_prices *p)
 
 static void take_prices(ah_model *m, ah_model_prices p)
 {
+    m->tier = NULL;
+    m->priced_on = NULL;
+    m->supposed = false;
     m->priced = is_priced(&p);
     m->prices = p;
     if (!(p.cached_read > 0))
@@ -262,8 +265,12 @@ static void from_table(ah_slice provider, ah_slice name, ah_model *m)
         return;
     m->window = m->figures->window;
     m->output = m->figures->output;
-    if (ah_slice_is(provider, m->figures->home))
-        take_prices(m, m->figures->prices);
+    if (!ah_slice_is(provider, m->figures->home))
+        return;
+    take_prices(m, m->figures->prices);
+    m->tier = m->figures->tier;
+    m->priced_on = m->priced ? m->figures->source->date : NULL;
+    m->supposed = m->figures_from == AH_MODEL_NEWEST;
 }
 
 /* -- the program's rows ------------------------------------------------------------------------ */

@@ -53,6 +53,13 @@ typedef struct ah_model_prices {
     double input, cached_read, cached_write, output;
 } ah_model_prices;
 
+/* Requests with more input tokens than `above` are dearer as a whole: the prices of input, cached
+ * or not, and of output are multiplied. */
+typedef struct ah_model_tier {
+    int64_t above;
+    double input, output;
+} ah_model_tier;
+
 /* The facts shared by all models of a version. */
 typedef struct ah_model_kind {
     unsigned can; /* AH_MODEL_ bits */
@@ -73,6 +80,7 @@ typedef struct ah_model_row {
     int64_t window, output; /* tokens of the context window and of an answer at most; 0: unknown */
     ah_model_prices prices; /* all 0: unknown */
     const ah_model_source *source; /* NULL: no source; careful defaults */
+    const ah_model_tier *tier;     /* NULL: the prices hold for requests of any length */
 } ah_model_row;
 
 extern const ah_model_row ah_model_rows[];
@@ -102,6 +110,9 @@ typedef struct ah_model {
     int64_t window, output; /* 0: unknown */
     bool priced;
     ah_model_prices prices;
+    const ah_model_tier *tier; /* NULL: the prices hold for requests of any length */
+    const char *priced_on;     /* date of the row of the prices; NULL: the program gave them */
+    bool supposed;             /* the prices are those of an older version */
 } ah_model;
 
 /* A version as numbers: 5.10 is later than 5.9, and 5 equals 5.0. */

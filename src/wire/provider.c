@@ -95,6 +95,7 @@ ah_status ah_wire_native_fill(ah_wire_native *a, const ah_service *s, ah_slice m
         !(a->base.endpoint = ah_text_new(o->mem, url)))
         return ah_err_nomem(err);
     a->base.lane = ah_adapter_lane(ah_text_slice(a->base.provider), url, key);
+    a->base.billed = key.p != NULL;
     return AH_OK;
 }
 

@@ -47,6 +47,7 @@ local function capable(model)
     reasoning_back = told.reasoning_back, tool_search = told.tool_search, images = told.images,
     strict_tools = told.strict_tools, streaming = true, known = told.known,
     context_window = told.context_window, max_output = told.max_output, prices = told.prices,
+    prices_of = told.prices_of, long_prices = told.long_prices, long_above = told.long_above,
     efforts = told.efforts and array(told.efforts) }
 end
 
@@ -160,6 +161,11 @@ local function known_lines(m)
   end
   if m.prices then
     rows[#rows + 1] = { "input costs", price_words(m.prices) }
+    if m.long_prices then
+      rows[#rows + 1] = { ("over %d"):format(m.long_above), price_words(m.long_prices) }
+    end
+    rows[#rows + 1] = { "prices of", m.prices_of or m.known.figures.from == "newest"
+      and "an older model: the cost of answers is unknown" or "the program or the configuration" }
   end
   if #rows > 1 then
     rows[#rows + 1] = { "these figures", origin(m.known.figures) }

@@ -2,16 +2,17 @@
 -- closing lines), from the sums of its events. Nested runs count in the sums. Errors are
 -- reported where they occur.
 local ah, use = ...
-local text = use "text"
+local money, text = use "money", use "text"
 
 local M = {}
 
 local decode, encode = ah.json.decode, ah.json.encode
 
--- input, cached, output: tokens; known: true if a provider sent any; cost: US dollars, nil if no
--- provider sent it
+-- input, cached, output: tokens; known: true if a provider sent any; cost: US dollars, nil if none
+-- is known; unpriced: answers of unknown cost; prices_of: date of the oldest prices, nil if none
+-- were used
 local function new_usage()
-  return { input = 0, cached = 0, output = 0, known = false }
+  return { input = 0, cached = 0, output = 0, known = false, unpriced = 0 }
 end
 
 local runs, at_work = 0, 0 -- runs begun; runs not yet done
@@ -36,6 +37,9 @@ local function add(sum, e)
   sum.output = sum.output + (e.output or 0)
   sum.known = sum.known or e.known == true
   sum.cost = e.cost and e.cost + (sum.cost or 0.0) or sum.cost
+  sum.unpriced = math.max(sum.unpriced + (e.unpriced or 0) - (e.covers or 0), 0)
+  local dated = e.prices_of and (not sum.prices_of or e.prices_of < sum.prices_of)
+  sum.prices_of = dated and e.prices_of or sum.prices_of
 end
 
 local counted = {}
@@ -144,8 +148,10 @@ end
 -- -- for programs --------------------------------------------------------------------------
 
 local function usage_json(u)
-  return ('{"cached_read":%d,%s"input":%d,"known":%s,"output":%d}'):format(u.cached,
-    u.cost and ('"cost":%s,'):format(encode(u.cost)) or "", u.input, u.known, u.output)
+  return ('{"cached_read":%d,%s"input":%d,"known":%s,"output":%d%s%s}'):format(u.cached,
+    u.cost and ('"cost":%s,'):format(encode(u.cost)) or "", u.input, u.known, u.output,
+    u.prices_of and (',"prices_of":"%s"'):format(u.prices_of) or "",
+    u.unpriced > 0 and (',"unpriced":%d'):format(u.unpriced) or "")
 end
 
 local function reply_json()
@@ -210,10 +216,6 @@ local function plural(n)
   return n == 1 and "" or "s"
 end
 
-local function dollars(cost) -- more digits for a small cost
-  return (cost < 0.01 and "$%.6f" or "$%.4f"):format(cost)
-end
-
 local function done_text(e)
   return ("%s of %s done%s"):format(grouped(e.done), grouped(e.total),
     e.failed > 0 and (", %s failed"):format(grouped(e.failed)) or "")
@@ -240,7 +242,7 @@ function M.closing(seconds, head)
   if runs == 0 then
     return of_maps
   end
-  local cost = usage.cost and ", " .. dollars(usage.cost) or ""
+  local cost = money.words(usage.cost, usage.unpriced)
   local tokens = "unknown: the provider did not say"
   if usage.known then
     tokens = ("%s in (%s cached), %s out"):format(grouped(usage.input), grouped(usage.cached),
@@ -248,7 +250,7 @@ function M.closing(seconds, head)
   end
   local lines = "turns   %d in %d run%s, %.1f s\ntools   %d call%s, %d failed\ntokens  %s%s%s"
   return lines:format(turns, runs, plural(runs), tonumber(seconds), calls, plural(calls), failed,
-    tokens, cost, head ~= "" and "\nhead    " .. head or "")
+    tokens, cost and ", " .. cost or "", head ~= "" and "\nhead    " .. head or "")
     .. (of_maps ~= "" and "\n" or "") .. of_maps
 end
 
@@ -286,7 +288,7 @@ local function map_text()
   local e = maps[first]
   local parts = { "ah.map: " .. done_text(e), ("%s running"):format(grouped(e.running)) }
   parts[#parts + 1] = e.tokens > 0 and grouped(e.tokens) .. " tokens" or nil
-  parts[#parts + 1] = e.cost and e.cost > 0 and dollars(e.cost) or nil
+  parts[#parts + 1] = e.cost and e.cost > 0 and money.dollars(e.cost) or nil
   parts[#parts + 1] = e.left and time_text(math.max(e.left + e.at - ah.now(), 0)) .. " left" or nil
   return table.concat(parts, ", ")
 end

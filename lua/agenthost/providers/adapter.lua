@@ -363,5 +363,5 @@ return function(spec)
   return ah._adapter(provider, model, exchange, {}, spec.tool_change_mode, false,
     spec.images, nil, nil, spec.open and function(why, conversation)
       states:told(why, conversation)
-    end or nil, spec.reads, true)
+    end or nil, spec.reads, true, false, true)
 end

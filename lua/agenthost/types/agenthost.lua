@@ -280,14 +280,16 @@ function ah.image(from) end
 ---@field timestamp? number seconds: the time since 1970
 -- end of ah.Message
 
----@class ah.Usage tokens of a run
+---@class ah.Usage tokens of a run, and their cost
 ---@field input integer cached tokens included
 ---@field cached_read integer
 ---@field cached_write integer
 ---@field output integer reasoning included
 ---@field reasoning integer
 ---@field known boolean true if a provider reported any
----@field cost? number US dollars; absent if no provider reported any
+---@field cost? number US dollars, as reported or by known prices; absent if unknown
+---@field unpriced integer answers whose cost is unknown: `cost` does not cover them
+---@field prices_of? string date of the oldest prices, as "2026-11-10"; absent if none were used
 
 ---@class ah.Reply tostring gives its text
 ---@field text string of the last answer
@@ -464,6 +466,9 @@ function ah.agent(config) end
 ---@field context_window? integer tokens
 ---@field max_output? integer tokens
 ---@field prices? ah.ModelPrices
+---@field prices_of? string date of the prices; absent for the program's own and supposed ones
+---@field long_prices? ah.ModelPrices of requests with more input tokens than `long_above`
+---@field long_above? integer
 ---@field efforts? string[]
 ---@field known? ah.ModelKnown sources of these facts; absent for models that are written in Lua
 
