@@ -15,7 +15,8 @@ Words after a script belong to the script or its agent. Messages go to stderr.
 
 Environment:
   AGENTHOST_MODEL, AGENTHOST_STORE     if neither an option nor the script says
-  OPENAI_API_KEY, OPENAI_BASE_URL      key and server; also ANTHROPIC_... etc.
+  OPENAI_API_KEY, ANTHROPIC_API_KEY    the providers' keys
+  OPENAI_BASE_URL, ANTHROPIC_BASE_URL  servers that speak as theirs do
   AGENTHOST_CLAUDE, NO_COLOR       the claude command (else in PATH); no colours
   XDG_CONFIG_HOME, XDG_STATE_HOME  have agenthost/config and agenthost/trusted
 
@@ -27,7 +28,6 @@ Exit codes:
   130, 143  ended by SIGINT (Ctrl-C) or SIGTERM; a second one ends at once
 
 Examples:
-    agenthost -e 'print(ah.run { model = "demo/echo", "Hello" })'
     OPENAI_API_KEY=... agenthost --model openai/gpt-4o agent.lua "What is new?"
 ]]
 
