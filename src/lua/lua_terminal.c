@@ -582,6 +582,7 @@ static void push_class(lua_State *L)
                                        {"print_above", ah_terminal_print_above},
                                        {"live", ah_terminal_live},
                                        {"clear", ah_terminal_clear},
+                                       {"bell", ah_terminal_bell},
                                        {"suspend", suspend},
                                        {"close", terminal_close},
                                        {NULL, NULL}};

@@ -59,5 +59,6 @@ int ah_terminal_write(lua_State *L);       /* :write(text) */
 int ah_terminal_print_above(lua_State *L); /* :print_above(text) */
 int ah_terminal_live(lua_State *L);        /* :live(lines, cursor) -> true if shown */
 int ah_terminal_clear(lua_State *L);       /* :clear() */
+int ah_terminal_bell(lua_State *L);        /* :bell() */
 
 #endif

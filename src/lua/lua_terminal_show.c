@@ -384,6 +384,17 @@ int ah_terminal_live(lua_State *L)
     return 1;
 }
 
+int ah_terminal_bell(lua_State *L)
+{
+    ah_lua_terminal *t = ah_terminal_check(L);
+
+    begin(t);
+    if (t->tty.sequences)
+        ah_buf_char(&t->out, '\a');
+    end(L, t);
+    return 0;
+}
+
 int ah_terminal_clear(lua_State *L)
 {
     ah_lua_terminal *t = ah_terminal_check(L);

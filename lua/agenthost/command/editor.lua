@@ -2,6 +2,8 @@
 -- above the line that is typed.
 --
 --   local editor <close> = use "editor".open { history = path }
+--   editor_of.open { at_terminal = true }   takes the terminal even if the input or the output of the
+--                          process is another file; Ctrl-C is the signal then
 --   editor.history.why     why the lines are not kept in the file; nil: they are
 --
 --   local line, why, text = editor:read { prompt = "> " }
@@ -19,6 +21,7 @@
 --             can replace the bytes from `from` to before the cursor `at` (default: the word, which
 --             begins after the last blank). It may wait. What it raises is raised by read
 --   keep      false: the line is not added to the history
+--   hidden    true: what is typed is not shown, and never kept
 --   echo      false: the line is removed when it is complete; otherwise it stays above
 --
 --   editor:print(text)        writes above the line, behind the text written before; for streams
@@ -26,6 +29,7 @@
 --                             its own
 --   editor:status(lines)      shows a list of texts above the line, or without one, until the next
 --                             call; nil removes them
+--   editor:bell()             rings the bell of the terminal
 --   editor:pause()            gives the terminal to another program, or to a script whose code is
 --                             to end at Ctrl-C; not during a read. The next read or resume takes
 --                             it again
@@ -150,7 +154,7 @@ local function open(e)
   if e.terminal or not e.rich then
     return e.rich
   end
-  e.terminal = ah.terminal { signals = false, distinct = true }
+  e.terminal = ah.terminal { signals = e.signals, distinct = not e.signals }
   if e.terminal and not e.terminal:live {} then
     e.terminal:close()
     e.terminal = nil
@@ -170,7 +174,7 @@ local function draw(e)
   local lines = { e.stream:line() }
   table.move(e.lines, 1, #e.lines, #lines + 1, lines)
   if e.edit then
-    local typed, cursor = e.edit:view(columns, rows, e.prompts)
+    local typed, cursor = e.shown:view(columns, rows, e.prompts)
     cursor.line = cursor.line + #lines
     table.move(typed, 1, #typed, #lines + 1, lines)
     e.terminal:live(mapped(lines, e.fit), cursor)
@@ -216,6 +220,12 @@ end
 function Editor:status(lines)
   self.lines = lines or {}
   draw(self)
+end
+
+function Editor:bell()
+  if self.terminal then
+    self.terminal:bell()
+  end
 end
 
 function Editor:resume()
@@ -346,7 +356,9 @@ end
 
 local function read_edited(e, asked)
   e.prompts, e.draft = prompts_of(asked), nil
-  e.edit = edit.new { history = e.history.lines, text = asked.text, at = asked.at }
+  e.edit = edit.new { history = not asked.hidden and e.history.lines or nil, text = asked.text,
+    at = asked.at }
+  e.shown = asked.hidden and edit.new {} or e.edit
   local outcome, err, line
   do
     local _ <close> = setmetatable({}, { __close = function() stop(e) end })
@@ -358,7 +370,7 @@ local function read_edited(e, asked)
     return nil, outcome == "error" and err or outcome, line.text
   end
   if asked.echo ~= false then
-    e:print_line(line:whole(e.prompts))
+    e:print_line(e.shown:whole(e.prompts))
   end
   return line.text
 end
@@ -398,7 +410,7 @@ function Editor:read(asked)
     self.input = self.input or ah._input()
     line, why, text = read_on(self, asked, NO_TEXT)
   end
-  if line and self.on_terminal and asked.keep ~= false then
+  if line and self.on_terminal and asked.keep ~= false and not asked.hidden then
     self.history:add(line)
   end
   return line, why, text
@@ -412,7 +424,8 @@ function M.open(options)
   local e = setmetatable({ waiting = {}, taken = 0, lines = {}, fit = fit,
     stream = streamed.new(fit) }, Editor)
   e.on_terminal = ah._is_terminal(0) and ah._is_terminal(1)
-  e.rich = e.on_terminal
+  e.signals = options and options.at_terminal or false
+  e.rich = e.on_terminal or e.signals
   e.history = line_history.open(options and options.history)
   open(e)
   return e

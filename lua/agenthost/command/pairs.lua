@@ -6,6 +6,7 @@ local ah = ...
 local M = {}
 
 M.MAX_FILE = 1 << 20
+local PATIENCE, PAUSE = 10, 0.02 -- seconds to wait for another command that writes
 local MISSING = { [2] = true, [20] = true } -- ENOENT, ENOTDIR
 local BOM = "\u{FEFF}"
 
@@ -77,6 +78,19 @@ function M.make_folders(path)
       M.fault("cannot make the folder '%s': %s", shown(path:sub(1, at - 1)), why)
     end
   end
+end
+
+--- Returns the lock of a file that this process is to change, for a variable with <close>. Waits
+-- for another process that has it; raises a fault if that takes too long.
+function M.locked(path)
+  local waited = 0
+  local lock = ah._append_private(path .. ".lock", true)
+  while not lock and waited < PATIENCE do
+    ah.sleep(PAUSE)
+    waited = waited + PAUSE
+    lock = ah._append_private(path .. ".lock", true)
+  end
+  return lock or M.fault("cannot write '%s': another agenthost is at work there", shown(path))
 end
 
 --- Raises that the file cannot be read.

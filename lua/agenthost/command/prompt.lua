@@ -89,6 +89,13 @@ local function asked(agent, content, flags)
   return agent:run(content)
 end
 
+-- Asks the person about a call. The programs for it are loaded when they are first needed.
+local asker
+local function front(ask)
+  asker = asker or use "prompt.consent".front()
+  return asker(ask)
+end
+
 local function answer(flags, words, line, found)
   _G.arg = nil -- the records of a conversation name the script that began it
   local place, named = found:match "^(%S+) ?(.*)$"
@@ -100,7 +107,7 @@ local function answer(flags, words, line, found)
     fault("%s", NO_PROMPT)
   end
   local fields = agent_of.fields(flags, place, named)
-  fields.asks = function(...) return use "prompt.consent".ask(...) end
+  fields.asks = front
   local finish = printing(fields, flags, line)
   local agent <close> = agent_of.open(fields, place, flags)
   local reply, err = asked(agent, content, flags)

@@ -7,7 +7,6 @@ local pairs_of = use "pairs"
 local M = {}
 
 local HEAD = "# The folders whose settings are trusted: agenthost trust --list\n"
-local PATIENCE, PAUSE = 10, 0.02 -- seconds to wait for another command that writes
 
 --- Returns the path of the list; nil if there is none (HOME is not set).
 function M.place()
@@ -77,18 +76,6 @@ end
 
 -- -- changing ------------------------------------------------------------------------------------
 
-local function locked(place)
-  local waited = 0
-  local lock = ah._append_private(place .. ".lock", true)
-  while not lock and waited < PATIENCE do
-    ah.sleep(PAUSE)
-    waited = waited + PAUSE
-    lock = ah._append_private(place .. ".lock", true)
-  end
-  return lock or pairs_of.fault("cannot write '%s': another agenthost trust is at work there",
-    pairs_of.shown(place))
-end
-
 --- Stores `record` in place of the earlier one of its path; a record without hashes only removes
 -- that one. Returns true if there was an earlier one.
 function M.keep(record)
@@ -97,7 +84,7 @@ function M.keep(record)
     pairs_of.fault "there is no place to keep it: set HOME"
   end
   pairs_of.make_folders(place)
-  local _ <close> = locked(place)
+  local _ <close> = pairs_of.locked(place)
   local list, why = M.list()
   if why then
     pairs_of.unreadable("trusted folders", place, why)

@@ -2606,6 +2606,7 @@ function ah.interactive() end
 ---@field print_above fun(self, text: ah.Shown)
 ---@field live fun(self, lines: ah.Shown[], cursor?: ah.Cursor): boolean
 ---@field clear fun(self)
+---@field bell fun(self)
 ---@field suspend fun(self)
 ---@field close fun(self)
 

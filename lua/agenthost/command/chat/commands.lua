@@ -12,7 +12,7 @@ local fault = use "pairs".fault
 local M = {}
 
 local MOST_PATHS = 10000 -- of a folder
-local MODULES = { "chat.about", "chat.plan" }
+local MODULES = { "chat.about", "chat.plan", "chat.allowed" }
 
 -- Returns all rows, in the order of the help, and the same by name.
 local function rows()

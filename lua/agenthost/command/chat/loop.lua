@@ -52,7 +52,11 @@ function M.stop_reading(chat)
     return
   end
   chat.reading:cancel()
-  chat.draft = not chat.reading_ask and chat.editor.draft or chat.draft
+  if chat.reading_ask then
+    chat.reading_ask.typed = chat.editor.draft
+  else
+    chat.draft = chat.editor.draft or chat.draft
+  end
   chat.reading, chat.reading_ask = nil, nil
 end
 
@@ -136,20 +140,15 @@ end
 
 -- An ask was opened, or is over.
 function on.ask(chat, ask)
-  chat.asks[#chat.asks + 1] = ask
   M.stop_reading(chat)
+  asks.enter(chat, ask)
 end
 
 function on.ask_over(chat, ask)
-  for i, one in ipairs(chat.asks) do
-    if one == ask then
-      table.remove(chat.asks, i)
-      if chat.reading_ask == ask then
-        M.stop_reading(chat)
-      end
-      return
-    end
+  if chat.reading_ask == ask then
+    M.stop_reading(chat)
   end
+  asks.leave(chat, ask)
 end
 
 M.on = on
@@ -180,15 +179,18 @@ end
 function M.run(chat)
   ah.interactive()
   local editor <close> = editor_of.open { history = pairs_of.in_state "chat_history" }
-  chat.editor, chat.inbox, chat.asks = editor, ah.channel(EVENTS), {}
+  chat.editor, chat.inbox = editor, ah.channel(EVENTS)
   chat.output = output_of.new(chat)
-  chat.agent:on_ask(function(ask) return asks.front(chat, ask) end)
   chat.output:attach(chat.agent)
   chat.output:welcome()
   chat.output:recall(chat.agent)
-  repeat
+  asks.attach(chat)
+  if asks.unfinished(chat) then
+    M.ask_model(chat)
+  end
+  while not chat.over do
     carefully(chat, step, chat)
-  until chat.over
+  end
   return chat.failed and not editor.on_terminal and 1 or 0
 end
 

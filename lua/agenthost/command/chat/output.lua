@@ -103,7 +103,7 @@ end
 local function show_state(o)
   local seconds = math.floor(ah.now() - o.since)
   local words = o.doing or "The model answers"
-  o.editor:status(seconds >= SOON
+  o.editor:status(seconds >= SOON and not o.chat.asks[1]
     and { { ("%s, %d s. Ctrl-C ends it."):format(words, seconds), faint = true } } or nil)
 end
 

@@ -9,6 +9,9 @@ local M = {}
 --- The tools of -t. What they change or send is asked about first.
 M.TOOLS = { "read_file", "write_file", "edit_file", "list_files", "grep", "bash", "http_fetch" }
 local TOOLS = M.TOOLS
+local REASON = { write_file = "it writes a file of this folder",
+  edit_file = "it changes a file of this folder", bash = "it runs a command, with your rights",
+  http_fetch = "it sends a request to another computer" }
 local OPTIONS = { write_file = { overwrite = true }, http_fetch = { allow = "public" } }
 
 --- Rows of flags, by name.
@@ -203,7 +206,7 @@ function M.fields(flags, place, named)
     tools = builtin(names_of(flags, place, id)),
     budget = flags.max_cost and { cost = flags.max_cost },
     resources = { filesystem = ah.filesystem { root = "." } },
-    policies = { ah.policies.ask { destructive = true, open_world = true } } }
+    policies = { function(call) return REASON[call.name] and "ask", REASON[call.name] end } }
 end
 
 return M

@@ -1,67 +1,57 @@
---- Asks the person at the terminal whether a call may be made: y or n.
+--- Asks the person at the terminal about a call of a prompt, as a chat does (asking.lua). The answer
+-- may go to a file or a pipe meanwhile: the terminal is opened for the ask alone.
 local ah, use = ...
+local allowed_of, asking_of, editor_of = use "allowed", use "asking", use "editor"
 local styled = use "styled"
 
 local M = {}
 
-local MOST = 64 << 10 -- bytes of an argument that are shown
+local NO_TERMINAL = "there is no terminal on which a person could allow it"
 
--- Returns the arguments of a call, a line or a block each, in the order of their names.
-local function arguments_text(arguments)
-  local names, lines = {}, {}
-  for name in pairs(arguments) do
-    names[#names + 1] = name
-  end
-  table.sort(names)
-  for _, name in ipairs(names) do
-    local value = arguments[name]
-    local said = type(value) == "string" and value or ah.json.encode(value)
-    if #said > MOST then
-      said = ("%s\n[%d bytes more]"):format(said:sub(1, MOST), #said - MOST)
+-- Reads lines until one is a response, or until there is no person any more.
+local function read(editor, asking)
+  asking:show()
+  editor:bell()
+  repeat
+    local line, why = editor:read(asking:asked())
+    if not line then
+      return asking:refuse(why == "end" and "there is no person at the terminal any more"
+        or "the user does not allow it")
     end
-    lines[#lines + 1] = ("  %s: %s"):format(name, (said:gsub("\n", "\n    ")))
-  end
-  return table.concat(lines, "\n")
+  until asking:take(line)
 end
 
--- Waits for y or n. Anything else is ignored; the end of the input is no.
-local function answer(terminal)
-  while true do
-    local event = terminal:key()
-    if not event or event.key == "escape" or event.text == "n" or event.text == "N" then
-      return false
-    elseif event.text == "y" or event.text == "Y" then
+local function ask_there(ask, allowed)
+  local editor <close> = editor_of.open { at_terminal = true }
+  if not editor.rich and not editor.on_terminal then
+    return false, NO_TERMINAL
+  end
+  local asking = asking_of.new(ask, { allowed = allowed, own = true,
+    say = function(shown) editor:print_line(shown) end })
+  local _ <close> = setmetatable({}, { __close = function()
+    if not asking.over then
+      editor:print_line "It has been responded to elsewhere, or its call is over."
+    end
+  end })
+  read(editor, asking)
+end
+
+--- Returns a front end for asks. Where no person can be asked it refuses approvals.
+function M.front()
+  local allowed, turn = nil, ah.channel(1) -- turn: has a value while an ask is at the terminal
+  return function(ask)
+    allowed = allowed or allowed_of.open()
+    local rule = allowed:covers(ask)
+    if rule then
+      io.stderr:write("Allowed in this folder: ", styled.harmless(allowed_of.words(rule)), "\n")
       return true
+    elseif not ah._is_terminal(2) then
+      return false, NO_TERMINAL
     end
+    turn:send(true)
+    local _ <close> = setmetatable({}, { __close = function() turn:receive() end })
+    return ask_there(ask, allowed)
   end
-end
-
-local function ask_there(terminal, ask)
-  local call = ask.call
-  terminal:print_above { { call.name, bold = true }, " (", ask.question, ")\n",
-    styled.harmless(arguments_text(call.arguments)) }
-  terminal:live({ { { "Allow it? [y/n] ", bold = true } } })
-  local yes = answer(terminal)
-  terminal:live {}
-  terminal:print_above(yes and "Allowed." or "Not allowed.")
-  return yes
-end
-
---- A front end for asks. Without a terminal it refuses.
----@param ask table
----@return boolean
----@return string? # why not
-function M.ask(ask)
-  if ask.kind ~= "approval" or not ah._is_terminal(2) then
-    return false, "there is no terminal on which a person could allow it"
-  end
-  local terminal <close>, err = ah.terminal()
-  if not terminal then
-    return false, "nobody can be asked: " .. err.message
-  elseif ask_there(terminal, ask) then
-    return true
-  end
-  return false, "the user does not allow it"
 end
 
 return M
