@@ -320,7 +320,10 @@ describe("the conversation of a prompt", function()
     refused("no prompt is given", '"$A" -c </dev/null')
     refused("no prompt of this folder is in", 'mkdir sub; cd sub; "$A" -c -p four </dev/null')
     fine("four\n", ('cd sub; "$A" --resume %s -p four </dev/null'):format(list[1].id:sub(1, 12)))
-    refused("option --resume needs a ID", '"$A" "x y" --resume')
+    fine("five\n", ('"$A" --resume=%s -p five </dev/null'):format(list[1].id))
+    refused("there is no terminal on which a conversation could be picked",
+      '"$A" --resume "x y" </dev/null')
+    refused("there is no conversation 'x' in", '"$A" --resume x y </dev/null')
   end)
 
   it("is a new one each time, also within a second", function()

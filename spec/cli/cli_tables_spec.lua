@@ -104,7 +104,8 @@ describe("the table of options", function()
         "\n  %-%a, (%-%-[%l-]*)"), name)
       for _, option in ipairs(OPTIONS) do
         if option.value and takes(name, option) and not left["--" .. option.name] then
-          has(part, ("--%s %s"):format(option.name, option.value))
+          has(part, (option.optional and "--%s [%s]" or "--%s %s"):format(option.name,
+            option.value))
         end
       end
     end
@@ -142,7 +143,8 @@ describe("the man page", function()
     assert.same(options, set(part, "\n%*(%-%a)%*", "\n%*(%-%-[%l-]*)%*", ", %*(%-%-[%l-]*)%*"))
     for _, option in ipairs(OPTIONS) do
       if option.value then
-        has(part, ("*--%s* _%s_"):format(option.name, option.value))
+        has(part, (option.optional and "*--%s* [_%s_]" or "*--%s* _%s_"):format(option.name,
+          option.value))
       end
     end
   end)

@@ -4,12 +4,14 @@
 local ah, use = ...
 local pairs_of, stored = use "pairs", use "stored"
 local agent_of, place_of = use "prompt.agent", use "prompt.place"
-local plan = use "chat.plan"
+local agents_md, plan, reload = use "agents_md", use "chat.plan", use "reload"
 
 local fault, flag, shown = pairs_of.fault, agent_of.flag, pairs_of.shown
 
 -- Without -t, a chat has all tools for the current folder.
 local TOOLS = { table.concat(agent_of.TOOLS, ",") }
+local SYSTEM = "You talk with a person at a terminal. Your tools work in the folder in which the "
+  .. "person is. Answer briefly; Markdown is shown with styles."
 
 -- Returns the real path of the script; nil: there is none.
 local function script_of(words)
@@ -35,58 +37,63 @@ end
 
 -- -- the agent ---------------------------------------------------------------------------------
 
--- Returns the agent of the command itself, with the conversation.
-local function own_agent(chat, place, named)
-  local flags = chat.flags
+-- Returns the system text of a new conversation.
+local function system_of(chat)
+  local files, left = agents_md.read()
+  chat.instructions = { files = files, left = left }
+  for _, one in ipairs(left) do
+    agent_of.warn(chat.flags, ("'%s' is not read: %s"):format(shown(one.path), one.why))
+  end
+  local section = agents_md.section(files)
+  return (chat.flags.system or SYSTEM) .. (section and "\n\n" .. section or "")
+end
+
+-- Returns a function that opens a conversation of a store with the agent of the command itself.
+local function own_opener(chat)
   _G.arg = nil -- the records of a conversation name the script that began it
-  if place ~= "open" then
-    agent_of.check_model(flags)
-    flags.tool = flags.tool or TOOLS
+  return function(store, id, flags)
+    if not id then
+      agent_of.check_model(flags)
+      flags.tool = flags.tool or TOOLS
+    end
+    local fields = agent_of.fields(flags, id and "open" or "begin", id or "", store)
+    fields.system = not id and system_of(chat) or fields.system
+    table.insert(fields.policies, 1, plan.policy(chat))
+    return agent_of.made(fields)
   end
-  local fields = agent_of.fields(flags, place, named)
-  table.insert(fields.policies, 1, plan.policy(chat))
-  return agent_of.open(fields, place, flags)
 end
 
--- Returns the agent in what a script has returned; nil: there is none.
-local function agent_in(result)
-  local meta = debug.getmetatable(result)
-  if type(meta) == "table" and meta.__name == "agenthost.agent" then
-    return result
+-- Returns a function that opens a conversation of a store with the agent that the script returns.
+local function script_opener(chat, words)
+  chat.project = reload.new(ah._real_path(words[1]))
+  chat.definition = chat.project:load(table.move(words, 2, #words, 1, {}))
+  return function(store, id)
+    return chat.definition:open { id = id, store = store, policies = { plan.policy(chat) } }
   end
-  return type(result) == "table" and rawget(result, "agent") ~= nil
-    and agent_in(rawget(result, "agent")) or nil
 end
 
--- Runs the script. Returns the agent that it returns.
-local function definition_of(path, words)
-  _G.arg = table.move(words, 2, #words, 1, { [0] = path })
-  local chunk, why = loadfile(path, "t")
-  local result, err = (chunk or fault("%s", why))(table.unpack(words, 2))
-  local definition = agent_in(result)
-  if not definition and result == nil and err ~= nil then
-    error(err, 0)
-  end
-  return definition or fault("%s returned no agent to talk with\n"
-    .. "An agent script ends with: return ah.agent { ... }", shown(words[1]))
-end
-
--- Returns a conversation of the agent of a script.
-local function script_agent(chat, words, place, named)
-  local definition = definition_of(ah._real_path(words[1]), words)
-  local id = place == "open" and named or nil
-  return agent_of.kept(function(store)
-    return definition:open { id = id, store = store or not id and false or nil,
-      policies = { plan.policy(chat) } }
-  end, place, not id and named ~= "" and named or nil, chat.flags)
+-- Sets the agent of the chat. Without a store it is kept in memory, so that all commands work.
+local function begin(chat, found, opener)
+  local flags = chat.flags
+  local place, id, path = place_of.split(found)
+  chat.agent = agent_of.kept(function(where)
+    local store, err = ah.store(where or { engine = "memory" })
+    if not store then
+      return nil, err
+    end
+    chat.store = store
+    return opener(store, id, flags)
+  end, place, path, flags)
 end
 
 local function answer(flags, words, _, found)
-  local place, named = found:match "^(%S+) ?(.*)$"
   local chat = { flags = flags, script = words[1], plan = flags.plan }
-  local agent <close> = words[1] and script_agent(chat, words, place, named)
-    or own_agent(chat, place, named)
-  chat.agent = agent
+  local opener = words[1] and script_opener(chat, words) or own_opener(chat)
+  function chat.open(id)
+    local agent, err = opener(chat.store, id, { max_cost = flags.max_cost })
+    return agent or error(err, 0)
+  end
+  begin(chat, found, opener)
   return use "chat.loop".run(chat)
 end
 
@@ -104,7 +111,8 @@ store, and -c goes on with it.
   operand = { name = "script", complete = "lua" },
   flags = { "model", flag.system, flag.tool, flag.option,
     { name = "continue", letter = "c", doc = "go on with the last chat of this folder" },
-    { name = "resume", value = "ID", once = true, doc = "go on with this conversation" },
+    { name = "resume", value = "ID", optional = true, once = true,
+      doc = "go on with this conversation, or pick one" },
     { name = "plan", doc = "let the model only read, until /go" },
     flag.max_cost,
     { name = "no-store", doc = "keep nothing" },

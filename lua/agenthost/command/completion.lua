@@ -174,7 +174,7 @@ local function zsh_option(option)
   if values_of(option) then
     value = (":%s:(%s)"):format(option.value, values_of(option))
   elseif option.value then
-    value = (":%s:%s"):format(option.value, option.value == "FILE" and "_files" or " ")
+    value = (option.optional and "::%s:%s" or ":%s:%s"):format(option.value, option.value == "FILE" and "_files" or " ")
   end
   return (" \\\n      %s%s]%s'"):format(left, option.doc:gsub("[%[%]:\\]", "\\%0"), value)
 end
@@ -246,7 +246,8 @@ end
 local function fish_option(option, command)
   local seen = command.name ~= "" and "__fish_seen_subcommand_from " .. command.name
     or "not __fish_seen_subcommand_from " .. table.concat(commands.names, " ")
-  local value = option.value and (option.value == "FILE" and " -r -F" or " -x") or ""
+  local value = option.value and not option.optional
+    and (option.value == "FILE" and " -r -F" or " -x") or ""
   if values_of(option) then
     value = (" -x -a '%s'"):format(values_of(option))
   end

@@ -98,6 +98,8 @@ end
 local function checked(line, row, value)
   if not row.value then
     return true
+  elseif row.optional and not value then
+    return true
   elseif not value or not row.any and not value:find "^[^%-]" then
     wants(line, row, value)
   elseif row.words and not is_word(row.words, value) then
@@ -123,9 +125,18 @@ local function next_word(line)
   return line.words[line.at - 1]
 end
 
+-- True if the next word could be an id: it is neither a flag nor a text, a file or a script.
+local function is_id_next(line)
+  local word = line.words[line.at]
+  return word ~= nil and not word:find "^[-@]" and not word:find "[%s/]" and not word:find "%.lua$"
+end
+
 local function set(line, row, value)
   local key = row.name:gsub("-", "_")
-  value = checked(line, row, row.value and (value or next_word(line)))
+  if row.value and not value and (not row.optional or is_id_next(line)) then
+    value = next_word(line)
+  end
+  value = checked(line, row, row.value and value)
   if row.once and line.flags[key] ~= nil then
     fault(line, "option --%s can be given once", row.name)
   end

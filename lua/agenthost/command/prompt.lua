@@ -98,7 +98,7 @@ end
 
 local function answer(flags, words, line, found)
   _G.arg = nil -- the records of a conversation name the script that began it
-  local place, named = found:match "^(%S+) ?(.*)$"
+  local place, id, path = use "prompt.place".split(found)
   if place ~= "open" then
     agent_of.check_model(flags)
   end
@@ -106,7 +106,7 @@ local function answer(flags, words, line, found)
   if not content and place ~= "open" then
     fault("%s", NO_PROMPT)
   end
-  local fields = agent_of.fields(flags, place, named)
+  local fields = agent_of.fields(flags, place, id or path or "")
   fields.asks = front
   local finish = printing(fields, flags, line)
   local agent <close> = agent_of.open(fields, place, flags)
@@ -135,7 +135,8 @@ store, and -c goes on with it. What a tool would change or send is asked first.
     { name = "schema", value = "FILE", once = true, doc = "print JSON that fits this JSON Schema" },
     { name = "image", value = "FILE", many = true, doc = "an image, or its address" },
     { name = "continue", letter = "c", doc = "go on with the last prompt of this folder" },
-    { name = "resume", value = "ID", once = true, doc = "go on with this conversation" },
+    { name = "resume", value = "ID", optional = true, once = true,
+      doc = "go on with this conversation, or pick one" },
     flag.max_cost,
     { name = "no-store", doc = "keep nothing" },
     { name = "plain", doc = "print no styles" },

@@ -33,7 +33,7 @@ Examples:
 
 local function flag_line(row)
   local left = ("%s--%s%s"):format(row.letter and "-" .. row.letter .. ", " or "    ",
-    row.name, row.value and " " .. row.value or "")
+    row.name, row.value and (row.optional and " [%s]" or " %s"):format(row.value) or "")
   return ("  %-20s%s\n"):format(left, row.doc)
 end
 

@@ -12,7 +12,8 @@ local fault = use "pairs".fault
 local M = {}
 
 local MOST_PATHS = 10000 -- of a folder
-local MODULES = { "chat.about", "chat.plan", "chat.allowed" }
+local MODULES = { "chat.about", "chat.history", "chat.conversations", "chat.context",
+  "chat.export", "chat.plan", "chat.allowed" }
 
 -- Returns all rows, in the order of the help, and the same by name.
 local function rows()

@@ -10,6 +10,10 @@ function take.settings(facts, entry)
   facts.model = entry.model or facts.model
 end
 
+function take.prompt(facts, entry)
+  facts.system = entry.text
+end
+
 function take.tools_added(facts, entry)
   for _, tool in ipairs(entry.tools) do
     facts.tools[#facts.tools + 1] = tool
@@ -36,7 +40,8 @@ function M.text_of(entry)
   return table.concat(parts, "\n")
 end
 
---- Returns a table of `model`, a name, `tools`, a list of those that the model has, and `entries`.
+--- Returns a table of `model`, a name, `system`, the system text, `tools`, a list of those that the
+-- model has, and `entries`.
 ---@return table
 function M.of(agent)
   local facts = { tools = {}, entries = ah.json.decode(agent:transcript()).entries }

@@ -5,12 +5,16 @@
 --   agent    the conversation
 --   flags    of the command line
 --   script   the path of the script of the agent; nil: it is the command's own
+--   store    the store of the conversation, maybe in memory
+--   open     open(id) returns an agent with another conversation of the store
 --   editor   the line editor (editor.lua)
 --   output   what is shown of the conversation (chat/output.lua)
 --   inbox    a channel of events: { name, ... } calls chat.on[name](chat, ...)
 --   run      the task in which the agent answers; nil: none is at work
 --   asks     the list of open asks (chat/asks.lua); the first is at the prompt
---   draft    what was typed when the reading of a line was interrupted
+--   draft    what the next line begins with, such as what was typed when its reading ended early
+--   typed    texts that differ from what was typed (@FILE), with what was typed
+--   undone   a list of turns: the conversation ended there before the undos that can be taken back
 --   plan     true: only tools that read are run (chat/plan.lua)
 --   leaving  true: the chat ends after the answer at work
 --   over     true: the chat ends
@@ -64,6 +68,7 @@ end
 
 --- Lets the agent answer the content, or without it go on.
 function M.ask_model(chat, content)
+  chat.undone = {}
   chat.output:begin()
   chat.run = ah.spawn(function()
     local ok, reply, err = pcall(chat.agent.run, chat.agent, content)
@@ -74,6 +79,7 @@ end
 --- Takes what the person said: the agent answers it, after the answer at work if there is one.
 function M.say(chat, line)
   local content = plan.with_note(chat, message.content(line))
+  chat.typed[content] = content ~= line and line or nil
   if not chat.run then
     return M.ask_model(chat, content)
   end
@@ -175,19 +181,42 @@ local function carefully(chat, f, ...)
   end
 end
 
---- Runs a chat: a table with `agent`, `flags` and `script`. Returns the exit code.
-function M.run(chat)
-  ah.interactive()
-  local editor <close> = editor_of.open { history = pairs_of.in_state "chat_history" }
-  chat.editor, chat.inbox = editor, ah.channel(EVENTS)
-  chat.output = output_of.new(chat)
+-- Shows the conversation, as it is and from now on. An unfinished run goes on if the person wants.
+local function attach(chat)
+  chat.undone = {}
   chat.output:attach(chat.agent)
-  chat.output:welcome()
   chat.output:recall(chat.agent)
   asks.attach(chat)
   if asks.unfinished(chat) then
     M.ask_model(chat)
   end
+end
+
+-- Closes the agent, and shows if its last records could not be written.
+local function close(chat)
+  local ok, err = chat.agent:close()
+  if not ok then
+    chat.output:fault(err)
+  end
+end
+
+--- Lets the chat go on with another agent. The one before is closed.
+function M.switch(chat, agent)
+  chat.output:settle()
+  close(chat)
+  chat.agent = agent
+  attach(chat)
+end
+
+--- Runs a chat: a table with `agent`, `flags`, `script`, `store` and `open`. Returns the exit code.
+function M.run(chat)
+  ah.interactive()
+  local editor <close> = editor_of.open { history = pairs_of.in_state "chat_history" }
+  chat.editor, chat.inbox, chat.typed = editor, ah.channel(EVENTS), {}
+  chat.output = output_of.new(chat)
+  local _ <close> = setmetatable({}, { __close = function() close(chat) end })
+  chat.output:welcome()
+  attach(chat)
   while not chat.over do
     carefully(chat, step, chat)
   end

@@ -150,8 +150,9 @@ function shown.queued(o, e)
   o.doing = "It waits: " .. e.reason
 end
 
---- Watches the agent, until it is closed.
+--- Watches the agent, until it is closed. Calls are counted from 1.
 function Output:attach(agent)
+  self.calls = {}
   local events = agent:events { max = QUEUED, types = TYPES }
   self.events = events
   ah.spawn(function()
@@ -244,7 +245,7 @@ function Output:welcome()
 end
 
 function M.new(chat)
-  return setmetatable({ chat = chat, editor = chat.editor, calls = {} }, Output)
+  return setmetatable({ chat = chat, editor = chat.editor }, Output)
 end
 
 return M

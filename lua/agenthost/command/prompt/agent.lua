@@ -160,16 +160,16 @@ local function recorded_tools(agent)
 end
 
 -- Returns the names of the tools: those of -t, or those that the conversation has already.
-local function names_of(flags, place, id)
+local function names_of(flags, place, id, store)
   if place ~= "open" or flags.tool then
     return tools_of(flags.tool)
   end
-  local agent <close> = assert(ah.agent { id = id, name = stored.OWN })
+  local agent <close> = assert(ah.agent { id = id, store = store, name = stored.OWN })
   return recorded_tools(agent)
 end
 
--- Returns an agent. What is wrong with the fields is wrong with the flags.
-local function agent_of(fields)
+--- Returns an agent, or nil and an error. What is wrong with the fields is wrong with the flags.
+function M.made(fields)
   local ok, agent, err = pcall(ah.agent, fields)
   if ok then
     return agent, err
@@ -194,16 +194,16 @@ end
 function M.open(fields, place, flags)
   return M.kept(function(store)
     fields.store = store
-    return agent_of(fields)
+    return M.made(fields)
   end, place, fields.store, flags)
 end
 
---- Returns the fields of the agent. place, named: of place.lua.
-function M.fields(flags, place, named)
+--- Returns the fields of the agent. place, named: of place.lua. store: in place of its store.
+function M.fields(flags, place, named, store)
   local id = place == "open" and named or nil
-  return { name = stored.OWN, id = id, store = not id and named ~= "" and named or nil,
+  return { name = stored.OWN, id = id, store = store or not id and named ~= "" and named or nil,
     system = flags.system, options = options_of(flags.option), output = schema_of(flags.schema),
-    tools = builtin(names_of(flags, place, id)),
+    tools = builtin(names_of(flags, place, id, store)),
     budget = flags.max_cost and { cost = flags.max_cost },
     resources = { filesystem = ah.filesystem { root = "." } },
     policies = { function(call) return REASON[call.name] and "ask", REASON[call.name] end } }

@@ -13,21 +13,27 @@ local function is_of(one, script)
   return one.agent == stored.OWN and not one.script
 end
 
--- Returns the id of the conversation of this folder that was changed last.
-local function last(store, path, script)
+--- Returns the conversations of this folder, as store:conversations does, that were begun by the
+-- script, or without one by the command itself.
+function M.conversations(store, script)
   local found, err = store:conversations { folder = ah._real_path "." }
+  local list = {}
   for _, one in ipairs(found or fault("%s", err.message)) do
-    if one.title and is_of(one, script) then
-      return one.id
-    end
+    list[#list + 1] = one.title and is_of(one, script) and one or nil
   end
-  fault("no %s of this folder is in '%s'\nagenthost list shows all conversations; "
-    .. "--resume ID goes on with one of another folder.",
+  return list
+end
+
+-- Returns those conversations, of which there is one at least.
+local function some(store, path, script)
+  local list = M.conversations(store, script)
+  return list[1] and list or fault("no %s of this folder is in '%s'\n"
+    .. "agenthost list shows all conversations; --resume ID goes on with one of another folder.",
     script and "conversation with this script" or "prompt", shown(path))
 end
 
--- Returns the id of the conversation that --resume names.
-local function named(store, path, script, id)
+--- Returns the id of the conversation that was named by its id, or by a beginning of it.
+function M.named(store, path, script, id)
   id = stored.find(store, id, path).conversation
   if not is_of(assert(ah._opened(store, id)), script) then
     fault("conversation %s was not begun by %s, so its tools are elsewhere\n"
@@ -35,6 +41,15 @@ local function named(store, path, script, id)
       script and "this script" or "a prompt", text.clean(id))
   end
   return id
+end
+
+-- Returns the id of the conversation that the flags choose.
+local function id_of(flags, store, path, script)
+  if flags.resume == true then
+    return use "pick".ask(some(store, path, script))
+  end
+  return flags.resume and M.named(store, path, script, flags.resume)
+    or some(store, path, script)[1].id
 end
 
 --- Raises unless the flags go together.
@@ -61,8 +76,18 @@ function M.found(flags, answer, path)
   return found
 end
 
---- Returns the text for `answer` ("alone", "begin STORE", "try STORE" or "open ID") and the path of
--- the store. A default store that cannot be opened does not end a prompt that is just to be kept.
+--- Returns the place, the id and the path in a text of M.of; nil where it has none.
+function M.split(found)
+  local place, rest = found:match "^(%S+) ?(.*)$"
+  if place == "open" then
+    return place, rest:match "^([^/]*) (/.*)$" -- an id has no slash
+  end
+  return place, nil, rest ~= "" and rest or nil
+end
+
+--- Returns the text for `answer` ("alone", "begin STORE", "try STORE" or "open ID STORE") and the
+-- path of the store. A default store that cannot be opened does not end a prompt that is just to be
+-- kept.
 -- script: the real path of the script of its agent; nil: the agent is the command's own.
 function M.of(flags, line, script)
   if flags.no_store then
@@ -74,9 +99,7 @@ function M.of(flags, line, script)
       fault("no conversation is kept yet: there is no store '%s'", shown(path))
     end
     local store <close>, real = stored.open(flags, line)
-    local id = flags.resume and named(store, real, script, flags.resume)
-      or last(store, real, script)
-    return "open " .. id, real
+    return "open " .. id_of(flags, store, real, script) .. " " .. real, real
   end
   return path and (default and "try " or "begin ") .. path or "alone", path
 end
