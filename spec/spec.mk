@@ -70,6 +70,7 @@ $(BUILD)/simulated: spec/simulated/simulated.c $(LIB_OBJ)
 #: coverage  lines of the C sources that the specs run
 #: soak  20,000 turns in one process: growth and descriptors
 #: check-clients  npm clients of providers, and agents, with agenthost mock (needs node and npm)
+#: check-screens  chats in tmux against the screens in spec/screens (needs tmux); UPDATE=1 writes them (SCREENS=spec/screens/turns.lua)
 #: crash  conversations killed at each crash point, twice, and at random times (CRASH_FLOW=calls, CRASH_KILLS=1000, CRASH_SEED=18)
 #: check-schema-suite  SUITE=path required part of a copy of the JSON-Schema-Test-Suite
 #: check-patterns  random patterns against JavaScript (needs node; PATTERNS=20000 PATTERN_SEED=15)
@@ -196,6 +197,17 @@ check-clients: $(BUILD)/agenthost
 	  echo "check-clients: skipped, needs node and npm"; \
 	else node spec/clients/run.mjs $(BUILD)/clients $(BUILD)/agenthost $(CLIENTS) && \
 	  sh spec/clients/claude.sh $(abspath $(BUILD)/claude-command) $(abspath $(BUILD)/agenthost); fi
+
+# Chats of a person in tmux, each screen compared with the one that is kept.
+SCREENS ?= $(sort $(wildcard spec/screens/*.lua))
+
+$(BUILD)/latency: spec/support/latency.c
+	@mkdir -p $(@D)
+	@echo "  CC $<"; $(CC) -std=c11 -O1 -Wall -Wextra $< -o $@
+
+check-screens: all $(BUILD)/latency
+	@if ! command -v tmux >/dev/null; then echo "check-screens: skipped, needs tmux (Debian: tmux)"; \
+	else $(RUN_SPECS) $(SCREENS); fi
 
 # The official JSON-Schema-Test-Suite; SUITE is the path of a copy.
 check-schema-suite: $(BUILD)/agenthost.so
