@@ -438,7 +438,8 @@ describe("without editing", function()
     t.pty:write "\4"
     read(t)
     assert.equal(0, t.pty:wait(5))
-    has(t.all, "<end: >")
+    has(t.all, "waits 3\\x1b[2J\r\n\r\n<end: >")
+    has(t.all, "^C\r\n<interrupt: >")
     has_not(t.all, "\27")
   end)
 

@@ -383,6 +383,9 @@ local function read_on(e, asked, typed)
     write_plain(e, typed == NO_TEXT and plain(asked.prompt or "> ") or "")
   end
   local ok, line, err = pcall(e.input.line, e.input)
+  if e.on_terminal and not (ok and line) then
+    write_plain(e, "\n") -- the cursor is behind the prompt
+  end
   if not ok then
     if type(line) == "table" and line.code == "cancelled" then
       return nil, "interrupt", typed
