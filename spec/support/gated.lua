@@ -3,9 +3,9 @@
 --   local gated = dofile "gated.lua"
 --   gated { { "first part ", "second part" }, "an answer at once", { calls = { ... } } }
 --
--- The n-th answer is to the request whose conversation has n - 1 of them. A part after the first
--- one waits for the file gate.N of the folder, N counted over all parts of the process that wait
--- (support/tmux.lua, `go`).
+-- The list may be a function(request) that returns the answer. Of a list, the n-th answer is to the
+-- request whose conversation has n - 1 of them. A part after the first one waits for the file gate.N
+-- of the folder, N counted over all parts of the process that wait (support/tmux.lua, `go`).
 local ah = require "agenthost"
 
 local gates = 0
@@ -38,7 +38,8 @@ return function(turns)
     for _, entry in ipairs(request.entries) do
       n = n + (entry.type == "assistant" and 1 or 0)
     end
-    local turn = turns[n] or "There is no answer left."
+    local turn = type(turns) == "function" and turns(request)
+      or turns[n] or "There is no answer left."
     answer(type(turn) == "table" and turn or { turn }, out)
   end }
 end

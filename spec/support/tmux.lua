@@ -140,7 +140,7 @@ end
 
 -- Returns the screen without trailing blanks; further words are of `tmux capture-pane`.
 local function captured(t, ...)
-  local text = call(t, "capture-pane", "-p", ...):gsub("\27%[([%d;]*)m", "<%1>")
+  local text = call(t, "capture-pane", "-p", ...):gsub("\27%[([%d;]*)m", "<%1>"):gsub("<49>", "")
   return (fixed(t, text:gsub("[ \t]+\n", "\n"):gsub("\n+$", "\n")))
 end
 
