@@ -140,7 +140,7 @@ end
 
 -- Returns the screen without trailing blanks; further words are of `tmux capture-pane`.
 local function captured(t, ...)
-  local text = call(t, "capture-pane", "-p", ...):gsub("\27%[([%d;]*)m", "<%1>"):gsub("<49>", "")
+  local text = call(t, "capture-pane", "-p", ...):gsub("\27%[([%d;]*)m", "<%1>")
   return (fixed(t, text:gsub("[ \t]+\n", "\n"):gsub("\n+$", "\n")))
 end
 
@@ -215,6 +215,13 @@ end
 --- Writes a file into the shell's folder.
 function Tmux:file(name, text)
   command.write(self.folder .. "/work/" .. name, text)
+  return self
+end
+
+--- Adds a program of the build to those of the shell.
+function Tmux:link(name)
+  local program = command.BINARY:gsub("agenthost$", name)
+  assert(os.execute(("ln -s %s %s/bin"):format(quote(program), self.folder)))
   return self
 end
 
