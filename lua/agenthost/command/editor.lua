@@ -56,6 +56,7 @@ local edit, line_history, streamed = use "edit", use "line_history", use "stream
 local IN_A_ROW = 64   -- events that are taken before the line is drawn again
 local LISTED = 200    -- candidates that are listed
 local NO_TEXT = ""
+local ESCAPE = 0.5    -- seconds: a slow connection may tear the bytes of a key apart
 
 local Editor = {}
 Editor.__index = Editor
@@ -154,7 +155,7 @@ local function open(e)
   if e.terminal or not e.rich then
     return e.rich
   end
-  e.terminal = ah.terminal { signals = e.signals, distinct = not e.signals }
+  e.terminal = ah.terminal { signals = e.signals, distinct = not e.signals, escape = ESCAPE }
   if e.terminal and not e.terminal:live {} then
     e.terminal:close()
     e.terminal = nil
