@@ -6,6 +6,7 @@
 --   t:enter "agenthost chat agent.lua"  types the line, and Enter
 --   t:type "half a"  t:keys "C-c Enter"  t:paste(text)  t:bytes "\27"
 --   t:wait "a text"                   until it is on the screen; t:wait_gone likewise
+--   t:text()                          the screen as it is
 --   t:resize(40, 20)
 --   t:go()                            lets a model of gated.lua send its next part
 --   t:screen "two turns"              adds the screen to those of the case. With the kept screen it
@@ -154,6 +155,11 @@ local function patiently(f)
     end
     ah.sleep(POLL)
   until ah.now() > until_
+end
+
+--- Returns the screen as it is.
+function Tmux:text()
+  return call(self, "capture-pane", "-p")
 end
 
 --- Waits until the text is on the screen, as it is shown there in one line.
