@@ -145,6 +145,52 @@ describe("a project", function()
   end)
 end)
 
+describe("a script whose agent has a store and an id of its own", function()
+  local store
+
+  before_each(function()
+    store = assert(ah.store { engine = "memory" })
+    ah.state "reload_spec".store = store
+  end)
+
+  after_each(function()
+    collectgarbage()
+    store:close()
+  end)
+
+  local function write_agent(price, rest)
+    write("agent.lua", ([[
+      local ah = require "agenthost"
+      %s
+      return ah.agent { store = ah.state "reload_spec".store, id = "ann", model = "demo/tools",
+        tools = { ah.tool { name = "price", description = "Returns a price.",
+          handler = function() return %d end } } } ]]):format(rest or "", price))
+  end
+
+  it("goes on with its conversation", function()
+    write_agent(1)
+    local old = load_project()
+    assert.equal("- price: 1", said(old))
+    write_agent(2)
+    local agent <close> = assert(project:reload())
+    assert.equal("- price: 2", said(agent))
+    assert.equal("ann", agent.id)
+    assert.error_matches(function() old:run "x" end, "the agent is closed")
+  end)
+
+  it("has it still if a file is broken", function()
+    write_agent(1)
+    local agent <close> = load_project()
+    agent:add_tools(ah.tool { name = "later", description = "Later.",
+      handler = function() return "late" end })
+    assert.equal("- price: 1\n- later: late", said(agent))
+    write_agent(2, "reload_spec_other = ah.agent { store = ah.state 'reload_spec'.store, "
+      .. "id = 'ann', model = 'demo/echo' } error 'no'")
+    assert.equal("agent.lua:2: no", failure())
+    assert.equal("- price: 1\n- later: late", said(agent))
+  end)
+end)
+
 describe("a broken file", function()
   local function check(name, broken, why)
     write_shop(1)

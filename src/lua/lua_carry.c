@@ -1,6 +1,6 @@
-/* ah._carry: the conversation of one agent goes on with the definition of another, as after a
- * reload of the script. A new agent reads it: from its store, or from the text that agent:save
- * would write. */
+/* For a reload of the script. ah._carry: the conversation of one agent goes on with the definition
+ * of another. A new agent reads it: from its store, or from the text that agent:save would write.
+ * ah._rest: an agent leaves its store for a while. */
 #include "lua/lua_agent.h"
 #include "lua/lua_background.h"
 #include "lua/lua_definition.h"
@@ -181,8 +181,50 @@ static int carry(lua_State *L)
     return 2;
 }
 
+/* -- rest ------------------------------------------------------------------------------------ */
+
+/* Upvalues: the agent, its own fields, its tools. Returns whether it could go on. */
+static int wake(lua_State *L)
+{
+    ah_lua_agent *a = ah_lua_to_agent(L, lua_upvalueindex(1));
+
+    lua_settop(L, 0);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_pushvalue(L, lua_upvalueindex(2));
+    go_back(L, a, 2, lua_touserdata(L, lua_upvalueindex(3)));
+    lua_pushboolean(L, !a->closed);
+    return 1;
+}
+
+/* ah._rest(agent): gives its conversation in a store free, so that another agent can open it. Until
+ * the function that is returned lets it go on, the agent is closed. Returns nil if it has no store,
+ * or is closed; nil and an error if the store has not all of it. */
+static int rest(lua_State *L)
+{
+    ah_lua_agent *a = luaL_checkudata(L, 1, AH_AGENT);
+    ah_err err;
+
+    lua_settop(L, 1);
+    if (a->closed || !a->stream.keeper)
+        return 0;
+    check_idle(L, a);
+    if (ah_lua_stream_settle(a, &err) != AH_OK)
+        return ah_lua_fail(L, &err);
+    lua_pushvalue(L, 1);
+    lua_pushcfunction(L, ah_lua_own_fields);
+    lua_pushvalue(L, 1);
+    ah_lua_push_store(L, ah_keeper_store(a->stream.keeper));
+    lua_call(L, 2, 1);
+    ah_lua_push_handlers(L, a);
+    lua_pushcclosure(L, wake, 3);
+    ah_lua_agent_empty(L);
+    return 1;
+}
+
 void ah_lua_open_carry(lua_State *L)
 {
     lua_pushcfunction(L, carry);
     lua_setfield(L, -2, "_carry");
+    lua_pushcfunction(L, rest);
+    lua_setfield(L, -2, "_rest");
 }

@@ -26,7 +26,7 @@ void ah_lua_open_channel(lua_State *L);  /* channel, semaphore */
 void ah_lua_open_subjects(lua_State *L); /* _options */
 void ah_lua_open_terminal(lua_State *L); /* terminal */
 void ah_lua_open_yaml(lua_State *L);     /* yaml */
-void ah_lua_open_carry(lua_State *L);    /* _carry */
+void ah_lua_open_carry(lua_State *L);    /* _carry, _rest */
 void ah_lua_open_tables(lua_State *L);   /* state */
 
 #endif

@@ -145,7 +145,8 @@ end
 ---@param words string[]?
 function Project:load(words)
   self.words = words or {}
-  return run(self)
+  self.agent = run(self)
+  return self.agent
 end
 
 --- Returns the paths of the files that have changed since they were loaded, or since the last
@@ -161,13 +162,19 @@ function Project:changed()
 end
 
 --- Runs the script and its modules again. Returns its agent; or nil and an error, with file and
--- line, and then the globals and package.loaded are as they were.
+-- line, and then the globals and package.loaded are as they were. An earlier agent that has a store
+-- and an id of its own leaves them to the new one, and is closed then.
 function Project:reload()
+  local calm, wake, err = pcall(ah._rest, self.agent)
+  if not calm or err then
+    return nil, err or wake
+  end
   local seen, modules, globals, path = self.seen, self.modules, copy(_G), package.path
   local were = unload(modules)
   self.seen, self.modules = {}, {}
   local ok, agent = pcall(run, self)
   if ok then
+    self.agent = agent
     return agent
   end
   unload(self.modules)
@@ -176,6 +183,9 @@ function Project:reload()
   end
   replace(_G, globals)
   package.path, self.modules = path, modules
+  if wake then
+    wake()
+  end
   for known in pairs(seen) do
     if self.seen[known] == nil then
       self.seen[known] = content_of(known)
