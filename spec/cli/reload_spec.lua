@@ -359,6 +359,26 @@ for _, place in ipairs { "memory", "a store" } do
       assert.same({ "tool basket: removed" }, carry(define {}))
     end)
 
+    it("finds its entities again, of the new class", function()
+      local function customers(text, ...)
+        local Customer = ah.entity { name = "Customer", id = "id", fields = { "id" },
+          find = function(id) return { id = id } end }
+        Customer:tool { name = "greet", description = "Greets.",
+          handler = function(self) return text .. self.id end }
+        return define({ ah.tool { name = "find_customer", description = "Finds a customer.",
+          handler = function() return Customer { id = "c1" } end } },
+          { discover = true, model = ah.scripted { ... } })
+      end
+      local function calls(name)
+        return { calls = { { name = name } } }
+      end
+      open(customers("Hi ", calls "find_customer", "ok"))
+      assert(conversation:run "one")
+      assert.same({}, carry(customers("Hello ", calls "customer_c1_greet", "ok")))
+      local messages = assert(conversation:run "two").messages
+      assert.equal("Hello c1", messages[#messages - 1].content)
+    end)
+
     it("goes on as it was if the new agent cannot have it", function()
       local Step = ah.type { name = "Step", fields = { n = "integer" } }
       local session = ah.session()
