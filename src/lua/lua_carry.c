@@ -46,34 +46,41 @@ static void push_stale(lua_State *L, const ah_lua_agent *b, const ah_changes *ea
     }
 }
 
-/* (fields, text): the new agent, or nil and an error. text: a buffer; NULL: it is in its store. */
+/* The arguments of `begin` that are no Lua values. */
+typedef struct job {
+    const ah_changes *earlier;
+    ah_buf *text; /* of the conversation; empty: it is in its store */
+} job;
+
+/* (fields, definition, given, job): the new agent and the names of its stale tools, or nil and an
+ * error. */
 static int begin(lua_State *L)
 {
-    const ah_buf *text = lua_touserdata(L, 2);
+    const job *j = lua_touserdata(L, 4);
     ah_lua_agent *b = ah_lua_push_agent(L);
     ah_err err;
 
     b->carried = true;
-    if (text && ah_lua_stream_load(b, ah_buf_slice(text), &err) != AH_OK)
+    if (j->text->len && ah_lua_stream_load(b, ah_buf_slice(j->text), &err) != AH_OK)
         return ah_lua_fail(L, &err);
     if (ah_lua_read_agent(L, b, WHAT, &err) != AH_OK)
         return ah_lua_fail(L, &err);
-    return ah_lua_handoffs_resume(L, b);
-}
-
-/* Calls `begin`, which leaves the new agent, or nil and an error, on top. Returns whether it did
- * not raise. */
-static bool try_begin(lua_State *L, int fields, const ah_buf *text)
-{
-    lua_pushcfunction(L, begin);
-    lua_pushvalue(L, fields);
-    lua_pushlightuserdata(L, (void *)(uintptr_t)text);
-    return lua_pcall(L, 2, 2, 0) == LUA_OK;
+    if (ah_lua_handoffs_resume(L, b) != 1)
+        return 2;
+    lua_pushvalue(L, 3);
+    lua_setiuservalue(L, -2, AH_AGENT_GIVEN);
+    lua_pushvalue(L, 2);
+    lua_setiuservalue(L, -2, AH_AGENT_DEFINITION);
+    push_stale(L, b, j->earlier);
+    ah_lua_put_handlers(L, b, j->earlier);
+    return 2;
 }
 
 /* Lets the emptied agent at 1 go on by its own fields. If that fails, it stays closed. */
-static void go_back(lua_State *L, ah_lua_agent *a, int fields, const ah_changes *earlier)
+static void go_back(lua_State *L, int fields, const ah_changes *earlier)
 {
+    ah_lua_agent *a = lua_touserdata(L, 1);
+
     lua_pushcfunction(L, ah_lua_agent_fill);
     lua_pushvalue(L, fields);
     lua_pushvalue(L, 1);
@@ -84,13 +91,9 @@ static void go_back(lua_State *L, ah_lua_agent *a, int fields, const ah_changes 
         ah_lua_agent_close(a);
 }
 
-/* The new agent, with the definition at 2 and what the old one at 1 was opened with. */
-static void finish(lua_State *L, int agent)
+/* Closes the agent at 1, whose conversation another one has. */
+static void leave(lua_State *L)
 {
-    lua_getiuservalue(L, 2, AH_AGENT_DEFINITION);
-    lua_setiuservalue(L, agent, AH_AGENT_DEFINITION);
-    ah_lua_push_given(L);
-    lua_setiuservalue(L, agent, AH_AGENT_GIVEN);
     ah_lua_agent_close(lua_touserdata(L, 1));
     for (int i = 1; i <= AH_AGENT_VALUES; i++) {
         lua_pushnil(L);
@@ -98,13 +101,12 @@ static void finish(lua_State *L, int agent)
     }
 }
 
-static ah_lua_agent *check_definition(lua_State *L)
+static void check_definition(lua_State *L)
 {
-    ah_lua_agent *d = ah_lua_to_agent(L, 2);
+    const ah_lua_agent *d = ah_lua_to_agent(L, 2);
 
     if (!d || d->closed || lua_rawequal(L, 1, 2))
         ah_lua_raise(L, AH_USAGE, "%s: the definition must be another agent, which is open", WHAT);
-    return d;
 }
 
 static void check_idle(lua_State *L, const ah_lua_agent *a)
@@ -119,23 +121,61 @@ static void check_idle(lua_State *L, const ah_lua_agent *a)
     ah_lua_stream_check_outside(L, WHAT);
 }
 
-/* (old, definition, store or false): -- fields of the new agent, own fields of the old one */
-static void push_both_fields(lua_State *L)
-{
-    lua_pushcfunction(L, ah_lua_carried_fields);
-    for (int i = 1; i <= 3; i++)
-        lua_pushvalue(L, i);
-    lua_call(L, 3, 1);
-    lua_pushcfunction(L, ah_lua_own_fields);
-    lua_pushvalue(L, 1);
-    lua_pushvalue(L, 3);
-    lua_call(L, 2, 1);
-}
-
 /* Writes what is outstanding into the store, or the conversation into *text. */
 static ah_status settle(ah_lua_agent *a, ah_buf *text, ah_err *err)
 {
     return a->stream.keeper ? ah_lua_stream_settle(a, err) : ah_lua_stream_save(a, text, err);
+}
+
+/* Pushes the store of the agent, or false. */
+static void push_store(lua_State *L, const ah_lua_agent *a)
+{
+    if (a->stream.keeper)
+        ah_lua_push_store(L, ah_keeper_store(a->stream.keeper));
+    else
+        lua_pushboolean(L, false);
+}
+
+/* -- the agent's own fields, to go back */
+static void push_own_fields(lua_State *L, const ah_lua_agent *a)
+{
+    lua_pushcfunction(L, ah_lua_own_fields);
+    lua_pushvalue(L, 1);
+    push_store(L, a);
+    lua_call(L, 2, 1);
+}
+
+/* -- the fields of the new agent */
+static void push_carried_fields(lua_State *L, const ah_lua_agent *a)
+{
+    lua_pushcfunction(L, ah_lua_carried_fields);
+    lua_pushvalue(L, 1);
+    lua_pushvalue(L, 2);
+    push_store(L, a);
+    lua_call(L, 3, 1);
+}
+
+/* With the arguments of `begin` on top (popped), and own fields of the agent at 1 below them: as
+ * `carry`. */
+static int go_on(lua_State *L, ah_lua_agent *a, const job *j)
+{
+    int top = lua_gettop(L) - 4;
+    bool stored = a->stream.keeper != NULL, fine;
+
+    lua_pushcfunction(L, begin);
+    lua_insert(L, top + 1);
+    a->busy++;
+    if (stored)
+        ah_lua_agent_empty(L);
+    fine = lua_pcall(L, 4, 2, 0) == LUA_OK;
+    if (stored && (!fine || lua_isnil(L, top + 1)))
+        go_back(L, top, j->earlier);
+    a->busy--;
+    if (!fine)
+        return lua_error(L);
+    if (!lua_isnil(L, top + 1))
+        leave(L);
+    return 2;
 }
 
 /* ah._carry(old, definition): an agent with the conversation of `old` and the fields of
@@ -144,56 +184,35 @@ static ah_status settle(ah_lua_agent *a, ah_buf *text, ah_err *err)
  * was; it is closed only if its store cannot be read again. */
 static int carry(lua_State *L)
 {
-    enum { STORE = 3, FIELDS, OWN, EARLIER, TEXT, NEW };
     ah_lua_agent *a = ah_lua_check_agent(L);
-    bool stored = a->stream.keeper != NULL, fine;
-    ah_changes *earlier;
-    ah_buf *text;
     ah_err err;
+    job j;
 
     lua_settop(L, 2);
     check_definition(L);
     check_idle(L, a);
-    if (stored)
-        ah_lua_push_store(L, ah_keeper_store(a->stream.keeper));
-    else
-        lua_pushboolean(L, false);
-    push_both_fields(L);
-    earlier = push_earlier(L, a, ah_lua_to_agent(L, 2));
-    text = ah_lua_push_buf(L, AH_STORE_MAX_RECORD);
-    if (settle(a, text, &err) != AH_OK)
+    j.earlier = push_earlier(L, a, ah_lua_to_agent(L, 2));
+    j.text = ah_lua_push_buf(L, AH_STORE_MAX_RECORD);
+    if (settle(a, j.text, &err) != AH_OK)
         return ah_lua_fail(L, &err);
-    a->busy++;
-    if (stored)
-        ah_lua_agent_empty(L);
-    fine = try_begin(L, FIELDS, stored ? NULL : text);
-    if (stored && (!fine || lua_isnil(L, NEW)))
-        go_back(L, a, OWN, earlier);
-    a->busy--;
-    if (!fine)
-        return lua_error(L);
-    if (lua_isnil(L, NEW))
-        return 2;
-    lua_settop(L, NEW);
-    push_stale(L, ah_lua_to_agent(L, NEW), earlier);
-    ah_lua_put_handlers(L, ah_lua_to_agent(L, NEW), earlier);
-    finish(L, NEW);
-    return 2;
+    push_own_fields(L, a);
+    push_carried_fields(L, a);
+    lua_getiuservalue(L, 2, AH_AGENT_DEFINITION);
+    ah_lua_push_given(L);
+    lua_pushlightuserdata(L, &j);
+    return go_on(L, a, &j);
 }
 
 /* -- rest ------------------------------------------------------------------------------------ */
 
-/* Upvalues: the agent, its own fields, its tools. Returns whether it could go on. */
+/* Upvalues: the agent, its own fields, its tools. */
 static int wake(lua_State *L)
 {
-    ah_lua_agent *a = ah_lua_to_agent(L, lua_upvalueindex(1));
-
     lua_settop(L, 0);
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_pushvalue(L, lua_upvalueindex(2));
-    go_back(L, a, 2, lua_touserdata(L, lua_upvalueindex(3)));
-    lua_pushboolean(L, !a->closed);
-    return 1;
+    go_back(L, 2, lua_touserdata(L, lua_upvalueindex(3)));
+    return 0;
 }
 
 /* ah._rest(agent): gives its conversation in a store free, so that another agent can open it. Until
@@ -211,10 +230,7 @@ static int rest(lua_State *L)
     if (ah_lua_stream_settle(a, &err) != AH_OK)
         return ah_lua_fail(L, &err);
     lua_pushvalue(L, 1);
-    lua_pushcfunction(L, ah_lua_own_fields);
-    lua_pushvalue(L, 1);
-    ah_lua_push_store(L, ah_keeper_store(a->stream.keeper));
-    lua_call(L, 2, 1);
+    push_own_fields(L, a);
     ah_lua_push_handlers(L, a);
     lua_pushcclosure(L, wake, 3);
     ah_lua_agent_empty(L);
