@@ -3005,6 +3005,54 @@ flows["a rewind in place"] = {
   end,
 }
 
+-- Returns the n-th definition of a script that is loaded again.
+local function loaded(n)
+  return assert(ah.agent { system = "Load " .. n, model = calling({ call "count" }, "done"),
+    log = function() end, tools = { ah.tool { name = "count", description = "Counts to " .. n,
+      handler = function() return n end }, plain_tool("only" .. n) } })
+end
+
+flows["a reload"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.agent = assert(loaded(1):open())
+    s.agent:add_tools(plain_tool "later")
+    local reply, err, new = s.agent:run "go", nil, nil
+    if reply then
+      new, err = ah._carry(s.agent, loaded(2)) -- if it fails, this one goes on
+    end
+    if new then
+      s.agent = new
+      s.reply, err = new:run "go"
+    end
+    s.err = err
+  end,
+}
+
+flows["a reload with a store"] = {
+  text = "done",
+  attempt = function(s)
+    ah = require "agenthost"
+    s.fields = function()
+      return { model = model(function() return "done" end), log = function() end }
+    end
+    s.store = assert(ah.store { engine = "memory" })
+    local agent = assert(loaded(1):open { store = s.store, id = "kept" })
+    local reply, err, new = agent:run "go", nil, nil
+    if reply then
+      local wake = ah._rest(agent)
+      assert(not wake or wake(), "not enough memory")
+      new, err = ah._carry(agent, loaded(2))
+    end
+    if new then
+      s.reply, err = new:run "go"
+    end
+    s.err = err
+  end,
+  judge = judge_kept,
+}
+
 flows["a replay of requests and handlers"] = {
   text = "done",
   attempt = function(s)

@@ -71,6 +71,8 @@ static const flow flows[] = {
     {"a conversation that is exported, imported and deleted", IN_SCRIPT, false},
     {"a rewind in place", IN_SCRIPT, false},
     {"a rewind with files", IN_SCRIPT, false},
+    {"a reload", IN_SCRIPT, false},
+    {"a reload with a store", IN_SCRIPT, false},
     {"files in memory in a store", IN_SCRIPT, false},
     {"asks that wait", IN_SCRIPT, false},
     {"a durable handler", IN_SCRIPT, false},

@@ -471,7 +471,8 @@ static void read_executors(lua_State *L, ah_lua_agent *a)
     lua_pop(L, 1);
 }
 
-/* Makes additions under the names of stale tools replacements by the script, which no drift is. */
+/* Makes additions under the names of stale tools replacements: changes by the script, which are no
+ * drift. */
 static void replace_stale(const ah_lua_agent *a, ah_changes *c)
 {
     for (size_t i = 0; i < c->n; i++) {

@@ -205,14 +205,15 @@ static int carry(lua_State *L)
 
 /* -- rest ------------------------------------------------------------------------------------ */
 
-/* Upvalues: the agent, its own fields, its tools. */
+/* Upvalues: the agent, its own fields, its tools. Returns whether the agent goes on. */
 static int wake(lua_State *L)
 {
     lua_settop(L, 0);
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_pushvalue(L, lua_upvalueindex(2));
     go_back(L, 2, lua_touserdata(L, lua_upvalueindex(3)));
-    return 0;
+    lua_pushboolean(L, !ah_lua_to_agent(L, 1)->closed);
+    return 1;
 }
 
 /* ah._rest(agent): gives its conversation in a store free, so that another agent can open it. Until
