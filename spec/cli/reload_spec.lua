@@ -395,6 +395,20 @@ for _, place in ipairs { "memory", "a store" } do
       assert.equal("- price: 1", said(conversation))
     end)
 
+    it("has no background call that is outstanding", function()
+      open(define({ ah.tool { name = "slow", description = "Slow.", background = true,
+        handler = function() ah.sleep(1000) end } },
+        { model = ah.scripted { { calls = { { name = "slow" } } }, "one", "two" } }))
+      assert(conversation:run "Go")
+      local words, err = carry(define {})
+      assert.is_nil(words)
+      assert.truthy(tostring(err):find("background call of the conversation is outstanding", 1,
+        true), tostring(err))
+      assert(conversation:cancel_background(1))
+      assert.equal("two", tostring(assert(conversation:wait(60))))
+      assert.same({ "tool slow: removed" }, carry(define {}))
+    end)
+
     it("has no run at work", function()
       local new
       open(define { ah.tool { name = "reload", description = "Reloads.", handler = function()
@@ -405,6 +419,19 @@ for _, place in ipairs { "memory", "a store" } do
     end)
   end)
 end
+
+it("a run that waits for a response goes on with the new handler", function()
+  local function shop(value)
+    return define({ tool("pay", "Pays.", value) },
+      { policies = { { before = function() return "ask", "money" end } } })
+  end
+  local store <close> = assert(ah.store { engine = "memory" })
+  local conversation = assert(shop("old"):open { store = store, id = "ann" })
+  assert.equal("waiting", select(2, conversation:run "Pay").code)
+  local again <close> = assert(reload.carry(conversation, shop "new"))
+  assert(store:respond("ann", again.unfinished.asks[1], true))
+  assert.equal("The tools said:\n- pay: new", tostring(assert(again:run())))
+end)
 
 describe("a tool that changed in a conversation", function()
   -- Reloads between two runs. Returns the request of the second one, what its call gave, and the

@@ -115,8 +115,8 @@ static void check_idle(lua_State *L, const ah_lua_agent *a)
         ah_lua_raise(L, AH_USAGE, "%s: a run of the conversation is at work: wait for it", WHAT);
     if (a->background.first)
         ah_lua_raise(L, AH_USAGE,
-                     "%s: a call of the conversation is at work in the background: wait for it, or "
-                     "agent:cancel_background() it",
+                     "%s: a background call of the conversation is outstanding: wait until a run "
+                     "has taken its result",
                      WHAT);
     ah_lua_stream_check_outside(L, WHAT);
 }
