@@ -68,6 +68,21 @@ describe("a script with --watch", function()
     assert.equal(130, press(t, "\3"))
   end)
 
+  it_if("is ended by force if it does not end", function()
+    local path = write("stubborn.lua", [[
+      print "begun"
+      local ended = setmetatable({}, { __close = function()
+        os.execute "sleep 1000" -- no Lua code, which could be stopped
+      end })
+      local _ <close> = ended
+      require "agenthost".sleep(1000) ]])
+    local t = typing.read(start(path), "begun")
+    write("stubborn.lua", "print 'calm'")
+    next_part(t, WAITING)
+    has(t.all, "calm\r\n")
+    assert.equal(130, press(t, "\3"))
+  end)
+
   it_if("that goes on after a Ctrl-C, as a chat does, is still watched", function()
     local path = write("chat.lua", [[
       local ah = require "agenthost"

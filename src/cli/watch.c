@@ -14,6 +14,7 @@
 #include <spawn.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SELF "/proc/self/exe"
@@ -40,7 +41,7 @@ static int refuse(const ah_watching *w, const char *what, int why)
 
 #ifdef __linux__
 
-enum { GRACE_MS = 5000, PATH_ROOM = 1024 };
+enum { GRACE_MS = 2000, PATH_ROOM = 1024 };
 
 typedef struct watching {
     const ah_watching *w;
@@ -184,16 +185,24 @@ static void await(watching *g, int most_ms)
     take_end(g);
 }
 
+static long long now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+}
+
 /* Ends the child: it is asked to, and after a while made to. */
 static void stop(watching *g)
 {
-    int left = GRACE_MS;
+    long long end = now_ms() + GRACE_MS, now;
 
     g->stopping = true;
     if (g->child && !g->ending)
         kill(g->child, SIGTERM);
-    for (; g->child && left > 0; left -= 100)
-        await(g, 100);
+    while (g->child && (now = now_ms()) < end)
+        await(g, (int)(end - now));
     if (!g->child)
         return;
     kill(g->child, SIGKILL);
