@@ -93,12 +93,13 @@ describe("a run", function()
           calls = { { name = "add", arguments = { a = 1, b = 1 } } },
           usage = { input = 10, output = 3, cached_read = 4 },
         },
-        { text = "2", usage = { input = 20, output = 5, reasoning = 2 } },
+        { text = "2", usage = { input = 20, output = 5, reasoning = 2, unpriced = 0 } },
       },
       "1 + 1?",
     })
     assert.same(
-      { input = 30, output = 8, cached_read = 4, cached_write = 0, reasoning = 2, known = true },
+      { input = 30, output = 8, cached_read = 4, cached_write = 0, reasoning = 2, known = true,
+        unpriced = 0 },
       reply.usage
     )
   end)

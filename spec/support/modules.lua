@@ -19,7 +19,7 @@ return {
   },
   run = {
     { "need", "budget budget_record config history hooks loop_detector metrics need price "
-      .. "recorder search_index tell" },
+      .. "recorder search_index spent tell" },
     { "gate", "call drift gate restage said step" },
     { "inject", "disclose expand inject pick" },
     { "strategies", "discover discover_replay found search" },

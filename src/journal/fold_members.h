@@ -42,7 +42,8 @@
     X(K, entry, OBJECT, NEEDED)                                                                    \
     X(K, iteration, COUNT, NEEDED)                                                                 \
     X(K, stop, STRING, NEEDED)                                                                     \
-    X(K, usage, OBJECT, ABSENT)
+    X(K, usage, OBJECT, ABSENT)                                                                    \
+    X(K, spent, OBJECT, ABSENT)
 #define AH_MEMBERS_CALL_STARTED(X, K)                                                              \
     X(K, call, COUNT, NEEDED)                                                                      \
     X(K, id, STRING, NEEDED)                                                                       \
@@ -120,7 +121,8 @@
     X(K, text, STRING, ABSENT)                                                                     \
     X(K, value, ANY, ABSENT)                                                                       \
     X(K, stop, STRING, NEEDED)                                                                     \
-    X(K, progress, OBJECT, NEEDED)
+    X(K, progress, OBJECT, NEEDED)                                                                 \
+    X(K, spent, OBJECT, ABSENT)
 #define AH_MEMBERS_CHECKPOINT(X, K)                                                                \
     X(K, opened, OBJECT, NEEDED)                                                                   \
     X(K, transcript, OBJECT, NEEDED)                                                               \

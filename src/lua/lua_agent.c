@@ -759,6 +759,8 @@ static ah_status draw_on(const ah_lua_agent *a, ah_driver_run *parent, ah_budget
     const ah_budgets *around = parent ? ah_run_spending(ah_driver_run_run(parent)) : NULL;
     ah_status st = ah_budgets_add(s, a->budget, err);
 
+    if (!parent && st == AH_OK)
+        st = ah_budgets_add(s, a->stream.recorder.account, err);
     for (const ah_task *t = a->lua->actor; t && st == AH_OK; t = t->parent)
         st = ah_budgets_add(s, t->account, err);
     for (size_t i = 0; around && i < around->n && st == AH_OK; i++)

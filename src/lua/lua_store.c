@@ -9,6 +9,7 @@
 #include "host/store_asks.h"
 #include "host/store_changes.h"
 #include "host/store_replay.h"
+#include "host/store_spent.h"
 #include "lua/lua_error.h"
 #include "lua/lua_fields.h"
 #include "lua/lua_options.h"
@@ -420,6 +421,22 @@ static int conversations(lua_State *L)
                      ah_lua_store_text(L, 2, "_conversations", "the prefix"));
 }
 
+/* _spent(store, seconds since 1970): a list of { id, folder, spent, lately, damaged }; lately:
+ * since then */
+static int spent(lua_State *L)
+{
+    ah_open_store *s = ah_lua_check_store(L);
+    lua_Number since = luaL_checknumber(L, 2);
+    ah_buf *out = ah_lua_push_buf(L, MAX_LIST);
+    ah_err err;
+
+    lua_toclose(L, -1);
+    if (ah_open_store_spent(ah_lua_of(L)->host, s, (int64_t)(since * 1000), out, &err) != AH_OK)
+        return fail(L, &err);
+    ah_lua_push_json(L, ah_buf_slice(out));
+    return 1;
+}
+
 /* _opened(store, conversation): the record `opened` */
 static int opened(lua_State *L)
 {
@@ -457,6 +474,7 @@ void ah_lua_open_store(lua_State *L)
                                        {NULL, NULL}};
     static const luaL_Reg functions[] = {{"store", new_store},
                                          {"_conversations", conversations},
+                                         {"_spent", spent},
                                          {"_opened", opened},
                                          {"_unfinished", unfinished},
                                          {"_store_remove", ah_lua_store_remove},

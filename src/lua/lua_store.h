@@ -21,8 +21,8 @@ ah_open_store **ah_lua_push_held_store(lua_State *L);
 /* Pushes the object of an open store, which references it. */
 void ah_lua_push_store(lua_State *L, ah_open_store *s);
 
-/* Sets ah.store, and for the programs of the command _conversations, _opened, _unfinished,
- * _store_remove, _store_erase and _store_purge. */
+/* Sets ah.store, and for the programs of the command _conversations, _spent, _opened,
+ * _unfinished, _store_remove, _store_erase and _store_purge. */
 void ah_lua_open_store(lua_State *L);
 
 #endif

@@ -599,6 +599,7 @@ static void learn(ah_draw *w, int64_t input)
 bool ah_budgets_end(ah_budgets *s, ah_slice model, const ah_adapter *a, const ah_usage *usage,
                     int64_t output)
 {
+    const ah_spent answer = {.usage = *usage, .answers = 1};
     bool more = false;
 
     s->in_flight = false;
@@ -606,6 +607,7 @@ bool ah_budgets_end(ah_budgets *s, ah_slice model, const ah_adapter *a, const ah
         ah_draw *w = &s->draw[i];
         ah_usage u = *usage;
 
+        ah_spent_add(&w->budget->counted, &answer);
         if (!u.known) {
             u.input = w->reserved[AH_BUDGET_INPUT];
             u.output = w->budget->reserve ? most_of(output, w->reserved[AH_BUDGET_OUTPUT]) : output;

@@ -8,6 +8,7 @@
 #define AH_RUN_BUDGET_H
 
 #include "run/price.h"
+#include "run/spent.h"
 
 typedef enum ah_budget_kind {
     AH_BUDGET_REQUESTS,
@@ -34,10 +35,11 @@ typedef struct ah_budget {
     size_t refs;
     int64_t limit[AH_BUDGET_KINDS]; /* -1: no limit */
     int64_t used[AH_BUDGET_KINDS], reserved[AH_BUDGET_KINDS];
-    bool estimated;  /* some of `used` is an estimate: a provider reported no usage */
-    bool reserve;    /* upper bounds are reserved */
-    int64_t unseen;  /* the most input tokens that a provider counted beyond the bound so far */
-    ah_price *price; /* longer names first */
+    bool estimated;   /* some of `used` is an estimate: a provider reported no usage */
+    ah_spent counted; /* as the answers were reported and priced, whatever its prices are */
+    bool reserve;     /* upper bounds are reserved */
+    int64_t unseen;   /* the most input tokens that a provider counted beyond the bound so far */
+    ah_price *price;  /* longer names first */
     size_t n_prices, cap_prices;
     ah_budget_place *first, *last; /* those that wait, by `since` */
     void (*freed)(void *ud);       /* called before it is freed; NULL: nothing */

@@ -37,6 +37,7 @@ void ah_recorder_clear(ah_recorder *r)
         return;
     unbind(r);
     ah_text_unref(r->stream);
+    ah_budget_unref(r->account);
     *r = (ah_recorder){.mem = r->mem};
 }
 

@@ -12,6 +12,7 @@
 #include "base/secret.h"
 #include "base/store.h"
 #include "model/record.h"
+#include "run/budget.h"
 #include "run/history.h"
 #include "state/session.h"
 
@@ -53,6 +54,10 @@ typedef struct ah_recorder {
     bool applying;             /* files of the machine are being changed: slices wait */
     ah_recorded_slice *slice;  /* by id */
     size_t slices;
+    /* Counts the answers since the last record with `spent`; all recorded runs draw on it. Owned;
+     * NULL: they are not counted. */
+    ah_budget *account;
+    ah_spent spent;   /* of the stream so far, as recorded */
     int64_t runs;     /* number of the last run of the stream */
     int64_t asks;     /* number of the last ask of the stream */
     ah_status broken; /* AH_OK; AH_NOMEM: a record could not be made; AH_STORE: or written;

@@ -135,6 +135,23 @@ void ah_record_started(ah_run *run)
     ah_recorder_note(r);
 }
 
+/* Appends the use since the last record that had it, if that is not the answer alone. */
+static void put_spent(const ah_run *run, bool answer, ah_buf *b)
+{
+    ah_recorder *r = run->recorder;
+    ah_spent *counted = r->account ? &r->account->counted : NULL;
+
+    if (!counted || !counted->answers)
+        return;
+    if (!answer || counted->answers > 1) {
+        ah_json_add_name(b, "spent");
+        ah_spent_print(counted, b);
+    }
+    counted->since = ah_run_wall(run);
+    ah_spent_add(&r->spent, counted);
+    *counted = (ah_spent){0};
+}
+
 static void put_answer(const ah_run *run, ah_buf *b)
 {
     const ah_err *err = &run->result.err;
@@ -165,6 +182,7 @@ void ah_record_ended(ah_run *run)
     ah_json_add_int(&b, "first", (int64_t)run->first);
     put_answer(run, &b);
     put_progress(run, &b);
+    put_spent(run, false, &b);
     r->in_run = false;
     end(run, AH_RECORD_RUN_ENDED, &b, nothing);
 }
@@ -268,6 +286,7 @@ void ah_record_answer(ah_run *run)
     ah_json_add_int(&b, "iteration", run->result.iterations);
     ah_json_add_string(&b, "stop", ah_slice_of(ah_stop_name(run->result.stop)));
     ah_json_add(&b, "usage", ah_json_member(entry, "usage"));
+    put_spent(run, true, &b);
     r->answered = true;
     ah_buf_init(&kept, run->cfg.mem, AH_STORE_MAX_RECORD);
     put_originals(run->cfg.transcript, &kept);

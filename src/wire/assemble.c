@@ -44,18 +44,24 @@ void ah_usage_date(ah_usage *u, ah_slice date)
     u->prices_of[AH_DATE - 1] = '\0';
 }
 
+/* Saturates: many records may have absurd counts. */
+static void add(int64_t *sum, int64_t n)
+{
+    *sum = n > INT64_MAX - *sum ? INT64_MAX : *sum + n;
+}
+
 void ah_usage_add(ah_usage *sum, const ah_usage *u)
 {
-    sum->input += u->input;
-    sum->cached_read += u->cached_read;
-    sum->cached_write += u->cached_write;
-    sum->output += u->output;
-    sum->reasoning += u->reasoning;
-    sum->cost += u->cost;
+    add(&sum->input, u->input);
+    add(&sum->cached_read, u->cached_read);
+    add(&sum->cached_write, u->cached_write);
+    add(&sum->output, u->output);
+    add(&sum->reasoning, u->reasoning);
+    add(&sum->cost, u->cost);
+    add(&sum->unpriced, u->unpriced);
+    sum->unpriced -= u->covers < sum->unpriced ? u->covers : sum->unpriced;
     sum->known = sum->known || u->known;
     sum->priced = sum->priced || u->priced;
-    sum->unpriced += u->unpriced;
-    sum->unpriced -= u->covers < sum->unpriced ? u->covers : sum->unpriced;
     if (u->prices_of[0] && (!sum->prices_of[0] || strcmp(u->prices_of, sum->prices_of) < 0))
         memcpy(sum->prices_of, u->prices_of, AH_DATE);
 }

@@ -10,7 +10,8 @@ local CENTS = 2 -- decimals of a dollar or more
 function M.dollars(cost)
   local decimals = CENTS
   if cost > 0 and cost < 1 then
-    decimals = math.min(math.max(1 - math.floor(math.log(cost, 10)), CENTS), 9)
+    local exponent = tonumber(("%.1e"):format(cost):match "e(.+)$")
+    decimals = math.min(math.max(1 - exponent, CENTS), 9)
   end
   return ("$%." .. decimals .. "f"):format(cost)
 end
