@@ -100,6 +100,18 @@ describe("the line of progress", function()
     has(shown, "tokens  1,000 in (0 cached), 234 out, $0.0013")
   end)
 
+  it_if("says that a cost is unknown where answers may be billed", function()
+    local t = script [[
+      local ah = require "agenthost"
+      local own = ah.adapter { name = "acme/x", answer = function(_, out)
+        out:usage { input = 7, output = 2 }
+        return "Hello"
+      end }
+      print(ah.run { model = own, "Go" })]]
+    local _, _, shown = finish(t)
+    has(shown, "tokens  7 in (0 cached), 2 out, cost unknown")
+  end)
+
   it_if("has what a handler says of how far it is", function()
     local t = script [[
       local ah = require "agenthost"

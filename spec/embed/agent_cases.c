@@ -82,7 +82,8 @@ static void replies(void)
     CHECK(r->iterations == 2 && r->rounds == 1 && r->tool_calls == 1 && r->run > 0);
     CHECK(strcmp(r->stop, "end") == 0 && r->usage.known && r->usage.input == 9 &&
           r->usage.output == 4);
-    CHECK(r->usage.priced && r->usage.cost == 0.25);
+    CHECK(r->usage.priced && r->usage.cost == 0.25 && r->usage.unpriced == 0);
+    CHECK(!r->usage.prices_of);
     HAS(ah_agent_reply_json(agent), "\"known\":true,\"cost\":0.25}");
     HAS(ah_agent_reply_json(agent), "\"text\":\"It is 5.\"");
     HAS(ah_agent_reply_json(agent), "\"injected_tools\":[],\"removed_tools\":[]");

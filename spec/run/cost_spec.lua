@@ -12,9 +12,10 @@ local function chat(usage)
     message = { role = "assistant", content = "ok" } } }, usage = usage }
 end
 
--- Returns the reply of a model that a server answers, and the events `usage` and `done`.
-local function ask(model, usage, fields)
-  local s <close> = server.start { responses = { chat(usage) } }
+-- Returns the reply of a model that a server answers (by default with this usage), and the events
+-- `usage` and `done`.
+local function ask(model, usage, fields, answer)
+  local s <close> = server.start { responses = { answer or chat(usage) } }
   local seen = {}
   local o = { model = model, base_url = s.url, api_key = "cost-canary-1234567890", retries = 0,
     on = { usage = function(e) seen.usage = e end, done = function(e) seen.done = e end }, "hi" }
@@ -101,6 +102,35 @@ describe("the cost of an answer", function()
       assert.same({ unpriced = 1 }, money(reply.usage), model)
       assert.same({ unpriced = 1 }, money(seen.usage), model)
       assert.same({ unpriced = 1 }, money(seen.done), model)
+    end
+  end)
+
+  it("is unknown where an answer was not served at the usual prices", function()
+    local text = { type = "text", text = "ok" }
+    local item = { type = "message", role = "assistant", status = "completed", id = "m",
+      content = { { type = "output_text", text = "ok", annotations = server.array {} } } }
+    local wires = {
+      ["openai/gpt-4.1"] = function(tier)
+        return server.json { service_tier = tier, usage = USAGE, choices = { { index = 0,
+          finish_reason = "stop", message = { role = "assistant", content = "ok" } } } }
+      end,
+      ["openai/responses/gpt-4.1"] = function(tier)
+        return server.json { id = "r", object = "response", status = "completed", model = "m",
+          output = { item }, service_tier = tier, usage = { input_tokens = 9, output_tokens = 1 } }
+      end,
+      ["anthropic/claude-opus-4-5"] = function(tier)
+        return server.json { id = "a", type = "message", role = "assistant", model = "m",
+          content = { text }, stop_reason = "end_turn",
+          usage = { input_tokens = 9, output_tokens = 1, service_tier = tier } }
+      end,
+    }
+    for model, answer in pairs(wires) do
+      for tier, known in pairs { priority = false, flex = false, default = true,
+        standard = true } do
+        local usage = ask(model, nil, nil, answer(tier)).usage
+        assert.equal(known, usage.cost ~= nil, model .. " " .. tier)
+        assert.equal(known and 0 or 1, usage.unpriced)
+      end
     end
   end)
 

@@ -439,6 +439,7 @@ describe("a tool loop", function()
         cached_write = 8,
         reasoning = 16,
         known = true,
+        unpriced = 2,
       }, reply.usage)
     end)
 

@@ -385,7 +385,7 @@ void ah_run_price_answer(ah_run *run)
         u->covers = run->owed;
         run->owed = 0;
     }
-    if (a->cost_told != AH_COST_LAST) /* a price would count beside the report of the last answer */
+    if (a->cost_told != AH_COST_LAST && !run->msg.unlisted) /* the last answer reports for all */
         ah_budgets_price(&run->cfg.spending, model_name(run), a, u);
     u->unpriced = a->billed && !u->priced;
     run->owed += a->cost_told == AH_COST_LAST ? u->unpriced : 0;

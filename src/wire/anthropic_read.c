@@ -152,6 +152,9 @@ static void read_usage(reader *x, ah_slice usage)
     take_count(usage, "cache_read_input_tokens", &x->read);
     take_count(usage, "output_tokens", &x->output);
     take_count(ah_json_member(usage, "output_tokens_details"), "thinking_tokens", &x->thought);
+    ah_assembly_service(message_of(x), ah_json_member(usage, "service_tier"));
+    ah_assembly_service(message_of(x), ah_json_member(usage, "inference_geo"));
+    ah_assembly_service(message_of(x), ah_json_member(usage, "speed"));
     ah_assembly_cost(message_of(x), ah_json_member(usage, "cost"));
     ah_assembly_usage(message_of(x), (ah_usage){
                                          .input = x->fresh + x->written + x->read,

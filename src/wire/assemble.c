@@ -157,6 +157,19 @@ void ah_assembly_cost(ah_assembly *a, ah_slice value)
         ah_usage_price(&a->usage, n.d);
 }
 
+void ah_assembly_service(ah_assembly *a, ah_slice value)
+{
+    static const char *const usual[] = {"default", "standard", "auto",         "on_demand",
+                                        "global",  "",         "not_available"};
+
+    if (ah_json_kind_of(value) != AH_JSON_STRING)
+        return;
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (ah_json_string_is(value, usual[i]))
+            return;
+    a->unlisted = true;
+}
+
 void ah_assembly_drop_calls(ah_assembly *a)
 {
     for (size_t i = 0; i < a->n; i++) {

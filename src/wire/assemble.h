@@ -88,6 +88,7 @@ typedef struct ah_assembly {
     ah_stop stop;
     ah_buf stop_word; /* the provider's own word; "" if none */
     ah_usage usage;
+    bool unlisted;   /* it was served at other prices than those that models are listed with */
     bool dispatched; /* calls may come through the dispatcher (wire/dispatcher.h) */
     size_t pieces;   /* number of pieces received; at 0, a retry repeats nothing */
 } ah_assembly;
@@ -107,6 +108,10 @@ void ah_assembly_clear(ah_assembly *a);
 void ah_assembly_usage(ah_assembly *a, ah_usage usage);
 /* Sets the cost in dollars from a JSON value; ignores any value that is not an amount. */
 void ah_assembly_cost(ah_assembly *a, ah_slice value);
+
+/* Takes the name of the service, a JSON value, by which the answer was served; ignores any value
+ * that is not a string. */
+void ah_assembly_service(ah_assembly *a, ah_slice value);
 
 /* For readers. JSON string values are passed in raw form, without quotes. Returns AH_NOMEM, or
  * AH_PROVIDER if a limit above is passed. Text, refusal and arguments come in pieces, which may be

@@ -99,11 +99,12 @@ static const ah_shape choice = {
 static const ah_shape choices = {.kinds = AH_IS_ARRAY, .items = &choice};
 
 /* The parts of a document that are read. */
-enum { CHOICES = 1, USAGE, GROQ };
+enum { CHOICES = 1, USAGE, GROQ, TIER };
 static const ah_shape any = {.kinds = 0};
 static const ah_shape answer = {.member = AH_MEMBERS(AH_HANDS_OVER("choices", &choices, CHOICES),
                                                      AH_HANDS_OVER("usage", &any, USAGE),
                                                      AH_HANDS_OVER("x_groq", &any, GROQ),
+                                                     AH_HANDS_OVER("service_tier", &any, TIER),
                                                      AH_MAY_HAVE("error", &ah_no_error))};
 static const ah_shape more_choice = {
     .kinds = AH_IS_OBJECT,
@@ -113,9 +114,10 @@ static const ah_shape more_choice = {
 /* The first and last events of a stream may have no choices. */
 static const ah_shape more_choices = {.kinds = AH_IS_ARRAY | AH_IS_NULL, .items = &more_choice};
 static const ah_shape event = {
-    .member = AH_MEMBERS(AH_HANDS_OVER("choices", &more_choices, CHOICES),
-                         AH_HANDS_OVER("usage", &any, USAGE), AH_HANDS_OVER("x_groq", &any, GROQ),
-                         AH_MAY_HAVE("error", &ah_no_error))};
+    .member =
+        AH_MEMBERS(AH_HANDS_OVER("choices", &more_choices, CHOICES),
+                   AH_HANDS_OVER("usage", &any, USAGE), AH_HANDS_OVER("x_groq", &any, GROQ),
+                   AH_HANDS_OVER("service_tier", &any, TIER), AH_MAY_HAVE("error", &ah_no_error))};
 
 /* -- the head ------------------------------------------------------------------------------ */
 
@@ -377,6 +379,7 @@ static ah_status read_document(ah_wire_reader *r, ah_slice doc, ah_err *err)
 
     (void)doc;
     ((reader *)r)->position = 0;
+    ah_assembly_service(r->base.msg, found[TIER]);
     if (enter(&it, '['))
         st = read_each(r, &it, read_choice, err);
     if (st == AH_OK && found[USAGE].p)

@@ -268,6 +268,7 @@ static ah_status read_response(reader *x, ah_slice response, ah_err *err)
     if (!x->items)
         st = read_items(x, ah_json_member(response, "output"), err);
     read_usage(message_of(x), ah_json_member(response, "usage"));
+    ah_assembly_service(message_of(x), ah_json_member(response, "service_tier"));
     if (st == AH_OK)
         st = read_status(x, response, err);
     if (st == AH_OK && x->items && x->begun > 0 && message_of(x)->stop == AH_STOP_END)

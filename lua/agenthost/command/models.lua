@@ -210,7 +210,8 @@ Prints for each provider whether it can be used, the variable that has its key,
 and its address or the variable that has it; then what the adapters can do, or
 the adapter of the given model. Keys are never shown, and no provider is asked.
 Aliases from ah.alias in CODE and from the configuration are listed. For a given
-model it also prints the context window, the prices and the source of each fact.
+model it also prints the context window, the prices with their date (over N:
+those of requests with more input tokens) and the source of each fact.
 ]],
   operand = { name = "model", most = 1, complete = "models" },
   flags = { "eval", "env-file", "json" },

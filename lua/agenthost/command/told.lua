@@ -2,7 +2,7 @@
 -- a line what each record has. A store's file may hold anything, so every member is looked at
 -- before it is used.
 local ah, use = ...
-local stored, text = use "stored", use "text"
+local money, stored, text = use "money", use "stored", use "text"
 
 local M = {}
 
@@ -152,15 +152,18 @@ local function with_changes(words, said)
   return words .. (changes ~= "" and " {" .. changes .. "}" or "")
 end
 
---- Returns "120 in (100 cached), 9 out" of a usage; "" if there is none, or the provider gave none.
+--- Returns "120 in (100 cached), 9 out, $0.0042" of a usage; "" if there is none, or the provider
+-- gave none.
 function M.usage(usage)
   local input, output = get(usage, "input", "number"), get(usage, "output", "number")
   if not input or not output or usage.known == false then
     return ""
   end
   local read = get(usage, "cached_read", "number") or 0
-  return ("%.0f in%s, %.0f out"):format(input, read > 0 and (" (%.0f cached)"):format(read) or "",
-    output)
+  local cost = get(usage, "cost", "number")
+  return ("%.0f in%s, %.0f out%s"):format(input,
+    read > 0 and (" (%.0f cached)"):format(read) or "", output,
+    cost and cost >= 0 and cost < 1e9 and ", " .. money.dollars(cost) or "")
 end
 
 -- -- records -------------------------------------------------------------------------------------
