@@ -169,6 +169,23 @@ describe("a sum of costs", function()
     assert.same({ cost = 1.25, unpriced = 0 }, money(counted))
   end)
 
+  it("has an answer that was cut off as one of unknown cost", function()
+    local s <close> = server.start { responses = {
+      server.chat_text("a long answer", { stream = true, cut = 450 }) } }
+    local done
+    local store <close> = assert(ah.store { engine = "memory" })
+    local agent <close> = assert(ah.agent { store = store, id = "cut", model = "openai/gpt-4.1",
+      base_url = s.url, api_key = "k", retries = 0,
+      on = { content = function() end, done = function(e) done = e end } })
+    local _, err = agent:run "x"
+    assert.matches("in the middle of the response", err.message)
+    assert.equal(1, err.reply.usage.unpriced)
+    assert.same({ 1 }, { done.unpriced, done.cost })
+    local sum = assert(ah._spent(store, 0))[1]
+    assert.same({ 1, 0 }, { sum.spent.usage.unpriced, sum.spent.answers })
+    assert.same({ 1, 0 }, { sum.lately.usage.unpriced, sum.lately.answers })
+  end)
+
   it("has the date of the oldest prices", function()
     local call = server.json { choices = { { index = 0, finish_reason = "tool_calls", message = {
       role = "assistant", tool_calls = { { id = "c", type = "function", ["function"] = {

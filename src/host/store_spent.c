@@ -151,7 +151,7 @@ static ah_status find_lately(const ah_mem *mem, ah_store *e, const item *it, int
     int64_t from;
 
     *lately = (ah_spent){0};
-    if (it->time < since || !it->spent.answers)
+    if (it->time < since || !it->spent.since)
         return AH_OK;
     if (it->spent.since >= since) {
         *lately = it->spent;

@@ -65,7 +65,8 @@ enum { AH_SQLITE_BUSY_MS = 5000 }; /* a writer of another process is waited for 
     X(LIST,                                                                                        \
       "SELECT id, (SELECT time FROM records AS r WHERE r.id BETWEEN s.id << 32 "                   \
       "AND (s.id << 32) + 4294967295 ORDER BY r.id DESC LIMIT 1) AS changed FROM streams AS s "    \
-      "WHERE substr(name, 1, length(?1)) = ?1 AND (?2 = 0 OR label IS NOT NULL) "                  \
+      "WHERE name >= ?1 AND name < ?1 || CAST(x'ff' AS TEXT) "                                     \
+      "AND (?2 = 0 OR label IS NOT NULL) "                                                         \
       "AND changed IS NOT NULL ORDER BY changed DESC, id DESC")                                    \
     X(STREAM, "SELECT r.id & 4294967295, r.time, "                                                 \
               "(SELECT count(*) FROM inbox WHERE stream = ?1 AND taken = 0), name, label, NULL "   \

@@ -273,17 +273,20 @@ static ah_status end_applying(ah_lua_agent *a, ah_fold *f, ah_err *err)
     return AH_OK;
 }
 
-/* Lets the recorder count on from the use so far. */
+/* Lets the recorder count on from the use so far, unless an old record of it cannot be read. */
 static ah_status count_use(ah_lua_agent *a, ah_err *err)
 {
     ah_lua_stream *s = &a->stream;
     ah_store *e = ah_open_store_engine(ah_keeper_store(s->keeper));
+    ah_status st = AH_OK;
 
-    if (!(s->recorder.account = ah_budget_new(&a->lua->mem)))
-        return ah_err_nomem(err);
-    if (!s->read)
+    if (s->read)
+        st = ah_store_spent(&a->lua->mem, e, ah_keeper_stream(s->keeper), &s->recorder.spent, err);
+    if (st == AH_STORE)
         return AH_OK;
-    return ah_store_spent(&a->lua->mem, e, ah_keeper_stream(s->keeper), &s->recorder.spent, err);
+    if (st == AH_OK && !(s->recorder.account = ah_budget_new(&a->lua->mem)))
+        st = ah_err_nomem(err);
+    return st;
 }
 
 static ah_status open_stream(lua_State *L, ah_lua_agent *a, ah_open_store *store, ah_err *err)
@@ -580,7 +583,8 @@ static void set_label(ah_lua_agent *a, const char *state)
     put_member(&b, "folder", ah_text_slice(a->stream.folder));
     put_member(&b, "agent", ah_text_slice(a->name));
     put_waiting(&a->stream.history, &b);
-    ah_label_put_spent(&a->stream.recorder.spent, ah_keeper_number(a->stream.keeper), &b);
+    if (a->stream.recorder.account)
+        ah_label_put_spent(&a->stream.recorder.spent, ah_keeper_number(a->stream.keeper), &b);
     ah_buf_char(&b, '}');
     if (ah_buf_ok(&b)) /* a label that is missing or old loses no record */
         (void)ah_keeper_label(a->stream.keeper, ah_buf_slice(&b), NULL);

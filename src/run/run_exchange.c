@@ -48,9 +48,23 @@ static void close_reader(ah_run *run)
     ah_assembly_clear(&run->msg);
 }
 
+/* Counts an answer that was cut off: it is billed, and its cost is unknown. */
+static void count_cut(ah_run *run)
+{
+    const ah_spent cut = {.usage = {.unpriced = 1}, .cut = true};
+    bool begun = run->msg.pieces || run->msg.usage.known;
+
+    if (!run->cfg.spending.in_flight || !begun || !run->cfg.adapter->billed)
+        return;
+    run->result.usage.unpriced++;
+    for (size_t i = 0; i < run->cfg.spending.n; i++)
+        ah_spent_add(&run->cfg.spending.draw[i].budget->counted, &cut);
+}
+
 /* Nothing, if it was settled. */
 static void give_back(ah_run *run)
 {
+    count_cut(run);
     ah_budgets_leave(&run->cfg.spending);
     ah_budgets_drop(&run->cfg.spending, model_name(run), run->cfg.adapter,
                     may_have_cost(run) ? &run->msg.usage : NULL);

@@ -141,9 +141,9 @@ static void put_spent(const ah_run *run, bool answer, ah_buf *b)
     ah_recorder *r = run->recorder;
     ah_spent *counted = r->account ? &r->account->counted : NULL;
 
-    if (!counted || !counted->answers)
+    if (!counted || (!counted->answers && !counted->cut))
         return;
-    if (!answer || counted->answers > 1) {
+    if (!answer || counted->answers > 1 || counted->cut) {
         ah_json_add_name(b, "spent");
         ah_spent_print(counted, b);
     }

@@ -4,6 +4,7 @@
 void ah_spent_add(ah_spent *sum, const ah_spent *more)
 {
     ah_usage_add(&sum->usage, &more->usage);
+    sum->cut = sum->cut || more->cut;
     sum->answers =
         more->answers > INT64_MAX - sum->answers ? INT64_MAX : sum->answers + more->answers;
     if (more->since && (!sum->since || more->since < sum->since))

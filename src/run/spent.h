@@ -9,6 +9,7 @@
 typedef struct ah_spent {
     ah_usage usage;
     int64_t answers;
+    bool cut;      /* answers were cut off, which are in usage.unpriced; not in the JSON */
     int64_t since; /* time of the first one, ms since the epoch; 0: unknown */
 } ah_spent;
 

@@ -37,7 +37,6 @@ local function add(sum, e)
   sum.output = sum.output + (e.output or 0)
   sum.known = sum.known or e.known == true
   sum.cost = e.cost and e.cost + (sum.cost or 0.0) or sum.cost
-  sum.unpriced = math.max(sum.unpriced + (e.unpriced or 0) - (e.covers or 0), 0)
   local dated = e.prices_of and (not sum.prices_of or e.prices_of < sum.prices_of)
   sum.prices_of = dated and e.prices_of or sum.prices_of
 end
@@ -124,11 +123,13 @@ end
 
 function counted.done(e)
   end_maps(e.run)
+  usage.unpriced = usage.unpriced + (e.unpriced or 0)
   at_work = math.max(at_work - 1, 0)
   tools = at_work > 0 and tools or 0
   doing = tools > 0 and "tools" or nil
   if root and e.run == root.run then
     root.done = e
+    root.usage.unpriced = e.unpriced or 0
   end
 end
 

@@ -20,7 +20,7 @@
 --
 -- Runs that handlers have begun count in the conversation of the handler. A run at work counts up
 -- to its last answer. Answers that were taken back by a rewind have been paid for, so they count; a
--- fork counts only its own. Requests that were cancelled or have failed are not counted.
+-- fork counts only its own. An answer that was cut off counts in `unknown` alone.
 --
 -- It takes the time of a list of the store, and of the records of the run that is at work in each
 -- conversation. For `today` some records are read of each conversation that began on an earlier day
