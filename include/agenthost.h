@@ -367,9 +367,9 @@ AH_API const char *ah_status_name(ah_status st);
  * call of it; "" without memory. */
 AH_API const char *ah_about(ah_host *host);
 /* For programs that show text of models and tools on a terminal: returns the length in bytes of
- * the character at the start of `text` if a terminal would obey it or if it changes the
- * direction of writing (C0 including line ends and tabs, DEL, C1, bidirectional controls, in
- * UTF-8); otherwise 0. */
+ * the character at the start of `text` if a terminal would obey it, if it changes the direction of
+ * writing or if it cannot be seen (C0 including line ends and tabs, DEL, C1, bidirectional
+ * controls, U+200B, U+2060 to U+2064, U+FEFF, tags, in UTF-8); otherwise 0. */
 AH_API size_t ah_control_char(const char *text, size_t n);
 /* Returns a counter of ah.metrics() (docs/reference/budgets.md), such as "agenthost.runs", the
  * number of ended runs. Counters only grow. -1: unknown name, or NULL. */

@@ -6,10 +6,39 @@
 #include "base/json.h"
 #include "base/json_chars.h"
 
+/* U+180E, U+200B, U+2060 to U+206F, U+FEFF, U+FFF9 to U+FFFB, U+E0000 to U+E007F. */
+static bool is_unseen(const unsigned char *p, size_t n)
+{
+    if (n >= 4 && *p == 0xf3)
+        return p[1] == 0xa0 && (p[2] == 0x80 || p[2] == 0x81);
+    if (n < 3)
+        return false;
+    if (*p == 0xe2)
+        return (p[1] == 0x80 && p[2] == 0x8b) || (p[1] == 0x81 && p[2] >= 0xa0 && p[2] <= 0xaf);
+    if (*p == 0xef)
+        return (p[1] == 0xbb && p[2] == 0xbf) || (p[1] == 0xbf && p[2] >= 0xb9 && p[2] <= 0xbb);
+    return *p == 0xe1 && p[1] == 0xa0 && p[2] == 0x8e;
+}
+
+size_t ah_hidden_len(ah_slice text)
+{
+    unsigned char c = text.n ? (unsigned char)*text.p : ' ';
+
+    if (c >= ' ' && c < 0x7f)
+        return 0;
+    if (c >= 0xe1 && is_unseen((const unsigned char *)text.p, text.n))
+        return c == 0xf3 ? 4 : 3;
+    return ah_control_len(text);
+}
+
 size_t ah_control_code(const char *p, size_t n, char out[AH_CONTROL_CODE])
 {
     const unsigned char *b = (const unsigned char *)p;
 
+    if (n == 4)
+        return (size_t)snprintf(out, AH_CONTROL_CODE, "\\u{%x}",
+                                (b[0] & 0x07u) << 18 | (b[1] & 0x3fu) << 12 | (b[2] & 0x3fu) << 6 |
+                                    (b[3] & 0x3fu));
     if (n == 3)
         return (size_t)snprintf(out, AH_CONTROL_CODE, "\\u%04x",
                                 (b[0] & 0x0fu) << 12 | (b[1] & 0x3fu) << 6 | (b[2] & 0x3fu));
@@ -35,7 +64,7 @@ void ah_harmless(ah_slice text, bool lines, ah_buf *out)
     for (size_t i = 0, n; i < text.n; i += n ? n : 1) {
         const char *p = text.p + i;
 
-        n = *p == '\t' || (lines && *p == '\n') ? 0 : ah_control_len((ah_slice){p, text.n - i});
+        n = *p == '\t' || (lines && *p == '\n') ? 0 : ah_hidden_len((ah_slice){p, text.n - i});
         if (!n)
             continue;
         ah_utf8_repair((ah_slice){text.p + from, i - from}, out);
@@ -71,7 +100,7 @@ static size_t put_first(ah_slice text, size_t room, size_t *chars, ah_buf *out)
     *chars += 1;
     if (n) {
         ah_buf_char(out, ' ');
-    } else if ((n = ah_control_len(text)) > 0) {
+    } else if ((n = ah_hidden_len(text)) > 0) {
         size_t len = ah_control_code(text.p, n, code);
 
         ah_buf_add(out, code, len);

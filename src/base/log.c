@@ -1,9 +1,13 @@
-/* A record is one line: formatted, cut, without secrets and control characters. The host's
+/* A record is one line: formatted, cut, without secrets, with controls as numbers. The host's
  * function receives it. */
 #include "base/log.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+
+#include "base/harmless.h"
+
+enum { LINE = 4096 };
 
 const char *ah_log_level_name(ah_log_level level)
 {
@@ -21,9 +25,24 @@ void ah_log_raised(const ah_log *log, bool mistake, ah_slice raised)
     ah_log_put(log, mistake ? AH_LOG_WARNING : AH_LOG_INFO, "%.*s", AH_FMT(raised));
 }
 
+/* Copies the text as one line: white space is blanks, other controls are numbers. */
+static void put_line(ah_slice text, char out[LINE])
+{
+    size_t to = 0;
+
+    for (size_t i = 0, n; i < text.n && to + AH_CONTROL_CODE < LINE; i += n ? n : 1) {
+        n = ah_hidden_len((ah_slice){text.p + i, text.n - i});
+        if (n && !(text.p[i] >= '\t' && text.p[i] <= '\r'))
+            to += ah_control_code(text.p + i, n, out + to);
+        else
+            out[to++] = n ? ' ' : text.p[i];
+    }
+    out[ah_utf8_cut(out, to)] = '\0';
+}
+
 void ah_log_put(const ah_log *log, ah_log_level level, const char *fmt, ...)
 {
-    char line[4096];
+    char line[LINE], shown[LINE];
     va_list ap;
     size_t n;
 
@@ -32,6 +51,6 @@ void ah_log_put(const ah_log *log, ah_log_level level, const char *fmt, ...)
     va_start(ap, fmt);
     n = ah_vprint(line, sizeof line, fmt, ap);
     va_end(ap);
-    line[ah_flatten(line, ah_secrets_redact(log->secrets, line, n))] = '\0';
-    log->fn(log->ud, level, line);
+    put_line((ah_slice){line, ah_secrets_redact(log->secrets, line, n)}, shown);
+    log->fn(log->ud, level, shown);
 }

@@ -186,7 +186,7 @@ size_t ah_secrets_redact(const ah_secrets *s, char *text, size_t n)
 
 /* -- in JSON ------------------------------------------------------------------------------- */
 
-/* Where a text of JSON is after some of its bytes: in a string, behind an escaping backslash. */
+/* The place in a text of JSON: in a string, behind a backslash that escapes. */
 typedef struct place {
     bool string, escape;
 } place;

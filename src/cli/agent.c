@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "cli/terminal.h"
+
 enum { MAX_SCRIPT = 64 << 20 };
 
 bool ah_agent_returned(ah_host *host)
@@ -43,8 +45,7 @@ static ah_status run_agent(ah_agent *agent, const char *words, FILE *out, ah_kep
 
     if (st == AH_OK && out) {
         reply = ah_agent_reply(agent);
-        fwrite(reply->text, 1, reply->text_len, out);
-        putc('\n', out);
+        ah_terminal_answer(out, reply->text, reply->text_len);
     }
     note_kept(agent, kept);
     ah_agent_close(agent);

@@ -92,6 +92,18 @@ int ah_report_progress(ah_report *r, ah_terminal *terminal, int timeout_ms)
 
 /* -- at the end ---------------------------------------------------------------------------- */
 
+/* Writes a character of n bytes as JSON's escape. */
+static void write_escape(FILE *out, const char *p, size_t n)
+{
+    unsigned number = ah_terminal_number(p, n);
+
+    if (number >= 0x10000) {
+        fprintf(out, "\\u%04x", 0xd7c0 + (number >> 10));
+        number = 0xdc00 + (number & 0x3ff);
+    }
+    fprintf(out, "\\u%04x", number);
+}
+
 void ah_report_json(FILE *out, const char *json, size_t size)
 {
     size_t from = 0, n;
@@ -103,7 +115,7 @@ void ah_report_json(FILE *out, const char *json, size_t size)
         if (!control)
             continue;
         fwrite(json + from, 1, i - from, out);
-        fprintf(out, "\\u%04x", ah_terminal_number(json + i, n));
+        write_escape(out, json + i, n);
         from = i + n;
     }
     fwrite(json + from, 1, size - from, out);

@@ -20,13 +20,14 @@ enum { NARROW = 20, WIDE = 200 }; /* columns: minimum width for a line of progre
 /* A record is assembled here, so that stderr, which is unbuffered, gets it in one piece (longer
  * ones in several). */
 typedef struct record {
+    FILE *out;
     char data[1024];
     size_t n;
 } record;
 
 static void flush(record *r)
 {
-    fwrite(r->data, 1, r->n, stderr);
+    fwrite(r->data, 1, r->n, r->out);
     r->n = 0;
 }
 
@@ -64,7 +65,7 @@ unsigned ah_terminal_number(const char *p, size_t n)
 
     if (n == 1)
         return c;
-    c &= n == 2 ? 0x1f : 0x0f;
+    c &= 0x7fu >> n;
     for (size_t i = 1; i < n; i++)
         c = c << 6 | ((unsigned)p[i] & 0x3f);
     return c;
@@ -76,8 +77,45 @@ static void add_code(record *r, const char *p, size_t n)
     unsigned number = ah_terminal_number(p, n);
     char code[16];
 
-    snprintf(code, sizeof code, number < 0x100 ? "\\x%02x" : "\\u%04x", number);
+    snprintf(code, sizeof code,
+             number < 0x100     ? "\\x%02x"
+             : number < 0x10000 ? "\\u%04x"
+                                : "\\u{%x}",
+             number);
     add(r, code);
+}
+
+/* Returns the length of the character of UTF-8, 0: it is none. */
+static size_t char_len(const char *p, size_t left)
+{
+    unsigned char c = (unsigned char)*p;
+    size_t n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
+    unsigned number;
+
+    for (size_t i = 1; i < n; i++)
+        if (i >= left || ((unsigned)p[i] & 0xc0) != 0x80)
+            return 0;
+    number = n > 2 ? ah_terminal_number(p, n) : 0;
+    if ((n == 3 && (number < 0x800 || number >> 11 == 0x1b)) ||
+        (n == 4 && (number < 0x10000 || number > 0x10ffff)))
+        return 0;
+    return n;
+}
+
+/* Adds the first character, as its code if a terminal would interpret it or if it is not UTF-8.
+ * Line ends and tabs stay. Returns its length. */
+static size_t add_char(record *r, const char *p, size_t left)
+{
+    size_t n = *p == '\n' || *p == '\t' ? 0 : ah_control_char(p, left);
+
+    if (n) {
+        add_code(r, p, n);
+    } else if ((n = char_len(p, left)) != 0) {
+        add_bytes(r, p, n);
+    } else {
+        add_code(r, p, n = 1);
+    }
+    return n;
 }
 
 /* Texts of models and servers are printed by this: control characters appear as codes, and only the
@@ -88,16 +126,23 @@ static void add_shown(record *r, const char *s)
     size_t left = strlen(s), n;
 
     for (const char *p = s; left; p += n, left -= n) {
-        size_t control = *p == '\n' || *p == '\t' ? 0 : ah_control_char(p, left);
-
         if (p > s && p[-1] == '\n' && strncmp(p, ours, sizeof ours - 1) == 0)
             add(r, "  ");
-        n = control ? control : 1;
-        if (control)
-            add_code(r, p, control);
-        else
-            add_bytes(r, p, 1);
+        n = add_char(r, p, left);
     }
+}
+
+void ah_terminal_answer(FILE *out, const char *text, size_t n)
+{
+    record r = {.out = out};
+
+    if (!isatty(fileno(out)))
+        fwrite(text, 1, n, out);
+    else
+        for (size_t i = 0; i < n;)
+            i += add_char(&r, text + i, n - i);
+    add(&r, "\n");
+    flush(&r);
 }
 
 static const char *colour_of(ah_log_level level)
@@ -133,7 +178,7 @@ static const char *label_of(ah_log_level level)
 
 static void say(ah_terminal *t, ah_log_level level, const char *label, const char *text)
 {
-    record r = {.n = 0};
+    record r = {.out = stderr};
 
     begin(t);
     if (t->colour)
@@ -227,7 +272,7 @@ void ah_terminal_log(void *terminal, ah_log_level level, const char *line)
 
 void ah_terminal_say(ah_terminal *t, const char *text)
 {
-    record r = {.n = 0};
+    record r = {.out = stderr};
 
     begin(t);
     add(&r, t->colour ? "\033[2m" : "");

@@ -46,6 +46,10 @@ void ah_terminal_log(void *terminal, ah_log_level level, const char *line);
 /* The code point of the UTF-8 character of n bytes. */
 unsigned ah_terminal_number(const char *p, size_t n);
 
+/* Prints a text of n bytes and a line end. On a terminal, which then obeys none of it, controls are
+ * codes. */
+void ah_terminal_answer(FILE *out, const char *text, size_t n);
+
 /* Prints a faint line. */
 void ah_terminal_say(ah_terminal *t, const char *text);
 

@@ -1,6 +1,7 @@
 /* Steps, events, cancel and wake: how a program with a loop of its own drives a host. Events are
  * copied into a bounded queue as they happen. The end of a run always has a place in it, reserved
  * when the run begins. */
+#include "base/harmless.h"
 #include "base/lent.h"
 #include "lua/lua_api.h"
 #include "lua/lua_watch.h"
@@ -100,7 +101,7 @@ AH_API bool ah_interactive(const ah_host *host)
 
 AH_API size_t ah_control_char(const char *text, size_t n)
 {
-    return ah_control_len((ah_slice){text, n});
+    return ah_hidden_len((ah_slice){text, n});
 }
 
 AH_API int64_t ah_counter(const ah_host *host, const char *name)

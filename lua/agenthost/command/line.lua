@@ -448,8 +448,8 @@ function M.changed()
   return use "watch".changed()
 end
 
---- Returns the command, or the flag of a script or a prompt, whose name is nearest to the word, such
--- as "agenthost check" or "agenthost --record"; "" if none is near.
+--- Returns the command, or the flag of a script or a prompt, whose name is nearest to the word:
+-- "agenthost check", "agenthost --record"; "" if none is near.
 ---@param word string
 ---@param ... string a line without words
 function M.near(word, ...)

@@ -5,7 +5,7 @@
 -- a password. No provider is asked, so its list of models is unknown here. Aliases of the host are
 -- printed, too.
 local ah, use = ...
-local foreign = use "foreign"
+local foreign, styled, text = use "foreign", use "styled", use "text"
 
 -- Kept here, because CODE may remove them from the library's table.
 local aliases, capabilities, providers = ah.aliases, ah.capabilities, ah.providers
@@ -195,10 +195,11 @@ end
 local function told(flags, model)
   local list = model and only(model) or all()
   if flags.json then
-    return encode { providers = list, aliases = aliases() } .. "\n"
+    return text.json { providers = list, aliases = aliases() } .. "\n"
   end
   local one = model and list[1].models[1]
-  return text_of(list) .. (one and one.known and known_lines(one) or "") .. alias_lines()
+  return styled.harmless(text_of(list) .. (one and one.known and known_lines(one) or "")
+    .. alias_lines())
 end
 
 return {

@@ -6,7 +6,7 @@
 --   "resume", a line end, and lines NAME VALUE that name a script to run.
 local ah, use = ...
 
-local writer = ah._writer -- kept here, because a script may remove it
+local writer, is_terminal = ah._writer, ah._is_terminal -- kept, because a script may remove them
 
 local M = {}
 
@@ -41,15 +41,23 @@ end
 -- Metatable of an error that is printed without a traceback.
 local LOST = { __name = "agenthost.fault", __tostring = function(lost) return lost.words end }
 
--- Returns the output of a program, with `write` and `flush`, which raise if they fail.
+local function same(s)
+  return s
+end
+
+-- Returns the output of a program, with `write` and `flush`, which raise if they fail. A terminal
+-- obeys nothing of what is written, wherever it comes from.
 local function output(descriptor)
   local file = descriptor == "1" and io.stdout or writer(tonumber(descriptor))
+  local clean = is_terminal(tonumber(descriptor)) and use "styled".harmless or same
   local function fine(ok, why)
     return ok or error(setmetatable({ words = "cannot write to standard output: " .. why }, LOST))
   end
   local out = {}
   function out.write(self, ...)
-    fine(file:write(...))
+    for i = 1, select("#", ...) do
+      fine(file:write(clean((select(i, ...)))))
+    end
     return self
   end
   function out.flush(self)

@@ -29,14 +29,20 @@ function M.clean(s)
   return ah._harmless((s:gsub("^(.-://)[^/]*@", "%1[secret]@", 1)))
 end
 
---- Returns a value as JSON in one line that a terminal prints as it is: controls of a terminal and
--- marks of direction are escapes in it.
+-- Returns a character as JSON's escape, of two halves above U+FFFF.
+local function escape(code)
+  if code >= 0x10000 then
+    return ("\\u%04x\\u%04x"):format(0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff))
+  end
+  return ("\\u%04x"):format(code)
+end
+
+--- Returns a value as JSON in one line that a terminal prints as it is: controls of a terminal,
+-- marks of direction and characters that cannot be seen are escapes in it.
 function M.json(value)
-  return (ah.json.encode(value):gsub("[\x7f\xc2\xd8\xe2\xef][\x80-\xbf]*", function(s)
+  return (ah.json.encode(value):gsub("[\x7f\xc2\xd8\xe1\xe2\xef\xf3][\x80-\xbf]*", function(s)
     local code = utf8.len(s) == 1 and utf8.codepoint(s)
-    if code and ah._harmless(s) ~= s then
-      return ("\\u%04x"):format(code)
-    end
+    return code and ah._harmless(s) ~= s and escape(code) or nil
   end))
 end
 

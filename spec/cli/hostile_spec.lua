@@ -1,0 +1,264 @@
+-- Hostile text on a terminal: escapes, controls, marks of direction, characters that cannot be seen
+-- and bytes that are not UTF-8, from each place from which text can come, in each command that
+-- prints. The terminal gets the command's own sequences alone, and what was hidden is shown as a
+-- number.
+local command = require "support.command"
+local typing = require "support.typing"
+
+local has, has_not = command.has, command.has_not
+local it_if = typing.it(it, pending)
+
+-- The sequences in them are none of those that the command sends.
+local EVIL = "IN\27[2J\27]0;t\7\27]8;;http://x\27\\L\27Pq\27\\\27c\u{9b}5m\u{85}\u{61c}\u{202e}"
+  .. "\u{2066}\u{2028}\u{200b}\u{feff}\u{e0041}\8\8\127\11\12\15 OUT"
+local NAME = "IN\27[2J\27]0;t\7\u{9b}5m\u{202e}\u{200b}\u{e0041}\8\127OUT" -- of files and such
+local HALF = "IN\27[2J\x9b5m\xe4\xb8\xed\xa0\x80\xff\xc0\x80OUT" -- where any bytes may be
+
+-- -- the judge ---------------------------------------------------------------------------------
+
+-- Sequences of the command, each for the whole of what follows ESC.
+local OWN = { "^[DM78]", "^%[J", "^%[K", "^%[%d*[AC]", "^%[%?25[hl]", "^%[%?2004[hl]", "^%[>1u",
+  "^%[<u" }
+local STYLES = { ["0"] = true, ["1"] = true, ["2"] = true, ["3"] = true, ["31"] = true,
+  ["33"] = true, ["36"] = true }
+
+local function own_sequence(s, at)
+  local style = s:match("^%[([%d;]*)m", at)
+  if style then
+    for code in style:gmatch "[^;]+" do
+      assert(STYLES[code], "a style that is not ours: " .. style)
+    end
+    return #style + 2
+  end
+  for _, pattern in ipairs(OWN) do
+    local _, last = s:find(pattern, at)
+    if last then
+      return last - at + 1
+    end
+  end
+end
+
+-- Asserts that the output has no control but line ends, tabs and the sequences above, is UTF-8, and
+-- has nothing that turns the direction or cannot be seen.
+local function judge(all)
+  local function fail(at, what)
+    error(("%s at %q"):format(what, all:sub(math.max(1, at - 60), at + 40)), 0)
+  end
+  local at = 1
+  while at <= #all do
+    local before = at
+    at = all:find("[^\32-\126]", at) or #all + 1
+    local byte = all:byte(at)
+    if byte == 27 then
+      local n = own_sequence(all, at + 1)
+      at = n and at + n + 1 or fail(at, "a sequence")
+    elseif byte == 13 then
+      at = all:find("^\n", at + 1) and at + 2 or all:find("^\27", at + 1) and at + 1
+        or all:find("^[^\n]", at + 1) and at + 1 or at + 1
+    elseif byte == 10 or byte == 9 then
+      at = at + 1
+    elseif byte and byte < 0x80 then
+      fail(at, "a control")
+    elseif byte then
+      local last = utf8.len(all, at, at) and utf8.offset(all, 2, at) or fail(at, "bytes")
+      local code = utf8.codepoint(all, at)
+      if code < 0xa0 or code == 0x61c or code == 0x200b or code == 0xfeff
+        or code >= 0x200e and code <= 0x200f or code >= 0x2028 and code <= 0x202e
+        or code >= 0x2060 and code <= 0x206f or code >= 0xe0000 and code <= 0xe007f then
+        fail(at, "a hidden character")
+      end
+      at = last
+    end
+    assert(at > before)
+  end
+end
+
+-- -- the place ---------------------------------------------------------------------------------
+
+local home
+
+before_each(function()
+  home = command.folder()
+end)
+
+after_each(command.tidy)
+
+local function file(name, text)
+  local f <close> = assert(io.open(home .. "/" .. name, "wb"))
+  f:write(text)
+  return name
+end
+
+-- Starts the words in the folder of the spec. env: a list of NAME=VALUE more.
+local function start(words, env)
+  local parts = {}
+  for i, word in ipairs(words) do
+    parts[i] = command.quote(word)
+  end
+  return typing.start({ "/bin/sh", "-c", ("cd %s && exec %s %s"):format(home, command.BINARY,
+    table.concat(parts, " ")) }, { env = table.move(env or {}, 1, #(env or {}), 3,
+    { "TERM=xterm", "XDG_STATE_HOME=" .. home .. "/state" }) })
+end
+
+-- Runs the words on a terminal, and judges the output. parts: texts that it must have. Returns it.
+local function shown(words, parts, env)
+  local t = typing.read(start(words, env))
+  t.pty:wait(30)
+  t.pty:close()
+  local ok, why = pcall(function()
+    judge(t.all)
+    for _, part in ipairs(parts or { "\\x1b[2J" }) do
+      has(t.all, part)
+    end
+  end)
+  if not ok then
+    error(("agenthost %s: %s"):format(table.concat(words, " "):gsub("[^\32-\126]", "?"), why), 0)
+  end
+  return t.all
+end
+
+-- Runs Lua code with -e.
+local function code(text, parts, words)
+  words = words or {}
+  return shown(table.move({ "-e", text }, 1, 2, #words + 1, words), parts)
+end
+
+local function q(s)
+  return ("%q"):format(s):gsub("\\\n", "\\n"):gsub("[^\32-\126]", function(c)
+    return ("\\x%02x"):format(c:byte())
+  end)
+end
+
+-- -- the specs ---------------------------------------------------------------------------------
+
+describe("hostile text on a terminal, in the command line,", function()
+  it_if("is shown when it is no command and no script", function()
+    for _, evil in ipairs { NAME, HALF, "x\r\nagenthost: FORGED" } do
+      local all = shown({ evil }, {})
+      has_not(all, "\nagenthost: FORGED")
+    end
+    shown({ NAME })
+    shown({ HALF }, { "\\x1b[2J\\x9b5m\\xe4\\xb8\\xed\\xa0\\x80\\xff\\xc0\\x80OUT" })
+    shown({ NAME .. ".lua" })
+    shown({ "./" .. HALF })
+    shown({ "-q", NAME, "@" .. NAME })
+  end)
+
+  -- Each line is one of the command, with EVIL in some of its words.
+  local function each(lines)
+    for line in lines:gmatch "[^\n]+" do
+      local words = {}
+      for word in line:gmatch "%S+" do
+        words[#words + 1] = word:gsub("EVIL", (NAME .. HALF):gsub("%%", "%%%%")):gsub("~", " ")
+      end
+      shown(words, {})
+    end
+  end
+
+  it_if("is shown when it is a flag or the value of one", function()
+    file("x.lua", "")
+    each [[
+      --EVIL
+      -EVIL
+      --json=EVIL x.lua
+      --color EVIL x.lua
+      --record /EVIL x.lua
+      --replay EVIL x.lua
+      --env-file EVIL x.lua
+      -o EVIL a~b
+      -o EVIL=1 a~b
+      -o temperature=EVIL a~b
+      -t EVIL a~b
+      -m EVIL a~b
+      -m openai/EVIL a~b
+      --schema EVIL a~b
+      --image EVIL -m demo/echo a~b
+      --max-cost EVIL a~b
+      --resume EVIL a~b
+      -m demo/echo a~b @EVIL
+      -m demo/echo a~b @http://127.0.0.1:1/EVIL
+      --store /no/EVIL -m demo/echo a~b]]
+  end)
+
+  it_if("is shown by each command that gets it as a word", function()
+    file("some.db", "")
+    each [[
+      show EVIL
+      diff EVIL x
+      fork EVIL --at 1
+      fork x --at EVIL
+      rewind EVIL --to 1
+      replay EVIL
+      resume EVIL
+      respond EVIL 1 yes
+      respond x EVIL EVIL
+      asks EVIL
+      search EVIL
+      search x --limit EVIL
+      store EVIL
+      store delete EVIL
+      store verify EVIL
+      store export EVIL
+      store import EVIL
+      store gc --older EVIL
+      list EVIL
+      list --store /no/EVIL
+      tools EVIL
+      check EVIL
+      config EVIL
+      models EVIL
+      models openai/EVIL
+      trust EVIL
+      help EVIL
+      help ah.EVIL
+      completion EVIL
+      mock EVIL
+      mock --port EVIL x
+      init EVIL
+      init x --template EVIL
+      init some.db/EVIL
+      test --EVIL
+      prompt --EVIL
+      EVIL x]]
+  end)
+end)
+
+describe("hostile text on a terminal, in errors of scripts,", function()
+  it_if("is shown", function()
+    code("error(" .. q(EVIL) .. ")")
+    code("error(" .. q(HALF) .. ")", { "\\x1b[2J\\x9b5m\\xe4\\xb8" })
+    code("error(setmetatable({}, { __tostring = function() return " .. q(EVIL) .. " end }))")
+    code("error { code = 'x', message = " .. q(EVIL) .. " }", {})
+    code("local " .. HALF .. " = 1", {})
+    code("require(" .. q(NAME) .. ")")
+    code("warn('@on') warn(" .. q(EVIL) .. ")", {})
+    code("setmetatable({}, { __gc = function() error(" .. q(EVIL) .. ") end })", {})
+    code("local co = coroutine.wrap(function() error(" .. q(EVIL) .. ", 0) end) co()")
+    code("ah.spawn(function() error(" .. q(EVIL) .. ") end)", {})
+    code("os.exit(" .. q(EVIL) .. ")", {})
+    shown { file(NAME .. ".lua", "error 'x'") }
+    shown({ file("a.lua", "x = = " .. HALF) }, {})
+    shown({ file("b.lua", "\27Lua" .. HALF) }, {})
+    code("return ah.agent { name = " .. q(EVIL) .. ", model = 'demo/echo' }", {})
+  end)
+
+  it_if("is shown in the log", function()
+    local run = "print(ah.run { model = %s, retries = 0, 'x', tools = { ah.tool { name = 't', "
+      .. "description = 'd', params = { x = 'string?' }, handler = function(_, ctx) "
+      .. "ctx:progress(" .. q(EVIL) .. ") ah.sleep(0.6) %s end } } } and 1)"
+    local model = ("ah.scripted { { text = EVIL, calls = { { name = 't', arguments = { x = EVIL } "
+      .. "}, { name = EVIL, arguments = EVIL } } }, EVIL }"):gsub("EVIL", function()
+        return q(EVIL)
+      end)
+    for _, flag in ipairs { "-q", "-v", "-vv" } do
+      local words = flag == "-q" and {} or { flag == "-v" and "\\x1b[2J" or "\\u001b[2J" }
+      code(run:format(model, "return " .. q(EVIL)), words, { flag })
+      code(run:format(model, "error(" .. q(EVIL) .. ")"), words, { flag })
+      code(run:format("ah.adapter { name = 'a/b', answer = function(_, out) out:fail { message = "
+        .. q(EVIL) .. " } end }", ""), { flag ~= "-q" and "IN [2J" or nil }, { flag })
+    end
+    for _, flag in ipairs { "--json", "--jsonl" } do
+      code(run:format(model, "return " .. q(EVIL)), { "\\u001b[2J", "\\udb40\\udc41" }, { flag })
+    end
+  end)
+end)
