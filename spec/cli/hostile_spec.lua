@@ -3,6 +3,7 @@
 -- prints. The terminal gets the command's own sequences alone, and what was hidden is shown as a
 -- number.
 local command = require "support.command"
+local server = require "support.server"
 local typing = require "support.typing"
 
 local has, has_not = command.has, command.has_not
@@ -245,7 +246,7 @@ describe("hostile text on a terminal, in errors of scripts,", function()
   it_if("is shown in the log", function()
     local run = "print(ah.run { model = %s, retries = 0, 'x', tools = { ah.tool { name = 't', "
       .. "description = 'd', params = { x = 'string?' }, handler = function(_, ctx) "
-      .. "ctx:progress(" .. q(EVIL) .. ") ah.sleep(0.6) %s end } } } and 1)"
+      .. "ctx:progress(" .. q(EVIL) .. ") %s end } } } and 1)"
     local model = ("ah.scripted { { text = EVIL, calls = { { name = 't', arguments = { x = EVIL } "
       .. "}, { name = EVIL, arguments = EVIL } } }, EVIL }"):gsub("EVIL", function()
         return q(EVIL)
@@ -257,8 +258,263 @@ describe("hostile text on a terminal, in errors of scripts,", function()
       code(run:format("ah.adapter { name = 'a/b', answer = function(_, out) out:fail { message = "
         .. q(EVIL) .. " } end }", ""), { flag ~= "-q" and "IN [2J" or nil }, { flag })
     end
+    code(run:format(model, "ah.sleep(0.7)"), {})
     for _, flag in ipairs { "--json", "--jsonl" } do
       code(run:format(model, "return " .. q(EVIL)), { "\\u001b[2J", "\\udb40\\udc41" }, { flag })
     end
+  end)
+end)
+
+-- -- conversations in a store --------------------------------------------------------------------
+
+-- Makes a conversation with hostile text in each of its records. EVIL and NAME stand for the texts.
+local RECORDS = [=[
+local ah = require "agenthost"
+local N = ah.type { name = "N", fields = { v = "any" } }
+local function session()
+  local s = ah.session { types = { N } }
+  return s:register(N)
+end
+local E = ah.entity { name = "Thing", prefix = "thing", id = "id", fields = { "id" },
+  state = { "n" } }
+E:tool { name = "act", description = "Acts.", handler = function(self)
+  self.n = EVIL
+  return EVIL
+end }
+local function handler(f, more)
+  local tool = { name = "t" .. (more.n or ""), description = "Does.", full_description = EVIL,
+    params = { v = "any?" }, handler = f }
+  for key, value in pairs(more) do
+    tool[key] = key ~= "n" and value or nil
+  end
+  return ah.tool(tool)
+end
+local tools = {
+  handler(function(args) return N { v = args.v } end, { n = 1, result = N }),
+  handler(function() error(EVIL) end, { n = 2 }),
+  handler(function(_, ctx)
+    ctx:progress(EVIL)
+    ctx:step(EVIL, function() return EVIL end)
+    pcall(ctx.step, ctx, NAME, function() error(EVIL) end)
+    return EVIL
+  end, { n = 3, durable = true }),
+  handler(function() return E { id = NAME, n = EVIL } end, { n = 4 }),
+  handler(function(_, ctx)
+    assert(ctx.filesystem:write(NAME, EVIL))
+    return EVIL
+  end, { n = 5 }),
+  handler(function(args, ctx)
+    return ctx:ask { question = EVIL, schema = { type = "string", description = EVIL } }
+  end, { n = 6, durable = true }),
+}
+local function call(n, name)
+  return { name = name or "t" .. n, arguments = { v = { [EVIL] = EVIL } } }
+end
+local agent, err = ah.agent { id = ID, name = "some", system = EVIL, tools = tools, discover = true,
+  session = session(), log = function() end,
+  resources = { filesystem = ah.filesystem { root = "files" } },
+  model = ah.scripted { { text = EVIL, calls = { call(1), call(2), call(3),
+    call(4), call(5), call(0, EVIL), { name = "t1", arguments = EVIL } } }, EVIL .. ID,
+    { calls = { call(6) } }, EVIL, resumes = true } }
+if not agent then error(err) end
+local reply, err = agent:run(EVIL .. "\nsecond")
+assert(reply, err)
+local done, parked = agent:run(EVIL)
+if done then error(done.messages[#done.messages-1].content) end
+assert(parked.code == "waiting", parked)
+]=]
+
+local function with_evil(text, id)
+  local values = { EVIL = EVIL, NAME = NAME, ID = id }
+  return (text:gsub("%f[%w_]%u+%f[^%w_]", function(word)
+    return values[word] and q(values[word])
+  end))
+end
+
+local function stored()
+  assert(os.execute("mkdir " .. home .. "/files"))
+  for _, id in ipairs { "one", "two" } do
+    local path = file(NAME .. id .. ".lua", with_evil(RECORDS, id))
+    local r = command.shell(("cd %s && \"$A\" --store evil.db %s </dev/null"):format(home,
+      command.quote("./" .. path)))
+    assert.same({ 0, "", "" }, { r.code, r.out, r.err })
+  end
+end
+
+describe("hostile text on a terminal, in a store,", function()
+  it_if("is shown by each command", function()
+    stored()
+    local function each_line(lines, part)
+      for line in lines:gmatch "[^\n]+" do
+        local words = {}
+        for word in line:gmatch "%S+" do
+          words[#words + 1] = word
+        end
+        words[#words + 1] = "--store"
+        words[#words + 1] = "evil.db"
+        local all = shown(words, { part })
+        assert(not all:find "agenthost/command", line)
+      end
+    end
+    each_line([[
+      list
+      search IN --best
+      store export one]], "[2J")
+    each_line([[
+      show one
+      show one --kept
+      show one --tree
+      diff one two
+      asks
+      rewind one --to 1 --dry
+      rewind one --to 0 --dry --files]], "\\x1b[2J")
+    each_line [[
+      resume one
+      show one --cache
+      replay one
+      replay one --tools
+      respond one 1 {}
+      fork two --at 1 --id three
+      store verify
+      store stat
+      store gc --older 1d --dry]]
+    each_line([[
+      list --json
+      show one --json
+      show one --json --kept
+      asks --json
+      diff one two --json
+      search IN --json
+      rewind one --to 0 --dry --files --json]], "\\u001b[2J")
+    file("import.jsonl", '{"agenthost_store":1,"' .. EVIL .. '":"' .. HALF)
+    each_line "store import import.jsonl"
+  end)
+
+  it_if("is shown when it is the store's name, or that of a script", function()
+    stored()
+    os.rename(home .. "/evil.db", home .. "/" .. NAME .. ".db")
+    for _, words in ipairs { { "asks" }, { "store", "stat" }, { "show", "x" } } do
+      shown(table.move({ "--store", NAME .. ".db" }, 1, 2, #words + 1, words))
+    end
+  end)
+end)
+
+-- -- prompts -------------------------------------------------------------------------------------
+
+describe("hostile text on a terminal, in a prompt,", function()
+  local function env_of(s)
+    return { "OPENAI_API_KEY=key-1234", "OPENAI_BASE_URL=" .. s.url .. "/v1" }
+  end
+  local function words(...)
+    return { "-m", "openai/gpt-4o", "-o", "temperature=0", ... }
+  end
+
+  it_if("is shown as text and as styled text", function()
+    local text = ("# %s\n**%s** `%s`\n- %s\n```%s\n%s\n```\n> %s\n%s"):gsub("%%s", function()
+      return (EVIL:gsub("[\11\12]", ""))
+    end)
+    for _, flag in ipairs { "--color=auto", "--plain", "-v", "-vv", "--json", "--jsonl" } do
+      local s <close> = server.start { responses = { server.chat_text(text, { stream = true }) } }
+      shown(words(flag, "a b"), { flag:find "json" and "\\u001b[2J" or "\\x1b[2J" }, env_of(s))
+    end
+  end)
+
+  it_if("is shown in errors of a server", function()
+    assert(os.execute("mkdir -p " .. home .. "/user/agenthost"))
+    file("user/agenthost/config", "[run]\nretries = 0\n")
+    local body = server.encode { error = { message = EVIL, type = EVIL, code = EVIL } }
+    for _, response in ipairs { { status = 400, body = body },
+      { status = 500, body = EVIL .. HALF }, { status = 200, body = HALF }, { status = 200, body = "data: " .. HALF .. "\n\n",
+        headers = { ["Content-Type"] = "text/event-stream" } },
+      { status = 302, headers = { Location = "http://" .. NAME } } } do
+      for _, flag in ipairs { "-q", "-vv" } do
+        local s <close> = server.start { responses = { response } }
+        shown(words(flag, "--no-store", "a b"), {}, table.move(env_of(s), 1, 2, 2,
+          { "XDG_CONFIG_HOME=" .. home .. "/user" }))
+      end
+    end
+  end)
+
+  it_if("is shown when a call is to be allowed, and in its line", function()
+    for key, call in pairs {
+      y = { name = "write_file", arguments = { path = "x", content = EVIL } },
+      n = { name = "bash", arguments = { command = "echo " .. EVIL } } } do
+      local s <close> = server.start { responses = {
+        server.chat_calls({ call, { name = "list_files", arguments = { path = NAME } },
+          { name = EVIL, arguments = EVIL } }), server.chat_text(EVIL) } }
+      local t = start(words("-v", "-t", "write_file,bash,list_files", "a b"), env_of(s))
+      typing.read(t, "Allow it?")
+      t.pty:write(key)
+      typing.read(t)
+      t.pty:wait(30)
+      t.pty:close()
+      judge(t.all)
+      has(t.all, "\\x1b[2J")
+    end
+  end)
+end)
+
+-- -- settings, scripts and inputs ----------------------------------------------------------------
+
+describe("hostile text on a terminal, in settings,", function()
+  it_if("is shown", function()
+    local user = home .. "/user/agenthost"
+    assert(os.execute("mkdir -p " .. user))
+    local function each(text)
+      file("user/agenthost/config", text)
+      for _, words in ipairs { { "config" }, { "config", "--json" }, { "models" }, { "trust" },
+        { "models", "--json" }, { "-m", "demo/echo", "a b" } } do
+        shown(words, {}, { "XDG_CONFIG_HOME=" .. home .. "/user", "HOME=/" .. NAME,
+          "AGENTHOST_MODEL=" .. NAME, "OPENAI_BASE_URL=http://u:p@" .. NAME })
+      end
+    end
+    for _, text in ipairs { "color = " .. EVIL, HALF, "[models]\nfast = " .. HALF,
+      "[models]\n" .. NAME .. " = demo/echo\n", "[" .. EVIL .. "]", "[env]\nX = " .. EVIL } do
+      each(text)
+      file("agenthost.conf", text)
+      each ""
+    end
+    shown({ "--env-file", file("vars", "A B=" .. HALF), "x.lua" }, {})
+    shown({ "--env-file", file("vars", HALF .. "=1"), "x.lua" }, {})
+  end)
+end)
+
+describe("hostile text on a terminal, in tools and inputs,", function()
+  it_if("is shown by tools and check", function()
+    local path = file(NAME .. ".lua", with_evil([=[
+      local ah = require "agenthost"
+      print("printed")
+      return ah.agent { model = "demo/echo", system = EVIL, name = "a", tools = { ah.tool {
+        name = "t", description = "d", full_description = EVIL, schema = { type = "object",
+          properties = { [EVIL] = { type = "string", description = EVIL, enum = { EVIL } } } },
+        handler = function() end } } }]=], ""))
+    for _, words in ipairs { { "tools" }, { "check" } } do
+      shown({ words[1], path }, {})
+      shown({ words[1], "--json", path }, {})
+      shown({ words[1], file("wrong.lua", "error(" .. q(EVIL) .. ")") })
+    end
+  end)
+
+  it_if("is shown by agenthost -i", function()
+    local t = start { "-i", "-q" }
+    local at = 1
+    for _, line in ipairs { q(EVIL), "{ [" .. q(EVIL) .. "] = " .. q(HALF) .. " }",
+      "error(" .. q(EVIL) .. ")", "error(setmetatable({}, { __tostring = function() return "
+      .. q(HALF) .. " end }))", "setmetatable({}, { __tostring = function() return " .. q(EVIL)
+      .. " end })", "setmetatable({}, { __name = " .. q(EVIL) .. " })", "_G[" .. q(NAME)
+      .. "] = 1", "x[" .. q(EVIL) .. "].y" } do
+      typing.read(t, "> ")
+      t.pty:write(line .. "\r")
+      t.pty:write(("'line %d'\r"):format(at))
+      typing.read(t, ("line %d\r\n"):format(at))
+      at = at + 1
+    end
+    t.pty:write "IN\t\t"
+    t.pty:write "\3\4"
+    typing.read(t)
+    t.pty:wait(30)
+    t.pty:close()
+    judge(t.all)
+    has(t.all, "\\x1b[2J")
   end)
 end)

@@ -56,7 +56,7 @@ local function output(descriptor)
   local out = {}
   function out.write(self, ...)
     for i = 1, select("#", ...) do
-      fine(file:write(clean((select(i, ...)))))
+      fine(file:write(clean(tostring((select(i, ...))))))
     end
     return self
   end
