@@ -424,7 +424,8 @@ describe("hostile text on a terminal, in a prompt,", function()
     file("user/agenthost/config", "[run]\nretries = 0\n")
     local body = server.encode { error = { message = EVIL, type = EVIL, code = EVIL } }
     for _, response in ipairs { { status = 400, body = body },
-      { status = 500, body = EVIL .. HALF }, { status = 200, body = HALF }, { status = 200, body = "data: " .. HALF .. "\n\n",
+      { status = 500, body = EVIL .. HALF }, { status = 200, body = HALF },
+      { status = 200, body = "data: " .. HALF .. "\n\n",
         headers = { ["Content-Type"] = "text/event-stream" } },
       { status = 302, headers = { Location = "http://" .. NAME } } } do
       for _, flag in ipairs { "-q", "-vv" } do
@@ -516,5 +517,28 @@ describe("hostile text on a terminal, in tools and inputs,", function()
     t.pty:close()
     judge(t.all)
     has(t.all, "\\x1b[2J")
+  end)
+end)
+
+describe("a line of 10 MB", function()
+  -- Returns the processor time of the shell's line, in seconds.
+  local function cost(line)
+    local r = command.shell("{ " .. line .. "; } >/dev/null 2>&1; times")
+    local minutes, seconds = r.out:match "\n(%d+)m([%d.]+)s"
+    return 60 * tonumber(minutes) + tonumber(seconds)
+  end
+
+  it("is shown whole in an error, and cut elsewhere, in linear time", function()
+    local text = "local L = ('%s'):rep(%d) "
+    local r = command.agenthost("-e", text:format("\\27[2J", 1 << 18) .. "error(L)")
+    assert.equal((1 << 18) * #"\\x1b[2J", #r.err:match "agenthost: %-e:1: ([^\n]*)")
+    for _, code in ipairs { "error(L)", "return ah.agent { model = ah.scripted { L } }" } do
+      local seconds = {}
+      for i, n in ipairs { 1 << 17, 10 << 18 } do
+        seconds[i] = cost(('"$A" -v -e %s go'):format(command.quote(text:format("\\27[2J", n)
+          .. code)))
+      end
+      assert.is_true(seconds[2] < 40 * seconds[1] + 1, ("%g, %g"):format(table.unpack(seconds)))
+    end
   end)
 end)

@@ -6,6 +6,7 @@ local changed = use "changed"
 local line = changed.line
 
 local MOST = 12 -- lines in brief
+local LONGEST = 1000 -- characters of a line about what is dropped
 
 local M = {}
 
@@ -58,7 +59,7 @@ function M.lines(found, files)
   local lines = {}
   for _, item in ipairs(found.dropped) do
     local words = DROPPED[item.kind](item, files)
-    lines[#lines + 1] = words and ("turn %d: %s"):format(item.turn, line(words))
+    lines[#lines + 1] = words and ("turn %d: %s"):format(item.turn, ah._line(words, LONGEST))
   end
   for _, one in ipairs(changed.lines(found.changes, "")) do
     lines[#lines + 1] = one

@@ -13,8 +13,8 @@ local ah = ...
 local M = {}
 
 -- Limits that keep the time linear, whatever the text: bytes after which a mark that is not closed
--- is a character, marks that are tried as its end, and bytes of a line whose kind is waited for.
-local REACH, TRIED, LINE = 500, 8, 4096
+-- is a character, and bytes of a line whose kind is waited for.
+local REACH, LINE = 500, 4096
 
 local HEADING, CODE, FAINT = { bold = true }, { color = "cyan" }, { faint = true }
 
@@ -39,26 +39,31 @@ local function add(texts, text, style)
 end
 
 -- Finds the end of what a mark opens: the first and the last byte of the mark that closes it.
-local function closing(s, from, mark)
-  local part = s:sub(from, from + REACH)
-  local at = 1
-  for _ = 1, TRIED do
-    local first, last = part:find(mark, at, true)
+-- `none`: by mark, the place up to which no such mark closes anything, so that each is looked at
+-- once.
+local function closing(s, from, mark, none)
+  local at = math.max(from, none[mark] or 1)
+  while true do
+    local first, last = s:find(mark, at, true)
     if not first then
+      none[mark] = #s + 1
+      return nil
+    elseif last > from + REACH then
       return nil
     end
-    local before, after = part:sub(first - 1, first - 1), part:sub(last + 1, last + 1)
+    local before, after = s:sub(first - 1, first - 1), s:sub(last + 1, last + 1)
     local fits
     if mark:find "`" then
       fits = before ~= "`" and after ~= "`"
     else
-      fits = first > 1 and not before:find "[%s*_]" and after ~= mark:sub(1, 1)
+      fits = first > from and not before:find "[%s*_]" and after ~= mark:sub(1, 1)
         and not (mark:find "_" and after:find "%w")
     end
     if fits then
-      return from + first - 1, from + last - 1
+      return first, last
     end
     at = last + 1
+    none[mark] = at
   end
 end
 
@@ -77,8 +82,8 @@ local words -- forward: what is bold may have code in it
 
 -- Adds what the mark opens, up to its end, and returns the place behind it; nil if it is not
 -- closed, or if the mark that closes it may become a longer one.
-local function marked(texts, s, at, mark, style, whole)
-  local first, last = closing(s, at + #mark, mark)
+local function marked(texts, s, at, mark, style, whole, none)
+  local first, last = closing(s, at + #mark, mark, none)
   if not first or last == #s and not whole then
     return nil
   end
@@ -94,7 +99,7 @@ end
 -- Adds the words of a text to `texts`. Returns the rest whose style is not known yet; "" if the
 -- text is whole, which means that its line has ended. `last`: the character before the text, or "".
 function words(texts, s, style, whole, last)
-  local at = 1
+  local at, none = 1, {}
   while at <= #s do
     local place = s:find("[*_`\\]", at)
     if not place then
@@ -112,7 +117,7 @@ function words(texts, s, style, whole, last)
       at = at + (escaped and 2 or 1)
     else
       local opening = opens(s, at, mark, last)
-      local behind = opening and marked(texts, s, at, mark, style, whole)
+      local behind = opening and marked(texts, s, at, mark, style, whole, none)
       if opening and not behind and not whole and #s - at < REACH then
         return s:sub(at)
       elseif not behind then
@@ -256,12 +261,21 @@ end
 --- Returns the texts as a string for a terminal.
 ---@param texts table list of strings and tables, as printer:feed returns them
 function M.ansi(texts)
-  local parts = {}
-  for _, one in ipairs(texts) do
-    local style = type(one) == "table" and one or { one }
-    local codes, shown = codes_of(style), M.harmless(style[1])
-    parts[#parts + 1] = codes ~= "" and ("\27[%sm%s\27[0m"):format(codes, shown) or shown
+  local parts, plain = {}, {}
+  local function put_plain()
+    parts[#parts + 1] = M.harmless(table.concat(plain))
+    plain = {}
   end
+  for _, one in ipairs(texts) do
+    local codes = type(one) == "table" and codes_of(one) or ""
+    if codes ~= "" then
+      put_plain()
+      parts[#parts + 1] = ("\27[%sm%s\27[0m"):format(codes, M.harmless(one[1]))
+    else
+      plain[#plain + 1] = type(one) == "table" and one[1] or one
+    end
+  end
+  put_plain()
   return table.concat(parts)
 end
 
