@@ -122,9 +122,9 @@ describe("a prompt", function()
   end)
 
   it_if("ends by Ctrl-C while it asks", function()
-    local t = typing.start { "/bin/sh", "-c", ("cd %s && exec %s -q -m demo/tools --no-store "
-      .. "-t write_file 'write \"x\"'"):format(home, command.BINARY) }
-    typing.read(t, "Allow it? [y/n]")
+    local t = typing.start({ "/bin/sh", "-c", ("cd %s && exec %s -q -m demo/tools --no-store "
+      .. "-t write_file 'write \"x\"'"):format(home, command.BINARY) }, { bells = true })
+    typing.read(t, "Allow it? [y/n/a/e/?]")
     t.pty:write "\3"
     local code, _, shown = typing.finish(t)
     assert.equal(130, code)
@@ -289,21 +289,51 @@ describe("the tools of a prompt", function()
     assert.is_nil(io.open(home .. "/made"))
   end)
 
+  -- Starts a prompt on a terminal that asks about a call of the tool.
+  local function asked(tool, words, more)
+    return typing.read(typing.start({ "/bin/sh", "-c", ("cd %s; export XDG_STATE_HOME=%s/state; "
+      .. "%s -q -m demo/tools --no-store -t %s '%s' %s"):format(home, home, command.BINARY, tool,
+      words, more or "") }, { bells = true }), "Allow it? [y/n/a/e/?]")
+  end
+
   it_if("ask the person at the terminal", function()
-    for key, said in pairs { y = "write_file: Made 'made-y'", n = "the user does not allow it" } do
-      local path = "made-" .. key .. (key == "n" and "\27[2J" or "")
-      local t = typing.start({ "/bin/sh", "-c", ("cd %s && exec %s -q -m demo/tools --no-store "
-        .. "-t write_file 'write \"%s\"'"):format(home, command.BINARY, path) })
-      typing.read(t, "Allow it? [y/n]")
-      has(t.all, "\27[1mwrite_file\27[0m (")
-      has(t.all, "path: made-" .. key .. (key == "n" and "\\x1b[2J" or ""))
-      t.pty:write("x" .. key)
-      local code, all = typing.finish(t)
+    for line, said in pairs { ["y\r"] = "write_file: Made 'made-y'",
+      ["n\r"] = "the user does not allow it", ["n, too long\r"] = "not approved: too long",
+      ["\4"] = "no person at the terminal" } do
+      local name = line == "y\r" and "made-y" or "made\27[2J"
+      local t = asked("write_file", ('write "%s"'):format(name))
+      t.pty:write "x\r"
+      typing.read(t, "That is no response.")
+      t.pty:write(line)
+      local code, all, shown = typing.finish(t)
       assert.equal(0, code, all)
-      has(all, said)
-      local made = io.open(home .. "/made-" .. key)
-      assert.equal(key == "y", made ~= nil)
+      has(shown, "write_file: it writes a file of this folder\n")
+      has(shown, "\n  path: " .. name:gsub("\27", "\\x1b") .. "\n")
+      has(shown:gsub("\n", ""), said)
+      assert.equal(1, t.screen.bells)
+      assert.equal(line == "y\r", io.open(home .. "/made-y") ~= nil)
+      os.remove(home .. "/made-y")
     end
+  end)
+
+  it_if("ask on the terminal while the answer goes to a file", function()
+    local t = asked("write_file", 'write "made"', "</dev/null >out.txt")
+    t.pty:write "y\r"
+    assert.equal(0, (typing.finish(t)))
+    has(at_home("cat out.txt").out, "write_file: Made 'made'")
+  end)
+
+  it_if("are asked about no more after `always`, also without a terminal", function()
+    local t = asked("write_file", 'write "made"')
+    t.pty:write "a\r"
+    typing.read(t, "no question is asked any more about: write_file for all files of the folder")
+    typing.read(t, "Keep that? [y/n]")
+    t.pty:write "y\r"
+    assert.equal(0, (typing.finish(t)))
+    local r = at_home(TOOLS .. [[-t write_file,bash 'write "other"' </dev/null]])
+    has(r.err, "Allowed in this folder: write_file for all files of the folder\n")
+    has(r.out, "write_file: Made 'other'")
+    has(r.out, "Tool 'bash' was not run: not approved")
   end)
 end)
 

@@ -181,6 +181,18 @@ describe("a line", function()
     end)()))
   end)
 
+  it_if("can be hidden, and is kept nowhere then", function()
+    local t = read(script(OPEN .. [[
+      local editor <close> = open()
+      local line = editor:read { prompt = "key: ", hidden = true }
+      editor:print_line("bytes: " .. #line .. ", history: " .. #editor.history.lines)]]), "key: ")
+    t.pty:write "secret"
+    typed(t, "x\27[D\127\r", "bytes: 6, history: 0")
+    local code, all, shown = finish(t)
+    assert.same({ 0, "key:\nbytes: 6, history: 0" }, { code, shown })
+    has_not(all, "secr")
+  end)
+
   it_if("is left by Ctrl-C and Ctrl-D, which have no effect on other code", function()
     local t = read(script(OPEN .. [[
       local editor <close> = open()

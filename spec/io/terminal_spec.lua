@@ -363,6 +363,22 @@ describe("terminal:clear", function()
   end)
 end)
 
+describe("terminal:bell", function()
+  local RINGS = OPEN .. [[
+    local t <close> = assert(ah.terminal())
+    t:live { "> " }
+    t:bell()
+    t:print_above "above"]]
+
+  it_if("rings once, and changes nothing on the screen", function()
+    local code, _, shown, t
+    t = script(RINGS, { bells = true })
+    code, _, shown = finish(t)
+    assert.same({ 0, "above", 1 }, { code, shown, t.screen.bells })
+    assert.equal("above\r\n", select(2, shows(RINGS, { env = { "TERM=dumb" } })))
+  end)
+end)
+
 describe("docs/reference/terminal.md", function()
   it_if("has a line that can be written, and pasted into", function()
     local block

@@ -123,6 +123,8 @@ function Screen:feed(bytes)
       self.column = 1
     elseif char == "\n" then
       self:down()
+    elseif char == "\a" and self.bells then
+      self.bells = self.bells + 1
     else
       assert(char:byte() >= 32 or char == "\t", "a control was written")
       self:put(char)

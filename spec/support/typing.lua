@@ -20,7 +20,8 @@ function typing.it(it, pending)
   end
 end
 
---- Starts a program by its words; options: env (a list in place of the usual), columns.
+--- Starts a program by its words; options: env (a list in place of the usual), columns, bells (the
+--- screen counts them; otherwise one is an error).
 function typing.start(words, options)
   options = options or {}
   local env = { "XDG_CONFIG_HOME=/dev/null", "HOME=/", "PATH=/usr/bin:/bin" }
@@ -29,6 +30,7 @@ function typing.start(words, options)
   end
   local columns = options.columns or 80
   local t = { all = "", screen = screen.new(columns) }
+  t.screen.bells = options.bells and 0
   t.pty = assert(ahtest.pty(words, { env = env, columns = columns }))
   return t
 end

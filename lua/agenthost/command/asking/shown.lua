@@ -63,7 +63,7 @@ local function add_arguments(texts, arguments, whole, left_out)
   for _, name in ipairs(sorted(arguments)) do
     if not left_out[name] then
       local value = arguments[name]
-      texts[#texts + 1] = { ("\n  %s: "):format(changed.line(name)), faint = true }
+      texts[#texts + 1] = { "\n", { ("  %s: "):format(changed.line(name)), faint = true } }
       cut = add_block(texts, type(value) == "string" and value or text.json(value), whole) or cut
     end
   end
@@ -78,7 +78,7 @@ local function add_changes(texts, changes, whole)
   local lines = changed.lines(changes, "  ")
   local n = math.min(#lines, whole and 10000 or LINES)
   for i = 1, n do
-    texts[#texts + 1] = { "\n", lines[i], color = COLORS[lines[i]:match "^    ([+-])"] }
+    texts[#texts + 1] = { "\n", { lines[i], color = COLORS[lines[i]:match "^    ([+-])"] } }
   end
   if n < #lines then
     texts[#texts + 1] = { ("\n    [%d lines more%s]"):format(#lines - n,
@@ -146,7 +146,7 @@ function M.approval(ask, whole, own)
   local planned = own and not ask.changes and changes_of(call) or nil
   local cut = add_arguments(texts, arguments, whole, planned and PUT or {})
   if ask.result then
-    texts[#texts + 1] = { "\n  result: ", faint = true }
+    texts[#texts + 1] = { "\n", { "  result: ", faint = true } }
     cut = add_block(texts, ask.result, whole) or cut
   end
   if ask.changes or planned then

@@ -161,17 +161,6 @@ function M.take(chat, item, line)
   end
 end
 
---- Refuses an ask. A question, to which a person must respond, ends with the answer.
-function M.refuse(chat, item, why)
-  if not item.asking then
-    make(chat, item)
-  end
-  remove(chat, item)
-  if not item.asking:refuse(why) then
-    assert(chat.agent:cancel())
-  end
-end
-
 -- -- unfinished runs ---------------------------------------------------------------------------
 
 --- Returns true if the agent is to go on with a run that an earlier process did not end, or false
