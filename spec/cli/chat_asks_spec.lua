@@ -28,8 +28,9 @@ end
 local function start(words, options)
   options = options or {}
   options.bells = true
-  local t = typing.start({ "/bin/sh", "-c", ("echo pid $$; cd %s; XDG_STATE_HOME=%s/state exec %s chat %s")
-    :format(home, home, command.BINARY, words) }, options)
+  local t = typing.start({ "/bin/sh", "-c",
+    ("echo pid $$; cd %s; XDG_STATE_HOME=%s/state exec %s chat %s"):format(home, home,
+    command.BINARY, words) }, options)
   read(t, options.first or "> ")
   t.pid = t.all:match "pid (%d+)"
   return t
@@ -134,8 +135,8 @@ describe("an approval", function()
   end)
 
   it_if("shows a long argument at the wish of the person, and nothing of it is obeyed", function()
-    local t = scripted([[{ calls = { call("say", { ["na\nme"] = "\27[2J" .. ("line\n"):rep(100) .. "end" }) } },
-      "Done."]], [[ah.tool { name = "say", description = "Says.", schema = { type = "object" },
+    local t = scripted([[{ calls = { call("say", { ["na\nme"] = "\27[2J" .. ("line\n"):rep(100)
+      .. "end" }) } }, "Done."]], [[ah.tool { name = "say", description = "Says.", schema = { type = "object" },
       handler = function() return "said" end }]])
     typed(t, "go\r", "Allow it? [y/n/a/e/s/?]")
     t.screen:feed(t.all)
@@ -154,7 +155,8 @@ describe("an approval", function()
       local put = ah.tool { name = "put", description = "Puts.", handler = function(_, ctx)
         ctx.filesystem:write("list.txt", "milk\n") return "put it" end }
       return ah.agent { tools = { put }, resources = { filesystem = ah.filesystem { root = "." } },
-        policies = { { after = function(call) if #call:changes() > 0 then return "ask", "it changes files" end end } },
+        policies = { { after = function(call)
+          if #call:changes() > 0 then return "ask", "it changes files" end end } },
         model = ah.scripted { { calls = { { name = "put" } } }, "Done." } }]])
     local t = start "agent.lua"
     typed(t, "go\r", "Allow it? [y/n/?]")
@@ -185,7 +187,8 @@ describe("an approval", function()
   it_if("waits for its turn among others, and what was typed comes back", function()
     local t = scripted([[{ calls = { call("wait", { n = 1 }), call("wait", { n = 2 }),
       call("wait", { n = 3 }) } }, "Done."]], [[ah.tool { name = "wait", description = "Waits.",
-      parallel = true, params = { n = "integer" }, handler = function(args) return "n" .. args.n end }]])
+      parallel = true, params = { n = "integer" },
+      handler = function(args) return "n" .. args.n end }]])
     typed(t, "go\r", "Allow it? (1 of 3) [y/n/a/e/?]")
     typed(t, "y\r", "Allow it? (2 of 3)")
     typed(t, "n\r", "Allow it? (3 of 3)")
@@ -216,6 +219,26 @@ describe("an approval", function()
     typed(t, "d", "half a word")
     t.pty:write "\21"
     quit(t)
+  end)
+end)
+
+describe("in a dumb terminal", function()
+  it_if("asks are lines, without a bell", function()
+    file("agent.lua", ([[
+      local ah = require "agenthost"
+      return ah.agent { tools = { %s }, policies = { function() return "ask", "it is dear" end },
+        model = ah.scripted { { calls = { { name = "pay", arguments = { euros = 3 } } } }, "Done." } }
+    ]]):format(PAY))
+    local t = start("agent.lua", { env = { "TERM=dumb" } })
+    typed(t, "buy\r", ASKED)
+    typed(t, "e\r", '"euros": 3')
+    typed(t, '{"euros": 8}\r', "paid 8")
+    read(t, "Done.")
+    idle(t)
+    t.pty:write "\4"
+    local _, all = typing.finish(t)
+    has_not(all, "\27")
+    assert.equal(0, t.screen.bells)
   end)
 end)
 
@@ -281,8 +304,8 @@ describe("a question of a handler", function()
   end
 
   it_if("is asked for field by field, with defaults", function()
-    local t = asks [[question = "Who?\n[1] pay", params = { name = "string", ["age?"] = "integer 0..150",
-      ["color?"] = "red|blue", ["tall?"] = "boolean", vip = "boolean = true" }]]
+    local t = asks [[question = "Who?\n[1] pay", params = { name = "string",
+      ["age?"] = "integer 0..150", ["color?"] = "red|blue", ["tall?"] = "boolean", vip = "boolean = true" }]]
     typed(t, "go\r", "name (string): ")
     typed(t, "\r", "Enter alone is no response")
     typed(t, "Ann\r", "age (integer; may be empty): ")
@@ -355,7 +378,8 @@ describe("what is always allowed", function()
   end)
 
   it_if("of a script's tool is that tool, and applies to those that wait", function()
-    local t = scripted([[{ calls = { call("pay", { euros = 3 }), call("pay", { euros = 4 }) } }, "Done."]],
+    local t = scripted([[{ calls = { call("pay", { euros = 3 }), call("pay", { euros = 4 }) } },
+      "Done."]],
       (PAY:gsub("description", "parallel = true, description", 1)))
     typed(t, "go\r", "Allow it? (1 of 2)")
     typed(t, "a\r", "pay with any arguments, of the script ")
@@ -396,6 +420,7 @@ describe("what is always allowed", function()
 end)
 
 describe("an unfinished run", function()
+  -- Returns a chat that begins after one was killed while it asked.
   local function killed()
     local t = start "-m demo/tools -t bash"
     typed(t, 'run "x"\r', ASKED)

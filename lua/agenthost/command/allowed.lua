@@ -155,7 +155,7 @@ function M.words(rule)
     words = "bash with exactly this command: " .. command_of(rule.only)
   elseif rule.only then
     words = ("%s from %s"):format(rule.tool, rule.only)
-  elseif rule.tool == "write_file" or rule.tool == "edit_file" then
+  elseif not rule.script and (rule.tool == "write_file" or rule.tool == "edit_file") then
     words = rule.tool .. " for all files of the folder"
   else
     words = rule.tool .. " with any arguments"

@@ -3,11 +3,12 @@
 --   local asking = asking_of.new(ask, { allowed = list, say = function(text) end, own = true })
 --   asking:show()             shows what is asked
 --   asking:asked(count)       returns what editor:read takes; count, such as "(1 of 3)", may be nil
---   asking:take(line)         takes a line. True: the ask has the response
---   asking:refuse(why)        refuses an approval; false: the ask is a question
+--   asking:take(line)         takes a line. True: the ask is over
+--   asking:refuse(why)        refuses an approval; a question is left to its default
 --
 -- allowed   the list of allowed.lua
 -- say       shows a text of ah.terminal above the line
+-- rich      true: a line can begin with a text that is edited
 -- own       true: the call is of the command's own tools, whose files are in this folder
 -- schema    function(name): the JSON Schema of a tool's arguments; nil: it is not known
 --
@@ -77,8 +78,7 @@ local function respond(a, value)
   if not done then
     a.say { err.message, color = "red" }
   end
-  a.over = done or err.code ~= "tool_validation"
-  return a.over
+  return done or err.code ~= "tool_validation"
 end
 
 function Approval:refuse(why)
@@ -89,7 +89,8 @@ local take = {} -- by state
 
 local function edit(a)
   a.state, a.typed = "edit", shown.pretty(a.ask.call.arguments)
-  a.say { "Enter allows the call with these arguments; without any text it goes back.", faint = true }
+  a.say { "Enter allows the call with these arguments; without any text it goes back.",
+    not a.rich and "\n" .. a.typed or "", faint = true }
 end
 
 local function always(a)
@@ -178,7 +179,8 @@ function M.new(ask, options)
   end
   local rule, why = options.allowed:rule(ask)
   return setmetatable({ ask = ask, state = "ask", rule = rule, no_rule = why, say = options.say,
-    allowed = options.allowed, own = options.own, schema = options.schema }, Approval)
+    allowed = options.allowed, own = options.own, rich = options.rich,
+    schema = options.schema }, Approval)
 end
 
 return M

@@ -2,8 +2,8 @@
 -- above the line that is typed.
 --
 --   local editor <close> = use "editor".open { history = path }
---   editor_of.open { at_terminal = true }   takes the terminal even if the input or the output of the
---                          process is another file; Ctrl-C is the signal then
+--   editor_of.open { at_terminal = true }   takes the terminal even if the input or the output is
+--                                           another file; Ctrl-C is the signal then
 --   editor.history.why     why the lines are not kept in the file; nil: they are
 --
 --   local line, why, text = editor:read { prompt = "> " }
@@ -381,7 +381,8 @@ end
 -- Returns the next line of the input, with what was typed before it ("": nothing).
 local function read_on(e, asked, typed)
   if e.on_terminal then
-    write_plain(e, typed == NO_TEXT and plain(asked.prompt or "> ") or "")
+    write_plain(e, (asked.hidden and "(This terminal shows what is typed.) " or "")
+      .. (typed == NO_TEXT and plain(asked.prompt or "> ") or ""))
   end
   local ok, line, err = pcall(e.input.line, e.input)
   if e.on_terminal and not (ok and line) then

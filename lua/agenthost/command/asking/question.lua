@@ -136,7 +136,8 @@ end
 
 function Question:show()
   self.say { { "Question: ", bold = true },
-    (text.cut(self.ask.question, MOST):gsub("\n", "\n  ")) }
+    (text.cut(self.ask.question, MOST):gsub("\n", "\n  ")),
+    self.ask.timeout and (" (within %g s)"):format(self.ask.timeout) or "" }
 end
 
 local function label(field)
@@ -185,7 +186,6 @@ end
 local function respond(q)
   local done, err = q.ask:respond(q.fields[1].name and q.values or q.values[1])
   if done or err.code ~= "tool_validation" then
-    q.over = true
     return true
   end
   q.say { err.message, color = "red" }
@@ -204,9 +204,7 @@ function Question:take(line)
   return self.at > #self.fields and respond(self) or nil
 end
 
-function Question:refuse()
-  return false
-end
+function Question:refuse() end
 
 function M.new(ask, options)
   return setmetatable({ ask = ask, say = options.say, fields = fields_of(ask), at = 1,

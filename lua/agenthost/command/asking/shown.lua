@@ -1,4 +1,4 @@
---- What a person is shown of a call that waits for an approval.
+--- Texts that show a person a call that waits for an approval.
 local ah, use = ...
 local changed, text = use "changed", use "text"
 
@@ -51,8 +51,8 @@ local function add_block(texts, s, whole)
   local cut = beginning(s, whole and MOST or BYTES, whole and math.maxinteger or LINES)
   texts[#texts + 1] = (cut:gsub("\n", "\n    "))
   if #cut < #s then
-    texts[#texts + 1] = { ("\n    [%d bytes more%s]"):format(#s - #cut, whole and "" or "; s shows them"),
-      color = "yellow" }
+    texts[#texts + 1] = { ("\n    [%d bytes more%s]"):format(#s - #cut,
+      whole and "" or "; s shows them"), color = "yellow" }
   end
   return #cut < #s
 end
@@ -87,7 +87,7 @@ local function add_changes(texts, changes, whole)
   return n < #lines
 end
 
--- How the built-in tools change a file: functions of an overlay, the path and the arguments.
+-- Functions that change a file of an overlay as the built-in tools do, by their names.
 local CHANGE = {}
 
 function CHANGE.write_file(files, path, arguments)
@@ -127,7 +127,7 @@ end
 
 -- -- an approval -------------------------------------------------------------------------------
 
--- What the ready-made policies say, in words about the call.
+-- The reasons of the ready-made policies, in words about the call.
 local WORDS = {
   ["the tool is destructive"] = "it may delete or overwrite something",
   ["the tool is open_world"] = "it reaches other computers",
@@ -140,7 +140,8 @@ local WORDS = {
 ---@param own boolean? the call is of the command's own tools
 function M.approval(ask, whole, own)
   local call = ask.call
-  local arguments = type(call.arguments) == "table" and call.arguments or { arguments = call.arguments }
+  local arguments = type(call.arguments) == "table" and call.arguments
+    or { arguments = call.arguments }
   local texts = { { changed.line(call.name), bold = true }, ": ",
     WORDS[ask.question] or text.cut(changed.line(ask.question), BYTES) }
   local planned = own and not ask.changes and changes_of(call) or nil

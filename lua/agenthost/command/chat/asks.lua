@@ -3,7 +3,7 @@
 --   ask      the ask
 --   asking   how a person responds to it (asking.lua); nil: it was not at the prompt yet
 --   typed    what was typed when the reading of a response was interrupted
---   since    when it came to the prompt, if a person typed something else then
+--   since    the time when it was shown, if a person typed something else then
 local ah, use = ...
 local allowed, asking_of, changed = use "allowed", use "asking", use "changed"
 local facts, text = use "chat.facts", use "text"
@@ -35,18 +35,25 @@ function M.front(chat, ask)
   ah.channel():receive() -- until the ask is over
 end
 
---- Makes the chat ready for asks.
-function M.attach(chat)
-  chat.asks, chat.asks_over = {}, 0
+-- Opens the list of allowed calls, and says what is in it.
+local function open_allowed(chat)
   chat.allowed = allowed.open(chat.script)
-  chat.closings = chat.agent:events { max = QUEUED, types = { "ask_closed" } }
-  chat.agent:on_ask(function(ask) return M.front(chat, ask) end)
   local rules, why = chat.allowed:rules()
   if why then
     chat.output:fault("The list of allowed calls is not used: " .. why)
   elseif rules[1] and chat.editor.on_terminal then
     chat.output:note(("%d %s always allowed in this folder, see /allowed."):format(#rules,
       #rules == 1 and "call is" or "calls are"))
+  end
+end
+
+--- Makes the chat ready for the asks of its agent.
+function M.attach(chat)
+  chat.asks, chat.asks_over, chat.closed = {}, 0, {}
+  chat.closings = chat.agent:events { max = QUEUED, types = { "ask_closed" } }
+  chat.agent:on_ask(function(ask) return M.front(chat, ask) end)
+  if not chat.allowed then
+    open_allowed(chat)
   end
 end
 
@@ -60,18 +67,20 @@ function M.enter(chat, item)
   end
 end
 
--- Returns the event of the end of an ask.
+-- Returns the event of the end of an ask. It may have ended together with others.
 local function closing(chat, id)
-  local found
   while #chat.closings > 0 do
     local event = chat.closings()
-    found = event.id == id and event or found
+    chat.closed[event.id] = event
   end
+  local found = chat.closed[id]
+  chat.closed = chat.asks[1] and chat.closed or {}
   return found
 end
 
 local function answered(event)
-  local who = event.by == "store" and "from another terminal" or "by " .. changed.line(event.by or "?")
+  local who = event.by == "store" and "from another terminal"
+    or "by " .. changed.line(event.by or "?")
   local value = event.value
   if type(value) ~= "table" or value.approved == nil then
     return ("answered %s%s"):format(who, value ~= nil and ": " .. text.cut(text.json(value), 200)
@@ -112,13 +121,14 @@ end
 local function schema_of(chat, name)
   for _, tool in ipairs(facts.of(chat.agent).tools) do
     if tool.name == name then
-      return tool.schema or tool.parameters
+      return tool.parameters
     end
   end
 end
 
 local function make(chat, item)
   item.asking = asking_of.new(item.ask, { allowed = chat.allowed, own = not chat.script,
+    rich = chat.editor.rich,
     say = function(shown) chat.output:line(shown) end,
     schema = function(name) return schema_of(chat, name) end })
   item.since = (chat.draft or "") ~= "" and ah.now() or nil

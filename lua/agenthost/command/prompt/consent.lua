@@ -1,5 +1,5 @@
---- Asks the person at the terminal about a call of a prompt, as a chat does (asking.lua). The answer
--- may go to a file or a pipe meanwhile: the terminal is opened for the ask alone.
+--- Asks the person at the terminal about a call of a prompt, as a chat does (asking.lua). The
+-- answer may go to a file or a pipe meanwhile: the terminal is opened for the ask alone.
 local ah, use = ...
 local allowed_of, asking_of, editor_of = use "allowed", use "asking", use "editor"
 local styled = use "styled"
@@ -26,14 +26,16 @@ local function ask_there(ask, allowed)
   if not editor.rich and not editor.on_terminal then
     return false, NO_TERMINAL
   end
-  local asking = asking_of.new(ask, { allowed = allowed, own = true,
+  local asking = asking_of.new(ask, { allowed = allowed, own = true, rich = editor.rich,
     say = function(shown) editor:print_line(shown) end })
+  local over = false
   local _ <close> = setmetatable({}, { __close = function()
-    if not asking.over then
-      editor:print_line "It has been responded to elsewhere, or its call is over."
+    if not over then
+      editor:print_line "It has a response from elsewhere, or its call is over."
     end
   end })
   read(editor, asking)
+  over = true
 end
 
 --- Returns a front end for asks. Where no person can be asked it refuses approvals.
