@@ -136,7 +136,8 @@ describe("an approval", function()
 
   it_if("shows a long argument at the wish of the person, and nothing of it is obeyed", function()
     local t = scripted([[{ calls = { call("say", { ["na\nme"] = "\27[2J" .. ("line\n"):rep(100)
-      .. "end" }) } }, "Done."]], [[ah.tool { name = "say", description = "Says.", schema = { type = "object" },
+      .. "end" }) } }, "Done."]], [[ah.tool { name = "say", description = "Says.",
+      schema = { type = "object" },
       handler = function() return "said" end }]])
     typed(t, "go\r", "Allow it? [y/n/a/e/s/?]")
     t.screen:feed(t.all)
@@ -171,7 +172,7 @@ describe("an approval", function()
     assert.equal("milk\n", command.contents(home .. "/list.txt"))
   end)
 
-  it_if("is refused by Ctrl-C, which ends the answer, and by Ctrl-D, which ends the chat", function()
+  it_if("is refused by Ctrl-C, which ends the answer, and Ctrl-D, which ends the chat", function()
     local t = scripted([[{ calls = { call("pay", { euros = 3 }) } },
       { calls = { call("pay", { euros = 4 }) } }, "Never."]], PAY)
     typed(t, "buy\r", ASKED)
@@ -227,7 +228,8 @@ describe("in a dumb terminal", function()
     file("agent.lua", ([[
       local ah = require "agenthost"
       return ah.agent { tools = { %s }, policies = { function() return "ask", "it is dear" end },
-        model = ah.scripted { { calls = { { name = "pay", arguments = { euros = 3 } } } }, "Done." } }
+        model = ah.scripted { { calls = { { name = "pay", arguments = { euros = 3 } } } },
+          "Done." } }
     ]]):format(PAY))
     local t = start("agent.lua", { env = { "TERM=dumb" } })
     typed(t, "buy\r", ASKED)
@@ -305,7 +307,8 @@ describe("a question of a handler", function()
 
   it_if("is asked for field by field, with defaults", function()
     local t = asks [[question = "Who?\n[1] pay", params = { name = "string",
-      ["age?"] = "integer 0..150", ["color?"] = "red|blue", ["tall?"] = "boolean", vip = "boolean = true" }]]
+      ["age?"] = "integer 0..150", ["color?"] = "red|blue", ["tall?"] = "boolean",
+      vip = "boolean = true" }]]
     typed(t, "go\r", "name (string): ")
     typed(t, "\r", "Enter alone is no response")
     typed(t, "Ann\r", "age (integer; may be empty): ")

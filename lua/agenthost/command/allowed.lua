@@ -1,11 +1,11 @@
 --- Calls that a person has allowed for good, by folder: $XDG_STATE_HOME/agenthost/allowed, which
--- only its owner can read. Its first line is a comment, its second one the hash of the rest, so that
--- a damaged file is noticed and not used. Each further line is a rule, a JSON object of
+-- only its owner can read. Its first line is a comment, its second one the hash of the rest, so
+-- that a damaged file is noticed and not used. Each further line is a rule, a JSON object of
 --
 --   folder   the real path of the folder to which it applies
 --   tool     the name of the tool
 --   script   the real path of the script whose tool it is; nil: the command's own
---   only     bash: the arguments as JSON, without the time; http_fetch: the host; nil: any arguments
+--   only     bash: the arguments as JSON, without the time; http_fetch: the host; nil: all calls
 --
 --   local list = allowed.open(script)   for the current folder; script: its path, or nil
 --   list:rule(ask)    the rule for calls like this one; nil and why there can be none
@@ -106,8 +106,7 @@ end
 
 -- -- rules -------------------------------------------------------------------------------------
 
--- What a rule says of the arguments, by tool: functions that return it, or nil and why there is
--- none.
+-- Functions that return the `only` of a rule, by tool; or nil and why there can be no rule.
 local ONLY = {}
 
 function ONLY.bash(arguments)
