@@ -69,8 +69,16 @@ ifneq ($(and $(SQLITE),$(filter -static,$(LDFLAGS))),)
   SQLITE_CFLAGS += -DAH_SQLITE_LINKED
   SQLITE_LIBS := $(shell $(PKG_CONFIG) --libs $(SQLITE))
 endif
-DEP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libcurl libcjson) $(PCRE2_CFLAGS) $(YAML_CFLAGS) $(MICROHTTPD_CFLAGS) $(SQLITE_CFLAGS)
-DEP_LIBS := $(shell $(PKG_CONFIG) --libs libcurl libcjson) $(PCRE2_LIBS) $(YAML_LIBS) $(MICROHTTPD_LIBS) $(SQLITE_LIBS)
+# The command opens libcurl at its first request (src/cli/http_curl.c); the libraries, and static
+# programs, link it.
+CURL_LIBS := $(shell $(PKG_CONFIG) --libs libcurl)
+ifneq ($(filter -static,$(LDFLAGS)),)
+  CURL_CFLAGS := -DAH_CURL_LINKED
+  CLI_CURL_LIBS := $(CURL_LIBS)
+endif
+DEP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libcurl libcjson) $(CURL_CFLAGS) $(PCRE2_CFLAGS) $(YAML_CFLAGS) $(MICROHTTPD_CFLAGS) $(SQLITE_CFLAGS)
+OTHER_LIBS := $(shell $(PKG_CONFIG) --libs libcjson) $(PCRE2_LIBS) $(YAML_LIBS) $(MICROHTTPD_LIBS) $(SQLITE_LIBS)
+DEP_LIBS := $(CURL_LIBS) $(OTHER_LIBS)
 # For distributions with other folders, such as lib64 or lib/x86_64-linux-gnu.
 LIBDIR ?= $(PREFIX)/lib
 DOCDIR ?= $(PREFIX)/share/doc/agenthost
@@ -173,7 +181,7 @@ $(BUILD)/agenthost.so: $(LIB_OBJ)
 	@echo "  LD $@"; $(CC) -shared -Wl,-z,nodelete $(ALL_LDFLAGS) -o $@ $(LIB_OBJ) $(DEP_LIBS)
 
 $(BUILD)/agenthost: $(CLI_OBJ) $(LIB_OBJ)
-	@echo "  LD $@"; $(CC) $(ALL_LDFLAGS) -o $@ $(CLI_OBJ) $(LIB_OBJ) $(LUA_LIBS) $(DEP_LIBS)
+	@echo "  LD $@"; $(CC) $(ALL_LDFLAGS) -o $@ $(CLI_OBJ) $(LIB_OBJ) $(LUA_LIBS) $(CLI_CURL_LIBS) $(OTHER_LIBS)
 
 # Written by each make, as PREFIX may have changed. A program that includes agenthost.h needs no
 # other library's development files, so none is required; an archive is linked with Libs.private.

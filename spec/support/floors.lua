@@ -33,7 +33,7 @@ for name in ("assert ctype errno float inttypes limits math stdalign stdarg stdb
 end
 
 local DOORS = { ["lua.h"] = "^src/lua/", ["lauxlib.h"] = "^src/lua/", ["lualib.h"] = "^src/lua/",
-  ["curl/curl.h"] = "^src/io/http", ["cjson/cJSON.h"] = "^src/base/json",
+  ["curl/curl.h"] = "^src/%l+/http", ["cjson/cJSON.h"] = "^src/base/json",
   ["pcre2.h"] = "^src/base/pattern", ["microhttpd.h"] = "^src/%l+/%l+_server",
   ["yaml.h"] = "^src/io/yaml%.c$", ["sqlite3.h"] = "^src/io/store_sqlite",
   ["cpuid.h"] = "^src/base/sha256%.c$", ["immintrin.h"] = "^src/base/sha256%.c$" }

@@ -631,9 +631,21 @@ void ah_http_free_transfer(ah_transfer *t)
     keep(t);
 }
 
+static CURLcode started;
+
 static void start_curl(void)
 {
-    curl_global_init(CURL_GLOBAL_DEFAULT);
+    started = curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+ah_status ah_http_library(ah_err *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT; /* curl is initialised once per process */
+
+    pthread_once(&once, start_curl);
+    if (started == CURLE_OK)
+        return AH_OK;
+    return ah_err_set(err, AH_HTTP, "HTTP is not possible: %s", curl_easy_strerror(started));
 }
 
 static const char *variable(const char *name)
@@ -669,13 +681,14 @@ static bool note_authorities(ah_http *http)
     return copy_path(http, file, &http->ca_file) && copy_path(http, dir, &http->ca_dir);
 }
 
-static bool set_up_curl(ah_http *http)
+static ah_status set_up_curl(ah_http *http, ah_err *err)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT; /* curl is initialised once per process */
+    ah_status st = ah_http_library(err);
 
-    pthread_once(&once, start_curl);
     http->timer.fn = on_curl_timer;
-    return note_authorities(http) && set_up_multi(http);
+    if (st == AH_OK && !(note_authorities(http) && set_up_multi(http)))
+        st = ah_err_nomem(err);
+    return st;
 }
 
 static void on_foreign_news(ah_timer *timer)
@@ -701,6 +714,7 @@ ah_status ah_http_new(const ah_mem *mem, ah_loop *loop, const ah_http_carrier *c
                       const ah_http_tap *tap, ah_http **out, ah_err *err)
 {
     ah_http *http = make_http(mem, loop);
+    ah_status st = AH_OK;
 
     if (!http)
         return ah_err_nomem(err);
@@ -708,12 +722,13 @@ ah_status ah_http_new(const ah_mem *mem, ah_loop *loop, const ah_http_carrier *c
         http->carrier = *carrier;
     if (tap)
         http->tap = *tap;
-    if (!http->carrier.start && !set_up_curl(http)) {
+    if (!http->carrier.start)
+        st = set_up_curl(http, err);
+    if (st == AH_OK)
+        *out = http;
+    else
         ah_http_free(http);
-        return ah_err_nomem(err);
-    }
-    *out = http;
-    return AH_OK;
+    return st;
 }
 
 void ah_http_free(ah_http *http)

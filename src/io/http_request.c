@@ -268,10 +268,12 @@ static CURLUcode take_url(CURLU *u, ah_url *out)
 ah_status ah_http_read_url(const char *url, const char *base, ah_url *out, ah_err *err)
 {
     const unsigned any = CURLU_DISALLOW_USER | CURLU_NON_SUPPORT_SCHEME;
-    CURLU *u = curl_url();
+    ah_status st = ah_http_library(err);
+    CURLU *u = st == AH_OK ? curl_url() : NULL;
     CURLUcode code = u ? CURLUE_OK : CURLUE_OUT_OF_MEMORY;
-    ah_status st = AH_OK;
 
+    if (st != AH_OK)
+        return st;
     if (code == CURLUE_OK && base)
         code = curl_url_set(u, CURLUPART_URL, base, any);
     if (code == CURLUE_OK)
@@ -288,9 +290,12 @@ ah_status ah_http_read_url(const char *url, const char *base, ah_url *out, ah_er
 
 static ah_status check_url(ah_transfer *t, const char *url, ah_err *err)
 {
-    CURLU *u = curl_url();
-    ah_status st = u ? read_url(t, u, url, err) : ah_err_nomem(err);
+    ah_status st = ah_http_library(err);
+    CURLU *u = st == AH_OK ? curl_url() : NULL;
 
+    if (st != AH_OK)
+        return st;
+    st = u ? read_url(t, u, url, err) : ah_err_nomem(err);
     curl_url_cleanup(u);
     return st;
 }

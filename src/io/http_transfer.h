@@ -123,6 +123,8 @@ void ah_transfer_note_news(ah_transfer *t);
 void ah_transfer_set_fault(ah_transfer *t, fault f);
 /* http.c, for http_transport.c: makes a bare transfer; marks it as running; ends it. */
 ah_transfer *ah_transfer_make(ah_http *http);
+/* Initialises libcurl, once per process. Fails with AH_HTTP if it cannot be used. */
+ah_status ah_http_library(ah_err *err);
 void ah_transfer_enter(ah_transfer *t);
 void ah_transfer_end(ah_transfer *t, CURLcode result);
 /* http.c: continues a paused transfer as soon as the loop waits. */
