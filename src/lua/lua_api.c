@@ -513,7 +513,7 @@ static int load_stdin(lua_State *L)
     return luaL_loadbufferx(L, s, n, "=stdin", "t");
 }
 
-static void set_arg(lua_State *L, const script *s)
+static void push_arg(lua_State *L, const script *s)
 {
     lua_createtable(L, s->argc, 1);
     lua_pushstring(L, s->path ? s->path : "-");
@@ -522,6 +522,7 @@ static void set_arg(lua_State *L, const script *s)
         lua_pushstring(L, s->argv[i]);
         lua_rawseti(L, -2, i + 1);
     }
+    lua_pushvalue(L, -1);
     lua_setglobal(L, "arg");
 }
 
@@ -591,15 +592,16 @@ static int run_script(lua_State *L)
     int st;
 
     ah_text_set(&ah_lua_of(L)->embed->returned, NULL);
-    set_arg(L, s);
+    lua_settop(L, 1);
+    push_arg(L, s); /* script arg */
     if ((st = load(L, s)) == LUA_ERRFILE)
         return ah_lua_raise(L, AH_USAGE, "%s", lua_tostring(L, -1));
     if (st != LUA_OK)
         return lua_error(L);
     ah_lua_of(L)->loaded = true;
     luaL_checkstack(L, s->argc, "too many arguments to the script");
-    for (int i = 0; i < s->argc; i++)
-        lua_pushstring(L, s->argv[i]);
+    for (int i = 0; i < s->argc; i++) /* the strings of arg: texts of programs are long */
+        lua_rawgeti(L, 2, i + 1);
     lua_call(L, s->argc, 2);
     raise_returned(L);
     take_result(L, ah_lua_of(L)->embed);
