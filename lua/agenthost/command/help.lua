@@ -23,12 +23,10 @@ local function add_part(lines, page, from)
   end
 end
 
-local function page_lines(all, word)
-  local name, lines = word:gsub("^reference/", ""):gsub("%.md$", ""), {}
-  for _, page in ipairs(all) do
-    if page.name == name then
-      add_part(lines, page, 1)
-    end
+local function page_lines(word)
+  local page, lines = pages.named((word:gsub("^reference/", ""):gsub("%.md$", ""))), {}
+  if page then
+    add_part(lines, page, 1)
   end
   return lines
 end
@@ -96,22 +94,23 @@ end
 
 --- Returns the lines about a word that is not a command, or nil and the reason.
 local function about(word)
-  local all, lower = pages.all(), word:lower()
+  local lower = word:lower()
   if lower == INDEX then
-    return index_lines(all)
+    return index_lines(pages.all())
   end
-  for _, lines_of in ipairs { page_lines, title_lines, row_lines } do
-    local lines = lines_of(all, lower)
-    if #lines > 0 then
-      return lines
-    end
+  local lines, all = page_lines(lower), pages.all(lower)
+  for _, lines_of in ipairs { title_lines, row_lines } do
+    lines = lines[1] and lines or lines_of(all, lower)
   end
-  return nil, unknown(all, text.cut(word, SHOWN))
+  if lines[1] then
+    return lines
+  end
+  return nil, unknown(pages.all(), text.cut(word, SHOWN))
 end
 
 local function command_lines(word, line)
   local usage = use "usage"(word and commands.find(word), line.running, line.named)
-  return usage .. (word and page_lines(pages.all(), word)[1]
+  return usage .. (word and page_lines(word)[1]
     and ("\nagenthost help reference/%s shows the page with more.\n"):format(word) or "")
 end
 

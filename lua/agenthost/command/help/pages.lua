@@ -32,12 +32,35 @@ local function read(name, text)
   return page
 end
 
---- Returns all pages, in the order of their names.
-function M.all()
-  local pages = {}
+-- Returns the longest part of a word that pages have as it is, in lower case: marks such as
+-- backquotes can be between such parts.
+local function part_of(word)
+  local longest = ""
+  for part in word:lower():gmatch "[%w_]+" do
+    longest = #part > #longest and part or longest
+  end
+  return longest
+end
+
+local function name_of(name)
+  return name:match "^reference%.([%w_]+)$" or TO_BEGIN[name] and name
+end
+
+--- Returns the page of this name; nil if there is none.
+function M.named(name)
+  local text = TO_BEGIN[name] and texts[name] or texts["reference." .. name]
+  return text and read(name, text)
+end
+
+--- Returns the pages in the order of their names: all, or those that can have the word.
+---@param word string?
+function M.all(word)
+  local pages, part = {}, part_of(word or "")
   for name, text in pairs(texts) do
-    local own = name:match "^reference%.([%w_]+)$" or TO_BEGIN[name] and name
-    pages[#pages + 1] = own and read(own, text) or nil
+    local own = name_of(name)
+    if own and text:lower():find(part, 1, true) then
+      pages[#pages + 1] = read(own, text)
+    end
   end
   table.sort(pages, function(a, b) return a.name < b.name end)
   return pages
@@ -88,14 +111,16 @@ local function has_name(cells, word)
   return found
 end
 
-local function each_row(part, f)
+-- Calls f(cells, head) for each row of tables that has the text, in lower case; nil: for each row.
+local function each_row(part, text, f)
   local head
   for _, line in ipairs(part.lines) do
-    local cells = M.cells(line)
+    local passed = head and text and line:find "^|" and not line:lower():find(text, 1, true)
+    local cells = not passed and M.cells(line)
     if head and cells and not M.is_rule(cells) then
       f(cells, head)
     end
-    head = cells and (head or cells)
+    head = passed and head or cells and (head or cells) or nil
   end
 end
 
@@ -103,7 +128,7 @@ end
 function M.summaries()
   local about = {}
   for _, part in ipairs(read("index", texts.README).parts) do
-    each_row(part, function(cells)
+    each_row(part, nil, function(cells)
       for name in cells[1]:gmatch "%(([%w_/]+)%.md%)" do
         name = name:gsub("^reference/", "")
         about[name] = about[name] or M.bare(cells[2] or "")
@@ -115,9 +140,10 @@ end
 
 --- Calls f(page, part, cells, head) for each row that names the word, in lower case.
 function M.each_row(pages, word, f)
+  local text = part_of(word)
   for _, page in ipairs(pages) do
     for _, part in ipairs(page.parts) do
-      each_row(part, function(cells, head)
+      each_row(part, text, function(cells, head)
         if has_name(cells, word) then
           f(page, part, cells, head)
         end
@@ -130,7 +156,7 @@ end
 function M.each_name(pages, f)
   for _, page in ipairs(pages) do
     for _, part in ipairs(page.parts) do
-      each_row(part, function(cells)
+      each_row(part, nil, function(cells)
         each_name_of(cells, f)
       end)
     end
