@@ -1,10 +1,10 @@
 --- agenthost chat: talks with an agent on a terminal, or from a pipe. `run` reads the flags and
 -- finds the conversation; `answer` runs in the state and with the flags of a script, as that of a
 -- prompt does (prompt.lua).
-local ah, use = ...
+local ah, use, _, later = ...
 local pairs_of, stored = use "pairs", use "stored"
-local agent_of, place_of = use "prompt.agent", use "prompt.place"
-local agents_md, plan, reload = use "agents_md", use "chat.plan", use "reload"
+local agent_of, place_of = use "prompt.agent", later "prompt.place"
+local agents_md, plan, reload = later "agents_md", later "chat.plan", later "reload"
 
 local fault, flag, shown = pairs_of.fault, agent_of.flag, pairs_of.shown
 

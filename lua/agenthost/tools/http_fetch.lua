@@ -3,8 +3,8 @@
 -- Sends no cookies and no credentials, and uses no proxy. A request is outside of the transaction
 -- of a call: the effects of a POST stay.
 local ah = ...
-local files = ah._module "agenthost.tools.files"
-local html = ah._module "agenthost.tools.html"
+local module = ah._module
+local files = module "agenthost.tools.files"
 
 local read = ah._reader {
   what = "ah.builtin: http_fetch", type = "ah.HttpFetchOptions", rows = {
@@ -244,7 +244,7 @@ local function answer(settings, args, response, url)
   end
   local head = ("%s: %s, %s"):format(url.url, kind == "" and "no type" or kind, size)
   if kind:find("html", 1, true) and not args.raw then
-    text = html.text(text)
+    text = module "agenthost.tools.html".text(text)
     head = head .. ", reduced to its text (raw = true gives it as it is)"
   end
   return show(settings, args, head, text)

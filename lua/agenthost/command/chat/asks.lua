@@ -4,8 +4,8 @@
 --   asking   how a person responds to it (asking.lua); nil: it was not at the prompt yet
 --   typed    what was typed when the reading of a response was interrupted
 --   since    the time when it was shown, if a person typed something else then
-local ah, use = ...
-local allowed, asking_of, changed = use "allowed", use "asking", use "changed"
+local ah, use, _, later = ...
+local allowed, asking_of, changed = use "allowed", later "asking", later "changed"
 local facts, text = use "chat.facts", use "text"
 
 local M = {}

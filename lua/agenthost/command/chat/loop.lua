@@ -18,9 +18,9 @@
 --   plan     true: only tools that read are run (chat/plan.lua)
 --   leaving  true: the chat ends after the answer at work
 --   over     true: the chat ends
-local ah, use = ...
+local ah, use, _, later = ...
 local pairs_of, editor_of = use "pairs", use "editor"
-local asks, commands, output_of = use "chat.asks", use "chat.commands", use "chat.output"
+local asks, commands, output_of = use "chat.asks", later "chat.commands", use "chat.output"
 local message, plan = use "chat.message", use "chat.plan"
 
 local M = {}

@@ -1,6 +1,6 @@
 --- The message of a line that was typed: its text, with the files and pages of words @FILE, @URL.
-local _, use = ...
-local parts = use "prompt.parts"
+local _, _, _, later = ...
+local parts = later "prompt.parts"
 
 local M = {}
 

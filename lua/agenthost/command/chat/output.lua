@@ -1,7 +1,7 @@
 --- Shows a conversation: the answer as it comes, a line for each call, and the state of the run.
 -- Events come from a queue, so that an agent of a script can be watched, too.
-local ah, use = ...
-local facts, styled, text = use "chat.facts", use "styled", use "text"
+local ah, use, _, later = ...
+local facts, styled, text = use "chat.facts", later "styled", use "text"
 
 local M = {}
 
