@@ -9,6 +9,7 @@ local QUEUED = 1000000 -- events
 local TYPES = { "content", "usage", "tool_started", "tool_progress", "tool_invoked", "retry",
   "fallback", "queued", "handoff" }
 local SHOWN = 200      -- bytes of the arguments or of the result of a call in its line
+local VALUE = 80       -- bytes of one argument there
 local TAIL = 20        -- lines of the last answer when a conversation goes on
 local SOON = 1         -- seconds after which the state of a run is shown
 
@@ -65,10 +66,10 @@ end
 
 -- -- calls -------------------------------------------------------------------------------------
 
--- Returns the first line of a text, cut.
-local function brief(s)
+-- Returns the first line of a text, cut to `most` bytes.
+local function brief(s, most)
   local line = s:match "^%s*([^\n]*)"
-  local cut = text.cut(line, SHOWN)
+  local cut = text.cut(line, most or SHOWN)
   return #cut < #s and cut .. " ..." or cut
 end
 
@@ -85,7 +86,8 @@ local function arguments_of(json)
   table.sort(names)
   for i, name in ipairs(names) do
     local value = arguments[name]
-    parts[i] = name .. "=" .. (type(value) == "string" and value or ah.json.encode(value))
+    parts[i] = name .. "=" .. brief(type(value) == "string" and value or ah.json.encode(value),
+      VALUE)
   end
   return brief(table.concat(parts, " "))
 end
