@@ -5,11 +5,11 @@ local ah, use, texts = ...
 local stored, text = use "stored", use "text"
 local fault = use "pairs".fault
 
--- first: the line that a user types next
+-- first: the line that a user types next; chat: true if agenthost chat talks with its agent.lua
 local TEMPLATES = {
-  { name = "tools", doc = "an agent with a tool (the default)",
+  { name = "tools", doc = "an agent with a tool (the default)", chat = true,
     first = [[$(agenthost) agent.lua "What do 3 bags of mint tea cost?"]] },
-  { name = "entities", doc = "an agent whose tools are methods of what it finds",
+  { name = "entities", doc = "an agent whose tools are methods of what it finds", chat = true,
     first = [[$(agenthost) agent.lua "What has Ada ordered?"]] },
   { name = "chat", doc = "an agent, and a loop that talks with it",
     first = [[$(agenthost) chat.lua]] },
@@ -119,8 +119,9 @@ local function run(flags, words, out)
   local first = template.first:gsub("%$%(agenthost%)", function() return program end)
   local enter = ah._real_path(path) ~= ah._real_path "." and ("cd %s && "):format(
     stored.quoted(path)) or ""
-  out:write(("%s has %s.\nNext:\n  %s%s\n  %s test\n"):format(text.clean(path),
-    table.concat(names, ", "), enter, first, program))
+  local chat = template.chat and ("\n  %s chat agent.lua"):format(program) or ""
+  out:write(("%s has %s.\nNext:\n  %s%s%s\n  %s test\n"):format(text.clean(path),
+    table.concat(names, ", "), enter, first, chat, program))
 end
 
 return {
