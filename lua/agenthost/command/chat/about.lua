@@ -27,7 +27,8 @@ end
 local function tools(chat)
   local lines = {}
   for _, tool in ipairs(facts.of(chat.agent).tools) do
-    lines[#lines + 1] = { { tool.name, bold = true }, "  ", tool.description or "", "\n" }
+    lines[#lines + 1] = { lines[1] and "\n" or "", { tool.name, bold = true }, "  ",
+      tool.description or "" }
   end
   chat.output:line(lines[1] and lines or "There are no tools.")
 end
