@@ -107,8 +107,9 @@ describe("words behind a command", function()
       "1")
     refused("agenthost models takes one model, found 'b/c' besides", "models", "a/b", "b/c")
     refused("agenthost config takes no operand, found 'x'", "config", "x")
-    refused("agenthost completion needs one of these shells: bash zsh fish", "completion")
-    refused("agenthost completion needs one of these shells: bash zsh fish", "completion", "tcsh")
+    local shells = "agenthost completion needs one of these shells: bash zsh fish aliases saved"
+    refused(shells, "completion")
+    refused(shells, "completion", "tcsh")
     refused("agenthost completion takes one shell, found 'zsh' besides", "completion", "bash",
       "zsh")
   end)

@@ -1,9 +1,11 @@
 --- agenthost completion: makes one completion function for each shell. It completes the options of
 -- the command on the line, the words of an option's value, commands and *.lua files, and after the
 -- script the shell's own files. Help texts have no single quotes (bash and fish quote with them);
--- brackets and colons are escaped for zsh.
+-- brackets and colons are escaped for zsh. Names that depend on the folder and the settings are
+-- asked for when they are completed: agenthost completion aliases, agenthost completion saved.
 local ah, use = ...
 local commands, flags_of = use "commands", use "flags"
+local file, judge = use "settings.file", use "settings.judge"
 
 -- Models to complete by name: at least one of each provider with a wire of its own, and the demos.
 local NAMED = "demo/echo demo/tools demo/quickstart openai/gpt-6.1-sol openai/gpt-4o "
@@ -56,6 +58,16 @@ local function choices(operand)
   return operand.words
 end
 
+--- Returns the list of names to ask for when a value is completed; nil if there is none.
+local function asked_for(option)
+  return option.complete or option.name == "model" and "aliases" or nil
+end
+
+--- Returns the shell's words for the names of such a list.
+local function names_of(list)
+  return ("$(agenthost completion %s 2>/dev/null)"):format(list)
+end
+
 --- Returns "-v --verbose" for each option.
 local function flags(options, between, of)
   local words = {}
@@ -81,7 +93,7 @@ end
 -- -- bash -------------------------------------------------------------------------------------
 
 -- Adds no space after "provider/", because the name of the model follows.
-local BASH_MODELS = [[COMPREPLY=($(compgen -W '$(NAMES)' -- "$cur"));]]
+local BASH_MODELS = [[COMPREPLY=($(compgen -W "$(NAMES)" -- "$cur"));]]
   .. " [[ $COMPREPLY == */ ]] && compopt -o nospace 2>/dev/null;"
 
 --- Returns the case of the bash function that completes the value of an option.
@@ -89,8 +101,9 @@ local function bash_value(option)
   local reply = ""
   if option.words then
     reply = filled([[COMPREPLY=($(compgen -W '$(NAMES)' -- "$cur"));]], { NAMES = option.words })
-  elseif values_of(option) then
-    reply = filled(BASH_MODELS, { NAMES = values_of(option) })
+  elseif values_of(option) or asked_for(option) then
+    reply = filled(BASH_MODELS, { NAMES = (values_of(option) or "") .. " "
+      .. (asked_for(option) and names_of(asked_for(option)) or "") })
   elseif option.value == "FILE" then
     reply = [[compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$cur"));]]
   end
@@ -134,7 +147,7 @@ local function bash_operand(command)
   if operand.complete == "lua" then
     return ""
   elseif operand.complete == "models" then
-    reply = filled(BASH_MODELS, { NAMES = names })
+    reply = filled(BASH_MODELS, { NAMES = names .. " " .. names_of "aliases" })
   elseif names then
     reply = filled([[COMPREPLY=($(compgen -W '$(NAMES)' -- "$cur"))]], { NAMES = names })
   elseif operand.complete == "folder" then
@@ -171,10 +184,14 @@ local function zsh_option(option)
       option.value and "+" or "", option.name, form)
   end
   local value = ""
-  if values_of(option) then
+  if asked_for(option) then
+    value = (":%s:{ _agenthost_names %s %s }"):format(option.value, asked_for(option),
+      values_of(option) or "")
+  elseif values_of(option) then
     value = (":%s:(%s)"):format(option.value, values_of(option))
   elseif option.value then
-    value = (option.optional and "::%s:%s" or ":%s:%s"):format(option.value, option.value == "FILE" and "_files" or " ")
+    value = (option.optional and "::%s:%s" or ":%s:%s"):format(option.value,
+      option.value == "FILE" and "_files" or " ")
   end
   return (" \\\n      %s%s]%s'"):format(left, option.doc:gsub("[%[%]:\\]", "\\%0"), value)
 end
@@ -210,6 +227,7 @@ end
 
 local ZSH = [=[
 #compdef agenthost
+_agenthost_names() { compadd -- ${(f)"$(agenthost completion $1 2>/dev/null)"} "${@[2,-1]}" }
 _agenthost() {
   local -a commands=(
 $(COMMANDS)  )
@@ -248,8 +266,9 @@ local function fish_option(option, command)
     or "not __fish_seen_subcommand_from " .. table.concat(commands.names, " ")
   local value = option.value and not option.optional
     and (option.value == "FILE" and " -r -F" or " -x") or ""
-  if values_of(option) then
-    value = (" -x -a '%s'"):format(values_of(option))
+  if values_of(option) or asked_for(option) then
+    value = (" -x -a '%s%s'"):format(values_of(option) or "", asked_for(option)
+      and (" (agenthost completion %s 2>/dev/null)"):format(asked_for(option)) or "")
   end
   return ("complete -c agenthost -n '%s'%s -l %s%s -d '%s'\n"):format(seen,
     option.letter and " -s " .. option.letter or "", option.name, value, option.doc)
@@ -274,7 +293,30 @@ local function fish(list)
   return table.concat(lines)
 end
 
-local SHELLS = { bash = bash, zsh = zsh, fish = fish }
+-- -- names that depend on the folder -----------------------------------------------------------
+
+-- Returns the settings models.NAME that take effect here, a line each.
+local function aliases()
+  local own = file.user(file.user_path()).settings
+  local project = judge.project(file.by_name(own))
+  local names = {}
+  for _, list in ipairs { own, project and project.holds or {} } do
+    for _, entry in ipairs(list) do
+      names[#names + 1] = entry.row.model and entry.row.model .. "\n" or nil
+    end
+  end
+  return table.concat(names)
+end
+
+local function saved()
+  local names = {}
+  for i, one in ipairs(use "saved_prompts".list()) do
+    names[i] = one.name .. "\n"
+  end
+  return table.concat(names)
+end
+
+local MAKE = { bash = bash, zsh = zsh, fish = fish, aliases = aliases, saved = saved }
 
 return {
   name = "completion",
@@ -285,9 +327,11 @@ return {
 bash:  source <(agenthost completion bash)
 zsh:   agenthost completion zsh >~/.zfunc/_agenthost  (a folder of $fpath)
 fish:  agenthost completion fish | source
+The scripts ask for names by agenthost completion aliases, or saved: the models
+of the settings, and the saved prompts.
 ]],
-  operand = { name = "shell", least = 1, most = 1, words = "bash zsh fish" },
+  operand = { name = "shell", least = 1, most = 1, words = "bash zsh fish aliases saved" },
   run = function(_, words, out, line)
-    out:write(SHELLS[words[1]](all_of(line), named(flags_of.all(line.running))))
+    out:write(MAKE[words[1]](all_of(line), named(flags_of.all(line.running))))
   end,
 }

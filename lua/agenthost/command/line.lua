@@ -1,8 +1,8 @@
 --- Reads and runs the command line. The first word that is not a flag is a command if it has the
 -- name of one; a script if it ends in .lua, has a "/" or is "-"; a prompt if it has white space;
--- else an error. After "--" it is always the script, after -p always a prompt. Letters without a
--- value can be joined; a value follows "=" (names), or is the rest of the word (letters), or the
--- next word.
+-- else an error. After "--" it is always the script, after -p and -T always a prompt. Letters
+-- without a value can be joined; a value follows "=" (names), or is the rest of the word (letters),
+-- or the next word.
 --
 -- For any line but the plain run of a script, the C side first calls `read`, and then `run` or a
 -- member of performed.lua. All calls here have the same arguments: see `opened`.
@@ -243,10 +243,10 @@ local function is_of_prompts(row)
   return row_of(commands.find "prompt".flags, "name", row.name) ~= nil
 end
 
--- True if the line is a prompt without the word "prompt": after -p, with a text that names no file,
--- or without a word but with a flag of prompts.
+-- True if the line is a prompt without the word "prompt": after -p or -T, with a text that names no
+-- file, or without a word but with a flag of prompts.
 local function is_prompt(line, word)
-  if line.flags.prompt then
+  if line.flags.prompt or line.flags.saved then
     return true
   elseif line.flags.eval or line.flags[""] then
     return false

@@ -96,13 +96,28 @@ local function front(ask)
   return asker(ask)
 end
 
+-- Returns the function that puts words into the saved prompt of this name; nil without a name.
+local function filler(flags)
+  if not flags.saved then
+    return nil
+  end
+  local saved_prompts = use "saved_prompts"
+  local one = saved_prompts.find(flags.saved)
+  saved_prompts.agree(one, use "prompt.consent".confirm)
+  if one.from == "project" and not flags.quiet then
+    io.stderr:write(("agenthost: the prompt '%s' is the project's: %s\n"):format(one.name,
+      use "pairs".shown(one.path)))
+  end
+  return function(...) return saved_prompts.fill(one, ...) end
+end
+
 local function answer(flags, words, line, found)
   _G.arg = nil -- the records of a conversation name the script that began it
   local place, id, path = use "prompt.place".split(found)
   if place ~= "open" then
     agent_of.check_model(flags)
   end
-  local content = use "prompt.parts".content(words, line.literal, flags.image)
+  local content = use "prompt.parts".content(words, line.literal, flags.image, filler(flags))
   if not content and place ~= "open" then
     fault("%s", NO_PROMPT)
   end
@@ -123,14 +138,15 @@ return {
   doc = "ask a model; in short: agenthost \"A question\", or -p TEXT",
   usage = "TEXT [@FILE|@URL]...",
   help = [[
-A text with white space, or any text after -p. Standard input, and each file or
-page of a word @FILE or @URL, are added to it. The conversation is kept in the
-store, and -c goes on with it. What a tool would change or send is asked first.
+Standard input, and the file or page of a word @FILE or @URL, are added. It is
+kept in the store, for -c. What a tool would change or send is asked first.
 ]],
   exits = "those of a script, see agenthost --help.",
   operand = { name = "text", complete = "file" },
   flags = {
     { name = "prompt", letter = "p", doc = "what follows is a prompt, even one word" },
+    { name = "saved", letter = "T", value = "NAME", once = true, complete = "saved",
+      doc = "a saved prompt, before the words" },
     "model", flag.system, flag.tool, flag.option,
     { name = "schema", value = "FILE", once = true, doc = "print JSON that fits this JSON Schema" },
     { name = "image", value = "FILE", many = true, doc = "an image, or its address" },

@@ -179,7 +179,8 @@ local function list_all(flags, out)
   end
 end
 
--- Returns the path of the file to remove; a missing folder is named by its former path.
+-- Returns the path of the file to remove, and for a folder that is named its path, as it may be a
+-- file itself; a missing folder is named by its former path.
 local function path_to_remove(folder)
   if not folder then
     local project = file.project()
@@ -188,12 +189,14 @@ local function path_to_remove(folder)
   local real = ah._real_path(folder)
     or folder:sub(1, 1) == "/" and folder:gsub("/+$", "")
     or assert(ah._real_path ".") .. "/" .. folder:gsub("/+$", "")
-  return real .. "/" .. file.NAME
+  return real .. "/" .. file.NAME, real
 end
 
 local function remove(flags, folder, out)
-  local path = path_to_remove(folder)
-  if not trusted.keep { path = path } then
+  local path, named = path_to_remove(folder)
+  if named and trusted.keep { path = named } then
+    path = named
+  elseif not trusted.keep { path = path } then
     return 1, ("'%s' is not trusted; agenthost trust --list shows the trusted folders"):format(
       shown(path))
   end

@@ -1,6 +1,7 @@
---- Reads and writes the list of trusted folders, $XDG_STATE_HOME/agenthost/trusted. A line has the
--- hash of the folder's agenthost.conf, that of the variables' file it names ("-" if there was
--- none), and its path. A file with another hash is not trusted.
+--- Reads and writes the list of trusted files, $XDG_STATE_HOME/agenthost/trusted. A line has the
+-- hash of a folder's agenthost.conf, that of the variables' file it names ("-" if there was none),
+-- and its path; or the hash, "-" and the path of a saved prompt (saved_prompts.lua). A file with
+-- another hash is not trusted.
 local ah, use = ...
 local pairs_of = use "pairs"
 

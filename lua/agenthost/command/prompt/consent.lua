@@ -1,5 +1,6 @@
---- Asks the person at the terminal about a call of a prompt, as a chat does (asking.lua). The
--- answer may go to a file or a pipe meanwhile: the terminal is opened for the ask alone.
+--- Asks the person at the terminal about a call of a prompt, as a chat does (asking.lua), or a
+-- plain question. The answer may go to a file or a pipe meanwhile: the terminal is opened for the ask
+-- alone.
 local ah, use = ...
 local allowed_of, asking_of, editor_of = use "allowed", use "asking", use "editor"
 local styled = use "styled"
@@ -54,6 +55,35 @@ function M.front()
     local _ <close> = setmetatable({}, { __close = function() turn:receive() end })
     return ask_there(ask, allowed)
   end
+end
+
+-- Returns true for yes, false for no, nil if there is no person any more.
+local function yes_or_no(editor, question)
+  local line
+  repeat
+    line = editor:read { keep = false, prompt = { { question .. " [y/n] ", bold = true } } }
+  until not line or line:find "^[yn]$" or line == "yes" or line == "no"
+  return line and line:sub(1, 1) == "y"
+end
+
+--- Shows texts and asks a question. Returns true for yes; else false, and why.
+---@param texts table of ah.terminal
+---@param question string
+---@return boolean
+---@return string?
+function M.confirm(texts, question)
+  if not ah._is_terminal(2) then
+    return false, NO_TERMINAL
+  end
+  local editor <close> = editor_of.open { at_terminal = true }
+  if not editor.rich and not editor.on_terminal then
+    return false, NO_TERMINAL
+  end
+  editor:print_line(texts)
+  if yes_or_no(editor, question) then
+    return true
+  end
+  return false, "the user does not allow it"
 end
 
 return M

@@ -17,8 +17,9 @@ local function is_image(bytes)
   return image and image.mime
 end
 
--- Raises unless the bytes are a text that a model can read. `what` names them in a message.
-local function check_text(bytes, what, path)
+--- Raises unless the bytes are a text that a model can read. `what` names them in a message, and
+-- `path` is that of a file.
+function M.check_text(bytes, what, path)
   if #bytes > M.MOST then
     fault("%s has more than %d MiB, which is the most for a prompt", what, MIB)
   end
@@ -56,7 +57,7 @@ local function input_part()
   elseif not bytes or bytes == "" then
     return nil
   end
-  check_text(bytes, "standard input")
+  M.check_text(bytes, "standard input")
   return { name = "Standard input", text = bytes }
 end
 
@@ -85,7 +86,7 @@ local function file_part(path)
   end
   local what = ("'%s'"):format(shown(path))
   local bytes = read_all(file, what)
-  check_text(bytes, what, path)
+  M.check_text(bytes, what, path)
   return { name = path, text = bytes }
 end
 
@@ -168,11 +169,13 @@ local function image_of(path)
 end
 
 --- Returns the content of the user's message: a text, or a list of texts and images; nil if there
--- is none. `literal`: the first word that is text even if it begins with @.
+-- is none. `literal`: the first word that is text even if it begins with @. `fill`: makes the text
+-- of the words; it also gets the words with the names of files and pages among them.
 ---@param words string[]
 ---@param literal? integer
 ---@param images? string[] paths and addresses
-function M.content(words, literal, images)
+---@param fill? fun(words: string, all: string): string
+function M.content(words, literal, images, fill)
   local names, parts, has_words = {}, { input_part() }, false
   for i, word in ipairs(words) do
     local target = i < (literal or math.huge) and word:match "^@(%S+)$"
@@ -181,7 +184,9 @@ function M.content(words, literal, images)
       parts[#parts + 1] = (target:find "^https?://" and page_part or file_part)(target)
     end
   end
-  local said = check_size(joined(has_words and table.concat(names, " ") or "", parts))
+  local all = table.concat(names, " ")
+  local said = has_words and all or ""
+  said = check_size(joined(fill and fill(said, all) or said, parts))
   if not images then
     return said:find "%S" and said or nil
   end
