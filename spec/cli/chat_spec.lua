@@ -149,6 +149,79 @@ describe("commands of a chat", function()
   end)
 end)
 
+describe("the project of a chat", function()
+  local V1 = [[
+local ah = require "agenthost"
+local price = require "price"
+return ah.agent { model = "demo/tools", tools = { ah.tool { name = "price", description = "Prices.",
+  handler = function() return price end } } }]]
+
+  local function project()
+    local folder = command.folder()
+    command.write(folder .. "/agent.lua", V1)
+    command.write(folder .. "/price.lua", "return 30")
+    return folder, ("export LUA_PATH='%s/?.lua;;'; "):format(folder)
+  end
+
+  it("is loaded again by /reload, or with --watch before an answer", function()
+    local folder, path = project()
+    local change = ("!echo 'return 40' > %s/price.lua\n"):format(folder)
+    local function run(lines, words)
+      return command.shell(path .. ('"$A" chat --no-store %s %s/agent.lua <%s'):format(words, folder,
+        command.temp(lines))).out
+    end
+    local out = run("a\n" .. change .. "b\n/reload\nc\n", "")
+    has(out, "price: 30\n[2] price  -> 30\n")
+    has(out, "The project is loaded again. The model reads the same as before.\n[3] price  -> 40")
+    command.write(folder .. "/price.lua", "return 30")
+    out = run("a\n" .. change .. "b\n", "--watch")
+    has(out, "price: 30\nThe project is loaded again.")
+    has(out, "price: 40")
+  end)
+
+  it("stays as it is if a file of it is broken, which is named with its line", function()
+    local folder, path = project()
+    local out = command.shell(path .. ('"$A" chat --no-store %s/agent.lua <%s'):format(folder,
+      command.temp(("a\n!echo 'x = = 1' > %s/price.lua\n/reload\nb\n"):format(folder)))).out
+    has(out, "price.lua:1: unexpected symbol near '='")
+    has(out, "[2] price  -> 30")
+  end)
+
+  it("needs a script", function()
+    has(piped("/reload\n", "-m demo/echo --no-store").out, "There is no project to load again")
+    has(piped("a\n", "-m demo/echo --no-store --watch").err, "--watch is for the files of a script")
+  end)
+end)
+
+describe("the cost of a chat", function()
+  it("is that of the conversation, of today and of the folder", function()
+    local path = script [[{ text = "One.", usage = { input = 1200, output = 3, cost = 0.0042 } }]]
+    local state = command.folder()
+    local r = piped("a\n/cost\n", path, state)
+    has(r.out, "this conversation $0.0042, 1 turn, 1,200 tokens in (0 cached), 3 out\n")
+    has(r.out, "today             $0.0042, 1 turn")
+    r = piped("a\n/cost\n", path, state)
+    has(r.out, "this conversation $0.0042, 1 turn")
+    has(r.out, "today             $0.0084, 2 turns")
+    has(r.out, "this folder       $0.0084, 2 turns")
+  end)
+
+  it("is unknown without a price", function()
+    local r = piped("a\n/cost\n", "-m demo/echo --no-store")
+    has(r.out, "this conversation 1 turn, ")
+  end)
+end)
+
+describe("instructions of the folder", function()
+  it("are in the system text of a new chat, and in /context", function()
+    local folder = command.folder()
+    command.write(folder .. "/AGENTS.md", "Use tabs.")
+    local out = command.shell(("cd %s && \"$A\" chat --no-store -m demo/echo <%s"):format(folder,
+      command.temp "/context\n")).out
+    has(out, "AGENTS.md     AGENTS.md, 9 bytes")
+  end)
+end)
+
 describe("a chat in a terminal", function()
   it_if("answers with styles, below what was typed", function()
     local t = start { "-m", "demo/echo", "--no-store" }

@@ -12,8 +12,8 @@ local folder
 
 -- Runs a line of the shell in an empty folder, in which `agenthost` is this command.
 local function run(line)
-  return shell(("cd %s && PATH=%s:$PATH; export XDG_STATE_HOME=$PWD/.state; %s"):format(folder, quote(command.BINARY:match "^(.*)/"),
-    line))
+  return shell(("cd %s && PATH=%s:$PATH; export XDG_STATE_HOME=$PWD/.state; %s"):format(folder,
+    quote(command.BINARY:match "^(.*)/"), line))
 end
 
 local function fine(line)

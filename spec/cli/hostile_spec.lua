@@ -532,11 +532,11 @@ describe("a line of 10 MB", function()
     local text = "local L = ('%s'):rep(%d) "
     local r = command.agenthost("-e", text:format("\\27[2J", 1 << 18) .. "error(L)")
     assert.equal((1 << 18) * #"\\x1b[2J", #r.err:match "agenthost: %-e:1: ([^\n]*)")
-    for _, code in ipairs { "error(L)", "return ah.agent { model = ah.scripted { L } }" } do
+    for _, ending in ipairs { "error(L)", "return ah.agent { model = ah.scripted { L } }" } do
       local seconds = {}
       for i, n in ipairs { 1 << 17, 10 << 18 } do
         seconds[i] = cost(('"$A" -v -e %s go'):format(command.quote(text:format("\\27[2J", n)
-          .. code)))
+          .. ending)))
       end
       assert.is_true(seconds[2] < 40 * seconds[1] + 1, ("%g, %g"):format(table.unpack(seconds)))
     end

@@ -32,6 +32,9 @@ local function run(flags, words, _, line)
         (name:gsub("_", "-")))
     end
   end
+  if flags.watch and not script then
+    fault "--watch is for the files of a script: agenthost chat --watch agent.lua"
+  end
   return place_of.found(flags, place_of.of(flags, line, script))
 end
 
@@ -109,7 +112,7 @@ store, and -c goes on with it.
 ]],
   exits = "those of a script, see agenthost --help.",
   operand = { name = "script", complete = "lua" },
-  flags = { "model", flag.system, flag.tool, flag.option,
+  flags = { "model", "watch", flag.system, flag.tool, flag.option,
     { name = "continue", letter = "c", doc = "go on with the last chat of this folder" },
     { name = "resume", value = "ID", optional = true, once = true,
       doc = "go on with this conversation, or pick one" },

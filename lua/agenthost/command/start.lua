@@ -4,7 +4,7 @@
 --
 --   local ah, use, texts, later = ...
 --   local plan = use "mock.plan"     -- what lua/agenthost/command/mock/plan.lua returns
---   local plan = later "mock.plan"   -- stands for that table; it is loaded when it is first indexed
+--   local plan = later "mock.plan"   -- stands for that table, which is loaded at its first use
 --   texts["mock.plan"]               -- its text
 --
 -- The command calls require("agenthost.command").call(name, member, ...), which calls this member

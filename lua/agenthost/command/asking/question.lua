@@ -204,7 +204,7 @@ function Question:take(line)
   return self.at > #self.fields and respond(self) or nil
 end
 
-function Question:refuse() end
+function Question.refuse(_) end
 
 function M.new(ask, options)
   return setmetatable({ ask = ask, say = options.say, fields = fields_of(ask), at = 1,

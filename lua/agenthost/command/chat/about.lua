@@ -36,6 +36,7 @@ end
 local function model(chat, words)
   if words ~= "" then
     assert(chat.agent:use(words))
+    chat.model = words
   end
   chat.output:note("model " .. (facts.of(chat.agent).model or "unknown"))
 end

@@ -13,7 +13,7 @@ local M = {}
 
 local MOST_PATHS = 10000 -- of a folder
 local MODULES = { "chat.about", "chat.history", "chat.conversations", "chat.context",
-  "chat.export", "chat.plan", "chat.allowed" }
+  "chat.export", "chat.cost", "chat.plan", "chat.allowed", "chat.project" }
 
 -- Returns all rows, in the order of the help, and the same by name.
 local function rows()

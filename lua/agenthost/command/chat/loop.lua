@@ -18,10 +18,14 @@
 --   plan     true: only tools that read are run (chat/plan.lua)
 --   leaving  true: the chat ends after the answer at work
 --   over     true: the chat ends
+--   project, definition
+--            the files of the script (reload.lua), and the agent that it has returned
+--   model    the model of /model; nil: that of the agent
 local ah, use, _, later = ...
 local pairs_of, editor_of = use "pairs", use "editor"
 local asks, commands, output_of = use "chat.asks", later "chat.commands", use "chat.output"
 local message, plan = use "chat.message", use "chat.plan"
+local project = later "chat.project"
 
 local M = {}
 
@@ -64,6 +68,14 @@ function M.stop_reading(chat)
   chat.reading, chat.reading_ask = nil, nil
 end
 
+-- Calls a function, and shows its failure as that of a command.
+local function carefully(chat, f, ...)
+  local ok, err = pcall(f, ...)
+  if not ok then
+    chat.output:fault(err)
+  end
+end
+
 -- -- the agent ---------------------------------------------------------------------------------
 
 --- Lets the agent answer the content, or without it go on.
@@ -81,6 +93,7 @@ function M.say(chat, line)
   local content = plan.with_note(chat, message.content(line))
   chat.typed[content] = content ~= line and line or nil
   if not chat.run then
+    carefully(chat, project.refresh, chat)
     return M.ask_model(chat, content)
   end
   assert(chat.agent:send(content))
@@ -173,14 +186,6 @@ local function step(chat)
   error(event, 0)
 end
 
--- Calls a function, and shows its failure as that of a command.
-local function carefully(chat, f, ...)
-  local ok, err = pcall(f, ...)
-  if not ok then
-    chat.output:fault(err)
-  end
-end
-
 -- Shows the conversation, as it is and from now on. An unfinished run goes on if the person wants.
 local function attach(chat)
   chat.undone = {}
@@ -200,12 +205,19 @@ local function close(chat)
   end
 end
 
---- Lets the chat go on with another agent. The one before is closed.
+--- Lets the chat go on with another conversation. The one before is closed.
 function M.switch(chat, agent)
   chat.output:settle()
   close(chat)
   chat.agent = agent
   attach(chat)
+end
+
+--- Lets the chat go on with another agent of its conversation, which has closed the one before.
+function M.replace(chat, agent)
+  chat.agent = agent
+  chat.output:attach(agent)
+  asks.attach(chat)
 end
 
 --- Runs a chat: a table with `agent`, `flags`, `script`, `store` and `open`. Returns the exit code.

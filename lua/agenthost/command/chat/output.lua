@@ -152,9 +152,8 @@ function shown.queued(o, e)
   o.doing = "It waits: " .. e.reason
 end
 
---- Watches the agent, until it is closed. Calls are counted from 1.
+--- Watches the agent, until it is closed.
 function Output:attach(agent)
-  self.calls = {}
   local events = agent:events { max = QUEUED, types = TYPES }
   self.events = events
   ah.spawn(function()

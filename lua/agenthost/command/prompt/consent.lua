@@ -1,6 +1,6 @@
 --- Asks the person at the terminal about a call of a prompt, as a chat does (asking.lua), or a
--- plain question. The answer may go to a file or a pipe meanwhile: the terminal is opened for the ask
--- alone.
+-- plain question. The answer may go to a file or a pipe meanwhile: the terminal is opened for the
+-- ask alone.
 local ah, use = ...
 local allowed_of, asking_of, editor_of = use "allowed", use "asking", use "editor"
 local styled = use "styled"
