@@ -2292,7 +2292,9 @@ local function use_files(fs)
   assert(fs:edit("a/b.txt", "two", "2"))
   assert(fs:mkdir("a/c") and fs:rename("a", "d") and fs:exists("d/c"))
   assert(fs:write("x/y/z", "z") and fs:delete("x", { recursive = true }))
-  local found = { fs:list("d"), fs:glob("**/*.{txt,md}"), fs:grep("^[2t]") }
+  assert(fs:write(".gitignore", "*.md\n!d/**/[a-z].txt\n") and fs:write("d/no.md", "no"))
+  local found = { fs:list("d", { gitignore = true }), fs:grep("^[2t]"),
+    fs:glob("**/*.{txt,md}", { gitignore = true }) }
   local one <close> = fs:overlay()
   local two <close> = fs:overlay()
   assert(one:append("d/b.txt", "four\n") and two:edit("d/b.txt", "one", "1"))
