@@ -292,7 +292,7 @@ describe("the tools of a prompt", function()
   -- Starts a prompt on a terminal that asks about a call of the tool.
   local function asked(tool, words, more)
     return typing.read(typing.start({ "/bin/sh", "-c", ("cd %s; export XDG_STATE_HOME=%s/state; "
-      .. "%s -q -m demo/tools --no-store -t %s '%s' %s"):format(home, home, command.BINARY, tool,
+      .. "%s -q -m demo/tools -t %s '%s' %s"):format(home, home, command.BINARY, tool,
       words, more or "") }, { bells = true }), "Allow it? [y/n/a/e/?]")
   end
 
@@ -321,6 +321,16 @@ describe("the tools of a prompt", function()
     t.pty:write "y\r"
     assert.equal(0, (typing.finish(t)))
     has(at_home("cat out.txt").out, "write_file: Made 'made'")
+  end)
+
+  it_if("are not asked about any more when another terminal has responded", function()
+    local t = asked("write_file", 'write "made"')
+    local ask = ah.json.decode(at_home('"$A" asks --json').out).asks[1]
+    assert.equal(0, at_home(('"$A" respond %s %s no'):format(ask.conversation, ask.ask)).code)
+    typing.read(t, "It has a response from elsewhere, or its call is over.")
+    local code, all = typing.finish(t)
+    assert.equal(0, code, all)
+    has(all, "Tool 'write_file' was not run")
   end)
 
   it_if("are asked about no more after `always`, also without a terminal", function()
