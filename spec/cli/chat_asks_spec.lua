@@ -380,8 +380,9 @@ describe("what is always allowed", function()
     quit(t)
   end)
 
-  it_if("is shown harmless, and is never a command with a secret or a host that is unclear", function()
-    local t = scripted([[{ calls = { call("bash", { command = "echo '\27]0;x\7\u{202e}'\n: [secret]" }),
+  it_if("is never a command with a secret, nor an unclear host", function()
+    local t = scripted([[{ calls = {
+      call("bash", { command = "echo '\27]0;x\7\u{202e}'\n: [secret]" }),
       call("http_fetch", { url = "http://a@b.example/" }),
       call("http_fetch", { url = "https://B.Example?q" }) } }, "Done."]],
       [[ah.builtin("bash")[1], ah.tool { name = "http_fetch", description = "Fetches.",
@@ -391,10 +392,11 @@ describe("what is always allowed", function()
     read(t, "Allow it?")
     typed(t, "e\r", "}")
     typed(t, ("\127"):rep(90) .. '{"command": "true \\u001b[2J\\u202e"}\r', "Allow it? [y/n/e/?]")
-    typed(t, "n\r", ASKED)
+    typed(t, "n\r", "B.Example?q")
+    read(t, "Allow it? [y/n/a/e/?]")
     typed(t, "a\r", "http_fetch from b.example, of the script ")
     typed(t, "y\r", "Done.")
-    quit(t)
+    has(quit(t), "command: echo '\\x1b]0;x\\x07\\u202e'\n    : [secret]\n")
   end)
 
   it_if("of a script's tool is that tool, and applies to those that wait", function()
