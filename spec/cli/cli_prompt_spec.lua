@@ -363,7 +363,6 @@ describe("the conversation of a prompt", function()
     fine("five\n", ('"$A" --resume=%s -p five </dev/null'):format(list[1].id))
     refused("there is no terminal on which a conversation could be picked",
       '"$A" --resume "x y" </dev/null')
-    refused("there is no conversation 'x' in", '"$A" --resume x y </dev/null')
   end)
 
   it("is a new one each time, also within a second", function()

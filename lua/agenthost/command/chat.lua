@@ -35,7 +35,8 @@ local function run(flags, words, _, line)
   if flags.watch and not script then
     fault "--watch is for the files of a script: agenthost chat --watch agent.lua"
   end
-  return place_of.found(flags, place_of.of(flags, line, script))
+  local place, path = place_of.of(flags, line, script)
+  return place_of.found(flags, place:find "^open " and place .. " " .. path or place, path)
 end
 
 -- -- the agent ---------------------------------------------------------------------------------
@@ -75,10 +76,19 @@ local function script_opener(chat, words)
   end
 end
 
+-- Returns the place that `run` has found, and the id and the path of the store, if it has them.
+local function split(found)
+  local place, rest = found:match "^(%S+) ?(.*)$"
+  if place == "open" then
+    return place, rest:match "^([^/]*) (/.*)$" -- an id has no slash
+  end
+  return place, nil, rest ~= "" and rest or nil
+end
+
 -- Sets the agent of the chat. Without a store it is kept in memory, so that all commands work.
 local function begin(chat, found, opener)
   local flags = chat.flags
-  local place, id, path = place_of.split(found)
+  local place, id, path = split(found)
   chat.agent = agent_of.kept(function(where)
     local store, err = ah.store(where or { engine = "memory" })
     if not store then

@@ -40,6 +40,7 @@ function M.ask(list)
   end
   io.stderr:write(M.lines(list), "\n", M.PROMPT)
   local line = io.stdin:read "l"
+  io.stderr:write(line and "" or "\n")
   return M.chosen(list, line or "") or fault "no conversation was picked"
 end
 

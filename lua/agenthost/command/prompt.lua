@@ -113,7 +113,7 @@ end
 
 local function answer(flags, words, line, found)
   _G.arg = nil -- the records of a conversation name the script that began it
-  local place, id, path = use "prompt.place".split(found)
+  local place, named = found:match "^(%S+) ?(.*)$"
   if place ~= "open" then
     agent_of.check_model(flags)
   end
@@ -121,7 +121,7 @@ local function answer(flags, words, line, found)
   if not content and place ~= "open" then
     fault("%s", NO_PROMPT)
   end
-  local fields = agent_of.fields(flags, place, id or path or "")
+  local fields = agent_of.fields(flags, place, named)
   fields.asks = front
   local finish = printing(fields, flags, line)
   local agent <close> = agent_of.open(fields, place, flags)

@@ -65,10 +65,12 @@ local function resume(chat, words)
   elseif id == chat.agent.id then
     fault "This is that conversation."
   end
-  use "chat.loop".switch(chat, chat.open(id))
-  local list = turns.questions(chat.agent)
-  chat.output:note(("This is conversation %s now%s"):format(text.clean(id),
-    list[1] and ", which began with: " .. turns.beginning(list[1]) or "."))
+  local loop = use "chat.loop"
+  loop.switch(chat, chat.open(id))
+  if not chat.editor.on_terminal then
+    chat.output:note(("This is conversation %s now."):format(text.clean(id)))
+  end
+  loop.go_on(chat)
 end
 
 local rows = {

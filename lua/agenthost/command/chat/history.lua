@@ -19,14 +19,23 @@ local function is_closed(agent)
   return not pcall(agent.mark, agent)
 end
 
--- Shows why the conversation did not go to another turn.
+-- Opens the conversation anew. If that fails, the chat ends.
+local function reopen(chat)
+  local ok, agent = pcall(chat.open, chat.agent.id)
+  if ok then
+    use "chat.loop".switch(chat, agent)
+  else
+    chat.over, chat.failed = true, true
+  end
+end
+
+-- Raises why the conversation did not go to another turn.
 local function refuse(chat, err, name)
   if is_closed(chat.agent) then
-    use "chat.loop".switch(chat, chat.open(chat.agent.id))
-    error(err, 0)
+    reopen(chat)
   elseif err.code == "conflict" then
-    fault("%s\nNothing is changed. /%s --keep-files leaves all files as they are, /%s --force "
-      .. "overwrites them.", err.message, name, name)
+    fault("%s\n/%s --keep-files leaves all files as they are, /%s --force overwrites them.",
+      text.clean((err.message:gsub("; with `force`.*", ""))), name, name)
   end
   error(err, 0)
 end
@@ -84,7 +93,7 @@ local function undo(chat, words)
   if other then
     fault("/undo does not take '%s'\n/rewind goes back over several questions.", text.clean(other))
   elseif not list[1] then
-    fault "There is no question to take back."
+    turns.none(chat, "There is no question to take back.")
   end
   back(chat, list, last, #list, how, "undo")
 end

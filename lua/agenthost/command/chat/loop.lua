@@ -186,23 +186,19 @@ local function step(chat)
   error(event, 0)
 end
 
--- Shows the conversation, as it is and from now on. An unfinished run goes on if the person wants.
-local function attach(chat)
-  chat.undone = {}
-  chat.output:attach(chat.agent)
-  chat.output:recall(chat.agent)
-  asks.attach(chat)
-  if asks.unfinished(chat) then
-    M.ask_model(chat)
-  end
-end
-
 -- Closes the agent, and shows if its last records could not be written.
 local function close(chat)
   local ok, err = chat.agent:close()
   if not ok then
     chat.output:fault(err)
   end
+end
+
+-- Shows what happens in the conversation from now on.
+local function attach(chat)
+  chat.undone = {}
+  chat.output:attach(chat.agent)
+  asks.attach(chat)
 end
 
 --- Lets the chat go on with another conversation. The one before is closed.
@@ -216,8 +212,15 @@ end
 --- Lets the chat go on with another agent of its conversation, which has closed the one before.
 function M.replace(chat, agent)
   chat.agent = agent
-  chat.output:attach(agent)
-  asks.attach(chat)
+  attach(chat)
+end
+
+--- Shows the end of the conversation, and goes on with a run that did not end.
+function M.go_on(chat)
+  chat.output:recall(chat.agent)
+  if asks.unfinished(chat) then
+    M.ask_model(chat)
+  end
 end
 
 --- Runs a chat: a table with `agent`, `flags`, `script`, `store` and `open`. Returns the exit code.
@@ -229,6 +232,7 @@ function M.run(chat)
   local _ <close> = setmetatable({}, { __close = function() close(chat) end })
   chat.output:welcome()
   attach(chat)
+  M.go_on(chat)
   while not chat.over do
     carefully(chat, step, chat)
   end

@@ -246,7 +246,7 @@ function Output:welcome()
 end
 
 function M.new(chat)
-  return setmetatable({ chat = chat, editor = chat.editor }, Output)
+  return setmetatable({ chat = chat, editor = chat.editor, calls = {} }, Output)
 end
 
 return M

@@ -22,6 +22,11 @@ function M.with_note(chat, content)
   return chat.plan and content .. NOTE or content
 end
 
+--- Returns the content without the note.
+function M.without_note(content)
+  return content:sub(-#NOTE) == NOTE and content:sub(1, -#NOTE - 1) or content
+end
+
 local function go(chat, words)
   if not chat.plan then
     fault "The chat does not plan: /plan begins to."

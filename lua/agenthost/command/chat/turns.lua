@@ -1,6 +1,7 @@
 --- The questions of the conversation of a chat, to go back to before one of them.
-local _, use = ...
-local facts, text, told = use "chat.facts", use "text", use "told"
+local ah, use = ...
+local facts, plan = use "chat.facts", use "chat.plan"
+local stored, text, told = use "stored", use "text", use "told"
 
 local fault = use "pairs".fault
 
@@ -24,9 +25,17 @@ function M.questions(agent)
   return list, at
 end
 
+--- Raises that there is no question. Those before a fork belong to another conversation.
+function M.none(chat, words)
+  local opened = ah._opened(chat.store, chat.agent.id)
+  local base = told.get(told.get(opened, "base", "table"), "stream", "string")
+  fault("%s%s", words, base and ("\nThose before belong to conversation %s: /resume %s"):format(
+    text.clean(base), stored.quoted(base)) or "")
+end
+
 --- Returns the beginning of a question in one line.
 function M.beginning(question)
-  return told.line(question.words or "(an image)", 60)
+  return told.line(plan.without_note(question.words or "(an image)"), 60)
 end
 
 -- Returns the texts of the user between two answers, from the entry at `from` on: what was typed,
@@ -37,8 +46,9 @@ local function words_of(chat, entries, from)
     if entries[i].type == "assistant" then
       break
     end
-    for _, part in ipairs(entries[i].type == "user" and entries[i].content or {}) do
-      found[#found + 1] = part.text and (chat.typed[part.text] or part.text)
+    if entries[i].type == "user" then
+      local said = facts.text_of(entries[i])
+      found[#found + 1] = chat.typed[said] or plan.without_note(said)
     end
   end
   return found[1] and table.concat(found, "\n") or nil
@@ -86,7 +96,7 @@ end
 -- Without words the questions are listed, and the person is asked, if there is one.
 function M.choose(chat, list, word)
   if not list[1] then
-    fault "There is no question yet."
+    M.none(chat, "There is no question yet.")
   elseif not word then
     list_questions(chat, list)
     word = chat.editor.on_terminal

@@ -35,10 +35,12 @@ end
 --- Returns the id of the conversation that was named by its id, or by a beginning of it.
 function M.named(store, path, script, id)
   id = stored.find(store, id, path).conversation
-  if not is_of(assert(ah._opened(store, id)), script) then
+  local opened = assert(ah._opened(store, id))
+  if not is_of(opened, script) then
     fault("conversation %s was not begun by %s, so its tools are elsewhere\n"
-      .. "agenthost resume %s goes on with its script.", text.clean(id),
-      script and "this script" or "a prompt", text.clean(id))
+      .. "agenthost %s %s goes on with it.", text.clean(id),
+      script and "this script" or "a prompt",
+      is_of(opened) and "chat --resume" or "resume", text.clean(id))
   end
   return id
 end
@@ -76,18 +78,8 @@ function M.found(flags, answer, path)
   return found
 end
 
---- Returns the place, the id and the path in a text of M.of; nil where it has none.
-function M.split(found)
-  local place, rest = found:match "^(%S+) ?(.*)$"
-  if place == "open" then
-    return place, rest:match "^([^/]*) (/.*)$" -- an id has no slash
-  end
-  return place, nil, rest ~= "" and rest or nil
-end
-
---- Returns the text for `answer` ("alone", "begin STORE", "try STORE" or "open ID STORE") and the
--- path of the store. A default store that cannot be opened does not end a prompt that is just to be
--- kept.
+--- Returns the text for `answer` ("alone", "begin STORE", "try STORE" or "open ID") and the path of
+-- the store. A default store that cannot be opened does not end a prompt that is just to be kept.
 -- script: the real path of the script of its agent; nil: the agent is the command's own.
 function M.of(flags, line, script)
   if flags.no_store then
@@ -99,7 +91,7 @@ function M.of(flags, line, script)
       fault("no conversation is kept yet: there is no store '%s'", shown(path))
     end
     local store <close>, real = stored.open(flags, line)
-    return "open " .. id_of(flags, store, real, script) .. " " .. real, real
+    return "open " .. id_of(flags, store, real, script), real
   end
   return path and (default and "try " or "begin ") .. path or "alone", path
 end
