@@ -75,7 +75,7 @@ end
 
 local rows = {
   { name = "fork", words = "[N|ID]", idle = true, run = fork,
-    doc = "go on in a new conversation, from here or before question N" },
+    doc = "go on in a new conversation from here, or before N" },
   { name = "resume", words = "[ID]", idle = true, run = resume,
     doc = "go on with another conversation of this folder" },
 }
