@@ -351,6 +351,8 @@ describe("a tool group", function()
     assert.matches("ah.run: tools%[2%] .* no tool group of that name %(did you mean 'spec%-latest'",
       raised(ah.run, { model = "demo/echo", tools = { tool "x", "spec_latst" }, "x" }))
     assert.matches("no tool group of that name$", raised(ah.registry, { "qqqqqqqqqqqqqqqqqqqqqq" }))
+    assert.matches('group of that name; require also returns a path: write %(require "..."%)$',
+      raised(ah.run, { model = "demo/echo", tools = { tool "x", "./stock.lua" }, "x" }))
   end)
 
   it("refuses what is no group", function()

@@ -52,6 +52,16 @@ static ah_slice nearest(lua_State *L, ah_slice name)
     return near.best;
 }
 
+/* Returns what ends the error of a name. As the last of a list, `require` adds its second value,
+ * too: the path of the file. */
+static const char *advice(ah_slice name, ah_slice near)
+{
+    if (near.p)
+        return "'?)";
+    return ah_slice_ends(name, ".lua") ? "; require also returns a path: write (require \"...\")"
+                                       : "";
+}
+
 static void refuse(lua_State *L, const char *what, lua_Integer at, int idx)
 {
     ah_slice name = {NULL, 0}, near;
@@ -65,7 +75,7 @@ static void refuse(lua_State *L, const char *what, lua_Integer at, int idx)
                  "%s[%d] must be made by ah.tool, found string '%.*s', and there is no tool group "
                  "of that name%s%.*s%s",
                  what, (int)at, (int)(name.n > MAX_GROUP_NAME ? MAX_GROUP_NAME : name.n), name.p,
-                 near.p ? " (did you mean '" : "", AH_FMT(near), near.p ? "'?)" : "");
+                 near.p ? " (did you mean '" : "", AH_FMT(near), advice(name, near));
 }
 
 /* Appends the tool at idx to the list, unless the list already has it and a group brought either of
