@@ -219,10 +219,17 @@ function markdown.folder(blocks)
   return self
 end
 
+-- True if the folder of a file is there; a block may make it.
+local function has_folder(path)
+  local folder <close> = io.open(path:match "^(.*)/")
+  return folder ~= nil
+end
+
 --- Writes the files of the first n blocks, each in its last version.
 function Folder:write_files(blocks, n)
   for i = 1, n do
-    if blocks[i].kind == "script" or blocks[i].kind == "file" then
+    if (blocks[i].kind == "script" or blocks[i].kind == "file")
+      and has_folder(self.path .. "/" .. blocks[i].name) then
       write(self.path .. "/" .. blocks[i].name, blocks[i].text)
     end
   end
