@@ -461,6 +461,17 @@ describe("an unfinished run", function()
     quit(t)
   end)
 
+  it_if("is left, too, when the terminal is gone", function()
+    local t = start "-m demo/tools -t bash"
+    typed(t, 'run "x"\r', ASKED)
+    t.pty:close()
+    at_home(("while test -d /proc/%s && ! grep -q ') Z' /proc/%s/stat; do sleep 0.02; done"):format(
+      t.pid, t.pid))
+    t = start("-c", { first = "Go on with it? [y/n]" })
+    typed(t, "n\r", "> ")
+    quit(t)
+  end)
+
   it_if("is ended otherwise", function()
     local t = killed()
     typed(t, "n\r", "> ")

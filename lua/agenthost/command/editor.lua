@@ -35,6 +35,7 @@
 --                             it again
 --   editor:resume()
 --   editor:close()
+--   editor.gone               true: the terminal is gone, as after a lost connection
 --   editor.rich               false: there is no editing, see below
 --
 -- Texts are those of ah.terminal: whatever they have is shown and never obeyed, and only the styles
@@ -330,6 +331,7 @@ local function take_events(e, asked)
   while true do
     local event, err = next_event(e)
     if not event then
+      e.gone = not err
       return err and "error" or "end", err
     end
     local outcome = e.edit:take(event)

@@ -31,6 +31,7 @@ local M = {}
 
 local PROMPT, PLANNING = { { "> ", bold = true } }, { { "plan> ", bold = true } }
 local EVENTS = 1000 -- that wait for the loop
+local HANGUP = 129  -- exit code after SIGHUP
 
 -- -- reading -----------------------------------------------------------------------------------
 
@@ -123,6 +124,8 @@ end
 local function ended(chat)
   if not chat.run then
     chat.over = true
+  elseif chat.editor.gone then
+    os.exit(HANGUP) -- the run stays unfinished in the store, as after SIGHUP
   elseif chat.leaving or chat.asks[1] then
     chat.leaving = true
     cancel(chat)
