@@ -21,7 +21,7 @@ local HALF = "IN\27[2J\x9b5m\xe4\xb8\xed\xa0\x80\xff\xc0\x80OUT" -- where any by
 local OWN = { "^[DM78]", "^%[J", "^%[K", "^%[%d*[AC]", "^%[%?25[hl]", "^%[%?2004[hl]", "^%[>1u",
   "^%[<u" }
 local STYLES = { ["0"] = true, ["1"] = true, ["2"] = true, ["3"] = true, ["31"] = true,
-  ["33"] = true, ["36"] = true }
+  ["32"] = true, ["33"] = true, ["36"] = true }
 
 local function own_sequence(s, at)
   local style = s:match("^%[([%d;]*)m", at)
@@ -445,7 +445,7 @@ describe("hostile text on a terminal, in a prompt,", function()
           { name = EVIL, arguments = EVIL } }), server.chat_text(EVIL) } }
       local t = start(words("-v", "-t", "write_file,bash,list_files", "a b"), env_of(s))
       typing.read(t, "Allow it?")
-      t.pty:write(key)
+      t.pty:write(key .. "\r")
       typing.read(t)
       t.pty:wait(30)
       t.pty:close()
