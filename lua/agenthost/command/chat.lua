@@ -69,7 +69,7 @@ end
 
 -- Returns a function that opens a conversation of a store with the agent that the script returns.
 local function script_opener(chat, words)
-  chat.project = reload.new(ah._real_path(words[1]))
+  chat.project = reload.new(words[1])
   chat.definition = chat.project:load(table.move(words, 2, #words, 1, {}))
   return function(store, id)
     return chat.definition:open { id = id, store = store, policies = { plan.policy(chat) } }
@@ -86,9 +86,9 @@ local function split(found)
 end
 
 -- Sets the agent of the chat. Without a store it is kept in memory, so that all commands work.
-local function begin(chat, found, opener)
+local function begin(chat, words, place, id, path)
   local flags = chat.flags
-  local place, id, path = split(found)
+  local opener = words[1] and script_opener(chat, words) or own_opener(chat)
   chat.agent = agent_of.kept(function(where)
     local store, err = ah.store(where or { engine = "memory" })
     if not store then
@@ -97,22 +97,24 @@ local function begin(chat, found, opener)
     chat.store = store
     return opener(store, id, flags)
   end, place, path, flags)
+  function chat.open(other)
+    local agent, err = opener(chat.store, other, { max_cost = flags.max_cost })
+    return agent or error(err, 0)
+  end
 end
 
 local function answer(flags, words, _, found)
   local chat = { flags = flags, script = words[1], plan = flags.plan }
-  local opener = words[1] and script_opener(chat, words) or own_opener(chat)
-  function chat.open(id)
-    local agent, err = opener(chat.store, id, { max_cost = flags.max_cost })
-    return agent or error(err, 0)
+  local place, id, path = split(found)
+  if not words[1] and not id then
+    agent_of.check_model(flags)
   end
-  begin(chat, found, opener)
-  return use "chat.loop".run(chat)
+  return use "chat.loop".run(chat, function() begin(chat, words, place, id, path) end)
 end
 
 return {
   name = "chat",
-  doc = "talk with a model that has tools, or with the agent of a script",
+  doc = "talk with a model that has tools, or with a script's agent",
   usage = "[agent.lua [words...]]",
   help = [[
 Talks with the agent that agent.lua returns; without a script with a model that

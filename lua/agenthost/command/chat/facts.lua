@@ -14,19 +14,26 @@ function take.prompt(facts, entry)
   facts.system = entry.text
 end
 
+-- Returns the index of the tool of this name; nil if there is none.
+local function index_of(tools, name)
+  for i, tool in ipairs(tools) do
+    if tool.name == name then
+      return i
+    end
+  end
+end
+
 function take.tools_added(facts, entry)
   for _, tool in ipairs(entry.tools) do
-    facts.tools[#facts.tools + 1] = tool
+    facts.tools[index_of(facts.tools, tool.name) or #facts.tools + 1] = tool
   end
 end
 
 function take.tools_removed(facts, entry)
   for _, name in ipairs(entry.names) do
-    for i, tool in ipairs(facts.tools) do
-      if tool.name == name then
-        table.remove(facts.tools, i)
-        break
-      end
+    local i = index_of(facts.tools, name)
+    if i then
+      table.remove(facts.tools, i)
     end
   end
 end

@@ -11,6 +11,7 @@
 --   output   what is shown of the conversation (chat/output.lua)
 --   inbox    a channel of events: { name, ... } calls chat.on[name](chat, ...)
 --   run      the task in which the agent answers; nil: none is at work
+--   reading  { task, ask } of the line that is read now; nil: none is
 --   asks     the list of open asks (chat/asks.lua); the first is at the prompt
 --   draft    what the next line begins with, such as what was typed when its reading ended early
 --   typed    texts that differ from what was typed (@FILE), with what was typed
@@ -48,25 +49,28 @@ local function start_reading(chat)
   if not ask then
     chat.draft = nil
   end
-  chat.reading = ah.spawn(function()
+  local reading = { ask = ask }
+  reading.task = ah.spawn(function()
     local line, why, text = chat.editor:read(asked)
-    chat.inbox:send { "line", ask, line, why, text }
+    chat.inbox:send { "line", reading, line, why, text }
   end)
-  chat.reading_ask = ask
+  chat.reading = reading
 end
 
---- Ends the reading of a line, which begins again with what was typed.
+--- Ends the reading of a line, which begins again with what was typed. A line that is complete is
+-- in the inbox.
 function M.stop_reading(chat)
-  if not chat.reading then
+  local reading = chat.reading
+  if not reading then
     return
   end
-  chat.reading:cancel()
-  if chat.reading_ask then
-    chat.reading_ask.typed = chat.editor.draft
+  chat.reading = nil
+  reading.task:cancel()
+  if reading.ask then
+    reading.ask.typed = chat.editor.draft
   else
     chat.draft = chat.editor.draft or chat.draft
   end
-  chat.reading, chat.reading_ask = nil, nil
 end
 
 -- Calls a function, and shows its failure as that of a command.
@@ -135,8 +139,13 @@ local function ended(chat)
   end
 end
 
-function on.line(chat, ask, line, why, text)
-  chat.reading, chat.reading_ask = nil, nil
+-- A line was read. It may have been complete when its reading was stopped, and another one begun.
+function on.line(chat, reading, line, why, text)
+  local ask = reading.ask
+  if chat.reading == reading then
+    chat.reading = nil
+  end
+  M.stop_reading(chat)
   if why == "interrupt" then
     interrupt(chat, ask, text)
   elseif why == "end" then
@@ -167,7 +176,7 @@ function on.ask(chat, ask)
 end
 
 function on.ask_over(chat, ask)
-  if chat.reading_ask == ask then
+  if chat.reading and chat.reading.ask == ask then
     M.stop_reading(chat)
   end
   asks.leave(chat, ask)
@@ -226,14 +235,26 @@ function M.go_on(chat)
   end
 end
 
---- Runs a chat: a table with `agent`, `flags`, `script`, `store` and `open`. Returns the exit code.
-function M.run(chat)
+-- Calls `begin` while the first line can be typed already, since it may take its time.
+local function begin_behind_prompt(chat, begin)
+  if chat.editor.rich then
+    start_reading(chat)
+    ah.yield()
+  end
+  local _ <close> = setmetatable({}, { __close = function() M.stop_reading(chat) end })
+  begin()
+end
+
+--- Runs a chat: a table with `flags`, `script` and `plan`. begin() sets `agent`, `store` and `open`,
+-- or raises. Returns the exit code.
+function M.run(chat, begin)
   ah.interactive()
   local editor <close> = editor_of.open { history = pairs_of.in_state "chat_history" }
-  chat.editor, chat.inbox, chat.typed = editor, ah.channel(EVENTS), {}
+  chat.editor, chat.inbox, chat.typed, chat.asks = editor, ah.channel(EVENTS), {}, {}
   chat.output = output_of.new(chat)
-  local _ <close> = setmetatable({}, { __close = function() close(chat) end })
   chat.output:welcome()
+  begin_behind_prompt(chat, begin)
+  local _ <close> = setmetatable({}, { __close = function() close(chat) end })
   attach(chat)
   M.go_on(chat)
   while not chat.over do
