@@ -2923,6 +2923,7 @@ flows["a conversation in a store"] = {
       return { session = session, model = calling(calls, "done"), tools = { add } }
     end
     attempt_kept(s)
+    assert(ah._spent(s.store, 0))
   end,
   judge = judge_kept,
 }
