@@ -19,10 +19,11 @@ describe("an ask", function()
     local other <close> = t:beside { columns = 70, rows = 24 }
     other:enter "agenthost asks":wait "pay":screen "asks in the other terminal"
     local id = other:text():match "%f[%w]%x%x%x%x%x%x+"
-    other:enter(("clear; agenthost respond %s 1 yes"):format(id)):wait "has the":screen "its response"
+    other:enter(("clear; agenthost respond %s 1 yes"):format(id)):wait "has the"
+    other:screen "its response"
     t:wait "It is paid.":screen "the chat goes on"
     t:keys "C-u":enter "Pay 9":wait "Allow it?"
-    other:enter(([[clear; agenthost respond %s 2 '{"approved":false,"why":"no money"}']]):format(id))
+    other:enter(([[agenthost respond %s 2 '{"approved":false,"why":"no money"}']]):format(id))
     t:wait "It is not.":screen "refused"
   end)
 end)

@@ -14,7 +14,8 @@ describe("kill -9", function()
   it("in an answer leaves a conversation that goes on with -c", function()
     local t <close> = tmux.start("killed", { columns = 70, rows = 24 })
     t:file("agent.lua", AGENT):enter "agenthost chat agent.lua"
-    t:wait ">":enter "Hello":wait "morning":enter "Keep a note of tea.":wait "kept, and":wait "Ctrl-C"
+    t:wait ">":enter "Hello":wait "morning"
+    t:enter "Keep a note of tea.":wait "kept, and":wait "Ctrl-C"
     t:type "half a li":wait "half":screen "an answer is at work"
     assert(os.execute("kill -9 " .. t:pid()))
     t:wait "Killed":type "stty sane; clear":keys "C-j":wait_gone "Killed"

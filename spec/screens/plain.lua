@@ -3,7 +3,8 @@ local tmux = require "support.tmux"
 
 local AGENT = [[
 local ah = require "agenthost"
-return ah.agent { model = (dofile "gated.lua") { "One **two** – ‘three’ 世.\n", "Second.", "Third." } }
+return ah.agent { model = (dofile "gated.lua") {
+  "One **two** – ‘three’ 世.\n", "Second.", "Third." } }
 ]]
 
 local function chat(name, env)
@@ -43,7 +44,7 @@ describe("a chat", function()
     t:enter "clear; agenthost chat agent.lua | sed 's/^/[out] /'":wait_gone "printf"
     t:enter "one":wait "three":enter "/tools":wait "no tools":keys "C-d":wait "turns"
     t:screen "a pipe as output"
-    t:enter "clear; printf 'one\\n/tools\\n/nothing\\n' | agenthost chat agent.lua | cat; echo o''ver"
-    t:wait "over":screen "both"
+    t:enter "clear; printf 'one\\n/tools\\n/nothing\\n' | agenthost chat agent.lua 2>&1 | cat"
+    t:wait "turns":screen "both"
   end)
 end)

@@ -7,8 +7,8 @@ local gated = dofile "gated.lua"
 return ah.agent { model = gated { { calls = { { name = "price", arguments = { tea = "mint" } } } },
     "Mint tea costs **30 cents**.\n\n- green: 40\n- black: 25\n\n```lua\nlocal price = 30\n```",
     "You are welcome." },
-  tools = { ah.tool { name = "price", description = "Tells the price of tea.", params = { tea = "string" },
-    handler = function() return 30 end } } }
+  tools = { ah.tool { name = "price", description = "Tells the price of tea.",
+    params = { tea = "string" }, handler = function() return 30 end } } }
 ]]
 
 describe("a chat", function()

@@ -4,7 +4,8 @@ local tmux = require "support.tmux"
 local AGENT = [[
 local ah = require "agenthost"
 return ah.agent { model = (dofile "gated.lua") {
-  { "One ", "two ", "three.\n\n", "Four " , "five." }, "The answer to the message that has waited." } }
+  { "One ", "two ", "three.\n\n", "Four " , "five." },
+  "The answer to the message that has waited." } }
 ]]
 
 describe("a line", function()

@@ -17,8 +17,8 @@ describe("the last turn", function()
   it("is taken back and done again", function()
     local t <close> = tmux.start("undo", { columns = 70, rows = 40 })
     t:file("agent.lua", AGENT):enter "agenthost chat agent.lua"
-    t:wait ">":enter "Mint":wait "Mint it is.":enter "Green":wait "Green it is.":enter "!cat tea.txt"
-    t:screen "two turns"
+    t:wait ">":enter "Mint":wait "Mint it is.":enter "Green":wait "Green it is."
+    t:enter "!cat tea.txt":screen "two turns"
     t:enter "/undo":screen "undone"
     t:keys "C-u":enter "!cat tea.txt":wait "!cat tea.txt\nmint":screen "the file is as before"
     t:enter "/redo":screen "redone"

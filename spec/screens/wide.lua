@@ -4,7 +4,8 @@ local tmux = require "support.tmux"
 local AGENT = [[
 local ah = require "agenthost"
 return ah.agent { model = ah.scripted {
-  "世界 " .. ("漢字"):rep(14) .. "。\n\n| a | 世 |\n|---|---|\n| e\u{301} | 👍🏽 |\n\nHindi हिन्दी, Thai ไทย.",
+  "世界 " .. ("漢字"):rep(14) .. "。\n\n| a | 世 |\n|---|---|\n| e\u{301} | 👍🏽 |\n\n"
+    .. "Hindi हिन्दी, Thai ไทย.",
   function(request) return request.entries[#request.entries].content[1].text end } }
 ]]
 

@@ -4,8 +4,8 @@
 --   gated { { "first part ", "second part" }, "an answer at once", { calls = { ... } } }
 --
 -- The list may be a function(request) that returns the answer. Of a list, the n-th answer is to the
--- request whose conversation has n - 1 of them. A part after the first one waits for the file gate.N
--- of the folder, N counted over all parts of the process that wait (support/tmux.lua, `go`).
+-- request whose conversation has n - 1 of them. A part after the first one waits for the file
+-- gate.N of the folder, N counted over all parts of the process that wait (support/tmux.lua, `go`).
 local ah = require "agenthost"
 
 local gates = 0

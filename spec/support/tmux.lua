@@ -1,5 +1,5 @@
---- A person at a terminal, for spec/screens: types into a shell in tmux, and compares what is on the
--- screen with the text that is kept in spec/screens/NAME.txt.
+--- A person at a terminal, for spec/screens: types into a shell in tmux, and compares what is on
+-- the screen with the text that is kept in spec/screens/NAME.txt.
 --
 --   local t <close> = tmux.start("turns", { columns = 60, rows = 20, env = { "LANG=C" } })
 --   t:file("agent.lua", text)         a file of the shell's folder
