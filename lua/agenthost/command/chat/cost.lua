@@ -17,7 +17,7 @@ local function cost(chat)
 end
 
 local rows = {
-  { name = "cost", doc = "show what this conversation, today and this folder have cost",
+  { name = "cost", doc = "show the cost: this conversation, today, this folder",
     run = cost },
 }
 
