@@ -45,6 +45,6 @@ describe("a chat", function()
     t:enter "one":wait "three":enter "/tools":wait "no tools":keys "C-d":wait "turns"
     t:screen "a pipe as output"
     t:enter "clear; printf 'one\\n/tools\\n/nothing\\n' | agenthost chat agent.lua 2>&1 | cat"
-    t:wait "turns":screen "both"
+    t:wait "no command":screen "both"
   end)
 end)
