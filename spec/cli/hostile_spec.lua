@@ -56,7 +56,7 @@ local function judge(all)
     elseif byte == 13 then
       at = all:find("^\n", at + 1) and at + 2 or all:find("^\27", at + 1) and at + 1
         or all:find("^[^\n]", at + 1) and at + 1 or at + 1
-    elseif byte == 10 or byte == 9 then
+    elseif byte == 10 or byte == 9 or all:find("^\7\27%[1mAllow it", at) then -- the bell of an ask
       at = at + 1
     elseif byte and byte < 0x80 then
       fail(at, "a control")
