@@ -223,7 +223,13 @@ describe("completion", function()
     assert.same({ ["examples/quickstart.lua"] = true }, bash("check", "--json", "examples/quick"))
     assert.same({ ["examples/moons.csv"] = true }, bash("examples/quickstart.lua", "examples/mo"))
     assert.is_true(bash("--model", "")["demo/echo"])
-    assert.same({ ["anthropic/claude-sonnet-5-5"] = true }, bash("--model", "anthropic/claude-s"))
+    assert.same({ ["anthropic/claude-sonnet-5-5"] = true, ["anthropic/claude-sonnet-4-5"] = true },
+      bash("--model", "anthropic/claude-s"))
+    local shown = agenthost "models".out
+    for name in pairs(bash("-m", "anthropic/c")) do
+      has(shown, name)
+    end
+    assert.is_true(bash("--model", "moonshot/")["moonshot/kimi-k3"])
     assert.same({ ["gemini/gemini-3.8-flash"] = true }, bash("models", "gemini/gemini-3"))
     assert.same({ tools = true, ["tools.lua"] = nil }, bash("--model", "demo/echo", "too"))
   end)

@@ -3,24 +3,15 @@
 -- script the shell's own files. Help texts have no single quotes (bash and fish quote with them);
 -- brackets and colons are escaped for zsh. Names that depend on the folder and the settings are
 -- asked for when they are completed: agenthost completion aliases, agenthost completion saved.
-local ah, use = ...
+local _, use = ...
 local commands, flags_of = use "commands", use "flags"
 local file, judge = use "settings.file", use "settings.judge"
 
--- Models to complete by name: at least one of each provider with a wire of its own, and the demos.
-local NAMED = "demo/echo demo/tools demo/quickstart openai/gpt-6.1-sol openai/gpt-4o "
-  .. "openai/responses/gpt-6.1-sol anthropic/claude-opus-5-5 anthropic/claude-sonnet-5-5 "
-  .. "anthropic/claude-haiku-5-5 gemini/gemini-3.8-flash gemini/gemini-2.5-flash "
-  .. "claude_agent_sdk/"
+-- Models that agenthost models does not show.
+local OTHERS = "demo/echo demo/tools demo/quickstart openai/gpt-4o claude_agent_sdk/ "
 
---- Returns the models above, and "provider/" for each other provider.
 local function models()
-  local names = { NAMED }
-  for _, provider in ipairs(ah.providers()) do
-    local start = provider.name .. "/"
-    names[#names + 1] = not (" " .. NAMED):find(" " .. start, 1, true) and start or nil
-  end
-  return table.concat(names, " ")
+  return OTHERS .. table.concat(commands.find "models".names(), " ")
 end
 
 --- Returns the flags that have a name: all but the row that ends the flags.

@@ -202,6 +202,17 @@ local function told(flags, model)
     .. alias_lines())
 end
 
+-- Returns the names of models that are shown, and "provider/" for a provider without one.
+local function names()
+  local list = {}
+  for _, provider in ipairs(providers()) do
+    for _, name in ipairs(EXAMPLES[provider.name] or { "" }) do
+      list[#list + 1] = provider.name .. "/" .. name
+    end
+  end
+  return list
+end
+
 return {
   name = "models",
   doc = "show which providers have a key, and what models can do",
@@ -217,6 +228,7 @@ those of requests with more input tokens) and the source of each fact.
   operand = { name = "model", most = 1, complete = "models" },
   flags = { "eval", "env-file", "json" },
   apart = true, -- for the code of --eval
+  names = names,
   run = function(flags, words, out)
     if flags.eval then
       foreign.run_text("local ah = require 'agenthost' " .. flags.eval, "@-e")
