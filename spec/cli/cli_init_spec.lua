@@ -50,7 +50,7 @@ after_each(command.tidy)
 local PRINTS = {
   tools = "The tools said:\n- price: 90\n[1] price bags=1 tea=green -> 40\n",
   entities = '- customer_1_orders: [{"bags":3,"tea":"mint"}]\n[1] find_customer name=',
-  chat = "\n> The tools said:\n- add: [\"bread\"]\n\n> ",
+  chat = '[1] add thing=bread -> ["bread"]\nThe tools said:\n- add: ["bread"]\n',
   ["embed-c"] = "The tools said:\n- price: 90\n- stock: {\"bags\":12}\n",
 }
 

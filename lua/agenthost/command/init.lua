@@ -11,8 +11,8 @@ local TEMPLATES = {
     first = [[$(agenthost) agent.lua "What do 3 bags of mint tea cost?"]] },
   { name = "entities", doc = "an agent whose tools are methods of what it finds", chat = true,
     first = [[$(agenthost) agent.lua "What has Ada ordered?"]] },
-  { name = "chat", doc = "an agent, and a loop that talks with it",
-    first = [[$(agenthost) chat.lua]] },
+  { name = "chat", doc = "an agent to talk with in a chat",
+    first = [[$(agenthost) chat agent.lua]] },
   { name = "embed-c", doc = "a program in C with an agent", first = [[make && ./app]] },
 }
 

@@ -1,4 +1,4 @@
--- The agent of chat.lua. It keeps a list of things to buy, one for each conversation.
+-- An agent to talk with. It keeps a list of things to buy, one for each conversation.
 local ah = require "agenthost"
 
 local function list_tools()
