@@ -245,8 +245,8 @@ local function begin_behind_prompt(chat, begin)
   begin()
 end
 
---- Runs a chat: a table with `flags`, `script` and `plan`. begin() sets `agent`, `store` and `open`,
--- or raises. Returns the exit code.
+--- Runs a chat: a table with `flags`, `script` and `plan`. begin() sets `agent`, `store` and
+-- `open`, or raises. Returns the exit code.
 function M.run(chat, begin)
   ah.interactive()
   local editor <close> = editor_of.open { history = pairs_of.in_state "chat_history" }
