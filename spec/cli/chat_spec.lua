@@ -230,6 +230,25 @@ describe("a chat in a terminal", function()
     has(quit(t), "> Hello **Ann**\nHello Ann")
   end)
 
+  it_if("takes what is typed while the script is loaded", function()
+    local path = command.temp [[
+local ah = require "agenthost"
+repeat ah.sleep(0.01) until io.open(arg[1])
+return ah.agent { model = "demo/echo" }]]
+    local gate = command.temp()
+    os.remove(gate)
+    local t = start { path, gate }
+    typed(t, "Hel", "Hel")
+    command.write(gate, "")
+    typed(t, "lo\r", "JHello") -- the answer
+    has(quit(t), "> Hello\nHello")
+    t = typing.command({ "chat", command.temp "error 'no agent today'" },
+      { env = { "TERM=xterm", "XDG_STATE_HOME=" .. command.folder() } })
+    local code, _, shown = finish(t)
+    assert.equal(1, code)
+    has(shown, "no agent today")
+  end)
+
   it_if("ends an answer by Ctrl-C, keeps its text, and ends itself at an empty line", function()
     local path = command.temp [[
 local ah = require "agenthost"

@@ -15,8 +15,8 @@ local M = {}
 --   open     true: it has no answer
 function M.questions(agent)
   local list, at = {}, 0
-  local plan, err = agent:rewind(0, { dry = true })
-  for _, item in ipairs((plan or error(err, 0)).dropped) do
+  local found, err = agent:rewind(0, { dry = true })
+  for _, item in ipairs((found or error(err, 0)).dropped) do
     if item.kind == "question" or item.kind == "turn" and (item.question or not list[1]) then
       list[#list + 1] = { before = at, words = item.question, open = item.kind == "question" }
     end
