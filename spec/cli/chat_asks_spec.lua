@@ -2,6 +2,7 @@
 -- (lua/agenthost/command/chat/asks.lua, asking.lua, allowed.lua).
 local ah = require "agenthost"
 local command = require "support.command"
+local screen = require "support.screen"
 local typing = require "support.typing"
 
 local has, has_not = command.has, command.has_not
@@ -50,12 +51,26 @@ end
 local PAY = [[ah.tool { name = "pay", description = "Pays.", params = { euros = "integer 1..50" },
   handler = function(args) return "paid " .. args.euros end }]]
 
--- Types, and reads until the part is there.
+-- Types, and reads until the part is there. t.before: what was read before.
 local function typed(t, bytes, part)
-  t.screen:feed(t.all)
+  t.before = (t.before or "") .. t.all
   t.all = ""
   t.pty:write(bytes)
   return read(t, part)
+end
+
+-- Returns all that is or was on the screen, but for a sequence of which a part was read.
+local function shown(t)
+  local now = screen.new(80)
+  now.bells = 0
+  return now:feed(((t.before or "") .. t.all):gsub("\27[^%a]*$", "")):all()
+end
+
+-- Reads to the end: returns the exit code, the output, and all that was on the screen.
+local function finish(t)
+  t.all = (t.before or "") .. t.all
+  local code, all = typing.finish(t)
+  return code, all, t.screen:all()
 end
 
 -- Waits until no answer is at work. /model is refused before.
@@ -71,9 +86,20 @@ end
 local function quit(t)
   idle(t)
   t.pty:write "\4"
-  local code, all = typing.finish(t)
+  local code, all, said = finish(t)
   assert.equal(0, code, all)
-  return t.screen:all()
+  return said
+end
+
+-- Waits until the store has an open ask, which is on the screen before; returns it.
+local function recorded()
+  local until_ = os.time() + typing.SECONDS
+  local ask
+  repeat
+    assert(os.time() < until_, "no ask is in the store")
+    ask = ah.json.decode(at_home('"$A" asks --json').out).asks[1]
+  until ask
+  return ask
 end
 
 local ASKED = "Allow it? [y/n"
@@ -140,13 +166,25 @@ describe("an approval", function()
       schema = { type = "object" },
       handler = function() return "said" end }]])
     typed(t, "go\r", "Allow it? [y/n/a/e/s/?]")
-    t.screen:feed(t.all)
-    has(t.screen:all(), "  na me: \\x1b[2Jline\n    line\n")
-    has(t.screen:all(), "bytes more; s shows them]")
+    has(shown(t), "  na me: \\x1b[2Jline\n    line\n")
+    has(shown(t), "bytes more; s shows them]")
     has_not(t.all, "end\r")
     typed(t, "s\r", "    end")
     read(t, ASKED)
     typed(t, "y\r", "Done.")
+    quit(t)
+  end)
+
+  it_if("of a call with very many arguments can be shown, and refused", function()
+    local t = scripted([[(function()
+        local many = {}
+        for i = 1, 3000 do many["n" .. i] = ("\27"):rep(500) end
+        return { calls = { call("say", many) } }
+      end)(), "Done."]], [[ah.tool { name = "say", description = "Says.",
+      schema = { type = "object" }, handler = function() return "said" end }]])
+    typed(t, "go\r", "too long to be shown]")
+    read(t, ASKED)
+    typed(t, "n\r", "Done.")
     quit(t)
   end)
 
@@ -161,10 +199,8 @@ describe("an approval", function()
         model = ah.scripted { { calls = { { name = "put" } } }, "Done." } }]])
     local t = start "agent.lua"
     typed(t, "go\r", "Allow it? [y/n/?]")
-    t.screen:feed(t.all)
-    t.all = ""
-    has(t.screen:text(), "put: it changes files\n  result: put it\n  adds ")
-    has(t.screen:text(), "    +milk\n")
+    has(shown(t), "put: it changes files\n  result: put it\n  adds ")
+    has(shown(t), "    +milk\n")
     typed(t, "a\r", "It cannot be allowed for good: ")
     read(t, "Allow it?")
     typed(t, "y\r", "Done.")
@@ -180,9 +216,9 @@ describe("an approval", function()
     idle(t)
     typed(t, "buy\r", ASKED)
     t.pty:write "\4"
-    local _, _, shown = typing.finish(t)
-    has_not(shown, "paid")
-    has_not(shown, "Never.")
+    local _, _, said = finish(t)
+    has_not(said, "paid")
+    has_not(said, "Never.")
   end)
 
   it_if("waits for its turn among others, and what was typed comes back", function()
@@ -194,10 +230,10 @@ describe("an approval", function()
     typed(t, "y\r", "Allow it? (2 of 3)")
     typed(t, "n\r", "Allow it? (3 of 3)")
     typed(t, "y\r", "Done.")
-    local shown = quit(t)
-    has(shown, "wait n=1 -> n1")
-    has(shown, "wait n=2 -> Tool 'wait' was not run")
-    has(shown, "wait n=3 -> n3")
+    local said = quit(t)
+    has(said, "wait n=1 -> n1")
+    has(said, "wait n=2 -> Tool 'wait' was not run")
+    has(said, "wait n=3 -> n3")
     assert.equal(1, t.screen.bells)
   end)
 
@@ -238,7 +274,7 @@ describe("in a dumb terminal", function()
     read(t, "Done.")
     idle(t)
     t.pty:write "\4"
-    local _, all = typing.finish(t)
+    local _, all = finish(t)
     has_not(all, "\27")
     assert.equal(0, t.screen.bells)
   end)
@@ -253,7 +289,7 @@ describe("an ask that is closed elsewhere", function()
 
   -- Responds to the only open ask from another process.
   local function respond(value)
-    local ask = ah.json.decode(at_home('"$A" asks --json').out).asks[1]
+    local ask = recorded()
     local r = at_home(('"$A" respond %s %s %s --by Ann'):format(ask.conversation, ask.ask, value))
     assert.equal(0, r.code, r.err)
   end
@@ -319,9 +355,9 @@ describe("a question of a handler", function()
     typed(t, "blue\r", "tall (y or n; may be empty): ")
     typed(t, "\r", "vip (y or n; default true): ")
     typed(t, "n\r", "Done.")
-    local shown = quit(t)
-    has(shown, "Question: Who?\n  [1] pay\n")
-    has(shown, [[-> {"age":7,"color":"blue","name":"Ann","vip":false}]])
+    local said = quit(t)
+    has(said, "Question: Who?\n  [1] pay\n")
+    has(said, [[-> {"age":7,"color":"blue","name":"Ann","vip":false}]])
   end)
 
   it_if("may have one value, JSON, or a default", function()
@@ -338,8 +374,7 @@ describe("a question of a handler", function()
     local t = asks [[question = "Password?", secret = true]]
     typed(t, "go\r", "(string): ")
     typed(t, "hunter2\r", "Done.")
-    has(t.screen:feed(t.all):text(), '-> "hunter2"') -- the handler's own words
-    t.all = ""
+    has(shown(t), '-> "hunter2"') -- the handler's own words
     quit(t)
     has_not(command.contents(home .. "/state/agenthost/chat_history"), "hunter2")
   end)
@@ -406,9 +441,9 @@ describe("what is always allowed", function()
     typed(t, "go\r", "Allow it? (1 of 2)")
     typed(t, "a\r", "pay with any arguments, of the script ")
     typed(t, "y\r", "Done.")
-    local shown = quit(t)
-    has(shown, "Allowed in this folder: pay with any arguments")
-    has(shown, "paid 4")
+    local said = quit(t)
+    has(said, "Allowed in this folder: pay with any arguments")
+    has(said, "paid 4")
   end)
 
   it_if("is kept for its owner alone, and not used if it was changed", function()
@@ -446,15 +481,15 @@ describe("an unfinished run", function()
   local function killed()
     local t = start "-m demo/tools -t bash"
     typed(t, 'run "x"\r', ASKED)
+    recorded()
     assert(os.execute("kill -9 " .. t.pid))
-    typing.finish(t)
+    finish(t)
     return start("-c", { first = "Go on with it? [y/n]" })
   end
 
   it_if("goes on at the wish of the person, who is asked again", function()
     local t = killed()
-    has(t.screen:feed(t.all):text(), 'Its question: run "x"')
-    t.all = ""
+    has(shown(t), 'Its question: run "x"')
     typed(t, "\r", "Go on with it?")
     typed(t, "y\r", "Allow it?")
     typed(t, "n, later\r", "not approved: later")
@@ -464,6 +499,7 @@ describe("an unfinished run", function()
   it_if("is left, too, when the terminal is gone", function()
     local t = start "-m demo/tools -t bash"
     typed(t, 'run "x"\r', ASKED)
+    recorded()
     t.pty:close()
     at_home(("while test -d /proc/%s && ! grep -q ') Z' /proc/%s/stat; do sleep 0.02; done"):format(
       t.pid, t.pid))
@@ -482,7 +518,7 @@ describe("an unfinished run", function()
   it_if("goes on by itself in a pipe", function()
     local t = killed()
     typed(t, "\4", "")
-    typing.finish(t)
+    finish(t)
     local r = at_home('echo | "$A" chat -c')
     has(r.out, "there is no terminal on which a person could allow it")
   end)

@@ -4,8 +4,9 @@ local changed, text = use "changed", use "text"
 
 local M = {}
 
+local NAME = 200              -- bytes of the name of an argument
 local BYTES, LINES = 4096, 40 -- of one argument, or of a change, unless all is to be shown
-local MOST = 256 << 10        -- bytes of one that are shown then
+local MOST = 128 << 10        -- bytes of all, each of which a terminal may write as six
 
 -- -- arguments ---------------------------------------------------------------------------------
 
@@ -63,7 +64,8 @@ local function add_arguments(texts, arguments, whole, left_out)
   for _, name in ipairs(sorted(arguments)) do
     if not left_out[name] then
       local value = arguments[name]
-      texts[#texts + 1] = { "\n", { ("  %s: "):format(changed.line(name)), faint = true } }
+      local label = ("  %s: "):format(text.cut(changed.line(name), NAME))
+      texts[#texts + 1] = { "\n", { label, faint = true } }
       cut = add_block(texts, type(value) == "string" and value or text.json(value), whole) or cut
     end
   end
@@ -125,6 +127,34 @@ local function changes_of(call)
   return changes and changes[1] and not (changes[1].binary or changes[1].cut) and changes or nil
 end
 
+-- -- all of it ---------------------------------------------------------------------------------
+
+local function size_of(shown)
+  if type(shown) == "string" then
+    return #shown
+  end
+  local n = 0
+  for _, one in ipairs(shown) do
+    n = n + size_of(one)
+  end
+  return n
+end
+
+-- Returns the texts that can be shown at once, and true if there are others.
+local function limited(texts)
+  local left = MOST
+  for i, one in ipairs(texts) do
+    left = left - size_of(one)
+    if left < 0 then
+      local first = table.move(texts, 1, i - 1, 1, {})
+      first[i] = { ("\n    [%d parts more, too long to be shown]"):format(#texts - i + 1),
+        color = "yellow" }
+      return first, true
+    end
+  end
+  return texts, false
+end
+
 -- -- an approval -------------------------------------------------------------------------------
 
 -- The reasons of the ready-made policies, in words about the call.
@@ -153,7 +183,8 @@ function M.approval(ask, whole, own)
   if ask.changes or planned then
     cut = add_changes(texts, ask.changes or planned, whole) or cut
   end
-  return texts, cut
+  local first, is_long = limited(texts)
+  return first, cut and not is_long
 end
 
 return M
