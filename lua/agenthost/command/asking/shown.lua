@@ -49,7 +49,7 @@ end
 
 -- Adds a text whose further lines are indented. True: something is left out.
 local function add_block(texts, s, whole)
-  local cut = beginning(s, whole and MOST or BYTES, whole and math.maxinteger or LINES)
+  local cut = beginning(s, whole and MOST // 2 or BYTES, whole and math.maxinteger or LINES)
   texts[#texts + 1] = (cut:gsub("\n", "\n    "))
   if #cut < #s then
     texts[#texts + 1] = { ("\n    [%d bytes more%s]"):format(#s - #cut,
