@@ -307,3 +307,33 @@ end } }]]
     has(quit(t), "goes on.\n> What now?\nWhat now?\n")
   end)
 end)
+
+describe("a message that comes when the run is over already", function()
+  it("is answered all the same", function()
+    local r = command.script [[
+      local ah = require "agenthost"
+      local use, later
+      local loaded = {}
+      function use(name)
+        loaded[name] = loaded[name] or assert(loadfile("lua/agenthost/command/"
+          .. name:gsub("%.", "/") .. ".lua"))(ah, use, nil, later)
+        return loaded[name]
+      end
+      function later(name)
+        return setmetatable({}, { __index = function(_, key) return use(name)[key] end })
+      end
+      local loop = use "chat.loop"
+      local agent = ah.agent { model = ah.scripted { "One.", "Two." } }
+      local nothing = setmetatable({}, { __index = function() return function() end end })
+      local chat = { agent = agent, output = nothing, inbox = ah.channel(10), typed = {} }
+      local reply = agent:run "First"
+      chat.run = true -- its end is not taken yet
+      loop.say(chat, "Second")
+      loop.on.done(chat, true, reply)
+      local _, _, second = table.unpack(chat.inbox:receive())
+      print(reply, second)
+      loop.on.done(chat, true, second)
+      print(chat.run)]]
+    assert.same({ "One.\tTwo.\nnil\n", "", 0 }, { r.out, r.err, r.code })
+  end)
+end)

@@ -12,6 +12,7 @@
 --   inbox    a channel of events: { name, ... } calls chat.on[name](chat, ...)
 --   run      the task in which the agent answers; nil: none is at work
 --   reading  { task, ask } of the line that is read now; nil: none is
+--   sent     true: a message was sent to the answer at work
 --   asks     the list of open asks (chat/asks.lua); the first is at the prompt
 --   draft    what the next line begins with, such as what was typed when its reading ended early
 --   typed    texts that differ from what was typed (@FILE), with what was typed
@@ -25,7 +26,7 @@
 local ah, use, _, later = ...
 local pairs_of, editor_of = use "pairs", use "editor"
 local asks, commands, output_of = use "chat.asks", later "chat.commands", use "chat.output"
-local message, plan = use "chat.message", use "chat.plan"
+local facts, message, plan = use "chat.facts", use "chat.message", use "chat.plan"
 local project = later "chat.project"
 
 local M = {}
@@ -102,6 +103,7 @@ function M.say(chat, line)
     return M.ask_model(chat, content)
   end
   assert(chat.agent:send(content))
+  chat.sent = true
   chat.output:note "It is read after the present step."
 end
 
@@ -161,12 +163,23 @@ function on.line(chat, reading, line, why, text)
   end
 end
 
+-- True if a message was sent when the run had ended already, so that no answer has read it.
+local function is_left(chat)
+  local entries = facts.of(chat.agent).entries
+  return #entries > 0 and entries[#entries].type == "user"
+end
+
 function on.done(chat, ok, reply, err)
   chat.run = nil
   chat.output:settle()
   chat.output:finish(ok and reply or nil, not ok and reply or err)
   chat.failed = chat.failed or not ok or not reply
   chat.over = chat.over or chat.leaving
+  local sent = chat.sent
+  chat.sent = nil
+  if sent and ok and reply and not chat.over and is_left(chat) then
+    M.ask_model(chat)
+  end
 end
 
 -- An ask was opened, or is over.
