@@ -54,10 +54,11 @@ local function parse(content)
   end
   local rules = {}
   for line in rest:gmatch "[^\n]+" do
-    rules[#rules + 1] = rule_of(line) or nil
-    if not rule_of(line) then
+    local rule = rule_of(line)
+    if not rule then
       return nil, "it has a line that is no rule"
     end
+    rules[#rules + 1] = rule
   end
   return rules
 end
