@@ -129,6 +129,14 @@ describe("commands of a chat", function()
     has(r.out, "model demo/echo\nyes\n")
   end)
 
+  it("have a line for a call, with the first line of each argument", function()
+    local r = piped("Write.\n", script([[{ calls = { { name = "write", arguments =
+      { content = "one\ntwo", path = "a.txt" } } } }, "Done."]], [[tools = { ah.tool {
+      name = "write", description = "Writes.", params = { content = "string", path = "string" },
+      handler = function() return "kept\nin two lines" end } }]]))
+    assert.equal("[1] write content=one ... path=a.txt -> kept ...\nDone.\n", r.out)
+  end)
+
   it("run a command of the shell", function()
     local r = piped("!echo hi\n!exit 3\n", "-m demo/echo --no-store")
     assert.equal("hi\n(exit code 3)\n", r.out)
