@@ -2,6 +2,7 @@
 -- dumb one and in pipes, and its history (line_history.lua).
 local ah = require "agenthost"
 local command = require "support.command"
+local patiently = require "support.patiently"
 local typing = require "support.typing"
 
 local has, has_not = command.has, command.has_not
@@ -83,6 +84,16 @@ describe("a line", function()
     typed(t, "one\27\rtwo\\\rthree\r", "three>")
     assert.equal("ready\n> hello\n<hello>\n> b世\n<b世>\n> one\n  two\n  three\n<one\ntwo\nthree>\n"
       .. "<end: >", quit(t))
+  end)
+
+  it_if("is edited by keys whose bytes come apart, as over a slow connection", function()
+    patiently(function()
+      local t = read(script(LOOP), "ready")
+      typed(t, "ac\27", "ac")
+      os.execute "sleep 0.2"
+      typed(t, "[Db\r", "<abc>")
+      quit(t)
+    end)
   end)
 
   it_if("is typed below text that is streamed, piece by piece", function()
