@@ -8,6 +8,7 @@ local typing = require "support.typing"
 
 local has, has_not = command.has, command.has_not
 local it_if, read, finish = typing.it(it, pending), typing.read, typing.finish
+local quit = typing.quit
 
 local home -- the folder of the spec: files, and the state with the store
 
@@ -314,13 +315,6 @@ local function settle(t)
     read(t, "\27[1m> \27[0m")
     ends(t, ">")
   until t.screen:text():find "model [^\n]*\n>%s*$"
-end
-
-local function quit(t)
-  t.pty:write "\4"
-  local code, all, shown = finish(t)
-  assert.equal(0, code, all)
-  return shown
 end
 
 describe("on a terminal", function()

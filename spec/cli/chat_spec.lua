@@ -3,7 +3,7 @@ local command = require "support.command"
 local typing = require "support.typing"
 
 local has, has_not = command.has, command.has_not
-local it_if, finish = typing.it(it, pending), typing.finish
+local it_if, finish, quit = typing.it(it, pending), typing.finish, typing.quit
 
 after_each(command.tidy)
 
@@ -38,13 +38,6 @@ local function start(words, state, term)
 end
 
 -- Ends the chat. Returns the screen.
-local function quit(t)
-  t.pty:write "\4"
-  local code, all, shown = finish(t)
-  assert.equal(0, code, all)
-  return shown
-end
-
 describe("a chat from a pipe", function()
   it("answers line by line, without prompts", function()
     local r = piped("One\n\nTwo *2*\n", "-m demo/echo --no-store")

@@ -35,18 +35,21 @@ end)
 after_each(command.tidy)
 
 describe("agenthost test", function()
+  -- Runs the line. Returns what it prints.
+  local function ended(code, counts, line)
+    local r = run(line)
+    assert.same({ code, "" }, { r.code, r.err })
+    has(r.out, counts .. " / 0 errors / 0 pending")
+    return r.out
+  end
+
   it("runs the specs of the folder spec, with the library and the settings", function()
-    local r = run '"$A" test'
-    assert.same({ 0, "" }, { r.code, r.err })
-    has(r.out, "3 successes / 0 failures / 0 errors / 0 pending")
-    has_not(r.out, "\27")
+    has_not(ended(0, "3 successes / 0 failures", '"$A" test'), "\27")
   end)
 
   it("ends with exit code 1 if a spec fails, and prints all that it found", function()
-    local r = run 'FAILS=1 "$A" test'
-    assert.same({ 1, "" }, { r.code, r.err })
-    has(r.out, "3 successes / 1 failure / 0 errors / 0 pending")
-    has(r.out, "spec/echo_spec.lua:10: Expected objects to be equal.")
+    has(ended(1, "3 successes / 1 failure", 'FAILS=1 "$A" test'),
+      "spec/echo_spec.lua:10: Expected objects to be equal.")
   end)
 
   it("gives busted the files and the words after --", function()

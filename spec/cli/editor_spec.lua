@@ -7,6 +7,7 @@ local typing = require "support.typing"
 
 local has, has_not = command.has, command.has_not
 local it_if, read, finish = typing.it(it, pending), typing.read, typing.finish
+local quit = typing.quit
 
 -- The beginning of each script: `use` as the programs have it, and the loop of a chat.
 local OPEN = [[
@@ -65,13 +66,6 @@ local function shows(t, part, whole)
     t.all = assert(t.pty:read(1), "the program has ended")
   until os.time() > until_
   assert.equal(part, t.screen:text())
-end
-
-local function quit(t)
-  t.pty:write "\4"
-  local code, all, shown = finish(t)
-  assert.equal(0, code, all)
-  return shown
 end
 
 after_each(command.tidy)

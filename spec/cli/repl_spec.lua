@@ -4,6 +4,7 @@ local typing = require "support.typing"
 
 local has, has_not = command.has, command.has_not
 local it_if, read, finish = typing.it(it, pending), typing.read, typing.finish
+local quit = typing.quit
 
 after_each(command.tidy)
 
@@ -41,13 +42,6 @@ local function answered(t, bytes, part)
   while not t.all:find("> ", last, true) do
     t.all = t.all .. assert(t.pty:read(1), "the program has ended")
   end
-end
-
-local function quit(t)
-  t.pty:write "\4"
-  local code, all, shown = finish(t)
-  assert.equal(0, code, all)
-  return shown
 end
 
 describe("inputs from a pipe", function()

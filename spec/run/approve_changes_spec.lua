@@ -1,6 +1,7 @@
 -- Policies that ask about the changes of a call, after its handler: exactly what was shown is
 -- committed, or nothing. Asks that wait in a store are in spec/lua/changes_wait_spec.lua.
 local ah = require "agenthost"
+local of_type = require "support.of_type"
 local results = require "spec.support.results"
 
 local Item = ah.type { name = "Item", fields = { name = "string" } }
@@ -38,14 +39,6 @@ local function shop(fields)
     end
   end
   return { fs = fs, session = session, events = events, def = def, buy = buy }
-end
-
-local function of_type(events, type)
-  local list = {}
-  for _, e in ipairs(events) do
-    list[#list + 1] = e.type == type and e or nil
-  end
-  return list
 end
 
 local function run(s)

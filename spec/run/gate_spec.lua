@@ -1,6 +1,7 @@
 -- The gate: the effects of policies, approvals, guards and checks on calls, results and answers,
 -- for every caller; and that all of them fail closed.
 local ah = require "agenthost"
+local of_type = require "support.of_type"
 local sound = require "support.sound"
 
 local OUTPUT = { type = "object", properties = { n = { type = "integer" } }, required = { "n" } }
@@ -33,14 +34,6 @@ local function run(fields)
   sound.check(whole:transcript())
   return { results = results, events = events, warnings = warnings, reply = reply, err = err,
     whole = whole }
-end
-
-local function of_type(events, type)
-  local list = {}
-  for _, e in ipairs(events) do
-    list[#list + 1] = e.type == type and e or nil
-  end
-  return list
 end
 
 local function says(r, text)

@@ -63,6 +63,14 @@ function typing.finish(t)
   return code, t.all, t.screen:feed(t.all):text()
 end
 
+--- Types Ctrl-D, which ends a program at an empty line; it must succeed. Returns the final screen.
+function typing.quit(t)
+  t.pty:write "\4"
+  local code, all, shown = typing.finish(t)
+  assert(code == 0, all)
+  return shown
+end
+
 --- Starts a script with these words before it.
 function typing.script(text, options, words)
   words = words or {}
