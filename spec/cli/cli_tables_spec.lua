@@ -90,7 +90,7 @@ describe("the table of options", function()
       local help = agenthost(table.unpack(name == "" and { "--help" } or { name, "--help" })).out
       local rest = help:match("\nOptions:\n(.*)")
       local part = rest:match("^(.-)\n%f[^%s]") or rest
-      local shared = SHORT[name] and rest:match "\n(%-%-[^\n]*)\n" or ""
+      local shared = SHORT[name] and rest:match "\n(%-[^\n]*)\n" or ""
       local all, left = expected(name), {}
       for word in shared:gmatch "%S+" do
         for _, option in ipairs(OPTIONS) do

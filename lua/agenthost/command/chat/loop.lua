@@ -58,6 +58,18 @@ local function start_reading(chat)
   chat.reading = reading
 end
 
+-- The same, but an ask that cannot be shown ends the answer that asks.
+local function start_reading_or_cancel(chat)
+  local ok, err = pcall(start_reading, chat)
+  if not ok and not chat.asks[1] then
+    error(err, 0)
+  elseif not ok then
+    table.remove(chat.asks, 1)
+    chat.output:fault(err)
+    assert(chat.agent:cancel())
+  end
+end
+
 --- Ends the reading of a line, which begins again with what was typed. A line that is complete is
 -- in the inbox.
 function M.stop_reading(chat)
@@ -200,7 +212,7 @@ M.on = on
 -- Waits for an event and takes it. A Ctrl-C comes as the error `cancelled` if no line is read.
 local function step(chat)
   if not chat.reading and may_read(chat) then
-    start_reading(chat)
+    start_reading_or_cancel(chat)
   end
   local ok, event = pcall(chat.inbox.receive, chat.inbox)
   if ok then
