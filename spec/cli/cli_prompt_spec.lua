@@ -363,7 +363,7 @@ describe("the conversation of a prompt", function()
     has(shown, '"text":"Be brief."')
     assert.equal(1, select(2, shown:gsub('"temperature":1', "")))
     refused("no prompt is given", '"$A" -c </dev/null')
-    refused("no prompt of this folder is in", 'mkdir sub; cd sub; "$A" -c -p four </dev/null')
+    refused("no prompt or chat of this folder", 'mkdir sub; cd sub; "$A" -c -p four </dev/null')
     fine("four\n", ('cd sub; "$A" --resume %s -p four </dev/null'):format(list[1].id:sub(1, 12)))
     fine("five\n", ('"$A" --resume=%s -p five </dev/null'):format(list[1].id))
     refused("there is no terminal on which a conversation could be picked",
@@ -414,7 +414,7 @@ describe("the conversation of a prompt", function()
     local r = refused("conversation mine was not begun by a prompt",
       '"$A" --store s.db --resume mine -p y </dev/null')
     has(r.err, "agenthost resume mine")
-    refused("no prompt of this folder is in", '"$A" --store s.db -c -p y </dev/null')
+    refused("no prompt or chat of this folder is in", '"$A" --store s.db -c -p y </dev/null')
   end)
 
   it_mock("goes on with an unfinished run, or ends it", function()

@@ -8,6 +8,8 @@ local agents_md, plan, reload = later "agents_md", later "chat.plan", later "rel
 
 local fault, flag, shown = pairs_of.fault, agent_of.flag, pairs_of.shown
 
+local FREE = "agenthost chat -m demo/tools"
+
 -- Without -t, a chat has all tools for the current folder.
 local TOOLS = { table.concat(agent_of.TOOLS, ",") }
 local SYSTEM = "You talk with a person at a terminal. Your tools work in the folder in which the "
@@ -19,6 +21,13 @@ local function script_of(words)
     return nil
   end
   local path, why = ah._real_path(words[1])
+  if not path and not words[1]:find "[/.]" then
+    fault("cannot read '%s': %s\nagenthost chat takes a script; what the model is to read is typed "
+      .. "in the chat.", shown(words[1]), why)
+  elseif path and ah._real_path(path .. "/agent.lua") then
+    fault("'%s' is a folder\nIts agent:  agenthost chat %s", shown(words[1]),
+      stored.quoted((words[1]:gsub("/*$", "/agent.lua", 1))))
+  end
   return path or fault("cannot read '%s': %s", shown(words[1]), why)
 end
 
@@ -57,7 +66,7 @@ local function own_opener(chat)
   _G.arg = nil -- the records of a conversation name the script that began it
   return function(store, id, flags)
     if not id then
-      agent_of.check_model(flags)
+      agent_of.check_model(flags, FREE)
       flags.tool = flags.tool or TOOLS
     end
     local fields = agent_of.fields(flags, id and "open" or "begin", id or "", store)
@@ -107,7 +116,7 @@ local function answer(flags, words, _, found)
   local chat = { flags = flags, script = words[1], plan = flags.plan }
   local place, id, path = split(found)
   if not words[1] and not id then
-    agent_of.check_model(flags)
+    agent_of.check_model(flags, FREE)
   end
   return use "chat.loop".run(chat, function() begin(chat, words, place, id, path) end)
 end

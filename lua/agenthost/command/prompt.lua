@@ -115,7 +115,7 @@ local function answer(flags, words, line, found)
   _G.arg = nil -- the records of a conversation name the script that began it
   local place, named = found:match "^(%S+) ?(.*)$"
   if place ~= "open" then
-    agent_of.check_model(flags)
+    agent_of.check_model(flags, 'agenthost -m demo/echo "Hello, world"')
   end
   local content = use "prompt.parts".content(words, line.literal, flags.image, filler(flags))
   if not content and place ~= "open" then

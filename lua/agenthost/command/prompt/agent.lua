@@ -109,14 +109,14 @@ function M.warn(flags, words)
   end
 end
 
---- Raises unless there is a model, with ways to choose one.
-function M.check_model(flags)
+--- Raises unless there is a model, with ways to choose one. free: a line that needs no key.
+function M.check_model(flags, free)
   if flags.model or (os.getenv "AGENTHOST_MODEL" or "") ~= "" then
     return
   end
   local lines = { "no model is chosen",
-    "For this prompt:      -m PROVIDER/MODEL, or AGENTHOST_MODEL=PROVIDER/MODEL",
-    "For all:              model = PROVIDER/MODEL in the settings: agenthost config" }
+    "This time:            -m PROVIDER/MODEL, or AGENTHOST_MODEL=PROVIDER/MODEL",
+    "Always:               model = PROVIDER/MODEL in the settings: agenthost config" }
   local keys = {}
   for _, provider in ipairs(ah.providers()) do
     for _, name in ipairs(provider.key_env) do
@@ -126,7 +126,7 @@ function M.check_model(flags)
   end
   lines[#lines + 1] = "With a key here:      " .. (keys[1] and table.concat(keys, ", ")
     or "none; agenthost models lists the providers and their variables")
-  lines[#lines + 1] = "Without key or cost:  agenthost -m demo/echo \"Hello, world\""
+  lines[#lines + 1] = "Without key or cost:  " .. free
   fault("%s", table.concat(lines, "\n"))
 end
 

@@ -29,7 +29,7 @@ local function some(store, path, script)
   local list = M.conversations(store, script)
   return list[1] and list or fault("no %s of this folder is in '%s'\n"
     .. "agenthost list shows all conversations; --resume ID goes on with one of another folder.",
-    script and "conversation with this script" or "prompt", shown(path))
+    script and "conversation with this script" or "prompt or chat", shown(path))
 end
 
 --- Returns the id of the conversation that was named by its id, or by a beginning of it.
