@@ -264,15 +264,16 @@ end
 
 function Tmux:close()
   pcall(call, self, "kill-server")
-  if self.of ~= self then
+  if self.of ~= self or self.closed then
     return
   end
+  self.closed = true
   os.execute("rm -rf " .. self.folder)
   if UPDATES then
     command.write(KEPT:format(self.name), table.concat(self.screens, "\n"))
   end
 end
-Tmux.__close = Tmux.close
+Tmux.__close, Tmux.__gc = Tmux.close, Tmux.close
 
 -- Returns the list of the kept screens.
 local function kept(name)
