@@ -56,7 +56,7 @@ local function judge(all)
     elseif byte == 13 then
       at = all:find("^\n", at + 1) and at + 2 or all:find("^\27", at + 1) and at + 1
         or all:find("^[^\n]", at + 1) and at + 1 or at + 1
-    elseif byte == 10 or byte == 9 or all:find("^\7\27%[1mAllow it", at) then -- the bell of an ask
+    elseif byte == 10 or byte == 9 or all:find("^\7\27%[1m[AQ]%l", at) then -- the bell of an ask
       at = at + 1
     elseif byte and byte < 0x80 then
       fail(at, "a control")
@@ -451,6 +451,54 @@ describe("hostile text on a terminal, in a prompt,", function()
       t.pty:close()
       judge(t.all)
       has(t.all, "\\x1b[2J")
+    end
+  end)
+end)
+
+describe("hostile text on a terminal, in a chat,", function()
+  local AGENT = [=[
+local ah = require "agenthost"
+local tools = {}
+for i, f in ipairs { function() return EVIL end, function() error(EVIL) end,
+  function(_, ctx) return ctx:ask { question = EVIL .. "Which?", schema = { type = "string",
+    description = EVIL } } end } do
+  tools[i] = ah.tool { name = "t" .. i, description = "Does.", full_description = EVIL,
+    params = { v = "any?" }, handler = f }
+end
+return ah.agent { name = "some", system = EVIL, tools = tools, retries = 0, model = ah.scripted {
+  { text = EVIL, calls = { { name = "t1", arguments = { v = EVIL } }, { name = "t2" },
+    { name = EVIL, arguments = EVIL }, { name = "t3", arguments = { v = EVIL } } } },
+  "done 1", resumes = true } }
+]=]
+
+  it_if("is shown in answers, calls, questions and what is typed", function()
+    local path = file(NAME .. ".lua", with_evil(AGENT, ""))
+    for _, flag in ipairs { "-q", "-v" } do
+      local t = start { flag, "chat", "--store", "chat.db", path }
+      local function typed(bytes, part)
+        local from = #t.all
+        t.pty:write(bytes)
+        local until_ = os.time() + typing.SECONDS
+        while not t.all:find(part, from + 1, true) do
+          assert(os.time() < until_, part)
+          t.all = t.all .. assert(t.pty:read(1), "ended before " .. part)
+        end
+      end
+      typed("", "> ")
+      typed("go \u{202e}\u{200b}\u{e0041}\r", "Which?")
+      typed("said \u{9b}5m\r", "done 1")
+      typed("", "> ")
+      typed("/context\r", "system text")
+      typed("", "> ")
+      t.pty:write "\4"
+      typing.read(t)
+      t.pty:wait(30)
+      t.pty:close()
+      judge(t.all)
+      has(t.all, "\\x1b[2J")
+    end
+    for _, line in ipairs { "list", "show" } do
+      shown({ line, "--store", "chat.db" }, {})
     end
   end)
 end)
