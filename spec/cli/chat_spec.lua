@@ -118,12 +118,14 @@ describe("commands of a chat", function()
     local path = script([[{ calls = { { name = "look", arguments = { at = "sky" } } } }, "Grey."]],
       [[tools = { ah.tool { name = "look", description = "Looks.", params = { at = "string" },
         handler = function() return "rain\nand wind" end } }]])
-    local r = piped("a\n/show\n/show 1\n/show 2\n/tools\n/model\n/model demo/echo\nyes\n", path)
+    local r = piped("a\n/show\n/show 1\n/show 2\n/tools\n/tools look\n/tools lok\n"
+      .. "/model\n/model demo/echo\nyes\n", path)
     has(r.out, "[1] look at=sky -> rain ...\nGrey.\n")
     has(r.out, '[1] look\n{"at":"sky"}\n-> ok')
     has(r.out, "rain\nand wind")
     has(r.out, "there is no call 2; there are 1")
-    has(r.out, "look  Looks.")
+    has(r.out, 'look  Looks.\nlook  Looks.\n{"additionalProperties":false')
+    has(r.out, "the model has no tool 'lok' (did you mean look?)")
     has(r.out, "model demo/echo\nyes\n")
   end)
 
@@ -296,7 +298,8 @@ end } }]]
 
   it_if("completes commands, their words and paths", function()
     local t = start { "-m", "demo/echo", "--no-store" }
-    typed(t, "/mod\t", "/model ")
+    typed(t, "/tools gre\t", "grep")
+    typed(t, "\21/mod\t", "/model ")
     typed(t, "demo/ec\t", "demo/echo")
     typed(t, "\21@spec/support/comm\t", "spec/support/command.lua")
     t.pty:write "\21"

@@ -1,6 +1,6 @@
 --- Commands of a chat about the chat itself.
-local _, use = ...
-local fault, facts = use "pairs".fault, use "chat.facts"
+local ah, use = ...
+local fault, facts, text = use "pairs".fault, use "chat.facts", use "text"
 
 local function help(chat)
   local lines = {}
@@ -24,10 +24,35 @@ local function show(chat, words)
       call.success and "ok" or "failed", call.duration or 0), faint = true }, call.content }
 end
 
-local function tools(chat)
-  local lines = {}
+-- Returns the names of the tools, for Tab and for messages.
+local function tool_names(chat)
+  local names = {}
+  for i, tool in ipairs(facts.of(chat.agent).tools) do
+    names[i] = tool.name
+  end
+  return names
+end
+
+-- Shows a tool with its parameters, as the model has them.
+local function show_tool(chat, name)
   for _, tool in ipairs(facts.of(chat.agent).tools) do
-    lines[#lines + 1] = { lines[1] and "\n" or "", { tool.name, bold = true }, "  ",
+    if tool.name == name then
+      return chat.output:line { { tool.name, bold = true }, "  ", tool.description or "", "\n",
+        ah.json.encode(tool.parameters) }
+    end
+  end
+  local near = ah.nearest(name, tool_names(chat))
+  fault("the model has no tool '%s'%s", text.clean(text.cut(name, 100)),
+    near and (" (did you mean %s?)"):format(near) or "")
+end
+
+local function tools(chat, words)
+  if words ~= "" then
+    return show_tool(chat, words)
+  end
+  local lines = {}
+  for i, tool in ipairs(facts.of(chat.agent).tools) do
+    lines[#lines + 1] = { i > 1 and "\n" or "", { tool.name, bold = true }, "  ",
       tool.description or "" }
   end
   chat.output:line(lines[1] and lines or "There are no tools.")
@@ -58,7 +83,8 @@ local rows = {
   { name = "help", doc = "list the commands", run = help },
   { name = "show", words = "[N]", doc = "show call N, or the last one, with its whole result",
     run = show },
-  { name = "tools", doc = "list the tools of the model", run = tools },
+  { name = "tools", words = "[NAME]", doc = "list the tools of the model, or show one",
+    offer = tool_names, run = tools },
   { name = "model", words = "[NAME]", doc = "say which model answers, or go on with another",
     idle = true, run = model, offer = models },
   { name = "quit", doc = "end the chat, as Ctrl-D does", run = quit },
