@@ -147,7 +147,7 @@ describe("an approval", function()
     typed(t, "x\r", "the text is not JSON")
     typed(t, ("\127"):rep(40) .. '{"euros": 70}\r', "euros: ")
     typed(t, ("\127"):rep(40) .. '{"euros": 7}\r', "Done.")
-    has(quit(t), "[1] pay euros=3 -> paid 7")
+    has(quit(t), "[1] pay euros=7 -> paid 7")
   end)
 
   it_if("goes back from the arguments without a text", function()

@@ -95,9 +95,11 @@ return ah.agent { model = ah.scripted { table.concat({ ... }, "+") .. " " .. arg
     refused(command.temp "return 1", "returned no agent")
     refused("-s x " .. script '"a"', "--system is for a chat without a script")
     refused("-c --no-store -m demo/echo", "give one of them")
-    local r = piped("a\n", command.temp "error 'no'")
+    local r = piped("a\n", command.temp "local function f() error 'no' end\nf()")
     assert.equal(1, r.code)
-    has(r.err, "no")
+    has(r.err, ":1: no\nstack traceback:")
+    has(r.err, ":2: in ")
+    has_not(r.err, "agenthost/command")
   end)
 end)
 
@@ -255,6 +257,7 @@ return ah.agent { model = "demo/echo" }]]
     local code, _, shown = finish(t)
     assert.equal(1, code)
     has(shown, "no agent today")
+    has_not(shown, "agenthost/command")
   end)
 
   it_if("ends an answer by Ctrl-C, keeps its text, and ends itself at an empty line", function()

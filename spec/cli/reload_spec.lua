@@ -186,7 +186,7 @@ describe("a script whose agent has a store and an id of its own", function()
     assert.equal("- price: 1\n- later: late", said(agent))
     write_agent(2, "reload_spec_other = ah.agent { store = ah.state 'reload_spec'.store, "
       .. "id = 'ann', model = 'demo/echo' } error 'no'")
-    assert.equal("agent.lua:2: no", failure())
+    assert.matches("^agent.lua:2: no\n", failure())
     assert.equal("- price: 1\n- later: late", said(agent))
   end)
 end)

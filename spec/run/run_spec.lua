@@ -895,6 +895,78 @@ describe("limits", function()
   end)
 end)
 
+describe("the text of an answer that is cancelled", function()
+  local CUT = { text = { "It begins, ", "and ends" }, delay = 0.001,
+    calls = { { name = "t", arguments = {} } } }
+
+  -- Returns an agent whose first answer is cancelled after its first piece, and the requests.
+  local function cut(fields, turn)
+    local requests, agent = {}, nil
+    fields.model = ah.scripted(function(request)
+      requests[#requests + 1] = request
+      return #requests == 1 and (turn or CUT) or "Then."
+    end)
+    fields.tools = { ah.tool { name = "t", description = "Does.", handler = error } }
+    fields.on = { content = function()
+      if #requests == 1 then
+        agent:cancel()
+      end
+    end }
+    agent = assert(ah.agent(fields))
+    local _, err = agent:run "go"
+    assert.equal("cancelled", err.code)
+    return agent, requests
+  end
+
+  -- Returns the types of the entries of the conversation behind its tools, and the first answer.
+  local function entries_of(agent)
+    local types, answer = {}, nil
+    for _, entry in ipairs(ah.json.decode(agent:transcript()).entries) do
+      if entry.type == "user" or entry.type == "assistant" then
+        types[#types + 1] = entry.type
+        answer = answer or entry.type == "assistant" and entry or nil
+      end
+    end
+    return table.concat(types, " "), answer
+  end
+
+  it("stays, without its calls, and the model reads it", function()
+    local agent, requests = cut {}
+    local types, answer = entries_of(agent)
+    assert.equal("user assistant", types)
+    assert.same({ "cancelled", "It begins, " }, { answer.stop, answer.content[1].text })
+    assert.is_nil(answer.tool_calls)
+    sound.check(agent:transcript())
+    assert.equal("Then.", assert(agent:run "on").text)
+    local entries = requests[2].entries
+    assert.equal("It begins, ", entries[#entries - 1].content[1].text)
+  end)
+
+  it("stays in a store: it can be shown, rewound and replayed", function()
+    local store <close> = assert(ah.store { engine = "memory" })
+    local agent = cut { store = store, id = "ann" }
+    assert.is_nil(agent.unfinished)
+    assert.equal("Then.", assert(agent:run "on").text)
+    local outcome = assert(store:replay "ann")
+    assert.same({ 2, 2 }, { outcome.requests, outcome.equal })
+    assert.equal(2, agent:mark())
+    agent:close()
+    agent = assert(ah.agent { store = store, id = "ann", model = "demo/echo" })
+    assert.equal("user assistant user assistant", (entries_of(agent)))
+    assert(agent:rewind(1))
+    assert.equal("user assistant", (entries_of(agent)))
+    assert(agent:rewind(0))
+    assert.equal("", (entries_of(agent)))
+    agent:close()
+  end)
+
+  it("is dropped if it has none, or if a guard or a schema is to judge it", function()
+    assert.equal("user", (entries_of((cut({}, { text = { " ", "x" }, delay = 0.001 })))))
+    assert.equal("user", (entries_of((cut { guards = { output = function() return true end } }))))
+    assert.equal("user", (entries_of((cut { output = { type = "string" } }))))
+  end)
+end)
+
 describe("cancelling", function()
   it("from a handler settles the turn", function()
     local agent
@@ -918,7 +990,7 @@ describe("cancelling", function()
     assert.matches("^Not run", results[2].content)
   end)
 
-  it("from an observer in the middle of an answer leaves no half message", function()
+  it("from an observer in the middle of an answer leaves the text that has come", function()
     local agent
     agent = ah.agent {
       model = ah.scripted { { text = { "a", "b", "c" }, delay = 0.005 }, "after" },
@@ -930,7 +1002,8 @@ describe("cancelling", function()
     }
     local _, err = agent:run("go")
     assert.equal("cancelled", err.code)
-    assert.equal(0, #sound.of(sound.check(agent:transcript()), "assistant"))
+    local answers = sound.of(sound.check(agent:transcript()), "assistant")
+    assert.same({ 1, "a" }, { #answers, answers[1].content[1].text })
     assert.equal("after", assert(agent:run("again")).text)
   end)
 end)

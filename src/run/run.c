@@ -430,6 +430,31 @@ void ah_run_answered(ah_run *run)
         ah_run_no_calls(run);
 }
 
+/* True if a schema or a guard is to judge the answer, which it cannot if that is not whole. */
+static bool is_judged(const ah_run *run)
+{
+    const ah_hooks *h = run->cfg.hooks, *active = run->cfg.active;
+
+    return run->cfg.output || (h && h->guard) || (active && active->guard);
+}
+
+/* Commits the text of an answer that is cancelled; without calls and reasoning, which may be
+ * incomplete. If that fails, the answer is lost, as one that has no text. */
+static void keep_cut_answer(ah_run *run)
+{
+    if (run->state != RUN_EXCHANGING || is_judged(run) ||
+        !ah_slice_trim(ah_buf_slice(&run->msg.text)).n)
+        return;
+    ah_assembly_drop_calls(&run->msg);
+    ah_assembly_stop(&run->msg, AH_STOP_CANCELLED, ah_slice_of("null"));
+    if (ah_assembly_check(&run->msg, &run->result.err) != AH_OK || begin_turn(run) != AH_OK)
+        return;
+    run->result.stop = AH_STOP_CANCELLED;
+    run->result.iterations++;
+    ah_record_answer(run);
+    ah_run_commit(run);
+}
+
 /* -- iterations ------------------------------------------------------------------------------ */
 
 /* Reads the clock as well as the last tick, since observers and strategies may have taken time. */
@@ -554,6 +579,8 @@ static bool advance(ah_run *run)
         finish(run);
         return true;
     }
+    if (run->cancel && !run->unsettled && run->cancel_err.status == AH_CANCELLED)
+        keep_cut_answer(run);
     if (run->cancel)
         run->result.err = run->cancel_err;
     if (run->cancel || past_deadline(run)) {

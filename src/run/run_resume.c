@@ -135,7 +135,7 @@ static ah_stop stop_of(ah_slice answer)
     ah_slice stop = ah_json_member(answer, "stop");
     int s = AH_STOP_NONE;
 
-    while (s < AH_STOP_TOOL && !ah_json_string_is(stop, ah_stop_name((ah_stop)s)))
+    while (s < AH_STOP_CANCELLED && !ah_json_string_is(stop, ah_stop_name((ah_stop)s)))
         s++;
     return stop.p ? (ah_stop)s : AH_STOP_NONE;
 }

@@ -17,9 +17,9 @@ enum {
 
 const char *ah_stop_name(ah_stop stop)
 {
-    static const char *const names[] = {"end",     "end",           "tool_calls",
-                                        "length",  "stop_sequence", "content_filter",
-                                        "refusal", "context_full",  "tool"};
+    static const char *const names[] = {
+        "end",     "end",          "tool_calls", "length",   "stop_sequence", "content_filter",
+        "refusal", "context_full", "tool",       "cancelled"};
 
     return names[stop];
 }

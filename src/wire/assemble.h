@@ -17,8 +17,9 @@ typedef enum ah_stop {
     AH_STOP_SEQUENCE,
     AH_STOP_FILTER,
     AH_STOP_REFUSAL,
-    AH_STOP_FULL, /* the model's context was full: the answer is cut as with LENGTH */
-    AH_STOP_TOOL  /* of a run: results of tools are its answer; never reported by a model */
+    AH_STOP_FULL,     /* the model's context was full: the answer is cut as with LENGTH */
+    AH_STOP_TOOL,     /* of a run: results of tools are its answer; never reported by a model */
+    AH_STOP_CANCELLED /* the run was cancelled while the text came; never reported by a model */
 } ah_stop;
 
 const char *ah_stop_name(ah_stop stop); /* for example "end", "tool_calls", "length" */

@@ -8,6 +8,7 @@
 --
 -- allowed   the list of allowed.lua
 -- say       shows a text of ah.terminal above the line
+-- edited    the arguments in place of those of the call; nil: they were not edited
 -- rich      true: a line can begin with a text that is edited
 -- own       true: the call is of the command's own tools, whose files are in this folder
 -- schema    function(name): the JSON Schema of a tool's arguments; nil: it is not known
@@ -164,6 +165,7 @@ function take.edit(a, line)
     a.state, a.typed = "edit", line
     return
   end
+  a.edited = arguments
   return respond(a, { approved = true, arguments = arguments })
 end
 

@@ -11,7 +11,7 @@
 -- `dofile` and `loadfile`. A reload runs all of them again, whichever of them have changed: as in a
 -- new process, except that ah.state keeps its tables.
 local ah, use = ...
-local text = use "text"
+local text, traced = use "text", use "traced"
 
 local Project = {}
 Project.__index = Project
@@ -85,8 +85,10 @@ local function run(project)
   if not chunk then
     error(fault(why), 0)
   end
-  local result, err = chunk(table.unpack(project.words))
-  if result == nil and err ~= nil then
+  local ok, result, err = xpcall(chunk, traced, table.unpack(project.words))
+  if not ok then
+    error(result, 0)
+  elseif result == nil and err ~= nil then
     error(fault(("%s: %s"):format(project.path, tostring(err))), 0)
   end
   local agent = type(result) == "table" and rawget(result, "agent") or result

@@ -3,7 +3,7 @@
 -- for, or the code itself (src/cli/signals.c).
 local ah, use = ...
 local in_state = use "pairs".in_state
-local editor_of = use "editor"
+local editor_of, traced = use "editor", use "traced"
 
 local PROMPT, MORE = "> ", ">> "
 local INPUT = "=input"
@@ -12,16 +12,6 @@ local INPUT = "=input"
 
 -- Metatable of an error that prints its words.
 local FAULT = { __name = "agenthost.fault", __tostring = function(fault) return fault.words end }
-
--- Returns an error with a traceback that ends at the first line of the code.
-local function traced(err)
-  if type(err) ~= "string" then
-    return err
-  end
-  local words = debug.traceback(err, 2)
-  local ours = words:find "\n\t%[C%]: in [^\n]*\n\tagenthost/command/"
-  return setmetatable({ words = ours and words:sub(1, ours - 1) or words }, FAULT)
-end
 
 local function load_script(kind, text)
   if kind == "eval" then

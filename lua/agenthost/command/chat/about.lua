@@ -66,10 +66,6 @@ local function model(chat, words)
   chat.output:note("model " .. (facts.of(chat.agent).model or "unknown"))
 end
 
-local function quit(chat)
-  chat.over = true
-end
-
 -- The names of models, for Tab.
 local function models()
   local names = {}
@@ -87,7 +83,6 @@ local rows = {
     offer = tool_names, run = tools },
   { name = "model", words = "[NAME]", doc = "say which model answers, or go on with another",
     idle = true, run = model, offer = models },
-  { name = "quit", doc = "end the chat, as Ctrl-D does", run = quit },
 }
 
 return { rows = rows }

@@ -166,6 +166,9 @@ function M.take(chat, item, line)
     return
   end
   if item.asking:take(line) then
+    if item.asking.edited then
+      chat.output.edited[item.ask.call.id] = ah.json.encode(item.asking.edited)
+    end
     remove(chat, item)
     apply_rules(chat)
   end

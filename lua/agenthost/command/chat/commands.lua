@@ -15,16 +15,26 @@ local MOST_PATHS = 10000 -- of a folder
 local MODULES = { "chat.about", "chat.history", "chat.conversations", "chat.context",
   "chat.export", "chat.cost", "chat.plan", "chat.allowed", "chat.project" }
 
+-- The last one of the help.
+local QUIT = { name = "quit", doc = "end the chat, as Ctrl-D does", run = function(chat)
+  chat.over = true
+end }
+
+local function add(row)
+  M.list[#M.list + 1] = row
+  M.named[row.name] = row
+end
+
 -- Returns all rows, in the order of the help, and the same by name.
 local function rows()
   if not M.list then
     M.list, M.named = {}, {}
     for _, module in ipairs(MODULES) do
       for _, row in ipairs(use(module).rows) do
-        M.list[#M.list + 1] = row
-        M.named[row.name] = row
+        add(row)
       end
     end
+    add(QUIT)
   end
   return M.list, M.named
 end

@@ -131,8 +131,9 @@ end
 function shown.tool_invoked(o, e)
   o.doing = nil
   if not e.parent_call then
-    call_line(o, { name = e.name, arguments = e.arguments, content = e.content,
+    call_line(o, { name = e.name, arguments = o.edited[e.id] or e.arguments, content = e.content,
       success = e.success, duration = e.duration })
+    o.edited[e.id] = nil
   end
 end
 
@@ -246,7 +247,7 @@ function Output:welcome()
 end
 
 function M.new(chat)
-  return setmetatable({ chat = chat, editor = chat.editor, calls = {} }, Output)
+  return setmetatable({ chat = chat, editor = chat.editor, calls = {}, edited = {} }, Output)
 end
 
 return M
