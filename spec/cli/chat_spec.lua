@@ -234,6 +234,16 @@ describe("instructions of the folder", function()
 end)
 
 describe("a chat in a terminal", function()
+  it_if("names the instructions that the model has read", function()
+    local folder = command.folder()
+    command.write(folder .. "/AGENTS.md", "Use tabs.")
+    local line = ("cd %s && exec %s chat --no-store -m demo/echo"):format(folder, command.BINARY)
+    local t = typing.start { "/bin/sh", "-c", line }
+    typed(t, "", "The model has read AGENTS.md, see /context.")
+    typed(t, "", "> ")
+    quit(t)
+  end)
+
   it_if("answers with styles, below what was typed", function()
     local t = start { "-m", "demo/echo", "--no-store" }
     typed(t, "Hello **Ann**\r", "Ann\27[0m")

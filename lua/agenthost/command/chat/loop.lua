@@ -23,6 +23,8 @@
 --   project, definition
 --            the files of the script (reload.lua), and the agent that it has returned
 --   model    the model of /model; nil: that of the agent
+--   instructions
+--            { files, left } of agents_md.lua; nil: none were looked for
 local ah, use, _, later = ...
 local pairs_of, editor_of = use "pairs", use "editor"
 local asks, commands, output_of = use "chat.asks", later "chat.commands", use "chat.output"
@@ -279,6 +281,7 @@ function M.run(chat, begin)
   chat.output = output_of.new(chat)
   chat.output:welcome()
   begin_behind_prompt(chat, begin)
+  chat.output:instructions(chat.instructions and chat.instructions.files or {})
   local _ <close> = setmetatable({}, { __close = function() close(chat) end })
   attach(chat)
   M.go_on(chat)

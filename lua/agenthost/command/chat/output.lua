@@ -246,6 +246,17 @@ function Output:welcome()
   end
 end
 
+--- Names the files AGENTS.md that are in the system text.
+function Output:instructions(files)
+  local names = {}
+  for i, file in ipairs(files) do
+    names[i] = file.name
+  end
+  if names[1] and self.editor.on_terminal and not self.chat.flags.quiet then
+    self:note(("The model has read %s, see /context."):format(table.concat(names, " and ")))
+  end
+end
+
 function M.new(chat)
   return setmetatable({ chat = chat, editor = chat.editor, calls = {}, edited = {} }, Output)
 end
