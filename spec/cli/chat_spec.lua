@@ -311,6 +311,8 @@ end } }]]
 
   it_if("completes commands, their words and paths", function()
     local t = start { "-m", "demo/echo", "--no-store" }
+    typed(t, "hi\r", "hi\r\n") -- from now on there is an agent
+    typed(t, "", "hi")
     typed(t, "/tools gre\t", "grep")
     typed(t, "\21/mod\t", "/model ")
     typed(t, "demo/ec\t", "demo/echo")

@@ -44,18 +44,26 @@ local function may_read(chat)
   return chat.asks[1] or chat.editor.rich or not chat.run
 end
 
+-- Returns what completes the line; nothing before there is an agent, or if that cannot be found.
+local function complete(chat, ...)
+  local ok, candidates, from = pcall(commands.complete, chat, ...)
+  if ok and chat.agent then
+    return candidates, from
+  end
+end
+
 -- Starts the task that reads a line: a response to the first ask, or what the person says.
 local function start_reading(chat)
   local ask = chat.asks[1]
   local asked = ask and asks.asked(chat, ask) or { prompt = chat.plan and PLANNING or PROMPT,
-    text = chat.draft, complete = function(...) return commands.complete(chat, ...) end }
+    text = chat.draft, complete = function(...) return complete(chat, ...) end }
   if not ask then
     chat.draft = nil
   end
   local reading = { ask = ask }
   reading.task = ah.spawn(function()
-    local line, why, text = chat.editor:read(asked)
-    chat.inbox:send { "line", reading, line, why, text }
+    local ok, line, why, text = pcall(chat.editor.read, chat.editor, asked)
+    chat.inbox:send { "line", reading, ok and line or nil, ok and why or line, text }
   end)
   chat.reading = reading
 end
@@ -167,6 +175,7 @@ function on.line(chat, reading, line, why, text)
   elseif why == "end" then
     ended(chat)
   elseif not line then
+    chat.over = true -- the terminal is of no use any more
     error(why, 0)
   elseif ask then
     asks.take(chat, ask, line)
