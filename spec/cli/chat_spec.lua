@@ -309,6 +309,18 @@ end } }]]
     quit(t)
   end)
 
+  it_if("answers what is typed at the very end of an answer", function()
+    local turns = {}
+    for i = 1, 10 do
+      turns[i] = ('"Answer %d."'):format(i)
+    end
+    local t = start { script(table.concat(turns, ", ")) }
+    for i = 1, 10 do
+      typed(t, "go on\r", ("Answer %d."):format(i))
+    end
+    quit(t)
+  end)
+
   it_if("completes commands, their words and paths", function()
     local t = start { "-m", "demo/echo", "--no-store" }
     typed(t, "hi\r", "hi\r\n") -- from now on there is an agent

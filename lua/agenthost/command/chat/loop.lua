@@ -12,12 +12,12 @@
 --   inbox    a channel of events: { name, ... } calls chat.on[name](chat, ...)
 --   run      the task in which the agent answers; nil: none is at work
 --   reading  { task, ask } of the line that is read now; nil: none is
---   sent     true: a message was sent to the answer at work
 --   asks     the list of open asks (chat/asks.lua); the first is at the prompt
 --   draft    what the next line begins with, such as what was typed when its reading ended early
 --   typed    texts that differ from what was typed (@FILE), with what was typed
 --   undone   a list of turns: the conversation ended there before the undos that can be taken back
 --   plan     true: only tools that read are run (chat/plan.lua)
+--   sent     how many messages there are with those said during the answer at work; nil: none was
 --   leaving  true: the chat ends after the answer at work
 --   over     true: the chat ends
 --   project, definition
@@ -108,12 +108,21 @@ end
 
 --- Lets the agent answer the content, or without it go on.
 function M.ask_model(chat, content)
-  chat.undone = {}
+  chat.undone, chat.sent = {}, nil
   chat.output:begin()
   chat.run = ah.spawn(function()
     local ok, reply, err = pcall(chat.agent.run, chat.agent, content)
     chat.inbox:send { "done", ok, reply, err }
   end)
+end
+
+-- Returns how many messages of the person the conversation has, and true if one is its end.
+local function questions(chat)
+  local n, last = 0, nil
+  for _, entry in ipairs(facts.of(chat.agent).entries) do
+    n, last = n + (entry.type == "user" and 1 or 0), entry
+  end
+  return n, last ~= nil and last.type == "user"
 end
 
 --- Takes what the person said: the agent answers it, after the answer at work if there is one.
@@ -124,9 +133,16 @@ function M.say(chat, line)
     carefully(chat, project.refresh, chat)
     return M.ask_model(chat, content)
   end
+  chat.sent = (chat.sent or questions(chat)) + 1
   assert(chat.agent:send(content))
-  chat.sent = true
   chat.output:note "It is read after the present step."
+end
+
+-- True if what a person said during the answer came too late for it: no answer follows, or the
+-- message waits for the next run, and the transcript does not have it yet.
+local function is_late(chat)
+  local n, is_last = questions(chat)
+  return is_last or n < chat.sent
 end
 
 -- Ends the answer at work. Its text stays.
@@ -186,22 +202,15 @@ function on.line(chat, reading, line, why, text)
   end
 end
 
--- True if a message was sent when the run had ended already, so that no answer has read it.
-local function is_left(chat)
-  local entries = facts.of(chat.agent).entries
-  return #entries > 0 and entries[#entries].type == "user"
-end
-
 function on.done(chat, ok, reply, err)
   chat.run = nil
   chat.output:settle()
   chat.output:finish(ok and reply or nil, not ok and reply or err)
   chat.failed = chat.failed or not ok or not reply
-  chat.over = chat.over or chat.leaving
-  local sent = chat.sent
-  chat.sent = nil
-  if sent and ok and reply and not chat.over and is_left(chat) then
+  if chat.sent and ok and reply and is_late(chat) then
     M.ask_model(chat)
+  else
+    chat.over = chat.over or chat.leaving
   end
 end
 
