@@ -484,12 +484,10 @@ return ah.agent { name = "some", system = EVIL, tools = tools, retries = 0, mode
           t.all = t.all .. assert(t.pty:read(1), "ended before " .. part)
         end
       end
-      typed("", "> ")
+      typed("", "> ") -- before that, the terminal itself would show what is typed
       typed("go \u{202e}\u{200b}\u{e0041}\r", "Which?")
       typed("said \u{9b}5m\r", "done 1")
-      typed("", "> ")
       typed("/context\r", "system text")
-      typed("", "> ")
       t.pty:write "\4"
       typing.read(t)
       t.pty:wait(30)
