@@ -404,6 +404,9 @@ describe("what is always allowed", function()
     typed(t, "go\r", ASKED)
     typed(t, "n\r", "Other.")
     quit(t)
+    t = start "--no-store agent.lua" -- a store hides its folder, with the list, from tools
+    read(t, "The list of allowed calls is not used: it is in the folder of the tools")
+    quit(t)
     t = start "agent.lua"
     read(t, "1 call is always allowed in this folder, see /allowed.")
     typed(t, "/allowed\r", '1  bash with exactly this command: "echo one"')

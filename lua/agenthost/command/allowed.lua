@@ -63,6 +63,18 @@ local function parse(content)
   return rules
 end
 
+-- True if tools for the current folder see the file, so that a model could add a rule. They do not
+-- see the folder of the open store, which is usually the same.
+local function is_seen(place)
+  local here, real = ah._real_path ".", ah._real_path(place)
+  local beginning = here and (here == "/" and here or here .. "/")
+  if not beginning or not real or real:sub(1, #beginning) ~= beginning then
+    return false
+  end
+  local fs <close> = ah.filesystem { root = "." }
+  return not fs or fs:exists(real:sub(#beginning + 1)) ~= false
+end
+
 -- Returns all rules of the file; nil and why they cannot be used.
 local function read()
   local place = pairs_of.in_state "allowed"
@@ -76,6 +88,8 @@ local function read()
     return nil, more
   elseif not more then
     return nil, "it belongs to another user"
+  elseif is_seen(place) then
+    return nil, "it is in the folder of the tools, and no store there is open, which would hide it"
   end
   return parse(content)
 end
