@@ -119,10 +119,11 @@ ah_status ah_restore_check(const ah_restore *r, ah_err *err)
                 ah_buf_fmt(&b, "%s%.*s/%.*s: %s", b.len ? "; " : "", AH_FMT(r->folder[f].root),
                            AH_FMT(r->item[i].path), whys[r->item[i].found]);
     if (n)
-        st = ah_err_set(err, AH_CONFLICT,
-                        "%zu files cannot be put back, and nothing was changed: %.*s; with `force` "
-                        "the changes of others are overwritten, and what is not known stays",
-                        n, AH_FMT(ah_buf_slice(&b)));
+        st =
+            ah_err_set(err, AH_CONFLICT,
+                       "%zu file%s cannot be put back, and nothing was changed: %.*s; with `force` "
+                       "the changes of others are overwritten, and what is not known stays",
+                       n, n == 1 ? "" : "s", AH_FMT(ah_buf_slice(&b)));
     ah_buf_clear(&b);
     return st;
 }
