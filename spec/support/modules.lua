@@ -47,7 +47,7 @@ return {
     { "hooks", "gate hooks inject lost moment policy search" },
     { "adapter", "adapter exchange fallback" },
     { "agent", "agent agent_fields agent_store background book defaults direct discover handoff "
-      .. "inbox keep post registry resources restage run_options setup" },
+      .. "inbox keep post registry resources restage run_options setup toolset" },
     -- objects made of agents: conversations that last, and asks
     { "conversation", "carry conversation definition fork" },
     { "ask", "approve ask front lost_ask" },

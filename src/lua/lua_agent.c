@@ -22,6 +22,7 @@
 #include "lua/lua_setup.h"
 #include "lua/lua_step.h"
 #include "lua/lua_task.h"
+#include "lua/lua_toolset.h"
 #include "lua/lua_undo.h"
 #include "lua/lua_options.h"
 
@@ -1163,7 +1164,8 @@ static int ah_run_call(lua_State *L)
     lua_settop(L, 1);
     if (ah_lua_durable(L))
         return ah_lua_through_step(L, "run", ah_run_call);
-    ah_lua_can_run(L, true);                  /* before anything begins */
+    ah_lua_can_run(L, true); /* before anything begins */
+    ah_lua_attach_toolsets(L);
     if (!ah_lua_new_agent(L, "ah.run", true)) /* -- t ah_lua_agent */
         return 2;
     a = lua_touserdata(L, 2);

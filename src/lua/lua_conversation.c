@@ -15,6 +15,7 @@
 #include "lua/lua_registry.h"
 #include "lua/lua_session.h"
 #include "lua/lua_setup.h"
+#include "lua/lua_toolset.h"
 #include "lua/lua_value.h"
 #include "run/pick.h"
 #include "lua/lua_options.h"
@@ -131,6 +132,7 @@ static int load(lua_State *L)
     }
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_insert(L, 1); /* -- fields path */
+    ah_lua_attach_toolsets(L);
     a = ah_lua_push_agent(L);
     if (read_file(a, path, ah_lua_push_buf(L, MAX_FILE), &err) != AH_OK)
         return ah_lua_fail(L, &err);

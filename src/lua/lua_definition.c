@@ -9,6 +9,7 @@
 #include "lua/lua_modules.h"
 #include "lua/lua_session.h"
 #include "lua/lua_setup.h"
+#include "lua/lua_toolset.h"
 #include "lua/lua_options.h"
 
 enum { MAX_DEPTH = 64 };
@@ -81,6 +82,7 @@ void ah_lua_keep_definition(lua_State *L)
 int ah_lua_agent_open(lua_State *L)
 {
     lua_settop(L, 1);
+    ah_lua_attach_toolsets(L);
     if (!ah_lua_new_agent(L, "ah.agent", false))
         return 2;
     ah_lua_keep_definition(L);

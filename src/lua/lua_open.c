@@ -60,6 +60,7 @@ static const struct {
     {"every", "agenthost.tasks.tasks", "every"},
     {"yield", "agenthost.tasks.tasks", "yield"},
     {"handoff", "agenthost.agents.handoff", "handoff"},
+    {"mcp", "agenthost.protocols.mcp.client", NULL},
     {"builtin", "agenthost.tools.builtin", NULL},
     {"planning", "agenthost.tools.planning", "types"},
     {"planning_section", "agenthost.tools.planning", "section"},

@@ -344,7 +344,8 @@ ah_tool **ah_lua_tool_list(lua_State *L, const char *what, size_t *n)
 /* A tool that is being made, in a userdata so that a raise frees its parts. */
 typedef struct draft {
     const char *what;
-    bool method; /* of an entity: function(self, args, ctx), found by name when called */
+    bool outside; /* declared by others: no place in a script, and upper case in its name */
+    bool method;  /* of an entity: function(self, args, ctx), found by name when called */
     bool ours;
     ah_schema *params, *result;
     handler *handler;
@@ -609,12 +610,12 @@ static void read_def(lua_State *L, draft *d, ah_tool_def *def)
     def->params_type = ah_lua_field_type(L, 1, "params");
     if (!def->params_type.p)
         def->params_type = ah_lua_field_type(L, 1, "schema");
-    if (!d->ours && ah_lua_push_place(L))
+    if (!d->ours && !d->outside && ah_lua_push_place(L))
         def->place.p = lua_tolstring(L, -1, &def->place.n);
     def->params = d->params;
     def->result = d->result;
     def->no_handler = d->handler == NULL;
-    def->any_case = d->method;
+    def->any_case = d->method || d->outside;
     def->ours = d->ours;
     def->vt = &lua_tool_vt;
     if (d->handler)
@@ -665,13 +666,14 @@ static ah_tool *make_tool(lua_State *L, draft kind, tool_fields *fields)
     return *box;
 }
 
-static int declare(lua_State *L, bool ours)
+static int declare(lua_State *L, draft kind)
 {
     tool_fields f = {.accepts_overrides = true};
 
+    kind.what = "ah.tool";
     lua_settop(L, 1);
     ah_options_read(L, 1, &ah_subject_tool, &f);
-    make_tool(L, (draft){.what = "ah.tool", .ours = ours}, &f);
+    make_tool(L, kind, &f);
     return 1;
 }
 
@@ -680,12 +682,18 @@ static int declare(lua_State *L, bool ours)
  * strict, annotations, version, return_direct }: raises prompt_validation at the script's line. */
 static int new_tool(lua_State *L)
 {
-    return declare(L, false);
+    return declare(L, (draft){0});
+}
+
+/* ah._outside_tool { ... }: as ah.tool, for a definition from outside of the program. */
+static int outside_tool(lua_State *L)
+{
+    return declare(L, (draft){.outside = true});
 }
 
 int ah_lua_own_tool(lua_State *L)
 {
-    return declare(L, true);
+    return declare(L, (draft){.ours = true});
 }
 
 ah_tool *ah_lua_push_method(lua_State *L, const char *what)
@@ -810,4 +818,6 @@ void ah_lua_open_tool(lua_State *L)
     ah_lua_open_result(L);
     lua_pushcfunction(L, new_tool);
     lua_setfield(L, -2, "tool");
+    lua_pushcfunction(L, outside_tool);
+    lua_setfield(L, -2, "_outside_tool");
 }

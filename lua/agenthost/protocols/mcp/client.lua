@@ -1,0 +1,317 @@
+--- ah.mcp: a server of MCP whose tools a run takes. This file owns the connection and the list of
+-- the server's tools, makes tools of ours from it, and calls them. toolsets.lua gives the tools to
+-- conversations.
+local ah = ...
+
+local connection = ah._module "agenthost.protocols.mcp.connection"
+local content = ah._module "agenthost.protocols.mcp.content"
+local message = ah._module "agenthost.protocols.mcp.message"
+local questions = ah._module "agenthost.protocols.mcp.questions"
+
+local WHAT = "ah.mcp"
+local MOST_PAGES, MOST_TOOLS = 100, 2000
+local MOST_ROUNDS = 10 -- of input that one call may need
+local LIST_TIMEOUT = 30 -- seconds for a page of a list
+local LONGEST_FRESH = 24 * 3600 -- seconds that a list is kept, whatever the server says
+
+local function seconds(name, default, doc)
+  return { name = name, kinds = "number", least = 0.001, most = 86400, default = default,
+    unit = "seconds", doc = doc }
+end
+
+local read = ah._reader {
+  what = WHAT, type = "ah.McpConfig", rows = {
+    { name = "command", kinds = "string", needed = true,
+      doc = "the program of the server: a name to be found in `PATH`, or a path" },
+    { name = "args", kinds = "list", otherwise = "none", type = "string[]", doc = "its arguments" },
+    { name = "env", kinds = "table", type = "table<string, string|boolean>",
+      doc = "variables beside [the usual ones](processes.md#what-it-has): a string; `true` for the "
+        .. "host's value; `false` for none" },
+    { name = "cwd", kinds = "string", otherwise = "that of the host", doc = "its working folder" },
+    { name = "sandbox", kinds = "string table", default = "none",
+      type = '"none"|"auto"|"require"|"landlock"|"bubblewrap"|ah.ProcessSandbox',
+      doc = "[limits](processes.md#sandbox) on what it can read, write and reach" },
+    { name = "name", kinds = "string", otherwise = "from the command",
+      doc = "its name in messages, and before the names of tools that are taken; 1 to 32 of `a-z`, "
+        .. "`0-9`, `_` and `-`" },
+    { name = "prefix", kinds = "string",
+      doc = "begins the name of each of its tools, with `_` behind it; as `name`" },
+    { name = "optional", kinds = "boolean", default = false,
+      doc = "true: a run goes on without its tools if it cannot be started" },
+    { name = "on_lost", kinds = "string", words = "tell retry ask", default = "tell",
+      doc = "as [of a tool](tool.md#ahtool). `retry` also makes a call again, once, if the server "
+        .. "ends during it" },
+    seconds("timeout", 60, "time of a call without a result or a report of progress"),
+    seconds("longest", 600, "time of a call altogether; a person's time does not count"),
+    seconds("start_timeout", 60, "time for the server to be ready"),
+  },
+}
+
+local Server = { __name = "agenthost.mcp" }
+Server.__index = Server
+
+-- -- names ----------------------------------------------------------------------------------------
+
+local RUNNERS = { npx = true, node = true, uvx = true, uv = true, python = true, python3 = true,
+  lua = true, ["lua5.4"] = true, bunx = true, deno = true, docker = true, sh = true, bash = true }
+
+local function plain_name(text)
+  local name = text:gsub("[/\\]+$", ""):gsub("^.*[/\\]", ""):gsub("(.)@[^@]*$", "%1")
+    :gsub("%.%w+$", ""):lower():gsub("[^%w_-]+", "-"):gsub("^%-+", ""):sub(1, 32)
+  return name ~= "" and name or "mcp"
+end
+
+--- Returns a name for the server: that of its program, or of what a program of programs runs.
+local function name_of(config)
+  local name = plain_name(config.command)
+  if RUNNERS[name] or RUNNERS[config.command] then
+    for _, word in ipairs(config.args or {}) do
+      if type(word) == "string" and word:find "^[^-]" and not word:find "%s" then
+        return plain_name(word)
+      end
+    end
+  end
+  return name
+end
+
+local function check_name(field, name)
+  if name and (#name > 32 or not name:find "^[a-z0-9_-]+$") then
+    error(ah.error { code = "usage", message = ("%s: field '%s' must be 1 to 32 of a-z, 0-9, _ and "
+      .. "-"):format(WHAT, field) }, 3)
+  end
+end
+
+-- -- the list of tools ----------------------------------------------------------------------------
+
+local function is_fresh(self)
+  if not self.list or self.stale then
+    return false
+  end
+  local wire = self.connection
+  local tools = message.object(message.object(wire.capabilities).tools)
+  local notified = tools.listChanged == true and (not wire.features.modern or wire.listening)
+  return notified or ah.now() < self.expires
+end
+
+--- Adds the tools of a page. A tool that cannot be used is left out, with a warning.
+local function add_page(self, given, list, seen)
+  for _, item in ipairs(given) do
+    local definition, why = content.definition(item)
+    if definition and seen[definition.key] then
+      definition, why = nil, ("a second tool '%s'"):format(message.said(definition.key))
+    end
+    if definition then
+      seen[definition.key] = true
+      list[#list + 1] = definition
+    else
+      ah.log("warning", ("MCP server '%s': %s; it is left out"):format(self.name, why))
+    end
+    if #list > MOST_TOOLS then
+      return nil, connection.failure(self, "provider", ("it has more than %d tools"):format(MOST_TOOLS))
+    end
+  end
+  return true
+end
+
+local function read_pages(self)
+  local list, seen, cursor, ttl = {}, {}, nil, LONGEST_FRESH
+  for _ = 1, MOST_PAGES do
+    local result, err = self.connection:request("tools/list", { cursor = cursor },
+      { timeout = math.min(LIST_TIMEOUT, self.config.timeout) })
+    if not result then
+      return nil, err
+    elseif not message.is_list(result.tools) then
+      return nil, connection.failure(self, "provider", 'its list of tools has no "tools"')
+    end
+    local ok, why = add_page(self, result.tools, list, seen)
+    if not ok then
+      return nil, why
+    end
+    ttl = math.min(ttl, math.max(0, math.type(result.ttlMs) == "integer" and result.ttlMs / 1000 or 0))
+    cursor = message.text(result.nextCursor, 1 << 16)
+    if not cursor then
+      table.sort(list, function(a, b) return a.key < b.key end)
+      return list, ttl
+    end
+  end
+  return nil, connection.failure(self, "provider", ("its list has more than %d pages"):format(MOST_PAGES))
+end
+
+local function signature(list)
+  local versions = {}
+  for i, definition in ipairs(list) do
+    versions[i] = definition.key .. " " .. definition.version
+  end
+  return table.concat(versions, "\n")
+end
+
+local function keep(self, list, ttl)
+  local now = signature(list)
+  if self.signature and self.signature ~= now then
+    self.changes = self.changes + 1
+  end
+  self.list, self.signature, self.expires = list, now, ah.now() + ttl
+end
+
+--- Returns the list of the server's tools as it is now; or nil and an error. Waits for the server
+-- if the list has to be read.
+function Server:definitions()
+  local permit <close> = self.door:acquire()
+  self.connection:catch_up()
+  local ok, err = self.connection:ready()
+  if not ok then
+    return nil, err
+  end
+  for _ = 1, 3 do -- again if it changed meanwhile, and then it is left as it is
+    if is_fresh(self) then
+      break
+    end
+    self.connection:listen()
+    self.stale = false
+    local list, more
+    if message.is_object(self.connection.capabilities.tools) then
+      list, more = read_pages(self)
+    else
+      list, more = {}, LONGEST_FRESH
+    end
+    if not list then
+      self.stale = true
+      return nil, more
+    end
+    keep(self, list, more)
+  end
+  return self.list
+end
+
+--- Reads the list again if the server has said that it has changed. A failure leaves it for later.
+local function refresh(self)
+  self.connection:catch_up()
+  if self.stale and self.connection.live then
+    local list, err = self:definitions()
+    if not list then
+      ah.log("warning", err.message .. "; its list of tools could not be read again")
+    end
+  end
+end
+
+-- -- calls ----------------------------------------------------------------------------------------
+
+local function refused(self, why)
+  return nil, connection.failure(self, "provider", why)
+end
+
+--- Makes one request of a call; a server that asks for input is answered, and asked again.
+local function make_call(self, params, ctx)
+  local more = { timeout = self.config.timeout, longest = self.config.longest }
+  function more.on_progress(at)
+    if at.fraction and at.text then
+      ctx:progress(at.fraction, at.text)
+    elseif at.fraction or at.text then
+      ctx:progress(at.fraction or at.text)
+    end
+  end
+  function more.on_question(asked)
+    return questions.elicit(self.name, asked, ctx) or { action = "cancel" }
+  end
+  for round = 1, MOST_ROUNDS do
+    local result, err = self.connection:request("tools/call", params, more)
+    if not result then
+      return nil, err
+    elseif result.resultType == nil or result.resultType == "complete" then
+      return result
+    elseif result.resultType ~= "input_required" then
+      return refused(self, "a result of an unknown type: " .. message.said(result.resultType))
+    end
+    local responses, why = questions.answer(self.name, result.inputRequests, ctx)
+    if responses == false then
+      return nil, why
+    elseif not responses and type(result.requestState) ~= "string" then
+      return refused(self, "it needs input and does not say which")
+    elseif not responses then
+      ah.sleep(0.1 * round) -- it only wants to be asked again
+    end
+    params = { name = params.name, arguments = params.arguments, inputResponses = responses,
+      requestState = type(result.requestState) == "string" and result.requestState or nil }
+  end
+  return refused(self, ("it asked for input %d times in one call"):format(MOST_ROUNDS))
+end
+
+local function call(self, key, args, ctx)
+  local params = { name = key, arguments = args }
+  local result, err = make_call(self, params, ctx)
+  if err and err.reason == "lost" and self.config.on_lost == "retry" then
+    result, err = make_call(self, { name = key, arguments = args }, ctx)
+  end
+  if err and (err.rpc == message.CODES.params or err.rpc == message.CODES.method) then
+    self.stale = true -- the tool may be gone
+  end
+  refresh(self)
+  if not result then
+    return nil, err
+  end
+  return content.result(result)
+end
+
+--- Returns a tool of ours for a definition. The gate calls it like any other.
+function Server:tool(definition, name)
+  return ah._outside_tool { name = name, description = definition.description,
+    full_description = definition.full_description, schema = definition.schema,
+    result = definition.result, annotations = definition.annotations, version = definition.version,
+    on_lost = self.config.on_lost,
+    handler = function(args, ctx) return call(self, definition.key, args, ctx) end }
+end
+
+-- -- ah.mcp ---------------------------------------------------------------------------------------
+
+--- Returns the server's tools; or nil and an error. Starts the server if it does not run.
+function Server:tools()
+  local list, err = self:definitions()
+  if not list then
+    return nil, err
+  end
+  local tools, names = {}, ah._module "agenthost.toolsets".names {}
+  for i, definition in ipairs(list) do
+    tools[i] = self:tool(definition, names:of(self, definition))
+  end
+  return tools
+end
+
+--- Returns the names that a tool may have, the first that is free being taken.
+function Server:names_of(definition)
+  local key, prefix = definition.key, self.config.prefix
+  return content.name(key, prefix), content.name(key, prefix and self.name .. "_" .. prefix or self.name)
+end
+
+function Server:close()
+  self.connection:close()
+end
+
+function Server:__close()
+  self.connection:close()
+end
+
+function Server:__tostring()
+  return ("MCP server %s"):format(self.name)
+end
+
+Server.__toolset = true
+
+--- ah.mcp { command = "npx", args = { "-y", "some-server" } }
+return function(given)
+  local config = read(given)
+  check_name("name", config.name)
+  check_name("prefix", config.prefix)
+  local self = setmetatable({ name = config.name or name_of(config), config = config, changes = 0,
+    optional = config.optional, stale = true, expires = 0, door = ah.semaphore(1) }, Server)
+  self.connection = connection.new {
+    name = self.name, start_timeout = config.start_timeout,
+    capabilities = { elicitation = { form = ah.object {}, url = ah.object {} } },
+    process = { command = config.command, args = config.args, env = config.env, cwd = config.cwd,
+      sandbox = config.sandbox, max_errors = 16 << 10 },
+    on_changed = function(method)
+      self.stale = self.stale or method == "notifications/tools/list_changed"
+    end,
+    on_started = function() self.stale = true end,
+  }
+  return self
+end
