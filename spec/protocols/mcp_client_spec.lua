@@ -173,7 +173,7 @@ describe("ah.mcp", function()
       local result = result_of [[content = api.array { { type = "text", text = "a dot" },
         { type = "image", mimeType = "image/gif",
           data = "R0lGODlhAQABAIAAAP8AAAAAACwAAAAAAQABAAACAkQBADs=" } }]]
-      assert.are.equal("a dot", result[1])
+      assert.are.equal("a dot", result[1].text)
       assert.are.equal("image/gif", result[2].mime)
     end)
 
@@ -272,7 +272,7 @@ describe("ah.mcp", function()
       assert.is_truthy(tools[2]:find "new")
       assert.are.equal("new here", reply.messages[5].content)
       assert.is_truthy(reply.messages[6].content:find("no longer available", 1, true))
-      assert.are.same({ "new" }, reply.injected_tools)
+      assert.are.same({ "new", "same" }, reply.injected_tools)
       assert.are.same({ "old" }, reply.removed_tools)
     end)
   end
@@ -303,7 +303,7 @@ describe("ah.mcp", function()
       end } }]]
     local seen = {}
     calls(server, { { name = "slow" } }, { on = { tool_progress = function(e)
-      seen[#seen + 1] = { e.fraction, e.text }
+      seen[#seen + 1] = { e.fraction, e.message }
     end } })
     assert.are.same({ { 0.25, "first" } }, seen)
   end)

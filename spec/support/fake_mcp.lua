@@ -14,7 +14,7 @@ local encode, decode = server.encode, server.decode
 local log = assert(io.open(arg[2], "a+"))
 local starts = 1
 for line in log:lines() do
-  starts = starts + (line:find('^{"started"') and 1 or 0)
+  starts = starts + (line:find('"started":', 1, true) and 1 or 0)
 end
 
 local function note(line)

@@ -137,6 +137,15 @@ local function read_pages(self)
   return nil, connection.failure(self, "provider", ("its list has more than %d pages"):format(MOST_PAGES))
 end
 
+local function read_list(self)
+  self.connection:listen()
+  self.stale = false
+  if message.is_object(self.connection.capabilities.tools) then
+    return read_pages(self)
+  end
+  return {}, LONGEST_FRESH
+end
+
 local function signature(list)
   local versions = {}
   for i, definition in ipairs(list) do
@@ -162,18 +171,11 @@ function Server:definitions()
   if not ok then
     return nil, err
   end
-  for _ = 1, 3 do -- again if it changed meanwhile, and then it is left as it is
-    if is_fresh(self) then
+  for try = 1, 3 do -- again if it has changed meanwhile
+    if try == 1 and is_fresh(self) or try > 1 and not self.stale then
       break
     end
-    self.connection:listen()
-    self.stale = false
-    local list, more
-    if message.is_object(self.connection.capabilities.tools) then
-      list, more = read_pages(self)
-    else
-      list, more = {}, LONGEST_FRESH
-    end
+    local list, more = read_list(self)
     if not list then
       self.stale = true
       return nil, more

@@ -60,21 +60,26 @@ local function wake_another(self)
   end
 end
 
+--- Ends the reading of a caller; another one that waits takes over.
+local function stop_reading(self, pending)
+  if self.reader == pending then
+    self.reader = nil
+  end
+  if not self.reader then
+    wake_another(self)
+  end
+end
+
 --- Gives up the request: its answer is not awaited from here on, and the server is told so.
 function Pending:__close()
   local connection = self.connection
-  if connection.reader == self then
-    connection.reader = nil
-  end
   if connection.pending[self.id] == self then
     connection.pending[self.id], connection.n_pending = nil, connection.n_pending - 1
     if self.sent and not self.quiet then
       connection:say(message.notification("notifications/cancelled", { requestId = self.id }))
     end
   end
-  if not connection.reader then
-    wake_another(connection)
-  end
+  stop_reading(connection, self)
 end
 
 --- Returns a request that an answer is awaited for; to be held in a variable marked <close>.
@@ -306,16 +311,19 @@ local function next_deadline(self)
   return math.max(first - now, 0)
 end
 
---- Reads one line for all that wait.
-local function read_one(self)
-  local line, err = self.process:line { timeout = next_deadline(self), max = message.MOST_LINE }
+--- Reads one line for all that wait. Returns true if there was one.
+local function read_one(self, timeout)
+  local line, err = self.process:line { timeout = timeout, max = message.MOST_LINE }
   if line then
     on_line(self, line)
   elseif line == nil then
     lose(self, "it has ended", true)
-  elseif err.code ~= "deadline_exceeded" and not idle(self, message.MOST_LINE) then
+  elseif err.code == "deadline_exceeded" then
+    return false
+  elseif not idle(self, message.MOST_LINE) then
     complain(self, ("a line over %d bytes"):format(message.MOST_LINE))
   end
+  return true
 end
 
 --- Performs what the server wants of the caller of this request, outside of the reading.
@@ -337,19 +345,18 @@ end
 local function await(self, pending)
   while true do
     if pending.progress or pending.questions[1] then
-      if self.reader == pending then
-        self.reader = nil
-        wake_another(self)
-      end
+      stop_reading(self, pending)
       serve(self, pending)
     elseif pending.answer or pending.err then
+      stop_reading(self, pending)
       return pending.answer, pending.err
     elseif math.min(pending.due, pending.last) <= ah.now() then
+      stop_reading(self, pending)
       return nil, failure(self, "deadline_exceeded", ("no answer within %g seconds"):format(
         pending.timeout))
     elseif not self.reader or self.reader == pending then
       self.reader = pending
-      read_one(self)
+      read_one(self, next_deadline(self))
     else
       pending.waits = true
       pending.channel:receive()
@@ -577,19 +584,20 @@ function Connection:listen()
     with_meta(self, { notifications = { toolsListChanged = true } }, self.ids, {})))
 end
 
+local Glance = {}
+
+function Glance:__close()
+  stop_reading(self.connection, self)
+end
+
 --- Reads what is there already, without waiting for more.
 function Connection:catch_up()
-  while self.live and not self.reader do
-    local line, err = self.process:line { timeout = 0, max = message.MOST_LINE }
-    if line then
-      on_line(self, line)
-    elseif line == nil then
-      lose(self, "it has ended", true)
-    elseif err.code == "deadline_exceeded" then
-      return
-    elseif not idle(self, message.MOST_LINE) then
-      complain(self, ("a line over %d bytes"):format(message.MOST_LINE))
-    end
+  if not self.live or self.reader then
+    return
+  end
+  local glance <close> = setmetatable({ connection = self }, Glance)
+  self.reader = glance
+  while self.live and read_one(self, 0) do
   end
 end
 

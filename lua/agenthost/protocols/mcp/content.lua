@@ -32,7 +32,7 @@ end
 
 --- Returns a line of printable ASCII.
 local function brief_of(text)
-  local line = text:gsub("[^\x20-\x7e]+", " "):gsub("^ +", ""):gsub(" +$", "")
+  local line = text:gsub("[^\x21-\x7e]+", " "):gsub("^ +", ""):gsub(" +$", "")
   return #line > MOST_BRIEF and line:sub(1, MOST_BRIEF - 3) .. "..." or line
 end
 
