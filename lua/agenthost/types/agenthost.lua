@@ -2053,6 +2053,38 @@ function ah.planning_section(config) end
 ---@field get fun(self: ah.Resources, name: string|ah.Type): any
 ---@field get_optional fun(self: ah.Resources, name: string|ah.Type): any
 
+-- fields of ah.McpConfig (make generate)
+---@class ah.McpConfig
+---@field command string the program of the server: a name to be found in `PATH`, or a path
+---@field args? string[] its arguments
+---variables beside the usual ones: a string; `true` for the host's value; `false` for none
+---@field env? table<string, string|boolean>
+---@field cwd? string its working folder
+---limits on what it can read, write and reach
+---@field sandbox? "none"|"auto"|"require"|"landlock"|"bubblewrap"|ah.ProcessSandbox
+---its name in messages, and before the names of tools that are taken; 1 to 32 of `a-z`, `0-9`, `_`
+---and `-`
+---@field name? string
+---@field prefix? string begins the name of each of its tools, with `_` behind it; as `name`
+---@field optional? boolean true: a run goes on without its tools if it cannot be started
+---as of a tool. `retry` also makes a call again, once, if the server ends during it
+---@field on_lost? "tell"|"retry"|"ask"
+---@field timeout? number seconds: time of a call without a result or a report of progress
+---@field longest? number seconds: time of a call altogether; a person's time does not count
+---@field start_timeout? number seconds: time for the server to be ready
+-- end of ah.McpConfig
+
+---A server of MCP, an item of `tools`.
+---@class ah.McpServer
+---the tools of the server as they are now; starts it if it does not run
+---@field tools fun(self: ah.McpServer): ah.Tool[]?, ah.Error?
+---@field close fun(self: ah.McpServer)
+
+---Returns a server of MCP, whose tools a run takes. It is started when its tools are first needed.
+---@param config ah.McpConfig
+---@return ah.McpServer
+function ah.mcp(config) end
+
 ---Returns a definition of how a resource is made and closed.
 ---@param config ah.ResourceConfig
 ---@return table
