@@ -50,7 +50,8 @@ describe("ah.mcp", function()
       local server, log = mcp.server(([[return { era = %q,
         tools = { tool "echo" },
         call = { echo = function(args) return "heard " .. args.text end } }]]):format(revision))
-      assert.are.same({ "heard a" }, (calls(server, { { name = "echo", arguments = { text = "a" } } })))
+      assert.are.same({ "heard a" },
+        (calls(server, { { name = "echo", arguments = { text = "a" } } })))
       assert.are.same({ "server/discover", "initialize", "notifications/initialized", "tools/list",
         "tools/call" }, mcp.methods(log))
       assert.are.equal("2025-11-25", mcp.last(log, "initialize").params.protocolVersion)
@@ -59,7 +60,8 @@ describe("ah.mcp", function()
   end
 
   it("starts a server at its first need, and once", function()
-    local server, log = mcp.server [[return { tools = { tool "a" }, call = { a = function() return "A" end } }]]
+    local server, log = mcp.server [[return { tools = { tool "a" },
+      call = { a = function() return "A" end } }]]
     assert.has_error(log)
     local agent <close> = assert(ah.agent { tools = { server }, model = ah.scripted {
       { calls = { { name = "a" } } }, "One.", "Two." } })
@@ -95,7 +97,8 @@ describe("ah.mcp", function()
     assert.are.equal("Get_Thing", tools[1].name)
     assert.are.equal("Gets. A *thing*: .", tools[1].brief)
     assert.are.equal("Gets.\nA *thing*: \u{e9}.", tools[1].description)
-    assert.are.same({ read_only = true, destructive = false, untrusted = true }, tools[1].annotations)
+    assert.are.same({ read_only = true, destructive = false, untrusted = true },
+      tools[1].annotations)
     assert.are.equal("The tool plain", tools[2].brief)
   end)
 
@@ -115,7 +118,8 @@ describe("ah.mcp", function()
       call = { read = function() return "theirs" end } }]]
     local one, two = mcp.server(script, { name = "one" }), mcp.server(script, { name = "two" })
     local gh = mcp.server(script, { prefix = "gh" })
-    local own = ah.tool { name = "read", description = "Ours.", handler = function() return "ours" end }
+    local own = ah.tool { name = "read", description = "Ours.",
+      handler = function() return "ours" end }
     local seen
     local reply = assert(ah.run { tools = { one, own, two, gh }, "Go.", model = ah.scripted {
       function(request)
@@ -125,7 +129,8 @@ describe("ah.mcp", function()
         end
         return { calls = { { name = "read" }, { name = "two_read" } } }
       end, "Done." } })
-    assert.are.same({ "read", "list", "one_read", "two_list", "two_read", "gh_list", "gh_read" }, seen)
+    assert.are.same({ "read", "list", "one_read", "two_list", "two_read", "gh_list", "gh_read" },
+      seen)
     assert.are.equal("ours", reply.messages[3].content)
     assert.are.equal("theirs", reply.messages[4].content)
   end)
@@ -133,8 +138,8 @@ describe("ah.mcp", function()
   it("reads a list of many pages", function()
     local server, log = mcp.server [[return { on = { ["tools/list"] = function(message, api)
       local page = tonumber(message.params.cursor or "1")
-      api.reply(message, { tools = api.array { tool("t" .. page) }, ttlMs = 1000, cacheScope = "public",
-        nextCursor = page < 5 and tostring(page + 1) or nil })
+      api.reply(message, { tools = api.array { tool("t" .. page) }, ttlMs = 1000,
+        cacheScope = "public", nextCursor = page < 5 and tostring(page + 1) or nil })
     end } }]]
     assert.are.equal(5, #assert(server:tools()))
     assert.are.equal("5", mcp.last(log, "tools/list").params.cursor)
@@ -178,8 +183,9 @@ describe("ah.mcp", function()
     end)
 
     it("parts that cannot be shown", function()
-      assert.are.equal("[an image (image/png) that cannot be shown]\n[audio (audio/wav) that cannot "
-        .. "be played]\n[a part of an unknown type: dance]\n[a part of an unknown type: (no text)]",
+      assert.are.equal("[an image (image/png) that cannot be shown]\n[audio (audio/wav) that "
+        .. "cannot be played]\n[a part of an unknown type: dance]\n"
+        .. "[a part of an unknown type: (no text)]",
         (result_of [[content = api.array { { type = "image", mimeType = "image/png", data = "%%" },
           { type = "audio", mimeType = "audio/wav", data = "" }, { type = "dance" }, 7 }]]))
     end)
@@ -188,7 +194,8 @@ describe("ah.mcp", function()
       assert.are.equal("[file:///a]\ntext of it\n[data (x/y), 4 bytes as base64, of file:///b]",
         (result_of [[content = api.array {
           { type = "resource", resource = { uri = "file:///a", text = "text of it" } },
-          { type = "resource", resource = { uri = "file:///b", mimeType = "x/y", blob = "AAAA" } } }]]))
+          { type = "resource", resource = { uri = "file:///b", mimeType = "x/y",
+            blob = "AAAA" } } }]]))
     end)
 
     it("nothing", function()
@@ -205,8 +212,8 @@ describe("ah.mcp", function()
     it("values, of which the model reads the text", function()
       local value
       local server = mcp.server [[return {
-        tools = { tool("t", { outputSchema = { type = "object", properties = { n = { type = "integer" } },
-          required = { "n" } } }) },
+        tools = { tool("t", { outputSchema = { type = "object",
+          properties = { n = { type = "integer" } }, required = { "n" } } }) },
         call = { t = function(_, _, api) return { structuredContent = { n = 3 },
           content = api.array { { type = "text", text = "three" } } } end } }]]
       local results = calls(server, { { name = "t" } }, { policies = { { after = function(_, result)
@@ -228,7 +235,8 @@ describe("ah.mcp", function()
 
   it("passes errors of the protocol to the model", function()
     local server = mcp.server [[return { tools = { tool "gone" } }]]
-    assert.are.same({ "MCP server 'fake': Unknown tool: gone" }, (calls(server, { { name = "gone" } })))
+    assert.are.same({ "MCP server 'fake': Unknown tool: gone" },
+      (calls(server, { { name = "gone" } })))
   end)
 
   it("sees the annotations in policies", function()
@@ -266,7 +274,10 @@ describe("ah.mcp", function()
         on = { cache_break = function() breaks = breaks + 1 end },
         model = ah.scripted {
           function(request) names(request) return { calls = { { name = "grow" } } } end,
-          function(request) names(request) return { calls = { { name = "new" }, { name = "old" } } } end,
+          function(request)
+            names(request)
+            return { calls = { { name = "new" }, { name = "old" } } }
+          end,
           "Done." } })
       assert.are.equal("grow old same", tools[1])
       assert.is_truthy(tools[2]:find "new")
@@ -316,9 +327,9 @@ describe("ah.mcp and people:", function()
     local given = message.params.inputResponses
     if not given then
       return { resultType = "input_required", requestState = "state 1", inputRequests = {
-        seats = { method = "elicitation/create", params = { mode = "form", message = "How many seats?",
-          requestedSchema = { type = "object", properties = { n = { type = "integer", minimum = 1 } },
-            required = { "n" } } } } } }
+        seats = { method = "elicitation/create", params = { mode = "form",
+          message = "How many seats?", requestedSchema = { type = "object",
+            properties = { n = { type = "integer", minimum = 1 } }, required = { "n" } } } } } }
     end
     return given.seats.action .. " " .. tostring(given.seats.content.n) .. " "
       .. message.params.requestState .. " " .. args.text
@@ -360,8 +371,9 @@ describe("ah.mcp and people:", function()
     local server = mcp.server [[return { tools = { tool "pay" }, call = { pay = function(_, message)
       local given = message.params.inputResponses
       if not given then
-        return { resultType = "input_required", inputRequests = { a = { method = "elicitation/create",
-          params = { mode = "url", message = "Please pay.", url = "https://pay.example/1" } } } }
+        return { resultType = "input_required", inputRequests = { a = {
+          method = "elicitation/create", params = { mode = "url", message = "Please pay.",
+            url = "https://pay.example/1" } } } }
       end
       return given.a.action
     end } }]]
@@ -380,7 +392,8 @@ describe("ah.mcp and people:", function()
     { "a way of asking that is unknown", [[{ a = { method = "elicitation/create",
       params = { mode = "dance", message = "m" } } }]], "not offered" },
     { "sampling", [[{ a = { method = "sampling/createMessage", params = {} } }]], "not offered" },
-    { "no question", [[{ a = { method = "elicitation/create", params = {} } }]], "without a question" },
+    { "no question", [[{ a = { method = "elicitation/create", params = {} } }]],
+      "without a question" },
     { "a schema that is none", [[{ a = { method = "elicitation/create", params = { message = "m",
       requestedSchema = { type = "object", properties = 7 } } } }]], "cannot be used" },
     { "nothing", "{}", "asks 0 questions" },

@@ -53,7 +53,7 @@ describe("a server of MCP that", function()
 
   it("speaks revisions that we do not", function()
     local err = failed_start [[return { on = { ["server/discover"] = function(m, api)
-      api.fail(m, -32022, "no", { supported = api.array { "2031-01-01" }, requested = "x" }) end } }]]
+      api.fail(m, -32022, "no", { supported = api.array { "2031-01-01" } }) end } }]]
     assert.is_truthy(err.message:find("2031-01-01", 1, true), err.message)
     err = failed_start [[return { era = "1999-01-01" }]]
     assert.is_truthy(err.message:find("1999-01-01", 1, true), err.message)
@@ -81,9 +81,9 @@ describe("a server of MCP that", function()
   end)
 
   it("goes on reporting progress without an end is stopped", function()
-    local server = mcp.server([[return { tools = { tool "t" }, call = { t = function(_, message, api)
+    local server = mcp.server([[return { tools = { tool "t" }, call = { t = function(_, m, api)
       for i = 1, 100000 do
-        api.notify("notifications/progress", { progressToken = message.params._meta.progressToken,
+        api.notify("notifications/progress", { progressToken = m.params._meta.progressToken,
           progress = i })
         os.execute "sleep 0.02"
       end end } }]], { timeout = 10, longest = 0.3 })
@@ -135,8 +135,9 @@ describe("a server of MCP that", function()
   it("writes lines that are no messages is heard nevertheless", function()
     local server = mcp.server [[return { begin = function(api) api.say "Welcome to the server!" end,
       tools = { tool "t" }, call = { t = function(_, _, api)
-        for _, line in ipairs { "{", "[]", "7", "", '{"jsonrpc":"2.0"}', '{"jsonrpc":"2.0","id":{}}',
-          '{"jsonrpc":"2.0","error":{"code":1,"message":"m"}}', "\xff\0" } do
+        for _, line in ipairs { "{", "[]", "7", "", '{"jsonrpc":"2.0"}',
+          '{"jsonrpc":"2.0","id":{}}', '{"jsonrpc":"2.0","error":{"code":1,"message":"m"}}',
+          "\xff\0" } do
           api.say(line)
         end
         return "heard"

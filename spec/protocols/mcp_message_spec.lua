@@ -9,12 +9,12 @@ describe("messages of MCP:", function()
   describe("a line that is made", function()
     it("is one line with sorted members", function()
       assert.are.equal('{"id":1,"jsonrpc":"2.0","method":"ping"}\n', message.request(1, "ping"))
-      assert.are.equal('{"id":"a","jsonrpc":"2.0","method":"tools/call","params":{"name":"x\\ny"}}\n',
-        message.request("a", "tools/call", { name = "x\ny" }))
+      assert.are.equal('{"id":"a","jsonrpc":"2.0","method":"call","params":{"name":"x\\ny"}}\n',
+        message.request("a", "call", { name = "x\ny" }))
       assert.are.equal('{"jsonrpc":"2.0","method":"m"}\n', message.notification "m")
       assert.are.equal('{"id":2,"jsonrpc":"2.0","result":{}}\n', message.result(2, {}))
-      assert.are.equal('{"error":{"code":-32601,"data":[1],"message":"no"},"id":2,"jsonrpc":"2.0"}\n',
-        message.failure(2, message.CODES.method, "no", ah.array { 1 }))
+      assert.are.equal('{"error":{"code":-32601,"data":1,"message":"no"},"id":2,"jsonrpc":"2.0"}\n',
+        message.failure(2, message.CODES.method, "no", 1))
       assert.are.equal('{"error":{"code":-32700,"message":"no"},"jsonrpc":"2.0"}\n',
         message.failure(nil, message.CODES.parse, "no"))
     end)

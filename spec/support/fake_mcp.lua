@@ -75,8 +75,8 @@ on["server/discover"] = function(message)
     api.fail(message, -32601, "Method not found")
     return
   end
-  api.reply(message, { supportedVersions = server.array { "2026-07-28" }, capabilities = capabilities,
-    ttlMs = 0, cacheScope = "public",
+  api.reply(message, { supportedVersions = server.array { "2026-07-28" },
+    capabilities = capabilities, ttlMs = 0, cacheScope = "public",
     _meta = { ["io.modelcontextprotocol/serverInfo"] = { name = "fake", version = "1" } } })
 end
 
@@ -91,7 +91,8 @@ end
 
 on["subscriptions/listen"] = function(message)
   api.subscription = message.id
-  api.notify("notifications/subscriptions/acknowledged", { notifications = { toolsListChanged = true },
+  api.notify("notifications/subscriptions/acknowledged", {
+    notifications = { toolsListChanged = true },
     _meta = { ["io.modelcontextprotocol/subscriptionId"] = message.id } })
 end
 

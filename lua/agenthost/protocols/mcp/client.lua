@@ -81,6 +81,10 @@ local function check_name(field, name)
   end
 end
 
+local function refused(self, why)
+  return nil, connection.failure(self, "provider", why)
+end
+
 -- -- the list of tools ----------------------------------------------------------------------------
 
 local function is_fresh(self)
@@ -107,7 +111,7 @@ local function add_page(self, given, list, seen)
       ah.log("warning", ("MCP server '%s': %s; it is left out"):format(self.name, why))
     end
     if #list > MOST_TOOLS then
-      return nil, connection.failure(self, "provider", ("it has more than %d tools"):format(MOST_TOOLS))
+      return refused(self, ("it has more than %d tools"):format(MOST_TOOLS))
     end
   end
   return true
@@ -121,20 +125,20 @@ local function read_pages(self)
     if not result then
       return nil, err
     elseif not message.is_list(result.tools) then
-      return nil, connection.failure(self, "provider", 'its list of tools has no "tools"')
+      return refused(self, 'its list of tools has no "tools"')
     end
     local ok, why = add_page(self, result.tools, list, seen)
     if not ok then
       return nil, why
     end
-    ttl = math.min(ttl, math.max(0, math.type(result.ttlMs) == "integer" and result.ttlMs / 1000 or 0))
+    ttl = math.min(ttl, math.type(result.ttlMs) == "integer" and result.ttlMs / 1000 or 0)
     cursor = message.text(result.nextCursor, 1 << 16)
     if not cursor then
       table.sort(list, function(a, b) return a.key < b.key end)
       return list, ttl
     end
   end
-  return nil, connection.failure(self, "provider", ("its list has more than %d pages"):format(MOST_PAGES))
+  return refused(self, ("its list has more than %d pages"):format(MOST_PAGES))
 end
 
 local function read_list(self)
@@ -197,10 +201,6 @@ local function refresh(self)
 end
 
 -- -- calls ----------------------------------------------------------------------------------------
-
-local function refused(self, why)
-  return nil, connection.failure(self, "provider", why)
-end
 
 --- Makes one request of a call; a server that asks for input is answered, and asked again.
 local function make_call(self, params, ctx)
@@ -278,10 +278,11 @@ function Server:tools()
   return tools
 end
 
---- Returns the names that a tool may have, the first that is free being taken.
+--- Returns the names that a tool may have, the best one first.
 function Server:names_of(definition)
   local key, prefix = definition.key, self.config.prefix
-  return content.name(key, prefix), content.name(key, prefix and self.name .. "_" .. prefix or self.name)
+  local longer = prefix and self.name .. "_" .. prefix or self.name
+  return content.name(key, prefix), content.name(key, longer)
 end
 
 function Server:close()

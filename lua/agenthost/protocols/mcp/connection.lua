@@ -4,7 +4,7 @@
 --
 -- No task of its own reads. Of the callers that wait for an answer one reads for all (the reader);
 -- when it goes, another one takes over. So no task outlives a call, and what a server sends while
--- nobody waits stays in its pipe. All that comes from the server is bounded and may be a lie.
+-- no caller waits stays in its pipe. All that comes from the server is bounded and may be a lie.
 local ah = ...
 
 local message = ah._module "agenthost.protocols.mcp.message"
@@ -70,7 +70,7 @@ local function stop_reading(self, pending)
   end
 end
 
---- Gives up the request: its answer is not awaited from here on, and the server is told so.
+--- Gives up the request: its answer is not awaited from here on, and the server learns it.
 function Pending:__close()
   local connection = self.connection
   if connection.pending[self.id] == self then
@@ -276,7 +276,7 @@ local function on_answer(self, answer)
     settle(self, pending, answer)
   elseif answer.id ~= nil and math.type(answer.id) == "integer" and answer.id <= self.ids
     and answer.id > 0 then
-    ah.log("debug", ("MCP server '%s': an answer to a request that does not wait"):format(self.name))
+    ah.log("debug", ("MCP server '%s' answers a request that does not wait"):format(self.name))
   else
     complain(self, "an answer to a request that was not made")
   end
@@ -408,7 +408,8 @@ local function speaks(self, list)
 end
 
 local function take(self, revision, result, info)
-  self.revision, self.features = revision, message.features(revision) or message.features "2025-06-18"
+  self.revision = revision
+  self.features = message.features(revision) or message.features "2025-06-18"
   self.capabilities = message.object(result.capabilities)
   self.instructions = message.text(result.instructions, 1 << 16)
   local told = message.object(info)
@@ -418,7 +419,7 @@ end
 
 local function take_handshake(self, answer)
   if answer.kind ~= "result" then
-    return nil, failure(self, "provider", ("it refuses to begin: %s"):format(message.said(answer.text)))
+    return nil, failure(self, "provider", "it refuses to begin: " .. message.said(answer.text))
   end
   local revision = answer.result.protocolVersion
   local features = message.features(revision)
@@ -466,7 +467,8 @@ local function discover(self, more)
   local answer, why = await(self, probe)
   if not answer and why.code ~= "deadline_exceeded" then
     return nil, why
-  elseif answer and answer.kind == "result" and message.is_list(answer.result.supportedVersions) then
+  elseif answer and answer.kind == "result"
+    and message.is_list(answer.result.supportedVersions) then
     return take_discovered(self, answer.result)
   elseif answer and answer.code == message.CODES.revision then
     return speaks(self, message.object(answer.data).supported)

@@ -1,5 +1,5 @@
---- What a server of MCP says about its tools and returns from them, made into what a run takes:
--- fields of tools, texts, images and values. Everything here is from outside, and is checked.
+--- Tools of a server of MCP and their results, made into the fields of tools, texts, images and
+-- values that a run takes. Everything here is from outside, and is checked.
 local ah = ...
 
 local message = ah._module "agenthost.protocols.mcp.message"
@@ -120,7 +120,9 @@ local function resource_of(part)
 end
 
 local PARTS = {
-  text = function(part) return type(part.text) == "string" and part.text or "[a text without text]" end,
+  text = function(part)
+    return type(part.text) == "string" and part.text or "[a text without text]"
+  end,
   image = image_of,
   audio = function(part)
     return ("[audio (%s) that cannot be played]"):format(message.said(part.mimeType))

@@ -1,5 +1,5 @@
---- Messages of the Model Context Protocol: JSON-RPC 2.0, a message a line. This file makes lines and
--- judges lines from outside for the client and for the server; it does no I/O and keeps no state.
+--- Messages of the Model Context Protocol: JSON-RPC 2.0, a message a line. This file makes lines
+-- and judges lines from outside for the client and for the server; it does no I/O and has no state.
 -- It also has the revisions of the protocol, the keys of `_meta` and the codes of errors
 -- (specification 2026-07-28, basic/index and basic/versioning).
 local ah = ...
@@ -178,10 +178,9 @@ local function read_call(given, id)
     params = given.params or {} }
 end
 
---- Judges a decoded message. Returns
--- `{ kind = "request" | "notification" | "result" | "error", id, method, params, result, code, text,
--- data }`, or nil and `{ code, message, id }`, from which a server makes its error. Members that
--- the specification does not have are ignored.
+--- Judges a decoded message. Returns `{ kind, id, method, params, result, code, text, data }`, with
+-- the kind "request", "notification", "result" or "error"; or nil and `{ code, message, id }`, from
+-- which a server makes its error. Members that the specification does not have are ignored.
 function message.judge(given)
   if not message.is_object(given) then
     return refuse(message.CODES.request, "a message must be an object (there are no batches)")

@@ -69,8 +69,8 @@ function questions.answer(name, requests, ctx)
   end
   if #keys == 0 or #keys > MOST_QUESTIONS then
     return false, ah.error { code = "provider",
-      message = ("MCP server '%s' asks %d questions at once; it may ask 1 to %d"):format(name, #keys,
-        MOST_QUESTIONS) }
+      message = ("MCP server '%s' asks %d questions at once; it may ask 1 to %d"):format(name,
+        #keys, MOST_QUESTIONS) }
   end
   table.sort(keys)
   local responses = {}
