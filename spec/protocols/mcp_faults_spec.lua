@@ -224,6 +224,49 @@ describe("a server of MCP that", function()
     assert.is_table(mcp.last(log, "notifications/cancelled"))
   end)
 
+  it("is killed at a random time leaves no process and no call that waits", function()
+    local servers, logs = {}, {}
+    for i = 1, 20 do
+      servers[i], logs[i] = mcp.server([[return { tools = { tool "t" }, call = { t = function(args)
+        os.execute "sleep 0.02"
+        return args.text
+      end } }]], { timeout = 60 })
+    end
+    local ended = 0
+    local function use(i)
+      for n = 1, 3 do
+        local reply = ah.run { tools = { servers[i] }, "Go.", model = ah.scripted {
+          { calls = { { name = "t", arguments = { text = "x" .. n } } } }, "Done." } }
+        ended = ended + (reply and reply.messages[3].content ~= "" and 1 or 0)
+      end
+    end
+    local function kill(i)
+      ah.sleep(0.05 + ah.random() / 5)
+      local ok, list = pcall(logs[i])
+      if ok and list[1] then
+        os.execute(("kill -9 %d 2>/dev/null"):format(list[1].pid))
+      end
+    end
+    local work = {}
+    for i = 1, #servers do
+      work[#work + 1] = function() use(i) end
+      work[#work + 1] = function() kill(i) end
+    end
+    ah.all(work)
+    assert.is_true(ended > 0)
+    for i = 1, #servers do
+      servers[i]:close()
+      for _, row in ipairs(logs[i]()) do
+        local file = row.pid and io.open(("/proc/%d/cmdline"):format(row.pid))
+        local words = file and file:read "a" or ""
+        assert.is_nil(words:find("fake_mcp", 1, true), words)
+        if file then
+          file:close()
+        end
+      end
+    end
+  end)
+
   it("is closed with its object, and not started again", function()
     local server, log = mcp.server [[return { tools = { tool "t" } }]]
     assert(server:tools())

@@ -6,7 +6,7 @@
 -- list of `tools/list`), call (functions by the name of a tool: function(arguments, message, api),
 -- which returns a result, or nothing if it answers by itself), on (functions by method:
 -- function(message, api)), capabilities, begin (function(api)). LOG gets {"started":...} with the
--- environment, then each line that is received, unchanged.
+-- process and its environment, then each line that is received, unchanged.
 package.path = arg[0]:match("^(.*)/support/") .. "/?.lua;" .. package.path
 local server = require "support.server"
 
@@ -26,7 +26,8 @@ local names = {}
 for name in io.popen("env"):read("a"):gmatch "([%w_]+)=" do
   names[#names + 1] = name
 end
-note(encode { started = starts, env = server.array(names) })
+local stat <close> = assert(io.open "/proc/self/stat")
+note(encode { started = starts, pid = stat:read "n", env = server.array(names) })
 
 local script = dofile(arg[1])
 local era = script.era or "modern"

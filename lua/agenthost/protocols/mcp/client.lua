@@ -169,7 +169,7 @@ end
 --- Returns the list of the server's tools as it is now; or nil and an error. Waits for the server
 -- if the list has to be read.
 function Server:definitions()
-  local permit <close> = self.door:acquire()
+  local _ <close> = self.door:acquire()
   self.connection:catch_up()
   local ok, err = self.connection:ready()
   if not ok then

@@ -17,7 +17,6 @@ local MOST_PENDING = 1024 -- requests without an answer
 local MOST_IDLE = 10000 -- messages in a row that answer no request
 local PROGRESS = 0.9 -- of such a message, a report of progress does not count
 local MOST_IDLE_BYTES = 256 << 20
-local MOST_ERRORS = 16 << 10 -- bytes of its standard error that are kept
 local MOST_TOLD = 400 -- bytes of its standard error in an error
 local FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30 -- seconds before a server is started again
 local SOUND = 60 -- seconds after which a server that ends did not fail to start
@@ -545,7 +544,7 @@ function Connection:ready()
   elseif self.live then
     return true
   end
-  local permit <close> = self.door:acquire()
+  local _ <close> = self.door:acquire()
   if self.live then -- another caller has started it meanwhile
     return true
   end
