@@ -320,6 +320,82 @@ describe("ah.mcp", function()
   end)
 end)
 
+describe("ah.mcp has", function()
+  after_each(mcp.clear)
+
+  local SCRIPT = [[return { capabilities = { resources = {}, prompts = {}, tools = {} },
+    tools = { tool "read_resource" },
+    on = {
+      ["resources/list"] = function(m, api) api.reply(m, { ttlMs = 0, cacheScope = "public",
+        resources = api.array { { uri = "a:1", name = "one", mimeType = "text/plain", size = 3 },
+          { name = "no address" }, 7 } }) end,
+      ["resources/templates/list"] = function(m, api) api.reply(m, { ttlMs = 0,
+        cacheScope = "public", resourceTemplates = api.array { { uriTemplate = "a:{n}",
+          name = "any", description = "Any of them." } } }) end,
+      ["resources/read"] = function(m, api)
+        if m.params.uri ~= "a:1" then
+          api.fail(m, -32602, "Resource not found")
+          return
+        end
+        api.reply(m, { ttlMs = 0, cacheScope = "private", contents = api.array {
+          { uri = "a:1", mimeType = "text/plain", text = "abc" }, { uri = "a:1", blob = "AAEC" },
+          { uri = "a:1", blob = "%%" } } })
+      end,
+      ["prompts/list"] = function(m, api) api.reply(m, { ttlMs = 0, cacheScope = "public",
+        prompts = api.array { { name = "greet", description = "Greets.", arguments = api.array {
+          { name = "who", required = true } } } } }) end,
+      ["prompts/get"] = function(m, api) api.reply(m, { messages = api.array {
+        { role = "user", content = { type = "text", text = "Greet " .. m.params.arguments.who } },
+        { role = "assistant", content = { type = "text", text = "Hello" } } } }) end,
+    } }]]
+
+  it("resources", function()
+    local server = mcp.server(SCRIPT)
+    assert.are.same({ { uri = "a:1", name = "one", mime_type = "text/plain", size = 3 } },
+      server:resources())
+    assert.are.same({ { uri_template = "a:{n}", name = "any", description = "Any of them." } },
+      server:templates())
+    assert.are.same({ { uri = "a:1", mime_type = "text/plain", text = "abc" },
+      { uri = "a:1", data = "\0\1\2" } }, server:read "a:1")
+    local contents, err = server:read "a:2"
+    assert.is_nil(contents)
+    assert.is_truthy(err.message:find("Resource not found", 1, true))
+  end)
+
+  it("tools for resources", function()
+    local server = mcp.server(SCRIPT, { resources = true })
+    local results = calls(server, { { name = "list_resources" },
+      { name = "fake_read_resource", arguments = { uri = "a:1" } } })
+    assert.are.equal("- a:1: one\n- a:{n}: any (Any of them.)", results[1])
+    assert.are.equal("abc\n[data (of an unknown type), 3 bytes]", results[2])
+    assert.are.equal(1, #assert(mcp.server(SCRIPT):tools()))
+  end)
+
+  it("prompts", function()
+    local server = mcp.server(SCRIPT)
+    assert.are.same({ { name = "greet", description = "Greets.",
+      arguments = { { name = "who", required = true } } } }, server:prompts())
+    assert.are.same({ { role = "user", content = "Greet Ann" },
+      { role = "assistant", content = "Hello" } }, server:prompt("greet", { who = "Ann" }))
+  end)
+
+  it("none of them, if the server has none", function()
+    local server, log = mcp.server([[return { capabilities = {} }]], { resources = true })
+    assert.are.same({}, server:resources())
+    assert.are.same({}, server:prompts())
+    assert.are.same({}, server:tools())
+    assert.are.same({ "server/discover" }, mcp.methods(log))
+  end)
+
+  it("no person to ask outside of calls of tools", function()
+    local server = mcp.server [[return { on = { ["resources/read"] = function(m, api)
+      api.reply(m, { resultType = "input_required", requestState = "s" }) end } }]]
+    local contents, err = server:read "a:1"
+    assert.is_nil(contents)
+    assert.is_truthy(err.message:find("input of a person", 1, true), err.message)
+  end)
+end)
+
 describe("ah.mcp and people:", function()
   after_each(mcp.clear)
 

@@ -153,3 +153,35 @@ describe("recorded messages of MCP are understood:", function()
     end)
   end
 end)
+
+describe("mutilated messages of MCP", function()
+  local SEEDS = {
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":[1,2]}}}',
+    '{"jsonrpc":"2.0","id":"a","result":{"resultType":"complete","content":[{"type":"text"}]}}',
+    '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"m","data":{"x":null}}}',
+    '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1}}',
+  }
+  local WORDS = { "null", "{}", "[]", "1.5", '""', "-0", "1e99", '"\\u0000"', "\xff", "}", "]", "" }
+
+  it("are read or refused, never more", function()
+    local random, read_some = require "support.random" (7), 0
+    for _ = 1, 20000 do
+      local text = SEEDS[random(#SEEDS)]
+      for _ = 1, random(3) do
+        local from = random(#text)
+        local to = math.min(#text, from + random(13) - 1)
+        text = text:sub(1, from - 1) .. WORDS[random(#WORDS)] .. text:sub(to + 1)
+      end
+      local read, why = message.read(text)
+      if read then
+        read_some = read_some + 1
+        assert.is_truthy(read.id == nil or message.is_id(read.id), text)
+        assert.is_truthy(read.kind ~= "result" or message.is_object(read.result), text)
+        assert.is_truthy(read.method == nil or message.is_object(read.params), text)
+      else
+        assert.is_truthy(math.type(why.code) == "integer" and type(why.message) == "string", text)
+      end
+    end
+    assert.is_true(read_some > 100, read_some)
+  end)
+end)

@@ -2066,6 +2066,8 @@ function ah.planning_section(config) end
 ---and `-`
 ---@field name? string
 ---@field prefix? string begins the name of each of its tools, with `_` behind it; as `name`
+---true: adds the tools `list_resources` and `read_resource`, if it has resources
+---@field resources? boolean
 ---@field optional? boolean true: a run goes on without its tools if it cannot be started
 ---as of a tool. `retry` also makes a call again, once, if the server ends during it
 ---@field on_lost? "tell"|"retry"|"ask"
@@ -2078,6 +2080,16 @@ function ah.planning_section(config) end
 ---@class ah.McpServer
 ---the tools of the server as they are now; starts it if it does not run
 ---@field tools fun(self: ah.McpServer): ah.Tool[]?, ah.Error?
+---its resources, `{ uri, name, title, description, mime_type, size }`
+---@field resources fun(self: ah.McpServer): table[]?, ah.Error?
+---templates of its resources, with `uri_template`
+---@field templates fun(self: ah.McpServer): table[]?, ah.Error?
+---the contents of a resource, `{ uri, mime_type, text, data }`
+---@field read fun(self: ah.McpServer, uri: string): table[]?, ah.Error?
+---its prompts, `{ name, title, description, arguments }`
+---@field prompts fun(self: ah.McpServer): table[]?, ah.Error?
+---the messages of a prompt
+---@field prompt fun(self: ah.McpServer, name: string, arguments?: table): table[]?, ah.Error?
 ---@field close fun(self: ah.McpServer)
 
 ---Returns a server of MCP, whose tools a run takes. It is started when its tools are first needed.

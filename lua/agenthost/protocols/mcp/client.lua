@@ -7,9 +7,10 @@ local connection = ah._module "agenthost.protocols.mcp.connection"
 local content = ah._module "agenthost.protocols.mcp.content"
 local message = ah._module "agenthost.protocols.mcp.message"
 local questions = ah._module "agenthost.protocols.mcp.questions"
+local resources = ah._module "agenthost.protocols.mcp.resources"
 
 local WHAT = "ah.mcp"
-local MOST_PAGES, MOST_TOOLS = 100, 2000
+local MOST_PAGES, MOST_ITEMS = 100, 2000
 local MOST_ROUNDS = 10 -- of input that one call may need
 local LIST_TIMEOUT = 30 -- seconds for a page of a list
 local LONGEST_FRESH = 24 * 3600 -- seconds that a list is kept, whatever the server says
@@ -36,6 +37,8 @@ local read = ah._reader {
         .. "`0-9`, `_` and `-`" },
     { name = "prefix", kinds = "string",
       doc = "begins the name of each of its tools, with `_` behind it; as `name`" },
+    { name = "resources", kinds = "boolean", default = false,
+      doc = "true: adds the tools `list_resources` and `read_resource`, if it has resources" },
     { name = "optional", kinds = "boolean", default = false,
       doc = "true: a run goes on without its tools if it cannot be started" },
     { name = "on_lost", kinds = "string", words = "tell retry ask", default = "tell",
@@ -97,9 +100,35 @@ local function is_fresh(self)
   return notified or ah.now() < self.expires
 end
 
---- Adds the tools of a page. A tool that cannot be used is left out, with a warning.
-local function add_page(self, given, list, seen)
-  for _, item in ipairs(given) do
+--- Reads all pages of a list. Returns its items, not checked yet, and how many seconds it may be
+-- kept; or nil and an error.
+local function read_pages(self, method, member)
+  local items, cursor, ttl = {}, nil, LONGEST_FRESH
+  for _ = 1, MOST_PAGES do
+    local result, err = self.connection:request(method, { cursor = cursor },
+      { timeout = math.min(LIST_TIMEOUT, self.config.timeout) })
+    if not result then
+      return nil, err
+    elseif not message.is_list(result[member]) then
+      return refused(self, ('its answer to %s has no "%s"'):format(method, member))
+    elseif #items + #result[member] > MOST_ITEMS then
+      return refused(self, ("it has more than %d %s"):format(MOST_ITEMS, member))
+    end
+    table.move(result[member], 1, #result[member], #items + 1, items)
+    ttl = math.min(ttl, math.type(result.ttlMs) == "integer" and result.ttlMs / 1000 or 0)
+    cursor = message.text(result.nextCursor, 1 << 16)
+    if not cursor then
+      return items, ttl
+    end
+  end
+  return refused(self, ("its list has more than %d pages"):format(MOST_PAGES))
+end
+
+--- Returns the definitions of a list's tools, by their names. A tool that cannot be used is left
+-- out, with a warning.
+local function definitions_of(self, items)
+  local list, seen = {}, {}
+  for _, item in ipairs(items) do
     local definition, why = content.definition(item)
     if definition and seen[definition.key] then
       definition, why = nil, ("a second tool '%s'"):format(message.said(definition.key))
@@ -110,44 +139,30 @@ local function add_page(self, given, list, seen)
     else
       ah.log("warning", ("MCP server '%s': %s; it is left out"):format(self.name, why))
     end
-    if #list > MOST_TOOLS then
-      return refused(self, ("it has more than %d tools"):format(MOST_TOOLS))
-    end
   end
-  return true
+  table.sort(list, function(x, y) return x.key < y.key end)
+  return list
 end
 
-local function read_pages(self)
-  local list, seen, cursor, ttl = {}, {}, nil, LONGEST_FRESH
-  for _ = 1, MOST_PAGES do
-    local result, err = self.connection:request("tools/list", { cursor = cursor },
-      { timeout = math.min(LIST_TIMEOUT, self.config.timeout) })
-    if not result then
-      return nil, err
-    elseif not message.is_list(result.tools) then
-      return refused(self, 'its list of tools has no "tools"')
-    end
-    local ok, why = add_page(self, result.tools, list, seen)
-    if not ok then
-      return nil, why
-    end
-    ttl = math.min(ttl, math.type(result.ttlMs) == "integer" and result.ttlMs / 1000 or 0)
-    cursor = message.text(result.nextCursor, 1 << 16)
-    if not cursor then
-      table.sort(list, function(a, b) return a.key < b.key end)
-      return list, ttl
-    end
-  end
-  return refused(self, ("its list has more than %d pages"):format(MOST_PAGES))
+local function has(self, capability)
+  return message.is_object(self.connection.capabilities[capability])
 end
 
 local function read_list(self)
   self.connection:listen()
   self.stale = false
-  if message.is_object(self.connection.capabilities.tools) then
-    return read_pages(self)
+  local items, ttl = {}, LONGEST_FRESH
+  if has(self, "tools") then
+    items, ttl = read_pages(self, "tools/list", "tools")
   end
-  return {}, LONGEST_FRESH
+  if not items then
+    return nil, ttl
+  end
+  local list = definitions_of(self, items)
+  if self.config.resources and has(self, "resources") then
+    table.move(resources.definitions, 1, #resources.definitions, #list + 1, list)
+  end
+  return list, ttl
 end
 
 local function signature(list)
@@ -202,27 +217,32 @@ end
 
 -- -- calls ----------------------------------------------------------------------------------------
 
---- Makes one request of a call; a server that asks for input is answered, and asked again.
-local function make_call(self, params, ctx)
+--- Makes a request that may need input: the server is answered, and asked again. Without a `ctx`
+-- no person can be asked.
+local function ask(self, method, params, ctx)
   local more = { timeout = self.config.timeout, longest = self.config.longest }
-  function more.on_progress(at)
-    if at.fraction and at.text then
-      ctx:progress(at.fraction, at.text)
-    elseif at.fraction or at.text then
-      ctx:progress(at.fraction or at.text)
+  if ctx then
+    more.on_progress = function(at)
+      if at.fraction and at.text then
+        ctx:progress(at.fraction, at.text)
+      elseif at.fraction or at.text then
+        ctx:progress(at.fraction or at.text)
+      end
+    end
+    more.on_question = function(asked)
+      return questions.elicit(self.name, asked, ctx) or { action = "cancel" }
     end
   end
-  function more.on_question(asked)
-    return questions.elicit(self.name, asked, ctx) or { action = "cancel" }
-  end
   for round = 1, MOST_ROUNDS do
-    local result, err = self.connection:request("tools/call", params, more)
+    local result, err = self.connection:request(method, params, more)
     if not result then
       return nil, err
     elseif result.resultType == nil or result.resultType == "complete" then
       return result
     elseif result.resultType ~= "input_required" then
       return refused(self, "a result of an unknown type: " .. message.said(result.resultType))
+    elseif not ctx then
+      return refused(self, "it needs input of a person, who is asked in calls of tools only")
     end
     local responses, why = questions.answer(self.name, result.inputRequests, ctx)
     if responses == false then
@@ -232,17 +252,17 @@ local function make_call(self, params, ctx)
     elseif not responses then
       ah.sleep(0.1 * round) -- it only wants to be asked again
     end
-    params = { name = params.name, arguments = params.arguments, inputResponses = responses,
+    params = { name = params.name, arguments = params.arguments, uri = params.uri,
+      inputResponses = responses,
       requestState = type(result.requestState) == "string" and result.requestState or nil }
   end
   return refused(self, ("it asked for input %d times in one call"):format(MOST_ROUNDS))
 end
 
 local function call(self, key, args, ctx)
-  local params = { name = key, arguments = args }
-  local result, err = make_call(self, params, ctx)
+  local result, err = ask(self, "tools/call", { name = key, arguments = args }, ctx)
   if err and err.reason == "lost" and self.config.on_lost == "retry" then
-    result, err = make_call(self, { name = key, arguments = args }, ctx)
+    result, err = ask(self, "tools/call", { name = key, arguments = args }, ctx)
   end
   if err and (err.rpc == message.CODES.params or err.rpc == message.CODES.method) then
     self.stale = true -- the tool may be gone
@@ -260,7 +280,66 @@ function Server:tool(definition, name)
     full_description = definition.full_description, schema = definition.schema,
     result = definition.result, annotations = definition.annotations, version = definition.version,
     on_lost = self.config.on_lost,
-    handler = function(args, ctx) return call(self, definition.key, args, ctx) end }
+    handler = function(args, ctx)
+      if definition.handler then
+        return definition.handler(self, args, ctx)
+      end
+      return call(self, definition.key, args, ctx)
+    end }
+end
+
+-- -- resources and prompts ------------------------------------------------------------------------
+
+local function list_of(self, capability, method, member, item_of)
+  local ok, err = self.connection:ready()
+  if not ok then
+    return nil, err
+  elseif not has(self, capability) then
+    return {}
+  end
+  local items, why = read_pages(self, method, member)
+  if not items then
+    return nil, why
+  end
+  local list = {}
+  for _, item in ipairs(items) do
+    list[#list + 1] = item_of(message.object(item))
+  end
+  return list
+end
+
+--- Returns the server's resources: `{ uri, name, title, description, mime_type, size }` each.
+function Server:resources()
+  return list_of(self, "resources", "resources/list", "resources", resources.resource)
+end
+
+--- Returns the templates of its resources: `{ uri_template, name, title, description, mime_type }`.
+function Server:templates()
+  return list_of(self, "resources", "resources/templates/list", "resourceTemplates",
+    resources.template)
+end
+
+--- Returns the contents of a resource: `{ uri, mime_type, text | data }` each.
+function Server:read(uri, ctx)
+  local result, err = ask(self, "resources/read", { uri = uri }, ctx)
+  if not result then
+    return nil, err
+  end
+  return resources.contents(result.contents)
+end
+
+--- Returns the server's prompts: `{ name, title, description, arguments }` each.
+function Server:prompts()
+  return list_of(self, "prompts", "prompts/list", "prompts", resources.prompt)
+end
+
+--- Returns the messages of a prompt, for the field `messages` of a run.
+function Server:prompt(name, arguments)
+  local result, err = ask(self, "prompts/get", { name = name, arguments = arguments }, nil)
+  if not result then
+    return nil, err
+  end
+  return resources.messages(result.messages)
 end
 
 -- -- ah.mcp ---------------------------------------------------------------------------------------
@@ -280,7 +359,7 @@ end
 
 --- Returns the names that a tool may have, the best one first.
 function Server:names_of(definition)
-  local key, prefix = definition.key, self.config.prefix
+  local key, prefix = definition.name or definition.key, self.config.prefix
   local longer = prefix and self.name .. "_" .. prefix or self.name
   return content.name(key, prefix), content.name(key, longer)
 end

@@ -68,7 +68,8 @@ end
 -- `{ key, description, full_description, schema, result, annotations, version }`, where `key` is
 -- the server's name for it and `version` a hash of all that it says; or nil and what is wrong.
 function content.definition(given)
-  if not message.is_object(given) or not message.text(given.name, message.MOST_ID) then
+  if not message.is_object(given) or not message.text(given.name, message.MOST_ID)
+    or given.name:find "%c" then
     return nil, "a tool without a name"
   end
   local key = given.name
@@ -152,7 +153,8 @@ function content.parts(given)
   return parts, images
 end
 
-local function text_of(parts)
+--- Returns the parts as one text.
+function content.text(parts)
   local texts = {}
   for i, part in ipairs(parts) do
     texts[i] = type(part) == "string" and part or "[an image]"
@@ -165,10 +167,10 @@ end
 function content.result(given)
   local parts, images = content.parts(given.content)
   if given.isError == true then
-    local text = text_of(parts)
+    local text = content.text(parts)
     return ah.fail(text ~= "" and text or "the tool failed and did not say why")
   elseif given.structuredContent ~= nil then
-    local text = text_of(parts)
+    local text = content.text(parts)
     if text == "" then
       return ah.ok(given.structuredContent)
     end
@@ -179,7 +181,7 @@ function content.result(given)
   elseif #parts == 0 then
     return ah.ok()
   end
-  return text_of(parts)
+  return content.text(parts)
 end
 
 return content
