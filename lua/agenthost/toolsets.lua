@@ -11,6 +11,8 @@
 --   tool(definition, name)  a tool
 local ah = ...
 
+local MOST_LISTS = 32
+
 local toolsets = {}
 
 -- -- names ----------------------------------------------------------------------------------------
@@ -140,13 +142,13 @@ local function split(list)
   return sets, others
 end
 
---- Adds the tools of a list and of the lists in it.
-local function flatten(list, into)
+--- Adds the tools of a list and of the lists in it; the run refuses deeper ones.
+local function flatten(list, into, depth)
   for _, item in ipairs(list) do
     if type(item) == "userdata" then
       into[#into + 1] = item
-    elseif type(item) == "table" then
-      flatten(item.tools or item, into)
+    elseif type(item) == "table" and depth < MOST_LISTS then
+      flatten(item.tools or item, into, depth + 1)
     end
   end
   return into
@@ -166,7 +168,7 @@ function toolsets.attach(fields)
   local made = copy(fields)
   local self = setmetatable({ tools = {} }, Attached)
   self.sets, made.tools = split(fields.tools)
-  self.names = toolsets.names(flatten(made.tools, {}))
+  self.names = toolsets.names(flatten(made.tools, {}, 1))
   for _, set in ipairs(self.sets) do
     self.tools[set] = {}
   end

@@ -267,6 +267,43 @@ describe("a server of MCP that", function()
     end
   end)
 
+  it("fails to start fails for all that wait for it, after one start", function()
+    local server, log = mcp.server [[os.exit(3)]]
+    local errors = ah.map({ 1, 2, 3, 4, 5 }, function()
+      return select(2, server.connection:request("tools/list", {}, { timeout = 5 }))
+    end, { concurrency = 5 })
+    for i = 1, 5 do
+      assert.is_truthy(errors[i].message:find("exit code 3", 1, true), errors[i].message)
+    end
+    assert.are.equal(2, #log()) -- the second time with a handshake
+  end)
+
+  it("does not read its input is ended", function()
+    local server = mcp.server([[return { tools = { tool "t" }, call = { t = function()
+      os.execute "sleep 60" end } }]], { timeout = 0.5 })
+    local text = call(server, "t", { text = ("x"):rep(4 << 20) })
+    assert.is_truthy(text:find("no answer", 1, true) or text:find("read its input", 1, true), text)
+    text = call(server, "t", { text = ("x"):rep(4 << 20) })
+    assert.is_truthy(text:find("does not read its input", 1, true), text)
+  end)
+
+  it("answers one of two calls: the other one has its own time", function()
+    local server = mcp.server([[return { tools = { tool "never" },
+      call = { never = function() end } }]], { timeout = 20 })
+    assert(server:tools())
+    local wire = server.connection
+    local before, err = ah.now(), nil
+    ah.race {
+      function() wire:request("tools/call", { name = "never" }, { timeout = 20 }) end,
+      function()
+        ah.sleep(0.05)
+        _, err = wire:request("tools/call", { name = "never" }, { timeout = 0.1 })
+      end,
+    }
+    assert.are.equal("deadline_exceeded", err.code)
+    assert.is_true(ah.now() - before < 15)
+  end)
+
   it("is closed with its object, and not started again", function()
     local server, log = mcp.server [[return { tools = { tool "t" } }]]
     assert(server:tools())

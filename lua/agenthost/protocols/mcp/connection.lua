@@ -18,6 +18,7 @@ local MOST_IDLE = 10000 -- messages in a row that answer no request
 local PROGRESS = 0.9 -- of such a message, a report of progress does not count
 local MOST_IDLE_BYTES = 256 << 20
 local MOST_TOLD = 400 -- bytes of its standard error in an error
+local TICK = 1 -- seconds between looks at the time of requests
 local FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30 -- seconds before a server is started again
 local SOUND = 60 -- seconds after which a server that ends did not fail to start
 
@@ -29,7 +30,7 @@ Connection.__index = Connection
 -- about lists).
 local function new(config)
   return setmetatable({ name = config.name, config = config, ids = 0, pending = {}, n_pending = 0,
-    failures = 0, ended = 0, door = ah.semaphore(1) }, Connection)
+    failures = 0, refused = 0, ended = 0, door = ah.semaphore(1) }, Connection)
 end
 
 local function failure(self, code, text, more)
@@ -169,14 +170,14 @@ function Connection:say(line)
 end
 
 local function send(self, pending, line)
-  local left = pending.due - ah.now()
-  local ok, err = self.process:write(line, { timeout = math.max(left, 0) })
   pending.sent = true
-  if ok or err.code == "deadline_exceeded" then
-    return true -- awaiting the answer takes no time then
+  local ok, err = self.process:write(line, { timeout = math.max(pending.due - ah.now(), 0) })
+  if ok then
+    return true
   end
-  lose(self, "it does not read its input", true)
-  return nil, self.lost
+  -- Lines that a server does not read would be kept for it without an end.
+  lose(self, "it does not read its input", err.code ~= "deadline_exceeded")
+  return nil, self.lost or err
 end
 
 -- -- reading --------------------------------------------------------------------------------------
@@ -297,7 +298,8 @@ local function on_line(self, line)
   end
 end
 
---- Returns the time of the next request that is out of time, and wakes those that are.
+--- Wakes the requests that are out of time. Returns the time until the next look at them: the next
+-- one that is out of time, or one that is made meanwhile.
 local function next_deadline(self)
   local now, first = ah.now(), math.huge
   for _, pending in pairs(self.pending) do
@@ -307,7 +309,7 @@ local function next_deadline(self)
     end
     first = math.min(first, at)
   end
-  return math.max(first - now, 0)
+  return math.max(math.min(first - now, TICK), 0)
 end
 
 --- Reads one line for all that wait. Returns true if there was one.
@@ -528,6 +530,7 @@ local function start(self)
   end
   if not ok then
     lose(self, "it was not ready")
+    self.refused, self.refusal = self.refused + 1, err
     return nil, err
   end
   note_errors(self)
@@ -544,9 +547,12 @@ function Connection:ready()
   elseif self.live then
     return true
   end
+  local refused = self.refused
   local _ <close> = self.door:acquire()
   if self.live then -- another caller has started it meanwhile
     return true
+  elseif self.refused > refused then -- or has failed to
+    return nil, self.refusal
   end
   return start(self)
 end
