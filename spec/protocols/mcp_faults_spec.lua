@@ -297,7 +297,7 @@ describe("a server of MCP that", function()
       function() wire:request("tools/call", { name = "never" }, { timeout = 20 }) end,
       function()
         ah.sleep(0.05)
-        _, err = wire:request("tools/call", { name = "never" }, { timeout = 0.1 })
+        err = select(2, wire:request("tools/call", { name = "never" }, { timeout = 0.1 }))
       end,
     }
     assert.are.equal("deadline_exceeded", err.code)
