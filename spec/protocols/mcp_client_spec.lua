@@ -320,6 +320,57 @@ describe("ah.mcp", function()
   end)
 end)
 
+describe("conversations with ah.mcp", function()
+  after_each(mcp.clear)
+
+  local SCRIPT = [[
+    local script = { tools = { tool "grow" }, call = { old = function() return "OLD" end } }
+    script.call.grow = function(_, _, api)
+      script.tools[2] = tool "fresh"
+      api.changed()
+      return "grown"
+    end
+    script.call.fresh = function() return "FRESH" end
+    return script]]
+  local function fields(server, turns)
+    return { model = ah.scripted(turns), tools = { server } }
+  end
+
+  it("are opened, forked, saved and loaded with their tools", function()
+    local server = mcp.server(SCRIPT)
+    local fresh = { calls = { { name = "fresh" } } }
+    local agent <close> = assert(ah.agent(fields(server,
+      { { calls = { { name = "grow" } } }, "One.", fresh, "Two.", fresh, "Three." })))
+    assert(agent:run "Go.")
+    local fork <close> = assert(agent:fork())
+    assert.are.equal("FRESH", assert(fork:run "Go on.").messages[7].content)
+    local other <close> = assert(agent:open {})
+    assert.are.equal("FRESH", assert(other:run "Go.").messages[3].content)
+    local path = os.tmpname()
+    assert(agent:save(path))
+    local loaded <close> = assert(ah.load(path, fields(server, { fresh, "Four." })))
+    os.remove(path)
+    assert.are.equal("FRESH", assert(loaded:run "Go on.").messages[7].content)
+  end)
+
+  it("have a setup and strategies of their own beside it", function()
+    local server = mcp.server(SCRIPT)
+    local seen, made = {}, fields(server, { { calls = { { name = "grow" }, { name = "own" } } },
+      "Done." })
+    made.strategies = { function(m) seen[#seen + 1] = m.name end }
+    made.setup = function(conversation)
+      conversation:add_tools(ah.tool { name = "own", description = "Own.",
+        handler = function() return "own" end })
+    end
+    made[1] = "Go."
+    local reply = assert(ah.run(made))
+    assert.are.same({ "grow", "own" }, seen)
+    assert.are.equal("own", reply.messages[4].content)
+    assert.are.equal(1, #made.tools)
+    assert.are.equal(server, made.tools[1])
+  end)
+end)
+
 describe("ah.mcp has", function()
   after_each(mcp.clear)
 

@@ -158,6 +158,15 @@ static bool has_tool(const ah_changes *c, size_t n, const ah_tool *tool)
     return has;
 }
 
+/* True if the conversation has this very tool: a strategy has added it before a fork. */
+static bool is_there(const ah_lua_agent *a, const ah_tool *tool)
+{
+    const ah_tool *there = ah_registry_find(&a->registry, ah_text_slice(tool->name));
+
+    return there && !there->stale && (there == tool || there->full == tool) &&
+           !ah_lua_setup_has_added(a, there);
+}
+
 /* Raises, at the line that adds the tool, for a fault that would fail the final step. */
 static void check_tool(lua_State *L, const setting_up *s, const ah_changes *read, size_t i)
 {
@@ -186,10 +195,12 @@ static int add_tools(lua_State *L)
 
     ah_lua_add_tools(L, 2, "conversation:add_tools", read, NULL);
     for (size_t i = 0; i < read->n; i++)
-        check_tool(L, s, read, i);
+        if (!is_there(s->agent, read->item[i].tool))
+            check_tool(L, s, read, i);
     by = ah_text_new(s->tools.mem, ah_slice_of("{\"script\":\"setup\"}"));
     for (size_t i = 0; by && i < read->n && st == AH_OK; i++)
-        st = ah_changes_add(&s->tools, read->item[i].tool, by, &err);
+        if (!is_there(s->agent, read->item[i].tool))
+            st = ah_changes_add(&s->tools, read->item[i].tool, by, &err);
     ah_text_unref(by);
     return by && st == AH_OK ? 0 : ah_lua_raise_nomem(L);
 }
