@@ -22,6 +22,7 @@
 #include "lua/lua_setup.h"
 #include "lua/lua_step.h"
 #include "lua/lua_task.h"
+#include "lua/lua_tool.h"
 #include "lua/lua_toolset.h"
 #include "lua/lua_undo.h"
 #include "lua/lua_options.h"
@@ -1434,6 +1435,13 @@ static int agent_transcript(lua_State *L)
     return 1;
 }
 
+/* agent:tools(): the list of the tools that are declared now. */
+static int agent_tools(lua_State *L)
+{
+    ah_lua_push_tools(L, &ah_lua_check_agent(L)->registry);
+    return 1;
+}
+
 static int agent_tostring(lua_State *L)
 {
     ah_lua_agent *a = luaL_checkudata(L, 1, AH_AGENT);
@@ -1482,6 +1490,7 @@ void ah_lua_open_agent(lua_State *L)
                                        {"add_tools", agent_add_tools},
                                        {"remove_tools", agent_remove_tools},
                                        {"transcript", agent_transcript},
+                                       {"tools", agent_tools},
                                        {"events", agent_events},
                                        {NULL, NULL}};
     static const luaL_Reg run_meta[] = {{"__gc", run_gc}, {NULL, NULL}};

@@ -671,6 +671,48 @@ static int tools_of(lua_State *L)
     return 1;
 }
 
+/* Pushes { name, prefix, find, class, tools, methods } for the class at idx: its tools, which take
+ * no id, and the name of each tool's method. `find` is nil if it has none. */
+static void push_class(lua_State *L, int idx)
+{
+    const ah_entity_class *c = to_entity(L, idx)->core;
+
+    lua_createtable(L, 0, 6);
+    lua_pushstring(L, c->name->data);
+    lua_setfield(L, -2, "name");
+    lua_pushstring(L, c->prefix->data);
+    lua_setfield(L, -2, "prefix");
+    lua_pushvalue(L, idx);
+    lua_setfield(L, -2, "class");
+    lua_getiuservalue(L, idx, AH_ENTITY_FIND);
+    lua_setfield(L, -2, "find");
+    lua_getiuservalue(L, idx, AH_ENTITY_METHODS);
+    lua_setfield(L, -2, "methods");
+    lua_createtable(L, (int)c->n, 0);
+    for (size_t i = 0; i < c->n; i++) {
+        ah_lua_push_tool(L, c->method[i]);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    lua_setfield(L, -2, "tools");
+}
+
+/* ah._entities(): the classes by their names. */
+static int entities(lua_State *L)
+{
+    lua_settop(L, 0);
+    lua_newtable(L);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, NAMED);
+    for (lua_pushnil(L); lua_next(L, 2); lua_settop(L, 3)) { /* -- classes named name class */
+        if (!to_entity(L, 4))
+            continue;
+        lua_pushvalue(L, 3);
+        push_class(L, 4);
+        lua_rawset(L, 1);
+    }
+    lua_settop(L, 1);
+    return 1;
+}
+
 void ah_lua_open_entity(lua_State *L)
 {
     static const luaL_Reg meta[] = {{"__gc", entity_gc},
@@ -680,8 +722,11 @@ void ah_lua_open_entity(lua_State *L)
                                     {"__tostring", entity_tostring},
                                     {NULL, NULL}};
     static const luaL_Reg id_meta[] = {{"__gc", id_gc}, {NULL, NULL}};
-    static const luaL_Reg functions[] = {
-        {"entity", new_entity}, {"is_provider", is_provider}, {"tools_of", tools_of}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"entity", new_entity},
+                                         {"is_provider", is_provider},
+                                         {"tools_of", tools_of},
+                                         {"_entities", entities},
+                                         {NULL, NULL}};
 
     luaL_newmetatable(L, ENTITY);
     luaL_setfuncs(L, meta, 0);

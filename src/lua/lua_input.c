@@ -12,7 +12,7 @@
 
 static const char INPUT[] = "agenthost.input", WAIT[] = "agenthost.input_wait";
 
-enum { CHUNK = 4096, MAX_LINE = 1 << 20 };
+enum { CHUNK = 4096, MAX_LINE = 1 << 20, MOST_LINE = 64 << 20 };
 
 typedef struct input input;
 
@@ -25,6 +25,7 @@ typedef struct wait {
 struct input {
     ah_lua *lua;
     wait *wait;    /* NULL: no wait */
+    size_t most;   /* bytes of a line */
     ah_buf held;   /* what was read and not returned */
     size_t looked; /* bytes at its beginning without a line end */
     bool skipping; /* the rest of a line that was cut is dropped */
@@ -84,7 +85,7 @@ static bool has_line(input *in, size_t *n)
 
     in->looked = end ? in->looked : held.n;
     *n = end ? (size_t)(end - held.p) : held.n;
-    return end || held.n > MAX_LINE || ((in->ended || in->failed) && held.n);
+    return end || held.n > in->most || ((in->ended || in->failed) && held.n);
 }
 
 /* Drops the rest of a line that was cut. */
@@ -142,8 +143,8 @@ static int push_line(lua_State *L, input *in)
     if (!ah_buf_ok(&in->held))
         return ah_lua_raise_nomem(L);
     if (has_line(in, &n)) {
-        cut = n > MAX_LINE;
-        n = cut ? MAX_LINE : n;
+        cut = n > in->most;
+        n = cut ? in->most : n;
         lua_pushlstring(L, ah_buf_slice(&in->held).p, n);
         ah_buf_drop(&in->held, n);
         in->looked = 0;
@@ -178,8 +179,8 @@ static wait *push_wait(lua_State *L)
     return x;
 }
 
-/* input:line() -> the next line without its end, and true if it was longer than 1 MiB, with the
- * rest dropped; nil at the end; nil, err if the input cannot be read. Waits. A file, which cannot
+/* input:line() -> the next line without its end, and true if it was too long, with the rest
+ * dropped; nil at the end; nil, err if the input cannot be read. Waits. A file, which cannot
  * be watched, is read at once. */
 static int line(lua_State *L)
 {
@@ -203,14 +204,17 @@ static int line(lua_State *L)
     return push_line(L, in);
 }
 
-/* ah._input() -> the lines of the standard input */
+/* ah._input(most) -> the lines of the standard input, each of `most` bytes at most (1 MiB) */
 static int new_input(lua_State *L)
 {
+    lua_Integer most = luaL_optinteger(L, 1, MAX_LINE);
     input *in = lua_newuserdatauv(L, sizeof *in, 0);
 
+    luaL_argcheck(L, most >= 1 && most <= MOST_LINE, 1, "must be from 1 to 64 MiB");
     memset(in, 0, sizeof *in);
     in->lua = ah_lua_of(L);
-    ah_buf_init(&in->held, &in->lua->mem, MAX_LINE + CHUNK);
+    in->most = (size_t)most;
+    ah_buf_init(&in->held, &in->lua->mem, in->most + CHUNK);
     luaL_setmetatable(L, INPUT);
     return 1;
 }

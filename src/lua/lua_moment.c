@@ -150,19 +150,6 @@ static int moment_changes(lua_State *L)
     return ah_lua_push_staged_changes(L, &check_moment(L)->call->overlay);
 }
 
-/* Pushes the tools as declared, with their specification (seed 001, ToolInjectionContext). */
-static void push_tools(lua_State *L, const ah_registry *r)
-{
-    lua_Integer n = 0;
-    ah_tool *t;
-
-    lua_createtable(L, (int)r->live, 0);
-    for (size_t at = 0; (t = ah_registry_next(r, &at)) != NULL;) {
-        ah_lua_push_tool(L, t);
-        lua_rawseti(L, -2, ++n);
-    }
-}
-
 /* Pushes the arguments as the model wrote them; nil if they are not JSON. */
 static void push_written(lua_State *L, ah_slice arguments, bool json)
 {
@@ -296,7 +283,7 @@ static void push_field(lua_State *L, const ah_moment *m, const char *key)
     else if (strcmp(key, "state") == 0)
         push_state(L, m);
     else if (strcmp(key, "tools") == 0)
-        push_tools(L, ah_run_cfg(m->run)->registry);
+        ah_lua_push_tools(L, ah_run_cfg(m->run)->registry);
     else if (strcmp(key, "annotations") == 0)
         ah_lua_push_annotations(L, tool_of(m));
     else if (strcmp(key, "version") == 0)

@@ -320,6 +320,18 @@ void ah_lua_push_tool(lua_State *L, ah_tool *tool)
     luaL_setmetatable(L, TOOL);
 }
 
+void ah_lua_push_tools(lua_State *L, const ah_registry *r)
+{
+    lua_Integer n = 0;
+    ah_tool *t;
+
+    lua_createtable(L, (int)r->live, 0);
+    for (size_t at = 0; (t = ah_registry_next(r, &at)) != NULL;) {
+        ah_lua_push_tool(L, t);
+        lua_rawseti(L, -2, ++n);
+    }
+}
+
 ah_tool **ah_lua_tool_list(lua_State *L, const char *what, size_t *n)
 {
     ah_tool **out;

@@ -35,6 +35,9 @@ const ah_lua_handler *ah_lua_handler_of(const ah_tool *t);
 ah_tool *ah_lua_to_tool(lua_State *L, int idx);
 /* Pushes an object for the tool. Two objects of one tool are equal. */
 void ah_lua_push_tool(lua_State *L, ah_tool *tool);
+/* Pushes the list of the tools that are declared, with their specification (seed 001,
+ * ToolInjectionContext). */
+void ah_lua_push_tools(lua_State *L, const ah_registry *r);
 /* Push the handler, or the render function, that ah.tool was given; nil if there is none. */
 void ah_lua_push_handler(lua_State *L, const ah_tool *t);
 void ah_lua_push_renderer(lua_State *L, const ah_tool *t);
