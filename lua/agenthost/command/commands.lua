@@ -33,8 +33,8 @@ local M = {}
 
 --- The names of the commands, in the order of the help.
 M.names = { "prompt", "chat", "list", "show", "diff", "search", "replay", "asks", "respond",
-  "resume", "fork", "rewind", "store", "init", "tools", "check", "test", "mock", "models", "config",
-  "trust", "completion", "help" }
+  "resume", "fork", "rewind", "store", "init", "tools", "check", "test", "mock", "mcp", "models",
+  "config", "trust", "completion", "help" }
 
 --- Returns the command of this name; nil if there is none.
 function M.find(name)

@@ -1,0 +1,35 @@
+--- agenthost mcp: the Model Context Protocol. Each action is a program of the folder mcp.
+local _, use = ...
+local pairs_of = use "pairs"
+
+local ACTIONS = { "serve" }
+
+local function run(flags, words, out, line)
+  for _, action in ipairs(ACTIONS) do
+    if action == words[1] then
+      return use("mcp." .. action)(flags, { table.unpack(words, 2) }, out, line)
+    end
+  end
+  pairs_of.fault("agenthost mcp needs %s, found '%s'", table.concat(ACTIONS, ", "),
+    pairs_of.shown(words[1]))
+end
+
+return {
+  name = "mcp",
+  doc = "serve a script's tools to other programs (MCP)",
+  usage = "serve script.lua [args...]",
+  help = [[
+serve: the tools of the agent or the registry that the script returns, for any
+client of the Model Context Protocol, such as claude, codex or an editor. The
+client starts the command and talks with it over standard input and output;
+what the script prints goes to standard error. No model is asked.
+With --http it listens instead, and prints its address as one line. Clients
+need the token of the variable AGENTHOST_MCP_TOKEN; without one it makes a
+token, and prints it on standard error.
+]],
+  operand = { name = "word", least = 2, complete = function() return ACTIONS end },
+  flags = { { name = "http", value = "ADDR", optional = true, once = true,
+    doc = "listen, on this address and port (default 127.0.0.1:0)" }, "env-file" },
+  apart = true,
+  run = run,
+}
