@@ -1,6 +1,6 @@
 --- agenthost mcp: the Model Context Protocol. Each action is a program of the folder mcp.
 local _, use = ...
-local pairs_of = use "pairs"
+local pairs_of, stored = use "pairs", use "stored"
 
 local ACTIONS = { "serve" }
 
@@ -28,8 +28,14 @@ need the token of the variable AGENTHOST_MCP_TOKEN; without one it makes a
 token, and prints it on standard error.
 ]],
   operand = { name = "word", least = 2, complete = function() return ACTIONS end },
-  flags = { { name = "http", value = "ADDR", optional = true, once = true,
-    doc = "listen, on this address and port (default 127.0.0.1:0)" }, "env-file" },
+  flags = {
+    { name = "http", doc = "listen on this machine, in place of standard input" },
+    { name = "port", value = "N", kind = "integer", most = 65535,
+      doc = "with --http: listen on this port (default 0: a free one)" },
+    { name = "listen", value = "ADDR",
+      doc = "with --http: listen on this address; others can then reach it" },
+    "env-file" },
   apart = true,
-  run = run,
+  mixed = true,
+  run = stored.carefully(run),
 }

@@ -6,6 +6,7 @@ local foreign, pairs_of = use "foreign", use "pairs"
 local fault = pairs_of.fault
 
 local MOST_LINE = 16 << 20 -- bytes of a message
+local TOKEN = "AGENTHOST_MCP_TOKEN"
 
 -- -- the script -----------------------------------------------------------------------------------
 
@@ -37,27 +38,59 @@ local function value_of(words)
   return foreign.called(chunk)(table.unpack(words, 2))
 end
 
-local function options_of(words, start)
-  return { name = words[1]:match "([^/]*)$":gsub("%.lua$", ""), version = ah.version,
-    start = start }
-end
-
 -- -- serving --------------------------------------------------------------------------------------
 
-local function over_stdio(value, words, out)
+-- Returns a function that makes the server.
+local function maker(value, words, private)
   local server = ah._module "agenthost.protocols.mcp.server"
-  local function send(line)
-    out:write(line):flush()
+  local name = words[1]:match "([^/]*)$":gsub("%.lua$", "")
+  return function(start)
+    return server.new(value, { name = name, version = ah.version, start = start,
+      private = private })
   end
-  return foreign.waits(ah._module "agenthost.protocols.mcp.stdio")(function(start)
-    return server.new(value, options_of(words, start))
-  end, ah._input(MOST_LINE), foreign.door(send))
+end
+
+local function over_stdio(value, words, out)
+  return foreign.waits(ah._module "agenthost.protocols.mcp.stdio")(maker(value, words),
+    ah._input(MOST_LINE), foreign.door(function(line)
+      out:write(line):flush()
+    end))
+end
+
+-- Returns the token that clients must send. One that was made here is printed.
+local function token_of()
+  local token = ah._variables()[TOKEN] or ""
+  if token ~= "" then
+    return token
+  end
+  token = ah.base64url.encode(ah.random_bytes(32))
+  io.stderr:write(("agenthost: clients need the header Authorization: Bearer %s\n"):format(token))
+  return token
+end
+
+-- Returns the address to listen on.
+local function address_of(flags)
+  local host = flags.listen or "127.0.0.1"
+  return (host:find ":" and "[%s]:%d" or "%s:%d"):format(host, flags.port or 0)
+end
+
+local function over_http(value, words, out, flags)
+  return foreign.waits(ah._module "agenthost.protocols.mcp.http")(maker(value, words, true), {
+    listen = address_of(flags), token = token_of(),
+    ready = foreign.door(function(url)
+      out:write(url, "\n"):flush()
+    end) })
 end
 
 return function(flags, words, out)
   foreign.keep_globals()
   local value = value_of(words)
-  local ok, why = over_stdio(value, words, out)
+  local ok, why
+  if flags.http then
+    ok, why = over_http(value, words, out, flags)
+  else
+    ok, why = over_stdio(value, words, out)
+  end
   if not ok then
     fault("%s: %s", pairs_of.shown(words[1]), why)
   end

@@ -178,12 +178,14 @@ end
 
 --- Makes a call. Waits for its turn and for its end.
 function Conversation:make(call)
+  local _ <close> = setmetatable({}, { __close = function()
+    call.done = true
+    call.news:close()
+  end })
   local permit <close> = self.turn:acquire()
   if not call.cancelled then
     perform(self, call)
   end
-  call.done = true
-  call.news:close()
 end
 
 --- Ends the call if it has begun or waits for its turn.

@@ -520,7 +520,15 @@ function Server.new(value, options)
   if not found then
     return nil, why
   end
-  local self = setmetatable({ served = found, start = options.start, resources = {},
+  local function start(f)
+    options.start(function()
+      local ok, err = pcall(f)
+      if not ok then
+        ah.log("warning", "mcp: " .. tostring(err))
+      end
+    end)
+  end
+  local self = setmetatable({ served = found, start = start, resources = {},
     waiting = new_waiting(PATIENCE), scope = options.private and "private" or "public",
     info = { name = found.name or options.name, version = options.version } }, Server)
   self.resources.by_uri, self.resources.shown = shown.resources(found.fields)
