@@ -107,7 +107,8 @@ end
 local Conversation = {}
 Conversation.__index = Conversation
 
---- Opens a conversation of a definition. front(call, ask) responds to asks; it may wait.
+--- Opens a conversation of a definition. front(call, ask), if it is given, responds to asks; it may
+-- wait.
 function M.open(definition, front)
   local agent, err = definition:open {}
   if not agent then
@@ -115,11 +116,11 @@ function M.open(definition, front)
   end
   local self = setmetatable({ agent = agent, turn = ah.semaphore(1) }, Conversation)
   agent:use(adapter(self))
-  agent:on_ask(function(ask)
-    if self.call then
+  if front then
+    agent:on_ask(function(ask)
       return front(self.call, ask)
-    end
-  end)
+    end)
+  end
   return self
 end
 
@@ -167,7 +168,7 @@ local function perform(self, call)
   end
 end
 
---- Returns a call: { name, arguments, on_progress, elicits, ask }. `news` of it has "asked" for each
+--- Returns a call: { name, arguments, on_progress, ask }. `news` of it has "asked" for each
 -- question in `open`, and is closed at its end. It then has `outcome`, { success, content, value },
 -- and perhaps `images` and `changed` (the tools are no longer the same); or `error`.
 function M.call(fields)
@@ -196,7 +197,12 @@ function Conversation:cancel(call)
   end
 end
 
+--- Ends the call at work, and releases the conversation. Waits.
 function Conversation:close()
+  if self.call then
+    self:cancel(self.call)
+  end
+  local permit <close> = self.turn:acquire()
   self.agent:close()
 end
 

@@ -139,28 +139,38 @@ local function again(asked, why)
   return { message = words, requestedSchema = asked.requestedSchema }
 end
 
+-- Ends a front end without a response, so that the ask gets its default or fails.
+local function give_up(why)
+  error("MCP: " .. why, 0)
+end
+
+-- Takes the answer of the client. Returns true, or false and why it is no response.
+local function take_answer(ask, answer, how)
+  if answer.action == "accept" then
+    local ok, why = take(ask, message.object(answer.content), how)
+    return ok or false, type(why) == "table" and why.message or why
+  elseif ask.kind ~= "approval" then
+    give_up "the person of the client declined to answer"
+  end
+  return ask:respond { approved = false, why = "the person declined" }
+end
+
 --- A front end: asks the client by call:question, until there is a response or none will come.
 -- Secrets are not asked for, as a form shows them to the client.
 function M.front(call, ask)
-  if not call.elicits or ask.secret then
-    return nil
+  if ask.secret then
+    give_up "a secret is not asked for by a form"
   end
   local asked, how = form_of(ask)
-  local shown = asked
+  local form, done, why = asked, nil, nil
   for _ = 1, MOST_TRIES do
-    local answer = message.object(call:question(shown))
-    if answer.action ~= "accept" then
-      if ask.kind == "approval" then
-        return false, "the person declined"
-      end
+    done, why = take_answer(ask, message.object(call:question(form)), how)
+    if done then
       return nil
     end
-    local ok, why = take(ask, message.object(answer.content), how)
-    if ok then
-      return nil
-    end
-    shown = again(asked, type(why) == "table" and why.message or tostring(why))
+    form = again(asked, why)
   end
+  give_up(("%d answers of the client did not fit"):format(MOST_TRIES))
 end
 
 --- True if the capabilities of a client, from outside, allow forms.

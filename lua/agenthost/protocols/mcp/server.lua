@@ -122,10 +122,13 @@ local function reporter(call)
   end
 end
 
--- Returns a call that asks its client only if that can show forms.
-local function new_call(fields, elicits, ask)
-  local call = calls.call { name = fields.name, arguments = fields.arguments, elicits = elicits,
-    ask = ask }
+-- Returns the front end for a client that can show forms; nil for others.
+local function front_for(capabilities)
+  return elicit.allows(capabilities) and elicit.front or nil
+end
+
+local function new_call(fields, ask)
+  local call = calls.call { name = fields.name, arguments = fields.arguments, ask = ask }
   call.on_progress = reporter(call)
   return call
 end
@@ -197,11 +200,11 @@ local function call_fixed(q)
   elseif q.params.requestState ~= nil then
     return resume(q, fields)
   end
-  local conversation, why = calls.open(q.server.served.fixed, elicit.front)
+  local conversation, why = calls.open(q.server.served.fixed, front_for(q.capabilities))
   if not conversation then
     return internal(why)
   end
-  local call = new_call(fields, elicit.allows(q.capabilities))
+  local call = new_call(fields)
   function call.cancel()
     conversation:cancel(call)
   end
@@ -215,7 +218,8 @@ end
 local function conversation_of(q)
   local peer, err = q.peer, nil
   if not peer.conversation then
-    peer.conversation, err = calls.open(q.server.served.own, elicit.front)
+    peer.conversation, err = calls.open(q.server.served.own,
+      front_for(peer.capabilities))
   end
   return peer.conversation, err
 end
@@ -267,7 +271,7 @@ local function call_session(q)
     return unknown_tool(fields.name)
   end
   local conversation = q.peer.conversation
-  local call = new_call(fields, elicit.allows(q.peer.capabilities), function(form)
+  local call = new_call(fields, function(form)
     return ask_peer(q, form)
   end)
   function q.cancel()
@@ -499,7 +503,7 @@ end
 
 -- Lists the tools for clients without a session, in a conversation that ends at once.
 local function list_fixed(self)
-  local conversation, err = calls.open(self.served.fixed, elicit.front)
+  local conversation, err = calls.open(self.served.fixed)
   local tools
   if conversation then
     tools, err = conversation:tools()

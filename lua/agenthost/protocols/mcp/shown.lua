@@ -84,12 +84,25 @@ local function text(words)
   return { type = "text", text = words }
 end
 
+-- Codes of errors whose words are for clients. Those of others may have paths and code of the script.
+local TOLD = { budget_exceeded = true, deadline_exceeded = true, waiting = true, cancelled = true }
+
+-- Returns the result of a call that was not made, such as one whose `setup` has failed.
+local function not_made(call)
+  local err = call.error or { code = "internal", message = "the call has no result" }
+  if not TOLD[err.code] then
+    ah.log("warning", ("mcp: %s: %s"):format(call.name, err.message))
+  end
+  return M.failure(("Tool '%s' was not run: %s"):format(call.name,
+    TOLD[err.code] and err.message or "the server's log has the reason"))
+end
+
 --- Returns the result of `tools/call`.
 ---@param call table with `outcome` and `images`, or `error`
 function M.result(tool, call, features)
   local outcome = call.outcome
   if not outcome then
-    return M.failure(("Tool '%s' was not run: %s"):format(call.name, call.error.message))
+    return not_made(call)
   end
   local content = ah.array { text(outcome.content) }
   for _, one in ipairs(outcome.success and call.images or {}) do
