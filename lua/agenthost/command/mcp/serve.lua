@@ -1,5 +1,6 @@
 --- agenthost mcp serve: runs a script in this state and serves the agent or the registry that it
--- returns. The protocol is in lua/agenthost/protocols/mcp; this file has the script and the streams.
+-- returns. The protocol is in lua/agenthost/protocols/mcp; this file has the script and the
+-- streams.
 local ah, use = ...
 local foreign, pairs_of = use "foreign", use "pairs"
 

@@ -1,6 +1,7 @@
---- Calls of tools for clients of the Model Context Protocol: a conversation of the served agent, and
--- one call in it at a time. Each call is a run whose model is an adapter that asks for this call and
--- then ends its answer. The outcome comes from the run's events and, for images, from a strategy.
+--- Calls of tools for clients of the Model Context Protocol: a conversation of the served agent,
+-- and one call in it at a time. Each call is a run whose model is an adapter that asks for this
+-- call and then ends its answer. The outcome comes from the run's events and, for images, from a
+-- strategy.
 local ah = ...
 
 local M = {}

@@ -1,9 +1,8 @@
 --- The server's side of the Model Context Protocol, without a transport: judges requests, answers
 -- them from the served agent (served.lua), and keeps what belongs to one client: its session of the
--- older revisions, its requests at work, our requests to it. stdio.lua and http.lua carry the lines.
---
--- Revision 2026-07-28 has no sessions: each call has a conversation of its own. In the older ones a
--- session is a conversation, whose calls are made one after the other.
+-- older revisions, its requests at work, our requests to it. stdio.lua and http.lua carry the
+-- lines. Revision 2026-07-28 has no sessions: each call has a conversation of its own. In the older
+-- ones a session is a conversation, whose calls are made one after the other.
 local ah = ...
 
 local message = ah._module "agenthost.protocols.mcp.message"
@@ -36,7 +35,7 @@ local function check_cursor(q)
   return true
 end
 
--- Adds for how long, and for whom, a result of revision 2026-07-28 may be kept.
+-- Adds to a result of revision 2026-07-28 how long caches may keep it, and which.
 local function cacheable(q, result)
   if q.features.modern then
     result.ttlMs, result.cacheScope = TTL_MS, q.server.scope
@@ -281,7 +280,7 @@ local function call_session(q)
   begin(q, conversation, call)
   call.news:receive()
   if call.changed and q.peer.initialized then
-    q.peer.tell(message.notification "notifications/tools/list_changed", q)
+    q.peer.send(message.notification "notifications/tools/list_changed", q)
   end
   return not call.cancelled and shown.result(by_name[fields.name], call, q.features)
 end
@@ -402,15 +401,15 @@ local Server = {}
 Server.__index = Server
 
 --- Answers a request. Returns the line, or nil if it was cancelled, and the error of the answer. q:
--- { id, method, params, principal, send, peer }; send(line) sends a notification that belongs to the
--- request, or a request of ours; `peer` is nil if the transport has no session for it. q.cancel,
--- once it is there, ends the work.
+-- { id, method, params, principal, send, peer }; send(line) sends a notification that belongs to
+-- the request, or a request of ours; `peer` is nil if the transport has no session for it.
+-- q.cancel, once it is there, ends the work.
 function Server:answer(q)
   q.server = self
   local ok, result, err = pcall(perform, q)
   if not ok then
     ah.log("warning", ("mcp: %s: %s"):format(q.method, tostring(result)))
-    result, err = nil, { code = CODES.internal, message = "internal error; the server's log has it" }
+    result, err = fault(CODES.internal, "internal error; the server's log has it")
   end
   if result == false or q.cancelled then
     return nil
@@ -430,10 +429,10 @@ end
 local Peer = {}
 Peer.__index = Peer
 
---- Returns a client with a line of its own or a session. tell(line, q) sends what belongs to no
+--- Returns a client with a line of its own or a session. send(line, q) sends what belongs to no
 -- request; q is the request that caused it.
-function Server:peer(tell)
-  return setmetatable({ server = self, tell = tell, asked = 0, pending = {}, at_work = {}, n = 0 },
+function Server:peer(send)
+  return setmetatable({ server = self, send = send, asked = 0, pending = {}, at_work = {}, n = 0 },
     Peer)
 end
 
@@ -460,8 +459,8 @@ function Peer:enter(q)
   if self.at_work[key] then
     return fault(CODES.request, "a request with this id is at work")
   elseif self.n >= MOST_REQUESTS then
-    return fault(CODES.internal, "%d requests are at work, and there can be no more: wait for their "
-      .. "results", self.n)
+    return fault(CODES.internal,
+      "%d requests are at work, and there can be no more: wait for their results", self.n)
   end
   self.at_work[key], self.n = q, self.n + 1
   return true
@@ -518,7 +517,7 @@ end
 
 --- Returns a server for the value that a script returned; nil and the reason. options: `name` and
 -- `version` of it; start(f), which calls f in a task that outlives the request; `private`, true if
--- clients prove who they are.
+-- clients have a secret.
 function Server.new(value, options)
   local found, why = served.new(value)
   if not found then

@@ -84,7 +84,8 @@ local function text(words)
   return { type = "text", text = words }
 end
 
--- Codes of errors whose words are for clients. Those of others may have paths and code of the script.
+-- Codes of errors whose words are for clients. Those of others may have paths and code of the
+-- script.
 local TOLD = { budget_exceeded = true, deadline_exceeded = true, waiting = true, cancelled = true }
 
 -- Returns the result of a call that was not made, such as one whose `setup` has failed.
@@ -166,7 +167,8 @@ local function renderer(section, params)
   end
 end
 
---- Returns the resources by their addresses, and the list of them: the system text, and each section
+--- Returns the resources by their addresses, and the list of them: the system text, and each
+-- section
 --- at the top of the prompt.
 function M.resources(fields)
   local by_uri, shown = {}, ah.array {}

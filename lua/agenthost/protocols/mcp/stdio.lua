@@ -1,5 +1,5 @@
---- The transport of the Model Context Protocol over standard input and output: a message a line, one
--- client. The server ends when its input does.
+--- The transport of the Model Context Protocol over standard input and output: a message a line,
+-- one client. The server ends when its input does.
 local ah = ...
 
 local message = ah._module "agenthost.protocols.mcp.message"

@@ -1,7 +1,8 @@
---- Calls that wait for answers of their client between two requests of revision 2026-07-28: the first
--- one is answered with questions and a state, the second one repeats it with answers and the state
--- (basic/patterns/mrtr). The run of the call waits in this process. The state names it, and is signed
--- over the client, the call and the time, so that it is good for this call alone, once, for a while.
+--- Calls that wait for answers of their client between two requests of revision 2026-07-28: the
+-- first one is answered with questions and a state, the second one repeats it with answers and the
+-- state (basic/patterns/mrtr). The run of the call waits in this process. The state names it, and
+-- is signed over the client, the call and the time, so that it is good for this call alone, once,
+-- for a while.
 local ah = ...
 
 local message = ah._module "agenthost.protocols.mcp.message"
@@ -12,16 +13,17 @@ local MOST_STATE = 1024 -- bytes
 local Waiting = {}
 Waiting.__index = Waiting
 
--- The end is told by the clock of ah.now().
+-- seconds: how long a call may wait.
 local function new(seconds)
-  return setmetatable({ seconds = seconds, key = ah.random_bytes(32), by_name = {}, n = 0 }, Waiting)
+  return setmetatable({ seconds = seconds, key = ah.random_bytes(32), by_name = {}, n = 0 },
+    Waiting)
 end
 
 local function digest(q, call)
   return ah.sha256(ah.json.encode { q.principal, call.name, call.arguments })
 end
 
--- True if two texts are the same. The time that it takes tells nothing about them.
+-- True if two texts are the same. The time does not depend on where they differ.
 local function same(a, b)
   local once = ah.random_bytes(32)
   return ah.hmac(once, a) == ah.hmac(once, b)
