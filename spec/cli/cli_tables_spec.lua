@@ -79,7 +79,7 @@ describe("the table of options", function()
   it("is read whole by this spec", function()
     assert.same({ "", "prompt", "chat", "list", "show", "diff", "search", "replay", "asks",
       "respond", "resume", "fork", "rewind", "store", "init", "tools", "check", "test", "mock",
-      "models", "config", "trust", "completion", "help" }, COMMANDS)
+      "mcp", "models", "config", "trust", "completion", "help" }, COMMANDS)
     assert.is_true(#OPTIONS >= 60)
     assert.equal("auto always never", OPTIONS.color.words)
     assert.same({ "N", 65535 }, { OPTIONS.port.value, OPTIONS.port.most })

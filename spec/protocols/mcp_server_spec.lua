@@ -178,6 +178,24 @@ describe("a server of MCP", function()
       assert.are.same({}, c.before)
     end)
 
+    it("waits for the result of a tool in the background", function()
+      local began = ah.channel(1)
+      local late = ah.tool { name = "late", description = "Late.", background = true,
+        params = { seconds = "number" }, handler = function(args)
+          began:send(true)
+          ah.sleep(args.seconds)
+          return "at last"
+        end }
+      local c <close> = client.start(agent { tools = { late, add } })
+      assert.are.equal("at last", texts(c:call("late", { seconds = 0.01 })))
+      began:receive()
+      local id = c:request("tools/call", { name = "late", arguments = { seconds = 600 } })
+      began:receive()
+      c:send { method = "notifications/cancelled", params = { requestId = id } }
+      c:call("add", { a = 1, b = 2 })
+      assert.are.same({}, c.before)
+    end)
+
     it("keeps a stream of notifications open until it is cancelled", function()
       local c <close> = client.start(agent { tools = { add } })
       local id = c:request("subscriptions/listen", { notifications = { toolsListChanged = true } })

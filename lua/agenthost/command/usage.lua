@@ -23,8 +23,7 @@ Environment:
 Exit codes:
   0, 1      success; the script failed, or its output could not be written
   2         wrong usage, or a named file cannot be read
-  3, 4      the provider or network failed; a limit was reached
-  5         an ask waits for a person, or no front end was present
+  3, 4, 5   the provider or network failed; a limit was reached; an ask waits
   130, 143  ended by SIGINT (Ctrl-C) or SIGTERM; a second one ends at once
 
 Examples:

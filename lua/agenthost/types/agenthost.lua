@@ -432,6 +432,7 @@ function ah.handoff(config) end
 ---@field background fun(self: ah.Agent): ah.BackgroundCall[]
 ---@field cancel_background fun(self: ah.Agent, ticket: integer): true?, ah.Error?
 ---@field close fun(self: ah.Agent): true?, ah.Error?
+---@field tools fun(self: ah.Agent): ah.Tool[]
 ---@field transcript fun(self: ah.Agent): string
 
 ---@class ah.BackgroundCall an outstanding background call

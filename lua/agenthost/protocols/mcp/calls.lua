@@ -151,6 +151,14 @@ local function take_event(call, event)
   end
 end
 
+-- Waits for the results of calls in the background. Returns as agent:run does.
+local function wait_for_background(self, ...)
+  if not (...) or #self.agent:background() == 0 then
+    return ...
+  end
+  return wait_for_background(self, self.agent:wait())
+end
+
 -- Makes the call in a run of its own.
 local function perform(self, call)
   local events <close> = self.agent:events { types = EVENTS }
@@ -160,7 +168,7 @@ local function perform(self, call)
     end
   end)
   self.call, at_work[call.id] = call, call
-  local reply, err = self.agent:run("tools/call " .. call.name)
+  local reply, err = wait_for_background(self, self.agent:run("tools/call " .. call.name))
   self.call, at_work[call.id], self.begun = nil, nil, true
   events:close()
   reader:await()
@@ -195,6 +203,9 @@ function Conversation:cancel(call)
   call.cancelled = true
   if self.call == call then
     self.agent:cancel()
+    for _, one in ipairs(self.agent:background()) do
+      self.agent:cancel_background(one.ticket)
+    end
   end
 end
 
