@@ -193,7 +193,7 @@ describe("agenthost mcp serve", function()
       local r, m = ask("tools/call", { name = "mul", arguments = { a = 2, b = 3 } })
       assert.are.equal(200, r.status)
       assert.are.equal("6", m.result.content[1].text)
-      _, m = ask "tools/list"
+      m = select(2, ask "tools/list")
       assert.are.equal("private", m.result.cacheScope)
     end)
 

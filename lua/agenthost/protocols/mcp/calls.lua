@@ -128,7 +128,7 @@ end
 --- Returns the tools that it has now. Runs `setup` if no run has done so.
 function Conversation:tools()
   if not self.begun then
-    local permit <close> = self.turn:acquire()
+    local _ <close> = self.turn:acquire()
     local reply, err = self.agent:run "tools/list"
     if not reply then
       return nil, err
@@ -192,7 +192,7 @@ function Conversation:make(call)
     call.done = true
     call.news:close()
   end })
-  local permit <close> = self.turn:acquire()
+  local _ <close> = self.turn:acquire()
   if not call.cancelled then
     perform(self, call)
   end
@@ -214,7 +214,7 @@ function Conversation:close()
   if self.call then
     self:cancel(self.call)
   end
-  local permit <close> = self.turn:acquire()
+  local _ <close> = self.turn:acquire()
   self.agent:close()
 end
 

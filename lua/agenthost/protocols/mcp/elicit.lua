@@ -162,13 +162,13 @@ function M.front(call, ask)
     give_up "a secret is not asked for by a form"
   end
   local asked, how = form_of(ask)
-  local form, done, why = asked, nil, nil
+  local shown = asked
   for _ = 1, MOST_TRIES do
-    done, why = take_answer(ask, message.object(call:question(form)), how)
+    local done, why = take_answer(ask, message.object(call:question(shown)), how)
     if done then
       return nil
     end
-    form = again(asked, why)
+    shown = again(asked, why)
   end
   give_up(("%d answers of the client did not fit"):format(MOST_TRIES))
 end

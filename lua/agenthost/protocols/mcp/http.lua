@@ -46,7 +46,7 @@ local function stream(response, first, lines)
   if first then
     event(response, first)
   end
-  local alive <close> = ah.every(ALIVE, function()
+  local _ <close> = ah.every(ALIVE, function()
     lines:send ":"
   end)
   for line in lines do
@@ -379,7 +379,7 @@ return function(new_server, options)
     if not http then
       return nil, err.message
     end
-    local sweeper <close> = ah.every(SWEEP, function()
+    local _ <close> = ah.every(SWEEP, function()
       sweep(self, MOST_SESSIONS)
       server.waiting:sweep()
     end)

@@ -62,7 +62,7 @@ return function(new_server, input, send)
     if not server then
       return nil, why
     end
-    local sweeper <close> = ah.every(SWEEP, function()
+    local _ <close> = ah.every(SWEEP, function()
       server.waiting:sweep()
     end)
     local peer = server:peer(send)
