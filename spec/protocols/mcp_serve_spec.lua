@@ -5,7 +5,7 @@ local client = require "support.mcp_client"
 local command = require "support.command"
 
 local Server = ah._module "agenthost.protocols.mcp.server"
-local serve_http = ah._module "agenthost.protocols.mcp.http"
+local serve_http = ah._module "agenthost.protocols.mcp.server.http"
 
 local ROOT = "../shared/wire/mcp/"
 local META = client.META

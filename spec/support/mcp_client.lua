@@ -8,7 +8,7 @@
 --   c.before                                       messages that came before the last answer
 local ah = require "agenthost"
 local Server = ah._module "agenthost.protocols.mcp.server"
-local serve = ah._module "agenthost.protocols.mcp.stdio"
+local serve = ah._module "agenthost.protocols.mcp.server.stdio"
 
 local M = {}
 

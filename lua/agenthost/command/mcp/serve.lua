@@ -52,7 +52,7 @@ local function maker(value, words, private)
 end
 
 local function over_stdio(value, words, out)
-  return foreign.waits(ah._module "agenthost.protocols.mcp.stdio")(maker(value, words),
+  return foreign.waits(ah._module "agenthost.protocols.mcp.server.stdio")(maker(value, words),
     ah._input(MOST_LINE), foreign.door(function(line)
       out:write(line):flush()
     end))
@@ -76,7 +76,8 @@ local function address_of(flags)
 end
 
 local function over_http(value, words, out, flags)
-  return foreign.waits(ah._module "agenthost.protocols.mcp.http")(maker(value, words, true), {
+  local serve = ah._module "agenthost.protocols.mcp.server.http"
+  return foreign.waits(serve)(maker(value, words, true), {
     listen = address_of(flags), token = token_of(),
     ready = foreign.door(function(url)
       out:write(url, "\n"):flush()

@@ -3,11 +3,11 @@
 -- conversations.
 local ah = ...
 
-local connection = ah._module "agenthost.protocols.mcp.connection"
-local content = ah._module "agenthost.protocols.mcp.content"
+local connection = ah._module "agenthost.protocols.mcp.client.connection"
+local content = ah._module "agenthost.protocols.mcp.client.content"
 local message = ah._module "agenthost.protocols.mcp.message"
-local questions = ah._module "agenthost.protocols.mcp.questions"
-local resources = ah._module "agenthost.protocols.mcp.resources"
+local questions = ah._module "agenthost.protocols.mcp.client.questions"
+local resources = ah._module "agenthost.protocols.mcp.client.resources"
 
 local WHAT = "ah.mcp"
 local MOST_PAGES, MOST_ITEMS = 100, 2000

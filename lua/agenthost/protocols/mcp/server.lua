@@ -6,11 +6,11 @@
 local ah = ...
 
 local message = ah._module "agenthost.protocols.mcp.message"
-local calls = ah._module "agenthost.protocols.mcp.calls"
-local elicit = ah._module "agenthost.protocols.mcp.elicit"
-local shown = ah._module "agenthost.protocols.mcp.shown"
-local served = ah._module "agenthost.protocols.mcp.served"
-local new_waiting = ah._module "agenthost.protocols.mcp.waiting"
+local calls = ah._module "agenthost.protocols.mcp.server.calls"
+local elicit = ah._module "agenthost.protocols.mcp.server.elicit"
+local shown = ah._module "agenthost.protocols.mcp.server.shown"
+local served = ah._module "agenthost.protocols.mcp.server.served"
+local new_waiting = ah._module "agenthost.protocols.mcp.server.waiting"
 
 local META, CODES = message.META, message.CODES
 

@@ -7,7 +7,7 @@
 -- the call passes policies, approvals, limits, transactions and `setup` as any call does.
 local ah = ...
 
-local calls = ah._module "agenthost.protocols.mcp.calls"
+local calls = ah._module "agenthost.protocols.mcp.server.calls"
 
 local M = {}
 

@@ -2,7 +2,7 @@
 -- into values for scripts; and the two tools with which a model reads resources.
 local ah = ...
 
-local content = ah._module "agenthost.protocols.mcp.content"
+local content = ah._module "agenthost.protocols.mcp.client.content"
 local message = ah._module "agenthost.protocols.mcp.message"
 
 local MOST_CONTENTS = 1000
