@@ -33,7 +33,7 @@ token, and prints it on standard error.
     { name = "port", value = "N", kind = "integer", most = 65535,
       doc = "with --http: listen on this port (default 0: a free one)" },
     { name = "listen", value = "ADDR",
-      doc = "with --http: listen on this address; others can then reach it" },
+      doc = "with --http: listen on this address (others may reach it)" },
     "env-file" },
   apart = true,
   mixed = true,
