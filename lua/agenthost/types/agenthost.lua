@@ -2056,13 +2056,15 @@ function ah.planning_section(config) end
 
 -- fields of ah.McpConfig (make generate)
 ---@class ah.McpConfig
----@field command string the program of the server: a name to be found in `PATH`, or a path
+---@field command? string the program of the server: a name to be found in `PATH`, or a path
 ---@field args? string[] its arguments
 ---variables beside the usual ones: a string; `true` for the host's value; `false` for none
 ---@field env? table<string, string|boolean>
 ---@field cwd? string its working folder
 ---limits on what it can read, write and reach
 ---@field sandbox? "none"|"auto"|"require"|"landlock"|"bubblewrap"|ah.ProcessSandbox
+---@field url? string in place of `command`: the address of a server that runs elsewhere
+---@field headers? table<string, string> headers of each request to `url`
 ---its name in messages, and before the names of tools that are taken; 1 to 32 of `a-z`, `0-9`, `_`
 ---and `-`
 ---@field name? string

@@ -5,6 +5,7 @@ local ah = ...
 
 local connection = ah._module "agenthost.protocols.mcp.client.connection"
 local content = ah._module "agenthost.protocols.mcp.client.content"
+local headers = ah._module "agenthost.protocols.mcp.client.headers"
 local message = ah._module "agenthost.protocols.mcp.message"
 local questions = ah._module "agenthost.protocols.mcp.client.questions"
 local resources = ah._module "agenthost.protocols.mcp.client.resources"
@@ -22,7 +23,7 @@ end
 
 local read = ah._reader {
   what = WHAT, type = "ah.McpConfig", rows = {
-    { name = "command", kinds = "string", needed = true,
+    { name = "command", kinds = "string",
       doc = "the program of the server: a name to be found in `PATH`, or a path" },
     { name = "args", kinds = "list", otherwise = "none", type = "string[]", doc = "its arguments" },
     { name = "env", kinds = "table", type = "table<string, string|boolean>",
@@ -32,7 +33,11 @@ local read = ah._reader {
     { name = "sandbox", kinds = "string table", default = "none",
       type = '"none"|"auto"|"require"|"landlock"|"bubblewrap"|ah.ProcessSandbox',
       doc = "[limits](processes.md#sandbox) on what it can read, write and reach" },
-    { name = "name", kinds = "string", otherwise = "from the command",
+    { name = "url", kinds = "string",
+      doc = "in place of `command`: the address of a server that [runs elsewhere](#over-http)" },
+    { name = "headers", kinds = "table", type = "table<string, string>",
+      doc = "headers of each request to `url`" },
+    { name = "name", kinds = "string", otherwise = "from the command or address",
       doc = "its name in messages, and before the names of tools that are taken; 1 to 32 of `a-z`, "
         .. "`0-9`, `_` and `-`" },
     { name = "prefix", kinds = "string",
@@ -64,8 +69,12 @@ local function plain_name(text)
   return name ~= "" and name or "mcp"
 end
 
---- Returns a name for the server: that of its program, or of what a program of programs runs.
+--- Returns a name for the server: that of its host, of its program, or of what a program of
+-- programs runs.
 local function name_of(config)
+  if config.url then
+    return (plain_name((config.url:match "^%w+://([^/:?#]*)" or ""):gsub("%.", "-")))
+  end
   local name = plain_name(config.command)
   if RUNNERS[name] or RUNNERS[config.command] then
     for _, word in ipairs(config.args or {}) do
@@ -77,15 +86,44 @@ local function name_of(config)
   return name
 end
 
+local function fault(text, ...)
+  error(ah.error { code = "usage", message = WHAT .. ": " .. text:format(...) }, 4)
+end
+
 local function check_name(field, name)
   if name and (#name > 32 or not name:find "^[a-z0-9_-]+$") then
-    error(ah.error { code = "usage", message = ("%s: field '%s' must be 1 to 32 of a-z, 0-9, _ and "
-      .. "-"):format(WHAT, field) }, 3)
+    fault("field '%s' must be 1 to 32 of a-z, 0-9, _ and -", field)
   end
 end
 
+local OF_PROCESS = { "args", "env", "cwd", "sandbox" }
+
+local function check_headers(headers)
+  for name, value in pairs(headers) do
+    if type(name) ~= "string" or type(value) ~= "string" then
+      fault "field 'headers' must have texts by their names"
+    end
+  end
+end
+
+--- Checks that a server is either a process or elsewhere.
+local function check_place(given, config)
+  if not config.command == not config.url then
+    fault("one of the fields 'command' and 'url' must be given, found %s",
+      config.url and "both" or "none")
+  elseif config.url and not config.url:find "^https?://[^/?#]" then
+    fault "field 'url' must begin with http:// or https://, and a host"
+  end
+  for _, field in ipairs(config.url and OF_PROCESS or { "headers" }) do
+    if given[field] ~= nil then
+      fault("field '%s' is not for a server with '%s'", field, config.url and "url" or "command")
+    end
+  end
+  check_headers(config.headers or {})
+end
+
 local function refused(self, why)
-  return nil, connection.failure(self, "provider", why)
+  return nil, self.connection:failure("provider", why)
 end
 
 -- -- the list of tools ----------------------------------------------------------------------------
@@ -129,7 +167,7 @@ end
 local function definitions_of(self, items)
   local list, seen = {}, {}
   for _, item in ipairs(items) do
-    local definition, why = content.definition(item)
+    local definition, why = content.definition(item, self.config.url ~= nil)
     if definition and seen[definition.key] then
       definition, why = nil, ("a second tool '%s'"):format(message.said(definition.key))
     end
@@ -219,8 +257,8 @@ end
 
 --- Makes a request that may need input: the server is answered, and asked again. Without a `ctx`
 -- no person can be asked.
-local function ask(self, method, params, ctx)
-  local more = { timeout = self.config.timeout, longest = self.config.longest }
+local function ask(self, method, params, ctx, fields)
+  local more = { headers = fields, timeout = self.config.timeout, longest = self.config.longest }
   if ctx then
     more.on_progress = function(at)
       if at.fraction and at.text then
@@ -259,10 +297,29 @@ local function ask(self, method, params, ctx)
   return refused(self, ("it asked for input %d times in one call"):format(MOST_ROUNDS))
 end
 
-local function call(self, key, args, ctx)
-  local result, err = ask(self, "tools/call", { name = key, arguments = args }, ctx)
-  if err and err.reason == "lost" and self.config.on_lost == "retry" then
-    result, err = ask(self, "tools/call", { name = key, arguments = args }, ctx)
+--- Returns the definition of this name as it is after the list was read again.
+local function newest(self, key)
+  self.stale = true
+  for _, definition in ipairs(self:definitions() or {}) do
+    if definition.key == key then
+      return definition
+    end
+  end
+end
+
+--- True if a call may be made again: what has become of it does not matter, or it was not begun.
+local function may_repeat(self, err)
+  return err.reason == "lost" and self.config.on_lost == "retry" or err.rpc == message.CODES.header
+end
+
+local function call(self, definition, args, ctx)
+  local params = function()
+    return { name = definition.key, arguments = args }
+  end
+  local result, err = ask(self, "tools/call", params(), ctx, headers.of(definition.marked, args))
+  if err and may_repeat(self, err) then
+    local now = err.rpc and newest(self, definition.key) or definition
+    result, err = ask(self, "tools/call", params(), ctx, headers.of(now.marked, args))
   end
   if err and (err.rpc == message.CODES.params or err.rpc == message.CODES.method) then
     self.stale = true -- the tool may be gone
@@ -284,7 +341,7 @@ function Server:tool(definition, name)
       if definition.handler then
         return definition.handler(self, args, ctx)
       end
-      return call(self, definition.key, args, ctx)
+      return call(self, definition, args, ctx)
     end }
 end
 
@@ -378,18 +435,25 @@ end
 
 Server.__toolset = true
 
---- ah.mcp { command = "npx", args = { "-y", "some-server" } }
+local function transport_of(config)
+  return ah._module("agenthost.protocols.mcp.client." .. (config.url and "http" or "stdio"))
+end
+
+--- ah.mcp { command = "npx", args = { "-y", "some-server" } } or ah.mcp { url = "https://..." }
 return function(given)
   local config = read(given)
   check_name("name", config.name)
   check_name("prefix", config.prefix)
+  check_place(given, config)
   local self = setmetatable({ name = config.name or name_of(config), config = config, changes = 0,
     optional = config.optional, stale = true, expires = 0, door = ah.semaphore(1) }, Server)
   self.connection = connection.new {
-    name = self.name, start_timeout = config.start_timeout,
+    name = self.name, transport = transport_of(config),
+    start_timeout = config.start_timeout,
     capabilities = { elicitation = { form = ah.object {}, url = ah.object {} } },
     process = { command = config.command, args = config.args, env = config.env, cwd = config.cwd,
       sandbox = config.sandbox, max_errors = 16 << 10 },
+    url = config.url, headers = config.headers,
     on_changed = function(method)
       self.stale = self.stale or method == "notifications/tools/list_changed"
     end,

@@ -1,10 +1,23 @@
---- A connection with a server of MCP over its standard streams: starts the process, agrees on a
--- revision, sends requests and reads what comes back. Owns the process. The server is started when
--- a request needs it, and again, later and later, after it has ended.
+--- A connection with a server of MCP: agrees on a revision, sends requests and gives each its
+-- answer. A transport carries the messages: stdio.lua (a process) or http.lua. The server is
+-- started when a request needs it, and again, later and later, after it has ended. All that comes
+-- from the server is bounded and may be a lie.
 --
--- No task of its own reads. Of the callers that wait for an answer one reads for all (the reader);
--- when it goes, another one takes over. So no task outlives a call, and what a server sends while
--- no caller waits stays in its pipe. All that comes from the server is bounded and may be a lie.
+-- A transport has
+--   open()                  gets ready to carry messages; true, or nil and an error
+--   send(pending, line)     sends a request; true, or nil and an error
+--   say(line)               sends what has no answer; it may be lost
+--   listen(line)            sends a request whose answer is a stream without an end
+--   wait(pending)           waits until there may be news for a request, or its time is over
+--   pause(pending)          called when its caller does not wait
+--   leave(pending, given_up)  called when a request is over; given_up: without an answer
+--   agreed()                called when a revision is agreed upon
+--   lose(why)               ends the server and all requests
+--   catch_up()              reads what is there, without waiting for more
+--   note()                  logs what the server has written for people
+--   close()
+--   may_end_early           true if a server that ends at the first request is opened again
+-- It gives what it reads to take(), and calls ending() and over(err) when the server is lost.
 local ah = ...
 
 local message = ah._module "agenthost.protocols.mcp.message"
@@ -17,23 +30,25 @@ local MOST_PENDING = 1024 -- requests without an answer
 local MOST_IDLE = 10000 -- messages in a row that answer no request
 local PROGRESS = 0.9 -- of such a message, a report of progress does not count
 local MOST_IDLE_BYTES = 256 << 20
-local MOST_TOLD = 400 -- bytes of its standard error in an error
-local TICK = 1 -- seconds between looks at the time of requests
 local FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30 -- seconds before a server is started again
 local SOUND = 60 -- seconds after which a server that ends did not fail to start
 
 local Connection = {}
 Connection.__index = Connection
 
---- config: name, process (fields of ah.process), start_timeout, capabilities (what the client can
--- do), on_started (a function), on_changed (one that is called with the method of a notification
--- about lists).
+--- config: name, transport (a module), what that reads, start_timeout, capabilities (what the
+-- client can do), on_started (a function), on_changed (one that is called with the method of a
+-- notification about lists).
 local function new(config)
-  return setmetatable({ name = config.name, config = config, ids = 0, pending = {}, n_pending = 0,
-    failures = 0, refused = 0, ended = 0, door = ah.semaphore(1) }, Connection)
+  local self = setmetatable({ name = config.name, config = config, ids = 0, pending = {},
+    n_pending = 0, failures = 0, refused = 0, ended = 0, idle = 0, idle_bytes = 0, faults = 0,
+    door = ah.semaphore(1) }, Connection)
+  self.transport = config.transport.new(self, config)
+  return self
 end
 
-local function failure(self, code, text, more)
+--- Returns an error that names the server.
+function Connection:failure(code, text, more)
   local err = more or {}
   err.code, err.message = code, ("MCP server '%s': %s"):format(self.name, text)
   return ah.error(err)
@@ -44,51 +59,47 @@ end
 local Pending = {}
 Pending.__index = Pending
 
---- Wakes a caller that waits while another one reads.
-local function wake(pending)
-  if pending.waits and #pending.channel == 0 then
-    pending.channel:send(true)
+--- Wakes the caller if it dozes.
+function Pending:wake()
+  if self.waits and #self.channel == 0 then
+    self.channel:send(true)
   end
 end
 
-local function wake_another(self)
-  for _, other in pairs(self.pending) do
-    if other.waits then
-      wake(other)
-      return
-    end
-  end
+--- Waits for `wake`.
+function Pending:doze()
+  self.waits = true
+  self.channel:receive()
+  self.waits = false
 end
 
---- Ends the reading of a caller; another one that waits takes over.
-local function stop_reading(self, pending)
-  if self.reader == pending then
-    self.reader = nil
-  end
-  if not self.reader then
-    wake_another(self)
-  end
+--- Returns the time at which it is over without a sign of the server.
+function Pending:ends_at()
+  return math.min(self.due, self.last)
+end
+
+function Pending:cancellation()
+  return message.notification("notifications/cancelled", { requestId = self.id })
 end
 
 --- Gives up the request: its answer is not awaited from here on, and the server learns it.
 function Pending:__close()
   local connection = self.connection
-  if connection.pending[self.id] == self then
+  local given_up = connection.pending[self.id] == self
+  if given_up then
     connection.pending[self.id], connection.n_pending = nil, connection.n_pending - 1
-    if self.sent and not self.quiet then
-      connection:say(message.notification("notifications/cancelled", { requestId = self.id }))
-    end
   end
-  stop_reading(connection, self)
+  connection.transport:leave(self, given_up and self.sent and not self.quiet)
 end
 
 --- Returns a request that an answer is awaited for; to be held in a variable marked <close>.
 -- more: timeout (seconds without a sign of the server), longest (seconds altogether), quiet (it is
--- not to be cancelled), on_progress, on_question.
-local function expect(self, more)
+-- not to be cancelled), on_progress, on_question, headers (of HTTP).
+local function expect(self, method, params, more)
   local now = ah.now()
   self.ids = self.ids + 1
   local pending = setmetatable({ connection = self, id = self.ids, channel = ah.channel(1),
+    method = method, params = params, headers = more.headers,
     timeout = more.timeout, due = now + more.timeout,
     last = now + (more.longest or more.timeout), quiet = more.quiet,
     on_progress = more.on_progress, on_question = more.on_question, questions = {} }, Pending)
@@ -96,88 +107,40 @@ local function expect(self, more)
   return pending
 end
 
-local function settle(self, pending, answer, err)
-  pending.answer, pending.err = answer, err
-  self.pending[pending.id], self.n_pending = nil, self.n_pending - 1
-  wake(pending)
-end
-
--- -- the process ----------------------------------------------------------------------------------
-
---- Puts what the server has written to its standard error since the last time into the log.
-local function note_errors(self)
-  local text = self.process:errors()
-  local known = self.noted or ""
-  if text == known then
-    return
-  end
-  local new_part = text:sub(1, #known) == known and text:sub(#known + 1) or text
-  self.noted = text
-  for said in new_part:gmatch "[^\r\n]+" do
-    ah.log("info", ("MCP server '%s' says: %s"):format(self.name, message.said(said)))
+--- Ends a request with its answer, or with an error.
+function Connection:settle(pending, answer, err)
+  if self.pending[pending.id] == pending then
+    pending.answer, pending.err = answer, err
+    self.pending[pending.id], self.n_pending = nil, self.n_pending - 1
+    pending:wake()
   end
 end
 
-local function last_words(self)
-  local text = message.said((self.process:errors():gsub("%s+$", "")):sub(-MOST_TOLD))
-  return text ~= "" and "; its standard error ends with: " .. text or ""
-end
-
-local Ending = {}
-
---- Ends all requests with the reason, also if the caller was cancelled while the process ended.
-function Ending:__close()
-  local connection = self.connection
-  note_errors(connection)
-  connection.process, connection.noted, connection.reader = nil, nil, nil
-  connection.lost, connection.listening = self.err, nil
-  for _, pending in pairs(connection.pending) do
-    settle(connection, pending, nil, self.err)
-  end
-end
-
-local function how_ended(outcome)
-  return outcome and (outcome.exit_code and ("exit code %d"):format(outcome.exit_code)
-    or outcome.signal and "signal " .. outcome.signal) or "unknown end"
-end
-
---- Ends the process and all requests, with the reason. gently: the process may end by itself.
-local function lose(self, why, gently)
-  if not self.process or self.reader == Ending then
-    return
-  end
-  local ending <close> = setmetatable({ connection = self, err = failure(self, "provider", why,
-    { retryable = true, reason = "lost" }) }, Ending)
-  self.live, self.reader = false, Ending
+--- Called by the transport when the server begins to end.
+function Connection:ending()
+  self.live, self.listening = false, nil
   if ah.now() - self.began > SOUND then
     self.failures = 0
   end
   self.failures, self.ended = self.failures + 1, ah.now()
-  local outcome = gently and self.process:wait { timeout = 1, discard = true }
-  if not outcome then
-    self.process:kill "KILL"
-    outcome = self.process:close()
-  end
-  ending.err = failure(self, "provider", ("%s (%s)%s"):format(why, how_ended(outcome),
-    last_words(self)), { retryable = true, reason = "lost" })
 end
 
---- Writes a line without an answer. It may be lost: a server that does not read is not waited for.
-function Connection:say(line)
-  if self.process then
-    pcall(self.process.write, self.process, line, { timeout = 0 })
+--- Called by the transport when the server has ended: all requests end with the error.
+function Connection:over(err)
+  self.lost = err
+  for _, pending in pairs(self.pending) do
+    self:settle(pending, nil, err)
   end
+end
+
+--- Sends a message without an answer.
+function Connection:say(line)
+  self.transport:say(line)
 end
 
 local function send(self, pending, line)
   pending.sent = true
-  local ok, err = self.process:write(line, { timeout = math.max(pending.due - ah.now(), 0) })
-  if ok then
-    return true
-  end
-  -- Lines that a server does not read would be kept for it without an end.
-  lose(self, "it does not read its input", err.code ~= "deadline_exceeded")
-  return nil, self.lost or err
+  return self.transport:send(pending, line)
 end
 
 -- -- reading --------------------------------------------------------------------------------------
@@ -186,7 +149,7 @@ end
 local function idle(self, bytes)
   self.idle, self.idle_bytes = self.idle + 1, self.idle_bytes + bytes
   if self.idle > MOST_IDLE or self.idle_bytes > MOST_IDLE_BYTES then
-    lose(self, "it floods us with messages that answer no request, and was ended")
+    self.transport:lose("it floods us with messages that answer no request, and was ended")
     return true
   end
 end
@@ -210,7 +173,7 @@ local function on_progress(self, params)
   pending.progress = { fraction = total and math.max(0, math.min(at / total, 1)) or nil,
     text = message.text(params.message, 1 << 16) and message.said(params.message) or nil }
   self.idle = self.idle - PROGRESS
-  wake(pending)
+  pending:wake()
 end
 
 local CHANGED = {
@@ -260,7 +223,7 @@ local function on_request(self, asked)
   local pending = asked.method == "elicitation/create" and newest_that_asks(self)
   if pending and not self.features.modern and #pending.questions < 8 then
     pending.questions[#pending.questions + 1] = asked
-    wake(pending)
+    pending:wake()
   else
     self:say(message.failure(asked.id, message.CODES.method, "Method not found"))
   end
@@ -273,7 +236,7 @@ local function on_answer(self, answer)
     self.deaf = answer.kind == "error"
   elseif pending then
     self.idle, self.idle_bytes = 0, 0
-    settle(self, pending, answer)
+    self:settle(pending, answer)
   elseif answer.id ~= nil and math.type(answer.id) == "integer" and answer.id <= self.ids
     and answer.id > 0 then
     ah.log("debug", ("MCP server '%s' answers a request that does not wait"):format(self.name))
@@ -282,7 +245,8 @@ local function on_answer(self, answer)
   end
 end
 
-local function on_line(self, line)
+--- Called by the transport with a message from the server.
+function Connection:take(line)
   if idle(self, #line) or line == "" then
     return
   end
@@ -298,34 +262,13 @@ local function on_line(self, line)
   end
 end
 
---- Wakes the requests that are out of time. Returns the time until the next look at them: the next
--- one that is out of time, or one that is made meanwhile.
-local function next_deadline(self)
-  local now, first = ah.now(), math.huge
-  for _, pending in pairs(self.pending) do
-    local at = math.min(pending.due, pending.last)
-    if at <= now then
-      wake(pending)
-    end
-    first = math.min(first, at)
-  end
-  return math.max(math.min(first - now, TICK), 0)
-end
-
---- Reads one line for all that wait. Returns true if there was one.
-local function read_one(self, timeout)
-  local line, err = self.process:line { timeout = timeout, max = message.MOST_LINE }
-  if line then
-    on_line(self, line)
-  elseif line == nil then
-    lose(self, "it has ended", true)
-  elseif err.code == "deadline_exceeded" then
-    return false
-  elseif not idle(self, message.MOST_LINE) then
+--- Called by the transport for a message that was skipped, as it was too long.
+function Connection:take_oversize()
+  if not idle(self, message.MOST_LINE) then
     complain(self, ("a line over %d bytes"):format(message.MOST_LINE))
   end
-  return true
 end
+
 
 --- Performs what the server wants of the caller of this request, outside of the reading.
 local function serve(self, pending)
@@ -344,24 +287,20 @@ end
 
 --- Waits for the answer of a request: `{ kind = "result" | "error", ... }`; or nil and an error.
 local function await(self, pending)
+  local transport = self.transport
   while true do
     if pending.progress or pending.questions[1] then
-      stop_reading(self, pending)
+      transport:pause(pending)
       serve(self, pending)
     elseif pending.answer or pending.err then
-      stop_reading(self, pending)
+      transport:pause(pending)
       return pending.answer, pending.err
-    elseif math.min(pending.due, pending.last) <= ah.now() then
-      stop_reading(self, pending)
-      return nil, failure(self, "deadline_exceeded", ("no answer within %g seconds"):format(
+    elseif pending:ends_at() <= ah.now() then
+      transport:pause(pending)
+      return nil, self:failure("deadline_exceeded", ("no answer within %g seconds"):format(
         pending.timeout))
-    elseif not self.reader or self.reader == pending then
-      self.reader = pending
-      read_one(self, next_deadline(self))
     else
-      pending.waits = true
-      pending.channel:receive()
-      pending.waits = false
+      transport:wait(pending)
     end
   end
 end
@@ -387,7 +326,7 @@ end
 
 --- Sends a request and waits for its answer; the process is there.
 local function exchange(self, method, params, more)
-  local pending <close> = expect(self, more)
+  local pending <close> = expect(self, method, params, more)
   local ok, err = send(self, pending,
     message.request(pending.id, method, with_meta(self, params, pending.id, more)))
   if not ok then
@@ -403,7 +342,7 @@ local function speaks(self, list)
   for i, revision in ipairs(message.is_list(list) and list or {}) do
     theirs[i] = i <= 16 and message.said(revision) or nil
   end
-  return nil, failure(self, "provider", ("it speaks the revisions %s, and agenthost %s"):format(
+  return nil, self:failure("provider", ("it speaks the revisions %s, and agenthost %s"):format(
     #theirs > 0 and table.concat(theirs, ", ") or "(none)",
     table.concat(message.REVISIONS, ", ")))
 end
@@ -420,7 +359,7 @@ end
 
 local function take_handshake(self, answer)
   if answer.kind ~= "result" then
-    return nil, failure(self, "provider", "it refuses to begin: " .. message.said(answer.text))
+    return nil, self:failure("provider", "it refuses to begin: " .. message.said(answer.text))
   end
   local revision = answer.result.protocolVersion
   local features = message.features(revision)
@@ -455,13 +394,13 @@ local function take_discovered(self, result)
 end
 
 --- Asks a server what it speaks. One that answers with any other error than that of a revision, or
--- not at all, has a handshake (basic/transports/stdio, "Backward Compatibility").
+-- not at all, has a handshake (basic/transports, "Backward Compatibility").
 local function discover(self, more)
   self.revision, self.features = message.LATEST, message.features(message.LATEST)
-  local probe <close> = expect(self, { timeout = math.min(PROBE, more.timeout),
-    longest = more.timeout, quiet = true })
-  local ok, err = send(self, probe, message.request(probe.id, "server/discover",
-    with_meta(self, {}, probe.id, {})))
+  local params = with_meta(self, {}, nil, {})
+  local probe <close> = expect(self, "server/discover", params, { quiet = true,
+    timeout = math.min(PROBE, more.timeout), longest = more.timeout })
+  local ok, err = send(self, probe, message.request(probe.id, probe.method, params))
   if not ok then
     return nil, err
   end
@@ -482,14 +421,24 @@ local function discover(self, more)
   return done, failed
 end
 
+local function open(self)
+  self.began, self.idle, self.idle_bytes, self.faults = ah.now(), 0, 0, 0
+  local ok, err = self.transport:open()
+  if not ok then
+    self.failures, self.ended = self.failures + 1, ah.now()
+    return nil, err
+  end
+  return true
+end
+
 local function agree(self, more)
   if self.revision and not self.features.modern then
     return shake_hands(self, more)
   end
   local ok, err = discover(self, more)
-  if not ok and err.reason == "lost" and not self.revision_known then
-    -- Some servers end at a request before the handshake.
-    ok, err = self:launch()
+  if not ok and err.reason == "lost" and not self.revision_known
+    and self.transport.may_end_early then
+    ok, err = open(self)
     if ok then
       ok, err = shake_hands(self, more)
     end
@@ -498,17 +447,6 @@ local function agree(self, more)
 end
 
 -- -- starting -------------------------------------------------------------------------------------
-
-function Connection:launch()
-  local process, err = ah.process(self.config.process)
-  if not process then
-    self.failures, self.ended = self.failures + 1, ah.now()
-    return nil, failure(self, "usage", "it cannot be started: " .. err.message)
-  end
-  self.process, self.noted, self.began = process, nil, ah.now()
-  self.idle, self.idle_bytes, self.faults = 0, 0, 0
-  return true
-end
 
 --- Waits as long as a server that failed is left alone.
 local function pause(self)
@@ -524,17 +462,17 @@ end
 
 local function start(self)
   pause(self)
-  local ok, err = self:launch()
+  local ok, err = open(self)
   if ok then
     ok, err = agree(self, { timeout = self.config.start_timeout })
   end
   if not ok then
-    lose(self, "it was not ready")
+    self.transport:lose("it was not ready")
     self.refused, self.refusal = self.refused + 1, err
     return nil, err
   end
-  note_errors(self)
   self.live, self.revision_known = true, true
+  self.transport:agreed()
   self.config.on_started()
   ah.log("debug", ("MCP server '%s' speaks %s"):format(self.name, self.revision))
   return true
@@ -543,7 +481,7 @@ end
 --- Starts the server if it is not there. Returns true, or nil and an error.
 function Connection:ready()
   if self.closed then
-    return nil, failure(self, "usage", "it was closed")
+    return nil, self:failure("usage", "it was closed")
   elseif self.live then
     return true
   end
@@ -558,23 +496,26 @@ function Connection:ready()
 end
 
 --- Makes a request. more: as of `expect`. Returns the result; or nil and an error, which has the
--- server's `rpc` code if the server has sent it.
+-- server's `rpc` code if the server has sent it. A server that has forgotten us is begun with again.
 function Connection:request(method, params, more)
-  local ok, err = self:ready()
-  if not ok then
-    return nil, err
-  elseif self.n_pending >= MOST_PENDING then
-    return nil, failure(self, "usage", ("%d requests wait for it already"):format(MOST_PENDING))
-  end
-  local answer
-  answer, err = exchange(self, method, params, more)
-  if self.process then
-    note_errors(self)
+  local answer, err
+  for _ = 1, 2 do
+    answer, err = self:ready()
+    if not answer then
+      return nil, err
+    elseif self.n_pending >= MOST_PENDING then
+      return nil, self:failure("usage", ("%d requests wait for it already"):format(MOST_PENDING))
+    end
+    answer, err = exchange(self, method, params, more)
+    self.transport:note()
+    if answer or err.reason ~= "forgotten" then
+      break
+    end
   end
   if not answer then
     return nil, err
   elseif answer.kind == "error" then
-    return nil, failure(self, "provider", message.said(answer.text), { rpc = answer.code })
+    return nil, self:failure("provider", message.said(answer.text), { rpc = answer.code })
   end
   return answer.result
 end
@@ -587,34 +528,21 @@ function Connection:listen()
   end
   self.ids = self.ids + 1
   self.listening = self.ids
-  self:say(message.request(self.ids, "subscriptions/listen",
-    with_meta(self, { notifications = { toolsListChanged = true } }, self.ids, {})))
-end
-
-local Glance = {}
-
-function Glance:__close()
-  stop_reading(self.connection, self)
+  local params = with_meta(self, { notifications = { toolsListChanged = true } }, nil, {})
+  self.transport:listen(message.request(self.ids, "subscriptions/listen", params))
 end
 
 --- Reads what is there already, without waiting for more.
 function Connection:catch_up()
-  if not self.live or self.reader then
-    return
-  end
-  local glance <close> = setmetatable({ connection = self }, Glance)
-  self.reader = glance
-  while self.live and read_one(self, 0) do
+  if self.live then
+    self.transport:catch_up()
   end
 end
 
---- Ends the server: its input first, then the process. It is not started again.
+--- Ends the server, which is not started again.
 function Connection:close()
   self.closed = true
-  if self.process then
-    self.process:close_input()
-    lose(self, "it was closed", true)
-  end
+  self.transport:close()
 end
 
-return { new = new, failure = failure }
+return { new = new }

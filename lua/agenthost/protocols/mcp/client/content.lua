@@ -3,6 +3,7 @@
 local ah = ...
 
 local message = ah._module "agenthost.protocols.mcp.message"
+local headers = ah._module "agenthost.protocols.mcp.client.headers"
 
 local MOST_NAME = 64
 local MOST_BRIEF = 200
@@ -65,9 +66,10 @@ local function schema_of(given, must_be_object)
 end
 
 --- Returns what `tools/list` says about one tool:
--- `{ key, description, full_description, schema, result, annotations, version }`, where `key` is
--- the server's name for it and `version` a hash of all that it says; or nil and what is wrong.
-function content.definition(given)
+-- `{ key, description, full_description, schema, result, annotations, version, marked }`, where
+-- `key` is the server's name for it, `version` a hash of all that it says, and `marked` has its
+-- parameters for headers; or nil and what is wrong. over_http: wrong marks count.
+function content.definition(given, over_http)
   if not message.is_object(given) or not message.text(given.name, message.MOST_ID)
     or given.name:find "%c" then
     return nil, "a tool without a name"
@@ -84,12 +86,19 @@ function content.definition(given)
       return nil, ("tool '%s': outputSchema: %s"):format(message.said(key), why)
     end
   end
+  local marked
+  if over_http then
+    marked, why = headers.marked(given.inputSchema)
+    if why then
+      return nil, ("tool '%s': inputSchema: %s"):format(message.said(key), why)
+    end
+  end
   local text = message.text(given.description, 1 << 20) or message.text(given.title, 1 << 20) or ""
   text = text:gsub("[%z\1-\8\11-\31\127]", " ")
   local brief = brief_of(text)
   return { key = key, description = brief ~= "" and brief or brief_of("The tool " .. key),
     full_description = text:find "%S" and cut(text, MOST_FULL) or nil, schema = schema,
-    result = result, annotations = annotations_of(given.annotations),
+    result = result, annotations = annotations_of(given.annotations), marked = marked,
     version = ah.sha256(ah.json.encode(given)):sub(1, 16) }
 end
 
