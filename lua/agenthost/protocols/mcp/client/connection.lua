@@ -393,25 +393,37 @@ local function take_discovered(self, result)
   return take(self, revision, result, message.object(result._meta)[message.META.server])
 end
 
---- Asks a server what it speaks. One that answers with any other error than that of a revision, or
--- not at all, has a handshake (basic/transports, "Backward Compatibility").
-local function discover(self, more)
-  self.revision, self.features = message.LATEST, message.features(message.LATEST)
+--- Asks a server what it speaks, and what it can do. Returns the request, to be held in a variable
+-- marked <close>, its answer and an error.
+local function probe_for(self, more)
   local params = with_meta(self, {}, nil, {})
-  local probe <close> = expect(self, "server/discover", params, { quiet = true,
+  local probe = expect(self, "server/discover", params, { quiet = true,
     timeout = math.min(PROBE, more.timeout), longest = more.timeout })
   local ok, err = send(self, probe, message.request(probe.id, probe.method, params))
   if not ok then
-    return nil, err
+    return probe, nil, err
   end
-  local answer, why = await(self, probe)
-  if not answer and why.code ~= "deadline_exceeded" then
-    return nil, why
+  return probe, await(self, probe)
+end
+
+--- Agrees on a revision. A server that answers with any other error than that of a revision, or not
+-- at all, has a handshake (basic/transports, "Backward Compatibility").
+local function discover(self, more, again)
+  self.revision, self.features = message.LATEST, message.features(message.LATEST)
+  local request, answer, err = probe_for(self, more)
+  local probe <close> = request
+  if not answer and err.code ~= "deadline_exceeded" then
+    return nil, err
   elseif answer and answer.kind == "result"
     and message.is_list(answer.result.supportedVersions) then
     return take_discovered(self, answer.result)
   elseif answer and answer.code == message.CODES.revision then
-    return speaks(self, message.object(answer.data).supported)
+    local list = message.object(answer.data).supported
+    if message.common(list, true) and not again then
+      return discover(self, more, true)
+    elseif not message.common(list, false) then
+      return speaks(self, list)
+    end
   end
   probe.due = probe.last
   local done, failed, late = shake_hands(self, more, not answer and probe or nil)

@@ -104,9 +104,13 @@ function headers.of(list, arguments)
   for _, one in ipairs(list or {}) do
     local value = arguments
     for _, key in ipairs(one.path) do
-      value = type(value) == "table" and value[key] or nil
+      if type(value) ~= "table" then
+        value = nil
+        break
+      end
+      value = value[key]
     end
-    local text = value ~= nil and text_of(value)
+    local text = text_of(value)
     if text then
       found = found or {}
       found[one.name] = headers.encode(text)

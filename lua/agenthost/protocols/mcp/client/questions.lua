@@ -10,6 +10,16 @@ local MOST_URL = 2048
 
 local questions = {}
 
+--- Adds the defaults of the form for what the person has left out.
+local function with_defaults(value, schema)
+  for key, property in pairs(message.object(schema.properties)) do
+    if value[key] == nil and message.is_object(property) then
+      value[key] = property.default
+    end
+  end
+  return value
+end
+
 local function ask_form(name, params, ctx)
   local schema = message.is_object(params.requestedSchema)
     and params.requestedSchema.type == "object" and params.requestedSchema
@@ -24,7 +34,7 @@ local function ask_form(name, params, ctx)
   if value == nil then
     return nil, err
   end
-  return { action = "accept", content = value }
+  return { action = "accept", content = with_defaults(value, schema) }
 end
 
 local function ask_page(name, params, ctx)
