@@ -98,8 +98,8 @@ end
 
 local OF_PROCESS = { "args", "env", "cwd", "sandbox" }
 
-local function check_headers(headers)
-  for name, value in pairs(headers) do
+local function check_headers(given)
+  for name, value in pairs(given) do
     if type(name) ~= "string" or type(value) ~= "string" then
       fault "field 'headers' must have texts by their names"
     end
@@ -108,7 +108,7 @@ end
 
 --- Checks that a server is either a process or elsewhere.
 local function check_place(given, config)
-  if not config.command == not config.url then
+  if (config.command == nil) == (config.url == nil) then
     fault("one of the fields 'command' and 'url' must be given, found %s",
       config.url and "both" or "none")
   elseif config.url and not config.url:find "^https?://[^/?#]" then

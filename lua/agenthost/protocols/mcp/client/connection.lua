@@ -354,7 +354,6 @@ local function take(self, revision, result, info)
   self.instructions = message.text(result.instructions, 1 << 16)
   local told = message.object(info)
   self.title = message.text(told.name, 256) and message.said(told.name)
-  return true
 end
 
 local function take_handshake(self, answer)
@@ -366,8 +365,9 @@ local function take_handshake(self, answer)
   if not (features and not features.modern) and not OLDER[revision] then
     return speaks(self, ah.array { revision })
   end
+  take(self, revision, answer.result, answer.result.serverInfo)
   self:say(message.notification "notifications/initialized")
-  return take(self, revision, answer.result, answer.result.serverInfo)
+  return true
 end
 
 --- Begins as revisions with a handshake do. `probe` is a request of ours without an answer, or nil:
@@ -390,7 +390,8 @@ local function take_discovered(self, result)
   if not revision then
     return speaks(self, result.supportedVersions)
   end
-  return take(self, revision, result, message.object(result._meta)[message.META.server])
+  take(self, revision, result, message.object(result._meta)[message.META.server])
+  return true
 end
 
 --- Asks a server what it speaks, and what it can do. Returns the request, to be held in a variable
@@ -508,7 +509,8 @@ function Connection:ready()
 end
 
 --- Makes a request. more: as of `expect`. Returns the result; or nil and an error, which has the
--- server's `rpc` code if the server has sent it. A server that has forgotten us is begun with again.
+-- server's `rpc` code if the server has sent it. With a server that has forgotten the session it
+-- begins again.
 function Connection:request(method, params, more)
   local answer, err
   for _ = 1, 2 do

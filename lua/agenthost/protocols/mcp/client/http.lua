@@ -1,9 +1,10 @@
---- Streamable HTTP as a transport of MCP (connection.lua has what a transport does). Each message is
--- a POST of its own; a request is answered by one message or by a stream of them. Owns the streams.
+--- Streamable HTTP as a transport of MCP (connection.lua has what a transport does). Each message
+-- is a POST of its own; a request is answered by one message or by a stream of them. Owns the
+-- streams.
 --
--- Revision 2026-07-28 has neither sessions nor streams that go on after they were lost. In the older
--- ones a server may have a session, a stream for what belongs to no request (GET), and streams that
--- are asked for again from their last event on.
+-- Revision 2026-07-28 has neither sessions nor streams that go on after they were lost. In the
+-- older ones a server may have a session, a stream for what belongs to no request (GET), and
+-- streams that are asked for again from their last event on.
 --
 -- A task of its own carries each request as long as its caller waits. The stream that belongs to no
 -- request stays open between calls; it is read while a caller waits, or looks.
@@ -14,6 +15,7 @@ local headers = ah._module "agenthost.protocols.mcp.client.headers"
 
 local SAY_TIMEOUT = 10 -- seconds for a message without an answer
 local LAST_TIMEOUT = 2 -- seconds for what is said at an end
+local HEAD = 1 -- seconds for the head of the answer of the stream that belongs to no request
 local LOOK = 0.02 -- seconds of a look at the stream that belongs to no request
 local LONG = 86400 -- seconds without a byte on a stream; the requests have limits of their own
 local MOST_TRIES = 3 -- of a request that was refused for want of authorization
@@ -232,22 +234,16 @@ end
 
 -- -- the stream that belongs to no request --------------------------------------------------------
 
---- Begins the stream of a subscription (2026-07-28).
-function Http:listen(line)
-  local pending = { method = "subscriptions/listen", params = {} }
-  local response = request(self, "POST", fields_of(self, pending), line, {})
-  self:hear(response)
-end
-
---- Keeps a stream that belongs to no request.
-function Http:hear(response)
-  self:stop_hearing()
+--- Keeps a stream that belongs to no request. A server need not have one.
+local function keep(self, response)
+  self.begin = nil
   if response and response.status == 200 and has_events(response) then
     self.stream = response
+    return
   elseif response then
     response:close()
-    self.connection.listening = nil
   end
+  self.connection.listening = nil
 end
 
 function Http:stop_hearing()
@@ -257,36 +253,58 @@ function Http:stop_hearing()
   if self.stream then
     self.stream:close()
   end
-  self.ear, self.listener, self.stream = nil, nil, nil
+  self.ear, self.listener, self.stream, self.begin = nil, nil, nil, nil
 end
 
---- Begins the stream of the older revisions. A server need not have one.
-function Http:agreed()
-  if not self.connection.features.modern then
-    local fields = fields_of(self)
-    fields["Content-Type"], fields.Accept = nil, "text/event-stream"
-    self:hear((request(self, "GET", fields, nil, {})))
-  end
-end
-
---- Reads the stream as long as the task lives. It is not begun again before the next agreement, or
--- the next subscription.
+--- Reads the stream as long as the task lives, and begins it before, if that is left to do.
 local function read_ear(self)
+  if self.begin then
+    keep(self, (self.begin()))
+  end
   local stream = self.stream
-  for event in stream:pieces() do
+  for event in stream and stream:pieces() or function() end do
     if event.data ~= "" then
       self.connection:take(event.data)
     end
   end
-  if self.stream == stream then
+  if stream and self.stream == stream then
     stream:close()
     self.stream, self.connection.listening = nil, nil
   end
 end
 
+--- Begins such a stream. A server that does not begin its answer at once is not waited for: the
+-- next caller that waits goes on with it.
+local function hear(self, begin)
+  self:stop_hearing()
+  self.begin = begin
+  ah.with_timeout(HEAD, function()
+    keep(self, (begin()))
+  end)
+end
+
+--- Begins the stream of a subscription (2026-07-28).
+function Http:listen(line)
+  local pending = { method = "subscriptions/listen", params = {} }
+  hear(self, function()
+    return request(self, "POST", fields_of(self, pending), line, {})
+  end)
+end
+
+--- Begins the stream of the older revisions.
+function Http:agreed()
+  if not self.connection.features.modern then
+    hear(self, function()
+      local fields = fields_of(self)
+      fields["Content-Type"], fields.Accept = nil, "text/event-stream"
+      return request(self, "GET", fields, nil, {})
+    end)
+  end
+end
+
 --- Lets a caller that waits listen for all.
 local function lend_ear(self, listener)
-  if self.stream and not self.ear then
+  if (self.stream or self.begin) and not self.ear then
     self.listener = listener
     self.ear = ah.spawn(read_ear, self)
   end
@@ -305,7 +323,7 @@ end
 
 -- -- callers that wait ----------------------------------------------------------------------------
 
-function Http:open()
+function Http.open()
   return true
 end
 
@@ -339,7 +357,7 @@ function Http:catch_up()
   end
 end
 
-function Http:note()
+function Http.note()
 end
 
 -- -- the end --------------------------------------------------------------------------------------
