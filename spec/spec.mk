@@ -82,7 +82,9 @@ LEAST_COVERAGE := 94
 SPEC_NEEDS = all $(BUILD)/ahtest.so $(BUILD)/attack $(BUILD)/crowd $(BUILD)/older_kernel.so $(BUILD)/jumping_clock.so $(BUILD)/httpd $(BUILD)/tlsd $(BUILD)/embed-cases \
   $(BUILD)/lent-faults $(BUILD)/agenthost-crash $(BUILD)/stack $(BUILD)/simulated $(EXAMPLES)
 SPECS ?= $(sort $(wildcard spec/*/*_spec.lua))
-RUN_SPECS = AGENTHOST_BUILD=$(BUILD) $(LUA) spec/support/each.lua "$(BUSTED)"
+# As many files at a time as make got processors (-j2): one without.
+JOBS = $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),1)
+RUN_SPECS = AGENTHOST_BUILD=$(BUILD) $(LUA) spec/support/each.lua $(JOBS) "$(BUSTED)"
 
 test: $(SPEC_NEEDS)
 	@$(RUN_SPECS) $(SPECS)
@@ -105,7 +107,7 @@ WITH_ASAN = $(CHECKED) BUILD=build/asan CFLAGS="-O1 -g -DAH_CHECKING" EXTRA="$(A
 asan-specs: $(SPEC_NEEDS)
 	@export AGENTHOST_ASAN=$$($(CC) -print-file-name=libasan.so) AGENTHOST_BUILD=$(BUILD) \
 	  ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1; \
-	  $(LUA) spec/support/each.lua "env LD_PRELOAD=$$AGENTHOST_ASAN $(BUSTED)" $(SPECS)
+	  $(LUA) spec/support/each.lua $(JOBS) "env LD_PRELOAD=$$AGENTHOST_ASAN $(BUSTED)" $(SPECS)
 
 # The event loop of systems without epoll.
 check-poll:

@@ -215,7 +215,7 @@ describe("a call in which a call was stopped", function()
       ctx.resources:get "r"
       ah.sleep(LONG)
     end }
-    local outer = ah.tool { name = "outer", description = "Works.", timeout = 0.02,
+    local outer = ah.tool { name = "outer", description = "Works.", timeout = 0.5,
       handler = function(_, ctx)
         ctx.resources:get "r"
         local closing <close> = setmetatable({}, { __close = function()
