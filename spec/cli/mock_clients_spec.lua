@@ -463,6 +463,22 @@ describe("agenthost mock, asked by clients of Responses", function()
     assert.equal("invalid_encrypted_content", e.code)
     taken(ask(says("user", "from elsewhere"), thoughts, call, output))
   end)
+
+  it("calls a tool in the namespace that holds it, and wants the namespace back", function()
+    local m <close> = started()
+    local tools = { { type = "namespace", name = "mcp__shop", description = "d", tools = {
+      { type = "function", name = "f", parameters = { type = "object" } } } } }
+    local function ask(...)
+      return m:ask(TARGET.responses, { model = "m", input = { ... }, tools = tools, store = false })
+    end
+    local first = says("user", "call")
+    local call = taken(ask(first)).output[1]
+    assert.same({ "f", "mcp__shop" }, { call.name, call.namespace })
+    local output = { type = "function_call_output", call_id = call.call_id, output = "r" }
+    taken(ask(first, call, output))
+    call.namespace = nil
+    refused(ask(first, call, output), "must be 'mcp__shop'")
+  end)
 end)
 
 describe("agenthost mock, asked by clients of Responses with references", function()

@@ -404,12 +404,16 @@ local function add_search(items, a, s)
     call_id = ah.null, status = "completed", tools = tools }
 end
 
--- A deferred tool is called in a namespace of its own name.
-local function namespace_of(a, name)
-  for _, tool in ipairs(check.given(a.body.tools) or {}) do
-    if tool.defer_loading and tool.name == name then
-      a.memory.namespaces = a.memory.namespaces or {}
-      return name
+-- Returns the namespace that a tool is called in: the one that holds it, or, for a deferred tool
+-- outside of them, one of its own name.
+local function namespace_of(tools, name, holder)
+  for _, tool in ipairs(check.given(tools) or {}) do
+    if tool.type == "function" and tool.name == name and (holder or tool.defer_loading) then
+      return holder or name
+    end
+    local inner = tool.type == "namespace" and namespace_of(tool.tools, name, tool.name)
+    if inner then
+      return inner
     end
   end
 end
@@ -429,8 +433,9 @@ local function call_item(a, call, index)
       status = "completed", call_id = call.id, name = call.name,
       input = custom.input_of(call.arguments) }
   end
-  local namespace = namespace_of(a, call.name)
+  local namespace = namespace_of(a.body.tools, call.name)
   if namespace then
+    a.memory.namespaces = a.memory.namespaces or {}
     a.memory.namespaces[call.id] = namespace
   end
   return { namespace = namespace, id = ("fc_mock%d_%d"):format(a.n, index), type = "function_call",
