@@ -315,6 +315,15 @@ describe("a server of MCP", function()
       assert.are.equal(5, stored["c-1"].spent)
     end)
 
+    it("by their class and the id, for all clients of a server with a fixed list", function()
+      local c <close> = client.start(agent { tools = { search() }, discover = true }, false, true)
+      c:initialize "2025-11-25"
+      c:call("search", { id = "c-1" })
+      assert.are.same({}, c.before)
+      assert.are.equal("customer_spend search", names(c:ask("tools/list").result))
+      assert.are.equal("6", texts(c:call("customer_spend", { id = "c-1", euros = 1 })))
+    end)
+
     it("as tools that come in a session", function()
       local c <close> = client.start(agent { tools = { search() }, discover = true }, false)
       c:initialize "2025-11-25"

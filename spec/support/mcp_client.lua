@@ -100,8 +100,8 @@ end
 Client.__close = Client.close
 
 --- Starts a server of the value over lines in this process. capabilities: those of a client of
--- revision 2026-07-28; false: an older client.
-function M.start(value, capabilities)
+-- revision 2026-07-28; false: an older client. fixed: as of the server's options.
+function M.start(value, capabilities, fixed)
   local self = setmetatable({ to = ah.channel(1000), from = ah.channel(1000), last = 0,
     capabilities = capabilities == nil and {} or capabilities, before = {} }, Client)
   local input = {}
@@ -111,7 +111,7 @@ function M.start(value, capabilities)
   end
   self.task = ah.spawn(function()
     self.ended, self.why = serve(function(start)
-      return Server.new(value, { name = "spec", version = "1", start = start })
+      return Server.new(value, { name = "spec", version = "1", start = start, fixed = fixed })
     end, input, function(line)
       self.from:send(line)
     end)

@@ -26,6 +26,8 @@ what the script prints goes to standard error. No model is asked.
 With --http it listens instead, and prints its address as one line. Clients
 need the token of the variable AGENTHOST_MCP_TOKEN; without one it makes a
 token, and prints it on standard error.
+With --fixed the list of tools never changes, for clients that read it once:
+methods of entities are tools that take the id.
 ]],
   operand = { name = "word", least = 2, complete = function() return ACTIONS end },
   flags = {
@@ -34,6 +36,7 @@ token, and prints it on standard error.
       doc = "with --http: listen on this port (default 0: a free one)" },
     { name = "listen", value = "ADDR",
       doc = "with --http: listen on this address (others may reach it)" },
+    { name = "fixed", doc = "one list of tools for all clients, which never changes" },
     "env-file" },
   apart = true,
   mixed = true,

@@ -42,18 +42,19 @@ end
 -- -- serving --------------------------------------------------------------------------------------
 
 -- Returns a function that makes the server.
-local function maker(value, words, private)
+local function maker(value, words, flags)
   local server = ah._module "agenthost.protocols.mcp.server"
   local name = words[1]:match "([^/]*)$":gsub("%.lua$", "")
   return function(start)
     return server.new(value, { name = name, version = ah.version, start = start,
-      private = private })
+      private = flags.http, fixed = flags.fixed })
   end
 end
 
-local function over_stdio(value, words, out)
-  return foreign.waits(ah._module "agenthost.protocols.mcp.server.stdio")(maker(value, words),
-    ah._input(MOST_LINE), foreign.door(function(line)
+local function over_stdio(value, words, out, flags)
+  local serve = ah._module "agenthost.protocols.mcp.server.stdio"
+  return foreign.waits(serve)(maker(value, words, flags), ah._input(MOST_LINE),
+    foreign.door(function(line)
       out:write(line):flush()
     end))
 end
@@ -77,7 +78,7 @@ end
 
 local function over_http(value, words, out, flags)
   local serve = ah._module "agenthost.protocols.mcp.server.http"
-  return foreign.waits(serve)(maker(value, words, true), {
+  return foreign.waits(serve)(maker(value, words, flags), {
     listen = address_of(flags), token = token_of(),
     ready = foreign.door(function(url)
       out:write(url, "\n"):flush()
@@ -91,7 +92,7 @@ return function(flags, words, out)
   if flags.http then
     ok, why = over_http(value, words, out, flags)
   else
-    ok, why = over_stdio(value, words, out)
+    ok, why = over_stdio(value, words, out, flags)
   end
   if not ok then
     fault("%s: %s", pairs_of.shown(words[1]), why)

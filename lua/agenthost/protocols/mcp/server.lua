@@ -217,7 +217,8 @@ end
 local function conversation_of(q)
   local peer, err = q.peer, nil
   if not peer.conversation then
-    peer.conversation, err = calls.open(q.server.served.own,
+    peer.conversation, err = calls.open(
+      q.server.all_fixed and q.server.served.fixed or q.server.served.own,
       front_for(peer.capabilities))
   end
   return peer.conversation, err
@@ -233,7 +234,7 @@ local function session_tools(q)
   if not list then
     return internal(err)
   end
-  return shown.tools(list, q.features)
+  return shown.tools(list, q.features, q.server.all_fixed)
 end
 
 local function list_session(q)
@@ -517,7 +518,7 @@ end
 
 --- Returns a server for the value that a script returned; nil and the reason. options: `name` and
 -- `version` of it; start(f), which calls f in a task that outlives the request; `private`, true if
--- clients have a secret.
+-- clients have a secret; `fixed`, true if clients with a session get the fixed list, too.
 function Server.new(value, options)
   local found, why = served.new(value)
   if not found then
@@ -532,6 +533,7 @@ function Server.new(value, options)
     end)
   end
   local self = setmetatable({ served = found, start = start, resources = {},
+    all_fixed = options.fixed or false,
     waiting = new_waiting(PATIENCE), scope = options.private and "private" or "public",
     info = { name = found.name or options.name, version = options.version } }, Server)
   self.resources.by_uri, self.resources.shown = shown.resources(found.fields)
