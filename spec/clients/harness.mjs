@@ -123,25 +123,61 @@ export function folder(name) {
   return where;
 }
 
+/** Begins `agenthost mcp serve` with mcp_shop.lua: its command line, URL and token. */
+async function serveShop() {
+  const command = [agenthost, "mcp", "serve", path.join(here, "mcp_shop.lua")];
+  const token = "the-token-of-the-shop";
+  const env = { ...process.env, AGENTHOST_MCP_TOKEN: token };
+  const server = spawn(agenthost, [...command.slice(1, 3), "--http", command[3]], {
+    env,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  process.on("exit", () => server.kill());
+  const [url] = await Promise.race([
+    once(createInterface(server.stdout), "line"),
+    once(server, "exit").then(() => assert.fail("agenthost mcp serve did not start")),
+  ]);
+  return { command, url, token };
+}
+
+/** Runs the cases of an agent that uses mcp_shop.lua; `cases(mock, shop)` is as for runAgent. */
+export async function runShop(cases) {
+  const shop = await serveShop();
+  await runAgent((mock) => cases(mock, shop), {
+    script: "mcp_turns.lua",
+    prompt: "Use the shop.",
+    answer: "All three results came.",
+    results: ["mint costs 42 euros", "7 percent for Ada c-7"],
+  });
+}
+
+const BOTH = {
+  script: "agent_turns.lua",
+  prompt: "Run both.",
+  answer: "Both were run.",
+  results: ["first-1", "second-2"],
+};
+
 /**
  * Runs the cases of a command-line agent: two commands called at once with thoughts, then an answer.
  * `cases(mock)` gives a function a case that runs the agent with the prompt, and returns what
- * command() does. Agents are run only where they cannot ask anything outside.
+ * command() does. `talks` has other words for the conversation. Agents are run only where they
+ * cannot ask anything outside.
  */
-export async function runAgent(cases) {
+export async function runAgent(cases, talks = BOTH) {
   if (!CLIENT_FENCED) {
     console.log("  skipped the agent: it needs a network of its own (unshare -rn and ip)");
     process.exit(0);
   }
   const talk = (mock, ask) => async () => {
     const before = mock.requests().length;
-    const { code, text } = await ask("Run both.");
-    assert.ok(text.includes("Both were run."), `exit code ${code}: ${text}`);
+    const { code, text } = await ask(talks.prompt);
+    assert.ok(text.includes(talks.answer), `exit code ${code}: ${text}`);
     const last = JSON.stringify(mock.requests().slice(before).map((r) => r.body));
-    assert.ok(last.includes("first-1") && last.includes("second-2"), "no results were sent");
+    assert.ok(talks.results.every((result) => last.includes(result)), "no results were sent");
   };
   await run(async (mock) => {
     const named = Object.entries(await cases(mock));
     return Object.fromEntries(named.map(([name, ask]) => [name, talk(mock, ask)]));
-  }, "agent_turns.lua");
+  }, talks.script);
 }
