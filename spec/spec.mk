@@ -192,7 +192,7 @@ run-torture: $(BUILD)/torture
 
 # The official clients with `agenthost mock`, if node and npm exist; installs only into $(BUILD).
 # Each name is a file of spec/clients; fewer: CLIENTS="openai codex".
-CLIENTS ?= models openai anthropic google ollama ai_sdk langchain portkey claude_code codex pi gemini_cli mcp_claude mcp_codex
+CLIENTS ?= models openai anthropic google ollama ai_sdk langchain portkey claude_code codex pi gemini_cli mcp_claude mcp_codex mcp_conformance_client mcp_conformance_server
 
 check-clients: $(BUILD)/agenthost
 	@if ! command -v node >/dev/null || ! command -v npm >/dev/null; then \

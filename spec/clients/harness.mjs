@@ -22,6 +22,9 @@ console.warn = () => {};
 /** The CommonJS form of a module of the client. */
 export const load = createRequire(path.join(modules, "x.js"));
 
+/** The path of the command, and of a file beside this one. */
+export const ours = { agenthost, file: (name) => path.join(here, name) };
+
 /** What turns.lua has the model say. */
 export const ANSWER = "It is 21 degrees in Paris.";
 export const ARGUMENTS = { city: "Paris", unit: "celsius" };
@@ -83,27 +86,39 @@ async function runCase(mock, what) {
   assert.equal(faults.length, expected, `the mock refused: ${faults.join("; ")}`);
 }
 
-/** Runs the cases that `cases(mock)` gives, one line each; ends the mock and this process. */
-export async function run(cases, script = "turns.lua") {
-  const mock = await start(script);
-  let failed = 0;
-  for (const [name, what] of Object.entries(await cases(mock))) {
+/** Runs cases, functions by their names, and prints one line each. */
+export async function runCases(cases) {
+  for (const [name, body] of Object.entries(cases)) {
     try {
-      await runCase(mock, what);
-      console.log(`  ok ${name}`);
+      const said = await body();
+      console.log(`  ok ${name}${said ? `: ${said}` : ""}`);
     } catch (error) {
-      failed += 1;
       console.log(`  failed ${name}: ${error.stack}`);
     }
   }
+}
+
+/** Runs the cases that `cases(mock)` gives, one line each; ends the mock and this process. */
+export async function run(cases, script = "turns.lua") {
+  const mock = await start(script);
+  const named = Object.entries(await cases(mock));
+  await runCases(Object.fromEntries(named.map(([name, what]) => [name, () => runCase(mock, what)])));
   mock.stop();
   process.exit(0);
 }
 
+/** The path of a file in a package of the client. */
+export const installed = (file) => path.join(modules, "node_modules", file);
+
 /** Runs a command of the client in an empty folder: { code, text }. */
-export async function command(name, words, env) {
+export function command(name, words, env) {
+  return program(installed(`.bin/${name}`), words, env);
+}
+
+/** Runs a program in an empty folder: { code, text }. */
+export async function program(file, words, env) {
   const cwd = mkdtempSync(path.join(HOME, "work-"));
-  const child = spawn(path.join(modules, "node_modules/.bin", name), words, {
+  const child = spawn(file, words, {
     cwd,
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
@@ -123,10 +138,10 @@ export function folder(name) {
   return where;
 }
 
-/** Begins `agenthost mcp serve` with mcp_shop.lua: its command line, URL and token. */
-async function serveShop() {
-  const command = [agenthost, "mcp", "serve", path.join(here, "mcp_shop.lua")];
-  const token = "the-token-of-the-shop";
+/** Begins `agenthost mcp serve` with a script: its command line, URL and token. */
+export async function serve(script) {
+  const command = [agenthost, "mcp", "serve", path.join(here, script)];
+  const token = "the-token-of-the-server";
   const env = { ...process.env, AGENTHOST_MCP_TOKEN: token };
   const server = spawn(agenthost, [...command.slice(1, 3), "--http", command[3]], {
     env,
@@ -142,7 +157,7 @@ async function serveShop() {
 
 /** Runs the cases of an agent that uses mcp_shop.lua; `cases(mock, shop)` is as for runAgent. */
 export async function runShop(cases) {
-  const shop = await serveShop();
+  const shop = await serve("mcp_shop.lua");
   await runAgent((mock) => cases(mock, shop), {
     script: "mcp_turns.lua",
     prompt: "Use the shop.",

@@ -36,8 +36,10 @@ function install(where, packages) {
   return npm.status === 0;
 }
 
+// A package may name its version (`name@1.2`), or have another name (`alias@npm:name`).
 function versions(where, packages) {
-  const version = (name) => {
+  const version = (wanted) => {
+    const [name] = /^@?[^@]+/.exec(wanted);
     const file = path.join(where, "node_modules", name, "package.json");
     return `${name} ${JSON.parse(readFileSync(file, "utf8")).version}`;
   };
