@@ -69,7 +69,7 @@ $(BUILD)/simulated: spec/simulated/simulated.c $(LIB_OBJ)
 #: check-torture  every allocation fails, alone and with all later ones
 #: coverage  lines of the C sources that the specs run
 #: soak  20,000 turns in one process: growth and descriptors
-#: check-clients  npm clients of providers, and agents, with agenthost mock (needs node and npm)
+#: check-clients  npm clients of providers, agents, and peers of MCP, with agenthost (needs node and npm)
 #: check-screens  chats in tmux against the screens in spec/screens (needs tmux); UPDATE=1 writes them (SCREENS=spec/screens/turns.lua)
 #: crash  conversations killed at each crash point, twice, and at random times (CRASH_FLOW=calls, CRASH_KILLS=1000, CRASH_SEED=18)
 #: check-schema-suite  SUITE=path required part of a copy of the JSON-Schema-Test-Suite
@@ -190,9 +190,10 @@ check-headers:
 run-torture: $(BUILD)/torture
 	@$(BUILD)/torture
 
-# The official clients with `agenthost mock`, if node and npm exist; installs only into $(BUILD).
-# Each name is a file of spec/clients; fewer: CLIENTS="openai codex".
-CLIENTS ?= models openai anthropic google ollama ai_sdk langchain portkey claude_code codex pi gemini_cli mcp_claude mcp_codex mcp_conformance_client mcp_conformance_server
+# The official clients with `agenthost mock`, and peers of MCP, if node and npm exist; installs only
+# into $(BUILD). Each name is a file of spec/clients; fewer: CLIENTS="openai codex".
+CLIENTS ?= models openai anthropic google ollama ai_sdk langchain portkey claude_code codex pi gemini_cli \
+  mcp_claude mcp_codex mcp_sdk mcp_servers mcp_conformance_client mcp_conformance_server
 
 check-clients: $(BUILD)/agenthost
 	@if ! command -v node >/dev/null || ! command -v npm >/dev/null; then \
