@@ -403,7 +403,12 @@ describe("a server of MCP", function()
     it("nothing of a client that shows no forms", function()
       for _, capabilities in ipairs { ah.object {}, { elicitation = { url = ah.object {} } } } do
         local c <close> = client.start(agent { tools = { order(CUPS) } }, capabilities)
-        assert.is_true(c:call("order").isError)
+        local _, err = c:call "order"
+        assert.are.equal(-32021, err.code)
+        assert.are.same({ requiredCapabilities = { elicitation = { form = {} } } }, err.data)
+        local old <close> = client.start(agent { tools = { order(CUPS) } }, false)
+        old:initialize("2025-11-25", capabilities)
+        assert.is_true(old:call("order").isError)
       end
       local c <close> = client.start(agent { tools = { order { default = "none" } } })
       assert.are.equal('"none" cups', texts(c:call "order"))

@@ -2100,6 +2100,52 @@ function ah.planning_section(config) end
 ---@return ah.McpServer
 function ah.mcp(config) end
 
+-- fields of ah.McpScript (make generate)
+---@class ah.McpScript
+---@field agent ah.Agent|ah.Registry the agent, or the registry, whose tools are served
+---@field prompts? ah.McpPrompt[] prompts
+---@field resources? ah.McpResource[] resources, and templates of resources
+-- end of ah.McpScript
+
+-- fields of ah.McpPrompt (make generate)
+---@class ah.McpPrompt
+---@field name string its name, 1 to 128 bytes
+---@field title? string its name for people
+---@field description? string what it is for
+---@field arguments? ah.McpPromptArgument[] its arguments, which are texts
+---`function(arguments, ctx)`: returns a text, or a list of messages
+---@field get fun(arguments: table<string, string>, ctx: ah.Ctx): string|table, string?
+-- end of ah.McpPrompt
+
+-- fields of ah.McpPromptArgument (make generate)
+---@class ah.McpPromptArgument
+---@field name string its name, 1 to 128 bytes
+---@field title? string its name for people
+---@field description? string what it is
+---@field required? boolean true: a request without it is refused
+---`function(text, others)`: returns values that begin as `text` does, the best first; `others` has
+---the arguments that are known already
+---@field complete? fun(text: string, others: table<string, string>): string[]
+-- end of ah.McpPromptArgument
+
+-- fields of ah.McpResource (make generate)
+---@class ah.McpResource
+---@field uri? string its address, such as `notes://today`
+---in place of `uri`: a template of addresses, such as `notes://{year}/{name}`
+---@field uri_template? string
+---@field name string its name
+---@field title? string its name for people
+---@field description? string what it has
+---@field mime_type? string the type of its contents
+---`function(uri, ctx)`, of a template `function(params, ctx)`: returns its contents
+---@field read fun(of: string|table<string, string>, ctx: ah.Ctx): any, string?
+---`function(uri)` or `function(params)`: waits until the contents have changed; called again and
+---again while clients listen
+---@field wait? fun(of: string|table<string, string>)
+---of a template: functions by the names of its variables, as of arguments
+---@field complete? table<string, fun(text: string, others: table<string, string>): string[]>
+-- end of ah.McpResource
+
 ---Returns a definition of how a resource is made and closed.
 ---@param config ah.ResourceConfig
 ---@return table

@@ -21,9 +21,10 @@ message.REVISIONS = { "2026-07-28", "2025-11-25", "2025-06-18" }
 -- `initialize`; both sides may send requests then.
 -- url: a server may ask a person to open a page.
 -- any_value: `structuredContent` may be any JSON value, not an object alone.
+-- many: a form may have lists of words.
 local FEATURES = {
-  ["2026-07-28"] = { modern = true, url = true, any_value = true },
-  ["2025-11-25"] = { url = true },
+  ["2026-07-28"] = { modern = true, url = true, any_value = true, many = true },
+  ["2025-11-25"] = { url = true, many = true },
   ["2025-06-18"] = {},
 }
 
@@ -68,7 +69,13 @@ message.CODES = {
   header = -32020,
   capability = -32021,
   revision = -32022,
+  no_resource = -32002, -- of the older revisions
 }
+
+--- Returns nil and an error for the other side.
+function message.fault(code, text, ...)
+  return nil, { code = code, message = text:format(...) }
+end
 
 -- -- limits ---------------------------------------------------------------------------------------
 

@@ -7,23 +7,24 @@ local ah = ...
 
 local message = ah._module "agenthost.protocols.mcp.message"
 local calls = ah._module "agenthost.protocols.mcp.server.calls"
-local elicit = ah._module "agenthost.protocols.mcp.server.elicit"
+local headers = ah._module "agenthost.protocols.mcp.client.headers"
+local completion = ah._module "agenthost.protocols.mcp.server.completion"
+local new_changes = ah._module "agenthost.protocols.mcp.server.changes"
+local offers = ah._module "agenthost.protocols.mcp.server.offers"
+local prompts = ah._module "agenthost.protocols.mcp.server.prompts"
+local resources = ah._module "agenthost.protocols.mcp.server.resources"
+local rounds = ah._module "agenthost.protocols.mcp.server.rounds"
 local shown = ah._module "agenthost.protocols.mcp.server.shown"
 local served = ah._module "agenthost.protocols.mcp.server.served"
+local subscriptions = ah._module "agenthost.protocols.mcp.server.subscriptions"
 local new_waiting = ah._module "agenthost.protocols.mcp.server.waiting"
 
-local META, CODES = message.META, message.CODES
+local META, CODES, fault = message.META, message.CODES, message.fault
 
 local MOST_NAME = 128 -- bytes of a tool's name in a request
-local MOST_URI = 8192
 local MOST_REQUESTS = 64 -- of a client at work
 local PATIENCE = 600 -- seconds that a call waits for answers of its client
 local TTL_MS = 300000 -- how long lists may be kept by clients
-local PROGRESS_GAP = 0.05 -- seconds between two reports of a call
-
-local function fault(code, text, ...)
-  return nil, { code = code, message = text:format(...) }
-end
 
 -- -- lists ----------------------------------------------------------------------------------------
 
@@ -58,24 +59,22 @@ local function fixed_tools(q)
   return q.server.fixed.shown
 end
 
-local function resources(q)
-  return q.server.resources.shown
-end
-
-local function no_templates()
-  return ah.array {}
-end
-
-local function read_resource(q)
-  local uri = message.text(q.params.uri, MOST_URI)
-  local one = uri and q.server.resources.by_uri[uri]
-  if not one then
-    return nil, { code = q.features.modern and CODES.params or -32002,
-      message = "Resource not found", data = { uri = message.said(q.params.uri) } }
+local function list_of(field)
+  return function(q)
+    return q.server.lists[field]
   end
-  local contents, why = shown.contents(one)
+end
+
+-- Reads a section of the prompt, or a resource of the script.
+local function read_resource(q)
+  local section = q.server.sections[q.params.uri]
+  if not section then
+    return resources.read(q)
+  end
+  local contents, why = shown.contents(section)
   if not contents then
-    return fault(CODES.internal, "the resource cannot be read: %s", why)
+    ah.log("warning", "mcp: " .. section.shown.uri .. ": " .. why)
+    return fault(CODES.internal, "the resource cannot be read; the server's log has the reason")
   end
   return cacheable(q, { contents = contents })
 end
@@ -96,119 +95,18 @@ local function unknown_tool(name)
   return fault(CODES.params, "Unknown tool: %s", message.said(name))
 end
 
-local function internal(err)
-  ah.log("warning", "mcp: " .. err.message)
-  return fault(CODES.internal, "the conversation could not be set up; the server's log has why")
-end
-
--- Returns a function that reports the progress of a call to the request that waits for it, if that
--- has a token. The number of a report is above the one before it.
-local function reporter(call)
-  local last, at
-  return function(event)
-    local q, now = call.q, ah._clock()
-    local token = q and message.object(q.params._meta).progressToken
-    if not message.is_id(token) or at and now - at < PROGRESS_GAP then
-      return
-    end
-    local progress = event.fraction or last and last + 1e-6 or 0
-    if last and progress <= last then
-      progress = last + 1e-6
-    end
-    last, at = progress, now
-    q.send(message.notification("notifications/progress", { progressToken = token,
-      progress = progress, total = event.fraction and 1 or nil, message = event.message }))
-  end
-end
-
--- Returns the front end for a client that can show forms; nil for others.
-local function front_for(capabilities)
-  return elicit.allows(capabilities) and elicit.front or nil
-end
-
-local function new_call(fields, ask)
-  local call = calls.call { name = fields.name, arguments = fields.arguments, ask = ask }
-  call.on_progress = reporter(call)
-  return call
-end
-
--- Makes a call in a task of its own, which may outlive the request.
-local function begin(q, conversation, call, over)
-  if q.cancelled then
-    call.cancelled = true
-  end
-  q.server.start(function()
-    conversation:make(call)
-    if over then
-      conversation:close()
-    end
-  end)
-end
-
--- -- calls of revision 2026-07-28 -----------------------------------------------------------------
-
-local function questions_of(call)
-  local requests = {}
-  for key, one in pairs(call:questions()) do
-    requests[key] = { method = "elicitation/create", params = { mode = "form",
-      message = one.form.message, requestedSchema = one.form.requestedSchema } }
-  end
-  return requests
-end
-
--- Returns the result that asks the client, and keeps the call until it answers.
-local function park(q, call)
-  local state = q.server.waiting:keep(q, call, call.cancel)
-  if not state then
-    call.cancel()
-    return shown.failure "Too many calls wait for answers; try again later."
-  end
-  call.q = nil
-  return { resultType = "input_required", inputRequests = questions_of(call), requestState = state }
-end
-
--- Returns the result of the call, or the questions that it has.
-local function follow(q, call)
-  call.q, q.cancel = q, call.cancel
-  while not call:questions() and call.news:receive() do
-    ah.yield() -- others that ask at the same time come first
-  end
-  if call:questions() and not call.done then
-    return park(q, call)
-  elseif call.cancelled then
-    return false
-  end
-  return shown.result(q.server.fixed.by_name[call.name], call, q.features)
-end
-
-local function resume(q, fields)
-  local call, why = q.server.waiting:take(q, fields, q.params.requestState)
-  if not call then
-    return fault(CODES.params, "%s", why)
-  end
-  call:give(message.object(q.params.inputResponses))
-  return follow(q, call)
-end
-
 local function call_fixed(q)
   local fields, err = read_call(q)
+  local tool = fields and q.server.fixed.by_name[fields.name]
   if not fields then
     return nil, err
-  elseif not q.server.fixed.by_name[fields.name] then
+  elseif not tool then
     return unknown_tool(fields.name)
-  elseif q.params.requestState ~= nil then
-    return resume(q, fields)
   end
-  local conversation, why = calls.open(q.server.served.fixed, front_for(q.capabilities))
-  if not conversation then
-    return internal(why)
+  function fields.show(_, call)
+    return shown.result(tool, call, q.features)
   end
-  local call = new_call(fields)
-  function call.cancel()
-    conversation:cancel(call)
-  end
-  begin(q, conversation, call, true)
-  return follow(q, call)
+  return rounds.alone(q, q.server.served.fixed, fields)
 end
 
 -- -- sessions of the older revisions --------------------------------------------------------------
@@ -219,7 +117,7 @@ local function conversation_of(q)
   if not peer.conversation then
     peer.conversation, err = calls.open(
       q.server.all_fixed and q.server.served.fixed or q.server.served.own,
-      front_for(peer.capabilities))
+      rounds.front(peer.capabilities, q.features))
   end
   return peer.conversation, err
 end
@@ -232,7 +130,7 @@ local function session_tools(q)
     list, err = conversation:tools()
   end
   if not list then
-    return internal(err)
+    return rounds.not_set_up(err)
   end
   return shown.tools(list, q.features, q.server.all_fixed)
 end
@@ -240,23 +138,6 @@ end
 local function list_session(q)
   local by_name, list = session_tools(q)
   return by_name and list, list
-end
-
--- Asks the client by a request of ours. Waits, and returns its answer, from outside.
-local function ask_peer(q, form)
-  local peer = q.peer
-  peer.asked = peer.asked + 1
-  local id, answer = "ask_" .. peer.asked, ah.channel(1)
-  local _ <close> = setmetatable({}, { __close = function()
-    if peer.pending[id] then -- the answer is no longer wanted
-      peer.pending[id] = nil
-      q.send(message.notification("notifications/cancelled", { requestId = id }))
-    end
-  end })
-  peer.pending[id] = answer
-  q.send(message.request(id, "elicitation/create", { mode = q.features.url and "form" or nil,
-    message = form.message, requestedSchema = form.requestedSchema }))
-  return answer:receive()
 end
 
 local function call_session(q)
@@ -270,25 +151,24 @@ local function call_session(q)
   elseif not by_name[fields.name] then
     return unknown_tool(fields.name)
   end
-  local conversation = q.peer.conversation
-  local call = new_call(fields, function(form)
-    return ask_peer(q, form)
-  end)
-  function q.cancel()
-    conversation:cancel(call)
+  function fields.show(_, call)
+    if call.changed and q.peer.initialized then
+      q.peer.send(message.notification "notifications/tools/list_changed", q)
+    end
+    return shown.result(by_name[fields.name], call, q.features)
   end
-  call.q = q
-  begin(q, conversation, call)
-  call.news:receive()
-  if call.changed and q.peer.initialized then
-    q.peer.send(message.notification "notifications/tools/list_changed", q)
-  end
-  return not call.cancelled and shown.result(by_name[fields.name], call, q.features)
+  return rounds.in_session(q, q.peer.conversation, fields)
 end
 
-local function capabilities(server, changes)
-  return { tools = changes and { listChanged = true } or ah.object {},
-    resources = server.resources.shown[1] and ah.object {} or nil }
+-- Returns what the server offers. older: for a session, whose list of tools may change.
+local function capabilities(server, older)
+  local lists = server.lists
+  local has_resources = lists.resources[1] or lists.templates[1]
+  return { tools = older and { listChanged = true } or ah.object {},
+    prompts = lists.prompts[1] and ah.object {} or nil,
+    completions = completion.is_offered(server.offers) and ah.object {} or nil,
+    resources = has_resources
+      and ah.object { subscribe = server.changes:are_known() or nil } or nil }
 end
 
 local function initialize(q)
@@ -304,20 +184,16 @@ local function initialize(q)
     serverInfo = q.server.info }
 end
 
--- -- subscriptions --------------------------------------------------------------------------------
+local LEVELS = { debug = true, info = true, notice = true, warning = true, error = true,
+  critical = true, alert = true, emergency = true }
 
--- Lists of revision 2026-07-28 never change here, so that a stream has no notifications: it is
--- acknowledged and stays open until the client ends it.
-local function listen(q)
-  local over = ah.channel()
-  function q.cancel()
-    over:close()
+-- Takes the level of the messages of the log that a client wants. None are sent: the log has what
+-- the client must not see.
+local function set_level(q)
+  if not LEVELS[q.params.level] then
+    return fault(CODES.params, '"level" must be one of debug to emergency')
   end
-  local meta = { [META.subscription] = q.id }
-  q.send(message.notification("notifications/subscriptions/acknowledged",
-    { _meta = meta, notifications = ah.object {} }))
-  over:receive()
-  return not q.cancelled and { _meta = meta }
+  return {}
 end
 
 local function discover(q)
@@ -327,25 +203,45 @@ end
 
 -- -- requests -------------------------------------------------------------------------------------
 
+-- Methods by the name of the capability without which there are none of them.
+local OFFERED = {
+  prompts = { ["prompts/list"] = listing("prompts", list_of "prompts"),
+    ["prompts/get"] = prompts.get },
+  completions = { ["completion/complete"] = completion.complete },
+}
+
 local MODERN = {
   ["server/discover"] = discover,
   ["tools/list"] = listing("tools", fixed_tools),
   ["tools/call"] = call_fixed,
-  ["resources/list"] = listing("resources", resources),
-  ["resources/templates/list"] = listing("resourceTemplates", no_templates),
+  ["resources/list"] = listing("resources", list_of "resources"),
+  ["resources/templates/list"] = listing("resourceTemplates", list_of "templates"),
   ["resources/read"] = read_resource,
-  ["subscriptions/listen"] = listen,
+  ["subscriptions/listen"] = subscriptions.listen,
 }
 
 local OLDER = {
   initialize = initialize,
   ping = function() return {} end,
+  ["logging/setLevel"] = set_level,
   ["tools/list"] = listing("tools", list_session),
   ["tools/call"] = call_session,
-  ["resources/list"] = listing("resources", resources),
-  ["resources/templates/list"] = listing("resourceTemplates", no_templates),
+  ["resources/list"] = listing("resources", list_of "resources"),
+  ["resources/templates/list"] = listing("resourceTemplates", list_of "templates"),
   ["resources/read"] = read_resource,
+  ["resources/subscribe"] = subscriptions.subscribe,
+  ["resources/unsubscribe"] = subscriptions.unsubscribe,
 }
+
+-- Returns the function of a method; nil if there is none, or nothing that it is about.
+local function method_of(server, methods, name)
+  for capability, list in pairs(OFFERED) do
+    if list[name] then
+      return capabilities(server)[capability] and list[name]
+    end
+  end
+  return methods[name]
+end
 
 -- Reads what each request of revision 2026-07-28 says of its client.
 local function read_modern(q, meta)
@@ -392,10 +288,12 @@ local function perform(q)
   local methods, err = methods_of(q)
   if not methods then
     return nil, err
-  elseif not methods[q.method] then
+  end
+  local method = method_of(q.server, methods, q.method)
+  if not method then
     return fault(CODES.method, "Method not found: %s", message.said(q.method))
   end
-  return methods[q.method](q)
+  return method(q)
 end
 
 local Server = {}
@@ -420,6 +318,13 @@ function Server:answer(q)
   return message.result(q.id, complete(q, result))
 end
 
+--- Returns the parameters of a tool that headers of HTTP repeat, a list of { name, path }; nil if
+-- there are none, or no such tool.
+function Server:marked(name)
+  local tool = self.fixed.by_name[name]
+  return tool and headers.marked(tool.params) or nil
+end
+
 --- Ends the calls that wait for their clients.
 function Server:close()
   self.waiting:sweep(true)
@@ -433,8 +338,8 @@ Peer.__index = Peer
 --- Returns a client with a line of its own or a session. send(line, q) sends what belongs to no
 -- request; q is the request that caused it.
 function Server:peer(send)
-  return setmetatable({ server = self, send = send, asked = 0, pending = {}, at_work = {}, n = 0 },
-    Peer)
+  return setmetatable({ server = self, send = send, asked = 0, pending = {}, at_work = {}, n = 0,
+    subscribed = {} }, Peer)
 end
 
 -- Ids are texts and integers, which are different ids.
@@ -494,6 +399,7 @@ function Peer:close()
   for _, waiting in pairs(self.pending) do
     waiting:close()
   end
+  subscriptions.close(self)
   if self.conversation then
     self.conversation:close()
   end
@@ -516,27 +422,46 @@ local function list_fixed(self)
   return { by_name = by_name, shown = list }
 end
 
---- Returns a server for the value that a script returned; nil and the reason. options: `name` and
--- `version` of it; start(f), which calls f in a task that outlives the request; `private`, true if
--- clients have a secret; `fixed`, true if clients with a session get the fixed list, too.
-function Server.new(value, options)
-  local found, why = served.new(value)
-  if not found then
-    return nil, why
-  end
-  local function start(f)
-    options.start(function()
+-- Returns the lists that are the same for all clients.
+local function lists_of(offered, sections)
+  return { prompts = prompts.shown(offered.prompts),
+    resources = resources.shown(offered.resources, sections),
+    templates = resources.shown_templates(offered.templates) }
+end
+
+-- Returns a function that calls another one in a task that outlives the request.
+local function starter(start)
+  return function(f)
+    start(function()
       local ok, err = pcall(f)
       if not ok then
         ah.log("warning", "mcp: " .. tostring(err))
       end
     end)
   end
-  local self = setmetatable({ served = found, start = start, resources = {},
+end
+
+--- Returns a server for the value that a script returned; nil and the reason. options: `name` and
+-- `version` of it; start(f), which calls f in a task that outlives the request; `private`, true if
+-- clients have a secret; `fixed`, true if clients with a session get the fixed list, too.
+function Server.new(value, options)
+  local offered, why = offers.read(value)
+  local found
+  if offered then
+    found, why = served.new(value)
+  end
+  if not found then
+    return nil, why
+  end
+  local start = starter(options.start)
+  local self = setmetatable({ served = found, start = start, offers = offered,
     all_fixed = options.fixed or false,
     waiting = new_waiting(PATIENCE), scope = options.private and "private" or "public",
+    changes = new_changes(offered, start), listening = 0,
     info = { name = found.name or options.name, version = options.version } }, Server)
-  self.resources.by_uri, self.resources.shown = shown.resources(found.fields)
+  local sections
+  self.sections, sections = shown.sections(found.fields)
+  self.lists = lists_of(offered, sections)
   self.fixed, why = list_fixed(self)
   return self.fixed and self, why
 end

@@ -6,6 +6,8 @@ local ah = ...
 
 local M = {}
 
+M.JOB = "script" -- the tool that calls a job
+
 local MODE = "list_changed"
 local NEWS = 64 -- news of a call that may wait to be taken
 local EVENTS = { "tool_progress", "tool_invoked", "tools_injected", "tools_removed" }
@@ -19,8 +21,8 @@ local function adapter(of)
     local call = of.call
     if call and not call.sent then
       call.sent = true
-      x:write { call = { index = 0, id = call.id, name = call.name,
-        arguments = ah.json.encode(call.arguments) } }
+      x:write { call = { index = 0, id = call.id, name = call.job and M.JOB or call.name,
+        arguments = call.job and "{}" or ah.json.encode(call.arguments) } }
       x:write { stop = "tool_calls" }
     else
       x:write { text = "done" }
@@ -52,6 +54,13 @@ local function images_of(value)
   return images
 end
 
+--- The handler that calls the job of a call, a function of the script for a prompt or a resource.
+function M.handler(_, ctx)
+  local call = at_work[ctx.call_id]
+  call.made = table.pack(call.job(ctx))
+  return "done"
+end
+
 --- The strategy that takes the images of results, behind all policies.
 function M.looker(m)
   local call = at_work[m.id]
@@ -65,14 +74,28 @@ end
 local Call = {}
 Call.__index = Call
 
+-- Returns the key of a question: its name, if that is free, or a number; and the answer to a
+-- question with a name that the client has sent before it was asked.
+local function key_of(self, name)
+  self.asked = self.asked + 1
+  if not name or self.open[name] then
+    return "ask_" .. self.asked
+  end
+  local given = self.given[name]
+  self.given[name] = nil
+  return name, given
+end
+
 --- Asks the client, by the form of an ask. Waits, and returns its answer, from outside. `ask` of
 -- the call does it where the client takes requests; else the question waits in `open`.
 function Call:question(form)
   if self.ask then
     return self.ask(form)
   end
-  local key = "ask_" .. self.asked
-  self.asked = self.asked + 1
+  local key, given = key_of(self, form.name)
+  if type(given) == "table" then
+    return given
+  end
   local one <close> = setmetatable({ form = form, answer = ah.channel(1) }, { __close = function()
     self.open[key] = nil
   end })
@@ -177,12 +200,15 @@ local function perform(self, call)
   end
 end
 
---- Returns a call: { name, arguments, on_progress, ask }. `news` of it has "asked" for each
--- question in `open`, and is closed at its end. It then has `outcome`, { success, content, value },
--- and perhaps `images` and `changed` (the tools are no longer the same); or `error`.
+--- Returns a call: { name, arguments, job, on_progress, ask, given }. job(ctx), if there is one, is
+-- called in place of a tool; `given` are answers that the client has sent before it was asked.
+-- `news` of it has "asked" for each question in `open`, and is closed at its end. It then has
+-- `outcome`, { success, content, value }, and perhaps `images`, `made` (what the job has returned)
+-- and `changed` (the tools are no longer the same); or `error`.
 function M.call(fields)
   last = last + 1
-  fields.id, fields.asked, fields.open, fields.news = "mcp_" .. last, 1, {}, ah.channel(NEWS)
+  fields.id, fields.asked, fields.open, fields.news = "mcp_" .. last, 0, {}, ah.channel(NEWS)
+  fields.given = fields.given or {}
   return setmetatable(fields, Call)
 end
 

@@ -7,6 +7,7 @@ local message = ah._module "agenthost.protocols.mcp.message"
 local M = {}
 
 local MOST_TRIES = 3 -- forms for one ask whose answers do not fit
+local MOST_NAME = 64 -- bytes of the name of a question
 local MOST_SHOWN = 4000 -- bytes of arguments, results and changes in a question
 
 -- -- what is asked --------------------------------------------------------------------------------
@@ -34,18 +35,50 @@ end
 
 -- Keys that a form may have, by the type of the value (2026-07-28, client/elicitation).
 local KEYS = {
-  string = { "minLength", "maxLength", "format", "enum" },
+  string = { "minLength", "maxLength", "format", "enum", "enumNames", "oneOf" },
   number = { "minimum", "maximum" }, integer = { "minimum", "maximum" }, boolean = {},
+  array = { "minItems", "maxItems", "items" },
 }
 local FORMATS = { email = true, uri = true, date = true, ["date-time"] = true }
 
--- Returns the schema as a form can have it; nil for one that is no single text, number or boolean.
--- What is left out is checked when the answer has come.
-local function primitive(schema)
-  local keys = type(schema) == "table" and KEYS[schema.type]
-  if not keys or schema.enum and schema.type ~= "string" then
+-- True for a list of words with their titles.
+local function are_titled(list)
+  for _, one in ipairs(list) do
+    if type(one) ~= "table" or type(one.const) ~= "string" or type(one.title) ~= "string" then
+      return false
+    end
+  end
+  return #list > 0
+end
+
+-- True for a schema of the items of a list that a form can have: one word of several.
+local function are_words(items)
+  if type(items) ~= "table" then
+    return false
+  end
+  return items.type == "string" and items.enum ~= nil or items.anyOf and are_titled(items.anyOf)
+end
+
+-- True if a form can have a value of this schema: a text, a number, a boolean or, with `many`, a
+-- list of words.
+local function fits_form(schema, many)
+  if type(schema) ~= "table" or not KEYS[schema.type] then
+    return false
+  elseif schema.type == "array" then
+    return many and are_words(schema.items)
+  elseif schema.type ~= "string" then
+    return schema.enum == nil
+  end
+  return schema.oneOf == nil or many and are_titled(schema.oneOf)
+end
+
+-- Returns the schema as a form can have it; nil for one of other values. What is left out is
+-- checked when the answer has come.
+local function primitive(schema, many)
+  if not fits_form(schema, many) then
     return nil
   end
+  local keys = KEYS[schema.type]
   local form = { type = schema.type, title = schema.title, description = schema.description,
     default = schema.default }
   for _, key in ipairs(keys) do
@@ -56,13 +89,13 @@ local function primitive(schema)
 end
 
 -- Returns the properties of an object as a form can have them; nil for one with other members.
-local function flat(schema)
+local function flat(schema, many)
   if type(schema) ~= "table" or schema.type ~= "object" or not schema.properties then
     return nil
   end
   local properties = ah.object {}
   for name, of in pairs(schema.properties) do
-    properties[name] = primitive(of)
+    properties[name] = primitive(of, many)
     if not properties[name] then
       return nil
     end
@@ -80,12 +113,12 @@ local function one(words, property)
 end
 
 -- Returns the form of a question, and how its answer is read: "object", "value" or "json".
-local function question_form(ask)
-  local properties = flat(ask.schema)
+local function question_form(ask, many)
+  local properties = flat(ask.schema, many)
   if properties then
     return form(ask.question, properties, ask.schema.required), "object"
   end
-  local property = primitive(ask.schema)
+  local property = primitive(ask.schema, many)
   if property then
     property.default = ask.default
     return one(ask.question, property), "value"
@@ -96,11 +129,20 @@ end
 
 local APPROVED = { type = "boolean", title = "Approve" }
 
-local function form_of(ask)
+-- Returns the name of a question: the title of its schema, if that can be a key.
+local function name_of(ask)
+  local title = type(ask.schema) == "table" and ask.schema.title
+  local fits = type(title) == "string" and #title <= MOST_NAME and title:find "^[a-z][a-z0-9_]*$"
+  return fits and title or nil
+end
+
+local function form_of(ask, many)
   if ask.kind == "approval" then
     return form(approval_words(ask), { approved = APPROVED }, ah.array { "approved" }), "approval"
   end
-  return question_form(ask)
+  local asked, how = question_form(ask, many)
+  asked.name = name_of(ask)
+  return asked, how
 end
 
 -- -- what is answered -----------------------------------------------------------------------------
@@ -136,7 +178,7 @@ end
 -- Returns a form that begins with what was wrong with the last answer.
 local function again(asked, why)
   local words = ("Not accepted: %s\n\n%s"):format(message.said(why), asked.message)
-  return { message = words, requestedSchema = asked.requestedSchema }
+  return { message = words, requestedSchema = asked.requestedSchema, name = asked.name }
 end
 
 -- Ends a front end without a response, so that the ask gets its default or fails.
@@ -161,7 +203,7 @@ function M.front(call, ask)
   if ask.secret then
     give_up "a secret is not asked for by a form"
   end
-  local asked, how = form_of(ask)
+  local asked, how = form_of(ask, call.many)
   local shown = asked
   for _ = 1, MOST_TRIES do
     local done, why = take_answer(ask, message.object(call:question(shown)), how)
@@ -171,6 +213,12 @@ function M.front(call, ask)
     shown = again(asked, why)
   end
   give_up(("%d answers of the client did not fit"):format(MOST_TRIES))
+end
+
+--- A front end for a client that shows no forms: notes what it lacks.
+function M.no_front(call)
+  call.lacks = { elicitation = { form = ah.object {} } }
+  give_up "the client shows no forms"
 end
 
 --- True if the capabilities of a client, from outside, allow forms.

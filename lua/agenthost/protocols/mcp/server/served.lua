@@ -1,7 +1,8 @@
---- The agent of a script as a server of the Model Context Protocol serves it: two definitions made
--- of its fields. `own` is for a client with a session; its conversation may gain and lose tools.
+--- The agent of a script as a server of the Model Context Protocol serves it: definitions made of
+-- its fields. `own` is for a client with a session; its conversation may gain and lose tools.
 -- `fixed` is for clients without one (revision 2026-07-28), whose list of tools never changes:
--- methods of entities are tools there that take the id of the instance.
+-- methods of entities are tools there that take the id of the instance. `jobs` calls the functions
+-- of prompts and resources.
 --
 -- No model is asked. The model of both is an adapter that makes the call of the client, so that
 -- the call passes policies, approvals, limits, transactions and `setup` as any call does.
@@ -40,7 +41,8 @@ local function fields_of(value)
     end
     return copy(fields), nil, fields.name
   end
-  return nil, ("the script must return ah.agent { ... } or ah.registry { ... }, found %s"):format(
+  return nil, ("the script must return ah.agent { ... } or ah.registry { ... }, or a table with "
+    .. "one of them as 'agent'; found %s"):format(
     value == nil and "nothing" or "a " .. type(agent))
 end
 
@@ -135,7 +137,21 @@ local function fixed_fields(fields)
   return fixed
 end
 
---- Returns { own, fixed, fields, name } for the value that a script returned; nil and the reason.
+-- Fields of the agent that hold for the functions of prompts and resources, too.
+local OF_JOBS = { "resources", "asks", "log", "timeout" }
+
+-- Returns the definition whose one tool calls functions of the script.
+local function jobs_of(fields)
+  local own = { model = calls.model(), tools = { ah.tool { name = calls.JOB,
+    description = "Calls a function of the script.", handler = calls.handler } } }
+  for _, field in ipairs(OF_JOBS) do
+    own[field] = fields[field]
+  end
+  return ah.agent(own)
+end
+
+--- Returns { own, fixed, jobs, fields, name } for the value that a script returned; nil and the
+-- reason.
 function M.new(value)
   local fields, why, name = fields_of(value)
   if not fields then
@@ -148,14 +164,17 @@ function M.new(value)
   table.insert(fields.strategies, calls.looker)
   fields.model = calls.model()
   local own, err = ah.agent(fields)
-  local fixed
+  local fixed, jobs
   if own then
     fixed, err = ah.agent(fixed_fields(fields))
   end
-  if not fixed then
+  if fixed then
+    jobs, err = jobs_of(fields)
+  end
+  if not jobs then
     return nil, err.message
   end
-  return { own = own, fixed = fixed, fields = fields, name = name }
+  return { own = own, fixed = fixed, jobs = jobs, fields = fields, name = name }
 end
 
 return M

@@ -167,10 +167,9 @@ local function renderer(section, params)
   end
 end
 
---- Returns the resources by their addresses, and the list of them: the system text, and each
--- section
---- at the top of the prompt.
-function M.resources(fields)
+--- Returns the system text and each section at the top of the prompt as resources: by their
+-- addresses, and the list of them.
+function M.sections(fields)
   local by_uri, shown = {}, ah.array {}
   local function add(one)
     by_uri[one.shown.uri] = one
@@ -190,7 +189,7 @@ function M.resources(fields)
   return by_uri, shown
 end
 
---- Returns the contents of a resource; nil and the reason.
+--- Returns the contents of a section; nil and the reason.
 function M.contents(one)
   local ok, words = pcall(one.render)
   if not ok then

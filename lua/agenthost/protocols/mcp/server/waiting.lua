@@ -20,7 +20,7 @@ local function new(seconds)
 end
 
 local function digest(q, call)
-  return ah.sha256(ah.json.encode { q.principal, call.name, call.arguments })
+  return ah.sha256(ah.json.encode { q.principal, q.method, call.name, call.arguments })
 end
 
 -- True if two texts are the same. The time does not depend on where they differ.
