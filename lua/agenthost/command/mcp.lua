@@ -23,9 +23,13 @@ serve: the tools of the agent or the registry that the script returns, for any
 client of the Model Context Protocol, such as claude, codex or an editor. The
 client starts the command and talks with it over standard input and output;
 what the script prints goes to standard error. No model is asked.
+A script that returns { agent = ..., prompts = ..., resources = ... } offers
+prompts and resources, too.
 With --http it listens instead, and prints its address as one line. Clients
 need the token of the variable AGENTHOST_MCP_TOKEN; without one it makes a
-token, and prints it on standard error.
+token, and prints it on standard error. With --issuer clients need an access
+token of that authorization server, which is asked about each token with the
+credentials in AGENTHOST_MCP_CLIENT_ID and AGENTHOST_MCP_CLIENT_SECRET.
 With --fixed the list of tools never changes, for clients that read it once:
 methods of entities are tools that take the id.
 ]],
@@ -37,6 +41,12 @@ methods of entities are tools that take the id.
     { name = "listen", value = "ADDR",
       doc = "with --http: listen on this address (others may reach it)" },
     { name = "fixed", doc = "one list of tools for all clients, which never changes" },
+    { name = "issuer", value = "URL",
+      doc = "with --http: clients need tokens of this OAuth server" },
+    { name = "resource", value = "URL",
+      doc = "with --issuer: the address that clients know (proxies)" },
+    { name = "scope", value = "WORDS",
+      doc = "with --issuer: the scopes that a token needs" },
     "env-file" },
   apart = true,
   mixed = true,

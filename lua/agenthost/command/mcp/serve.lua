@@ -8,6 +8,7 @@ local fault = pairs_of.fault
 
 local MOST_LINE = 16 << 20 -- bytes of a message
 local TOKEN = "AGENTHOST_MCP_TOKEN"
+local CLIENT_ID, CLIENT_SECRET = "AGENTHOST_MCP_CLIENT_ID", "AGENTHOST_MCP_CLIENT_SECRET"
 
 -- -- the script -----------------------------------------------------------------------------------
 
@@ -76,16 +77,68 @@ local function address_of(flags)
   return (host:find ":" and "[%s]:%d" or "%s:%d"):format(host, flags.port or 0)
 end
 
+-- Returns the credentials of this server at the issuer.
+local function credentials()
+  local variables = ah._variables()
+  local id, secret = variables[CLIENT_ID] or "", variables[CLIENT_SECRET] or ""
+  if id == "" or secret == "" then
+    fault("--issuer needs the variables %s and %s, by which the issuer knows this server",
+      CLIENT_ID, CLIENT_SECRET)
+  end
+  return id, secret
+end
+
+local function check_urls(flags)
+  local introspection = ah._module "agenthost.protocols.mcp.server.introspection"
+  for _, name in ipairs { "issuer", "resource" } do
+    if flags[name] and not introspection.is_safe(flags[name]) then
+      fault("--%s must be a URL with https, or with http of this machine, and without a query: "
+        .. "found '%s'", name, pairs_of.shown(flags[name]))
+    end
+  end
+  if flags.scope and flags.scope:find '[^\x21\x23-\x5b\x5d-\x7e ]' then
+    fault("--scope must be words, found '%s'", pairs_of.shown(flags.scope))
+  end
+end
+
+-- Returns how access tokens of an authorization server are checked; nil if there is none.
+local function oauth_of(flags)
+  check_urls(flags)
+  if flags.issuer then
+    local id, secret = credentials()
+    return { issuer = flags.issuer, resource = flags.resource, scope = flags.scope, id = id,
+      secret = secret }
+  end
+end
+
+local function check_flags(flags)
+  for _, name in ipairs { "issuer", "resource", "scope" } do
+    local needed = name == "issuer" and "http" or "issuer"
+    if flags[name] and not flags[needed] then
+      fault("--%s needs --%s", name, needed)
+    end
+  end
+end
+
+-- Returns the name of the host that clients know.
+local function hosts_of(flags)
+  local host = flags.resource and flags.resource:match "^https?://([^/]+)"
+  return host and { (host:gsub(":%d+$", "")) } or nil
+end
+
 local function over_http(value, words, out, flags)
   local serve = ah._module "agenthost.protocols.mcp.server.http"
+  local oauth = oauth_of(flags)
   return foreign.waits(serve)(maker(value, words, flags), {
-    listen = address_of(flags), token = token_of(),
+    listen = address_of(flags), oauth = oauth, token = not oauth and token_of() or nil,
+    hosts = hosts_of(flags),
     ready = foreign.door(function(url)
       out:write(url, "\n"):flush()
     end) })
 end
 
 return function(flags, words, out)
+  check_flags(flags)
   foreign.keep_globals()
   local value = value_of(words)
   local ok, why

@@ -1,10 +1,13 @@
 --- The transport of the Model Context Protocol over HTTP ("Streamable HTTP"), on ah.serve: one
 -- endpoint, a message a POST. A request is answered by JSON, or by a stream of events if something
 -- comes before its result. Clients of the older revisions have sessions here, which the header
--- Mcp-Session-Id names, and may open one stream by GET. Each request must have the token.
+-- Mcp-Session-Id names, and may open one stream by GET. Each request must have a token: that of
+-- this server, or one of an authorization server (oauth.lua).
 local ah = ...
 
+local headers = ah._module "agenthost.protocols.mcp.client.headers"
 local message = ah._module "agenthost.protocols.mcp.message"
+local new_oauth = ah._module "agenthost.protocols.mcp.server.oauth"
 
 local CODES, META = message.CODES, message.META
 
@@ -17,17 +20,19 @@ local SWEEP = 30 -- seconds between two looks at sessions and at calls that wait
 local ALIVE = 15 -- seconds between two comments on a stream
 
 -- The time without a byte is for calls that work for long before they have a result.
-local LIMITS = { max_body = message.MOST_LINE, idle_timeout = 600 }
+-- Clients that listen hold their requests.
+local LIMITS = { max_body = message.MOST_LINE, idle_timeout = 600, max_requests = 1024,
+  max_connections = 1536 }
 
 local Door = {}
 Door.__index = Door
 
 -- -- responses ------------------------------------------------------------------------------------
 
-local function json(line, status, headers)
-  headers = headers or {}
-  headers["Content-Type"] = "application/json"
-  return { status = status, headers = headers, body = line }
+local function json(line, status, more)
+  more = more or {}
+  more["Content-Type"] = "application/json"
+  return { status = status, headers = more, body = line }
 end
 
 local function failure(status, id, code, text, ...)
@@ -75,28 +80,54 @@ local function decoded(value)
   return value
 end
 
--- Returns what is wrong with a header that repeats a member of the body; nil: nothing.
+-- True if a header's text means this value; integers are compared as numbers.
+local function means(text, value)
+  return text == value or text ~= nil and value:find "^-?%d+$" ~= nil
+    and text:find "^-?%d+%.0+$" ~= nil and tonumber(text) == tonumber(value)
+end
+
+-- Returns what is wrong with a header that repeats a text of the body; nil: nothing.
 local function mismatch(request, name, value)
   local found = header(request, name:lower())
   if not found then
     return ("the header %s is missing"):format(name)
-  elseif decoded(found) ~= value then
+  elseif not means(decoded(found), value) then
     return ("the header %s has '%s', which is not what the body has"):format(name,
       message.said(found))
   end
 end
 
-local NAMED = { ["tools/call"] = "name", ["resources/read"] = "uri" }
+-- Returns what is wrong with the headers that repeat arguments of a tool; nil: nothing.
+local function argument_fault(self, request, params)
+  local marked = self.server:marked(params.name)
+  local wanted = headers.of(marked, message.object(params.arguments)) or {}
+  for _, one in ipairs(marked or {}) do
+    local value = wanted[one.name]
+    local said
+    if value then
+      said = mismatch(request, one.name, decoded(value))
+    elseif header(request, one.name:lower()) then
+      said = ("the header %s is there, and the body has no such argument"):format(one.name)
+    end
+    if said then
+      return said
+    end
+  end
+end
+
+local NAMED = { ["tools/call"] = "name", ["resources/read"] = "uri", ["prompts/get"] = "name" }
 
 -- Returns what is wrong with the headers of a request of revision 2026-07-28; nil: nothing.
-local function header_fault(request, m)
-  local said = mismatch(request, "MCP-Protocol-Version", m.params._meta[META.revision])
+local function header_fault(self, request, m)
+  local revision = message.said(m.params._meta[META.revision])
+  local said = mismatch(request, "MCP-Protocol-Version", revision)
     or mismatch(request, "Mcp-Method", m.method)
   local value = NAMED[m.method] and m.params[NAMED[m.method]]
   if said or type(value) ~= "string" then
     return said
   end
   return mismatch(request, "Mcp-Name", value)
+    or m.method == "tools/call" and argument_fault(self, request, m.params) or nil
 end
 
 local function accepts(request, kind)
@@ -104,11 +135,32 @@ local function accepts(request, kind)
   return said:find(kind, 1, true) ~= nil or said:find("*/*", 1, true) ~= nil
 end
 
--- True if the request has the token. The comparison takes the same time for all others.
-local function may_enter(self, request)
-  local token = (header(request, "authorization") or ""):match "^[Bb]earer +(%S+)$"
+-- -- tokens ---------------------------------------------------------------------------------------
+
+local Token = {}
+Token.__index = Token
+
+function Token.page() end
+
+-- Accepts the token of this server. The comparison takes the same time for all other tokens.
+function Token:enter(token)
   local once = ah.random_bytes(32)
-  return token ~= nil and ah.hmac(once, token) == ah.hmac(once, self.token)
+  if token and ah.hmac(once, token) == ah.hmac(once, self.token) then
+    return "token"
+  end
+  return nil, { status = 401, headers = { ["WWW-Authenticate"] = "Bearer" },
+    body = "the header Authorization must have the token of this server: Bearer TOKEN\n" }
+end
+
+local function guard_of(options, url)
+  return options.oauth and new_oauth(options.oauth, url)
+    or setmetatable({ token = options.token }, Token)
+end
+
+-- Returns the name of the client of a request; nil and the response that refuses it.
+local function enter(self, request)
+  local said = header(request, "authorization") or ""
+  return self.guard:enter(said:match "^[Bb][Ee][Aa][Rr][Ee][Rr] +(%S+)$")
 end
 
 -- -- requests -------------------------------------------------------------------------------------
@@ -156,7 +208,7 @@ local function watched(q)
   end })
 end
 
-local function respond(self, q, peer, response, headers)
+local function respond(self, q, peer, response, more)
   local lines = begin(self, q, peer)
   local _ <close> = watched(q)
   local first = lines:receive()
@@ -169,11 +221,11 @@ local function respond(self, q, peer, response, headers)
   elseif not q.line then
     return nil
   end
-  return json(q.line, status_of(q), headers)
+  return json(q.line, status_of(q), more)
 end
 
-local function query_of(m, peer)
-  return { id = m.id, method = m.method, params = m.params, peer = peer, principal = "token" }
+local function query_of(m, principal, peer)
+  return { id = m.id, method = m.method, params = m.params, peer = peer, principal = principal }
 end
 
 -- -- sessions -------------------------------------------------------------------------------------
@@ -204,28 +256,28 @@ local function sweep(self, most)
 end
 
 -- Returns a client with a session. What belongs to no request goes to its stream; without one it
--- goes to the request that caused it.
-local function new_session(self)
+-- goes to the request that caused it, if there is one.
+local function new_session(self, principal)
   local peer
   peer = self.server:peer(function(line, q)
-    if not peer.stream then
-      q.send(line)
-    elseif #peer.stream < MOST_LINES then
+    if peer.stream and #peer.stream < MOST_LINES then
       peer.stream:send(line)
+    elseif not peer.stream and q then
+      q.send(line)
     end
   end)
-  peer.used = ah._clock()
+  peer.used, peer.principal = ah._clock(), principal
   return peer
 end
 
-local function initialize(self, m, response)
+local function initialize(self, m, response, principal)
   sweep(self, MOST_SESSIONS - 1)
   if self.n >= MOST_SESSIONS then
     return failure(503, m.id, CODES.internal, "%d sessions are at work, and there can be no more",
       self.n)
   end
-  local peer = new_session(self)
-  local q, id = query_of(m, peer), ah.base64url.encode(ah.random_bytes(24))
+  local peer = new_session(self, principal)
+  local q, id = query_of(m, principal, peer), ah.base64url.encode(ah.random_bytes(24))
   peer:enter(q)
   local answer = respond(self, q, peer, response, { ["Mcp-Session-Id"] = id })
   if peer.revision then
@@ -234,10 +286,12 @@ local function initialize(self, m, response)
   return answer
 end
 
--- Returns the client of the session that a request names; nil and the response.
-local function session_of(self, request, id)
+-- Returns the client of the session that a request names; nil and the response. Sessions of others
+-- are as unknown.
+local function session_of(self, request, principal, id)
   local name = header(request, "mcp-session-id")
   local peer = name and self.sessions[name]
+  peer = peer and peer.principal == principal and peer or nil
   local revision = header(request, "mcp-protocol-version")
   if not name then
     return nil, failure(400, id, CODES.request,
@@ -252,15 +306,15 @@ local function session_of(self, request, id)
   return peer, name
 end
 
-local function take_older(self, request, m, response)
-  local peer, refused = session_of(self, request, m.id)
+local function take_older(self, request, m, response, principal)
+  local peer, refused = session_of(self, request, principal, m.id)
   if not peer then
     return refused
   elseif m.kind ~= "request" then
     peer:take(m)
     return { status = 202 }
   end
-  local q = query_of(m, peer)
+  local q = query_of(m, principal, peer)
   local ok, err = peer:enter(q)
   if not ok then
     return failure(nil, m.id, err.code, "%s", err.message)
@@ -270,25 +324,25 @@ end
 
 -- -- the endpoint ---------------------------------------------------------------------------------
 
-local function take(self, request, m, response)
+local function take(self, request, m, response, principal)
   local meta = message.object(m.params and m.params._meta)
   local modern = meta[META.revision] ~= nil
     or header(request, "mcp-protocol-version") == message.LATEST
   if m.kind == "request" and m.method == "initialize" and not modern then
-    return initialize(self, m, response)
+    return initialize(self, m, response, principal)
   elseif not modern then
-    return take_older(self, request, m, response)
+    return take_older(self, request, m, response, principal)
   elseif m.kind ~= "request" then
     return { status = 202 }
   end
-  local fault = meta[META.revision] ~= nil and header_fault(request, m)
+  local fault = meta[META.revision] ~= nil and header_fault(self, request, m)
   if fault then
     return failure(400, m.id, CODES.header, "Header mismatch: %s", fault)
   end
-  return respond(self, query_of(m), nil, response)
+  return respond(self, query_of(m, principal), nil, response)
 end
 
-local function post(self, request, response)
+local function post(self, request, response, principal)
   local kind = (header(request, "content-type") or ""):lower()
   if not kind:find "^application/json%s*$" and not kind:find "^application/json%s*;" then
     return failure(415, nil, CODES.request, "Content-Type must be application/json")
@@ -300,12 +354,12 @@ local function post(self, request, response)
   if not m then
     return failure(400, why.id, why.code, "%s", why.message)
   end
-  return take(self, request, m, response)
+  return take(self, request, m, response, principal)
 end
 
 -- The stream of a session for what belongs to no request.
-local function get(self, request, response)
-  local peer, refused = session_of(self, request)
+local function get(self, request, response, principal)
+  local peer, refused = session_of(self, request, principal)
   if not peer then
     return refused
   elseif not accepts(request, "text/event-stream") then
@@ -321,8 +375,8 @@ local function get(self, request, response)
   stream(response, nil, lines)
 end
 
-local function delete(self, request)
-  local peer, refused = session_of(self, request)
+local function delete(self, request, _, principal)
+  local peer, refused = session_of(self, request, principal)
   if not peer then
     return refused
   end
@@ -330,20 +384,29 @@ local function delete(self, request)
   return { status = 200 }
 end
 
-function Door:request(request, response)
-  if request.path ~= PATH then
-    return { status = 404, body = "the endpoint is " .. PATH .. "\n" }
-  elseif not may_enter(self, request) then
-    return { status = 401, headers = { ["WWW-Authenticate"] = "Bearer" },
-      body = "the header Authorization must have the token of this server: Bearer TOKEN\n" }
-  elseif request.method == "POST" then
-    return post(self, request, response)
-  elseif request.method == "GET" and header(request, "mcp-session-id") then
-    return get(self, request, response)
-  elseif request.method == "DELETE" and header(request, "mcp-session-id") then
-    return delete(self, request)
+local OF_SESSION = { GET = get, DELETE = delete }
+
+local function serve(self, request, response, principal)
+  if request.method == "POST" then
+    return post(self, request, response, principal)
+  elseif OF_SESSION[request.method] and header(request, "mcp-session-id") then
+    return OF_SESSION[request.method](self, request, response, principal)
   end
   return { status = 405, headers = { Allow = "POST" }, body = "send messages by POST\n" }
+end
+
+function Door:request(request, response)
+  local page = self.guard:page(request)
+  if page then
+    return page
+  elseif request.path ~= PATH then
+    return { status = 404, body = "the endpoint is " .. PATH .. "\n" }
+  end
+  local principal, refused = enter(self, request)
+  if not principal then
+    return refused
+  end
+  return serve(self, request, response, principal)
 end
 
 local function refusal(refused)
@@ -352,7 +415,7 @@ end
 
 -- Returns the fields of ah.serve.
 local function fields_of(self, options)
-  local fields = { listen = options.listen, on_refusal = refusal,
+  local fields = { listen = options.listen, on_refusal = refusal, hosts = options.hosts,
     on_request = function(request, response)
       return self:request(request, response)
     end }
@@ -363,7 +426,8 @@ local function fields_of(self, options)
 end
 
 --- Serves until it is stopped. new_server(start) returns the server, or nil and the reason, which
--- this returns, too. options: `listen`, an address; `token`; ready(url), called when it listens.
+-- this returns, too. options: `listen`, an address; `token`, or `oauth` as oauth.lua has it;
+-- `hosts`, further names of this host; ready(url), called when it listens.
 return function(new_server, options)
   return ah.scope(function(scope)
     local jobs = ah.channel(MOST_JOBS)
@@ -373,8 +437,7 @@ return function(new_server, options)
     if not server then
       return nil, why
     end
-    local self = setmetatable({ server = server, token = options.token, sessions = {}, n = 0 },
-      Door)
+    local self = setmetatable({ server = server, sessions = {}, n = 0 }, Door)
     local http <close>, err = ah.serve(fields_of(self, options))
     if not http then
       return nil, err.message
@@ -383,6 +446,7 @@ return function(new_server, options)
       sweep(self, MOST_SESSIONS)
       server.waiting:sweep()
     end)
+    self.guard = guard_of(options, http.url .. PATH)
     options.ready(http.url .. PATH)
     for job in jobs do
       scope:spawn(job)
