@@ -1,6 +1,7 @@
---- Toolsets: items of the field `tools` whose tools are known only when they are asked for, and may
--- change, such as a server of MCP. A conversation asks for them before its first message, as its
--- `setup` does for other objects, and a strategy takes over what has changed after each call.
+--- Toolsets: items of the field `tools`, or of lists in it, whose tools are known only when they
+-- are asked for, and may change, such as a server of MCP. A conversation asks for them before its
+-- first message, as its `setup` does for other objects, and a strategy takes over what has changed
+-- after each call.
 --
 -- A toolset is a table whose metatable has `__toolset`, with
 --   name, optional  its name; true if a run goes on without it
@@ -11,7 +12,7 @@
 --   tool(definition, name)  a tool
 local ah = ...
 
-local MOST_LISTS = 32
+local MOST_LISTS = 16 -- within each other
 
 local toolsets = {}
 
@@ -131,15 +132,24 @@ local function is_set(item)
   return type(meta) == "table" and meta.__toolset == true
 end
 
---- Returns the toolsets of a list, and the list without them.
-local function split(list)
-  local sets, others = {}, {}
+local function is_list(item)
+  return type(item) == "table" and getmetatable(item) == nil and item.name == nil
+end
+
+--- Returns a list without the toolsets in it and in the lists in it, which are added to `sets`.
+local function split(list, sets, depth)
+  local others = {}
   for i = 1, #list do
     local item = list[i]
-    local to = is_set(item) and sets or others
-    to[#to + 1] = item
+    if is_set(item) then
+      sets[#sets + 1] = item
+    elseif is_list(item) and depth < MOST_LISTS then
+      others[#others + 1] = split(item, sets, depth + 1)
+    else
+      others[#others + 1] = item
+    end
   end
-  return sets, others
+  return others
 end
 
 --- Adds the tools of a list and of the lists in it; the run refuses deeper ones.
@@ -167,7 +177,8 @@ end
 function toolsets.attach(fields)
   local made = copy(fields)
   local self = setmetatable({ tools = {} }, Attached)
-  self.sets, made.tools = split(fields.tools)
+  self.sets = {}
+  made.tools = split(fields.tools, self.sets, 1)
   self.names = toolsets.names(flatten(made.tools, {}, 1))
   for _, set in ipairs(self.sets) do
     self.tools[set] = {}

@@ -5,8 +5,8 @@
 -- SCRIPT is Lua that returns a table: era ("modern", or the revision of a handshake), tools (the
 -- list of `tools/list`), call (functions by the name of a tool: function(arguments, message, api),
 -- which returns a result, or nothing if it answers by itself), on (functions by method:
--- function(message, api)), capabilities, begin (function(api)). LOG gets {"started":...} with the
--- process and its environment, then each line that is received, unchanged.
+-- function(message, api)), capabilities, instructions, begin (function(api)). LOG gets
+-- {"started":...} with the process and its environment, then each line that is received, unchanged.
 package.path = arg[0]:match("^(.*)/support/") .. "/?.lua;" .. package.path
 local server = require "support.server"
 
@@ -63,8 +63,9 @@ function api.read()
   return decode(line)
 end
 
-function api.changed()
-  api.notify("notifications/tools/list_changed", era == "modern"
+--- Says that a list has changed: "tools", "resources" or "prompts".
+function api.changed(list)
+  api.notify(("notifications/%s/list_changed"):format(list or "tools"), era == "modern"
     and { _meta = { ["io.modelcontextprotocol/subscriptionId"] = api.subscription } } or nil)
 end
 
@@ -78,6 +79,7 @@ on["server/discover"] = function(message)
   end
   api.reply(message, { supportedVersions = server.array { "2026-07-28" },
     capabilities = capabilities, ttlMs = 0, cacheScope = "public",
+    instructions = script.instructions,
     _meta = { ["io.modelcontextprotocol/serverInfo"] = { name = "fake", version = "1" } } })
 end
 
@@ -87,13 +89,13 @@ on["initialize"] = function(message)
     return
   end
   api.reply(message, { protocolVersion = era, capabilities = capabilities,
-    serverInfo = { name = "fake", version = "1" } })
+    instructions = script.instructions, serverInfo = { name = "fake", version = "1" } })
 end
 
 on["subscriptions/listen"] = function(message)
   api.subscription = message.id
   api.notify("notifications/subscriptions/acknowledged", {
-    notifications = { toolsListChanged = true },
+    notifications = message.params.notifications,
     _meta = { ["io.modelcontextprotocol/subscriptionId"] = message.id } })
 end
 

@@ -13,16 +13,32 @@ static bool is_toolset(lua_State *L, int idx)
     return is;
 }
 
+enum { MOST_LISTS = 16 /* as of toolsets.lua */ };
+
+/* True if the list on top (popped), or a list in it, has a toolset. */
+static bool holds_toolset(lua_State *L, int depth)
+{
+    bool holds = false;
+
+    luaL_checkstack(L, 4, "lists of tools");
+    for (lua_Integer i = 1; !holds && lua_rawgeti(L, -1, i) != LUA_TNIL; i++)
+        if (is_toolset(L, -1)) {
+            holds = true;
+            lua_pop(L, 1);
+        } else if (lua_istable(L, -1) && depth < MOST_LISTS)
+            holds = holds_toolset(L, depth + 1);
+        else
+            lua_pop(L, 1);
+    lua_pop(L, holds ? 1 : 2);
+    return holds;
+}
+
 static bool has_toolsets(lua_State *L)
 {
     int top = lua_gettop(L);
-    bool has = false;
+    bool has = lua_istable(L, 1) && lua_getfield(L, 1, "tools") == LUA_TTABLE
+        && holds_toolset(L, 1);
 
-    if (lua_istable(L, 1) && lua_getfield(L, 1, "tools") == LUA_TTABLE)
-        for (lua_Integer i = 1; !has && lua_rawgeti(L, -1, i) != LUA_TNIL; i++) {
-            has = is_toolset(L, -1);
-            lua_pop(L, 1);
-        }
     lua_settop(L, top);
     return has;
 }

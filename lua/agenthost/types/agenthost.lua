@@ -2072,12 +2072,50 @@ function ah.planning_section(config) end
 ---true: adds the tools `list_resources` and `read_resource`, if it has resources
 ---@field resources? boolean
 ---@field optional? boolean true: a run goes on without its tools if it cannot be started
----as of a tool. `retry` also makes a call again, once, if the server ends during it
+---as of a tool. `retry` also makes a call again, once, if the server ends during it; of a task it
+---asks again
 ---@field on_lost? "tell"|"retry"|"ask"
 ---@field timeout? number seconds: time of a call without a result or a report of progress
 ---@field longest? number seconds: time of a call altogether; a person's time does not count
 ---@field start_timeout? number seconds: time for the server to be ready
+---@field trace? fun(ctx: ah.Ctx): ah.McpTrace? `function(ctx)`: the trace context of a call
+---@field roots? string[] paths that the server may ask for
+---a model that answers for the server, or `function(request, ctx)` that returns a text or a reply
+---@field sampling? string|ah.Adapter|fun(request: ah.McpSampling, ctx: ah.Ctx): any, any
+---@field sampling_policy? "ask"|"allow" `"ask"`: a person approves of each question to the model
 -- end of ah.McpConfig
+
+---The trace context of a call of a server of MCP, in the forms of the W3C
+---@class ah.McpTrace
+---@field traceparent? string
+---@field tracestate? string
+---@field baggage? string
+
+---A request of a server of MCP to a model
+---@class ah.McpSampling
+---@field server string the name of the server
+---@field messages ah.Message[]
+---@field system? string
+---@field max_tokens integer
+---@field temperature? number
+---@field stop? string[]
+---@field hints string[] names of models that the server would like
+
+-- fields of ah.McpSection (make generate)
+---@class ah.McpSection
+---@field uri string the address of the resource
+---@field title? string as of a section
+---@field key? string as of a section
+-- end of ah.McpSection
+
+-- fields of ah.McpComplete (make generate)
+---@class ah.McpComplete
+---@field prompt? string the name of a prompt
+---@field uri_template? string in place of `prompt`: a template of resources
+---@field argument string the name of the argument, or of the variable of the template
+---@field value? string what has been written of it
+---@field others? table<string, string> the arguments that are known already
+-- end of ah.McpComplete
 
 ---A server of MCP, an item of `tools`.
 ---@class ah.McpServer
@@ -2093,6 +2131,12 @@ function ah.planning_section(config) end
 ---@field prompts fun(self: ah.McpServer): table[]?, ah.Error?
 ---the messages of a prompt
 ---@field prompt fun(self: ah.McpServer, name: string, arguments?: table): table[]?, ah.Error?
+---a section with the text of a resource
+---@field section fun(self: ah.McpServer, section: ah.McpSection): ah.Section?, ah.Error?
+---what the server proposes for an argument
+---@field complete fun(self: ah.McpServer, argument: ah.McpComplete): string[]?, ah.Error?
+---what the server says about its use, a text from outside
+---@field instructions fun(self: ah.McpServer): string?, ah.Error?
 ---@field close fun(self: ah.McpServer)
 
 ---Returns a server of MCP, whose tools a run takes. It is started when its tools are first needed.

@@ -4,17 +4,19 @@
 local ah = ...
 
 local connection = ah._module "agenthost.protocols.mcp.client.connection"
+local completion = ah._module "agenthost.protocols.mcp.client.completion"
 local content = ah._module "agenthost.protocols.mcp.client.content"
 local headers = ah._module "agenthost.protocols.mcp.client.headers"
+local lists = ah._module "agenthost.protocols.mcp.client.lists"
 local message = ah._module "agenthost.protocols.mcp.message"
 local questions = ah._module "agenthost.protocols.mcp.client.questions"
+local requests = ah._module "agenthost.protocols.mcp.client.requests"
 local resources = ah._module "agenthost.protocols.mcp.client.resources"
+local roots = ah._module "agenthost.protocols.mcp.client.roots"
+local sections = ah._module "agenthost.protocols.mcp.client.sections"
+local tasks = ah._module "agenthost.protocols.mcp.client.tasks"
 
 local WHAT = "ah.mcp"
-local MOST_PAGES, MOST_ITEMS = 100, 2000
-local MOST_ROUNDS = 10 -- of input that one call may need
-local LIST_TIMEOUT = 30 -- seconds for a page of a list
-local LONGEST_FRESH = 24 * 3600 -- seconds that a list is kept, whatever the server says
 
 local function seconds(name, default, doc)
   return { name = name, kinds = "number", least = 0.001, most = 86400, default = default,
@@ -48,10 +50,20 @@ local read = ah._reader {
       doc = "true: a run goes on without its tools if it cannot be started" },
     { name = "on_lost", kinds = "string", words = "tell retry ask", default = "tell",
       doc = "as [of a tool](tool.md#ahtool). `retry` also makes a call again, once, if the server "
-        .. "ends during it" },
+        .. "ends during it; of a [task](#tasks) it asks again" },
     seconds("timeout", 60, "time of a call without a result or a report of progress"),
     seconds("longest", 600, "time of a call altogether; a person's time does not count"),
     seconds("start_timeout", 60, "time for the server to be ready"),
+    { name = "trace", kinds = "function", type = "fun(ctx: ah.Ctx): ah.McpTrace?",
+      doc = "`function(ctx)`: the [trace context](#trace-context) of a call" },
+    { name = "roots", kinds = "list", otherwise = "none", type = "string[]",
+      doc = "paths that the server may [ask for](#roots-and-sampling)" },
+    { name = "sampling", kinds = "any", is = "model or function", otherwise = "none",
+      type = "string|ah.Adapter|fun(request: ah.McpSampling, ctx: ah.Ctx): any, any",
+      doc = "a model that [answers for the server](#roots-and-sampling), or "
+        .. "`function(request, ctx)` that returns a text or a reply" },
+    { name = "sampling_policy", kinds = "string", words = "ask allow", default = "ask",
+      doc = '`"ask"`: a person approves of each question to the model' },
   },
 }
 
@@ -122,44 +134,11 @@ local function check_place(given, config)
   check_headers(config.headers or {})
 end
 
-local function refused(self, why)
-  return nil, self.connection:failure("provider", why)
-end
-
 -- -- the list of tools ----------------------------------------------------------------------------
 
 local function is_fresh(self)
-  if not self.list or self.stale then
-    return false
-  end
-  local wire = self.connection
-  local tools = message.object(message.object(wire.capabilities).tools)
-  local notified = tools.listChanged == true and (not wire.features.modern or wire.listening)
-  return notified or ah.now() < self.expires
-end
-
---- Reads all pages of a list. Returns its items, not checked yet, and how many seconds it may be
--- kept; or nil and an error.
-local function read_pages(self, method, member)
-  local items, cursor, ttl = {}, nil, LONGEST_FRESH
-  for _ = 1, MOST_PAGES do
-    local result, err = self.connection:request(method, { cursor = cursor },
-      { timeout = math.min(LIST_TIMEOUT, self.config.timeout) })
-    if not result then
-      return nil, err
-    elseif not message.is_list(result[member]) then
-      return refused(self, ('its answer to %s has no "%s"'):format(method, member))
-    elseif #items + #result[member] > MOST_ITEMS then
-      return refused(self, ("it has more than %d %s"):format(MOST_ITEMS, member))
-    end
-    table.move(result[member], 1, #result[member], #items + 1, items)
-    ttl = math.min(ttl, math.type(result.ttlMs) == "integer" and result.ttlMs / 1000 or 0)
-    cursor = message.text(result.nextCursor, 1 << 16)
-    if not cursor then
-      return items, ttl
-    end
-  end
-  return refused(self, ("its list has more than %d pages"):format(MOST_PAGES))
+  return self.list and not self.stale
+    and (self.connection:announces "tools" or ah.now() < self.expires)
 end
 
 --- Returns the definitions of a list's tools, by their names. A tool that cannot be used is left
@@ -182,22 +161,18 @@ local function definitions_of(self, items)
   return list
 end
 
-local function has(self, capability)
-  return message.is_object(self.connection.capabilities[capability])
-end
-
 local function read_list(self)
   self.connection:listen()
   self.stale = false
-  local items, ttl = {}, LONGEST_FRESH
-  if has(self, "tools") then
-    items, ttl = read_pages(self, "tools/list", "tools")
+  local items, ttl = {}, lists.LONGEST_FRESH
+  if lists.has(self, "tools") then
+    items, ttl = lists.pages(self, "tools/list", "tools")
   end
   if not items then
     return nil, ttl
   end
   local list = definitions_of(self, items)
-  if self.config.resources and has(self, "resources") then
+  if self.config.resources and lists.has(self, "resources") then
     table.move(resources.definitions, 1, #resources.definitions, #list + 1, list)
   end
   return list, ttl
@@ -255,48 +230,6 @@ end
 
 -- -- calls ----------------------------------------------------------------------------------------
 
---- Makes a request that may need input: the server is answered, and asked again. Without a `ctx`
--- no person can be asked.
-local function ask(self, method, params, ctx, fields)
-  local more = { headers = fields, timeout = self.config.timeout, longest = self.config.longest }
-  if ctx then
-    more.on_progress = function(at)
-      if at.fraction and at.text then
-        ctx:progress(at.fraction, at.text)
-      elseif at.fraction or at.text then
-        ctx:progress(at.fraction or at.text)
-      end
-    end
-    more.on_question = function(asked)
-      return questions.elicit(self.name, asked, ctx) or { action = "cancel" }
-    end
-  end
-  for round = 1, MOST_ROUNDS do
-    local result, err = self.connection:request(method, params, more)
-    if not result then
-      return nil, err
-    elseif result.resultType == nil or result.resultType == "complete" then
-      return result
-    elseif result.resultType ~= "input_required" then
-      return refused(self, "a result of an unknown type: " .. message.said(result.resultType))
-    elseif not ctx then
-      return refused(self, "it needs input of a person, who is asked in calls of tools only")
-    end
-    local responses, why = questions.answer(self.name, result.inputRequests, ctx)
-    if responses == false then
-      return nil, why
-    elseif not responses and type(result.requestState) ~= "string" then
-      return refused(self, "it needs input and does not say which")
-    elseif not responses then
-      ah.sleep(0.1 * round) -- it only wants to be asked again
-    end
-    params = { name = params.name, arguments = params.arguments, uri = params.uri,
-      inputResponses = responses,
-      requestState = type(result.requestState) == "string" and result.requestState or nil }
-  end
-  return refused(self, ("it asked for input %d times in one call"):format(MOST_ROUNDS))
-end
-
 --- Returns the definition of this name as it is after the list was read again.
 local function newest(self, key)
   self.stale = true
@@ -316,10 +249,11 @@ local function call(self, definition, args, ctx)
   local params = function()
     return { name = definition.key, arguments = args }
   end
-  local result, err = ask(self, "tools/call", params(), ctx, headers.of(definition.marked, args))
+  local result, err = requests.make(self, "tools/call", params(), ctx,
+    headers.of(definition.marked, args))
   if err and may_repeat(self, err) then
     local now = err.rpc and newest(self, definition.key) or definition
-    result, err = ask(self, "tools/call", params(), ctx, headers.of(now.marked, args))
+    result, err = requests.make(self, "tools/call", params(), ctx, headers.of(now.marked, args))
   end
   if err and (err.rpc == message.CODES.params or err.rpc == message.CODES.method) then
     self.stale = true -- the tool may be gone
@@ -348,15 +282,9 @@ end
 -- -- resources and prompts ------------------------------------------------------------------------
 
 local function list_of(self, capability, method, member, item_of)
-  local ok, err = self.connection:ready()
-  if not ok then
-    return nil, err
-  elseif not has(self, capability) then
-    return {}
-  end
-  local items, why = read_pages(self, method, member)
+  local items, err = lists.items(self, capability, method, member)
   if not items then
-    return nil, why
+    return nil, err
   end
   local list = {}
   for _, item in ipairs(items) do
@@ -378,7 +306,7 @@ end
 
 --- Returns the contents of a resource: `{ uri, mime_type, text | data }` each.
 function Server:read(uri, ctx)
-  local result, err = ask(self, "resources/read", { uri = uri }, ctx)
+  local result, err = requests.make(self, "resources/read", { uri = uri }, ctx)
   if not result then
     return nil, err
   end
@@ -392,11 +320,29 @@ end
 
 --- Returns the messages of a prompt, for the field `messages` of a run.
 function Server:prompt(name, arguments)
-  local result, err = ask(self, "prompts/get", { name = name, arguments = arguments }, nil)
+  local result, err = requests.make(self, "prompts/get", { name = name, arguments = arguments })
   if not result then
     return nil, err
   end
   return resources.messages(result.messages)
+end
+
+--- Returns a section with the text of a resource, as it is now; or nil and an error.
+function Server:section(given)
+  return sections.make(self, given)
+end
+
+--- Returns what the server proposes for an argument of a prompt or of a template's address: a list
+-- of texts; or nil and an error.
+function Server:complete(given)
+  return completion.complete(self, given)
+end
+
+--- Returns what the server says about its use, a text from outside, or nil; nil and an error if it
+-- cannot be asked.
+function Server:instructions()
+  local ok, err = self.connection:ready()
+  return ok and self.connection.instructions or nil, err
 end
 
 -- -- ah.mcp ---------------------------------------------------------------------------------------
@@ -439,25 +385,54 @@ local function transport_of(config)
   return ah._module("agenthost.protocols.mcp.client." .. (config.url and "http" or "stdio"))
 end
 
+--- Returns the capabilities that the server learns of: what it may ask for.
+local function capabilities_of(config)
+  return { elicitation = { form = ah.object {}, url = ah.object {} },
+    roots = config.roots and ah.object {}, sampling = config.sampling and ah.object {} }
+end
+
+local function check_asked(config)
+  local why = config.roots and roots.fault(config.roots)
+  if why then
+    fault("field 'roots' %s", why)
+  end
+  local kind = type(config.sampling)
+  if kind ~= "nil" and kind ~= "string" and kind ~= "userdata" and kind ~= "function" then
+    fault("field 'sampling' must be a model or a function, found %s", kind)
+  end
+end
+
+local function connect(self, config)
+  return connection.new {
+    name = self.name, transport = transport_of(config),
+    start_timeout = config.start_timeout,
+    capabilities = capabilities_of(config), extensions = { [tasks.EXTENSION] = ah.object {} },
+    offered = function(method) return questions.offered(config, method) end,
+    answers = { ["roots/list"] = config.roots and function() return roots.list(self) end },
+    process = { command = config.command, args = config.args, env = config.env, cwd = config.cwd,
+      sandbox = config.sandbox, max_errors = 16 << 10 },
+    url = config.url, headers = config.headers,
+    on_changed = function(method)
+      if method == "notifications/tools/list_changed" then
+        self.stale = true
+      else
+        self.kept = {}
+      end
+    end,
+    on_started = function() self.stale, self.kept = true, {} end,
+  }
+end
+
 --- ah.mcp { command = "npx", args = { "-y", "some-server" } } or ah.mcp { url = "https://..." }
 return function(given)
   local config = read(given)
   check_name("name", config.name)
   check_name("prefix", config.prefix)
   check_place(given, config)
+  check_asked(config)
   local self = setmetatable({ name = config.name or name_of(config), config = config, changes = 0,
-    optional = config.optional, stale = true, expires = 0, door = ah.semaphore(1) }, Server)
-  self.connection = connection.new {
-    name = self.name, transport = transport_of(config),
-    start_timeout = config.start_timeout,
-    capabilities = { elicitation = { form = ah.object {}, url = ah.object {} } },
-    process = { command = config.command, args = config.args, env = config.env, cwd = config.cwd,
-      sandbox = config.sandbox, max_errors = 16 << 10 },
-    url = config.url, headers = config.headers,
-    on_changed = function(method)
-      self.stale = self.stale or method == "notifications/tools/list_changed"
-    end,
-    on_started = function() self.stale = true end,
-  }
+    optional = config.optional, stale = true, expires = 0, kept = {}, door = ah.semaphore(1) },
+    Server)
+  self.connection = connect(self, config)
   return self
 end

@@ -66,6 +66,7 @@ message.CODES = {
   method = -32601,
   params = -32602,
   internal = -32603,
+  declined = -1, -- a person says no (specification 2025-11-25, client/sampling)
   header = -32020,
   capability = -32021,
   revision = -32022,

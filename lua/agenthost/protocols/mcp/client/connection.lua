@@ -6,7 +6,8 @@
 -- A transport has
 --   open()                  gets ready to carry messages; true, or nil and an error
 --   send(pending, line)     sends a request; true, or nil and an error
---   say(line)               sends what has no answer; it may be lost
+--   say(line, request)      sends what has no answer; it may be lost. request: `{ method, params }`
+--                           of one whose answer is not read
 --   listen(line)            sends a request whose answer is a stream without an end
 --   wait(pending)           waits until there may be news for a request, or its time is over
 --   pause(pending)          called when its caller does not wait
@@ -37,12 +38,18 @@ local Connection = {}
 Connection.__index = Connection
 
 --- config: name, transport (a module), what that reads, start_timeout, capabilities (what the
--- client can do), on_started (a function), on_changed (one that is called with the method of a
+-- client can do), extensions (of these, in revisions that have them), offered (a function: true
+-- for a method that the server may ask for), answers (functions for those that need no call, by
+-- method), on_started (a function), on_changed (one that is called with the method of a
 -- notification about lists).
 local function new(config)
   local self = setmetatable({ name = config.name, config = config, ids = 0, pending = {},
     n_pending = 0, failures = 0, refused = 0, ended = 0, idle = 0, idle_bytes = 0, faults = 0,
     door = ah.semaphore(1) }, Connection)
+  self.offers = { extensions = config.extensions }
+  for name, value in pairs(config.capabilities) do
+    self.offers[name] = value
+  end
   self.transport = config.transport.new(self, config)
   return self
 end
@@ -94,7 +101,7 @@ end
 
 --- Returns a request that an answer is awaited for; to be held in a variable marked <close>.
 -- more: timeout (seconds without a sign of the server), longest (seconds altogether), quiet (it is
--- not to be cancelled), on_progress, on_question, headers (of HTTP).
+-- not to be cancelled), on_progress, on_question, meta (members of `_meta`), headers (of HTTP).
 local function expect(self, method, params, more)
   local now = ah.now()
   self.ids = self.ids + 1
@@ -182,6 +189,10 @@ local CHANGED = {
   ["notifications/resources/list_changed"] = true,
 }
 
+-- Lists in a subscription, by the capability that a server needs for it.
+local FILTERS = { tools = "toolsListChanged", prompts = "promptsListChanged",
+  resources = "resourcesListChanged" }
+
 local function on_notification(self, said)
   local meta = message.object(said.params._meta)
   if said.method == "notifications/progress" then
@@ -192,6 +203,10 @@ local function on_notification(self, said)
       complain(self, "a notification of a subscription that we do not have")
     else
       self.config.on_changed(said.method)
+    end
+  elseif said.method == "notifications/subscriptions/acknowledged" then
+    if self.listening and meta[message.META.subscription] == self.listening then
+      self.heard = message.object(said.params.notifications)
     end
   elseif said.method == "notifications/cancelled" and said.params.requestId == self.listening then
     self.listening = nil
@@ -216,11 +231,12 @@ end
 
 --- Called for a request of the server: revisions with a handshake have them.
 local function on_request(self, asked)
-  if asked.method == "ping" then
-    self:say(message.result(asked.id, {}))
+  local at_once = not self.features.modern and self.config.answers[asked.method]
+  if at_once or asked.method == "ping" then
+    self:say(message.result(asked.id, at_once and at_once() or {}))
     return
   end
-  local pending = asked.method == "elicitation/create" and newest_that_asks(self)
+  local pending = self.config.offered(asked.method) and newest_that_asks(self)
   if pending and not self.features.modern and #pending.questions < 8 then
     pending.questions[#pending.questions + 1] = asked
     pending:wake()
@@ -278,10 +294,11 @@ local function serve(self, pending)
     pending.on_progress(progress)
   end
   if asked then
-    local result = pending.on_question(asked.params)
+    local result, why = pending.on_question(asked.method, asked.params)
     pending.due = ah.now() + pending.timeout -- a person's time is no time of the server
     pending.last = math.max(pending.last, pending.due)
-    self:say(message.result(asked.id, result))
+    self:say(result and message.result(asked.id, result)
+      or message.failure(asked.id, message.CODES.declined, why))
   end
 end
 
@@ -310,10 +327,13 @@ end
 --- Returns `params` with what the revision wants in each request.
 local function with_meta(self, params, id, more)
   local meta = {}
+  for name, value in pairs(more.meta or {}) do
+    meta[name] = value
+  end
   if self.features.modern then
     meta[message.META.revision] = self.revision
     meta[message.META.client] = INFO
-    meta[message.META.capabilities] = self.config.capabilities
+    meta[message.META.capabilities] = self.offers
   end
   if more.on_progress then
     meta.progressToken = id
@@ -534,16 +554,36 @@ function Connection:request(method, params, more)
   return answer.result
 end
 
---- Subscribes to changes of the list of tools, where the revision has subscriptions.
+--- Makes a request whose answer is not read. It may be lost.
+function Connection:tell(method, params)
+  self.ids = self.ids + 1
+  self.transport:say(message.request(self.ids, method, with_meta(self, params, nil, {})),
+    { method = method, params = params })
+end
+
+--- Subscribes to changes of the lists that the server has, where the revision has subscriptions.
 function Connection:listen()
-  if not self.live or not self.features.modern or self.listening or self.deaf
-    or message.object(self.capabilities.tools).listChanged ~= true then
+  if not self.live or not self.features.modern or self.listening or self.deaf then
+    return
+  end
+  local wanted = {}
+  for capability, filter in pairs(FILTERS) do
+    wanted[filter] = message.object(self.capabilities[capability]).listChanged == true or nil
+  end
+  if not next(wanted) then
     return
   end
   self.ids = self.ids + 1
-  self.listening = self.ids
-  local params = with_meta(self, { notifications = { toolsListChanged = true } }, nil, {})
+  self.listening, self.heard = self.ids, {}
+  local params = with_meta(self, { notifications = wanted }, nil, {})
   self.transport:listen(message.request(self.ids, "subscriptions/listen", params))
+end
+
+--- True if the server announces changes of one of its lists, such as "tools".
+function Connection:announces(capability)
+  return message.object(self.capabilities[capability]).listChanged == true
+    and (not self.features.modern
+      or self.listening ~= nil and self.heard[FILTERS[capability]] == true)
 end
 
 --- Reads what is there already, without waiting for more.

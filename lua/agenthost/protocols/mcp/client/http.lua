@@ -24,7 +24,8 @@ local LONGEST_RETRY = 60 -- seconds before that, whatever the server says
 local RETRY = 1 -- seconds before that, if the server does not say
 local MOST_REFUSAL = 1 << 20 -- bytes of the body of a refusal
 
-local NAMED = { ["tools/call"] = "name", ["prompts/get"] = "name", ["resources/read"] = "uri" }
+local NAMED = { ["tools/call"] = "name", ["prompts/get"] = "name", ["resources/read"] = "uri",
+  ["tasks/get"] = "taskId", ["tasks/update"] = "taskId", ["tasks/cancel"] = "taskId" }
 
 local Http = {}
 Http.__index = Http
@@ -111,16 +112,16 @@ local function has_events(response)
   return (response.headers["content-type"] or ""):lower():find "^text/event%-stream" ~= nil
 end
 
---- Sends a message without an answer. It may be lost.
-local function say(self, line, timeout)
-  local response = request(self, "POST", fields_of(self), line, { timeout = timeout })
+--- Sends a message without an answer. It may be lost. asked: as of a connection's `say`.
+local function say(self, line, timeout, asked)
+  local response = request(self, "POST", fields_of(self, asked), line, { timeout = timeout })
   if response then
     response:close()
   end
 end
 
-function Http:say(line)
-  say(self, line, SAY_TIMEOUT)
+function Http:say(line, asked)
+  say(self, line, asked and LAST_TIMEOUT or SAY_TIMEOUT, asked)
 end
 
 -- -- the answer of a request ----------------------------------------------------------------------

@@ -1,8 +1,11 @@
---- Questions of a server of MCP to a person (elicitation), made into asks: forms with a schema, and
--- pages to open. A question that cannot be asked is refused.
+--- Questions of a server of MCP during a call: for values of a person, or that a person opens a
+-- page (elicitation, made into asks); and where it is switched on, for roots and for answers of a
+-- model. A question that cannot be asked, or was not offered, is refused.
 local ah = ...
 
 local message = ah._module "agenthost.protocols.mcp.message"
+local roots = ah._module "agenthost.protocols.mcp.client.roots"
+local sampling = ah._module "agenthost.protocols.mcp.client.sampling"
 
 local MOST_QUESTIONS = 8 -- in one result
 local MOST_QUESTION = 16 << 10
@@ -54,7 +57,7 @@ local function ask_page(name, params, ctx)
 end
 
 --- Asks a person what an `elicitation/create` wants. Returns its result; or nil and an error.
-function questions.elicit(name, params, ctx)
+local function elicit(name, params, ctx)
   if not message.text(params.message, MOST_QUESTION) then
     return nil, ah.error { code = "provider",
       message = ("MCP server '%s' asks without a question"):format(name) }
@@ -67,31 +70,69 @@ function questions.elicit(name, params, ctx)
   return ask_form(name, params, ctx)
 end
 
---- Answers the `inputRequests` of a result that needs input, in the order of their names. Returns
--- the `inputResponses` (nil: nothing was asked); or false and an error.
-function questions.answer(name, requests, ctx)
+-- -- the questions of one call --------------------------------------------------------------------
+
+local Asker = {}
+Asker.__index = Asker
+
+--- Returns what answers the questions of one call. server: with name, config and connection.
+function questions.asker(server, ctx)
+  return setmetatable({ server = server, ctx = ctx }, Asker)
+end
+
+local KINDS = {
+  ["elicitation/create"] = function(self, params)
+    return elicit(self.server.name, params, self.ctx)
+  end,
+  ["roots/list"] = function(self)
+    return roots.list(self.server)
+  end,
+  ["sampling/createMessage"] = function(self, params)
+    return sampling.answer(self.server, params, self)
+  end,
+}
+
+local SWITCHED = { ["roots/list"] = "roots", ["sampling/createMessage"] = "sampling" }
+
+--- True if a server may ask for this, a method.
+function questions.offered(config, method)
+  return KINDS[method] ~= nil and (not SWITCHED[method] or config[SWITCHED[method]] ~= nil)
+end
+
+--- Answers one question. Returns its result; or nil and an error.
+function Asker:one(method, params)
+  if not questions.offered(self.server.config, method) then
+    return nil, ah.error { code = "provider",
+      message = ("MCP server '%s' asks for %s, which it was not offered"):format(self.server.name,
+        message.said(method)) }
+  end
+  return KINDS[method](self, message.object(params))
+end
+
+--- Answers `inputRequests`, in the order of their names, without those that `answered` has.
+-- Returns the `inputResponses` (nil: nothing was asked); or false and an error.
+function Asker:all(requests, answered)
   if requests == nil then
     return nil
   end
   local keys = {}
   for key in pairs(message.object(requests)) do
-    keys[#keys + 1] = key
+    if not (answered and answered[key]) then
+      keys[#keys + 1] = key
+    end
   end
-  if #keys == 0 or #keys > MOST_QUESTIONS then
+  if #keys == 0 and answered then
+    return nil
+  elseif #keys == 0 or #keys > MOST_QUESTIONS then
     return false, ah.error { code = "provider",
-      message = ("MCP server '%s' asks %d questions at once; it may ask 1 to %d"):format(name,
-        #keys, MOST_QUESTIONS) }
+      message = ("MCP server '%s' asks %d questions at once; it may ask 1 to %d"):format(
+        self.server.name, #keys, MOST_QUESTIONS) }
   end
   table.sort(keys)
   local responses = {}
   for _, key in ipairs(keys) do
     local request = message.object(requests[key])
-    if request.method ~= "elicitation/create" then
-      return false, ah.error { code = "provider",
-        message = ("MCP server '%s' asks for %s, which it was not offered"):format(name,
-          message.said(request.method)) }
-    end
-    local result, err = questions.elicit(name, message.object(request.params), ctx)
+    local result, err = self:one(request.method, request.params)
     if not result then
       return false, err
     end
