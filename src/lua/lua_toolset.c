@@ -36,8 +36,8 @@ static bool holds_toolset(lua_State *L, int depth)
 static bool has_toolsets(lua_State *L)
 {
     int top = lua_gettop(L);
-    bool has = lua_istable(L, 1) && lua_getfield(L, 1, "tools") == LUA_TTABLE
-        && holds_toolset(L, 1);
+    bool has =
+        lua_istable(L, 1) && lua_getfield(L, 1, "tools") == LUA_TTABLE && holds_toolset(L, 1);
 
     lua_settop(L, top);
     return has;
