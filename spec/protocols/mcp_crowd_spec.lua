@@ -104,8 +104,7 @@ describe("a server of MCP with many clients", function()
       tasks[i] = ah.spawn(f, i)
     end
     for _, one in ipairs(tasks) do
-      local ok, err = one:await()
-      assert(ok, err)
+      one:await()
     end
   end
 
@@ -117,9 +116,8 @@ describe("a server of MCP with many clients", function()
       listening[i] = send("subscriptions/listen", { notifications = ah.object {} }, "sse")
       assert.are.equal(200, listening[i].status)
     end
-    together(200, function(i)
+    together(200, function()
       assert.are.equal("1", call "count")
-      return i
     end)
     waiting:cancel()
     for _, one in ipairs(listening) do
@@ -143,7 +141,6 @@ describe("a server of MCP with many clients", function()
         texts[i] = ask("tools/call", { name = "account_" .. id .. "_add",
           arguments = { n = i } }).content[1].text
       end
-      return true
     end)
     for i, text in ipairs(texts) do
       assert.are.equal(("a%d has %d"):format(i, 2 * i), text)
@@ -158,7 +155,6 @@ describe("a server of MCP with many clients", function()
     together(20, function(i)
       local id = "b" .. (i + 1) // 2
       assert.is_truthy(call("account_add", { id = id, n = 1 }):find("^" .. id .. " has %d$"))
-      return true
     end)
     for i = 1, 10 do
       assert.are.equal(2, stored["b" .. i].sum)

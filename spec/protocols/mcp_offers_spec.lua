@@ -353,6 +353,8 @@ describe("completion", function()
     assert.are.equal(-32602, code({ type = "ref/prompt", name = "none" }, some))
     assert.are.equal(-32602, code({ type = "ref/other", name = "p" }, some))
     assert.are.equal(-32602, code(5, some))
+    assert.are.equal(-32602, code({ type = "ref/prompt", name = 1 }, some))
+    assert.are.equal(-32602, code({ type = "ref/resource", uri = 1 }, { name = "x", value = "" }))
     assert.are.equal(-32602, code(PROMPT, { name = "none", value = "" }))
     assert.are.equal(-32602, code(PROMPT, { name = "plain", value = 5 }))
     assert.are.equal(-32602, code(PROMPT, { name = "plain", value = ("x"):rep(9000) }))
@@ -400,6 +402,29 @@ describe("changes of resources", function()
     ended:receive()
     c:ask "resources/list"
     assert.are.same({}, c.before)
+  end)
+
+  it("come again to those that listen after `wait` has failed", function()
+    local fails, log = true, {}
+    local c <close> = client.start { agent = assert(ah.agent { model = "demo/echo" }), resources = {
+      { uri = "a:1", name = "r", read = function() return "1" end, wait = function()
+        if fails then error "/secret" end
+        at:receive()
+      end } } }
+    at = ah.channel(10)
+    local function listen()
+      local id = c:request("subscriptions/listen", { notifications = {
+        resourceSubscriptions = ah.array { "a:1" } } })
+      log[#log + 1] = c:next().method
+      return id
+    end
+    listen()
+    ah.sleep(0.01)
+    fails = false
+    local id = listen()
+    at:send(true)
+    assert.are.equal(id, c:next().params._meta[client.META .. "subscriptionId"])
+    assert.are.equal(2, #log)
   end)
 
   it("come to sessions that have subscribed", function()

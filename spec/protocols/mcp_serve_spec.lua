@@ -211,6 +211,33 @@ describe("agenthost mcp serve", function()
       assert.are.equal(200, r.status)
     end)
 
+    it("refuses headers that are not as the arguments", function()
+      local find = ah.tool { name = "find", description = "Finds.", schema = { type = "object",
+        properties = { place = { type = "string", ["x-mcp-header"] = "Place" },
+          n = { type = "integer", ["x-mcp-header"] = "N" },
+          far = { type = "object", properties = { off = { type = "boolean",
+            ["x-mcp-header"] = "Off" } } } } }, handler = function(args)
+          return ("%s %s"):format(args.place, args.n)
+        end }
+      start(assert(ah.agent { model = "demo/echo", tools = { find } }))
+      local function status(arguments, more)
+        local r, m = ask("tools/call", { name = "find", arguments = arguments }, more)
+        return r.status .. (m.error and " " .. m.error.code or "")
+      end
+      assert.are.equal("200", status({ place = "here", n = 4 }, { ["Mcp-Param-Place"] = "here",
+        ["Mcp-Param-N"] = "4.0" }))
+      assert.are.equal("200", status({ place = " ü" }, { ["Mcp-Param-Place"] = "=?base64?IMO8?=" }))
+      assert.are.equal("200", status({ place = "x", far = { off = false } },
+        { ["mcp-param-place"] = "x", ["MCP-PARAM-OFF"] = "false" }))
+      assert.are.equal("200", status({}))
+      for _, case in ipairs { { { place = "here" } }, { { place = "here" }, "there" },
+        { { place = "Hello" }, "=?base64?SGVsbG8?=" }, { {}, "here" }, { { n = 4 }, nil, "4.5" },
+        { { n = 4 }, nil, "4x" }, { { n = 4 } }, { { far = { off = true } }, nil, nil } } do
+        assert.are.equal("400 -32020", status(case[1], { ["Mcp-Param-Place"] = case[2],
+          ["Mcp-Param-N"] = case[3] }))
+      end
+    end)
+
     it("has a status for each error", function()
       start(served())
       local function status(method, params, more)

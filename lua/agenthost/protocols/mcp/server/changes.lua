@@ -44,18 +44,27 @@ local function watch(entry, one, of)
   end
 end
 
+-- Ends an entry, so that the next listener of the address begins a new one.
+local function forget(self, uri, entry)
+  entry.over = true
+  if self.by_uri[uri] == entry then
+    self.by_uri[uri] = nil
+  end
+end
+
 local function begin(self, uri)
   local entry = { listeners = {} }
   self.by_uri[uri] = entry
   self.start(function()
-    local one, of = resources.find(self.offers, uri)
-    entry.task = not entry.over and ah.spawn(watch, entry, one, of) or nil
-    local _, err
-    if entry.task then
-      _, err = entry.task:await()
+    if entry.over then
+      return
     end
-    if err and not entry.over then
+    local one, of = resources.find(self.offers, uri)
+    entry.task = ah.spawn(watch, entry, one, of)
+    local _, err = pcall(entry.task.await, entry.task)
+    if not entry.over then
       ah.log("warning", ("mcp: wait of %s: %s"):format(uri, tostring(err)))
+      forget(self, uri, entry)
     end
   end)
   return entry
@@ -72,7 +81,7 @@ function Changes:follow(uri, tell)
   return function()
     entry.listeners[listener] = nil
     if not next(entry.listeners) and not entry.over then
-      entry.over, self.by_uri[uri] = true, nil
+      forget(self, uri, entry)
       if entry.task then
         entry.task:cancel()
       end

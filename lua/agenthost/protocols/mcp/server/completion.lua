@@ -33,13 +33,14 @@ end
 -- is none; nil and an error.
 local function functions_of(q, ref)
   local found = {}
-  local prompt = ref.type == "ref/prompt" and q.server.offers.prompts[ref.name]
-  local template = ref.type == "ref/resource" and q.server.offers.templates[ref.uri]
+  local name, uri = message.text(ref.name, MOST_VALUE), message.text(ref.uri, MOST_VALUE)
+  local prompt = ref.type == "ref/prompt" and name and q.server.offers.prompts[name]
+  local template = ref.type == "ref/resource" and uri and q.server.offers.templates[uri]
   for _, one in ipairs(prompt and prompt.arguments or {}) do
     found[one.name] = one.complete or false
   end
-  for _, name in ipairs(template and template.template.names or {}) do
-    found[name] = (template.complete or {})[name] or false
+  for _, variable in ipairs(template and template.template.names or {}) do
+    found[variable] = (template.complete or {})[variable] or false
   end
   if not prompt and not template then
     return fault(CODES.params, '"ref" names no prompt and no template of a resource')
