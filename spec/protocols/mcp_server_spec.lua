@@ -412,6 +412,16 @@ describe("a server of MCP", function()
       end
       local c <close> = client.start(agent { tools = { order { default = "none" } } })
       assert.are.equal('"none" cups', texts(c:call "order"))
+      local approved <close> = client.start(agent { tools = { add },
+        policies = { function() return "ask", "it adds" end } })
+      local _, err = approved:call("add", { a = 1, b = 2 })
+      assert.are.equal(-32021, err.code)
+    end)
+
+    it("the script's own front end of a client that shows no forms", function()
+      local c <close> = client.start(agent { tools = { order(CUPS) },
+        asks = function() return 7 end })
+      assert.are.equal("7 cups", texts(c:call "order"))
     end)
 
     it("for no secret, as the client would see it", function()

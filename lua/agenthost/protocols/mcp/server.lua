@@ -115,9 +115,8 @@ end
 local function conversation_of(q)
   local peer, err = q.peer, nil
   if not peer.conversation then
-    peer.conversation, err = calls.open(
-      q.server.all_fixed and q.server.served.fixed or q.server.served.own,
-      rounds.front(peer.capabilities, q.features))
+    local definition = q.server.all_fixed and q.server.served.fixed or q.server.served.own
+    peer.conversation, err = calls.open(definition, rounds.front(q))
   end
   return peer.conversation, err
 end

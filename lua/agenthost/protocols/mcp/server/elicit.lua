@@ -215,9 +215,16 @@ function M.front(call, ask)
   give_up(("%d answers of the client did not fit"):format(MOST_TRIES))
 end
 
---- A front end for a client that shows no forms: notes what it lacks.
-function M.no_front(call)
+--- A front end for a client that shows no forms: gives defaults and refusals, and notes what the
+-- client lacks.
+function M.no_front(call, ask)
+  if ask.default ~= nil then
+    return ask:respond(ask.default)
+  end
   call.lacks = { elicitation = { form = ah.object {} } }
+  if ask.kind == "approval" then
+    return ask:respond { approved = false, why = "the client shows no forms" }
+  end
   give_up "the client shows no forms"
 end
 

@@ -34,10 +34,13 @@ local function reporter(call)
   end
 end
 
---- Returns a front end for a client of these capabilities; nil if the client lacks forms and its
--- revision has no error for that.
-function M.front(capabilities, features)
-  return elicit.allows(capabilities) and elicit.front or features.modern and elicit.no_front or nil
+--- Returns a front end for the client of a request. For a client without forms it is one that
+-- refuses; or nil if its revision has no error for that, or a front end of the script may respond.
+function M.front(q)
+  if elicit.allows(q.capabilities or q.peer.capabilities) then
+    return elicit.front
+  end
+  return q.features.modern and not q.server.served.fields.asks and elicit.no_front or nil
 end
 
 -- Asks the client by a request of ours. Waits, and returns its answer, from outside.
@@ -162,8 +165,7 @@ function M.alone(q, definition, fields)
   if q.features.modern and q.params.requestState ~= nil then
     return resume(q, fields)
   end
-  local capabilities = q.capabilities or q.peer.capabilities
-  local front = not fields.quiet and M.front(capabilities, q.features) or nil
+  local front = not fields.quiet and M.front(q) or nil
   local conversation, err = calls.open(definition, front)
   if not conversation then
     return not_set_up(err)
