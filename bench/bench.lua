@@ -19,6 +19,7 @@
 --   schemas   a tool call checked, and 1 MB scanned and checked, compared with cJSON's parser
 --   tasks     tasks, compared with plain coroutines of the stock interpreter
 --   store     turns with a store in memory and in a file, compared with turns without one
+--   mcp       calls and starts of a server of MCP, compared with the same messages sent by hand
 -- "server" is the server's processor time as a share of the raw loop's time. Near 1 the benchmark
 -- would measure the server.
 local ROOT = arg[0]:match("^(.*)bench/[^/]*$") or "./"
@@ -34,10 +35,10 @@ local PATH = "/chat/completions"
 local SIZES = {
   full = { rounds = 9, starts = 20, loop = { 200, 10 }, late = 400, tools = { 500, 5, 10 },
     deltas = 20000, many = { 1000, 2 }, schema = 40, session = { 10000, 100 },
-    entities = 1000, tasks = { 100000, 99990 }, store = { 20, 40, 9 } },
+    entities = 1000, tasks = { 100000, 99990 }, store = { 20, 40, 9 }, mcp = { 300, 20 } },
   quick = { rounds = 2, starts = 3, loop = { 20, 10 }, late = 60, tools = { 500, 1, 10 },
     deltas = 2000, many = { 100, 1 }, schema = 3, session = { 1000, 10 },
-    entities = 200, tasks = { 10000, 10000 }, store = { 20, 5, 2 } },
+    entities = 200, tasks = { 10000, 10000 }, store = { 20, 5, 2 }, mcp = { 50, 3 } },
 }
 
 local function fail(message)
@@ -406,6 +407,15 @@ local function measure_store(size)
   return f
 end
 
+-- Prints with the aims what a server of MCP takes more than the same messages sent by hand.
+local function print_mcp(f)
+  print(("%-26s %.0f us of cpu a call, by hand %.0f: %.2f, %.0f us more (aim 100)"):format("mcp",
+    f.call_mcp_cpu_us, f.call_by_hand_cpu_us, f.call_mcp_cpu_us / f.call_by_hand_cpu_us,
+    f.call_ours_cpu_us))
+  print(("%-26s %.1f ms of cpu, by hand %.1f: %.1f more (aim 5)"):format("  a start",
+    f.start_mcp_cpu_us / 1e3, f.start_by_hand_cpu_us / 1e3, f.start_ours_cpu_us / 1e3))
+end
+
 -- Returns the measures without a raw loop.
 local function alone(size, complete)
   local session = complete
@@ -413,7 +423,8 @@ local function alone(size, complete)
   local entities = complete and figures(AGENTHOST, ROOT .. "bench/entities.lua", size.entities)
   return { schema = figures(SCHEMA, size.schema), session = session or nil,
     entities = entities or nil, tasks = complete and measure_tasks(size) or nil,
-    store = complete and measure_store(size) or nil }
+    store = complete and measure_store(size) or nil,
+    mcp = complete and figures(AGENTHOST, ROOT .. "bench/mcp.lua", table.unpack(size.mcp)) or nil }
 end
 
 local function print_json(rows, opts, complete, figures_alone)
@@ -426,7 +437,7 @@ local function print_json(rows, opts, complete, figures_alone)
     complete = complete, rounds = opts.rounds, measures = measures,
     schema = figures_alone.schema, session = figures_alone.session,
     entities = figures_alone.entities, tasks = figures_alone.tasks,
-    store = figures_alone.store,
+    store = figures_alone.store, mcp = figures_alone.mcp,
   })
 end
 
@@ -490,6 +501,7 @@ local function main()
     print_entities(f.entities)
     print_tasks(f.tasks)
     print_store(f.store)
+    print_mcp(f.mcp)
   end
   if not complete then
     fail(AGENTHOST .. " is not built, so there is nothing to compare: run `make`")

@@ -144,9 +144,12 @@ end
 --- Returns the definitions of a list's tools, by their names. A tool that cannot be used is left
 -- out, with a warning.
 local function definitions_of(self, items)
-  local list, seen = {}, {}
+  local list, seen, known = {}, {}, {}
+  for _, definition in ipairs(self.list or {}) do
+    known[definition.key] = definition
+  end
   for _, item in ipairs(items) do
-    local definition, why = content.definition(item, self.config.url ~= nil)
+    local definition, why = content.definition(item, self.config.url ~= nil, known)
     if definition and seen[definition.key] then
       definition, why = nil, ("a second tool '%s'"):format(message.said(definition.key))
     end
@@ -265,8 +268,7 @@ local function call(self, definition, args, ctx)
   return content.result(result)
 end
 
---- Returns a tool of ours for a definition. The gate calls it like any other.
-function Server:tool(definition, name)
+local function make_tool(self, definition, name)
   return ah._outside_tool { name = name, description = definition.description,
     full_description = definition.full_description, schema = definition.schema,
     result = definition.result, annotations = definition.annotations, version = definition.version,
@@ -277,6 +279,15 @@ function Server:tool(definition, name)
       end
       return call(self, definition, args, ctx)
     end }
+end
+
+--- Returns the tool of ours with this name for a definition. The gate calls it like any other.
+function Server:tool(definition, name)
+  if definition.handler then -- a definition of all servers
+    return make_tool(self, definition, name)
+  end
+  definition.tools[name] = definition.tools[name] or make_tool(self, definition, name)
+  return definition.tools[name]
 end
 
 -- -- resources and prompts ------------------------------------------------------------------------

@@ -66,15 +66,19 @@ local function schema_of(given, must_be_object)
 end
 
 --- Returns what `tools/list` says about one tool:
--- `{ key, description, full_description, schema, result, annotations, version, marked }`, where
--- `key` is the server's name for it, `version` a hash of all that it says, and `marked` has its
--- parameters for headers; or nil and what is wrong. over_http: wrong marks count.
-function content.definition(given, over_http)
+-- `{ key, description, full_description, schema, result, annotations, version, marked, tools }`,
+-- where `key` is the server's name for it, `version` a hash of all that it says, `marked` has its
+-- parameters for headers, and `tools` is for what is made of it; or nil and what is wrong.
+-- over_http: wrong marks count. known: definitions by their keys; one that is the same is returned.
+function content.definition(given, over_http, known)
   if not message.is_object(given) or not message.text(given.name, message.MOST_ID)
     or given.name:find "%c" then
     return nil, "a tool without a name"
   end
-  local key = given.name
+  local key, version = given.name, ah.sha256(ah.json.encode(given)):sub(1, 16)
+  if known[key] and known[key].version == version then
+    return known[key]
+  end
   local schema, why = schema_of(given.inputSchema, true)
   if not schema then
     return nil, ("tool '%s': inputSchema: %s"):format(message.said(key), why)
@@ -99,7 +103,7 @@ function content.definition(given, over_http)
   return { key = key, description = brief ~= "" and brief or brief_of("The tool " .. key),
     full_description = text:find "%S" and cut(text, MOST_FULL) or nil, schema = schema,
     result = result, annotations = annotations_of(given.annotations), marked = marked,
-    version = ah.sha256(ah.json.encode(given)):sub(1, 16) }
+    version = version, tools = {} }
 end
 
 -- -- results --------------------------------------------------------------------------------------
