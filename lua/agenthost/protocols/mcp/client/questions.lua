@@ -109,18 +109,25 @@ function Asker:one(method, params)
   return KINDS[method](self, message.object(params))
 end
 
---- Answers `inputRequests`, in the order of their names, without those that `answered` has.
--- Returns the `inputResponses` (nil: nothing was asked); or false and an error.
-function Asker:all(requests, answered)
-  if requests == nil then
-    return nil
-  end
+--- Returns the names of the requests, in order, without those that `answered` has.
+local function keys_of(requests, answered)
   local keys = {}
   for key in pairs(message.object(requests)) do
     if not (answered and answered[key]) then
       keys[#keys + 1] = key
     end
   end
+  table.sort(keys)
+  return keys
+end
+
+--- Answers `inputRequests`, in the order of their names, without those that `answered` has.
+-- Returns the `inputResponses` (nil: nothing was asked); or false and an error.
+function Asker:all(requests, answered)
+  if requests == nil then
+    return nil
+  end
+  local keys = keys_of(requests, answered)
   if #keys == 0 and answered then
     return nil
   elseif #keys == 0 or #keys > MOST_QUESTIONS then
@@ -128,7 +135,6 @@ function Asker:all(requests, answered)
       message = ("MCP server '%s' asks %d questions at once; it may ask 1 to %d"):format(
         self.server.name, #keys, MOST_QUESTIONS) }
   end
-  table.sort(keys)
   local responses = {}
   for _, key in ipairs(keys) do
     local request = message.object(requests[key])

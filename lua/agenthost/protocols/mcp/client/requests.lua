@@ -44,13 +44,18 @@ local function with_input(params, result, responses)
     requestState = type(result.requestState) == "string" and result.requestState or nil }
 end
 
+--- Returns `more` of the connection's requests for a call.
+local function more_of(server, ctx, asker, fields)
+  return { headers = fields, timeout = server.config.timeout, longest = server.config.longest,
+    meta = trace.of(server.config.trace, ctx), on_progress = ctx and on_progress(ctx),
+    on_question = asker and on_question(asker) }
+end
+
 --- Makes a request. Without a `ctx` no person can be asked. fields: headers of HTTP, or nil.
 -- Returns its result; or nil and an error.
 function requests.make(server, method, params, ctx, fields)
   local asker = ctx and questions.asker(server, ctx)
-  local more = { headers = fields, timeout = server.config.timeout,
-    longest = server.config.longest, meta = trace.of(server.config.trace, ctx),
-    on_progress = ctx and on_progress(ctx), on_question = asker and on_question(asker) }
+  local more = more_of(server, ctx, asker, fields)
   for round = 1, MOST_ROUNDS do
     local ends = ah.now() + server.config.longest
     local result, err = server.connection:request(method, params, more)
