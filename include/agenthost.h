@@ -327,6 +327,9 @@ typedef struct ah_config {
     bool take;
     /* Id of a call of that conversation to give up: it is settled as failed. NULL: none. */
     const char *give_up;
+    /* Path of the file in which definitions of tools of MCP servers are pinned, for servers that
+     * name none (docs/reference/mcp.md); NULL: they are pinned in memory alone. */
+    const char *mcp_pins;
 } ah_config;
 
 /* -- a host ------------------------------------------------------------------------------ */

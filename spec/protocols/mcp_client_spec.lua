@@ -261,7 +261,7 @@ describe("ah.mcp", function()
           end,
           new = function() return "new here" end,
         }
-        return script]]):format(era))
+        return script]]):format(era), { on_drift = "tell" })
       local tools, breaks = {}, 0
       local function names(request)
         local list = {}

@@ -23,6 +23,18 @@ static void find_file(ah_settings *s)
         snprintf(s->path, sizeof s->path, "%s/.config/agenthost/config", home);
 }
 
+const char *ah_state_path(char room[AH_STATE_ROOM], const char *name)
+{
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    int n = 0;
+
+    if (state && *state == '/')
+        n = snprintf(room, AH_STATE_ROOM, "%s/agenthost/%s", state, name);
+    else if (home && *home == '/')
+        n = snprintf(room, AH_STATE_ROOM, "%s/.local/state/agenthost/%s", home, name);
+    return n > 0 && n < AH_STATE_ROOM ? room : NULL;
+}
+
 void ah_settings_init(ah_settings *s, const ah_options *o)
 {
     *s = (ah_settings){.color = o->color, .log = o->log_level};

@@ -29,6 +29,12 @@ typedef struct ah_settings {
     int word;      /* index + 1 of a word that is neither a command, nor a script, nor a prompt */
 } ah_settings;
 
+enum { AH_STATE_ROOM = 1024 };
+
+/* Writes the path of a file in the folder of agenthost's state into `room`, as pairs.lua does.
+ * Returns it; NULL if there can be none (no HOME). */
+const char *ah_state_path(char room[AH_STATE_ROOM], const char *name);
+
 /* Sets the values of the flags, and the path. */
 void ah_settings_init(ah_settings *s, const ah_options *o);
 /* True if there is a file of settings, even one that cannot be read. */

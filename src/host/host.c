@@ -94,6 +94,7 @@ static void free_texts(ah_host *h)
     ah_text_unref(h->conversation);
     ah_text_unref(h->conversation_base);
     ah_text_unref(h->give_up);
+    ah_text_unref(h->mcp_pins);
 }
 
 static void free_given(ah_host *h)
@@ -109,7 +110,8 @@ static bool copy_texts(ah_host *h)
            copy_text(h->mem, h->cfg.store, &h->store) &&
            copy_text(h->mem, h->cfg.conversation, &h->conversation) &&
            copy_text(h->mem, h->cfg.conversation_base, &h->conversation_base) &&
-           copy_text(h->mem, h->cfg.give_up, &h->give_up);
+           copy_text(h->mem, h->cfg.give_up, &h->give_up) &&
+           copy_text(h->mem, h->cfg.mcp_pins, &h->mcp_pins);
 }
 
 /* Warns if a replay has unused exchanges: fewer requests were made than recorded. */

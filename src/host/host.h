@@ -57,7 +57,7 @@ typedef struct ah_host {
     ah_http *http;            /* created on first use */
     ah_text *record, *replay; /* paths; NULL: not used */
     /* As in ah_config; NULL: not given. */
-    ah_text *store, *conversation, *conversation_base, *give_up;
+    ah_text *store, *conversation, *conversation_base, *give_up, *mcp_pins;
     bool take; /* conversations are taken from their holders */
     struct ah_recording *recording;
     struct ah_replay *player; /* used by `http`, like the recorder */

@@ -181,7 +181,8 @@ ah_status ah_embed_call(ah_embed *e, lua_CFunction f, void *arg)
 
 static bool known_size(const ah_config *cfg)
 {
-    return cfg->size == sizeof *cfg || cfg->size == offsetof(ah_config, store) ||
+    return cfg->size == sizeof *cfg || cfg->size == offsetof(ah_config, mcp_pins) ||
+           cfg->size == offsetof(ah_config, store) ||
            cfg->size == offsetof(ah_config, max_in_flight) ||
            cfg->size == offsetof(ah_config, tty) || cfg->size == offsetof(ah_config, asks) ||
            cfg->size == offsetof(ah_config, user);

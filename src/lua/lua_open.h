@@ -17,7 +17,7 @@ void ah_lua_open_http(lua_State *L);     /* http, _url, _is_network */
 void ah_lua_open_load(lua_State *L);     /* load; agent:save, fork, use; after ah_lua_open_agent */
 void ah_lua_open_input(lua_State *L);    /* _input */
 void ah_lua_open_launch(lua_State *L);   /* _folder, _environment */
-void ah_lua_open_outside(lua_State *L);  /* _members, _excerpt, _full, _variables */
+void ah_lua_open_outside(lua_State *L);  /* _members, _excerpt, _full, _variables, ... */
 void ah_lua_open_process(lua_State *L);  /* process */
 void ah_lua_open_reader(lua_State *L);   /* _reader */
 void ah_lua_open_serve(lua_State *L);    /* serve */

@@ -1,7 +1,9 @@
 /* Text from outside for the library's own programs, not for scripts: lines of JSON read without
- * decoding, messages of foreign failures adapted for our own, the environment. */
+ * decoding, messages of foreign failures adapted for our own, the environment, what the
+ * program says about MCP servers. */
 #include "base/excerpt.h"
 #include "base/json.h"
+#include "host/host.h"
 #include "lua/lua_error.h"
 #include "lua/lua_open.h"
 #include "lua/lua_state.h"
@@ -123,12 +125,22 @@ static int variables(lua_State *L)
     return 1;
 }
 
+/* ah._mcp_pins() -> the path of ah_config.mcp_pins; nil: none */
+static int mcp_pins(lua_State *L)
+{
+    const ah_text *path = ah_lua_of(L)->host->mcp_pins;
+
+    lua_pushstring(L, path ? path->data : NULL);
+    return 1;
+}
+
 void ah_lua_open_outside(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"_members", members},
                                          {"_excerpt", excerpt},
                                          {"_full", full},
                                          {"_variables", variables},
+                                         {"_mcp_pins", mcp_pins},
                                          {NULL, NULL}};
 
     luaL_setfuncs(L, functions, 0);

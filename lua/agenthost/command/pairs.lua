@@ -2,11 +2,11 @@
 -- pair, empty, a comment (#) or, in settings, the header of a section. Messages have the file and
 -- the number of the line, but never its text, which may be a key.
 local ah = ...
+local kept_file = ah._module "agenthost.kept_file"
 
 local M = {}
 
 M.MAX_FILE = 1 << 20
-local PATIENCE, PAUSE = 10, 0.02 -- seconds to wait for another command that writes
 local MISSING = { [2] = true, [20] = true } -- ENOENT, ENOTDIR
 local BOM = "\u{FEFF}"
 
@@ -72,25 +72,17 @@ end
 
 --- Makes the folders of a path that are missing, readable by the user only; raises a fault.
 function M.make_folders(path)
-  for at in path:gmatch "()/" do
-    local ok, why = ah._make_folder(at == 1 and "/" or path:sub(1, at - 1))
-    if not ok then
-      M.fault("cannot make the folder '%s': %s", shown(path:sub(1, at - 1)), why)
-    end
+  local made, folder, why = kept_file.make_folders(path)
+  if not made then
+    M.fault("cannot make the folder '%s': %s", shown(folder), why)
   end
 end
 
 --- Returns the lock of a file that this process is to change, for a variable with <close>. Waits
 -- for another process that has it; raises a fault if that takes too long.
 function M.locked(path)
-  local waited = 0
-  local lock = ah._append_private(path .. ".lock", true)
-  while not lock and waited < PATIENCE do
-    ah.sleep(PAUSE)
-    waited = waited + PAUSE
-    lock = ah._append_private(path .. ".lock", true)
-  end
-  return lock or M.fault("cannot write '%s': another agenthost is at work there", shown(path))
+  return kept_file.locked(path)
+    or M.fault("cannot write '%s': another agenthost is at work there", shown(path))
 end
 
 --- Raises that the file cannot be read.

@@ -2075,6 +2075,10 @@ function ah.planning_section(config) end
 ---as of a tool. `retry` also makes a call again, once, if the server ends during it; of a task it
 ---asks again
 ---@field on_lost? "tell"|"retry"|"ask"
+---for a tool whose definition is not the pinned one: `tell` declares the new one, with a warning
+---@field on_drift? "refuse"|"tell"
+---the file of pinned definitions; `false`: they are pinned in memory alone
+---@field pins? string|false
 ---@field timeout? number seconds: time of a call without a result or a report of progress
 ---@field longest? number seconds: time of a call altogether; a person's time does not count
 ---@field start_timeout? number seconds: time for the server to be ready

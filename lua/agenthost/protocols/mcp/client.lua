@@ -6,9 +6,11 @@ local ah = ...
 local connection = ah._module "agenthost.protocols.mcp.client.connection"
 local completion = ah._module "agenthost.protocols.mcp.client.completion"
 local content = ah._module "agenthost.protocols.mcp.client.content"
+local drift = ah._module "agenthost.protocols.mcp.client.drift"
 local headers = ah._module "agenthost.protocols.mcp.client.headers"
 local lists = ah._module "agenthost.protocols.mcp.client.lists"
 local message = ah._module "agenthost.protocols.mcp.message"
+local pins = ah._module "agenthost.protocols.mcp.client.pins"
 local questions = ah._module "agenthost.protocols.mcp.client.questions"
 local requests = ah._module "agenthost.protocols.mcp.client.requests"
 local resources = ah._module "agenthost.protocols.mcp.client.resources"
@@ -51,6 +53,12 @@ local read = ah._reader {
     { name = "on_lost", kinds = "string", words = "tell retry ask", default = "tell",
       doc = "as [of a tool](tool.md#ahtool). `retry` also makes a call again, once, if the server "
         .. "ends during it; of a [task](#tasks) it asks again" },
+    { name = "on_drift", kinds = "string", words = "refuse tell", default = "refuse",
+      doc = "for a tool whose definition is not the [pinned](#pinned-definitions) one: `tell` "
+        .. "declares the new one, with a warning" },
+    { name = "pins", kinds = "string boolean", otherwise = "none; the command has one",
+      type = "string|false", doc = "the file of pinned definitions; `false`: they are pinned in "
+        .. "memory alone" },
     seconds("timeout", 60, "time of a call without a result or a report of progress"),
     seconds("longest", 600, "time of a call altogether; a person's time does not count"),
     seconds("start_timeout", 60, "time for the server to be ready"),
@@ -106,6 +114,16 @@ local function check_name(field, name)
   if name and (#name > 32 or not name:find "^[a-z0-9_-]+$") then
     fault("field '%s' must be 1 to 32 of a-z, 0-9, _ and -", field)
   end
+end
+
+--- Returns the path of the file of pins; nil: there is none.
+local function pins_of(config)
+  if config.pins == nil then
+    return ah._mcp_pins()
+  elseif config.pins == true or config.pins == "" then
+    fault "field 'pins' must be a path, or false"
+  end
+  return config.pins or nil
 end
 
 local OF_PROCESS = { "args", "env", "cwd", "sandbox" }
@@ -174,7 +192,10 @@ local function read_list(self)
   if not items then
     return nil, ttl
   end
-  local list = definitions_of(self, items)
+  local list, err = drift.admit(self, definitions_of(self, items))
+  if not list then
+    return nil, err
+  end
   if self.config.resources and lists.has(self, "resources") then
     table.move(resources.definitions, 1, #resources.definitions, #list + 1, list)
   end
@@ -248,15 +269,31 @@ local function may_repeat(self, err)
   return err.reason == "lost" and self.config.on_lost == "retry" or err.rpc == message.CODES.header
 end
 
-local function call(self, definition, args, ctx)
-  local params = function()
-    return { name = definition.key, arguments = args }
+--- Starts the server if it does not run, and reads its list again if it may have changed. What goes
+-- wrong here goes wrong in the call, too.
+local function bring_up(self)
+  if self.connection:ready() then
+    refresh(self)
   end
-  local result, err = requests.make(self, "tools/call", params(), ctx,
+end
+
+local function attempt(self, definition, args, ctx)
+  return requests.make(self, "tools/call", { name = definition.key, arguments = args }, ctx,
     headers.of(definition.marked, args))
+end
+
+local function call(self, definition, args, ctx)
+  bring_up(self)
+  if self.refused[definition.key] then
+    return drift.refusal(self, definition.key)
+  end
+  local result, err = attempt(self, definition, args, ctx)
   if err and may_repeat(self, err) then
     local now = err.rpc and newest(self, definition.key) or definition
-    result, err = requests.make(self, "tools/call", params(), ctx, headers.of(now.marked, args))
+    if self.refused[definition.key] then
+      return drift.refusal(self, definition.key)
+    end
+    result, err = attempt(self, now, args, ctx)
   end
   if err and (err.rpc == message.CODES.params or err.rpc == message.CODES.method) then
     self.stale = true -- the tool may be gone
@@ -442,8 +479,9 @@ return function(given)
   check_place(given, config)
   check_asked(config)
   local self = setmetatable({ name = config.name or name_of(config), config = config, changes = 0,
-    optional = config.optional, stale = true, expires = 0, kept = {}, door = ah.semaphore(1) },
-    Server)
+    optional = config.optional, stale = true, expires = 0, kept = {}, door = ah.semaphore(1),
+    refused = {}, told = {} }, Server)
+  self.pins = pins.new(config, self.name, pins_of(config))
   self.connection = connect(self, config)
   return self
 end

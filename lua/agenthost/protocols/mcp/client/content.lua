@@ -65,18 +65,33 @@ local function schema_of(given, must_be_object)
   return schema
 end
 
+-- The members of a definition that a model, a policy or this client uses.
+local MEMBERS = { "annotations", "description", "execution", "inputSchema", "name", "outputSchema",
+  "title" }
+
+--- Returns the canonical text of a definition: the members that count, as JSON with sorted keys.
+function content.canonical(given)
+  local said = {}
+  for _, member in ipairs(MEMBERS) do
+    said[member] = given[member]
+  end
+  return ah.json.encode(said)
+end
+
 --- Returns what `tools/list` says about one tool:
--- `{ key, description, full_description, schema, result, annotations, version, marked, tools }`,
--- where `key` is the server's name for it, `version` a hash of all that it says, `marked` has its
--- parameters for headers, and `tools` is for what is made of it; or nil and what is wrong.
--- over_http: wrong marks count. known: definitions by their keys; one that is the same is returned.
+-- `{ key, description, full_description, schema, result, annotations, text, hash, version, marked,
+-- tools }`, where `key` is the server's name for it, `text` its canonical text, `hash` the SHA-256
+-- of that, `version` the beginning of the hash, `marked` has its parameters for headers, and `tools`
+-- is for what is made of it; or nil and what is wrong. over_http: wrong marks count. known:
+-- definitions by their keys; one that is the same is returned.
 function content.definition(given, over_http, known)
   if not message.is_object(given) or not message.text(given.name, message.MOST_ID)
     or given.name:find "%c" then
     return nil, "a tool without a name"
   end
-  local key, version = given.name, ah.sha256(ah.json.encode(given)):sub(1, 16)
-  if known[key] and known[key].version == version then
+  local key, said = given.name, content.canonical(given)
+  local hash = ah.sha256(said)
+  if known[key] and known[key].hash == hash then
     return known[key]
   end
   local schema, why = schema_of(given.inputSchema, true)
@@ -103,7 +118,7 @@ function content.definition(given, over_http, known)
   return { key = key, description = brief ~= "" and brief or brief_of("The tool " .. key),
     full_description = text:find "%S" and cut(text, MOST_FULL) or nil, schema = schema,
     result = result, annotations = annotations_of(given.annotations), marked = marked,
-    version = version, tools = {} }
+    text = said, hash = hash, version = hash:sub(1, 16), tools = {} }
 end
 
 -- -- results --------------------------------------------------------------------------------------
