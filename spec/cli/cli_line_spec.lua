@@ -107,7 +107,8 @@ describe("words behind a command", function()
       "1")
     refused("agenthost models takes one model, found 'b/c' besides", "models", "a/b", "b/c")
     refused("agenthost config takes no operand, found 'x'", "config", "x")
-    local shells = "agenthost completion needs one of these shells: bash zsh fish aliases saved"
+    local shells = "agenthost completion needs one of these shells: bash zsh fish aliases saved "
+      .. "servers"
     refused(shells, "completion")
     refused(shells, "completion", "tcsh")
     refused("agenthost completion takes one shell, found 'zsh' besides", "completion", "bash",

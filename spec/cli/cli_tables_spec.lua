@@ -32,6 +32,16 @@ end
 -- Names of the commands, as the program lists them; the first, "", runs a script.
 local COMMANDS = { "", table.unpack(programs("commands").names) }
 
+-- The commands and actions whose help has options: "mcp list" and so on in place of "mcp".
+local HELPED = {}
+for _, name in ipairs(COMMANDS) do
+  local found = programs("commands").find(name)
+  for _, action in ipairs(found and found.actions or {}) do
+    HELPED[#HELPED + 1] = name .. " " .. action
+  end
+  HELPED[#HELPED + 1] = not (found and found.actions) and name or nil
+end
+
 -- The commands whose help has the options for running a script in one line.
 local SHORT = { prompt = true, chat = true }
 
@@ -43,7 +53,8 @@ end
 
 -- Every flag once.
 local OPTIONS, taken_by = {}, {}
-for _, name in ipairs(COMMANDS) do
+for _, name in ipairs(table.move(HELPED, 1, #HELPED, #COMMANDS + 1,
+  table.move(COMMANDS, 1, #COMMANDS, 1, {}))) do
   taken_by[name] = {}
   for _, row in ipairs(flags_of(name)) do
     taken_by[name][row.name] = row
@@ -55,6 +66,21 @@ end
 local function takes(name, option)
   return taken_by[name][option.name] ~= nil
 end
+
+-- Returns the words of a command or an action, and more.
+local function words_of(name, ...)
+  local words = {}
+  for word in name:gmatch "%S+" do
+    words[#words + 1] = word
+  end
+  for _, word in ipairs { ... } do
+    words[#words + 1] = word
+  end
+  return table.unpack(words)
+end
+
+-- Options with an optional value, by its form.
+local FORMS = { [true] = "%s [%s]", ["="] = "%s[=%s]" }
 
 local function names_of(option)
   return option.letter and "-" .. option.letter, "--" .. option.name
@@ -86,8 +112,8 @@ describe("the table of options", function()
   end)
 
   it("is what --help of each command shows, values included", function()
-    for _, name in ipairs(COMMANDS) do
-      local help = agenthost(table.unpack(name == "" and { "--help" } or { name, "--help" })).out
+    for _, name in ipairs(HELPED) do
+      local help = agenthost(words_of(name, "--help")).out
       local rest = help:match("\nOptions:\n(.*)")
       local part = rest:match("^(.-)\n%f[^%s]") or rest
       local shared = SHORT[name] and rest:match "\n(%-[^\n]*)\n" or ""
@@ -104,17 +130,16 @@ describe("the table of options", function()
         "\n  %-%a, (%-%-[%l-]*)"), name)
       for _, option in ipairs(OPTIONS) do
         if option.value and takes(name, option) and not left["--" .. option.name] then
-          has(part, (option.optional and "--%s [%s]" or "--%s %s"):format(option.name,
-            option.value))
+          has(part, (FORMS[option.optional] or "%s %s"):format("--" .. option.name, option.value))
         end
       end
     end
   end)
 
   it("is what the command accepts", function()
-    for _, name in ipairs(COMMANDS) do
+    for _, name in ipairs(HELPED) do
       for _, option in ipairs(OPTIONS) do
-        local words = name == "" and {} or { name }
+        local words = { words_of(name) }
         local value = option.words and option.words:match("%S+$") or "1"
         words[#words + 1] = "--" .. option.name .. (option.value and "=" .. value or "")
         words[#words + 1] = "--help"
@@ -136,23 +161,25 @@ describe("the man page", function()
       end
       if name ~= "" then
         has(man("COMMANDS"), "\n*" .. name .. "*\n")
-        has(man("SYNOPSIS"), "*agenthost " .. name .. "*")
       end
+    end
+    for i = 2, #HELPED do
+      has(man("SYNOPSIS"), "*agenthost " .. HELPED[i] .. "*")
     end
     local part = "\n" .. man("OPTIONS")
     assert.same(options, set(part, "\n%*(%-%a)%*", "\n%*(%-%-[%l-]*)%*", ", %*(%-%-[%l-]*)%*"))
     for _, option in ipairs(OPTIONS) do
       if option.value then
-        has(part, (option.optional and "*--%s* [_%s_]" or "*--%s* _%s_"):format(option.name,
-          option.value))
+        has(part, (FORMS[option.optional] or "%s %s"):format("*--" .. option.name .. "*",
+          "_" .. option.value .. "_"))
       end
     end
   end)
 
   it("tells what each command takes as its help does", function()
     local synopsis = man("SYNOPSIS"):gsub("[*_]", "")
-    for i = 2, #COMMANDS do
-      local usage = agenthost(COMMANDS[i], "--help").out:match "\nUsage: ([^\n]+)\n"
+    for i = 2, #HELPED do
+      local usage = agenthost(words_of(HELPED[i], "--help")).out:match "\nUsage: ([^\n]+)\n"
       has(synopsis, usage .. "\n")
     end
   end)
@@ -218,8 +245,11 @@ describe("completion", function()
     assert.same({ ["--color"] = true, ["--continue"] = true }, bash("--co"))
     assert.same({ read_file = true }, bash("-t", "read"))
     assert.same({ auto = true, always = true, never = true }, bash("--color", ""))
-    assert.same({ bash = true, zsh = true, fish = true, aliases = true, saved = true },
-      bash("completion", ""))
+    assert.same({ bash = true, zsh = true, fish = true, aliases = true, saved = true,
+      servers = true }, bash("completion", ""))
+    local actions = bash("mcp", "")
+    assert.is_true(actions.list and actions.call and actions.serve)
+    assert.same({ call = true }, bash("mcp", "ca"))
     assert.same({ ["examples/quickstart.lua"] = true }, bash("check", "--json", "examples/quick"))
     assert.same({ ["examples/moons.csv"] = true }, bash("examples/quickstart.lua", "examples/mo"))
     assert.is_true(bash("--model", "")["demo/echo"])

@@ -2,6 +2,7 @@
 -- and bytes that are not UTF-8, from each place from which text can come, in each command that
 -- prints. The terminal gets the command's own sequences alone, and what was hidden is shown as a
 -- number.
+local ah = require "agenthost"
 local command = require "support.command"
 local server = require "support.server"
 local typing = require "support.typing"
@@ -523,6 +524,47 @@ describe("hostile text on a terminal, in settings,", function()
     end
     shown({ "--env-file", file("vars", "A B=" .. HALF), "x.lua" }, {})
     shown({ "--env-file", file("vars", HALF .. "=1"), "x.lua" }, {})
+  end)
+end)
+
+describe("hostile text on a terminal, of servers of MCP,", function()
+  it_if("is shown by each action", function()
+    local fake = os.getenv "PWD" .. "/spec/support/fake_mcp.lua"
+    local function serve(more)
+      file("server.lua", with_evil(([=[return {
+        capabilities = { tools = {}, prompts = {}, resources = {} },
+        tools = { { name = "t", title = EVIL, description = EVIL .. %q, inputSchema = {
+          type = "object", description = EVIL, properties = { [EVIL] = { type = "string",
+            description = EVIL, enum = { EVIL } } } } } },
+        call = { t = function(_, m, api)
+          api.notify("notifications/progress", { progressToken = m.params._meta.progressToken,
+            progress = 1, total = 2, message = EVIL })
+          return EVIL
+        end },
+        on = { ["prompts/list"] = function(m, api) api.reply(m, { prompts = api.array {
+            { name = NAME, description = EVIL } } }) end,
+          ["resources/list"] = function(m, api) api.reply(m, { resources = api.array {
+            { uri = EVIL, name = EVIL } } }) end } }]=]):format(more), ""))
+    end
+    serve ""
+    local servers = file("servers.json", ah.json.encode { mcpServers = { [NAME:gsub("%c", "")] = {
+      command = "lua5.4", args = ah.array { fake, "server.lua", "log", EVIL } } } })
+    local command_of = { "--", "lua5.4", fake, "server.lua", "log" }
+    local function each(parts, ...)
+      shown(table.move(command_of, 1, #command_of, select("#", ...) + 2, { "mcp", ... }), parts)
+    end
+    each({ "[2J" }, "tools")
+    each({ "[2J" }, "tools", "t")
+    each({ "\\x1b[2J" }, "tools", "--prompts")
+    each({ "\\x1b[2J" }, "tools", "--resources")
+    each({ "\\u001b[2J" }, "tools", "--resources", "--json")
+    each({ "\\x1b[2J" }, "call", "t")
+    each({ "\\u001b[2J" }, "call", "t", "--json")
+    shown({ "mcp", "list", "--check", "--file", servers }, { "[2J" })
+    shown({ "mcp", "tools", NAME, "--file", servers }, { "there is no MCP server" })
+    serve "more"
+    each({ "Nothing was run" }, "call", "t")
+    each({ "\\x1b[2J" }, "pin", "--yes")
   end)
 end)
 

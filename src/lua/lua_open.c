@@ -61,6 +61,7 @@ static const struct {
     {"yield", "agenthost.tasks.tasks", "yield"},
     {"handoff", "agenthost.agents.handoff", "handoff"},
     {"mcp", "agenthost.protocols.mcp.client", NULL},
+    {"mcp_file", "agenthost.protocols.mcp.client.file", "open"},
     {"builtin", "agenthost.tools.builtin", NULL},
     {"planning", "agenthost.tools.planning", "types"},
     {"planning_section", "agenthost.tools.planning", "section"},

@@ -136,12 +136,9 @@ static int mcp_pins(lua_State *L)
 
 void ah_lua_open_outside(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"_members", members},
-                                         {"_excerpt", excerpt},
-                                         {"_full", full},
-                                         {"_variables", variables},
-                                         {"_mcp_pins", mcp_pins},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"_members", members},   {"_excerpt", excerpt},
+                                         {"_full", full},         {"_variables", variables},
+                                         {"_mcp_pins", mcp_pins}, {NULL, NULL}};
 
     luaL_setfuncs(L, functions, 0);
 }

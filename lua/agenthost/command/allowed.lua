@@ -22,6 +22,10 @@ local pairs_of, text = use "pairs", use "text"
 
 local M = {}
 
+--- The reason for which calls of tools from outside are asked about (prompt/agent.lua). There is
+-- no rule for them, as several servers may have tools of one name.
+M.OUTSIDE = "it is a tool of an MCP server, with effects that agenthost does not know"
+
 local HEAD = "# Calls that are always allowed: /allowed in agenthost chat lists them\n"
 local SHOWN = 300 -- bytes of a command in a message
 
@@ -182,6 +186,8 @@ function List:rule(ask)
   local call = ask.call
   if ask.kind ~= "approval" or ask.changes then
     return nil, "what a call has changed is looked at each time"
+  elseif ask.question == M.OUTSIDE then
+    return nil, "a tool of an MCP server is asked about each time"
   elseif not self.folder then
     return nil, "this folder has no path"
   end

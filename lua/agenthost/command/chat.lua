@@ -35,7 +35,8 @@ local function run(flags, words, _, line)
   place_of.check(flags)
   agent_of.check(flags)
   local script = script_of(words)
-  for _, name in ipairs(script and { "system", "tool", "option", "max_cost" } or {}) do
+  for _, name in ipairs(script and { "system", "tool", "mcp", "option",
+    "max_cost" } or {}) do
     if flags[name] then
       fault("--%s is for a chat without a script, whose agent has fields for it",
         (name:gsub("_", "-")))
@@ -107,7 +108,7 @@ local function begin(chat, words, place, id, path)
     return opener(store, id, flags)
   end, place, path, flags)
   function chat.open(other)
-    local agent, err = opener(chat.store, other, { max_cost = flags.max_cost })
+    local agent, err = opener(chat.store, other, { max_cost = flags.max_cost, mcp = flags.mcp })
     return agent or error(err, 0)
   end
 end
@@ -118,6 +119,7 @@ local function answer(flags, words, _, found)
   if not words[1] and not id then
     agent_of.check_model(flags, FREE)
   end
+  agent_of.servers(flags) -- may ask the person, before the chat has the terminal
   return use "chat.loop".run(chat, function() begin(chat, words, place, id, path) end)
 end
 
@@ -133,7 +135,7 @@ store, and -c goes on with it.
 ]],
   exits = "those of a script, see agenthost --help.",
   operand = { name = "script", complete = "lua" },
-  flags = { "model", "watch", flag.system, flag.tool, flag.option,
+  flags = { "model", "watch", flag.system, flag.tool, flag.mcp, flag.option,
     { name = "continue", letter = "c", doc = "go on with the last chat of this folder" },
     { name = "resume", value = "ID", optional = true, once = true,
       doc = "go on with this conversation, or pick one" },

@@ -2,7 +2,7 @@
 -- the command on the line, the words of an option's value, commands and *.lua files, and after the
 -- script the shell's own files. Help texts have no single quotes (bash and fish quote with them);
 -- brackets and colons are escaped for zsh. Names that depend on the folder and the settings are
--- asked for when they are completed: agenthost completion aliases, agenthost completion saved.
+-- asked for when they are completed: agenthost completion aliases, saved or servers.
 local _, use = ...
 local commands, flags_of = use "commands", use "flags"
 local file, judge = use "settings.file", use "settings.judge"
@@ -49,6 +49,11 @@ local function choices(operand)
   return operand.words
 end
 
+--- Returns the shell's words for the further names of an operand; "" if there are none.
+local function more_of(operand)
+  return operand.asks and " $(agenthost completion " .. operand.asks .. " 2>/dev/null)" or ""
+end
+
 --- Returns the list of names to ask for when a value is completed; nil if there is none.
 local function asked_for(option)
   return option.complete or option.name == "model" and "aliases" or nil
@@ -63,7 +68,7 @@ end
 local function flags(options, between, of)
   local words = {}
   for _, option in ipairs(options) do
-    if not of or option[of] then
+    if not of or option[of] and option.optional ~= "=" then
       words[#words + 1] = option.letter and "-" .. option.letter or nil
       words[#words + 1] = "--" .. option.name
     end
@@ -108,7 +113,7 @@ _agenthost() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command= script= i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; i++)); do
-    case ${COMP_WORDS[i]} in
+$(ACTIONS)    case ${COMP_WORDS[i]} in
     $(WITH_VALUE)) ((i++)) ;;
     -?*) ;;
     $(COMMANDS_OR)) [ -z "$command" ] && command=${COMP_WORDS[i]} || script=1 ;;
@@ -140,7 +145,8 @@ local function bash_operand(command)
   elseif operand.complete == "models" then
     reply = filled(BASH_MODELS, { NAMES = names .. " " .. names_of "aliases" })
   elseif names then
-    reply = filled([[COMPREPLY=($(compgen -W '$(NAMES)' -- "$cur"))]], { NAMES = names })
+    reply = filled([[COMPREPLY=($(compgen -W "$(NAMES)" -- "$cur"))]],
+      { NAMES = names .. more_of(operand) })
   elseif operand.complete == "folder" then
     reply = [[compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- "$cur"))]]
   elseif command.operand then
@@ -149,17 +155,28 @@ local function bash_operand(command)
   return ("    %s:*) %s ;;\n"):format(command.name, reply)
 end
 
+-- Returns a line for each command with actions, by which their words are no script.
+local function bash_actions()
+  local lines = {}
+  for _, name in ipairs(commands.names) do
+    local actions = commands.find(name).actions
+    lines[#lines + 1] = actions and ('    [ "$command" = %s ] && case ${COMP_WORDS[i]} in %s) '
+      .. "continue ;; esac\n"):format(name, table.concat(actions, "|")) or nil
+  end
+  return table.concat(lines)
+end
+
 local function bash(list, all)
   local values, of_commands, operands = {}, {}, {}
   for _, option in ipairs(all) do
-    values[#values + 1] = option.value and bash_value(option) or nil
+    values[#values + 1] = option.value and option.optional ~= "=" and bash_value(option) or nil
   end
   for i, command in ipairs(list) do
     of_commands[i] = ("    %s:-*) COMPREPLY=($(compgen -W '%s' -- \"$cur\")) ;;\n"):format(
       command.name, flags(command.rows, " "))
     operands[i] = bash_operand(command)
   end
-  return filled(BASH, { WITH_VALUE = flags(all, "|", "value"),
+  return filled(BASH, { ACTIONS = bash_actions(), WITH_VALUE = flags(all, "|", "value"),
     COMMANDS = table.concat(commands.names, " "), COMMANDS_OR = table.concat(commands.names, "|"),
     VALUES = table.concat(values), FLAGS = table.concat(of_commands),
     OPERANDS = table.concat(operands) })
@@ -208,7 +225,10 @@ local function zsh_operand(command)
   end
   local first = ("%s:%s"):format(operand.name,
     names and "(" .. names .. ")" or zsh_files(operand.complete or "file"))
-  if operand.most == 1 then
+  if operand.asks then
+    return (" '1:%s' '2:%s:{ _agenthost_names %s }' '*:argument:_files'"):format(first,
+      operand.asks, operand.asks)
+  elseif operand.most == 1 then
     return (" '1:%s'"):format(first)
   elseif operand.least == 1 then -- the words after it belong to it
     return (" '1:%s' '*:argument:_files'"):format(first)
@@ -274,7 +294,8 @@ local function fish(list)
   for i = 2, #list do
     local names = choices(list[i].operand)
     lines[#lines + 1] = names and ("complete -c agenthost -n '__fish_seen_subcommand_from %s' "
-      .. "-x -a '%s'\n"):format(list[i].name, names)
+      .. "-x -a '%s%s'\n"):format(list[i].name, names, list[i].operand.asks
+      and (" (agenthost completion %s 2>/dev/null)"):format(list[i].operand.asks) or "")
   end
   for _, command in ipairs(list) do
     for _, option in ipairs(command.rows) do
@@ -307,7 +328,17 @@ local function saved()
   return table.concat(names)
 end
 
-local MAKE = { bash = bash, zsh = zsh, fish = fish, aliases = aliases, saved = saved }
+-- Returns the names of MCP servers, a line each; a shell would take others apart.
+local function servers()
+  local names = {}
+  for _, name in ipairs(use "mcp.servers".names()) do
+    names[#names + 1] = name:find "^[%w_][%w_.-]*$" and name .. "\n" or nil
+  end
+  return table.concat(names)
+end
+
+local MAKE = { bash = bash, zsh = zsh, fish = fish, aliases = aliases, saved = saved,
+  servers = servers }
 
 return {
   name = "completion",
@@ -318,10 +349,10 @@ return {
 bash:  source <(agenthost completion bash)
 zsh:   agenthost completion zsh >~/.zfunc/_agenthost  (a folder of $fpath)
 fish:  agenthost completion fish | source
-The scripts ask for names by agenthost completion aliases, or saved: the models
-of the settings, and the saved prompts.
+The scripts ask for names by agenthost completion aliases, saved or servers: the
+models of the settings, the saved prompts, and the MCP servers.
 ]],
-  operand = { name = "shell", least = 1, most = 1, words = "bash zsh fish aliases saved" },
+  operand = { name = "shell", least = 1, most = 1, words = "bash zsh fish aliases saved servers" },
   run = function(_, words, out, line)
     out:write(MAKE[words[1]](all_of(line), named(flags_of.all(line.running))))
   end,

@@ -8,7 +8,7 @@
 --   kind      "integer": a number from `least` (default 0) to `most` (default 999999999);
 --             "decimal": a number greater than 0
 --   optional  true if the value may be missing, and then is true: only what follows "=", or a word
---             that could be an id, is the value
+--             that could be an id, is the value; "=": only what follows "="
 --   once      true if a second use is an error; otherwise the last one counts
 --   many      true if each use counts: the value is a list
 --   any       true if the value may be empty, or begin with a dash

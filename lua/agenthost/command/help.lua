@@ -131,12 +131,12 @@ one, or a function, field, method, event, code of an error or term:
   flags = {},
   pages = true,
   run = function(_, words, out, line)
-    local word = words[1]
+    local word = words[1] and table.concat(words, " ")
     if not word or commands.find(word) then
       out:write(command_lines(word, line))
       return
     end
-    local lines, reason = about(table.concat(words, " "))
+    local lines, reason = about(word)
     if not lines then
       return 2, reason
     end

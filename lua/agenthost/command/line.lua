@@ -133,7 +133,8 @@ end
 
 local function set(line, row, value)
   local key = row.name:gsub("-", "_")
-  if row.value and not value and (not row.optional or is_id_next(line)) then
+  if row.value and not value and (not row.optional or row.optional ~= "=" and is_id_next(line))
+  then
     value = next_word(line)
   end
   value = checked(line, row, row.value and value)
@@ -265,6 +266,21 @@ local function command_of(line, word)
   return line.bare and commands.find "prompt" or not plain and commands.find(word) or nil
 end
 
+-- Goes from the word of the command to that behind it. Returns its action, if it has one, from
+-- behind whose word the line goes on.
+local function action_of(line, command)
+  line.command = command
+  line.at = line.at + (line.bare and 0 or 1)
+  read_flags(line)
+  local action = commands.action(command, line.words[line.at])
+  if action then
+    line.command = action
+    line.at = line.at + 1
+    read_flags(line)
+  end
+  return action
+end
+
 -- Reads the flags and the command, if there is one, up to the first operand.
 local function read_line(line)
   read_flags(line)
@@ -273,10 +289,13 @@ local function read_line(line)
     begin(line, command)
     return read_line(line)
   end
-  line.command = command
+  local action = command and action_of(line, command)
+  if action and line.expected ~= action then
+    begin(line, action)
+    return read_line(line)
+  end
+  command = action or command
   if command and not line.flags.help then
-    line.at = line.at + (line.bare and 0 or 1)
-    read_flags(line)
     if command.mixed then
       read_mixed(line)
     elseif command.again then

@@ -5,6 +5,7 @@
 --   "found", a line end, and the findings for `tell`; or
 --   "resume", a line end, and lines NAME VALUE that name a script to run.
 local ah, use = ...
+local commands = use "commands"
 
 local writer, is_terminal = ah._writer, ah._is_terminal -- kept, because a script may remove them
 
@@ -98,7 +99,7 @@ end
 --- Runs it in a state of its own. store: AGENTHOST_STORE, which is no longer in the environment.
 function M.apart(code, descriptor, store)
   local line = line_of(code)
-  local command = use(line.name)
+  local command = commands.find(line.name)
   line.store = store ~= "" and store or nil
   if not command.tell then
     return M.run(line, command, line.words, descriptor)
@@ -112,13 +113,13 @@ end
 function M.answer(code, found, color)
   local line = line_of(code)
   line.color = color
-  return ended(io.stdout, use(line.name).answer(line.flags, line.words, line, found))
+  return ended(io.stdout, commands.find(line.name).answer(line.flags, line.words, line, found))
 end
 
 --- Prints the findings of `apart`, in a Lua state of the command's own.
 function M.tell(code, descriptor, found)
   local line, out = line_of(code), output(descriptor)
-  return ended(out, use(line.name).tell(line.flags, found, out))
+  return ended(out, commands.find(line.name).tell(line.flags, found, out))
 end
 
 return M

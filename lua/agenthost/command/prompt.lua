@@ -138,8 +138,7 @@ return {
   doc = "ask a model; in short: agenthost \"A question\", or -p TEXT",
   usage = "TEXT [@FILE|@URL]...",
   help = [[
-Standard input, and the file or page of a word @FILE or @URL, are added. It is
-kept in the store, for -c. What a tool would change or send is asked first.
+Standard input, @FILE and @URL are added. What a tool would do is asked first.
 ]],
   exits = "those of a script, see agenthost --help.",
   operand = { name = "text", complete = "file" },
@@ -147,7 +146,7 @@ kept in the store, for -c. What a tool would change or send is asked first.
     { name = "prompt", letter = "p", doc = "what follows is a prompt, even one word" },
     { name = "saved", letter = "T", value = "NAME", once = true, complete = "saved",
       doc = "a saved prompt, before the words" },
-    "model", flag.system, flag.tool, flag.option,
+    "model", flag.system, flag.tool, flag.mcp, flag.option,
     { name = "schema", value = "FILE", once = true, doc = "print JSON that fits this JSON Schema" },
     { name = "image", value = "FILE", many = true, doc = "an image, or its address" },
     { name = "continue", letter = "c", doc = "go on with the last prompt of this folder" },

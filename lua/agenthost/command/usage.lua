@@ -30,9 +30,11 @@ Examples:
     OPENAI_API_KEY=... agenthost --model openai/gpt-4o agent.lua "What is new?"
 ]]
 
+local FORMS = { [true] = " [%s]", ["="] = "[=%s]" } -- of optional values
+
 local function flag_line(row)
   local left = ("%s--%s%s"):format(row.letter and "-" .. row.letter .. ", " or "    ",
-    row.name, row.value and (row.optional and " [%s]" or " %s"):format(row.value) or "")
+    row.name, row.value and (FORMS[row.optional] or " %s"):format(row.value) or "")
   return ("  %-20s%s\n"):format(left, row.doc)
 end
 
@@ -55,6 +57,19 @@ local function flag_lines(command, running, named)
     .. (shared[1] and table.concat(shared, " ") .. "\n" or "")
 end
 
+-- Returns the actions of a command, or its flags if it has none.
+local function parts_of(command, running, named)
+  if not command.actions then
+    return flag_lines(command, running, named)
+  end
+  local lines = {}
+  for i, name in ipairs(command.actions) do
+    lines[i] = ("  %-20s%s\n"):format(name, commands.action(command, name).doc)
+  end
+  return ("\nActions:             (agenthost %s ACTION --help has the options)\n%s"):format(
+    command.name, table.concat(lines))
+end
+
 local function of_running(running, named)
   local lines = {}
   for i, name in ipairs(commands.names) do
@@ -74,6 +89,6 @@ return function(command, running, named)
   return ("agenthost %s: %s.\n\nUsage: agenthost %s [options]%s\n%s"):format(command.name,
     command.doc, command.name, command.usage and " " .. command.usage or "",
     command.help and "\n" .. command.help or "")
-    .. flag_lines(command, running, named)
+    .. parts_of(command, running, named)
     .. "\nExit codes: " .. (command.exits or "0 ok, 1 faults or a failure, 2 wrong usage.") .. "\n"
 end

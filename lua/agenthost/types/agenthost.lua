@@ -2194,6 +2194,22 @@ function ah.mcp(config) end
 ---@field complete? table<string, fun(text: string, others: table<string, string>): string[]>
 -- end of ah.McpResource
 
+-- fields of ah.McpFileOptions (make generate)
+---@class ah.McpFileOptions
+---@field only? string[] names of servers in the file; the others are left out
+---limits of the servers that are processes
+---@field sandbox? "none"|"auto"|"require"|"landlock"|"bubblewrap"|ah.ProcessSandbox
+---@field cwd? string the working folder of processes for which the file names none
+---@field optional? boolean true: a run goes on without the tools of a server that cannot be started
+-- end of ah.McpFileOptions
+
+---Returns the servers of a file such as .mcp.json, for `tools`. Raises an error if the file, or the
+---entry of a server, cannot be used.
+---@param path string
+---@param options? ah.McpFileOptions
+---@return ah.McpServer[]
+function ah.mcp_file(path, options) end
+
 ---Returns a definition of how a resource is made and closed.
 ---@param config ah.ResourceConfig
 ---@return table

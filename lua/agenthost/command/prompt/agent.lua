@@ -22,6 +22,8 @@ M.flag = {
     offer = table.concat(TOOLS, " "), doc = "tools for this folder: read_file,grep,bash ..." },
   option = { name = "option", letter = "o", value = "PAIR", many = true,
     doc = "option of the model: temperature=0" },
+  mcp = { name = "mcp", value = "FILE", optional = "=", once = true,
+    doc = "tools of the project's and your MCP servers, or of FILE" },
   max_cost = { name = "max-cost", value = "USD", kind = "decimal", once = true,
     doc = "end when it has cost so much" },
 }
@@ -100,6 +102,35 @@ function M.check(flags)
   tools_of(flags.tool)
 end
 
+-- -- servers of MCP ----------------------------------------------------------------------------
+
+local opened = {} -- lists of servers, by the file of --mcp
+
+--- Returns the servers of --mcp, each time the same ones; an empty list without it. Asks the
+-- person about the project's file. Raises a fault if there are none.
+function M.servers(flags)
+  local which = flags.mcp
+  if not which then
+    return {}
+  elseif not opened[which] then
+    local mcp, list = use "mcp.servers", {}
+    local path = which ~= true and which or nil
+    for _, entry in ipairs(mcp.entries(mcp.files(path))) do
+      list[#list + 1] = not entry.disabled and mcp.open(entry) or nil
+    end
+    opened[which] = list[1] and list or fault("--mcp: no server is named in %s; agenthost mcp list "
+      .. "shows where they can be", path and shown(path) or "a .mcp.json here, nor in yours")
+  end
+  return opened[which]
+end
+
+-- Asks about the tools that change or send something, and about each tool from outside, as what it
+-- says of itself may be wrong. Such a tool may have the name of one of ours.
+local function ask_about(call)
+  local why = call.annotations.untrusted and use "allowed".OUTSIDE or REASON[call.name]
+  return why and "ask", why
+end
+
 -- -- the agent ---------------------------------------------------------------------------------
 
 --- Writes a warning to standard error.
@@ -140,6 +171,14 @@ local function builtin(names)
   end
   local tools, err = ah.builtin(which)
   return tools or error(err, 0)
+end
+
+-- Returns the tools with the servers behind them; nil if there are none.
+local function with_servers(tools, servers)
+  if not servers[1] then
+    return tools
+  end
+  return table.move(servers, 1, #servers, #(tools or {}) + 1, tools or {})
 end
 
 -- Returns the tools of this module that a conversation has at its end.
@@ -203,10 +242,10 @@ function M.fields(flags, place, named, store)
   local id = place == "open" and named or nil
   return { name = stored.OWN, id = id, store = store or not id and named ~= "" and named or nil,
     system = flags.system, options = options_of(flags.option), output = schema_of(flags.schema),
-    tools = builtin(names_of(flags, place, id, store)),
+    tools = with_servers(builtin(names_of(flags, place, id, store)), M.servers(flags)),
     budget = flags.max_cost and { cost = flags.max_cost },
     resources = { filesystem = ah.filesystem { root = "." } },
-    policies = { function(call) return REASON[call.name] and "ask", REASON[call.name] end } }
+    policies = { ask_about } }
 end
 
 return M

@@ -22,10 +22,19 @@ local function read(editor, asking)
   until asking:take(line)
 end
 
+-- Returns the response without a person: an approval is refused. Raises an error for a question,
+-- which then has its default, or fails.
+local function without_person(ask)
+  if ask.kind ~= "approval" then
+    error("there is no terminal on which a person could answer", 0)
+  end
+  return false, NO_TERMINAL
+end
+
 local function ask_there(ask, allowed)
   local editor <close> = editor_of.open { at_terminal = true }
   if not editor.rich and not editor.on_terminal then
-    return false, NO_TERMINAL
+    return without_person(ask)
   end
   local asking = asking_of.new(ask, { allowed = allowed, own = true, rich = editor.rich,
     say = function(shown) editor:print_line(shown) end })
@@ -49,7 +58,7 @@ function M.front()
       io.stderr:write("Allowed in this folder: ", styled.harmless(allowed_of.words(rule)), "\n")
       return true
     elseif not ah._is_terminal(2) then
-      return false, NO_TERMINAL
+      return without_person(ask)
     end
     turn:send(true)
     local _ <close> = setmetatable({}, { __close = function() turn:receive() end })

@@ -48,8 +48,8 @@ local function word_of(word, folder)
   return real and not ah._real_path(path .. "/.") and real or word
 end
 
---- Returns the id under which the tools of a server are pinned, and words that say where it is. The
--- id of an address has its scheme, host, port and path; that of a command its program and arguments.
+--- Returns the id under which the tools of a server are pinned, and words that say where it is. An
+-- id is made of the scheme, host, port and path of an address, or of a program and its arguments.
 function pins.id(config)
   if config.url then
     local origin, path = parts_of(config.url)
