@@ -79,13 +79,13 @@ describe("a list of tools that is read again", function()
   after_each(mcp.clear)
 
   it("has the same tools where their definitions are the same", function()
-    local server = mcp.server [[
+    local server = mcp.server([[
       local n = 0
       return { capabilities = { tools = {} }, on = { ["tools/list"] = function(message, api)
         n = n + 1
         api.reply(message, { ttlMs = 0, tools = api.array { tool "same",
           tool("other", { description = "Version " .. n }) } })
-      end } }]]
+      end } }]], { on_drift = "tell" })
     local one, two = assert(server:tools()), assert(server:tools())
     assert.are.same({ "other", "same" }, { two[1].name, two[2].name })
     assert.is_true(rawequal(one[2], two[2]))
