@@ -35,6 +35,7 @@ typedef struct ah_http_request {
      * until the transfer has ended. It excludes proxies of the environment, and the connection
      * is neither shared nor kept. With a program's transport it fails with AH_USAGE. */
     const struct ah_addresses *only;
+    bool unseen; /* its bodies have secrets that are not known yet: no recording has it */
 } ah_http_request;
 
 #endif

@@ -135,7 +135,7 @@ ah_status ah_transfer_tap(ah_transfer *t, const ah_http_request *req, ah_err *er
 {
     const ah_http_tap *tap = &t->http->tap;
 
-    return tap->begin ? tap->begin(tap->ud, req, &t->tapped, err) : AH_OK;
+    return tap->begin && !req->unseen ? tap->begin(tap->ud, req, &t->tapped, err) : AH_OK;
 }
 
 /* Reports the end to the tap, once per exchange. */

@@ -311,21 +311,16 @@ static int impossible(lua_State *L, const char *why)
     return 2;
 }
 
-/* ah.http { url, method, headers, body, timeout, max_body, stream }: { status, headers, body }, or
- * with `stream` an object of lua_stream.c. Returns nil and an error if no complete response arrived
- * (for a stream: no head). Follows no redirects. */
-static int ah_http_call(lua_State *L)
+/* -- t */
+static int make_request(lua_State *L, bool unseen)
 {
     ah_lua *h = ah_lua_of(L);
     fields f = {.stream = WHOLE};
-    ah_http_request req = {0};
+    ah_http_request req = {.unseen = unseen};
     ah_http *http;
     request *q;
     ah_err err;
 
-    lua_settop(L, 1);
-    if (ah_lua_durable(L))
-        return ah_lua_through_step(L, "http", ah_http_call);
     ah_options_read(L, 1, &ah_subject_http, &f); /* -- t */
     if (f.most && f.stream == WHOLE)
         return ah_lua_raise(L, AH_USAGE,
@@ -363,6 +358,24 @@ static int ah_http_call(lua_State *L)
         return 2;
     }
     return ah_lua_await(L, &q->waiter, lua_gettop(L), finish);
+}
+
+/* ah.http { url, method, headers, body, timeout, max_body, stream }: { status, headers, body }, or
+ * with `stream` an object of lua_stream.c. Returns nil and an error if no complete response arrived
+ * (for a stream: no head). Follows no redirects. */
+static int ah_http_call(lua_State *L)
+{
+    lua_settop(L, 1);
+    if (ah_lua_durable(L))
+        return ah_lua_through_step(L, "http", ah_http_call);
+    return make_request(L, false);
+}
+
+/* ah._http_unseen: the same, but neither a recording nor a journal has the request. */
+static int http_unseen(lua_State *L)
+{
+    lua_settop(L, 1);
+    return make_request(L, true);
 }
 
 /* ah._url(url, base) -> { url, scheme, host, port } as a request reads it; or nil, err. */
@@ -425,4 +438,6 @@ void ah_lua_open_http(lua_State *L)
     lua_setfield(L, -2, "_url");
     lua_pushcfunction(L, ah_http_call);
     lua_setfield(L, -2, "http");
+    lua_pushcfunction(L, http_unseen);
+    lua_setfield(L, -2, "_http_unseen");
 }

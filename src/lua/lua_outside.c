@@ -92,6 +92,15 @@ static int excerpt(lua_State *L)
     return 1;
 }
 
+/* ah._hide(text): keeps a secret as keys are kept (base/secret.h), so that no text that leaves the
+ * host has it: it stays one until the host ends. */
+static int hide(lua_State *L)
+{
+    if (!ah_secrets_keep(&ah_lua_of(L)->host->secrets, check_slice(L, 1)))
+        return ah_lua_raise_nomem(L);
+    return 0;
+}
+
 /* ah._full(status, text): what to do, window and used, if the text of a failure says that the
  * context is full; else nothing. */
 static int full(lua_State *L)
@@ -136,9 +145,9 @@ static int mcp_pins(lua_State *L)
 
 void ah_lua_open_outside(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"_members", members},   {"_excerpt", excerpt},
-                                         {"_full", full},         {"_variables", variables},
-                                         {"_mcp_pins", mcp_pins}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"_members", members},     {"_excerpt", excerpt},   {"_hide", hide}, {"_full", full},
+        {"_variables", variables}, {"_mcp_pins", mcp_pins}, {NULL, NULL}};
 
     luaL_setfuncs(L, functions, 0);
 }

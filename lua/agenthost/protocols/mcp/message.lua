@@ -106,10 +106,10 @@ function message.text(value, most)
   return type(value) == "string" and value ~= "" and #value <= most and value or nil
 end
 
---- Returns a text of the other side for an error or the log: one line, cut.
+--- Returns a text of the other side for an error or the log: one line, cut, without secrets.
 function message.said(value)
   local text = type(value) == "string" and value or "(no text)"
-  text = text:gsub("%c+", " ")
+  text = ah._excerpt(text:gsub("[\r\n]+", " "), 2 * message.MOST_SAID)
   if #text > message.MOST_SAID then
     text = text:sub(1, (utf8.offset(text, 0, message.MOST_SAID + 1)) - 1) .. " ..."
   end
