@@ -99,8 +99,8 @@ LIB_FLOORS := base schema model state prompt wire run journal io host lua
 LIB_SRC := $(sort $(wildcard $(LIB_FLOORS:%=src/%/*.c)))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
 # The Lua half of the library, and the command's own programs, which only the binary has.
-LUA_FOLDERS := agents protocols protocols/mcp protocols/mcp/client protocols/mcp/server providers \
-  tools strategies tasks testing
+LUA_FOLDERS := agents protocols protocols/mcp protocols/mcp/client \
+  protocols/mcp/client/authorization protocols/mcp/server providers tools strategies tasks testing
 LUA_SRC := $(sort $(wildcard lua/agenthost/*.lua $(LUA_FOLDERS:%=lua/agenthost/%/*.lua)))
 PAGES := $(sort $(wildcard docs/reference/*.md)) docs/README.md docs/concepts.md docs/terms.md
 COMMAND_LUA := $(sort $(wildcard lua/agenthost/command/*.lua lua/agenthost/command/*/*.lua))

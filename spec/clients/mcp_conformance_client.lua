@@ -4,7 +4,28 @@ local ah = require "agenthost"
 
 local scenario = os.getenv "MCP_CONFORMANCE_SCENARIO"
 local context = ah.json.decode(os.getenv "MCP_CONFORMANCE_CONTEXT" or "{}")
-local server <close> = ah.mcp { url = arg[#arg], timeout = 20 }
+
+-- Follows the address of a login, as a browser does: the suite answers it at once.
+local function browse(url)
+  for _ = 1, 5 do
+    local response = assert(ah.http { url = url })
+    url = response.headers.location
+    if not url then
+      return
+    end
+  end
+end
+
+-- Returns how tokens are got in the scenarios of authorization.
+local function auth()
+  if scenario:find "^auth/" then
+    return { open = browse, file = false, timeout = 10, client_id = context.client_id,
+      client_secret = context.client_secret, issuer = context.issuer,
+      client_metadata_url = "https://conformance-test.local/client-metadata.json" }
+  end
+end
+
+local server <close> = ah.mcp { url = arg[#arg], timeout = 20, auth = auth() }
 
 -- Makes the calls in a run, and returns their results.
 local function call(list, asks)

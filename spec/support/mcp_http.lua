@@ -54,6 +54,10 @@ local function handle(on, seen, request, response)
     body = answer(message.id, result, code, text) }
 end
 
+--- Called for a request of HTTP to a server with these functions; it is put into the list `seen`.
+-- Returns the response.
+mcp_http.handle = handle
+
 --- Returns the URL of a server, and the list of what it has received: { method, message, headers,
 -- http } each.
 function mcp_http.serve(on)

@@ -2054,6 +2054,20 @@ function ah.planning_section(config) end
 ---@field get fun(self: ah.Resources, name: string|ah.Type): any
 ---@field get_optional fun(self: ah.Resources, name: string|ah.Type): any
 
+-- fields of ah.McpAuth (make generate)
+---@class ah.McpAuth
+---@field open? fun(url: string) shows a person the address at which to log in. May wait
+---@field timeout? number seconds: time for the person
+---@field file? string|false file of credentials; false: none is read or written
+---@field client_id? string client that was registered with the authorization server by hand
+---@field client_secret? string its secret, if it has one
+---@field client_metadata_url? string `https://` address of a metadata document of the client
+---@field issuer? string authorization server that it must be: that of `client_id`
+---@field scope? string scopes to ask for, separated by spaces
+---`http://` address of this machine at which the answer arrives; without a port: a free one
+---@field redirect_uri? string
+-- end of ah.McpAuth
+
 -- fields of ah.McpConfig (make generate)
 ---@class ah.McpConfig
 ---@field command? string the program of the server: a name to be found in `PATH`, or a path
@@ -2065,6 +2079,7 @@ function ah.planning_section(config) end
 ---@field sandbox? "none"|"auto"|"require"|"landlock"|"bubblewrap"|ah.ProcessSandbox
 ---@field url? string in place of `command`: the address of a server that runs elsewhere
 ---@field headers? table<string, string> headers of each request to `url`
+---@field auth? ah.McpAuth how its tokens are got, if `url` wants some
 ---its name in messages, and before the names of tools that are taken; 1 to 32 of `a-z`, `0-9`, `_`
 ---and `-`
 ---@field name? string

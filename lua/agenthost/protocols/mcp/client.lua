@@ -3,6 +3,7 @@
 -- conversations.
 local ah = ...
 
+local authorization = ah._module "agenthost.protocols.mcp.client.authorization"
 local connection = ah._module "agenthost.protocols.mcp.client.connection"
 local completion = ah._module "agenthost.protocols.mcp.client.completion"
 local content = ah._module "agenthost.protocols.mcp.client.content"
@@ -41,6 +42,8 @@ local read = ah._reader {
       doc = "in place of `command`: the address of a server that [runs elsewhere](#over-http)" },
     { name = "headers", kinds = "table", type = "table<string, string>",
       doc = "headers of each request to `url`" },
+    { name = "auth", kinds = "table", type = "ah.McpAuth", otherwise = "what is stored is used",
+      doc = "[how its tokens are got](mcp_login.md#in-a-script), if `url` wants some" },
     { name = "name", kinds = "string", otherwise = "from the command or address",
       doc = "its name in messages, and before the names of tools that are taken; 1 to 32 of `a-z`, "
         .. "`0-9`, `_` and `-`" },
@@ -136,6 +139,16 @@ local function check_headers(given)
   end
 end
 
+--- Returns the authorization of a server elsewhere; nil if its headers have one.
+local function authorization_of(config, failure)
+  for name in pairs(config.headers or {}) do
+    if name:lower() == "authorization" then
+      return config.auth and fault "give either 'auth' or a header Authorization" or nil
+    end
+  end
+  return authorization.new(config.url, config.auth, failure)
+end
+
 --- Checks that a server is either a process or elsewhere.
 local function check_place(given, config)
   if (config.command == nil) == (config.url == nil) then
@@ -144,7 +157,7 @@ local function check_place(given, config)
   elseif config.url and not config.url:find "^https?://[^/?#]" then
     fault "field 'url' must begin with http:// or https://, and a host"
   end
-  for _, field in ipairs(config.url and OF_PROCESS or { "headers" }) do
+  for _, field in ipairs(config.url and OF_PROCESS or { "headers", "auth" }) do
     if given[field] ~= nil then
       fault("field '%s' is not for a server with '%s'", field, config.url and "url" or "command")
     end
@@ -459,7 +472,7 @@ local function connect(self, config)
     answers = { ["roots/list"] = config.roots and function() return roots.list(self) end },
     process = { command = config.command, args = config.args, env = config.env, cwd = config.cwd,
       sandbox = config.sandbox, max_errors = 16 << 10 },
-    url = config.url, headers = config.headers,
+    url = config.url, headers = config.headers, authorization = self.authorization or nil,
     on_changed = function(method)
       if method == "notifications/tools/list_changed" then
         self.stale = true
@@ -482,6 +495,9 @@ return function(given)
     optional = config.optional, stale = true, expires = 0, kept = {}, door = ah.semaphore(1),
     refused = {}, told = {} }, Server)
   self.pins = pins.new(config, self.name, pins_of(config))
+  self.authorization = config.url and authorization_of(config, function(...)
+    return self.connection:failure(...)
+  end)
   self.connection = connect(self, config)
   return self
 end

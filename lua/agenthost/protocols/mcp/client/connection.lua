@@ -32,6 +32,7 @@ local MOST_IDLE = 10000 -- messages in a row that answer no request
 local PROGRESS = 0.9 -- of such a message, a report of progress does not count
 local MOST_IDLE_BYTES = 256 << 20
 local FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30 -- seconds before a server is started again
+local HELD = 1e6 -- seconds that a request without a time limit of its own may take
 local SOUND = 60 -- seconds after which a server that ends did not fail to start
 
 local Connection = {}
@@ -85,6 +86,18 @@ function Pending:ends_at()
   return math.min(self.due, self.last)
 end
 
+--- Stops its time, as long as a person or another server is waited for; `go_on` lets it begin anew.
+function Pending:hold()
+  self.due = ah.now() + HELD
+  self.last = self.due
+end
+
+function Pending:go_on()
+  self.due = ah.now() + self.timeout
+  self.last = ah.now() + (self.longest or self.timeout)
+  self:wake()
+end
+
 function Pending:cancellation()
   return message.notification("notifications/cancelled", { requestId = self.id })
 end
@@ -108,7 +121,7 @@ local function expect(self, method, params, more)
   local pending = setmetatable({ connection = self, id = self.ids, channel = ah.channel(1),
     method = method, params = params, headers = more.headers,
     timeout = more.timeout, due = now + more.timeout,
-    last = now + (more.longest or more.timeout), quiet = more.quiet,
+    last = now + (more.longest or more.timeout), longest = more.longest, quiet = more.quiet,
     on_progress = more.on_progress, on_question = more.on_question, questions = {} }, Pending)
   self.pending[pending.id], self.n_pending = pending, self.n_pending + 1
   return pending

@@ -65,47 +65,76 @@ local function lost(self, why)
   return self.connection:failure("provider", why, { retryable = true, reason = "lost" })
 end
 
---- Returns the authorization that a refusal asks for: true if there is a new one; or nil and an
--- error if it cannot be had, or nil alone if the refusal is about something else.
-local function authorized(self, response)
-  local status = response.status
-  local challenge = response.headers["www-authenticate"]
-  if status ~= 401 and not (status == 403 and challenge
-    and challenge:find "insufficient_scope") then
-    return nil
-  elseif not self.authorization then
-    return nil, self.connection:failure("provider", ("it wants to know who asks (HTTP status %d); "
-      .. "see `headers` and `auth` of ah.mcp"):format(status))
-  end
-  return self.authorization:refused(status, challenge)
+--- True if a response asks for a token, or for one with more scopes.
+local function wants_token(response)
+  local challenge = response.headers["www-authenticate"] or ""
+  return response.status == 401
+    or response.status == 403 and challenge:find("insufficient_scope", 1, true) ~= nil
 end
 
---- Makes a request of HTTP, again if it then has an authorization. Returns the response as a
--- stream; or nil and an error.
-local function request(self, method, fields, body, more)
+--- Calls a method of the authorization; the time that it takes is no time of the server.
+local function authorize(self, pending, method, ...)
+  local authorization = self.authorization
+  if not pending then
+    return authorization[method](authorization, ...)
+  end
+  pending:hold()
+  local value, err = authorization[method](authorization, ...)
+  pending:go_on()
+  return value, err
+end
+
+--- Gets another token after a refusal. Returns true; or nil and an error.
+local function renew(self, pending, response, sent)
+  if not self.authorization then
+    return nil, self.connection:failure("provider", ("it wants to know who asks (HTTP status %d); "
+      .. "see `headers` and `auth` of ah.mcp"):format(response.status))
+  end
+  return authorize(self, pending, "refused", response.status,
+    response.headers["www-authenticate"], sent)
+end
+
+local function send(self, method, fields, body, timeout)
+  local response, err = ah.http { url = self.url, method = method, headers = fields, body = body,
+    stream = "sse", timeout = timeout, idle_timeout = LONG, max_piece = message.MOST_LINE }
+  if not response then
+    return nil, lost(self, "it cannot be reached: " .. err.message)
+  end
+  return response
+end
+
+--- Makes a request of HTTP that may be lost: with the token that is there, and once. more: timeout.
+-- Returns the response as a stream; or nil and an error.
+local function request_once(self, method, fields, body, more)
+  fields.Authorization = self.authorization and self.authorization:held() or fields.Authorization
+  return send(self, method, fields, body, more.timeout)
+end
+
+--- Makes a request of HTTP, again if it then has another token. Returns the response as a stream;
+-- or nil and an error.
+local function request(self, method, fields, body, pending)
   for _ = 1, MOST_TRIES do
+    local sent
     if self.authorization then
-      local value, err = self.authorization:header()
-      if err then
-        return nil, err
-      end
-      fields.Authorization = value or fields.Authorization
+      sent = authorize(self, pending, "header")
+      fields.Authorization = sent
     end
-    local response, err = ah.http { url = self.url, method = method, headers = fields, body = body,
-      stream = "sse", timeout = more.timeout, idle_timeout = LONG, max_piece = message.MOST_LINE }
+    local response, failed = send(self, method, fields, body)
     if not response then
-      return nil, lost(self, "it cannot be reached: " .. err.message)
-    end
-    local again, why = authorized(self, response)
-    if why then
-      response:close()
-      return nil, why
-    elseif not again then
+      return nil, failed
+    elseif not wants_token(response) then
+      if self.authorization then
+        self.authorization:accepted(sent)
+      end
       return response
     end
     response:close()
+    local ok, why = renew(self, pending, response, sent)
+    if not ok then
+      return nil, why
+    end
   end
-  return nil, self.connection:failure("provider", "it refuses each authorization")
+  return nil, self.connection:failure("provider", "it refuses each token")
 end
 
 local function has_events(response)
@@ -114,7 +143,7 @@ end
 
 --- Sends a message without an answer. It may be lost. asked: as of a connection's `say`.
 local function say(self, line, timeout, asked)
-  local response = request(self, "POST", fields_of(self, asked), line, { timeout = timeout })
+  local response = request_once(self, "POST", fields_of(self, asked), line, { timeout = timeout })
   if response then
     response:close()
   end
@@ -170,12 +199,12 @@ local function read_stream(self, pending, stream)
 end
 
 --- Asks for the rest of a stream. Returns it, or nil and an error.
-local function resume(self, last, retry)
+local function resume(self, pending, last, retry)
   ah.sleep(math.min(retry and retry / 1000 or RETRY, LONGEST_RETRY))
   local fields = fields_of(self)
   fields["Content-Type"], fields.Accept = nil, "text/event-stream"
   fields["Last-Event-ID"] = last
-  local response, err = request(self, "GET", fields, nil, {})
+  local response, err = request(self, "GET", fields, nil, pending)
   if response and (response.status ~= 200 or not has_events(response)) then
     response:close()
     return nil, lost(self, ("its stream has ended, and cannot be resumed (HTTP status %d)"):format(
@@ -194,7 +223,7 @@ local function follow(self, pending, stream)
       return nil, lost(self, "its stream has ended without an answer"
         .. (err and ": " .. err.message or ""))
     end
-    stream, err = resume(self, last, retry)
+    stream, err = resume(self, pending, last, retry)
     if not stream then
       return nil, err
     end
@@ -204,7 +233,7 @@ end
 
 --- Sends a request and takes what comes back.
 local function carry(self, pending, line)
-  local response, err = request(self, "POST", fields_of(self, pending), line, {})
+  local response, err = request(self, "POST", fields_of(self, pending), line, pending)
   if not response then
     return nil, err
   end
@@ -288,7 +317,7 @@ end
 function Http:listen(line)
   local pending = { method = "subscriptions/listen", params = {} }
   hear(self, function()
-    return request(self, "POST", fields_of(self, pending), line, {})
+    return request_once(self, "POST", fields_of(self, pending), line, {})
   end)
 end
 
@@ -298,7 +327,7 @@ function Http:agreed()
     hear(self, function()
       local fields = fields_of(self)
       fields["Content-Type"], fields.Accept = nil, "text/event-stream"
-      return request(self, "GET", fields, nil, {})
+      return request_once(self, "GET", fields, nil, {})
     end)
   end
 end
@@ -381,7 +410,8 @@ end
 function Http:close()
   self:stop_hearing()
   if self.session then
-    local response = request(self, "DELETE", fields_of(self), nil, { timeout = LAST_TIMEOUT })
+    local response = request_once(self, "DELETE", fields_of(self), nil,
+      { timeout = LAST_TIMEOUT })
     if response then
       response:close()
     end
