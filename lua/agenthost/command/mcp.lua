@@ -2,7 +2,7 @@
 local _, use = ...
 local commands = use "commands"
 
-local ACTIONS = { "list", "tools", "call", "pin", "serve" }
+local ACTIONS = { "list", "tools", "call", "pin", "login", "logout", "serve" }
 
 return {
   name = "mcp",

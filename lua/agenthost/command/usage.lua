@@ -35,7 +35,7 @@ local FORMS = { [true] = " [%s]", ["="] = "[=%s]" } -- of optional values
 local function flag_line(row)
   local left = ("%s--%s%s"):format(row.letter and "-" .. row.letter .. ", " or "    ",
     row.name, row.value and (FORMS[row.optional] or " %s"):format(row.value) or "")
-  return ("  %-20s%s\n"):format(left, row.doc)
+  return ("  %-19s %s\n"):format(left, row.doc)
 end
 
 -- True if the help of a command leaves the flag to that of running a script.

@@ -242,6 +242,21 @@ function M.entry(name, path)
   unknown(name, entries)
 end
 
+--- Returns the address that a word is, or that the server of this name has. Raises a fault for a
+-- server that has none.
+function M.address(word)
+  if word:find "^https?://" then
+    return word
+  end
+  local entry = M.entry(word)
+  M.agree(entry.file)
+  local ok, fields = pcall(mcp_file.fields, entry, options_of(entry))
+  if not ok then
+    fault("%s", words_of(fields))
+  end
+  return fields.url or fault("the MCP server '%s' is a process, and has no login", shown(word))
+end
+
 local function made(fields)
   local ok, server = pcall(ah.mcp, fields)
   return ok and server or fault("%s", words_of(server))
