@@ -231,9 +231,9 @@ describe("agenthost mcp pin", function()
   end)
 
   it("names a file that is damaged", function()
-    write("home/.local/state/agenthost/mcp.json", "{}")
+    write("home/.local/state/agenthost/mcp_pins.json", "{}")
     for _, line in ipairs { "a pin", "a list", "a tools" .. S, "a call add a=1" .. S } do
-      fails(2, ".", line, "/home/.local/state/agenthost/mcp.json': it is damaged")
+      fails(2, ".", line, "/home/.local/state/agenthost/mcp_pins.json': it is damaged")
     end
   end)
 

@@ -18,7 +18,7 @@ insulate("agenthost mcp login", function()
   -- Starts the command with these words.
   local function start(words, env)
     env = env or {}
-    env.XDG_STATE_HOME, env.XDG_CONFIG_HOME = home, "/dev/null"
+    env.XDG_STATE_HOME, env.XDG_CONFIG_HOME = home, env.XDG_CONFIG_HOME or "/dev/null"
     return assert(ah.process { command = command.BINARY, args = words, env = env, timeout = 60 })
   end
 
@@ -147,6 +147,24 @@ insulate("agenthost mcp login", function()
     assert.equal(1, #issuer:asked "/token")
   end)
 
+  it("takes the name of a server in the user's file", function()
+    local _, resource = both()
+    local config = { XDG_CONFIG_HOME = home }
+    command.shell(("mkdir -p %s/agenthost"):format(home))
+    command.write(home .. "/agenthost/mcp.json", ah.json.encode { mcpServers = {
+      far = { type = "http", url = resource.url }, near = { command = "true" } } })
+    local out, err, code = run({ "mcp", "login", "--no-open", "far" }, config)
+    assert.equal(0, code, err)
+    assert.matches("Logged in to " .. resource.url, out, 1, true)
+    out, err, code = run({ "mcp", "tools", "far" }, config)
+    assert.equal(0, code, err)
+    assert.matches("go", out, 1, true)
+    assert.equal(0, (select(3, run({ "mcp", "logout", "far" }, config))))
+    _, err, code = run({ "mcp", "login", "near" }, config)
+    assert.equal(2, code)
+    assert.matches("'near' is a process, and has no login", err, 1, true)
+  end)
+
   it("tells why it fails", function()
     local _, resource = both()
     for want, case in pairs {
@@ -154,7 +172,7 @@ insulate("agenthost mcp login", function()
         "1", resource.url },
       ["must be an https:// address"] = { 2, "mcp", "login", "http://mcp.example/" },
       ["found 'b' besides"] = { 2, "mcp", "login", "a", "b" },
-      ["is no address"] = { 2, "mcp", "logout", "a" },
+      ["there is no MCP server 'a'"] = { 2, "mcp", "logout", "a" },
       ["cannot be reached"] = { 3, "mcp", "login", "http://127.0.0.1:1/mcp" },
     } do
       local p <close> = start { table.unpack(case, 2) }

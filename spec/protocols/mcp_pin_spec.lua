@@ -12,7 +12,7 @@ local path -- of the file of pins
 local logged
 
 before_each(function()
-  path = command.folder() .. "/state/agenthost/mcp.json"
+  path = command.folder() .. "/state/agenthost/mcp_pins.json"
   logged = {}
 end)
 after_each(function()

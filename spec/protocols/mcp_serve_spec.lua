@@ -455,8 +455,9 @@ return ah.agent { model = "openai/gpt-4o", tools = {
     end)
 
     it("says what is wrong with its words", function()
-      for words, said in pairs { ["serve nothing.lua"] = "nothing.lua", ["srve x.lua"] =
-        "needs one of these actions: list tools call pin serve", ["serve"] = "no script given" } do
+      for words, said in pairs { ["serve nothing.lua"] = "nothing.lua", ["serve"] =
+        "no script given", ["srve x.lua"] =
+        "needs one of these actions: list tools call pin login logout serve" } do
         local args = {}
         for word in words:gmatch "%S+" do
           args[#args + 1] = word

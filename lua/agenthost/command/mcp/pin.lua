@@ -266,8 +266,9 @@ return {
 A tool whose definition has changed since it was first seen is not called, and
 its new text is kept from the model. This shows each change and asks whether it
 is accepted. SERVER is the name in the warning, an address, or -- COMMAND. No
-server is started: what was refused is kept in $XDG_STATE_HOME/agenthost/mcp.json
-(default: ~/.local/state). Without a terminal it needs --yes.
+server is started: what was refused is kept with the pinned definitions, in
+$XDG_STATE_HOME/agenthost/mcp_pins.json (default: ~/.local/state). Without a
+terminal it needs --yes.
 ]],
   exits = "0 ok, 1 a change is not accepted, 2 wrong usage.",
   operand = { name = "server" },

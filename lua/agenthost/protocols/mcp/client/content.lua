@@ -81,8 +81,8 @@ end
 --- Returns what `tools/list` says about one tool:
 -- `{ key, description, full_description, schema, result, annotations, text, hash, version, marked,
 -- tools }`, where `key` is the server's name for it, `text` its canonical text, `hash` the SHA-256
--- of that, `version` the beginning of the hash, `marked` has its parameters for headers, and `tools`
--- is for what is made of it; or nil and what is wrong. over_http: wrong marks count. known:
+-- of that, `version` the beginning of the hash, `marked` has its parameters for headers, and
+-- `tools` is for what is made of it; or nil and what is wrong. over_http: wrong marks count. known:
 -- definitions by their keys; one that is the same is returned.
 function content.definition(given, over_http, known)
   if not message.is_object(given) or not message.text(given.name, message.MOST_ID)

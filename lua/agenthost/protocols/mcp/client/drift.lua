@@ -48,8 +48,9 @@ function drift.admit(server, list)
   server.refused, server.judged = {}, judged
   for _, one in ipairs(judged) do
     if one.state == "new" then
-      warn_of(server, one.definition, ("tool '%s' is new: the server did not have it before"):format(
-        message.said(one.definition.key)))
+      warn_of(server, one.definition,
+        ("tool '%s' is new: the server did not have it before"):format(
+          message.said(one.definition.key)))
     end
     admitted[#admitted + 1] = one.state == "changed" and in_place_of(server, one)
       or one.state ~= "changed" and one.definition or nil
