@@ -231,11 +231,11 @@ include spec/spec.mk fuzz/fuzz.mk bench/bench.mk tools/install.mk
 #: install  PREFIX, LIBDIR, DOCDIR, MANDIR, DESTDIR; uninstall undoes it; man makes the manual page
 # Each tool only if it is present; the floors and the form of comments and pages always.
 SOURCES = $(sort $(FORMATTED) man/agenthost.1.scd $(wildcard *.md docs/*.md docs/*/*.md lua/*/*.lua lua/*/*/*.lua \
-  lua/*/*/*/*.lua spec/*/*.lua examples/*.lua bench/*.lua tools/*.lua) $(filter %.lua %.md,$(TEMPLATES)))
+  lua/*/*/*/*.lua spec/*/*.lua fuzz/*.lua examples/*.lua bench/*.lua tools/*.lua) $(filter %.lua %.md,$(TEMPLATES)))
 lint:
 	@$(LUA) spec/support/floors.lua $(BUILD)
 	@$(LUA) spec/support/sentences.lua $(SOURCES)
-	@if command -v luacheck >/dev/null; then luacheck -q lua spec examples bench tools/generate.lua; else echo "lint: no luacheck here"; fi
+	@if command -v luacheck >/dev/null; then luacheck -q lua spec fuzz examples bench tools/generate.lua; else echo "lint: no luacheck here"; fi
 	@if command -v clang >/dev/null; then for f in $(LIB_SRC) $(CLI_SRC) $(TEST_SRC); do \
 	  clang -fsyntax-only $(ALL_CFLAGS) -Werror $$f || exit 1; done; else echo "lint: no clang here"; fi
 	@if command -v clang-format >/dev/null; then clang-format --dry-run --Werror $(FORMATTED); else echo "lint: no clang-format here"; fi

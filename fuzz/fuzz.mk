@@ -16,7 +16,7 @@ FUZZ = $(CHECKED) BUILD=build/fuzz CFLAGS="-O1 -g" $(if $(HAS_FUZZER),\
 $(BUILD)/fuzzed.a: $(LIB_OBJ)
 	@rm -f $@; $(AR) rcs $@ $(LIB_OBJ)
 
-$(BUILD)/fuzz_%: fuzz/fuzz_%.c fuzz/cut.h fuzz/reader.h fuzz/replay.c $(BUILD)/fuzzed.a
+$(BUILD)/fuzz_%: fuzz/fuzz_%.c fuzz/cut.h fuzz/reader.h fuzz/lua_target.h fuzz/replay.c $(BUILD)/fuzzed.a
 	@$(CC) $(ALL_CFLAGS) $(FUZZ_MAIN) $< -o $@ $(BUILD)/fuzzed.a $(ALL_LDFLAGS) $(LUA_LIBS) $(DEP_LIBS)
 
 run-fuzz-%: $(BUILD)/fuzz_%
